@@ -1,0 +1,144 @@
+// Package evidence is what every checker hands back: a verdict with a commit order that explains every read, or with anomalies
+// that a person can check against the file, each edge of a cycle saying why it holds. Package certify replays it against the
+// history without the checker that made it.
+package evidence
+
+import (
+	"fmt"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// Verdict is the answer to "does the history satisfy the level?". The zero value is Unknown: a time-out, a memory bound, or a
+// history that the checker does not decide, never a silent yes.
+type Verdict uint8
+
+const (
+	Unknown Verdict = iota
+	Holds
+	Violated
+)
+
+func (v Verdict) String() string { return [...]string{"unknown", "valid", "violation"}[v] }
+
+// MarshalText gives the verdict's name.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads a verdict's name.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	for w := Unknown; w <= Violated; w++ {
+		if w.String() == string(b) {
+			*v = w
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown verdict %q; expected valid, violation or unknown", b)
+}
+
+// Dep is the reason of an edge "From must precede To".
+type Dep uint8
+
+const (
+	SO  Dep = iota // session order
+	RT             // real time: From ended before To began
+	WR             // To read the version Ver that From installed
+	WW             // both write Key; From's version is before To's, Ver
+	RW             // From read version Ver of Key, which is before To's version
+	PWR            // To's predicate read saw, or missed, what From installed
+	PRW            // From's predicate read missed, or saw, what To changed
+	TS             // database timestamps
+)
+
+var depNames = [...]string{"so", "rt", "wr", "ww", "rw", "pwr", "prw", "ts"}
+
+func (d Dep) String() string { return depNames[d] }
+
+// MarshalText gives the dependency's name.
+func (d Dep) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads a dependency's name.
+func (d *Dep) UnmarshalText(b []byte) error {
+	for i, n := range depNames {
+		if n == string(b) {
+			*d = Dep(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown dependency %q", b)
+}
+
+// Edge says that transaction From must precede To. Transactions are dense indices of the history.
+//
+// What the edge assumes follows from Dep: SO, RT and WR hold by the history alone. WW assumes the version order From < To of
+// Key. RW assumes that Writer's version, which From read, is before To's version of Key; Writer is history.None for the
+// initial version, and then nothing is assumed.
+type Edge struct {
+	From, To uint32
+	Key      uint32 // history.None where there is none (SO, RT)
+	Ver      uint32 // WR, RW: the version read; WW: the version that To installs; else history.None
+	Writer   uint32 // RW: who installed Ver; else history.None
+	Dep      Dep
+}
+
+// Anomaly is one reason why a history violates a level.
+//
+// An anomaly of single reads names its operations in Ops. A cycle whose every edge holds without further assumption, or whose
+// assumptions are forced by the other cycles, is Cycle. Where every way to order the open versions closes a cycle, Cycles has
+// one for each way: read as clauses "not all of the orders that this cycle assumes", the cycles of an anomaly, Cycle included,
+// cannot be satisfied together. That is the proof, and what certify checks.
+type Anomaly struct {
+	Kind   level.Anomaly
+	Txns   []uint32 // those involved, each once
+	Ops    []uint32 // the operations that show it, for anomalies of single reads
+	Cycle  []Edge
+	Cycles [][]Edge
+	Text   string
+}
+
+// Stats is what a checker measured. Times are milliseconds; a count that does not apply is left at zero and omitted.
+type Stats struct {
+	Txns        int     `json:"txns"`
+	Ops         int     `json:"ops"`
+	Sessions    int     `json:"sessions"`
+	Keys        int     `json:"keys"`
+	LoadMS      float64 `json:"load_ms"`
+	CheckMS     float64 `json:"check_ms"`
+	CertifyMS   float64 `json:"certify_ms,omitempty"`
+	PeakMB      float64 `json:"peak_mb,omitempty"`
+	KnownEdges  int     `json:"known_edges,omitempty"`
+	Constraints int     `json:"constraints"`      // all writer pairs of a key, each counted once (errata V29)
+	Left        int     `json:"constraints_left"` // after combining, avoidance and pruning
+	Variables   int     `json:"variables,omitempty"`
+	Clauses     int     `json:"clauses,omitempty"`
+	Decisions   int64   `json:"decisions,omitempty"`
+	Conflicts   int64   `json:"conflicts"`
+	Propagated  int64   `json:"propagations,omitempty"`
+	Restarts    int64   `json:"restarts,omitempty"`
+	Rounds      int     `json:"rounds,omitempty"`
+	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, pruning, encoding,
+	// solving, evidence.
+	Stages map[string]float64 `json:"stages_ms,omitempty"`
+}
+
+// Result is a checker's answer.
+type Result struct {
+	Verdict Verdict
+	Reason  string // with Unknown: why
+	Level   level.Level
+	Checker string
+	Solver  string // "" where none was used
+
+	// Order proves Holds. At the serializable levels: the committed transactions, and those of unknown outcome that count as
+	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels: events
+	// t<<1 (begin) and t<<1|1 (commit).
+	Order []uint32
+	// Anomalies prove Violated; at least one then.
+	Anomalies []Anomaly
+	// Also is the number of further anomalies found and not listed.
+	Also int
+
+	Stats Stats
+	// H is the history that transactions, keys and versions refer to.
+	H *history.History
+}

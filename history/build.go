@@ -1,0 +1,151 @@
+package history
+
+import "slices"
+
+// Build checks what has been added and turns it into a History; the Builder must not be used afterwards. Errors are of type
+// *InputError. Cost: linear in operations and transactions (sorting where ids or seqs are out of order); the join is join.go's.
+func (b *Builder) Build() (*History, error) {
+	if err := b.checkTxns(); err != nil {
+		return nil, err
+	}
+	h := &History{File: b.File, Meta: b.Meta, Initial: b.Initial, Init: b.init}
+	if err := b.sessions(h); err != nil {
+		return nil, err
+	}
+	n := len(b.txns.ID)
+	if b.opStart != nil {
+		b.opStart = padTimes(b.opStart, len(b.kind))
+		b.opEnd = padTimes(b.opEnd, len(b.kind))
+	}
+	x := &b.txns
+	if n == 0 {
+		x.OpOff = []uint32{0}
+	}
+	x.Start, x.Commit, x.End = fullCol(x.Start, n), fullCol(x.Commit, n), fullCol(x.End, n)
+	x.StartTS, x.CommitTS = fullCol(x.StartTS, n), fullCol(x.CommitTS, n)
+	x.Node, x.Name = fullText(x.Node, n), fullText(x.Name, n)
+	sess := h.Txns.Sess
+	h.Txns = *x
+	h.Txns.Sess = sess
+
+	ver := make([]uint32, len(b.kind))
+	extra := make([]uint32, b.extra)
+	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra)
+	h.VerKey, h.VerKind, h.VerN = v.key, v.kind, v.n
+	h.Keys = b.keys
+	h.Texts = &b.Texts
+	h.Ops = Ops{Kind: b.kind, Ver: ver, Start: b.opStart, End: b.opEnd}
+	h.Lists, h.Preds = b.lists, b.preds
+	resolve(h.Lists.Elem, extra)
+	resolve(h.Preds.Old, extra)
+	resolve(h.Preds.New, extra)
+	l, p := uint32(0), uint32(0)
+	for op, k := range h.Ops.Kind {
+		switch k {
+		case ReadList:
+			ver[op] = l
+			l++
+		case PredRead, PredWrite:
+			ver[op] = p
+			p++
+		}
+	}
+	if err := b.settleLists(h); err != nil {
+		return nil, err
+	}
+	h.initialVersions()
+	return h, nil
+}
+
+func fullCol(col []int64, n int) []int64 {
+	if col == nil {
+		return nil
+	}
+	return padTimes(col, n)
+}
+
+func fullText(col []uint32, n int) []uint32 {
+	if col == nil {
+		return nil
+	}
+	for len(col) < n {
+		col = append(col, None)
+	}
+	return col
+}
+
+// resolve turns places of extra references into version ids.
+func resolve(refs, extra []uint32) {
+	for i, r := range refs {
+		if r != None {
+			refs[i] = extra[r]
+		}
+	}
+}
+
+// settleLists decides which keys are lists: those appended to or read as one, and, where the header says so, those only read
+// as null. A key that is a list and is also written as a register is bad input; a list's read of null becomes a read of the
+// empty list.
+func (b *Builder) settleLists(h *History) error {
+	if len(h.Lists.Key) == 0 && !b.Meta.Lists && !slices.Contains(h.Ops.Kind, Append) {
+		return nil
+	}
+	const list, register = 1, 2
+	model := make([]uint8, h.NumKeys())
+	for _, k := range h.Lists.Key {
+		model[k] |= list
+	}
+	for op, k := range h.Ops.Kind {
+		if k == Append {
+			model[h.VerKey[h.Ops.Ver[op]]] |= list
+		} else if k == Write || k == Read && h.VerKind[h.Ops.Ver[op]] != Null {
+			model[h.VerKey[h.Ops.Ver[op]]] |= register
+		}
+	}
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			k := h.Ops.Kind[op]
+			if k == PredRead || k == PredWrite {
+				continue
+			}
+			key := h.OpKey(op)
+			if model[key] == list|register {
+				return b.errorf(t, "ops", "key %s is used as a list and as a register; expected one of them", h.KeyString(key))
+			}
+			if k == Read && (model[key] == list || model[key] == 0 && b.Meta.Lists) {
+				if len(h.Lists.Off) == 0 {
+					h.Lists.Off = append(h.Lists.Off, 0)
+				}
+				h.Ops.Kind[op] = ReadList
+				h.Ops.Ver[op] = uint32(len(h.Lists.Key))
+				h.Lists.Key = append(h.Lists.Key, key)
+				h.Lists.Off = append(h.Lists.Off, uint32(len(h.Lists.Elem)))
+			}
+		}
+	}
+	return nil
+}
+
+// initialVersions fills InitVer.
+func (h *History) initialVersions() {
+	h.InitVer = make([]uint32, h.NumKeys())
+	for k := range h.InitVer {
+		h.InitVer[k] = None
+	}
+	for v, k := range h.VerKey {
+		if h.VerKind[v] == h.Initial.Kind && h.VerN[v] == h.Initial.N {
+			h.InitVer[k] = uint32(v)
+		}
+	}
+	if h.Init == None {
+		return
+	}
+	lo, hi := h.TxnOps(h.Init)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == Write {
+			v := h.Ops.Ver[op]
+			h.InitVer[h.VerKey[v]] = v
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package history
+
+import "math"
+
+const (
+	// None marks the absence of a transaction, version, key or text.
+	None = ^uint32(0)
+	// NoTime marks a missing time.
+	NoTime = math.MinInt64
+)
+
+// Status is the outcome of a transaction as its client knows it.
+type Status uint8
+
+const (
+	Committed Status = iota
+	Aborted
+	Unknown // the client never learned: a time-out at commit
+)
+
+func (s Status) String() string {
+	switch s {
+	case Aborted:
+		return "aborted"
+	case Unknown:
+		return "unknown"
+	}
+	return "committed"
+}
+
+// OpKind is the kind of an operation.
+type OpKind uint8
+
+const (
+	Read      OpKind = iota // Ver: the version read
+	Write                   // Ver: the version written (insert, update, upsert; a Null value deletes)
+	Append                  // Ver: (key, element)
+	ReadList                // Ver: index into Lists
+	PredRead                // Ver: index into Preds
+	PredWrite               // Ver: index into Preds
+)
+
+func (k OpKind) String() string {
+	return [...]string{"r", "w", "a", "r", "pr", "pw"}[k]
+}
+
+// Meta is the header of a file: for people, but for Initial and Lists.
+type Meta struct {
+	Name, DB, Isolation, Workload, Note string
+	// Lists is the header's "model": "list". A key's model follows from its operations; this settles keys that are only
+	// ever read as null.
+	Lists bool
+}
+
+// Txns are the columns of the transactions, all of the same length or nil.
+type Txns struct {
+	ID     []int64  // the file's name of the transaction, unique
+	Line   []uint32 // where it stands in the file, from 1; 0 = unknown
+	Sess   []uint32 // dense session
+	Status []Status
+	OpOff  []uint32 // operations of t: OpOff[t]:OpOff[t+1]
+
+	Start, Commit, End []int64 // client clock, ns; nil or NoTime where missing
+	StartTS, CommitTS  []int64 // database timestamps; nil or NoTime where missing
+	Node, Name         []uint32
+}
+
+// Ops are the columns of the operations.
+type Ops struct {
+	Kind       []OpKind
+	Ver        []uint32 // what it means depends on Kind
+	Start, End []int64  // client clock, ns; nil or NoTime where missing
+}
+
+// Lists are the reads of whole lists: read i of key Key[i] saw elements Elem[Off[i]:Off[i+1]], each a version (key, element).
+type Lists struct {
+	Key  []uint32
+	Off  []uint32
+	Elem []uint32
+}
+
+// Preds are predicate reads and writes: i has predicate Pred[i] (a text: JSON as in the file) and matched
+// Off[i]:Off[i+1]; row j was matched on version Old[j] (None: the client does not know which) and, in a predicate
+// write, New[j] was installed (None in a predicate read).
+type Preds struct {
+	Pred     []uint32
+	Off      []uint32
+	Old, New []uint32
+}
+
+// History is an immutable history. See the package comment for the data model.
+type History struct {
+	File string // where it came from, for messages
+	Meta Meta
+
+	Txns  Txns
+	Ops   Ops
+	Lists Lists
+	Preds Preds
+
+	// Init is the transaction that writes initial versions, or None. It precedes all others in every order and belongs to no
+	// session's order.
+	Init uint32
+
+	// Sessions: session s has file name SessName[s] and transactions SessTxn[SessOff[s]:SessOff[s+1]] in session order. A
+	// transaction without session is a session of its own, with name NoTime.
+	SessName []int64
+	SessOff  []uint32
+	SessTxn  []uint32
+
+	// Keys[k] is key k's own value, an Int or a String.
+	Keys []Value
+	// Versions: version v is (VerKey[v], value(VerKind[v], VerN[v])).
+	VerKey  []uint32
+	VerKind []ValueKind
+	VerN    []int64
+	// InitVer[k] is the version that k holds before every transaction but Init: what Init wrote, else the header's initial
+	// value, else null; None where no operation names that version.
+	InitVer []uint32
+	// Initial is the header's initial value; Null: keys do not exist at first.
+	Initial Value
+
+	Texts *Texts
+}
+
+// NumTxns returns the number of transactions, of every status, Init included.
+func (h *History) NumTxns() int { return len(h.Txns.ID) }
+
+// NumOps returns the number of operations.
+func (h *History) NumOps() int { return len(h.Ops.Kind) }
+
+// NumKeys returns the number of keys.
+func (h *History) NumKeys() int { return len(h.Keys) }
+
+// NumVersions returns the number of versions that operations name.
+func (h *History) NumVersions() int { return len(h.VerKey) }
+
+// NumSessions returns the number of sessions.
+func (h *History) NumSessions() int { return len(h.SessName) }
+
+// TxnOps returns the range of a transaction's operations.
+func (h *History) TxnOps(t uint32) (lo, hi uint32) { return h.Txns.OpOff[t], h.Txns.OpOff[t+1] }
+
+// OpKey returns the key of a read, write, append or list read; None for a predicate operation.
+func (h *History) OpKey(op uint32) uint32 {
+	switch h.Ops.Kind[op] {
+	case Read, Write, Append:
+		return h.VerKey[h.Ops.Ver[op]]
+	case ReadList:
+		return h.Lists.Key[h.Ops.Ver[op]]
+	}
+	return None
+}
+
+// VerValue returns the value of a version.
+func (h *History) VerValue(v uint32) Value { return Value{Kind: h.VerKind[v], N: h.VerN[v]} }
+
+// HasLists reports whether there are list operations.
+func (h *History) HasLists() bool {
+	if len(h.Lists.Key) > 0 {
+		return true
+	}
+	for _, k := range h.Ops.Kind {
+		if k == Append {
+			return true
+		}
+	}
+	return false
+}
+
+// HasPredicates reports whether there are predicate operations.
+func (h *History) HasPredicates() bool { return len(h.Preds.Pred) > 0 }
+
+// time returns a column's entry, NoTime for a nil column.
+func at(col []int64, t uint32) int64 {
+	if col == nil {
+		return NoTime
+	}
+	return col[t]
+}
+
+// Start returns the client time just before begin was sent, or NoTime.
+func (h *History) Start(t uint32) int64 { return at(h.Txns.Start, t) }
+
+// Commit returns the client time just before commit was sent, or NoTime.
+func (h *History) Commit(t uint32) int64 { return at(h.Txns.Commit, t) }
+
+// End returns the client time just after commit's answer arrived, or NoTime.
+func (h *History) End(t uint32) int64 { return at(h.Txns.End, t) }
+
+// StartTS returns the database's snapshot timestamp, or NoTime.
+func (h *History) StartTS(t uint32) int64 { return at(h.Txns.StartTS, t) }
+
+// CommitTS returns the database's commit timestamp, or NoTime.
+func (h *History) CommitTS(t uint32) int64 { return at(h.Txns.CommitTS, t) }
+
+// OpStart returns the client time just before the operation, or NoTime.
+func (h *History) OpStart(op uint32) int64 { return at(h.Ops.Start, op) }
+
+// OpEnd returns the client time just after the operation, or NoTime.
+func (h *History) OpEnd(op uint32) int64 { return at(h.Ops.End, op) }
+
+// KeyString returns a key as JSON.
+func (h *History) KeyString(k uint32) string { return string(h.Texts.AppendValue(nil, h.Keys[k])) }
+
+// ValueString returns the value of a version as JSON.
+func (h *History) ValueString(v uint32) string {
+	return string(h.Texts.AppendValue(nil, h.VerValue(v)))
+}

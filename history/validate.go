@@ -1,0 +1,219 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// InputError is bad input: where it stands and what was expected. It is the user's mistake or the recorder's, never a verdict.
+type InputError struct {
+	File  string
+	Line  int   // from 1; 0: unknown, see Offset
+	Off   int64 // byte offset, for binary formats; -1: unknown
+	Field string
+	Msg   string // what was found and what was expected
+}
+
+func (e *InputError) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		b.WriteByte(':')
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "%d:", e.Line)
+	} else if e.Off >= 0 && e.Line == 0 {
+		fmt.Fprintf(&b, "byte %d:", e.Off)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	if e.Field != "" {
+		fmt.Fprintf(&b, "field %q: ", e.Field)
+	}
+	b.WriteString(e.Msg)
+	return b.String()
+}
+
+func (b *Builder) errorf(t uint32, field, format string, args ...any) error {
+	e := &InputError{File: b.File, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+	if t != None {
+		e.Line = int(b.txns.Line[t])
+	}
+	return e
+}
+
+// checkTxns refuses what history-format forbids of single transactions: times that run backwards, a second or an impossible
+// initial transaction, a duplicated id.
+func (b *Builder) checkTxns() error {
+	x := &b.txns
+	n := uint32(len(x.ID))
+	for t := range n {
+		s, c, e := at(x.Start, t), at(x.Commit, t), at(x.End, t)
+		if s != NoTime && e != NoTime && e < s {
+			return b.errorf(t, "end", "transaction %d ends at %d, before its start at %d", x.ID[t], e, s)
+		}
+		if c != NoTime && s != NoTime && c < s {
+			return b.errorf(t, "commit", "transaction %d commits at %d, before its start at %d", x.ID[t], c, s)
+		}
+		if c != NoTime && e != NoTime && e < c {
+			return b.errorf(t, "commit", "transaction %d commits at %d, after its end at %d", x.ID[t], c, e)
+		}
+		if a, z := at(x.StartTS, t), at(x.CommitTS, t); a != NoTime && z != NoTime && z < a {
+			return b.errorf(t, "commit_ts", "transaction %d has commit_ts %d, before its start_ts %d", x.ID[t], z, a)
+		}
+	}
+	if b.init2 != None {
+		return b.errorf(b.init2, "init", "a second initial transaction (the first is transaction %d)", x.ID[b.init])
+	}
+	if t := b.init; t != None {
+		if x.Status[t] != Committed {
+			return b.errorf(t, "status", "the initial transaction is %s; expected committed", x.Status[t])
+		}
+		for _, k := range b.kind[x.OpOff[t]:x.OpOff[t+1]] {
+			if k != Write && k != Append {
+				return b.errorf(t, "ops", "the initial transaction has a %q operation; expected only writes", k)
+			}
+		}
+	}
+	return b.checkIDs()
+}
+
+// checkIDs finds a duplicated id. Ids that increase, as most files' do, need no sort.
+func (b *Builder) checkIDs() error {
+	id := b.txns.ID
+	if slices.IsSortedFunc(id, func(a, c int64) int {
+		if a < c {
+			return -1
+		}
+		return 1
+	}) {
+		return nil
+	}
+	by := make([]uint32, len(id))
+	for t := range by {
+		by[t] = uint32(t)
+	}
+	slices.SortFunc(by, func(a, c uint32) int {
+		switch {
+		case id[a] < id[c]:
+			return -1
+		case id[a] > id[c]:
+			return 1
+		}
+		return int(a) - int(c)
+	})
+	worst := None // the first line that repeats an id
+	first := None
+	for i := 1; i < len(by); i++ {
+		if id[by[i]] == id[by[i-1]] && by[i] < worst {
+			worst, first = by[i], by[i-1]
+		}
+	}
+	if worst == None {
+		return nil
+	}
+	how := ""
+	if b.ordinal != nil && (b.ordinal[worst] || b.ordinal[first]) {
+		how = " (a transaction without id is named by its ordinal)"
+	}
+	return b.errorf(worst, "id", "transaction id %d occurs twice, first in line %d%s; expected unique ids", id[worst], b.txns.Line[first], how)
+}
+
+// sessions makes the dense sessions and their order. Dense numbers follow first appearance.
+func (b *Builder) sessions(h *History) error {
+	n := len(b.sess)
+	h.Txns.Sess = make([]uint32, n)
+	dense := make(map[int64]uint32)
+	last, lastS := int64(NoTime), None
+	var count []uint32
+	for t, name := range b.sess {
+		if name == NoTime || uint32(t) == b.init {
+			h.Txns.Sess[t] = uint32(len(h.SessName))
+			h.SessName = append(h.SessName, NoTime)
+			count = append(count, 1)
+			continue
+		}
+		if name != last || lastS == None {
+			s, ok := dense[name]
+			if !ok {
+				s = uint32(len(h.SessName))
+				dense[name] = s
+				h.SessName = append(h.SessName, name)
+				count = append(count, 0)
+			}
+			last, lastS = name, s
+		}
+		h.Txns.Sess[t] = lastS
+		count[lastS]++
+	}
+	h.SessOff = make([]uint32, len(count)+1)
+	for s, c := range count {
+		h.SessOff[s+1] = h.SessOff[s] + c
+	}
+	h.SessTxn = make([]uint32, n)
+	next := slices.Clone(h.SessOff[:len(count)])
+	for t := range n {
+		s := h.Txns.Sess[t]
+		h.SessTxn[next[s]] = uint32(t)
+		next[s]++
+	}
+	if b.seq == nil {
+		return nil
+	}
+	for s := range count {
+		if h.SessName[s] == NoTime {
+			continue
+		}
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		if err := b.orderSession(h.SessName[s], in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderSession sorts a session's transactions by seq and demands 0, 1, 2, …. An initial transaction that carries a seq of this
+// session counts, though it is no part of the session's order.
+func (b *Builder) orderSession(name int64, in []uint32) error {
+	with := 0
+	for _, t := range in {
+		if b.seq[t] != NoTime {
+			with++
+		}
+	}
+	if with == 0 {
+		return nil
+	}
+	if with < len(in) {
+		for _, t := range in {
+			if b.seq[t] == NoTime {
+				return b.errorf(t, "seq", "transaction %d has no seq, other transactions of session %d have; expected all or none", b.txns.ID[t], name)
+			}
+		}
+	}
+	slices.SortStableFunc(in, func(x, y uint32) int {
+		switch {
+		case b.seq[x] < b.seq[y]:
+			return -1
+		case b.seq[x] > b.seq[y]:
+			return 1
+		}
+		return 0
+	})
+	want := int64(0)
+	if b.init != None && b.sess[b.init] == name && b.seq[b.init] == 0 {
+		want = 1
+	}
+	for _, t := range in {
+		if b.seq[t] != want {
+			if want > 0 && b.seq[t] == want-1 {
+				return b.errorf(t, "seq", "seq %d occurs twice in session %d; expected %d", b.seq[t], name, want)
+			}
+			return b.errorf(t, "seq", "gap in session %d: seq %d; expected %d", name, b.seq[t], want)
+		}
+		want++
+	}
+	return nil
+}

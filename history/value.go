@@ -1,0 +1,166 @@
+package history
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"strconv"
+)
+
+// ValueKind says what a Value holds.
+type ValueKind uint8
+
+const (
+	Null ValueKind = iota // the key is absent: not yet inserted, or deleted
+	Int
+	String
+	Bool
+	Row // column → scalar, as canonical JSON (columns sorted, no spaces)
+)
+
+func (k ValueKind) String() string {
+	switch k {
+	case Null:
+		return "null"
+	case Int:
+		return "integer"
+	case String:
+		return "string"
+	case Bool:
+		return "boolean"
+	case Row:
+		return "row"
+	}
+	return "kind " + strconv.Itoa(int(k))
+}
+
+// Value is an interned value, or a key: equal values of one history (or of one Builder) are equal Values. N is the integer,
+// 0 or 1 for a boolean, or the id of the text of a string or row (see [Texts]).
+type Value struct {
+	N    int64
+	Kind ValueKind
+}
+
+// IntValue is the Value of an integer.
+func IntValue(n int64) Value { return Value{N: n, Kind: Int} }
+
+// BoolValue is the Value of a boolean.
+func BoolValue(b bool) Value {
+	if b {
+		return Value{N: 1, Kind: Bool}
+	}
+	return Value{Kind: Bool}
+}
+
+// textSeed is the same for every table of the process, so that tables filled by different goroutines hash alike and can be
+// merged.
+var textSeed = maphash.MakeSeed()
+
+// Texts interns strings in one arena: id → bytes, and bytes → id by open addressing.
+type Texts struct {
+	arena []byte
+	off   []uint32 // len = number of texts + 1
+	hash  []uint64
+	slot  []uint32 // id+1, 0 = free
+}
+
+// Len returns the number of texts.
+func (t *Texts) Len() int { return max(len(t.off)-1, 0) }
+
+// Text returns the bytes of a text; they must not be changed.
+func (t *Texts) Text(id uint32) []byte { return t.arena[t.off[id]:t.off[id+1]] }
+
+// Hash returns the hash of a text, equal for equal texts of any table of this process.
+func (t *Texts) Hash(id uint32) uint64 { return t.hash[id] }
+
+// Intern returns the id of a text, the same for equal bytes. Cost: one hash and, as a rule, one comparison.
+func (t *Texts) Intern(b []byte) uint32 {
+	if len(t.slot) < 2*(len(t.hash)+1) {
+		t.grow()
+	}
+	h := maphash.Bytes(textSeed, b)
+	mask := uint64(len(t.slot) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		s := t.slot[i]
+		if s == 0 {
+			id := uint32(len(t.hash))
+			t.slot[i] = id + 1
+			t.hash = append(t.hash, h)
+			t.arena = append(t.arena, b...)
+			t.off = append(t.off, uint32(len(t.arena)))
+			return id
+		}
+		if t.hash[s-1] == h && string(t.Text(s-1)) == string(b) {
+			return s - 1
+		}
+	}
+}
+
+func (t *Texts) grow() {
+	if len(t.off) == 0 {
+		t.off = append(t.off, 0)
+	}
+	t.slot = make([]uint32, max(16, 2*len(t.slot)))
+	mask := uint64(len(t.slot) - 1)
+	for id, h := range t.hash {
+		i := h & mask
+		for t.slot[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t.slot[i] = uint32(id) + 1
+	}
+}
+
+// mix scrambles 64 bits (one multiplication, folded); the join and the key table use it.
+func mix(x uint64) uint64 {
+	hi, lo := bits.Mul64(x^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
+	return hi ^ lo
+}
+
+func (t *Texts) valueHash(v Value) uint64 {
+	if v.Kind == String || v.Kind == Row {
+		return mix(t.hash[v.N] + uint64(v.Kind))
+	}
+	return mix(uint64(v.N) + uint64(v.Kind)<<56)
+}
+
+// AppendValue appends a value as JSON.
+func (t *Texts) AppendValue(dst []byte, v Value) []byte {
+	switch v.Kind {
+	case Int:
+		return strconv.AppendInt(dst, v.N, 10)
+	case Bool:
+		return strconv.AppendBool(dst, v.N != 0)
+	case String:
+		return appendJSONString(dst, t.Text(uint32(v.N)))
+	case Row:
+		return append(dst, t.Text(uint32(v.N))...)
+	}
+	return append(dst, "null"...)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendJSONString quotes what JSON requires to be quoted and leaves the rest, UTF-8 included, as it is.
+func appendJSONString(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		case c == '\r':
+			dst = append(dst, '\\', 'r')
+		case c < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}
+
+// AppendJSONString appends s as a JSON string.
+func AppendJSONString(dst []byte, s string) []byte { return appendJSONString(dst, []byte(s)) }

@@ -1,0 +1,78 @@
+package level
+
+// Anomaly is a kind of anomaly, by its short name in the literature.
+type Anomaly string
+
+// Anomalies of single reads. G1a and G1b are Adya's; the others are the internal-consistency axiom INT of Biswas and Enea and
+// of Cerone, split as Plume splits it (TAP a–f).
+const (
+	ThinAirRead       Anomaly = "thin-air-read"       // a value that nobody wrote
+	G1a               Anomaly = "G1a"                 // aborted read
+	G1b               Anomaly = "G1b"                 // intermediate read
+	FutureRead        Anomaly = "future-read"         // a read of the transaction's own later write
+	NotMyOwnWrite     Anomaly = "not-my-own-write"    // after its own write, another transaction's value
+	NotMyLastWrite    Anomaly = "not-my-last-write"   // after its own writes, not the last of them
+	NonRepeatableRead Anomaly = "non-repeatable-read" // two reads of a key differ, with no own write between
+)
+
+// Anomalies that are cycles, by the edges of the cycle: Adya's G0, G1c, G2 and G-single, Elle's refinements. A suffix
+// "-session" or "-realtime" says that such edges are needed to close the cycle.
+const (
+	G0           Anomaly = "G0"            // write cycle: ww only
+	G1c          Anomaly = "G1c"           // circular information flow: ww and wr
+	GSingle      Anomaly = "G-single"      // exactly one anti-dependency
+	GNonadjacent Anomaly = "G-nonadjacent" // several anti-dependencies, no two adjacent
+	G2Item       Anomaly = "G2-item"       // two adjacent item anti-dependencies at least
+	G2           Anomaly = "G2"            // an anti-dependency on a predicate
+)
+
+// Anomalies with a shape of their own, special cases of the above; a report prefers the most telling name.
+const (
+	LostUpdate         Anomaly = "lost-update"
+	WriteSkew          Anomaly = "write-skew"
+	ReadSkew           Anomaly = "read-skew"
+	LongFork           Anomaly = "long-fork"
+	CausalityViolation Anomaly = "causality-violation"
+	SessionGuarantee   Anomaly = "session-guarantee-violation"
+	StaleRead          Anomaly = "stale-read"
+	CausalReverse      Anomaly = "causal-reverse"
+	NoOrder            Anomaly = "no-version-order" // every way to order the versions closes a cycle
+)
+
+var anomalyNames = map[Anomaly]string{
+	ThinAirRead:        "thin-air read",
+	G1a:                "aborted read",
+	G1b:                "intermediate read",
+	FutureRead:         "read of the future",
+	NotMyOwnWrite:      "own write not seen",
+	NotMyLastWrite:     "own last write not seen",
+	NonRepeatableRead:  "non-repeatable read",
+	G0:                 "write cycle",
+	G1c:                "circular information flow",
+	GSingle:            "single anti-dependency cycle",
+	GNonadjacent:       "cycle of non-adjacent anti-dependencies",
+	G2Item:             "item anti-dependency cycle",
+	G2:                 "predicate anti-dependency cycle",
+	LostUpdate:         "lost update",
+	WriteSkew:          "write skew",
+	ReadSkew:           "read skew",
+	LongFork:           "long fork",
+	CausalityViolation: "causality violation",
+	SessionGuarantee:   "session guarantee violation",
+	StaleRead:          "stale read",
+	CausalReverse:      "causal reverse",
+	NoOrder:            "no order of the versions explains the reads",
+}
+
+// Name returns the anomaly's name in words; the suffixes -session and -realtime are said in words too.
+func (a Anomaly) Name() string {
+	if n, ok := anomalyNames[a]; ok {
+		return n
+	}
+	for _, s := range [...]struct{ suffix, words string }{{"-session", " through session order"}, {"-realtime", " through real time"}} {
+		if n := len(a) - len(s.suffix); n > 0 && string(a[n:]) == s.suffix {
+			return a[:n].Name() + s.words
+		}
+	}
+	return string(a)
+}

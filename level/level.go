@@ -1,0 +1,131 @@
+// Package level names isolation levels and anomalies, and says which level implies which and which anomaly each level forbids:
+// data with its source, nothing that computes.
+//
+// Papers use one name for several things; the definitions here are those of docs/levels.md. "Serializable" alone asks for no
+// order beside the history's reads; "session-" adds session order, "strict-" adds session order and real time.
+package level
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Level is an isolation level. The zero value is Serializable, the default of every command.
+type Level uint8
+
+const (
+	Serializable Level = iota // Adya PL-3: some serial order explains every read
+	SessionSerializable
+	StrictSerializable
+	SnapshotIsolation // Adya's PL-SI without time order: snapshot reads, first committer wins
+	SessionSnapshotIsolation
+	StrictSnapshotIsolation
+	Causal        // Biswas and Enea's CC
+	ReadAtomic    // Biswas and Enea's RA
+	ReadCommitted // Biswas and Enea's RC
+	RepeatableRead
+	Linearizable
+	numLevels
+)
+
+type info struct {
+	name    string
+	short   []string
+	implies []Level // directly
+	about   string
+}
+
+// levels is the lattice: Adya 1999 for PL-3 and PL-SI; Biswas and Enea, doi:10.1145/3360591, for CC, RA and RC.
+var levels = [numLevels]info{
+	Serializable:             {"serializable", []string{"ser", "pl-3"}, []Level{SnapshotIsolation, RepeatableRead}, "some serial order of the committed transactions explains every read"},
+	SessionSerializable:      {"session-serializable", []string{"session-ser", "strong-session-serializable"}, []Level{Serializable, SessionSnapshotIsolation}, "serializable, in an order that respects sessions"},
+	StrictSerializable:       {"strict-serializable", []string{"sser", "strict-ser", "strong-serializable"}, []Level{SessionSerializable, StrictSnapshotIsolation}, "serializable, in an order that respects sessions and real time"},
+	SnapshotIsolation:        {"snapshot-isolation", []string{"si"}, nil, "every transaction reads a snapshot; of two concurrent writers of a key one aborts"},
+	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si", "strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal}, "snapshot isolation; a snapshot holds what its session did before"},
+	StrictSnapshotIsolation:  {"strict-snapshot-isolation", []string{"strict-si", "strong-si", "strong-snapshot-isolation"}, []Level{SessionSnapshotIsolation}, "snapshot isolation; a snapshot holds all that had committed before the transaction began"},
+	Causal:                   {"causal", []string{"cc", "tcc"}, []Level{ReadAtomic}, "transactional causal consistency"},
+	ReadAtomic:               {"read-atomic", []string{"ra"}, []Level{ReadCommitted}, "all of a transaction's writes are seen, or none"},
+	ReadCommitted:            {"read-committed", []string{"rc"}, nil, "reads see committed final writes, in an order that never goes back"},
+	RepeatableRead:           {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable but for predicates (Adya PL-2.99)"},
+	Linearizable:             {"linearizable", []string{"lin"}, nil, "each key by itself: single-key transactions take effect at a point between start and end"},
+}
+
+func (l Level) String() string {
+	if l < numLevels {
+		return levels[l].name
+	}
+	return fmt.Sprintf("level %d", uint8(l))
+}
+
+// About says in a line what the level promises.
+func (l Level) About() string { return levels[l].about }
+
+// MarshalText gives the level's name.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads a name or short name.
+func (l *Level) UnmarshalText(b []byte) (err error) {
+	*l, err = Parse(string(b))
+	return err
+}
+
+// Parse reads a level's name or short name, in any case, with blanks or underscores for hyphens.
+func Parse(s string) (Level, error) {
+	n := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(s)))
+	for l, in := range levels {
+		if n == in.name || slices.Contains(in.short, n) {
+			return Level(l), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown isolation level %q; expected one of %s", s, strings.Join(Names(), ", "))
+}
+
+// All returns every level, strongest families first.
+func All() []Level {
+	all := make([]Level, numLevels)
+	for i := range all {
+		all[i] = Level(i)
+	}
+	return all
+}
+
+// Names returns every level's name.
+func Names() []string {
+	var out []string
+	for _, l := range All() {
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// ShortNames returns a level's short names.
+func (l Level) ShortNames() []string { return slices.Clone(levels[l].short) }
+
+// Implies reports whether every history that satisfies l satisfies m.
+func (l Level) Implies(m Level) bool {
+	if l == m {
+		return true
+	}
+	return slices.ContainsFunc(levels[l].implies, func(d Level) bool { return d.Implies(m) })
+}
+
+// Serial reports whether the level belongs to the serializable family.
+func (l Level) Serial() bool { return l <= StrictSerializable }
+
+// Snapshot reports whether the level belongs to the snapshot-isolation family.
+func (l Level) Snapshot() bool { return l >= SnapshotIsolation && l <= StrictSnapshotIsolation }
+
+// Sessions reports whether the level's order must respect session order.
+func (l Level) Sessions() bool {
+	switch l {
+	case SessionSerializable, StrictSerializable, SessionSnapshotIsolation, StrictSnapshotIsolation, Causal, ReadAtomic, ReadCommitted:
+		return true
+	}
+	return false
+}
+
+// RealTime reports whether the level's order must respect real time (and needs start and end times).
+func (l Level) RealTime() bool {
+	return l == StrictSerializable || l == StrictSnapshotIsolation || l == Linearizable
+}
