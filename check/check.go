@@ -1,0 +1,68 @@
+// Package check holds the checkers, one short file each that reads like its paper's pipeline, the list of them all, and Run,
+// which certifies every answer before it gives it out.
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Options are a check's parameters. The zero value asks for serializability with the checker's own defaults.
+type Options struct {
+	Level level.Level
+	// Solver is a back end's name ("cdcl", "gini", "gophersat"); "" is the checker's default. Checkers without solver ignore it.
+	Solver string
+	// ClockSkew widens every client interval by this many nanoseconds at both ends (errata V9).
+	ClockSkew int64
+	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
+	Progress func(stage string, done, total int)
+}
+
+// Info describes a checker for lists and help.
+type Info struct {
+	Name   string
+	About  string // one line
+	Paper  string // key in docs/papers.md
+	Levels []level.Level
+	// Solvers are the back ends it can use, the default first; empty: no solver.
+	Solvers []string
+	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential).
+	Hidden bool
+}
+
+// Checker decides whether a history satisfies a level. Check must return Unknown with a reason rather than guess, on ctx's end
+// too; an error is bad input or a fault of ours, never a verdict.
+type Checker interface {
+	Info() Info
+	Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error)
+}
+
+// Fault is a mistake of ours: a certificate that fails, a panic in a checker. It must be reported as such, never passed on as
+// a verdict.
+type Fault struct {
+	Checker string
+	Err     error
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("a fault of isovet's, not of the database's: checker %s: %v; please report it with the history", f.Checker, f.Err)
+}
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// ByName finds a checker.
+func ByName(name string) (Checker, error) {
+	var names []string
+	for _, c := range All() {
+		if c.Info().Name == name {
+			return c, nil
+		}
+		names = append(names, c.Info().Name)
+	}
+	return nil, fmt.Errorf("unknown checker %q; expected one of auto, %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,28 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// Run checks a history and certifies the answer. A panic of the checker comes back as a Fault.
+func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evidence.Result, err error) {
+	name := c.Info().Name
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = nil, &Fault{Checker: name, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	start := time.Now()
+	r, err = c.Check(ctx, h, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
+	return r, nil
+}
