@@ -1,0 +1,176 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Edge is a directed edge: From must precede To.
+type Edge struct{ From, To int32 }
+
+// CSR is a directed graph in compressed sparse rows: the successors of v are Adj[Off[v]:Off[v+1]].
+//
+// Invariant: len(Off) == N+1, Off[0] == 0, Off never decreases, Off[N] == len(Adj).
+// Parallel edges and self-loops are kept as given.
+type CSR struct {
+	Off []uint32
+	Adj []int32
+}
+
+// Build sorts edges by their source (counting sort, stable) into a graph on nodes 0 … n−1.
+//
+// Cost: O(n+m), two slices.
+func Build(n int, edges []Edge) *CSR {
+	b := NewBuilder(n)
+	for _, e := range edges {
+		b.Count(e.From)
+	}
+	b.Fill()
+	for _, e := range edges {
+		b.Add(e.From, e.To)
+	}
+	return b.CSR()
+}
+
+// BuildIndexed is [Build] that also tells where each edge went: slot s of Adj holds edges[from[s]].
+func BuildIndexed(n int, edges []Edge) (g *CSR, from []int32) {
+	b := NewBuilder(n)
+	for _, e := range edges {
+		b.Count(e.From)
+	}
+	b.Fill()
+	from = make([]int32, len(edges))
+	for i, e := range edges {
+		from[b.Add(e.From, e.To)] = int32(i)
+	}
+	return b.CSR(), from
+}
+
+// BuildFunc builds a graph from a function that emits its edges. It is called twice, once to count
+// and once to fill, and must emit the same edges in the same order both times.
+//
+// Cost: O(n+m), two slices and no list of edges.
+func BuildFunc(n int, each func(emit func(u, v int32))) *CSR {
+	b := NewBuilder(n)
+	each(func(u, _ int32) { b.Count(u) })
+	b.Fill()
+	each(func(u, v int32) { b.Add(u, v) })
+	return b.CSR()
+}
+
+// Builder builds a [CSR] in two passes over edges that are never listed: Count each edge's source,
+// Fill, Add each edge, CSR.
+type Builder struct {
+	off    []uint32 // while counting: off[v+1] = edges of v; while filling: off[v] = next free slot of v
+	adj    []int32
+	filled int
+}
+
+// NewBuilder starts a graph on nodes 0 … n−1.
+func NewBuilder(n int) *Builder { return &Builder{off: make([]uint32, n+1)} }
+
+// Count announces one edge leaving u.
+func (b *Builder) Count(u int32) { b.off[u+1]++ }
+
+// Fill ends the counting pass.
+func (b *Builder) Fill() {
+	total := uint64(0)
+	for i, c := range b.off {
+		total += uint64(c)
+		if total > math.MaxUint32 {
+			panic("graph: more than 2³²−1 edges")
+		}
+		b.off[i] = uint32(total)
+	}
+	b.adj = make([]int32, total)
+}
+
+// Add places an announced edge and returns its slot.
+func (b *Builder) Add(u, v int32) (slot uint32) {
+	if uint32(v) >= uint32(len(b.off)-1) {
+		panic(fmt.Sprintf("graph: edge %d → %d leaves a graph of %d nodes", u, v, len(b.off)-1))
+	}
+	slot = b.off[u]
+	b.adj[slot] = v
+	b.off[u]++
+	b.filled++
+	return slot
+}
+
+// CSR returns the finished graph. The builder must not be used afterwards.
+func (b *Builder) CSR() *CSR {
+	if b.filled != len(b.adj) {
+		panic(fmt.Sprintf("graph: %d edges announced, %d added", len(b.adj), b.filled))
+	}
+	// Each cursor stands at the end of its row, which is where the next row starts.
+	copy(b.off[1:], b.off)
+	b.off[0] = 0
+	return &CSR{Off: b.off, Adj: b.adj}
+}
+
+// N is the number of nodes.
+func (g *CSR) N() int { return len(g.Off) - 1 }
+
+// M is the number of edges.
+func (g *CSR) M() int { return len(g.Adj) }
+
+// Succ lists the successors of v. The slice belongs to the graph.
+func (g *CSR) Succ(v int32) []int32 { return g.Adj[g.Off[v]:g.Off[v+1]] }
+
+// Edges lists all edges by slot.
+func (g *CSR) Edges() []Edge {
+	edges := make([]Edge, 0, len(g.Adj))
+	for u := range int32(g.N()) {
+		for _, v := range g.Succ(u) {
+			edges = append(edges, Edge{u, v})
+		}
+	}
+	return edges
+}
+
+// Source is the node that the edge in the slot leaves. Cost: O(log n).
+func (g *CSR) Source(slot uint32) int32 {
+	lo, hi := 0, g.N()-1 // the last v with Off[v] ≤ slot
+	for lo < hi {
+		mid := int(uint(lo+hi+1) >> 1)
+		if g.Off[mid] <= slot {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return int32(lo)
+}
+
+// Reverse turns every edge round.
+//
+// Cost: O(n+m), two slices.
+func (g *CSR) Reverse() *CSR {
+	r, _ := g.reverse(false)
+	return r
+}
+
+// ReverseIndexed is [CSR.Reverse] that also tells, for each slot of the reversed graph, the slot of
+// g that the edge has there.
+func (g *CSR) ReverseIndexed() (r *CSR, slot []uint32) { return g.reverse(true) }
+
+func (g *CSR) reverse(indexed bool) (*CSR, []uint32) {
+	b := NewBuilder(g.N())
+	for _, v := range g.Adj {
+		b.Count(v)
+	}
+	b.Fill()
+	var slots []uint32
+	if indexed {
+		slots = make([]uint32, len(g.Adj))
+	}
+	for u := range int32(g.N()) {
+		for s := g.Off[u]; s < g.Off[u+1]; s++ {
+			r := b.Add(g.Adj[s], u)
+			if indexed {
+				slots[r] = s
+			}
+		}
+	}
+	return b.CSR(), slots
+}

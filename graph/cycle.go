@@ -1,0 +1,142 @@
+package graph
+
+// FindCycle returns the nodes of some cycle in order, the last one closing on the first, or nil if
+// there is none. It is the first cycle a depth-first search meets: quick, not short; see
+// [ShortestCycle].
+//
+// Cost: O(n+m), 9 bytes a node, explicit stack.
+func FindCycle(g *CSR) []int32 {
+	n := int32(g.N())
+	const (
+		fresh = iota
+		onPath
+		done
+	)
+	state := make([]uint8, n)
+	next := make([]uint32, n)
+	var path []int32
+	for root := range n {
+		if state[root] != fresh {
+			continue
+		}
+		state[root] = onPath
+		next[root] = g.Off[root]
+		path = append(path[:0], root)
+		for len(path) > 0 {
+			u := path[len(path)-1]
+			if next[u] == g.Off[u+1] {
+				state[u] = done
+				path = path[:len(path)-1]
+				continue
+			}
+			v := g.Adj[next[u]]
+			next[u]++
+			switch state[v] {
+			case fresh:
+				state[v] = onPath
+				next[v] = g.Off[v]
+				path = append(path, v)
+			case onPath:
+				i := len(path) - 1
+				for path[i] != v {
+					i--
+				}
+				return append([]int32(nil), path[i:]...)
+			}
+		}
+	}
+	return nil
+}
+
+// ShortestCycle returns a shortest cycle among the nodes of within (nil: all nodes), or nil if they
+// induce no cycle. See [Searcher.ShortestCycle] for the work bound.
+func ShortestCycle(g *CSR, within []int32) []int32 {
+	cycle, _ := NewSearcher(g.N()).ShortestCycle(g, within, 0)
+	return cycle
+}
+
+// ShortestCycle returns a shortest cycle among the nodes of within (nil: all nodes), or nil if they
+// induce no cycle. A breadth-first search from each node stops at the length of the best cycle so
+// far. After work edges have been looked at (0: no bound) the best cycle found so far is returned
+// and exact is false; if none was found by then the answer is nil, false. A component that holds
+// millions of nodes is given a bound; a search from any one of its nodes already finds a cycle.
+//
+// Cost: O(|within| · m′), m′ the edges within the best length; usually far less.
+func (s *Searcher) ShortestCycle(g *CSR, within []int32, work int) (cycle []int32, exact bool) {
+	s.grow(g.N())
+	if within == nil {
+		within = make([]int32, g.N())
+		for v := range within {
+			within[v] = int32(v)
+		}
+	}
+	s.restrict()
+	for _, v := range within {
+		s.allow[v] = s.allowEpoch
+	}
+	left := work
+	if work <= 0 {
+		left = int(^uint(0) >> 1)
+	}
+	for _, v := range within {
+		limit := int32(len(cycle)) - 1 // only strictly shorter cycles interest
+		if cycle == nil {
+			limit = int32(len(within))
+		}
+		if limit < 1 {
+			break
+		}
+		found, spent, whole := s.cycleThrough(g, v, limit, left)
+		if found != nil {
+			cycle = append(cycle[:0], found...)
+		}
+		left -= spent
+		if !whole {
+			return cycle, false
+		}
+		// Every shorter cycle through v is now known to be absent.
+		s.allow[v] = 0
+	}
+	return cycle, true
+}
+
+// ShortestCycleThrough returns a shortest cycle through v, v first, or nil if there is none.
+//
+// Cost: O(n+m) at most.
+func (s *Searcher) ShortestCycleThrough(g *CSR, v int32) []int32 {
+	s.grow(g.N())
+	s.restrict()
+	for u := range int32(g.N()) {
+		s.allow[u] = s.allowEpoch
+	}
+	found, _, _ := s.cycleThrough(g, v, int32(g.N()), int(^uint(0)>>1))
+	return append([]int32(nil), found...)
+}
+
+// cycleThrough looks for a cycle of at most limit edges through v among the allowed nodes; it looks
+// at no more than work edges (whole tells whether that was enough). The result is scratch.
+func (s *Searcher) cycleThrough(g *CSR, v, limit int32, work int) (cycle []int32, spent int, whole bool) {
+	s.begin()
+	s.visit(v, -1, 0)
+	s.queue = append(s.queue[:0], v)
+	for head := 0; head < len(s.queue); head++ {
+		u := s.queue[head]
+		if s.dist[u] >= limit {
+			break
+		}
+		for _, w := range g.Succ(u) {
+			if spent++; spent > work {
+				return nil, spent, false
+			}
+			if w == v {
+				s.path = s.unwind(u)
+				return s.path, spent, true
+			}
+			if s.allow[w] == s.allowEpoch && s.seen[w] != s.epoch {
+				s.visit(w, u, s.dist[u]+1)
+				s.queue = append(s.queue, w)
+			}
+		}
+	}
+	return nil, spent, true
+}

@@ -1,0 +1,173 @@
+package graph
+
+// Searcher runs breadth-first searches on memory it keeps, so that many small searches in a large
+// graph cost what they touch. The zero value is ready; it is not for concurrent use.
+type Searcher struct {
+	seen       []uint32 // Invariant: v was visited by the running search iff seen[v] == epoch
+	epoch      uint32
+	allow      []uint32 // nodes a search may enter, where it is restricted
+	allowEpoch uint32
+	parent     []int32
+	edge       []uint32 // slot of the edge from parent
+	dist       []int32
+	queue      []int32
+	later      []int32 // nodes one weight further, in 0-1 searches
+	path       []int32
+}
+
+// NewSearcher makes a searcher for graphs of up to n nodes; it grows when it meets a larger one.
+func NewSearcher(n int) *Searcher {
+	s := &Searcher{}
+	s.grow(n)
+	return s
+}
+
+func (s *Searcher) grow(n int) {
+	if n <= len(s.seen) {
+		return
+	}
+	s.seen = make([]uint32, n)
+	s.allow = make([]uint32, n)
+	s.parent = make([]int32, n)
+	s.edge = make([]uint32, n)
+	s.dist = make([]int32, n)
+	s.epoch, s.allowEpoch = 0, 0
+}
+
+// begin forgets the marks of the last search.
+func (s *Searcher) begin() {
+	s.epoch++
+	if s.epoch == 0 { // 2³² searches: old stamps would count as new
+		clear(s.seen)
+		s.epoch = 1
+	}
+}
+
+// restrict forgets which nodes a search may enter.
+func (s *Searcher) restrict() {
+	s.allowEpoch++
+	if s.allowEpoch == 0 {
+		clear(s.allow)
+		s.allowEpoch = 1
+	}
+}
+
+func (s *Searcher) visit(v, parent, dist int32) {
+	s.seen[v] = s.epoch
+	s.parent[v] = parent
+	s.dist[v] = dist
+}
+
+// unwind lists the nodes from the root of the search to v, in scratch.
+func (s *Searcher) unwind(v int32) []int32 {
+	path := s.path[:0]
+	for ; v >= 0; v = s.parent[v] {
+		path = append(path, v)
+	}
+	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
+		path[i], path[j] = path[j], path[i]
+	}
+	return path
+}
+
+// ShortestPath returns the nodes of a path with the fewest edges, both ends included, or nil if
+// there is none. The path from a node to itself is that node.
+func ShortestPath(g *CSR, from, to int32) []int32 {
+	return NewSearcher(g.N()).ShortestPath(g, from, to)
+}
+
+// ShortestPath is the function [ShortestPath] on reused memory; the result is the caller's.
+//
+// Cost: O(edges nearer than to).
+func (s *Searcher) ShortestPath(g *CSR, from, to int32) []int32 {
+	s.grow(g.N())
+	s.begin()
+	s.visit(from, -1, 0)
+	s.queue = append(s.queue[:0], from)
+	for head := 0; head < len(s.queue); head++ {
+		u := s.queue[head]
+		if u == to {
+			s.path = s.unwind(u)
+			return append([]int32(nil), s.path...)
+		}
+		for _, v := range g.Succ(u) {
+			if s.seen[v] != s.epoch {
+				s.visit(v, u, s.dist[u]+1)
+				s.queue = append(s.queue, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Reaches reports whether a path leads from one node to the other; every node reaches itself.
+func (s *Searcher) Reaches(g *CSR, from, to int32) bool {
+	if from == to {
+		return true
+	}
+	s.grow(g.N())
+	s.begin()
+	s.seen[from] = s.epoch
+	s.queue = append(s.queue[:0], from)
+	for len(s.queue) > 0 {
+		u := s.queue[len(s.queue)-1]
+		s.queue = s.queue[:len(s.queue)-1]
+		for _, v := range g.Succ(u) {
+			if v == to {
+				return true
+			}
+			if s.seen[v] != s.epoch {
+				s.seen[v] = s.epoch
+				s.queue = append(s.queue, v)
+			}
+		}
+	}
+	return false
+}
+
+// LightestPath returns a path of least total weight, each edge weighing 0 or 1 as weight says for
+// its slot: its edges as slots (empty if from == to) and its weight. ok is false if there is none.
+// Among equal weights the path is short, not always shortest.
+//
+// Cost: 0-1 breadth-first search, O(edges not heavier than to).
+func (s *Searcher) LightestPath(g *CSR, from, to int32, weight func(slot uint32) int8) (slots []uint32, total int, ok bool) {
+	s.grow(g.N())
+	s.begin()
+	s.visit(from, -1, 0)
+	now, later := append(s.queue[:0], from), s.later[:0]
+	defer func() { s.queue, s.later = now, later }()
+	for level := int32(0); len(now) > 0; level++ {
+		for head := 0; head < len(now); head++ {
+			u := now[head]
+			if s.dist[u] != level {
+				continue // reached more cheaply after it was queued
+			}
+			if u == to {
+				for v := to; s.parent[v] >= 0; v = s.parent[v] {
+					slots = append(slots, s.edge[v])
+				}
+				for i, j := 0, len(slots)-1; i < j; i, j = i+1, j-1 {
+					slots[i], slots[j] = slots[j], slots[i]
+				}
+				return slots, int(level), true
+			}
+			for e := g.Off[u]; e < g.Off[u+1]; e++ {
+				v := g.Adj[e]
+				if s.seen[v] == s.epoch && s.dist[v] <= level {
+					continue
+				}
+				if weight(e) == 0 {
+					s.visit(v, u, level)
+					s.edge[v] = e
+					now = append(now, v)
+				} else if s.seen[v] != s.epoch {
+					s.visit(v, u, level+1)
+					s.edge[v] = e
+					later = append(later, v)
+				}
+			}
+		}
+		now, later = later, now[:0]
+	}
+	return nil, 0, false
+}
