@@ -1,0 +1,153 @@
+package closure
+
+import (
+	"errors"
+	"fmt"
+
+	"isovet/graph"
+)
+
+// Index answers reachability questions. Every node reaches itself. It is safe for concurrent use
+// while nothing is added or undone.
+type Index interface {
+	Reaches(u, v int32) bool
+}
+
+// Dynamic is a closure that grows by edges and shrinks by undoing them, last in first out.
+type Dynamic interface {
+	Index
+
+	// AddEdge adds u→v under the caller's tag. If that would close a cycle, self-loops included,
+	// cycle is true and nothing changes; Path(v, u, …) tells the rest of the cycle. changed tells
+	// whether any pair became reachable.
+	AddEdge(u, v, tag int32) (changed, cycle bool)
+
+	// Mark names the present edges. It is the number of edges added so far.
+	Mark() int
+
+	// Undo removes the edges added since the mark was taken; the mark stays valid.
+	Undo(mark int)
+
+	// Settle makes the present edges permanent and frees what undoing them would need. Earlier marks
+	// become invalid.
+	Settle()
+
+	// Path explains why u reaches v: a path of least total cost, empty if u = v, or nil, false if
+	// there is none. cost says 0 or 1 for the tag of an added edge, nil meaning 1 for all; known edges
+	// and time edges cost nothing, and at most one step is a time edge. The slice is valid until the
+	// next call.
+	Path(u, v int32, cost func(tag int32) int8) (path []Step, ok bool)
+
+	// Stats returns sizes and counters.
+	Stats() Stats
+
+	// CheckIntegrity verifies that rows are closed under all edges. It is slow.
+	CheckIntegrity() error
+}
+
+// StepKind says what justifies a step of a path.
+type StepKind uint8
+
+const (
+	Known StepKind = iota // an edge of Input.Known
+	Time                  // end(From) + skew < start(To)
+	Added                 // an edge given to AddEdge, with its tag
+)
+
+func (k StepKind) String() string {
+	switch k {
+	case Known:
+		return "known"
+	case Time:
+		return "time"
+	case Added:
+		return "added"
+	}
+	return fmt.Sprintf("StepKind(%d)", uint8(k))
+}
+
+// Step is one edge of a path. Tag is 0 unless the edge was added.
+type Step struct {
+	From, To int32
+	Kind     StepKind
+	Tag      int32
+}
+
+// Stats describes a closure.
+type Stats struct {
+	Bytes      int64 // held now, added edges, trail and search scratch included
+	Words      int   // 64-bit words of reachability
+	Stragglers int   // transactions taken out of the start order (compact closures only)
+	Edges      int   // added and not undone
+	Rows       int   // rows merged by AddEdge so far
+	Candidates int   // rows that AddEdge looked at for this
+}
+
+// Input is the graph to close. The slices and the graph are kept and must not change.
+type Input struct {
+	N          int
+	Start, End []int64 // windows; both nil: unbounded, no time edges. graph.NoStart and graph.NoEnd are unbounded sides
+	Skew       int64   // clock error allowed between any two time stamps, ≥ 0
+	Known      *graph.CSR
+}
+
+// Options tune a closure; the zero value is the default.
+type Options struct {
+	// Stragglers is how many of the longest transactions a compact closure takes out of the start
+	// order: 0 chooses the number that needs the least memory, negative means none.
+	Stragglers int
+
+	// MaxBytes refuses, with [ErrTooLarge], to build a closure whose rows need more; 0 means no limit.
+	MaxBytes int64
+}
+
+// ErrTooLarge says that a closure would exceed Options.MaxBytes.
+var ErrTooLarge = errors.New("closure: too large")
+
+// Kind names a way to build a closure.
+type Kind string
+
+const (
+	KindWarshall     Kind = "warshall"
+	KindPurdom       Kind = "purdom"
+	KindItaliano     Kind = "italiano"
+	KindPurdomPlus   Kind = "purdom+"
+	KindItalianoPlus Kind = "italiano+"
+)
+
+// Kinds lists all kinds, slowest first.
+func Kinds() []Kind {
+	return []Kind{KindWarshall, KindPurdom, KindItaliano, KindItalianoPlus, KindPurdomPlus}
+}
+
+// New builds a closure of the given kind. If the input has a cycle, the closure is nil and the cycle
+// is returned, its last step leading to the start of its first. The error speaks of the input's form
+// (lengths, node ids, negative skew, unknown kind) or wraps [ErrTooLarge].
+func New(kind Kind, in Input, opt Options) (Dynamic, []Step, error) {
+	var build func(Input, Options) (*Matrix, []Step, error)
+	switch kind {
+	case KindWarshall:
+		build = Warshall
+	case KindPurdom:
+		build = Purdom
+	case KindItaliano:
+		build = Italiano
+	case KindPurdomPlus, KindItalianoPlus:
+		buildCompact := PurdomPlus
+		if kind == KindItalianoPlus {
+			buildCompact = ItalianoPlus
+		}
+		c, cycle, err := buildCompact(in, opt)
+		if c == nil {
+			return nil, cycle, err
+		}
+		return c, nil, nil
+	default:
+		return nil, nil, fmt.Errorf("closure: unknown kind %q, want one of %q", kind, Kinds())
+	}
+	m, cycle, err := build(in, opt)
+	if m == nil {
+		return nil, cycle, err
+	}
+	return m, nil, nil
+}

@@ -1,0 +1,277 @@
+package closure
+
+import (
+	"slices"
+
+	"isovet/graph"
+)
+
+// Compact is the compact transitive closure: bits only where windows leave the answer open. The
+// package comment explains rows, ranks and stragglers.
+//
+// Source:  Vbox §4.4, arrays R, L, O: bits, row.lo, row.base.
+// Differs: bits for bytes; lo and hi come from the time lemma rather than from the overlap of single
+// windows, so rows are no wider and mostly narrower; hi shrinks as edges are added, in place of
+// ones written to the end of the row.
+type Compact struct {
+	rank       []int32 // node → rank: stragglers first, then by start
+	rows       []row   // by rank
+	bits       []uint64
+	stragglers int32 // ranks below are stragglers
+
+	// The columns of stragglers. u reaches straggler s iff u is no straggler and u < sure[s], or bit u
+	// of column s is set.
+	columns int     // index in bits of the first column
+	width   int     // words a column
+	sure    []int32 // grows with added edges
+	reachHi []int32 // by rank: largest initial hi of the non-stragglers up to it; nil without stragglers
+
+	list  edgeList
+	trail []change
+	paths pathFinder
+	stats Stats
+}
+
+// row is the window of ranks whose reachability is stored; bit x is at bits[base + x/64].
+//
+// Invariant: x ≥ hi is reached, x < lo is reached only if x is a straggler whose column says so.
+// Bits of the row's words outside [lo, hi) mean nothing.
+type row struct {
+	lo, hi int32
+	base   int
+}
+
+// words is the number of words that the row takes when it is laid out.
+func (r row) words() int {
+	if r.hi <= r.lo {
+		return 0
+	}
+	return int((r.hi-1)>>6 - r.lo>>6 + 1)
+}
+
+var _ Dynamic = (*Compact)(nil)
+
+// Reaches implements [Index].
+//
+// Cost: two loads and a bit; a row and a word of it.
+func (c *Compact) Reaches(u, v int32) bool {
+	x, y := c.rank[u], c.rank[v]
+	r := c.rows[x]
+	if y >= r.hi {
+		return true
+	}
+	if y < r.lo {
+		return y < c.stragglers && c.inColumn(x, y)
+	}
+	return c.bits[r.base+int(y>>6)]>>(uint(y)&63)&1 != 0
+}
+
+// reaches is Reaches on ranks.
+func (c *Compact) reaches(x, y int32) bool {
+	r := c.rows[x]
+	if y >= r.hi {
+		return true
+	}
+	if y < r.lo {
+		return y < c.stragglers && c.inColumn(x, y)
+	}
+	return c.bits[r.base+int(y>>6)]>>(uint(y)&63)&1 != 0
+}
+
+// inColumn reports whether the node of rank x reaches straggler s.
+func (c *Compact) inColumn(x, s int32) bool {
+	if x >= c.stragglers && x < c.sure[s] {
+		return true
+	}
+	return c.bits[c.columns+int(s)*c.width+int(x>>6)]>>(uint(x)&63)&1 != 0
+}
+
+// Rank is the place of v in the start order that rows follow: stragglers come first, then the others
+// by start.
+func (c *Compact) Rank(v int32) int32 { return c.rank[v] }
+
+// Window bounds what is open for v, in ranks: v reaches all ranks from hi on, and below lo none but
+// stragglers (ranks below [Stats].Stragglers).
+func (c *Compact) Window(v int32) (lo, hi int32) {
+	r := c.rows[c.rank[v]]
+	return r.lo, r.hi
+}
+
+// Mark implements [Dynamic].
+func (c *Compact) Mark() int { return len(c.list.edges) }
+
+// Undo implements [Dynamic]. Cost: O(words changed since the mark).
+func (c *Compact) Undo(mark int) {
+	to := c.list.pop(mark)
+	if to < 0 {
+		return
+	}
+	n := len(c.rows)
+	for i := len(c.trail) - 1; i >= to; i-- {
+		t := c.trail[i]
+		switch place := -1 - t.at; {
+		case t.at >= 0:
+			c.bits[t.at] = t.old
+		case place < n:
+			c.rows[place].hi = int32(t.old)
+		default:
+			c.sure[place-n] = int32(t.old)
+		}
+	}
+	c.trail = c.trail[:to]
+	if invariants {
+		mustBeSound(c, n)
+	}
+}
+
+// Settle implements [Dynamic].
+func (c *Compact) Settle() { c.list.floor, c.trail = len(c.list.edges), nil }
+
+// Path implements [Dynamic].
+func (c *Compact) Path(u, v int32, cost func(tag int32) int8) ([]Step, bool) {
+	return c.paths.find(c, u, v, cost)
+}
+
+// Stats implements [Dynamic].
+func (c *Compact) Stats() Stats {
+	s := c.stats
+	s.Words, s.Edges, s.Stragglers = len(c.bits), len(c.list.edges), int(c.stragglers)
+	s.Bytes = 8*int64(len(c.bits)) + 4*int64(len(c.rank)+len(c.sure)+len(c.reachHi)) + 16*int64(len(c.rows)) +
+		16*int64(cap(c.trail)) + c.list.bytes() + c.paths.bytes()
+	return s
+}
+
+// timeline is real-time order on places 0 … n−1, nodes sorted by start. All later work compares
+// places, not times: due[v] is the first place that starts after v ends.
+type timeline struct {
+	nodes []int32 // place → node
+	place []int32 // node → place
+	due   []int32 // node → place, n if nothing starts later
+}
+
+func (p *problem) timeline() *timeline {
+	n := int32(p.n)
+	t := &timeline{nodes: graph.SortIndex(p.start), place: make([]int32, n), due: make([]int32, n)}
+	sorted := make([]int64, n)
+	for i, v := range t.nodes {
+		t.place[v] = int32(i)
+		sorted[i] = p.start[v]
+	}
+	for i, v := range t.nodes {
+		// Few transactions start while one runs, so the answer is near: gallop, then bisect. A window
+		// turned round gets its own place, which propagate takes for the cycle that it is.
+		end := p.due[v]
+		lo, hi, step := int32(i), int32(i), int32(1) // all places below lo start no later than end, or are below i
+		for hi < n && sorted[hi] <= end {
+			lo, hi, step = hi+1, hi+step, step*2
+		}
+		hi = min(hi, n)
+		for lo < hi {
+			if mid := int32(uint32(lo+hi) >> 1); sorted[mid] <= end {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+		t.due[v] = lo
+	}
+	return t
+}
+
+// bounds are the two integers of the time lemma, as places, by node.
+type bounds struct {
+	latest   []int32 // last place among what reaches the node by known edges, itself included
+	earliest []int32 // least due among what the node reaches by known edges, itself included
+}
+
+// bounds is the case without edges.
+func (t *timeline) bounds() bounds { return bounds{slices.Clone(t.place), slices.Clone(t.due)} }
+
+// propagate takes the known edges in; it reports whether known edges and real-time order are acyclic.
+func (b bounds) propagate(p *problem, t *timeline, topo []int32) bool {
+	for _, u := range topo {
+		m := b.latest[u]
+		if m >= t.due[u] {
+			return false
+		}
+		for _, v := range p.known.Succ(u) {
+			b.latest[v] = max(b.latest[v], m)
+		}
+	}
+	for _, u := range slices.Backward(topo) {
+		m := b.earliest[u]
+		for _, v := range p.known.Succ(u) {
+			m = min(m, b.earliest[v])
+		}
+		b.earliest[u] = m
+	}
+	return true
+}
+
+// layOut makes a closure with empty rows of the right widths. The bits are all zero.
+func layOut(p *problem, t *timeline, b bounds, opt Options) (*Compact, error) {
+	n := p.n
+	l := chooseStragglers(t, b, opt.Stragglers)
+	c := &Compact{stragglers: int32(l.count), width: (n + 63) / 64}
+	if l.count == 0 {
+		c.width = 0
+	}
+	c.columns = l.rowWords
+	if err := checkSize(8*int64(l.rowWords+l.count*c.width)+20*int64(n), opt); err != nil {
+		return nil, err
+	}
+	c.rank = t.place
+	if l.count > 0 {
+		c.rank = make([]int32, n)
+		next := int32(0)
+		other := c.stragglers
+		for i, v := range t.nodes {
+			if l.straggler[i] {
+				c.rank[v] = next
+				next++
+			} else {
+				c.rank[v] = other
+				other++
+			}
+		}
+	}
+	c.rows = make([]row, n)
+	for v, x := range c.rank {
+		c.rows[x] = row{lo: l.first[b.latest[v]], hi: l.rankAt(b.earliest[v])}
+	}
+	at := 0
+	for x := range c.rows {
+		r := &c.rows[x]
+		r.base = at - int(r.lo>>6)
+		at += r.words()
+	}
+	if at != l.rowWords {
+		panic("closure: rows do not take the words that were counted")
+	}
+	c.bits = make([]uint64, l.rowWords+l.count*c.width)
+	if l.count > 0 {
+		c.sure = make([]int32, l.count)
+		c.reachHi = make([]int32, n)
+		high := int32(0)
+		for x := c.stragglers; x < int32(n); x++ {
+			high = max(high, c.rows[x].hi)
+			c.reachHi[x] = high
+		}
+		for v, x := range c.rank {
+			if x < c.stragglers {
+				c.sure[x] = l.first[b.latest[v]]
+				c.setColumn(x, x)
+			}
+		}
+	}
+	for x := c.stragglers; x < int32(n); x++ {
+		c.bits[c.rows[x].base+int(x>>6)] |= 1 << (uint(x) & 63)
+	}
+	c.paths = pathFinder{p: p, list: &c.list}
+	return c, nil
+}
+
+// setColumn notes, without a trail, that rank x reaches straggler s.
+func (c *Compact) setColumn(s, x int32) {
+	c.bits[c.columns+int(s)*c.width+int(x>>6)] |= 1 << (uint(x) & 63)
+}

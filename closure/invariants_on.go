@@ -1,0 +1,5 @@
+//go:build invariants
+
+package closure
+
+const invariants = true

@@ -1,0 +1,128 @@
+package closure
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Limits of the automatic choice: rows of up to narrow words on average are not worth widening the
+// code path for; more than manyStragglers are no longer exceptions, and every added edge looks at all.
+const (
+	narrow         = 4
+	manyStragglers = 1024
+)
+
+// layout is a choice of stragglers, with the tables that turn bounds into rows.
+type layout struct {
+	count     int
+	straggler []bool  // by place
+	rank      []int32 // by place, n+1 entries: rank of the first non-straggler at or after the place
+	first     []int32 // by place L: first rank from which on a non-straggler is due after L starts
+	rowWords  int
+	wordsAll  int // rows and columns
+}
+
+func (l *layout) rankAt(place int32) int32 { return l.rank[place] }
+
+// measure fills in the tables for the chosen stragglers.
+//
+// Cost: O(n), four passes over int32 arrays.
+func (l *layout) measure(t *timeline, b bounds) {
+	n := len(t.nodes)
+	next := int32(l.count)
+	for i := range n {
+		l.rank[i] = next
+		if !l.straggler[i] {
+			next++
+		}
+	}
+	l.rank[n] = next
+	// first[L]: non-stragglers whose due place is at most L end before L starts.
+	high, x := int32(0), int32(l.count) // x: rank of the next non-straggler; high: largest due below it
+	place := 0
+	for L := range int32(n) {
+		for place < n {
+			if l.straggler[place] {
+				place++
+				continue
+			}
+			if due := max(high, t.due[t.nodes[place]]); due > L {
+				break
+			} else {
+				high = due
+			}
+			place++
+			x++
+		}
+		l.first[L] = x
+	}
+	l.rowWords = 0
+	for v := range n {
+		l.rowWords += row{lo: l.first[b.latest[v]], hi: l.rank[b.earliest[v]]}.words()
+	}
+	l.wordsAll = l.rowWords
+	if l.count > 0 {
+		l.wordsAll += l.count*((n+63)/64) + n/2
+	}
+}
+
+// chooseStragglers decides which transactions leave the start order: none if rows are narrow, else
+// the number of longest ones that makes rows and columns smallest, first by powers of two, then
+// between the neighbours of the best. wanted > 0 forces a number, wanted < 0 forces none.
+//
+// Source: algorithms §1.2(b). Stragglers that run side by side widen all rows until the last of them
+// is out, so the words need not fall step by step; a first try with the most allowed tells whether
+// the search is worth while.
+// Cost:   O(n) for each number tried; one sort.
+func chooseStragglers(t *timeline, b bounds, wanted int) *layout {
+	n := len(t.nodes)
+	l := &layout{straggler: make([]bool, n), rank: make([]int32, n+1), first: make([]int32, n)}
+	if wanted <= 0 {
+		l.measure(t, b)
+		if wanted < 0 || l.rowWords <= narrow*n {
+			return l
+		}
+	}
+	longest := make([]int32, n) // places
+	for i := range longest {
+		longest[i] = int32(i)
+	}
+	span := func(place int32) int32 { return t.due[t.nodes[place]] - place }
+	slices.SortFunc(longest, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(span(y), span(x)), cmp.Compare(x, y))
+	})
+	try := func(count int) int {
+		clear(l.straggler)
+		for _, place := range longest[:count] {
+			l.straggler[place] = true
+		}
+		l.count = count
+		l.measure(t, b)
+		return l.wordsAll
+	}
+	if wanted > 0 {
+		try(min(wanted, n))
+		return l
+	}
+	best, bestWords := 0, l.wordsAll
+	consider := func(count int) {
+		if words := try(count); words < bestWords {
+			best, bestWords = count, words
+		}
+	}
+	most := min(manyStragglers, n)
+	if try(most); l.rowWords-most*((n+63)/64) < bestWords/2 {
+		for count := 1; count < most; count *= 2 {
+			consider(count)
+		}
+		for step := best / 2; step > 0; step /= 2 {
+			at := best
+			if at-step > 0 {
+				consider(at - step)
+			}
+			consider(min(most, at+step))
+		}
+	}
+	try(best)
+	return l
+}
