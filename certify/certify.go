@@ -1,0 +1,131 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Options are the parameters of Check. The zero value is the default.
+type Options struct {
+	// ClockSkew widens every client interval by so many nanoseconds at both ends: a is before b in real time if
+	// a.end + ClockSkew < b.start − ClockSkew. It must be what the checker was given.
+	ClockSkew int64
+	// MaxDecisions bounds the search through the cases of one anomaly; 0 is a million. Past it, Check gives up with an error.
+	MaxDecisions int
+}
+
+// Unsupported is the error for evidence that this package has no rules for. It says nothing of the evidence being right.
+type Unsupported struct{ What string }
+
+func (u *Unsupported) Error() string { return "cannot certify " + u.What }
+
+// Check returns nil if and only if the evidence proves the verdict: the order explains every read and respects what the level
+// demands, or each anomaly by itself shows that no order does. An answer of Unknown needs a reason and no proof.
+//
+// Levels: the three serializable and the three snapshot levels, and repeatable read for histories without predicates, where it
+// is serializability. Of the weaker levels only violations by single reads, and by cycles of session and read edges.
+// Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of the history, the
+// evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
+func Check(r *evidence.Result, o Options) error {
+	h := r.H
+	if h == nil {
+		return errors.New("the result names no history")
+	}
+	if o.ClockSkew < 0 {
+		return fmt.Errorf("clock skew %d is negative", o.ClockSkew)
+	}
+	switch r.Verdict {
+	case evidence.Unknown:
+		if r.Reason == "" {
+			return errors.New("the verdict is unknown without a reason")
+		}
+		return nil
+	case evidence.Holds:
+		if len(r.Anomalies) > 0 || r.Also > 0 {
+			return fmt.Errorf("the verdict is valid, with %d anomalies", len(r.Anomalies)+r.Also)
+		}
+		return checkOrder(r, o)
+	case evidence.Violated:
+		if len(r.Anomalies) == 0 {
+			return errors.New("the verdict is violation, without an anomaly")
+		}
+		return checkAnomalies(r, o)
+	}
+	return fmt.Errorf("there is no verdict %d", r.Verdict)
+}
+
+func checkOrder(r *evidence.Result, o Options) error {
+	h, l := r.H, r.Level
+	if h.HasPredicates() {
+		return &Unsupported{"an order for a history with predicates"}
+	}
+	switch {
+	case l.Serial() || l == level.RepeatableRead:
+		pos, err := replaySerial(h, r.Order)
+		if err != nil {
+			return err
+		}
+		if l.Sessions() {
+			if err := serialSessions(h, pos); err != nil {
+				return err
+			}
+		}
+		if l.RealTime() {
+			return serialTime(h, r.Order, o.ClockSkew)
+		}
+		return nil
+	case l.Snapshot():
+		begin, commit, err := replaySnapshot(h, r.Order)
+		if err != nil {
+			return err
+		}
+		if l.Sessions() {
+			if err := snapshotSessions(h, begin, commit); err != nil {
+				return err
+			}
+		}
+		if l.RealTime() {
+			return snapshotTime(h, r.Order, o.ClockSkew)
+		}
+		return nil
+	}
+	return &Unsupported{fmt.Sprintf("an order at level %s", l)}
+}
+
+// inTime reports whether end is before start by more than twice the skew, without overflow.
+func inTime(end, start, skew int64) bool {
+	return end != history.NoTime && start != history.NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
+}
+
+// hasTimes demands the times that real time needs of a committed transaction.
+func hasTimes(h *history.History, t uint32) error {
+	if t != h.Init && h.Txns.Status[t] == history.Committed && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {
+		return fmt.Errorf("%s has no start and end time, which the level needs", name(h, t))
+	}
+	return nil
+}
+
+// endOf is the end of t for real time: one of unknown outcome has none.
+func endOf(h *history.History, t uint32) int64 {
+	if h.Txns.Status[t] != history.Committed {
+		return history.NoTime
+	}
+	return h.End(t)
+}
+
+// name says which transaction is meant, by its id in the file.
+func name(h *history.History, t uint32) string {
+	return fmt.Sprintf("transaction %d", h.Txns.ID[t])
+}
+
+// valueString names a version's value; None is a state that no operation of the history names.
+func valueString(h *history.History, v uint32) string {
+	if v == history.None {
+		return "a value that no operation names"
+	}
+	return h.ValueString(v)
+}

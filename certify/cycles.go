@@ -1,0 +1,539 @@
+package certify
+
+import (
+	"fmt"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// singleReads says of which anomalies the proof is in Ops.
+func singleReads(k level.Anomaly) bool {
+	switch k {
+	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead:
+		return true
+	}
+	return false
+}
+
+func checkAnomalies(r *evidence.Result, o Options) error {
+	x := newIndex(r.H)
+	for i := range r.Anomalies {
+		x.wantAnomaly(&r.Anomalies[i])
+	}
+	x.build()
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		if err := x.checkAnomaly(a, r.Level, o); err != nil {
+			if _, ok := err.(*Unsupported); ok {
+				return err
+			}
+			return fmt.Errorf("anomaly %d (%s): %w", i, a.Kind, err)
+		}
+	}
+	return nil
+}
+
+func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) error {
+	if err := x.checkTxns(a); err != nil {
+		return err
+	}
+	p := newProof(x, l, o.ClockSkew)
+	if singleReads(a.Kind) {
+		if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
+			return fmt.Errorf("an anomaly of single reads with a cycle")
+		}
+		if !l.Forbids(a.Kind) {
+			return fmt.Errorf("%s allows it", l)
+		}
+		t, err := x.checkReads(a)
+		if err != nil {
+			return err
+		}
+		p.clause(p.not(p.counts(nil, t)))
+	} else {
+		if len(a.Cycle)+len(a.Cycles) == 0 {
+			return fmt.Errorf("neither operations nor a cycle prove it")
+		}
+		if len(a.Ops) > 0 {
+			return fmt.Errorf("operations beside cycles")
+		}
+		if len(a.Cycle) > 0 {
+			if err := p.cycle(a.Cycle); err != nil {
+				return fmt.Errorf("the cycle: %w", err)
+			}
+		}
+		for i, c := range a.Cycles {
+			if err := p.cycle(c); err != nil {
+				return fmt.Errorf("cycle %d of %d: %w", i+1, len(a.Cycles), err)
+			}
+		}
+	}
+	p.settle()
+	p.inclusion()
+	unsat, err := Unsatisfiable(p.clauses, o.MaxDecisions)
+	if err != nil {
+		return err
+	}
+	if !unsat {
+		return fmt.Errorf("it does not exclude every order of the versions it assumes, nor that a transaction of unknown outcome aborted")
+	}
+	return nil
+}
+
+// checkTxns demands that Txns has each transaction of the proof once, and no other.
+func (x *index) checkTxns(a *evidence.Anomaly) error {
+	n := uint32(x.h.NumTxns())
+	listed := make(map[uint32]bool, len(a.Txns))
+	for _, t := range a.Txns {
+		if t >= n {
+			return fmt.Errorf("transaction index %d of %d", t, n)
+		}
+		if listed[t] {
+			return fmt.Errorf("%s is listed twice", name(x.h, t))
+		}
+		listed[t] = true
+	}
+	named := make(map[uint32]bool)
+	var missing error
+	in := func(t uint32) {
+		named[t] = true
+		if t >= n {
+			missing = fmt.Errorf("transaction index %d of %d", t, n)
+		} else if !listed[t] && missing == nil {
+			missing = fmt.Errorf("%s takes part and is not listed", name(x.h, t))
+		}
+	}
+	for _, op := range a.Ops {
+		if int(op) < x.h.NumOps() {
+			in(evidence.TxnOf(x.h, op))
+		}
+	}
+	cycle := func(c []evidence.Edge) {
+		for _, e := range c {
+			in(e.From)
+			in(e.To)
+			if e.Dep == evidence.RW {
+				named[e.Writer] = true
+			}
+		}
+	}
+	cycle(a.Cycle)
+	for _, c := range a.Cycles {
+		cycle(c)
+	}
+	if missing != nil {
+		return missing
+	}
+	for _, t := range a.Txns {
+		if !named[t] {
+			return fmt.Errorf("%s is listed and takes no part", name(x.h, t))
+		}
+	}
+	return nil
+}
+
+// proof turns the cycles of one anomaly into clauses.
+type proof struct {
+	x       *index
+	h       *history.History
+	level   level.Level
+	skew    int64
+	clauses [][]Lit
+	vars    Lit
+	pairs   map[[2]uint32]Lit // two writers of a common key, lower index first → "the first is before the second"
+	ordered [][2]uint32       // the keys of pairs, in the order in which they came up
+	sources map[source]Lit    // for ambiguous reads
+	closed  map[[2]uint32]bool
+	count   map[uint32]Lit // transactions of unknown outcome → "it counts"
+	queue   []uint32       // those whose readers are yet to be looked at
+}
+
+// source says that reader saw the version ver as writer installed it.
+type source struct{ reader, ver, writer uint32 }
+
+func newProof(x *index, l level.Level, skew int64) *proof {
+	return &proof{x: x, h: x.h, level: l, skew: skew, pairs: make(map[[2]uint32]Lit), sources: make(map[source]Lit),
+		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit)}
+}
+
+func (p *proof) newVar() Lit {
+	p.vars++
+	return (p.vars - 1) << 1
+}
+
+func (p *proof) clause(ls []Lit) { p.clauses = append(p.clauses, ls) }
+
+// not returns the clause "not all of ls".
+func (p *proof) not(ls []Lit) []Lit {
+	out := make([]Lit, len(ls))
+	for i, l := range ls {
+		out[i] = l.Not()
+	}
+	return out
+}
+
+// counts adds to ls what t needs to count as committed: nothing if it committed.
+func (p *proof) counts(ls []Lit, t uint32) []Lit {
+	if p.h.Txns.Status[t] != history.Unknown {
+		return ls
+	}
+	l, ok := p.count[t]
+	if !ok {
+		l = p.newVar()
+		p.count[t] = l
+		p.queue = append(p.queue, t)
+	}
+	return append(ls, l)
+}
+
+// before adds the assumption that a's versions come before b's.
+func (p *proof) before(ls []Lit, a, b uint32) []Lit {
+	flip := Lit(0)
+	if a > b {
+		a, b, flip = b, a, 1
+	}
+	l, ok := p.pairs[[2]uint32{a, b}]
+	if !ok {
+		l = p.newVar()
+		p.pairs[[2]uint32{a, b}] = l
+		p.ordered = append(p.ordered, [2]uint32{a, b})
+	}
+	return append(ls, l^flip)
+}
+
+// from adds the assumption that reader saw version v as writer installed it: none where nobody else can have.
+func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
+	if writer == p.h.Init {
+		writer = initial
+	}
+	c := p.x.candidates(reader, v)
+	found := false
+	for _, w := range c {
+		found = found || w == writer
+	}
+	if !found {
+		if writer == initial {
+			return nil, fmt.Errorf("%s is not the initial value of %s", p.h.ValueString(v), p.h.KeyString(p.h.VerKey[v]))
+		}
+		return nil, fmt.Errorf("%s did not install %s = %s", name(p.h, writer), p.h.KeyString(p.h.VerKey[v]), p.h.ValueString(v))
+	}
+	p.read(reader, v, c)
+	if len(c) == 1 {
+		return ls, nil
+	}
+	return append(ls, p.sources[source{reader, v, writer}]), nil
+}
+
+// read adds the clauses of a read of v by reader, once: some candidate is its source, and that counts if the reader does.
+func (p *proof) read(reader, v uint32, candidates []uint32) {
+	if p.closed[[2]uint32{reader, v}] {
+		return
+	}
+	p.closed[[2]uint32{reader, v}] = true
+	some := p.not(p.counts(nil, reader))
+	for _, w := range candidates {
+		var is []Lit
+		if len(candidates) > 1 {
+			l := p.newVar()
+			p.sources[source{reader, v, w}] = l
+			some = append(some, l)
+			is = append(is, l)
+		}
+		if w != initial {
+			for _, c := range p.counts(nil, w) {
+				p.clause(append(p.not(p.counts(is, reader)), c))
+			}
+		}
+	}
+	if len(candidates) > 1 {
+		p.clause(some)
+	}
+}
+
+// cycle checks a cycle and adds its clause.
+func (p *proof) cycle(c []evidence.Edge) error {
+	if len(c) < 2 {
+		return fmt.Errorf("%d edges; expected two at least", len(c))
+	}
+	var needs []Lit
+	for i, e := range c {
+		next := c[(i+1)%len(c)]
+		if e.To != next.From {
+			return fmt.Errorf("edge %d ends at transaction index %d, the next begins at %d", i+1, e.To, next.From)
+		}
+		if p.level.Snapshot() && e.Dep == evidence.RW && next.Dep == evidence.RW {
+			return fmt.Errorf("anti-dependencies %d and %d are adjacent, which %s allows", i+1, (i+1)%len(c)+1, p.level)
+		}
+		var err error
+		if needs, err = p.edge(needs, e); err != nil {
+			if _, ok := err.(*Unsupported); ok {
+				return err
+			}
+			return fmt.Errorf("edge %d (%s): %w", i+1, e.Dep, err)
+		}
+	}
+	p.clause(p.not(needs))
+	return nil
+}
+
+// edge checks an edge against the history and adds what it assumes.
+func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
+	h := p.h
+	n := uint32(h.NumTxns())
+	if e.From >= n || e.To >= n || e.From == e.To {
+		return nil, fmt.Errorf("from transaction index %d to %d of %d", e.From, e.To, n)
+	}
+	for _, t := range [...]uint32{e.From, e.To} {
+		if h.Txns.Status[t] == history.Aborted {
+			return nil, fmt.Errorf("%s aborted", name(h, t))
+		}
+		needs = p.counts(needs, t)
+	}
+	if e.To == h.Init {
+		return nil, fmt.Errorf("%s, the initial one, precedes all others", name(h, e.To))
+	}
+	switch e.Dep {
+	case evidence.SO:
+		if !p.level.Sessions() {
+			return nil, fmt.Errorf("%s does not ask for session order", p.level)
+		}
+		if !p.x.sessionBefore(e.From, e.To) {
+			return nil, fmt.Errorf("%s is not a committed transaction earlier in the session of %s", name(h, e.From), name(h, e.To))
+		}
+		return needs, nil
+	case evidence.RT:
+		if !p.level.RealTime() {
+			return nil, fmt.Errorf("%s does not ask for real-time order", p.level)
+		}
+		if !p.timeBefore(e.From, e.To) {
+			return nil, fmt.Errorf("%s did not end before %s began", name(h, e.From), name(h, e.To))
+		}
+		return needs, nil
+	case evidence.WR:
+		if p.level.Serial() || p.level.Snapshot() || p.level.Sessions() || p.level == level.RepeatableRead {
+			return p.wr(needs, e)
+		}
+	case evidence.WW, evidence.RW:
+		if p.level.Serial() || p.level.Snapshot() || p.level == level.RepeatableRead {
+			if e.Dep == evidence.WW {
+				return p.ww(needs, e)
+			}
+			return p.rw(needs, e)
+		}
+	}
+	return nil, &Unsupported{fmt.Sprintf("edges of kind %s at level %s", e.Dep, p.level)}
+}
+
+func (p *proof) timeBefore(a, b uint32) bool {
+	return a != p.h.Init && b != p.h.Init && inTime(endOf(p.h, a), p.h.Start(b), p.skew)
+}
+
+// version demands that Ver is a version of Key.
+func (p *proof) version(e evidence.Edge) error {
+	if int(e.Ver) >= p.h.NumVersions() || p.h.VerKey[e.Ver] != e.Key {
+		return fmt.Errorf("version %d is not one of key %d", e.Ver, e.Key)
+	}
+	return nil
+}
+
+func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
+	if err := p.version(e); err != nil {
+		return nil, err
+	}
+	if op, ok := listRead(p.h, e.To, e.Key); ok {
+		lo, _ := p.h.TxnOps(e.To)
+		seen, _ := others(p.h, op, lo)
+		if !contains(seen, e.Ver) {
+			return nil, fmt.Errorf("%s did not read it in its list", name(p.h, e.To))
+		}
+	} else if !reads(p.h, e.To, e.Ver) {
+		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(p.h, e.To), p.h.KeyString(e.Key), p.h.ValueString(e.Ver))
+	}
+	return p.from(needs, e.To, e.Ver, e.From)
+}
+
+func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
+	h := p.h
+	if err := p.version(e); err != nil {
+		return nil, err
+	}
+	a, b := finalWrite(h, e.From, e.Key), finalWrite(h, e.To, e.Key)
+	if a == history.None || b == history.None {
+		return nil, fmt.Errorf("they do not both write %s", h.KeyString(e.Key))
+	}
+	if h.Ops.Ver[b] != e.Ver {
+		return nil, fmt.Errorf("%s does not install %s = %s", name(h, e.To), h.KeyString(e.Key), h.ValueString(e.Ver))
+	}
+	if e.From == h.Init || h.Ops.Kind[a] == history.Append && p.shown(h.Ops.Ver[a], h.Ops.Ver[b], e) {
+		return needs, nil
+	}
+	return p.before(needs, e.From, e.To), nil
+}
+
+// shown reports whether a committed transaction's list shows From's element and, after it or not at all, To's. Lists only
+// grow, so then From appended first.
+func (p *proof) shown(from, to uint32, e evidence.Edge) bool {
+	if c := p.x.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
+		return false
+	}
+	for _, op := range p.x.lists[e.Key] {
+		t := evidence.TxnOf(p.h, op)
+		lo, _ := p.h.TxnOps(t)
+		if _, ok := others(p.h, op, lo); !ok {
+			continue
+		}
+		list := elems(p.h, p.h.Ops.Ver[op])
+		i := index1(list, from)
+		if i < 0 {
+			continue
+		}
+		j := index1(list, to)
+		if j < 0 {
+			return true
+		}
+		if c := p.x.candidates(history.None, to); j > i && len(c) == 1 && c[0] == e.To {
+			return true
+		}
+	}
+	return false
+}
+
+func index1(list []uint32, v uint32) int {
+	for i, e := range list {
+		if e == v {
+			return i
+		}
+	}
+	return -1
+}
+
+func contains(list []uint32, v uint32) bool { return index1(list, v) >= 0 }
+
+func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
+	h := p.h
+	if int(e.Key) >= h.NumKeys() {
+		return nil, fmt.Errorf("key %d of %d", e.Key, h.NumKeys())
+	}
+	w := finalWrite(h, e.To, e.Key)
+	if w == history.None {
+		return nil, fmt.Errorf("%s does not write %s", name(h, e.To), h.KeyString(e.Key))
+	}
+	if e.Writer == e.To || e.Writer == e.From {
+		return nil, fmt.Errorf("%s wrote the version read", name(h, e.Writer))
+	}
+	if h.Ops.Kind[w] == history.Append {
+		return p.listRW(needs, e, w)
+	}
+	if err := p.version(e); err != nil {
+		return nil, err
+	}
+	if !reads(h, e.From, e.Ver) {
+		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(h, e.From), h.KeyString(e.Key), h.ValueString(e.Ver))
+	}
+	if e.Writer != history.None && int(e.Writer) >= h.NumTxns() {
+		return nil, fmt.Errorf("writer index %d of %d", e.Writer, h.NumTxns())
+	}
+	needs, err := p.from(needs, e.From, e.Ver, e.Writer)
+	if err != nil {
+		return nil, err
+	}
+	if e.Writer == history.None || e.Writer == h.Init {
+		return needs, nil
+	}
+	return p.before(needs, e.Writer, e.To), nil
+}
+
+// listRW checks an anti-dependency of lists: From's list lacks what To appended. Nothing is assumed.
+func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
+	h := p.h
+	op, ok := listRead(h, e.From, e.Key)
+	if !ok {
+		return nil, fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
+	}
+	lo, _ := h.TxnOps(e.From)
+	seen, ok := others(h, op, lo)
+	if !ok {
+		return nil, fmt.Errorf("the list that %s read does not end with its own appends", name(h, e.From))
+	}
+	if contains(seen, h.Ops.Ver[w]) {
+		return nil, fmt.Errorf("%s read %s, which %s appended", name(h, e.From), h.ValueString(h.Ops.Ver[w]), name(h, e.To))
+	}
+	if len(seen) == 0 {
+		if e.Writer != history.None && e.Writer != h.Init || e.Ver != history.None && e.Ver != h.InitVer[e.Key] {
+			return nil, fmt.Errorf("%s read an empty list", name(h, e.From))
+		}
+		return needs, nil
+	}
+	if e.Ver != seen[len(seen)-1] {
+		return nil, fmt.Errorf("the version is not the last element that %s read", name(h, e.From))
+	}
+	for _, c := range p.x.candidates(e.From, e.Ver) {
+		if c == e.Writer || c == initial && e.Writer == h.Init {
+			return needs, nil
+		}
+	}
+	return nil, fmt.Errorf("the writer named did not append the last element that %s read", name(h, e.From))
+}
+
+// settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where
+// there are such reasons for both orders, the pair is left open: that contradiction is a cycle of its own, which the evidence
+// must show.
+func (p *proof) settle() {
+	for _, pair := range p.ordered {
+		l, a, b := p.pairs[pair], pair[0], pair[1]
+		ab, ba := p.settles(a, b), p.settles(b, a)
+		if len(ab) > 0 && len(ba) > 0 {
+			continue
+		}
+		for _, needs := range ab {
+			p.clause(append(p.not(needs), l))
+		}
+		for _, needs := range ba {
+			p.clause(append(p.not(needs), l.Not()))
+		}
+	}
+}
+
+// settles returns the reasons why a is before b by the history alone, each as the assumptions that it rests on.
+func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
+	if p.level.Sessions() && p.x.sessionBefore(a, b) || p.level.RealTime() && p.timeBefore(a, b) {
+		reasons = append(reasons, p.counts(nil, b))
+	}
+	readsOf(p.h, b, func(v uint32) {
+		c := p.x.candidates(b, v)
+		if !contains(c, a) {
+			return
+		}
+		p.read(b, v, c)
+		needs := p.counts(nil, b)
+		if len(c) > 1 {
+			needs = append(needs, p.sources[source{b, v, a}])
+		}
+		reasons = append(reasons, needs)
+	})
+	return reasons
+}
+
+// inclusion adds, for the transactions of unknown outcome that the proof speaks of, what their readers say of them.
+func (p *proof) inclusion() {
+	for len(p.queue) > 0 {
+		u := p.queue[0]
+		p.queue = p.queue[1:]
+		lo, hi := p.h.TxnOps(u)
+		for op := lo; op < hi; op++ {
+			k := p.h.Ops.Kind[op]
+			if k != history.Append && (k != history.Write || !isFinal(p.h, op, hi)) {
+				continue
+			}
+			v := p.h.Ops.Ver[op]
+			for _, r := range p.x.readers[v] {
+				if r == u || p.h.Txns.Status[r] == history.Aborted || k == history.Write && !reads(p.h, r, v) {
+					continue
+				}
+				p.read(r, v, p.x.candidates(r, v))
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+// Package certify proves a checker's answer again, without the checker: it trusts the history and nothing else. It imports
+// history, level and evidence only and shares no code with what it checks.
+//
+// # Valid
+//
+// The order is replayed on one array, the current version of each key, in one pass: every read must be of the version that is
+// current when its transaction's turn has come. Versions are (key, value) pairs, so equal values are equal here too and
+// duplicates need no care. Under snapshot isolation the order is one of begin and commit events: all reads of a transaction are
+// of its snapshot, which is the array at its begin event, and at its commit event no key that it writes may have been committed
+// since. Session order and real time are two more passes: each transaction after the committed ones before it in its session,
+// and no transaction placed after one that began later than it ended, for which a running maximum of the starts suffices.
+//
+// # Violated
+//
+// An anomaly of single reads is derived again from the operations that it names and one scan over all writes.
+//
+// A cycle is read as a clause. Each of its edges is checked against the history; what an edge assumes beyond it is a literal:
+//
+//   - the order of two writers of a key (ww, and rw whose version has a writer). Two writers of a common key are totally
+//     ordered under serializability and snapshot isolation alike, so a pair has one variable, whatever the key. Where one of
+//     them read from the other, or session order or real time orders them, the variable has that value.
+//   - which of several possible writers a read saw, where a value was written more than once. At least one of them holds.
+//   - that a transaction of unknown outcome counts. It does if one that counts saw what it wrote.
+//
+// "Not all assumptions of this cycle hold" is true of every order that explains the history, for each cycle. So if the clauses
+// of an anomaly cannot be satisfied together, there is no such order: that is the proof, and a cycle without assumptions is
+// the empty clause. Under snapshot isolation a cycle counts only if no two anti-dependencies are adjacent in it, the last and
+// the first edge included (errata B2).
+//
+// For lists a read shows the order itself: who is in it came before its reader, in that order, and who is not came after.
+//
+// # Files
+//
+//   - certify.go: Check, and what it demands of every answer
+//   - serial.go, snapshot.go: replay of orders
+//   - reads.go: anomalies of single reads
+//   - cycles.go: from cycles to clauses
+//   - index.go: who wrote and who read the versions that the evidence names
+//   - sat.go: unsatisfiability of a small set of clauses
+package certify

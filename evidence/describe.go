@@ -1,0 +1,331 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// What a text shows at most: it is for reading, the evidence itself has all.
+const (
+	maxOps   = 12 // operations of a transaction
+	maxElems = 16 // elements of a list
+	maxCases = 16 // cycles of a proof by cases
+	maxLet   = 16 // transactions written out
+)
+
+// Describe says in words why the anomaly is one, for each edge of a cycle the operations that make it, in the manner of Elle:
+//
+//	Let
+//	  T1 = r(x, 0) w(x, 1)
+//	  T2 = r(x, 0) w(x, 2)
+//	T1 < T2, because T1 read x = 0 before T2 overwrote it with 2.
+//	T2 < T1, because T2 read x = 0 before T1 overwrote it with 1.
+//	So T1 would come before itself: a contradiction.
+//
+// Transactions are named by their ids in the file. Where the proof is by cases, each way to order the open versions is one.
+func Describe(a *Anomaly, h *history.History) string {
+	d := describer{h: h}
+	if len(a.Ops) > 0 {
+		d.reads(a)
+		return d.String()
+	}
+	d.let(a)
+	if len(a.Cycle) > 0 && len(a.Cycles) == 0 {
+		d.cycle(a.Cycle, "")
+		return d.String()
+	}
+	cases := a.Cycles
+	if len(a.Cycle) > 0 {
+		cases = append(cases[:len(cases):len(cases)], a.Cycle)
+	}
+	d.WriteString("Every way to order the versions closes a cycle.\n")
+	for i, c := range cases {
+		if i == maxCases && len(cases) > maxCases {
+			fmt.Fprintf(&d, "And %d more cases.\n", len(cases)-i)
+			break
+		}
+		fmt.Fprintf(&d, "Case %d", i+1)
+		if s := d.assumptions(c); s != "" {
+			fmt.Fprintf(&d, ", %s", s)
+		}
+		d.WriteString(":\n")
+		d.cycle(c, "  ")
+	}
+	return d.String()
+}
+
+type describer struct {
+	strings.Builder
+	h *history.History
+}
+
+func (d *describer) String() string { return strings.TrimSuffix(d.Builder.String(), "\n") }
+
+// txn names a transaction.
+func (d *describer) txn(t uint32) string {
+	if t == history.None {
+		return "the initial state"
+	}
+	if t == d.h.Init {
+		return "the initial transaction"
+	}
+	return fmt.Sprintf("T%d", d.h.Txns.ID[t])
+}
+
+// key names a key: without quotes where it reads like a name.
+func (d *describer) key(k uint32) string {
+	s := d.h.KeyString(k)
+	if bare := strings.Trim(s, `"`); len(bare) == len(s)-2 && bare != "" && strings.Trim(bare, "0123456789") != "" &&
+		strings.IndexFunc(bare, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"\(),=`, r) }) < 0 {
+		return bare
+	}
+	return s
+}
+
+// value is a version's value; None is the state before any write that the history names.
+func (d *describer) value(v uint32) string {
+	if v == history.None {
+		return "null"
+	}
+	return d.h.ValueString(v)
+}
+
+func (d *describer) list(i uint32) string {
+	l := &d.h.Lists
+	var b strings.Builder
+	b.WriteByte('[')
+	elems := l.Elem[l.Off[i]:l.Off[i+1]]
+	for j, e := range elems {
+		if j > 0 {
+			b.WriteString(", ")
+		}
+		if j == maxElems/2 && len(elems) > maxElems {
+			b.WriteString("…, ")
+		}
+		if len(elems) > maxElems && j >= maxElems/2 && j < len(elems)-maxElems/2 {
+			continue
+		}
+		b.WriteString(d.h.ValueString(e))
+	}
+	if s := b.String(); len(elems) > maxElems {
+		for strings.Contains(s, ", , ") {
+			s = strings.ReplaceAll(s, ", , ", ", ")
+		}
+		return s + "]"
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// op writes an operation as the papers do.
+func (d *describer) op(op uint32) string {
+	h, v := d.h, d.h.Ops.Ver[op]
+	switch k := h.Ops.Kind[op]; k {
+	case history.ReadList:
+		return fmt.Sprintf("r(%s, %s)", d.key(h.OpKey(op)), d.list(v))
+	case history.PredRead, history.PredWrite:
+		return fmt.Sprintf("%s(%s)", k, h.Texts.Text(h.Preds.Pred[v]))
+	default:
+		return fmt.Sprintf("%s(%s, %s)", k, d.key(h.OpKey(op)), h.ValueString(v))
+	}
+}
+
+// let writes out the transactions, of each the operations on keys that the proof speaks of.
+func (d *describer) let(a *Anomaly) {
+	keys := map[uint32]bool{}
+	predicates := false
+	for _, c := range append([][]Edge{a.Cycle}, a.Cycles...) {
+		for _, e := range c {
+			keys[e.Key] = true
+			predicates = predicates || e.Dep == PWR || e.Dep == PRW
+		}
+	}
+	d.WriteString("Let\n")
+	for i, t := range a.involved(d.h) {
+		if i == maxLet {
+			d.WriteString("  …\n")
+			break
+		}
+		fmt.Fprintf(d, "  %s =", d.txn(t))
+		lo, hi := d.h.TxnOps(t)
+		shown, left := 0, false
+		for op := lo; op < hi; op++ {
+			k := d.h.OpKey(op)
+			if k == history.None && !predicates || k != history.None && !keys[k] || shown == maxOps {
+				left = true
+				continue
+			}
+			if left {
+				d.WriteString(" …")
+				left = false
+			}
+			d.WriteString(" " + d.op(op))
+			shown++
+		}
+		if left {
+			d.WriteString(" …")
+		}
+		d.WriteByte('\n')
+	}
+}
+
+func (d *describer) cycle(c []Edge, indent string) {
+	for _, e := range c {
+		fmt.Fprintf(d, "%s%s < %s, because %s.\n", indent, d.txn(e.From), d.txn(e.To), d.because(e))
+	}
+	if len(c) > 0 {
+		fmt.Fprintf(d, "%sSo %s would come before itself: a contradiction.\n", indent, d.txn(c[0].From))
+	}
+}
+
+// assumptions says which orders of versions a cycle assumes that no read of one writer by the other settles.
+func (d *describer) assumptions(c []Edge) string {
+	var out []string
+	said := map[[2]uint32]bool{}
+	for _, e := range c {
+		first, second := e.From, e.To
+		switch {
+		case e.Dep == RW && e.Writer != history.None && e.Writer != d.h.Init:
+			first = e.Writer
+		case e.Dep != WW || first == d.h.Init:
+			continue
+		}
+		if said[[2]uint32{first, second}] {
+			continue
+		}
+		said[[2]uint32{first, second}] = true
+		out = append(out, fmt.Sprintf("%s's version of %s before %s's", d.txn(first), d.key(e.Key), d.txn(second)))
+	}
+	return strings.Join(out, ", ")
+}
+
+// because gives an edge's reason with its values.
+func (d *describer) because(e Edge) string {
+	h := d.h
+	switch e.Dep {
+	case SO:
+		if s := h.SessName[h.Txns.Sess[e.To]]; s != history.NoTime {
+			return fmt.Sprintf("%s came after %s in session %d", d.txn(e.To), d.txn(e.From), s)
+		}
+		return fmt.Sprintf("%s came after %s in its session", d.txn(e.To), d.txn(e.From))
+	case RT:
+		return fmt.Sprintf("%s ended at %d, before %s began at %d", d.txn(e.From), h.End(e.From), d.txn(e.To), h.Start(e.To))
+	case TS:
+		return fmt.Sprintf("the database's timestamps put %s before %s", d.txn(e.From), d.txn(e.To))
+	case PWR:
+		return fmt.Sprintf("%s's predicate read shows what %s did to %s", d.txn(e.To), d.txn(e.From), d.key(e.Key))
+	case PRW:
+		return fmt.Sprintf("%s's predicate read does not show what %s did to %s", d.txn(e.From), d.txn(e.To), d.key(e.Key))
+	}
+	key := d.key(e.Key)
+	switch e.Dep {
+	case WR:
+		if l, ok := d.listRead(e.To, e.Key); ok {
+			return fmt.Sprintf("%s read %s = %s, in which %s is %s's", d.txn(e.To), key, d.list(l), d.value(e.Ver), d.txn(e.From))
+		}
+		return fmt.Sprintf("%s read %s = %s, which %s wrote", d.txn(e.To), key, d.value(e.Ver), d.txn(e.From))
+	case WW:
+		from := d.finalWrite(e.From, e.Key)
+		if from != history.None && h.Ops.Kind[from] == history.Append {
+			return fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key, d.txn(e.From), d.opValue(from))
+		}
+		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.opValue(from), d.txn(e.To), d.overwrote(e.Ver))
+	}
+	if l, ok := d.listRead(e.From, e.Key); ok {
+		return fmt.Sprintf("%s read %s = %s, without what %s appended", d.txn(e.From), key, d.list(l), d.txn(e.To))
+	}
+	initial := ""
+	if e.Writer == history.None || e.Writer == h.Init {
+		initial = ", the initial value,"
+	}
+	to := d.finalWrite(e.To, e.Key)
+	ver := history.None
+	if to != history.None {
+		ver = h.Ops.Ver[to]
+	}
+	return fmt.Sprintf("%s read %s = %s%s before %s %s", d.txn(e.From), key, d.value(e.Ver), initial, d.txn(e.To), d.overwrote(ver))
+}
+
+func (d *describer) overwrote(v uint32) string {
+	if v != history.None && d.h.VerKind[v] == history.Null {
+		return "deleted it"
+	}
+	return "overwrote it with " + d.value(v)
+}
+
+func (d *describer) opValue(op uint32) string {
+	if op == history.None {
+		return "its value"
+	}
+	return d.value(d.h.Ops.Ver[op])
+}
+
+// finalWrite returns the last write or append of k in t.
+func (d *describer) finalWrite(t, k uint32) uint32 {
+	lo, hi := d.h.TxnOps(t)
+	for op := hi; op > lo; op-- {
+		if kind := d.h.Ops.Kind[op-1]; (kind == history.Write || kind == history.Append) && d.h.OpKey(op-1) == k {
+			return op - 1
+		}
+	}
+	return history.None
+}
+
+// listRead returns the first list read of k in t, as an index into Lists.
+func (d *describer) listRead(t, k uint32) (uint32, bool) {
+	lo, hi := d.h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if d.h.Ops.Kind[op] == history.ReadList && d.h.OpKey(op) == k {
+			return d.h.Ops.Ver[op], true
+		}
+	}
+	return 0, false
+}
+
+// reads describes an anomaly of single reads.
+func (d *describer) reads(a *Anomaly) {
+	h := d.h
+	t := d.txn(TxnOf(h, a.Ops[0]))
+	what := func(op uint32) string {
+		s := d.key(h.OpKey(op)) + " = "
+		if h.Ops.Kind[op] == history.ReadList {
+			return s + d.list(h.Ops.Ver[op])
+		}
+		return s + d.value(h.Ops.Ver[op])
+	}
+	r := what(a.Ops[0])
+	other, o := "another transaction", ""
+	if len(a.Ops) > 1 {
+		other, o = d.txn(TxnOf(h, a.Ops[1])), what(a.Ops[1])
+	}
+	list := h.Ops.Kind[a.Ops[0]] == history.ReadList
+	switch a.Kind {
+	case level.ThinAirRead:
+		if list {
+			fmt.Fprintf(d, "%s read %s, with an element that no transaction appended, or one more often than it was.", t, r)
+			return
+		}
+		fmt.Fprintf(d, "%s read %s, which no transaction wrote.", t, r)
+	case level.G1a:
+		fmt.Fprintf(d, "%s read %s, and %s, which wrote %s, aborted.", t, r, other, o)
+	case level.G1b:
+		if list {
+			fmt.Fprintf(d, "%s read %s, and of what %s appended, %s among it, not all, or not in its order.", t, r, other, o)
+			return
+		}
+		fmt.Fprintf(d, "%s read %s, which %s wrote and then overwrote itself before it committed.", t, r, other)
+	case level.FutureRead:
+		fmt.Fprintf(d, "%s read %s before it wrote that itself, and nobody else wrote it.", t, r)
+	case level.NotMyOwnWrite:
+		fmt.Fprintf(d, "%s wrote %s and then read %s.", t, o, r)
+	case level.NotMyLastWrite:
+		fmt.Fprintf(d, "%s last wrote %s and then read %s, its own earlier write.", t, o, r)
+	case level.NonRepeatableRead:
+		fmt.Fprintf(d, "%s read %s and then %s, with no write of its own between.", t, r, o)
+	default:
+		fmt.Fprintf(d, "%s in the read of %s by %s.", a.Kind.Name(), r, t)
+	}
+}

@@ -1,0 +1,60 @@
+package level
+
+import "strings"
+
+// singleRead says from which level on an anomaly of single reads is forbidden. Reads of what nobody, an aborted transaction or
+// a transaction in its midst wrote are Adya's G1, forbidden from PL-2; that a transaction sees its own writes is demanded there
+// too (errata §5.1, rows c to e); repeatable reads are the axiom INT, from read-atomic on.
+var singleRead = map[Anomaly]Level{
+	ThinAirRead:       ReadCommitted,
+	G1a:               ReadCommitted,
+	G1b:               ReadCommitted,
+	FutureRead:        ReadCommitted,
+	NotMyOwnWrite:     ReadCommitted,
+	NotMyLastWrite:    ReadCommitted,
+	NonRepeatableRead: ReadAtomic,
+}
+
+// cycle says from which levels on an anomaly that is a cycle is forbidden: from each of these and from all that imply one.
+//
+// Sources: Adya 1999 (PL-2: G0, G1c; PL-2.99: G2-item; PL-3: G2; PL-SI: no cycle whose anti-dependencies are never adjacent,
+// errata B2); Biswas and Enea for causal and read-atomic; errata §5.1 for the shapes.
+var cycle = map[Anomaly][]Level{
+	G0:                 {ReadCommitted, SnapshotIsolation, RepeatableRead},
+	G1c:                {ReadCommitted, SnapshotIsolation, RepeatableRead},
+	GSingle:            {SnapshotIsolation, RepeatableRead},
+	GNonadjacent:       {SnapshotIsolation, RepeatableRead},
+	G2Item:             {RepeatableRead},
+	G2:                 {Serializable},
+	LostUpdate:         {SnapshotIsolation, RepeatableRead},
+	WriteSkew:          {RepeatableRead},
+	ReadSkew:           {ReadAtomic, SnapshotIsolation, RepeatableRead},
+	LongFork:           {SnapshotIsolation, RepeatableRead},
+	CausalityViolation: {Causal, SnapshotIsolation, RepeatableRead},
+	SessionGuarantee:   {Causal, SessionSnapshotIsolation, SessionSerializable},
+	StaleRead:          {StrictSnapshotIsolation, Linearizable},
+	CausalReverse:      {StrictSnapshotIsolation},
+	NoOrder:            {SnapshotIsolation, RepeatableRead},
+}
+
+// Forbids reports whether no history that satisfies l shows the anomaly. Cycles with session edges count at the levels that
+// respect session order, those with real-time edges at the strict levels.
+func (l Level) Forbids(a Anomaly) bool {
+	if from, ok := singleRead[a]; ok {
+		// The families below do not all imply one another in the lattice, which compares definitions; these anomalies all
+		// forbid that speak of transactions at all.
+		return from == ReadCommitted || l != ReadCommitted
+	}
+	if base, ok := strings.CutSuffix(string(a), "-session"); ok {
+		return l.Sessions() && l.Forbids(Anomaly(base))
+	}
+	if base, ok := strings.CutSuffix(string(a), "-realtime"); ok {
+		return l.RealTime() && l.Forbids(Anomaly(base))
+	}
+	for _, from := range cycle[a] {
+		if l.Implies(from) {
+			return true
+		}
+	}
+	return false
+}

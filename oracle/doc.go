@@ -1,0 +1,29 @@
+// Package oracle decides tiny histories by definition: it tries every order. It is the naive twin that every checker is
+// compared with, so it is written to be plainly right, and it shares no code with them.
+//
+// # Definitions
+//
+// The committed transactions, and any subset of those of unknown outcome, take part; aborted ones do not. The initial
+// transaction, where there is one, has made the first state.
+//
+//   - Serializable: some sequence of the transactions in which every read returns the current value when the transactions
+//     are executed one after the other.
+//   - Snapshot isolation: some sequence of begin and commit events, begin before commit, in which every read returns the
+//     transaction's own last write or else the value that was current at begin, writes become current at commit, and no
+//     key that a transaction writes was committed by another between its begin and its commit (first committer wins).
+//   - session-: a transaction is placed (begins) after the earlier committed transactions of its session were placed
+//     (committed). One of unknown outcome has no end: nothing need come after it.
+//   - strict-: session-, and a is placed (committed) before b is placed (begins) where a.end + skew < b.start − skew.
+//
+// Values are compared, not versions: duplicate values, deletes, several writes of a key and reads of own writes need no rule
+// of their own. So the anomalies of single reads that other checkers find in a pre-pass fall out of the replay: no order
+// gives a transaction its own later write, a value that nobody wrote or only an aborted transaction wrote, or one that its
+// writer overwrote itself before commit, since at commit only the last write of a key is there to be read.
+//
+// # Two implementations
+//
+//   - serial.go, snapshot.go: the replay, which decides.
+//   - explain.go: the second, by Adya's direct serialization graph over every version order, which finds the anomalies of a
+//     violation. Its verdict is compared with the replay's each time; a difference is an error.
+//   - reads.go: anomalies of single reads, for the second.
+package oracle

@@ -1,0 +1,179 @@
+package oracle_test
+
+import (
+	"strings"
+	"testing"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/oracle/oracletest"
+)
+
+var six = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+	level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
+
+func check(t *testing.T, h *history.History, l level.Level) *evidence.Result {
+	t.Helper()
+	r, err := oracle.Check(h, oracle.Options{Level: l})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, oracletest.String(h))
+	}
+	return r
+}
+
+// The table of errata §5.1, each cell that speaks of these levels, and the name of what is found.
+func TestAnomalies(t *testing.T) {
+	for _, row := range oracletest.Anomalies {
+		h := oracletest.Parse(row.History)
+		for l, violated := range map[level.Level]bool{
+			level.SnapshotIsolation: row.SI, level.SessionSnapshotIsolation: row.SessionSI,
+			level.Serializable: row.SER, level.SessionSerializable: row.SessionSER, level.StrictSerializable: row.StrictSER,
+		} {
+			r := check(t, h, l)
+			if got := r.Verdict == evidence.Violated; got != violated {
+				t.Errorf("%s at %s: %s", row.Name, l, r.Verdict)
+				continue
+			}
+			if !violated {
+				continue
+			}
+			if got := string(r.Anomalies[0].Kind); got != row.Name {
+				t.Errorf("%s at %s is named %s", row.Name, l, got)
+			}
+			if !l.Forbids(level.Anomaly(row.Name)) {
+				t.Errorf("%s does not forbid %s", l, row.Name)
+			}
+			if err := certify.Check(r, certify.Options{}); err != nil {
+				t.Errorf("%s at %s: %v", row.Name, l, err)
+			}
+		}
+	}
+}
+
+var shapes = map[string]oracletest.Shape{
+	"plain":      {Txns: 5, Keys: 3, Sessions: 4, Ops: 4},
+	"duplicates": {Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Duplicates: true, Deletes: true, Init: true},
+	"outcomes":   {Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Aborted: true, Unknown: true, Init: true},
+	"lists":      {Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Lists: true, Init: true},
+	"all":        {Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Lists: true, Init: true},
+}
+
+// The replay and the serialization graphs agree (Check compares them), the evidence of both is proved by certify, and the
+// lattice's implications hold.
+func TestImplementationsAgree(t *testing.T) {
+	for name, shape := range shapes {
+		var verdicts [2]int
+		bare := 0
+		for seed := range uint64(1500) {
+			h := oracletest.Random(seed, shape)
+			holds := map[level.Level]bool{}
+			for _, l := range six {
+				r, err := oracle.Check(h, oracle.Options{Level: l})
+				if err != nil {
+					t.Fatalf("%s, seed %d: %v\n%s", name, seed, err, oracletest.String(h))
+				}
+				if r.Verdict == evidence.Unknown {
+					t.Fatalf("%s, seed %d: unknown, %s", name, seed, r.Reason)
+				}
+				holds[l] = r.Verdict == evidence.Holds
+				if !holds[l] {
+					verdicts[1]++
+					if len(r.Anomalies) == 0 {
+						bare++
+						continue
+					}
+				} else {
+					verdicts[0]++
+				}
+				if err := certify.Check(r, certify.Options{}); err != nil {
+					text := ""
+					for _, a := range r.Anomalies {
+						text += a.Text + "\n"
+					}
+					t.Fatalf("%s, seed %d at %s, %s: %v\n%s%v\n%s", name, seed, l, r.Verdict, err, oracletest.String(h), r.Order, text)
+				}
+			}
+			for _, l := range six {
+				for _, m := range six {
+					if l.Implies(m) && holds[l] && !holds[m] {
+						t.Fatalf("%s, seed %d: %s holds and %s does not\n%s", name, seed, l, m, oracletest.String(h))
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d valid, %d violations, %d of them without anomalies", name, verdicts[0], verdicts[1], bare)
+		if min(verdicts[0], verdicts[1]) < 500 {
+			t.Errorf("%s: too few of one verdict: %v", name, verdicts)
+		}
+		if bare*50 > verdicts[1] {
+			t.Errorf("%s: %d of %d violations without anomalies", name, bare, verdicts[1])
+		}
+	}
+}
+
+// Transactions of unknown outcome count exactly if that helps (errata V27).
+func TestUnknownOutcome(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		l          level.Level
+		holds      bool
+	}{
+		{"read, so it counts", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,1)", level.StrictSerializable, true},
+		{"not read, so it does not", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,0)", level.StrictSerializable, true},
+		{"takes effect late", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,0)\nT3 s2 [5,6]: r(x,1)", level.StrictSerializable, true},
+		{"later in its session need not see it", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s1 [3,4]: r(x,0)\nT3 s2 [5,6]: r(x,1)", level.StrictSerializable, true},
+		{"not before it began", "T1 s1 [5,6] UNKNOWN: w(x,1)\nT2 s2 [1,2]: r(x,1)", level.StrictSerializable, false},
+		{"not before it began, without times", "T1 s1 [5,6] UNKNOWN: w(x,1)\nT2 s2 [1,2]: r(x,1)", level.Serializable, true},
+		{"not before its session", "T1 s1 [1,2]: r(x,1)\nT2 s1 [3,4] UNKNOWN: w(x,1)", level.SessionSerializable, false},
+		{"cannot count twice over", "T1 s1 [1,2] UNKNOWN: r(x,9) w(x,1)\nT2 s2 [3,4]: r(x,1)", level.Serializable, false},
+	} {
+		r := check(t, oracletest.Parse(c.text), c.l)
+		if got := r.Verdict == evidence.Holds; got != c.holds {
+			t.Errorf("%s: %s", c.name, r.Verdict)
+		}
+		if err := certify.Check(r, certify.Options{}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// Real time is strict, and the skew widens both intervals (errata V9).
+func TestClockSkew(t *testing.T) {
+	h := oracletest.Parse("T1 s1 [10,20]: w(x,1)\nT2 s2 [25,30]: r(x,0)")
+	for skew, holds := range map[int64]bool{0: false, 2: false, 3: true, 1 << 62: true} {
+		r, err := oracle.Check(h, oracle.Options{Level: level.StrictSerializable, ClockSkew: skew})
+		if err != nil || (r.Verdict == evidence.Holds) != holds {
+			t.Errorf("skew %d: %v, %v", skew, r, err)
+		}
+		if err := certify.Check(r, certify.Options{ClockSkew: skew}); err != nil {
+			t.Errorf("skew %d: %v", skew, err)
+		}
+	}
+	touching := oracletest.Parse("T1 s1 [10,20]: w(x,1)\nT2 s2 [20,30]: r(x,0)")
+	if r := check(t, touching, level.StrictSerializable); r.Verdict != evidence.Holds {
+		t.Errorf("touching intervals do not order: %s", r.Verdict)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	var nine strings.Builder
+	for i := range 9 {
+		nine.WriteString("T" + string(rune('1'+i)) + ": w(x,1)\n")
+	}
+	for text, l := range map[string]level.Level{
+		nine.String():     level.Serializable,
+		"T1 s1: w(x,1)":   level.StrictSnapshotIsolation,
+		"T1 s1: w(x,1)\n": level.Causal,
+	} {
+		if r := check(t, oracletest.Parse(text), l); r.Verdict != evidence.Unknown || r.Reason == "" {
+			t.Errorf("%q at %s: %s, %q", text, l, r.Verdict, r.Reason)
+		}
+	}
+	r, err := oracle.Check(oracletest.Parse(nine.String()), oracle.Options{MaxTxns: 9})
+	if err != nil || r.Verdict != evidence.Holds {
+		t.Errorf("nine transactions with MaxTxns 9: %v, %v", r, err)
+	}
+}
