@@ -70,25 +70,24 @@ func (c *Compact) join(x, y int32) {
 // one reaches are at or beyond hi then and need no bit.
 func (c *Compact) fillByTime(t *timeline, b bounds) {
 	n := len(t.nodes)
-	delayed := make([]int32, 0)
+	var delayed, latest []int32
 	for v, l := range b.latest {
 		if l > t.place[v] && c.rank[v] >= c.stragglers {
-			delayed = append(delayed, int32(v))
+			delayed, latest = append(delayed, c.rank[v]), append(latest, l)
 		}
 	}
 	if len(delayed) == 0 {
 		return
 	}
-	slices.SortFunc(delayed, func(v, w int32) int { return int(b.latest[w]) - int(b.latest[v]) })
+	lateOff, byLatest := bucket(latest, n)
 	off, byEarliest := bucket(b.earliest, n)
 	set := make([]uint64, (n+63)/64)
 	lowest := int32(n) // smallest rank in set
 	for h := n; h >= 0; h-- {
-		for len(delayed) > 0 && int(b.latest[delayed[0]]) >= h {
-			x := c.rank[delayed[0]]
+		for _, i := range byLatest[lateOff[h]:lateOff[h+1]] {
+			x := delayed[i]
 			set[x>>6] |= 1 << (uint(x) & 63)
 			lowest = min(lowest, x)
-			delayed = delayed[1:]
 		}
 		for _, u := range byEarliest[off[h]:off[h+1]] {
 			r := c.rows[c.rank[u]]

@@ -1,10 +1,5 @@
 package closure
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Limits of the automatic choice: rows of up to narrow words on average are not worth widening the
 // code path for; more than manyStragglers are no longer exceptions, and every added edge looks at all.
 const (
@@ -16,6 +11,7 @@ const (
 type layout struct {
 	count     int
 	straggler []bool  // by place
+	due       []int32 // by place
 	rank      []int32 // by place, n+1 entries: rank of the first non-straggler at or after the place
 	first     []int32 // by place L: first rank from which on a non-straggler is due after L starts
 	rowWords  int
@@ -27,8 +23,8 @@ func (l *layout) rankAt(place int32) int32 { return l.rank[place] }
 // measure fills in the tables for the chosen stragglers.
 //
 // Cost: O(n), four passes over int32 arrays.
-func (l *layout) measure(t *timeline, b bounds) {
-	n := len(t.nodes)
+func (l *layout) measure(b bounds) {
+	n := len(l.due)
 	next := int32(l.count)
 	for i := range n {
 		l.rank[i] = next
@@ -42,17 +38,14 @@ func (l *layout) measure(t *timeline, b bounds) {
 	place := 0
 	for L := range int32(n) {
 		for place < n {
-			if l.straggler[place] {
-				place++
-				continue
-			}
-			if due := max(high, t.due[t.nodes[place]]); due > L {
-				break
-			} else {
-				high = due
+			if !l.straggler[place] {
+				if max(high, l.due[place]) > L {
+					break
+				}
+				high = max(high, l.due[place])
+				x++
 			}
 			place++
-			x++
 		}
 		l.first[L] = x
 	}
@@ -73,31 +66,31 @@ func (l *layout) measure(t *timeline, b bounds) {
 // Source: algorithms §1.2(b). Stragglers that run side by side widen all rows until the last of them
 // is out, so the words need not fall step by step; a first try with the most allowed tells whether
 // the search is worth while.
-// Cost:   O(n) for each number tried; one sort.
+// Cost:   O(n) for each number tried.
 func chooseStragglers(t *timeline, b bounds, wanted int) *layout {
 	n := len(t.nodes)
-	l := &layout{straggler: make([]bool, n), rank: make([]int32, n+1), first: make([]int32, n)}
+	l := &layout{straggler: make([]bool, n), due: make([]int32, n), rank: make([]int32, n+1), first: make([]int32, n)}
+	for place, v := range t.nodes {
+		l.due[place] = t.due[v]
+	}
 	if wanted <= 0 {
-		l.measure(t, b)
+		l.measure(b)
 		if wanted < 0 || l.rowWords <= narrow*n {
 			return l
 		}
 	}
-	longest := make([]int32, n) // places
-	for i := range longest {
-		longest[i] = int32(i)
+	span := make([]int32, n)
+	for place, due := range l.due {
+		span[place] = max(0, due-int32(place))
 	}
-	span := func(place int32) int32 { return t.due[t.nodes[place]] - place }
-	slices.SortFunc(longest, func(x, y int32) int {
-		return cmp.Or(cmp.Compare(span(y), span(x)), cmp.Compare(x, y))
-	})
+	_, bySpan := bucket(span, n) // places, shortest first
 	try := func(count int) int {
 		clear(l.straggler)
-		for _, place := range longest[:count] {
+		for _, place := range bySpan[n-count:] {
 			l.straggler[place] = true
 		}
 		l.count = count
-		l.measure(t, b)
+		l.measure(b)
 		return l.wordsAll
 	}
 	if wanted > 0 {
