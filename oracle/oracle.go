@@ -42,7 +42,8 @@ type world struct {
 }
 
 // Check decides whether h satisfies o.Level, one of the serializable or snapshot levels. The verdict is Unknown, with the
-// reason, for a history that is too large, has predicates, or lacks the times that a strict level needs. An error is a fault of
+// reason, for a history that is too large, has predicates, or lacks the times that a strict level needs, and, unless
+// o.VerdictOnly, for a violation of which no evidence can be given. An error is a fault of
 // this package: its two implementations disagree.
 // Cost: exponential in the transactions.
 func Check(h *history.History, o Options) (*evidence.Result, error) {
@@ -68,6 +69,10 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 	}
 	found, decided := w.explain()
 	if !decided {
+		if !ok {
+			r.Verdict = evidence.Unknown
+			r.Reason = "no order explains the history, but evidence of that cannot be given: a list element was appended twice, or the proof rests on whether several transactions of unknown outcome committed"
+		}
 		return r, nil
 	}
 	if ok != (len(found) == 0) {

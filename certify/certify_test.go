@@ -1,0 +1,674 @@
+package certify_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/oracle/oracletest"
+)
+
+var six = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+	level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
+
+var shapes = []oracletest.Shape{
+	{Txns: 5, Keys: 3, Sessions: 4, Ops: 4},
+	{Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Duplicates: true, Deletes: true, Init: true},
+	{Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Aborted: true, Unknown: true, Init: true},
+	{Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Lists: true, Init: true, Aborted: true, Unknown: true},
+}
+
+// explains is the naive twin of the replay of orders: by definition, with maps, each demand for itself.
+func explains(h *history.History, l level.Level, order []uint32) bool {
+	n := uint32(h.NumTxns())
+	events := order
+	if l.Serial() {
+		events = nil
+		for _, t := range order {
+			if t >= n {
+				return false
+			}
+			events = append(events, t<<1, t<<1|1)
+		}
+	}
+	begin, commit := map[uint32]int{}, map[uint32]int{}
+	for i, e := range events {
+		t := e >> 1
+		at := begin
+		if e&1 == 1 {
+			at = commit
+		}
+		if _, twice := at[t]; twice || t >= n || t == h.Init || h.Txns.Status[t] == history.Aborted {
+			return false
+		}
+		at[t] = i
+	}
+	if len(begin) != len(commit) {
+		return false
+	}
+	type state struct {
+		reg  map[uint32]uint32
+		list map[uint32][]uint32
+	}
+	run := func(s *state, t uint32) bool {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			k, v := h.OpKey(op), h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				if s.reg[k] != v {
+					return false
+				}
+			case history.Write:
+				s.reg[k] = v
+			case history.Append:
+				s.list[k] = append(slices.Clone(s.list[k]), v)
+			case history.ReadList:
+				if !slices.Equal(s.list[k], h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	// The state before event i: everything that committed before, in the order of the commits.
+	before := func(i int) *state {
+		s := &state{reg: map[uint32]uint32{}, list: map[uint32][]uint32{}}
+		for k, v := range h.InitVer {
+			s.reg[uint32(k)] = v
+		}
+		ts := []uint32{}
+		if h.Init != history.None {
+			ts = append(ts, h.Init)
+		}
+		for _, e := range events[:i] {
+			if e&1 == 1 {
+				ts = append(ts, e>>1)
+			}
+		}
+		for _, t := range ts {
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				switch h.Ops.Kind[op] {
+				case history.Write:
+					s.reg[h.OpKey(op)] = h.Ops.Ver[op]
+				case history.Append:
+					s.list[h.OpKey(op)] = append(s.list[h.OpKey(op)], h.Ops.Ver[op])
+				}
+			}
+		}
+		return s
+	}
+	writes := func(t uint32) map[uint32]bool {
+		out := map[uint32]bool{}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if k := h.Ops.Kind[op]; k == history.Write || k == history.Append {
+				out[h.OpKey(op)] = true
+			}
+		}
+		return out
+	}
+	for t := range n {
+		b, in := begin[t]
+		if !in {
+			if h.Txns.Status[t] == history.Committed && t != h.Init {
+				return false
+			}
+			continue
+		}
+		if c, ok := commit[t]; !ok || c < b || !run(before(b), t) {
+			return false
+		}
+		for u := range n {
+			bu, in := begin[u]
+			if !in || u == t {
+				continue
+			}
+			// First committer wins: not both concurrent and writing one key.
+			if bu < commit[t] && b < commit[u] {
+				for k := range writes(u) {
+					if writes(t)[k] {
+						return false
+					}
+				}
+			}
+			if h.Txns.Status[u] != history.Committed || b > commit[u] {
+				continue
+			}
+			// t begins before u, which committed, commits.
+			if l.Sessions() && h.Txns.Sess[t] == h.Txns.Sess[u] {
+				s := h.SessTxn[h.SessOff[h.Txns.Sess[t]]:h.SessOff[h.Txns.Sess[t]+1]]
+				if slices.Index(s, u) < slices.Index(s, t) {
+					return false
+				}
+			}
+			if l.RealTime() && h.End(u) < h.Start(t) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Orders, right and mutilated, are accepted exactly if they explain the history.
+func TestOrders(t *testing.T) {
+	accepted, refused := 0, 0
+	for seed := range uint64(1500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		h := oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
+		for _, l := range six {
+			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			order := r.Order
+			if r.Verdict != evidence.Holds {
+				r.Verdict = evidence.Holds
+				for u := range uint32(h.NumTxns()) {
+					if l.Serial() {
+						order = append(order, u)
+					} else {
+						order = append(order, u<<1, u<<1|1)
+					}
+				}
+				order = slices.DeleteFunc(order, func(e uint32) bool {
+					u := e
+					if !l.Serial() {
+						u = e >> 1
+					}
+					return u == h.Init || h.Txns.Status[u] == history.Aborted
+				})
+			}
+			for i := range 8 {
+				r.Order = slices.Clone(order)
+				if n := len(order); i > 0 && n > 0 {
+					switch a, b := rng.IntN(n), rng.IntN(n); rng.IntN(7) {
+					case 0:
+						r.Order = slices.Delete(r.Order, a, a+1)
+					case 1:
+						r.Order = append(r.Order, r.Order[a])
+					case 2:
+						r.Order[a] = uint32(rng.IntN(2*h.NumTxns() + 1))
+					case 3:
+						r.Order[a] ^= 1
+					case 4:
+						rng.Shuffle(n, func(i, j int) { r.Order[i], r.Order[j] = r.Order[j], r.Order[i] })
+					default:
+						r.Order[a], r.Order[b] = r.Order[b], r.Order[a]
+					}
+				}
+				err := certify.Check(r, certify.Options{})
+				want := explains(h, l, r.Order)
+				if (err == nil) != want {
+					t.Fatalf("seed %d, %s: order %v: explains: %v, certify: %v\n%s", seed, l, r.Order, want, err, oracletest.String(h))
+				}
+				if want {
+					accepted++
+				} else {
+					refused++
+				}
+			}
+		}
+	}
+	t.Logf("%d orders accepted, %d refused", accepted, refused)
+	if min(accepted, refused) < 10000 {
+		t.Error("too few of one kind")
+	}
+}
+
+// proves is the naive twin of the check of cycles, for histories in which every read has one possible writer and no outcome
+// is unknown: it goes through all orders of the pairs of writers.
+func proves(h *history.History, l level.Level, cycles [][]evidence.Edge) bool {
+	n := uint32(h.NumTxns())
+	first := func(t, k uint32) (read, last uint32) { // the version t read of others, and the one it installs
+		read, last = history.None, history.None
+		if t >= n {
+			return
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.OpKey(op) != k {
+				continue
+			}
+			if h.Ops.Kind[op] == history.Write {
+				last = h.Ops.Ver[op]
+			} else if last == history.None {
+				read = h.Ops.Ver[op]
+			}
+		}
+		return
+	}
+	writer := func(v uint32) uint32 { // of a version, None for the initial one
+		for t := range n {
+			if _, last := first(t, h.VerKey[v]); last == v {
+				return t
+			}
+		}
+		return history.None
+	}
+	// session or real time
+	ordered := func(a, b uint32, dep evidence.Dep) bool {
+		if dep == evidence.RT {
+			return l.RealTime() && h.End(a) < h.Start(b)
+		}
+		s := h.SessTxn[h.SessOff[h.Txns.Sess[a]]:h.SessOff[h.Txns.Sess[a]+1]]
+		return l.Sessions() && a != b && h.Txns.Sess[a] == h.Txns.Sess[b] && slices.Index(s, a) < slices.Index(s, b)
+	}
+	type pair struct{ a, b uint32 }
+	var needs [][]pair
+	for _, c := range cycles {
+		var need []pair
+		for i, e := range c {
+			next := c[(i+1)%len(c)]
+			if e.To != next.From || e.From == e.To || e.From >= n || e.To >= n {
+				return false
+			}
+			if l.Snapshot() && e.Dep == evidence.RW && next.Dep == evidence.RW {
+				return false
+			}
+			if e.Dep == evidence.SO || e.Dep == evidence.RT {
+				if !ordered(e.From, e.To, e.Dep) {
+					return false
+				}
+				continue
+			}
+			if int(e.Key) >= h.NumKeys() || int(e.Ver) >= h.NumVersions() || h.VerKey[e.Ver] != e.Key {
+				return false
+			}
+			readFrom, lastFrom := first(e.From, e.Key)
+			readTo, lastTo := first(e.To, e.Key)
+			switch e.Dep {
+			case evidence.WR:
+				if readTo != e.Ver || lastFrom != e.Ver || h.InitVer[e.Key] == e.Ver {
+					return false
+				}
+			case evidence.WW:
+				if lastTo != e.Ver || lastFrom == history.None {
+					return false
+				}
+				need = append(need, pair{e.From, e.To})
+			case evidence.RW:
+				if readFrom != e.Ver || lastTo == history.None || writer(e.Ver) != e.Writer || e.Writer == e.To || e.Writer == e.From {
+					return false
+				}
+				if e.Writer != history.None {
+					need = append(need, pair{e.Writer, e.To})
+				}
+			default:
+				return false
+			}
+		}
+		if len(c) == 0 {
+			return false
+		}
+		needs = append(needs, need)
+	}
+	var open []pair
+	fixed := map[pair]bool{}
+	for _, need := range needs {
+		for _, p := range need {
+			a, b := min(p.a, p.b), max(p.a, p.b)
+			if slices.Contains(open, pair{a, b}) || fixed[pair{a, b}] || fixed[pair{b, a}] {
+				continue
+			}
+			before := func(a, b uint32) bool {
+				for k := range uint32(h.NumKeys()) {
+					read, _ := first(b, k)
+					if _, last := first(a, k); last != history.None && last == read {
+						return true
+					}
+				}
+				return ordered(a, b, evidence.SO) || ordered(a, b, evidence.RT)
+			}
+			switch ab, ba := before(a, b), before(b, a); {
+			case ab == ba:
+				open = append(open, pair{a, b})
+			case ab:
+				fixed[pair{a, b}] = true
+			default:
+				fixed[pair{b, a}] = true
+			}
+		}
+	}
+	for world := range 1 << len(open) {
+		refuted := false
+		for _, need := range needs {
+			all := true
+			for _, p := range need {
+				if i := slices.Index(open, pair{p.a, p.b}); i >= 0 {
+					all = all && world>>i&1 == 0
+				} else if i := slices.Index(open, pair{p.b, p.a}); i >= 0 {
+					all = all && world>>i&1 == 1
+				} else {
+					all = all && fixed[p]
+				}
+			}
+			refuted = refuted || all
+		}
+		if !refuted {
+			return false
+		}
+	}
+	return true
+}
+
+// Cycles, right and mutilated, are accepted exactly if they prove a violation.
+func TestCycles(t *testing.T) {
+	accepted, refused, several := 0, 0, 0
+	for seed := uint64(0); accepted < 3000 || refused < 10000 || several < 300; seed++ {
+		if seed == 200000 {
+			t.Fatalf("only %d accepted, %d refused, %d proofs by cases", accepted, refused, several)
+		}
+		rng := rand.New(rand.NewPCG(seed, 2))
+		h := oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 1 + int(seed%3), Sessions: 4, Ops: 5})
+		l := six[rng.IntN(len(six))]
+		r, err := oracle.Check(h, oracle.Options{Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 {
+			continue
+		}
+		right := r.Anomalies[0]
+		if len(right.Cycles) > 0 {
+			several++
+		}
+		for i := range 20 {
+			a := evidence.Anomaly{Kind: right.Kind, Cycle: slices.Clone(right.Cycle)}
+			for _, c := range right.Cycles {
+				a.Cycles = append(a.Cycles, slices.Clone(c))
+			}
+			if i > 0 {
+				mutate(rng, h, &a)
+			}
+			cycles := slices.Clone(a.Cycles)
+			if len(a.Cycle) > 0 {
+				cycles = append(cycles, a.Cycle)
+			}
+			for _, c := range cycles {
+				for _, e := range c {
+					for _, u := range []uint32{e.From, e.To} {
+						if !slices.Contains(a.Txns, u) && int(u) < h.NumTxns() {
+							a.Txns = append(a.Txns, u)
+						}
+					}
+				}
+			}
+			want := len(cycles) > 0 && proves(h, l, cycles)
+			r.Anomalies = []evidence.Anomaly{a}
+			err := certify.Check(r, certify.Options{})
+			if (err == nil) != want {
+				t.Fatalf("seed %d, %s: %+v\nproves: %v, certify: %v\n%s", seed, l, a, want, err, oracletest.String(h))
+			}
+			if want {
+				accepted++
+			} else {
+				refused++
+			}
+		}
+	}
+	t.Logf("%d accepted, %d refused, %d proofs by cases", accepted, refused, several)
+}
+
+// mutate changes one thing in the cycles.
+func mutate(rng *rand.Rand, h *history.History, a *evidence.Anomaly) {
+	all := [][]evidence.Edge{a.Cycle}
+	all = append(all, a.Cycles...)
+	all = slices.DeleteFunc(all, func(c []evidence.Edge) bool { return len(c) == 0 })
+	c := all[rng.IntN(len(all))]
+	e := &c[rng.IntN(len(c))]
+	txn := uint32(rng.IntN(h.NumTxns() + 1))
+	switch rng.IntN(9) {
+	case 0:
+		e.From = txn
+	case 1:
+		e.To = txn
+	case 2:
+		e.Key = uint32(rng.IntN(h.NumKeys() + 1))
+	case 3:
+		e.Ver = uint32(rng.IntN(h.NumVersions() + 1))
+	case 4:
+		e.Writer = txn
+		if rng.IntN(2) == 0 {
+			e.Writer = history.None
+		}
+	case 5:
+		e.Dep = evidence.Dep(rng.IntN(int(evidence.RW) + 1))
+	case 6: // leave out an edge
+		if len(a.Cycle) > 0 {
+			i := rng.IntN(len(a.Cycle))
+			a.Cycle = slices.Delete(a.Cycle, i, i+1)
+		}
+	case 7: // leave out a cycle
+		if n := len(a.Cycles); n > 0 {
+			i := rng.IntN(n)
+			a.Cycles = slices.Delete(a.Cycles, i, i+1)
+		} else {
+			a.Cycle = nil
+		}
+	case 8: // turn an edge of one cycle into another's
+		d := all[rng.IntN(len(all))]
+		*e = d[rng.IntN(len(d))]
+	}
+}
+
+// Nothing proves a violation of a history that has none: anomalies made up at random are refused on histories that hold, of
+// every shape.
+func TestNoProofAgainstValid(t *testing.T) {
+	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead}
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		h := oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
+		l := six[rng.IntN(len(six))]
+		r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != evidence.Holds {
+			continue
+		}
+		r.Verdict, r.Order = evidence.Violated, nil
+		arcs := likely(h)
+		for range 30 {
+			var a evidence.Anomaly
+			if rng.IntN(3) == 0 {
+				a.Kind = kinds[rng.IntN(len(kinds))]
+				for range 1 + rng.IntN(2) {
+					a.Ops = append(a.Ops, uint32(rng.IntN(h.NumOps())))
+				}
+			} else {
+				for range 1 + rng.IntN(3) {
+					if c := walk(rng, arcs); c != nil {
+						a.Cycles = append(a.Cycles, c)
+					}
+				}
+			}
+			a.Complete(h)
+			r.Anomalies = []evidence.Anomaly{a}
+			if err := certify.Check(r, certify.Options{}); err == nil {
+				t.Fatalf("seed %d, %s: %+v\nis accepted against\n%s", seed, l, a, oracletest.String(h))
+			}
+		}
+	}
+}
+
+// likely lists edges that may hold in some order of the versions.
+func likely(h *history.History) []evidence.Edge {
+	var out []evidence.Edge
+	n := uint32(h.NumTxns())
+	none := history.None
+	for a := range n {
+		for b := range n {
+			if a == b {
+				continue
+			}
+			out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.SO, Key: none, Ver: none, Writer: none},
+				evidence.Edge{From: a, To: b, Dep: evidence.RT, Key: none, Ver: none, Writer: none})
+			lo, hi := h.TxnOps(a)
+			for op := lo; op < hi; op++ {
+				lo, hi := h.TxnOps(b)
+				for other := lo; other < hi; other++ {
+					k := h.OpKey(op)
+					if h.OpKey(other) != k {
+						continue
+					}
+					last := func(op uint32) uint32 {
+						v := h.Ops.Ver[op]
+						if h.Ops.Kind[op] != history.ReadList {
+							return v
+						}
+						if l := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]; len(l) > 0 {
+							return l[len(l)-1]
+						}
+						return none
+					}
+					writes := func(op uint32) bool { return h.Ops.Kind[op] == history.Write || h.Ops.Kind[op] == history.Append }
+					switch {
+					case writes(op) && writes(other):
+						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WW, Key: k, Ver: last(other), Writer: none})
+					case writes(op):
+						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WR, Key: k, Ver: last(op), Writer: none})
+					case writes(other):
+						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: last(op), Writer: none})
+						for w := range n {
+							out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: last(op), Writer: w})
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// walk finds a closed walk.
+func walk(rng *rand.Rand, arcs []evidence.Edge) []evidence.Edge {
+	if len(arcs) == 0 {
+		return nil
+	}
+	c := []evidence.Edge{arcs[rng.IntN(len(arcs))]}
+	for range 200 {
+		e := arcs[rng.IntN(len(arcs))]
+		if e.From != c[len(c)-1].To {
+			continue
+		}
+		if c = append(c, e); e.To == c[0].From {
+			return c
+		}
+		if len(c) == 5 {
+			c = c[:1]
+		}
+	}
+	return nil
+}
+
+// Anomalies of single reads: the right ones are accepted, another operation or another name is not.
+func TestSingleReads(t *testing.T) {
+	seen := map[level.Anomaly]int{}
+	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead}
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		s := shapes[seed%uint64(len(shapes))]
+		s.Aborted = true
+		h := oracletest.Random(seed, s)
+		r, err := oracle.Check(h, oracle.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) == 0 {
+			continue
+		}
+		a := r.Anomalies[0]
+		seen[a.Kind]++
+		r.Anomalies = []evidence.Anomaly{a}
+		if err := certify.Check(r, certify.Options{}); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		kind := h.Ops.Kind[a.Ops[0]]
+		for i := range a.Ops {
+			for op := range uint32(h.NumOps()) {
+				b := evidence.Anomaly{Kind: a.Kind, Ops: slices.Clone(a.Ops)}
+				if b.Ops[i] = op; op == a.Ops[i] {
+					continue
+				}
+				b.Complete(h)
+				r.Anomalies[0] = b
+				// Another operation may show another anomaly of the kind, but only one that reads, writes and says the same.
+				if err := certify.Check(r, certify.Options{}); err == nil && h.Ops.Kind[op] != h.Ops.Kind[a.Ops[i]] {
+					t.Fatalf("seed %d: %s with operations %v is accepted, as with %v\n%s", seed, b.Kind, b.Ops, a.Ops, oracletest.String(h))
+				}
+			}
+		}
+		b := a
+		if b.Kind = kinds[rng.IntN(len(kinds))]; b.Kind == a.Kind {
+			continue
+		}
+		r.Anomalies[0] = b
+		// Of a list several things can be wrong at once.
+		if err := certify.Check(r, certify.Options{}); err == nil && kind == history.Read {
+			t.Fatalf("seed %d: %s is accepted as %s\n%s", seed, a.Kind, b.Kind, oracletest.String(h))
+		}
+	}
+	t.Log(seen)
+	for _, k := range kinds {
+		if seen[k] == 0 {
+			t.Errorf("no %s in the sample", k)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	h := oracletest.Parse("T1 s1 [1,3]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,4]: r(x,0) r(y,0) w(y,1)")
+	good, err := oracle.Check(h, oracle.Options{})
+	if err != nil || good.Verdict != evidence.Violated {
+		t.Fatal(good, err)
+	}
+	for _, c := range []struct {
+		change func(*evidence.Result)
+		want   string
+	}{
+		{func(r *evidence.Result) { r.H = nil }, "names no history"},
+		{func(r *evidence.Result) { r.Verdict = evidence.Unknown }, "without a reason"},
+		{func(r *evidence.Result) { r.Verdict = 9 }, "no verdict 9"},
+		{func(r *evidence.Result) { r.Verdict = evidence.Holds }, "valid, with 1 anomalies"},
+		{func(r *evidence.Result) { r.Anomalies = nil }, "without an anomaly"},
+		{func(r *evidence.Result) { r.Level = level.SnapshotIsolation }, "adjacent"},
+		{func(r *evidence.Result) { r.Level = level.ReadCommitted }, "cannot certify edges of kind rw at level read-committed"},
+		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0} }, "takes part and is not listed"},
+		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0, 1, 1} }, "listed twice"},
+		{func(r *evidence.Result) { r.Anomalies[0].Ops = []uint32{0} }, "operations beside cycles"},
+		{func(r *evidence.Result) { r.Anomalies[0].Kind = level.G1a }, "with a cycle"},
+		{func(r *evidence.Result) { r.Anomalies[0].Cycle[0].Dep = evidence.TS }, "cannot certify edges of kind ts"},
+		{func(r *evidence.Result) { r.Anomalies[0].Cycle = r.Anomalies[0].Cycle[:1] }, "1 edges"},
+	} {
+		r := *good
+		r.Anomalies = slices.Clone(r.Anomalies)
+		r.Anomalies[0].Cycle = slices.Clone(r.Anomalies[0].Cycle)
+		c.change(&r)
+		if err := certify.Check(&r, certify.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v; expected %q", err, c.want)
+		}
+	}
+	if err := certify.Check(good, certify.Options{ClockSkew: -1}); err == nil {
+		t.Error("a negative skew is accepted")
+	}
+	preds := history.NewBuilder()
+	preds.Predicate(history.PredRead, []byte(`{"v":{"=":1}}`), nil)
+	preds.EndTxn(history.NewTxnHead())
+	ph, err := preds.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var u *certify.Unsupported
+	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, H: ph, Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {
+		t.Errorf("predicates: %v", err)
+	}
+}
