@@ -1,0 +1,126 @@
+package solver
+
+// varHeap is a binary heap of variables, the most active first. It holds every open variable, and
+// perhaps others.
+type varHeap struct {
+	activity []float64
+	order    []Var
+	pos      []int32 // variable → place in order, -1 if not there
+}
+
+func (h *varHeap) grow(n int) {
+	for range n {
+		h.activity = append(h.activity, 0)
+		h.pos = append(h.pos, -1)
+	}
+}
+
+func (h *varHeap) push(v Var) {
+	h.pos[v] = int32(len(h.order))
+	h.order = append(h.order, v)
+	h.up(v)
+}
+
+// up restores the heap after v became more active.
+func (h *varHeap) up(v Var) {
+	i := h.pos[v]
+	if i < 0 {
+		return
+	}
+	a := h.activity[v]
+	for i > 0 {
+		up := (i - 1) >> 1
+		w := h.order[up]
+		if h.activity[w] >= a {
+			break
+		}
+		h.order[i] = w
+		h.pos[w] = i
+		i = up
+	}
+	h.order[i] = v
+	h.pos[v] = i
+}
+
+// pop removes the most active variable.
+func (h *varHeap) pop() Var {
+	top := h.order[0]
+	h.pos[top] = -1
+	n := int32(len(h.order) - 1)
+	v := h.order[n]
+	h.order = h.order[:n]
+	if n == 0 {
+		return top
+	}
+	a := h.activity[v]
+	i := int32(0)
+	for {
+		c := 2*i + 1
+		if c >= n {
+			break
+		}
+		if c+1 < n && h.activity[h.order[c+1]] > h.activity[h.order[c]] {
+			c++
+		}
+		w := h.order[c]
+		if h.activity[w] <= a {
+			break
+		}
+		h.order[i] = w
+		h.pos[w] = i
+		i = c
+	}
+	h.order[i] = v
+	h.pos[v] = i
+	return top
+}
+
+// nextVar returns the most active open variable, if there is one.
+func (s *Solver) nextVar() (Var, bool) {
+	for len(s.heap.order) > 0 {
+		if v := s.heap.pop(); s.vals[Pos(v)] == 0 {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// bump makes v more active.
+func (s *Solver) bump(v Var) {
+	if s.opts.Heuristic != HeuristicVSIDS {
+		return
+	}
+	a := s.heap.activity[v] + s.inc
+	s.heap.activity[v] = a
+	if a > 1e100 {
+		for i := range s.heap.activity {
+			s.heap.activity[i] *= 1e-100
+		}
+		s.inc *= 1e-100
+	}
+	s.heap.up(v)
+}
+
+// decay makes all variables less active by making later bumps larger.
+func (s *Solver) decay() { s.inc /= s.opts.VarDecay }
+
+// restartLevel returns the level down to which a restart must go: decisions that would be made again,
+// in some order, can stay.
+//
+// Source: P. van der Tak, A. Ramos, M. Heule, Reusing the assignment trail in CDCL solvers, JSAT 2011.
+func (s *Solver) restartLevel() int {
+	level := len(s.assume)
+	if s.opts.NoReuseTrail {
+		return level
+	}
+	v, ok := s.nextVar()
+	if !ok {
+		return level
+	}
+	s.heap.push(v)
+	a := s.heap.activity[v]
+	for level < len(s.trailLim) && s.heap.activity[s.trail[s.trailLim[level]]>>1] > a {
+		level++
+	}
+	return level
+}

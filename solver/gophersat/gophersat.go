@@ -1,0 +1,135 @@
+// Package gophersat lets the SAT solver github.com/crillab/gophersat stand in for package solver, to
+// compare with.
+//
+// gophersat's own incremental calls do not fit: Assume forgets the facts of the root level and keeps
+// the assumptions of earlier calls as facts. So every Solve builds a new gophersat solver from all the
+// clauses, with the assumptions as unit clauses.
+//
+// gophersat cannot be told to stop. It can, however, send each learned clause to a channel. When the
+// context can end we listen there, and close the channel when it ends: the solver's next learned clause
+// makes it panic in its own goroutine, where we catch it. The price is one formatted line a conflict.
+package gophersat
+
+import (
+	"context"
+
+	ext "github.com/crillab/gophersat/solver"
+
+	"isovet/solver"
+)
+
+// Solver is a [solver.Backend] on gophersat. Make one with [New].
+type Solver struct {
+	vars    int
+	clauses [][]int
+	empty   bool
+	model   []bool
+}
+
+var _ solver.Backend = (*Solver)(nil)
+
+// New returns a solver with no variables and no clauses.
+func New() *Solver { return &Solver{} }
+
+// NewVars makes n variables and returns the first.
+func (s *Solver) NewVars(n int) solver.Var {
+	first := s.vars
+	s.vars += n
+	return solver.Var(first)
+}
+
+// AddClause adds a clause. It returns false for the empty clause, and after it.
+func (s *Solver) AddClause(lits ...solver.Lit) bool {
+	if len(lits) == 0 {
+		s.empty = true
+	}
+	if s.empty {
+		return false
+	}
+	// gophersat expects no literal twice and no variable with both signs.
+	seen := make(map[solver.Lit]bool, len(lits))
+	c := make([]int, 0, len(lits))
+	for _, l := range lits {
+		if seen[l.Not()] {
+			return true
+		}
+		if !seen[l] {
+			seen[l] = true
+			c = append(c, l.Dimacs())
+		}
+	}
+	s.clauses = append(s.clauses, c)
+	return true
+}
+
+// Solve looks for a model, from nothing each time.
+//
+// Cost: a copy of all clauses besides the search.
+func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.Status {
+	s.model = s.model[:0]
+	if s.empty {
+		return solver.Unsat
+	}
+	if ctx.Err() != nil {
+		return solver.Unknown
+	}
+	cnf := s.clauses[:len(s.clauses):len(s.clauses)]
+	for _, a := range assumptions {
+		cnf = append(cnf, []int{a.Dimacs()})
+	}
+	problem := ext.ParseSliceNb(cnf, s.vars)
+	if problem.Status == ext.Unsat {
+		return solver.Unsat
+	}
+	g := ext.New(problem)
+	status := ext.Indet
+	if ctx.Done() == nil {
+		status = g.Solve()
+	} else {
+		learned := make(chan string, 256)
+		g.Certified, g.CertChan = true, learned
+		finished := make(chan ext.Status, 1)
+		var fault any
+		go func() {
+			result := ext.Indet
+			defer func() {
+				if r := recover(); r != nil {
+					fault = r
+					result = ext.Indet
+				}
+				finished <- result
+			}()
+			result = g.Solve()
+		}()
+		stopped := false
+		done := ctx.Done()
+		for running := true; running; {
+			lines := learned
+			if stopped {
+				lines = nil
+			}
+			select {
+			case <-lines:
+			case <-done:
+				stopped, done = true, nil
+				close(learned)
+			case status = <-finished:
+				running = false
+			}
+		}
+		if fault != nil && !stopped {
+			panic(fault)
+		}
+	}
+	switch status {
+	case ext.Sat:
+		s.model = g.Model()
+		return solver.Sat
+	case ext.Unsat:
+		return solver.Unsat
+	}
+	return solver.Unknown
+}
+
+// Value returns v's value in the model of the last Solve.
+func (s *Solver) Value(v solver.Var) bool { return int(v) < len(s.model) && s.model[v] }

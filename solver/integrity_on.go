@@ -1,0 +1,5 @@
+//go:build invariants
+
+package solver
+
+const invariants = true

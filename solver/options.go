@@ -1,0 +1,114 @@
+package solver
+
+// RestartKind says when the search starts again from the root.
+type RestartKind uint8
+
+const (
+	// RestartLuby restarts after unit·luby(i) conflicts.
+	//
+	// Source: M. Luby, A. Sinclair, D. Zuckerman, Optimal speedup of Las Vegas algorithms, 1993.
+	RestartLuby RestartKind = iota
+	// RestartGlue restarts when the glue of recently learned clauses is worse than the average.
+	//
+	// Source: G. Audemard, L. Simon, Refining restarts strategies for SAT and UNSAT, CP 2012; the
+	// exponential averages are those of A. Biere, A. Fröhlich, POS 2015.
+	RestartGlue
+)
+
+// HeuristicKind says which open variable is decided next, when the theory has no opinion.
+type HeuristicKind uint8
+
+const (
+	// HeuristicVSIDS decides the variable most active in recent conflicts.
+	HeuristicVSIDS HeuristicKind = iota
+	// HeuristicStatic decides the open variable with the lowest number.
+	HeuristicStatic
+)
+
+// Options change how a [Solver] searches, never what it answers. The zero value is the default.
+type Options struct {
+	NoMinimize       bool // do not remove implied literals from learned clauses
+	NoBinaryMinimize bool // do not shorten learned clauses of low glue with binary clauses
+	NoPhaseSaving    bool // decide the initial phase, not the last value
+	NoRestarts       bool // never restart
+	NoReuseTrail     bool // restart from the root even where the same decisions would follow
+	NoReduce         bool // keep every learned clause
+	NoSimplify       bool // keep clauses that are true at level 0
+
+	Restart      RestartKind
+	LubyUnit     int // conflicts of the shortest Luby run; 0 = default
+	Heuristic    HeuristicKind
+	VarDecay     float64 // VSIDS: activity shrinks by this factor a conflict, in (0,1); 0 = default
+	ReduceFirst  int     // conflicts before the first reduction; 0 = default
+	ReduceGrowth int     // how many more conflicts each later reduction waits; 0 = default
+
+	// Seed, if not 0, shuffles the initial order of the variables. Equal seeds give equal runs.
+	Seed uint64
+	// ConflictBudget, if greater than 0, bounds the conflicts of each call of Solve; Solve then
+	// returns Unknown.
+	ConflictBudget int64
+	// Proof, if not nil, receives every clause that comes, is learned, or goes.
+	Proof Proof
+}
+
+const (
+	defaultLubyUnit     = 64
+	defaultVarDecay     = 0.95
+	defaultReduceFirst  = 2000
+	defaultReduceGrowth = 300
+)
+
+func (o Options) withDefaults() Options {
+	if o.LubyUnit <= 0 {
+		o.LubyUnit = defaultLubyUnit
+	}
+	if o.VarDecay <= 0 || o.VarDecay >= 1 {
+		o.VarDecay = defaultVarDecay
+	}
+	if o.ReduceFirst <= 0 {
+		o.ReduceFirst = defaultReduceFirst
+	}
+	if o.ReduceGrowth <= 0 {
+		o.ReduceGrowth = defaultReduceGrowth
+	}
+	return o
+}
+
+// Proof receives the clauses of a run in the order in which they matter. The slices belong to the
+// solver and are valid during the call only. solver/proof has a text form and a checker.
+//
+// After Solve returned Unsat the last learned clause is the empty one, or, under assumptions, the
+// clause of the negations of [Solver.Failed].
+type Proof interface {
+	// Input: the caller added this clause.
+	Input(lits []Lit)
+	// Lemma: the theory vouches for this clause (a conflict, a reason, or a clause of FinalCheck).
+	Lemma(lits []Lit)
+	// Learn: this clause follows by reverse unit propagation (RUP) from those present. May be empty.
+	Learn(lits []Lit)
+	// Delete: this clause is not used any more.
+	Delete(lits []Lit)
+}
+
+// Stats counts what a [Solver] did over its whole life.
+type Stats struct {
+	Vars    int // variables made
+	Clauses int // clauses in use that are not learned, binary ones included, units not
+
+	Decisions         int64 // branching decisions, the theory's included, assumptions not
+	Propagations      int64 // literals propagated through the clauses
+	Conflicts         int64 // conflicts, the theory's included
+	Restarts          int64
+	Learned           int64 // clauses learned, units included
+	LearnedLits       int64 // their literals after minimisation
+	MinimizedLits     int64 // literals that minimisation removed
+	Reductions        int64 // how often learned clauses were thrown away
+	Reduced           int64 // learned clauses thrown away
+	Collections       int64 // arena garbage collections
+	TheoryConflicts   int64 // conflicts the theory reported
+	TheoryPropagation int64 // literals the theory propagated
+	TheoryReasons     int64 // propagated literals the theory had to explain
+	TheoryDecisions   int64 // decisions the theory made
+	TheoryLemmas      int64 // clauses that FinalCheck added
+	DontCareStops     int64 // models accepted with open variables
+}

@@ -1,0 +1,471 @@
+package solver
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+)
+
+// Solver is a CDCL(T) solver. Make one with [New]. It is not safe for concurrent use.
+type Solver struct {
+	opts  Options
+	stats Stats
+
+	ok        bool // false: unsatisfiable without assumptions
+	exhausted bool // the arena is full: no answer any more
+
+	// The assignment; see doc.go.
+	vals     []int8
+	vars     []varData
+	trail    []Lit
+	trailLim []int32
+	qhead    int // trail[:qhead] has been propagated
+
+	// The clauses; see doc.go.
+	arena   arena
+	wasted  int // arena words of garbage
+	clauses []clauseRef
+	learned []clauseRef
+	reasons []clauseRef // explanations of the theory
+	watches [][]watch
+	bins    [][]Lit
+
+	// Decisions.
+	heap   varHeap
+	inc    float64 // what a bump adds
+	phase  []bool  // what a decision tries first
+	rng    *rand.Rand
+	assume []Lit
+
+	// Conflict analysis. seen is all zero, cleanup empty and marked all false between conflicts.
+	seen        []uint8
+	cleanup     []Lit
+	marked      []bool
+	stamps      []uint32 // level → stamp
+	stamp       uint32
+	learnt      []Lit
+	minStack    []minimizeFrame
+	binConflict [2]Lit
+	binReason   [2]Lit
+	conflictRef clauseRef
+
+	restart restarter
+	reducer reducer
+
+	// The theory. Invariant: trail[:theoryHead] has been told to it, but for the literals in late.
+	theory     Theory
+	completer  Completer
+	observed   []bool
+	theoryHead int
+	late       []Lit // facts of level 0 about variables observed later
+	lemma      []Lit
+	explained  []Lit
+	propagated []Lit
+	lemmaFlat  []Lit
+	lemmaEnds  []int
+	openScan   int // the clause that was last seen to fail under a completion
+
+	addBuf   []Lit
+	model    []bool
+	dontCare []bool
+	failed   []Lit
+}
+
+// New returns a solver with no variables and no clauses.
+func New(o Options) *Solver {
+	s := &Solver{opts: o.withDefaults(), ok: true, inc: 1, arena: make(arena, 1, 1024)}
+	if o.Seed != 0 {
+		s.rng = rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))
+	}
+	s.stamps = append(s.stamps, 0)
+	s.restart.init(&s.opts)
+	s.reducer.init(&s.opts)
+	return s
+}
+
+// NewVar makes a variable.
+func (s *Solver) NewVar() Var { return s.NewVars(1) }
+
+// NewVars makes n variables, numbered consecutively, and returns the first.
+func (s *Solver) NewVars(n int) Var {
+	first := len(s.vars)
+	s.vals = append(s.vals, make([]int8, 2*n)...)
+	s.vars = append(s.vars, make([]varData, n)...)
+	s.watches = append(s.watches, make([][]watch, 2*n)...)
+	s.bins = append(s.bins, make([][]Lit, 2*n)...)
+	s.phase = append(s.phase, make([]bool, n)...)
+	s.seen = append(s.seen, make([]uint8, n)...)
+	s.marked = append(s.marked, make([]bool, 2*n)...)
+	s.observed = append(s.observed, make([]bool, n)...)
+	s.heap.grow(n)
+	for v := first; v < first+n; v++ {
+		switch {
+		case s.opts.Heuristic == HeuristicStatic:
+			s.heap.activity[v] = -float64(v)
+		case s.rng != nil:
+			s.heap.activity[v] = s.rng.Float64() * 1e-3
+		}
+		s.heap.push(Var(v))
+	}
+	s.trail = slices.Grow(s.trail, len(s.vars)-len(s.trail))
+	s.stats.Vars = len(s.vars)
+	return Var(first)
+}
+
+// SetPhase says which value a decision on v tries first. Phase saving replaces it by v's last value.
+// The phase of a new variable is false.
+func (s *Solver) SetPhase(v Var, positive bool) { s.phase[v] = positive }
+
+// Bias makes v be decided as early as if it had taken part in by conflicts just now.
+func (s *Solver) Bias(v Var, by float64) {
+	if s.opts.Heuristic == HeuristicVSIDS {
+		s.heap.activity[v] += by * s.inc
+		s.heap.up(v)
+	}
+}
+
+// NumVars returns the number of variables.
+func (s *Solver) NumVars() int { return len(s.vars) }
+
+// Stats returns the counters.
+func (s *Solver) Stats() Stats { return s.stats }
+
+// Fixed returns v's value if it is known at level 0: the formula implies it.
+func (s *Solver) Fixed(v Var) (value, known bool) {
+	if l := Pos(v); s.vals[l] != 0 && s.vars[v].level == 0 {
+		return s.vals[l] > 0, true
+	}
+	return false, false
+}
+
+// AddClause adds the clause of the given literals, any number of them, repetitions and both signs
+// allowed. It returns false if the formula is now known to be unsatisfiable, without the theory
+// having been asked. It may be called between calls of Solve, not during one.
+func (s *Solver) AddClause(lits ...Lit) bool {
+	if !s.ok {
+		return false
+	}
+	if s.opts.Proof != nil {
+		s.opts.Proof.Input(lits)
+	}
+	c, holds := s.normalize(lits)
+	if holds {
+		return true
+	}
+	switch len(c) {
+	case 0:
+		s.learnEmpty()
+		return false
+	case 1:
+		s.assign(c[0], reasonNone)
+		if s.propagate() != nil {
+			s.learnEmpty()
+			return false
+		}
+	default:
+		s.attach(c)
+	}
+	return true
+}
+
+// normalize sorts a clause, drops repeated literals and those false at level 0, and reports whether it
+// holds anyway. The result is valid until the next call.
+func (s *Solver) normalize(lits []Lit) (c []Lit, holds bool) {
+	c = append(s.addBuf[:0], lits...)
+	s.addBuf = c
+	slices.Sort(c)
+	kept := c[:0]
+	last := LitUndef
+	for _, l := range c {
+		if int(l>>1) >= len(s.vars) {
+			panic("solver: literal of a variable that was never made: " + l.String())
+		}
+		if l == last {
+			continue
+		}
+		if last != LitUndef && l == last^1 {
+			return nil, true
+		}
+		last = l
+		if s.vars[l>>1].level == 0 {
+			if s.vals[l] > 0 {
+				return nil, true
+			}
+			if s.vals[l] < 0 {
+				continue
+			}
+		}
+		kept = append(kept, l)
+	}
+	if s.opts.Proof != nil && len(kept) > 0 && len(kept) < len(lits) {
+		s.opts.Proof.Learn(kept)
+	}
+	return kept, false
+}
+
+func (s *Solver) learnEmpty() {
+	if s.ok && s.opts.Proof != nil {
+		s.opts.Proof.Learn(nil)
+	}
+	s.ok = false
+}
+
+// Solve looks for a model of the clauses that the theory accepts and in which the assumptions are
+// true. It returns Unknown if ctx ended, which is looked at once a conflict and once every 1024
+// decisions, or if the conflict budget was used up. What was learned is kept for the next call.
+func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
+	s.model = s.model[:0]
+	s.failed = s.failed[:0]
+	if !s.ok {
+		return Unsat
+	}
+	if s.exhausted || ctx.Err() != nil {
+		return Unknown
+	}
+	s.assume = append(s.assume[:0], assumptions...)
+	status := s.search(ctx.Done())
+	s.backtrack(0)
+	if status != Sat {
+		s.model = s.model[:0]
+	}
+	return status
+}
+
+// Value returns v's value in the model of the last Solve; meaningful only after Sat.
+func (s *Solver) Value(v Var) bool {
+	return int(v) < len(s.model) && s.model[v]
+}
+
+// DontCare reports whether the last Solve, which returned Sat, left v open, because the theory had
+// answered LitNone. Value is then what the theory's Completer said.
+func (s *Solver) DontCare(v Var) bool {
+	return int(v) < len(s.dontCare) && s.dontCare[v]
+}
+
+// Failed returns, after Unsat, assumptions that cannot be true together; not a smallest set. It is
+// empty if there is no model at all. The slice is valid until the next Solve.
+func (s *Solver) Failed() []Lit { return s.failed }
+
+func (s *Solver) search(done <-chan struct{}) Status {
+	budget := int64(1<<63 - 1)
+	if s.opts.ConflictBudget > 0 {
+		budget = s.stats.Conflicts + s.opts.ConflictBudget
+	}
+	s.restart.start(s.stats.Conflicts)
+	polls := 0
+	for {
+		if c := s.fixpoint(); c != nil {
+			s.stats.Conflicts++
+			if len(s.trailLim) == 0 {
+				s.learnEmpty()
+				return Unsat
+			}
+			s.learn(c)
+			if s.exhausted || s.stats.Conflicts >= budget || ended(done) {
+				return Unknown
+			}
+			continue
+		}
+		if !s.opts.NoRestarts && s.restart.due(s.stats.Conflicts) && len(s.trailLim) > len(s.assume) {
+			s.stats.Restarts++
+			s.restart.done(s.stats.Conflicts)
+			s.backtrack(s.restartLevel())
+			if invariants {
+				s.CheckIntegrity()
+			}
+			continue
+		}
+		if s.reducer.due(s) {
+			s.reduce()
+		}
+		next, status := s.pick()
+		if status != Unknown {
+			return status
+		}
+		if next == LitUndef {
+			if s.exhausted {
+				return Unknown
+			}
+			continue
+		}
+		s.newLevel()
+		s.assign(next, reasonNone)
+		if polls++; polls&1023 == 0 && ended(done) {
+			return Unknown
+		}
+	}
+}
+
+func ended(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// pick returns the next literal to decide: an assumption, the theory's choice, or ours. It returns a
+// status instead when there is nothing left to decide, and neither if lemmas came in between.
+func (s *Solver) pick() (Lit, Status) {
+	for len(s.trailLim) < len(s.assume) {
+		a := s.assume[len(s.trailLim)]
+		if int(a>>1) >= len(s.vars) {
+			panic("solver: assumption of a variable that was never made: " + a.String())
+		}
+		if s.vals[a] == 0 {
+			return a, Unknown
+		}
+		if s.vals[a] < 0 {
+			s.analyzeFinal(a)
+			return LitUndef, Unsat
+		}
+		s.newLevel() // true already: a level of its own keeps the count right
+	}
+	open := false
+	if s.theory != nil {
+		switch l := s.theory.Decide(); l {
+		case LitUndef:
+		case LitNone:
+			if l := s.uncovered(); l != LitUndef {
+				s.stats.Decisions++
+				return l, Unknown
+			}
+			open = true
+		default:
+			if s.vals[l] != 0 {
+				panic("solver: the theory decides a literal that has a value: " + l.String())
+			}
+			s.stats.Decisions++
+			s.stats.TheoryDecisions++
+			return l, Unknown
+		}
+	}
+	if !open {
+		if v, ok := s.nextVar(); ok {
+			s.stats.Decisions++
+			return MkLit(v, !s.phase[v]), Unknown
+		}
+	}
+	if s.theory != nil {
+		if lemmas := s.theory.FinalCheck(); len(lemmas) > 0 {
+			if !s.addLemmas(lemmas) {
+				return LitUndef, Unsat
+			}
+			return LitUndef, Unknown
+		}
+	}
+	s.complete()
+	if open {
+		s.stats.DontCareStops++
+	}
+	return LitUndef, Sat
+}
+
+// complete writes the model, asking the theory for the values of the don't-cares.
+func (s *Solver) complete() {
+	n := len(s.vars)
+	s.model = slices.Grow(s.model[:0], n)[:n]
+	s.dontCare = slices.Grow(s.dontCare[:0], n)[:n]
+	for v := range s.model {
+		val := s.vals[Pos(Var(v))]
+		s.dontCare[v] = val == 0
+		switch {
+		case val != 0:
+			s.model[v] = val > 0
+		case s.completer != nil && s.observed[v]:
+			s.model[v] = s.completer.Complete(Var(v))
+		default:
+			s.model[v] = s.phase[v]
+		}
+	}
+}
+
+// uncovered tests the clauses under the theory's completion. It returns LitUndef if all hold, else an
+// open literal of a clause that does not. The search starts at the clause that failed last.
+//
+// Cost: linear in the clauses.
+func (s *Solver) uncovered() Lit {
+	s.complete()
+	n := len(s.clauses)
+	for i := range n {
+		at := s.openScan + i
+		if at >= n {
+			at %= n
+		}
+		c := s.arena.lits(s.clauses[at])
+		if l := s.openLit(c); l != LitUndef {
+			s.openScan = at
+			return l
+		}
+	}
+	for p, list := range s.bins {
+		if s.model[p>>1] == (p&1 != 0) {
+			continue // ¬p holds
+		}
+		for _, q := range list {
+			if s.model[q>>1] == (q&1 != 0) {
+				pair := [2]Lit{Lit(p) ^ 1, q}
+				if l := s.openLit(pair[:]); l != LitUndef {
+					return l
+				}
+			}
+		}
+	}
+	s.model = s.model[:0]
+	return LitUndef
+}
+
+// openLit returns LitUndef if c holds in s.model, else its most active open literal.
+func (s *Solver) openLit(c []Lit) Lit {
+	best := LitUndef
+	for _, l := range c {
+		if s.model[l>>1] != (l&1 != 0) {
+			return LitUndef
+		}
+		if s.vals[l] == 0 && (best == LitUndef || s.heap.activity[l>>1] > s.heap.activity[best>>1]) {
+			best = l
+		}
+	}
+	if best == LitUndef {
+		panic("solver: a clause is false after propagation")
+	}
+	return best
+}
+
+func (s *Solver) newLevel() {
+	s.trailLim = append(s.trailLim, int32(len(s.trail)))
+	if len(s.trailLim) >= len(s.stamps) {
+		s.stamps = append(s.stamps, 0)
+	}
+	if s.theory != nil {
+		s.theory.NewLevel()
+	}
+}
+
+// backtrack closes all levels above level.
+func (s *Solver) backtrack(level int) {
+	if len(s.trailLim) <= level {
+		return
+	}
+	to := int(s.trailLim[level])
+	for i := len(s.trail) - 1; i >= to; i-- {
+		l := s.trail[i]
+		s.vals[l] = 0
+		s.vals[l^1] = 0
+		v := Var(l >> 1)
+		if !s.opts.NoPhaseSaving {
+			s.phase[v] = l&1 == 0
+		}
+		if s.heap.pos[v] < 0 {
+			s.heap.push(v)
+		}
+	}
+	s.trail = s.trail[:to]
+	s.trailLim = s.trailLim[:level]
+	s.qhead = to
+	if s.theory != nil {
+		s.theoryHead = min(s.theoryHead, to)
+		s.theory.Backtrack(level)
+	}
+}

@@ -1,0 +1,435 @@
+package solver_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"isovet/solver"
+	"isovet/solver/gini"
+	"isovet/solver/gophersat"
+	"isovet/solver/proof"
+)
+
+type cnf struct {
+	vars    int
+	clauses [][]solver.Lit
+}
+
+func rng(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 77)) }
+
+// randomCNF makes clauses of 1 to width literals, mostly width.
+func randomCNF(r *rand.Rand, vars, clauses, width int) cnf {
+	f := cnf{vars: vars}
+	for range clauses {
+		n := width
+		if r.IntN(4) == 0 {
+			n = 1 + r.IntN(width)
+		}
+		c := make([]solver.Lit, n)
+		for i := range c {
+			c[i] = solver.Lit(r.IntN(2 * vars))
+		}
+		f.clauses = append(f.clauses, c)
+	}
+	return f
+}
+
+// random3SAT makes clauses of three different variables.
+func random3SAT(seed, vars int, ratio float64) cnf {
+	r := rng(seed)
+	f := cnf{vars: vars}
+	for range int(ratio * float64(vars)) {
+		p := r.Perm(vars)[:3]
+		c := make([]solver.Lit, 3)
+		for i, v := range p {
+			c[i] = solver.MkLit(solver.Var(v), r.IntN(2) == 0)
+		}
+		f.clauses = append(f.clauses, c)
+	}
+	return f
+}
+
+// pigeonhole says that holes+1 pigeons sit in holes holes, each alone.
+func pigeonhole(holes int) cnf {
+	f := cnf{vars: (holes + 1) * holes}
+	at := func(p, h int) solver.Lit { return solver.Pos(solver.Var(p*holes + h)) }
+	for p := 0; p <= holes; p++ {
+		var c []solver.Lit
+		for h := range holes {
+			c = append(c, at(p, h))
+		}
+		f.clauses = append(f.clauses, c)
+	}
+	for h := range holes {
+		for p := 0; p <= holes; p++ {
+			for q := p + 1; q <= holes; q++ {
+				f.clauses = append(f.clauses, []solver.Lit{at(p, h).Not(), at(q, h).Not()})
+			}
+		}
+	}
+	return f
+}
+
+// orderCNF asks for a total order of n elements (one variable a pair, transitivity clauses) in which,
+// for each of m random triples, the middle element is not between the other two: the constraint that a
+// read makes. Near m = 2n some have an answer and some have not.
+func orderCNF(seed, n, m int) cnf {
+	r := rng(seed)
+	f := cnf{vars: n * (n - 1) / 2}
+	before := func(i, j int) solver.Lit {
+		if i > j {
+			i, j = j, i
+			return solver.Neg(solver.Var(i*(2*n-i-1)/2 + j - i - 1))
+		}
+		return solver.Pos(solver.Var(i*(2*n-i-1)/2 + j - i - 1))
+	}
+	for i := range n {
+		for j := range n {
+			for k := range n {
+				if i != j && j != k && i != k && i < min(j, k) {
+					f.clauses = append(f.clauses, []solver.Lit{before(i, j).Not(), before(j, k).Not(), before(k, i).Not()})
+				}
+			}
+		}
+	}
+	for range m {
+		// w before t, and no other writer o between: o before w or t before o.
+		p := r.Perm(n)
+		f.clauses = append(f.clauses, []solver.Lit{before(p[2], p[0]), before(p[1], p[2])})
+		if r.IntN(2) == 0 {
+			f.clauses = append(f.clauses, []solver.Lit{before(p[0], p[1])})
+		}
+	}
+	return f
+}
+
+func load(b solver.Backend, f cnf) {
+	b.NewVars(f.vars)
+	for _, c := range f.clauses {
+		if !b.AddClause(c...) {
+			return
+		}
+	}
+}
+
+func (f cnf) holds(value func(solver.Var) bool) error {
+next:
+	for _, c := range f.clauses {
+		for _, l := range c {
+			if value(l.Var()) != l.IsNeg() {
+				continue next
+			}
+		}
+		return fmt.Errorf("clause %v is false in the model", c)
+	}
+	return nil
+}
+
+// bruteForce tries every assignment.
+func bruteForce(f cnf, extra ...solver.Lit) bool {
+	for m := 0; m < 1<<f.vars; m++ {
+		val := func(v solver.Var) bool { return m>>v&1 != 0 }
+		ok := true
+		for _, l := range extra {
+			ok = ok && val(l.Var()) != l.IsNeg()
+		}
+		if ok && f.holds(val) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func statusOf(sat bool) solver.Status {
+	if sat {
+		return solver.Sat
+	}
+	return solver.Unsat
+}
+
+// variants are settings that must not change an answer. The small reductions make rare paths common.
+var variants = []solver.Options{
+	{},
+	{NoMinimize: true, NoPhaseSaving: true, NoReduce: true},
+	{NoBinaryMinimize: true, LubyUnit: 1, ReduceFirst: 4, ReduceGrowth: 1, Seed: 5},
+	{Restart: solver.RestartGlue, ReduceFirst: 3, ReduceGrowth: 1, NoSimplify: true},
+	{NoRestarts: true, Heuristic: solver.HeuristicStatic, ReduceFirst: 2, ReduceGrowth: 1},
+	{NoReuseTrail: true, LubyUnit: 2, VarDecay: 0.7},
+}
+
+func TestBruteForce(t *testing.T) {
+	ctx := context.Background()
+	answers := map[solver.Status]int{}
+	for seed := range 4000 {
+		r := rng(seed)
+		n := 1 + r.IntN(12)
+		f := randomCNF(r, n, r.IntN(5*n+2), 1+r.IntN(4))
+		want := statusOf(bruteForce(f))
+		answers[want]++
+		o := variants[seed%len(variants)]
+		check := &proof.Checker{}
+		o.Proof = check
+		s := solver.New(o)
+		load(s, f)
+		got := s.Solve(ctx)
+		if got != want {
+			t.Fatalf("seed %d: %v, brute force says %v", seed, got, want)
+		}
+		if got == solver.Sat {
+			if err := f.holds(s.Value); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		if got == solver.Unsat && !check.Refuted() {
+			t.Fatalf("seed %d: the proof does not refute", seed)
+		}
+		if check.Err() != nil {
+			t.Fatalf("seed %d: %v", seed, check.Err())
+		}
+		s.CheckIntegrity()
+	}
+	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
+		t.Fatalf("one-sided test: %v", answers)
+	}
+}
+
+// Mid-size formulas: all solvers say the same, models hold, and refutations check.
+func TestAgreesWithOthers(t *testing.T) {
+	ctx := context.Background()
+	var forms []cnf
+	for seed := range 60 {
+		forms = append(forms, random3SAT(seed, 60+seed%60, 4.26))
+	}
+	for seed := range 30 {
+		forms = append(forms, orderCNF(seed, 8+seed%6, 16+seed))
+	}
+	for n := 2; n <= 6; n++ {
+		forms = append(forms, pigeonhole(n))
+	}
+	answers := map[solver.Status]int{}
+	for i, f := range forms {
+		g := gini.New()
+		load(g, f)
+		want := g.Solve(ctx)
+		h := gophersat.New()
+		load(h, f)
+		if got := h.Solve(ctx); got != want {
+			t.Fatalf("formula %d: gini %v, gophersat %v", i, want, got)
+		}
+		answers[want]++
+		for k, o := range variants {
+			check := &proof.Checker{}
+			o.Proof = check
+			s := solver.New(o)
+			load(s, f)
+			got := s.Solve(ctx)
+			if got != want {
+				t.Fatalf("formula %d, variant %d: %v, gini says %v", i, k, got, want)
+			}
+			if check.Err() != nil || check.Refuted() != (got == solver.Unsat) {
+				t.Fatalf("formula %d, variant %d: refuted %v, %v", i, k, check.Refuted(), check.Err())
+			}
+			if got == solver.Sat {
+				if err := f.holds(s.Value); err != nil {
+					t.Fatalf("formula %d, variant %d: %v", i, k, err)
+				}
+				for name, b := range map[string]solver.Backend{"gini": g, "gophersat": h} {
+					if err := f.holds(b.Value); err != nil {
+						t.Fatalf("formula %d: %s: %v", i, name, err)
+					}
+				}
+			}
+		}
+	}
+	if answers[solver.Sat] < 20 || answers[solver.Unsat] < 20 {
+		t.Fatalf("one-sided test: %v", answers)
+	}
+}
+
+// Random sequences of NewVars, AddClause and Solve under assumptions, against brute force.
+func TestIncremental(t *testing.T) {
+	ctx := context.Background()
+	answers := map[solver.Status]int{}
+	for seed := range 600 {
+		r := rng(1000 + seed)
+		o := variants[seed%len(variants)]
+		check := &proof.Checker{}
+		o.Proof = check
+		backs := map[string]solver.Backend{}
+		s := solver.New(o)
+		backs["ours"] = s
+		if seed%4 == 0 {
+			backs["gini"] = gini.New()
+			backs["gophersat"] = gophersat.New()
+		}
+		f := cnf{}
+		for step := range 25 {
+			switch k := r.IntN(6); {
+			case f.vars == 0 || k == 0 && f.vars < 9:
+				n := 1 + r.IntN(3)
+				for name, b := range backs {
+					if first := b.NewVars(n); int(first) != f.vars {
+						t.Fatalf("seed %d: %s numbers the new variables from %d", seed, name, first)
+					}
+				}
+				f.vars += n
+			case k < 4:
+				more := randomCNF(r, f.vars, 1+r.IntN(4), 3)
+				f.clauses = append(f.clauses, more.clauses...)
+				for _, b := range backs {
+					for _, c := range more.clauses {
+						b.AddClause(c...)
+					}
+				}
+			default:
+				var as []solver.Lit
+				for range r.IntN(5) {
+					as = append(as, solver.Lit(r.IntN(2*f.vars)))
+				}
+				want := statusOf(bruteForce(f, as...))
+				answers[want]++
+				for name, b := range backs {
+					got := b.Solve(ctx, as...)
+					if got != want {
+						t.Fatalf("seed %d, step %d: %s says %v under %v, brute force %v", seed, step, name, got, as, want)
+					}
+					if got != solver.Sat {
+						continue
+					}
+					if err := f.holds(b.Value); err != nil {
+						t.Fatalf("seed %d, step %d: %s: %v", seed, step, name, err)
+					}
+					for _, a := range as {
+						if b.Value(a.Var()) == a.IsNeg() {
+							t.Fatalf("seed %d, step %d: %s: assumption %v is false", seed, step, name, a)
+						}
+					}
+				}
+				if want == solver.Unsat {
+					checkFailed(t, seed, f, s, as, check)
+				}
+				if check.Err() != nil {
+					t.Fatalf("seed %d: %v", seed, check.Err())
+				}
+				s.CheckIntegrity()
+			}
+		}
+	}
+	if answers[solver.Sat] < 300 || answers[solver.Unsat] < 300 {
+		t.Fatalf("one-sided test: %v", answers)
+	}
+}
+
+func checkFailed(t *testing.T, seed int, f cnf, s *solver.Solver, as []solver.Lit, check *proof.Checker) {
+	t.Helper()
+	given := map[solver.Lit]bool{}
+	for _, a := range as {
+		given[a] = true
+	}
+	failed := s.Failed()
+	neg := map[solver.Lit]bool{}
+	for _, a := range failed {
+		if !given[a] {
+			t.Fatalf("seed %d: failed %v contains %v, which was not assumed", seed, failed, a)
+		}
+		neg[a.Not()] = true
+	}
+	if bruteForce(f, failed...) {
+		t.Fatalf("seed %d: the failed assumptions %v have a model", seed, failed)
+	}
+	if len(failed) == 0 {
+		if !check.Refuted() {
+			t.Fatalf("seed %d: unsatisfiable without assumptions, but not refuted", seed)
+		}
+		return
+	}
+	for _, l := range check.Last() {
+		if !neg[l] {
+			t.Fatalf("seed %d: proof ends with %v, failed are %v", seed, check.Last(), failed)
+		}
+	}
+}
+
+func TestEdgeCases(t *testing.T) {
+	ctx := context.Background()
+	s := solver.New(solver.Options{})
+	if got := s.Solve(ctx); got != solver.Sat {
+		t.Fatalf("the empty formula is %v", got)
+	}
+	v := s.NewVar()
+	s.SetPhase(v, true)
+	if s.Solve(ctx) != solver.Sat || !s.Value(v) {
+		t.Fatal("the initial phase is not the first value tried")
+	}
+	if !s.AddClause(solver.Pos(v), solver.Neg(v)) || !s.AddClause(solver.Neg(v), solver.Neg(v)) {
+		t.Fatal("a tautology or a repetition is a contradiction")
+	}
+	if val, known := s.Fixed(v); !known || val {
+		t.Fatalf("a unit clause fixes nothing: %v %v", val, known)
+	}
+	if s.Solve(ctx, solver.Pos(v)) != solver.Unsat || len(s.Failed()) != 1 {
+		t.Fatalf("failed: %v", s.Failed())
+	}
+	w := s.NewVar()
+	if s.Solve(ctx, solver.Pos(w), solver.Neg(w)) != solver.Unsat || len(s.Failed()) != 2 {
+		t.Fatalf("failed: %v", s.Failed())
+	}
+	if s.Solve(ctx, solver.Pos(w), solver.Pos(w), solver.Neg(v)) != solver.Sat || !s.Value(w) || s.Value(v) {
+		t.Fatal("repeated assumptions")
+	}
+	if s.AddClause() || s.Solve(ctx) != solver.Unsat || len(s.Failed()) != 0 || s.AddClause(solver.Pos(w)) {
+		t.Fatal("the empty clause leaves a model")
+	}
+}
+
+func TestStops(t *testing.T) {
+	hard := pigeonhole(13)
+	for name, b := range map[string]solver.Backend{
+		"ours": solver.New(solver.Options{}), "gini": gini.New(), "gophersat": gophersat.New(),
+	} {
+		load(b, hard)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Millisecond)
+		begin := time.Now()
+		if got := b.Solve(ctx); got != solver.Unknown {
+			t.Errorf("%s: %v at the deadline", name, got)
+		}
+		if d := time.Since(begin); d > 5*time.Second {
+			t.Errorf("%s: took %v to stop", name, d)
+		}
+		cancel()
+		if got := b.Solve(ctx); got != solver.Unknown {
+			t.Errorf("%s: %v after the deadline", name, got)
+		}
+	}
+	s := solver.New(solver.Options{ConflictBudget: 100})
+	load(s, hard)
+	for i := int64(1); i <= 3; i++ {
+		if got := s.Solve(context.Background()); got != solver.Unknown || s.Stats().Conflicts != 100*i {
+			t.Fatalf("%v after %d conflicts with a budget of 100, call %d", got, s.Stats().Conflicts, i)
+		}
+	}
+	// The solver is still good for an easier question.
+	easy := hard.clauses[0][0]
+	s.AddClause(easy)
+	if got := s.Solve(context.Background(), easy.Not()); got != solver.Unsat {
+		t.Fatalf("%v after the budget ran out", got)
+	}
+}
+
+func TestSameSeedSameRun(t *testing.T) {
+	f := random3SAT(3, 120, 4.26)
+	var first solver.Stats
+	for i := range 2 {
+		s := solver.New(solver.Options{Seed: 9})
+		load(s, f)
+		s.Solve(context.Background())
+		if i == 0 {
+			first = s.Stats()
+		} else if first != s.Stats() {
+			t.Fatalf("%+v\n%+v", first, s.Stats())
+		}
+	}
+}
