@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -24,5 +25,10 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		return nil, err
 	}
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
+	start = time.Now()
+	if err := certify.Check(r, certify.Options{ClockSkew: o.ClockSkew}); err != nil {
+		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
+	}
+	r.Stats.CertifyMS = float64(time.Since(start).Microseconds()) / 1e3
 	return r, nil
 }

@@ -5,6 +5,9 @@ import "slices"
 // Build checks what has been added and turns it into a History; the Builder must not be used afterwards. Errors are of type
 // *InputError. Cost: linear in operations and transactions (sorting where ids or seqs are out of order); the join is join.go's.
 func (b *Builder) Build() (*History, error) {
+	if err := b.checkSize(); err != nil {
+		return nil, err
+	}
 	if err := b.checkTxns(); err != nil {
 		return nil, err
 	}
@@ -30,7 +33,7 @@ func (b *Builder) Build() (*History, error) {
 
 	ver := make([]uint32, len(b.kind))
 	extra := make([]uint32, b.extra)
-	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra)
+	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra, b.Workers)
 	h.VerKey, h.VerKind, h.VerN = v.key, v.kind, v.n
 	h.Keys = b.keys
 	h.Texts = &b.Texts
@@ -40,7 +43,11 @@ func (b *Builder) Build() (*History, error) {
 	resolve(h.Preds.Old, extra)
 	resolve(h.Preds.New, extra)
 	l, p := uint32(0), uint32(0)
-	for op, k := range h.Ops.Kind {
+	kinds := h.Ops.Kind
+	if len(b.lists.Key) == 0 && len(b.preds.Pred) == 0 {
+		kinds = nil
+	}
+	for op, k := range kinds {
 		switch k {
 		case ReadList:
 			ver[op] = l

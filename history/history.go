@@ -1,6 +1,9 @@
 package history
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 const (
 	// None marks the absence of a transaction, version, key or text.
@@ -140,6 +143,12 @@ func (h *History) NumSessions() int { return len(h.SessName) }
 
 // TxnOps returns the range of a transaction's operations.
 func (h *History) TxnOps(t uint32) (lo, hi uint32) { return h.Txns.OpOff[t], h.Txns.OpOff[t+1] }
+
+// TxnOf returns the transaction that an operation belongs to, by binary search.
+func (h *History) TxnOf(op uint32) uint32 {
+	t := sort.Search(h.NumTxns(), func(t int) bool { return h.Txns.OpOff[t+1] > op })
+	return uint32(t)
+}
 
 // OpKey returns the key of a read, write, append or list read; None for a predicate operation.
 func (h *History) OpKey(op uint32) uint32 {

@@ -80,11 +80,25 @@ func (b *Builder) checkTxns() error {
 	return b.checkIDs()
 }
 
+// checkSize refuses what the dense ids cannot number.
+func (b *Builder) checkSize() error {
+	const most = 1 << 31
+	switch {
+	case len(b.kind) >= most || int64(b.extra) >= most || len(b.txns.ID) >= most:
+		return b.errorf(None, "ops", "more than 2^31 operations, list elements or predicate rows; expected fewer")
+	case len(b.keys) > int(keyMask):
+		return b.errorf(None, "ops", "more than 2^29 keys; expected fewer")
+	case b.Texts.full:
+		return b.errorf(None, "ops", "more than 4 GiB of different strings; expected fewer")
+	}
+	return nil
+}
+
 // checkIDs finds a duplicated id. Ids that increase, as most files' do, need no sort.
 func (b *Builder) checkIDs() error {
 	id := b.txns.ID
 	if slices.IsSortedFunc(id, func(a, c int64) int {
-		if a < c {
+		if a <= c { // equal neighbours are not in order either
 			return -1
 		}
 		return 1

@@ -1,9 +1,11 @@
 package history
 
 import (
-	"hash/maphash"
+	"math"
 	"math/bits"
 	"strconv"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // ValueKind says what a Value holds.
@@ -51,16 +53,14 @@ func BoolValue(b bool) Value {
 	return Value{Kind: Bool}
 }
 
-// textSeed is the same for every table of the process, so that tables filled by different goroutines hash alike and can be
-// merged.
-var textSeed = maphash.MakeSeed()
-
-// Texts interns strings in one arena: id → bytes, and bytes → id by open addressing.
+// Texts interns strings in one arena: id → bytes, and bytes → id by open addressing. The hash has no seed: tables filled by
+// different goroutines can be merged, and versions are numbered alike in every run.
 type Texts struct {
 	arena []byte
 	off   []uint32 // len = number of texts + 1
 	hash  []uint64
 	slot  []uint32 // id+1, 0 = free
+	full  bool     // the arena is beyond what off can say; Build refuses it
 }
 
 // Len returns the number of texts.
@@ -69,19 +69,24 @@ func (t *Texts) Len() int { return max(len(t.off)-1, 0) }
 // Text returns the bytes of a text; they must not be changed.
 func (t *Texts) Text(id uint32) []byte { return t.arena[t.off[id]:t.off[id+1]] }
 
-// Hash returns the hash of a text, equal for equal texts of any table of this process.
+// Hash returns the hash of a text, equal for equal texts of any table.
 func (t *Texts) Hash(id uint32) uint64 { return t.hash[id] }
 
 // Intern returns the id of a text, the same for equal bytes. Cost: one hash and, as a rule, one comparison.
-func (t *Texts) Intern(b []byte) uint32 {
+func (t *Texts) Intern(b []byte) uint32 { return t.intern(b, xxhash.Sum64(b)) }
+
+func (t *Texts) intern(b []byte, h uint64) uint32 {
 	if len(t.slot) < 2*(len(t.hash)+1) {
 		t.grow()
 	}
-	h := maphash.Bytes(textSeed, b)
 	mask := uint64(len(t.slot) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := t.slot[i]
 		if s == 0 {
+			if len(t.arena)+len(b) > math.MaxUint32 {
+				t.full = true
+				b = nil
+			}
 			id := uint32(len(t.hash))
 			t.slot[i] = id + 1
 			t.hash = append(t.hash, h)

@@ -1,0 +1,26 @@
+package check
+
+import (
+	"context"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/oracle"
+)
+
+// bruteForce is the oracle: every order, by definition. The naive twin of all others.
+type bruteForce struct{}
+
+func (bruteForce) Info() Info {
+	return Info{
+		Name: "oracle", Paper: "definitions", Hidden: true,
+		Levels: []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+			level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation},
+		About: "brute force by definition, for up to 8 transactions",
+	}
+}
+
+func (bruteForce) Check(_ context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return oracle.Check(h, oracle.Options{Level: o.Level, ClockSkew: o.ClockSkew})
+}

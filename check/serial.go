@@ -1,0 +1,246 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/explain"
+	"isovet/history"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+var serialLevels = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
+
+// run is one checker's run on one history: the parts that every pipeline over the polygraph shares.
+type run struct {
+	ctx context.Context
+	h   *history.History
+	o   Options
+	r   *evidence.Result
+	v   *prepass.View
+	at  time.Time
+}
+
+// begin answers what needs no search: unsupported input, anomalies of single reads, missing times. done: r is the answer.
+func begin(ctx context.Context, name string, h *history.History, o Options, levels []level.Level) (x *run, done bool) {
+	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
+	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
+	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
+	decides := false
+	for _, l := range levels {
+		decides = decides || l == o.Level
+	}
+	switch {
+	case !decides:
+		return x, x.unknown("%s does not decide %s", name, o.Level)
+	case h.HasLists():
+		return x, x.unknown("list histories: %s reads registers only", name)
+	case h.HasPredicates():
+		return x, x.unknown("predicate operations: %s checks item operations only", name)
+	}
+	if o.Level.RealTime() {
+		if t, missing := polygraph.MissingTime(h); missing {
+			return x, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t])
+		}
+	}
+	x.v = prepass.Run(h)
+	if len(x.v.Anomalies) > 0 {
+		x.violated(x.v.Anomalies...)
+		x.r.Also = x.v.Also
+		return x, true
+	}
+	if x.v.Ambiguous() {
+		return x, x.unknown("needs unique values: %s", ambiguity(x.v))
+	}
+	x.stage("prepass")
+	return x, false
+}
+
+// ambiguity names the first read that has several possible writers.
+func ambiguity(v *prepass.View) string {
+	h := v.H
+	if len(v.Amb) == 0 {
+		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
+	}
+	r := v.Amb[0]
+	return fmt.Sprintf("transaction %d reads %s of key %s, which %d writes could have installed (%d such reads)",
+		h.Txns.ID[h.TxnOf(v.ROp[r])], h.ValueString(v.RVer[r]), h.KeyString(h.VerKey[v.RVer[r]]), v.CandOff[1]-v.CandOff[0], len(v.Amb))
+}
+
+func (x *run) unknown(format string, args ...any) bool {
+	x.r.Verdict, x.r.Reason = evidence.Unknown, fmt.Sprintf(format, args...)
+	return true
+}
+
+func (x *run) violated(as ...evidence.Anomaly) {
+	x.r.Verdict = evidence.Violated
+	for i := range as {
+		as[i].Complete(x.h)
+	}
+	x.r.Anomalies = as
+}
+
+// stage books the time since the last call.
+func (x *run) stage(name string) {
+	now := time.Now()
+	x.r.Stats.Stages[name] += float64(now.Sub(x.at).Microseconds()) / 1e3
+	x.at = now
+	if x.o.Progress != nil {
+		x.o.Progress(name, 1, 1)
+	}
+}
+
+// stopped turns the end of the context into an answer.
+func (x *run) stopped() bool {
+	cause := context.Cause(x.ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return x.unknown("timeout")
+	}
+	if cause == nil || errors.Is(cause, context.Canceled) {
+		return x.unknown("interrupted")
+	}
+	return x.unknown("%v", cause)
+}
+
+// explained makes a violation of cycles of a polygraph over all of the history.
+func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge) error {
+	var seed []uint32
+	for _, c := range p.Reasons(cycles) {
+		for _, e := range c {
+			seed = append(seed, p.Txn[e.From])
+			if e.Dep == evidence.RW && e.W != history.None {
+				if t := p.V.WTxn[e.W]; t != history.None {
+					seed = append(seed, t)
+				}
+			}
+		}
+	}
+	seed = withReaders(p, seed)
+	a, err := explain.Violation(x.ctx, x.h, x.o.Level, x.o.ClockSkew, seed)
+	if err != nil {
+		if x.ctx.Err() != nil {
+			x.stopped()
+			return nil
+		}
+		return &Fault{Checker: x.r.Checker, Err: err}
+	}
+	x.violated(a)
+	x.stage("evidence")
+	return nil
+}
+
+// solved books a solver's work.
+func (x *run) solved(p *polygraph.Polygraph, a encode.Answer) {
+	s := &x.r.Stats
+	s.Variables, s.Clauses, s.Rounds = a.Stats.Vars, a.Stats.Clauses, a.Stats.Rounds
+	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagated, a.Stats.Restarts
+	x.stage("solving")
+}
+
+// holds makes the commit order of a polygraph whose choices have been settled.
+func (x *run) holds(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
+	order, ok := p.Order(chosen)
+	if !ok {
+		return &Fault{Checker: x.r.Checker, Err: errors.New("the chosen edges have a cycle")}
+	}
+	x.r.Verdict, x.r.Order = evidence.Holds, order
+	x.stage("evidence")
+	return nil
+}
+
+// settle has the back end settle the open choices of p in the given encoding, and finishes the answer.
+func (x *run) settle(p *polygraph.Polygraph, enc encode.Encoding, back Solver) error {
+	var a encode.Answer
+	if len(p.Choices) == 0 {
+		a.Status = solver.Sat
+	} else {
+		q := enc.Encode(p)
+		x.stage("encoding")
+		a = back.solve(x.ctx, q)
+		x.solved(p, a)
+	}
+	switch a.Status {
+	case solver.Sat:
+		return x.holds(p, a.Edges)
+	case solver.Unsat:
+		if a.Cycles == nil {
+			// A theory refutes without listing its cycles; the lazy loop finds some that do.
+			l := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
+			if l.Status != solver.Unsat {
+				if x.ctx.Err() != nil {
+					x.stopped()
+					return nil
+				}
+				return &Fault{Checker: x.r.Checker, Err: errors.New("the solver refutes what the lazy loop satisfies")}
+			}
+			a = l
+		}
+		return x.explained(p, a.Cycles)
+	}
+	x.stopped()
+	return nil
+}
+
+// settleOnly is settle for a question stricter than the level: only its "yes" is of use.
+func (x *run) settleOnly(p *polygraph.Polygraph, q *encode.Problem, back Solver) error {
+	a := encode.Answer{Status: solver.Sat}
+	if len(p.Choices) > 0 {
+		x.stage("encoding")
+		a = back.solve(x.ctx, q)
+		x.solved(p, a)
+	}
+	if a.Status == solver.Sat {
+		return x.holds(p, a.Edges)
+	}
+	if a.Status == solver.Unknown {
+		x.stopped()
+	}
+	return nil
+}
+
+// withReaders adds to a set of transactions, for each of unknown outcome, those whose reads show that it committed.
+func withReaders(p *polygraph.Polygraph, set []uint32) []uint32 {
+	h, v := p.V.H, p.V
+	in := make(map[uint32]bool, len(set))
+	for _, t := range set {
+		in[t] = true
+	}
+	add := func(t uint32) {
+		if !in[t] {
+			in[t] = true
+			set = append(set, t)
+		}
+	}
+	for i := 0; i < len(set); i++ {
+		t := set[i]
+		if h.Txns.Status[t] != history.Unknown {
+			continue
+		}
+		var unknown []uint32
+		shown := false
+		for w := v.WOff[t]; w < v.WOff[t+1] && !shown; w++ {
+			for _, r := range p.Readers(w) {
+				if reader := p.Txn[r]; h.Txns.Status[reader] == history.Committed {
+					add(reader)
+					shown = true
+					break
+				} else {
+					unknown = append(unknown, reader)
+				}
+			}
+		}
+		for _, r := range unknown {
+			if !shown {
+				add(r)
+			}
+		}
+	}
+	return set
+}

@@ -1,0 +1,40 @@
+package encode
+
+import (
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// Cobra makes a variable of each edge that some choice could add, the same for the same pair of nodes, and one of each choice
+// that implies all edges of the side chosen.
+//
+// Source:  [Cobra] §4.2; [Vbox] Eq. 4.
+// Differs: Eq. 4 also forbids that all edges of the other side are present; that half never matters (errata V3).
+// Cost:    variables = choices + distinct edges; clauses = edges of both sides of each choice.
+func Cobra(p *polygraph.Polygraph) *Problem {
+	q := &Problem{P: p}
+	of := make(map[[2]int32]solver.Lit)
+	edge := func(e polygraph.Edge) solver.Lit {
+		k := [2]int32{e.From, e.To}
+		l, ok := of[k]
+		if !ok {
+			l = solver.Pos(q.newVar(false))
+			of[k] = l
+		}
+		return l
+	}
+	for _, c := range p.Choices {
+		b := solver.Pos(q.newVar(p.WriteNode(c.A) < p.WriteNode(c.B)))
+		side := func(x, y uint32, b solver.Lit) {
+			p.Side(x, y, func(e polygraph.Edge) bool {
+				l := edge(e)
+				q.Clauses = append(q.Clauses, []solver.Lit{b.Not(), l})
+				q.guard(l, e)
+				return true
+			})
+		}
+		side(c.A, c.B0, b)
+		side(c.B, c.A0, b.Not())
+	}
+	return q
+}

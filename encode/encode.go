@@ -1,0 +1,145 @@
+// Package encode turns a polygraph's open choices into clauses and guarded edges, has a solver settle them, and turns its answer
+// back into edges, or into the cycles that prove that there is none.
+//
+// An [Encoding] is one file. It makes a [Problem]: variables, clauses, and guards (literal → edge). Three ways to keep the chosen
+// edges acyclic are open to every encoding ([Acyclicity]): a theory inside our solver, a lazy loop that adds a clause for each
+// cycle found in a model, or nothing at all where the clauses already say it (the order encoding).
+//
+// # Files
+//
+//   - vbox.go: one variable a choice (Vbox §4.5)
+//   - cobra.go: one variable an edge (Cobra §4.2, Vbox Eq. 4)
+//   - order.go: one variable a pair of nodes, transitive (what a plain SAT solver needs, errata V26)
+//   - lazy.go: solve, find cycles, forbid them, solve again
+//   - theory.go: our solver with an acyclicity theory
+package encode
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// Guard says: if Lit is true, Edge is in the graph. Edge.By is polygraph.OpenBy of the guard's own index.
+type Guard struct {
+	Lit  solver.Lit
+	Edge polygraph.Edge
+}
+
+// Problem is a polygraph's open choices in clauses.
+type Problem struct {
+	P       *polygraph.Polygraph
+	Vars    int
+	Clauses [][]solver.Lit
+	Guards  []Guard
+	// Phase is the first value to try, per variable.
+	Phase []bool
+	// Eager: the clauses imply acyclicity by themselves.
+	Eager bool
+}
+
+func (q *Problem) newVar(phase bool) solver.Var {
+	q.Vars++
+	q.Phase = append(q.Phase, phase)
+	return solver.Var(q.Vars - 1)
+}
+
+func (q *Problem) guard(l solver.Lit, e polygraph.Edge) {
+	e.By = polygraph.OpenBy(len(q.Guards))
+	q.Guards = append(q.Guards, Guard{l, e})
+}
+
+// Encoding makes a problem of a polygraph's open choices.
+type Encoding struct {
+	Name   string
+	About  string
+	Paper  string
+	Encode func(p *polygraph.Polygraph) *Problem
+}
+
+// Encodings returns all encodings; a new one is one file and one line here.
+func Encodings() []Encoding {
+	return []Encoding{
+		{"vbox", "one variable a choice, carrying all edges of the side chosen", "Vbox §4.5", Vbox},
+		{"cobra", "one variable an edge, one more a choice", "Cobra §4.2", Cobra},
+		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone", "errata V26", Order},
+	}
+}
+
+// ByName finds an encoding.
+func ByName(name string) (Encoding, error) {
+	var names []string
+	for _, e := range Encodings() {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Encoding{}, fmt.Errorf("unknown encoding %q; expected one of %s", name, strings.Join(names, ", "))
+}
+
+// Answer is what solving gave. Sat: Edges are the chosen edges, acyclic with the known graph. Unsat: Cycles, if any were
+// collected, prove it: read as clauses "not all of the open edges of this cycle" they contradict the encoding's own clauses.
+type Answer struct {
+	Status solver.Status
+	Edges  []polygraph.Edge
+	Cycles [][]polygraph.Edge
+	Stats  Stats
+}
+
+// Stats counts a solver's work.
+type Stats struct {
+	Vars, Clauses                              int
+	Decisions, Conflicts, Propagated, Restarts int64
+	Rounds                                     int
+}
+
+// chosen collects the edges that a model puts into the graph, without repeating one.
+func (q *Problem) chosen(value func(solver.Var) bool) []polygraph.Edge {
+	var out []polygraph.Edge
+	for _, g := range q.Guards {
+		if value(g.Lit.Var()) != g.Lit.IsNeg() {
+			out = append(out, g.Edge)
+		}
+	}
+	return out
+}
+
+// load gives the problem to a back end; false: already unsatisfiable.
+func (q *Problem) load(b solver.Backend) bool {
+	b.NewVars(q.Vars)
+	if s, ok := b.(*solver.Solver); ok {
+		for v, positive := range q.Phase {
+			s.SetPhase(solver.Var(v), positive)
+		}
+	}
+	ok := true
+	for _, c := range q.Clauses {
+		ok = b.AddClause(c...) && ok
+	}
+	return ok
+}
+
+// Eager solves a problem whose clauses say all.
+func Eager(ctx context.Context, q *Problem, b solver.Backend) Answer {
+	a := Answer{Status: solver.Unsat, Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
+	if q.load(b) {
+		a.Status = b.Solve(ctx)
+	}
+	a.count(b)
+	if a.Status == solver.Sat {
+		a.Edges = q.chosen(b.Value)
+	}
+	return a
+}
+
+func (a *Answer) count(b solver.Backend) {
+	if s, ok := b.(*solver.Solver); ok {
+		st := s.Stats()
+		a.Stats.Decisions, a.Stats.Conflicts = st.Decisions, st.Conflicts
+		a.Stats.Propagated, a.Stats.Restarts = st.Propagations, st.Restarts
+	}
+}

@@ -1,0 +1,76 @@
+package encode
+
+import (
+	"context"
+
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// lazyCycles bounds the cycles that one round forbids: enough that few rounds are needed, few enough that most are of use.
+const lazyCycles = 64
+
+// Lazy solves a problem with any back end: solve, look for cycles among the chosen edges, add a clause against each, and solve
+// again until a model is acyclic or none is left. It terminates, since each round forbids the model that it got. On Unsat the
+// cycles are the proof.
+// Cost: a linear search of the whole graph a round, beside the back end's own.
+func Lazy(ctx context.Context, q *Problem, b solver.Backend) Answer {
+	a := Answer{Status: solver.Unsat, Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses)}}
+	ok := q.load(b)
+	for ok {
+		a.Stats.Rounds++
+		a.Status = b.Solve(ctx)
+		if a.Status != solver.Sat {
+			break
+		}
+		edges := q.chosen(b.Value)
+		cycles := q.cycles(edges)
+		if len(cycles) == 0 {
+			a.Edges = edges
+			break
+		}
+		a.Status = solver.Unsat
+		for _, c := range cycles {
+			var clause []solver.Lit
+			for _, e := range c {
+				if i, open := polygraph.OpenIndex(e.By); open {
+					clause = append(clause, q.Guards[i].Lit.Not())
+				}
+			}
+			a.Cycles = append(a.Cycles, c)
+			a.Stats.Clauses++
+			ok = b.AddClause(clause...) && ok
+		}
+	}
+	a.count(b)
+	return a
+}
+
+// cycles returns a short cycle through each of several chosen edges that lie on one; none: the graph is acyclic.
+func (q *Problem) cycles(chosen []polygraph.Edge) [][]polygraph.Edge {
+	comp, n := q.P.Components(chosen)
+	size := make([]int32, n)
+	for _, c := range comp {
+		size[c]++
+	}
+	var out [][]polygraph.Edge
+	var f *polygraph.Finder
+	for _, e := range chosen {
+		if e.From != e.To && (comp[e.From] != comp[e.To] || size[comp[e.From]] < 2) {
+			continue
+		}
+		if f == nil {
+			f = q.P.NewFinder(chosen)
+		}
+		c := comp[e.From]
+		path, ok := f.Path(e.To, e.From, func(x *polygraph.Edge) bool { return comp[x.To] == c })
+		if !ok {
+			continue
+		}
+		out = append(out, append([]polygraph.Edge{e}, path...))
+		if len(out) == lazyCycles {
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,271 @@
+// Package explain turns a checker's "no" into a proof that a person can follow: the smallest set of transactions found whose
+// part of the history still violates the level, and for it the cycles that show so, one for each way to order the open writes.
+//
+// A part of a history that violates the level proves that the whole does (see history.Restrict), so the first step is to take
+// the transactions of the checker's own cycles, drop as many as one can (ddmin of Zeller and Hildebrandt), and start the proof
+// anew on what is left. Few violations need more than four transactions.
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"isovet/closure"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// ErrHolds says that the transactions handed over do not violate the level: a fault of the checker that said so.
+var ErrHolds = errors.New("explain: these transactions do not violate the level")
+
+// Violation explains why h violates l. seed are transactions that violate it by themselves, those of a checker's cycles; it is
+// at least two. The anomaly's kind and text are left to its Complete.
+// Cost: for s = len(seed), O(s²) checks of at most s transactions in the worst case, O(s) in most.
+func Violation(ctx context.Context, h *history.History, l level.Level, skew int64, seed []uint32) (evidence.Anomaly, error) {
+	x := &explainer{ctx: ctx, h: h, l: l, skew: skew}
+	keep := x.sorted(seed)
+	if v, err := x.violates(keep); err != nil || !v {
+		if err == nil {
+			err = ErrHolds
+		}
+		return evidence.Anomaly{}, err
+	}
+	keep = x.minimize(keep)
+	return x.prove(keep)
+}
+
+type explainer struct {
+	ctx  context.Context
+	h    *history.History
+	l    level.Level
+	skew int64
+	pos  map[uint32]int
+}
+
+// sorted orders transactions so that a session's are in session order.
+func (x *explainer) sorted(txns []uint32) []uint32 {
+	h := x.h
+	x.pos = make(map[uint32]int)
+	for _, t := range txns {
+		x.pos[t] = 0
+	}
+	sessions := make(map[uint32]bool)
+	for _, t := range txns {
+		sessions[h.Txns.Sess[t]] = true
+	}
+	for s := range sessions {
+		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if _, ok := x.pos[t]; ok {
+				x.pos[t] = i
+			}
+		}
+	}
+	out := slices.Clone(txns)
+	slices.SortFunc(out, func(a, b uint32) int {
+		if h.Txns.Sess[a] == h.Txns.Sess[b] {
+			return cmp.Compare(x.pos[a], x.pos[b])
+		}
+		return cmp.Compare(h.Txns.Sess[a], h.Txns.Sess[b])
+	})
+	return slices.Compact(out)
+}
+
+// part restricts the history to some transactions, without the reads that saw others' writes.
+func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
+	h := x.h
+	in := make(map[uint32]bool, len(keep))
+	written := make(map[uint32]bool) // versions written by those kept
+	for _, t := range keep {
+		in[t] = true
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write {
+				written[h.Ops.Ver[op]] = true
+			}
+		}
+	}
+	p := history.Restrict(h, keep, func(op uint32) bool {
+		v := h.Ops.Ver[op]
+		return h.Ops.Kind[op] == history.Write || written[v] || h.InitVer[h.VerKey[v]] == v
+	})
+	return p, prepass.Run(p.H)
+}
+
+// open is a small part's polygraph, pruned; cycles, if any, refute it.
+func (x *explainer) refute(keep []uint32) (part *history.Part, p *polygraph.Polygraph, cycles [][]polygraph.Edge, err error) {
+	part, v := x.part(keep)
+	if len(v.Anomalies) > 0 || v.Ambiguous() {
+		return part, nil, nil, nil
+	}
+	p = polygraph.New(v, x.l, polygraph.Options{RealTime: x.l.RealTime(), Skew: x.skew})
+	if c := p.KnownCycle(); c != nil {
+		return part, p, [][]polygraph.Edge{c}, nil
+	}
+	p.AllPairs()
+	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}, closure.Options{Stragglers: -1})
+	if err != nil {
+		return part, p, nil, err
+	}
+	_, conflict, err := p.Prune(x.ctx, reach)
+	if err != nil {
+		return part, p, nil, err
+	}
+	if conflict != nil {
+		return part, p, p.ConflictCycles(conflict), nil
+	}
+	if len(p.Choices) == 0 {
+		return part, p, nil, nil
+	}
+	a := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
+	switch a.Status {
+	case solver.Unsat:
+		return part, p, a.Cycles, nil
+	case solver.Sat:
+		return part, p, nil, nil
+	}
+	return part, p, nil, context.Cause(x.ctx)
+}
+
+func (x *explainer) violates(keep []uint32) (bool, error) {
+	_, _, cycles, err := x.refute(keep)
+	return len(cycles) > 0, err
+}
+
+// minimize drops transactions as long as the rest violates the level: chunks first, then one by one, until none can go.
+func (x *explainer) minimize(keep []uint32) []uint32 {
+	for chunk := len(keep) / 2; chunk >= 1; {
+		dropped := false
+		for i := 0; i < len(keep) && len(keep) > 2; {
+			end := min(i+chunk, len(keep))
+			rest := slices.Concat(keep[:i], keep[end:])
+			if v, err := x.violates(rest); err != nil {
+				return keep
+			} else if v {
+				keep = rest
+				dropped = true
+			} else {
+				i = end
+			}
+		}
+		if !dropped || chunk > 1 {
+			chunk /= 2
+		}
+	}
+	return keep
+}
+
+// prove makes the anomaly of a minimal part.
+func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
+	part, p, cycles, err := x.refute(keep)
+	if err != nil {
+		return evidence.Anomaly{}, err
+	}
+	if len(cycles) == 0 {
+		return evidence.Anomaly{}, ErrHolds
+	}
+	var proof [][]evidence.Edge
+	for _, c := range p.Reasons(cycles) {
+		proof = append(proof, p.EvidenceCycle(c))
+	}
+	proof = Core(x.ctx, proof)
+	for _, c := range proof {
+		for i := range c {
+			e := &c[i]
+			e.From, e.To = part.Txn[e.From], part.Txn[e.To]
+			if e.Key != history.None {
+				e.Key = part.Key[e.Key]
+			}
+			if e.Ver != history.None {
+				e.Ver = part.Ver[e.Ver]
+			}
+			if e.Writer != history.None {
+				e.Writer = part.Txn[e.Writer]
+			}
+		}
+	}
+	return Anomaly(proof), nil
+}
+
+// Anomaly makes an anomaly of a proof: the shortest cycle first, the others as the ways that are left.
+func Anomaly(proof [][]evidence.Edge) evidence.Anomaly {
+	slices.SortStableFunc(proof, func(a, b []evidence.Edge) int { return cmp.Compare(len(a), len(b)) })
+	if len(proof) > 1 {
+		return evidence.Anomaly{Cycles: proof}
+	}
+	return evidence.Anomaly{Cycle: proof[0]}
+}
+
+// Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all of the orders that this
+// cycle assumes" over the pairs of writers. Cost: one call of the solver for each cycle of the first core found.
+func Core(ctx context.Context, proof [][]evidence.Edge) [][]evidence.Edge {
+	s := solver.New(solver.Options{})
+	vars := make(map[[2]uint32]solver.Var)
+	before := func(a, b uint32) solver.Lit { // "a's version before b's"
+		k := [2]uint32{min(a, b), max(a, b)}
+		v, ok := vars[k]
+		if !ok {
+			v = s.NewVar()
+			vars[k] = v
+		}
+		if a < b {
+			return solver.Pos(v)
+		}
+		return solver.Neg(v)
+	}
+	use := make([]solver.Lit, len(proof))
+	for i, c := range proof {
+		on := s.NewVar()
+		use[i] = solver.Pos(on)
+		clause := []solver.Lit{solver.Neg(on)}
+		for _, e := range c {
+			switch {
+			case e.Dep == evidence.WW:
+				clause = append(clause, before(e.From, e.To).Not())
+			case e.Dep == evidence.RW && e.Writer != history.None:
+				clause = append(clause, before(e.Writer, e.To).Not())
+			}
+		}
+		s.AddClause(clause...)
+	}
+	live := slices.Clone(use)
+	if s.Solve(ctx, live...) != solver.Unsat {
+		return proof
+	}
+	live = failed(s, live)
+	for i := 0; i < len(live); {
+		rest := slices.Concat(live[:i], live[i+1:])
+		if s.Solve(ctx, rest...) == solver.Unsat {
+			live = failed(s, rest)
+			i = min(i, len(live))
+			// Those before i were needed and still are: a core of a subset keeps them, in order.
+		} else {
+			i++
+		}
+	}
+	var out [][]evidence.Edge
+	for i, l := range use {
+		if slices.Contains(live, l) {
+			out = append(out, proof[i])
+		}
+	}
+	return out
+}
+
+// failed returns the assumptions of live that the last refutation used, in the order of live.
+func failed(s *solver.Solver, live []solver.Lit) []solver.Lit {
+	f := s.Failed()
+	var out []solver.Lit
+	for _, l := range live {
+		if slices.Contains(f, l) || slices.Contains(f, l.Not()) {
+			out = append(out, l)
+		}
+	}
+	return out
+}

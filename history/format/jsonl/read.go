@@ -1,0 +1,261 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"isovet/history"
+)
+
+const (
+	minPiece  = 1 << 20 // a piece for one core is not made smaller
+	blockSize = 1 << 20 // of decompressed input
+	sample    = 1 << 18 // scanned bytes from which the rest is estimated
+)
+
+// parser fills one builder from consecutive lines.
+type parser struct {
+	b     *history.Builder
+	file  string
+	lines uint32 // lines begun so far
+	any   bool   // a line with content has been seen: no header may follow
+
+	tol tolerant
+}
+
+func newParser(file string) *parser {
+	p := &parser{b: history.NewBuilder(), file: file}
+	p.b.File = file
+	p.tol.p = p
+	return p
+}
+
+// Read reads a whole file from memory, on one core. file is its name for messages. Errors are *history.InputError. data is not
+// referenced afterwards. Cost: one pass over the data, then history.Builder.Build.
+func Read(data []byte, file string) (*history.History, error) {
+	return ReadParallel(context.Background(), data, file, 1)
+}
+
+// ReadParallel is Read on up to workers cores; it ends early when ctx does. The number of workers makes no difference to the
+// history.
+func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	first := newParser(file)
+	data = first.skipBlank(data)
+	workers = min(workers, len(data)/minPiece)
+	if workers < 2 {
+		if err := first.run(ctx, data, true); err != nil {
+			return nil, err
+		}
+		return first.finish(1)
+	}
+
+	parsers := make([]*parser, workers)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	lo := 0
+	for i := range parsers {
+		parsers[i] = first
+		if i > 0 {
+			parsers[i] = newParser(file)
+			parsers[i].any = true
+		}
+		hi := len(data)
+		if i < workers-1 {
+			hi = max(lo, len(data)/workers*(i+1))
+			if nl := bytes.IndexByte(data[hi:], '\n'); nl >= 0 {
+				hi += nl + 1
+			} else {
+				hi = len(data)
+			}
+		}
+		piece := data[lo:hi]
+		wg.Go(func() { errs[i] = parsers[i].run(ctx, piece, true) })
+		lo = hi
+	}
+	wg.Wait()
+	lines := uint32(0)
+	for i, p := range parsers {
+		if err := errs[i]; err != nil {
+			if in, ok := errors.AsType[*history.InputError](err); ok && in.Line > 0 {
+				in.Line += int(lines)
+			}
+			return nil, err
+		}
+		if i > 0 {
+			first.b.Merge(p.b, lines)
+		}
+		lines += p.lines
+		parsers[i] = nil
+	}
+	return first.finish(workers)
+}
+
+// ReadFrom reads a stream, block by block. Memory beyond the history: a few blocks of 1 MB, or of the longest line.
+func ReadFrom(ctx context.Context, r io.Reader, file string) (*history.History, error) {
+	p := newParser(file)
+	full := make(chan []byte)
+	free := make(chan []byte, 3)
+	for range cap(free) {
+		free <- make([]byte, 0, blockSize)
+	}
+	stop := make(chan struct{})
+	var readErr error
+	go func() {
+		defer close(full)
+		readErr = cutBlocks(r, full, free, stop)
+	}()
+	var err error
+	bom := []byte("\xef\xbb\xbf")
+	for block := range full {
+		if err == nil {
+			if p.lines == 0 {
+				block = bytes.TrimPrefix(block, bom)
+			}
+			if err = p.run(ctx, block, false); err != nil {
+				close(stop)
+			}
+		}
+		free <- block[:0]
+	}
+	if err != nil {
+		return nil, err
+	}
+	if readErr != nil {
+		return nil, &history.InputError{File: file, Line: int(p.lines) + 1, Msg: "cannot read on: " + readErr.Error()}
+	}
+	return p.finish(1)
+}
+
+// cutBlocks sends r's content in blocks that end at line ends.
+func cutBlocks(r io.Reader, full chan<- []byte, free <-chan []byte, stop <-chan struct{}) error {
+	var rest []byte // the beginning of a line whose end is not yet read
+	for {
+		var buf []byte
+		select {
+		case buf = <-free:
+		case <-stop:
+			return nil
+		}
+		if cap(buf) < 2*len(rest) {
+			buf = make([]byte, 0, 2*len(rest))
+		}
+		buf = append(buf[:0], rest...)
+		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			full <- buf
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		cut := bytes.LastIndexByte(buf, '\n') + 1
+		rest = append(rest[:0], buf[cut:]...)
+		full <- buf[:cut]
+	}
+}
+
+func (p *parser) finish(workers int) (*history.History, error) {
+	if !p.any {
+		return nil, p.errorf(p.lines, "", "the file is empty; expected a header or a transaction")
+	}
+	p.b.Workers = workers
+	return p.b.Build()
+}
+
+// skipBlank counts and drops leading blank lines, so that the header stands in the first piece.
+func (p *parser) skipBlank(data []byte) []byte {
+	for {
+		nl := bytes.IndexByte(data, '\n')
+		if nl < 0 || !blank(data[:nl]) {
+			return data
+		}
+		p.lines++
+		data = data[nl+1:]
+	}
+}
+
+func blank(line []byte) bool {
+	for _, c := range line {
+		if !space(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// run reads data, which begins at the beginning of a line and ends at the end of one. last says that no more data follows, so
+// that it is worth estimating how much there will be.
+func (p *parser) run(ctx context.Context, data []byte, last bool) (err error) {
+	defer func(old bool) {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			if _, fault := r.(interface{ Addr() uintptr }); !fault {
+				panic(r)
+			}
+			err = p.errorf(p.lines, "", "the file changed while it was read")
+		}
+	}(debug.SetPanicOnFault(true))
+
+	first := data
+	if p.any {
+		first = nil
+	}
+	estimate := last && len(data) > 2*sample
+	for i := 0; i < len(data); {
+		p.lines++
+		if p.lines&1023 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		done := 0
+		if first == nil || !p.mayBeHeader(first) {
+			ops := p.b.NumOps()
+			if end := p.scan(data, i); end > 0 {
+				i = end
+				p.any, first = true, nil
+				if estimate && i >= sample {
+					estimate = false
+					more := float64(len(data)-i) / float64(i) * 33 / 32
+					p.b.Reserve(int(more*float64(p.b.NumTxns())), int(more*float64(p.b.NumOps())))
+				}
+				continue
+			}
+			done = p.b.NumOps() - ops
+		}
+		line := data[i:]
+		i = len(data)
+		if nl := bytes.IndexByte(line, '\n'); nl >= 0 {
+			i -= len(line) - nl - 1
+			line = line[:nl]
+		}
+		if blank(line) {
+			if first != nil {
+				first = data[i:]
+			}
+			continue
+		}
+		if err := p.tol.line(line, done); err != nil {
+			return err
+		}
+		p.any, first = true, nil
+	}
+	return nil
+}
+
+// mayBeHeader reports whether the first line of data could have a field "format".
+func (p *parser) mayBeHeader(data []byte) bool {
+	if nl := bytes.IndexByte(data, '\n'); nl >= 0 {
+		data = data[:nl]
+	}
+	return bytes.IndexByte(data, '\\') >= 0 || bytes.Contains(data, []byte(`"format"`))
+}
+
+func (p *parser) errorf(line uint32, field, format string, args ...any) *history.InputError {
+	return &history.InputError{File: p.file, Line: int(line), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+}

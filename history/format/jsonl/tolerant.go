@@ -1,0 +1,639 @@
+package jsonl
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"isovet/history"
+)
+
+// maxDepth bounds the nesting of values that are skipped, and of predicates.
+const maxDepth = 1000
+
+// tolerant reads lines that hold any JSON, and says what is wrong with those that do not hold what they should. Its methods
+// return false after an error, which err then holds; a line feed ends the line wherever it comes.
+type tolerant struct {
+	p   *parser
+	b   []byte // the line, or more than it
+	i   int
+	err *history.InputError
+
+	field string // the field that is being read
+	op    int    // index of the operation in it; -1: none
+	elem  string // which part of the operation
+
+	strs  []byte // decoded strings of the value being read
+	elems []history.Value
+	rows  []history.PredRow
+	cols  []column
+	pred  []byte
+	key   history.Value
+}
+
+// column is a column of a row: its name and value in canonical JSON, as ranges of tolerant.strs.
+type column struct{ name, end, val, valEnd int }
+
+// fail records an error at the present field.
+func (t *tolerant) fail(format string, args ...any) bool {
+	field := t.field
+	if t.op >= 0 {
+		field += "[" + strconv.Itoa(t.op) + "]" + t.elem
+	}
+	t.err = t.p.errorf(t.p.lines, field, format, args...)
+	return false
+}
+
+// syntax records malformed JSON.
+func (t *tolerant) syntax(expected string) bool {
+	return t.fail("malformed JSON at byte %d of the line: found %s; expected %s", t.i+1, t.found(), expected)
+}
+
+// found describes what stands at the present position.
+func (t *tolerant) found() string {
+	if t.atEnd() {
+		return "the end of the line"
+	}
+	r, _ := utf8.DecodeRune(t.b[t.i:])
+	return strconv.QuoteRune(r)
+}
+
+func (t *tolerant) atEnd() bool { return t.i >= len(t.b) || t.b[t.i] == '\n' }
+
+func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+// peek skips white space and returns the next byte, 0 at the end of the line.
+func (t *tolerant) peek() byte {
+	for t.i < len(t.b) && space(t.b[t.i]) {
+		t.i++
+	}
+	if t.i >= len(t.b) || t.b[t.i] == '\n' {
+		return 0
+	}
+	return t.b[t.i]
+}
+
+// line reads one line. done operations of it are in the builder already.
+func (t *tolerant) line(line []byte, done int) error {
+	t.b, t.err, t.field, t.op, t.elem = line, nil, "", -1, ""
+	t.i = 0
+	t.strs = t.strs[:0]
+	header, ok := t.isHeader()
+	t.i = 0
+	switch {
+	case !ok:
+	case header && t.p.any:
+		t.field = "format"
+		t.fail("a header in line %d; expected it in the first line only", t.p.lines)
+	case header:
+		t.header()
+	default:
+		t.txn(done)
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return nil
+}
+
+// isHeader reports whether the line has a field "format".
+func (t *tolerant) isHeader() (header, ok bool) {
+	if bytes.IndexByte(t.b, '\\') < 0 && !bytes.Contains(t.b, []byte("format")) {
+		return false, true
+	}
+	ok = t.object(func(name []byte) bool {
+		header = header || string(name) == "format"
+		return t.skip(0)
+	}) && t.end()
+	return header, ok
+}
+
+// object reads an object: member is called behind the colon of each, and must read the value.
+func (t *tolerant) object(member func(name []byte) bool) bool {
+	if t.peek() != '{' {
+		if t.field == "" && t.op < 0 {
+			return t.syntax("an object: '{'")
+		}
+		return t.syntax("'{'")
+	}
+	t.i++
+	if t.peek() == '}' {
+		t.i++
+		return true
+	}
+	for {
+		if t.peek() != '"' {
+			return t.syntax(`a field's name: '"'`)
+		}
+		keep := len(t.strs)
+		name, ok := t.str()
+		if !ok {
+			return false
+		}
+		if t.peek() != ':' {
+			return t.syntax("':'")
+		}
+		t.i++
+		if !member(name) {
+			return false
+		}
+		t.strs = t.strs[:keep]
+		switch t.peek() {
+		case ',':
+			t.i++
+		case '}':
+			t.i++
+			return true
+		default:
+			return t.syntax("',' or '}'")
+		}
+	}
+}
+
+// array reads an array: elem is called for each element, and must read it. It returns the number of elements.
+func (t *tolerant) array(elem func(i int) bool) (n int, ok bool) {
+	t.i++ // the bracket
+	if t.peek() == ']' {
+		t.i++
+		return 0, true
+	}
+	for {
+		if !elem(n) {
+			return n, false
+		}
+		n++
+		switch t.peek() {
+		case ',':
+			t.i++
+		case ']':
+			t.i++
+			return n, true
+		default:
+			return n, t.syntax("',' or ']'")
+		}
+	}
+}
+
+// end demands that nothing follows the line's object.
+func (t *tolerant) end() bool {
+	t.field, t.op = "", -1
+	if t.peek() != 0 || t.i < len(t.b) && t.b[t.i] == 0 {
+		return t.syntax("the end of the line after its object")
+	}
+	return true
+}
+
+func (t *tolerant) header() {
+	seen := map[string]bool{}
+	m := &t.p.b.Meta
+	texts := map[string]*string{"name": &m.Name, "db": &m.DB, "isolation": &m.Isolation, "workload": &m.Workload, "note": &m.Note}
+	ok := t.object(func(name []byte) bool {
+		t.field = string(name)
+		switch t.field {
+		case "format", "version", "initial", "model", "name", "db", "isolation", "workload", "note":
+			if seen[t.field] {
+				return t.fail("given twice")
+			}
+			seen[t.field] = true
+		default:
+			return t.skip(0)
+		}
+		switch t.field {
+		case "format":
+			s, ok := t.text()
+			if ok && string(s) != "isovet-history" {
+				return t.fail("unknown format %s; expected \"isovet-history\"", clip(s))
+			}
+			return ok
+		case "version":
+			n, ok := t.int()
+			if ok && n != 1 {
+				return t.fail("unknown version %d; expected 1", n)
+			}
+			return ok
+		case "model":
+			s, ok := t.text()
+			if ok && string(s) != "register" && string(s) != "list" {
+				return t.fail("unknown model %s; expected \"register\" or \"list\"", clip(s))
+			}
+			m.Lists = ok && string(s) == "list"
+			return ok
+		case "initial":
+			v, ok := t.value()
+			t.p.b.Initial = v
+			return ok
+		}
+		s, ok := t.text()
+		*texts[t.field] = string(s)
+		return ok
+	})
+	if ok && t.end() && !seen["version"] {
+		t.field = "version"
+		t.fail("missing; expected 1")
+	}
+}
+
+// txn reads a transaction.
+func (t *tolerant) txn(done int) {
+	h := history.NewTxnHead()
+	seen := 0
+	ok := t.object(func(name []byte) bool {
+		f, num := 0, (*int64)(nil)
+		switch string(name) {
+		case "id":
+			f, num = fID, &h.ID
+			h.HasID = true
+		case "session":
+			f, num = fSession, &h.Session
+			h.HasSess = true
+		case "seq":
+			f, num = fSeq, &h.Seq
+			h.HasSeq = true
+		case "start":
+			f, num = fStart, &h.Start
+		case "end":
+			f, num = fEnd, &h.End
+		case "commit":
+			f, num = fCommit, &h.Commit
+		case "start_ts":
+			f, num = fStartTS, &h.StartTS
+		case "commit_ts":
+			f, num = fCommitTS, &h.CommitTS
+		case "status":
+			f = fStatus
+		case "init":
+			f = fInit
+		case "node":
+			f = fNode
+		case "name":
+			f = fName
+		case "ops":
+			f = fOps
+		default:
+			t.field = string(name)
+			return t.skip(0)
+		}
+		t.field = string(name)
+		if seen&f != 0 {
+			return t.fail("given twice")
+		}
+		seen |= f
+		switch f {
+		case fStatus:
+			s, ok := t.text()
+			if !ok {
+				return false
+			}
+			switch string(s) {
+			case "committed":
+				h.Status = history.Committed
+			case "aborted":
+				h.Status = history.Aborted
+			case "unknown":
+				h.Status = history.Unknown
+			default:
+				return t.fail("unknown status %s; expected \"committed\", \"aborted\" or \"unknown\"", clip(s))
+			}
+			return true
+		case fInit:
+			switch t.peek() {
+			case 't', 'f':
+				h.Init = t.b[t.i] == 't'
+				return t.skip(0)
+			}
+			return t.wrong("true or false")
+		case fNode, fName:
+			s, ok := t.text()
+			if !ok {
+				return false
+			}
+			id := t.p.b.Text(s)
+			if f == fNode {
+				h.Node = id
+			} else {
+				h.Name = id
+			}
+			return true
+		case fOps:
+			if t.peek() != '[' {
+				return t.wrong("an array of operations")
+			}
+			_, ok := t.array(func(i int) bool {
+				t.op, t.elem = i, ""
+				return t.operation(i >= done)
+			})
+			t.op = -1
+			return ok
+		}
+		n, ok := t.int()
+		if ok && n == history.NoTime && f != fID {
+			return t.fail("integer %d is out of range; expected more than that", n)
+		}
+		*num = n
+		return ok
+	})
+	if !ok || !t.end() {
+		return
+	}
+	if seen&fOps == 0 {
+		t.field = "ops"
+		t.fail("missing; expected an array of operations")
+		return
+	}
+	h.Line = t.p.lines
+	t.p.b.EndTxn(h)
+}
+
+// wrong records that the value at the present position is not what it should be: malformed, or of another type.
+func (t *tolerant) wrong(expected string) bool {
+	what := t.kind()
+	if !t.skip(0) {
+		return false
+	}
+	return t.fail("%s; expected %s", what, expected)
+}
+
+// kind names the value at the present position.
+func (t *tolerant) kind() string {
+	c := t.peek()
+	switch {
+	case c == '{':
+		return "an object"
+	case c == '[':
+		return "an array"
+	case c == '"':
+		return "a string"
+	case c == 't', c == 'f', c == 'n':
+		return string(t.word())
+	case c == '-', c >= '0' && c <= '9':
+		return "the number " + string(t.word())
+	}
+	return "nothing"
+}
+
+// word returns the literal or number at the present position, clipped.
+func (t *tolerant) word() []byte {
+	i := t.i
+	for i < len(t.b) && i < t.i+40 {
+		c := t.b[i]
+		if c != '-' && c != '+' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			break
+		}
+		i++
+	}
+	return t.b[t.i:i]
+}
+
+// clip quotes a string for a message.
+func clip(s []byte) string {
+	if len(s) > 40 {
+		return strconv.Quote(string(s[:40])) + "…"
+	}
+	return strconv.Quote(string(s))
+}
+
+// text reads a string that is expected.
+func (t *tolerant) text() ([]byte, bool) {
+	if t.peek() != '"' {
+		return nil, t.wrong("a string")
+	}
+	return t.str()
+}
+
+// str reads the string at the present position. The result is a piece of the line, or of strs, and lives as long as those.
+func (t *tolerant) str() ([]byte, bool) {
+	t.i++
+	from := t.i
+	ascii := true
+	for ; t.i < len(t.b); t.i++ {
+		switch c := t.b[t.i]; {
+		case c == '"':
+			s := t.b[from:t.i]
+			if !ascii && !utf8.Valid(s) {
+				return nil, t.fail("a string is not valid UTF-8")
+			}
+			t.i++
+			return s, true
+		case c == '\\':
+			return t.escaped(from)
+		case c < 0x20:
+			return nil, t.syntax("'\"' or an escape sequence: control characters are not allowed in strings")
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return nil, t.syntax("'\"'")
+}
+
+// escaped reads on a string with escapes whose content begins at from.
+func (t *tolerant) escaped(from int) ([]byte, bool) {
+	keep := len(t.strs)
+	t.strs = append(t.strs, t.b[from:t.i]...)
+	for t.i < len(t.b) {
+		c := t.b[t.i]
+		switch {
+		case c == '"':
+			s := t.strs[keep:]
+			if !utf8.Valid(s) {
+				return nil, t.fail("a string is not valid UTF-8")
+			}
+			t.i++
+			return s, true
+		case c < 0x20:
+			return nil, t.syntax("'\"' or an escape sequence: control characters are not allowed in strings")
+		case c != '\\':
+			t.strs = append(t.strs, c)
+			t.i++
+			continue
+		}
+		t.i++
+		if t.atEnd() {
+			return nil, t.syntax("an escape sequence")
+		}
+		c = t.b[t.i]
+		switch c {
+		case '"', '\\', '/':
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'n':
+			c = '\n'
+		case 'r':
+			c = '\r'
+		case 't':
+			c = '\t'
+		case 'u':
+			t.i++
+			r, ok := t.hex4()
+			if !ok {
+				return nil, false
+			}
+			if r >= 0xd800 && r < 0xe000 {
+				low := rune(0)
+				if r < 0xdc00 && t.i+1 < len(t.b) && t.b[t.i] == '\\' && t.b[t.i+1] == 'u' {
+					t.i += 2
+					if low, ok = t.hex4(); !ok {
+						return nil, false
+					}
+				}
+				if low < 0xdc00 || low >= 0xe000 {
+					return nil, t.fail("half of a surrogate pair in a string; expected both halves")
+				}
+				r = 0x10000 + (r-0xd800)<<10 + low - 0xdc00
+			}
+			t.strs = utf8.AppendRune(t.strs, r)
+			continue
+		default:
+			return nil, t.syntax("an escape sequence")
+		}
+		t.strs = append(t.strs, c)
+		t.i++
+	}
+	return nil, t.syntax("'\"'")
+}
+
+func (t *tolerant) hex4() (rune, bool) {
+	var r rune
+	for range 4 {
+		if t.i >= len(t.b) {
+			return 0, t.syntax("a hexadecimal digit")
+		}
+		c := t.b[t.i]
+		switch {
+		case c >= '0' && c <= '9':
+			r = r<<4 + rune(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			r = r<<4 + rune(c|0x20-'a'+10)
+		default:
+			return 0, t.syntax("a hexadecimal digit")
+		}
+		t.i++
+	}
+	return r, true
+}
+
+// number reads a number of JSON's grammar and reports whether it is written as an integer.
+func (t *tolerant) number() (digits []byte, integer, ok bool) {
+	from := t.i
+	if t.i < len(t.b) && t.b[t.i] == '-' {
+		t.i++
+	}
+	if t.i < len(t.b) && t.b[t.i] == '0' {
+		t.i++
+	} else if !t.digits() {
+		return nil, false, false
+	}
+	integer = true
+	if t.i < len(t.b) && t.b[t.i] == '.' {
+		integer = false
+		t.i++
+		if !t.digits() {
+			return nil, false, false
+		}
+	}
+	if t.i < len(t.b) && t.b[t.i]|0x20 == 'e' {
+		integer = false
+		t.i++
+		if t.i < len(t.b) && (t.b[t.i] == '+' || t.b[t.i] == '-') {
+			t.i++
+		}
+		if !t.digits() {
+			return nil, false, false
+		}
+	}
+	return t.b[from:t.i], integer, true
+}
+
+func (t *tolerant) digits() bool {
+	from := t.i
+	for t.i < len(t.b) && t.b[t.i] >= '0' && t.b[t.i] <= '9' {
+		t.i++
+	}
+	if t.i == from {
+		return t.syntax("a digit")
+	}
+	return true
+}
+
+// int reads an integer that is expected.
+func (t *tolerant) int() (int64, bool) {
+	c := t.peek()
+	if c != '-' && (c < '0' || c > '9') {
+		return 0, t.wrong("an integer")
+	}
+	digits, integer, ok := t.number()
+	if !ok {
+		return 0, false
+	}
+	if !integer {
+		return 0, t.fail("the number %s; expected an integer", clipNumber(digits))
+	}
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		return 0, t.fail("integer %s is out of range; expected one of 64 bits, -9223372036854775808 to 9223372036854775807", clipNumber(digits))
+	}
+	return n, true
+}
+
+func clipNumber(digits []byte) string {
+	if len(digits) > 40 {
+		return fmt.Sprintf("%s… (%d characters)", digits[:40], len(digits))
+	}
+	return string(digits)
+}
+
+// skip reads any value and forgets it.
+func (t *tolerant) skip(depth int) bool {
+	if depth > maxDepth {
+		return t.fail("nested more than %d deep; expected less", maxDepth)
+	}
+	switch c := t.peek(); {
+	case c == '{':
+		return t.object(func([]byte) bool { return t.skip(depth + 1) })
+	case c == '[':
+		_, ok := t.array(func(int) bool { return t.skip(depth + 1) })
+		return ok
+	case c == '"':
+		keep := len(t.strs)
+		_, ok := t.str()
+		t.strs = t.strs[:keep]
+		return ok
+	case c == 't':
+		return t.literal("true")
+	case c == 'f':
+		return t.literal("false")
+	case c == 'n':
+		return t.literal("null")
+	case c == '-' || c >= '0' && c <= '9':
+		_, _, ok := t.number()
+		return ok
+	}
+	return t.syntax("a value")
+}
+
+func (t *tolerant) literal(word string) bool {
+	for k := range len(word) {
+		if t.i >= len(t.b) || t.b[t.i] != word[k] {
+			return t.syntax(word)
+		}
+		t.i++
+	}
+	return true
+}
+
+// sortColumns puts a row's columns in order and returns the index of one that equals its predecessor; -1: there is none.
+func (t *tolerant) sortColumns() int {
+	slices.SortFunc(t.cols, func(a, b column) int {
+		return bytes.Compare(t.strs[a.name:a.end], t.strs[b.name:b.end])
+	})
+	for i := 1; i < len(t.cols); i++ {
+		a, b := t.cols[i-1], t.cols[i]
+		if bytes.Equal(t.strs[a.name:a.end], t.strs[b.name:b.end]) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,350 @@
+package jsonl
+
+import (
+	"strconv"
+
+	"isovet/history"
+)
+
+// scalar reads null, an integer, a string or a boolean. others names what else would do, for messages.
+func (t *tolerant) scalar(others string) (history.Value, bool) {
+	switch c := t.peek(); {
+	case c == '"':
+		keep := len(t.strs)
+		s, ok := t.str()
+		t.strs = t.strs[:keep]
+		if !ok {
+			return history.Value{}, false
+		}
+		return t.p.b.StringValue(s), true
+	case c == 'n':
+		return history.Value{}, t.literal("null")
+	case c == 't':
+		return history.BoolValue(true), t.literal("true")
+	case c == 'f':
+		return history.BoolValue(false), t.literal("false")
+	case c == '-' || c >= '0' && c <= '9':
+		n, ok := t.int()
+		return history.IntValue(n), ok
+	}
+	return history.Value{}, t.wrong("null, an integer, a string, a boolean" + others)
+}
+
+// value reads a value: a scalar or a row.
+func (t *tolerant) value() (history.Value, bool) {
+	if t.peek() == '{' {
+		return t.row()
+	}
+	return t.scalar(" or a row (an object)")
+}
+
+// row reads a row and brings it into canonical form: columns sorted by their bytes, no white space, strings escaped no more
+// than needed.
+func (t *tolerant) row() (history.Value, bool) {
+	keep := len(t.strs)
+	defer func() { t.strs = t.strs[:keep] }()
+	t.cols = t.cols[:0]
+	t.i++
+	for first := true; ; first = false {
+		c := t.peek()
+		if c == '}' && first {
+			t.i++
+			break
+		}
+		if c != '"' {
+			return history.Value{}, t.syntax(`a column's name: '"'`)
+		}
+		var col column
+		at := len(t.strs)
+		name, ok := t.str()
+		if !ok {
+			return history.Value{}, false
+		}
+		// A name with escapes stands at the end of strs already.
+		if len(t.strs) == at {
+			t.strs = append(t.strs, name...)
+		}
+		col.name, col.end = at, len(t.strs)
+		if t.peek() != ':' {
+			return history.Value{}, t.syntax("':'")
+		}
+		t.i++
+		elem := t.elem
+		if c = t.peek(); c == '{' || c == '[' {
+			t.elem += "." + string(t.strs[col.name:col.end])
+			return history.Value{}, t.wrong("a column's value: null, an integer, a string or a boolean")
+		}
+		t.elem += "." + string(t.strs[col.name:col.end])
+		col.val = len(t.strs)
+		if !t.canonicalScalar() {
+			return history.Value{}, false
+		}
+		t.elem = elem
+		col.valEnd = len(t.strs)
+		t.cols = append(t.cols, col)
+		c = t.peek()
+		t.i++
+		if c == '}' {
+			break
+		}
+		if c != ',' {
+			t.i--
+			return history.Value{}, t.syntax("',' or '}'")
+		}
+	}
+	if i := t.sortColumns(); i >= 0 {
+		return history.Value{}, t.fail("column %s of a row is given twice; expected each once", clip(t.strs[t.cols[i].name:t.cols[i].end]))
+	}
+	from := len(t.strs)
+	t.strs = append(t.strs, '{')
+	for i, col := range t.cols {
+		if i > 0 {
+			t.strs = append(t.strs, ',')
+		}
+		t.strs = history.AppendJSONString(t.strs, string(t.strs[col.name:col.end]))
+		t.strs = append(t.strs, ':')
+		t.strs = append(t.strs, t.strs[col.val:col.valEnd]...)
+	}
+	t.strs = append(t.strs, '}')
+	return t.p.b.RowValue(t.strs[from:]), true
+}
+
+// canonicalScalar reads a scalar and appends its canonical JSON to strs.
+func (t *tolerant) canonicalScalar() bool {
+	switch c := t.peek(); {
+	case c == '"':
+		at := len(t.strs)
+		s, ok := t.str()
+		if !ok {
+			return false
+		}
+		text := string(s)
+		t.strs = history.AppendJSONString(t.strs[:at], text)
+		return true
+	case c == '-' || c >= '0' && c <= '9':
+		n, ok := t.int()
+		t.strs = strconv.AppendInt(t.strs, n, 10)
+		return ok
+	}
+	v, ok := t.scalar("")
+	t.strs = t.p.b.Texts.AppendValue(t.strs, v)
+	return ok
+}
+
+// keyValue reads a key.
+func (t *tolerant) keyValue() (history.Value, bool) {
+	switch c := t.peek(); {
+	case c == '"':
+		return t.scalar("")
+	case c == '-' || c >= '0' && c <= '9':
+		return t.scalar("")
+	}
+	return history.Value{}, t.wrong("a key: a string or an integer")
+}
+
+// opAt reads and adds the operation at data[i] and returns the position behind it; 0: there is something wrong, and the line
+// must be read from its beginning for the message to be right.
+func (t *tolerant) opAt(data []byte, i int) int {
+	t.b, t.i, t.err, t.field, t.op, t.elem = data, i, nil, "ops", 0, ""
+	t.strs = t.strs[:0]
+	if !t.operation(true) {
+		return 0
+	}
+	return t.i
+}
+
+// operation reads an operation and, if add, hands it to the builder.
+func (t *tolerant) operation(add bool) bool {
+	if t.peek() != '[' {
+		return t.wrong(`an operation: an array ["r", key, value]`)
+	}
+	var o opReader
+	o.start, o.end = history.NoTime, history.NoTime
+	n, ok := t.array(func(i int) bool {
+		t.elem = "[" + strconv.Itoa(i) + "]"
+		return t.part(i, &o)
+	})
+	if !ok {
+		return false
+	}
+	t.elem = ""
+	switch {
+	case n == 0:
+		return t.fail(`an empty array; expected an operation: ["r", key, value]`)
+	case n != 3 && n != 5:
+		return t.fail("an operation of %d elements; expected 3, or 5 with its start and end times", n)
+	case o.start != history.NoTime && o.end != history.NoTime && o.end < o.start:
+		t.elem = "[4]"
+		return t.fail("the operation ends at %d, before its start at %d", o.end, o.start)
+	}
+	if !add {
+		return true
+	}
+	b := t.p.b
+	switch {
+	case o.kind == history.PredRead || o.kind == history.PredWrite:
+		b.Predicate(o.kind, t.pred, t.rows)
+	case o.list:
+		b.ReadList(b.Key(o.key), t.elems)
+	case o.kind == history.Read:
+		b.Read(b.Key(o.key), o.val)
+	case o.kind == history.Write:
+		b.Write(b.Key(o.key), o.val)
+	default:
+		b.Append(b.Key(o.key), o.val)
+	}
+	if o.start != history.NoTime || o.end != history.NoTime {
+		b.OpTimes(o.start, o.end)
+	}
+	return true
+}
+
+// opReader is what is known of the operation being read.
+type opReader struct {
+	kind       history.OpKind
+	key, val   history.Value
+	list       bool
+	start, end int64
+}
+
+// part reads element i of an operation.
+func (t *tolerant) part(i int, o *opReader) bool {
+	pred := o.kind == history.PredRead || o.kind == history.PredWrite
+	var ok bool
+	switch i {
+	case 0:
+		if t.peek() != '"' {
+			return t.wrong(`the operation's kind: "r", "w", "a", "pr" or "pw"`)
+		}
+		s, ok := t.str()
+		if !ok {
+			return false
+		}
+		switch string(s) {
+		case "r":
+			o.kind = history.Read
+		case "w":
+			o.kind = history.Write
+		case "a":
+			o.kind = history.Append
+		case "pr":
+			o.kind = history.PredRead
+		case "pw":
+			o.kind = history.PredWrite
+		default:
+			return t.fail(`unknown operation %s; expected "r", "w", "a", "pr" or "pw"`, clip(s))
+		}
+		return true
+	case 1:
+		if pred {
+			t.pred = t.pred[:0]
+			return t.predicate(0)
+		}
+		o.key, ok = t.keyValue()
+		return ok
+	case 2:
+		switch {
+		case pred:
+			return t.predRows(o.kind)
+		case t.peek() == '[' && o.kind == history.Read:
+			o.list = true
+			return t.list()
+		case o.kind == history.Append:
+			if t.peek() == '{' {
+				return t.wrong("an element: null, an integer, a string or a boolean")
+			}
+			o.val, ok = t.scalar("")
+			return ok
+		}
+		o.val, ok = t.value()
+		return ok
+	case 3:
+		o.start, ok = t.opTime()
+		return ok
+	case 4:
+		o.end, ok = t.opTime()
+		return ok
+	}
+	return t.skip(0) // too many; said when they are counted
+}
+
+// opTime reads an operation's time; null: it is not known.
+func (t *tolerant) opTime() (int64, bool) {
+	if t.peek() == 'n' {
+		return history.NoTime, t.literal("null")
+	}
+	n, ok := t.int()
+	if ok && n == history.NoTime {
+		return n, t.fail("integer %d is out of range; expected more than that", n)
+	}
+	return n, ok
+}
+
+// list reads the elements of a list.
+func (t *tolerant) list() bool {
+	t.elems = t.elems[:0]
+	elem := t.elem
+	_, ok := t.array(func(i int) bool {
+		t.elem = elem
+		if c := t.peek(); c == '{' || c == '[' {
+			t.elem += "[" + strconv.Itoa(i) + "]"
+			return t.wrong("an element: null, an integer, a string or a boolean")
+		}
+		v, ok := t.scalar("")
+		t.elems = append(t.elems, v)
+		return ok
+	})
+	return ok
+}
+
+// predRows reads what a predicate matched.
+func (t *tolerant) predRows(kind history.OpKind) bool {
+	t.rows = t.rows[:0]
+	form, most := "[key, value]", 2
+	if kind == history.PredWrite {
+		form, most = "[key, old, new] or [key, new]", 3
+	}
+	if t.peek() != '[' {
+		return t.wrong("an array of rows " + form)
+	}
+	base := t.elem
+	_, ok := t.array(func(i int) bool {
+		row := base + "[" + strconv.Itoa(i) + "]"
+		t.elem = row
+		if t.peek() != '[' {
+			return t.wrong("a row " + form)
+		}
+		var key history.Value
+		var vals [2]history.Value
+		n, ok := t.array(func(j int) bool {
+			t.elem = row + "[" + strconv.Itoa(j) + "]"
+			var ok bool
+			switch {
+			case j == 0:
+				key, ok = t.keyValue()
+			case j < most:
+				vals[j-1], ok = t.value()
+			default:
+				ok = t.skip(0)
+			}
+			return ok
+		})
+		if !ok {
+			return false
+		}
+		t.elem = row
+		if n != 2 && n != most {
+			return t.fail("a row of %d elements; expected %s", n, form)
+		}
+		r := history.PredRow{Key: t.p.b.Key(key), Old: vals[0]}
+		if kind == history.PredWrite {
+			r.New = vals[1]
+			if n == 2 {
+				r.OldUnknown, r.Old, r.New = true, history.Value{}, vals[0]
+			}
+		}
+		t.rows = append(t.rows, r)
+		return true
+	})
+	return ok
+}

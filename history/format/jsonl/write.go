@@ -1,0 +1,220 @@
+package jsonl
+
+import (
+	"io"
+	"strconv"
+
+	"isovet/history"
+)
+
+// Write writes a history, transactions in the order of the file it came from. What Read makes of it is the same history
+// (history.Diff finds none), though not the same bytes as a file it was read from: defaults are left out, ids, sessions and
+// positions in sessions are always written.
+func Write(w io.Writer, h *history.History) error {
+	e := writer{w: w, h: h, buf: make([]byte, 0, writeBuffer+4096)}
+	e.header()
+	pos := make([]uint32, h.NumTxns())
+	for s := range h.NumSessions() {
+		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			pos[t] = uint32(i)
+		}
+	}
+	for t := range uint32(h.NumTxns()) {
+		e.txn(t, pos[t])
+		if e.err != nil {
+			return e.err
+		}
+	}
+	e.flush()
+	return e.err
+}
+
+const writeBuffer = 1 << 16
+
+type writer struct {
+	w   io.Writer
+	h   *history.History
+	buf []byte
+	err error
+}
+
+func (e *writer) flush() {
+	if e.err == nil {
+		_, e.err = e.w.Write(e.buf)
+	}
+	e.buf = e.buf[:0]
+}
+
+func (e *writer) str(s string) { e.buf = append(e.buf, s...) }
+
+func (e *writer) header() {
+	h := e.h
+	e.str(`{"format":"isovet-history","version":1`)
+	for _, f := range [...]struct{ name, text string }{
+		{"name", h.Meta.Name}, {"db", h.Meta.DB}, {"isolation", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note},
+	} {
+		if f.text != "" {
+			e.str(`,"` + f.name + `":`)
+			e.buf = history.AppendJSONString(e.buf, f.text)
+		}
+	}
+	if h.Initial.Kind != history.Null {
+		e.str(`,"initial":`)
+		e.value(h.Initial)
+	}
+	if h.Meta.Lists {
+		e.str(`,"model":"list"`)
+	}
+	e.str("}\n")
+}
+
+func (e *writer) int(prefix string, n int64) {
+	e.buf = append(e.buf, prefix...)
+	e.buf = strconv.AppendInt(e.buf, n, 10)
+}
+
+func (e *writer) time(prefix string, n int64) {
+	if n != history.NoTime {
+		e.int(prefix, n)
+	}
+}
+
+func (e *writer) text(prefix string, col []uint32, t uint32) {
+	if col != nil && col[t] != history.None {
+		e.buf = append(e.buf, prefix...)
+		e.buf = e.h.Texts.AppendValue(e.buf, history.Value{Kind: history.String, N: int64(col[t])})
+	}
+}
+
+func (e *writer) value(v history.Value) { e.buf = e.h.Texts.AppendValue(e.buf, v) }
+
+func (e *writer) version(v uint32) {
+	if e.h.VerKind[v] == history.Int {
+		e.buf = strconv.AppendInt(e.buf, e.h.VerN[v], 10)
+		return
+	}
+	e.value(e.h.VerValue(v))
+}
+
+func (e *writer) key(k uint32) {
+	if v := e.h.Keys[k]; v.Kind == history.Int {
+		e.buf = strconv.AppendInt(e.buf, v.N, 10)
+	} else {
+		e.value(v)
+	}
+}
+
+func (e *writer) txn(t, pos uint32) {
+	h := e.h
+	e.int(`{"id":`, h.Txns.ID[t])
+	if name := h.SessName[h.Txns.Sess[t]]; t == h.Init {
+		e.str(`,"init":true`)
+	} else if name != history.NoTime {
+		e.int(`,"session":`, name)
+		e.int(`,"seq":`, int64(pos))
+	}
+	if s := h.Txns.Status[t]; s != history.Committed {
+		e.str(`,"status":"` + s.String() + `"`)
+	}
+	e.time(`,"start":`, h.Start(t))
+	e.time(`,"commit":`, h.Commit(t))
+	e.time(`,"end":`, h.End(t))
+	e.time(`,"start_ts":`, h.StartTS(t))
+	e.time(`,"commit_ts":`, h.CommitTS(t))
+	e.text(`,"node":`, h.Txns.Node, t)
+	e.text(`,"name":`, h.Txns.Name, t)
+	e.str(`,"ops":[`)
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if op > lo {
+			e.buf = append(e.buf, ',')
+		}
+		e.op(op)
+		if len(e.buf) >= writeBuffer {
+			e.flush()
+		}
+	}
+	e.str("]}\n")
+}
+
+func (e *writer) op(op uint32) {
+	h := e.h
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		e.str(`["r",`)
+		e.key(h.VerKey[v])
+		e.buf = append(e.buf, ',')
+		e.version(v)
+	case history.Write:
+		e.str(`["w",`)
+		e.key(h.VerKey[v])
+		e.buf = append(e.buf, ',')
+		e.version(v)
+	case history.Append:
+		e.str(`["a",`)
+		e.key(h.VerKey[v])
+		e.buf = append(e.buf, ',')
+		e.version(v)
+	case history.ReadList:
+		e.str(`["r",`)
+		e.key(h.Lists.Key[v])
+		e.str(`,[`)
+		for i, x := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			if i > 0 {
+				e.buf = append(e.buf, ',')
+			}
+			e.version(x)
+		}
+		e.buf = append(e.buf, ']')
+	case history.PredRead, history.PredWrite:
+		e.pred(v, h.Ops.Kind[op] == history.PredWrite)
+	}
+	if s, z := h.OpStart(op), h.OpEnd(op); s != history.NoTime || z != history.NoTime {
+		e.opTime(s)
+		e.opTime(z)
+	}
+	e.buf = append(e.buf, ']')
+}
+
+func (e *writer) opTime(n int64) {
+	if n == history.NoTime {
+		e.str(",null")
+	} else {
+		e.int(",", n)
+	}
+}
+
+func (e *writer) pred(p uint32, write bool) {
+	h := e.h
+	if write {
+		e.str(`["pw",`)
+	} else {
+		e.str(`["pr",`)
+	}
+	e.buf = append(e.buf, h.Texts.Text(h.Preds.Pred[p])...)
+	e.str(`,[`)
+	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]
+	for j := lo; j < hi; j++ {
+		if j > lo {
+			e.buf = append(e.buf, ',')
+		}
+		old, repl := h.Preds.Old[j], h.Preds.New[j]
+		named := old
+		if write {
+			named = repl
+		}
+		e.buf = append(e.buf, '[')
+		e.key(h.VerKey[named])
+		if old != history.None {
+			e.buf = append(e.buf, ',')
+			e.version(old)
+		}
+		if write {
+			e.buf = append(e.buf, ',')
+			e.version(repl)
+		}
+		e.buf = append(e.buf, ']')
+	}
+	e.buf = append(e.buf, ']')
+}

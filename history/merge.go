@@ -1,0 +1,162 @@
+package history
+
+import "slices"
+
+// Merge appends what another builder holds behind b's own transactions; other must not be used afterwards. Transactions that
+// are named by their ordinal are counted on from b's, and lines are other's plus lines. The header's parts (Meta, Initial,
+// File) stay b's. Cost: one interning of each of other's keys and texts, a copy of its columns; versions are joined by Build.
+func (b *Builder) Merge(other *Builder, lines uint32) {
+	texts := make([]uint32, other.Texts.Len())
+	for i := range texts {
+		texts[i] = b.Texts.intern(other.Texts.Text(uint32(i)), other.Texts.hash[i])
+	}
+	keys := make([]uint32, len(other.keys))
+	for i, k := range other.keys {
+		if k.Kind == String {
+			k.N = int64(texts[k.N])
+		}
+		keys[i] = b.Key(k)
+	}
+	t0, op0 := len(b.txns.ID), uint32(len(b.kind))
+	b.mergeTxns(other, texts, lines)
+
+	b.join.merge(&other.join, keys, texts, op0, b.extra)
+	b.kind = append(b.kind, other.kind...)
+	other.kind = nil
+	b.opStart = mergeCol(b.opStart, other.opStart, int(op0))
+	other.opStart = nil
+	b.opEnd = mergeCol(b.opEnd, other.opEnd, int(op0))
+	other.opEnd = nil
+
+	b.lists.Off = mergeOff(b.lists.Off, other.lists.Off)
+	for _, k := range other.lists.Key {
+		b.lists.Key = append(b.lists.Key, keys[k])
+	}
+	b.lists.Elem = mergePlaces(b.lists.Elem, other.lists.Elem, b.extra)
+	b.preds.Off = mergeOff(b.preds.Off, other.preds.Off)
+	for _, p := range other.preds.Pred {
+		b.preds.Pred = append(b.preds.Pred, texts[p])
+	}
+	b.preds.Old = mergePlaces(b.preds.Old, other.preds.Old, b.extra)
+	b.preds.New = mergePlaces(b.preds.New, other.preds.New, b.extra)
+	b.extra += other.extra
+
+	for _, i := range []uint32{other.init, other.init2} {
+		if i != None {
+			b.markInit(uint32(t0) + i)
+		}
+	}
+}
+
+func (b *Builder) mergeTxns(other *Builder, texts []uint32, lines uint32) {
+	x, y := &b.txns, &other.txns
+	t0, n := len(x.ID), len(y.ID)
+	if n == 0 {
+		return
+	}
+	if b.ordinal != nil || other.ordinal != nil {
+		b.ordinal = append(b.ordinal, make([]bool, t0-len(b.ordinal))...)
+		b.ordinal = append(b.ordinal, other.ordinal...)
+		b.ordinal = append(b.ordinal, make([]bool, t0+n-len(b.ordinal))...)
+	}
+	x.ID = append(x.ID, y.ID...)
+	if b.ordinal != nil {
+		for t := t0; t < t0+n; t++ {
+			if b.ordinal[t] {
+				x.ID[t] = int64(t)
+			}
+		}
+	}
+	for _, l := range y.Line {
+		if l != 0 {
+			l += lines
+		}
+		x.Line = append(x.Line, l)
+	}
+	x.Status = append(x.Status, y.Status...)
+	x.OpOff = mergeOff(x.OpOff, y.OpOff)
+	b.sess = append(b.sess, other.sess...)
+	b.seq = mergeCol(b.seq, other.seq, t0)
+	x.Start = mergeCol(x.Start, y.Start, t0)
+	x.Commit = mergeCol(x.Commit, y.Commit, t0)
+	x.End = mergeCol(x.End, y.End, t0)
+	x.StartTS = mergeCol(x.StartTS, y.StartTS, t0)
+	x.CommitTS = mergeCol(x.CommitTS, y.CommitTS, t0)
+	x.Node = mergeTexts(x.Node, y.Node, texts, t0, n)
+	x.Name = mergeTexts(x.Name, y.Name, texts, t0, n)
+
+	// A column that one side has and the other has not is padded: EndTxn expects a column to be nil or of full length.
+	if b.seq != nil {
+		b.seq = padTimes(b.seq, t0+n)
+	}
+	for _, col := range []*[]int64{&x.Start, &x.Commit, &x.End, &x.StartTS, &x.CommitTS} {
+		*col = fullCol(*col, t0+n)
+	}
+}
+
+// mergeCol appends a column of times to one that may be short of n0 entries; either may be nil.
+func mergeCol(col, other []int64, n0 int) []int64 {
+	if other == nil {
+		return col
+	}
+	return append(padTimes(slices.Grow(col, n0-len(col)+len(other)), n0), other...)
+}
+
+func mergeTexts(col, other, texts []uint32, n0, n int) []uint32 {
+	if other != nil {
+		for len(col) < n0 {
+			col = append(col, None)
+		}
+		for _, t := range other {
+			if t != None {
+				t = texts[t]
+			}
+			col = append(col, t)
+		}
+	}
+	return fullText(col, n0+n)
+}
+
+func mergeOff(off, other []uint32) []uint32 {
+	if len(other) == 0 {
+		return off
+	}
+	if len(off) == 0 {
+		return append(off, other...)
+	}
+	base := off[len(off)-1]
+	for _, o := range other[1:] {
+		off = append(off, base+o)
+	}
+	return off
+}
+
+func mergePlaces(places, other []uint32, base uint32) []uint32 {
+	for _, p := range other {
+		if p != None {
+			p += base
+		}
+		places = append(places, p)
+	}
+	return places
+}
+
+// Reserve makes room for txns more transactions with ops more operations: an estimate of what is to come saves copies.
+func (b *Builder) Reserve(txns, ops int) {
+	b.kind = slices.Grow(b.kind, ops)
+	if b.opStart != nil {
+		b.opStart = slices.Grow(b.opStart, ops)
+		b.opEnd = slices.Grow(b.opEnd, ops)
+	}
+	x := &b.txns
+	x.ID = slices.Grow(x.ID, txns)
+	x.Line = slices.Grow(x.Line, txns)
+	x.Status = slices.Grow(x.Status, txns)
+	x.OpOff = slices.Grow(x.OpOff, txns+1)
+	b.sess = slices.Grow(b.sess, txns)
+	for _, col := range []*[]int64{&b.seq, &x.Start, &x.Commit, &x.End, &x.StartTS, &x.CommitTS} {
+		if *col != nil {
+			*col = slices.Grow(*col, txns)
+		}
+	}
+}

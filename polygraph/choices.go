@@ -1,0 +1,67 @@
+package polygraph
+
+import "isovet/evidence"
+
+// AllPairs makes a choice of every pair of writes of a key by different transactions ([Cobra] §3; [Vbox] Eqs. 1 and 2).
+// Cost: quadratic in a key's writes, as the papers'.
+func (p *Polygraph) AllPairs() {
+	p.Choices = make([]Choice, 0, p.Pairs)
+	for k := range uint32(p.V.H.NumKeys()) {
+		ws := p.Writers(k)
+		for i, a := range ws {
+			for _, b := range ws[i+1:] {
+				p.Choices = append(p.Choices, Choice{a, b, a, b})
+			}
+		}
+	}
+}
+
+// Overlapping makes choices only of pairs of writes whose transactions overlap in time, and adds what time says of the others:
+// a reader of a write that ended before another began precedes that other write.
+//
+// Source:  [Vbox] §4.2 "Constructing Known Graph" and §4.3 "Item Constraint Avoidance".
+// Differs: the paper's reader edges have their indices swapped (errata V7); only those that time does not imply are added.
+// Cost:    O(writes + overlapping pairs + reads × writes of the key that overlap the read): a read that time proves stale
+// costs its key's writes once, and closes a cycle.
+func (p *Polygraph) Overlapping() {
+	for k := range uint32(p.V.H.NumKeys()) {
+		ws := p.Writers(k)
+		for i, a := range ws {
+			u := p.WriteNode(a)
+			j := i + 1
+			for ; j < len(ws); j++ {
+				if p.Before(u, p.WriteNode(ws[j])) {
+					break
+				}
+				p.Choices = append(p.Choices, Choice{a, ws[j], a, ws[j]})
+			}
+			// ws[j:] begin after a's transaction ended.
+			for _, r := range p.Readers(a) {
+				for _, b := range ws[j:] {
+					v := p.WriteNode(b)
+					if p.Before(r, v) {
+						break
+					}
+					if v != r {
+						p.Known = append(p.Known, Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
+					}
+				}
+			}
+		}
+	}
+}
+
+// Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction to b's,
+// and a's readers to b's transaction. It stops when f returns false, and reports whether it did not.
+func (p *Polygraph) Side(a, b uint32, f func(Edge) bool) bool {
+	v := p.WriteNode(b)
+	if !f(Edge{From: p.WriteNode(a), To: v, W: b, Dep: evidence.WW}) {
+		return false
+	}
+	for _, r := range p.Readers(a) {
+		if r != v && !f(Edge{From: r, To: v, W: a, Dep: evidence.RW}) {
+			return false
+		}
+	}
+	return true
+}

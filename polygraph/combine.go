@@ -1,0 +1,80 @@
+package polygraph
+
+import "isovet/evidence"
+
+// Combine makes choices between chains of writes rather than between writes: a transaction that reads a version and
+// overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no other
+// write can enter. Readers inside a chain precede the next write of it: known edges. The chain that begins at the initial
+// version precedes all others of its key. Constraints that speak of the same two chains are one choice (coalescing).
+//
+// Source:  [Cobra] §4.2.1 "Combining writes" and §4.2.2 "Coalescing constraints".
+// Keeps:   an acyclic completion exists before iff after. Two read-modify-writes of one version (a lost update) give a cycle of
+// known edges.
+// Cost:    linear, and quadratic in the chains of a key.
+func (p *Polygraph) Combine() {
+	v := p.V
+	const noWrite = none
+	next := make([]uint32, len(v.WKey)) // the write that replaced this one in a read-modify-write
+	for w := range next {
+		next[w] = noWrite
+	}
+	inner := make([]bool, len(v.WKey)) // has a predecessor in its chain
+	mine := make([]uint32, v.H.NumKeys())
+	stamp := make([]int32, v.H.NumKeys())
+	for i, t := range p.Txn {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			mine[k], stamp[k] = w, int32(i)+1
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			a := v.RW[r]
+			if a == none {
+				continue
+			}
+			k := v.WKey[a]
+			if stamp[k] != int32(i)+1 {
+				continue
+			}
+			b := mine[k]
+			if next[a] == noWrite {
+				next[a], inner[b] = b, true
+			}
+			for _, x := range p.Readers(a) {
+				if x != int32(i) && !v.Initial(a) { // readers of the initial version precede every writer already
+					p.Known = append(p.Known, Edge{From: x, To: int32(i), W: a, Dep: evidence.RW, By: ByHistory})
+				}
+			}
+		}
+	}
+	type chain struct{ head, tail uint32 }
+	var chains []chain
+	for k := range uint32(v.H.NumKeys()) {
+		chains = chains[:0]
+		first := k
+		for next[first] != noWrite {
+			first = next[first]
+		}
+		for _, w := range p.Writers(k) {
+			if inner[w] {
+				continue
+			}
+			c := chain{w, w}
+			for next[c.tail] != noWrite {
+				c.tail = next[c.tail]
+			}
+			chains = append(chains, c)
+			if first != k {
+				p.Side(first, w, func(e Edge) bool {
+					e.By = ByHistory
+					p.Known = append(p.Known, e)
+					return true
+				})
+			}
+		}
+		for i, a := range chains {
+			for _, b := range chains[i+1:] {
+				p.Choices = append(p.Choices, Choice{a.tail, b.tail, a.head, b.head})
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package polygraph
+
+import (
+	"sort"
+
+	"isovet/evidence"
+	"isovet/graph"
+	"isovet/history"
+)
+
+// openBase separates the By of guarded edges from the other reasons: By = openBase − index.
+const openBase int32 = -16
+
+// OpenBy is the By of an edge that holds only if an open choice is settled so; i is the caller's index.
+func OpenBy(i int) int32 { return openBase - int32(i) }
+
+// OpenIndex returns the index behind an OpenBy.
+func OpenIndex(by int32) (i int, ok bool) { return int(openBase - by), by <= openBase }
+
+// Finder finds paths in a known graph with further edges, real time included, for explanations. It is a snapshot: edges that
+// come later are not seen.
+type Finder struct {
+	p     *Polygraph
+	edges []Edge
+	g     *graph.CSR
+	at    []uint32 // g's slot → edges
+
+	epoch  uint32
+	mark   []uint32
+	parent []int32 // edge, or -1 - node for a hop through time
+	queue  []int32
+}
+
+// NewFinder indexes the known graph and the extra edges.
+func (p *Polygraph) NewFinder(extra []Edge) *Finder {
+	f := &Finder{p: p, edges: p.Known, mark: make([]uint32, p.N), parent: make([]int32, p.N)}
+	if len(extra) > 0 {
+		f.edges = append(append(make([]Edge, 0, len(p.Known)+len(extra)), p.Known...), extra...)
+	}
+	b := graph.NewBuilder(p.N)
+	for _, e := range f.edges {
+		b.Count(e.From)
+	}
+	b.Fill()
+	f.at = make([]uint32, len(f.edges))
+	for i, e := range f.edges {
+		f.at[b.Add(e.From, e.To)] = uint32(i)
+	}
+	f.g = b.CSR()
+	return f
+}
+
+// Path returns a shortest path from u to v over edges for which use is true (nil: all), real time counting as an edge; false
+// if there is none. A path from a node to itself is a cycle.
+// Cost: linear in the part of the graph that begins no later than v ends.
+func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
+	p := f.p
+	f.epoch++
+	f.queue = append(f.queue[:0], u)
+	// Nodes lowest:… of the nodes sorted by start have been reached through time.
+	lowest := int32(p.N)
+	if p.Start != nil {
+		// What begins after v's end does not lead to v in a graph that time agrees with, and need not be visited.
+		lowest = f.after(p.End[v])
+	}
+	visit := func(x, by int32) bool {
+		if f.mark[x] == f.epoch {
+			return false
+		}
+		f.mark[x] = f.epoch
+		f.parent[x] = by
+		f.queue = append(f.queue, x)
+		return x == v
+	}
+	for i := 0; i < len(f.queue); i++ {
+		x := f.queue[i]
+		for s := f.g.Off[x]; s < f.g.Off[x+1]; s++ {
+			e := &f.edges[f.at[s]]
+			if (use == nil || use(e)) && visit(e.To, int32(f.at[s])) {
+				return f.unwind(u, v), true
+			}
+		}
+		if p.Start == nil {
+			continue
+		}
+		if p.End[x] < p.Start[v] && visit(v, -1-x) {
+			return f.unwind(u, v), true
+		}
+		for lowest > 0 && p.End[x] < p.Start[lowest-1] {
+			lowest--
+			if visit(lowest, -1-x) {
+				return f.unwind(u, v), true
+			}
+		}
+	}
+	return nil, false
+}
+
+// after returns the first node that begins after end.
+func (f *Finder) after(end int64) int32 {
+	return int32(sort.Search(f.p.N, func(i int) bool { return f.p.Start[i] > end }))
+}
+
+func (f *Finder) unwind(u, v int32) []Edge {
+	var path []Edge
+	for x := v; ; {
+		by := f.parent[x]
+		if by >= 0 {
+			path = append(path, f.edges[by])
+			x = f.edges[by].From
+		} else {
+			path = append(path, Edge{From: -1 - by, To: x, W: none, Dep: evidence.RT, By: ByHistory})
+			x = -1 - by
+		}
+		if x == u {
+			break
+		}
+	}
+	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
+		path[i], path[j] = path[j], path[i]
+	}
+	return path
+}
+
+// KnownCycle returns a short cycle of the known graph, real time included, or nil. Cost: linear, and a search.
+func (p *Polygraph) KnownCycle() []Edge {
+	g := p.Graph(false)
+	topo, ok := graph.Topological(g)
+	if !ok {
+		nodes := graph.FindCycle(g)
+		best, _ := p.NewFinder(nil).Path(nodes[0], nodes[0], nil)
+		return best
+	}
+	if p.Start == nil {
+		return nil
+	}
+	path, ok := graph.Windows(g, topo, p.Start, p.End)
+	if ok {
+		return nil
+	}
+	cycle, _ := p.NewFinder(nil).Path(path[0], path[0], nil)
+	return cycle
+}
+
+// Reasons returns for a set of cycles all cycles of the proof: the given ones, and for every order of writes that they assume
+// and that pruning or time settled, the cycle that the opposite order closes, and so on. Read as clauses over the orders, the
+// result leaves the orders of open choices only.
+func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
+	var f *Finder
+	settled := make(map[int32]bool)
+	timed := make(map[[2]int32]bool)
+	out := cycles
+	for i := 0; i < len(out); i++ {
+		for _, e := range out[i] {
+			switch {
+			case e.By >= 0 && !settled[e.By]:
+				settled[e.By] = true
+				if f == nil {
+					f = p.NewFinder(nil)
+				}
+				bad, limit := p.Settled[e.By].Bad, e.By
+				path, ok := f.Path(bad.To, bad.From, func(x *Edge) bool { return x.By < limit })
+				if !ok {
+					panic("polygraph: a settled choice has no reason")
+				}
+				bad.By = ByHistory
+				out = append(out, append([]Edge{bad}, path...))
+			case e.By == ByTime:
+				a := p.WriteNode(e.W)
+				if timed[[2]int32{a, e.To}] {
+					continue
+				}
+				timed[[2]int32{a, e.To}] = true
+				out = append(out, []Edge{
+					{From: e.To, To: a, W: e.W, Dep: evidence.WW, By: ByHistory},
+					{From: a, To: e.To, W: none, Dep: evidence.RT, By: ByHistory},
+				})
+			}
+		}
+	}
+	return out
+}
+
+// ConflictCycles returns the two cycles of a conflict, one for each order of its writes.
+func (p *Polygraph) ConflictCycles(c *Conflict) [][]Edge {
+	f := p.NewFinder(nil)
+	var out [][]Edge
+	for _, e := range []Edge{c.Either, c.Or} {
+		path, ok := f.Path(e.To, e.From, nil)
+		if !ok {
+			panic("polygraph: a conflict has no cycle")
+		}
+		e.By = ByHistory
+		out = append(out, append([]Edge{e}, path...))
+	}
+	return out
+}
+
+// Evidence turns an edge into evidence.
+func (p *Polygraph) Evidence(e Edge) evidence.Edge {
+	v := p.V
+	out := evidence.Edge{From: p.Txn[e.From], To: p.Txn[e.To], Key: history.None, Ver: history.None, Writer: history.None, Dep: e.Dep}
+	if e.W == none {
+		return out
+	}
+	out.Key, out.Ver = v.WKey[e.W], v.WVer[e.W]
+	if e.Dep == evidence.RW {
+		out.Writer = v.WTxn[e.W]
+	}
+	return out
+}
+
+// EvidenceCycle turns a cycle into evidence.
+func (p *Polygraph) EvidenceCycle(cycle []Edge) []evidence.Edge {
+	out := make([]evidence.Edge, len(cycle))
+	for i, e := range cycle {
+		out[i] = p.Evidence(e)
+	}
+	return out
+}
+
+// Reached returns those of the given nodes, other than u, that u reaches, real time included.
+// Cost: linear in what u reaches.
+func (f *Finder) Reached(u int32, among []int32) []int32 {
+	p := f.p
+	f.epoch++
+	f.queue = append(f.queue[:0], u)
+	f.mark[u] = f.epoch
+	lowest := int32(p.N)
+	for i := 0; i < len(f.queue); i++ {
+		x := f.queue[i]
+		for _, y := range f.g.Succ(x) {
+			if f.mark[y] != f.epoch {
+				f.mark[y] = f.epoch
+				f.queue = append(f.queue, y)
+			}
+		}
+		for p.Start != nil && lowest > 0 && p.End[x] < p.Start[lowest-1] {
+			lowest--
+			if f.mark[lowest] != f.epoch {
+				f.mark[lowest] = f.epoch
+				f.queue = append(f.queue, lowest)
+			}
+		}
+	}
+	var out []int32
+	for _, v := range among {
+		if v != u && f.mark[v] == f.epoch {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+package polygraph
+
+import "isovet/graph"
+
+// Order returns a topological order of the known graph and the extra edges, real time included, as transactions; false if
+// there is a cycle. Cost: linear, two sorts with times.
+func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
+	g := p.fullGraph(extra)
+	// Among the free nodes the smallest number first keeps the order close to time.
+	topo, ok := graph.Topological(g)
+	if !ok {
+		return nil, false
+	}
+	out := make([]uint32, 0, p.N)
+	for _, v := range topo {
+		if int(v) < p.N {
+			out = append(out, p.Txn[v])
+		}
+	}
+	return out, true
+}
+
+// fullGraph is the graph with the time chain's auxiliary nodes.
+func (p *Polygraph) fullGraph(extra []Edge) *graph.CSR {
+	n, chain := p.N, []graph.Edge(nil)
+	if p.Start != nil {
+		aux, edges := graph.TimeChain(p.Start, p.End)
+		n, chain = n+aux, edges
+	}
+	b := graph.NewBuilder(n)
+	each := func(do func(u, v int32)) {
+		for _, e := range p.Known {
+			if !p.Before(e.From, e.To) {
+				do(e.From, e.To)
+			}
+		}
+		for _, e := range extra {
+			do(e.From, e.To)
+		}
+		for _, e := range chain {
+			do(e.From, e.To)
+		}
+	}
+	each(func(u, _ int32) { b.Count(u) })
+	b.Fill()
+	each(func(u, v int32) { b.Add(u, v) })
+	return b.CSR()
+}
+
+// Components returns the strongly connected components of the known graph with extra edges, time included: comp by node.
+func (p *Polygraph) Components(extra []Edge) (comp []int32, n int) {
+	comp, n = graph.Components(p.fullGraph(extra))
+	return comp, n
+}

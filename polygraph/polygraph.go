@@ -1,0 +1,298 @@
+// Package polygraph turns a history's view into what a search has to settle: a known graph of transactions that must precede
+// each other, and choices, one for each pair of writes of a key whose order the history leaves open.
+//
+// A polygraph (V, E, C) is Papadimitriou's, in the form of Cobra §3: V the transactions that count, E the known edges, C the
+// choices. The history satisfies the level iff some way to settle the choices leaves the graph acyclic ([Vbox] Theorem 4.1 with
+// no predicates; [Cobra] §3). Which known edges there are is the level's: reads always, session order and real time where
+// the level asks for them (errata V8).
+//
+// # Files
+//
+//   - polygraph.go: nodes, known edges, readers
+//   - choices.go: writer pairs; with times, only those that overlap (Vbox §4.3, "avoidance")
+//   - prune.go: choices settled by reachability, with the reason of each
+//   - combine.go: Cobra's chains of read-modify-writes and coalesced constraints
+//   - cycle.go: paths and cycles as evidence
+package polygraph
+
+import (
+	"math"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/graph"
+	"isovet/history"
+	"isovet/level"
+	"isovet/prepass"
+)
+
+const none = history.None
+
+// Edge is an edge of the known graph, or one that a choice would add.
+type Edge struct {
+	From, To int32
+	// W is the write that the edge is about: WR and RW, the write that was read; WW, the write that To installs. None for SO.
+	W uint32
+	// By says why the edge is known: ByHistory, ByTime, or the index into Settled of the choice that brought it.
+	By  int32
+	Dep evidence.Dep
+}
+
+// Reasons of known edges beside settled choices.
+const (
+	ByHistory int32 = -1 // the history shows it
+	ByTime    int32 = -2 // RW: the writer of what From read ended before To began
+)
+
+// Choice is a pair of writes of one key by different transactions: either A's version comes first, or B's. Where writes have
+// been combined to chains, A and B are the chains' last writes and A0 and B0 their first; else the same.
+type Choice struct{ A, B, A0, B0 uint32 }
+
+// Either returns the writes that "A before B" puts in order.
+func (c Choice) Either() (first, then uint32) { return c.A, c.B0 }
+
+// Or returns the writes that "B before A" puts in order.
+func (c Choice) Or() (first, then uint32) { return c.B, c.A0 }
+
+// Settled is a choice that pruning decided: First's version before Then's, since the edge Bad, which the other order brings,
+// would have closed a cycle with the edges known at that moment (those with By smaller than this one's index).
+type Settled struct {
+	First, Then uint32
+	Bad         Edge
+}
+
+// Polygraph is a known graph with choices. Nodes are dense; with times they are numbered by start.
+type Polygraph struct {
+	V     *prepass.View
+	Level level.Level
+	N     int
+	Txn   []uint32 // node → transaction
+	Node  []int32  // transaction → node, -1 where it does not count
+	// Start and End are the nodes' client intervals, widened by the clock skew; nil where the level (or the caller) does not
+	// use real time. u precedes v in real time iff End[u] < Start[v]. Start is ascending.
+	Start, End []int64
+
+	// Rd[RdOff[w]:RdOff[w+1]] are the nodes that read write w, without its own writer.
+	RdOff []uint32
+	Rd    []int32
+	// KW[KWOff[k]:KWOff[k+1]] are the writes of key k but the initial one, by node number.
+	KWOff []uint32
+	KW    []uint32
+
+	Known   []Edge
+	Choices []Choice
+	Settled []Settled
+	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
+	Pairs int
+}
+
+// Options say which parts of the level's order to use and how.
+type Options struct {
+	// RealTime uses client times. At a strict level it is required; elsewhere it makes the check stricter than the level, which
+	// is still enough for a "valid" (Vbox's fast path).
+	RealTime bool
+	Skew     int64 // ns; widens every interval at both ends
+}
+
+// New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial versions
+// before every writer. It does not make choices: see Overlapping, AllPairs.
+// The view must not be ambiguous. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
+func New(v *prepass.View, l level.Level, o Options) *Polygraph {
+	p := &Polygraph{V: v, Level: l}
+	p.nodes(o)
+	p.readers()
+	p.writersByKey()
+	p.wrEdges()
+	if l.Sessions() {
+		p.sessionEdges()
+	}
+	p.initialReaders()
+	return p
+}
+
+func (p *Polygraph) nodes(o Options) {
+	h := p.V.H
+	p.Node = make([]int32, h.NumTxns())
+	p.Txn = make([]uint32, 0, p.V.NumCounts)
+	for t, c := range p.V.Counts {
+		p.Node[t] = -1
+		if c {
+			p.Txn = append(p.Txn, uint32(t))
+		}
+	}
+	p.N = len(p.Txn)
+	if o.RealTime {
+		if !slices.IsSortedFunc(p.Txn, func(a, b uint32) int { return cmp(h.Start(a), h.Start(b)) }) {
+			slices.SortStableFunc(p.Txn, func(a, b uint32) int { return cmp(h.Start(a), h.Start(b)) })
+		}
+		p.Start = make([]int64, p.N)
+		p.End = make([]int64, p.N)
+		for i, t := range p.Txn {
+			p.Start[i], p.End[i] = Interval(h, t, o.Skew)
+		}
+	}
+	for i, t := range p.Txn {
+		p.Node[t] = int32(i)
+	}
+}
+
+// Interval is a transaction's client interval, widened by skew. A missing start is −∞; a transaction of unknown outcome has no
+// end, since it may take effect at any time after its start.
+func Interval(h *history.History, t uint32, skew int64) (start, end int64) {
+	start, end = h.Start(t), h.End(t)
+	if start != history.NoTime {
+		start -= skew
+	}
+	if end == history.NoTime || h.Txns.Status[t] == history.Unknown {
+		return start, math.MaxInt64
+	}
+	return start, end + skew
+}
+
+// MissingTime returns a committed transaction without start or end, which the strict levels need; false where there is none.
+func MissingTime(h *history.History) (uint32, bool) {
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] == history.Committed && t != h.Init && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+func cmp(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// WriteNode returns the node of the transaction that installed w, -1 for an initial version.
+func (p *Polygraph) WriteNode(w uint32) int32 {
+	if t := p.V.WTxn[w]; t != none {
+		return p.Node[t]
+	}
+	return -1
+}
+
+// Before reports whether real time, where used, puts u before v.
+func (p *Polygraph) Before(u, v int32) bool { return p.Start != nil && p.End[u] < p.Start[v] }
+
+func (p *Polygraph) readers() {
+	v := p.V
+	p.RdOff = make([]uint32, len(v.WKey)+1)
+	for _, w := range v.RW {
+		if w != none {
+			p.RdOff[w+1]++
+		}
+	}
+	for w := range v.WKey {
+		p.RdOff[w+1] += p.RdOff[w]
+	}
+	p.Rd = make([]int32, p.RdOff[len(v.WKey)])
+	next := slices.Clone(p.RdOff[:len(v.WKey)])
+	for i, t := range p.Txn { // in node order, so that each list is ascending
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != none {
+				p.Rd[next[w]] = int32(i)
+				next[w]++
+			}
+		}
+	}
+}
+
+// Readers returns the nodes that read write w, ascending.
+func (p *Polygraph) Readers(w uint32) []int32 { return p.Rd[p.RdOff[w]:p.RdOff[w+1]] }
+
+func (p *Polygraph) writersByKey() {
+	v := p.V
+	nk := v.H.NumKeys()
+	p.KWOff = make([]uint32, nk+1)
+	for _, t := range p.Txn {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			p.KWOff[v.WKey[w]+1]++
+		}
+	}
+	for k := range nk {
+		n := int(p.KWOff[k+1])
+		p.Pairs += n * (n - 1) / 2
+		p.KWOff[k+1] += p.KWOff[k]
+	}
+	p.KW = make([]uint32, p.KWOff[nk])
+	next := slices.Clone(p.KWOff[:nk])
+	for _, t := range p.Txn {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			p.KW[next[k]] = w
+			next[k]++
+		}
+	}
+}
+
+// Writers returns the writes of key k by transactions that count, by node number.
+func (p *Polygraph) Writers(k uint32) []uint32 { return p.KW[p.KWOff[k]:p.KWOff[k+1]] }
+
+func (p *Polygraph) wrEdges() {
+	v := p.V
+	p.Known = make([]Edge, 0, len(v.RW)+p.N)
+	for i, t := range p.Txn {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != none && !v.Initial(w) {
+				p.Known = append(p.Known, Edge{From: p.WriteNode(w), To: int32(i), W: w, Dep: evidence.WR, By: ByHistory})
+			}
+		}
+	}
+}
+
+// sessionEdges links each transaction to the one before it in its session. One of unknown outcome comes after the earlier ones
+// but not before the later ones: it may take effect late.
+func (p *Polygraph) sessionEdges() {
+	h := p.V.H
+	for s := range h.NumSessions() {
+		last := int32(-1)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			i := p.Node[t]
+			if i < 0 {
+				continue
+			}
+			if last >= 0 {
+				p.Known = append(p.Known, Edge{From: last, To: i, W: none, Dep: evidence.SO, By: ByHistory})
+			}
+			if h.Txns.Status[t] != history.Unknown {
+				last = i
+			}
+		}
+	}
+}
+
+// initialReaders adds reader → writer for readers of initial versions: every other version of the key is later. Writers that
+// begin after the reader's end are after it by real time already.
+func (p *Polygraph) initialReaders() {
+	for k := range uint32(p.V.H.NumKeys()) {
+		for _, r := range p.Readers(k) {
+			for _, w := range p.Writers(k) {
+				j := p.WriteNode(w)
+				if p.Before(r, j) {
+					break // writers are in the order of their starts
+				}
+				if j != r {
+					p.Known = append(p.Known, Edge{From: r, To: j, W: k, Dep: evidence.RW, By: ByHistory})
+				}
+			}
+		}
+	}
+}
+
+// Graph returns the known graph as it stands. With times, edges that real time implies are left out when trim is set.
+func (p *Polygraph) Graph(trim bool) *graph.CSR {
+	edges := make([]graph.Edge, 0, len(p.Known))
+	for _, e := range p.Known {
+		if trim && p.Before(e.From, e.To) {
+			continue
+		}
+		edges = append(edges, graph.Edge{From: e.From, To: e.To})
+	}
+	return graph.Build(p.N, edges)
+}
