@@ -16,7 +16,7 @@ import (
 type Solver struct {
 	g     *ext.Gini
 	vars  int
-	empty bool // the empty clause was added
+	unsat bool // unsatisfiable without assumptions
 	model []bool
 }
 
@@ -32,13 +32,13 @@ func (s *Solver) NewVars(n int) solver.Var {
 	return solver.Var(first)
 }
 
-// AddClause adds a clause. It returns false for the empty clause, and after it; gini finds other
-// contradictions in Solve.
+// AddClause adds a clause. It returns false for the empty clause, and once Solve has found that there
+// is no model at all.
 func (s *Solver) AddClause(lits ...solver.Lit) bool {
 	if len(lits) == 0 {
-		s.empty = true
+		s.unsat = true
 	}
-	if s.empty {
+	if s.unsat {
 		return false
 	}
 	for _, l := range lits {
@@ -55,7 +55,7 @@ const poll = 20 * time.Millisecond
 // waited for, when ctx ends.
 func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.Status {
 	s.model = s.model[:0]
-	if s.empty {
+	if s.unsat {
 		return solver.Unsat
 	}
 	if ctx.Err() != nil {
@@ -87,13 +87,18 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.St
 	}
 	switch result {
 	case 1:
-		max := int(s.g.MaxVar())
+		known := int(s.g.MaxVar())
 		for v := range s.vars {
 			// gini does not know variables that occur in no clause.
-			s.model = append(s.model, v < max && s.g.Value(z.Dimacs2Lit(v+1)))
+			s.model = append(s.model, v < known && s.g.Value(z.Dimacs2Lit(v+1)))
 		}
 		return solver.Sat
 	case -1:
+		// gini forgets a conflict among its facts when the next clause is added, and then aborts on the
+		// wrong model (S.ensure0 clears S.x). So we remember it.
+		if len(s.g.Why(nil)) == 0 {
+			s.unsat = true
+		}
 		return solver.Unsat
 	}
 	return solver.Unknown
