@@ -190,7 +190,7 @@ func (d *describer) assumptions(c []Edge) string {
 		switch {
 		case e.Dep == RW && e.Writer != history.None && e.Writer != d.h.Init:
 			first = e.Writer
-		case e.Dep != WW || first == d.h.Init:
+		case e.Dep != WW || first == d.h.Init || d.shown(e) != history.None:
 			continue
 		}
 		if said[[2]uint32{first, second}] {
@@ -230,7 +230,11 @@ func (d *describer) because(e Edge) string {
 	case WW:
 		from := d.finalWrite(e.From, e.Key)
 		if from != history.None && h.Ops.Kind[from] == history.Append {
-			return fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key, d.txn(e.From), d.opValue(from))
+			s := fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key, d.txn(e.From), d.opValue(from))
+			if op := d.shown(e); op != history.None {
+				s += fmt.Sprintf(", as %s shows, which read %s = %s", d.txn(TxnOf(h, op)), key, d.list(h.Ops.Ver[op]))
+			}
+			return s
 		}
 		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.opValue(from), d.txn(e.To), d.overwrote(e.Ver))
 	}
@@ -283,6 +287,32 @@ func (d *describer) listRead(t, k uint32) (uint32, bool) {
 		}
 	}
 	return 0, false
+}
+
+// shown returns a committed transaction's list read that shows From's element and not To's, or To's after it, for a ww edge of
+// a list; history.None if there is none.
+func (d *describer) shown(e Edge) uint32 {
+	h := d.h
+	from := d.finalWrite(e.From, e.Key)
+	if from == history.None || h.Ops.Kind[from] != history.Append {
+		return history.None
+	}
+	for op, k := range h.Ops.Kind {
+		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key || h.Txns.Status[TxnOf(h, uint32(op))] != history.Committed {
+			continue
+		}
+		i := h.Ops.Ver[op]
+		has := false
+		after := true
+		for _, v := range h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]] {
+			has = has || v == h.Ops.Ver[from]
+			after = after && (v != e.Ver || has)
+		}
+		if has && after {
+			return uint32(op)
+		}
+	}
+	return history.None
 }
 
 // reads describes an anomaly of single reads.

@@ -200,12 +200,6 @@ func (x *explainer) build(bad map[uint32]evidence.Anomaly) {
 			if x.timeBefore(i, j) {
 				x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.RT, Key: none, Ver: none, Writer: none})
 			}
-			for k := range uint32(h.NumKeys()) {
-				v, ok := final[k][b.id]
-				if _, both := final[k][a.id]; i != j && ok && both {
-					x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.WW, Key: k, Ver: v, Writer: none}, x.before(a.id, b.id))
-				}
-			}
 		}
 	}
 	for _, t := range x.txns {
@@ -219,6 +213,16 @@ func (x *explainer) build(bad map[uint32]evidence.Anomaly) {
 			}
 			if seen, ok := x.r.lists[r][k]; ok {
 				x.listRead(r, k, seen, final[k])
+			}
+		}
+	}
+	for _, a := range x.txns {
+		for _, b := range x.txns {
+			for k := range uint32(h.NumKeys()) {
+				v, ok := final[k][b.id]
+				if _, both := final[k][a.id]; a.id != b.id && ok && both {
+					x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.WW, Key: k, Ver: v, Writer: none}, x.before(a.id, b.id))
+				}
 			}
 		}
 	}
@@ -272,8 +276,9 @@ func (x *explainer) registerRead(r, k, v uint32, final map[uint32]uint32) {
 			}
 			x.arc(evidence.Edge{From: w, To: r, Dep: evidence.WR, Key: k, Ver: v, Writer: history.None}, slices.Clone(is)...)
 		}
-		for u := range final {
-			if u == r || u == w {
+		for _, t := range x.txns {
+			u := t.id
+			if _, writes := final[u]; !writes || u == r || u == w {
 				continue
 			}
 			needs := slices.Clone(is)
@@ -319,20 +324,22 @@ func (x *explainer) listRead(r, k uint32, seen []uint32, final map[uint32]uint32
 		for _, u := range in[i+1:] {
 			x.arc(evidence.Edge{From: w, To: u, Dep: evidence.WW, Key: k, Ver: final[u], Writer: history.None}, x.counts(r)...)
 		}
-		for u, v := range final {
-			if !slices.Contains(in, u) {
+		for _, t := range x.txns {
+			u := t.id
+			if v, writes := final[u]; writes && !slices.Contains(in, u) {
 				x.arc(evidence.Edge{From: w, To: u, Dep: evidence.WW, Key: k, Ver: v, Writer: history.None}, x.counts(r)...)
 			}
 		}
 	}
-	for u := range final {
-		if u != r && !slices.Contains(in, u) {
+	for _, t := range x.txns {
+		u := t.id
+		if _, writes := final[u]; writes && u != r && !slices.Contains(in, u) {
 			x.arc(evidence.Edge{From: r, To: u, Dep: evidence.RW, Key: k, Ver: last, Writer: writer})
 		}
 	}
 }
 
-// cycle finds a shortest forbidden cycle of a world's graph, preferably without real-time edges, then without session edges.
+// cycle finds a forbidden cycle of a world's graph that is cheapest by cost, preferably without real-time edges, then without session edges.
 func (x *explainer) cycle(model []bool) []arc {
 	for _, limit := range [...]evidence.Dep{evidence.WR, evidence.SO, evidence.RT} {
 		n := 2 * len(x.txns)
@@ -378,27 +385,50 @@ func (x *explainer) cycle(model []bool) []arc {
 	return nil
 }
 
-// shortest finds a shortest cycle, in edges that are not a transaction's own begin to commit.
+// cost ranks cycles for people: first those that assume little, then those with few anti-dependencies, then the short ones.
+func (a *arc) cost() int {
+	switch {
+	case a.From == history.None:
+		return 0
+	case a.Dep == evidence.RW:
+		return 101 + 10000*len(a.needs)
+	}
+	return 1 + 10000*len(a.needs)
+}
+
+// shortest finds a cheapest cycle and returns its edges that are not a transaction's own begin to commit.
 func shortest(n int, out [][]int, to []int, arcs []arc) []arc {
 	var best []arc
+	bestCost := 0
 	for s := range n {
 		by := make([]int, n) // the edge that reached the node
 		from := make([]int, n)
+		cost := make([]int, n)
+		done := make([]bool, n)
 		for i := range by {
 			by[i] = -1
 		}
-		queue := []int{s}
-		for len(queue) > 0 && by[s] == -1 {
-			u := queue[0]
-			queue = queue[1:]
+		reach := func(u int) {
 			for _, e := range out[u] {
-				if v := to[e]; by[v] == -1 {
-					by[v], from[v] = e, u
-					queue = append(queue, v)
+				if v, c := to[e], cost[u]+arcs[e].cost(); !done[v] && (by[v] == -1 || c < cost[v]) {
+					by[v], from[v], cost[v] = e, u, c
 				}
 			}
 		}
-		if by[s] == -1 {
+		for reach(s); ; {
+			u := -1
+			for v := range n {
+				if !done[v] && by[v] != -1 && (u == -1 || cost[v] < cost[u]) {
+					u = v
+				}
+			}
+			if u == -1 || u == s {
+				break
+			}
+			done[u] = true
+			reach(u)
+		}
+		if by[s] == -1 || best != nil && cost[s] >= bestCost {
 			continue
 		}
 		var c []arc
@@ -411,9 +441,7 @@ func shortest(n int, out [][]int, to []int, arcs []arc) []arc {
 			}
 		}
 		slices.Reverse(c)
-		if best == nil || len(c) < len(best) {
-			best = c
-		}
+		best, bestCost = c, cost[s]
 	}
 	return best
 }
@@ -472,8 +500,10 @@ func solve(n lit, clauses [][]lit) []bool {
 			continue
 		}
 		units := make([][]lit, 0, len(facts)+1)
-		for l := range facts {
-			units = append(units, []lit{l})
+		for l := -n; l <= n; l++ {
+			if facts[l] {
+				units = append(units, []lit{l})
+			}
 		}
 		for _, l := range [...]lit{v, -v} {
 			if m := solve(n, append(append([][]lit{{l}}, units...), clauses...)); m != nil {

@@ -1,0 +1,510 @@
+package evidence
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// A certificate is a Result in a file, so that anyone can verify it against the history in any of its encodings. It is JSON
+// lines, transactions named by the ids of the history's file and keys and values by themselves:
+//
+//	{"format":"isovet-certificate","version":1,"level":"serializable","verdict":"valid","checker":"vbox",
+//	 "history":{"name":"a.jsonl","txns":3,"ops":12,"sha256":"…"},"order":3}
+//	[3,1,2]
+//
+// A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there are in
+// all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. A violation's goes on
+// with one line for each of its "anomalies":
+//
+//	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],"cycles":[[…],…],"text":"…"}
+//	{"kind":"G1a","txns":[2,1],"ops":[[2,0],[1,1]],"text":"…"}
+//
+// An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the version read,
+// unless it is the initial one. "sha256" is [ContentHash].
+const (
+	certificateFormat  = "isovet-certificate"
+	certificateVersion = 1
+	idsPerLine         = 4096
+)
+
+type certificateHeader struct {
+	Format    string             `json:"format"`
+	Version   int                `json:"version"`
+	Level     level.Level        `json:"level"`
+	Verdict   Verdict            `json:"verdict"`
+	Reason    string             `json:"reason,omitempty"`
+	Checker   string             `json:"checker,omitempty"`
+	Solver    string             `json:"solver,omitempty"`
+	History   certificateHistory `json:"history"`
+	Order     int                `json:"order,omitempty"`
+	Anomalies int                `json:"anomalies,omitempty"`
+	Also      int                `json:"also,omitempty"`
+}
+
+type certificateHistory struct {
+	Name   string `json:"name,omitempty"`
+	Txns   int    `json:"txns"`
+	Ops    int    `json:"ops"`
+	SHA256 string `json:"sha256"`
+}
+
+type certificateAnomaly struct {
+	Kind   level.Anomaly       `json:"kind"`
+	Txns   []int64             `json:"txns"`
+	Ops    [][2]int64          `json:"ops,omitempty"`
+	Cycle  []certificateEdge   `json:"cycle,omitempty"`
+	Cycles [][]certificateEdge `json:"cycles,omitempty"`
+	Text   string              `json:"text,omitempty"`
+}
+
+type certificateEdge struct {
+	From   int64           `json:"from"`
+	To     int64           `json:"to"`
+	Dep    Dep             `json:"dep"`
+	Key    json.RawMessage `json:"key,omitempty"`
+	Value  json.RawMessage `json:"value,omitempty"`
+	Writer *int64          `json:"writer,omitempty"`
+}
+
+// WriteCertificate writes the result's certificate. The caller makes the file: written under another name and renamed at last.
+// Cost: the hash of the history, and about 10 ns an id of the order.
+func WriteCertificate(w io.Writer, r *Result) error {
+	h := r.H
+	if h == nil {
+		return errors.New("a result without its history has no certificate")
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Level, Verdict: r.Verdict,
+		Reason: r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
+		History: certificateHistory{Name: h.Meta.Name, Txns: h.NumTxns(), Ops: h.NumOps(), SHA256: ContentHash(h)}}
+	if head.History.Name == "" {
+		head.History.Name = h.File
+	}
+	if r.Verdict == Holds {
+		head.Order = len(r.Order)
+	}
+	head.Anomalies = len(r.Anomalies)
+	if err := enc.Encode(head); err != nil {
+		return err
+	}
+	if r.Verdict == Holds {
+		shift := 0
+		if r.Level.Snapshot() {
+			shift = 1
+		}
+		line := make([]byte, 0, 8*idsPerLine)
+		for lo := 0; lo < len(r.Order); lo += idsPerLine {
+			line = append(line[:0], '[')
+			for i, e := range r.Order[lo:min(lo+idsPerLine, len(r.Order))] {
+				if i > 0 {
+					line = append(line, ',')
+				}
+				line = strconv.AppendInt(line, h.Txns.ID[e>>shift], 10)
+			}
+			if _, err := out.Write(append(line, "]\n"...)); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		j := certificateAnomaly{Kind: a.Kind, Txns: make([]int64, len(a.Txns)), Cycle: certificateEdges(h, a.Cycle), Text: a.Text}
+		for i, t := range a.Txns {
+			j.Txns[i] = h.Txns.ID[t]
+		}
+		for _, op := range a.Ops {
+			t := TxnOf(h, op)
+			j.Ops = append(j.Ops, [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])})
+		}
+		for _, c := range a.Cycles {
+			j.Cycles = append(j.Cycles, certificateEdges(h, c))
+		}
+		if err := enc.Encode(j); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func certificateEdges(h *history.History, c []Edge) []certificateEdge {
+	var out []certificateEdge
+	for _, e := range c {
+		j := certificateEdge{From: h.Txns.ID[e.From], To: h.Txns.ID[e.To], Dep: e.Dep}
+		if e.Key != history.None {
+			j.Key = h.Texts.AppendValue(nil, h.Keys[e.Key])
+		}
+		if e.Ver != history.None {
+			j.Value = h.Texts.AppendValue(nil, h.VerValue(e.Ver))
+		}
+		if e.Writer != history.None {
+			j.Writer = &h.Txns.ID[e.Writer]
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// ReadCertificate reads a certificate of history h. Its claims are not checked; that is package certify's part. Errors, of type
+// *[history.InputError], say what is wrong with the file, or that it speaks of another history. Cost: the hash of the history,
+// and about 20 ns an id of the order.
+func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
+	c := &certificateReader{in: bufio.NewReaderSize(r, 1<<16), h: h, ids: newIDs(h)}
+	line, err := c.next()
+	if err != nil {
+		return nil, err
+	}
+	var head certificateHeader
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, c.jsonError(err)
+	}
+	if head.Format != certificateFormat {
+		return nil, c.errorf("format", "%q; expected %q", head.Format, certificateFormat)
+	}
+	if head.Version != certificateVersion {
+		return nil, c.errorf("version", "%d; expected %d", head.Version, certificateVersion)
+	}
+	if about := head.History; about.Txns != h.NumTxns() || about.Ops != h.NumOps() {
+		return nil, c.errorf("history", "the certificate is for another history: %s with %d transactions and %d operations, not %d and %d",
+			about.Name, about.Txns, about.Ops, h.NumTxns(), h.NumOps())
+	} else if hash := ContentHash(h); hash != about.SHA256 {
+		return nil, c.errorf("history", "the certificate is for another history, %s, of the same size: its hash is %s, not %s", about.Name, about.SHA256, hash)
+	}
+	res := &Result{Verdict: head.Verdict, Reason: head.Reason, Level: head.Level, Checker: head.Checker, Solver: head.Solver, Also: head.Also, H: h}
+	res.Stats.Txns, res.Stats.Ops, res.Stats.Sessions, res.Stats.Keys = h.NumTxns(), h.NumOps(), h.NumSessions(), h.NumKeys()
+	if head.Order < 0 || head.Order > 2*h.NumTxns() {
+		return nil, c.errorf("order", "%d entries for %d transactions", head.Order, h.NumTxns())
+	}
+	if err := c.order(res, head.Order); err != nil {
+		return nil, err
+	}
+	var raw []certificateAnomaly
+	var lines []int
+	for range head.Anomalies {
+		line, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		var a certificateAnomaly
+		if err := json.Unmarshal(line, &a); err != nil {
+			return nil, c.jsonError(err)
+		}
+		raw, lines = append(raw, a), append(lines, c.line)
+	}
+	c.findVersions(raw)
+	for i := range raw {
+		c.line = lines[i]
+		a, err := c.anomaly(&raw[i])
+		if err != nil {
+			return nil, err
+		}
+		res.Anomalies = append(res.Anomalies, a)
+	}
+	if line, err := c.read(); err == nil {
+		return nil, c.errorf("", "more than the header announces: %.40q", line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return res, nil
+}
+
+type certificateReader struct {
+	in   *bufio.Reader
+	h    *history.History
+	ids  *ids
+	line int
+	key  map[string]uint32            // JSON → key, of the keys that edges name
+	ver  map[uint32]map[string]uint32 // key → JSON → version, likewise
+}
+
+func (c *certificateReader) errorf(field, format string, args ...any) error {
+	return &history.InputError{Line: c.line, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+}
+
+// jsonError says which field of the line has what wrong.
+func (c *certificateReader) jsonError(err error) error {
+	var t *json.UnmarshalTypeError
+	if errors.As(err, &t) {
+		return c.errorf(t.Field, "a JSON %s; expected %s", t.Value, t.Type)
+	}
+	return c.errorf("", "%v; expected a line of an isovet certificate", err)
+}
+
+// read returns the next line that is not blank, or io.EOF.
+func (c *certificateReader) read() ([]byte, error) {
+	for {
+		line, err := c.in.ReadBytes('\n')
+		if len(line) > 0 {
+			c.line++
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// next is read where a line must follow.
+func (c *certificateReader) next() ([]byte, error) {
+	line, err := c.read()
+	if errors.Is(err, io.EOF) {
+		return nil, c.errorf("", "the certificate ends too early")
+	}
+	return line, err
+}
+
+// order reads n ids. At the snapshot levels the first of an id is its begin and the second its commit.
+func (c *certificateReader) order(r *Result, n int) error {
+	r.Order = make([]uint32, 0, n)
+	var begun []bool
+	if r.Level.Snapshot() {
+		begun = make([]bool, c.h.NumTxns())
+	}
+	for len(r.Order) < n {
+		line, err := c.next()
+		if err != nil {
+			return err
+		}
+		if line[0] != '[' || line[len(line)-1] != ']' {
+			return c.errorf("", "%.40q; expected an array of transaction ids", line)
+		}
+		rest := line[1 : len(line)-1]
+		for len(rest) > 0 {
+			item := rest
+			if i := bytes.IndexByte(rest, ','); i >= 0 {
+				item, rest = rest[:i], rest[i+1:]
+				if len(rest) == 0 {
+					return c.errorf("", "a comma at the array's end")
+				}
+			} else {
+				rest = nil
+			}
+			id, ok := parseInt(bytes.TrimSpace(item))
+			if !ok {
+				return c.errorf("", "%.40q; expected a transaction id", item)
+			}
+			t, ok := c.ids.find(id)
+			if !ok {
+				return c.errorf("", "the history has no transaction %d", id)
+			}
+			if len(r.Order) == n {
+				return c.errorf("order", "more than %d ids", n)
+			}
+			if begun != nil {
+				e := t << 1
+				if begun[t] {
+					e |= 1
+				}
+				begun[t] = true
+				t = e
+			}
+			r.Order = append(r.Order, t)
+		}
+	}
+	return nil
+}
+
+// parseInt reads a decimal integer; strconv would need a string.
+func parseInt(b []byte) (int64, bool) {
+	if len(b) > 0 && len(b) <= 18 {
+		neg := b[0] == '-'
+		if neg {
+			b = b[1:]
+		}
+		n := int64(0)
+		for _, c := range b {
+			if c < '0' || c > '9' {
+				return 0, false
+			}
+			n = 10*n + int64(c-'0')
+		}
+		if neg {
+			n = -n
+		}
+		return n, len(b) > 0
+	}
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	return n, err == nil
+}
+
+// ids finds transactions by id.
+type ids struct {
+	h     *history.History
+	other map[int64]uint32 // made when an id is not where dense ids would have it
+}
+
+func newIDs(h *history.History) *ids { return &ids{h: h} }
+
+func (x *ids) find(id int64) (uint32, bool) {
+	all := x.h.Txns.ID
+	if len(all) == 0 {
+		return 0, false
+	}
+	if i := uint64(id) - uint64(all[0]); i < uint64(len(all)) && all[i] == id {
+		return uint32(i), true
+	}
+	if x.other == nil {
+		x.other = make(map[int64]uint32, len(all))
+		for t, id := range all {
+			x.other[id] = uint32(t)
+		}
+	}
+	t, ok := x.other[id]
+	return t, ok
+}
+
+// findVersions looks up the keys and versions that edges name, in one pass over each of the history's.
+func (c *certificateReader) findVersions(as []certificateAnomaly) {
+	c.key, c.ver = make(map[string]uint32), make(map[uint32]map[string]uint32)
+	var edges []*certificateEdge
+	for i := range as {
+		for j := range as[i].Cycle {
+			edges = append(edges, &as[i].Cycle[j])
+		}
+		for _, cycle := range as[i].Cycles {
+			for j := range cycle {
+				edges = append(edges, &cycle[j])
+			}
+		}
+	}
+	for _, e := range edges {
+		if e.Key = canonical(e.Key); e.Key != nil {
+			c.key[string(e.Key)] = history.None
+		}
+		e.Value = canonical(e.Value)
+	}
+	if len(c.key) == 0 {
+		return
+	}
+	var buf []byte
+	for k, v := range c.h.Keys {
+		buf = c.h.Texts.AppendValue(buf[:0], v)
+		if _, ok := c.key[string(buf)]; ok {
+			c.key[string(buf)] = uint32(k)
+		}
+	}
+	wanted := make([]bool, c.h.NumKeys())
+	for _, e := range edges {
+		k, ok := c.key[string(e.Key)]
+		if !ok || k == history.None || e.Value == nil {
+			continue
+		}
+		if c.ver[k] == nil {
+			c.ver[k] = make(map[string]uint32)
+		}
+		c.ver[k][string(e.Value)] = history.None
+		wanted[k] = true
+	}
+	for v, k := range c.h.VerKey {
+		if !wanted[k] {
+			continue
+		}
+		buf = c.h.Texts.AppendValue(buf[:0], c.h.VerValue(uint32(v)))
+		if _, ok := c.ver[k][string(buf)]; ok {
+			c.ver[k][string(buf)] = uint32(v)
+		}
+	}
+}
+
+// canonical writes a JSON value as the history's texts write theirs, whoever wrote the certificate.
+func canonical(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') >= 0 {
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return history.AppendJSONString(nil, s)
+		}
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+func (c *certificateReader) txn(field string, id int64) (uint32, error) {
+	t, ok := c.ids.find(id)
+	if !ok {
+		return 0, c.errorf(field, "the history has no transaction %d", id)
+	}
+	return t, nil
+}
+
+func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
+	a := Anomaly{Kind: j.Kind, Text: j.Text}
+	if j.Kind == "" {
+		return a, c.errorf("kind", "missing")
+	}
+	for _, id := range j.Txns {
+		t, err := c.txn("txns", id)
+		if err != nil {
+			return a, err
+		}
+		a.Txns = append(a.Txns, t)
+	}
+	for _, o := range j.Ops {
+		t, err := c.txn("ops", o[0])
+		if err != nil {
+			return a, err
+		}
+		lo, hi := c.h.TxnOps(t)
+		if o[1] < 0 || o[1] >= int64(hi-lo) {
+			return a, c.errorf("ops", "transaction %d has %d operations; there is none at %d", o[0], hi-lo, o[1])
+		}
+		a.Ops = append(a.Ops, lo+uint32(o[1]))
+	}
+	var err error
+	if a.Cycle, err = c.edges(j.Cycle); err != nil {
+		return a, err
+	}
+	for _, raw := range j.Cycles {
+		edges, err := c.edges(raw)
+		if err != nil {
+			return a, err
+		}
+		a.Cycles = append(a.Cycles, edges)
+	}
+	return a, nil
+}
+
+func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error) {
+	for _, j := range raw {
+		e := Edge{Dep: j.Dep, Key: history.None, Ver: history.None, Writer: history.None}
+		if e.From, err = c.txn("from", j.From); err != nil {
+			return nil, err
+		}
+		if e.To, err = c.txn("to", j.To); err != nil {
+			return nil, err
+		}
+		if j.Writer != nil {
+			if e.Writer, err = c.txn("writer", *j.Writer); err != nil {
+				return nil, err
+			}
+		}
+		if j.Key != nil {
+			if e.Key = c.key[string(j.Key)]; e.Key == history.None {
+				return nil, c.errorf("key", "the history has no key %s", j.Key)
+			}
+			if j.Value != nil {
+				if e.Ver = c.ver[e.Key][string(j.Value)]; e.Ver == history.None {
+					return nil, c.errorf("value", "no operation of the history has the value %s at key %s", j.Value, j.Key)
+				}
+			}
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}

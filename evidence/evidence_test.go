@@ -1,0 +1,453 @@
+package evidence_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/oracle/oracletest"
+)
+
+func check(t *testing.T, text string, l level.Level) *evidence.Result {
+	t.Helper()
+	r, err := oracle.Check(oracletest.Parse(text), oracle.Options{Level: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The texts that people read, for every anomaly of errata §5.1 and a few more.
+func TestDescribe(t *testing.T) {
+	for _, c := range []struct {
+		history string
+		level   level.Level
+		kind    level.Anomaly
+		text    string
+	}{
+		{"T1: r(x,7)", level.Serializable, level.ThinAirRead, "T1 read x = 7, which no transaction wrote."},
+		{"T1 ABORTED: w(x,1)\nT2: r(x,1)", level.Serializable, level.G1a, "T2 read x = 1, and T1, which wrote x = 1, aborted."},
+		{"T1: r(x,1) w(x,1)", level.Serializable, level.FutureRead, "T1 read x = 1 before it wrote that itself, and nobody else wrote it."},
+		{"T1: w(x,1) w(x,2) r(x,1)", level.Serializable, level.NotMyLastWrite, "T1 last wrote x = 2 and then read x = 1, its own earlier write."},
+		{"T1: w(x,1) r(x,0)", level.Serializable, level.NotMyOwnWrite, "T1 wrote x = 1 and then read x = 0."},
+		{"T1: w(x,1) w(x,2)\nT2: r(x,1)", level.Serializable, level.G1b, "T2 read x = 1, which T1 wrote and then overwrote itself before it committed."},
+		{"T1: w(x,1)\nT2: r(x,0) r(x,1)", level.Serializable, level.NonRepeatableRead, "T2 read x = 0 and then x = 1, with no write of its own between."},
+		{"T1: a(x,1) a(x,2)\nT2: r(x,[1])", level.Serializable, level.G1b, "T2 read x = [1], and of what T1 appended, x = 1 among it, not all, or not in its order."},
+		{"T1 s1: w(x,1)\nT2 s2: r(x,1) w(x,2)\nT3 s2: r(x,1)", level.SessionSnapshotIsolation, level.SessionGuarantee, `
+Let
+  T2 = r(x, 1) w(x, 2)
+  T3 = r(x, 1)
+T2 < T3, because T3 came after T2 in session 2.
+T3 < T2, because T3 read x = 1 before T2 overwrote it with 2.
+So T2 would come before itself: a contradiction.`},
+		{"T1: w(x,1) w(y,1)\nT2: r(x,1) r(y,0) r(z,0)", level.SnapshotIsolation, level.ReadSkew, `
+Let
+  T1 = w(x, 1) w(y, 1)
+  T2 = r(x, 1) r(y, 0) …
+T1 < T2, because T2 read x = 1, which T1 wrote.
+T2 < T1, because T2 read y = 0, the initial value, before T1 overwrote it with 1.
+So T1 would come before itself: a contradiction.`},
+		{"T1 [1,2]: w(x,1)\nT2 [3,4]: r(x,0)", level.StrictSerializable, level.StaleRead, `
+Let
+  T1 = w(x, 1)
+  T2 = r(x, 0)
+T1 < T2, because T1 ended at 2, before T2 began at 3.
+T2 < T1, because T2 read x = 0, the initial value, before T1 overwrote it with 1.
+So T1 would come before itself: a contradiction.`},
+		{"T1: r(x,0) w(x,1)\nT2: r(x,0) w(x,2)", level.SnapshotIsolation, level.LostUpdate, `
+Let
+  T1 = r(x, 0) w(x, 1)
+  T2 = r(x, 0) w(x, 2)
+Every way to order the versions closes a cycle.
+Case 1, T1's version of x before T2's:
+  T1 < T2, because T1 wrote x = 1 before T2 overwrote it with 2.
+  T2 < T1, because T2 read x = 0, the initial value, before T1 overwrote it with 1.
+  So T1 would come before itself: a contradiction.
+Case 2, T2's version of x before T1's:
+  T1 < T2, because T1 read x = 0, the initial value, before T2 overwrote it with 2.
+  T2 < T1, because T2 wrote x = 2 before T1 overwrote it with 1.
+  So T1 would come before itself: a contradiction.`},
+		{"T1: a(x,1)\nT2: a(x,2)\nT3: r(x,[1])\nT4: r(x,[2])", level.Serializable, level.G0, `
+Let
+  T1 = a(x, 1)
+  T2 = a(x, 2)
+T1 < T2, because T2 appended 2 to x after T1 appended 1, as T3 shows, which read x = [1].
+T2 < T1, because T1 appended 1 to x after T2 appended 2, as T4 shows, which read x = [2].
+So T1 would come before itself: a contradiction.`},
+		{"T1: a(x,1)\nT2: r(x,[1]) r(y,0)\nT3: w(y,1)\nT4: r(x,[]) r(y,1)", level.Serializable, level.LongFork, `
+Let
+  T1 = a(x, 1)
+  T2 = r(x, [1]) r(y, 0)
+  T3 = w(y, 1)
+  T4 = r(x, []) r(y, 1)
+T1 < T2, because T2 read x = [1], in which 1 is T1's.
+T2 < T3, because T2 read y = 0, the initial value, before T3 overwrote it with 1.
+T3 < T4, because T4 read y = 1, which T3 wrote.
+T4 < T1, because T4 read x = [], without what T1 appended.
+So T1 would come before itself: a contradiction.`},
+	} {
+		r := check(t, c.history, c.level)
+		if r.Verdict != evidence.Violated {
+			t.Errorf("%q: %s", c.history, r.Verdict)
+			continue
+		}
+		a := r.Anomalies[0]
+		if a.Kind != c.kind {
+			t.Errorf("%q: %s, expected %s\n%s", c.history, a.Kind, c.kind, a.Text)
+		}
+		if want := strings.TrimPrefix(c.text, "\n"); a.Text != want {
+			t.Errorf("%q:\n%s\nexpected\n%s", c.history, a.Text, want)
+		}
+	}
+}
+
+// Classes of cycles by their edges, with Adya's and Elle's names.
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]level.Anomaly{
+		"ww0 ww0":             level.G0,
+		"ww0 so":              level.SessionGuarantee,
+		"ww0 ww0 so":          "G0-session",
+		"ww0 rt":              "G0-realtime",
+		"ww0 wr0":             level.G1c,
+		"wr0 wr1 rt so":       "G1c-realtime",
+		"wr0 rt":              "G1c-realtime",
+		"ww0 rw0":             level.LostUpdate,
+		"rw0 rw0":             level.LostUpdate,
+		"rw0 rw1":             level.WriteSkew,
+		"wr0 rw1":             level.ReadSkew,
+		"ww0 rw1":             level.GSingle,
+		"ww0 wr1 rw1":         level.GSingle,
+		"ww0 rw1 ww0 rw1":     level.GNonadjacent,
+		"wr0 rw1 wr1 rw0":     level.LongFork,
+		"rw1 wr1 rw0 wr0":     level.LongFork,
+		"rw1 wr1 rw0 ww0":     level.GNonadjacent,
+		"wr0 wr1 rw2 rw3":     level.G2Item,
+		"rw0 wr1 rw2":         level.G2Item, // the last and the first are adjacent
+		"rw0 rw1 rw2":         level.G2Item,
+		"rw0 rw1 so":          "G2-item-session",
+		"prw0 rw1":            level.G2,
+		"prw0 wr1":            level.GSingle,
+		"pwr0 ww1":            level.G1c,
+		"rt rw0":              level.StaleRead,
+		"so rw0":              level.SessionGuarantee,
+		"wr0 so rw0":          level.SessionGuarantee,
+		"wr0 so ww0":          level.SessionGuarantee,
+		"wr0 wr1 rw0":         level.CausalityViolation,
+		"so wr1 so rw0":       level.CausalityViolation,
+		"rt wr1 rw0":          level.CausalReverse,
+		"so rt ww1 rw0":       "G-single-realtime",
+		"so so ww0 rw0":       "G-single-session",
+		"ww0 rw1 so ww0 rw1":  "G-nonadjacent-session",
+		"ww0 rw1 rt ww0 prw1": "G-nonadjacent-realtime",
+	} {
+		var c []evidence.Edge
+		for _, w := range strings.Fields(text) {
+			e := evidence.Edge{Key: history.None}
+			name := strings.TrimRight(w, "0123456789")
+			if name != w {
+				fmt.Sscan(w[len(name):], &e.Key)
+			}
+			if err := e.Dep.UnmarshalText([]byte(name)); err != nil {
+				t.Fatal(err)
+			}
+			c = append(c, e)
+		}
+		for i := range c {
+			turned := append(append([]evidence.Edge{}, c[i:]...), c[:i]...)
+			if got := evidence.Classify(turned); got != want {
+				t.Errorf("%s from edge %d is %s; expected %s", text, i, got, want)
+			}
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, c := range []struct {
+		history string
+		level   level.Level
+		json    string
+	}{
+		{"T3 s1: r(x,0) w(x,5)\nT9 s2: r(x,5) w(x,null)\nT4: r(x,null) r(y,0)", level.Serializable,
+			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"valid","anomalies":[],` +
+				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+		{"T3: w(x,5) r(y,0)\nT9: r(x,5) w(y,1)\nT4: r(y,1) r(x,0)", level.Serializable,
+			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"causality-violation","name":"causality violation",` +
+				`"txns":[3,9,4],"cycle":[{"from":3,"to":9,"dep":"wr","key":"x","value":5},{"from":9,"to":4,"dep":"wr","key":"y","value":1},` +
+				`{"from":4,"to":3,"dep":"rw","key":"x","value":0}],"text":"Let\n  T3 = w(x, 5) r(y, 0)\n  T9 = r(x, 5) w(y, 1)\n  T4 = r(y, 1) r(x, 0)\n` +
+				`T3 < T9, because T9 read x = 5, which T3 wrote.\nT9 < T4, because T4 read y = 1, which T9 wrote.\n` +
+				`T4 < T3, because T4 read x = 0, the initial value, before T3 overwrote it with 5.\nSo T3 would come before itself: a contradiction."}],` +
+				`"stats":{"txns":3,"ops":6,"sessions":3,"keys":2,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+		{"T1 ABORTED: w(x,\"a\")\nT2: r(x,\"a\")", level.Serializable,
+			`{"history":"a.jsonl","level":"serializable","checker":"oracle","verdict":"violation","anomalies":[{"kind":"G1a","name":"aborted read",` +
+				`"txns":[2,1],"ops":[{"txn":2,"index":0,"op":["r","x","a"]},{"txn":1,"index":0,"op":["w","x","a"]}],` +
+				`"text":"T2 read x = \"a\", and T1, which wrote x = \"a\", aborted."}],` +
+				`"stats":{"txns":2,"ops":2,"sessions":2,"keys":1,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+		{"T1 s1: w(x,1)", level.StrictSerializable,
+			`{"history":"a.jsonl","level":"strict-serializable","checker":"oracle","verdict":"unknown",` +
+				`"reason":"strict-serializable needs start and end times; transaction 1 lacks one","anomalies":[],` +
+				`"stats":{"txns":1,"ops":1,"sessions":1,"keys":1,"load_ms":0,"check_ms":0,"constraints":0,"constraints_left":0,"conflicts":0}}`},
+	} {
+		got, err := evidence.JSON(check(t, c.history, c.level), "a.jsonl")
+		if err != nil || string(got) != c.json {
+			t.Errorf("%v\n%s\nexpected\n%s", err, got, c.json)
+		}
+	}
+	// A result reads back: names of levels, verdicts and dependencies are text.
+	r := check(t, "T1: r(x,0) w(y,1)\nT2: r(y,0) w(x,1)", level.Serializable)
+	b, err := evidence.JSON(r, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back evidence.Report
+	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(&back, evidence.NewReport(r, "a")) {
+		t.Errorf("%v: %+v", err, back)
+	}
+}
+
+var six = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+	level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
+
+// A certificate reads back as the result it was written from, and is proved against a copy of the history that another file
+// held, in another order.
+func TestCertificateRoundTrip(t *testing.T) {
+	shape := oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Lists: true, Init: true}
+	for seed := range uint64(1500) {
+		h := oracletest.Random(seed, shape)
+		l := six[seed%6]
+		r, err := oracle.Check(h, oracle.Options{Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := evidence.WriteCertificate(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		back, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, b.Bytes())
+		}
+		if back.Verdict != r.Verdict || back.Level != l || back.Reason != r.Reason || fmt.Sprint(back.Order) != fmt.Sprint(r.Order) ||
+			fmt.Sprint(back.Anomalies) != fmt.Sprint(r.Anomalies) {
+			t.Fatalf("seed %d: %+v\nread back as\n%+v\n%s", seed, r, back, b.Bytes())
+		}
+		turned := reversed(h)
+		there, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), turned)
+		if err != nil {
+			t.Fatalf("seed %d, reversed: %v\n%s", seed, err, b.Bytes())
+		}
+		if err := certify.Check(there, certify.Options{}); err != nil {
+			t.Fatalf("seed %d, reversed: %v\n%s\n%s", seed, err, oracletest.String(h), b.Bytes())
+		}
+	}
+}
+
+// reversed is h with its transactions in the other order in the file, and so all indices different.
+func reversed(h *history.History) *history.History {
+	b := history.NewBuilder()
+	copyValue := func(v history.Value) history.Value {
+		if v.Kind == history.String {
+			return b.StringValue(h.Texts.Text(uint32(v.N)))
+		}
+		return v
+	}
+	b.Initial = copyValue(h.Initial)
+	at := map[uint32]int64{}
+	for s := range h.NumSessions() {
+		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			at[t] = int64(i)
+		}
+	}
+	for t := h.NumTxns() - 1; t >= 0; t-- {
+		u := uint32(t)
+		lo, hi := h.TxnOps(u)
+		for op := lo; op < hi; op++ {
+			k := b.Key(copyValue(h.Keys[h.OpKey(op)]))
+			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				b.Read(k, copyValue(h.VerValue(v)))
+			case history.Write:
+				b.Write(k, copyValue(h.VerValue(v)))
+			case history.Append:
+				b.Append(k, copyValue(h.VerValue(v)))
+			case history.ReadList:
+				var l []history.Value
+				for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+					l = append(l, copyValue(h.VerValue(e)))
+				}
+				b.ReadList(k, l)
+			}
+		}
+		head := history.NewTxnHead()
+		head.ID, head.HasID = h.Txns.ID[u], true
+		head.Status, head.Init = h.Txns.Status[u], u == h.Init
+		head.Start, head.End = h.Start(u), h.End(u)
+		if !head.Init {
+			head.Session, head.HasSess = int64(h.Txns.Sess[u]), true
+			head.Seq, head.HasSeq = at[u], true
+		}
+		b.EndTxn(head)
+	}
+	out, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+func TestCertificateText(t *testing.T) {
+	r := check(t, "T1: w(x,1)\nT2: r(x,1) w(y,2)\nT3: r(y,0)", level.Serializable)
+	var b bytes.Buffer
+	if err := evidence.WriteCertificate(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	hash := evidence.ContentHash(r.H)
+	want := `{"format":"isovet-certificate","version":1,"level":"serializable","verdict":"valid","checker":"oracle","history":{"txns":3,"ops":4,"sha256":"` +
+		hash + `"},"order":3}` + "\n[1,3,2]\n"
+	if len(hash) != 64 || b.String() != want {
+		t.Errorf("%s\nexpected\n%s", b.String(), want)
+	}
+}
+
+func TestCertificateErrors(t *testing.T) {
+	valid := check(t, "T1: w(x,1)\nT2: r(x,1)", level.Serializable)
+	violation := check(t, "T1: r(x,0) w(x,1)\nT2: r(x,0) w(x,2)", level.Serializable)
+	other := oracletest.Parse("T1: w(x,1)\nT2: r(x,2)")
+	text := func(r *evidence.Result) string {
+		var b bytes.Buffer
+		if err := evidence.WriteCertificate(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	a, b := text(valid), text(violation)
+	for _, c := range []struct {
+		cert string
+		h    *history.History
+		want string
+	}{
+		{a, other, `field "history": the certificate is for another history`},
+		{a, violation.H, "with 2 transactions and 2 operations, not 2 and 4"},
+		{"", valid.H, "ends too early"},
+		{"x", valid.H, "1: invalid character"},
+		{`{"format":"isovet-history"}`, valid.H, `1: field "format": "isovet-history"; expected "isovet-certificate"`},
+		{strings.Replace(a, `"version":1`, `"version":2`, 1), valid.H, `field "version": 2; expected 1`},
+		{strings.Replace(a, `"version":1`, `"version":"1"`, 1), valid.H, `field "version": a JSON string; expected int`},
+		{strings.Replace(a, `"serializable"`, `"serial"`, 1), valid.H, `unknown isolation level "serial"`},
+		{strings.Replace(a, `"valid"`, `"good"`, 1), valid.H, `unknown verdict "good"`},
+		{strings.Replace(a, "[1,2]", "[1,7]", 1), valid.H, "2: the history has no transaction 7"},
+		{strings.Replace(a, "[1,2]", "[1,x]", 1), valid.H, `2: "x"; expected a transaction id`},
+		{strings.Replace(a, "[1,2]", "[1,2,]", 1), valid.H, "a comma at the array's end"},
+		{strings.Replace(a, "[1,2]", "1,2", 1), valid.H, "expected an array"},
+		{strings.Replace(a, "[1,2]", "[1]", 1), valid.H, "ends too early"},
+		{strings.Replace(a, "[1,2]", "[1,2,1]", 1), valid.H, "more than 2 ids"},
+		{strings.Replace(a, `"order":2`, `"order":2000000000`, 1), valid.H, "2000000000 entries for 2 transactions"},
+		{a + "[1]", valid.H, "more than the header announces"},
+		{strings.Replace(b, `"key":"x"`, `"key":"q"`, 1), violation.H, `2: field "key": the history has no key "q"`},
+		{strings.Replace(b, `"value":0`, `"value":9`, 1), violation.H, `field "value": no operation of the history has the value 9 at key "x"`},
+		{strings.Replace(b, `"from":1`, `"from":9`, 1), violation.H, `field "from": the history has no transaction 9`},
+		{strings.Replace(b, `"txns":[`, `"txns":[9,`, 1), violation.H, `field "txns": the history has no transaction 9`},
+		{strings.Replace(b, `"dep":"rw"`, `"dep":"wrw"`, 1), violation.H, `unknown dependency "wrw"`},
+		{strings.Replace(b, `"cycle":[`, `"ops":[[1,2]],"cycle":[`, 1), violation.H, "transaction 1 has 2 operations; there is none at 2"},
+	} {
+		_, err := evidence.ReadCertificate(strings.NewReader(c.cert), c.h)
+		var in *history.InputError
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &in) {
+			t.Errorf("%v\nexpected %q of\n%s", err, c.want, c.cert)
+		}
+	}
+}
+
+// The hash is of the content: any change shows, another order in the file does not.
+func TestContentHash(t *testing.T) {
+	texts := []string{"T1: w(x,1)", "T2: w(x,1)", "T1: w(y,1)", "T1: w(x,2)", "T1: r(x,1)", `T1: w(x,"1")`, "T1: a(x,1)", "T1: r(x,[1])", "T1: r(x,[])",
+		"T1: w(x,null)", "T1 ABORTED: w(x,1)", "T1 UNKNOWN: w(x,1)", "T1 INIT: w(x,1)", "T1: w(x,1) w(x,1)", "T1: w(x,1)\nT2:", "T1: r(x,[1,2])", "T1: r(x,[2,1])"}
+	seen := map[string]string{}
+	for _, s := range texts {
+		hash := evidence.ContentHash(oracletest.Parse(s))
+		if twin, ok := seen[hash]; ok {
+			t.Errorf("%q and %q have one hash", s, twin)
+		}
+		seen[hash] = s
+	}
+	for seed := range uint64(200) {
+		h := oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Lists: true, Init: true})
+		if evidence.ContentHash(h) != evidence.ContentHash(reversed(h)) {
+			t.Fatalf("seed %d: another order in the file changes the hash", seed)
+		}
+	}
+}
+
+func FuzzReadCertificate(f *testing.F) {
+	h := oracletest.Parse("T1: r(x,0) w(x,1)\nT2: r(x,0) w(x,2)")
+	for _, l := range six[:4] {
+		if r, err := oracle.Check(h, oracle.Options{Level: l}); err == nil {
+			var b bytes.Buffer
+			if err := evidence.WriteCertificate(&b, r); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(b.Bytes())
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// Whatever the file says, no panic, and nothing made up at random is proved: the history violates these levels.
+		if r, err := evidence.ReadCertificate(bytes.NewReader(b), h); err == nil {
+			if err := certify.Check(r, certify.Options{}); err == nil && r.Verdict == evidence.Holds && r.Level != level.ReadCommitted {
+				t.Fatalf("%s is proved to hold", r.Level)
+			}
+		}
+	})
+}
+
+func BenchmarkCertificate(b *testing.B) {
+	const n = 100_000
+	build := history.NewBuilder()
+	rng := rand.New(rand.NewPCG(1, 1))
+	for t := range n {
+		for range 8 {
+			build.Write(build.Key(history.IntValue(rng.Int64N(1000))), history.IntValue(rng.Int64()))
+		}
+		head := history.NewTxnHead()
+		head.ID, head.HasID = int64(t+1), true
+		build.EndTxn(head)
+	}
+	h, err := build.Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &evidence.Result{Verdict: evidence.Holds, H: h}
+	for _, t := range rng.Perm(n) {
+		r.Order = append(r.Order, uint32(t))
+	}
+	var buf bytes.Buffer
+	b.Run("hash", func(b *testing.B) {
+		for b.Loop() {
+			evidence.ContentHash(h)
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			buf.Reset()
+			if err := evidence.WriteCertificate(&buf, r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := evidence.ReadCertificate(bytes.NewReader(buf.Bytes()), h); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

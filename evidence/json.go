@@ -1,0 +1,149 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// Report is a Result as `isovet check --json` writes it, one object a history. Field names are stable. Transactions are named
+// by their ids in the file, keys and values are the file's own.
+type Report struct {
+	History   string          `json:"history"`
+	Level     level.Level     `json:"level"`
+	Checker   string          `json:"checker"`
+	Solver    string          `json:"solver,omitempty"`
+	Verdict   Verdict         `json:"verdict"`
+	Reason    string          `json:"reason,omitempty"` // with unknown only
+	Anomalies []AnomalyReport `json:"anomalies"`
+	Also      int             `json:"also,omitempty"` // further anomalies, not listed
+	Stats     Stats           `json:"stats"`
+}
+
+// AnomalyReport is an Anomaly of a Report.
+type AnomalyReport struct {
+	Kind   level.Anomaly  `json:"kind"`
+	Name   string         `json:"name"` // in words
+	Txns   []int64        `json:"txns"`
+	Ops    []OpReport     `json:"ops,omitempty"`
+	Cycle  []EdgeReport   `json:"cycle,omitempty"`
+	Cycles [][]EdgeReport `json:"cycles,omitempty"`
+	Text   string         `json:"text"`
+}
+
+// OpReport is an operation: its transaction, its place in it from 0, and the operation as the history format has it.
+type OpReport struct {
+	Txn   int64           `json:"txn"`
+	Index uint32          `json:"index"`
+	Op    json.RawMessage `json:"op"`
+}
+
+// EdgeReport is an Edge. Value is, for wr, what To read; for ww, what To installed; for rw, what From read; of a list it is the
+// element. so and rt have neither key nor value.
+type EdgeReport struct {
+	From  int64           `json:"from"`
+	To    int64           `json:"to"`
+	Dep   Dep             `json:"dep"`
+	Key   json.RawMessage `json:"key,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// NewReport makes the report of a result under the history's name.
+func NewReport(r *Result, historyName string) *Report {
+	out := &Report{History: historyName, Level: r.Level, Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason,
+		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Stats: r.Stats}
+	h := r.H
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Text: a.Text}
+		for i, t := range a.Txns {
+			j.Txns[i] = h.Txns.ID[t]
+		}
+		for _, op := range a.Ops {
+			t := TxnOf(h, op)
+			j.Ops = append(j.Ops, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: appendOp(nil, h, op)})
+		}
+		j.Cycle = edgeReports(h, a.Cycle)
+		for _, c := range a.Cycles {
+			j.Cycles = append(j.Cycles, edgeReports(h, c))
+		}
+		out.Anomalies[i] = j
+	}
+	return out
+}
+
+func edgeReports(h *history.History, c []Edge) []EdgeReport {
+	var out []EdgeReport
+	for _, e := range c {
+		j := EdgeReport{From: h.Txns.ID[e.From], To: h.Txns.ID[e.To], Dep: e.Dep}
+		if e.Key != history.None {
+			j.Key = h.Texts.AppendValue(nil, h.Keys[e.Key])
+			if e.Ver != history.None {
+				j.Value = h.Texts.AppendValue(nil, h.VerValue(e.Ver))
+			} else if e.Dep == WR || e.Dep == WW || e.Dep == RW {
+				j.Value = json.RawMessage("null")
+			}
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// JSON returns the report of a result as one line without its end. Text is not escaped for HTML.
+func JSON(r *Result, historyName string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(NewReport(r, historyName)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// appendOp appends an operation as the history format has it, without its times.
+func appendOp(dst []byte, h *history.History, op uint32) []byte {
+	k, v := h.Ops.Kind[op], h.Ops.Ver[op]
+	dst = append(append(append(dst, `["`...), k.String()...), `",`...)
+	switch k {
+	case history.PredRead, history.PredWrite:
+		p := &h.Preds
+		dst = append(append(dst, h.Texts.Text(p.Pred[v])...), `,[`...)
+		for i := p.Off[v]; i < p.Off[v+1]; i++ {
+			if i > p.Off[v] {
+				dst = append(dst, ',')
+			}
+			old, new := p.Old[i], p.New[i]
+			if k == history.PredRead {
+				new = history.None
+			}
+			key := old
+			if old == history.None {
+				key = new
+			}
+			if dst = append(dst, '['); key != history.None {
+				dst = h.Texts.AppendValue(dst, h.Keys[h.VerKey[key]])
+			}
+			for _, v := range [...]uint32{old, new} {
+				if v != history.None {
+					dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(v))
+				}
+			}
+			dst = append(dst, ']')
+		}
+		return append(dst, "]]"...)
+	}
+	dst = append(h.Texts.AppendValue(dst, h.Keys[h.OpKey(op)]), ',')
+	if k == history.ReadList {
+		dst = append(dst, '[')
+		for i, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = h.Texts.AppendValue(dst, h.VerValue(e))
+		}
+		return append(dst, "]]"...)
+	}
+	return append(h.Texts.AppendValue(dst, h.VerValue(v)), ']')
+}
