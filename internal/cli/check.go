@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/bench"
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/report"
+)
+
+type checkFlags struct {
+	level                   level.Level
+	checker, solver, format string
+	limits                  limits
+	skew                    time.Duration
+	json, quiet             bool
+	html, dot, certificate  string
+	unknownStatus           int
+}
+
+const auto = "auto"
+
+func newCheck(e *env) *cobra.Command {
+	f := checkFlags{checker: auto, format: auto, unknownStatus: statusUnknown}
+	c := &cobra.Command{
+		Use:     "check [flags] HISTORY…",
+		GroupID: "work",
+		Short:   "Say whether histories satisfy an isolation level, and prove it",
+		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer before
+giving it out: a "valid" by replaying its order of the transactions, a "violation" by deriving each edge of its cycle again.
+
+--report, --dot and --certificate each write one file. With several histories the number of each stands before the
+extension: v.html becomes v-1.html, v-2.html, …
+
+Related: isovet checkers (what --checker takes), isovet formats (what --format takes), isovet verify (replays a certificate).
+
+` + exitHelp + `
+With several histories the worst counts: 255, 254, 1, 2, 0.`,
+		Example: `  isovet check h.jsonl
+  isovet check --level strict-serializable --clock-skew 1ms h.jsonl.zst
+  isovet check --json --timeout 1m --memory 4GiB *.jsonl > verdicts.jsonl
+  isovet check --report h.html --dot h.dot --certificate h.cert h.jsonl
+  zstdcat h.jsonl.zst | isovet check -`,
+		Args:              exactly("HISTORY…"),
+		ValidArgsFunction: historyFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runCheck(c.Context(), e, &f, args)
+		},
+	}
+	levelFlag(c, &f.level)
+	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history", checkerNames())
+	enumFlag(c, &f.solver, "solver", "solver", "back end of a SAT-based checker (default: the checker's own, cdcl)", solverNames())
+	enumFlag(c, &f.format, "format", "format", "format of the files", formatNames())
+	fl := c.Flags()
+	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
+	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
+	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
+	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
+	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
+	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no violation was found")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+// historyFiles completes the names of files that may hold histories.
+func historyFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// outcome is what became of one history.
+type outcome struct {
+	path   string
+	result *evidence.Result // nil where there is no answer at all
+	err    error
+}
+
+func (f *checkFlags) validate(args []string) error {
+	switch {
+	case f.limits.timeout < 0:
+		return usagef("--timeout %v is negative", f.limits.timeout)
+	case f.skew < 0:
+		return usagef("--clock-skew %v is negative", f.skew)
+	case f.unknownStatus < 0 || f.unknownStatus > 255:
+		return usagef("--unknown-exit %d is no exit status; expected 0 to 255", f.unknownStatus)
+	}
+	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
+		return usagef("standard input is named twice")
+	}
+	if f.checker != auto && f.solver != "" {
+		c, err := check.ByName(f.checker)
+		if err != nil {
+			return &exitError{statusBadInput, err}
+		}
+		if s := c.Info().Solvers; !slices.Contains(s, f.solver) {
+			if len(s) == 0 {
+				return usagef("checker %s uses no solver; leave --solver out", f.checker)
+			}
+			return usagef("checker %s cannot use solver %s; expected one of %s", f.checker, f.solver, strings.Join(s, ", "))
+		}
+	}
+	return nil
+}
+
+func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
+	if err := f.validate(args); err != nil {
+		return err
+	}
+	p := newProgress(e.stderr, f.quiet, f.json)
+	defer p.Close()
+	worst, unknown := statusOK, false
+	for i, path := range args {
+		if ctx.Err() != nil {
+			return &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked", path, i, len(args))}
+		}
+		p.Begin("checking " + path)
+		o := checkOne(ctx, e, f, path, p)
+		p.Hide()
+		s := statusOf(o.err)
+		if o.result != nil {
+			switch o.result.Verdict {
+			case evidence.Violated:
+				s = worse(s, statusViolation)
+			case evidence.Unknown:
+				if s == statusOK {
+					s, unknown = statusUnknown, true
+				}
+			}
+			if err := f.outputs(e, o, i, len(args)); err != nil {
+				o.err = errors.Join(o.err, err)
+				s = worse(s, statusOf(err))
+			}
+		}
+		if err := f.print(e, o); err != nil {
+			return err
+		}
+		worst = worse(worst, s)
+		if ctx.Err() != nil && worst != statusInterrupted {
+			if o.result != nil && o.result.Verdict == evidence.Unknown || i < len(args)-1 {
+				worst = statusInterrupted
+			}
+		}
+	}
+	if worst == statusUnknown && unknown {
+		worst = f.unknownStatus
+	}
+	return status(worst)
+}
+
+// checkOne loads and checks a history under the limits. Stopped work is an answer: unknown, with what was known by then.
+func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progress) outcome {
+	var stage atomic.Pointer[string]
+	set := func(s string) { stage.Store(&s) }
+	set("loading")
+	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver} // what is known if work is left behind
+	var soFar atomic.Pointer[evidence.Result]
+	soFar.Store(known)
+	r, err := guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result, error) {
+		start := time.Now()
+		h, err := loadHistory(ctx, e, path, f.format)
+		if err != nil {
+			return nil, err
+		}
+		k := *known
+		k.H = h
+		k.Stats = sizes(h)
+		k.Stats.LoadMS = milliseconds(time.Since(start))
+		soFar.Store(&k)
+		c, reason := f.choose(h)
+		if c == nil {
+			k.Reason = reason
+			return &k, nil
+		}
+		k.Checker = c.Info().Name
+		set("checking")
+		o := check.Options{Level: f.level, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), Progress: func(s string, done, total int) {
+			set("checking (" + s + ")")
+			p.Step(s, done, total)
+		}}
+		r, err := check.Run(ctx, c, h, o)
+		if err != nil {
+			return nil, err
+		}
+		n := sizes(h)
+		r.Stats.Txns, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = n.Txns, n.Ops, n.Sessions, n.Keys
+		r.Stats.LoadMS = k.Stats.LoadMS
+		r.H = h
+		return r, nil
+	})
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		k := *soFar.Load()
+		k.Reason = stopped.text
+		r, err = &k, nil
+		if errors.Is(stopped, errInterrupted) {
+			err = &exitError{status: statusInterrupted}
+		}
+	}
+	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() == nil && r.Reason == "" {
+		err = faultf("checker %s: the verdict is unknown without a reason", r.Checker)
+	}
+	if r != nil {
+		r.Stats.PeakMB = bench.PeakMB()
+	}
+	return outcome{path, r, err}
+}
+
+// choose picks the checker; nil with a reason where none decides the level.
+func (f *checkFlags) choose(h *history.History) (check.Checker, string) {
+	if f.checker == auto {
+		c, ok := check.Auto(h, f.level)
+		if !ok {
+			return nil, fmt.Sprintf("no checker decides %s for this history%s", f.level, deciders(f.level, ""))
+		}
+		if s := c.Info().Solvers; f.solver != "" && len(s) > 0 && !slices.Contains(s, f.solver) {
+			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", c.Info().Name, f.solver, strings.Join(s, ", "))
+		}
+		return c, ""
+	}
+	c, err := check.ByName(f.checker)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if !slices.Contains(c.Info().Levels, f.level) {
+		return nil, fmt.Sprintf("checker %s does not decide %s%s", f.checker, f.level, deciders(f.level, f.checker))
+	}
+	return c, ""
+}
+
+// deciders says which other checkers decide a level.
+func deciders(l level.Level, but string) string {
+	var names []string
+	for _, c := range check.All() {
+		if in := c.Info(); in.Name != but && slices.Contains(in.Levels, l) {
+			names = append(names, in.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "; no checker does"
+	}
+	return "; these decide the level: " + strings.Join(names, ", ")
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+func sizes(h *history.History) evidence.Stats {
+	return evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
+}
+
+// numbered puts a history's number before the extension where there are several.
+func numbered(path string, i, n int) string {
+	if n == 1 || path == "-" {
+		return path
+	}
+	ext := filepath.Ext(path)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
+}
+
+// outputs writes the files that the flags ask for.
+func (f *checkFlags) outputs(e *env, o outcome, i, n int) error {
+	if o.result.H == nil {
+		return nil // not even loaded: there is nothing to show
+	}
+	var errs []error
+	if f.html != "" {
+		errs = append(errs, e.writeFile(numbered(f.html, i, n), func(w io.Writer) error { return report.HTML(w, o.path, o.result) }))
+	}
+	if f.dot != "" {
+		errs = append(errs, e.writeFile(numbered(f.dot, i, n), func(w io.Writer) error { return report.DOT(w, o.result) }))
+	}
+	if f.certificate != "" {
+		if o.result.Verdict == evidence.Unknown {
+			fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
+		} else {
+			errs = append(errs, e.writeFile(numbered(f.certificate, i, n), func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// print says what became of a history: the verdict on standard output, mistakes on standard error.
+func (f *checkFlags) print(e *env, o outcome) error {
+	var said *exitError
+	if o.err != nil && !(errors.As(o.err, &said) && said.err == nil) {
+		fmt.Fprintf(e.stderr, "isovet: %v\n", o.err)
+		if statusOf(o.err) == statusFault {
+			fmt.Fprintln(e.stderr, reportPlease)
+		}
+	}
+	if f.json {
+		b, err := resultJSON(f, o)
+		if err != nil {
+			return err
+		}
+		_, err = e.stdout.Write(append(b, '\n'))
+		return err
+	}
+	if o.result == nil {
+		return nil
+	}
+	return report.Text(e.stdout, o.path, o.result, report.TextOptions{})
+}
+
+// resultJSON is the contract's object. Where there is no answer, because the input is bad or isovet failed, it is unknown with
+// the error as its reason, so that every history has its line.
+func resultJSON(f *checkFlags, o outcome) ([]byte, error) {
+	if o.result != nil {
+		return evidence.JSON(o.result, o.path)
+	}
+	return json.Marshal(struct {
+		History   string   `json:"history"`
+		Level     string   `json:"level"`
+		Checker   string   `json:"checker"`
+		Verdict   string   `json:"verdict"`
+		Reason    string   `json:"reason"`
+		Error     string   `json:"error"`
+		Anomalies []string `json:"anomalies"`
+	}{o.path, f.level.String(), f.checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(), []string{}})
+}

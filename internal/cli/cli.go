@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Program says which of the two programs is run.
+type Program uint8
+
+const (
+	Isovet Program = iota
+	Bench          // the bench tree alone
+)
+
+// errInterrupted is the cause of a context that SIGINT or SIGTERM ended.
+var errInterrupted = errors.New("interrupted")
+
+// env is what a command sees of the world.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second kills.
+func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(stderr, "isovet: panic: %v\n%s\n%s\n", r, debug.Stack(), reportPlease)
+			status = statusFault
+		}
+	}()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		select {
+		case <-signals:
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			cancel(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRoot(e, p)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	s := statusOf(err)
+	var said *exitError
+	if err != nil && !(errors.As(err, &said) && said.err == nil) {
+		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
+		if s == statusFault {
+			fmt.Fprintln(stderr, reportPlease)
+		}
+	}
+	return s
+}
+
+const reportPlease = "This is a fault of isovet's, not of the database's. Please report it, with the history and the command line."
+
+const exitHelp = `Exit status:
+  0    done; check: every history satisfies the level
+  1    check: a violation was found; verify: the certificate was refuted; bench compare: checkers disagree
+  2    check: unknown, and no violation (time-out, memory bound, not decided by this checker)
+  254  the command line or the input is wrong
+  255  a fault of isovet's own: please report it
+  130  interrupted; what was done is kept`
+
+func newRoot(e *env, p Program) *cobra.Command {
+	if p == Bench {
+		root := newCheck(e)
+		setUp(root, e)
+		return root
+	}
+	root := &cobra.Command{
+		Use:   "isovet",
+		Short: "Did the database keep its isolation promise?",
+		Long: `isovet reads a history, what the clients of a database saw, and says whether some order of the transactions
+explains it at an isolation level. "Valid" comes with such an order, "violation" with a cycle that can be checked by hand;
+both are certified by an independent replayer before they are printed.
+
+Start here:
+  isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault
+  isovet stats h.jsonl                                          what is in it
+  isovet check h.jsonl                                          is it serializable?
+  isovet bench compare --workload blindw                        which checker is how fast?
+
+` + exitHelp,
+	}
+	root.AddGroup(
+		&cobra.Group{ID: "work", Title: "Histories:"},
+		&cobra.Group{ID: "lists", Title: "What there is:"},
+	)
+	root.AddCommand(
+		newCheck(e), newVerify(e), newStats(e), newConvert(e),
+		newCheckers(e), newWorkloads(e), newSolvers(e), newVersion(e),
+	)
+	setUp(root, e)
+	return root
+}
+
+// setUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that refuse
+// unknown words. (cobra's own group commands print help and exit 0 there.)
+func setUp(root *cobra.Command, e *env) {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%v\nSee %s --help", err, c.CommandPath())
+	})
+
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return unknownCommand(c, args[0])
+				}
+				return usagef("a command is required: %s\nSee %s --help", strings.Join(subcommands(c), ", "), c.CommandPath())
+			}
+		}
+	}
+	walk(root)
+}
+
+func subcommands(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+func unknownCommand(c *cobra.Command, word string) error {
+	hint := ""
+	if s := c.SuggestionsFor(word); len(s) > 0 {
+		hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(s, " or "))
+	}
+	return usagef("unknown command %q for %s%s; expected one of %s", word, c.CommandPath(), hint, strings.Join(subcommands(c), ", "))
+}
+
+// exactly demands the arguments that names tell; a last name with "…" stands for one or more.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		if len(args) < len(names) {
+			return usagef("%s is missing; usage: %s", strings.TrimSuffix(names[len(args)], "…"), c.UseLine())
+		}
+		if len(args) > len(names) && !many {
+			return usagef("one argument too many: %q; usage: %s", args[len(names)], c.UseLine())
+		}
+		return nil
+	}
+}

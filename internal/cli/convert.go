@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func newConvert(e *env) *cobra.Command {
+	from, to := auto, auto
+	c := &cobra.Command{
+		Use: "convert [flags] IN OUT", GroupID: "work",
+		Short: "Convert a history between formats",
+		Long: `convert reads a history in one format and writes it in another, where the other can hold it; what it cannot hold is an
+error, never dropped silently. "-" is standard input or output. The format of OUT follows from its name; .gz and .zst at its
+end compress.
+
+Related: isovet formats lists the formats and which of them can be written.`,
+		Example: `  isovet convert h.jsonl.zst h.jsonl
+  isovet convert - h.jsonl.gz < h.jsonl`,
+		Args:              exactly("IN", "OUT"),
+		ValidArgsFunction: historyFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runConvert(c.Context(), e, args[0], args[1], from, to)
+		},
+	}
+	enumFlag(c, &from, "from", "format", "format of IN", formatNames())
+	enumFlag(c, &to, "to", "format", "format of OUT", formatNames())
+	return c
+}
+
+func runConvert(ctx context.Context, e *env, in, out, from, to string) error {
+	h, err := loadHistory(ctx, e, in, from)
+	if err != nil {
+		return err
+	}
+	return saveHistory(ctx, e, out, to, h)
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check"
+	"isovet/datasets/workload"
+)
+
+// listItem is a line of "isovet checkers" and its like.
+type listItem struct {
+	Name    string   `json:"name"`
+	About   string   `json:"about"`
+	Paper   string   `json:"paper,omitempty"`
+	Levels  []string `json:"levels,omitempty"`
+	Solvers []string `json:"solvers,omitempty"`
+	More    []string `json:"more,omitempty"` // variants, extensions
+	Hidden  bool     `json:"hidden,omitempty"`
+}
+
+// newList makes a command that lists; more names the column of listItem.More.
+func newList(e *env, use, short, long, more string, items func() []listItem) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: use, GroupID: "lists", Short: short, Long: long, Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			all := items()
+			if asJSON {
+				for i := range all {
+					if err := jsonLine(e.stdout, &all[i]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			columns := []struct {
+				name string
+				get  func(*listItem) string
+			}{
+				{"name", func(i *listItem) string { return i.Name }},
+				{"what it is", func(i *listItem) string {
+					if i.Hidden {
+						return i.About + " (only when named)"
+					}
+					return i.About
+				}},
+				{"from", func(i *listItem) string { return i.Paper }},
+				{"levels", func(i *listItem) string { return strings.Join(i.Levels, " ") }},
+				{"solvers", func(i *listItem) string { return strings.Join(i.Solvers, " ") }},
+				{more, func(i *listItem) string { return strings.Join(i.More, " ") }},
+			}
+			var header []string
+			rows := make([][]string, len(all))
+			for _, col := range columns {
+				cells, any := make([]string, len(all)), false
+				for i := range all {
+					cells[i] = col.get(&all[i])
+					any = any || cells[i] != ""
+				}
+				if !any {
+					continue // a column that none of these lists has
+				}
+				header = append(header, col.name)
+				for i := range all {
+					rows[i] = append(rows[i], cells[i])
+				}
+			}
+			return table(e.stdout, header, rows)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}
+
+func newCheckers(e *env) *cobra.Command {
+	return newList(e, "checkers", "List the checkers: what isovet check --checker takes",
+		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first.", "",
+		func() (items []listItem) {
+			for _, c := range check.All() {
+				in := c.Info()
+				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Hidden: in.Hidden}
+				for _, l := range in.Levels {
+					it.Levels = append(it.Levels, l.String())
+				}
+				items = append(items, it)
+			}
+			return items
+		})
+}
+
+func newSolvers(e *env) *cobra.Command {
+	return newList(e, "solvers", "List the solvers: what isovet check --solver takes",
+		"solvers lists the back ends of the SAT-based checkers: what isovet check --solver takes. The first is the default.", "",
+		func() (items []listItem) {
+			for _, s := range check.Solvers() {
+				items = append(items, listItem{Name: s.Name, About: s.About})
+			}
+			return items
+		})
+}
+
+// checkerNames are the values of --checker.
+func checkerNames() []string {
+	names := []string{auto}
+	for _, c := range check.All() {
+		names = append(names, c.Info().Name)
+	}
+	return names
+}
+
+// solverNames are the values of --solver.
+func solverNames() []string {
+	var names []string
+	for _, s := range check.Solvers() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func newWorkloads(e *env) *cobra.Command {
+	return newList(e, "workloads", "List the workloads: what isovet gen --workload takes",
+		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, the default first.", "variants",
+		func() (items []listItem) {
+			for _, w := range workload.All() {
+				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper}
+				for _, v := range w.Variants {
+					if v.Name != "" {
+						it.More = append(it.More, v.Name)
+					}
+				}
+				items = append(items, it)
+			}
+			return items
+		})
+}

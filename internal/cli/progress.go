@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/schollz/progressbar/v3"
+)
+
+// logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not take a
+// silent job for a dead one.
+const logEvery = 10 * time.Second
+
+// progress tells how far long work is: with a bar on a terminal, with a line every logEvery elsewhere, not at all if quiet.
+// Its methods are safe from any goroutine, and on nil.
+type progress struct {
+	w     io.Writer
+	start time.Time
+
+	mu          sync.Mutex
+	what, stage string
+	done, total int
+	bar         *progressbar.ProgressBar
+	barStage    string
+	lastDraw    time.Time
+	interactive bool
+	stop        chan struct{}
+	stopped     sync.WaitGroup
+}
+
+// interactive reports whether w is a terminal that shows bars. The libraries look at none of CI, TERM and --quiet.
+func interactive(w io.Writer, getenv func(string) string) bool {
+	f, ok := w.(*os.File)
+	return ok && getenv("CI") == "" && getenv("TERM") != "dumb" && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+}
+
+// newProgress starts the clock. Close must be called.
+func newProgress(w io.Writer, quiet, json bool) *progress {
+	if quiet {
+		return nil
+	}
+	p := &progress{w: w, start: time.Now(), interactive: !json && interactive(w, os.Getenv), stop: make(chan struct{})}
+	if !p.interactive {
+		p.stopped.Go(p.lines)
+	}
+	return p
+}
+
+// lines writes the log lines.
+func (p *progress) lines() {
+	tick := time.NewTicker(logEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			s := p.what
+			if p.stage != "" {
+				s += ": " + p.stage
+			}
+			if p.total > 0 {
+				s += fmt.Sprintf(" %d/%d", p.done, p.total)
+			}
+			fmt.Fprintf(p.w, "%s, %.0f s\n", s, time.Since(p.start).Seconds())
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Begin names what is being worked on, such as a file.
+func (p *progress) Begin(what string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.what, p.stage, p.done, p.total = what, "", 0, 0
+}
+
+// Step says how far a stage is; total 0 means that nobody knows.
+func (p *progress) Step(stage string, done, total int) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stage, p.done, p.total = stage, done, total
+	if !p.interactive || time.Since(p.lastDraw) < 50*time.Millisecond && done < total {
+		return
+	}
+	p.lastDraw = time.Now()
+	if p.bar == nil || p.barStage != stage {
+		p.clear()
+		n := int64(total)
+		if n <= 0 {
+			n = -1
+		}
+		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+stage),
+			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(50*time.Millisecond),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false))
+		p.barStage = stage
+	}
+	if total > 0 {
+		p.bar.ChangeMax(total)
+	}
+	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
+}
+
+// Hide takes the bar off the terminal before something else is printed.
+func (p *progress) Hide() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *progress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}
+
+// Close ends it.
+func (p *progress) Close() {
+	if p == nil {
+		return
+	}
+	close(p.stop)
+	p.stopped.Wait()
+	p.Hide()
+}

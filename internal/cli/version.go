@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersion(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "version", Short: "Say which version this is", Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			v := buildVersion()
+			if asJSON {
+				return jsonLine(e.stdout, v)
+			}
+			s := "isovet " + v.Version
+			if v.Commit != "" {
+				s += " (" + v.Commit + ")"
+			}
+			_, err := fmt.Fprintf(e.stdout, "%s, %s, %s\n", s, v.Go, v.Platform)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	return c
+}
+
+type versionInfo struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// buildVersion is what the Go toolchain wrote into the program.
+func buildVersion() versionInfo {
+	v := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	in, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if in.Main.Version != "" {
+		v.Version = in.Main.Version
+	}
+	dirty := false
+	for _, s := range in.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.modified":
+			dirty = s.Value == "true"
+		}
+	}
+	if dirty && v.Commit != "" {
+		v.Commit += "+dirty"
+	}
+	return v
+}

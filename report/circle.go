@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// A circle's measures, in SVG units (CSS pixels).
+const (
+	charWidth  = 6.7 // of the 11 px monospace font
+	lineHeight = 15
+	boxPad     = 8
+)
+
+// box is a transaction as it stands in a figure.
+type box struct {
+	t     uint32
+	head  string
+	lines []string // its operations
+	ops   []uint32 // the operation of a line; None for "…"
+	x, y  float64  // centre
+	w, h  float64
+}
+
+// circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency and key,
+// with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says.
+func circle(h *history.History, cycle []evidence.Edge, most int) string {
+	cut := 0
+	if len(cycle) > most {
+		cut = len(cycle) - most
+		cycle = cycle[:most]
+	}
+	s := newScene(h, []evidence.Anomaly{{Cycle: cycle}}, MaxNodes)
+	boxes := make([]box, len(cycle), len(cycle)+1)
+	for i, e := range cycle {
+		boxes[i] = s.box(e.From, len(cycle) <= 12)
+	}
+	if cut > 0 {
+		boxes = append(boxes, box{t: history.None, head: fmt.Sprintf("%d more", cut), w: 80, h: lineHeight + 2*boxPad})
+	}
+	width, height := layOut(boxes)
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="max-width:%.0fpx" role="img">`, width, height, width)
+	fmt.Fprintf(&b, `<title>%s</title>`, esc(cycleTitle(h, cycle)))
+	for i, e := range cycle {
+		from, to := &boxes[i], &boxes[(i+1)%len(boxes)]
+		drawEdge(&b, h, e, from, to, len(boxes))
+	}
+	for i := range boxes {
+		boxes[i].draw(&b, h, s.shown)
+	}
+	b.WriteString("</svg>")
+	return b.String()
+}
+
+func cycleTitle(h *history.History, c []evidence.Edge) string {
+	var b strings.Builder
+	for i, e := range c {
+		if i == 0 {
+			b.WriteString(txnName(h, e.From))
+		}
+		fmt.Fprintf(&b, " —%s→ %s", edgeLabel(h, e), txnName(h, e.To))
+	}
+	return b.String()
+}
+
+// box makes a transaction's box, with its operations if full.
+func (s *scene) box(t uint32, full bool) box {
+	b := box{t: t, head: txnName(s.h, t) + statusMark(s.h, t)}
+	if full {
+		for _, op := range s.cells[t] {
+			b.lines = append(b.lines, opText(s.h, op))
+			b.ops = append(b.ops, op)
+		}
+		if s.cut[t] {
+			b.lines = append(b.lines, "…")
+			b.ops = append(b.ops, history.None)
+		}
+	}
+	n := utf8.RuneCountInString(b.head) + 1
+	for _, l := range b.lines {
+		n = max(n, utf8.RuneCountInString(l))
+	}
+	b.w = max(56, float64(n)*charWidth+2*boxPad)
+	b.h = float64(1+len(b.lines))*lineHeight + 2*boxPad - 2
+	return b
+}
+
+// layOut places boxes on an ellipse wide enough that neighbours, and the labels between them, do not touch.
+func layOut(boxes []box) (width, height float64) {
+	n := float64(len(boxes))
+	w, hh := 0.0, 0.0
+	for _, b := range boxes {
+		w, hh = max(w, b.w), max(hh, b.h)
+	}
+	const labelRoom = 90
+	var rx, ry float64
+	switch len(boxes) {
+	case 1:
+		rx, ry = 0, 0
+	case 2:
+		rx, ry = (w+labelRoom+70)/2, 0
+	default:
+		step := 2 * math.Sin(math.Pi/n)
+		rx = max((w+labelRoom)/step, w*0.75)
+		ry = max((hh+labelRoom*0.7)/step, hh*0.75)
+		rx, ry = max(rx, ry*0.8), max(ry, rx*0.45)
+	}
+	const margin = 46
+	width, height = 2*rx+w+2*margin, 2*ry+hh+2*margin
+	for i := range boxes {
+		angle := -math.Pi/2 + 2*math.Pi*float64(i)/n
+		if len(boxes) == 2 {
+			angle = math.Pi + math.Pi*float64(i)
+		}
+		boxes[i].x = width/2 + rx*math.Cos(angle)
+		boxes[i].y = height/2 + ry*math.Sin(angle)
+	}
+	return width, height
+}
+
+// clipTo returns the point where the ray from the centre of b towards (x, y) leaves it, a little outside.
+func (b *box) clipTo(x, y float64) (float64, float64) {
+	dx, dy := x-b.x, y-b.y
+	if dx == 0 && dy == 0 {
+		return b.x, b.y - b.h/2
+	}
+	k := math.Inf(1)
+	if dx != 0 {
+		k = min(k, (b.w/2+3)/math.Abs(dx))
+	}
+	if dy != 0 {
+		k = min(k, (b.h/2+3)/math.Abs(dy))
+	}
+	return b.x + k*dx, b.y + k*dy
+}
+
+// drawEdge draws an edge as a curve that bends away from the middle of the figure.
+func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, from, to *box, n int) {
+	cx, cy := (from.x+to.x)/2, (from.y+to.y)/2
+	dx, dy := to.x-from.x, to.y-from.y
+	length := math.Hypot(dx, dy)
+	bend := length * 0.12
+	if n == 2 {
+		bend = max(from.h, to.h)*0.35 + 18
+	}
+	// Clockwise round the circle the left-hand normal points outwards.
+	ox, oy := dy/max(length, 1)*bend, -dx/max(length, 1)*bend
+	qx, qy := cx+2*ox, cy+2*oy
+	x1, y1 := from.clipTo(qx, qy)
+	x2, y2 := to.clipTo(qx, qy)
+	lx, ly := 0.25*x1+0.5*qx+0.25*x2, 0.25*y1+0.5*qy+0.25*y2
+	c := depColor(e.Dep)
+	label := edgeLabel(h, e)
+	lw := float64(utf8.RuneCountInString(label))*charWidth + 8
+	fmt.Fprintf(b, `<g class="edge"><title>%s</title>`, esc(why(h, e)))
+	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" fill="none" stroke="%s" stroke-width="1.8"/>`, x1, y1, qx, qy, x2, y2, c)
+	arrowHead(b, qx, qy, x2, y2, c)
+	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" style="fill:%s" class="label">%s</text></g>`, lx, ly+4, c, esc(label))
+}
+
+// arrowHead draws the head of an arrow that comes from (x1, y1) and ends at (x2, y2). (SVG markers cannot take the colour of
+// their line everywhere.)
+func arrowHead(b *strings.Builder, x1, y1, x2, y2 float64, color string) {
+	a := math.Atan2(y2-y1, x2-x1)
+	const size, spread = 9, 0.42
+	fmt.Fprintf(b, `<path d="M%.1f,%.1f L%.1f,%.1f L%.1f,%.1f Z" fill="%s"/>`, x2, y2,
+		x2-size*math.Cos(a-spread), y2-size*math.Sin(a-spread), x2-size*math.Cos(a+spread), y2-size*math.Sin(a+spread), color)
+}
+
+func (b *box) draw(w *strings.Builder, h *history.History, shown map[uint32]bool) {
+	x, y := b.x-b.w/2, b.y-b.h/2
+	w.WriteString(`<g>`)
+	if b.t != history.None {
+		fmt.Fprintf(w, `<title>%s</title>`, esc(txnTip(h, b.t)))
+	}
+	fmt.Fprintf(w, `<rect class="txn" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="5"/>`, x, y, b.w, b.h)
+	fmt.Fprintf(w, `<text class="head" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, b.x, y+boxPad+9, esc(b.head))
+	for i, l := range b.lines {
+		class := "op"
+		if b.ops[i] != history.None && shown[b.ops[i]] {
+			class = "op shown"
+		}
+		fmt.Fprintf(w, `<text class="%s" x="%.1f" y="%.1f">%s</text>`, class, x+boxPad, y+boxPad+9+float64(i+1)*lineHeight, esc(l))
+	}
+	w.WriteString(`</g>`)
+}
+
+func esc(s string) string { return html.EscapeString(s) }

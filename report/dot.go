@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// DOT writes a violation as a Graphviz graph in Elle's look: a transaction is a record with a cell for each operation, an edge
+// leads from the operation that makes it to the one it must precede, labelled with its dependency. At most MaxNodes
+// transactions are in it; the graph of a verdict that is no violation has none.
+func DOT(w io.Writer, r *evidence.Result) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "digraph history {\n")
+	label := fmt.Sprintf("%s: %s", r.Level, r.Verdict)
+	if r.Verdict != evidence.Violated || r.H == nil {
+		if r.Reason != "" {
+			label += ": " + r.Reason
+		}
+		fmt.Fprintf(b, "  label=%s\n}\n", dotString(label))
+		return b.Flush()
+	}
+	s := newScene(r.H, r.Anomalies, MaxNodes)
+	for i := range r.Anomalies {
+		if i == 3 {
+			break
+		}
+		label += "\n" + title(&r.Anomalies[i])
+	}
+	if s.left > 0 {
+		label += fmt.Sprintf("\n%s not drawn", count(s.left, "transaction", "transactions"))
+	}
+	fmt.Fprintf(b, "  label=%s\n", dotString(label))
+	fmt.Fprintf(b, "  labelloc=t\n  fontname=\"Helvetica\"\n  node [shape=record, fontname=\"Helvetica\", fontsize=11, color=\"#404040\"]\n")
+	fmt.Fprintf(b, "  edge [fontname=\"Helvetica\", fontsize=10]\n")
+	for _, t := range s.txns {
+		cells := []string{"<t> " + recordText(txnName(r.H, t)+statusMark(r.H, t))}
+		for _, op := range s.cells[t] {
+			cells = append(cells, fmt.Sprintf("<o%d> %s", op, recordText(opText(r.H, op))))
+		}
+		if s.cut[t] {
+			cells = append(cells, "…")
+		}
+		fmt.Fprintf(b, "  n%d [label=\"%s\", tooltip=%s]\n", t, strings.Join(cells, "|"), dotString(txnTip(r.H, t)))
+	}
+	for _, e := range s.edges {
+		from, to := s.ends(e)
+		c := depColor(e.Dep)
+		fmt.Fprintf(b, "  n%d:%s -> n%d:%s [label=%s, color=\"%s\", fontcolor=\"%s\", tooltip=%s]\n", e.From, port(from), e.To, port(to),
+			dotString(edgeLabel(r.H, e)), c, c, dotString(why(r.H, e)))
+	}
+	b.WriteString("}\n")
+	return b.Flush()
+}
+
+func port(op uint32) string {
+	if op == history.None {
+		return "t"
+	}
+	return fmt.Sprintf("o%d", op)
+}
+
+// statusMark marks a transaction that is not committed.
+func statusMark(h *history.History, t uint32) string {
+	if s := h.Txns.Status[t]; s != history.Committed {
+		return " (" + s.String() + ")"
+	}
+	return ""
+}
+
+// txnTip says what the file says of a transaction.
+func txnTip(h *history.History, t uint32) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "transaction %d, %s", h.Txns.ID[t], h.Txns.Status[t])
+	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime {
+		fmt.Fprintf(&b, ", session %d", s)
+	}
+	if h.Txns.Line[t] > 0 {
+		fmt.Fprintf(&b, ", line %d", h.Txns.Line[t])
+	}
+	if s := h.Start(t); s != history.NoTime {
+		fmt.Fprintf(&b, ", start %d", s)
+	}
+	if s := h.End(t); s != history.NoTime {
+		fmt.Fprintf(&b, ", end %d", s)
+	}
+	if n := h.Txns.Node; n != nil && n[t] != history.None {
+		fmt.Fprintf(&b, ", node %s", h.Texts.Text(n[t]))
+	}
+	if n := h.Txns.Name; n != nil && n[t] != history.None {
+		fmt.Fprintf(&b, ", %s", h.Texts.Text(n[t]))
+	}
+	return b.String()
+}
+
+// dotString quotes a text for DOT.
+func dotString(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
+
+// recordText quotes a text for a cell of a record inside a quoted string.
+func recordText(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		switch c {
+		case '"':
+			b.WriteString(`\"`)
+		case '\\':
+			b.WriteString(`\\`)
+		case '{', '}', '|', '<', '>':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case '\n':
+			b.WriteString(`\n`)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}

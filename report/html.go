@@ -1,0 +1,205 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+)
+
+//go:embed page.tmpl
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// What a page shows at most, beside MaxNodes transactions a figure.
+const (
+	maxAnomalies = 10
+	maxCases     = 12
+)
+
+type pageData struct {
+	Name, Level, About, Verdict, Reason, Summary string
+	Meta                                         []pair
+	Anomalies                                    []pageAnomaly
+	More                                         int
+	Deps                                         []legend
+	Stats                                        []pair
+	Order                                        string
+}
+
+type pair struct{ Name, Value string }
+
+type legend struct{ Name, Color, Means string }
+
+type pageAnomaly struct {
+	Title    string
+	Text     string
+	Timeline template.HTML
+	Reads    template.HTML
+	Circles  []pageCircle
+	Cases    bool
+	More     int
+	Edges    []pageEdge
+}
+
+type pageCircle struct {
+	Caption string
+	Figure  template.HTML
+}
+
+type pageEdge struct{ From, To, Dep, Color, Key, Value, Why string }
+
+var legends = []legend{
+	{"wr", depColor(evidence.WR), "read from: the second read what the first wrote"},
+	{"ww", depColor(evidence.WW), "version order: the second overwrote what the first wrote"},
+	{"rw", depColor(evidence.RW), "anti-dependency: the second overwrote what the first had read"},
+	{"so", depColor(evidence.SO), "session order"},
+	{"rt", depColor(evidence.RT), "real time: the first ended before the second began"},
+}
+
+// HTML writes one page that needs nothing else: no script, no style or font from elsewhere; it is well-formed XML. It shows the
+// verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its edges.
+func HTML(w io.Writer, name string, r *evidence.Result) error {
+	d := pageData{Name: name, Level: r.Level.String(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
+		Summary: Summary(r), Stats: statPairs(&r.Stats), Deps: legends}
+	if h := r.H; h != nil {
+		for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
+			if p.Value != "" {
+				d.Meta = append(d.Meta, p)
+			}
+		}
+		for i := range r.Anomalies {
+			if i == maxAnomalies {
+				break
+			}
+			d.Anomalies = append(d.Anomalies, newPageAnomaly(r, &r.Anomalies[i]))
+		}
+		d.More = more(r, maxAnomalies)
+		d.Order = orderText(r)
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, &d); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// orderText writes the beginning of a valid history's order.
+func orderText(r *evidence.Result) string {
+	if r.Verdict != evidence.Holds {
+		return ""
+	}
+	var b bytes.Buffer
+	for i, t := range r.Order {
+		if i == MaxNodes {
+			fmt.Fprintf(&b, " … and %d more", len(r.Order)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if r.Level.Snapshot() {
+			b.WriteString([]string{"begin ", "commit "}[t&1])
+			t >>= 1
+		}
+		b.WriteString(txnName(r.H, t))
+		if r.Level.Snapshot() && i+1 < len(r.Order) {
+			b.WriteByte(',')
+		}
+	}
+	return b.String()
+}
+
+func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly) pageAnomaly {
+	h := r.H
+	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)
+	p := pageAnomaly{Title: title(a), Text: textOf(a, r), Timeline: template.HTML(timeline(h, s, MaxNodes))}
+	if len(a.Ops) > 0 {
+		p.Reads = template.HTML(reads(s))
+	}
+	cycles := cyclesOf(a)
+	p.Cases = len(cycles) > 1
+	room := MaxNodes
+	for i, c := range cycles {
+		if i == maxCases || room < len(c) && i > 0 {
+			p.More = len(cycles) - i
+			break
+		}
+		q := pageCircle{Figure: template.HTML(circle(h, c, MaxNodes))}
+		if p.Cases {
+			q.Caption = fmt.Sprintf("Case %d of %d", i+1, len(cycles))
+		}
+		p.Circles = append(p.Circles, q)
+		room -= len(c)
+	}
+	for i, e := range s.edges {
+		if i == 4*MaxNodes {
+			break
+		}
+		q := pageEdge{From: txnName(h, e.From), To: txnName(h, e.To), Dep: e.Dep.String(), Color: depColor(e.Dep), Key: keyName(h, e.Key), Why: why(h, e)}
+		if e.Ver != history.None {
+			q.Value = clip(h.ValueString(e.Ver), 60)
+		}
+		p.Edges = append(p.Edges, q)
+	}
+	return p
+}
+
+// reads draws the transactions of an anomaly of single reads side by side, the operations that show it marked.
+func reads(s *scene) string {
+	boxes := make([]box, len(s.txns))
+	x, tall := 10.0, 0.0
+	for i, t := range s.txns {
+		boxes[i] = s.box(t, true)
+		tall = max(tall, boxes[i].h)
+	}
+	for i := range boxes {
+		boxes[i].x = x + boxes[i].w/2
+		boxes[i].y = 10 + boxes[i].h/2
+		x += boxes[i].w + 30
+	}
+	var b bytes.Buffer
+	var inner strings.Builder
+	for i := range boxes {
+		boxes[i].draw(&inner, s.h, s.shown)
+	}
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="max-width:%.0fpx" role="img"><title>The operations that show it</title>%s</svg>`, x, tall+20, x, inner.String())
+	return b.String()
+}
+
+// statPairs lists what is not zero.
+func statPairs(s *evidence.Stats) []pair {
+	var out []pair
+	n := func(name string, v int64) {
+		if v != 0 {
+			out = append(out, pair{name, fmt.Sprint(v)})
+		}
+	}
+	n("transactions", int64(s.Txns))
+	n("operations", int64(s.Ops))
+	n("sessions", int64(s.Sessions))
+	n("keys", int64(s.Keys))
+	n("known edges", int64(s.KnownEdges))
+	n("constraints", int64(s.Constraints))
+	n("constraints left to the solver", int64(s.Left))
+	n("variables", int64(s.Variables))
+	n("clauses", int64(s.Clauses))
+	n("decisions", s.Decisions)
+	n("conflicts", s.Conflicts)
+	n("propagations", s.Propagated)
+	n("restarts", s.Restarts)
+	n("rounds", int64(s.Rounds))
+	for _, stage := range slices.Sorted(maps.Keys(s.Stages)) {
+		out = append(out, pair{stage, Millis(s.Stages[stage])})
+	}
+	return out
+}

@@ -1,0 +1,229 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// MaxNodes is how many transactions a figure shows at most.
+const MaxNodes = 60
+
+// maxCells is how many operations of a transaction a figure shows at most.
+const maxCells = 12
+
+// depColor gives an edge's colour: Elle's for ww, wr, rw and rt, so that who knows its plots can read these.
+func depColor(d evidence.Dep) string {
+	switch d {
+	case evidence.WW:
+		return "#C02700"
+	case evidence.WR, evidence.PWR:
+		return "#C000A5"
+	case evidence.RW, evidence.PRW:
+		return "#5B00C0"
+	case evidence.RT:
+		return "#0050C0"
+	case evidence.SO:
+		return "#00A0A0"
+	}
+	return "#707070"
+}
+
+// txnName names a transaction by its id in the file.
+func txnName(h *history.History, t uint32) string {
+	if t == h.Init {
+		return "init"
+	}
+	return fmt.Sprintf("T%d", h.Txns.ID[t])
+}
+
+// keyName is a key without quotes where it reads like a name.
+func keyName(h *history.History, k uint32) string {
+	if k == history.None {
+		return ""
+	}
+	s := h.KeyString(k)
+	if n := len(s); n > 2 && s[0] == '"' && !strings.ContainsAny(s[1:n-1], `"\(), =`) && strings.Trim(s[1:n-1], "0123456789") != "" {
+		return s[1 : n-1]
+	}
+	return s
+}
+
+// clip shortens a text in the middle of a figure.
+func clip(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// opText writes an operation as the papers do, shortened to fit a cell.
+func opText(h *history.History, op uint32) string {
+	v := h.Ops.Ver[op]
+	kind := h.Ops.Kind[op]
+	switch kind {
+	case history.ReadList:
+		l := &h.Lists
+		elems := l.Elem[l.Off[v]:l.Off[v+1]]
+		var b strings.Builder
+		for i, e := range elems {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(h.ValueString(e))
+		}
+		s := b.String()
+		if r := []rune(s); len(r) > 28 {
+			s = string(r[:13]) + " … " + string(r[len(r)-13:])
+		}
+		return fmt.Sprintf("r %s [%s]", clip(keyName(h, h.OpKey(op)), 24), s)
+	case history.PredRead, history.PredWrite:
+		return fmt.Sprintf("%s %s", kind, clip(string(h.Texts.Text(h.Preds.Pred[v])), 40))
+	}
+	return fmt.Sprintf("%s %s %s", kind, clip(keyName(h, h.OpKey(op)), 24), clip(h.ValueString(v), 24))
+}
+
+// edgeLabel is an edge's dependency and key.
+func edgeLabel(h *history.History, e evidence.Edge) string {
+	if e.Key == history.None {
+		return e.Dep.String()
+	}
+	return e.Dep.String() + " " + clip(keyName(h, e.Key), 20)
+}
+
+// why gives the reason of an edge in words, as the text of the proof does.
+func why(h *history.History, e evidence.Edge) string {
+	for line := range strings.Lines(evidence.Describe(&evidence.Anomaly{Cycle: []evidence.Edge{e}}, h)) {
+		if strings.Contains(line, ", because ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return fmt.Sprintf("%s < %s (%s)", txnName(h, e.From), txnName(h, e.To), edgeLabel(h, e))
+}
+
+// scene is what a figure shows: transactions, of each the operations that matter, and edges.
+type scene struct {
+	h     *history.History
+	txns  []uint32
+	at    map[uint32]int      // transaction → index in txns
+	cells map[uint32][]uint32 // transaction → operations shown
+	cut   map[uint32]bool     // transaction → has operations that are not shown
+	shown map[uint32]bool     // operations that prove something by themselves
+	edges []evidence.Edge     // without repetition
+	left  int                 // transactions left out
+}
+
+// cyclesOf returns the cycles that prove an anomaly.
+func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
+	cycles := make([][]evidence.Edge, 0, len(a.Cycles)+1)
+	if len(a.Cycle) > 0 {
+		cycles = append(cycles, a.Cycle)
+	}
+	return append(cycles, a.Cycles...)
+}
+
+// newScene collects what the anomalies speak of, in their order, until max transactions are in.
+func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
+	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{}, shown: map[uint32]bool{}}
+	refused := map[uint32]bool{}
+	add := func(t uint32) bool {
+		if t == history.None {
+			return false
+		}
+		if _, ok := s.at[t]; ok {
+			return true
+		}
+		if len(s.txns) == max {
+			refused[t] = true
+			return false
+		}
+		s.at[t] = len(s.txns)
+		s.txns = append(s.txns, t)
+		return true
+	}
+	keys := map[uint32]bool{}
+	had := map[evidence.Edge]bool{}
+	predicates := false
+	for i := range anomalies {
+		a := &anomalies[i]
+		for _, op := range a.Ops {
+			s.shown[op] = true
+			keys[h.OpKey(op)] = true
+			add(h.TxnOf(op))
+		}
+		for _, c := range cyclesOf(a) {
+			for _, e := range c {
+				from, to := add(e.From), add(e.To)
+				if from && to && !had[e] {
+					had[e] = true
+					s.edges = append(s.edges, e)
+					keys[e.Key] = true
+					predicates = predicates || e.Dep == evidence.PWR || e.Dep == evidence.PRW
+				}
+			}
+		}
+		for _, t := range a.Txns {
+			add(t)
+		}
+	}
+	s.left = len(refused)
+	delete(keys, history.None)
+	for _, t := range s.txns {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			k := h.OpKey(op)
+			if wanted := s.shown[op] || keys[k] || k == history.None && predicates; wanted && (len(s.cells[t]) < maxCells || s.shown[op]) {
+				s.cells[t] = append(s.cells[t], op)
+			} else {
+				s.cut[t] = true
+			}
+		}
+	}
+	return s
+}
+
+// ends returns the operations that an edge leads from and to, None where it is the whole transaction.
+func (s *scene) ends(e evidence.Edge) (from, to uint32) {
+	switch e.Dep {
+	case evidence.WR:
+		return s.write(e.From, e.Key, e.Ver), s.read(e.To, e.Key, e.Ver)
+	case evidence.WW:
+		return s.write(e.From, e.Key, history.None), s.write(e.To, e.Key, e.Ver)
+	case evidence.RW:
+		return s.read(e.From, e.Key, e.Ver), s.write(e.To, e.Key, history.None)
+	}
+	return history.None, history.None
+}
+
+// write finds the shown write of a version, or the last shown write of its key.
+func (s *scene) write(t, key, ver uint32) uint32 {
+	found := history.None
+	for _, op := range s.cells[t] {
+		if k := s.h.Ops.Kind[op]; (k == history.Write || k == history.Append) && s.h.OpKey(op) == key {
+			found = op
+			if s.h.Ops.Ver[op] == ver {
+				return op
+			}
+		}
+	}
+	return found
+}
+
+// read finds the shown read of a version, or the first shown read of its key.
+func (s *scene) read(t, key, ver uint32) uint32 {
+	found := history.None
+	for _, op := range s.cells[t] {
+		if k := s.h.Ops.Kind[op]; (k == history.Read || k == history.ReadList) && s.h.OpKey(op) == key {
+			if k == history.Read && s.h.Ops.Ver[op] == ver {
+				return op
+			}
+			if found == history.None {
+				found = op
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"isovet/evidence"
+)
+
+// TextOptions say how much Text writes. The zero value is the default.
+type TextOptions struct {
+	MaxAnomalies int // anomalies described; 0: 3
+	MaxLines     int // lines of a description; 0: 40
+}
+
+// Text writes a verdict for people: what it is, why, and from how much work.
+func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
+	if o.MaxAnomalies == 0 {
+		o.MaxAnomalies = 3
+	}
+	if o.MaxLines == 0 {
+		o.MaxLines = 40
+	}
+	b := bufio.NewWriter(w)
+	switch r.Verdict {
+	case evidence.Holds:
+		fmt.Fprintf(b, "%s: valid at %s\n", name, r.Level)
+	case evidence.Violated:
+		fmt.Fprintf(b, "%s: VIOLATION of %s\n", name, r.Level)
+		for i := range r.Anomalies {
+			if i == o.MaxAnomalies {
+				break
+			}
+			a := &r.Anomalies[i]
+			fmt.Fprintf(b, "  %s\n", title(a))
+			describe(b, a, r, o.MaxLines)
+		}
+		if n := more(r, o.MaxAnomalies); n > 0 {
+			fmt.Fprintf(b, "  and %s\n", count(n, "further anomaly", "further anomalies"))
+		}
+	default:
+		fmt.Fprintf(b, "%s: unknown at %s: %s\n", name, r.Level, r.Reason)
+	}
+	fmt.Fprintf(b, "  %s\n", Summary(r))
+	return b.Flush()
+}
+
+// title names an anomaly by its short name and in words.
+func title(a *evidence.Anomaly) string {
+	if n := a.Kind.Name(); n != string(a.Kind) {
+		return fmt.Sprintf("%s (%s)", a.Kind, n)
+	}
+	return string(a.Kind)
+}
+
+// more counts the anomalies that are not described.
+func more(r *evidence.Result, max int) int {
+	n := r.Also
+	if len(r.Anomalies) > max {
+		n += len(r.Anomalies) - max
+	}
+	return n
+}
+
+func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int) {
+	n := 0
+	for line := range strings.Lines(textOf(a, r)) {
+		if n++; n > max {
+			continue
+		}
+		fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, "\n"))
+	}
+	if n > max {
+		fmt.Fprintf(b, "    … %d more lines; --json, --report and --certificate have all\n", n-max)
+	}
+}
+
+// textOf is an anomaly's text, made where the checker left it out.
+func textOf(a *evidence.Anomaly, r *evidence.Result) string {
+	if a.Text != "" {
+		return a.Text
+	}
+	return evidence.Describe(a, r.H)
+}
+
+// Summary says in a line what was checked, by whom, and how long it took.
+func Summary(r *evidence.Result) string {
+	s := &r.Stats
+	parts := []string{}
+	if r.H != nil {
+		parts = append(parts, fmt.Sprintf("%s, %s, %s, %s", count(s.Txns, "transaction", "transactions"),
+			count(s.Ops, "operation", "operations"), count(s.Sessions, "session", "sessions"), count(s.Keys, "key", "keys")))
+	}
+	if r.Checker != "" {
+		by := "by " + r.Checker
+		if r.Solver != "" {
+			by += " with " + r.Solver
+		}
+		parts = append(parts, by)
+	}
+	if s.LoadMS > 0 {
+		parts = append(parts, "loaded in "+Millis(s.LoadMS))
+	}
+	if s.CheckMS > 0 {
+		parts = append(parts, "checked in "+Millis(s.CheckMS))
+	}
+	if s.CertifyMS > 0 {
+		parts = append(parts, "certified in "+Millis(s.CertifyMS))
+	}
+	if s.PeakMB > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f MB at most", s.PeakMB))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Millis writes milliseconds with a fitting unit.
+func Millis(ms float64) string {
+	switch {
+	case ms >= 60e3:
+		return fmt.Sprintf("%d min %02.0f s", int(ms/60e3), (ms-60e3*float64(int(ms/60e3)))/1e3)
+	case ms >= 1e4:
+		return fmt.Sprintf("%.1f s", ms/1e3)
+	case ms >= 1e3:
+		return fmt.Sprintf("%.2f s", ms/1e3)
+	case ms >= 100:
+		return fmt.Sprintf("%.0f ms", ms)
+	case ms >= 10:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.2f ms", ms)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
