@@ -57,10 +57,11 @@ func (b *Builder) Build() (*History, error) {
 			p++
 		}
 	}
-	if err := b.settleLists(h); err != nil {
+	model, err := b.settleLists(h)
+	if err != nil {
 		return nil, err
 	}
-	h.initialVersions()
+	h.initialVersions(model)
 	return h, nil
 }
 
@@ -92,13 +93,12 @@ func resolve(refs, extra []uint32) {
 
 // settleLists decides which keys are lists: those appended to or read as one, and, where the header says so, those only read
 // as null. A key that is a list and is also written as a register is bad input; a list's read of null becomes a read of the
-// empty list.
-func (b *Builder) settleLists(h *History) error {
+// empty list. It returns how each key is used, nil if there are no lists.
+func (b *Builder) settleLists(h *History) (model []uint8, err error) {
 	if len(h.Lists.Key) == 0 && !b.Meta.Lists && !slices.Contains(h.Ops.Kind, Append) {
-		return nil
+		return nil, nil
 	}
-	const list, register = 1, 2
-	model := make([]uint8, h.NumKeys())
+	model = make([]uint8, h.NumKeys())
 	for _, k := range h.Lists.Key {
 		model[k] |= list
 	}
@@ -118,12 +118,13 @@ func (b *Builder) settleLists(h *History) error {
 			}
 			key := h.OpKey(op)
 			if model[key] == list|register {
-				return b.errorf(t, "ops", "key %s is used as a list and as a register; expected one of them", h.KeyString(key))
+				return nil, b.errorf(t, "ops", "key %s is used as a list and as a register; expected one of them", h.KeyString(key))
 			}
 			if k == Read && (model[key] == list || model[key] == 0 && b.Meta.Lists) {
 				if len(h.Lists.Off) == 0 {
 					h.Lists.Off = append(h.Lists.Off, 0)
 				}
+				model[key] = list
 				h.Ops.Kind[op] = ReadList
 				h.Ops.Ver[op] = uint32(len(h.Lists.Key))
 				h.Lists.Key = append(h.Lists.Key, key)
@@ -131,17 +132,23 @@ func (b *Builder) settleLists(h *History) error {
 			}
 		}
 	}
-	return nil
+	return model, nil
 }
 
-// initialVersions fills InitVer.
-func (h *History) initialVersions() {
+// How a key is used, as bits.
+const (
+	list = 1 << iota
+	register
+)
+
+// initialVersions fills InitVer. Lists have none: they begin empty, and the null of an early read names no version.
+func (h *History) initialVersions(model []uint8) {
 	h.InitVer = make([]uint32, h.NumKeys())
 	for k := range h.InitVer {
 		h.InitVer[k] = None
 	}
 	for v, k := range h.VerKey {
-		if h.VerKind[v] == h.Initial.Kind && h.VerN[v] == h.Initial.N {
+		if h.VerKind[v] == h.Initial.Kind && h.VerN[v] == h.Initial.N && (model == nil || model[k]&list == 0) {
 			h.InitVer[k] = uint32(v)
 		}
 	}

@@ -118,7 +118,7 @@ type History struct {
 	VerKind []ValueKind
 	VerN    []int64
 	// InitVer[k] is the version that k holds before every transaction but Init: what Init wrote, else the header's initial
-	// value, else null; None where no operation names that version.
+	// value, else null; None where no operation names that version, and for lists.
 	InitVer []uint32
 	// Initial is the header's initial value; Null: keys do not exist at first.
 	Initial Value

@@ -1,10 +1,6 @@
 package jsonl
 
-import (
-	"strings"
-
-	"isovet/history"
-)
+import "isovet/history"
 
 const comparisons = `"=", "!=", "<", "<=", ">", ">=" or "in"`
 
@@ -21,15 +17,15 @@ func (t *tolerant) predicate(depth int) bool {
 	if t.peek() != '{' {
 		return t.wrong(`a predicate: an object {column: {comparison: value}}`)
 	}
-	elem := t.elem
+	d := len(t.path)
 	t.pred = append(t.pred, '{')
 	seen := map[string]bool{}
 	ok := t.object(func(name []byte) bool {
-		t.elem = elem
+		t.path = t.path[:d]
 		if !t.member(string(name), seen) {
 			return false
 		}
-		t.elem = elem + "." + strings.ToValidUTF8(string(name), "")
+		t.path = append(t.path, step{name: name})
 		switch string(name) {
 		case "or", "and":
 			if t.peek() != '[' {
@@ -40,6 +36,7 @@ func (t *tolerant) predicate(depth int) bool {
 				if i > 0 {
 					t.pred = append(t.pred, ',')
 				}
+				t.at(d+1, i)
 				return t.predicate(depth + 1)
 			})
 			t.pred = append(t.pred, ']')
@@ -50,7 +47,7 @@ func (t *tolerant) predicate(depth int) bool {
 		return t.comparison()
 	})
 	t.pred = append(t.pred, '}')
-	t.elem = elem
+	t.path = t.path[:d]
 	return ok
 }
 
@@ -73,23 +70,23 @@ func (t *tolerant) comparison() bool {
 		return t.wrong("a comparison: an object such as {\"=\": 1}")
 	}
 	t.pred = append(t.pred, '{')
-	elem := t.elem
+	d := len(t.path)
 	seen := map[string]bool{}
 	ok := t.object(func(name []byte) bool {
-		t.elem = elem
+		t.path = t.path[:d]
 		op := string(name)
 		switch op {
 		case "=", "!=", "<", "<=", ">", ">=":
 			if !t.member(op, seen) {
 				return false
 			}
-			t.elem = elem + "." + op
+			t.path = append(t.path, step{name: name})
 			return t.constant()
 		case "in":
 			if !t.member(op, seen) {
 				return false
 			}
-			t.elem = elem + "." + op
+			t.path = append(t.path, step{name: name})
 			if t.peek() != '[' {
 				return t.wrong("an array of values")
 			}
@@ -98,6 +95,7 @@ func (t *tolerant) comparison() bool {
 				if i > 0 {
 					t.pred = append(t.pred, ',')
 				}
+				t.at(d+1, i)
 				return t.constant()
 			})
 			t.pred = append(t.pred, ']')
@@ -106,7 +104,7 @@ func (t *tolerant) comparison() bool {
 		return t.fail("unknown comparison %s; expected %s", clip(name), comparisons)
 	})
 	if ok && len(seen) == 0 {
-		t.elem = elem
+		t.path = t.path[:d]
 		return t.fail("an empty comparison; expected %s", comparisons)
 	}
 	t.pred = append(t.pred, '}')

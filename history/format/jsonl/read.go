@@ -32,6 +32,7 @@ func newParser(file string) *parser {
 	p := &parser{b: history.NewBuilder(), file: file}
 	p.b.File = file
 	p.tol.p = p
+	p.tol.strs = make([]byte, 0, 256) // not nil, so that the name of a step into a value never is
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"isovet/history"
@@ -22,8 +23,7 @@ type tolerant struct {
 	err *history.InputError
 
 	field string // the field that is being read
-	op    int    // index of the operation in it; -1: none
-	elem  string // which part of the operation
+	path  []step // the way into it
 
 	strs  []byte // decoded strings of the value being read
 	elems []history.Value
@@ -36,11 +36,24 @@ type tolerant struct {
 // column is a column of a row: its name and value in canonical JSON, as ranges of tolerant.strs.
 type column struct{ name, end, val, valEnd int }
 
+// step is one step into a value: an element, or a member if name is not nil.
+type step struct {
+	elem int
+	name []byte
+}
+
+// at sets the last step: the one at depth d.
+func (t *tolerant) at(d, elem int) { t.path = append(t.path[:d], step{elem: elem}) }
+
 // fail records an error at the present field.
 func (t *tolerant) fail(format string, args ...any) bool {
 	field := t.field
-	if t.op >= 0 {
-		field += "[" + strconv.Itoa(t.op) + "]" + t.elem
+	for _, s := range t.path {
+		if s.name != nil {
+			field += "." + strings.ToValidUTF8(string(s.name), "\ufffd")
+		} else {
+			field += "[" + strconv.Itoa(s.elem) + "]"
+		}
 	}
 	t.err = t.p.errorf(t.p.lines, field, format, args...)
 	return false
@@ -77,8 +90,7 @@ func (t *tolerant) peek() byte {
 
 // line reads one line. done operations of it are in the builder already.
 func (t *tolerant) line(line []byte, done int) error {
-	t.b, t.err, t.field, t.op, t.elem = line, nil, "", -1, ""
-	t.i = 0
+	t.b, t.i, t.err, t.field, t.path = line, 0, nil, "", t.path[:0]
 	t.strs = t.strs[:0]
 	header, ok := t.isHeader()
 	t.i = 0
@@ -113,7 +125,7 @@ func (t *tolerant) isHeader() (header, ok bool) {
 // object reads an object: member is called behind the colon of each, and must read the value.
 func (t *tolerant) object(member func(name []byte) bool) bool {
 	if t.peek() != '{' {
-		if t.field == "" && t.op < 0 {
+		if t.field == "" {
 			return t.syntax("an object: '{'")
 		}
 		return t.syntax("'{'")
@@ -178,7 +190,7 @@ func (t *tolerant) array(elem func(i int) bool) (n int, ok bool) {
 
 // end demands that nothing follows the line's object.
 func (t *tolerant) end() bool {
-	t.field, t.op = "", -1
+	t.field, t.path = "", t.path[:0]
 	if t.peek() != 0 || t.i < len(t.b) && t.b[t.i] == 0 {
 		return t.syntax("the end of the line after its object")
 	}
@@ -321,10 +333,10 @@ func (t *tolerant) txn(done int) {
 				return t.wrong("an array of operations")
 			}
 			_, ok := t.array(func(i int) bool {
-				t.op, t.elem = i, ""
+				t.at(0, i)
 				return t.operation(i >= done)
 			})
-			t.op = -1
+			t.path = t.path[:0]
 			return ok
 		}
 		n, ok := t.int()

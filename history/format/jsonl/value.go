@@ -69,17 +69,15 @@ func (t *tolerant) row() (history.Value, bool) {
 			return history.Value{}, t.syntax("':'")
 		}
 		t.i++
-		elem := t.elem
+		t.path = append(t.path, step{name: t.strs[col.name:col.end:col.end]})
 		if c = t.peek(); c == '{' || c == '[' {
-			t.elem += "." + string(t.strs[col.name:col.end])
 			return history.Value{}, t.wrong("a column's value: null, an integer, a string or a boolean")
 		}
-		t.elem += "." + string(t.strs[col.name:col.end])
 		col.val = len(t.strs)
 		if !t.canonicalScalar() {
 			return history.Value{}, false
 		}
-		t.elem = elem
+		t.path = t.path[:len(t.path)-1]
 		col.valEnd = len(t.strs)
 		t.cols = append(t.cols, col)
 		c = t.peek()
@@ -145,7 +143,7 @@ func (t *tolerant) keyValue() (history.Value, bool) {
 // opAt reads and adds the operation at data[i] and returns the position behind it; 0: there is something wrong, and the line
 // must be read from its beginning for the message to be right.
 func (t *tolerant) opAt(data []byte, i int) int {
-	t.b, t.i, t.err, t.field, t.op, t.elem = data, i, nil, "ops", 0, ""
+	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
 	t.strs = t.strs[:0]
 	if !t.operation(true) {
 		return 0
@@ -161,20 +159,20 @@ func (t *tolerant) operation(add bool) bool {
 	var o opReader
 	o.start, o.end = history.NoTime, history.NoTime
 	n, ok := t.array(func(i int) bool {
-		t.elem = "[" + strconv.Itoa(i) + "]"
+		t.at(1, i)
 		return t.part(i, &o)
 	})
 	if !ok {
 		return false
 	}
-	t.elem = ""
+	t.path = t.path[:1]
 	switch {
 	case n == 0:
 		return t.fail(`an empty array; expected an operation: ["r", key, value]`)
 	case n != 3 && n != 5:
 		return t.fail("an operation of %d elements; expected 3, or 5 with its start and end times", n)
 	case o.start != history.NoTime && o.end != history.NoTime && o.end < o.start:
-		t.elem = "[4]"
+		t.at(1, 4)
 		return t.fail("the operation ends at %d, before its start at %d", o.end, o.start)
 	}
 	if !add {
@@ -283,11 +281,9 @@ func (t *tolerant) opTime() (int64, bool) {
 // list reads the elements of a list.
 func (t *tolerant) list() bool {
 	t.elems = t.elems[:0]
-	elem := t.elem
 	_, ok := t.array(func(i int) bool {
-		t.elem = elem
+		t.at(2, i)
 		if c := t.peek(); c == '{' || c == '[' {
-			t.elem += "[" + strconv.Itoa(i) + "]"
 			return t.wrong("an element: null, an integer, a string or a boolean")
 		}
 		v, ok := t.scalar("")
@@ -307,17 +303,15 @@ func (t *tolerant) predRows(kind history.OpKind) bool {
 	if t.peek() != '[' {
 		return t.wrong("an array of rows " + form)
 	}
-	base := t.elem
 	_, ok := t.array(func(i int) bool {
-		row := base + "[" + strconv.Itoa(i) + "]"
-		t.elem = row
+		t.at(2, i)
 		if t.peek() != '[' {
 			return t.wrong("a row " + form)
 		}
 		var key history.Value
 		var vals [2]history.Value
 		n, ok := t.array(func(j int) bool {
-			t.elem = row + "[" + strconv.Itoa(j) + "]"
+			t.at(3, j)
 			var ok bool
 			switch {
 			case j == 0:
@@ -332,7 +326,7 @@ func (t *tolerant) predRows(kind history.OpKind) bool {
 		if !ok {
 			return false
 		}
-		t.elem = row
+		t.path = t.path[:3]
 		if n != 2 && n != most {
 			return t.fail("a row of %d elements; expected %s", n, form)
 		}

@@ -1,0 +1,114 @@
+// Package format is the list of file formats that hold histories: which there are, how a file's format is told from its
+// content, and how any of them is read and written, plain or compressed.
+//
+// A format is a [Format] value in the list that [All] returns; its reader and writer live in a package of their own below this
+// one. A new format is one new package and one new entry. A history is a file, a stream, or a folder (Cobra and Viper write one
+// file a session); readers get an [Input], which gives them what they need: a stream, all bytes, or the folder's path.
+package format
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"isovet/history"
+)
+
+// Confidence says how sure a format is that an input is its own.
+type Confidence uint8
+
+const (
+	No      Confidence = iota // it cannot be
+	Maybe                     // it has the right beginning
+	Likely                    // it has what files of the format have
+	Certain                   // it says so itself
+)
+
+// Feature is what a format can hold, as a set.
+type Feature uint16
+
+const (
+	Times      Feature = 1 << iota // client times of transactions
+	OpTimes                        // client times of operations
+	Timestamps                     // the database's timestamps
+	Aborted                        // aborted transactions
+	Unknown                        // transactions of unknown outcome
+	Lists                          // appends and reads of lists
+	Predicates                     // predicate reads and writes
+	Rows                           // values that are rows
+	Initial                        // an initial transaction or value
+)
+
+// Everything is the set of all features.
+const Everything = Times | OpTimes | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial
+
+var featureNames = [...]string{"times", "operation times", "timestamps", "aborted", "unknown", "lists", "predicates", "rows", "initial values"}
+
+// Names returns the features' names.
+func (f Feature) Names() []string {
+	var names []string
+	for i, n := range featureNames {
+		if f&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+func (f Feature) String() string { return strings.Join(f.Names(), ", ") }
+
+// Format is a file format.
+type Format struct {
+	Name  string   // as in --format
+	About string   // one line
+	Tool  string   // whose format it is
+	Holds Feature  // what it can hold
+	Ext   []string // usual endings of file names, with the dot; for the choice of a format to write
+
+	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil, the
+	// folder at path. It must not judge by the file's name.
+	Detect func(head []byte, path string) Confidence
+	// Read reads a history. Errors about the content are *history.InputError.
+	Read func(ctx context.Context, in *Input, o Options) (*history.History, error)
+	// Write writes a history; nil: the format is only read.
+	Write func(w io.Writer, h *history.History) error
+	// WriteDir is Write for a format whose histories are folders: it fills an empty folder.
+	WriteDir func(dir string, h *history.History) error
+}
+
+// HeadSize is how much of a file Detect sees at most.
+const HeadSize = 1 << 16
+
+// Options says how to read. The zero value detects the format and uses all cores.
+type Options struct {
+	Format  string // a format's name; "" or "auto": by content
+	Workers int    // cores to use; 0: all
+}
+
+// All returns the formats, the project's own first.
+func All() []Format {
+	return []Format{isovet}
+}
+
+// ByName returns the format of that name.
+func ByName(name string) (Format, bool) {
+	i := slices.IndexFunc(All(), func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		return Format{}, false
+	}
+	return All()[i], true
+}
+
+func named(name string) (Format, error) {
+	f, ok := ByName(name)
+	if !ok {
+		var names []string
+		for _, f := range All() {
+			names = append(names, f.Name)
+		}
+		return f, fmt.Errorf("unknown format %q; expected one of auto, %s", name, strings.Join(names, ", "))
+	}
+	return f, nil
+}

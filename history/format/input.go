@@ -1,0 +1,236 @@
+package format
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"isovet/history"
+)
+
+// Input is what a reader reads: a file, a stream or a folder.
+type Input struct {
+	Name string // for messages
+	Path string // the file or folder; "" for a stream
+	Dir  bool   // it is a folder: only Path can be used
+
+	mapped []byte    // the content of a plain file
+	stream io.Reader // of anything else
+	head   []byte    // the stream's beginning, not yet read by the reader
+	close  []func() error
+}
+
+// Mapped returns the content of a plain file, mapped into memory; false: there is none, use Reader or Bytes. The bytes are
+// gone once the reader has returned.
+func (in *Input) Mapped() ([]byte, bool) { return in.mapped, in.mapped != nil }
+
+// Reader returns the decompressed content.
+func (in *Input) Reader() (io.Reader, error) {
+	if in.Dir {
+		return nil, &history.InputError{File: in.Name, Off: -1, Msg: "is a folder; expected a file in this format"}
+	}
+	if in.mapped != nil {
+		return bytes.NewReader(in.mapped), nil
+	}
+	return io.MultiReader(bytes.NewReader(in.head), in.stream), nil
+}
+
+// Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are gone once the reader
+// has returned.
+func (in *Input) Bytes() ([]byte, error) {
+	if in.mapped != nil {
+		return in.mapped, nil
+	}
+	r, err := in.Reader()
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, &history.InputError{File: in.Name, Off: -1, Msg: "cannot read on: " + err.Error()}
+	}
+	return b, nil
+}
+
+// Close lets go of the file and its mapping.
+func (in *Input) Close() error {
+	var errs []error
+	for i := len(in.close) - 1; i >= 0; i-- {
+		errs = append(errs, in.close[i]())
+	}
+	in.close = nil
+	return errors.Join(errs...)
+}
+
+// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder.
+func (in *Input) Head() ([]byte, error) {
+	if in.Dir {
+		return nil, nil
+	}
+	if in.mapped != nil {
+		return in.mapped[:min(HeadSize, len(in.mapped))], nil
+	}
+	if in.head == nil {
+		buf := make([]byte, HeadSize)
+		n, err := io.ReadFull(in.stream, buf)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return nil, &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
+		}
+		in.head = buf[:n]
+	}
+	return in.head, nil
+}
+
+// Open opens a file or folder, "-" being standard input. gzip and zstd are told by their magic bytes and decompressed as they
+// are read; a plain file is mapped into memory, so that it does not count as the program's own.
+func Open(path string) (*Input, error) {
+	if path == "-" {
+		in := &Input{Name: "standard input"}
+		return in, in.decompress(os.Stdin)
+	}
+	in := &Input{Name: path, Path: path}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
+	}
+	in.close = append(in.close, f.Close)
+	st, err := f.Stat()
+	if err != nil {
+		in.Close()
+		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
+	}
+	if st.IsDir() {
+		in.Dir = true
+		return in, nil
+	}
+	if st.Mode().IsRegular() && st.Size() > 0 {
+		if data, unmap, err := mapFile(f, st.Size()); err == nil {
+			if compression(data) == "" {
+				in.mapped = data
+				in.close = append(in.close, unmap)
+				return in, nil
+			}
+			unmap()
+		}
+	}
+	if err := in.decompress(f); err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// reason is an error of package os without the path, which the message has already.
+func reason(err error) string {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// compression tells by the first bytes.
+func compression(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return "gzip"
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return "zstd"
+	}
+	return ""
+}
+
+// decompress sets in.stream to r's content, decompressed if need be.
+func (in *Input) decompress(r io.Reader) error {
+	magic := make([]byte, 4)
+	n, err := io.ReadFull(r, magic)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
+	}
+	all := io.MultiReader(bytes.NewReader(magic[:n]), r)
+	switch compression(magic[:n]) {
+	case "gzip":
+		z, err := gzip.NewReader(all)
+		if err != nil {
+			return &history.InputError{File: in.Name, Off: 0, Msg: "looks like gzip, but: " + err.Error()}
+		}
+		in.close = append(in.close, z.Close)
+		in.stream = z
+	case "zstd":
+		z, err := zstd.NewReader(all, zstd.WithDecoderMaxMemory(1<<30))
+		if err != nil {
+			return &history.InputError{File: in.Name, Off: 0, Msg: "looks like zstd, but: " + err.Error()}
+		}
+		in.close = append(in.close, func() error { z.Close(); return nil })
+		in.stream = z
+	default:
+		in.stream = all
+	}
+	return nil
+}
+
+// Detect returns the format of an input, judged by its content.
+func Detect(in *Input) (Format, error) {
+	head, err := in.Head()
+	if err != nil {
+		return Format{}, err
+	}
+	if !in.Dir && len(bytes.TrimSpace(head)) == 0 {
+		return Format{}, &history.InputError{File: in.Name, Line: 1, Msg: "the file is empty; expected a history"}
+	}
+	var best Format
+	sure := No
+	for _, f := range All() {
+		if c := f.Detect(head, in.Path); c > sure {
+			best, sure = f, c
+		}
+	}
+	if sure > No {
+		return best, nil
+	}
+	var names []string
+	for _, f := range All() {
+		names = append(names, f.Name)
+	}
+	e := &history.InputError{File: in.Name, Line: 1, Msg: "unknown format; expected " + strings.Join(names, ", ")}
+	if in.Dir {
+		e.Line, e.Off = 0, -1
+		e.Msg = "a folder in no known format; expected a file, or a folder in one of " + strings.Join(names, ", ")
+	}
+	return Format{}, e
+}
+
+// Read reads a history from a file or folder, "-" being standard input. Errors about the input are *history.InputError.
+func Read(ctx context.Context, path string, o Options) (*history.History, error) {
+	var f Format
+	if o.Format != "" && o.Format != "auto" {
+		var err error
+		if f, err = named(o.Format); err != nil {
+			return nil, err
+		}
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("%d workers; expected at least 1, or 0 for all cores", o.Workers)
+	}
+	in, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if f.Name == "" {
+		if f, err = Detect(in); err != nil {
+			return nil, err
+		}
+	}
+	return f.Read(ctx, in, o)
+}

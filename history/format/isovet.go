@@ -1,0 +1,46 @@
+package format
+
+import (
+	"bytes"
+	"context"
+
+	"isovet/history"
+	"isovet/history/format/jsonl"
+)
+
+var isovet = Format{
+	Name:   "isovet-history",
+	About:  "JSON lines, a transaction a line; what isovet collects and generates",
+	Tool:   "isovet",
+	Holds:  Everything,
+	Ext:    []string{".jsonl"},
+	Detect: detectJSONL,
+	Read: func(ctx context.Context, in *Input, o Options) (*history.History, error) {
+		if data, ok := in.Mapped(); ok {
+			return jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
+		}
+		r, err := in.Reader()
+		if err != nil {
+			return nil, err
+		}
+		return jsonl.ReadFrom(ctx, r, in.Name)
+	},
+	Write: jsonl.Write,
+}
+
+// detectJSONL knows its header and, without one, the field that every transaction has. An object at the beginning of a line may
+// be ours, if it is nobody else's: then its reader says what is wrong with it.
+func detectJSONL(head []byte, path string) Confidence {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if !bytes.HasPrefix(head, []byte("{")) {
+		return No
+	}
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	switch {
+	case bytes.Contains(line, []byte(`"isovet-history"`)):
+		return Certain
+	case bytes.Contains(line, []byte(`"ops"`)):
+		return Likely
+	}
+	return Maybe
+}

@@ -1,0 +1,119 @@
+package format
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"isovet/history"
+)
+
+// Write writes a history to a file, "-" being standard output. The format is the named one, or, for "" and "auto", the one with
+// the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file appears under its name
+// only when it is whole.
+func Write(path string, h *history.History, name string) (err error) {
+	f, err := writable(path, name)
+	if err != nil {
+		return err
+	}
+	if f.WriteDir != nil {
+		return writeDir(path, h, f)
+	}
+	if path == "-" {
+		w := bufio.NewWriterSize(os.Stdout, 1<<16)
+		if err := f.Write(w, h); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	var w io.WriteCloser = nopCloser{tmp}
+	switch filepath.Ext(path) {
+	case ".gz":
+		w = gzip.NewWriter(tmp)
+	case ".zst":
+		if w, err = zstd.NewWriter(tmp); err != nil {
+			return err
+		}
+	}
+	if err := f.Write(w, h); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if err := tmp.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// writeDir fills a temporary folder and renames it; the folder must not be there already.
+func writeDir(path string, h *history.History, f Format) error {
+	if path == "-" {
+		return fmt.Errorf("format %s is a folder and cannot be written to standard output", f.Name)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: there already; expected a new folder", path)
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	if err = f.WriteDir(tmp, h); err == nil {
+		if err = os.Chmod(tmp, 0o755); err == nil {
+			err = os.Rename(tmp, path)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	return nil
+}
+
+// writable chooses the format to write.
+func writable(path, name string) (Format, error) {
+	f := isovet
+	if name != "" && name != "auto" {
+		var err error
+		if f, err = named(name); err != nil {
+			return f, err
+		}
+	} else {
+		ext := filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"))
+		for _, g := range All() {
+			if ext != "" && slices.Contains(g.Ext, ext) && (g.Write != nil || g.WriteDir != nil) {
+				f = g
+				break
+			}
+		}
+	}
+	if f.Write == nil && f.WriteDir == nil {
+		return f, fmt.Errorf("format %s is only read, not written", f.Name)
+	}
+	return f, nil
+}
