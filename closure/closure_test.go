@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +194,9 @@ func randomInput(r *rand.Rand, maxN int) Input {
 	return in
 }
 
+// long asks for the samples that take minutes.
+func long() bool { return os.Getenv("ISOVET_LONG") == "1" }
+
 type variant struct {
 	kind       Kind
 	stragglers int
@@ -215,8 +219,11 @@ func variants(r *rand.Rand, n int) (vs []variant) {
 // in step with the naive twin.
 func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 	cyclicInputs, cycles, changes, undone, paths := 0, 0, 0, 0, 0
-	seeds := uint64(3000)
-	if invariants {
+	seeds := uint64(2000)
+	switch {
+	case long():
+		seeds = 40_000
+	case invariants:
 		seeds = 300
 	}
 	for seed := range seeds {

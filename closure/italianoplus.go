@@ -167,14 +167,11 @@ func (c *Compact) extendColumn(s, i int32) {
 		return
 	}
 	// Bits of non-stragglers below sure(i) are not kept up in column i, but those are below sure(s) now.
+	// The bits that are set there are true.
 	if from < to {
 		other := c.columns + int(i)*c.width
 		for w := int(from >> 6); w <= int((to-1)>>6); w++ {
-			bits := c.bits[other+w]
-			if w == int(from>>6) {
-				bits &= ^uint64(0) << (uint(from) & 63)
-			}
-			if bits != 0 {
+			if bits := c.bits[other+w]; bits != 0 {
 				add(w, bits)
 			}
 		}

@@ -36,7 +36,8 @@ func PurdomPlus(in Input, opt Options) (*Compact, []Step, error) {
 		x := c.rank[u]
 		for _, v := range p.known.Succ(u) {
 			// What is set already has been merged, or is reached by time together with all it reaches.
-			if y := c.rank[v]; y < c.stragglers || !c.reaches(x, y) {
+			// Columns have no bits yet, so a straggler is skipped only if it is reached by time.
+			if y := c.rank[v]; !c.reaches(x, y) {
 				c.join(x, y)
 			}
 		}
