@@ -672,3 +672,47 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("predicates: %v", err)
 	}
 }
+
+// The fixture that no unit reasoning solves: whichever of a and b come first, two pairs of readers disagree, so four cycles, one
+// for each of the four ways to order two pairs of writers, prove it and no three do.
+func TestProofByCases(t *testing.T) {
+	h := oracletest.Parse(`
+T1: w(x,1) w(p5,1) w(p7,1)
+T2: w(x,2) w(p1,1) w(p3,1)
+T3: r(x,1) r(p2,1)
+T4: r(x,1) r(p6,1)
+T5: r(x,2) r(p4,1)
+T6: r(x,2) r(p8,1)
+T7: w(y,1) w(p6,1) w(p8,1)
+T8: w(y,2) w(p2,1) w(p4,1)
+T9: r(y,1) r(p1,1)
+T10: r(y,1) r(p5,1)
+T11: r(y,2) r(p3,1)
+T12: r(y,2) r(p7,1)`)
+	for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
+		r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != evidence.Violated {
+			t.Fatalf("%s: %s", l, r.Verdict)
+		}
+		a := r.Anomalies[0]
+		if a.Kind != level.NoOrder || len(a.Cycles) != 4 || len(a.Cycle) != 0 {
+			t.Errorf("%s: %s", l, a.Text)
+		}
+		if err := certify.Check(r, certify.Options{}); err != nil {
+			t.Error(err)
+		}
+		for i := range 4 {
+			b := a
+			b.Cycles = slices.Delete(slices.Clone(a.Cycles), i, i+1)
+			b.Txns = nil
+			b.Complete(h)
+			r.Anomalies = []evidence.Anomaly{b}
+			if err := certify.Check(r, certify.Options{}); err == nil {
+				t.Errorf("the proof is accepted without case %d", i+1)
+			}
+		}
+	}
+}

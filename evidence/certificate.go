@@ -156,7 +156,7 @@ func certificateEdges(h *history.History, c []Edge) []certificateEdge {
 
 // ReadCertificate reads a certificate of history h. Its claims are not checked; that is package certify's part. Errors, of type
 // *[history.InputError], say what is wrong with the file, or that it speaks of another history. Cost: the hash of the history,
-// and about 20 ns an id of the order.
+// and about 20 ns an id of the order where ids are dense.
 func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	c := &certificateReader{in: bufio.NewReaderSize(r, 1<<16), h: h, ids: newIDs(h)}
 	line, err := c.next()

@@ -88,9 +88,12 @@ type Edge struct {
 // one for each way: read as clauses "not all of the orders that this cycle assumes", the cycles of an anomaly, Cycle included,
 // cannot be satisfied together. That is the proof, and what certify checks.
 type Anomaly struct {
-	Kind   level.Anomaly
-	Txns   []uint32 // those involved, each once
-	Ops    []uint32 // the operations that show it, for anomalies of single reads
+	Kind level.Anomaly
+	Txns []uint32 // those involved, each once
+	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the operation
+	// that explains it: the aborted, intermediate or own later write of what was read; the last own write before the read;
+	// the second of two reads that differ.
+	Ops    []uint32
 	Cycle  []Edge
 	Cycles [][]Edge
 	Text   string
