@@ -1,0 +1,33 @@
+// Package store is a database in memory with simulated time: it runs a workload with many client sessions at a chosen
+// isolation level and logs what the clients saw. The same configuration and seed give the same log, byte for byte.
+//
+// # Simulation
+//
+// One heap holds, for each session, the moment at which its next operation reaches the server. Time is nanoseconds; network,
+// service and think times are drawn from the session's own generator, so that the transactions of all sessions overlap. An
+// operation takes effect at the moment it is taken from the heap (or when the lock that it waited for is granted); its client
+// interval is wider by the network on both sides. There are no goroutines.
+//
+// # Isolation
+//
+//   - Serializable: strict two-phase locking. Reads take shared, writes exclusive row locks, all held to the end; first come
+//     first served, upgrades first; the request that would close a cycle of waits is refused.
+//   - SerializableSnapshot: snapshot isolation, and a transaction is refused when it would make one with both an incoming and
+//     an outgoing anti-dependency to concurrent transactions commit (Cahill, Röhm, Fekete: Serializable isolation for
+//     snapshot databases, SIGMOD 2008, Fig. 6–8; flags, not edges, so some refusals are needless).
+//   - Snapshot: reads as of the first operation; write locks to the end; first updater wins.
+//   - ReadCommitted: reads the last committed version; write locks to the end.
+//   - ReadUncommitted: reads the last version, committed or not; write locks to the end.
+//
+// A transaction refused is retried by its session with the same parameters and new values.
+//
+// # Faults
+//
+// A Script is a handful of transactions whose reads and writes are fixed beforehand. Once a chosen number of transactions has
+// committed, sessions that come free are held back, one for each session of the script, and the script runs as one step on
+// keys that nobody has locked; then everybody goes on. To the other transactions it is a set of ordinary transactions, to a
+// checker it is exactly the anomaly of the script (see package datasets, anomalies).
+//
+// Files: store.go configuration and the loop; session.go a client's transaction; locks.go two-phase locking; ssi.go
+// anti-dependency tracking; script.go faults; log.go what is recorded.
+package store

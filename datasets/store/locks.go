@@ -1,0 +1,224 @@
+package store
+
+// readLock is a shared lock (two-phase locking) or a SIREAD mark (SSI): a transaction has read a row. It stands in two lists,
+// its row's and its owner's.
+type readLock struct {
+	row        int32
+	owner      int32 // session, or SSI record
+	prev, next int32 // in the row's list; next also links free ones
+	own        int32 // the owner's next
+}
+
+// addRead puts an owner's mark on a row; list is the head of the owner's list.
+func (s *store) addRead(owner, r int32, list *int32) {
+	i := s.freeRead
+	if i != none {
+		s.freeRead = s.reads[i].next
+	} else {
+		s.reads = append(s.reads, readLock{})
+		i = int32(len(s.reads)) - 1
+	}
+	w := &s.rows[r]
+	s.reads[i] = readLock{row: r, owner: owner, prev: none, next: w.reads, own: *list}
+	if w.reads != none {
+		s.reads[w.reads].prev = i
+	}
+	w.reads = i
+	w.nReads++
+	*list = i
+}
+
+// dropReads takes an owner's marks off their rows.
+func (s *store) dropReads(list *int32) {
+	for i := *list; i != none; {
+		l := &s.reads[i]
+		w := &s.rows[l.row]
+		if l.prev != none {
+			s.reads[l.prev].next = l.next
+		} else {
+			w.reads = l.next
+		}
+		if l.next != none {
+			s.reads[l.next].prev = l.prev
+		}
+		w.nReads--
+		own := l.own
+		l.next = s.freeRead
+		s.freeRead = i
+		i = own
+	}
+	*list = none
+}
+
+func (s *store) holdsS(i, r int32) bool {
+	for l := s.rows[r].reads; l != none; l = s.reads[l].next {
+		if s.reads[l].owner == i {
+			return true
+		}
+	}
+	return false
+}
+
+// lockS takes a shared lock, or queues the session.
+func (s *store) lockS(i, r int32) outcome {
+	w := &s.rows[r]
+	if w.reads != none && s.holdsS(i, r) {
+		return done
+	}
+	if w.x == none && w.waitHead == none {
+		s.addRead(i, r, &s.sess[i].locks)
+		return done
+	}
+	return s.wait(i, r, false, false)
+}
+
+// lockX takes a row's write lock, or queues the session.
+func (s *store) lockX(i, r int32) outcome {
+	w := &s.rows[r]
+	if w.x == i {
+		return done
+	}
+	if !s.locking {
+		if w.x == none && w.waitHead == none {
+			s.grantX(i, r)
+			return done
+		}
+		return s.wait(i, r, true, false)
+	}
+	upgrade := w.reads != none && s.holdsS(i, r)
+	if w.x == none && (w.nReads == 0 || upgrade && w.nReads == 1) && (upgrade || w.waitHead == none) {
+		s.grantX(i, r)
+		return done
+	}
+	return s.wait(i, r, true, upgrade)
+}
+
+// grantX gives the lock; until the first write the pending version is the present one.
+func (s *store) grantX(i, r int32) {
+	w := &s.rows[r]
+	w.x = i
+	v := &s.versions[w.head]
+	w.pend, w.pendPay = v.val, v.pay
+	s.sess[i].xrows = append(s.sess[i].xrows, r)
+}
+
+// wait queues a session for a row's lock, or refuses where the wait would close a cycle.
+func (s *store) wait(i, r int32, exclusive, upgrade bool) outcome {
+	if s.deadlock(i, r) {
+		s.log.Stats.Deadlocks++
+		return refused
+	}
+	s.log.Stats.Waits++
+	x, w := &s.sess[i], &s.rows[r]
+	x.waitOn, x.waitX, x.waitNext = r, exclusive, none
+	switch {
+	case w.waitHead == none:
+		w.waitHead, w.waitEnd = i, i
+	case upgrade:
+		x.waitNext = w.waitHead
+		w.waitHead = i
+	default:
+		s.sess[w.waitEnd].waitNext = i
+		w.waitEnd = i
+	}
+	return blocked
+}
+
+// deadlock reports whether a session's wait for row r would close a cycle of waits. A session that waits for a row can go on
+// only after all holders of the row have ended (those queued before it wait for the same holders), so the holders are the only
+// edges. The victim is the one that asks: sessions already waiting are never taken from a queue.
+func (s *store) deadlock(i, r int32) bool {
+	s.mark++
+	s.stack = append(s.stack[:0], r)
+	for first := true; len(s.stack) > 0; first = false {
+		n := len(s.stack) - 1
+		w := &s.rows[s.stack[n]]
+		s.stack = s.stack[:n]
+		if w.x != none {
+			if w.x == i {
+				return true
+			}
+			s.follow(w.x)
+		}
+		if !s.locking {
+			continue
+		}
+		for l := w.reads; l != none; l = s.reads[l].next {
+			h := s.reads[l].owner
+			if h == i {
+				if first {
+					continue // its own lock, to be upgraded
+				}
+				return true
+			}
+			s.follow(h)
+		}
+	}
+	return false
+}
+
+// follow adds the row that a holder waits for to the search.
+func (s *store) follow(h int32) {
+	x := &s.sess[h]
+	if x.visited == s.mark {
+		return
+	}
+	x.visited = s.mark
+	if x.waitOn != none {
+		s.stack = append(s.stack, x.waitOn)
+	}
+}
+
+// unlock releases all locks of a session and lets those go on that waited for them.
+func (s *store) unlock(i int32, now int64) {
+	x := &s.sess[i]
+	for _, r := range x.xrows {
+		s.rows[r].x = none
+	}
+	if s.locking {
+		head := x.locks
+		// The rows are needed after their marks are gone.
+		s.stack = s.stack[:0]
+		for l := head; l != none; l = s.reads[l].own {
+			if s.rows[s.reads[l].row].waitHead != none {
+				s.stack = append(s.stack, s.reads[l].row)
+			}
+		}
+		s.dropReads(&x.locks)
+		for _, r := range s.stack {
+			s.grant(r, now)
+		}
+	}
+	for _, r := range x.xrows {
+		if s.rows[r].waitHead != none {
+			s.grant(r, now)
+		}
+	}
+	x.xrows = x.xrows[:0]
+}
+
+// grant gives a row's lock to as many at the head of its queue as can have it.
+func (s *store) grant(r int32, now int64) {
+	w := &s.rows[r]
+	for w.waitHead != none {
+		i := w.waitHead
+		x := &s.sess[i]
+		if w.x != none {
+			return
+		}
+		if x.waitX {
+			if s.locking && (w.nReads > 1 || w.nReads == 1 && s.reads[w.reads].owner != i) {
+				return
+			}
+			s.grantX(i, r)
+		} else {
+			s.addRead(i, r, &x.locks)
+		}
+		w.waitHead = x.waitNext
+		if w.waitHead == none {
+			w.waitEnd = none
+		}
+		x.waitOn = none
+		s.heap.push(now+x.delay(serviceTime)/8, i)
+	}
+}

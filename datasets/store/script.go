@@ -1,0 +1,323 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Script is a fixed handful of transactions to be run on keys of the workload. In an operation, value 0 of a key is what the
+// key holds when the script begins; any other number stands for one new value.
+type Script struct {
+	Name string
+	Keys int // the script's keys are 0..Keys-1
+	Txns []ScriptTxn
+}
+
+// ScriptTxn is a transaction of a script. Sessions are 0, 1, …; Start and End are steps of the script's own clock.
+type ScriptTxn struct {
+	Session    int
+	Start, End int64
+	Aborted    bool
+	Ops        []ScriptOp
+}
+
+// ScriptOp reads or writes value Val of key Key.
+type ScriptOp struct {
+	Write bool
+	Key   int
+	Val   int64
+}
+
+func (s *Script) sessions() int {
+	n := 0
+	for _, t := range s.Txns {
+		n = max(n, t.Session+1)
+	}
+	return n
+}
+
+func (s *Script) commits() int {
+	n := 0
+	for _, t := range s.Txns {
+		if !t.Aborted {
+			n++
+		}
+	}
+	return n
+}
+
+type scriptState uint8
+
+const (
+	scriptNone scriptState = iota
+	scriptWaiting
+	scriptRecruiting // sessions that come free are held back
+	scriptReady      // enough sessions: the event is in the heap
+	scriptDone
+)
+
+// scriptStep is the length of a step. The whole script must be shorter than the way back of any answer (half of netTime), so
+// that operations that reach the server meanwhile can be thought of as running after it.
+const scriptStep = 400
+
+// scriptTries is how often keys without locks are looked for before all sessions are held back.
+const scriptTries = 64
+
+type scriptRun struct {
+	state    scriptState
+	held     []int32
+	reserved int // commits set aside
+	at       int // begin once so many have committed
+	tries    int
+	all      bool // hold back every session
+}
+
+// checkScript refuses a run that is too small for its script.
+func checkScript(cfg Config) error {
+	sc := cfg.Script
+	if sc == nil {
+		return nil
+	}
+	long := 0
+	if cfg.LongTxn {
+		long = 1
+	}
+	rows := 0
+	for _, t := range cfg.Workload.Tables() {
+		rows += t.Rows
+	}
+	if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < sc.commits() || rows < sc.Keys {
+		return fmt.Errorf("fault %s needs %d sessions, %d transactions and %d keys; there are %d, %d and %d",
+			sc.Name, sc.sessions()+long, sc.commits()+long, sc.Keys, cfg.Sessions, cfg.Txns, rows)
+	}
+	if sc.length()*scriptStep >= netTime/2 {
+		return fmt.Errorf("fault %s has %d steps; expected fewer than %d", sc.Name, sc.length(), netTime/2/scriptStep)
+	}
+	return nil
+}
+
+func (r *scriptRun) init(cfg Config) {
+	r.reserved = cfg.Script.commits()
+	r.at = cfg.ScriptAt
+	if most := cfg.Txns - r.reserved; r.at > most {
+		r.at = most
+	}
+	if cfg.LongTxn {
+		r.at = min(r.at, cfg.Txns-r.reserved-1)
+	}
+	r.state = scriptWaiting
+	if r.at <= 0 {
+		r.state = scriptRecruiting
+	}
+}
+
+// recruitIdle takes sessions that rest already.
+func (s *store) recruitIdle() {
+	s.script.state = scriptRecruiting
+	for len(s.idle) > 0 && s.script.state == scriptRecruiting {
+		i := s.idle[len(s.idle)-1]
+		s.idle = s.idle[:len(s.idle)-1]
+		s.recruit(i)
+	}
+}
+
+// recruit holds a session back.
+func (s *store) recruit(i int32) {
+	s.script.held = append(s.script.held, i)
+	s.enough()
+}
+
+// enough puts the script's event into the heap once enough sessions are held back.
+func (s *store) enough() {
+	r := &s.script
+	need := s.cfg.Script.sessions()
+	if r.all {
+		need = len(s.sess)
+		if s.sess[0].long {
+			need--
+		}
+	}
+	if len(r.held) < need {
+		return
+	}
+	at := s.log.Stats.SimulateNS
+	for _, h := range r.held {
+		at = max(at, s.sess[h].ready)
+	}
+	r.state = scriptReady
+	s.heap.push(at+1, int32(len(s.sess)))
+}
+
+// runScript runs the script at one moment, or puts it off while too many keys are locked.
+func (s *store) runScript(now int64) {
+	r, sc := &s.script, s.cfg.Script
+	keys := s.freeRows(sc.Keys)
+	if keys == nil {
+		if r.all {
+			s.err = fmt.Errorf("fault %s needs %d loaded rows that were not deleted; there are fewer", sc.Name, sc.Keys)
+			return
+		}
+		if r.tries++; r.tries < scriptTries {
+			s.heap.push(now+serviceTime/2, int32(len(s.sess)))
+			return
+		}
+		r.all = true
+		s.recruitIdle()
+		if r.state == scriptRecruiting {
+			s.enough()
+		}
+		return
+	}
+	r.state = scriptDone
+	s.play(now, keys)
+	slices.Sort(r.held)
+	last := now + s.cfg.Script.length()*scriptStep
+	r.reserved -= sc.commits()
+	for _, h := range r.held {
+		s.next(h, max(last, s.sess[h].ready)+s.sess[h].delay(thinkTime))
+	}
+	r.held = nil
+}
+
+func (s *Script) length() int64 {
+	n := int64(0)
+	for _, t := range s.Txns {
+		n = max(n, t.End)
+	}
+	return n + 1
+}
+
+// freeRows picks loaded rows that nobody has locked, those touched last first; nil if there are too few.
+func (s *store) freeRows(n int) []int32 {
+	var keys []int32
+	try := func(r int32) bool {
+		w := &s.rows[r]
+		if w.x == none && w.waitHead == none && (w.nReads == 0 || !s.locking) && s.versions[w.head].val != Absent && !slices.Contains(keys, r) {
+			keys = append(keys, r)
+		}
+		return len(keys) == n
+	}
+	if n == 0 {
+		return []int32{}
+	}
+	ops := s.log.Ops
+	for i := len(ops) - 1; i >= max(0, len(ops)-256); i-- {
+		if try(int32(ops[i].Row)) {
+			return keys
+		}
+	}
+	for i := range s.rows {
+		if i > 4096 && s.rows[i].touched {
+			continue
+		}
+		if try(int32(i)) {
+			return keys
+		}
+	}
+	return nil
+}
+
+// play writes the script's transactions into the log and its last committed versions into the store.
+func (s *store) play(now int64, keys []int32) {
+	sc, held := s.cfg.Script, s.script.held
+	type ref struct {
+		key int
+		val int64
+	}
+	value := make(map[ref]int64)
+	for k, r := range keys {
+		value[ref{k, 0}] = s.versions[s.rows[r].head].val
+		s.rows[r].touched = true
+	}
+	of := func(sess int32, k int, val int64) int64 {
+		v, ok := value[ref{k, val}]
+		if !ok {
+			v = s.value(sess)
+			value[ref{k, val}] = v
+		}
+		return v
+	}
+	for i := range sc.Txns { // a value belongs to its writer
+		for _, op := range sc.Txns[i].Ops {
+			if op.Write {
+				of(held[sc.Txns[i].Session], op.Key, op.Val)
+			}
+		}
+	}
+	// The store's clock follows the script's: at equal steps ends come before starts.
+	type edge struct {
+		step int64
+		txn  int
+		end  bool
+	}
+	var edges []edge
+	for i, t := range sc.Txns {
+		edges = append(edges, edge{t.Start, i, false}, edge{t.End, i, true})
+	}
+	slices.SortStableFunc(edges, func(a, b edge) int {
+		if c := cmp.Compare(a.step, b.step); c != 0 || a.end == b.end {
+			return c
+		}
+		if a.end {
+			return -1
+		}
+		return 1
+	})
+	startTS := make([]int64, len(sc.Txns))
+	for _, e := range edges {
+		t := &sc.Txns[e.txn]
+		if !e.end {
+			s.tick++
+			startTS[e.txn] = s.tick
+			continue
+		}
+		i := held[t.Session]
+		start, end := now+t.Start*scriptStep, now+t.End*scriptStep
+		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: startTS[e.txn], CommitTS: NoTime,
+			Session: uint32(i), Name: "planted " + sc.Name, Planted: true}
+		if t.Aborted {
+			rec.Status = Aborted
+		} else {
+			s.tick++
+			rec.CommitTS = s.tick
+			s.log.Stats.Committed++
+		}
+		var ops []LogOp
+		wide := (rec.Commit - start) / int64(len(t.Ops)+1)
+		last := make(map[int]int64)
+		for j, op := range t.Ops {
+			v := of(i, op.Key, op.Val)
+			at := start + int64(j)*wide + 1
+			ops = append(ops, LogOp{Row: uint32(keys[op.Key]), Value: v, Write: op.Write, Start: at, End: at + wide/2})
+			if op.Write {
+				last[op.Key] = v
+			}
+		}
+		s.record(&rec, ops)
+		if t.Aborted {
+			continue
+		}
+		id := int32(none)
+		if s.ssi {
+			// To others it has both kinds of anti-dependency: who would make a third with it must abort.
+			id = s.newRec(startTS[e.txn])
+			s.recs[id].in, s.recs[id].out = true, true
+			s.recCommit(id, rec.CommitTS)
+			for _, k := range keys {
+				for l := s.rows[k].reads; l != none; l = s.reads[l].next {
+					if h := &s.recs[s.reads[l].owner]; h.cts == NoTime {
+						h.in, h.out = true, true
+					}
+				}
+				s.addRead(id, k, &s.recs[id].locks)
+			}
+		}
+		for k := range keys {
+			if v, ok := last[k]; ok {
+				pay := s.versions[s.rows[keys[k]].head].pay
+				s.install(keys[k], version{val: v, pay: pay, cts: rec.CommitTS, rec: id})
+			}
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package store
+
+import (
+	"math/bits"
+	"math/rand/v2"
+
+	"isovet/datasets/workload"
+)
+
+// session is one client and its transaction at the server.
+type session struct {
+	rng    *rand.Rand
+	lat    uint64 // generator of its times
+	client workload.Client
+	txn    workload.Txn
+
+	nextVal  int64 // its next write's value; sessions count in steps of their number
+	ops      []LogOp
+	xrows    []int32 // rows whose write lock it holds
+	locks    int32   // its read locks
+	pos      int     // operation under way; len(txn.Ops): commit
+	start    int64
+	sent     int64 // client time of the operation under way, or of the commit
+	ready    int64 // when it may begin its next transaction
+	snap     int64 // NoTime before the first operation
+	rec      int32 // SSI
+	waitOn   int32 // row, or none
+	waitNext int32
+	waitX    bool
+	running  bool // between its first operation at the server and its end
+	long     bool // begun, and waits for all others to be done
+	visited  uint32
+}
+
+// unit is an exponential distribution's quantiles ×1024, 64 of them, mean 1024: times have long tails without a logarithm a draw.
+var unit = [64]int64{
+	8, 24, 41, 58, 75, 92, 110, 127, 146, 164, 183, 202, 222, 242, 262, 283,
+	304, 326, 348, 370, 394, 417, 441, 466, 492, 518, 545, 572, 600, 629, 659, 690,
+	722, 754, 788, 823, 859, 896, 935, 975, 1016, 1060, 1105, 1152, 1201, 1252, 1306, 1363,
+	1423, 1486, 1553, 1624, 1701, 1783, 1871, 1968, 2073, 2190, 2321, 2470, 2642, 2847, 3136, 4968,
+}
+
+// delay draws a time of the given mean: half of it fixed, half exponential, and a few low bits so that ties are rare.
+func (x *session) delay(mean int64) int64 {
+	x.lat ^= x.lat << 13
+	x.lat ^= x.lat >> 7
+	x.lat ^= x.lat << 17
+	hi, lo := bits.Mul64(x.lat, 64)
+	return mean/2 + (unit[hi]*mean)>>11 + int64(lo>>58) + 1
+}
+
+// next lets a session begin a transaction at time t, or rest when enough transactions are under way.
+func (s *store) next(i int32, t int64) {
+	x := &s.sess[i]
+	x.ready = t
+	if s.script.state == scriptRecruiting {
+		s.recruit(i)
+		return
+	}
+	if s.log.Stats.Committed+s.active+s.script.reserved >= s.cfg.Txns {
+		s.idle = append(s.idle, i)
+		return
+	}
+	s.active++
+	x.client.Next(&x.txn)
+	s.begin(i, t)
+}
+
+// begin starts an attempt of the session's transaction.
+func (s *store) begin(i int32, t int64) {
+	x := &s.sess[i]
+	x.txn.Reset()
+	x.client.Step(&x.txn)
+	x.txn.Stage++
+	x.ops = x.ops[:0]
+	x.pos = 0
+	x.start = t
+	x.snap = NoTime
+	x.sent = t + x.delay(thinkTime)/16
+	if s.cfg.LongTxn && !s.longBegun {
+		s.longBegun, x.long = true, true // no event: wakeLong sends its operations
+		return
+	}
+	s.heap.push(x.sent+x.delay(netTime), i)
+}
+
+// event is the arrival of a session's next operation at the server.
+func (s *store) event(i int32, now int64) {
+	x := &s.sess[i]
+	if x.snap == NoTime {
+		x.running = true
+		s.tick++
+		x.snap = s.tick
+		if s.ssi {
+			x.rec = s.newRec(x.snap)
+		}
+	}
+	if x.pos == len(x.txn.Ops) {
+		s.commit(i, now)
+		return
+	}
+	switch s.exec(i, &x.txn.Ops[x.pos]) {
+	case blocked:
+		return
+	case refused:
+		s.abort(i, now, true)
+		return
+	}
+	reply := now + x.delay(serviceTime) + x.delay(netTime)
+	op := &x.ops[len(x.ops)-1]
+	op.Start, op.End = x.sent, reply
+	x.pos++
+	if x.pos == len(x.txn.Ops) {
+		x.client.Step(&x.txn)
+		x.txn.Stage++
+	}
+	x.sent = reply + x.delay(thinkTime)/16
+	s.heap.push(x.sent+x.delay(netTime), i)
+}
+
+// wakeLong lets the long transaction go on once everybody else is done.
+func (s *store) wakeLong(now int64) {
+	x := &s.sess[0]
+	if !x.long {
+		return
+	}
+	x.long = false
+	x.sent = max(x.sent, now)
+	s.heap.push(x.sent+x.delay(netTime), 0)
+}
+
+type outcome uint8
+
+const (
+	done outcome = iota
+	blocked
+	refused
+)
+
+// exec runs an operation at the server and logs it, times apart.
+func (s *store) exec(i int32, op *workload.Op) outcome {
+	x := &s.sess[i]
+	r := s.row(op.Key)
+	if op.Kind != workload.Read || op.ForUpdate {
+		if out := s.lockX(i, r); out != done {
+			return out
+		}
+		if s.multi {
+			if w := &s.versions[s.rows[r].head]; w.cts > x.snap {
+				s.log.Stats.Conflicts++
+				return refused
+			}
+		}
+	}
+	w := &s.rows[r]
+	if op.Kind == workload.Read {
+		var val, pay int64
+		if s.ssi && (w.x != i || op.ForUpdate) && !s.noteRead(i, r) {
+			s.log.Stats.Dangerous++
+			return refused
+		}
+		switch {
+		case w.x == i:
+			val, pay = w.pend, w.pendPay
+		case s.locking:
+			if out := s.lockS(i, r); out != done {
+				return out
+			}
+			v := &s.versions[w.head]
+			val, pay = v.val, v.pay
+		case s.multi:
+			v := s.visible(r, x.snap)
+			val, pay = v.val, v.pay
+		case s.iso == ReadUncommitted && w.x != none:
+			val, pay = w.pend, w.pendPay
+		default:
+			v := &s.versions[w.head]
+			val, pay = v.val, v.pay
+		}
+		if op.ForUpdate && s.ssi && !s.noteWrite(i, r) {
+			s.log.Stats.Dangerous++
+			return refused
+		}
+		w.touched = true
+		op.Payload, op.Absent = pay, val == Absent
+		x.ops = append(x.ops, LogOp{Row: uint32(r), Value: val})
+		return done
+	}
+	if s.ssi && !s.noteWrite(i, r) {
+		s.log.Stats.Dangerous++
+		return refused
+	}
+	w.touched = true
+	w.pend, w.pendPay = Absent, 0
+	if op.Kind == workload.Write {
+		w.pend, w.pendPay = s.value(i), op.Payload
+	}
+	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: w.pend, Write: true})
+	return done
+}
+
+// value returns a session's next unique value.
+func (s *store) value(i int32) int64 {
+	x := &s.sess[i]
+	v := x.nextVal
+	x.nextVal += int64(len(s.sess))
+	return v
+}
+
+// commit ends a session's transaction as its client asked.
+func (s *store) commit(i int32, now int64) {
+	x := &s.sess[i]
+	if x.txn.Rollback {
+		s.abort(i, now, false)
+		return
+	}
+	apply, status := true, Committed
+	if s.cfg.AbortRate+s.cfg.UnknownRate > 0 {
+		switch u := x.rng.Float64(); {
+		case u < s.cfg.AbortRate:
+			s.abort(i, now, false)
+			return
+		case u < s.cfg.AbortRate+s.cfg.UnknownRate:
+			status = Unknown
+			apply = x.rng.Uint64()&1 == 0
+		}
+	}
+	if s.ssi && !s.mayCommit(i) {
+		s.log.Stats.Dangerous++
+		s.abort(i, now, true)
+		return
+	}
+	startTS := x.snap
+	if s.locking {
+		// What it read is still so: its snapshot is the commit itself.
+		s.tick++
+		startTS = s.tick
+	}
+	s.tick++
+	cts := s.tick
+	if apply {
+		for _, r := range x.xrows {
+			w := &s.rows[r]
+			if w.pend != s.versions[w.head].val { // else locked and not written
+				s.install(r, version{val: w.pend, pay: w.pendPay, cts: cts, rec: x.rec})
+			}
+		}
+	}
+	x.running = false
+	if s.ssi {
+		if apply {
+			s.recCommit(x.rec, cts)
+		} else {
+			s.dropRec(x.rec)
+		}
+		x.rec = none
+	}
+	s.unlock(i, now)
+	end := now + x.delay(serviceTime) + x.delay(netTime)
+	t := LogTxn{Start: x.start, Commit: x.sent, End: end, StartTS: startTS, CommitTS: cts, Session: uint32(i), Name: x.txn.Name}
+	s.active--
+	if status == Unknown {
+		t.Status, t.End, t.CommitTS = Unknown, NoTime, NoTime
+		if s.locking {
+			t.StartTS = NoTime
+		}
+		s.log.Stats.Unknown++
+		end = x.sent + x.delay(lostTime)
+	} else {
+		s.log.Stats.Committed++
+	}
+	s.record(&t, x.ops)
+	if s.multi {
+		s.advance()
+	}
+	if s.script.state == scriptWaiting && s.log.Stats.Committed >= s.script.at {
+		s.recruitIdle()
+	}
+	s.next(i, end+x.delay(thinkTime))
+	if status == Unknown {
+		s.wake()
+	}
+}
+
+// abort ends a session's transaction without effect; again says that the session tries it once more.
+func (s *store) abort(i int32, now int64, again bool) {
+	x := &s.sess[i]
+	x.running = false
+	if s.ssi {
+		s.dropRec(x.rec)
+		x.rec = none
+	}
+	s.unlock(i, now)
+	end := now + x.delay(serviceTime) + x.delay(netTime)
+	t := LogTxn{Start: x.start, Commit: NoTime, End: end, StartTS: NoTime, CommitTS: NoTime, Session: uint32(i), Name: x.txn.Name, Status: Aborted}
+	if s.multi {
+		t.StartTS = x.snap
+	}
+	if !again {
+		t.Commit = x.sent
+		s.log.Stats.Rollbacks++
+	}
+	if len(x.ops) > 0 {
+		s.record(&t, x.ops)
+	}
+	if again {
+		s.begin(i, end+x.delay(backoffTime))
+		return
+	}
+	s.active--
+	s.next(i, end+x.delay(thinkTime))
+	s.wake()
+}
+
+// wake lets a resting session take up the transaction that another one has given up.
+func (s *store) wake() {
+	if n := len(s.idle); n > 0 && s.log.Stats.Committed+s.active+s.script.reserved < s.cfg.Txns {
+		i := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		s.next(i, max(s.sess[i].ready, s.log.Stats.SimulateNS+1))
+	}
+}
+
+// record appends a transaction to the log.
+func (s *store) record(t *LogTxn, ops []LogOp) {
+	l := s.log
+	t.Off, t.N = len(l.Ops), int32(len(ops))
+	if len(l.Ops)+len(ops) > cap(l.Ops) && len(l.Txns) > 1000 {
+		// Room for the rest at the rate so far, rather than by doubling.
+		rest := float64(s.cfg.Txns-l.Stats.Committed+1) / float64(l.Stats.Committed+1)
+		grow := int(rest*float64(len(l.Ops))*1.02) + len(ops)
+		l.Ops = append(make([]LogOp, 0, len(l.Ops)+min(grow, 1<<27)), l.Ops...)
+	}
+	l.Ops = append(l.Ops, ops...)
+	l.Txns = append(l.Txns, *t)
+}

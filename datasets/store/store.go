@@ -1,0 +1,364 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"isovet/datasets/workload"
+)
+
+// Isolation is a concurrency control of the store; the package comment says what each does.
+type Isolation uint8
+
+const (
+	Serializable Isolation = iota
+	SerializableSnapshot
+	Snapshot
+	ReadCommitted
+	ReadUncommitted
+)
+
+// isolations are the names, the first of each the one shown.
+var isolations = [...][]string{
+	Serializable:         {"serializable", "ser", "strict-serializable", "sser", "2pl", "s2pl"},
+	SerializableSnapshot: {"serializable-snapshot", "ssi", "serializable-ssi"},
+	Snapshot:             {"snapshot-isolation", "si", "snapshot", "strict-snapshot-isolation"},
+	ReadCommitted:        {"read-committed", "rc"},
+	ReadUncommitted:      {"read-uncommitted", "ru"},
+}
+
+func (i Isolation) String() string {
+	if int(i) < len(isolations) {
+		return isolations[i][0]
+	}
+	return fmt.Sprintf("isolation %d", uint8(i))
+}
+
+// Isolations returns the name of each concurrency control.
+func Isolations() []string {
+	var out []string
+	for i := range isolations {
+		out = append(out, Isolation(i).String())
+	}
+	return out
+}
+
+// ParseIsolation reads a name or short name; "" is Serializable.
+func ParseIsolation(s string) (Isolation, error) {
+	n := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(s)))
+	if n == "" {
+		return Serializable, nil
+	}
+	for i, names := range isolations {
+		if slices.Contains(names, n) {
+			return Isolation(i), nil
+		}
+	}
+	return 0, fmt.Errorf("the store has no isolation %q; expected one of %s", s, strings.Join(Isolations(), ", "))
+}
+
+// Config says what to run.
+type Config struct {
+	Workload  workload.Workload
+	Sessions  int
+	Txns      int // committed transactions, the script's among them
+	Isolation Isolation
+	Seed      uint64
+	// AbortRate is the share of transactions that the client rolls back in the end; they are not retried.
+	AbortRate float64
+	// UnknownRate is the share of commits whose answer is lost; half of them took effect.
+	UnknownRate float64
+	// LongTxn leaves the first transaction of session 0 open through the whole run: its client begins it at once and sends its
+	// operations when all others are done.
+	LongTxn bool
+	// Script, if any, runs once ScriptAt transactions have committed.
+	Script   *Script
+	ScriptAt int
+}
+
+// Mean times in nanoseconds; each is at least half of it and has an exponential tail.
+const (
+	netTime     = 40_000 // one way
+	serviceTime = 20_000
+	thinkTime   = 10_000 // between a client's operations and between its transactions
+	backoffTime = 300_000
+	lostTime    = 2_000_000 // until a client gives up waiting for an answer
+)
+
+const none = -1
+
+// row is one row of the store. Invariant: pend and pendPay mean something iff x ≥ 0.
+type row struct {
+	head              int32 // newest committed version
+	x                 int32 // session that holds the write lock, or none
+	pend, pendPay     int64 // its uncommitted version
+	reads             int32 // newest read lock or SIREAD, or none
+	nReads            int32
+	waitHead, waitEnd int32 // sessions waiting for a lock, or none
+	touched           bool
+}
+
+type version struct {
+	val, pay int64
+	cts      int64
+	rec      int32 // SSI: its writer, while that is concurrent with somebody
+	prev     int32 // the one before, or none
+}
+
+type store struct {
+	cfg       Config
+	iso       Isolation
+	log       *Log
+	rows      []row
+	base      []int // table → row of its first loaded key
+	inserted  map[workload.Key]int32
+	versions  []version
+	freeVer   int32
+	reads     []readLock
+	freeRead  int32
+	recs      []txnRec
+	freeRec   int32
+	sess      []session
+	heap      eventHeap
+	tick      int64 // the store's clock
+	oldest    int64 // no active snapshot is older
+	commits   int   // since oldest was computed
+	retired   []int32
+	active    int // transactions begun or being retried
+	idle      []int32
+	mark      uint32
+	err       error
+	longBegun bool
+	stack     []int32
+	script    scriptRun
+	multi     bool // several versions are kept
+	locking   bool // reads take locks
+	ssi       bool
+}
+
+// Run runs the workload until cfg.Txns transactions have committed and none is left running. Errors: a configuration that
+// cannot run, ctx's end.
+// Cost: O(log sessions) an operation plus what it waits for; memory: the log, the rows, the versions that a snapshot can see.
+func Run(ctx context.Context, cfg Config) (*Log, error) {
+	if cfg.Sessions < 1 || cfg.Txns < 0 {
+		return nil, fmt.Errorf("%d sessions, %d transactions; expected at least 1 session and no negative number", cfg.Sessions, cfg.Txns)
+	}
+	if !(cfg.AbortRate >= 0 && cfg.UnknownRate >= 0 && cfg.AbortRate+cfg.UnknownRate < 1) {
+		return nil, fmt.Errorf("abort rate %v and unknown rate %v; expected both from 0, their sum below 1", cfg.AbortRate, cfg.UnknownRate)
+	}
+	if cfg.LongTxn && cfg.Sessions < 2 {
+		return nil, fmt.Errorf("a long transaction beside %d session; expected at least 2 sessions", cfg.Sessions)
+	}
+	if err := checkScript(cfg); err != nil {
+		return nil, err
+	}
+	s := newStore(cfg)
+	for i := range s.sess {
+		s.next(int32(i), s.sess[i].delay(thinkTime))
+	}
+	for n := 0; s.heap.len() > 0; n++ {
+		if n&0xfff == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		now, i := s.heap.pop()
+		s.log.Stats.SimulateNS = now
+		if int(i) == len(s.sess) {
+			s.runScript(now)
+			if s.err != nil {
+				return nil, s.err
+			}
+		} else {
+			s.event(i, now)
+		}
+		if cfg.LongTxn && s.heap.len() == 0 {
+			s.wakeLong(now)
+		}
+	}
+	for i := range s.rows {
+		s.log.Touched[i] = s.rows[i].touched
+	}
+	return s.log, nil
+}
+
+func newStore(cfg Config) *store {
+	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none}
+	s.multi = cfg.Isolation == Snapshot || cfg.Isolation == SerializableSnapshot
+	s.locking = cfg.Isolation == Serializable
+	s.ssi = cfg.Isolation == SerializableSnapshot
+	s.log = &Log{Tables: cfg.Workload.Tables()}
+	n := 0
+	for _, t := range s.log.Tables {
+		s.base = append(s.base, n)
+		n += t.Rows
+	}
+	s.rows = make([]row, 0, n)
+	s.versions = make([]version, 0, n+n/8)
+	for t, tab := range s.log.Tables {
+		for pk := range tab.Rows {
+			s.addRow(workload.MakeKey(t, int64(pk)), version{val: Initial, pay: tab.Payload, rec: none, prev: none})
+		}
+	}
+	s.sess = make([]session, cfg.Sessions)
+	seeds := rand.New(rand.NewPCG(cfg.Seed, 0x150e7))
+	for i := range s.sess {
+		x := &s.sess[i]
+		x.rng = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
+		x.lat = seeds.Uint64() | 1
+		x.client = cfg.Workload.Client(i, rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64())))
+		x.nextVal = int64(i) + 1
+		x.waitOn, x.rec, x.locks = none, none, none
+	}
+	s.heap.init(cfg.Sessions + 1)
+	if cfg.Script != nil {
+		s.script.init(cfg)
+	}
+	return s
+}
+
+func (s *store) addRow(k workload.Key, v version) int32 {
+	i := int32(len(s.rows))
+	s.rows = append(s.rows, row{head: s.newVersion(v), x: none, reads: none, waitHead: none, waitEnd: none})
+	s.log.Rows = append(s.log.Rows, k)
+	s.log.Touched = append(s.log.Touched, false)
+	return i
+}
+
+// row finds a key's row, making an absent one where there is none.
+func (s *store) row(k workload.Key) int32 {
+	t, pk := k.Table(), k.PK()
+	if pk < int64(s.log.Tables[t].Rows) {
+		return int32(s.base[t]) + int32(pk)
+	}
+	if r, ok := s.inserted[k]; ok {
+		return r
+	}
+	if s.inserted == nil {
+		s.inserted = make(map[workload.Key]int32)
+	}
+	r := s.addRow(k, version{val: Absent, rec: none, prev: none})
+	s.inserted[k] = r
+	return r
+}
+
+func (s *store) newVersion(v version) int32 {
+	if i := s.freeVer; i != none {
+		s.freeVer = s.versions[i].prev
+		s.versions[i] = v
+		return i
+	}
+	s.versions = append(s.versions, v)
+	return int32(len(s.versions)) - 1
+}
+
+// install makes a version the newest of its row, and drops those that no snapshot can see any more.
+func (s *store) install(r int32, v version) {
+	x := &s.rows[r]
+	if !s.multi {
+		v.prev = none
+		s.versions[x.head] = v
+		return
+	}
+	v.prev = x.head
+	x.head = s.newVersion(v)
+	i := v.prev
+	for s.versions[i].cts > s.oldest && s.versions[i].prev != none {
+		i = s.versions[i].prev
+	}
+	for old := s.versions[i].prev; old != none; {
+		next := s.versions[old].prev
+		s.versions[old].prev = s.freeVer
+		s.freeVer = old
+		old = next
+	}
+	s.versions[i].prev = none
+}
+
+// visible returns the newest version of a row that a snapshot sees.
+func (s *store) visible(r int32, snap int64) *version {
+	i := s.rows[r].head
+	for s.versions[i].cts > snap {
+		i = s.versions[i].prev
+	}
+	return &s.versions[i]
+}
+
+// advance recomputes the oldest active snapshot now and then, and forgets transactions that nobody is concurrent with.
+func (s *store) advance() {
+	s.commits++
+	if s.commits*16 < len(s.sess) {
+		return
+	}
+	s.commits = 0
+	s.oldest = s.tick
+	for i := range s.sess {
+		if x := &s.sess[i]; x.running && x.snap != NoTime {
+			s.oldest = min(s.oldest, x.snap)
+		}
+	}
+	if s.ssi {
+		s.retire()
+	}
+}
+
+// eventHeap orders sessions by the time of their next event, ties by session.
+type eventHeap struct {
+	at []int64
+	id []int32
+}
+
+func (h *eventHeap) init(n int) {
+	h.at = make([]int64, 0, n)
+	h.id = make([]int32, 0, n)
+}
+
+func (h *eventHeap) len() int { return len(h.at) }
+
+func (h *eventHeap) push(at int64, id int32) {
+	h.at = append(h.at, at)
+	h.id = append(h.id, id)
+	i := len(h.at) - 1
+	for i > 0 {
+		p := (i - 1) / 4
+		if h.at[p] < at || h.at[p] == at && h.id[p] < id {
+			break
+		}
+		h.at[i], h.id[i] = h.at[p], h.id[p]
+		i = p
+	}
+	h.at[i], h.id[i] = at, id
+}
+
+func (h *eventHeap) pop() (int64, int32) {
+	at, id := h.at[0], h.id[0]
+	n := len(h.at) - 1
+	la, li := h.at[n], h.id[n]
+	h.at, h.id = h.at[:n], h.id[:n]
+	if n == 0 {
+		return at, id
+	}
+	i := 0
+	for {
+		c := 4*i + 1
+		if c >= n {
+			break
+		}
+		best := c
+		for d := c + 1; d < min(c+4, n); d++ {
+			if h.at[d] < h.at[best] || h.at[d] == h.at[best] && h.id[d] < h.id[best] {
+				best = d
+			}
+		}
+		if la < h.at[best] || la == h.at[best] && li < h.id[best] {
+			break
+		}
+		h.at[i], h.id[i] = h.at[best], h.id[best]
+		i = best
+	}
+	h.at[i], h.id[i] = la, li
+	return at, id
+}

@@ -1,0 +1,99 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+func blindWInfo() Info {
+	return Info{
+		Name:  "blindw",
+		About: "blind writes: 8 operations on distinct uniform keys, a transaction only reads or only writes",
+		Paper: "Cobra (OSDI 2020) §6; Vbox §5.2 (RH, WR, WH); Leopard (W, RW, RW+)",
+		Variants: []Variant{
+			{Name: "WR", About: "50 % read-only transactions, 50 % write-only"},
+			{Name: "RH", About: "80 % read-only transactions"},
+			{Name: "WH", About: "20 % read-only transactions"},
+			{Name: "W", About: "write-only transactions", Keys: 2000},
+			{Name: "RW", About: "half read-only, half write-only", Keys: 2000},
+			{Name: "RW+", About: "as RW, half of the reads replaced by reads of 10 neighbouring keys, one item read each", Keys: 2000},
+		},
+		Keys: 10000,
+		Ops:  8,
+		new:  newBlindW,
+	}
+}
+
+// blindW is Cobra's BlindW. No transaction both reads and writes, so it can show neither write skew nor a lost update.
+type blindW struct {
+	keys, ops int
+	readOnly  uint64 // per cent
+	ranges    bool
+}
+
+const rangeKeys = 10
+
+func newBlindW(p Params) (Workload, error) {
+	w := &blindW{keys: p.Keys, ops: p.Ops}
+	switch p.Variant {
+	case "RH":
+		w.readOnly = 80
+	case "WR", "RW", "RW+":
+		w.readOnly = 50
+	case "WH":
+		w.readOnly = 20
+	}
+	if w.ranges = p.Variant == "RW+"; w.ranges && p.Keys < rangeKeys {
+		return nil, fmt.Errorf("%d keys are too few for ranges of %d keys", p.Keys, rangeKeys)
+	}
+	return w, needKeys(p, p.Ops)
+}
+
+func (w *blindW) Tables() []Table { return []Table{{Rows: w.keys}} }
+
+func (w *blindW) Client(_ int, rng *rand.Rand) Client {
+	return &blindWClient{w: w, rng: rng}
+}
+
+type blindWClient struct {
+	w   *blindW
+	rng *rand.Rand
+	set distinct
+}
+
+// Next draws the keys; a range is drawn as the complement of its first key.
+func (c *blindWClient) Next(t *Txn) {
+	t.Name = "write"
+	if c.rng.Uint64N(100) < c.w.readOnly {
+		t.Name = "read"
+	}
+	t.Args = c.set.draw(t.Args[:0], c.w.ops, Uniform(c.w.keys), c.rng)
+	if c.w.ranges && t.Name == "read" {
+		for i := range t.Args {
+			if c.rng.Uint64()&1 == 0 {
+				t.Args[i] = ^min(t.Args[i], int64(c.w.keys-rangeKeys))
+			}
+		}
+	}
+}
+
+func (c *blindWClient) Step(t *Txn) {
+	if t.Stage > 0 {
+		return
+	}
+	if t.Name == "write" {
+		for _, k := range t.Args {
+			t.Write(Key(k), 0)
+		}
+		return
+	}
+	for _, k := range t.Args {
+		if k >= 0 {
+			t.Read(Key(k))
+			continue
+		}
+		for i := range int64(rangeKeys) {
+			t.Read(Key(^k + i))
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package workload
+
+import "math/rand/v2"
+
+func contendedInfo() Info {
+	return Info{
+		Name:     "contended",
+		About:    "one read and four blind writes of distinct uniform keys out of few: hard to check when there are no times",
+		Paper:    "hard family: reads scarce, many writer pairs, little session order",
+		Variants: []Variant{{Name: "default", About: "the first fifth of the operations, at least one, are reads"}},
+		Keys:     200,
+		Ops:      5,
+		new: func(p Params) (Workload, error) {
+			return &contended{keys: p.Keys, ops: p.Ops}, needKeys(p, p.Ops)
+		},
+	}
+}
+
+type contended struct{ keys, ops int }
+
+func (w *contended) Tables() []Table { return []Table{{Rows: w.keys}} }
+
+func (w *contended) Client(_ int, rng *rand.Rand) Client { return &contendedClient{w: w, rng: rng} }
+
+type contendedClient struct {
+	w   *contended
+	rng *rand.Rand
+	set distinct
+}
+
+func (c *contendedClient) Next(t *Txn) {
+	t.Name = "contended"
+	t.Args = c.set.draw(t.Args[:0], c.w.ops, Uniform(c.w.keys), c.rng)
+}
+
+func (c *contendedClient) Step(t *Txn) {
+	if t.Stage > 0 {
+		return
+	}
+	reads := max(len(t.Args)/5, 1)
+	for i, k := range t.Args {
+		if i < reads {
+			t.Read(Key(k))
+		} else {
+			t.Write(Key(k), 0)
+		}
+	}
+}

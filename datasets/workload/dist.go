@@ -1,0 +1,139 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Dist draws keys 0..n-1. It is immutable and may be shared; the randomness is the caller's.
+type Dist interface {
+	Draw(rng *rand.Rand) int64
+}
+
+// Uniform draws every key alike.
+type Uniform int64
+
+// Draw implements Dist.
+func (n Uniform) Draw(rng *rand.Rand) int64 { return rng.Int64N(int64(n)) }
+
+// Hotspot makes 80 % of the draws from the first 20 % of the keys (CHRONOS, Table I).
+type Hotspot int64
+
+// Draw implements Dist.
+func (n Hotspot) Draw(rng *rand.Rand) int64 {
+	hot := max(int64(n)/5, 1)
+	if hot == int64(n) || rng.Uint64N(10) < 8 {
+		return rng.Int64N(hot)
+	}
+	return hot + rng.Int64N(int64(n)-hot)
+}
+
+// Alias draws key k with any given weight, by Walker's alias method: two table entries a draw however many keys there are.
+type Alias struct {
+	keep  []float64
+	other []uint32
+}
+
+// NewZipf returns the Zipf distribution with P(k) ∝ 1/(k+1)^theta; theta may be below 1. Cost: O(n) once.
+func NewZipf(n int, theta float64) *Alias {
+	w := make([]float64, n)
+	for k := range w {
+		w[k] = math.Pow(float64(k+1), -theta)
+	}
+	return NewAlias(w)
+}
+
+// NewAlias returns the distribution with the given weights, not all zero, none negative.
+func NewAlias(weight []float64) *Alias {
+	n := len(weight)
+	sum := 0.0
+	for _, w := range weight {
+		sum += w
+	}
+	a := &Alias{keep: make([]float64, n), other: make([]uint32, n)}
+	var small, large []uint32
+	for k, w := range weight {
+		a.keep[k] = w * float64(n) / sum
+		if a.keep[k] < 1 {
+			small = append(small, uint32(k))
+		} else {
+			large = append(large, uint32(k))
+		}
+	}
+	for len(small) > 0 && len(large) > 0 {
+		s, l := small[len(small)-1], large[len(large)-1]
+		small = small[:len(small)-1]
+		a.other[s] = l
+		a.keep[l] -= 1 - a.keep[s]
+		if a.keep[l] < 1 {
+			large = large[:len(large)-1]
+			small = append(small, l)
+		}
+	}
+	for _, k := range append(small, large...) {
+		a.keep[k] = 1 // what rounding has left over
+	}
+	return a
+}
+
+// Draw implements Dist.
+func (a *Alias) Draw(rng *rand.Rand) int64 {
+	k := rng.Int64N(int64(len(a.keep)))
+	if rng.Float64() < a.keep[k] {
+		return k
+	}
+	return int64(a.other[k])
+}
+
+// distinct draws keys that differ from each other. Its table holds the keys of the present draw only, marked by a stamp, so
+// that a transaction of a thousand operations costs no more a key than one of eight.
+type distinct struct {
+	slot  []int64
+	stamp []uint32
+	now   uint32
+}
+
+// draw appends m distinct keys of d to dst. There must be at least m keys.
+func (x *distinct) draw(dst []int64, m int, d Dist, rng *rand.Rand) []int64 {
+	if m <= 16 {
+		from := len(dst)
+	next:
+		for len(dst) < from+m {
+			k := d.Draw(rng)
+			for _, e := range dst[from:] {
+				if e == k {
+					continue next
+				}
+			}
+			dst = append(dst, k)
+		}
+		return dst
+	}
+	if len(x.slot) < 4*m {
+		size := 64
+		for size < 4*m {
+			size *= 2
+		}
+		x.slot, x.stamp, x.now = make([]int64, size), make([]uint32, size), 0
+	}
+	x.now++
+	if x.now == 0 {
+		clear(x.stamp)
+		x.now = 1
+	}
+	mask := uint64(len(x.slot) - 1)
+	for left := m; left > 0; {
+		k := d.Draw(rng)
+		i := uint64(k) * 0x9e3779b97f4a7c15 >> 20 & mask
+		for x.stamp[i] == x.now && x.slot[i] != k {
+			i = (i + 1) & mask
+		}
+		if x.stamp[i] == x.now {
+			continue
+		}
+		x.slot[i], x.stamp[i] = k, x.now
+		dst = append(dst, k)
+		left--
+	}
+	return dst
+}

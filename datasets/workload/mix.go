@@ -1,0 +1,83 @@
+package workload
+
+import "math/rand/v2"
+
+func mixInfo() Info {
+	return Info{
+		Name:  "mix",
+		About: "general transactions: every operation reads or writes by a coin, on a key of a skewed distribution",
+		Paper: "CHRONOS Table I (default workload); MTC's GT",
+		Variants: []Variant{
+			{Name: "zipf", About: "Zipf(0.99) keys, half of the operations reads"},
+			{Name: "uniform", About: "uniform keys, half of the operations reads"},
+			{Name: "hotspot", About: "80 % of the operations on 20 % of the keys, half reads"},
+			{Name: "read-heavy", About: "Zipf(0.99) keys, 90 % reads"},
+			{Name: "write-heavy", About: "Zipf(0.99) keys, 10 % reads"},
+		},
+		Keys: 1000,
+		Ops:  8,
+		new:  newMix,
+	}
+}
+
+type mix struct {
+	keys, ops int
+	reads     uint64 // per cent
+	dist      Dist
+}
+
+func newMix(p Params) (Workload, error) {
+	if err := needKeys(p, 1); err != nil {
+		return nil, err
+	}
+	w := &mix{keys: p.Keys, ops: p.Ops, reads: 50}
+	switch p.Variant {
+	case "uniform":
+		w.dist = Uniform(p.Keys)
+	case "hotspot":
+		w.dist = Hotspot(p.Keys)
+	case "read-heavy":
+		w.reads = 90
+	case "write-heavy":
+		w.reads = 10
+	}
+	if w.dist == nil {
+		w.dist = NewZipf(p.Keys, 0.99)
+	}
+	return w, nil
+}
+
+func (w *mix) Tables() []Table { return []Table{{Rows: w.keys}} }
+
+func (w *mix) Client(_ int, rng *rand.Rand) Client { return &mixClient{w: w, rng: rng} }
+
+type mixClient struct {
+	w   *mix
+	rng *rand.Rand
+}
+
+// Next draws the operations; a write is drawn as the complement of its key. A key may come twice in a transaction.
+func (c *mixClient) Next(t *Txn) {
+	t.Name = "mix"
+	t.Args = t.Args[:0]
+	for range c.w.ops {
+		k := c.w.dist.Draw(c.rng)
+		if c.rng.Uint64N(100) >= c.w.reads {
+			k = ^k
+		}
+		t.Args = append(t.Args, k)
+	}
+}
+
+func (c *mixClient) Step(t *Txn) {
+	if t.Stage > 0 {
+		return
+	}
+	for _, k := range t.Args {
+		if k < 0 {
+			t.Write(Key(^k), 0)
+		} else {
+			t.Read(Key(k))
+		}
+	}
+}

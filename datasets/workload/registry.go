@@ -1,0 +1,101 @@
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Params sizes a workload. A zero field is the workload's own default (Info.Keys, Info.Ops).
+type Params struct {
+	Variant  string
+	Keys     int // rows, customers, …: what the workload scales by
+	Ops      int // operations a transaction
+	Sessions int // clients that will run it; some workloads split work by session
+}
+
+// Variant is a named setting of a workload.
+type Variant struct {
+	Name, About string
+	Keys        int // default Params.Keys where it differs from the workload's
+}
+
+// Info describes a workload.
+type Info struct {
+	Name     string
+	About    string
+	Paper    string    // where it comes from
+	Variants []Variant // the first is the default
+	Keys     int       // default Params.Keys
+	Ops      int       // default Params.Ops; 0: the templates fix it
+	new      func(p Params) (Workload, error)
+}
+
+// All returns every workload, in the order in which to show them.
+func All() []Info {
+	return []Info{blindWInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(), miniInfo(), longForkInfo()}
+}
+
+// Names returns the names of all workloads.
+func Names() []string {
+	var out []string
+	for _, in := range All() {
+		out = append(out, in.Name)
+	}
+	return out
+}
+
+// Lookup finds a workload by name, in any case.
+func Lookup(name string) (Info, error) {
+	for _, in := range All() {
+		if strings.EqualFold(in.Name, name) {
+			return in, nil
+		}
+	}
+	return Info{}, fmt.Errorf("unknown workload %q; expected one of %s", name, strings.Join(Names(), ", "))
+}
+
+// New makes the workload with p's zero fields filled in, and returns the parameters used. Errors: an unknown variant, a size
+// that the workload cannot have.
+func (in Info) New(p Params) (Workload, Params, error) {
+	i := 0
+	if p.Variant != "" {
+		i = slices.IndexFunc(in.Variants, func(v Variant) bool { return strings.EqualFold(v.Name, p.Variant) })
+	}
+	if i < 0 {
+		var names []string
+		for _, v := range in.Variants {
+			names = append(names, v.Name)
+		}
+		return nil, p, fmt.Errorf("workload %s has no variant %q; expected one of %s", in.Name, p.Variant, strings.Join(names, ", "))
+	}
+	p.Variant = in.Variants[i].Name
+	if p.Keys < 0 || p.Ops < 0 || p.Sessions < 0 {
+		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d; expected none negative", in.Name, p.Keys, p.Ops, p.Sessions)
+	}
+	if p.Ops != 0 && in.Ops == 0 {
+		return nil, p, fmt.Errorf("workload %s: operations a transaction are fixed by its templates; expected none given", in.Name)
+	}
+	if p.Keys == 0 {
+		p.Keys = cmp.Or(in.Variants[i].Keys, in.Keys)
+	}
+	if p.Ops == 0 {
+		p.Ops = in.Ops
+	}
+	if p.Sessions == 0 {
+		p.Sessions = 1
+	}
+	w, err := in.new(p)
+	if err != nil {
+		return nil, p, fmt.Errorf("workload %s: %w", in.Name, err)
+	}
+	return w, p, nil
+}
+
+func needKeys(p Params, least int) error {
+	if p.Keys < least {
+		return fmt.Errorf("%d keys are too few for transactions of %d operations; expected at least %d", p.Keys, p.Ops, least)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package workload
+
+import "math/rand/v2"
+
+func rmwInfo() Info {
+	return Info{
+		Name:  "rmw",
+		About: "read-modify-write of distinct keys out of few; every version names the one before it",
+		Paper: "Cobra §3.2 (read-modify-write chains)",
+		Variants: []Variant{
+			{Name: "plain", About: "read, then write"},
+			{Name: "locking", About: "SELECT … FOR UPDATE, then write"},
+			{Name: "counters", About: "one read-modify-write a transaction"},
+		},
+		Keys: 100,
+		Ops:  4,
+		new: func(p Params) (Workload, error) {
+			w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking"}
+			if p.Variant == "counters" {
+				w.pairs = 1
+			}
+			return w, needKeys(p, w.pairs)
+		},
+	}
+}
+
+type rmw struct {
+	keys, pairs int
+	lock        bool
+}
+
+func (w *rmw) Tables() []Table { return []Table{{Rows: w.keys}} }
+
+func (w *rmw) Client(_ int, rng *rand.Rand) Client { return &rmwClient{w: w, rng: rng} }
+
+type rmwClient struct {
+	w   *rmw
+	rng *rand.Rand
+	set distinct
+}
+
+func (c *rmwClient) Next(t *Txn) {
+	t.Name = "rmw"
+	t.Args = c.set.draw(t.Args[:0], c.w.pairs, Uniform(c.w.keys), c.rng)
+}
+
+// Step runs one key after the other, each written with its payload plus one.
+func (c *rmwClient) Step(t *Txn) {
+	pair, write := t.Stage/2, t.Stage%2 == 1
+	if pair >= len(t.Args) {
+		return
+	}
+	k := Key(t.Args[pair])
+	if write {
+		t.Write(k, t.Ops[len(t.Ops)-1].Payload+1)
+		return
+	}
+	t.Ops = append(t.Ops, Op{Key: k, ForUpdate: c.w.lock})
+}
