@@ -14,7 +14,7 @@ import (
 
 const (
 	minPiece  = 1 << 20 // a piece for one core is not made smaller
-	blockSize = 1 << 20 // of decompressed input
+	blockSize = 1 << 20 // of decompressed input; the first ones are smaller
 	sample    = 1 << 18 // scanned bytes from which the rest is estimated
 )
 
@@ -103,7 +103,7 @@ func ReadFrom(ctx context.Context, r io.Reader, file string) (*history.History, 
 	full := make(chan []byte)
 	free := make(chan []byte, 3)
 	for range cap(free) {
-		free <- make([]byte, 0, blockSize)
+		free <- nil
 	}
 	stop := make(chan struct{})
 	var readErr error
@@ -136,15 +136,15 @@ func ReadFrom(ctx context.Context, r io.Reader, file string) (*history.History, 
 // cutBlocks sends r's content in blocks that end at line ends.
 func cutBlocks(r io.Reader, full chan<- []byte, free <-chan []byte, stop <-chan struct{}) error {
 	var rest []byte // the beginning of a line whose end is not yet read
-	for {
+	for size := blockSize / 16; ; size = min(2*size, blockSize) {
 		var buf []byte
 		select {
 		case buf = <-free:
 		case <-stop:
 			return nil
 		}
-		if cap(buf) < 2*len(rest) {
-			buf = make([]byte, 0, 2*len(rest))
+		if want := max(size, 2*len(rest)); cap(buf) < want {
+			buf = make([]byte, 0, want)
 		}
 		buf = append(buf[:0], rest...)
 		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
