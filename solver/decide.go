@@ -1,7 +1,7 @@
 package solver
 
-// varHeap is a binary heap of variables, the most active first. It holds every open variable, and
-// perhaps others.
+// varHeap is a binary heap of variables, the most active first. It holds every variable that is open
+// and not dormant, and perhaps others.
 type varHeap struct {
 	activity []float64
 	order    []Var
@@ -75,14 +75,25 @@ func (h *varHeap) pop() Var {
 	return top
 }
 
-// nextVar returns the most active open variable, if there is one.
+// nextVar returns the most active variable that is open and to be decided, if there is one.
 func (s *Solver) nextVar() (Var, bool) {
 	for len(s.heap.order) > 0 {
-		if v := s.heap.pop(); s.vals[Pos(v)] == 0 {
+		if v := s.heap.pop(); s.vals[Pos(v)] == 0 && !s.dormant[v] {
 			return v, true
 		}
 	}
 	return 0, false
+}
+
+// SetDecidable says whether decisions may be made on v; at first they may on every variable. A theory
+// may call it at any time, in constant or logarithmic time. When all variables that may be decided
+// have values but others are open, that is as if [Theory.Decide] had answered [LitNone]: the theory
+// must accept the completion by its [Completer].
+func (s *Solver) SetDecidable(v Var, decidable bool) {
+	s.dormant[v] = !decidable
+	if decidable && s.heap.pos[v] < 0 && s.vals[Pos(v)] == 0 {
+		s.heap.push(v)
+	}
 }
 
 // bump makes v more active.

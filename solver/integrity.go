@@ -18,7 +18,7 @@ func (s *Solver) CheckIntegrity() {
 		check(s.vals[p] == -s.vals[p^1], "variable %d has two values", v)
 		if s.vals[p] != 0 {
 			assigned++
-		} else {
+		} else if !s.dormant[v] {
 			check(s.heap.pos[v] >= 0, "open variable %d is not in the heap", v)
 		}
 		check(s.seen[v] == 0, "variable %d is marked outside analysis", v)

@@ -31,11 +31,12 @@ type Solver struct {
 	bins    [][]Lit
 
 	// Decisions.
-	heap   varHeap
-	inc    float64 // what a bump adds
-	phase  []bool  // what a decision tries first
-	rng    *rand.Rand
-	assume []Lit
+	heap    varHeap
+	inc     float64 // what a bump adds
+	phase   []bool  // what a decision tries first
+	dormant []bool  // not to be decided
+	rng     *rand.Rand
+	assume  []Lit
 
 	// Conflict analysis. seen is all zero, cleanup empty and marked all false between conflicts.
 	seen        []uint8
@@ -94,6 +95,7 @@ func (s *Solver) NewVars(n int) Var {
 	s.watches = append(s.watches, make([][]watch, 2*n)...)
 	s.bins = append(s.bins, make([][]Lit, 2*n)...)
 	s.phase = append(s.phase, make([]bool, n)...)
+	s.dormant = append(s.dormant, make([]bool, n)...)
 	s.seen = append(s.seen, make([]uint8, n)...)
 	s.marked = append(s.marked, make([]bool, 2*n)...)
 	s.observed = append(s.observed, make([]bool, n)...)
@@ -327,10 +329,6 @@ func (s *Solver) pick() (Lit, Status) {
 		switch l := s.theory.Decide(); l {
 		case LitUndef:
 		case LitNone:
-			if l := s.uncovered(); l != LitUndef {
-				s.stats.Decisions++
-				return l, Unknown
-			}
 			open = true
 		default:
 			if s.vals[l] != 0 {
@@ -345,6 +343,13 @@ func (s *Solver) pick() (Lit, Status) {
 		if v, ok := s.nextVar(); ok {
 			s.stats.Decisions++
 			return MkLit(v, !s.phase[v]), Unknown
+		}
+		open = len(s.trail) < len(s.vars)
+	}
+	if open {
+		if l := s.uncovered(); l != LitUndef {
+			s.stats.Decisions++
+			return l, Unknown
 		}
 	}
 	if s.theory != nil {
@@ -457,7 +462,7 @@ func (s *Solver) backtrack(level int) {
 		if !s.opts.NoPhaseSaving {
 			s.phase[v] = l&1 == 0
 		}
-		if s.heap.pos[v] < 0 {
+		if s.heap.pos[v] < 0 && !s.dormant[v] {
 			s.heap.push(v)
 		}
 	}

@@ -74,12 +74,44 @@ func pigeonhole(holes int) cnf {
 }
 
 // orderCNF asks for a total order of n elements (one variable a pair, transitivity clauses) in which,
-// for each of m random triples, the middle element is not between the other two: the constraint that a
-// read makes. Near m = 2n some have an answer and some have not.
+// for each of m random triples (x y z), y is not between x and z, as another writer may not be between
+// a version's writer and its reader, or, one time in three, y is between them. Deciding this is
+// NP-complete (betweenness); m = 2.2n is where some have an answer and some have not.
 func orderCNF(seed, n, m int) cnf {
 	r := rng(seed)
-	f := cnf{vars: n * (n - 1) / 2}
-	before := func(i, j int) solver.Lit {
+	f, before := totalOrder(n)
+	for range m {
+		p := r.Perm(n)
+		a, b := before(p[0], p[1]), before(p[2], p[1]) // alike: p[1] is not between
+		if r.IntN(3) == 0 {
+			b = b.Not()
+		}
+		f.clauses = append(f.clauses, []solver.Lit{a, b.Not()}, []solver.Lit{a.Not(), b})
+	}
+	return f
+}
+
+// looseOrderCNF asks for a total order of n elements that satisfies m random clauses of three order
+// literals. Sparser to propagate than orderCNF, so harder to search.
+func looseOrderCNF(seed, n, m int) cnf {
+	r := rng(seed)
+	f, before := totalOrder(n)
+	for range m {
+		var c []solver.Lit
+		for range 3 {
+			p := r.Perm(n)
+			c = append(c, before(p[0], p[1]))
+		}
+		f.clauses = append(f.clauses, c)
+	}
+	return f
+}
+
+// totalOrder says that its variables, one for each pair, are a total order of n elements; before
+// names the literals.
+func totalOrder(n int) (f cnf, before func(i, j int) solver.Lit) {
+	f = cnf{vars: n * (n - 1) / 2}
+	before = func(i, j int) solver.Lit {
 		if i > j {
 			i, j = j, i
 			return solver.Neg(solver.Var(i*(2*n-i-1)/2 + j - i - 1))
@@ -87,23 +119,15 @@ func orderCNF(seed, n, m int) cnf {
 		return solver.Pos(solver.Var(i*(2*n-i-1)/2 + j - i - 1))
 	}
 	for i := range n {
-		for j := range n {
-			for k := range n {
-				if i != j && j != k && i != k && i < min(j, k) {
+		for j := i + 1; j < n; j++ {
+			for k := i + 1; k < n; k++ {
+				if j != k {
 					f.clauses = append(f.clauses, []solver.Lit{before(i, j).Not(), before(j, k).Not(), before(k, i).Not()})
 				}
 			}
 		}
 	}
-	for range m {
-		// w before t, and no other writer o between: o before w or t before o.
-		p := r.Perm(n)
-		f.clauses = append(f.clauses, []solver.Lit{before(p[2], p[0]), before(p[1], p[2])})
-		if r.IntN(2) == 0 {
-			f.clauses = append(f.clauses, []solver.Lit{before(p[0], p[1])})
-		}
-	}
-	return f
+	return f, before
 }
 
 func load(b solver.Backend, f cnf) {

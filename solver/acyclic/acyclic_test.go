@@ -1,0 +1,495 @@
+package acyclic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/closure"
+	"isovet/graph"
+	"isovet/graph/order"
+	"isovet/solver"
+	"isovet/solver/acyclic"
+	"isovet/solver/proof"
+)
+
+// instance is a formula whose literals carry edges.
+type instance struct {
+	nodes   int
+	known   []graph.Edge
+	vars    int
+	guards  []acyclic.Guard
+	clauses [][]solver.Lit
+}
+
+func rng(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 99)) }
+
+// random makes an instance in one of three shapes: choices with edges on both sides, edges on one side
+// only, and a mixture with literals that carry several edges and edges with several literals.
+func random(seed, maxNodes, maxVars int) instance {
+	r := rng(seed)
+	in := instance{nodes: 2 + r.IntN(maxNodes-1), vars: 1 + r.IntN(maxVars)}
+	perm := r.Perm(in.nodes)
+	for range r.IntN(in.nodes) {
+		a, b := r.IntN(in.nodes), r.IntN(in.nodes)
+		if a < b {
+			in.known = append(in.known, graph.Edge{From: int32(perm[a]), To: int32(perm[b])})
+		}
+	}
+	shape := seed % 3
+	edge := func(l solver.Lit) {
+		a, b := r.IntN(in.nodes), r.IntN(in.nodes)
+		if a != b || r.IntN(20) == 0 {
+			in.guards = append(in.guards, acyclic.Guard{Lit: l, From: int32(a), To: int32(b)})
+		}
+	}
+	for v := range in.vars {
+		switch shape {
+		case 0:
+			for range 1 + r.IntN(2) {
+				edge(solver.Pos(solver.Var(v)))
+				edge(solver.Neg(solver.Var(v)))
+			}
+		case 1:
+			edge(solver.Pos(solver.Var(v)))
+		default:
+			for range r.IntN(4) {
+				edge(solver.MkLit(solver.Var(v), r.IntN(2) == 0))
+			}
+		}
+	}
+	if shape != 0 || r.IntN(3) == 0 {
+		in.clauses = randomClauses(r, in.vars, r.IntN(2*in.vars+1))
+	}
+	return in
+}
+
+func randomClauses(r *rand.Rand, vars, n int) [][]solver.Lit {
+	var out [][]solver.Lit
+	for range n {
+		var c []solver.Lit
+		for range 1 + r.IntN(3) + r.IntN(2) {
+			c = append(c, solver.MkLit(solver.Var(r.IntN(vars)), r.IntN(3) == 0))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// holds is the definition: the clauses are true and the edges of the true literals are acyclic with the
+// known ones.
+func (in *instance) holds(value func(solver.Var) bool) error {
+	isTrue := func(l solver.Lit) bool { return value(l.Var()) != l.IsNeg() }
+	for _, c := range in.clauses {
+		if !slices.ContainsFunc(c, isTrue) {
+			return fmt.Errorf("clause %v is false", c)
+		}
+	}
+	edges := slices.Clone(in.known)
+	for _, g := range in.guards {
+		if isTrue(g.Lit) {
+			edges = append(edges, graph.Edge{From: g.From, To: g.To})
+		}
+	}
+	if c := naiveCycle(in.nodes, edges); c {
+		return errors.New("the model's edges have a cycle")
+	}
+	return nil
+}
+
+// naiveCycle takes away nodes without predecessors until none is left.
+func naiveCycle(n int, edges []graph.Edge) bool {
+	gone := make([]bool, n)
+	for left := n; left > 0; left-- {
+		free := -1
+		for v := range n {
+			if !gone[v] && !slices.ContainsFunc(edges, func(e graph.Edge) bool { return int(e.To) == v && !gone[e.From] }) {
+				free = v
+				break
+			}
+		}
+		if free < 0 {
+			return true
+		}
+		gone[free] = true
+	}
+	return false
+}
+
+func (in *instance) bruteForce(assume ...solver.Lit) solver.Status {
+	for m := 0; m < 1<<in.vars; m++ {
+		value := func(v solver.Var) bool { return m>>v&1 != 0 }
+		if !slices.ContainsFunc(assume, func(l solver.Lit) bool { return value(l.Var()) == l.IsNeg() }) && in.holds(value) == nil {
+			return solver.Sat
+		}
+	}
+	return solver.Unsat
+}
+
+// eager has the acyclicity in clauses: one variable for each ordered pair, transitive and irreflexive,
+// implied by the edges.
+func (in *instance) eager() *solver.Solver {
+	s := solver.New(solver.Options{})
+	s.NewVars(in.vars)
+	n := in.nodes
+	first := s.NewVars(n * n)
+	reach := func(a, b int) solver.Lit { return solver.Pos(first + solver.Var(a*n+b)) }
+	for a := range n {
+		s.AddClause(reach(a, a).Not())
+		for b := range n {
+			for c := range n {
+				s.AddClause(reach(a, b).Not(), reach(b, c).Not(), reach(a, c))
+			}
+		}
+	}
+	for _, e := range in.known {
+		s.AddClause(reach(int(e.From), int(e.To)))
+	}
+	for _, g := range in.guards {
+		s.AddClause(g.Lit.Not(), reach(int(g.From), int(g.To)))
+	}
+	for _, c := range in.clauses {
+		s.AddClause(c...)
+	}
+	return s
+}
+
+// theory is what the tests need of both.
+type theory interface {
+	solver.Theory
+	Add(...acyclic.Guard) []solver.Lit
+	Lemma([]solver.Lit) bool
+	CheckIntegrity() error
+}
+
+// ways are all the theories and settings; their answers must not differ.
+var ways = []struct {
+	name   string
+	attach func(s *solver.Solver, in *instance, guards []acyclic.Guard) theory
+}{
+	{"pk", pk(acyclic.PKOptions{})},
+	{"pk-all", pk(acyclic.PKOptions{NoDontCares: true})},
+	{"pk-propagate", pk(acyclic.PKOptions{Propagate: true})},
+	{"pk-propagate-all", pk(acyclic.PKOptions{Propagate: true, NoDontCares: true})},
+	{"closure", clo(closure.KindPurdomPlus, acyclic.ClosureOptions{})},
+	{"closure-conflicts", clo(closure.KindPurdomPlus, acyclic.ClosureOptions{NoPropagate: true})},
+	{"closure-matrix", clo(closure.KindWarshall, acyclic.ClosureOptions{})},
+}
+
+func pk(o acyclic.PKOptions) func(*solver.Solver, *instance, []acyclic.Guard) theory {
+	return func(s *solver.Solver, in *instance, guards []acyclic.Guard) theory {
+		base := graph.Build(in.nodes, in.known)
+		topo, _ := graph.Topological(base)
+		return acyclic.NewPK(s, order.FromGraph(base, topo), guards, o)
+	}
+}
+
+func clo(kind closure.Kind, o acyclic.ClosureOptions) func(*solver.Solver, *instance, []acyclic.Guard) theory {
+	return func(s *solver.Solver, in *instance, guards []acyclic.Guard) theory {
+		dyn, cycle, err := closure.New(kind, closure.Input{N: in.nodes, Known: graph.Build(in.nodes, in.known)}, closure.Options{})
+		if err != nil || cycle != nil {
+			panic(fmt.Sprint("the known edges have a cycle: ", cycle, err))
+		}
+		return acyclic.NewClosure(s, dyn, guards, o)
+	}
+}
+
+// stress makes rare paths of the solver common.
+var stress = []solver.Options{
+	{},
+	{LubyUnit: 1, ReduceFirst: 3, ReduceGrowth: 1},
+	{NoMinimize: true, NoPhaseSaving: true, Seed: 3},
+	{Restart: solver.RestartGlue, Heuristic: solver.HeuristicStatic, ReduceFirst: 2},
+}
+
+// lemmaChecker makes a proof checker that judges the lemmas by the guards, by definition.
+func lemmaChecker(in *instance) *proof.Checker {
+	return &proof.Checker{OnLemma: func(c []solver.Lit) error {
+		edges := slices.Clone(in.known)
+		for _, l := range c {
+			for _, g := range in.guards {
+				if g.Lit == l.Not() {
+					edges = append(edges, graph.Edge{From: g.From, To: g.To})
+				}
+			}
+		}
+		if !naiveCycle(in.nodes, edges) {
+			return errors.New("the edges close no cycle")
+		}
+		return nil
+	}}
+}
+
+func TestBruteForce(t *testing.T) {
+	ctx := context.Background()
+	answers := map[solver.Status]int{}
+	for seed := range 3000 {
+		in := random(seed, 8, 9)
+		want := in.bruteForce()
+		answers[want]++
+		for _, w := range ways {
+			o := stress[seed%len(stress)]
+			check := lemmaChecker(&in)
+			o.Proof = check
+			s := solver.New(o)
+			s.NewVars(in.vars)
+			th := w.attach(s, &in, in.guards)
+			for _, c := range in.clauses {
+				s.AddClause(c...)
+			}
+			got := s.Solve(ctx)
+			if got != want {
+				t.Fatalf("seed %d, %s: %v, brute force says %v\n%+v", seed, w.name, got, want, in)
+			}
+			if got == solver.Sat {
+				if err := in.holds(s.Value); err != nil {
+					t.Fatalf("seed %d, %s: %v\n%+v", seed, w.name, err, in)
+				}
+				if err := th.CheckIntegrity(); err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, w.name, err)
+				}
+			}
+			if check.Err() != nil || check.Refuted() != (got == solver.Unsat) {
+				t.Fatalf("seed %d, %s: refuted %v, %v", seed, w.name, check.Refuted(), check.Err())
+			}
+		}
+	}
+	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
+		t.Fatalf("one-sided test: %v", answers)
+	}
+}
+
+// choices makes a random instance of the kind that histories give: pairs of writers, each to be ordered
+// one way or the other, with readers that come along, on a graph that is not far from acyclic. tight
+// makes more choices per node.
+func choices(seed, nodes, vars int, noise float64) instance {
+	r := rng(seed)
+	in := instance{nodes: nodes, vars: vars}
+	for i := range nodes - 1 {
+		if r.IntN(3) == 0 {
+			in.known = append(in.known, graph.Edge{From: int32(i), To: int32(min(nodes-1, i+1+r.IntN(6)))})
+		}
+	}
+	// A hidden order, in which a fraction of the choices is turned by noise.
+	for v := range vars {
+		a, b, ra, rb := r.IntN(nodes), r.IntN(nodes), r.IntN(nodes), r.IntN(nodes)
+		if a == b {
+			continue
+		}
+		p, q := solver.Pos(solver.Var(v)), solver.Neg(solver.Var(v))
+		// p: a before b, and a's reader ra before b. q: the same with a and b exchanged.
+		in.guards = append(in.guards, acyclic.Guard{Lit: p, From: int32(a), To: int32(b)}, acyclic.Guard{Lit: q, From: int32(b), To: int32(a)})
+		if ra > a && (ra < b || b < a && r.Float64() < noise) {
+			in.guards = append(in.guards, acyclic.Guard{Lit: p, From: int32(ra), To: int32(b)})
+		}
+		if rb > b && (rb < a || a < b && r.Float64() < noise) {
+			in.guards = append(in.guards, acyclic.Guard{Lit: q, From: int32(rb), To: int32(a)})
+		}
+	}
+	return in
+}
+
+// Too large for brute force: all ways agree with each other and with the eager encoding.
+func TestAgainstEager(t *testing.T) {
+	ctx := context.Background()
+	answers := map[solver.Status]int{}
+	conflicts := int64(0)
+	for seed := range 240 {
+		r := rng(seed)
+		n := 8 + seed%12
+		in := choices(seed, n, n*(2+r.IntN(3)), 0.15*r.Float64())
+		if seed%3 == 0 {
+			in = random(seed, 16, 40)
+		}
+		if seed%2 == 0 {
+			in.clauses = append(in.clauses, randomClauses(r, in.vars, r.IntN(in.vars))...)
+		}
+		e := in.eager()
+		want := e.Solve(ctx)
+		answers[want]++
+		if want == solver.Sat {
+			if err := in.holds(e.Value); err != nil {
+				t.Fatalf("seed %d, eager: %v", seed, err)
+			}
+		}
+		for _, w := range ways {
+			o := stress[seed%len(stress)]
+			check := lemmaChecker(&in)
+			o.Proof = check
+			s := solver.New(o)
+			s.NewVars(in.vars)
+			th := w.attach(s, &in, in.guards)
+			for _, c := range in.clauses {
+				s.AddClause(c...)
+			}
+			if got := s.Solve(ctx); got != want {
+				t.Fatalf("seed %d, %s: %v, eager says %v", seed, w.name, got, want)
+			} else if got == solver.Sat {
+				if err := in.holds(s.Value); err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, w.name, err)
+				}
+				if err := th.CheckIntegrity(); err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, w.name, err)
+				}
+			} else if !check.Refuted() {
+				t.Fatalf("seed %d, %s: not refuted: %v", seed, w.name, check.Err())
+			}
+			conflicts += s.Stats().TheoryConflicts
+		}
+	}
+	if answers[solver.Sat] < 40 || answers[solver.Unsat] < 40 || conflicts < 5000 {
+		t.Fatalf("too easy or one-sided: %v, %d theory conflicts", answers, conflicts)
+	}
+}
+
+// Random sequences of new variables, clauses, guards, and solving under assumptions, each answer against
+// brute force.
+func TestSequences(t *testing.T) {
+	ctx := context.Background()
+	answers := map[solver.Status]int{}
+	for seed := range 500 {
+		w := ways[seed%len(ways)]
+		r := rng(7000 + seed)
+		full := random(seed, 7, 1)
+		in := instance{nodes: full.nodes, known: full.known}
+		o := stress[seed/len(ways)%len(stress)]
+		check := lemmaChecker(&in)
+		o.Proof = check
+		s := solver.New(o)
+		th := w.attach(s, &in, nil)
+		for step := range 20 {
+			switch k := r.IntN(8); {
+			case in.vars == 0 || k == 0 && in.vars < 8:
+				n := 1 + r.IntN(2)
+				s.NewVars(n)
+				in.vars += n
+			case k < 4:
+				var more []acyclic.Guard
+				for range 1 + r.IntN(3) {
+					more = append(more, acyclic.Guard{
+						Lit:  solver.Lit(r.IntN(2 * in.vars)),
+						From: int32(r.IntN(in.nodes)), To: int32(r.IntN(in.nodes)),
+					})
+				}
+				more = slices.DeleteFunc(more, func(g acyclic.Guard) bool { return g.From == g.To && r.IntN(8) > 0 })
+				in.guards = append(in.guards, more...)
+				if c := th.Add(more...); c != nil {
+					if !th.Lemma(c) {
+						t.Fatalf("seed %d, %s: %v is no lemma", seed, w.name, c)
+					}
+					s.AddClause(c...)
+				}
+			case k == 4:
+				for _, c := range randomClauses(r, in.vars, 1) {
+					in.clauses = append(in.clauses, c)
+					s.AddClause(c...)
+				}
+			default:
+				var as []solver.Lit
+				for range r.IntN(4) {
+					as = append(as, solver.Lit(r.IntN(2*in.vars)))
+				}
+				want := in.bruteForce(as...)
+				answers[want]++
+				got := s.Solve(ctx, as...)
+				if got != want {
+					t.Fatalf("seed %d, step %d, %s: %v under %v, brute force says %v", seed, step, w.name, got, as, want)
+				}
+				if got == solver.Sat {
+					if err := in.holds(s.Value); err != nil {
+						t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, err)
+					}
+					for _, a := range as {
+						if s.Value(a.Var()) == a.IsNeg() {
+							t.Fatalf("seed %d, step %d, %s: assumption %v is false", seed, step, w.name, a)
+						}
+					}
+					if err := th.CheckIntegrity(); err != nil {
+						t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, err)
+					}
+				} else if in.bruteForce(s.Failed()...) != solver.Unsat {
+					t.Fatalf("seed %d, step %d, %s: the failed assumptions %v have a model", seed, step, w.name, s.Failed())
+				}
+				if check.Err() != nil {
+					t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, check.Err())
+				}
+			}
+		}
+	}
+	if answers[solver.Sat] < 400 || answers[solver.Unsat] < 400 {
+		t.Fatalf("one-sided test: %v", answers)
+	}
+}
+
+// The fixture of algorithms §10.4: no single choice is decided by the known graph, each of the four
+// combinations of two choices closes a cycle with exactly two chosen edges.
+func TestTwoChoicesNoUnit(t *testing.T) {
+	const (
+		a1, a2, r1, r1x, r2, r2x = 0, 1, 2, 3, 4, 5
+		b1, b2, s1, s1x, s2, s2x = 6, 7, 8, 9, 10, 11
+	)
+	in := instance{nodes: 12, vars: 2, known: []graph.Edge{
+		{From: a1, To: r1}, {From: a1, To: r1x}, {From: a2, To: r2}, {From: a2, To: r2x},
+		{From: b1, To: s1}, {From: b1, To: s1x}, {From: b2, To: s2}, {From: b2, To: s2x},
+		{From: a2, To: s1}, {From: b2, To: r1}, {From: a2, To: s2}, {From: b1, To: r1x},
+		{From: a1, To: s1x}, {From: b2, To: r2}, {From: a1, To: s2x}, {From: b1, To: r2x},
+	}}
+	side := func(l solver.Lit, w, x int32, readers ...int32) {
+		in.guards = append(in.guards, acyclic.Guard{Lit: l, From: w, To: x})
+		for _, r := range readers {
+			in.guards = append(in.guards, acyclic.Guard{Lit: l, From: r, To: x})
+		}
+	}
+	side(solver.Pos(0), a1, a2, r1, r1x)
+	side(solver.Neg(0), a2, a1, r2, r2x)
+	side(solver.Pos(1), b1, b2, s1, s1x)
+	side(solver.Neg(1), b2, b1, s2, s2x)
+	for l := range solver.Lit(4) {
+		if in.bruteForce(l) != solver.Unsat {
+			t.Fatal("the fixture has a model")
+		}
+		var one []graph.Edge
+		for _, g := range in.guards {
+			if g.Lit == l {
+				one = append(one, graph.Edge{From: g.From, To: g.To})
+			}
+		}
+		if naiveCycle(in.nodes, append(one, in.known...)) {
+			t.Fatalf("literal %v alone closes a cycle", l)
+		}
+	}
+	for _, w := range ways {
+		s := solver.New(solver.Options{})
+		s.NewVars(2)
+		w.attach(s, &in, in.guards)
+		if got := s.Solve(context.Background()); got != solver.Unsat || s.Stats().Conflicts > 4 {
+			t.Errorf("%s: %v after %d conflicts, expected unsat after at most 4", w.name, got, s.Stats().Conflicts)
+		}
+	}
+}
+
+// Choices that the first order obeys are never decided.
+func TestDontCares(t *testing.T) {
+	in := choices(1, 60, 400, 0)
+	s := solver.New(solver.Options{})
+	s.NewVars(in.vars)
+	pk(acyclic.PKOptions{})(s, &in, in.guards)
+	if got := s.Solve(context.Background()); got != solver.Sat {
+		t.Fatal(got)
+	}
+	if err := in.holds(s.Value); err != nil {
+		t.Fatal(err)
+	}
+	open := 0
+	for v := range in.vars {
+		if s.DontCare(solver.Var(v)) {
+			open++
+		}
+	}
+	if open < in.vars/2 || s.Stats().DontCareStops != 1 {
+		t.Fatalf("%d of %d left open; %+v", open, in.vars, s.Stats())
+	}
+}

@@ -1,0 +1,129 @@
+package acyclic
+
+import (
+	"isovet/closure"
+	"isovet/solver"
+)
+
+// ClosureOptions change how [Closure] works, never what it answers. The zero value is the default.
+type ClosureOptions struct {
+	// NoPropagate makes the theory find conflicts only.
+	NoPropagate bool
+}
+
+// Closure keeps guarded edges acyclic by reachability, and decides every literal one of whose edges
+// would close a cycle.
+//
+// Source: Vbox (arXiv:2503.05163) §4.6, "Propagation" and "Analysis".
+// Differs: the closure is undone by its trail, which the paper leaves open (errata V25), and paths are
+// searched rather than read off the matrix P, so that they have the fewest literals.
+type Closure struct {
+	theory
+	dyn     closure.Dynamic
+	opts    ClosureOptions
+	changed bool // since the last Propagate some pair became reachable
+
+	// open holds the guards of variables that have not been told, in any order; place is the way back,
+	// -1 for guards not in it.
+	open  []int32
+	place []int32
+}
+
+// NewClosure makes the theory of the guards for s and attaches it. dyn holds the known edges and is used
+// by the theory alone from here on. Edges added to dyn before must have negative tags; they count as
+// known.
+func NewClosure(s *solver.Solver, dyn closure.Dynamic, guards []Guard, opts ClosureOptions) *Closure {
+	t := &Closure{dyn: dyn, opts: opts}
+	t.init(s, closureGraph{t})
+	if !opts.NoPropagate {
+		t.onTold = func(v solver.Var) { t.both(v, t.leave) }
+		t.onForgot = func(v solver.Var) { t.both(v, t.enter) }
+	}
+	s.SetTheory(t)
+	t.Add(guards...)
+	return t
+}
+
+// Add adds guards, between calls of Solve. Their variables must exist. It returns nil, or, if facts of
+// level 0 already close a cycle with them, a clause that says so, which the caller must add to the solver.
+func (t *Closure) Add(guards ...Guard) (conflict []solver.Lit) {
+	first := len(t.guards)
+	for _, e := range guards {
+		i := t.guard(e)
+		t.place = append(t.place, -1)
+		if !t.opts.NoPropagate && t.value[e.Lit.Var()] == 0 {
+			t.enter(i)
+		}
+	}
+	t.changed = true
+	return t.settle(first)
+}
+
+func (t *Closure) both(v solver.Var, do func(int32)) {
+	for i := t.head[solver.Pos(v)]; i >= 0; i = t.next[i] {
+		do(i)
+	}
+	for i := t.head[solver.Neg(v)]; i >= 0; i = t.next[i] {
+		do(i)
+	}
+}
+
+func (t *Closure) enter(i int32) {
+	t.place[i] = int32(len(t.open))
+	t.open = append(t.open, i)
+}
+
+func (t *Closure) leave(i int32) {
+	p := t.place[i]
+	last := t.open[len(t.open)-1]
+	t.open[p] = last
+	t.place[last] = p
+	t.open = t.open[:len(t.open)-1]
+	t.place[i] = -1
+}
+
+// Propagate returns the negations of the untold literals one of whose edges would close a cycle. See
+// solver.Theory.
+//
+// Cost: a look-up for each guard of an untold variable, if anything became reachable since the last call.
+func (t *Closure) Propagate() []solver.Lit {
+	t.out = t.out[:0]
+	if t.opts.NoPropagate || !t.changed {
+		return nil
+	}
+	t.changed = false
+	for _, i := range t.open {
+		e := &t.guards[i]
+		if t.dyn.Reaches(e.To, e.From) {
+			t.propagate(i)
+		}
+	}
+	return t.out
+}
+
+// closureGraph lets the shared part use the closure.
+type closureGraph struct{ t *Closure }
+
+func (g closureGraph) mark() int  { return g.t.dyn.Mark() }
+func (g closureGraph) undo(m int) { g.t.dyn.Undo(m) }
+
+func (g closureGraph) add(u, v, tag int32) bool {
+	changed, cycle := g.t.dyn.AddEdge(u, v, tag)
+	g.t.changed = g.t.changed || changed
+	return cycle
+}
+
+func (g closureGraph) path(u, v int32, cost func(int32) int8, tags []int32) []int32 {
+	p, ok := g.t.dyn.Path(u, v, cost)
+	if !ok {
+		panic("acyclic: no path where the closure found a cycle")
+	}
+	for _, e := range p {
+		if e.Kind == closure.Added && e.Tag >= 0 {
+			tags = append(tags, e.Tag)
+		}
+	}
+	return tags
+}
+
+func (g closureGraph) check() error { return g.t.dyn.CheckIntegrity() }

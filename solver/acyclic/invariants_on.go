@@ -1,0 +1,5 @@
+//go:build invariants
+
+package acyclic
+
+const invariants = true

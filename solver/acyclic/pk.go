@@ -1,0 +1,230 @@
+package acyclic
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/graph/order"
+	"isovet/solver"
+)
+
+// PKOptions change how [PK] works, never what it answers. The zero value is the default.
+type PKOptions struct {
+	// Propagate tells the solver of undecided edges that a reordering found to close a cycle. It
+	// pays on inputs with many conflicts and no answer.
+	Propagate bool
+	// NoDontCares makes the solver decide every variable, even where the order already obeys one side.
+	NoDontCares bool
+}
+
+// PK keeps guarded edges acyclic by a topological order.
+//
+// Don't-cares: a side of a variable is obeyed if all edges that it carries go forward in the order. If
+// some side of every open variable is obeyed, giving each variable such a side adds only forward edges,
+// so the graph stays acyclic. Hence only variables with no obeyed side, the bad ones, are worth a
+// decision; the others are made dormant ([solver.Solver.SetDecidable]). Whether a variable is bad
+// depends on the order alone, so it changes when nodes move and not on backtracking.
+//
+// Invariant: back[l] is the number of l's edges that go backward.
+type PK struct {
+	theory
+	ord  *order.Order
+	opts PKOptions
+
+	// Guards by node, as source and as target: the newest, and for each guard the next older one.
+	outHead, inHead []int32
+	outNext, inNext []int32
+
+	isBack  []bool // guard → its edge goes backward
+	back    []int32
+	stampOf []uint32 // node → stamp, scratch of propagation
+	epoch   uint32
+}
+
+// NewPK makes the theory of the guards for s and attaches it. ord holds the known edges and is used by
+// the theory alone from here on; its Topological is, after Sat, an order of the graph that the model
+// describes. Edges added to ord before must have negative tags; they count as known.
+func NewPK(s *solver.Solver, ord *order.Order, guards []Guard, opts PKOptions) *PK {
+	t := &PK{ord: ord, opts: opts}
+	t.init(s, pkGraph{t})
+	s.SetTheory(t)
+	t.Add(guards...)
+	return t
+}
+
+// Add adds guards, between calls of Solve. Their variables must exist, and so must their nodes
+// (order.Order.Grow). It returns nil, or, if facts of level 0 already close a cycle with them, a clause
+// that says so, which the caller must add to the solver.
+//
+// Cost: linear in the new guards.
+func (t *PK) Add(guards ...Guard) (conflict []solver.Lit) {
+	first := len(t.guards)
+	for len(t.outHead) < t.ord.N() {
+		t.outHead = append(t.outHead, -1)
+		t.inHead = append(t.inHead, -1)
+		t.stampOf = append(t.stampOf, 0)
+	}
+	for _, e := range guards {
+		i := t.guard(e)
+		for len(t.back) < len(t.head) {
+			t.back = append(t.back, 0)
+		}
+		t.outNext = append(t.outNext, t.outHead[e.From])
+		t.outHead[e.From] = i
+		t.inNext = append(t.inNext, t.inHead[e.To])
+		t.inHead[e.To] = i
+		b := !t.ord.Less(e.From, e.To)
+		t.isBack = append(t.isBack, b)
+		if b {
+			t.back[e.Lit]++
+		}
+	}
+	if !t.opts.NoDontCares {
+		for _, e := range guards {
+			t.s.SetDecidable(e.Lit.Var(), t.bad(e.Lit.Var()))
+		}
+	}
+	return t.settle(first)
+}
+
+func (t *PK) bad(v solver.Var) bool {
+	return t.back[solver.Pos(v)] > 0 && t.back[solver.Neg(v)] > 0
+}
+
+// Complete gives an open variable a side that the order obeys: the negative one if it can. See
+// solver.Completer.
+func (t *PK) Complete(v solver.Var) bool { return t.back[solver.Neg(v)] > 0 }
+
+// Propagate returns what the reorderings since the last call found. See solver.Theory.
+func (t *PK) Propagate() []solver.Lit {
+	out := t.out
+	t.out = t.out[:0]
+	return out
+}
+
+// Backtrack closes levels. See solver.Theory.
+func (t *PK) Backtrack(level int) {
+	t.out = t.out[:0]
+	t.theory.Backtrack(level)
+}
+
+// pkGraph lets the shared part use the order.
+type pkGraph struct{ t *PK }
+
+func (g pkGraph) mark() int  { return g.t.ord.Mark() }
+func (g pkGraph) undo(m int) { g.t.ord.Undo(m) }
+
+func (g pkGraph) add(u, v, tag int32) bool {
+	t := g.t
+	if t.ord.AddEdge(u, v, tag) {
+		return true
+	}
+	if moved := t.ord.Moved(); len(moved) > 0 {
+		t.retest(moved)
+		if t.opts.Propagate {
+			t.findCycles()
+		}
+	}
+	return false
+}
+
+func (g pkGraph) path(u, v int32, cost func(int32) int8, tags []int32) []int32 {
+	p, ok := g.t.ord.Path(u, v, cost)
+	if !ok {
+		panic("acyclic: no path where the order found a cycle")
+	}
+	for _, e := range p {
+		if e.Tag >= 0 {
+			tags = append(tags, e.Tag)
+		}
+	}
+	return tags
+}
+
+func (g pkGraph) check() error {
+	t := g.t
+	if err := t.ord.CheckIntegrity(); err != nil {
+		return err
+	}
+	back := make([]int32, len(t.back))
+	for i, e := range t.guards {
+		b := !t.ord.Less(e.From, e.To)
+		if b != t.isBack[i] {
+			return fmt.Errorf("acyclic: guard %d: backward is %v", i, b)
+		}
+		if b {
+			back[e.Lit]++
+		}
+	}
+	if !slices.Equal(back, t.back) {
+		return fmt.Errorf("acyclic: backward edges are %v, counted %v", back, t.back)
+	}
+	return nil
+}
+
+// retest counts again the edges of the moved nodes.
+//
+// Cost: their guards.
+func (t *PK) retest(moved []int32) {
+	for _, v := range moved {
+		for i := t.outHead[v]; i >= 0; i = t.outNext[i] {
+			t.turn(i)
+		}
+		for i := t.inHead[v]; i >= 0; i = t.inNext[i] {
+			t.turn(i)
+		}
+	}
+}
+
+func (t *PK) turn(i int32) {
+	e := &t.guards[i]
+	back := !t.ord.Less(e.From, e.To)
+	if back == t.isBack[i] {
+		return
+	}
+	t.stats.Flips++
+	t.isBack[i] = back
+	d := int32(1)
+	if !back {
+		d = -1
+	}
+	t.back[e.Lit] += d
+	if n := t.back[e.Lit]; !t.opts.NoDontCares && (n == 0 || n == 1 && back) {
+		v := e.Lit.Var()
+		t.s.SetDecidable(v, t.bad(v))
+	}
+}
+
+// findCycles looks, after a reordering by the edge u→v, for undecided edges from a node that v reaches
+// to a node that reaches u. The guards of the smaller of the two sets are looked at.
+func (t *PK) findCycles() {
+	backward, forward := t.ord.Region()
+	t.epoch++
+	if t.epoch == 0 {
+		clear(t.stampOf)
+		t.epoch = 1
+	}
+	if len(forward) <= len(backward) {
+		for _, x := range backward {
+			t.stampOf[x] = t.epoch
+		}
+		for _, x := range forward {
+			for i := t.outHead[x]; i >= 0; i = t.outNext[i] {
+				if t.stampOf[t.guards[i].To] == t.epoch {
+					t.propagate(i)
+				}
+			}
+		}
+		return
+	}
+	for _, x := range forward {
+		t.stampOf[x] = t.epoch
+	}
+	for _, x := range backward {
+		for i := t.inHead[x]; i >= 0; i = t.inNext[i] {
+			if t.stampOf[t.guards[i].From] == t.epoch {
+				t.propagate(i)
+			}
+		}
+	}
+}
