@@ -24,8 +24,8 @@ func (cobra) Info() Info {
 }
 
 // Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving.
-// Differs: the closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
-// baseline so); our solver stands in for MonoSAT.
+// Differs: the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
+// baseline so); those of later rounds are Purdom's, which is kinder to the baseline; our solver stands in for MonoSAT.
 func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	back, err := solverByName(o.Solver)
 	if err != nil {
@@ -40,17 +40,19 @@ func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evide
 	p.Combine()
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
+	build := closure.Warshall
 	for {
-		reach, cycle, err := closure.Warshall(closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)}, closure.Options{})
+		reach, cycle, err := build(closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)},
+			closure.Options{Stop: func() bool { return ctx.Err() != nil }})
+		if errors.Is(err, closure.ErrStopped) {
+			x.stopped()
+			return x.r, nil
+		}
 		if err != nil {
 			return nil, err
 		}
 		if cycle != nil {
 			return x.r, c.explain(x)
-		}
-		if ctx.Err() != nil {
-			x.stopped()
-			return x.r, nil
 		}
 		n, conflict := p.PruneRound(reach)
 		x.r.Stats.Rounds++
@@ -60,6 +62,7 @@ func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evide
 		if n == 0 {
 			break
 		}
+		build = closure.Purdom
 	}
 	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
 	x.stage("pruning")

@@ -68,31 +68,17 @@ func (vbox) pipeline(x *run, back Solver, po polygraph.Options, explain bool) er
 	}
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
-	// §4.4 compact closure
-	reach, cycle, err := closure.New(closure.KindPurdomPlus,
-		closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}, closure.Options{MaxBytes: maxClosure})
-	if errors.Is(err, closure.ErrTooLarge) {
-		if cycle := p.KnownCycle(); cycle != nil {
-			return no(p, [][]polygraph.Edge{cycle})
-		}
-	} else if err != nil {
+	// §4.4 compact closure, §4.3 pruning
+	conflict, cycle, err := prune(x, p)
+	switch {
+	case err != nil:
 		return err
-	}
-	if cycle != nil {
+	case x.r.Reason != "":
+		return nil
+	case cycle:
 		return no(p, [][]polygraph.Edge{p.KnownCycle()})
-	}
-	// §4.3 pruning
-	if reach != nil {
-		_, conflict, err := p.Prune(x.ctx, reach)
-		if err != nil {
-			x.stopped()
-			return nil
-		}
-		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
-		x.stage("pruning")
-		if conflict != nil {
-			return no(p, p.ConflictCycles(conflict))
-		}
+	case conflict != nil:
+		return no(p, p.ConflictCycles(conflict))
 	}
 	// §4.5 encoding, §4.6 solving
 	if !explain {
@@ -104,4 +90,47 @@ func (vbox) pipeline(x *run, back Solver, po polygraph.Options, explain bool) er
 		return err
 	}
 	return x.settle(p, enc, back)
+}
+
+// prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round by
+// round over a full one, which is built anew faster than thousands of edges are added to it. Where even one full closure is too
+// large, nothing is pruned and the solver has it all.
+func prune(x *run, p *polygraph.Polygraph) (conflict *polygraph.Conflict, cycle bool, err error) {
+	defer func() {
+		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
+		x.stage("pruning")
+	}()
+	in := func() closure.Input { return closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)} }
+	if p.Start != nil {
+		reach, cyc, err := closure.New(closure.KindPurdomPlus, in(), closure.Options{MaxBytes: maxClosure})
+		if errors.Is(err, closure.ErrTooLarge) {
+			return nil, p.KnownCycle() != nil, nil
+		}
+		if err != nil || cyc != nil {
+			return nil, cyc != nil, err
+		}
+		_, conflict, err = p.Prune(x.ctx, reach)
+		if err != nil {
+			x.stopped()
+			err = nil
+		}
+		return conflict, false, err
+	}
+	for {
+		reach, cyc, err := closure.Purdom(in(), closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
+		if errors.Is(err, closure.ErrStopped) {
+			x.stopped()
+			return nil, false, nil
+		}
+		if errors.Is(err, closure.ErrTooLarge) {
+			return nil, p.KnownCycle() != nil, nil
+		}
+		if err != nil || cyc != nil {
+			return nil, cyc != nil, err
+		}
+		n, conflict := p.PruneRound(reach)
+		if n == 0 || conflict != nil {
+			return conflict, false, nil
+		}
+	}
 }

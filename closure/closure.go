@@ -99,7 +99,13 @@ type Options struct {
 
 	// MaxBytes refuses, with [ErrTooLarge], to build a closure whose rows need more; 0 means no limit.
 	MaxBytes int64
+
+	// Stop, if set, is asked now and then whether to give up; then the error is [ErrStopped].
+	Stop func() bool
 }
+
+// ErrStopped says that Options.Stop ended a construction.
+var ErrStopped = errors.New("closure: stopped")
 
 // ErrTooLarge says that a closure would exceed Options.MaxBytes.
 var ErrTooLarge = errors.New("closure: too large")

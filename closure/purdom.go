@@ -41,6 +41,9 @@ func Purdom(in Input, opt Options) (*Matrix, []Step, error) {
 	below := make([]uint64, m.width) // what the chain's last passed node reaches
 	for i := len(topo) - 1; i >= 0; i-- {
 		u := topo[i]
+		if i&4095 == 0 && opt.Stop != nil && opt.Stop() {
+			return nil, nil, ErrStopped
+		}
 		if u < n {
 			for _, v := range p.known.Succ(u) {
 				m.merge(u, v)

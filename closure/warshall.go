@@ -28,6 +28,9 @@ func Warshall(in Input, opt Options) (*Matrix, []Step, error) {
 		}
 	}
 	for k := range n {
+		if k&63 == 0 && opt.Stop != nil && opt.Stop() {
+			return nil, nil, ErrStopped
+		}
 		for u := range n {
 			if u != k && m.Reaches(u, k) {
 				m.merge(u, k)
