@@ -1,20 +1,453 @@
 package datasets
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"slices"
 	"testing"
+
+	"isovet/history"
+	"isovet/history/format/jsonl"
 )
 
-func BenchmarkGenerate(b *testing.B) {
-	for _, iso := range Isolations() {
-		b.Run("workload=blindw/txns=100k/isolation="+iso, func(b *testing.B) {
-			for b.Loop() {
-				r, err := Run(context.Background(), Spec{Txns: 100000, Isolation: iso})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64(r.History.NumTxns()), "txns")
+// specs are runs that differ in everything that the store does differently.
+func specs() []Spec {
+	var out []Spec
+	for _, w := range Workloads() {
+		for _, v := range w.Variants {
+			out = append(out, Spec{Workload: w.Name, Variant: v.Name, Txns: 600, DBTimes: true})
+		}
+	}
+	return append(out,
+		Spec{Workload: "mix", Txns: 1500, Keys: 20, Ops: 4, DBTimes: true},
+		Spec{Workload: "mix", Txns: 800, Keys: 20, Ops: 4, DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1},
+		Spec{Workload: "rmw", Txns: 800, Keys: 5, Sessions: 50, DBTimes: true},
+		Spec{Workload: "rmw", Variant: "locking", Txns: 800, Keys: 5, Sessions: 50, DBTimes: true},
+		Spec{Workload: "contended", Txns: 800, Keys: 8, Sessions: 100, DBTimes: true},
+		Spec{Workload: "mix", Txns: 400, Keys: 40, LongTxn: true, DBTimes: true},
+		Spec{Workload: "blindw", Txns: 3, Sessions: 40, DBTimes: true},
+	)
+}
+
+func generate(t *testing.T, s Spec) *history.History {
+	t.Helper()
+	h, err := Generate(context.Background(), s)
+	if err != nil {
+		t.Fatalf("%+v: %v", s, err)
+	}
+	return h
+}
+
+// replaySerial runs the committed transactions in the given order and reports the first read that it does not explain.
+func replaySerial(h *history.History, order []uint32) error {
+	state := slices.Clone(h.InitVer)
+	for _, t := range order {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			k := h.VerKey[v]
+			if h.Ops.Kind[op] == history.Write {
+				state[k] = v
+			} else if state[k] != v {
+				return fmt.Errorf("transaction %d reads %s of key %s", h.Txns.ID[t], h.ValueString(v), h.KeyString(k))
 			}
-		})
+		}
+	}
+	return nil
+}
+
+// replaySnapshots runs begins and commits in the order of the database timestamps: snapshot reads, first committer wins.
+func replaySnapshots(h *history.History, txns []uint32) error {
+	type event struct {
+		ts  int64
+		t   uint32
+		end bool
+	}
+	var events []event
+	for _, t := range txns {
+		events = append(events, event{h.StartTS(t), t, false}, event{h.CommitTS(t), t, true})
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.ts, b.ts) })
+	state := slices.Clone(h.InitVer)
+	since := make([]int64, h.NumKeys()) // commit_ts of the version
+	own := map[uint32]uint32{}
+	for _, e := range events {
+		lo, hi := h.TxnOps(e.t)
+		clear(own)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			k := h.VerKey[v]
+			if h.Ops.Kind[op] == history.Write {
+				own[k] = v
+				continue
+			}
+			want, ok := own[k]
+			if !ok {
+				want = state[k]
+			}
+			if !e.end && want != v {
+				return fmt.Errorf("transaction %d reads %s of key %s", h.Txns.ID[e.t], h.ValueString(v), h.KeyString(k))
+			}
+		}
+		if !e.end {
+			continue
+		}
+		for k, v := range own {
+			if since[k] > h.StartTS(e.t) {
+				return fmt.Errorf("transaction %d overwrites a concurrent version of key %s", h.Txns.ID[e.t], h.KeyString(k))
+			}
+			state[k], since[k] = v, e.ts
+		}
+	}
+	return nil
+}
+
+// committed returns the committed transactions by commit timestamp; those of unknown outcome that took effect are left out,
+// so only histories without any can be replayed.
+func committed(h *history.History) []uint32 {
+	var out []uint32
+	for t := range uint32(h.NumTxns()) {
+		if t != h.Init && h.Txns.Status[t] == history.Committed {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b uint32) int { return cmp.Compare(h.CommitTS(a), h.CommitTS(b)) })
+	return out
+}
+
+// checkRealTime checks that an order of commits respects real time and sessions.
+func checkRealTime(h *history.History, order []uint32) error {
+	latest := int64(history.NoTime) // latest start so far
+	for _, t := range order {
+		if h.End(t) < latest {
+			return fmt.Errorf("transaction %d ends before an earlier one starts", h.Txns.ID[t])
+		}
+		latest = max(latest, h.Start(t))
+	}
+	return nil
+}
+
+// intervals checks that client times are nested and run forwards.
+func intervals(h *history.History) error {
+	for t := range uint32(h.NumTxns()) {
+		if t == h.Init {
+			continue
+		}
+		at := h.Start(t)
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.OpStart(op) <= at || h.OpEnd(op) <= h.OpStart(op) {
+				return fmt.Errorf("transaction %d: operation %d has times [%d, %d] after %d", h.Txns.ID[t], op-lo, h.OpStart(op), h.OpEnd(op), at)
+			}
+			at = h.OpEnd(op)
+		}
+		if h.End(t) != history.NoTime && h.End(t) <= at {
+			return fmt.Errorf("transaction %d ends at %d, before its last operation", h.Txns.ID[t], h.End(t))
+		}
+	}
+	for s := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i := 1; i < len(in); i++ {
+			if h.End(in[i-1]) != history.NoTime && h.Start(in[i]) <= h.End(in[i-1]) {
+				return fmt.Errorf("transaction %d begins before %d of its session ends", h.Txns.ID[in[i]], h.Txns.ID[in[i-1]])
+			}
+		}
+	}
+	return nil
+}
+
+func TestIsolation(t *testing.T) {
+	for _, s := range specs() {
+		for seed := range uint64(3) {
+			s.Seed = seed
+			s.Isolation = "serializable"
+			h := generate(t, s)
+			if n := len(committed(h)); n != s.Txns {
+				t.Errorf("%+v: %d committed", s, n)
+			}
+			if err := intervals(h); err != nil {
+				t.Errorf("%+v: %v", s, err)
+			}
+			if s.UnknownRate > 0 {
+				continue
+			}
+			order := committed(h)
+			if err := replaySerial(h, order); err != nil {
+				t.Errorf("%+v: %v", s, err)
+			}
+			if err := replaySnapshots(h, order); err != nil {
+				t.Errorf("%+v: %v", s, err)
+			}
+			if err := checkRealTime(h, order); err != nil {
+				t.Errorf("%+v: %v", s, err)
+			}
+			for _, iso := range []string{"snapshot-isolation", "serializable-snapshot"} {
+				s.Isolation = iso
+				h := generate(t, s)
+				order := committed(h)
+				if len(order) != s.Txns {
+					t.Errorf("%+v: %d committed", s, len(order))
+				}
+				if err := replaySnapshots(h, order); err != nil {
+					t.Errorf("%+v: %v", s, err)
+				}
+				if err := checkRealTime(h, order); err != nil {
+					t.Errorf("%+v: %v", s, err)
+				}
+				if err := intervals(h); err != nil {
+					t.Errorf("%+v: %v", s, err)
+				}
+				if iso == "serializable-snapshot" {
+					if a, b := dependencyCycle(h, order); a != b {
+						t.Errorf("%+v: transactions %d and %d lie on a cycle", s, a, b)
+					}
+				}
+			}
+		}
+	}
+}
+
+// dependencyCycle looks for a cycle of dependencies, the version order being that of the commits; it returns two transactions
+// of one, or twice the same.
+func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
+	writer := make([]uint32, h.NumVersions())
+	next := make([]uint32, h.NumVersions()) // writer of the version after
+	for v := range writer {
+		writer[v], next[v] = history.None, history.None
+	}
+	last := slices.Clone(h.InitVer)
+	for _, t := range order {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write {
+				writer[v] = t
+				k := h.VerKey[v]
+				if last[k] != history.None && writer[last[k]] != t {
+					next[last[k]] = t
+				}
+				last[k] = v
+			}
+		}
+	}
+	edges := make([][]uint32, h.NumTxns())
+	in := make([]int, h.NumTxns())
+	add := func(a, b uint32) {
+		if a != b && a != history.None && b != history.None {
+			edges[a] = append(edges[a], b)
+			in[b]++
+		}
+	}
+	for _, t := range order {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			if h.Ops.Kind[op] == history.Read {
+				add(writer[v], t)
+				add(t, next[v])
+			} else {
+				add(t, next[v])
+			}
+		}
+	}
+	var queue []uint32
+	for _, t := range order {
+		if in[t] == 0 {
+			queue = append(queue, t)
+		}
+	}
+	for len(queue) > 0 {
+		t := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, u := range edges[t] {
+			if in[u]--; in[u] == 0 {
+				queue = append(queue, u)
+			}
+		}
+	}
+	var left []int64
+	for _, t := range order {
+		if in[t] > 0 {
+			left = append(left, h.Txns.ID[t])
+		}
+	}
+	if len(left) == 0 {
+		return 0, 0
+	}
+	return left[0], left[len(left)-1]
+}
+
+// TestIsolationIsWeak: each isolation shows what it permits, on workloads that ask for it.
+func TestIsolationIsWeak(t *testing.T) {
+	lost := func(h *history.History) int { // two committed transactions overwrite one version that both have read
+		first := map[uint32]uint32{}
+		n := 0
+		for _, x := range committed(h) {
+			lo, hi := h.TxnOps(x)
+			for op := lo; op < hi; op++ {
+				if h.Ops.Kind[op] != history.Read {
+					continue
+				}
+				v := h.Ops.Ver[op]
+				for w := op + 1; w < hi; w++ {
+					if h.Ops.Kind[w] == history.Write && h.OpKey(w) == h.VerKey[v] {
+						if y, ok := first[v]; ok && y != x {
+							n++
+						}
+						first[v] = x
+					}
+				}
+			}
+		}
+		return n
+	}
+	aborted := func(h *history.History) int { // committed reads of what an aborted transaction wrote
+		dirty := map[uint32]bool{}
+		for x := range uint32(h.NumTxns()) {
+			lo, hi := h.TxnOps(x)
+			for op := lo; op < hi && h.Txns.Status[x] == history.Aborted; op++ {
+				if h.Ops.Kind[op] == history.Write {
+					dirty[h.Ops.Ver[op]] = true
+				}
+			}
+		}
+		n := 0
+		for _, x := range committed(h) {
+			lo, hi := h.TxnOps(x)
+			for op := lo; op < hi; op++ {
+				if h.Ops.Kind[op] == history.Read && dirty[h.Ops.Ver[op]] {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	cyclic := func(h *history.History) int {
+		if a, b := dependencyCycle(h, committed(h)); a != b {
+			return 1
+		}
+		return 0
+	}
+	for _, c := range []struct {
+		spec             Spec
+		lost, dirty, skw bool
+	}{
+		{Spec{Workload: "rmw", Keys: 20, Txns: 2000, Isolation: "read-uncommitted", DBTimes: true, AbortRate: 0.05}, true, true, true},
+		{Spec{Workload: "rmw", Keys: 20, Txns: 2000, Isolation: "read-committed", DBTimes: true, AbortRate: 0.05}, true, false, true},
+		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, Isolation: "snapshot-isolation", DBTimes: true}, false, false, true},
+		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, Isolation: "serializable-snapshot", DBTimes: true}, false, false, false},
+		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, DBTimes: true, AbortRate: 0.05}, false, false, false},
+	} {
+		h := generate(t, c.spec)
+		l, d, s := lost(h), aborted(h), cyclic(h)
+		if l > 0 != c.lost || d > 0 != c.dirty || s > 0 != c.skw {
+			t.Errorf("%+v: %d lost updates, %d aborted reads, cyclic %d", c.spec, l, d, s)
+		}
+	}
+}
+
+func TestDeterminism(t *testing.T) {
+	dump := func(s Spec) []byte {
+		var b bytes.Buffer
+		if err := jsonl.Write(&b, generate(t, s)); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for i, s := range specs() {
+		s.Isolation = Isolations()[i%len(Isolations())]
+		s.Seed = uint64(i)
+		s.Skew = int64(i%3) * 1000
+		s.Hint = Hint(i % 3)
+		s.Times = Times(i / 2 % 3)
+		a := dump(s)
+		if !bytes.Equal(a, dump(s)) {
+			t.Errorf("%+v: two runs differ", s)
+		}
+		s.Seed++
+		if bytes.Equal(a, dump(s)) {
+			t.Errorf("%+v: two seeds give the same", s)
+		}
+	}
+}
+
+// TestOverlap: nearly all sessions have a transaction under way at any time.
+func TestOverlap(t *testing.T) {
+	h := generate(t, Spec{Txns: 5000})
+	var busy, from, to int64
+	from = h.Start(1)
+	for x := range uint32(h.NumTxns()) {
+		if x != h.Init {
+			busy += h.End(x) - h.Start(x)
+			to = max(to, h.End(x))
+		}
+	}
+	if mean := float64(busy) / float64(to-from); mean < 20 || mean > 24 {
+		t.Errorf("%.1f transactions under way on average; expected nearly 24", mean)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	h := generate(t, Spec{Workload: "mix", Txns: 2000, AbortRate: 0.1, UnknownRate: 0.05, Times: NoTimes})
+	var n [3]int
+	for x := range uint32(h.NumTxns()) {
+		if x != h.Init {
+			n[h.Txns.Status[x]]++
+		}
+	}
+	if n[history.Committed] != 2000 || n[history.Aborted] < 150 || n[history.Unknown] < 50 || n[history.Unknown] > 200 {
+		t.Errorf("statuses %v", n)
+	}
+	if h.Txns.Start != nil || h.Ops.Start != nil || h.Txns.StartTS != nil {
+		t.Error("there are times")
+	}
+	if !slices.IsSorted(h.Txns.Sess[1:]) {
+		t.Error("without times the file's order must not tell the order of commits")
+	}
+	h = generate(t, Spec{Workload: "mix", Txns: 500, NoAborted: true, Isolation: "si"})
+	if slices.Contains(h.Txns.Status, history.Aborted) {
+		t.Error("there are aborted transactions")
+	}
+	h = generate(t, Spec{Txns: 500, LongTxn: true})
+	long := 0
+	for x := range uint32(h.NumTxns()) {
+		if x != h.Init && h.End(x)-h.Start(x) > h.End(uint32(h.NumTxns())-1)*9/10 {
+			long++
+		}
+	}
+	if long != 1 {
+		t.Errorf("%d transactions over the whole run", long)
+	}
+	h = generate(t, Spec{Txns: 500, Hint: ReversedTimes, DBTimes: true})
+	if order := committed(h); h.Start(order[0]) < h.Start(order[len(order)-1]) {
+		t.Error("times are not reversed")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := Generate(ctx, Spec{Txns: 1 << 30}); err == nil {
+		t.Error("an ended context is no error")
+	}
+}
+
+func BenchmarkGenerate(b *testing.B) {
+	sizes := []int{100000}
+	if os.Getenv("ISOVET_LONG") == "1" {
+		sizes = append(sizes, 1000000)
+	}
+	for _, n := range sizes {
+		for _, iso := range Isolations() {
+			b.Run(fmt.Sprintf("workload=blindw/txns=%d/isolation=%s", n, iso), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := Run(context.Background(), Spec{Txns: n, Isolation: iso}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }

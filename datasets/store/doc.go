@@ -12,9 +12,9 @@
 //
 //   - Serializable: strict two-phase locking. Reads take shared, writes exclusive row locks, all held to the end; first come
 //     first served, upgrades first; the request that would close a cycle of waits is refused.
-//   - SerializableSnapshot: snapshot isolation, and a transaction is refused when it would make one with both an incoming and
-//     an outgoing anti-dependency to concurrent transactions commit (Cahill, Röhm, Fekete: Serializable isolation for
-//     snapshot databases, SIGMOD 2008, Fig. 6–8; flags, not edges, so some refusals are needless).
+//   - SerializableSnapshot: snapshot isolation, and a transaction with both an incoming and an outgoing anti-dependency to
+//     concurrent transactions is refused once the latter has committed (Cahill, Röhm, Fekete, SIGMOD 2008; the rule for whom
+//     to refuse is that of Ports and Grittner, VLDB 2012, without its read-only optimisation).
 //   - Snapshot: reads as of the first operation; write locks to the end; first updater wins.
 //   - ReadCommitted: reads the last committed version; write locks to the end.
 //   - ReadUncommitted: reads the last version, committed or not; write locks to the end.

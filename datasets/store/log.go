@@ -67,7 +67,7 @@ type Stats struct {
 	Unknown    int
 	Deadlocks  int
 	Conflicts  int   // first updater wins
-	Dangerous  int   // anti-dependencies refused
+	Dangerous  int   // pivots of two anti-dependencies
 	Waits      int   // operations that waited for a lock
 	SimulateNS int64 // simulated time
 }

@@ -300,14 +300,14 @@ func (s *store) play(now int64, keys []int32) {
 		}
 		id := int32(none)
 		if s.ssi {
-			// To others it has both kinds of anti-dependency: who would make a third with it must abort.
+			// It counts as a pivot: who has an anti-dependency to it must abort.
 			id = s.newRec(startTS[e.txn])
-			s.recs[id].in, s.recs[id].out = true, true
+			s.recs[id].outCts = 0
 			s.recCommit(id, rec.CommitTS)
 			for _, k := range keys {
 				for l := s.rows[k].reads; l != none; l = s.reads[l].next {
 					if h := &s.recs[s.reads[l].owner]; h.cts == NoTime {
-						h.in, h.out = true, true
+						h.doomed = true
 					}
 				}
 				s.addRead(id, k, &s.recs[id].locks)

@@ -21,6 +21,7 @@ type session struct {
 	pos      int     // operation under way; len(txn.Ops): commit
 	start    int64
 	sent     int64 // client time of the operation under way, or of the commit
+	tries    int
 	ready    int64 // when it may begin its next transaction
 	snap     int64 // NoTime before the first operation
 	rec      int32 // SSI
@@ -62,6 +63,7 @@ func (s *store) next(i int32, t int64) {
 		return
 	}
 	s.active++
+	x.tries = 0
 	x.client.Next(&x.txn)
 	s.begin(i, t)
 }
@@ -94,6 +96,11 @@ func (s *store) event(i int32, now int64) {
 		if s.ssi {
 			x.rec = s.newRec(x.snap)
 		}
+	}
+	if s.ssi && s.recs[x.rec].doomed {
+		s.log.Stats.Dangerous++
+		s.abort(i, now, true)
+		return
 	}
 	if x.pos == len(x.txn.Ops) {
 		s.commit(i, now)
@@ -225,11 +232,6 @@ func (s *store) commit(i int32, now int64) {
 			apply = x.rng.Uint64()&1 == 0
 		}
 	}
-	if s.ssi && !s.mayCommit(i) {
-		s.log.Stats.Dangerous++
-		s.abort(i, now, true)
-		return
-	}
 	startTS := x.snap
 	if s.locking {
 		// What it read is still so: its snapshot is the commit itself.
@@ -304,7 +306,9 @@ func (s *store) abort(i int32, now int64, again bool) {
 		s.record(&t, x.ops)
 	}
 	if again {
-		s.begin(i, end+x.delay(backoffTime))
+		// The longer in vain, the longer the pause: among sessions that all collide somebody gets through.
+		s.begin(i, end+x.delay(backoffTime<<min(x.tries, 8)))
+		x.tries++
 		return
 	}
 	s.active--

@@ -1,13 +1,30 @@
 package store
 
-// txnRec is what SSI remembers of a transaction until nobody is concurrent with it: has it read a version that a concurrent
-// transaction overwrote (out), has a concurrent transaction read a version that it overwrote (in). Cahill's rule: in every
-// non-serializable execution under snapshot isolation some transaction has both.
+import "math"
+
+// txnRec is what SSI remembers of a transaction until nobody is concurrent with it.
+//
+// The rule is that of Ports and Grittner (VLDB 2012, Theorem 1): a cycle under snapshot isolation has transactions
+// t1 →rw p →rw t3, each pair concurrent, of which t3 is the first of the whole cycle to commit (t1 = t3 is possible). So a
+// pivot p with an incoming anti-dependency must not commit once a t3 after it has. t3 itself never has to abort, so somebody
+// always gets on.
 type txnRec struct {
 	snap, cts int64 // cts NoTime: active
+	outCts    int64 // the first commit among the transactions that overwrote what this one read; none: MaxInt64
 	locks     int32 // its SIREAD marks
+	outs, ins int32 // anti-dependencies to and from it, both ends active when they were noted
 	free      int32
-	in, out   bool
+	nIn       int32 // incoming anti-dependencies; not kept once committed
+	doomed    bool  // must abort
+}
+
+// antiDep is an anti-dependency between two transactions that were active when it was noted. It stands in two lists and goes
+// when both owners have gone.
+type antiDep struct {
+	reader, writer     int32
+	nextOut, nextIn    int32 // nextOut also links free ones
+	refs               int8
+	noReader, noWriter bool // has aborted: its record may be another's by now
 }
 
 func (s *store) newRec(snap int64) int32 {
@@ -18,19 +35,56 @@ func (s *store) newRec(snap int64) int32 {
 		s.recs = append(s.recs, txnRec{})
 		i = int32(len(s.recs)) - 1
 	}
-	s.recs[i] = txnRec{snap: snap, cts: NoTime, locks: none}
+	s.recs[i] = txnRec{snap: snap, cts: NoTime, outCts: math.MaxInt64, locks: none, outs: none, ins: none}
 	return i
 }
 
+// dropRec forgets a transaction that has aborted, or with which nobody is concurrent any more.
 func (s *store) dropRec(i int32) {
-	s.dropReads(&s.recs[i].locks)
-	s.recs[i].free = s.freeRec
+	r := &s.recs[i]
+	aborted := r.cts == NoTime
+	s.dropReads(&r.locks)
+	for e := r.outs; e != none; {
+		d := &s.deps[e]
+		next := d.nextOut
+		if aborted && !d.noWriter {
+			s.recs[d.writer].nIn--
+		}
+		d.noReader = true
+		s.dropDep(e)
+		e = next
+	}
+	for e := r.ins; e != none; {
+		d := &s.deps[e]
+		next := d.nextIn
+		d.noWriter = true
+		s.dropDep(e)
+		e = next
+	}
+	r.free = s.freeRec
 	s.freeRec = i
 }
 
-// recCommit keeps a committed transaction's record. Invariant: retired is sorted by cts.
+func (s *store) dropDep(e int32) {
+	d := &s.deps[e]
+	if d.refs--; d.refs == 0 {
+		d.nextOut = s.freeDep
+		s.freeDep = e
+	}
+}
+
+// recCommit keeps a committed transaction's record. As a t3 it dooms the pivots before it. Invariant: retired is sorted by cts.
 func (s *store) recCommit(i int32, cts int64) {
-	s.recs[i].cts = cts
+	r := &s.recs[i]
+	r.cts = cts
+	for e := r.ins; e != none; e = s.deps[e].nextIn {
+		if d := &s.deps[e]; !d.noReader {
+			if p := &s.recs[d.reader]; p.cts == NoTime {
+				p.outCts = min(p.outCts, cts)
+				p.doomed = p.doomed || p.nIn > 0
+			}
+		}
+	}
 	s.retired = append(s.retired, i)
 }
 
@@ -44,26 +98,45 @@ func (s *store) retire() {
 	s.retired = append(s.retired[:0], s.retired[n:]...)
 }
 
-// conflict notes that reader read a version that writer overwrote. It returns false where the transaction that is asking, one
-// of the two, must abort since the other has committed and would be left with both.
-func (s *store) conflict(reader, writer int32) bool {
+// conflict notes that reader read a version that writer overwrote; me is the one of the two that is asking. It returns false
+// where me must abort.
+func (s *store) conflict(reader, writer, me int32) bool {
 	a, b := &s.recs[reader], &s.recs[writer]
-	if b.cts != NoTime && b.out || a.cts != NoTime && a.in {
+	if b.cts != NoTime { // me reads: me as pivot before b, or b as pivot after me
+		a.outCts = min(a.outCts, b.cts)
+		return a.nIn == 0 && b.outCts >= b.cts
+	}
+	b.nIn++
+	if a.cts != NoTime { // me writes
+		return b.outCts > a.cts // equal: t1 = t3
+	}
+	e := s.freeDep
+	if e != none {
+		s.freeDep = s.deps[e].nextOut
+	} else {
+		s.deps = append(s.deps, antiDep{})
+		e = int32(len(s.deps)) - 1
+	}
+	s.deps[e] = antiDep{reader: reader, writer: writer, nextOut: a.outs, nextIn: b.ins, refs: 2}
+	a.outs, b.ins = e, e
+	if b.outCts == math.MaxInt64 {
+		return true
+	}
+	if me == writer {
 		return false
 	}
-	a.out = true
-	b.in = true
+	b.doomed = true
 	return true
 }
 
 // noteRead tells of a session's read of a row: of the versions it does not see, committed or not, and of its mark for those to come.
 func (s *store) noteRead(i, r int32) bool {
 	x, w := &s.sess[i], &s.rows[r]
-	if w.x != none && w.x != i && !s.conflict(x.rec, s.sess[w.x].rec) {
+	if w.x != none && w.x != i && !s.conflict(x.rec, s.sess[w.x].rec, x.rec) {
 		return false
 	}
 	for v := w.head; s.versions[v].cts > x.snap; v = s.versions[v].prev {
-		if !s.conflict(x.rec, s.versions[v].rec) {
+		if !s.conflict(x.rec, s.versions[v].rec, x.rec) {
 			return false
 		}
 	}
@@ -79,15 +152,9 @@ func (s *store) noteWrite(i, r int32) bool {
 		if h == x.rec || s.recs[h].cts != NoTime && s.recs[h].cts <= x.snap {
 			continue
 		}
-		if !s.conflict(h, x.rec) {
+		if !s.conflict(h, x.rec, x.rec) {
 			return false
 		}
 	}
 	return true
-}
-
-// mayCommit is the last test: both flags may have been set by others since.
-func (s *store) mayCommit(i int32) bool {
-	r := &s.recs[s.sess[i].rec]
-	return !(r.in && r.out)
 }

@@ -121,6 +121,8 @@ type store struct {
 	freeRead  int32
 	recs      []txnRec
 	freeRec   int32
+	deps      []antiDep
+	freeDep   int32
 	sess      []session
 	heap      eventHeap
 	tick      int64 // the store's clock
@@ -186,7 +188,7 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 }
 
 func newStore(cfg Config) *store {
-	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none}
+	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none}
 	s.multi = cfg.Isolation == Snapshot || cfg.Isolation == SerializableSnapshot
 	s.locking = cfg.Isolation == Serializable
 	s.ssi = cfg.Isolation == SerializableSnapshot

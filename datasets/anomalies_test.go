@@ -1,0 +1,131 @@
+package datasets
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/level"
+)
+
+// TestAnomaliesByBruteForce recomputes every verdict of the catalogue from the definitions.
+func TestAnomaliesByBruteForce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range Anomalies() {
+		if seen[a.Name] {
+			t.Errorf("%s stands in the catalogue twice", a.Name)
+		}
+		seen[a.Name] = true
+		h := a.History()
+		for _, l := range Judged() {
+			if got, want := satisfies(t, h, l), !slices.Contains(a.Violates, l); got != want {
+				t.Errorf("%s at %s: satisfied %v, catalogue says %v\n%s", a.Name, l, got, want, a.Text)
+			}
+		}
+	}
+}
+
+// TestViolatesIsClosed: who violates a level violates all that imply it.
+func TestViolatesIsClosed(t *testing.T) {
+	for _, a := range Anomalies() {
+		for _, l := range a.Violates {
+			for _, m := range Judged() {
+				if m.Implies(l) && !slices.Contains(a.Violates, m) {
+					t.Errorf("%s violates %s, hence %s", a.Name, l, m)
+				}
+			}
+		}
+	}
+}
+
+// TestFaultsAreReal plants every fault in small runs of every kind of store that keeps its own promise, and recomputes the
+// verdicts of the whole history: it violates what the fault declares; at two-phase locking it satisfies all the rest; and the
+// same run without the fault is valid.
+func TestFaultsAreReal(t *testing.T) {
+	ctx := context.Background()
+	for _, f := range Faults() {
+		for seed := range uint64(12) {
+			spec := Spec{
+				Workload: []string{"mix", "rmw", "mini", "blindw"}[seed%4], Txns: 7, Sessions: 4, Keys: 4, Ops: 3, Seed: seed,
+				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot"}[seed%3],
+			}
+			if spec.Workload == "mini" {
+				spec.Ops = 0
+			}
+			if seed%2 == 1 {
+				spec.FaultAt = 1
+			}
+			clean, err := Generate(ctx, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			top := map[string]level.Level{"serializable": level.StrictSerializable, "snapshot-isolation": level.StrictSnapshotIsolation,
+				"serializable-snapshot": level.Serializable}[spec.Isolation]
+			if !satisfies(t, clean, top) {
+				t.Fatalf("%+v without fault violates %s", spec, top)
+			}
+			spec.Fault = f.Name
+			r, err := Run(ctx, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 {
+				t.Fatalf("%+v: %d transactions planted", spec, n)
+			}
+			if !strings.Contains(r.History.Meta.Note, "planted "+f.Name+": transactions ") {
+				t.Fatalf("the note does not name the fault: %s", r.History.Meta.Note)
+			}
+			if r.Stats.Committed != spec.Txns {
+				t.Fatalf("%+v: %d committed", spec, r.Stats.Committed)
+			}
+			for _, l := range Judged() {
+				got := satisfies(t, r.History, l)
+				if bad := slices.Contains(f.Violates, l); bad && got {
+					t.Errorf("seed %d: planted %s satisfies %s", seed, f.Name, l)
+				} else if !bad && !got && top.Implies(l) {
+					t.Errorf("seed %d: planted %s violates %s too", seed, f.Name, l)
+				}
+			}
+		}
+	}
+}
+
+// TestFaultsEverywhere plants faults in contended runs, with one key a time, at every isolation.
+func TestFaultsEverywhere(t *testing.T) {
+	for _, f := range Faults() {
+		for _, iso := range Isolations() {
+			for _, w := range []string{"contended", "smallbank", "rmw"} {
+				spec := Spec{Workload: w, Txns: 400, Sessions: 20, Keys: 6, Fault: f.Name, Isolation: iso, Seed: 3}
+				r, err := Run(context.Background(), spec)
+				if err != nil {
+					t.Fatalf("%+v: %v", spec, err)
+				}
+				if r.Stats.Committed != spec.Txns || len(r.Planted) == 0 {
+					t.Fatalf("%+v: %d committed, planted %v", spec, r.Stats.Committed, r.Planted)
+				}
+			}
+		}
+	}
+}
+
+func TestUnknownNames(t *testing.T) {
+	for _, c := range []struct {
+		spec Spec
+		want string
+	}{
+		{Spec{Workload: "nope"}, "expected one of blindw"},
+		{Spec{Variant: "nope"}, "expected one of WR, RH"},
+		{Spec{Isolation: "nope"}, "expected one of serializable"},
+		{Spec{Fault: "nope"}, "expected one of thin-air-read"},
+		{Spec{Keys: 3}, "expected at least 8"},
+		{Spec{Sessions: -1}, "none negative"},
+		{Spec{Fault: "long-fork", Sessions: 2}, "needs 4 sessions"},
+		{Spec{AbortRate: 1}, "expected"},
+		{Spec{Workload: "smallbank", Ops: 3}, "fixed by its templates"},
+	} {
+		if _, err := Generate(context.Background(), c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v; expected one with %q", c.spec, err, c.want)
+		}
+	}
+}
