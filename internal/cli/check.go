@@ -172,7 +172,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	soFar.Store(known)
 	r, err := guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result, error) {
 		start := time.Now()
-		h, err := loadHistory(ctx, e, path, f.format)
+		h, err := loadHistory(ctx, path, f.format)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ const exitHelp = `Exit status:
 
 func newRoot(e *env, p Program) *cobra.Command {
 	if p == Bench {
-		root := newCheck(e)
+		root := newBench(e)
 		setUp(root, e)
 		return root
 	}
@@ -107,8 +107,8 @@ Start here:
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		newCheck(e), newVerify(e), newStats(e), newConvert(e),
-		newCheckers(e), newWorkloads(e), newSolvers(e), newVersion(e),
+		newCheck(e), newVerify(e), newStats(e), newConvert(), newGen(e), newBench(e),
+		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newVersion(e),
 	)
 	setUp(root, e)
 	return root
@@ -122,6 +122,7 @@ func setUp(root *cobra.Command, e *env) {
 		return usagef("%v\nSee %s --help", err, c.CommandPath())
 	})
 
+	root.AddCommand(newRun(e))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)

@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"isovet/history/format"
 )
 
-func newConvert(e *env) *cobra.Command {
+func newConvert() *cobra.Command {
 	from, to := auto, auto
 	c := &cobra.Command{
 		Use: "convert [flags] IN OUT", GroupID: "work",
@@ -21,7 +23,7 @@ Related: isovet formats lists the formats and which of them can be written.`,
 		Args:              exactly("IN", "OUT"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			return runConvert(c.Context(), e, args[0], args[1], from, to)
+			return runConvert(c.Context(), args[0], args[1], from, to)
 		},
 	}
 	enumFlag(c, &from, "from", "format", "format of IN", formatNames())
@@ -29,10 +31,10 @@ Related: isovet formats lists the formats and which of them can be written.`,
 	return c
 }
 
-func runConvert(ctx context.Context, e *env, in, out, from, to string) error {
-	h, err := loadHistory(ctx, e, in, from)
+func runConvert(ctx context.Context, in, out, from, to string) error {
+	h, err := loadHistory(ctx, in, from)
 	if err != nil {
-		return err
+		return orInterrupted(err, "loading "+in)
 	}
-	return saveHistory(ctx, e, out, to, h)
+	return format.Write(out, h, to)
 }

@@ -7,21 +7,26 @@ import (
 
 	"isovet/check"
 	"isovet/datasets/workload"
+	"isovet/history/format"
 )
 
 // listItem is a line of "isovet checkers" and its like.
 type listItem struct {
-	Name    string   `json:"name"`
-	About   string   `json:"about"`
-	Paper   string   `json:"paper,omitempty"`
-	Levels  []string `json:"levels,omitempty"`
-	Solvers []string `json:"solvers,omitempty"`
-	More    []string `json:"more,omitempty"` // variants, extensions
-	Hidden  bool     `json:"hidden,omitempty"`
+	Name     string   `json:"name"`
+	About    string   `json:"about"`
+	Paper    string   `json:"paper,omitempty"`
+	Levels   []string `json:"levels,omitempty"`
+	short    []string
+	Solvers  []string `json:"solvers,omitempty"`
+	Variants []string `json:"variants,omitempty"`
+	Endings  []string `json:"endings,omitempty"`
+	Holds    []string `json:"holds,omitempty"`
+	Writes   *bool    `json:"writes,omitempty"`
+	Hidden   bool     `json:"hidden,omitempty"`
 }
 
-// newList makes a command that lists; more names the column of listItem.More.
-func newList(e *env, use, short, long, more string, items func() []listItem) *cobra.Command {
+// newList makes a command that lists.
+func newList(e *env, use, short, long string, items func() []listItem) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: use, GroupID: "lists", Short: short, Long: long, Args: exactly(),
@@ -47,9 +52,20 @@ func newList(e *env, use, short, long, more string, items func() []listItem) *co
 					return i.About
 				}},
 				{"from", func(i *listItem) string { return i.Paper }},
-				{"levels", func(i *listItem) string { return strings.Join(i.Levels, " ") }},
+				{"levels", func(i *listItem) string { return strings.Join(i.short, " ") }},
 				{"solvers", func(i *listItem) string { return strings.Join(i.Solvers, " ") }},
-				{more, func(i *listItem) string { return strings.Join(i.More, " ") }},
+				{"variants", func(i *listItem) string { return strings.Join(i.Variants, " ") }},
+				{"written", func(i *listItem) string {
+					switch {
+					case i.Writes == nil:
+						return ""
+					case *i.Writes:
+						return "yes"
+					}
+					return "no"
+				}},
+				{"endings", func(i *listItem) string { return strings.Join(i.Endings, " ") }},
+				{"can hold", func(i *listItem) string { return strings.Join(i.Holds, ", ") }},
 			}
 			var header []string
 			rows := make([][]string, len(all))
@@ -76,13 +92,14 @@ func newList(e *env, use, short, long, more string, items func() []listItem) *co
 
 func newCheckers(e *env) *cobra.Command {
 	return newList(e, "checkers", "List the checkers: what isovet check --checker takes",
-		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first.", "",
+		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first.",
 		func() (items []listItem) {
 			for _, c := range check.All() {
 				in := c.Info()
 				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Hidden: in.Hidden}
 				for _, l := range in.Levels {
 					it.Levels = append(it.Levels, l.String())
+					it.short = append(it.short, l.ShortNames()[0])
 				}
 				items = append(items, it)
 			}
@@ -92,7 +109,7 @@ func newCheckers(e *env) *cobra.Command {
 
 func newSolvers(e *env) *cobra.Command {
 	return newList(e, "solvers", "List the solvers: what isovet check --solver takes",
-		"solvers lists the back ends of the SAT-based checkers: what isovet check --solver takes. The first is the default.", "",
+		"solvers lists the back ends of the SAT-based checkers: what isovet check --solver takes. The first is the default.",
 		func() (items []listItem) {
 			for _, s := range check.Solvers() {
 				items = append(items, listItem{Name: s.Name, About: s.About})
@@ -121,16 +138,28 @@ func solverNames() []string {
 
 func newWorkloads(e *env) *cobra.Command {
 	return newList(e, "workloads", "List the workloads: what isovet gen --workload takes",
-		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, the default first.", "variants",
+		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, the default first.",
 		func() (items []listItem) {
 			for _, w := range workload.All() {
 				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper}
 				for _, v := range w.Variants {
 					if v.Name != "" {
-						it.More = append(it.More, v.Name)
+						it.Variants = append(it.Variants, v.Name)
 					}
 				}
 				items = append(items, it)
+			}
+			return items
+		})
+}
+
+func newFormats(e *env) *cobra.Command {
+	return newList(e, "formats", "List the file formats: what isovet check --format takes",
+		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write it. A format is\ntold by a file's content; gzip and zstd are understood everywhere.",
+		func() (items []listItem) {
+			for _, f := range format.All() {
+				writes := f.Write != nil || f.WriteDir != nil
+				items = append(items, listItem{Name: f.Name, About: f.About, Paper: f.Tool, Endings: f.Ext, Holds: f.Holds.Names(), Writes: &writes})
 			}
 			return items
 		})

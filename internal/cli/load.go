@@ -3,34 +3,47 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"isovet/history"
+	"isovet/history/format"
 )
 
 // loadHistory reads a history; "-" is standard input.
-func loadHistory(ctx context.Context, e *env, path, format string) (*history.History, error) {
-	h, err := readHistory(ctx, e, path, format)
+func loadHistory(ctx context.Context, path, name string) (*history.History, error) {
+	h, err := format.Read(ctx, path, format.Options{Format: name})
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		return nil, err
 	}
 	return h, nil
 }
 
-// saveHistory writes a history; "-" is standard output.
-func saveHistory(ctx context.Context, e *env, path, format string, h *history.History) error {
-	if path == "-" {
-		return writeHistory(e.stdout, h, format)
+// orInterrupted gives an error that comes from an interrupt its status and words.
+func orInterrupted(err error, while string) error {
+	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted while %s", while)}
 	}
-	return e.writeFile(path, func(w io.Writer) error { return writeHistory(w, h, format) })
+	return err
+}
+
+// formatNames are the values of --format.
+func formatNames() []string {
+	names := []string{auto}
+	for _, f := range format.All() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // named puts a file's name on an input error that has none.
 func named(err error, file string) error {
-	var in *history.InputError
-	if errors.As(err, &in) && in.File == "" {
+	if in, ok := errors.AsType[*history.InputError](err); ok && in.File == "" {
 		in.File = file
 	}
 	return err
@@ -44,12 +57,13 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
+			err = fmt.Errorf("cannot write %s: %w", path, err)
 		}
 	}()
 	if err = write(f); err != nil {
@@ -62,4 +76,17 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// copyStdin keeps standard input in a file, for what must be read more than once.
+func copyStdin(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, os.Stdin); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
 }

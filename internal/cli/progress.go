@@ -60,10 +60,7 @@ func (p *progress) lines() {
 			return
 		case <-tick.C:
 			p.mu.Lock()
-			s := p.what
-			if p.stage != "" {
-				s += ": " + p.stage
-			}
+			s := p.said()
 			if p.total > 0 {
 				s += fmt.Sprintf(" %d/%d", p.done, p.total)
 			}
@@ -71,6 +68,14 @@ func (p *progress) lines() {
 			p.mu.Unlock()
 		}
 	}
+}
+
+// said is what is being worked on and at which stage of it.
+func (p *progress) said() string {
+	if p.what == "" || p.stage == "" {
+		return p.what + p.stage
+	}
+	return p.what + ": " + p.stage
 }
 
 // Begin names what is being worked on, such as a file.
@@ -102,7 +107,7 @@ func (p *progress) Step(stage string, done, total int) {
 		if n <= 0 {
 			n = -1
 		}
-		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+stage),
+		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.said()),
 			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(50*time.Millisecond),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false))
 		p.barStage = stage

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"container/heap"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -84,10 +83,10 @@ and end), and how much the transactions overlap in time.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			worst := statusOK
 			for i, path := range args {
-				h, err := loadHistory(c.Context(), e, path, format)
+				h, err := loadHistory(c.Context(), path, format)
 				if err != nil {
-					if errors.Is(err, errInterrupted) || c.Context().Err() != nil {
-						return &exitError{statusInterrupted, fmt.Errorf("interrupted while loading %s", path)}
+					if c.Context().Err() != nil {
+						return orInterrupted(err, "loading "+path)
 					}
 					fmt.Fprintf(e.stderr, "isovet: %v\n", err)
 					worst = worse(worst, statusOf(err))

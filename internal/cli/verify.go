@@ -57,9 +57,9 @@ type verifyResult struct {
 }
 
 func runVerify(ctx context.Context, e *env, cert, path, format string, skew time.Duration, asJSON bool) error {
-	h, err := loadHistory(ctx, e, path, format)
+	h, err := loadHistory(ctx, path, format)
 	if err != nil {
-		return err
+		return orInterrupted(err, "loading "+path)
 	}
 	var in io.Reader = e.stdin
 	if cert != "-" {

@@ -1,0 +1,177 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// ChildCommand is the hidden command that runs [Child]; its one argument is a [Run] as JSON.
+const ChildCommand = "__run"
+
+// Run is one measurement: a checker, a solver, a history.
+type Run struct {
+	Checker   string        `json:"checker"`
+	Solver    string        `json:"solver,omitempty"`
+	Level     level.Level   `json:"level"`
+	History   string        `json:"history"` // path
+	Timeout   time.Duration `json:"timeout,omitempty"`
+	ClockSkew time.Duration `json:"clock_skew,omitempty"`
+}
+
+// Measured is what a run found out.
+type Measured struct {
+	Verdict evidence.Verdict `json:"verdict"`
+	Reason  string           `json:"reason,omitempty"`
+	Solver  string           `json:"solver,omitempty"` // the one used
+	// Fault is a mistake of ours: a certificate that fails, a panic, a process that died.
+	Fault string `json:"fault,omitempty"`
+	// BadInput says that the history cannot be read.
+	BadInput string         `json:"bad_input,omitempty"`
+	Stats    evidence.Stats `json:"stats"`
+}
+
+// Child is the child's side of a run: it loads, checks once and writes one line. It ends early when stdin does, which is how it
+// learns that its parent is gone. Its error is only that the line could not be written.
+func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if stdin != nil {
+		go func() {
+			_, _ = io.Copy(io.Discard, stdin) // any end of it is the parent's
+			cancel()
+		}()
+	}
+	if r.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, r.Timeout)
+		defer stop()
+	}
+	start := time.Now()
+	m := measure(ctx, r)
+	m.Stats.PeakMB = PeakMB()
+	if m.Verdict == evidence.Unknown && ctx.Err() != nil {
+		m.Reason = "interrupted"
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			m.Reason = timeoutReason(r.Timeout)
+			m.Stats.CheckMS = max(m.Stats.CheckMS, milliseconds(time.Since(start))-m.Stats.LoadMS)
+		}
+		m.Fault, m.BadInput = "", ""
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(append(b, '\n'))
+	return err
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+func timeoutReason(d time.Duration) string { return fmt.Sprintf("timeout after %v", d) }
+
+func measure(ctx context.Context, r Run) Measured {
+	start := time.Now()
+	h, err := format.Read(ctx, r.History, format.Options{})
+	if err != nil {
+		return Measured{BadInput: err.Error()}
+	}
+	loaded := milliseconds(time.Since(start))
+	sizes := evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), LoadMS: loaded}
+	c, err := check.ByName(r.Checker)
+	if err != nil {
+		return Measured{Fault: err.Error(), Stats: sizes}
+	}
+	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds()})
+	if err != nil {
+		return Measured{Fault: err.Error(), Stats: sizes}
+	}
+	s := res.Stats
+	s.Txns, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
+	return Measured{Verdict: res.Verdict, Reason: res.Reason, Solver: res.Solver, Stats: s}
+}
+
+// killAfter is how long after its time-out a child that has not stopped by itself is killed.
+const killAfter = 2 * time.Second
+
+// runChild is the parent's side of a run. self is the program with its first arguments. The error is the parent's context's.
+func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
+	arg, err := json.Marshal(r)
+	if err != nil {
+		return Measured{}, err
+	}
+	kill := ctx
+	if r.Timeout > 0 {
+		var stop context.CancelFunc
+		kill, stop = context.WithTimeout(ctx, r.Timeout+killAfter)
+		defer stop()
+	}
+	cmd := exec.CommandContext(kill, self[0], append(append([]string(nil), self[1:]...), ChildCommand, string(arg))...)
+	cmd.WaitDelay = killAfter
+	var out bytes.Buffer
+	var errs tail
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	parent, err := cmd.StdinPipe() // open as long as we live
+	if err != nil {
+		return Measured{}, err
+	}
+	defer parent.Close()
+	if err := cmd.Start(); err != nil {
+		return Measured{}, fmt.Errorf("cannot start a run: %w", err)
+	}
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return Measured{}, ctx.Err()
+	}
+	var m Measured
+	if json.Unmarshal(out.Bytes(), &m) == nil && out.Len() > 0 {
+		return m, nil
+	}
+	m = Measured{}
+	if cmd.ProcessState != nil {
+		m.Stats.PeakMB = childPeakMB(cmd.ProcessState)
+	}
+	switch {
+	case kill.Err() != nil:
+		m.Reason = timeoutReason(r.Timeout)
+		m.Stats.CheckMS = milliseconds(r.Timeout) // a lower bound: how much of it was loading died with the process
+	case killed(err):
+		m.Reason = "the process was killed, perhaps for want of memory"
+	default:
+		m.Fault = fmt.Sprintf("the process died: %v\n%s", err, strings.TrimSpace(errs.String()))
+	}
+	return m, nil
+}
+
+// killed reports whether a process ended by a signal that it cannot have sent itself: the system's, when memory runs out.
+func killed(err error) bool {
+	e, ok := errors.AsType[*exec.ExitError](err)
+	return ok && !e.Exited() && e.ProcessState.String() == "signal: "+os.Kill.String()
+}
+
+// tail keeps the beginning and the end of what a process says.
+type tail struct{ b []byte }
+
+const tailKeep = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > 4*tailKeep {
+		t.b = append(t.b[:tailKeep], t.b[len(t.b)-tailKeep:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.b) }

@@ -1,0 +1,275 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// Contender is a checker with a solver; Solver is "" where it uses none.
+type Contender struct{ Checker, Solver string }
+
+func (c Contender) String() string {
+	if c.Solver == "" {
+		return c.Checker
+	}
+	return c.Checker + ":" + c.Solver
+}
+
+// Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default solver;
+// "vbox" is one checker with its default solver, "vbox:gini" with another, "vbox:all" with each of its solvers, "all:all"
+// every checker with each of its solvers. Hidden checkers must be named.
+func Contenders(list string, l level.Level) ([]Contender, error) {
+	var out []Contender
+	add := func(c Contender) {
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	for _, word := range strings.Split(list, ",") {
+		name, solver, _ := strings.Cut(strings.TrimSpace(word), ":")
+		var chosen []check.Checker
+		if name == "all" {
+			for _, c := range check.All() {
+				if in := c.Info(); !in.Hidden && slices.Contains(in.Levels, l) {
+					chosen = append(chosen, c)
+				}
+			}
+			if len(chosen) == 0 {
+				return nil, fmt.Errorf("no checker decides %s", l)
+			}
+		} else {
+			c, err := check.ByName(name)
+			if err != nil {
+				return nil, fmt.Errorf("unknown checker %q; expected all or some of %s", name, strings.Join(checkerNames(), ", "))
+			}
+			if !slices.Contains(c.Info().Levels, l) {
+				return nil, fmt.Errorf("checker %s does not decide %s", name, l)
+			}
+			chosen = []check.Checker{c}
+		}
+		for _, c := range chosen {
+			in := c.Info()
+			switch {
+			case solver == "all" && len(in.Solvers) > 0:
+				for _, s := range in.Solvers {
+					add(Contender{in.Name, s})
+				}
+			case len(in.Solvers) == 0 && (solver == "" || name == "all"):
+				add(Contender{in.Name, ""})
+			case solver == "":
+				add(Contender{in.Name, in.Solvers[0]})
+			case slices.Contains(in.Solvers, solver):
+				add(Contender{in.Name, solver})
+			case name != "all":
+				return nil, fmt.Errorf("checker %s cannot use solver %q; expected one of %s", in.Name, solver, strings.Join(append(in.Solvers, "all"), ", "))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%q names no checker that decides %s", list, l)
+	}
+	return out, nil
+}
+
+func checkerNames() []string {
+	var names []string
+	for _, c := range check.All() {
+		names = append(names, c.Info().Name)
+	}
+	return names
+}
+
+// Options are the parameters of Compare. Zero values: serializable, one run each, no time-out.
+type Options struct {
+	Level      level.Level
+	Contenders []Contender
+	Repeat     int
+	Timeout    time.Duration
+	ClockSkew  time.Duration
+	// Self is the program and the arguments under which it takes ChildCommand.
+	Self []string
+	// Progress, if set, is told before each run what it is and how many are done.
+	Progress func(what string, done, total int)
+}
+
+// Row is a line of the comparison: one contender on one history. Times are medians over the runs; memory is the most of them.
+type Row struct {
+	Checker    string             `json:"checker"`
+	Solver     string             `json:"solver"`
+	Workload   string             `json:"workload"`
+	Variant    string             `json:"variant"`
+	Level      level.Level        `json:"level"`
+	History    string             `json:"history,omitempty"`
+	Txns       int                `json:"txns"`
+	Ops        int                `json:"ops"`
+	Sessions   int                `json:"sessions"`
+	Keys       int                `json:"keys"`
+	Verdict    evidence.Verdict   `json:"verdict"`
+	Reason     string             `json:"reason,omitempty"`
+	Fault      string             `json:"fault,omitempty"`
+	LoadMS     float64            `json:"load_ms"`
+	CheckMS    float64            `json:"check_ms"`
+	CheckMin   float64            `json:"check_ms_min"`
+	CheckMax   float64            `json:"check_ms_max"`
+	CertifyMS  float64            `json:"certify_ms"`
+	PeakMB     float64            `json:"peak_mb"`
+	KnownEdges int                `json:"known_edges"`
+	Before     int                `json:"constraints"`
+	Left       int                `json:"constraints_left"`
+	Variables  int                `json:"variables"`
+	Clauses    int                `json:"clauses"`
+	Decisions  int64              `json:"decisions"`
+	Conflicts  int64              `json:"conflicts"`
+	Propagated int64              `json:"propagations"`
+	Restarts   int64              `json:"restarts"`
+	Rounds     int                `json:"rounds"`
+	Stages     map[string]float64 `json:"stages_ms,omitempty"`
+	Repeat     int                `json:"repeat"`
+	// Runs are the raw measurements; they go to results files, not to the table.
+	Runs []Measured `json:"-"`
+}
+
+// Compare runs every contender on every history, and returns what was measured by the time ctx ended, with ctx's error then.
+// A verdict that differs from one repeat to the next is a fault.
+func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
+	repeat := max(o.Repeat, 1)
+	total := len(sources) * len(o.Contenders) * repeat
+	var rows []Row
+	done := 0
+	for _, src := range sources {
+		for _, c := range o.Contenders {
+			var runs []Measured
+			for i := range repeat {
+				if o.Progress != nil {
+					what := c.String() + " on " + src.Name()
+					if repeat > 1 {
+						what += fmt.Sprintf(", run %d of %d", i+1, repeat)
+					}
+					o.Progress(what, done, total)
+				}
+				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level, History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew})
+				if err != nil {
+					if len(runs) > 0 {
+						rows = append(rows, newRow(src, c, o.Level, runs))
+					}
+					return rows, err
+				}
+				if m.BadInput != "" {
+					return rows, &BadHistory{m.BadInput}
+				}
+				runs = append(runs, m)
+				done++
+			}
+			rows = append(rows, newRow(src, c, o.Level, runs))
+		}
+	}
+	if o.Progress != nil {
+		o.Progress("", done, total)
+	}
+	return rows, nil
+}
+
+// BadHistory is a history that cannot be read.
+type BadHistory struct{ Msg string }
+
+func (b *BadHistory) Error() string { return b.Msg }
+
+func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
+	best := runs[0] // counts are those of the first run that decided
+	for _, m := range runs {
+		if m.Verdict != evidence.Unknown {
+			best = m
+			break
+		}
+	}
+	s := &best.Stats
+	r := Row{Checker: c.Checker, Solver: c.Solver, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
+		Txns: max(s.Txns, src.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict, Reason: best.Reason,
+		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses, Decisions: s.Decisions,
+		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages, Repeat: len(runs), Runs: runs}
+	var load, chk, cert []float64
+	for _, m := range runs {
+		if m.Fault != "" {
+			r.Verdict, r.Fault = evidence.Unknown, m.Fault
+		}
+		if m.Verdict != evidence.Unknown && best.Verdict != evidence.Unknown && m.Verdict != best.Verdict {
+			r.Fault = fmt.Sprintf("one run says %s, another %s", best.Verdict, m.Verdict)
+		}
+		load = append(load, m.Stats.LoadMS)
+		chk = append(chk, m.Stats.CheckMS)
+		cert = append(cert, m.Stats.CertifyMS)
+		r.PeakMB = max(r.PeakMB, m.Stats.PeakMB)
+	}
+	if r.Fault != "" {
+		r.Verdict = evidence.Unknown
+		r.Reason, _, _ = strings.Cut(r.Fault, "\n")
+	}
+	r.LoadMS, r.CheckMS, r.CertifyMS = median(load), median(chk), median(cert)
+	r.CheckMin, r.CheckMax = slices.Min(chk), slices.Max(chk)
+	return r
+}
+
+func median(x []float64) float64 {
+	x = slices.Clone(x)
+	slices.Sort(x)
+	n := len(x)
+	if n%2 == 1 {
+		return x[n/2]
+	}
+	return (x[n/2-1] + x[n/2]) / 2
+}
+
+// Disagreement is a history on which one contender says valid and another violation. Unknown disagrees with nobody.
+type Disagreement struct {
+	On                string
+	Level             level.Level
+	Valid, Violations []Contender
+}
+
+func (d Disagreement) String() string {
+	return fmt.Sprintf("checkers disagree on %s at %s: %s; %s", d.On, d.Level, say(d.Valid, "valid"), say(d.Violations, "violation"))
+}
+
+func say(cs []Contender, verdict string) string {
+	names := make([]string, len(cs))
+	for i, c := range cs {
+		names[i] = c.String()
+	}
+	return strings.Join(names, ", ") + " says " + verdict
+}
+
+// Disagreements finds them all.
+func Disagreements(rows []Row) []Disagreement {
+	var out []Disagreement
+	index := map[string]int{}
+	for i := range rows {
+		r := &rows[i]
+		on := r.source().Name()
+		key := fmt.Sprintf("%s\x00%s\x00%d\x00%d", on, r.History, r.Level, r.Txns)
+		j, ok := index[key]
+		if !ok {
+			j = len(out)
+			index[key] = j
+			out = append(out, Disagreement{On: on, Level: r.Level})
+		}
+		c := Contender{r.Checker, r.Solver}
+		switch r.Verdict {
+		case evidence.Holds:
+			out[j].Valid = append(out[j].Valid, c)
+		case evidence.Violated:
+			out[j].Violations = append(out[j].Violations, c)
+		}
+	}
+	return slices.DeleteFunc(out, func(d Disagreement) bool { return len(d.Valid) == 0 || len(d.Violations) == 0 })
+}
+
+func (r *Row) source() Source {
+	return Source{Workload: r.Workload, Variant: r.Variant, File: r.History, Txns: r.Txns}
+}

@@ -1,0 +1,16 @@
+// Package bench measures checkers against each other. Every run is a process of its own, so that its peak memory, its time-out
+// and its crash are its own: [Compare] runs the program itself again, with a hidden command that calls [Child], which loads one
+// history, checks it once and prints one line of JSON.
+//
+// Runs are sequential, for two at once would share caches and memory bandwidth. Times are medians over the repeats, with the
+// least and the most beside them; memory is the most that any of them held.
+//
+// # Files
+//
+//   - compare.go: contenders × histories × repeats, rows of the table, disagreements
+//   - child.go: one run, from both sides of the process border
+//   - source.go: where histories come from: a workload, or files
+//   - table.go: rows as table, Markdown, CSV, JSON
+//   - results.go: raw results with the machine they were measured on
+//   - peak.go: peak memory of a process
+package bench

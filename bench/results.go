@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Results is a file of raw results: what was run, on which machine, by which program, and every single measurement.
+type Results struct {
+	Command  string       `json:"command"`
+	Time     time.Time    `json:"time"`
+	Commit   string       `json:"commit,omitempty"`
+	Go       string       `json:"go"`
+	Machine  Machine      `json:"machine"`
+	Seed     uint64       `json:"seed"`
+	Parts    []ResultPart `json:"rows"`
+	Complete bool         `json:"complete"` // false: interrupted
+}
+
+// ResultPart is a row with its runs.
+type ResultPart struct {
+	Row
+	Runs []Measured `json:"runs"`
+}
+
+// Machine says on what was measured.
+type Machine struct {
+	OS       string  `json:"os"`
+	Arch     string  `json:"arch"`
+	CPU      string  `json:"cpu,omitempty"`
+	Cores    int     `json:"cores"`
+	MemoryMB float64 `json:"memory_mb,omitempty"`
+}
+
+// ThisMachine describes the machine that this runs on, as far as the system tells.
+func ThisMachine() Machine {
+	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
+	m.CPU = procField("/proc/cpuinfo", "model name")
+	if kb, err := strconv.ParseFloat(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
+		m.MemoryMB = float64(int(kb * 1024 / 1e6))
+	}
+	return m
+}
+
+// procField returns the first value of a field of a "name: value" file of Linux; "" elsewhere.
+func procField(file, name string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	for line := range bytes.Lines(b) {
+		if k, v, ok := strings.Cut(string(line), ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func commit() string {
+	in, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	c, dirty := "", ""
+	for _, s := range in.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			c = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	if c == "" {
+		return ""
+	}
+	return c + dirty
+}
+
+// WriteResults writes a results file into a folder, which is made if need be, and returns its path. The name follows from what
+// was run, so that a new measurement takes the place of the old one.
+func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (string, error) {
+	if len(rows) == 0 {
+		return "", fmt.Errorf("there are no results to write")
+	}
+	r := Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(), Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
+	for _, row := range rows {
+		r.Parts = append(r.Parts, ResultPart{row, row.Runs})
+	}
+	b, err := json.MarshalIndent(&r, "", " ")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, resultsName(rows)+".json")
+	tmp, err := os.CreateTemp(dir, ".results.*")
+	if err != nil {
+		return "", err
+	}
+	_, err = tmp.Write(append(b, '\n'))
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+		return "", err
+	}
+	return path, nil
+}
+
+func resultsName(rows []Row) string {
+	first := rows[0].source()
+	parts := []string{"compare"}
+	variants := map[string]bool{}
+	for i := range rows {
+		variants[rows[i].Variant] = true
+	}
+	switch {
+	case first.File != "":
+		parts = append(parts, "files")
+	case len(variants) > 1:
+		parts = append(parts, first.Workload, "all", strconv.Itoa(first.Txns))
+	default:
+		parts = append(parts, first.Workload, first.Variant, strconv.Itoa(first.Txns))
+	}
+	return strings.ToLower(strings.Join(append(parts, rows[0].Level.String()), "-"))
+}

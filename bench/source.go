@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"isovet/datasets"
+	"isovet/datasets/workload"
+	"isovet/history/format"
+)
+
+// Source is a history to run on: generated from a workload, or a file of the user's.
+type Source struct {
+	Workload, Variant string
+	Txns              int    // as generated
+	File              string // the user's file; "" where it was generated
+	Path              string // where it lies
+}
+
+// Name is what rows and messages call it.
+func (s Source) Name() string {
+	if s.File != "" {
+		return filepath.Base(s.File)
+	}
+	return s.Workload + " " + cmp.Or(s.Variant, "default")
+}
+
+// Variants returns the variants of a workload that a flag names: "" is the first, "all" are all.
+func Variants(name, variant string) ([]string, error) {
+	in, err := workload.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, v := range in.Variants {
+		if variant == "all" || strings.EqualFold(v.Name, variant) {
+			names = append(names, v.Name)
+		}
+	}
+	if variant == "" {
+		return []string{in.Variants[0].Name}, nil
+	}
+	if len(names) == 0 {
+		for _, v := range in.Variants {
+			names = append(names, v.Name)
+		}
+		return nil, fmt.Errorf("workload %s has no variant %q; expected all or one of %s", in.Name, variant, strings.Join(names, ", "))
+	}
+	return names, nil
+}
+
+// Generate generates a history and writes it into a folder, for the runs to read.
+func Generate(ctx context.Context, spec datasets.Spec, dir string) (Source, error) {
+	h, err := datasets.Generate(ctx, spec)
+	if err != nil {
+		return Source{}, err
+	}
+	s := Source{Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns}
+	s.Path = filepath.Join(dir, strings.ToLower(fmt.Sprintf("%s-%s-%d.jsonl", s.Workload, cmp.Or(s.Variant, "default"), spec.Seed)))
+	return s, format.Write(s.Path, h, "")
+}

@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// WriteJSON writes the rows as one array.
+func WriteJSON(w io.Writer, rows []Row) error {
+	if rows == nil {
+		rows = []Row{}
+	}
+	b, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	b = bytes.ReplaceAll(b, []byte("},{\"checker\""), []byte("},\n {\"checker\""))
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// column is a column of the tables for people.
+type column struct {
+	name string
+	left bool
+	get  func(*Row) string
+	// always: shown though no row has anything there.
+	always bool
+}
+
+func columns(rows []Row) []column {
+	ms := func(v float64) string {
+		switch {
+		case v == 0:
+			return ""
+		case v >= 100:
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		case v >= 10:
+			return strconv.FormatFloat(v, 'f', 1, 64)
+		}
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	// Counts belong to checkers that make constraints or clauses; of the others they would say zero where there is none.
+	sat := func(get func(*Row) int64) func(*Row) string {
+		return func(r *Row) string {
+			if r.Solver == "" && r.Before == 0 && r.Variables == 0 {
+				return ""
+			}
+			return n(get(r))
+		}
+	}
+	several := false
+	for i := range rows {
+		several = several || rows[i].source() != rows[0].source()
+	}
+	cols := []column{
+		{"history", true, func(r *Row) string {
+			if !several {
+				return ""
+			}
+			return r.source().Name()
+		}, false},
+		{"checker", true, func(r *Row) string { return r.Checker }, true},
+		{"solver", true, func(r *Row) string { return r.Solver }, false},
+		{"verdict", true, func(r *Row) string {
+			if r.Reason != "" {
+				return r.Verdict.String() + " (" + short(r) + ")"
+			}
+			return r.Verdict.String()
+		}, true},
+		{"load ms", false, func(r *Row) string { return ms(r.LoadMS) }, true},
+		{"check ms", false, func(r *Row) string { return ms(r.CheckMS) }, true},
+		{"min-max", false, func(r *Row) string {
+			if r.Repeat < 2 {
+				return ""
+			}
+			return cmp.Or(ms(r.CheckMin), "0") + "-" + ms(r.CheckMax)
+		}, false},
+		{"peak MB", false, func(r *Row) string {
+			if r.PeakMB == 0 {
+				return ""
+			}
+			return strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
+		}, true},
+		{"constraints", false, sat(func(r *Row) int64 { return int64(r.Before) }), false},
+		{"left", false, sat(func(r *Row) int64 { return int64(r.Left) }), false},
+		{"variables", false, sat(func(r *Row) int64 { return int64(r.Variables) }), false},
+		{"clauses", false, sat(func(r *Row) int64 { return int64(r.Clauses) }), false},
+		{"conflicts", false, sat(func(r *Row) int64 { return r.Conflicts }), false},
+	}
+	return slices.DeleteFunc(cols, func(c column) bool {
+		return !c.always && !slices.ContainsFunc(rows, func(r Row) bool { return c.get(&r) != "" })
+	})
+}
+
+// short is a reason that fits a cell.
+func short(r *Row) string {
+	if r.Fault != "" {
+		return "fault of isovet's"
+	}
+	s := []rune(strings.TrimSpace(r.Reason))
+	if len(s) > 60 {
+		return string(s[:59]) + "…"
+	}
+	return string(s)
+}
+
+// WriteTable writes the rows for people, as ASCII or Markdown.
+func WriteTable(w io.Writer, rows []Row, markdown bool) error {
+	cols := columns(rows)
+	align := tw.CellAlignment{}
+	var header []string
+	for _, c := range cols {
+		header = append(header, c.name)
+		if c.left {
+			align.PerColumn = append(align.PerColumn, tw.AlignLeft)
+		} else {
+			align.PerColumn = append(align.PerColumn, tw.AlignRight)
+		}
+	}
+	opts := []tablewriter.Option{
+		tablewriter.WithHeaderAutoFormat(tw.Off), // it would turn "load ms" into "LOAD MS"
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAlignmentConfig(align),
+		tablewriter.WithRowAlignmentConfig(align),
+	}
+	if markdown {
+		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
+	} else {
+		opts = append(opts, tablewriter.WithRendition(tw.Rendition{Symbols: tw.NewSymbols(tw.StyleASCII)}))
+	}
+	t := tablewriter.NewTable(w, opts...)
+	t.Header(header)
+	for i := range rows {
+		cells := make([]string, len(cols))
+		for j, c := range cols {
+			cells[j] = c.get(&rows[i])
+			if markdown {
+				cells[j] = strings.ReplaceAll(cells[j], "|", `\|`) // the renderer does not
+			}
+		}
+		if err := t.Append(cells); err != nil {
+			return err
+		}
+	}
+	return t.Render()
+}
+
+// WriteCSV writes the rows with the names of the JSON fields as header.
+func WriteCSV(w io.Writer, rows []Row) error {
+	c := csv.NewWriter(w)
+	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	d := func(v int) string { return strconv.Itoa(v) }
+	l := func(v int64) string { return strconv.FormatInt(v, 10) }
+	if err := c.Write([]string{"checker", "solver", "workload", "variant", "level", "history", "txns", "ops", "sessions", "keys", "verdict", "reason",
+		"load_ms", "check_ms", "check_ms_min", "check_ms_max", "certify_ms", "peak_mb", "known_edges", "constraints", "constraints_left", "variables", "clauses",
+		"decisions", "conflicts", "propagations", "restarts", "rounds", "repeat"}); err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, r.Level.String(), r.History, d(r.Txns), d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
+			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges), d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
+			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat)}); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	if err := c.Error(); err != nil {
+		return fmt.Errorf("cannot write CSV: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package archtest
+
+import (
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "isovet"
+
+// pkg is a package of the module: what its files import, tests aside. Tests may look at everything.
+type pkg struct {
+	path    string // below the module
+	imports []string
+}
+
+func root(t *testing.T) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = up
+	}
+}
+
+// packages parses the imports of every Go file, whatever its build tags.
+func packages(t *testing.T) map[string]*pkg {
+	top := root(t)
+	all := map[string]*pkg{}
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if n := d.Name(); path != top && (n == "testdata" || strings.HasPrefix(n, ".") || strings.HasPrefix(n, "_")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(top, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		p := all[name]
+		if p == nil {
+			p = &pkg{path: name}
+			all[name] = p
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, im := range f.Imports {
+			s, err := strconv.Unquote(im.Path.Value)
+			if err != nil {
+				return err
+			}
+			if s == module || strings.HasPrefix(s, module+"/") {
+				s = strings.TrimPrefix(strings.TrimPrefix(s, module), "/")
+				if !slices.Contains(p.imports, s) {
+					p.imports = append(p.imports, s)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func floorOf(path string) int {
+	return slices.IndexFunc(floors, func(f []string) bool { return slices.Contains(f, path) })
+}
+
+func matches(pattern, path string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(path, below+"/")
+	}
+	return pattern == path
+}
+
+func anyMatches(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, path) })
+}
+
+func mayImport(from, to string) bool {
+	a, b := floorOf(from), floorOf(to)
+	return b < a || a == b && slices.ContainsFunc(alongFloor, func(r along) bool { return matches(r.from, from) && matches(r.to, to) })
+}
+
+// TestEveryPackageHasAFloor: a new package goes into the table, a removed one out of it.
+func TestEveryPackageHasAFloor(t *testing.T) {
+	all := packages(t)
+	for path := range all {
+		if floorOf(path) < 0 {
+			t.Errorf("package %s is not in the table of floors (internal/archtest/floors.go, docs/architecture.md)", path)
+		}
+	}
+	seen := map[string]bool{}
+	for _, f := range floors {
+		for _, path := range f {
+			if all[path] == nil {
+				t.Errorf("the table of floors names %s, which is not there", path)
+			}
+			if seen[path] {
+				t.Errorf("the table of floors names %s twice", path)
+			}
+			seen[path] = true
+		}
+	}
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, im := range p.imports {
+			if floorOf(p.path) < 0 || floorOf(im) < 0 {
+				continue // the other test says so
+			}
+			if !mayImport(p.path, im) {
+				t.Errorf("%s (floor %d) imports %s (floor %d); a package imports lower floors only", p.path, floorOf(p.path), im, floorOf(im))
+			}
+		}
+	}
+}
+
+func TestNarrowPackages(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, im := range p.imports {
+			if allowed, ok := narrow[p.path]; ok && !anyMatches(allowed, im) {
+				t.Errorf("%s imports %s; it may import %q only", p.path, im, allowed)
+			}
+			if from, ok := importers[im]; ok && !anyMatches(from, p.path) {
+				t.Errorf("%s imports %s, which only %q may", p.path, im, from)
+			}
+		}
+	}
+}
+
+// TestRulesCatch breaks each kind of rule on paper: a test that cannot fail proves nothing.
+func TestRulesCatch(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"check", "history", true},
+		{"history", "check", false},
+		{"history", "level", false},
+		{"graph/order", "graph", true},
+		{"graph", "graph/order", false},
+		{"history/format", "history/format/jsonl", true},
+		{"history/format/jsonl", "history/format", false},
+		{"solver/gini", "solver", true},
+		{"solver", "solver/gini", false},
+		{"cmd/isovet", "cmd/bench", false},
+	} {
+		if got := mayImport(c.from, c.to); got != c.want {
+			t.Errorf("mayImport(%s, %s) = %v", c.from, c.to, got)
+		}
+	}
+	if anyMatches(narrow["certify"], "prepass") || !anyMatches(narrow["certify"], "evidence") {
+		t.Error("the narrow rule of certify does not bite")
+	}
+}
+
+// TestReasons: every exception says why.
+func TestReasons(t *testing.T) {
+	for _, r := range alongFloor {
+		if r.why == "" {
+			t.Errorf("%s → %s is allowed without a reason", r.from, r.to)
+		}
+	}
+}
+
+// TestDocumented: the plan in words names every package of the table, so that the two do not part.
+func TestDocumented(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root(t), "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range floors {
+		for _, path := range f {
+			if !strings.Contains(string(b), "`"+path+"`") {
+				t.Errorf("docs/architecture.md does not name `%s`", path)
+			}
+		}
+	}
+}
+
+// TestThinMains: a main package holds one short file.
+func TestThinMains(t *testing.T) {
+	for _, dir := range []string{"cmd/isovet", "cmd/bench"} {
+		p, err := build.ImportDir(filepath.Join(root(t), dir), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) != 1 {
+			t.Errorf("%s has %d files; what commands do belongs into internal/cli", dir, len(p.GoFiles))
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package archtest
+
+// floors lists the packages, a floor a line group, lowest first. A package imports packages of lower floors only.
+var floors = [][]string{
+	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof"},
+	{"evidence", "closure", "history/notation", "history/format", "history/format/jsonl", "datasets", "datasets/store", "datasets/workload"},
+	{"prepass", "solver/acyclic"},
+	{"polygraph", "certify", "oracle", "oracle/oracletest"},
+	{"encode"},
+	{"explain"},
+	{"check"},
+	{"report"},
+	{"bench"},
+	{"internal/cli"},
+	{"cmd/isovet", "cmd/bench"},
+	{"internal/archtest"},
+}
+
+// along is an import between packages of one floor, and why it is right.
+type along struct{ from, to, why string }
+
+// alongFloor are the imports along a floor that are allowed. A trailing "/*" stands for every package below.
+var alongFloor = []along{
+	{"graph/order", "graph", "an order is an order of a graph"},
+	{"solver/*", "solver", "back ends and proofs of one interface"},
+	{"history/format", "history/format/*", "the list of formats names them all"},
+	{"datasets", "datasets/*", "a data set is a workload that the store runs"},
+	{"datasets/store", "datasets/workload", "the store drives workloads"},
+}
+
+// narrow says that a package imports no others of the house than these, whatever the floors allow.
+var narrow = map[string][]string{
+	// Whoever checks proofs must not share code with whoever makes them.
+	"certify": {"history", "level", "evidence", "predicates"},
+	// Brute force is the twin of all checkers, by definition and nothing else.
+	"oracle":            {"history", "level", "evidence", "predicates"},
+	"solver":            {},
+	"graph":             {},
+	"closure":           {"graph"},
+	"datasets/workload": {},
+}
+
+// importers says who may import a package: the graph and solver side meets the database side in few places.
+var importers = map[string][]string{
+	"graph":            {"graph/order", "closure", "polygraph", "encode", "explain", "check"},
+	"graph/order":      {"solver/acyclic", "encode", "explain", "check"},
+	"closure":          {"solver/acyclic", "polygraph", "encode", "explain", "check"},
+	"solver":           {"solver/*", "encode", "explain", "check"},
+	"solver/gini":      {"check"},
+	"solver/gophersat": {"check"},
+	"oracle":           {"check"},
+	"internal/cli":     {"cmd/isovet", "cmd/bench"},
+}

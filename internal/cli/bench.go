@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/bench"
+	"isovet/level"
+)
+
+func newBench(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use: "bench", Short: "Measure checkers against each other",
+		Long: "bench measures checkers, each run in a process of its own.\n\n" + exitHelp,
+	}
+	c.AddCommand(newCompare(e))
+	return c
+}
+
+// newRun is the hidden command of a single run, which bench compare starts.
+func newRun(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use: bench.ChildCommand, Hidden: true, Args: exactly("RUN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			var r bench.Run
+			if err := json.Unmarshal([]byte(args[0]), &r); err != nil {
+				return usagef("%s: %v", bench.ChildCommand, err)
+			}
+			return bench.Child(c.Context(), r, e.stdin, e.stdout)
+		},
+	}
+}
+
+// defaultRunTimeout keeps a comparison with a hopeless contender short; who wants to wait says so.
+const defaultRunTimeout = 30 * time.Second
+
+type compareFlags struct {
+	gen                 genFlags
+	variant             string
+	level               level.Level
+	checkers            string
+	repeat              int
+	timeout, skew       time.Duration
+	history             []string
+	json, markdown, csv bool
+	out                 string
+	quiet               bool
+}
+
+func newCompare(e *env) *cobra.Command {
+	f := compareFlags{}
+	c := &cobra.Command{
+		Use:   "compare [flags]",
+		Short: "Compare checkers on a workload, or on histories",
+		Long: `compare generates a history of a workload (as isovet gen does), or takes yours, and runs every checker on it, each in a
+process of its own: its peak memory, its time-out and its crash are its own. Runs are sequential. It prints for each: verdict,
+load and check time (median, and min-max over the repeats), peak memory, and for polygraph checkers the constraints before and
+after pruning, variables, clauses and conflicts. Every verdict is certified, as in isovet check.
+
+--checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each; "all" is
+every checker that decides the level, "all:all" with each of its solvers.
+
+Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
+
+` + exitHelp,
+		Example: `  isovet bench compare --workload blindw
+  isovet bench compare --workload blindw --variant all --txns 100000 --checkers vbox --repeat 5
+  isovet bench compare --workload rmw --level strict-serializable --checkers vbox:all,cobra --timeout 1m --markdown
+  isovet bench compare --history a.jsonl --history b.jsonl --json`,
+		Args: cobra.ArbitraryArgs, // --history a b: the words after the first are histories too
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && len(f.history) == 0 {
+				return usagef("unexpected argument %q; histories are given with --history FILE", args[0])
+			}
+			f.history = append(f.history, args...)
+			if len(f.history) > 0 {
+				for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault", "fault-at", "times", "hint", "timestamps", "skew", "abort-rate", "unknown-rate", "no-aborted", "long-txn"} {
+					if c.Flags().Changed(n) {
+						return usagef("--history and --%s cannot be combined: a history is there already, --%s says which to generate", n, n)
+					}
+				}
+			}
+			return runCompare(c.Context(), e, &f)
+		},
+	}
+	f.gen.add(c)
+	levelFlag(c, &f.level)
+	fl := c.Flags()
+	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
+	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver: vbox,cobra:gini")
+	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
+	fl.DurationVar(&f.timeout, "timeout", defaultRunTimeout, "stop a run after this long, loading included: verdict unknown; 0: never")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.StringArrayVar(&f.history, "history", nil, "compare on this `FILE`; may be repeated")
+	fl.BoolVar(&f.json, "json", false, "one JSON array")
+	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
+	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
+	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
+	fl.StringVar(&f.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+func runCompare(ctx context.Context, e *env, f *compareFlags) error {
+	if err := f.gen.finish(); err != nil {
+		return err
+	}
+	switch {
+	case f.repeat < 1:
+		return usagef("--repeat %d; expected at least 1", f.repeat)
+	case f.timeout < 0:
+		return usagef("--timeout %v is negative", f.timeout)
+	case f.skew < 0:
+		return usagef("--clock-skew %v is negative", f.skew)
+	}
+	contenders, err := bench.Contenders(f.checkers, f.level)
+	if err != nil {
+		return usagef("--checkers: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return faultf("cannot find the program itself: %w", err)
+	}
+	p := newProgress(e.stderr, f.quiet, f.json)
+	defer p.Close()
+	dir, err := os.MkdirTemp("", "isovet-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	sources, err := f.sources(ctx, p, dir)
+	if err != nil {
+		return orInterrupted(err, "generating; nothing was measured")
+	}
+	p.Begin("")
+	rows, err := bench.Compare(ctx, sources, bench.Options{
+		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew, Self: []string{self},
+		Progress: func(what string, done, total int) { p.Step(what, done, total) },
+	})
+	p.Hide()
+	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
+		return usagef("%v", err)
+	}
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
+		return err
+	}
+	if err := f.print(e, sources, rows); err != nil {
+		return err
+	}
+	if f.out != "" && len(rows) > 0 {
+		path, err := bench.WriteResults(f.out, strings.Join(os.Args, " "), f.gen.spec.Seed, !interrupted, rows)
+		if err != nil {
+			return err
+		}
+		if !f.quiet {
+			fmt.Fprintf(e.stderr, "raw results: %s\n", path)
+		}
+	}
+	worst := statusOK
+	for i := range rows {
+		if r := &rows[i]; r.Fault != "" {
+			fmt.Fprintf(e.stderr, "isovet: %s: %s\n", bench.Contender{Checker: r.Checker, Solver: r.Solver}, r.Fault)
+			worst = worse(worst, statusFault)
+		}
+	}
+	for _, d := range bench.Disagreements(rows) {
+		fmt.Fprintf(e.stderr, "isovet: DISAGREEMENT: %v\n", d)
+		worst = worse(worst, statusViolation)
+	}
+	if worst != statusOK {
+		fmt.Fprintln(e.stderr, reportPlease)
+	}
+	if interrupted {
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", len(rows), len(sources)*len(contenders))}
+	}
+	return status(worst)
+}
+
+// sources are the histories to run on; generated ones are written into dir.
+func (f *compareFlags) sources(ctx context.Context, p *progress, dir string) ([]bench.Source, error) {
+	var out []bench.Source
+	for i, path := range f.history {
+		s := bench.Source{File: path, Path: path}
+		if path == "-" {
+			s.Path = fmt.Sprintf("%s/stdin-%d", dir, i)
+			if err := copyStdin(s.Path); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, s)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	variants, err := bench.Variants(f.gen.spec.Workload, f.variant)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	for _, v := range variants {
+		spec := f.gen.spec
+		spec.Variant = v
+		p.Begin("generating " + spec.Workload + " " + v)
+		s, err := bench.Generate(ctx, spec, dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (f *compareFlags) print(e *env, sources []bench.Source, rows []bench.Row) error {
+	switch {
+	case f.json:
+		return bench.WriteJSON(e.stdout, rows)
+	case f.csv:
+		return bench.WriteCSV(e.stdout, rows)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(e.stdout, "%s\n\n", f.caption(sources, rows))
+	return bench.WriteTable(e.stdout, rows, f.markdown)
+}
+
+// caption says what the table is of.
+func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name())
+	}
+	s := strings.Join(names, ", ")
+	r := &rows[0]
+	if r.Ops > 0 && len(sources) == 1 || sources[0].File == "" {
+		s += fmt.Sprintf(": %d transactions, %d operations, %d sessions, %d keys", r.Txns, r.Ops, r.Sessions, r.Keys)
+	}
+	if sources[0].File == "" {
+		s += fmt.Sprintf(", %s store, seed %d", f.gen.spec.Isolation, f.gen.spec.Seed)
+	}
+	return s + fmt.Sprintf("; checked at %s; %s, %d cores", f.level, runtime.Version(), runtime.NumCPU())
+}

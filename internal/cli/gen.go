@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/datasets"
+	"isovet/datasets/workload"
+	"isovet/history/format"
+)
+
+// genFlags are the flags that say which history to generate, in gen and bench compare alike.
+type genFlags struct {
+	spec  datasets.Spec
+	times string
+	hint  string
+	skew  time.Duration
+}
+
+// The values of --times and --hint, in the order of datasets.Times and datasets.Hint.
+var (
+	timesNames = []string{"all", "txns", "none"}
+	hintNames  = []string{"true", "reversed", "random"}
+)
+
+func workloadNames() []string { return workload.Names() }
+
+func faultNames() []string {
+	var names []string
+	for _, a := range datasets.Faults() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// add defines the flags that gen and bench compare share.
+func (g *genFlags) add(c *cobra.Command) {
+	g.spec = datasets.Spec{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1, Isolation: "serializable"}
+	g.times, g.hint = timesNames[0], hintNames[0]
+	enumFlag(c, &g.spec.Workload, "workload", "workload", "what the clients do; isovet workloads lists them", workloadNames())
+	fl := c.Flags()
+	fl.IntVar(&g.spec.Txns, "txns", g.spec.Txns, "committed transactions")
+	fl.IntVar(&g.spec.Sessions, "sessions", g.spec.Sessions, "client sessions")
+	fl.IntVar(&g.spec.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
+	fl.IntVar(&g.spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
+	fl.StringVar(&g.spec.Isolation, "isolation", g.spec.Isolation, "the store's concurrency control: "+strings.Join(datasets.Isolations(), ", "))
+	complete(c, "isolation", datasets.Isolations())
+	fl.Uint64Var(&g.spec.Seed, "seed", g.spec.Seed, "the same seed gives the same history, byte for byte")
+	enumFlag(c, &g.spec.Fault, "fault", "fault", "plant an anomaly: "+strings.Join(faultNames(), ", "), faultNames())
+	enumFlag(c, &g.times, "times", "choice of times", "client times in the history: of transactions and operations, of transactions only, none (all|txns|none)", timesNames)
+	enumFlag(c, &g.hint, "hint", "kind of times", "lie about the client times (true|reversed|random)", hintNames)
+	fl.BoolVar(&g.spec.DBTimes, "timestamps", false, "database timestamps too")
+	fl.DurationVar(&g.skew, "skew", 0, "shift each client's clock by its own offset of at most this")
+	fl.Float64Var(&g.spec.AbortRate, "abort-rate", 0, "share of transactions that their clients roll back")
+	fl.Float64Var(&g.spec.UnknownRate, "unknown-rate", 0, "share of commits whose answer is lost")
+	fl.BoolVar(&g.spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
+	fl.BoolVar(&g.spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
+	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault once so many transactions have committed (default: in the middle)")
+}
+
+// finish checks what the flags' own types do not and completes the spec.
+func (g *genFlags) finish() error {
+	s := &g.spec
+	for _, n := range []struct {
+		name string
+		v    int
+		min  int
+	}{{"txns", s.Txns, 1}, {"sessions", s.Sessions, 1}, {"keys", s.Keys, 0}, {"ops", s.Ops, 0}, {"fault-at", s.FaultAt, 0}} {
+		if n.v < n.min {
+			return usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
+		}
+	}
+	for _, r := range []struct {
+		name string
+		v    float64
+	}{{"abort-rate", s.AbortRate}, {"unknown-rate", s.UnknownRate}} {
+		if !(r.v >= 0 && r.v < 1) {
+			return usagef("--%s %g; expected a share from 0 to less than 1", r.name, r.v)
+		}
+	}
+	if g.skew < 0 {
+		return usagef("--skew %v is negative", g.skew)
+	}
+	s.Skew = g.skew.Nanoseconds()
+	for i, n := range timesNames {
+		if n == g.times {
+			s.Times = datasets.Times(i)
+		}
+	}
+	for i, n := range hintNames {
+		if n == g.hint {
+			s.Hint = datasets.Hint(i)
+		}
+	}
+	return nil
+}
+
+func newGen(e *env) *cobra.Command {
+	var g genFlags
+	var out, to string
+	var asJSON, quiet, noTimes bool
+	c := &cobra.Command{
+		Use: "gen [flags] -o FILE", GroupID: "work",
+		Short: "Generate a history: a workload on a store in memory, with faults on request",
+		Long: `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation asked
+for, and writes what the clients saw. --fault plants an anomaly among the transactions; the header's note tells which
+transactions it are and which levels they violate.
+
+Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`,
+		Example: `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
+  isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
+  isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl`,
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if out == "" {
+				return usagef("-o FILE is missing; -o - writes to standard output")
+			}
+			if asJSON && out == "-" {
+				return usagef("--json and -o - both write to standard output; choose one")
+			}
+			if noTimes {
+				if c.Flags().Changed("times") && g.times != "none" {
+					return usagef("--no-times and --times %s contradict each other", g.times)
+				}
+				g.times = "none"
+			}
+			if err := g.finish(); err != nil {
+				return err
+			}
+			return runGen(c.Context(), e, g.spec, out, to, asJSON, quiet)
+		},
+	}
+	g.add(c)
+	to = auto
+	fl := c.Flags()
+	fl.StringVar(&g.spec.Variant, "variant", "", "the workload's variant (default: its first)")
+	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
+	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
+	enumFlag(c, &to, "format", "format", "format of the file (default: by its name)", formatNames())
+	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was generated")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
+	return c
+}
+
+// genSummary is what "isovet gen --json" prints.
+type genSummary struct {
+	File      string  `json:"file"`
+	Name      string  `json:"name"`
+	Workload  string  `json:"workload"`
+	Isolation string  `json:"isolation"`
+	Note      string  `json:"note"`
+	Txns      int     `json:"txns"`
+	Ops       int     `json:"ops"`
+	Sessions  int     `json:"sessions"`
+	Keys      int     `json:"keys"`
+	Seed      uint64  `json:"seed"`
+	Fault     string  `json:"fault,omitempty"`
+	Planted   []int64 `json:"planted,omitempty"` // ids of the fault's transactions
+	GenMS     float64 `json:"gen_ms"`
+}
+
+func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJSON, quiet bool) error {
+	p := newProgress(e.stderr, quiet, asJSON)
+	defer p.Close()
+	p.Begin("generating " + out)
+	start := time.Now()
+	r, err := datasets.Run(ctx, spec)
+	if err != nil {
+		return orInterrupted(err, "generating; nothing was written")
+	}
+	h := r.History
+	ms := milliseconds(time.Since(start))
+	p.Begin("writing " + out)
+	if err := format.Write(out, h, to); err != nil {
+		return err
+	}
+	p.Hide()
+	sessions := h.NumSessions()
+	if asJSON {
+		return jsonLine(e.stdout, genSummary{out, h.Meta.Name, h.Meta.Workload, h.Meta.Isolation, h.Meta.Note, h.NumTxns(), h.NumOps(), sessions, h.NumKeys(), spec.Seed, spec.Fault, r.Planted, ms})
+	}
+	if !quiet {
+		fmt.Fprintf(e.stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload, h.NumTxns(), h.NumOps(), h.Meta.Note)
+	}
+	return nil
+}
