@@ -14,6 +14,7 @@ import (
 
 	"isovet/check"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format"
 	"isovet/level"
 )
@@ -89,7 +90,8 @@ func measure(ctx context.Context, r Run) Measured {
 		return Measured{BadInput: err.Error()}
 	}
 	loaded := milliseconds(time.Since(start))
-	sizes := evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), LoadMS: loaded}
+	sizes := Sizes(h)
+	sizes.LoadMS = loaded
 	c, err := check.ByName(r.Checker)
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
@@ -101,6 +103,15 @@ func measure(ctx context.Context, r Run) Measured {
 	s := res.Stats
 	s.Txns, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
 	return Measured{Verdict: res.Verdict, Reason: res.Reason, Solver: res.Solver, Stats: s}
+}
+
+// Sizes are the sizes of a history. The initial transaction is one of its transactions, and no client's session.
+func Sizes(h *history.History) evidence.Stats {
+	s := evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
+	if h.Init != history.None {
+		s.Sessions--
+	}
+	return s
 }
 
 // killAfter is how long after its time-out a child that has not stopped by itself is killed.

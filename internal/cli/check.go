@@ -150,11 +150,6 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 			return err
 		}
 		worst = worse(worst, s)
-		if ctx.Err() != nil && worst != statusInterrupted {
-			if o.result != nil && o.result.Verdict == evidence.Unknown || i < len(args)-1 {
-				worst = statusInterrupted
-			}
-		}
 	}
 	if worst == statusUnknown && unknown {
 		worst = f.unknownStatus
@@ -178,7 +173,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		}
 		k := *known
 		k.H = h
-		k.Stats = sizes(h)
+		k.Stats = bench.Sizes(h)
 		k.Stats.LoadMS = milliseconds(time.Since(start))
 		soFar.Store(&k)
 		c, reason := f.choose(h)
@@ -196,7 +191,10 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		if err != nil {
 			return nil, err
 		}
-		n := sizes(h)
+		if cause := context.Cause(ctx); cause != nil && r.Verdict == evidence.Unknown {
+			r.Reason = f.limits.reason(cause, *stage.Load())
+		}
+		n := bench.Sizes(h)
 		r.Stats.Txns, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = n.Txns, n.Ops, n.Sessions, n.Keys
 		r.Stats.LoadMS = k.Stats.LoadMS
 		r.H = h
@@ -210,6 +208,9 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		if errors.Is(stopped, errInterrupted) {
 			err = &exitError{status: statusInterrupted}
 		}
+	}
+	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() != nil && err == nil {
+		err = &exitError{status: statusInterrupted}
 	}
 	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() == nil && r.Reason == "" {
 		err = faultf("checker %s: the verdict is unknown without a reason", r.Checker)
@@ -259,7 +260,7 @@ func deciders(l level.Level, but string) string {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
 func sizes(h *history.History) evidence.Stats {
-	return evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
+	return bench.Sizes(h)
 }
 
 // numbered puts a history's number before the extension where there are several.

@@ -155,6 +155,7 @@ func subcommands(c *cobra.Command) []string {
 
 func unknownCommand(c *cobra.Command, word string) error {
 	hint := ""
+	c.SuggestionsMinimumDistance = 2
 	if s := c.SuggestionsFor(word); len(s) > 0 {
 		hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(s, " or "))
 	}

@@ -22,7 +22,7 @@ var (
 )
 
 // grace is how long work that was told to stop may take to hand over what it knows, before it is left behind.
-const grace = 2 * time.Second
+const grace = time.Second
 
 // stoppedError says that work was stopped and why; its text is the reason of an unknown verdict.
 type stoppedError struct {

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
+
+// TestMain makes this test program isovet and bench too, so that the scripts run the real commands in processes of their own,
+// those that bench compare starts included.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"isovet": func() { os.Exit(Main(Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"bench":  func() { os.Exit(Main(Bench, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs testdata/script/*.txtar; `go test ./internal/cli -update` rewrites what they expect. Commands beside
+// testscript's own:
+//
+//	status N PROG ARG…            runs PROG and demands exit status N; stdout and stderr can be looked at then
+//	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms); standard
+//	                              input is a pipe that does not end
+//	norm FILE                     the last stdout with times and memory made "#", into FILE
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TMPDIR", e.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status":    scriptStatus,
+			"interrupt": scriptInterrupt,
+			"norm":      scriptNorm,
+		},
+	})
+}
+
+func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N PROG ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, not %d", got, want)
+	}
+}
+
+var changing = []struct{ re, to string }{
+	{`("[a-z_]*_ms(?:_min|_max)?":)[0-9.e+-]+`, `${1}"#"`},
+	{`("peak_mb":)[0-9.e+-]+`, `${1}"#"`},
+	{`("stages_ms":)\{[^}]*\}`, `${1}"#"`},
+	{`[0-9.]+ (ms|s|MB)\b`, `# $1`},
+}
+
+func scriptNorm(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: norm FILE")
+	}
+	s := ts.ReadFile("stdout")
+	for _, c := range changing {
+		s = regexp.MustCompile(c.re).ReplaceAllString(s, c.to)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(s), 0o666))
+}
+
+// lockedBuffer is written by the command and read by the test.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: interrupt N TEXT PROG ARG…")
+	}
+	path := ts.Getenv("PATH")
+	prog := ""
+	for _, dir := range strings.Split(path, string(os.PathListSeparator)) {
+		if p := dir + "/" + args[2]; fileExists(p) {
+			prog = p
+			break
+		}
+	}
+	if prog == "" {
+		ts.Fatalf("no program %s", args[2])
+	}
+	cmd := exec.Command(prog, args[3:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("TMPDIR"))
+	var stdout, stderr lockedBuffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	in, err := cmd.StdinPipe()
+	ts.Check(err)
+	defer in.Close()
+	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	deadline := time.Now().Add(20 * time.Second)
+	if args[1] == "" {
+		time.Sleep(300 * time.Millisecond)
+	}
+	for !strings.Contains(stdout.String(), args[1]) && time.Now().Before(deadline) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill() // it may have ended just now
+		ts.Fatalf("still running 20 s after SIGINT")
+	}
+	ts.Logf("[stdout]\n%s[stderr]\n%s", stdout.String(), stderr.String())
+	ts.Check(os.WriteFile(ts.MkAbs("interrupted.out"), []byte(stdout.String()), 0o666))
+	ts.Check(os.WriteFile(ts.MkAbs("interrupted.err"), []byte(stderr.String()), 0o666))
+	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[0] {
+		ts.Fatalf("exit status %s, not %s", got, args[0])
+	}
+}
+
+func fileExists(p string) bool {
+	_, err := os.Stat(p)
+	return err == nil
+}
