@@ -24,7 +24,7 @@ func Cobra(p *polygraph.Polygraph) *Problem {
 		return l
 	}
 	for _, c := range p.Choices {
-		b := solver.Pos(q.newVar(p.WriteNode(c.A) < p.WriteNode(c.B)))
+		b := solver.Pos(q.newVar(p.Sooner(c.A, c.B)))
 		side := func(x, y uint32, b solver.Lit) {
 			p.Side(x, y, func(e polygraph.Edge) bool {
 				l := edge(e)

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 
+	"isovet/closure"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -39,6 +40,8 @@ type Problem struct {
 	Phase []bool
 	// Eager: the clauses imply acyclicity by themselves.
 	Eager bool
+	// Reach, if set, is the closure of P's known graph, left over from pruning; WithClosure uses it up.
+	Reach closure.Dynamic
 }
 
 func (q *Problem) newVar(phase bool) solver.Var {

@@ -20,7 +20,7 @@ func Order(p *polygraph.Polygraph) *Problem {
 	var sides []side
 	var extra []polygraph.Edge
 	for _, c := range p.Choices {
-		b := solver.Pos(q.newVar(p.WriteNode(c.A) < p.WriteNode(c.B)))
+		b := solver.Pos(q.newVar(p.Sooner(c.A, c.B)))
 		p.Side(c.A, c.B0, func(e polygraph.Edge) bool { sides = append(sides, side{b, e}); extra = append(extra, e); return true })
 		p.Side(c.B, c.A0, func(e polygraph.Edge) bool {
 			sides = append(sides, side{b.Not(), e})

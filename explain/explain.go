@@ -174,7 +174,15 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 	for _, c := range p.Reasons(cycles) {
 		proof = append(proof, p.EvidenceCycle(c))
 	}
-	proof = Core(x.ctx, proof)
+	direct := make(map[[2]uint32]bool) // what session order and reads say needs no cycle
+	for _, e := range p.Known {
+		if e.Dep == evidence.SO || e.Dep == evidence.WR {
+			direct[[2]uint32{p.Txn[e.From], p.Txn[e.To]}] = true
+		}
+	}
+	proof = Core(x.ctx, proof, func(a, b uint32) bool {
+		return direct[[2]uint32{a, b}] || p.Before(p.Node[a], p.Node[b])
+	})
 	for _, c := range proof {
 		for i := range c {
 			e := &c[i]
@@ -193,26 +201,88 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 	return Anomaly(proof), nil
 }
 
-// Anomaly makes an anomaly of a proof: the shortest cycle first, the others as the ways that are left.
+// Anomaly makes an anomaly of a minimal proof. If the orders that one cycle assumes follow from the others one after the
+// other, that cycle is the anomaly and the others are its reasons; else each cycle is a case.
 func Anomaly(proof [][]evidence.Edge) evidence.Anomaly {
 	slices.SortStableFunc(proof, func(a, b []evidence.Edge) int { return cmp.Compare(len(a), len(b)) })
-	if len(proof) > 1 {
+	if len(proof) == 1 {
+		return evidence.Anomaly{Cycle: proof[0]}
+	}
+	main := -1
+	for i, c := range proof {
+		if len(orders(c)) > 1 && follows(proof, i) && (main < 0 || len(orders(c)) > len(orders(proof[main]))) {
+			main = i
+		}
+	}
+	if main < 0 {
 		return evidence.Anomaly{Cycles: proof}
 	}
-	return evidence.Anomaly{Cycle: proof[0]}
+	return evidence.Anomaly{Cycle: proof[main], Cycles: slices.Concat(proof[:main], proof[main+1:])}
+}
+
+// orders returns the orders of writers that a cycle assumes, first before second.
+func orders(c []evidence.Edge) (out [][2]uint32) {
+	for _, e := range c {
+		switch {
+		case e.Dep == evidence.WW:
+			out = append(out, [2]uint32{e.From, e.To})
+		case e.Dep == evidence.RW && e.Writer != history.None:
+			out = append(out, [2]uint32{e.Writer, e.To})
+		}
+	}
+	return out
+}
+
+// follows reports whether unit propagation over the other cycles forces all orders that cycle i assumes.
+func follows(proof [][]evidence.Edge, i int) bool {
+	forced := make(map[[2]uint32]bool)
+	for changed := true; changed; {
+		changed = false
+		for j, c := range proof {
+			if j == i {
+				continue
+			}
+			var open [][2]uint32
+			for _, o := range orders(c) {
+				if !forced[o] && !slices.Contains(open, o) {
+					open = append(open, o)
+				}
+			}
+			if len(open) == 1 {
+				if o := [2]uint32{open[0][1], open[0][0]}; !forced[o] {
+					forced[o] = true
+					changed = true
+				}
+			}
+		}
+	}
+	for _, o := range orders(proof[i]) {
+		if !forced[o] {
+			return false
+		}
+	}
+	return true
 }
 
 // Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all of the orders that this
-// cycle assumes" over the pairs of writers. Cost: one call of the solver for each cycle of the first core found.
-func Core(ctx context.Context, proof [][]evidence.Edge) [][]evidence.Edge {
+// cycle assumes" over the pairs of writers; known tells the orders that need no cycle.
+// Cost: one call of the solver for each cycle of the first core found.
+func Core(ctx context.Context, proof [][]evidence.Edge, known func(a, b uint32) bool) [][]evidence.Edge {
 	s := solver.New(solver.Options{})
 	vars := make(map[[2]uint32]solver.Var)
-	before := func(a, b uint32) solver.Lit { // "a's version before b's"
+	before := func(o [2]uint32) solver.Lit {
+		a, b := o[0], o[1]
 		k := [2]uint32{min(a, b), max(a, b)}
 		v, ok := vars[k]
 		if !ok {
 			v = s.NewVar()
 			vars[k] = v
+			if known(k[0], k[1]) {
+				s.AddClause(solver.Pos(v))
+			}
+			if known(k[1], k[0]) {
+				s.AddClause(solver.Neg(v))
+			}
 		}
 		if a < b {
 			return solver.Pos(v)
@@ -224,13 +294,8 @@ func Core(ctx context.Context, proof [][]evidence.Edge) [][]evidence.Edge {
 		on := s.NewVar()
 		use[i] = solver.Pos(on)
 		clause := []solver.Lit{solver.Neg(on)}
-		for _, e := range c {
-			switch {
-			case e.Dep == evidence.WW:
-				clause = append(clause, before(e.From, e.To).Not())
-			case e.Dep == evidence.RW && e.Writer != history.None:
-				clause = append(clause, before(e.Writer, e.To).Not())
-			}
+		for _, o := range orders(c) {
+			clause = append(clause, before(o).Not())
 		}
 		s.AddClause(clause...)
 	}
@@ -242,9 +307,7 @@ func Core(ctx context.Context, proof [][]evidence.Edge) [][]evidence.Edge {
 	for i := 0; i < len(live); {
 		rest := slices.Concat(live[:i], live[i+1:])
 		if s.Solve(ctx, rest...) == solver.Unsat {
-			live = failed(s, rest)
-			i = min(i, len(live))
-			// Those before i were needed and still are: a core of a subset keeps them, in order.
+			live = failed(s, rest) // those before i are needed by every core of the rest, and keep their places
 		} else {
 			i++
 		}

@@ -5,7 +5,7 @@ import "isovet/graph"
 // Order returns a topological order of the known graph and the extra edges, real time included, as transactions; false if
 // there is a cycle. Cost: linear, two sorts with times.
 func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
-	g := p.fullGraph(extra)
+	g := p.FullGraph(extra)
 	// Among the free nodes the smallest number first keeps the order close to time.
 	topo, ok := graph.Topological(g)
 	if !ok {
@@ -20,8 +20,9 @@ func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	return out, true
 }
 
-// fullGraph is the graph with the time chain's auxiliary nodes.
-func (p *Polygraph) fullGraph(extra []Edge) *graph.CSR {
+// FullGraph is the known graph with extra edges and, where times are used, the auxiliary nodes of the time chain, numbered
+// from N (graph.TimeChain).
+func (p *Polygraph) FullGraph(extra []Edge) *graph.CSR {
 	n, chain := p.N, []graph.Edge(nil)
 	if p.Start != nil {
 		aux, edges := graph.TimeChain(p.Start, p.End)
@@ -49,6 +50,6 @@ func (p *Polygraph) fullGraph(extra []Edge) *graph.CSR {
 
 // Components returns the strongly connected components of the known graph with extra edges, time included: comp by node.
 func (p *Polygraph) Components(extra []Edge) (comp []int32, n int) {
-	comp, n = graph.Components(p.fullGraph(extra))
+	comp, n = graph.Components(p.FullGraph(extra))
 	return comp, n
 }

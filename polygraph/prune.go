@@ -83,7 +83,7 @@ func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) 
 	n := 0
 	p.Side(first, then, func(e Edge) bool {
 		if !reach.Reaches(e.From, e.To) {
-			reach.AddEdge(e.From, e.To, by)
+			reach.AddEdge(e.From, e.To, -1-by)
 			e.By = by
 			p.Known = append(p.Known, e)
 			n++
