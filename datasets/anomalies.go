@@ -149,6 +149,20 @@ func Anomalies() []Anomaly {
 		{Name: "monotonic-writes", Kind: level.SessionGuarantee, Violates: without(sessions, level.ReadAtomic), Fault: true,
 			About: "a session's second write is seen, its first is not",
 			Text:  "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s1 [3,4]: r(y,0) w(y,1)\nT3 s2 [5,6]: r(y,1) r(x,0)"},
+		{Name: "no-unit-reasoning", Kind: level.NoOrder, Violates: aboveCC,
+			About: "two open orders of blind writes; each of their four combinations closes a cycle, no single one does",
+			Text: "T1 s1 [1,9]: w(x,1) w(p5,1) w(p7,1)\n" +
+				"T2 s2 [1,9]: w(x,2) w(p1,1) w(p3,1)\n" +
+				"T3 s3 [1,9]: r(x,1) r(p2,1)\n" +
+				"T4 s4 [1,9]: r(x,1) r(p4,1)\n" +
+				"T5 s5 [1,9]: r(x,2) r(p6,1)\n" +
+				"T6 s6 [1,9]: r(x,2) r(p8,1)\n" +
+				"T7 s7 [1,9]: w(y,1) w(p4,1) w(p8,1)\n" +
+				"T8 s8 [1,9]: w(y,2) w(p2,1) w(p6,1)\n" +
+				"T9 s9 [1,9]: r(y,1) r(p1,1)\n" +
+				"T10 s10 [1,9]: r(y,1) r(p5,1)\n" +
+				"T11 s11 [1,9]: r(y,2) r(p3,1)\n" +
+				"T12 s12 [1,9]: r(y,2) r(p7,1)"},
 	}
 }
 

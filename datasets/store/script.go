@@ -294,7 +294,7 @@ func (s *store) play(now int64, keys []int32) {
 				last[op.Key] = v
 			}
 		}
-		s.record(&rec, ops)
+		s.record(rec, ops)
 		if t.Aborted {
 			continue
 		}

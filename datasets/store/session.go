@@ -271,7 +271,7 @@ func (s *store) commit(i int32, now int64) {
 	} else {
 		s.log.Stats.Committed++
 	}
-	s.record(&t, x.ops)
+	s.record(t, x.ops)
 	if s.multi {
 		s.advance()
 	}
@@ -303,7 +303,7 @@ func (s *store) abort(i int32, now int64, again bool) {
 		s.log.Stats.Rollbacks++
 	}
 	if len(x.ops) > 0 {
-		s.record(&t, x.ops)
+		s.record(t, x.ops)
 	}
 	if again {
 		// The longer in vain, the longer the pause: among sessions that all collide somebody gets through.
@@ -326,7 +326,7 @@ func (s *store) wake() {
 }
 
 // record appends a transaction to the log.
-func (s *store) record(t *LogTxn, ops []LogOp) {
+func (s *store) record(t LogTxn, ops []LogOp) {
 	l := s.log
 	t.Off, t.N = len(l.Ops), int32(len(ops))
 	if len(l.Ops)+len(ops) > cap(l.Ops) && len(l.Txns) > 1000 {
@@ -336,5 +336,5 @@ func (s *store) record(t *LogTxn, ops []LogOp) {
 		l.Ops = append(make([]LogOp, 0, len(l.Ops)+min(grow, 1<<27)), l.Ops...)
 	}
 	l.Ops = append(l.Ops, ops...)
-	l.Txns = append(l.Txns, *t)
+	l.Txns = append(l.Txns, t)
 }

@@ -1,0 +1,375 @@
+package datasets
+
+import (
+	"math/rand/v2"
+
+	"isovet/history"
+)
+
+// RandomOptions bound a random history. The zero value is up to 5 transactions of up to 4 operations in up to 3 sessions on up
+// to 2 keys, with client times, unique values and nothing unusual.
+type RandomOptions struct {
+	Txns, Keys, Sessions, Ops int // at most; 0: the default
+
+	Duplicates bool // the same value may be written twice to a key
+	Deletes    bool // writes of null
+	Aborted    bool // aborted transactions; their values may be read
+	Unknown    bool // transactions of unknown outcome, without end
+	NoTimes    bool
+}
+
+func (o RandomOptions) or(txns, keys, sessions, ops int) RandomOptions {
+	for _, x := range []struct {
+		field *int
+		or    int
+	}{{&o.Txns, txns}, {&o.Keys, keys}, {&o.Sessions, sessions}, {&o.Ops, ops}} {
+		if *x.field <= 0 {
+			*x.field = x.or
+		}
+	}
+	return o
+}
+
+// Tiny makes a random history small enough for brute force. Three quarters come from a real run, most with snapshots, the
+// others serial; then, most often, a read is changed, or two transactions swap their sessions or their times. The rest is
+// arbitrary, each read returning some value of its key. Clocks are at times so coarse that transactions touch, tie or
+// have no length. So both valid and violating histories are common at every level (TestTinyMix has the shares).
+func Tiny(seed uint64, o RandomOptions) *history.History {
+	g := newRandomRun(seed, o.or(5, 2, 3, 4))
+	switch g.rng.IntN(4) {
+	case 0:
+		g.arbitrary()
+	case 1:
+		g.serial()
+	default:
+		g.snapshots()
+	}
+	if g.rng.IntN(3) > 0 {
+		for range 1 + g.rng.IntN(3) {
+			g.perturb()
+		}
+	}
+	return g.build()
+}
+
+// Medium makes a random history of up to 200 transactions (or o.Txns) in up to 8 sessions on up to 20 keys from a real run,
+// serial or with snapshots; in half of them one record is changed as in Tiny.
+func Medium(seed uint64, o RandomOptions) *history.History {
+	g := newRandomRun(seed, o.or(200, 20, 8, 6))
+	if g.rng.IntN(2) == 0 {
+		g.serial()
+	} else {
+		g.snapshots()
+	}
+	if g.rng.IntN(2) == 0 {
+		g.perturb()
+	}
+	return g.build()
+}
+
+type randomOp struct {
+	key   int
+	write bool
+	val   history.Value
+}
+
+type randomTxn struct {
+	session    int
+	status     history.Status
+	start, end int64
+	ops        []randomOp
+}
+
+// randomRun builds a random history.
+type randomRun struct {
+	rng      *rand.Rand
+	o        RandomOptions
+	keys     int
+	sessions int
+	txns     []randomTxn // in session order
+	initial  []history.Value
+	loaded   bool // by an initial transaction
+	seen     [][]history.Value
+	next     int64
+}
+
+func newRandomRun(seed uint64, o RandomOptions) *randomRun {
+	g := &randomRun{rng: rand.New(rand.NewPCG(seed, 0x7173)), o: o, next: 1}
+	g.keys = 1 + g.rng.IntN(o.Keys)
+	g.sessions = 1 + max(g.rng.IntN(o.Sessions), g.rng.IntN(o.Sessions))
+	g.txns = make([]randomTxn, 1+max(g.rng.IntN(o.Txns), g.rng.IntN(o.Txns)))
+	g.initial = make([]history.Value, g.keys)
+	start := g.rng.IntN(3) // nothing, a header's value, an initial transaction
+	g.loaded = start == 2
+	for k := range g.initial {
+		if start > 0 {
+			g.initial[k] = history.IntValue(0)
+		}
+		g.seen = append(g.seen, []history.Value{g.initial[k]})
+	}
+	// The operations, without the values of reads; statuses. In half of the histories every transaction reads first and
+	// writes one key at its end, another one than it has read: what write skew is made of.
+	skew := g.rng.IntN(2) == 0 && g.keys > 1 && o.Ops > 1
+	for i := range g.txns {
+		t := &g.txns[i]
+		if skew {
+			t.ops = make([]randomOp, 2+g.rng.IntN(o.Ops-1))
+		} else {
+			t.ops = make([]randomOp, 1+g.rng.IntN(o.Ops))
+		}
+		last := len(t.ops) - 1
+		for j := range t.ops {
+			op := &t.ops[j]
+			op.key = g.rng.IntN(g.keys)
+			op.write = g.rng.IntN(2) == 0
+			if skew {
+				op.write = j == last
+				for op.write && op.key == t.ops[0].key {
+					op.key = g.rng.IntN(g.keys)
+				}
+			}
+			if op.write {
+				op.val = g.value(op.key)
+			}
+		}
+		switch {
+		case o.Aborted && g.rng.IntN(6) == 0:
+			t.status = history.Aborted
+		case o.Unknown && g.rng.IntN(5) == 0:
+			t.status = history.Unknown
+		}
+	}
+	return g
+}
+
+// value draws what a write writes.
+func (g *randomRun) value(k int) history.Value {
+	v := history.IntValue(g.next)
+	switch {
+	case g.o.Deletes && g.rng.IntN(5) == 0:
+		v = history.Value{}
+	case g.o.Duplicates && g.rng.IntN(2) == 0:
+		v = g.seen[k][g.rng.IntN(len(g.seen[k]))]
+		if v.Kind == history.Null {
+			v = history.IntValue(g.next)
+		}
+	}
+	g.next++
+	g.seen[k] = append(g.seen[k], v)
+	return v
+}
+
+// took reports whether a transaction takes effect in the run: the lost commits of half of the unknown ones do.
+func (g *randomRun) took(t *randomTxn) bool {
+	return t.status == history.Committed || t.status == history.Unknown && g.rng.IntN(2) == 0
+}
+
+// run lets a transaction read a state and, if install, write its last values to another.
+func (t *randomTxn) run(from []history.Value, to []history.Value, install bool) {
+	own := append([]history.Value(nil), from...)
+	wrote := make([]bool, len(from))
+	for j := range t.ops {
+		op := &t.ops[j]
+		if op.write {
+			own[op.key], wrote[op.key] = op.val, true
+		} else {
+			op.val = own[op.key]
+		}
+	}
+	for k, w := range wrote {
+		if w && install {
+			to[k] = own[k]
+		}
+	}
+}
+
+// serial runs one transaction after the other. Client intervals hold the point of the run and reach as far as the session allows.
+func (g *randomRun) serial() {
+	state := append([]history.Value(nil), g.initial...)
+	for i := range g.txns {
+		t := &g.txns[i]
+		t.session = g.rng.IntN(g.sessions)
+		t.run(state, state, g.took(t))
+		t.start, t.end = int64(i+1)*40, int64(i+1)*40
+	}
+	g.widen()
+}
+
+// snapshots runs transactions with snapshot reads, first committer wins: of two that would conflict the later waits with its
+// beginning until the earlier has committed.
+func (g *randomRun) snapshots() {
+	state := append([]history.Value(nil), g.initial...)
+	now := int64(40)
+	open := make([]int, g.sessions) // session → its transaction under way, -1: none
+	for s := range open {
+		open[s] = -1
+	}
+	var snaps [][]history.Value
+	next, left := 0, 0
+	conflict := func(i int) bool {
+		for _, j := range open {
+			if j < 0 {
+				continue
+			}
+			for _, a := range g.txns[i].ops {
+				for _, b := range g.txns[j].ops {
+					if a.write && b.write && a.key == b.key {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}
+	for next < len(g.txns) || left > 0 {
+		s := g.rng.IntN(g.sessions)
+		now += 40
+		if i := open[s]; i >= 0 {
+			if next < len(g.txns) && g.rng.IntN(2) == 0 {
+				continue // let others begin first
+			}
+			t := &g.txns[i]
+			t.run(snaps[i], state, g.took(t))
+			t.end = now
+			open[s] = -1
+			left--
+			continue
+		}
+		if next == len(g.txns) || conflict(next) {
+			continue
+		}
+		t := &g.txns[next]
+		t.session, t.start = s, now
+		snaps = append(snaps, append([]history.Value(nil), state...))
+		open[s] = next
+		left++
+		next++
+	}
+	g.widen()
+}
+
+// widen moves starts back and ends forward, up to the neighbours in the session, and perhaps coarsens the clock.
+func (g *randomRun) widen() {
+	reach := []int64{1, 30, 200}[g.rng.IntN(3)]
+	grain := []int64{1, 1, 40, 100}[g.rng.IntN(4)]
+	last := make([]int64, g.sessions)
+	prev := make([]int, g.sessions)
+	for s := range prev {
+		prev[s] = -1
+	}
+	for i := range g.txns {
+		t := &g.txns[i]
+		s := t.session
+		t.start = max(t.start-g.rng.Int64N(reach), (last[s]+t.start)/2)
+		if p := prev[s]; p >= 0 {
+			g.txns[p].end = min(g.txns[p].end+g.rng.Int64N(reach), max(t.start-g.rng.Int64N(2), g.txns[p].end))
+		}
+		last[s], prev[s] = t.end, i
+	}
+	for _, p := range prev {
+		if p >= 0 {
+			g.txns[p].end += g.rng.Int64N(reach)
+		}
+	}
+	for i := range g.txns {
+		t := &g.txns[i]
+		t.start, t.end = t.start/grain, t.end/grain
+	}
+}
+
+// arbitrary makes a history out of nothing: any value of the key for each read, any interval.
+func (g *randomRun) arbitrary() {
+	span := int64(1 + g.rng.IntN(4*len(g.txns)+2))
+	clock := make([]int64, g.sessions)
+	for i := range g.txns {
+		t := &g.txns[i]
+		t.session = g.rng.IntN(g.sessions)
+		own := map[int]history.Value{}
+		for j := range t.ops {
+			op := &t.ops[j]
+			v, ok := own[op.key]
+			switch {
+			case op.write:
+				own[op.key] = op.val
+			case ok && g.rng.IntN(8) > 0:
+				op.val = v
+			default:
+				op.val = g.seen[op.key][g.rng.IntN(len(g.seen[op.key]))]
+				own[op.key] = op.val // mostly a transaction reads alike
+			}
+		}
+		t.start = g.rng.Int64N(span)
+		if g.rng.IntN(4) > 0 {
+			t.start = clock[t.session] + g.rng.Int64N(3)
+		}
+		t.end = t.start + g.rng.Int64N(4)
+		clock[t.session] = max(clock[t.session], t.end)
+	}
+}
+
+// perturb changes one record.
+func (g *randomRun) perturb() {
+	i, j := g.rng.IntN(len(g.txns)), g.rng.IntN(len(g.txns))
+	a, b := &g.txns[i], &g.txns[j]
+	switch g.rng.IntN(6) {
+	case 0:
+		a.start, b.start, a.end, b.end = b.start, a.start, b.end, a.end
+	case 1:
+		a.session, b.session = b.session, a.session
+	default:
+		for range 8 {
+			op := &g.txns[g.rng.IntN(len(g.txns))].ops
+			x := &(*op)[g.rng.IntN(len(*op))]
+			if x.write {
+				continue
+			}
+			old := x.val
+			if x.val = g.seen[x.key][g.rng.IntN(len(g.seen[x.key]))]; x.val != old {
+				return
+			}
+		}
+	}
+}
+
+func (g *randomRun) build() *history.History {
+	b := history.NewBuilder()
+	key := make([]uint32, g.keys)
+	for k := range key {
+		key[k] = b.Key(b.StringValue([]byte{'k', byte('0' + k/10), byte('0' + k%10)}))
+		if g.loaded {
+			b.Write(key[k], g.initial[k])
+		}
+	}
+	if g.loaded {
+		head := history.NewTxnHead()
+		head.Init = true
+		b.EndTxn(head)
+	} else {
+		b.Initial = g.initial[0]
+	}
+	for i := range g.txns {
+		t := &g.txns[i]
+		for _, op := range t.ops {
+			if op.write {
+				b.Write(key[op.key], op.val)
+			} else {
+				b.Read(key[op.key], op.val)
+			}
+		}
+		head := history.NewTxnHead()
+		head.Session, head.HasSess = int64(t.session), true
+		head.Status = t.status
+		if !g.o.NoTimes {
+			head.Start = t.start
+			if t.status != history.Unknown {
+				head.End = t.end
+			}
+		}
+		b.EndTxn(head)
+	}
+	h, err := b.Build()
+	if err != nil {
+		panic("random history: " + err.Error())
+	}
+	return h
+}
