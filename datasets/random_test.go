@@ -283,3 +283,30 @@ func TestHardInstances(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsAreValid: before a record is changed, serial runs are strictly serializable, and runs with snapshots satisfy strict
+// snapshot isolation.
+func TestRunsAreValid(t *testing.T) {
+	skewed := 0
+	for seed := range uint64(1500) {
+		o := RandomOptions{Keys: 3, Duplicates: seed%2 == 0, Deletes: seed%3 == 0, Aborted: seed%5 == 0, Unknown: seed%7 == 0}
+		g := newRandomRun(seed, o.or(6, 2, 3, 4))
+		l := level.StrictSerializable
+		if seed%4 < 2 {
+			g.snapshots()
+			l = level.StrictSnapshotIsolation
+		} else {
+			g.serial()
+		}
+		h := g.build()
+		if !satisfies(t, h, l) {
+			t.Fatalf("seed %d: the run violates %s", seed, l)
+		}
+		if l.Snapshot() && !satisfies(t, h, level.Serializable) {
+			skewed++
+		}
+	}
+	if skewed < 30 {
+		t.Errorf("%d of 750 runs with snapshots are not serializable; expected more", skewed)
+	}
+}
