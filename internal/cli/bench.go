@@ -165,6 +165,15 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 			fmt.Fprintf(e.stderr, "raw results: %s\n", path)
 		}
 	}
+	worst := conclude(e, rows)
+	if interrupted {
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", len(rows), len(sources)*len(contenders))}
+	}
+	return status(worst)
+}
+
+// conclude says loudly what must not be: faults of ours, and checkers that disagree.
+func conclude(e *env, rows []bench.Row) int {
 	worst := statusOK
 	for i := range rows {
 		if r := &rows[i]; r.Fault != "" {
@@ -179,10 +188,7 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	if worst != statusOK {
 		fmt.Fprintln(e.stderr, reportPlease)
 	}
-	if interrupted {
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", len(rows), len(sources)*len(contenders))}
-	}
-	return status(worst)
+	return worst
 }
 
 // sources are the histories to run on; generated ones are written into dir.

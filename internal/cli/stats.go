@@ -273,12 +273,17 @@ func (s *historyStats) text(w io.Writer) error {
 			add(p[0], "%s", p[1])
 		}
 	}
-	// list writes the parts that are not zero.
+	// list writes the parts that are not zero; "(s)" is the plural's.
 	list := func(parts ...any) string {
 		var out []string
 		for i := 0; i < len(parts); i += 2 {
-			if n := parts[i].(int); n > 0 {
-				out = append(out, fmt.Sprintf("%d %s", n, parts[i+1]))
+			plural := "s"
+			n := parts[i].(int)
+			if n == 1 {
+				plural = ""
+			}
+			if n > 0 {
+				out = append(out, fmt.Sprintf("%d %s", n, strings.ReplaceAll(parts[i+1].(string), "(s)", plural)))
 			}
 		}
 		return strings.Join(out, ", ")
@@ -290,16 +295,16 @@ func (s *historyStats) text(w io.Writer) error {
 	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown, "of unknown outcome", initial, "initial"))
 	add("", "%s", list(s.ReadOnly, "read-only", s.WriteOnly, "write-only", s.ReadWrite, "reading and writing"))
 	add("sessions", "%d", s.Sessions)
-	add("operations", "%d: %s", s.Ops, list(s.Reads, "reads", s.Writes, "writes", s.Appends, "appends", s.ListReads, "list reads", s.PredReads, "predicate reads", s.PredWrites, "predicate writes"))
-	add("", "%s", list(s.NullReads, "reads of null", s.Deletes, "deletes", s.Initial, "initial writes", s.MaxOps, "operations at most in a transaction"))
+	add("operations", "%d: %s", s.Ops, list(s.Reads, "read(s)", s.Writes, "write(s)", s.Appends, "append(s)", s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))
+	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps, "operation(s) at most in a transaction"))
 	add("keys", "%d, with %d versions", s.Keys, s.Versions)
 	if s.UniqueValues {
 		add("values", "unique: none was written to its key twice")
 	} else {
-		add("values", "not unique: %d were written to their key more than once", s.Duplicates)
+		add("values", "not unique: %s to its key more than once", list(s.Duplicates, "value(s) written"))
 	}
 	t := &s.Times
-	if l := list(t.Start, "start", t.Commit, "commit", t.End, "end", t.StartTS, "start_ts", t.CommitTS, "commit_ts", t.Ops, "operations"); l != "" {
+	if l := list(t.Start, "start", t.Commit, "commit", t.End, "end", t.StartTS, "start_ts", t.CommitTS, "commit_ts", t.Ops, "operation(s)"); l != "" {
 		add("times", "%s", l)
 	} else {
 		add("times", "none")
