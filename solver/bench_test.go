@@ -20,8 +20,10 @@ func families() map[string][]cnf {
 	for seed := range 40 {
 		n := 20 + seed%11
 		f["order"] = append(f["order"], orderCNF(seed, n, n*(6+seed%4)/4))
-		n = 20 + seed%5
-		f["looseorder"] = append(f["looseorder"], looseOrderCNF(seed, n, n*(6+seed%5)))
+	}
+	for seed := range 120 {
+		n := 20 + seed%5
+		f["looseorder"] = append(f["looseorder"], looseOrderCNF(seed, n, n*(6+seed%6)))
 	}
 	return f
 }

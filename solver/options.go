@@ -52,10 +52,10 @@ type Options struct {
 }
 
 const (
-	defaultLubyUnit     = 64
+	defaultLubyUnit     = 128
 	defaultVarDecay     = 0.95
-	defaultReduceFirst  = 2000
-	defaultReduceGrowth = 300
+	defaultReduceFirst  = 1000
+	defaultReduceGrowth = 30
 )
 
 func (o Options) withDefaults() Options {

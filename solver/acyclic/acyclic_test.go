@@ -493,3 +493,25 @@ func TestDontCares(t *testing.T) {
 		t.Fatalf("%d of %d left open; %+v", open, in.vars, s.Stats())
 	}
 }
+
+func guard(l solver.Lit, from, to int32) acyclic.Guard {
+	return acyclic.Guard{Lit: l, From: from, To: to}
+}
+
+// A history that was executed serially has an answer, which all ways find.
+func TestContended(t *testing.T) {
+	for seed := range 6 {
+		in := contended(seed, 10, 12, 10)
+		for _, w := range ways {
+			s := solver.New(solver.Options{})
+			s.NewVars(in.vars)
+			w.attach(s, &in, in.guards)
+			if got := s.Solve(context.Background()); got != solver.Sat {
+				t.Fatalf("seed %d, %s: %v", seed, w.name, got)
+			}
+			if err := in.holds(s.Value); err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, w.name, err)
+			}
+		}
+	}
+}
