@@ -259,10 +259,6 @@ func deciders(l level.Level, but string) string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-func sizes(h *history.History) evidence.Stats {
-	return bench.Sizes(h)
-}
-
 // numbered puts a history's number before the extension where there are several.
 func numbered(path string, i, n int) string {
 	if n == 1 || path == "-" {

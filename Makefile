@@ -1,0 +1,51 @@
+# make check is what must hold before a commit; .ci/run runs its parts in a fresh clone.
+GO ?= go
+PKGS ?= ./...
+
+.PHONY: all check fmt vet staticcheck arch test race invariants fuzz bench long clean
+
+all: check
+
+check: fmt vet staticcheck arch test
+
+fmt:
+	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$bad" ]; then echo "not formatted by gofmt:"; echo "$$bad"; exit 1; fi
+
+vet:
+	$(GO) vet $(PKGS)
+
+staticcheck:
+	$(GO) run honnef.co/go/tools/cmd/staticcheck $(PKGS)
+
+arch:
+	$(GO) test ./internal/archtest
+
+test:
+	$(GO) test $(PKGS)
+
+race:
+	$(GO) test -race $(PKGS)
+
+# Integrity checks inside data structures, behind a build tag.
+invariants:
+	$(GO) test -tags invariants $(PKGS)
+
+# Each fuzz target for FUZZTIME; go test takes one target of one package at a time.
+FUZZTIME ?= 20s
+fuzz:
+	@set -e; grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -d' ' -f2); do \
+	    echo "$$dir $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$dir; \
+	  done; \
+	done
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+
+# The tests that take minutes too.
+long:
+	ISOVET_LONG=1 $(GO) test -timeout 25m $(PKGS)
+
+clean:
+	rm -rf bin coverage.out
