@@ -274,3 +274,6 @@ func (t *theory) Lemma(c []solver.Lit) bool {
 	}
 	return false
 }
+
+// Guards returns all guards, by index. The slice must not be changed.
+func (t *theory) Guards() []Guard { return t.guards }
