@@ -30,21 +30,23 @@ type Builder struct {
 
 	keys    []Value
 	keyHash []uint64
-	keySlot []uint32
+	keySlot []uint32 // key+1, 0 = free
+	keyInt  []uint32 // the same for small integers, by their value: most histories' keys are such
 
-	txns    Txns
-	seq     []int64 // NoTime: missing; nil until one is seen
-	sess    []int64 // file's session; NoTime: missing
-	ordinal []bool  // the id is the ordinal among transactions; nil until one is not
-	init    uint32  // the transaction marked init
-	init2   uint32  // a second one, which is an error
-	kind    []OpKind
-	opStart []int64
-	opEnd   []int64
-	lists   Lists
-	preds   Preds
-	extra   uint32 // number of extra references handed out (list elements, predicate rows)
-	join    joiner
+	txns     Txns
+	seq      []int64 // NoTime: missing; nil until one is seen
+	sess     sessions
+	ordinal  []bool // the id is the ordinal among transactions; nil until one is not
+	init     uint32 // the transaction marked init
+	initSess uint32 // and its session, once the sessions are made; None: it has none
+	init2    uint32 // a second one, which is an error
+	kind     []OpKind
+	opStart  []int64
+	opEnd    []int64
+	lists    Lists
+	preds    Preds
+	extra    uint32 // number of extra references handed out (list elements, predicate rows)
+	join     joiner
 
 	// Workers is the number of cores that Build may use; 0: one.
 	Workers int
@@ -52,7 +54,7 @@ type Builder struct {
 
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
-	return &Builder{init: None, init2: None}
+	return &Builder{init: None, init2: None, initSess: None}
 }
 
 // NumTxns returns the number of transactions so far.
@@ -76,6 +78,16 @@ func (b *Builder) RowValue(canonical []byte) Value {
 
 // Key interns a key, an Int or a String.
 func (b *Builder) Key(v Value) uint32 {
+	if uint64(v.N) < uint64(len(b.keyInt)) && v.Kind == Int {
+		if k := b.keyInt[v.N]; k != 0 {
+			return k - 1
+		}
+	}
+	return b.hashedKey(v)
+}
+
+// hashedKey is Key for keys that keyInt does not know.
+func (b *Builder) hashedKey(v Value) uint32 {
 	if len(b.keySlot) < 2*(len(b.keys)+1) {
 		b.growKeys()
 	}
@@ -87,12 +99,25 @@ func (b *Builder) Key(v Value) uint32 {
 			b.keySlot[i] = uint32(len(b.keys)) + 1
 			b.keys = append(b.keys, v)
 			b.keyHash = append(b.keyHash, h)
+			b.noteInt(v, b.keySlot[i])
 			return uint32(len(b.keys)) - 1
 		}
 		if b.keys[s-1] == v {
+			b.noteInt(v, s)
 			return s - 1
 		}
 	}
+}
+
+// noteInt enters an integer key in keyInt, as long as the keys are dense enough for that.
+func (b *Builder) noteInt(v Value, slot uint32) {
+	if v.Kind != Int || v.N < 0 || v.N >= int64(4*len(b.keys)+1024) {
+		return
+	}
+	if n := int(v.N) + 1; n > len(b.keyInt) {
+		b.keyInt = append(b.keyInt, make([]uint32, n+n/4-len(b.keyInt))...)
+	}
+	b.keyInt[v.N] = slot
 }
 
 func (b *Builder) growKeys() {
@@ -120,7 +145,7 @@ func (b *Builder) ref(at, key uint32, v Value) {
 		s.spill(b.keyHash, &b.Texts)
 	}
 	h := mix(b.keyHash[key] + b.Texts.valueHash(v))
-	s.part[h>>56].add(r)
+	s.part[h>>joinShift].add(r)
 }
 
 // extraRef hands a version to the join that is not an operation's own, and returns the index of its place.
@@ -230,11 +255,11 @@ func (b *Builder) EndTxn(h TxnHead) {
 	x.Line = append(x.Line, h.Line)
 	x.Status = append(x.Status, h.Status)
 	x.OpOff = append(x.OpOff, uint32(len(b.kind)))
-	sess := int64(NoTime)
+	sess := None
 	if h.HasSess {
-		sess = h.Session
+		sess = b.sess.intern(h.Session)
 	}
-	b.sess = append(b.sess, sess)
+	b.sess.of = append(b.sess.of, sess)
 	if h.HasSeq || b.seq != nil {
 		b.seq = padTimes(b.seq, t)
 		q := int64(NoTime)

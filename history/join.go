@@ -12,7 +12,8 @@ import (
 // order of their first reference.
 
 const (
-	joinParts = 256
+	joinShift = 58 // a hash's bits above are its partition
+	joinParts = 1 << (64 - joinShift)
 	// extraBit marks a place in the extra references (list elements, predicate rows) rather than in Ops.Ver.
 	extraBit = uint32(1) << 31
 	// kindShift is where a joinRec's key makes room for the value's kind.
@@ -31,20 +32,27 @@ type joinRec struct {
 }
 
 type joinPart struct {
-	cur  []joinRec   // the chunk being filled
+	cur  []joinRec   // the chunk being filled,
+	n    int         // so far
 	full [][]joinRec // the earlier ones
 }
 
 func (p *joinPart) add(r joinRec) {
-	if len(p.cur) == cap(p.cur) {
-		size := joinMin
-		if p.cur != nil {
-			p.full = append(p.full, p.cur)
-			size = min(2*cap(p.cur), joinMax)
-		}
-		p.cur = make([]joinRec, 0, size)
+	if p.n == len(p.cur) {
+		p.next()
 	}
-	p.cur = append(p.cur, r)
+	p.cur[p.n] = r
+	p.n++
+}
+
+// next begins a chunk.
+func (p *joinPart) next() {
+	size := joinMin
+	if p.cur != nil {
+		p.full = append(p.full, p.cur)
+		size = min(2*len(p.cur), joinMax)
+	}
+	p.cur, p.n = make([]joinRec, size), 0
 }
 
 // joinSource is the references of one builder, in terms of its own keys, texts and places.
@@ -117,7 +125,7 @@ func (s *joinSource) spill(keyHash []uint64, texts *Texts) {
 	s.part = new([joinParts]joinPart)
 	for _, r := range s.small {
 		h := texts.refHash(keyHash, s.settled(r))
-		s.part[h>>56].add(r)
+		s.part[h>>joinShift].add(r)
 	}
 	s.small = nil
 }
@@ -134,6 +142,14 @@ type versions struct {
 	n    []int64
 }
 
+// joinChunk is a run of references of one source, in one partition. The join overwrites it: of a partition, the versions found
+// so far stand where the first references stood, in their order of appearance, so that no other memory is needed for them
+// until it is known how many there are in all.
+type joinChunk struct {
+	src *joinSource
+	rec []joinRec
+}
+
 // joinEntry is a table's slot: the version with local id id-1; id 0 is a free slot.
 type joinEntry struct {
 	n       int64
@@ -141,13 +157,13 @@ type joinEntry struct {
 	id      uint32
 }
 
-// joinTable numbers versions from base on. Places get tag added, which tells the tables of parallel joins apart.
+// joinTable numbers the versions of partitions from 0 on. Places get tag added, which tells the tables of parallel joins apart.
 type joinTable struct {
-	versions
 	slot       []joinEntry
 	keyHash    []uint64
 	texts      *Texts
 	ops, extra []uint32
+	next       uint32 // the next number
 	tag        uint32
 }
 
@@ -165,43 +181,63 @@ func (t *joinTable) reset(n int) {
 	clear(t.slot)
 }
 
-// join joins the references of one chunk. base is the number of versions before this partition.
-func (t *joinTable) join(s *joinSource, recs []joinRec, base int) {
+// join joins the references of one partition and returns how many versions they name.
+func (t *joinTable) join(chunks []joinChunk) (versions int) {
+	refs := 0
+	for _, c := range chunks {
+		refs += len(c.rec)
+	}
+	if refs == 0 {
+		return 0
+	}
+	t.reset(refs)
 	mask := uint32(len(t.slot) - 1)
-	ops, extra := t.ops[s.op:], t.extra[s.extra:]
-	mapped := s.key != nil || s.text != nil
-	for _, r := range recs {
-		if mapped {
-			r = s.settled(r)
-		}
-		h := uint32(t.texts.refHash(t.keyHash, r)) & mask
-		var id uint32
-		for {
-			e := &t.slot[h]
-			if e.id == 0 {
-				id = uint32(len(t.key))
-				*e = joinEntry{n: r.n, keyKind: r.keyKind, id: id + 1}
-				t.key = append(t.key, r.keyKind&keyMask)
-				t.kind = append(t.kind, ValueKind(r.keyKind>>kindShift))
-				t.n = append(t.n, r.n)
-				if 4*(int(id)+1-base) > 3*len(t.slot) {
-					t.grow()
-					mask = uint32(len(t.slot) - 1)
+	base := t.next
+	limit := base + uint32(len(t.slot)/4*3)
+	out, outAt, chunk := chunks[0].rec, 0, 0 // where the next version goes
+	for _, c := range chunks {
+		s := c.src
+		ops, extra := t.ops[s.op:], t.extra[s.extra:]
+		mapped := s.key != nil || s.text != nil
+		for _, r := range c.rec {
+			if mapped {
+				r = s.settled(r)
+			}
+			h := uint32(t.texts.refHash(t.keyHash, r)) & mask
+			var id uint32
+			for {
+				e := &t.slot[h]
+				if e.id == 0 {
+					id = t.next
+					t.next++
+					*e = joinEntry{n: r.n, keyKind: r.keyKind, id: t.next}
+					for outAt == len(out) {
+						chunk++
+						out, outAt = chunks[chunk].rec, 0
+					}
+					out[outAt] = r
+					outAt++
+					if t.next > limit {
+						t.grow()
+						mask = uint32(len(t.slot) - 1)
+						limit = base + uint32(len(t.slot)/4*3)
+					}
+					break
 				}
-				break
+				if e.n == r.n && e.keyKind == r.keyKind {
+					id = e.id - 1
+					break
+				}
+				h = (h + 1) & mask
 			}
-			if e.n == r.n && e.keyKind == r.keyKind {
-				id = e.id - 1
-				break
+			if r.at&extraBit != 0 {
+				extra[r.at&^extraBit] = id | t.tag
+			} else {
+				ops[r.at] = id | t.tag
 			}
-			h = (h + 1) & mask
-		}
-		if r.at&extraBit != 0 {
-			extra[r.at&^extraBit] = id | t.tag
-		} else {
-			ops[r.at] = id | t.tag
 		}
 	}
+	return int(t.next - base)
 }
 
 func (t *joinTable) grow() {
@@ -220,10 +256,9 @@ func (t *joinTable) grow() {
 	}
 }
 
-// joinAll numbers the versions and writes their ids to ops and extra, on up to workers cores. It lets go of each partition once
-// joined. Versions are numbered partition by partition, within one in the order of their first reference; the number of workers
-// makes no difference.
-// Cost: expected O(references), 256 passes over about 1/256 of them each.
+// joinAll numbers the versions and writes their ids to ops and extra, on up to workers cores. Versions are numbered partition by
+// partition, within one in the order of their first reference; the number of workers makes no difference.
+// Cost: expected O(references), 64 passes over about 1/64 of them each.
 func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, workers int) versions {
 	src := append(j.merged, j.own)
 	j.merged, j.own = nil, joinSource{}
@@ -231,116 +266,119 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 	for i := range src {
 		total += src[i].n
 	}
-	table := joinTable{keyHash: keyHash, texts: texts, ops: ops, extra: extra}
-	if total <= joinSmall {
-		table.reset(total + total/2)
-		for i := range src {
-			table.join(&src[i], src[i].small, 0)
-		}
-		return table.versions
-	}
-	var size [joinParts]int
+	// The references of each partition. With few of them, there is one.
+	var part [joinParts][]joinChunk
 	for i := range src {
-		if src[i].part == nil {
-			src[i].spill(keyHash, texts)
+		s := &src[i]
+		if total <= joinSmall {
+			part[0] = append(part[0], joinChunk{s, s.small})
+			continue
 		}
-		for p := range src[i].part {
-			for _, c := range src[i].part[p].full {
-				size[p] += len(c)
+		if s.part == nil {
+			s.spill(keyHash, texts)
+		}
+		for p := range s.part {
+			q := &s.part[p]
+			for _, c := range q.full {
+				part[p] = append(part[p], joinChunk{s, c})
 			}
-			size[p] += len(src[i].part[p].cur)
+			part[p] = append(part[p], joinChunk{s, q.cur[:q.n]})
 		}
-	}
-	if workers < 2 || total < 16*joinSmall {
-		table.joinParts(src, size[:], 0, joinParts)
-		return table.versions
+		s.part = nil
 	}
 
 	// Each worker joins a run of partitions and numbers from 0 under its tag, as it cannot know how many versions the runs
 	// before its own have; a pass over the places turns (tag, number) into ids.
-	workers = min(workers, 16)
+	if total < 16*joinSmall {
+		workers = 1
+	}
+	workers = max(1, min(workers, joinWorkers))
 	shift := 32 - bits.Len(uint(workers-1))
-	tables := make([]joinTable, workers)
-	var wg sync.WaitGroup
-	lo, before := 0, 0
-	for w := range tables {
-		hi := lo
-		for hi < joinParts && (w == workers-1 || before < total/workers*(w+1)) {
-			before += size[hi]
-			hi++
+	var count [joinParts]int
+	var base [joinWorkers]uint32
+	runs := cut(&part, total, workers)
+	parallel(workers, func(w int) {
+		t := joinTable{keyHash: keyHash, texts: texts, ops: ops, extra: extra, tag: uint32(w) << shift}
+		for p := runs[w]; p < runs[w+1]; p++ {
+			count[p] = t.join(part[p])
 		}
-		tables[w] = table
-		tables[w].tag = uint32(w) << shift
-		first := lo
-		wg.Go(func() { tables[w].joinParts(src, size[:], first, hi) })
-		lo = hi
-	}
-	wg.Wait()
-	var base [16]uint32
+	})
 	n := 0
-	for w := range tables {
-		base[w] = uint32(n)
-		n += len(tables[w].key)
-	}
-	step := (len(ops) + workers - 1) / workers
+	var first [joinParts]int // id of a partition's first version
 	for w := range workers {
-		own := ops[min(w*step, len(ops)):min((w+1)*step, len(ops))]
-		wg.Go(func() { untag(own, &base, shift) })
+		base[w] = uint32(n)
+		for p := runs[w]; p < runs[w+1]; p++ {
+			first[p] = n
+			n += count[p]
+		}
 	}
-	untag(extra, &base, shift)
-	wg.Wait()
-
-	v := tables[0].versions
-	v.reserve(n)
-	for w := range tables[1:] {
-		t := &tables[w+1]
-		v.key = append(v.key, t.key...)
-		v.kind = append(v.kind, t.kind...)
-		v.n = append(v.n, t.n...)
-		*t = joinTable{}
+	v := versions{key: make([]uint32, n), kind: make([]ValueKind, n), n: make([]int64, n)}
+	step := (len(ops) + workers - 1) / workers
+	if workers > 1 {
+		untag(extra, &base, shift)
 	}
+	parallel(workers, func(w int) {
+		if workers > 1 {
+			untag(ops[min(w*step, len(ops)):min((w+1)*step, len(ops))], &base, shift)
+		}
+		for p := runs[w]; p < runs[w+1]; p++ {
+			v.fill(first[p], count[p], part[p])
+			part[p] = nil
+		}
+	})
 	return v
 }
 
-func untag(places []uint32, base *[16]uint32, shift int) {
-	mask := uint32(1)<<shift - 1
-	for i, id := range places {
-		places[i] = base[(id>>shift)&15] + id&mask
-	}
-}
-
-// joinParts joins partitions lo to hi.
-func (t *joinTable) joinParts(src []joinSource, size []int, lo, hi int) {
-	refs := 0
-	for _, n := range size[lo:hi] {
-		refs += n
-	}
-	for p := lo; p < hi; p++ {
-		if size[p] == 0 {
-			continue
-		}
-		t.reset(size[p])
-		base := len(t.key)
-		for i := range src {
-			s := &src[i]
-			for _, c := range s.part[p].full {
-				t.join(s, c, base)
-			}
-			t.join(s, s.part[p].cur, base)
-			s.part[p] = joinPart{}
-		}
-		if base == 0 {
-			t.reserve(int(float64(refs) / float64(size[p]) * float64(len(t.key)) * 17 / 16))
-		}
-	}
-}
-
-// reserve makes room for n versions in all: an estimate from the first partition, so that the columns seldom grow twice.
-func (v *versions) reserve(n int) {
-	if n <= cap(v.key) {
+// parallel calls f(0) to f(n-1), each on a goroutine of its own if there are several.
+func parallel(n int, f func(int)) {
+	if n == 1 {
+		f(0)
 		return
 	}
-	v.key = append(make([]uint32, 0, n), v.key...)
-	v.kind = append(make([]ValueKind, 0, n), v.kind...)
-	v.n = append(make([]int64, 0, n), v.n...)
+	var wg sync.WaitGroup
+	for w := range n {
+		wg.Go(func() { f(w) })
+	}
+	wg.Wait()
+}
+
+const joinWorkers = 16 // at most; the tag takes this many bits' worth of the ids
+
+// cut divides the partitions into runs of about equal numbers of references, one for each worker.
+func cut(part *[joinParts][]joinChunk, total, workers int) []int {
+	runs := make([]int, workers+1)
+	p, refs := 0, 0
+	for w := range workers {
+		runs[w] = p
+		for p < joinParts && (w == workers-1 || refs < total/workers*(w+1)) {
+			for _, c := range part[p] {
+				refs += len(c.rec)
+			}
+			p++
+		}
+	}
+	runs[workers] = p
+	return runs
+}
+
+func untag(places []uint32, base *[joinWorkers]uint32, shift int) {
+	mask := uint32(1)<<shift - 1
+	for i, id := range places {
+		places[i] = base[id>>shift%joinWorkers] + id&mask
+	}
+}
+
+// fill writes the n versions that stand at the beginning of a partition's chunks to the columns, from index at on.
+func (v *versions) fill(at, n int, chunks []joinChunk) {
+	for _, c := range chunks {
+		for _, r := range c.rec[:min(n, len(c.rec))] {
+			v.key[at] = r.keyKind & keyMask
+			v.kind[at] = ValueKind(r.keyKind >> kindShift)
+			v.n[at] = r.n
+			at++
+		}
+		if n -= len(c.rec); n <= 0 {
+			return
+		}
+	}
 }

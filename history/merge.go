@@ -75,7 +75,7 @@ func (b *Builder) mergeTxns(other *Builder, texts []uint32, lines uint32) {
 	}
 	x.Status = append(x.Status, y.Status...)
 	x.OpOff = mergeOff(x.OpOff, y.OpOff)
-	b.sess = append(b.sess, other.sess...)
+	b.sess.merge(&other.sess)
 	b.seq = mergeCol(b.seq, other.seq, t0)
 	x.Start = mergeCol(x.Start, y.Start, t0)
 	x.Commit = mergeCol(x.Commit, y.Commit, t0)
@@ -153,7 +153,7 @@ func (b *Builder) Reserve(txns, ops int) {
 	x.Line = slices.Grow(x.Line, txns)
 	x.Status = slices.Grow(x.Status, txns)
 	x.OpOff = slices.Grow(x.OpOff, txns+1)
-	b.sess = slices.Grow(b.sess, txns)
+	b.sess.of = slices.Grow(b.sess.of, txns)
 	for _, col := range []*[]int64{&b.seq, &x.Start, &x.Commit, &x.End, &x.StartTS, &x.CommitTS} {
 		if *col != nil {
 			*col = slices.Grow(*col, txns)

@@ -430,7 +430,7 @@ func readPieces(data []byte, cuts *rand.Rand) (*history.History, error) {
 				end = len(data)
 			}
 		}
-		if err := p.run(context.Background(), data[:end], true); err != nil {
+		if err := p.run(context.Background(), data[:end]); err != nil {
 			return nil, err
 		}
 		if p != first {

@@ -24,6 +24,7 @@ type parser struct {
 	file  string
 	lines uint32 // lines begun so far
 	any   bool   // a line with content has been seen: no header may follow
+	whole int    // bytes that the builder will hold the content of in the end; 0: unknown
 
 	tol tolerant
 }
@@ -49,8 +50,9 @@ func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*
 	first := newParser(file)
 	data = first.skipBlank(data)
 	workers = min(workers, len(data)/minPiece)
+	first.whole = len(data)
 	if workers < 2 {
-		if err := first.run(ctx, data, true); err != nil {
+		if err := first.run(ctx, data); err != nil {
 			return nil, err
 		}
 		return first.finish(1)
@@ -76,7 +78,10 @@ func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*
 			}
 		}
 		piece := data[lo:hi]
-		wg.Go(func() { errs[i] = parsers[i].run(ctx, piece, true) })
+		if i > 0 {
+			parsers[i].whole = len(piece)
+		}
+		wg.Go(func() { errs[i] = parsers[i].run(ctx, piece) })
 		lo = hi
 	}
 	wg.Wait()
@@ -118,7 +123,7 @@ func ReadFrom(ctx context.Context, r io.Reader, file string) (*history.History, 
 			if p.lines == 0 {
 				block = bytes.TrimPrefix(block, bom)
 			}
-			if err = p.run(ctx, block, false); err != nil {
+			if err = p.run(ctx, block); err != nil {
 				close(stop)
 			}
 		}
@@ -164,7 +169,7 @@ func cutBlocks(r io.Reader, full chan<- []byte, free <-chan []byte, stop <-chan 
 
 func (p *parser) finish(workers int) (*history.History, error) {
 	if !p.any {
-		return nil, p.errorf(p.lines, "", "the file is empty; expected a header or a transaction")
+		return nil, p.errorf(1, "", "the file is empty; expected a header or a transaction")
 	}
 	p.b.Workers = workers
 	return p.b.Build()
@@ -191,9 +196,8 @@ func blank(line []byte) bool {
 	return true
 }
 
-// run reads data, which begins at the beginning of a line and ends at the end of one. last says that no more data follows, so
-// that it is worth estimating how much there will be.
-func (p *parser) run(ctx context.Context, data []byte, last bool) (err error) {
+// run reads data, which begins at the beginning of a line and ends at the end of one.
+func (p *parser) run(ctx context.Context, data []byte) (err error) {
 	defer func(old bool) {
 		debug.SetPanicOnFault(old)
 		if r := recover(); r != nil {
@@ -208,7 +212,7 @@ func (p *parser) run(ctx context.Context, data []byte, last bool) (err error) {
 	if p.any {
 		first = nil
 	}
-	estimate := last && len(data) > 2*sample
+	estimate := p.whole > 2*sample
 	for i := 0; i < len(data); {
 		p.lines++
 		if p.lines&1023 == 0 && ctx.Err() != nil {
@@ -222,7 +226,7 @@ func (p *parser) run(ctx context.Context, data []byte, last bool) (err error) {
 				p.any, first = true, nil
 				if estimate && i >= sample {
 					estimate = false
-					more := float64(len(data)-i) / float64(i) * 33 / 32
+					more := float64(p.whole-i) / float64(i) * 65 / 64
 					p.b.Reserve(int(more*float64(p.b.NumTxns())), int(more*float64(p.b.NumOps())))
 				}
 				continue

@@ -36,6 +36,9 @@ type tolerant struct {
 // column is a column of a row: its name and value in canonical JSON, as ranges of tolerant.strs.
 type column struct{ name, end, val, valEnd int }
 
+// maxSteps bounds the steps into a value that a message shows.
+const maxSteps = 12
+
 // step is one step into a value: an element, or a member if name is not nil.
 type step struct {
 	elem int
@@ -48,8 +51,14 @@ func (t *tolerant) at(d, elem int) { t.path = append(t.path[:d], step{elem: elem
 // fail records an error at the present field.
 func (t *tolerant) fail(format string, args ...any) bool {
 	field := t.field
-	for _, s := range t.path {
-		if s.name != nil {
+	for i, s := range t.path {
+		if i == maxSteps {
+			field += "…"
+			break
+		}
+		if s.name != nil && len(s.name) == 0 {
+			field += `.""`
+		} else if s.name != nil {
 			field += "." + strings.ToValidUTF8(string(s.name), "\ufffd")
 		} else {
 			field += "[" + strconv.Itoa(s.elem) + "]"
@@ -92,10 +101,9 @@ func (t *tolerant) peek() byte {
 func (t *tolerant) line(line []byte, done int) error {
 	t.b, t.i, t.err, t.field, t.path = line, 0, nil, "", t.path[:0]
 	t.strs = t.strs[:0]
-	header, ok := t.isHeader()
-	t.i = 0
+	header := t.isHeader()
+	t.i, t.err, t.field, t.path = 0, nil, "", t.path[:0]
 	switch {
-	case !ok:
 	case header && t.p.any:
 		t.field = "format"
 		t.fail("a header in line %d; expected it in the first line only", t.p.lines)
@@ -110,16 +118,17 @@ func (t *tolerant) line(line []byte, done int) error {
 	return nil
 }
 
-// isHeader reports whether the line has a field "format".
-func (t *tolerant) isHeader() (header, ok bool) {
-	if bytes.IndexByte(t.b, '\\') < 0 && !bytes.Contains(t.b, []byte("format")) {
-		return false, true
+// isHeader reports whether the line has a field "format". What is wrong with the line, if anything, is left to be found when it
+// is read.
+func (t *tolerant) isHeader() bool {
+	header := false
+	if bytes.IndexByte(t.b, '\\') >= 0 || bytes.Contains(t.b, []byte(`"format"`)) {
+		t.object(func(name []byte) bool {
+			header = header || string(name) == "format"
+			return t.skip(0)
+		})
 	}
-	ok = t.object(func(name []byte) bool {
-		header = header || string(name) == "format"
-		return t.skip(0)
-	}) && t.end()
-	return header, ok
+	return header
 }
 
 // object reads an object: member is called behind the colon of each, and must read the value.

@@ -170,7 +170,7 @@ func (t *tolerant) operation(add bool) bool {
 	case n == 0:
 		return t.fail(`an empty array; expected an operation: ["r", key, value]`)
 	case n != 3 && n != 5:
-		return t.fail("an operation of %d elements; expected 3, or 5 with its start and end times", n)
+		return t.fail("number of elements is %d; expected 3, or 5 with the operation's start and end times", n)
 	case o.start != history.NoTime && o.end != history.NoTime && o.end < o.start:
 		t.at(1, 4)
 		return t.fail("the operation ends at %d, before its start at %d", o.end, o.start)
@@ -248,7 +248,7 @@ func (t *tolerant) part(i int, o *opReader) bool {
 			o.list = true
 			return t.list()
 		case o.kind == history.Append:
-			if t.peek() == '{' {
+			if c := t.peek(); c == '{' || c == '[' {
 				return t.wrong("an element: null, an integer, a string or a boolean")
 			}
 			o.val, ok = t.scalar("")
@@ -328,7 +328,7 @@ func (t *tolerant) predRows(kind history.OpKind) bool {
 		}
 		t.path = t.path[:3]
 		if n != 2 && n != most {
-			return t.fail("a row of %d elements; expected %s", n, form)
+			return t.fail("number of elements is %d; expected %s", n, form)
 		}
 		r := history.PredRow{Key: t.p.b.Key(key), Old: vals[0]}
 		if kind == history.PredWrite {

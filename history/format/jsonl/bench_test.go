@@ -1,0 +1,218 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"isovet/history"
+)
+
+// blindW writes a document like BlindW-WR: 24 sessions, 10,000 keys, transactions of eight operations that read or write,
+// values unique. With opTimes every operation has its client times.
+func blindW(txns int, opTimes bool) []byte {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	const keys, sessions = 10_000, 24
+	out := make([]byte, 0, txns*(260+320*b2i(opTimes)))
+	num := func(s string, n int64) { out = strconv.AppendInt(append(out, s...), n, 10) }
+	last := make([]int64, keys)
+	var seq [sessions]int64
+	now := int64(1795229138282797876)
+	out = append(out, `{"format":"isovet-history","version":1,"name":"blindw-wr","initial":0}`+"\n"...)
+	val := int64(0)
+	for t := range txns {
+		s := rnd.IntN(sessions)
+		num(`{"id":`, int64(t))
+		num(`,"session":`, int64(s))
+		num(`,"seq":`, seq[s])
+		seq[s]++
+		start := now
+		now += 20_000
+		num(`,"start":`, start)
+		num(`,"commit":`, now)
+		num(`,"end":`, now+300)
+		out = append(out, `,"ops":[`...)
+		write := rnd.IntN(2) == 0
+		for i := range 8 {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			k := rnd.IntN(keys)
+			if write {
+				val++
+				last[k] = val
+				num(`["w",`, int64(k))
+			} else {
+				num(`["r",`, int64(k))
+			}
+			num(`,`, last[k])
+			if opTimes {
+				num(`,`, start+int64(i)*2000)
+				num(`,`, start+int64(i)*2000+1500)
+			}
+			out = append(out, ']')
+		}
+		out = append(out, "]}\n"...)
+	}
+	return out
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// readStd reads with encoding/json into structs and the same builder: what one would write without a scanner.
+func readStd(data []byte) (*history.History, error) {
+	type txn struct {
+		ID, Session, Seq, Start, Commit, End int64
+		Ops                                  [][]json.RawMessage
+	}
+	b := history.NewBuilder()
+	for line := range bytes.Lines(data) {
+		var x txn
+		if err := json.Unmarshal(line, &x); err != nil {
+			return nil, err
+		}
+		if x.Ops == nil {
+			continue
+		}
+		for _, o := range x.Ops {
+			k, err := strconv.ParseInt(string(o[1]), 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			v, err := strconv.ParseInt(string(o[2]), 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			if string(o[0]) == `"r"` {
+				b.Read(b.Key(history.IntValue(k)), history.IntValue(v))
+			} else {
+				b.Write(b.Key(history.IntValue(k)), history.IntValue(v))
+			}
+		}
+		h := history.NewTxnHead()
+		h.HasID, h.HasSess, h.HasSeq = true, true, true
+		h.ID, h.Session, h.Seq, h.Start, h.Commit, h.End = x.ID, x.Session, x.Seq, x.Start, x.Commit, x.End
+		b.EndTxn(h)
+	}
+	return b.Build()
+}
+
+// BenchmarkRead reads documents of 50 MB and more from memory to the finished history, join included.
+func BenchmarkRead(b *testing.B) {
+	for _, shape := range []string{"txntimes", "optimes"} {
+		data := blindW(map[string]int{"txntimes": 250_000, "optimes": 130_000}[shape], shape == "optimes")
+		run := func(name string, read func() (*history.History, error)) {
+			b.Run("shape="+shape+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(data)))
+				var ops int
+				cpu := cpuTime()
+				for b.Loop() {
+					h, err := read()
+					if err != nil {
+						b.Fatal(err)
+					}
+					ops = h.NumOps()
+				}
+				cpu = cpuTime() - cpu
+				b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N)/float64(ops), "cpu-ns/operation")
+				b.ReportMetric(float64(len(data))*float64(b.N)/1e6/cpu.Seconds(), "MB/cpu-s")
+				b.ReportMetric(float64(len(data))/float64(ops), "file-B/operation")
+			})
+		}
+		run("reader=jsonl/workers=1", func() (*history.History, error) { return Read(data, "bench") })
+		run("reader=jsonl/workers=2", func() (*history.History, error) {
+			return ReadParallel(context.Background(), data, "bench", 2)
+		})
+		run("reader=stream", func() (*history.History, error) {
+			return ReadFrom(context.Background(), bytes.NewReader(data), "bench")
+		})
+		run("reader=encoding-json", func() (*history.History, error) { return readStd(data) })
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	data := blindW(250_000, false)
+	h, err := Read(data, "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if err := Write(io.Discard, h); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// peak runs f and returns the most memory that the heap took from the system meanwhile, garbage and all, beyond what it had.
+func peak(f func()) uint64 {
+	debug.FreeOSMemory()
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	now := func() uint64 { metrics.Read(s); return s[0].Value.Uint64() - s[1].Value.Uint64() }
+	before := now()
+	var most atomic.Uint64
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			most.Store(max(most.Load(), now()))
+			select {
+			case <-stop:
+				return
+			case <-time.After(500 * time.Microsecond):
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-done
+	return max(most.Load(), now()) - before
+}
+
+// TestMemory bounds what reading takes beyond the file, at its peak and with garbage: 40 bytes an operation on one core, and
+// the operations' times, where there are any, by themselves.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second; left out with -short")
+	}
+	for _, c := range []struct {
+		name    string
+		txns    int
+		opTimes bool
+		workers int
+		bound   float64 // bytes an operation
+	}{
+		{"one core", 300_000, false, 1, 40},
+		{"two cores", 300_000, false, 2, 48}, // the second core's columns are copied behind the first's
+		{"one core, operation times", 150_000, true, 1, 40 + 16 + 4},
+		{"two cores, operation times", 150_000, true, 2, 48 + 16 + 12},
+	} {
+		data := blindW(c.txns, c.opTimes)
+		var h *history.History
+		var err error
+		got := peak(func() { h, err = ReadParallel(t.Context(), data, "t", c.workers) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		per := float64(got) / float64(h.NumOps())
+		t.Logf("%s: %.1f bytes an operation, %d MB of file", c.name, per, len(data)>>20)
+		if per > c.bound {
+			t.Errorf("%s: %.1f bytes an operation at the peak; want at most %.0f", c.name, per, c.bound)
+		}
+		runtime.KeepAlive(h)
+	}
+}

@@ -1,0 +1,140 @@
+package jsonl
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"isovet/history"
+)
+
+// FuzzRead: reading never panics; the scanner with its fall-back and the tolerant reader alone agree, on errors too; and what is
+// accepted survives writing and reading unchanged.
+func FuzzRead(f *testing.F) {
+	for _, c := range badInput {
+		if len(c.doc) < 500 {
+			f.Add([]byte(c.doc))
+		}
+	}
+	for seed := range uint64(50) {
+		d := doc{Rand: rand.New(rand.NewPCG(seed, 9)), wild: int(seed) % 30}
+		f.Add(d.document())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := Read(data, "t")
+		g, tolErr := readTolerant(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+		if err != nil || tolErr != nil {
+			if err == nil || tolErr == nil || err.Error() != tolErr.Error() {
+				t.Fatalf("scanner: %v\ntolerant: %v", err, tolErr)
+			}
+			if _, ok := errors.AsType[*history.InputError](err); !ok {
+				t.Fatalf("error of type %T", err)
+			}
+			return
+		}
+		if d := history.Diff(h, g); d != "" {
+			t.Fatal(d)
+		}
+		var buf bytes.Buffer
+		if err := Write(&buf, h); err != nil {
+			t.Fatal(err)
+		}
+		g, err = Read(buf.Bytes(), "t")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, buf.Bytes())
+		}
+		if d := history.Diff(h, g); d != "" {
+			t.Fatalf("%s\n%s", d, buf.Bytes())
+		}
+	})
+}
+
+// What a small file says of sizes must not be believed, and deep nesting must not eat the stack.
+func TestAbsurdInput(t *testing.T) {
+	for _, c := range []struct{ name, doc string }{
+		{"huge numbers", `{"id":9223372036854775807,"session":9223372036854775807,"start":-9223372036854775807,"end":9223372036854775807,"ops":[["r",9223372036854775807,-9223372036854775808]]}`},
+		{"deep unknown field", `{"z":` + strings.Repeat(`[`, 1<<20)},
+		{"deep objects", `{"z":` + strings.Repeat(`{"z":`, 1<<20)},
+		{"deep predicate", `{"ops":[["pr",` + strings.Repeat(`{"or":[`, 1<<20)},
+		{"long string", `{"ops":[["r","` + strings.Repeat(`x`, 1<<20)},
+		{"long number", `{"ops":[["r",1,` + strings.Repeat(`9`, 1<<20)},
+		{"many blanks", strings.Repeat(" ", 1<<20)},
+		{"many lines", strings.Repeat("\n", 1<<20)},
+	} {
+		got := peak(func() {
+			h, err := Read([]byte(c.doc), "t")
+			if c.name == "huge numbers" {
+				if err != nil || h.NumSessions() != 1 {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			} else if err == nil {
+				t.Errorf("%s: no error", c.name)
+			} else if len(err.Error()) > 400 {
+				t.Errorf("%s: a message of %d bytes", c.name, len(err.Error()))
+			}
+		})
+		if got > 32<<20 {
+			t.Errorf("%s: took %d MB", c.name, got>>20)
+		}
+	}
+}
+
+// A line longer than any block, and one cut at every place.
+func TestStreamBlocks(t *testing.T) {
+	var out []byte
+	for i := range 3000 {
+		d := doc{Rand: rand.New(rand.NewPCG(uint64(i), 3))}
+		d.txn(i+1000, false)
+		out = append(append(out, d.out...), '\n')
+	}
+	out = append(out, `{"id":1,"ops":[["w","k",0]`...)
+	for range 200_000 {
+		out = append(out, `,["w","k",123456789]`...)
+	}
+	out = append(out, "]}\n"...)
+	h, err := Read(out, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1 << 10, 1 << 16, 1 << 22} {
+		g, err := ReadFrom(t.Context(), &pieces{out, size}, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := history.Diff(h, g); d != "" {
+			t.Error(d)
+		}
+	}
+	for _, workers := range []int{2, 3, 16} {
+		g, err := ReadParallel(t.Context(), out, "t", workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := history.Diff(h, g); d != "" {
+			t.Errorf("%d workers: %s", workers, d)
+		}
+		for v := range h.VerKey {
+			if h.VerKey[v] != g.VerKey[v] || h.VerKind[v] != g.VerKind[v] || h.VerN[v] != g.VerN[v] {
+				t.Fatalf("%d workers: version %d is numbered otherwise", workers, v)
+			}
+		}
+	}
+}
+
+// pieces reads at most so many bytes at a time.
+type pieces struct {
+	rest []byte
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.size)], p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}

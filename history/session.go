@@ -1,0 +1,150 @@
+package history
+
+import "slices"
+
+// sessions are the sessions of a builder's transactions, interned: of[t] is an index into name, None for a transaction without.
+type sessions struct {
+	of   []uint32
+	name []int64
+	// Where a name stands, plus one: small counts, as most names are, by themselves; the others by hashing.
+	small []uint32
+	large map[int64]uint32
+}
+
+const smallSessions = 1 << 16
+
+func (s *sessions) intern(name int64) uint32 {
+	if uint64(name) < uint64(len(s.small)) {
+		if i := s.small[name]; i != 0 {
+			return i - 1
+		}
+	} else if i, ok := s.large[name]; ok {
+		return i
+	}
+	i := uint32(len(s.name))
+	s.name = append(s.name, name)
+	if name < 0 || name >= smallSessions {
+		if s.large == nil {
+			s.large = make(map[int64]uint32)
+		}
+		s.large[name] = i
+		return i
+	}
+	if n := int(name) + 1; n > len(s.small) {
+		s.small = append(s.small, make([]uint32, n-len(s.small))...)
+	}
+	s.small[name] = i + 1
+	return i
+}
+
+func (s *sessions) merge(other *sessions) {
+	to := make([]uint32, len(other.name))
+	for i, name := range other.name {
+		to[i] = s.intern(name)
+	}
+	s.of = slices.Grow(s.of, len(other.of))
+	for _, i := range other.of {
+		if i != None {
+			i = to[i]
+		}
+		s.of = append(s.of, i)
+	}
+}
+
+// sessions makes the dense sessions and their order. Dense numbers follow first appearance.
+func (b *Builder) sessions(h *History) error {
+	of := b.sess.of
+	n := len(of)
+	dense := make([]uint32, len(b.sess.name))
+	for s := range dense {
+		dense[s] = None
+	}
+	var count []uint32
+	for t, name := range of {
+		s := uint32(len(count))
+		if name == None || uint32(t) == b.init {
+			h.SessName = append(h.SessName, NoTime)
+			count = append(count, 1)
+		} else if dense[name] == None {
+			dense[name] = s
+			h.SessName = append(h.SessName, b.sess.name[name])
+			count = append(count, 1)
+		} else {
+			s = dense[name]
+			count[s]++
+		}
+		if uint32(t) == b.init {
+			b.initSess = name
+		}
+		of[t] = s
+	}
+	h.Txns.Sess = of
+	h.SessOff = make([]uint32, len(count)+1)
+	for s, c := range count {
+		h.SessOff[s+1] = h.SessOff[s] + c
+	}
+	h.SessTxn = make([]uint32, n)
+	next := slices.Clone(h.SessOff[:len(count)])
+	for t := range n {
+		s := h.Txns.Sess[t]
+		h.SessTxn[next[s]] = uint32(t)
+		next[s]++
+	}
+	if b.seq == nil {
+		return nil
+	}
+	for s := range count {
+		if h.SessName[s] == NoTime {
+			continue
+		}
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		if err := b.orderSession(h.SessName[s], in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderSession sorts a session's transactions by seq and demands 0, 1, 2, …. An initial transaction that carries a seq of this
+// session counts, though it is no part of the session's order.
+func (b *Builder) orderSession(name int64, in []uint32) error {
+	with := 0
+	for _, t := range in {
+		if b.seq[t] != NoTime {
+			with++
+		}
+	}
+	if with == 0 {
+		return nil
+	}
+	if with < len(in) {
+		for _, t := range in {
+			if b.seq[t] == NoTime {
+				return b.errorf(t, "seq", "transaction %d has no seq, other transactions of session %d have; expected all or none", b.txns.ID[t], name)
+			}
+		}
+	}
+	slices.SortStableFunc(in, func(x, y uint32) int {
+		switch {
+		case b.seq[x] < b.seq[y]:
+			return -1
+		case b.seq[x] > b.seq[y]:
+			return 1
+		}
+		return 0
+	})
+	want := int64(0)
+	if b.initSess != None && b.sess.name[b.initSess] == name && b.seq[b.init] == 0 {
+		want = 1
+	}
+	for _, t := range in {
+		if b.seq[t] != want {
+			if want > 0 && b.seq[t] == want-1 {
+				return b.errorf(t, "seq", "seq %d occurs twice in session %d; expected %d", b.seq[t], name, want)
+			}
+			return b.errorf(t, "seq", "gap in session %d: seq %d; expected %d", name, b.seq[t], want)
+		}
+		want++
+	}
+	return nil
+}
