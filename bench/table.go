@@ -86,7 +86,7 @@ func columns(rows []Row) []column {
 			if r.Repeat < 2 {
 				return ""
 			}
-			return cmp.Or(ms(r.CheckMin), "0") + "-" + ms(r.CheckMax)
+			return cmp.Or(ms(r.CheckMin), "0") + "-" + cmp.Or(ms(r.CheckMax), "0")
 		}, false},
 		{"peak MB", false, func(r *Row) string {
 			if r.PeakMB == 0 {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -89,8 +90,18 @@ func HTML(w io.Writer, name string, r *evidence.Result) error {
 	if err := page.Execute(&b, &d); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(allowed(b.Bytes()))
 	return err
+}
+
+// allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8. Names from a history may have them.
+func allowed(b []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return utf8.RuneError
+		}
+		return r // bytes.Map gives RuneError for a byte that is no UTF-8
+	}, b)
 }
 
 // orderText writes the beginning of a valid history's order.

@@ -47,9 +47,9 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	return b.Flush()
 }
 
-// title names an anomaly by its short name and in words.
+// title names an anomaly by its short name, and in words where these say more.
 func title(a *evidence.Anomaly) string {
-	if n := a.Kind.Name(); n != string(a.Kind) {
+	if n := a.Kind.Name(); n != strings.ReplaceAll(string(a.Kind), "-", " ") {
 		return fmt.Sprintf("%s (%s)", a.Kind, n)
 	}
 	return string(a.Kind)

@@ -1,0 +1,302 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// TestMain makes this test program the one that Compare runs again. BENCH_CHILD says how the child behaves.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == ChildCommand {
+		switch os.Getenv("BENCH_CHILD") {
+		case "panic":
+			panic("boom")
+		case "deaf": // looks neither at its time-out nor at its parent
+			time.Sleep(time.Minute)
+		case "silent":
+			os.Exit(0)
+		case "exit":
+			os.Exit(3)
+		}
+		var r Run
+		if err := json.Unmarshal([]byte(os.Args[2]), &r); err != nil {
+			panic(err)
+		}
+		if err := Child(context.Background(), r, os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func self(t *testing.T) []string {
+	t.Helper()
+	s, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{s}
+}
+
+func generate(t *testing.T, spec datasets.Spec) Source {
+	t.Helper()
+	s, err := Generate(context.Background(), spec, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCompare(t *testing.T) {
+	good := generate(t, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 200, Seed: 1})
+	bad := generate(t, datasets.Spec{Workload: "rmw", Txns: 100, Seed: 2, Fault: "lost-update"})
+	contenders, err := Contenders("all,vbox:gini", level.Serializable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls, last int
+	rows, err := Compare(context.Background(), []Source{good, bad}, Options{Contenders: contenders, Repeat: 2, Timeout: time.Minute, Self: self(t),
+		Progress: func(_ string, done, total int) { calls++; last = done; _ = total }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 2*len(contenders) || last != 4*len(contenders) || calls != last+1 {
+		t.Fatalf("%d rows, %d runs, %d calls for %d contenders", len(rows), last, calls, len(contenders))
+	}
+	for i, r := range rows {
+		want := evidence.Holds
+		if i >= len(contenders) {
+			want = evidence.Violated
+		}
+		if r.Verdict != want || r.Fault != "" || r.Repeat != 2 || len(r.Runs) != 2 {
+			t.Errorf("row %d: %+v", i, r)
+		}
+		if r.CheckMin > r.CheckMS || r.CheckMS > r.CheckMax || r.LoadMS <= 0 || r.PeakMB <= 0 {
+			t.Errorf("row %d: load %v, check %v in [%v, %v], peak %v", i, r.LoadMS, r.CheckMS, r.CheckMin, r.CheckMax, r.PeakMB)
+		}
+	}
+	if d := Disagreements(rows); len(d) > 0 {
+		t.Error(d)
+	}
+}
+
+// TestPeakIsTheChilds: what the parent holds does not count. (ru_maxrss of a child begins with what its parent held.)
+func TestPeakIsTheChilds(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc here; the peak is ru_maxrss, which has this flaw")
+	}
+	ballast := make([]byte, 300<<20)
+	for i := 0; i < len(ballast); i += 4096 {
+		ballast[i] = 1
+	}
+	src := generate(t, datasets.Spec{Txns: 50})
+	m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Verdict != evidence.Holds || m.Stats.PeakMB <= 0 || m.Stats.PeakMB > 150 {
+		t.Errorf("%+v", m)
+	}
+	if PeakMB() < 300 {
+		t.Errorf("this process held 300 MiB and says %.0f MB", PeakMB())
+	}
+	if ballast[4096] != 1 {
+		t.Fatal("the ballast is gone")
+	}
+}
+
+// TestDeadChildren: a crash, a silent end and a child that does not listen are each their own, and never a verdict.
+func TestDeadChildren(t *testing.T) {
+	src := generate(t, datasets.Spec{Txns: 50})
+	for _, c := range []struct{ mode, fault, reason string }{
+		{"panic", "boom", ""},
+		{"silent", "the process died", ""},
+		{"exit", "exit status 3", ""},
+		{"deaf", "", "timeout after 50ms"},
+	} {
+		t.Setenv("BENCH_CHILD", c.mode)
+		m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path, Timeout: 50 * time.Millisecond})
+		if err != nil || m.Verdict != evidence.Unknown || !strings.Contains(m.Fault, c.fault) || (m.Fault == "") != (c.fault == "") || m.Reason != c.reason {
+			t.Errorf("%s: %+v, %v", c.mode, m, err)
+		}
+	}
+}
+
+func TestChildTimeout(t *testing.T) {
+	src := generate(t, datasets.Spec{Workload: "contended", Txns: 3000, Times: datasets.NoTimes})
+	m, err := runChild(context.Background(), self(t), Run{Checker: "cobra", History: src.Path, Timeout: 100 * time.Millisecond})
+	if err != nil || m.Verdict != evidence.Unknown || m.Reason != "timeout after 100ms" || m.Fault != "" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestInterrupted: what is complete is kept.
+func TestInterrupted(t *testing.T) {
+	src := generate(t, datasets.Spec{Txns: 50})
+	ctx, cancel := context.WithCancel(context.Background())
+	rows, err := Compare(ctx, []Source{src}, Options{Contenders: []Contender{{"vbox", "cdcl"}, {"cobra", "cdcl"}}, Self: self(t),
+		Progress: func(_ string, done, _ int) {
+			if done == 1 {
+				cancel()
+			}
+		}})
+	if !errors.Is(err, context.Canceled) || len(rows) != 1 || rows[0].Verdict != evidence.Holds {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+func TestBadHistory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(path, []byte("{\"ops\":7}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Compare(context.Background(), []Source{{File: path, Path: path}}, Options{Contenders: []Contender{{"vbox", "cdcl"}}, Self: self(t)})
+	if _, ok := errors.AsType[*BadHistory](err); !ok || !strings.Contains(err.Error(), "x.jsonl:1") {
+		t.Error(err)
+	}
+}
+
+func TestContenders(t *testing.T) {
+	for list, want := range map[string]string{
+		"vbox":              "[vbox:cdcl]",
+		"vbox, cobra":       "[vbox:cdcl cobra:cdcl]",
+		"cobra:gini,vbox":   "[cobra:gini vbox:cdcl]",
+		"vbox,vbox:cdcl":    "[vbox:cdcl]",
+		"oracle":            "[oracle]",
+		"oracle,vbox:gini,": "",
+		"vbox:none":         "",
+		"oracle:cdcl":       "",
+		"none":              "",
+		"":                  "",
+	} {
+		got, err := Contenders(list, level.Serializable)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q: %v; want an error", list, got)
+			}
+			continue
+		}
+		if err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, %v; want %s", list, got, err, want)
+		}
+	}
+	all, err := Contenders("all:all", level.Serializable)
+	if err != nil || len(all) < 6 {
+		t.Errorf("all:all is %v, %v", all, err)
+	}
+	for _, c := range all {
+		if c.Checker == "oracle" {
+			t.Error("all has the hidden oracle")
+		}
+	}
+}
+
+// TestRows: medians and extremes over the runs; the verdict is that of the runs that decided; contradicting runs are a fault.
+func TestRows(t *testing.T) {
+	run := func(v evidence.Verdict, ms float64) Measured {
+		return Measured{Verdict: v, Stats: evidence.Stats{CheckMS: ms, LoadMS: 2 * ms, PeakMB: ms, Constraints: 5}}
+	}
+	r := newRow(Source{Workload: "w"}, Contender{"c", "s"}, level.Serializable, []Measured{run(evidence.Holds, 3), run(evidence.Holds, 1), run(evidence.Unknown, 9), run(evidence.Holds, 2)})
+	if r.Verdict != evidence.Holds || r.CheckMS != 2.5 || r.CheckMin != 1 || r.CheckMax != 9 || r.LoadMS != 5 || r.PeakMB != 9 || r.Before != 5 || r.Fault != "" {
+		t.Errorf("%+v", r)
+	}
+	r = newRow(Source{}, Contender{"c", ""}, level.Serializable, []Measured{run(evidence.Holds, 3), run(evidence.Violated, 1)})
+	if r.Verdict != evidence.Unknown || r.Fault != "one run says valid, another violation" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestDisagreements(t *testing.T) {
+	row := func(variant, checker string, l level.Level, v evidence.Verdict) Row {
+		return Row{Workload: "w", Variant: variant, Checker: checker, Level: l, Verdict: v}
+	}
+	rows := []Row{
+		row("a", "x", 0, evidence.Holds), row("a", "y", 0, evidence.Unknown), row("b", "x", 0, evidence.Violated), // other variants and unknown
+		row("b", "x", 1, evidence.Holds), // another level
+		row("c", "x", 0, evidence.Holds), row("c", "y", 0, evidence.Violated), row("c", "z", 0, evidence.Holds),
+	}
+	got := Disagreements(rows)
+	if len(got) != 1 || got[0].String() != "checkers disagree on w c at serializable: x, z says valid; y says violation" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTables(t *testing.T) {
+	rows := []Row{
+		{Checker: "vbox", Solver: "cdcl", Workload: "blindw", Variant: "WR", Verdict: evidence.Holds, LoadMS: 20.04, CheckMS: 10.94, CheckMin: 9, CheckMax: 123.4, PeakMB: 31.7, Before: 78924, Left: 193, Variables: 193, Repeat: 3, Txns: 10000},
+		{Checker: "plain", Workload: "blindw", Variant: "WR", Verdict: evidence.Unknown, Reason: "a | b", LoadMS: 1, CheckMS: 2, CheckMin: 2, CheckMax: 2, Repeat: 3, Txns: 10000},
+	}
+	var b bytes.Buffer
+	if err := WriteTable(&b, rows, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `+---------+--------+-----------------+---------+----------+-----------+---------+-------------+------+-----------+---------+-----------+
+| checker | solver | verdict         | load ms | check ms |   min-max | peak MB | constraints | left | variables | clauses | conflicts |
++---------+--------+-----------------+---------+----------+-----------+---------+-------------+------+-----------+---------+-----------+
+| vbox    | cdcl   | valid           |    20.0 |     10.9 |  9.00-123 |      32 |       78924 |  193 |       193 |       0 |         0 |
+| plain   |        | unknown (a | b) |    1.00 |     2.00 | 2.00-2.00 |         |             |      |           |         |           |
++---------+--------+-----------------+---------+----------+-----------+---------+-------------+------+-----------+---------+-----------+
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	b.Reset()
+	if err := WriteTable(&b, rows, true); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `unknown (a \| b)`) || !strings.Contains(b.String(), "---:|") {
+		t.Errorf("Markdown:\n%s", b.String())
+	}
+	b.Reset()
+	if err := WriteJSON(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	var back []Row
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(back, rows) {
+		t.Errorf("JSON gives %+v, %v", back, err)
+	}
+	b.Reset()
+	if err := WriteJSON(&b, nil); err != nil || b.String() != "[]\n" {
+		t.Errorf("no rows as JSON: %q", b.String())
+	}
+	b.Reset()
+	if err := WriteCSV(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(&b).ReadAll() // which demands equally many fields a line
+	if err != nil || len(lines) != 3 || lines[2][11] != "a | b" {
+		t.Errorf("CSV: %v, %v", lines, err)
+	}
+}
+
+func TestResults(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "results")
+	rows := []Row{{Checker: "vbox", Workload: "blindw", Variant: "WR", Txns: 50, Runs: []Measured{{Verdict: evidence.Holds}, {Verdict: evidence.Holds}}}}
+	path, err := WriteResults(dir, "isovet bench compare", 7, true, rows)
+	if err != nil || filepath.Base(path) != "compare-blindw-wr-50-serializable.json" {
+		t.Fatal(path, err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Results
+	if err := json.Unmarshal(b, &r); err != nil || r.Seed != 7 || r.Machine.Cores < 1 || r.Go == "" || len(r.Parts) != 1 || len(r.Parts[0].Runs) != 2 || !r.Complete {
+		t.Errorf("%s\n%v", b, err)
+	}
+}
