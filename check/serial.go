@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"isovet/encode"
@@ -30,6 +31,15 @@ type run struct {
 
 // begin answers what needs no search: unsupported input, anomalies of single reads, missing times. done: r is the answer.
 func begin(ctx context.Context, name string, h *history.History, o Options, levels []level.Level) (x *run, done bool) {
+	x, done = beginAmbiguous(ctx, name, h, o, levels)
+	if !done && x.v.Ambiguous() {
+		return x, x.unknown("needs unique values: %s", ambiguity(x.v))
+	}
+	return x, done
+}
+
+// beginAmbiguous is begin for checkers that decide over all possible writers of a read.
+func beginAmbiguous(ctx context.Context, name string, h *history.History, o Options, levels []level.Level) (x *run, done bool) {
 	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
 	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
 	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
@@ -55,9 +65,6 @@ func begin(ctx context.Context, name string, h *history.History, o Options, leve
 		x.violated(x.v.Anomalies...)
 		x.r.Also = x.v.Also
 		return x, true
-	}
-	if x.v.Ambiguous() {
-		return x, x.unknown("needs unique values: %s", ambiguity(x.v))
 	}
 	x.stage("prepass")
 	return x, false
@@ -122,8 +129,12 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge) error
 			}
 		}
 	}
-	seed = withReaders(p, seed)
-	a, err := explain.Violation(x.ctx, x.h, x.o.Level, x.o.ClockSkew, seed)
+	return x.explain(seed, explain.Item)
+}
+
+// explain makes a violation of transactions that violate the level by themselves.
+func (x *run) explain(seed []uint32, refute explain.Refuter) error {
+	a, err := explain.Violation(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute)
 	if err != nil {
 		if x.ctx.Err() != nil {
 			x.stopped()
@@ -206,39 +217,43 @@ func (x *run) settleOnly(p *polygraph.Polygraph, q *encode.Problem, back Solver)
 }
 
 // withReaders adds to a set of transactions, for each of unknown outcome, those whose reads show that it committed.
-func withReaders(p *polygraph.Polygraph, set []uint32) []uint32 {
-	h, v := p.V.H, p.V
+func withReaders(v *prepass.View, set []uint32) []uint32 {
+	h := v.H
 	in := make(map[uint32]bool, len(set))
+	var unknown []uint32
 	for _, t := range set {
+		if !in[t] && h.Txns.Status[t] == history.Unknown {
+			unknown = append(unknown, t)
+		}
 		in[t] = true
 	}
-	add := func(t uint32) {
-		if !in[t] {
-			in[t] = true
-			set = append(set, t)
-		}
+	if len(unknown) == 0 {
+		return set
 	}
-	for i := 0; i < len(set); i++ {
-		t := set[i]
-		if h.Txns.Status[t] != history.Unknown {
+	// readers[u] are the transactions that can only have read from u; committed ones first.
+	readers := make(map[uint32][]uint32)
+	for t := range uint32(h.NumTxns()) {
+		if !v.Counts[t] {
 			continue
 		}
-		var unknown []uint32
-		shown := false
-		for w := v.WOff[t]; w < v.WOff[t+1] && !shown; w++ {
-			for _, r := range p.Readers(w) {
-				if reader := p.Txn[r]; h.Txns.Status[reader] == history.Committed {
-					add(reader)
-					shown = true
-					break
-				} else {
-					unknown = append(unknown, reader)
-				}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != history.None && v.WTxn[w] != history.None && h.Txns.Status[v.WTxn[w]] == history.Unknown {
+				readers[v.WTxn[w]] = append(readers[v.WTxn[w]], t)
 			}
 		}
-		for _, r := range unknown {
-			if !shown {
-				add(r)
+	}
+	for i := 0; i < len(unknown); i++ {
+		rs := readers[unknown[i]]
+		if c := slices.IndexFunc(rs, func(t uint32) bool { return h.Txns.Status[t] == history.Committed }); c >= 0 {
+			rs = rs[c : c+1]
+		}
+		for _, t := range rs {
+			if !in[t] {
+				in[t] = true
+				set = append(set, t)
+				if h.Txns.Status[t] == history.Unknown {
+					unknown = append(unknown, t)
+				}
 			}
 		}
 	}

@@ -12,12 +12,9 @@ import (
 	"errors"
 	"slices"
 
-	"isovet/closure"
-	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/polygraph"
 	"isovet/prepass"
 	"isovet/solver"
 )
@@ -25,11 +22,15 @@ import (
 // ErrHolds says that the transactions handed over do not violate the level: a fault of the checker that said so.
 var ErrHolds = errors.New("explain: these transactions do not violate the level")
 
-// Violation explains why h violates l. seed are transactions that violate it by themselves, those of a checker's cycles; it is
-// at least two. The anomaly's kind and text are left to its Complete.
-// Cost: for s = len(seed), O(s²) checks of at most s transactions in the worst case, O(s) in most.
-func Violation(ctx context.Context, h *history.History, l level.Level, skew int64, seed []uint32) (evidence.Anomaly, error) {
-	x := &explainer{ctx: ctx, h: h, l: l, skew: skew}
+// Refuter finds cycles that prove that a view violates a level: read as clauses "not all that this cycle assumes" they contradict
+// what the view says. None: the view satisfies the level. skew is in ns.
+type Refuter func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error)
+
+// Violation explains why the view's history violates l. seed are transactions that violate it by themselves, those of a
+// checker's cycles; refute decides small parts. The anomaly's kind and text are left to its Complete.
+// Cost: for s = len(seed), O(s²) refutations of at most s transactions in the worst case, O(s) in most.
+func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter) (evidence.Anomaly, error) {
+	x := &explainer{ctx: ctx, v: v, h: v.H, l: l, skew: skew, refuter: refute}
 	keep := x.sorted(seed)
 	if v, err := x.violates(keep); err != nil || !v {
 		if err == nil {
@@ -42,11 +43,13 @@ func Violation(ctx context.Context, h *history.History, l level.Level, skew int6
 }
 
 type explainer struct {
-	ctx  context.Context
-	h    *history.History
-	l    level.Level
-	skew int64
-	pos  map[uint32]int
+	ctx     context.Context
+	v       *prepass.View
+	h       *history.History
+	l       level.Level
+	skew    int64
+	refuter Refuter
+	pos     map[uint32]int
 }
 
 // sorted orders transactions so that a session's are in session order.
@@ -77,11 +80,11 @@ func (x *explainer) sorted(txns []uint32) []uint32 {
 	return slices.Compact(out)
 }
 
-// part restricts the history to some transactions, without the reads that saw others' writes.
+// part restricts the history to some transactions, without the reads that a transaction left out could have explained.
 func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
-	h := x.h
-	in := make(map[uint32]bool, len(keep))
+	h, v := x.h, x.v
 	written := make(map[uint32]bool) // versions written by those kept
+	in := make(map[uint32]bool, len(keep))
 	for _, t := range keep {
 		in[t] = true
 		lo, hi := h.TxnOps(t)
@@ -91,46 +94,32 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 			}
 		}
 	}
+	drop := make(map[uint32]bool) // ambiguous reads with a possible writer that is left out
+	for _, t := range keep {
+		at, _ := slices.BinarySearch(v.Amb, v.ROff[t])
+		for ; at < len(v.Amb) && v.Amb[at] < v.ROff[t+1]; at++ {
+			for _, w := range v.Cand[v.CandOff[at]:v.CandOff[at+1]] {
+				if u := v.WTxn[w]; u != history.None && !in[u] {
+					drop[v.ROp[v.Amb[at]]] = true
+				}
+			}
+		}
+	}
 	p := history.Restrict(h, keep, func(op uint32) bool {
-		v := h.Ops.Ver[op]
-		return h.Ops.Kind[op] == history.Write || written[v] || h.InitVer[h.VerKey[v]] == v
+		ver := h.Ops.Ver[op]
+		return h.Ops.Kind[op] == history.Write || !drop[op] && (written[ver] || h.InitVer[h.VerKey[ver]] == ver)
 	})
 	return p, prepass.Run(p.H)
 }
 
-// open is a small part's polygraph, pruned; cycles, if any, refute it.
-func (x *explainer) refute(keep []uint32) (part *history.Part, p *polygraph.Polygraph, cycles [][]polygraph.Edge, err error) {
+func (x *explainer) refute(keep []uint32) (*history.Part, *prepass.View, [][]evidence.Edge, error) {
 	part, v := x.part(keep)
-	if len(v.Anomalies) > 0 || v.Ambiguous() {
-		return part, nil, nil, nil
+	if len(v.Anomalies) > 0 {
+		// Without the transaction that explained it, a single read may look impossible; such a part proves nothing.
+		return part, v, nil, nil
 	}
-	p = polygraph.New(v, x.l, polygraph.Options{RealTime: x.l.RealTime(), Skew: x.skew})
-	if c := p.KnownCycle(); c != nil {
-		return part, p, [][]polygraph.Edge{c}, nil
-	}
-	p.AllPairs()
-	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}, closure.Options{Stragglers: -1})
-	if err != nil {
-		return part, p, nil, err
-	}
-	_, conflict, err := p.Prune(x.ctx, reach)
-	if err != nil {
-		return part, p, nil, err
-	}
-	if conflict != nil {
-		return part, p, p.ConflictCycles(conflict), nil
-	}
-	if len(p.Choices) == 0 {
-		return part, p, nil, nil
-	}
-	a := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
-	switch a.Status {
-	case solver.Unsat:
-		return part, p, a.Cycles, nil
-	case solver.Sat:
-		return part, p, nil, nil
-	}
-	return part, p, nil, context.Cause(x.ctx)
+	cycles, err := x.refuter(x.ctx, v, x.l, x.skew)
+	return part, v, cycles, err
 }
 
 func (x *explainer) violates(keep []uint32) (bool, error) {
@@ -163,26 +152,14 @@ func (x *explainer) minimize(keep []uint32) []uint32 {
 
 // prove makes the anomaly of a minimal part.
 func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
-	part, p, cycles, err := x.refute(keep)
+	part, v, proof, err := x.refute(keep)
 	if err != nil {
 		return evidence.Anomaly{}, err
 	}
-	if len(cycles) == 0 {
+	if len(proof) == 0 {
 		return evidence.Anomaly{}, ErrHolds
 	}
-	var proof [][]evidence.Edge
-	for _, c := range p.Reasons(cycles) {
-		proof = append(proof, p.EvidenceCycle(c))
-	}
-	direct := make(map[[2]uint32]bool) // what session order and reads say needs no cycle
-	for _, e := range p.Known {
-		if e.Dep == evidence.SO || e.Dep == evidence.WR {
-			direct[[2]uint32{p.Txn[e.From], p.Txn[e.To]}] = true
-		}
-	}
-	proof = Core(x.ctx, proof, func(a, b uint32) bool {
-		return direct[[2]uint32{a, b}] || p.Before(p.Node[a], p.Node[b])
-	})
+	proof = Core(x.ctx, proof, v, x.l, x.skew)
 	for _, c := range proof {
 		for i := range c {
 			e := &c[i]
@@ -262,63 +239,6 @@ func follows(proof [][]evidence.Edge, i int) bool {
 		}
 	}
 	return true
-}
-
-// Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all of the orders that this
-// cycle assumes" over the pairs of writers; known tells the orders that need no cycle.
-// Cost: one call of the solver for each cycle of the first core found.
-func Core(ctx context.Context, proof [][]evidence.Edge, known func(a, b uint32) bool) [][]evidence.Edge {
-	s := solver.New(solver.Options{})
-	vars := make(map[[2]uint32]solver.Var)
-	before := func(o [2]uint32) solver.Lit {
-		a, b := o[0], o[1]
-		k := [2]uint32{min(a, b), max(a, b)}
-		v, ok := vars[k]
-		if !ok {
-			v = s.NewVar()
-			vars[k] = v
-			if known(k[0], k[1]) {
-				s.AddClause(solver.Pos(v))
-			}
-			if known(k[1], k[0]) {
-				s.AddClause(solver.Neg(v))
-			}
-		}
-		if a < b {
-			return solver.Pos(v)
-		}
-		return solver.Neg(v)
-	}
-	use := make([]solver.Lit, len(proof))
-	for i, c := range proof {
-		on := s.NewVar()
-		use[i] = solver.Pos(on)
-		clause := []solver.Lit{solver.Neg(on)}
-		for _, o := range orders(c) {
-			clause = append(clause, before(o).Not())
-		}
-		s.AddClause(clause...)
-	}
-	live := slices.Clone(use)
-	if s.Solve(ctx, live...) != solver.Unsat {
-		return proof
-	}
-	live = failed(s, live)
-	for i := 0; i < len(live); {
-		rest := slices.Concat(live[:i], live[i+1:])
-		if s.Solve(ctx, rest...) == solver.Unsat {
-			live = failed(s, rest) // those before i are needed by every core of the rest, and keep their places
-		} else {
-			i++
-		}
-	}
-	var out [][]evidence.Edge
-	for i, l := range use {
-		if slices.Contains(live, l) {
-			out = append(out, proof[i])
-		}
-	}
-	return out
 }
 
 // failed returns the assumptions of live that the last refutation used, in the order of live.

@@ -53,6 +53,8 @@ type View struct {
 
 	// Open lists the transactions of unknown outcome that an ambiguous read could see: whether they count is a choice.
 	Open []uint32
+	// Dead lists those of Open that cannot count, since no transaction explains what they themselves read.
+	Dead []uint32
 
 	// Anomalies are those of single reads of transactions that count, at most MaxAnomalies.
 	Anomalies []evidence.Anomaly
@@ -331,6 +333,8 @@ func (p *pass) finish() {
 	for _, f := range p.internal {
 		if v.Counts[f.t] {
 			p.report(f.a)
+		} else if part[f.t] {
+			v.Dead = append(v.Dead, f.t)
 		}
 	}
 	v.ROff = make([]uint32, n+1)
@@ -358,8 +362,10 @@ func (p *pass) finish() {
 			if k == 0 {
 				if v.Counts[t] {
 					p.report(p.unexplained(t, op))
+				} else {
+					v.Dead = append(v.Dead, t)
 				}
-				continue // a transaction left open that read the impossible simply does not count; see open.go of its users
+				continue
 			}
 			if k > 1 || k == 1 && w >= uint32(nk) && !v.Counts[v.WTxn[w]] {
 				v.Amb = append(v.Amb, uint32(len(v.RW)))

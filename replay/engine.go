@@ -1,0 +1,462 @@
+package replay
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"isovet/graph"
+	"isovet/graph/order"
+	"isovet/history"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+	"isovet/solver"
+	"isovet/solver/acyclic"
+)
+
+const none = history.None
+
+// Options tune a run; the zero value is the default.
+type Options struct {
+	Level level.Level
+	// Skew widens client intervals, ns at both ends, where the level uses real time.
+	Skew int64
+	// NoTimes ignores all times but those that the level requires: hints come from sessions alone.
+	NoTimes bool
+	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it likes.
+	Hint []int64
+}
+
+// Stats counts a run.
+type Stats struct {
+	Rounds, Vars, Guards   int
+	KnownEdges, Backward   int // edges of the history; of these, against the first order
+	Failed                 int // reads and writes that failed, over all rounds
+	Decisions, Conflicts   int64
+	Propagations, Restarts int64
+}
+
+// Answer is what a run gave. With Holds, Order is a serial order of transactions, or at the snapshot levels of events
+// (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves.
+type Answer struct {
+	Status solver.Status // Sat: the level holds
+	Order  []uint32
+	Seed   []uint32
+	Stats  Stats
+}
+
+// engine is a run's state.
+type engine struct {
+	v  *prepass.View
+	h  *history.History
+	o  Options
+	si bool
+
+	txn  []uint32 // node of a transaction i → transaction
+	node []int32  // transaction → i, -1
+	open []bool   // i → the outcome is open
+
+	rdOff []uint32 // readers of each write, as in the polygraph
+	rd    []int32
+	rkey  []uint32 // read → key
+
+	total int // graph nodes, auxiliary ones included
+	ord   *order.Order
+	late  []graph.Edge // known edges against the first order
+	s     *solver.Solver
+	pk    *acyclic.PK
+	log   lemmaLog
+
+	top    solver.Var               // always true
+	pair   map[[2]uint32]solver.Var // writes (a, b), a < b → "a before b"
+	extra  map[[3]uint32]bool       // guards made for single readers: literal, reader, target
+	sel    map[uint32]selection     // ambiguous read → its literals
+	via    map[[3]uint32]solver.Var // (read, write, later write) → "the read saw this write, which is before the later one"
+	counts []solver.Var             // i → "counts"; only for open ones
+	guards []acyclic.Guard          // not yet given to pk
+	about  []about                  // guard → what it stands for
+	stats  Stats
+}
+
+// about says which writes a guard is about, for the seed of an explanation.
+type about struct{ a, b uint32 }
+
+func (e *engine) begin(i int32) int32 {
+	if e.si {
+		return 2 * i
+	}
+	return i
+}
+
+func (e *engine) commit(i int32) int32 {
+	if e.si {
+		return 2*i + 1
+	}
+	return i
+}
+
+// Run decides whether the view satisfies the level. The view must have no anomalies. It returns Unknown only when ctx ends.
+// Cost: linear for loading the graph and for each round; see package comment for the rest.
+func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
+	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot()}
+	e.number()
+	e.readers()
+	a, err := e.run(ctx)
+	e.stats.Vars, e.stats.Guards = 0, len(e.about)
+	if e.s != nil {
+		st := e.s.Stats()
+		e.stats.Vars = st.Vars
+		e.stats.Decisions, e.stats.Conflicts = st.Decisions, st.Conflicts
+		e.stats.Propagations, e.stats.Restarts = st.Propagations, st.Restarts
+	}
+	a.Stats = e.stats
+	return a, err
+}
+
+// hint guesses when transaction t took effect, by the best that all transactions have.
+func (e *engine) hint() func(t uint32) int64 {
+	h := e.h
+	if e.o.Hint != nil {
+		return func(t uint32) int64 { return e.o.Hint[t] }
+	}
+	all := func(at func(uint32) int64) bool {
+		for _, t := range e.txn {
+			if at(t) == history.NoTime && h.Txns.Status[t] == history.Committed {
+				return false
+			}
+		}
+		return len(e.txn) > 0
+	}
+	late := func(at func(uint32) int64) func(uint32) int64 {
+		return func(t uint32) int64 {
+			if x := at(t); x != history.NoTime {
+				return x
+			}
+			return math.MaxInt64
+		}
+	}
+	if !e.o.NoTimes {
+		switch {
+		case h.Txns.CommitTS != nil && all(h.CommitTS):
+			return late(h.CommitTS)
+		case h.Txns.End != nil && all(h.End):
+			return late(h.End)
+		}
+	}
+	place := make([]int64, h.NumTxns())
+	for s := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i, t := range in {
+			place[t] = int64(i) << 40 / int64(len(in))
+		}
+	}
+	return func(t uint32) int64 { return place[t] }
+}
+
+// number makes the nodes, in the order of the hint, so that neighbours in the order are neighbours in memory.
+func (e *engine) number() {
+	v, h := e.v, e.h
+	e.node = make([]int32, h.NumTxns())
+	isOpen := make(map[uint32]bool, len(v.Open))
+	for _, t := range v.Open {
+		isOpen[t] = true
+	}
+	e.txn = make([]uint32, 0, v.NumCounts+len(v.Open))
+	for t, c := range v.Counts {
+		e.node[t] = -1
+		if c || len(isOpen) > 0 && isOpen[uint32(t)] {
+			e.txn = append(e.txn, uint32(t))
+		}
+	}
+	at := e.hint()
+	keys := make([]int64, len(e.txn))
+	for i, t := range e.txn {
+		keys[i] = at(t)
+	}
+	if !slices.IsSorted(keys) {
+		by := graph.SortIndex(keys)
+		txn := make([]uint32, len(e.txn))
+		for i, j := range by {
+			txn[i] = e.txn[j]
+		}
+		e.txn = txn
+	}
+	e.open = make([]bool, len(e.txn))
+	for i, t := range e.txn {
+		e.node[t] = int32(i)
+		e.open[i] = !v.Counts[t]
+	}
+}
+
+func (e *engine) readers() {
+	v := e.v
+	e.rdOff = make([]uint32, len(v.WKey)+1)
+	for _, w := range v.RW {
+		if w != none {
+			e.rdOff[w+1]++
+		}
+	}
+	for w := range v.WKey {
+		e.rdOff[w+1] += e.rdOff[w]
+	}
+	e.rd = make([]int32, e.rdOff[len(v.WKey)])
+	next := slices.Clone(e.rdOff[:len(v.WKey)])
+	e.rkey = make([]uint32, len(v.RW))
+	for i, t := range e.txn {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			w := v.RW[r]
+			if w == none {
+				e.rkey[r] = e.h.VerKey[v.RVer[r]]
+				continue
+			}
+			e.rkey[r] = v.WKey[w]
+			e.rd[next[w]] = int32(i)
+			next[w]++
+		}
+	}
+}
+
+func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+1]] }
+
+// writer returns the node of a write's transaction, -1 for an initial version.
+func (e *engine) writer(w uint32) int32 {
+	if t := e.v.WTxn[w]; t != none {
+		return e.node[t]
+	}
+	return -1
+}
+
+// known calls f for every edge of graph nodes that the history shows but those of real time: reads, sessions, and readers of a
+// version before the transaction that read and replaced it. It returns two read-modify-writes of one version, if there are.
+// Cost: linear: of the read-modify-writes of a version only the first is looked at; a second is a lost update.
+func (e *engine) known(f func(u, v int32)) (lost []uint32) {
+	v, h := e.v, e.h
+	if e.si {
+		for i := range int32(len(e.txn)) {
+			f(2*i, 2*i+1)
+		}
+	}
+	for i, t := range e.txn {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != none && !v.Initial(w) {
+				f(e.commit(e.writer(w)), e.begin(int32(i)))
+			}
+		}
+	}
+	if e.o.Level.Sessions() {
+		for s := range h.NumSessions() {
+			last := int32(-1)
+			for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+				i := e.node[t]
+				if i < 0 {
+					continue
+				}
+				if last >= 0 {
+					f(e.commit(last), e.begin(i))
+				}
+				if h.Txns.Status[t] != history.Unknown {
+					last = i
+				}
+			}
+		}
+	}
+	return e.successors(f)
+}
+
+// successors adds reader → overwriter for every version that a transaction read and replaced.
+func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
+	v := e.v
+	nk := e.h.NumKeys()
+	stamp := make([]int32, nk)
+	next := make([]int32, len(v.WKey)) // 1 + the node that read and replaced this write
+	for i, t := range e.txn {
+		if e.open[i] || v.ROff[t] == v.ROff[t+1] || v.WOff[t] == v.WOff[t+1] {
+			continue
+		}
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			stamp[v.WKey[w]] = int32(i) + 1
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			a := v.RW[r]
+			if a == none || stamp[v.WKey[a]] != int32(i)+1 {
+				continue
+			}
+			if next[a] != 0 {
+				if lost == nil {
+					lost = []uint32{e.txn[next[a]-1], t}
+					if x := v.WTxn[a]; x != none {
+						lost = append(lost, x)
+					}
+				}
+				continue
+			}
+			next[a] = int32(i) + 1
+			for _, x := range e.readersOf(a) {
+				if x != int32(i) && !e.open[x] {
+					f(e.begin(x), e.commit(int32(i)))
+				}
+			}
+		}
+	}
+	return lost
+}
+
+// windows are the real-time windows of the graph nodes: a transaction's begin is released at its start, its commit is due at
+// its end.
+func (e *engine) windows() (rel, due []int64) {
+	n := len(e.txn)
+	if e.si {
+		n *= 2
+	}
+	rel, due = make([]int64, n), make([]int64, n)
+	for i := range rel {
+		rel[i], due[i] = graph.NoStart, graph.NoEnd
+	}
+	for i, t := range e.txn {
+		start, end := polygraph.Interval(e.h, t, e.o.Skew)
+		rel[e.begin(int32(i))] = start
+		due[e.commit(int32(i))] = end
+	}
+	return rel, due
+}
+
+// firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added one by one;
+// where they are many, the hint is poor, and the nodes are sorted topologically first. A cycle is returned as nodes.
+func (e *engine) firstOrder() (cycle []int32) {
+	n := len(e.txn)
+	if e.si {
+		n *= 2
+	}
+	var chain []graph.Edge
+	aux := 0
+	rank := make([]int64, n) // by what the nodes are sorted
+	e.rank(rank)
+	if e.o.Level.RealTime() {
+		rel, due := e.windows()
+		aux, chain = graph.TimeChain(rel, due)
+		// Nodes by due time, chain nodes right after what leads to them, obeys all edges of the chain.
+		for i := range int32(len(e.txn)) {
+			start, end := rel[e.begin(i)], due[e.commit(i)]
+			if e.si {
+				rank[2*i], rank[2*i+1] = start, end
+			} else if x := rank[i]; x < start || x > end {
+				rank[i] = end
+			}
+		}
+		rank = append(rank, make([]int64, aux)...)
+		for i := n; i < n+aux; i++ {
+			rank[i] = math.MinInt64
+		}
+		for _, c := range chain {
+			if int(c.To) >= n {
+				x := rank[c.From]
+				if int(c.From) < n {
+					x = due[c.From]
+				}
+				rank[c.To] = max(rank[c.To], x)
+			}
+		}
+	}
+	e.total = n + aux
+	pos := make([]int32, e.total)
+	perm := graph.SortIndex(rank)
+	for p, v := range perm {
+		pos[v] = int32(p)
+	}
+	each := func(f func(u, v int32)) {
+		e.known(f)
+		for _, c := range chain {
+			f(c.From, c.To)
+		}
+	}
+	b := graph.NewBuilder(e.total)
+	forward, backward := 0, 0
+	each(func(u, v int32) {
+		if pos[u] < pos[v] {
+			b.Count(u)
+			forward++
+		} else {
+			e.late = append(e.late, graph.Edge{From: u, To: v})
+			backward++
+		}
+	})
+	e.stats.KnownEdges, e.stats.Backward = forward+backward, backward
+	if backward > 1000 && backward > forward/16 {
+		e.late = nil
+		g := graph.BuildFunc(e.total, func(emit func(u, v int32)) { each(emit) })
+		topo, ok := graph.TopologicalBy(g, rank)
+		if !ok {
+			return graph.FindCycle(g)
+		}
+		e.ord = order.FromGraph(g, topo)
+		return nil
+	}
+	b.Fill()
+	each(func(u, v int32) {
+		if pos[u] < pos[v] {
+			b.Add(u, v)
+		}
+	})
+	e.ord = order.FromGraph(b.CSR(), perm)
+	for _, x := range e.late {
+		if e.ord.AddEdge(x.From, x.To, -1) {
+			if x.From == x.To {
+				return []int32{x.From}
+			}
+			path, _ := e.ord.Path(x.To, x.From, func(int32) int8 { return 1 })
+			cycle = []int32{x.To}
+			for _, s := range path {
+				cycle = append(cycle, s.To)
+			}
+			return cycle
+		}
+	}
+	return nil
+}
+
+// rank fills the hint of each graph node.
+func (e *engine) rank(rank []int64) {
+	if !e.si {
+		at := e.hint()
+		for i, t := range e.txn {
+			rank[i] = at(t)
+		}
+		return
+	}
+	h := e.h
+	commit := e.hint()
+	begin := func(uint32) int64 { return history.NoTime }
+	if e.o.Hint == nil && !e.o.NoTimes {
+		switch {
+		case h.Txns.CommitTS != nil && h.Txns.StartTS != nil:
+			begin = h.StartTS
+		case h.Txns.Start != nil:
+			begin = h.Start
+		}
+	}
+	for i, t := range e.txn {
+		c := commit(t)
+		b := begin(t)
+		if b == history.NoTime || b > c {
+			b = c
+		}
+		// At one database time commits come before begins, but a transaction's own.
+		rank[2*i+1] = sat2(c)
+		rank[2*i] = sat2(b)
+		if h.Txns.CommitTS != nil && b < c {
+			rank[2*i]++
+		}
+	}
+}
+
+// sat2 doubles without overflow.
+func sat2(x int64) int64 {
+	if x > math.MaxInt64/2-1 {
+		return math.MaxInt64 - 1
+	}
+	if x < math.MinInt64/2 {
+		return math.MinInt64
+	}
+	return 2 * x
+}

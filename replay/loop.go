@@ -1,0 +1,504 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"isovet/graph"
+	"isovet/solver"
+	"isovet/solver/acyclic"
+)
+
+// fewReaders is how many readers of a version a new choice brings along; those of popular versions follow one by one, when
+// their reads fail, so that nothing is quadratic in the readers of a version.
+const fewReaders = 8
+
+// selection are the literals of an ambiguous read: first+j says that it saw candidate j.
+type selection struct {
+	first solver.Var
+	cand  []uint32
+}
+
+// errStuck is a fault of ours: a round in which something failed and nothing could be learned from it.
+var errStuck = errors.New("replay: a failed read whose constraint the order obeys")
+
+// lemmaLog keeps the theory's clauses: what a refutation rests on.
+type lemmaLog struct {
+	lits []solver.Lit
+	off  []int32
+	// inputs are the clauses of selections and outcomes, of which there are none without ambiguous reads.
+	inputs [][]solver.Lit
+	// ours: the clause being added is the theory's.
+	ours bool
+}
+
+// lemma adds a clause of the theory's that is known before any search.
+func (e *engine) lemma(c []solver.Lit) {
+	e.log.Lemma(c)
+	e.log.ours = true
+	e.s.AddClause(c...)
+	e.log.ours = false
+}
+
+func (l *lemmaLog) Lemma(c []solver.Lit) {
+	l.lits = append(l.lits, c...)
+	l.off = append(l.off, int32(len(l.lits)))
+}
+func (l *lemmaLog) Input(c []solver.Lit) {
+	if !l.ours {
+		l.inputs = append(l.inputs, slices.Clone(c))
+	}
+}
+func (*lemmaLog) Learn([]solver.Lit)  {}
+func (*lemmaLog) Delete([]solver.Lit) {}
+
+func (e *engine) run(ctx context.Context) (Answer, error) {
+	if cycle := e.firstOrder(); cycle != nil {
+		return Answer{Status: solver.Unsat, Seed: e.seedOfNodes(cycle)}, nil
+	}
+	if lost := e.known(func(int32, int32) {}); lost != nil {
+		return Answer{Status: solver.Unsat, Seed: lost}, nil
+	}
+	e.s = solver.New(solver.Options{Proof: &e.log})
+	e.top = e.s.NewVar()
+	e.s.AddClause(solver.Pos(e.top))
+	e.pair = make(map[[2]uint32]solver.Var)
+	e.extra = make(map[[3]uint32]bool)
+	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{})
+	e.openOutcomes()
+	var failed []failure
+	for {
+		e.stats.Rounds++
+		order := e.ord.Topological()
+		failed = e.replay(order, e.counted, failed[:0])
+		e.stats.Failed += len(failed)
+		if len(failed) == 0 {
+			return Answer{Status: solver.Sat, Order: e.answer(order)}, nil
+		}
+		if ctx.Err() != nil {
+			return Answer{}, nil
+		}
+		before := len(e.about)
+		for _, f := range failed {
+			e.constrain(f)
+		}
+		if len(e.about) == before {
+			return Answer{}, errStuck
+		}
+		if c := e.pk.Add(e.guards...); c != nil {
+			e.lemma(c)
+		}
+		e.guards = e.guards[:0]
+		switch e.s.Solve(ctx) {
+		case solver.Unknown:
+			return Answer{}, nil
+		case solver.Unsat:
+			seed, err := e.seedOfLemmas(ctx)
+			return Answer{Status: solver.Unsat, Seed: seed}, err
+		}
+	}
+}
+
+// openOutcomes makes a literal "counts" of each open outcome, at first false.
+func (e *engine) openOutcomes() {
+	if len(e.v.Open) == 0 {
+		return
+	}
+	e.counts = make([]solver.Var, len(e.txn))
+	for i := range e.txn {
+		if e.open[i] {
+			e.counts[i] = e.s.NewVar()
+			e.s.SetPhase(e.counts[i], false)
+		}
+	}
+	for _, t := range e.v.Dead {
+		e.s.AddClause(solver.Neg(e.counts[e.node[t]]))
+	}
+}
+
+func (e *engine) counted(i int32) bool { return e.s.Value(e.counts[i]) }
+
+// answer turns an order of graph nodes into one of transactions or events.
+func (e *engine) answer(order []int32) []uint32 {
+	n := int32(len(e.txn))
+	if e.si {
+		n *= 2
+	}
+	out := make([]uint32, 0, n)
+	for _, x := range order {
+		if x >= n {
+			continue
+		}
+		i := x
+		if e.si {
+			i >>= 1
+		}
+		if e.open[i] && !e.counted(i) {
+			continue
+		}
+		if e.si {
+			out = append(out, e.txn[i]<<1|uint32(x&1))
+		} else {
+			out = append(out, e.txn[i])
+		}
+	}
+	return out
+}
+
+// guard says that while l holds, graph node u is before v.
+func (e *engine) guard(l solver.Lit, u, v int32, a, b uint32) {
+	e.guards = append(e.guards, acyclic.Guard{Lit: l, From: u, To: v})
+	e.about = append(e.about, about{a, b})
+}
+
+// before returns the literal "write a's version is before write b's", with the choice it belongs to, made if it is new. Both
+// are of one key and by different transactions, neither initial.
+func (e *engine) before(a, b uint32) solver.Lit {
+	k := [2]uint32{min(a, b), max(a, b)}
+	x, ok := e.pair[k]
+	if !ok {
+		x = e.s.NewVar()
+		e.pair[k] = x
+		e.side(solver.Pos(x), k[0], k[1])
+		e.side(solver.Neg(x), k[1], k[0])
+		e.s.SetPhase(x, e.ord.Less(e.commit(e.writer(k[0])), e.commit(e.writer(k[1]))))
+	}
+	if a < b {
+		return solver.Pos(x)
+	}
+	return solver.Neg(x)
+}
+
+// side makes the guards of "a before b": the writers' order, and that of a's first readers.
+func (e *engine) side(l solver.Lit, a, b uint32) {
+	u, v := e.writer(a), e.writer(b)
+	e.guard(l, e.commit(u), e.begin(v), a, b)
+	rd := e.readersOf(a)
+	if len(rd) > fewReaders {
+		return
+	}
+	for _, r := range rd {
+		if r != v && !e.open[r] {
+			e.guard(l, e.begin(r), e.commit(v), a, b)
+		}
+	}
+}
+
+// once makes the guard of a single reader, unless it is there.
+func (e *engine) once(l solver.Lit, r, v int32, a, b uint32) {
+	k := [3]uint32{uint32(l), uint32(r), uint32(v)}
+	if r == v || e.extra[k] {
+		return
+	}
+	if rd := e.readersOf(a); !e.v.Initial(a) && len(rd) <= fewReaders && !e.open[r] && slices.Contains(rd, r) {
+		return // side made it
+	}
+	e.extra[k] = true
+	e.guard(l, e.begin(r), e.commit(v), a, b)
+}
+
+// constrain makes the constraint that a failure broke.
+func (e *engine) constrain(f failure) {
+	if f.read == none {
+		e.before(f.found, f.w)
+		return
+	}
+	i := e.node[e.readerOf(f.read)]
+	if f.w == none {
+		e.ambiguous(f.read, i, f.found)
+		return
+	}
+	e.readSaw(solver.Pos(e.top), f.read, i, f.w, f.found)
+}
+
+// readerOf returns the transaction of a read, by binary search.
+func (e *engine) readerOf(r uint32) uint32 {
+	off := e.v.ROff
+	lo, hi := 0, len(off)-1
+	for lo+1 < hi {
+		if m := int(uint(lo+hi) / 2); off[m] <= r {
+			lo = m
+		} else {
+			hi = m
+		}
+	}
+	return uint32(lo)
+}
+
+// readSaw makes the constraint "if cond, read r of transaction node i saw write a, so the later write c is before a or after r".
+// cond is true at the root for reads with one possible writer.
+func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
+	v := e.writer(c)
+	if v < 0 || v == i {
+		return // the initial version, found before a's commit: the edge from a's writer is what failed
+	}
+	// What makes the reader's edge hold, beside "a before c".
+	var conds []solver.Lit
+	if cond != solver.Pos(e.top) {
+		conds = append(conds, cond)
+	}
+	if e.open[i] {
+		conds = append(conds, solver.Pos(e.counts[i]))
+	}
+	if !e.v.Initial(a) {
+		x := e.before(a, c)
+		if len(conds) == 0 {
+			e.once(x, i, v, a, c)
+			return
+		}
+		conds = append(conds, x)
+	}
+	if len(conds) == 0 {
+		e.once(solver.Pos(e.top), i, v, a, c)
+		return
+	}
+	k := [3]uint32{r, a, c}
+	if _, ok := e.via[k]; ok {
+		return
+	}
+	if e.via == nil {
+		e.via = make(map[[3]uint32]solver.Var)
+	}
+	y := e.s.NewVar()
+	e.s.SetPhase(y, false)
+	e.via[k] = y
+	clause := []solver.Lit{solver.Pos(y)}
+	for _, l := range conds {
+		clause = append(clause, l.Not())
+	}
+	e.s.AddClause(clause...)
+	e.guard(solver.Pos(y), e.begin(i), e.commit(v), a, c)
+}
+
+// ambiguous makes the selection of a read that found a wrong value, or, if it has one, says of the write that it selected that
+// found is not between it and the read.
+func (e *engine) ambiguous(r uint32, i int32, found uint32) {
+	if e.sel == nil {
+		e.sel = make(map[uint32]selection)
+	}
+	sel, ok := e.sel[r]
+	if !ok {
+		at, _ := slices.BinarySearch(e.v.Amb, r)
+		sel.cand = e.v.Cand[e.v.CandOff[at]:e.v.CandOff[at+1]]
+		sel.first = e.s.NewVars(len(sel.cand))
+		e.sel[r] = sel
+		some := make([]solver.Lit, 0, len(sel.cand)+1)
+		if e.open[i] {
+			some = append(some, solver.Neg(e.counts[i]))
+		}
+		for j, w := range sel.cand {
+			l := solver.Pos(sel.first + solver.Var(j))
+			e.s.SetPhase(l.Var(), false)
+			some = append(some, l)
+			if u := e.writer(w); u >= 0 {
+				e.guard(l, e.commit(u), e.begin(i), w, w)
+				if e.open[u] {
+					e.s.AddClause(l.Not(), solver.Pos(e.counts[u]))
+				}
+			}
+		}
+		e.s.AddClause(some...)
+	}
+	for j, w := range sel.cand {
+		l := solver.Pos(sel.first + solver.Var(j))
+		if !ok || e.s.Value(l.Var()) {
+			e.readSaw(l, r, i, w, found)
+		}
+	}
+}
+
+// seedOfNodes returns the transactions of a cycle of known edges, and those whose writes its readers' edges are about.
+func (e *engine) seedOfNodes(cycle []int32) []uint32 {
+	var nodes []int32
+	for _, x := range cycle {
+		if e.si {
+			if x < 2*int32(len(e.txn)) {
+				nodes = append(nodes, x>>1)
+			}
+		} else if x < int32(len(e.txn)) {
+			nodes = append(nodes, x)
+		}
+	}
+	var seed []uint32
+	v := e.v
+	for i, u := range nodes {
+		t := e.txn[u]
+		seed = append(seed, t)
+		next := e.txn[nodes[(i+1)%len(nodes)]]
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if a := v.RW[r]; a != none && v.WTxn[a] != none {
+				for w := v.WOff[next]; w < v.WOff[next+1]; w++ {
+					if v.WKey[w] == e.rkey[r] {
+						seed = append(seed, v.WTxn[a])
+					}
+				}
+			}
+		}
+	}
+	return seed
+}
+
+// seedOfLemmas returns the transactions of the cycles that a refutation rests on.
+func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
+	core := e.core(ctx)
+	if core == nil && ctx.Err() == nil {
+		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
+	}
+	byLit := make([][]int32, 2*e.s.NumVars())
+	all := e.pk.Guards()
+	for i, g := range all {
+		byLit[g.Lit] = append(byLit[g.Lit], int32(i))
+	}
+	p := newPaths(e, all)
+	var seed []uint32
+	for _, c := range core {
+		var use []int32
+		for _, l := range c {
+			use = append(use, byLit[l.Not()]...)
+		}
+		nodes, guards := p.cycle(use)
+		seed = append(seed, e.seedOfNodes(nodes)...)
+		for _, g := range guards {
+			for _, w := range []uint32{e.about[g].a, e.about[g].b} {
+				if t := e.v.WTxn[w]; t != none {
+					seed = append(seed, t)
+				}
+			}
+		}
+	}
+	// A selection is refuted for every candidate; all of its writers belong to the story.
+	for r, s := range e.sel {
+		if !slices.Contains(seed, e.readerOf(r)) {
+			continue
+		}
+		for _, w := range s.cand {
+			if t := e.v.WTxn[w]; t != none {
+				seed = append(seed, t)
+			}
+		}
+	}
+	slices.Sort(seed)
+	return slices.Compact(seed), nil
+}
+
+// core returns lemmas that contradict the input clauses.
+func (e *engine) core(ctx context.Context) [][]solver.Lit {
+	s := solver.New(solver.Options{})
+	s.NewVars(e.s.NumVars())
+	for _, c := range e.log.inputs {
+		s.AddClause(c...)
+	}
+	var lemmas [][]solver.Lit
+	var use []solver.Lit
+	at := map[solver.Lit]int{}
+	from := int32(0)
+	for i, to := range e.log.off {
+		c := e.log.lits[from:to]
+		from = to
+		on := solver.Pos(s.NewVar())
+		lemmas = append(lemmas, c)
+		use = append(use, on)
+		at[on] = i
+		s.AddClause(append(slices.Clone(c), on.Not())...)
+	}
+	if s.Solve(ctx, use...) != solver.Unsat {
+		return nil
+	}
+	var core [][]solver.Lit
+	for _, l := range s.Failed() {
+		if i, ok := at[l]; ok {
+			core = append(core, lemmas[i])
+		}
+	}
+	if core == nil {
+		core = [][]solver.Lit{}
+	}
+	return core
+}
+
+// paths finds the cycle behind a lemma.
+type paths struct {
+	e      *engine
+	guards []acyclic.Guard
+	g      *graph.CSR
+	out    map[int32][]int32 // node → usable guards leaving it
+	seen   []uint32
+	parent []int32
+	via    []int32 // guard, or -1
+	epoch  uint32
+	queue  []int32
+}
+
+func newPaths(e *engine, guards []acyclic.Guard) *paths {
+	p := &paths{e: e, guards: guards}
+	p.g = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
+		e.known(emit)
+		if e.o.Level.RealTime() {
+			rel, due := e.windows()
+			_, chain := graph.TimeChain(rel, due)
+			for _, c := range chain {
+				emit(c.From, c.To)
+			}
+		}
+	})
+	p.seen = make([]uint32, e.total)
+	p.parent = make([]int32, e.total)
+	p.via = make([]int32, e.total)
+	return p
+}
+
+// cycle returns the nodes and guards of a cycle of known edges and the given guards.
+// Cost: the known edges between positions of the order that the guards span.
+func (p *paths) cycle(use []int32) (nodes, guards []int32) {
+	p.out = make(map[int32][]int32)
+	last := int32(-1) // known edges go forward in the order: nothing behind the last guard's source leads back
+	for _, i := range use {
+		g := p.guards[i]
+		p.out[g.From] = append(p.out[g.From], i)
+		last = max(last, p.e.ord.Pos(g.From))
+	}
+	for _, i := range use {
+		if nodes, guards = p.back(p.guards[i], i, last); nodes != nil {
+			return nodes, guards
+		}
+	}
+	panic("replay: a theory lemma has no cycle")
+}
+
+// back looks for a path from guard i's target to its source.
+func (p *paths) back(g acyclic.Guard, i, last int32) (nodes, guards []int32) {
+	p.epoch++
+	p.queue = append(p.queue[:0], g.To)
+	p.seen[g.To] = p.epoch
+	for q := 0; q < len(p.queue); q++ {
+		x := p.queue[q]
+		if x == g.From {
+			guards = append(guards, i)
+			for ; ; x = p.parent[x] {
+				nodes = append(nodes, x)
+				if x == g.To {
+					break
+				}
+				if p.via[x] >= 0 {
+					guards = append(guards, p.via[x])
+				}
+			}
+			slices.Reverse(nodes)
+			return nodes, guards
+		}
+		visit := func(y, by int32) {
+			if p.seen[y] != p.epoch && p.e.ord.Pos(y) <= last {
+				p.seen[y], p.parent[y], p.via[y] = p.epoch, x, by
+				p.queue = append(p.queue, y)
+			}
+		}
+		for _, j := range p.out[x] {
+			visit(p.guards[j].To, j)
+		}
+		for _, y := range p.g.Succ(x) {
+			visit(y, -1)
+		}
+	}
+	return nil, nil
+}

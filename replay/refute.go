@@ -1,0 +1,299 @@
+package replay
+
+import (
+	"context"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/graph/order"
+	"isovet/history"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+	"isovet/solver"
+	"isovet/solver/acyclic"
+)
+
+// Refute finds cycles that prove that a small view violates the level, or none if it does not: read as clauses "not all that this
+// cycle assumes" (orders of writers, what ambiguous reads saw, which open transactions count) they contradict what the history
+// says. It makes every choice of the polygraph at once, so it is for the few transactions of an explanation.
+// Cost: quadratic in transactions for real time and in a key's writes, and the solver's.
+func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
+	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot()}
+	e.number()
+	e.readers()
+	x := &refuter{engine: e, why: make(map[[2]int32]evidence.Edge)}
+	x.knownEdges()
+	n := int32(len(e.txn))
+	if e.si {
+		n *= 2
+	}
+	e.total = int(n)
+	if c := x.knownCycle(); c != nil {
+		return [][]evidence.Edge{c}, nil
+	}
+	e.s = solver.New(solver.Options{Proof: &e.log})
+	e.top = e.s.NewVar()
+	e.s.AddClause(solver.Pos(e.top))
+	e.pair = make(map[[2]uint32]solver.Var)
+	e.extra = make(map[[3]uint32]bool)
+	e.openOutcomes()
+	e.ord = order.New(e.total)
+	x.everything()
+	ord := order.New(e.total)
+	for _, k := range x.edges {
+		ord.AddEdge(k[0], k[1], -1)
+	}
+	e.pk = acyclic.NewPK(e.s, ord, nil, acyclic.PKOptions{})
+	if c := e.pk.Add(e.guards...); c != nil {
+		e.lemma(c)
+	}
+	switch e.s.Solve(ctx) {
+	case solver.Sat:
+		return nil, nil
+	case solver.Unknown:
+		return nil, context.Cause(ctx)
+	}
+	var out [][]evidence.Edge
+	for _, c := range e.core(ctx) {
+		out = append(out, x.cycleOf(c))
+	}
+	return out, nil
+}
+
+type refuter struct {
+	*engine
+	edges [][2]int32
+	why   map[[2]int32]evidence.Edge // known edge → its reason
+	says  []evidence.Edge            // guard → its reason
+}
+
+func (x *refuter) add(u, v int32, w evidence.Edge) {
+	k := [2]int32{u, v}
+	if _, ok := x.why[k]; !ok {
+		x.why[k] = w
+		x.edges = append(x.edges, k)
+	}
+}
+
+func edge(from, to uint32, dep evidence.Dep) evidence.Edge {
+	return evidence.Edge{From: from, To: to, Dep: dep, Key: none, Ver: none, Writer: none}
+}
+
+// onWrite is an edge about write w: WR and RW, the version read; WW, the version that To installs.
+func (x *refuter) onWrite(from, to uint32, dep evidence.Dep, w uint32) evidence.Edge {
+	e := edge(from, to, dep)
+	e.Key, e.Ver = x.v.WKey[w], x.v.WVer[w]
+	if dep == evidence.RW {
+		e.Writer = x.v.WTxn[w]
+	}
+	return e
+}
+
+// inner marks begin → commit of one transaction, which no cycle in evidence shows.
+const inner = evidence.Dep(255)
+
+// knownEdges collects what holds without any assumption; the most telling reason of an edge comes first.
+func (x *refuter) knownEdges() {
+	e, v := x.engine, x.v
+	for i, t := range e.txn {
+		if e.si {
+			x.add(2*int32(i), 2*int32(i)+1, evidence.Edge{From: t, To: t, Dep: inner})
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != none && !v.Initial(w) {
+				x.add(e.commit(e.writer(w)), e.begin(int32(i)), x.onWrite(v.WTxn[w], t, evidence.WR, w))
+			}
+		}
+	}
+	for _, w := range x.laterWrites() {
+		for _, r := range e.readersOf(v.WKey[w]) { // readers of the key's initial version
+			if u := e.writer(w); u != r && !e.open[r] {
+				x.add(e.begin(r), e.commit(u), x.onWrite(e.txn[r], e.txn[u], evidence.RW, v.WKey[w]))
+			}
+		}
+	}
+	if e.o.Level.Sessions() {
+		for s := range e.h.NumSessions() {
+			last := int32(-1)
+			for _, t := range e.h.SessTxn[e.h.SessOff[s]:e.h.SessOff[s+1]] {
+				i := e.node[t]
+				if i < 0 {
+					continue
+				}
+				if last >= 0 {
+					x.add(e.commit(last), e.begin(i), edge(e.txn[last], t, evidence.SO))
+				}
+				if e.h.Txns.Status[t] != history.Unknown {
+					last = i
+				}
+			}
+		}
+	}
+	if e.o.Level.RealTime() {
+		for i, a := range e.txn {
+			_, end := polygraph.Interval(e.h, a, e.o.Skew)
+			for j, b := range e.txn {
+				if start, _ := polygraph.Interval(e.h, b, e.o.Skew); end < start {
+					x.add(e.commit(int32(i)), e.begin(int32(j)), edge(a, b, evidence.RT))
+				}
+			}
+		}
+	}
+}
+
+// laterWrites returns all writes but the initial ones.
+func (x *refuter) laterWrites() []uint32 {
+	var out []uint32
+	for _, t := range x.txn {
+		for w := x.v.WOff[t]; w < x.v.WOff[t+1]; w++ {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// everything makes all choices: each pair of writes of a key, every reader, every selection.
+func (x *refuter) everything() {
+	e, v := x.engine, x.v
+	ws := x.laterWrites()
+	byKey := make(map[uint32][]uint32)
+	for _, w := range ws {
+		byKey[v.WKey[w]] = append(byKey[v.WKey[w]], w)
+	}
+	for _, w := range ws {
+		for _, c := range byKey[v.WKey[w]] {
+			if c > w && e.writer(c) != e.writer(w) {
+				e.before(w, c)
+			}
+		}
+	}
+	for i, t := range e.txn {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			a := v.RW[r]
+			for _, c := range byKey[e.rkey[r]] {
+				switch {
+				case a == none:
+					e.selectAll(r, int32(i), c)
+				case v.Initial(a) && !e.open[i]:
+					// known
+				case c != a:
+					e.readSaw(solver.Pos(e.top), r, int32(i), a, c)
+				}
+			}
+		}
+	}
+	x.says = make([]evidence.Edge, len(e.about))
+	for g, b := range e.about {
+		f, to := e.guards[g].From, e.guards[g].To
+		if e.si {
+			f, to = f>>1, to>>1
+		}
+		from, into := e.txn[f], e.txn[to]
+		switch {
+		case b.a == b.b:
+			x.says[g] = x.onWrite(from, into, evidence.WR, b.a)
+		case v.WTxn[b.a] == from: // nobody reads its own write from outside
+			x.says[g] = x.onWrite(from, into, evidence.WW, b.b)
+		default:
+			x.says[g] = x.onWrite(from, into, evidence.RW, b.a)
+		}
+	}
+}
+
+// selectAll makes what ambiguous makes for one found write, for every candidate.
+func (e *engine) selectAll(r uint32, i int32, c uint32) {
+	if _, ok := e.sel[r]; !ok {
+		e.ambiguous(r, i, e.rkey[r])
+	}
+	s := e.sel[r]
+	for j, w := range s.cand {
+		if w != c {
+			e.readSaw(solver.Pos(s.first+solver.Var(j)), r, i, w, c)
+		}
+	}
+}
+
+// knownCycle returns a shortest cycle of known edges.
+func (x *refuter) knownCycle() []evidence.Edge {
+	var best []evidence.Edge
+	for _, k := range x.edges {
+		if c := x.path(k[1], k[0], nil); c != nil || k[0] == k[1] {
+			c = x.trim(append([]evidence.Edge{x.why[k]}, c...))
+			if best == nil || len(c) < len(best) {
+				best = c
+			}
+		}
+	}
+	return best
+}
+
+// cycleOf returns a shortest cycle of known edges and of the guards that a lemma's literals bring.
+func (x *refuter) cycleOf(lemma []solver.Lit) []evidence.Edge {
+	on := make(map[solver.Lit]bool)
+	for _, l := range lemma {
+		on[l.Not()] = true
+	}
+	var use []int32
+	for i, g := range x.pk.Guards() {
+		if on[g.Lit] {
+			use = append(use, int32(i))
+		}
+	}
+	var best []evidence.Edge
+	for _, i := range use {
+		g := x.pk.Guards()[i]
+		if c := x.path(g.To, g.From, use); c != nil {
+			c = x.trim(append([]evidence.Edge{x.says[i]}, c...))
+			if best == nil || len(c) < len(best) {
+				best = c
+			}
+		}
+	}
+	if best == nil {
+		panic("replay: a theory lemma has no cycle")
+	}
+	return best
+}
+
+func (x *refuter) trim(c []evidence.Edge) []evidence.Edge {
+	return slices.DeleteFunc(c, func(e evidence.Edge) bool { return e.Dep == inner })
+}
+
+// path returns the reasons along a path with the fewest of them from u to v, nil if there is none.
+func (x *refuter) path(u, v int32, use []int32) []evidence.Edge {
+	type step struct {
+		to int32
+		e  evidence.Edge
+	}
+	out := make(map[int32][]step)
+	for _, k := range x.edges {
+		out[k[0]] = append(out[k[0]], step{k[1], x.why[k]})
+	}
+	for _, i := range use {
+		g := x.pk.Guards()[i]
+		out[g.From] = append(out[g.From], step{g.To, x.says[i]})
+	}
+	parent := map[int32]step{u: {to: -1}}
+	queue := []int32{u}
+	for q := 0; q < len(queue); q++ {
+		n := queue[q]
+		if n == v {
+			var path []evidence.Edge
+			for n != u {
+				p := parent[n]
+				path = append(path, p.e)
+				n = p.to
+			}
+			slices.Reverse(path)
+			return path
+		}
+		for _, s := range out[n] {
+			if _, ok := parent[s.to]; !ok {
+				parent[s.to] = step{n, s.e}
+				queue = append(queue, s.to)
+			}
+		}
+	}
+	return nil
+}
