@@ -1,0 +1,51 @@
+package check
+
+import (
+	"context"
+
+	"isovet/evidence"
+	"isovet/explain"
+	"isovet/history"
+	"isovet/level"
+	"isovet/replay"
+	"isovet/solver"
+)
+
+// replayer is isovet's own way: guess an order, replay it, make a constraint only where a read fails.
+type replayer struct{}
+
+var orderLevels = append([]level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}, serialLevels...)
+
+func (replayer) Info() Info {
+	return Info{
+		Name: "replay", Paper: "isovet", Levels: orderLevels,
+		About: "guess an order, replay it, constrain only what fails; duplicate values and unknown outcomes too",
+	}
+}
+
+// Check is the loop of package replay, and the explanation of what it refutes.
+func (replayer) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, done := beginAmbiguous(ctx, "replay", h, o, orderLevels)
+	if done {
+		return x.r, nil
+	}
+	a, err := replay.Run(ctx, x.v, replay.Options{Level: o.Level, Skew: o.ClockSkew})
+	if err != nil {
+		return nil, &Fault{Checker: "replay", Err: err}
+	}
+	s := &x.r.Stats
+	s.KnownEdges, s.Rounds, s.Variables, s.Clauses = a.Stats.KnownEdges, a.Stats.Rounds, a.Stats.Vars, a.Stats.Guards
+	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagations, a.Stats.Restarts
+	x.stage("solving")
+	switch a.Status {
+	case solver.Sat:
+		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
+	case solver.Unsat:
+		return x.r, x.explain(a.Seed, replay.Refute)
+	default:
+		x.stopped()
+	}
+	return x.r, nil
+}
+
+var _ explain.Refuter = replay.Refute
