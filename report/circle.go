@@ -44,9 +44,13 @@ func circle(h *history.History, cycle []evidence.Edge, most int) string {
 	if cut > 0 {
 		boxes = append(boxes, box{t: history.None, head: fmt.Sprintf("%d more", cut), w: 80, h: lineHeight + 2*boxPad})
 	}
-	width, height := layOut(boxes)
+	room := 0.0
+	for _, e := range cycle {
+		room = max(room, labelWidth(edgeLabel(h, e)))
+	}
+	width, height := layOut(boxes, room)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="max-width:%.0fpx" role="img">`, width, height, width)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;max-width:100%%" role="img">`, width, height, width)
 	fmt.Fprintf(&b, `<title>%s</title>`, esc(cycleTitle(h, cycle)))
 	for i, e := range cycle {
 		from, to := &boxes[i], &boxes[(i+1)%len(boxes)]
@@ -93,23 +97,23 @@ func (s *scene) box(t uint32, full bool) box {
 }
 
 // layOut places boxes on an ellipse wide enough that neighbours, and the labels between them, do not touch.
-func layOut(boxes []box) (width, height float64) {
+// label is the widest label's width.
+func layOut(boxes []box, label float64) (width, height float64) {
 	n := float64(len(boxes))
 	w, hh := 0.0, 0.0
 	for _, b := range boxes {
 		w, hh = max(w, b.w), max(hh, b.h)
 	}
-	const labelRoom = 90
 	var rx, ry float64
 	switch len(boxes) {
 	case 1:
 		rx, ry = 0, 0
 	case 2:
-		rx, ry = (w+labelRoom+70)/2, 0
+		rx, ry = (w+label+110)/2, 0
 	default:
 		step := 2 * math.Sin(math.Pi/n)
-		rx = max((w+labelRoom)/step, w*0.75)
-		ry = max((hh+labelRoom*0.7)/step, hh*0.75)
+		rx = max((w+label+60)/step, w*0.75)
+		ry = max((hh+70)/step, hh*0.75)
 		rx, ry = max(rx, ry*0.8), max(ry, rx*0.45)
 	}
 	const margin = 46
@@ -158,13 +162,15 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, from, to 
 	lx, ly := 0.25*x1+0.5*qx+0.25*x2, 0.25*y1+0.5*qy+0.25*y2
 	c := depColor(e.Dep)
 	label := edgeLabel(h, e)
-	lw := float64(utf8.RuneCountInString(label))*charWidth + 8
+	lw := labelWidth(label)
 	fmt.Fprintf(b, `<g class="edge"><title>%s</title>`, esc(why(h, e)))
 	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" fill="none" stroke="%s" stroke-width="1.8"/>`, x1, y1, qx, qy, x2, y2, c)
 	arrowHead(b, qx, qy, x2, y2, c)
 	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" style="fill:%s" class="label">%s</text></g>`, lx, ly+4, c, esc(label))
 }
+
+func labelWidth(label string) float64 { return float64(utf8.RuneCountInString(label))*charWidth + 8 }
 
 // arrowHead draws the head of an arrow that comes from (x1, y1) and ends at (x2, y2). (SVG markers cannot take the colour of
 // their line everywhere.)

@@ -58,19 +58,40 @@ type pageCircle struct {
 
 type pageEdge struct{ From, To, Dep, Color, Key, Value, Why string }
 
-var legends = []legend{
-	{"wr", depColor(evidence.WR), "read from: the second read what the first wrote"},
-	{"ww", depColor(evidence.WW), "version order: the second overwrote what the first wrote"},
-	{"rw", depColor(evidence.RW), "anti-dependency: the second overwrote what the first had read"},
-	{"so", depColor(evidence.SO), "session order"},
-	{"rt", depColor(evidence.RT), "real time: the first ended before the second began"},
+// means says in words what a dependency is.
+var means = map[evidence.Dep]string{
+	evidence.WR:  "read from: the second read what the first wrote",
+	evidence.WW:  "version order: the second overwrote what the first wrote",
+	evidence.RW:  "anti-dependency: the second overwrote what the first had read",
+	evidence.PWR: "the second's predicate read shows what the first did",
+	evidence.PRW: "the first's predicate read does not show what the second did",
+	evidence.SO:  "session order",
+	evidence.RT:  "real time: the first ended before the second began",
+	evidence.TS:  "the database's timestamps",
+}
+
+// used is the legend of the dependencies that occur.
+func used(as []evidence.Anomaly) []legend {
+	var out []legend
+	for i := range as {
+		for _, c := range cyclesOf(&as[i]) {
+			for _, e := range c {
+				l := legend{e.Dep.String(), depColor(e.Dep), means[e.Dep]}
+				if !slices.Contains(out, l) {
+					out = append(out, l)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b legend) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // HTML writes one page that needs nothing else: no script, no style or font from elsewhere; it is well-formed XML. It shows the
 // verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its edges.
 func HTML(w io.Writer, name string, r *evidence.Result) error {
 	d := pageData{Name: name, Level: r.Level.String(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
-		Summary: Summary(r), Stats: statPairs(&r.Stats), Deps: legends}
+		Summary: Summary(r), Stats: statPairs(&r.Stats)}
 	if h := r.H; h != nil {
 		for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
 			if p.Value != "" {
@@ -84,6 +105,7 @@ func HTML(w io.Writer, name string, r *evidence.Result) error {
 			d.Anomalies = append(d.Anomalies, newPageAnomaly(r, &r.Anomalies[i]))
 		}
 		d.More = more(r, maxAnomalies)
+		d.Deps = used(r.Anomalies)
 		d.Order = orderText(r)
 	}
 	var b bytes.Buffer
@@ -183,7 +205,7 @@ func reads(s *scene) string {
 	for i := range boxes {
 		boxes[i].draw(&inner, s.h, s.shown)
 	}
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="max-width:%.0fpx" role="img"><title>The operations that show it</title>%s</svg>`, x, tall+20, x, inner.String())
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;max-width:100%%" role="img"><title>The operations that show it</title>%s</svg>`, x, tall+20, x, inner.String())
 	return b.String()
 }
 

@@ -58,14 +58,16 @@ func timeline(h *history.History, s *scene, most int) string {
 	}
 	const left, rowHeight, barHeight, top = 92, 40, 22, 12
 	unit := float64(widest)*charWidth + 16
-	if timed {
+	if !timed {
+		unit = max(unit, 64)
+	} else {
 		unit = min(unit, 900/float64(slots))
 		unit = max(unit, 14)
 	}
-	width := left + unit*float64(slots) + 20
+	width := max(left+unit*float64(slots)+20, 420)
 	height := float64(top + rowHeight*len(sessions) + 26)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="min-width:%.0fpx;max-width:%.0fpx" role="img"><title>Transactions by session</title>`, width, height, min(width, 700), width*1.1)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;min-width:%.0fpx;max-width:100%%" role="img"><title>Transactions by session</title>`, width, height, width, min(width, 700))
 	mid := func(t uint32) float64 {
 		return float64(top + rowHeight*row[h.Txns.Sess[t]] + rowHeight/2)
 	}
