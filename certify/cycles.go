@@ -478,13 +478,19 @@ func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 }
 
 // settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where
-// there are such reasons for both orders, the pair is left open: that contradiction is a cycle of its own, which the evidence
-// must show.
+// there are such reasons for both orders, only one that rests on nothing counts, and not against another such: that contradiction
+// is a cycle of its own, which the evidence must show.
 func (p *proof) settle() {
 	for _, pair := range p.ordered {
 		l, a, b := p.pairs[pair], pair[0], pair[1]
 		ab, ba := p.settles(a, b), p.settles(b, a)
 		if len(ab) > 0 && len(ba) > 0 {
+			switch a, b := unconditional(ab), unconditional(ba); {
+			case a && !b:
+				p.clause([]Lit{l})
+			case b && !a:
+				p.clause([]Lit{l.Not()})
+			}
 			continue
 		}
 		for _, needs := range ab {
@@ -494,6 +500,16 @@ func (p *proof) settle() {
 			p.clause(append(p.not(needs), l.Not()))
 		}
 	}
+}
+
+// unconditional reports whether one of the reasons rests on nothing.
+func unconditional(reasons [][]Lit) bool {
+	for _, r := range reasons {
+		if len(r) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // settles returns the reasons why a is before b by the history alone, each as the assumptions that it rests on.

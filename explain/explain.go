@@ -83,32 +83,36 @@ func (x *explainer) sorted(txns []uint32) []uint32 {
 // part restricts the history to some transactions, without the reads that a transaction left out could have explained.
 func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	h, v := x.h, x.v
-	written := make(map[uint32]bool) // versions written by those kept
 	in := make(map[uint32]bool, len(keep))
 	for _, t := range keep {
 		in[t] = true
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] == history.Write {
-				written[h.Ops.Ver[op]] = true
-			}
-		}
 	}
-	drop := make(map[uint32]bool) // ambiguous reads with a possible writer that is left out
+	kept := func(w uint32) bool { return v.WTxn[w] == history.None || in[v.WTxn[w]] }
+	drop := make(map[uint32]bool)
 	for _, t := range keep {
 		at, _ := slices.BinarySearch(v.Amb, v.ROff[t])
-		for ; at < len(v.Amb) && v.Amb[at] < v.ROff[t+1]; at++ {
-			for _, w := range v.Cand[v.CandOff[at]:v.CandOff[at+1]] {
-				if u := v.WTxn[w]; u != history.None && !in[u] {
-					drop[v.ROp[v.Amb[at]]] = true
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			whole := true
+			if w := v.RW[r]; w != history.None {
+				whole = kept(w)
+			} else {
+				for _, w := range v.Cand[v.CandOff[at]:v.CandOff[at+1]] {
+					whole = whole && kept(w)
+				}
+				at++
+			}
+			if whole {
+				continue
+			}
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ { // the read, and its repetitions
+				if h.Ops.Kind[op] == history.Read && h.Ops.Ver[op] == v.RVer[r] {
+					drop[op] = true
 				}
 			}
 		}
 	}
-	p := history.Restrict(h, keep, func(op uint32) bool {
-		ver := h.Ops.Ver[op]
-		return h.Ops.Kind[op] == history.Write || !drop[op] && (written[ver] || h.InitVer[h.VerKey[ver]] == ver)
-	})
+	p := history.Restrict(h, keep, func(op uint32) bool { return !drop[op] })
 	return p, prepass.Run(p.H)
 }
 
