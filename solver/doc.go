@@ -23,6 +23,10 @@
 // ([Theory.FinalCheck]); those may miss a propagation, never a conflict: the assignment that falsifies
 // the last literal of a clause visits the clause.
 //
+// Only variables that are not dormant ([Solver.SetDecidable]) are decided. When those all have values
+// and others have not, the search stops early: the theory completes the model, and the clauses are
+// tested under it (solver.go, uncovered), so that no clause is ever false in a model.
+//
 // A value's level is the level at which it was found, so the trail is sorted by level. The theory sees
 // the trail's observed literals in trail order, each once until it is backtracked.
 //

@@ -118,14 +118,6 @@ func (s *Solver) NewVars(n int) Var {
 // The phase of a new variable is false.
 func (s *Solver) SetPhase(v Var, positive bool) { s.phase[v] = positive }
 
-// Bias makes v be decided as early as if it had taken part in by conflicts just now.
-func (s *Solver) Bias(v Var, by float64) {
-	if s.opts.Heuristic == HeuristicVSIDS {
-		s.heap.activity[v] += by * s.inc
-		s.heap.up(v)
-	}
-}
-
 // NumVars returns the number of variables.
 func (s *Solver) NumVars() int { return len(s.vars) }
 
@@ -213,7 +205,7 @@ func (s *Solver) learnEmpty() {
 }
 
 // Solve looks for a model of the clauses that the theory accepts and in which the assumptions are
-// true. It returns Unknown if ctx ended, which is looked at once a conflict and once every 1024
+// true. It returns Unknown if ctx ended, which is looked at once a conflict and once every 16
 // decisions, or if the conflict budget was used up. What was learned is kept for the next call.
 func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 	s.model = s.model[:0]
@@ -292,7 +284,7 @@ func (s *Solver) search(done <-chan struct{}) Status {
 		}
 		s.newLevel()
 		s.assign(next, reasonNone)
-		if polls++; polls&1023 == 0 && ended(done) {
+		if polls++; polls&15 == 0 && ended(done) {
 			return Unknown
 		}
 	}

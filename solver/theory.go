@@ -139,7 +139,7 @@ func (s *Solver) fixpoint() []Lit {
 			if v > 0 {
 				continue
 			}
-			s.stats.TheoryPropagation++
+			s.stats.TheoryPropagations++
 			if v < 0 {
 				return s.theoryConflict(s.theory.Explain(l))
 			}
