@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 )
 
 // Diff says where two histories first differ, "" if nowhere: same header, transactions in the same order with the same sessions,
@@ -146,5 +147,6 @@ func (h *History) describeOp(op uint32) []byte {
 		dst = append(append(dst, h.KeyString(h.VerKey[v])...), ',')
 		version(v)
 	}
-	return fmt.Appendf(append(dst, ']'), "@%d,%d", h.OpStart(op), h.OpEnd(op))
+	dst = strconv.AppendInt(append(dst, "]@"...), h.OpStart(op), 10)
+	return strconv.AppendInt(append(dst, ','), h.OpEnd(op), 10)
 }

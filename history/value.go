@@ -3,6 +3,7 @@ package history
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -58,7 +59,7 @@ func BoolValue(b bool) Value {
 type Texts struct {
 	arena []byte
 	off   []uint32 // len = number of texts + 1
-	hash  []uint64
+	hash  []uint64 // nil: not made yet, see NewTexts
 	slot  []uint32 // id+1, 0 = free
 	full  bool     // the arena is beyond what off can say; Build refuses it
 }
@@ -70,7 +71,22 @@ func (t *Texts) Len() int { return max(len(t.off)-1, 0) }
 func (t *Texts) Text(id uint32) []byte { return t.arena[t.off[id]:t.off[id+1]] }
 
 // Hash returns the hash of a text, equal for equal texts of any table.
-func (t *Texts) Hash(id uint32) uint64 { return t.hash[id] }
+func (t *Texts) Hash(id uint32) uint64 {
+	if t.hash == nil {
+		return xxhash.Sum64(t.Text(id))
+	}
+	return t.hash[id]
+}
+
+// NewTexts returns a table of different texts that are laid out already: text i is arena[off[i]:off[i+1]]. The slices are kept
+// and never written to, so they may lie in read-only memory. Cost: none; what finds a text by its bytes is made when Intern
+// first needs it.
+func NewTexts(arena []byte, off []uint32) *Texts {
+	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off)}
+}
+
+// Layout returns the texts as NewTexts takes them. They must not be changed.
+func (t *Texts) Layout() (arena []byte, off []uint32) { return t.arena, t.off }
 
 // Intern returns the id of a text, the same for equal bytes. Cost: one hash and, as a rule, one comparison.
 func (t *Texts) Intern(b []byte) uint32 { return t.intern(b, xxhash.Sum64(b)) }
@@ -104,7 +120,14 @@ func (t *Texts) grow() {
 	if len(t.off) == 0 {
 		t.off = append(t.off, 0)
 	}
-	t.slot = make([]uint32, max(16, 2*len(t.slot)))
+	for id := len(t.hash); id < t.Len(); id++ {
+		t.hash = append(t.hash, xxhash.Sum64(t.Text(uint32(id))))
+	}
+	size := max(16, 2*len(t.slot))
+	for size < 2*(len(t.hash)+1) {
+		size *= 2
+	}
+	t.slot = make([]uint32, size)
 	mask := uint64(len(t.slot) - 1)
 	for id, h := range t.hash {
 		i := h & mask
@@ -123,7 +146,7 @@ func mix(x uint64) uint64 {
 
 func (t *Texts) valueHash(v Value) uint64 {
 	if v.Kind == String || v.Kind == Row {
-		return mix(t.hash[v.N] + uint64(v.Kind))
+		return mix(t.Hash(uint32(v.N)) + uint64(v.Kind))
 	}
 	return mix(uint64(v.N) + uint64(v.Kind)<<56)
 }

@@ -79,14 +79,30 @@ func (in *Input) Head() ([]byte, error) {
 		return in.mapped[:min(HeadSize, len(in.mapped))], nil
 	}
 	if in.head == nil {
-		buf := make([]byte, HeadSize)
-		n, err := io.ReadFull(in.stream, buf)
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		head, err := readUpTo(in.stream, HeadSize)
+		if err != nil && len(head) == 0 {
 			return nil, &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
 		}
-		in.head = buf[:n]
+		// An error behind some content will come again when that has been read, and then with the line.
+		in.head = head
 	}
 	return in.head, nil
+}
+
+// readUpTo reads n bytes or all there are. Unlike io.ReadFull it does not mistake a decompressor's "unexpected EOF" for the end.
+func readUpTo(r io.Reader, n int) ([]byte, error) {
+	buf := make([]byte, 0, n)
+	for len(buf) < n {
+		k, err := r.Read(buf[len(buf):n])
+		buf = buf[:len(buf)+k]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+	return buf, nil
 }
 
 // Open opens a file or folder, "-" being standard input. gzip and zstd are told by their magic bytes and decompressed as they
@@ -149,13 +165,12 @@ func compression(head []byte) string {
 
 // decompress sets in.stream to r's content, decompressed if need be.
 func (in *Input) decompress(r io.Reader) error {
-	magic := make([]byte, 4)
-	n, err := io.ReadFull(r, magic)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	magic, err := readUpTo(r, 4)
+	if err != nil {
 		return &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
 	}
-	all := io.MultiReader(bytes.NewReader(magic[:n]), r)
-	switch compression(magic[:n]) {
+	all := io.MultiReader(bytes.NewReader(magic), r)
+	switch compression(magic) {
 	case "gzip":
 		z, err := gzip.NewReader(all)
 		if err != nil {

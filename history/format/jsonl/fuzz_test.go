@@ -27,6 +27,10 @@ func FuzzRead(f *testing.F) {
 		h, err := Read(data, "t")
 		g, tolErr := readTolerant(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 		if err != nil || tolErr != nil {
+			// Blanks behind it make no sense of it either.
+			if _, err := Read(append(append(bytes.Clone(data), '\n'), bytes.Repeat([]byte(" "), scanMargin)...), "t"); err == nil {
+				t.Fatal("accepted with blanks behind")
+			}
 			if err == nil || tolErr == nil || err.Error() != tolErr.Error() {
 				t.Fatalf("scanner: %v\ntolerant: %v", err, tolErr)
 			}
@@ -37,6 +41,14 @@ func FuzzRead(f *testing.F) {
 		}
 		if d := history.Diff(h, g); d != "" {
 			t.Fatal(d)
+		}
+		// With some blanks behind it the scanner gets every line.
+		padded := append(append(bytes.Clone(data), '\n'), bytes.Repeat([]byte(" "), scanMargin)...)
+		if g, err = Read(padded, "t"); err != nil {
+			t.Fatalf("with blanks behind: %v", err)
+		}
+		if d := history.Diff(h, g); d != "" {
+			t.Fatalf("with blanks behind: %s", d)
 		}
 		var buf bytes.Buffer
 		if err := Write(&buf, h); err != nil {

@@ -459,7 +459,7 @@ func sameLines(a, b *history.History) bool {
 // written and read again.
 func TestRandomDocuments(t *testing.T) {
 	scanned := 0
-	for seed := range uint64(6000) {
+	for seed := range uint64(4000) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		d := doc{Rand: rnd, wild: []int{0, 0, 200, 40, 5}[seed%5]}
 		data := d.document()

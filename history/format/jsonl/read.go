@@ -152,14 +152,17 @@ func cutBlocks(r io.Reader, full chan<- []byte, free <-chan []byte, stop <-chan 
 			buf = make([]byte, 0, want)
 		}
 		buf = append(buf[:0], rest...)
-		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			full <- buf
-			return nil
-		}
-		if err != nil {
-			return err
+		// Not io.ReadFull: its ErrUnexpectedEOF could as well be that of a decompressor whose input is cut short.
+		for len(buf) < cap(buf) {
+			n, err := r.Read(buf[len(buf):cap(buf)])
+			buf = buf[:len(buf)+n]
+			if err == io.EOF {
+				full <- buf
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
 		cut := bytes.LastIndexByte(buf, '\n') + 1
 		rest = append(rest[:0], buf[cut:]...)

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -234,6 +235,12 @@ func (p *parser) scanOp(data []byte, i int) int {
 	case c == 'f' && string(data[i:i+5]) == "false":
 		val = history.BoolValue(false)
 		i += 5
+	case c == '{' && kind != history.Append:
+		from := i
+		if i = plainRow(data, i, limit); i == 0 || i > limit {
+			return 0
+		}
+		val = p.b.RowValue(data[from:i])
 	case c == '[' && kind == history.Read:
 		list = true
 		if i = p.scanInts(data, i+1, limit); i == 0 {
@@ -290,6 +297,57 @@ func (p *parser) scanInts(data []byte, i, limit int) int {
 			return i
 		}
 		if data[i-1] != ',' {
+			return 0
+		}
+	}
+}
+
+// plainRow returns the position behind the row that begins at data[i], if it is in canonical form as it stands: no white space,
+// no escapes, columns in order; 0: it is not, or is no row.
+func plainRow(data []byte, i, limit int) int {
+	if i > limit {
+		return 0
+	}
+	i++ // the brace
+	if data[i] == '}' {
+		return i + 1
+	}
+	var last []byte
+	for first := true; ; first = false {
+		if data[i] != '"' {
+			return 0
+		}
+		from := i + 1
+		if i = plainString(data, from, limit); i == 0 || data[i] != ':' {
+			return 0
+		}
+		name := data[from : i-1]
+		if !first && bytes.Compare(last, name) >= 0 {
+			return 0
+		}
+		last = name
+		i++
+		switch c := data[i]; {
+		case c == '"':
+			if i = plainString(data, i+1, limit); i == 0 {
+				return 0
+			}
+		case string(data[i:i+4]) == "null" || string(data[i:i+4]) == "true":
+			i += 4
+		case string(data[i:i+5]) == "false":
+			i += 5
+		case c == '-' && data[i+1] == '0':
+			return 0 // a zero, but not as we write it
+		default:
+			if _, i = integer(data, i); i == 0 {
+				return 0
+			}
+		}
+		i++
+		if data[i-1] == '}' {
+			return i
+		}
+		if data[i-1] != ',' || i > limit {
 			return 0
 		}
 	}

@@ -536,8 +536,8 @@ func (t *tolerant) hex4() (rune, bool) {
 	return r, true
 }
 
-// number reads a number of JSON's grammar and reports whether it is written as an integer.
-func (t *tolerant) number() (digits []byte, integer, ok bool) {
+// number reads a number of JSON's grammar and reports whether it is written as a whole one.
+func (t *tolerant) number() (digits []byte, whole, ok bool) {
 	from := t.i
 	if t.i < len(t.b) && t.b[t.i] == '-' {
 		t.i++
@@ -547,16 +547,16 @@ func (t *tolerant) number() (digits []byte, integer, ok bool) {
 	} else if !t.digits() {
 		return nil, false, false
 	}
-	integer = true
+	whole = true
 	if t.i < len(t.b) && t.b[t.i] == '.' {
-		integer = false
+		whole = false
 		t.i++
 		if !t.digits() {
 			return nil, false, false
 		}
 	}
 	if t.i < len(t.b) && t.b[t.i]|0x20 == 'e' {
-		integer = false
+		whole = false
 		t.i++
 		if t.i < len(t.b) && (t.b[t.i] == '+' || t.b[t.i] == '-') {
 			t.i++
@@ -565,7 +565,7 @@ func (t *tolerant) number() (digits []byte, integer, ok bool) {
 			return nil, false, false
 		}
 	}
-	return t.b[from:t.i], integer, true
+	return t.b[from:t.i], whole, true
 }
 
 func (t *tolerant) digits() bool {
@@ -585,11 +585,17 @@ func (t *tolerant) int() (int64, bool) {
 	if c != '-' && (c < '0' || c > '9') {
 		return 0, t.wrong("an integer")
 	}
-	digits, integer, ok := t.number()
+	if t.i < len(t.b)-scanMargin {
+		if n, end := integer(t.b, t.i); end > 0 && t.b[end] != '.' && t.b[end]|0x20 != 'e' {
+			t.i = end
+			return n, true
+		}
+	}
+	digits, whole, ok := t.number()
 	if !ok {
 		return 0, false
 	}
-	if !integer {
+	if !whole {
 		return 0, t.fail("the number %s; expected an integer", clipNumber(digits))
 	}
 	n, err := strconv.ParseInt(string(digits), 10, 64)

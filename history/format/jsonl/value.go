@@ -33,6 +33,11 @@ func (t *tolerant) scalar(others string) (history.Value, bool) {
 // value reads a value: a scalar or a row.
 func (t *tolerant) value() (history.Value, bool) {
 	if t.peek() == '{' {
+		if end := plainRow(t.b, t.i, len(t.b)-scanMargin); end > 0 {
+			row := t.b[t.i:end]
+			t.i = end
+			return t.p.b.RowValue(row), true
+		}
 		return t.row()
 	}
 	return t.scalar(" or a row (an object)")

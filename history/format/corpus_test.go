@@ -1,0 +1,125 @@
+package format
+
+import (
+	"bytes"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"isovet/history"
+)
+
+// corpus returns the folder of real histories: ISOVET_CORPUS, or ../shared/corpus beside the module.
+func corpus(t *testing.T) string {
+	dir := os.Getenv("ISOVET_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "MANIFEST.tsv")); err != nil {
+		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
+	}
+	return dir
+}
+
+// TestCorpus reads every history in the project's format: as many committed transactions, the initial one apart, as the
+// manifest says, and the same again from what is written.
+func TestCorpus(t *testing.T) {
+	dir := corpus(t)
+	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.Comma, r.LazyQuotes = '\t', true
+	r.FieldsPerRecord = -1
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, row := range rows[1:] {
+		if row[1] != "isovet-history" {
+			continue
+		}
+		read++
+		h, err := Read(t.Context(), filepath.Join(dir, row[0]), Options{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		committed := 0
+		for x, s := range h.Txns.Status {
+			if s == history.Committed && uint32(x) != h.Init && (h.Meta.Workload != "lwt" || writes(h, uint32(x))) {
+				committed++
+			}
+		}
+		if strconv.Itoa(committed) != row[2] {
+			t.Errorf("%s: %d committed transactions; the manifest says %s", row[0], committed, row[2])
+		}
+		var buf bytes.Buffer
+		if err := isovet.Write(&buf, h); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		if err := os.WriteFile(out, buf.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		g, err := Read(t.Context(), out, Options{})
+		if err != nil {
+			t.Errorf("%s: written and read: %v", row[0], err)
+		} else if d := history.Diff(h, g); d != "" {
+			t.Errorf("%s: written and read: %s", row[0], d)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "databases", "*.jsonl.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < len(files) || read == 0 {
+		t.Errorf("read %d histories; there are %d files", read, len(files))
+	}
+	t.Logf("%d histories", read)
+}
+
+// writes reports whether a transaction writes: of lightweight transactions the manifest counts the successful ones.
+func writes(h *history.History, t uint32) bool {
+	lo, hi := h.TxnOps(t)
+	for _, k := range h.Ops.Kind[lo:hi] {
+		if k == history.Write {
+			return true
+		}
+	}
+	return false
+}
+
+// No file is told by its name: all of the corpus that is in other formats must not be taken for ours by its first line.
+func TestCorpusDetect(t *testing.T) {
+	dir := corpus(t)
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, "databases"+string(filepath.Separator)) || n > 500 {
+			return err
+		}
+		n++
+		in, err := Open(path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		head, err := in.Head()
+		if err != nil {
+			return nil // not a readable file; Read says so
+		}
+		if c := detectJSONL(head, ""); c >= Likely {
+			t.Errorf("%s: taken for the project's own format (%d)", path, c)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
