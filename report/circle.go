@@ -113,7 +113,7 @@ func layOut(boxes []box, label float64) (width, height float64) {
 	default:
 		step := 2 * math.Sin(math.Pi/n)
 		rx = max((w+label+60)/step, w*0.75)
-		ry = max((hh+70)/step, hh*0.75)
+		ry = max((hh+115)/step, hh*0.75)
 		rx, ry = max(rx, ry*0.8), max(ry, rx*0.45)
 	}
 	const margin = 46

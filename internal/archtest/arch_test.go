@@ -93,7 +93,7 @@ func packages(t *testing.T) map[string]*pkg {
 }
 
 func floorOf(path string) int {
-	return slices.IndexFunc(floors, func(f []string) bool { return slices.Contains(f, path) })
+	return slices.IndexFunc(floors, func(f []string) bool { return anyMatches(f, path) })
 }
 
 func matches(pattern, path string) bool {
@@ -123,7 +123,7 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range floors {
 		for _, path := range f {
-			if all[path] == nil {
+			if all[path] == nil && !strings.HasSuffix(path, "/*") {
 				t.Errorf("the table of floors names %s, which is not there", path)
 			}
 			if seen[path] {

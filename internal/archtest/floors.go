@@ -1,9 +1,10 @@
 package archtest
 
-// floors lists the packages, a floor a line group, lowest first. A package imports packages of lower floors only.
+// floors lists the packages, a floor a line group, lowest first. A package imports packages of lower floors only. "/*"
+// stands for every package below: a new file format is one new package and no new line here.
 var floors = [][]string{
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs"},
-	{"evidence", "closure", "history/notation", "history/format", "history/format/jsonl", "datasets", "datasets/store", "datasets/workload"},
+	{"evidence", "closure", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic"},
 	{"polygraph", "certify", "oracle", "oracle/oracletest"},
 	{"encode"},

@@ -167,7 +167,13 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	}
 	worst := conclude(e, rows)
 	if interrupted {
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", len(rows), len(sources)*len(contenders))}
+		complete := 0
+		for i := range rows {
+			if rows[i].Repeat == f.repeat {
+				complete++
+			}
+		}
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete, len(sources)*len(contenders))}
 	}
 	return status(worst)
 }
@@ -246,7 +252,10 @@ func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string 
 	}
 	s := strings.Join(names, ", ")
 	r := &rows[0]
-	if r.Ops > 0 && len(sources) == 1 || sources[0].File == "" {
+	switch {
+	case len(sources) > 1 && sources[0].File == "":
+		s += fmt.Sprintf(": %d transactions each, %d sessions", r.Txns, r.Sessions)
+	case len(sources) == 1:
 		s += fmt.Sprintf(": %d transactions, %d operations, %d sessions, %d keys", r.Txns, r.Ops, r.Sessions, r.Keys)
 	}
 	if sources[0].File == "" {
