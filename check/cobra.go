@@ -36,28 +36,49 @@ func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evide
 	if done {
 		return x.r, nil
 	}
-	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
+	_, missing := polygraph.MissingTime(h)
+	todo := attempts(o, !missing)
+	if !missing && !o.Level.RealTime() {
+		todo = todo[1:] // times are Vbox's idea
+	}
+	for _, a := range todo {
+		if err := c.pipeline(x, back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
+			return x.r, err
+		}
+	}
+	return x.r, nil
+}
+
+// pipeline is [Cobra] §4 for one attempt; see vbox.pipeline.
+func (c cobra) pipeline(x *run, back Solver, at attempt) error {
+	no := func() error {
+		if !at.own {
+			return nil
+		}
+		return c.explain(x)
+	}
+	p := polygraph.New(x.v, at.level, at.order)
 	p.Combine()
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
 	build := closure.Warshall
 	for {
 		reach, cycle, err := build(closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)},
-			closure.Options{Stop: func() bool { return ctx.Err() != nil }})
+			closure.Options{Stop: func() bool { return x.ctx.Err() != nil }})
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()
-			return x.r, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if cycle != nil {
-			return x.r, c.explain(x)
+			return no()
 		}
 		n, conflict := p.PruneRound(reach)
 		x.r.Stats.Rounds++
 		if conflict != nil {
-			return x.r, c.explain(x)
+			return no()
 		}
 		if n == 0 {
 			break
@@ -66,28 +87,28 @@ func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evide
 	}
 	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
 	x.stage("pruning")
-	if len(p.Choices) == 0 {
-		return x.r, x.holds(p, nil)
+	var a encode.Answer
+	if a.Status = solver.Sat; len(p.Choices) > 0 {
+		q := encode.Cobra(p)
+		x.stage("encoding")
+		a = back.solve(x.ctx, q)
+		x.solved(p, a)
 	}
-	q := encode.Cobra(p)
-	x.stage("encoding")
-	a := back.solve(ctx, q)
-	x.solved(p, a)
 	switch a.Status {
 	case solver.Sat:
-		return x.r, x.holds(p, a.Edges)
+		return x.holds(p, a.Edges)
 	case solver.Unsat:
-		return x.r, c.explain(x)
+		return no()
 	}
 	x.stopped()
-	return x.r, nil
+	return nil
 }
 
 // explain proves a "no" in terms of single writes: chains hide the transactions inside them from a cycle. The proof is found
 // without Cobra's chains and does not rely on them; if there is none, Cobra was wrong, and that is a fault.
 func (cobra) explain(x *run) error {
 	back, _ := solverByName("")
-	err := vbox{}.pipeline(x, back, polygraph.Options{RealTime: x.o.Level.RealTime(), Skew: x.o.ClockSkew}, true)
+	err := vbox{}.pipeline(x, back, attempt{x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(), Skew: x.o.ClockSkew}, true})
 	if err == nil && x.r.Verdict == evidence.Holds {
 		return &Fault{Checker: "cobra", Err: errors.New("it refutes a history that has an order")}
 	}

@@ -166,13 +166,12 @@ func (x *run) holds(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 	return nil
 }
 
-// settle has the back end settle the open choices of p in the given encoding, and finishes the answer.
-func (x *run) settle(p *polygraph.Polygraph, enc encode.Encoding, back Solver) error {
-	var a encode.Answer
-	if len(p.Choices) == 0 {
-		a.Status = solver.Sat
-	} else {
-		q := enc.Encode(p)
+// settle has the back end settle the open choices of p in the given encoding. It finishes the answer, except that a "no" that is
+// not the level's own leaves the verdict open, without a reason.
+func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver, own bool) error {
+	a := encode.Answer{Status: solver.Sat}
+	if len(p.Choices) > 0 {
+		q := enc(p)
 		x.stage("encoding")
 		a = back.solve(x.ctx, q)
 		x.solved(p, a)
@@ -181,38 +180,12 @@ func (x *run) settle(p *polygraph.Polygraph, enc encode.Encoding, back Solver) e
 	case solver.Sat:
 		return x.holds(p, a.Edges)
 	case solver.Unsat:
-		if a.Cycles == nil {
-			// A theory refutes without listing its cycles; the lazy loop finds some that do.
-			l := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
-			if l.Status != solver.Unsat {
-				if x.ctx.Err() != nil {
-					x.stopped()
-					return nil
-				}
-				return &Fault{Checker: x.r.Checker, Err: errors.New("the solver refutes what the lazy loop satisfies")}
-			}
-			a = l
+		if !own {
+			return nil
 		}
 		return x.explained(p, a.Cycles)
 	}
 	x.stopped()
-	return nil
-}
-
-// settleOnly is settle for a question stricter than the level: only its "yes" is of use.
-func (x *run) settleOnly(p *polygraph.Polygraph, q *encode.Problem, back Solver) error {
-	a := encode.Answer{Status: solver.Sat}
-	if len(p.Choices) > 0 {
-		x.stage("encoding")
-		a = back.solve(x.ctx, q)
-		x.solved(p, a)
-	}
-	if a.Status == solver.Sat {
-		return x.holds(p, a.Edges)
-	}
-	if a.Status == solver.Unknown {
-		x.stopped()
-	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 	"isovet/polygraph"
 )
 
@@ -25,8 +26,7 @@ func (vbox) Info() Info {
 	}
 }
 
-// Check decides with time dependencies first, where the history has times: an order that respects real time is one that the
-// weaker levels accept as well. Only if there is none, and the level does not ask for real time, are the times dropped.
+// Check asks stricter questions first, since what they add is mostly true and settles almost every choice (attempts).
 //
 // Source: [Vbox] §4; Theorem 4.2 as errata V8 corrects it.
 func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
@@ -40,28 +40,44 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 		return x.r, nil
 	}
 	_, missing := polygraph.MissingTime(h)
-	if timed := !missing; timed {
-		level := x.o.Level
-		err := c.pipeline(x, back, polygraph.Options{RealTime: true, Skew: o.ClockSkew}, level.RealTime())
-		if err != nil || x.r.Verdict == evidence.Holds || level.RealTime() || ctx.Err() != nil {
+	for _, a := range attempts(o, !missing) {
+		if err := c.pipeline(x, back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
 			return x.r, err
 		}
-		x.r.Anomalies, x.r.Verdict, x.r.Reason = nil, evidence.Unknown, ""
 	}
-	return x.r, c.pipeline(x, back, polygraph.Options{}, true)
+	return x.r, nil
 }
 
-// pipeline is the paper's §4 from the known graph to the solver. explain: a "no" is the level's own, and wants evidence.
-func (vbox) pipeline(x *run, back Solver, po polygraph.Options, explain bool) error {
-	no := func(p *polygraph.Polygraph, cycles [][]polygraph.Edge) error {
-		if !explain {
-			return nil
+// attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times count.
+type attempt struct {
+	level level.Level
+	order polygraph.Options
+	// own: a "no" is the level's own. Else the attempt can only find an order, which the weaker level accepts as well.
+	own bool
+}
+
+// attempts lists the questions for a level, the last its own: with real time where the history is timed; else, where the level
+// does not ask for session order, with that.
+func attempts(o Options, timed bool) []attempt {
+	if timed {
+		a := []attempt{{o.Level, polygraph.Options{RealTime: true, Skew: o.ClockSkew}, o.Level.RealTime()}}
+		if o.Level.RealTime() {
+			return a
 		}
-		return x.explained(p, cycles)
+		return append(a, attempt{level: o.Level, own: true})
 	}
+	if o.Level.Sessions() {
+		return []attempt{{level: o.Level, own: true}}
+	}
+	return []attempt{{level: level.SessionSerializable}, {level: o.Level, own: true}}
+}
+
+// pipeline is the paper's §4 from the known graph to the solver. Where the attempt fails and its "no" is not the level's own,
+// it leaves the verdict open, without a reason.
+func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	// §4.2 known graph, §4.3 avoidance
-	p := polygraph.New(x.v, x.o.Level, po)
-	if po.RealTime {
+	p := polygraph.New(x.v, a.level, a.order)
+	if a.order.RealTime {
 		p.Overlapping()
 	} else {
 		p.AllPairs()
@@ -75,21 +91,15 @@ func (vbox) pipeline(x *run, back Solver, po polygraph.Options, explain bool) er
 		return err
 	case x.r.Reason != "":
 		return nil
+	case (cycle || conflict != nil) && !a.own:
+		return nil
 	case cycle:
-		return no(p, [][]polygraph.Edge{p.KnownCycle()})
+		return x.explained(p, [][]polygraph.Edge{p.KnownCycle()})
 	case conflict != nil:
-		return no(p, p.ConflictCycles(conflict))
+		return x.explained(p, p.ConflictCycles(conflict))
 	}
 	// §4.5 encoding, §4.6 solving
-	if !explain {
-		// Dropping the times may still satisfy the level: a refutation needs no evidence.
-		return x.settleOnly(p, encode.Vbox(p), back)
-	}
-	enc, err := encode.ByName("vbox")
-	if err != nil {
-		return err
-	}
-	return x.settle(p, enc, back)
+	return x.settle(p, encode.Vbox, back, a.own)
 }
 
 // prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round by
