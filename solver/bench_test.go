@@ -88,12 +88,12 @@ func TestFamiliesAgree(t *testing.T) {
 	for name, forms := range families() {
 		if os.Getenv("ISOVET_LONG") == "" {
 			switch name {
-			case "php9":
+			case "php8", "php9":
 				continue
 			case "random3sat":
-				forms = forms[:6]
-			case "looseorder":
-				forms = forms[:40]
+				forms = forms[:2]
+			case "looseorder", "order":
+				forms = forms[:24]
 			}
 		}
 		for i, f := range forms {

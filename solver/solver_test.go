@@ -225,7 +225,7 @@ func TestAgreesWithOthers(t *testing.T) {
 	ctx := context.Background()
 	var forms []cnf
 	for seed := range 60 {
-		forms = append(forms, random3SAT(seed, 60+seed%60, 4.26))
+		forms = append(forms, random3SAT(seed, 50+seed%50, 4.26))
 	}
 	for seed := range 30 {
 		forms = append(forms, orderCNF(seed, 8+seed%6, 16+seed))

@@ -111,8 +111,10 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.St
 			select {
 			case <-lines:
 			case <-done:
+				if !stop(learned) {
+					return solver.Unknown
+				}
 				stopped, done = true, nil
-				close(learned)
 			case status = <-finished:
 				running = false
 			}
