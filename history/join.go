@@ -2,7 +2,8 @@ package history
 
 import (
 	"math/bits"
-	"sync"
+
+	"isovet/internal/safego"
 )
 
 // The join gives every reference to a version (an operation's, a list element's, a predicate row's) the dense id of its
@@ -132,7 +133,7 @@ func (s *joinSource) spill(keyHash []uint64, texts *Texts) {
 
 // refHash is the hash of the version that a reference names.
 func (t *Texts) refHash(keyHash []uint64, r joinRec) uint64 {
-	return mix(keyHash[r.keyKind&keyMask] + t.valueHash(Value{N: r.n, Kind: ValueKind(r.keyKind >> kindShift)}))
+	return mix(keyHash[r.keyKind&keyMask] + t.spread(r.n, ValueKind(r.keyKind>>kindShift)))
 }
 
 // versions are the columns that the join makes.
@@ -335,7 +336,7 @@ func parallel(n int, f func(int)) {
 		f(0)
 		return
 	}
-	var wg sync.WaitGroup
+	var wg safego.Group // a panic must not end the program as if the verdict were unknown
 	for w := range n {
 		wg.Go(func() { f(w) })
 	}

@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"go/ast"
 	"go/build"
 	"go/parser"
 	"go/token"
@@ -150,7 +151,7 @@ func TestImportsGoDown(t *testing.T) {
 func TestNarrowPackages(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, im := range p.imports {
-			if allowed, ok := narrow[p.path]; ok && !anyMatches(allowed, im) {
+			if allowed, ok := narrow[p.path]; ok && im != "internal/safego" && !anyMatches(allowed, im) {
 				t.Errorf("%s imports %s; it may import %q only", p.path, im, allowed)
 			}
 			if from, ok := importers[im]; ok && !anyMatches(from, p.path) {
@@ -206,6 +207,53 @@ func TestDocumented(t *testing.T) {
 			if !strings.Contains(string(b), "`"+path+"`") {
 				t.Errorf("docs/architecture.md does not name `%s`", path)
 			}
+		}
+	}
+}
+
+// TestGoroutines finds go statements, and sync.WaitGroup's or errgroup's way to start one.
+func TestGoroutines(t *testing.T) {
+	top := root(t)
+	seen := map[string]bool{}
+	for dir := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(top, filepath.FromSlash(dir), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			f, err := parser.ParseFile(set, path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := dir + "/" + filepath.Base(path)
+			safe := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"isovet/internal/safego"` }) &&
+				!slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return strings.HasSuffix(i.Path.Value, `/errgroup"`) })
+			ast.Inspect(f, func(n ast.Node) bool {
+				starts := false
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					starts = true
+				case *ast.CallExpr:
+					sel, ok := n.Fun.(*ast.SelectorExpr)
+					starts = ok && sel.Sel.Name == "Go" && !safe
+				}
+				if starts {
+					seen[name] = true
+					if goroutines[name] == "" {
+						t.Errorf("%s: starts a goroutine; use safego.Group, so that a panic is a fault and not \"unknown\"", set.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	}
+	for name := range goroutines {
+		if !seen[name] {
+			t.Errorf("%s is excused and starts no goroutine", name)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package archtest
 // floors lists the packages, a floor a line group, lowest first. A package imports packages of lower floors only. "/*"
 // stands for every package below: a new file format is one new package and no new line here.
 var floors = [][]string{
+	{"internal/safego"},
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs"},
 	{"evidence", "closure", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic"},
@@ -51,4 +52,15 @@ var importers = map[string][]string{
 	"solver/gophersat": {"check"},
 	"oracle":           {"check"},
 	"internal/cli":     {"cmd/isovet", "cmd/bench"},
+}
+
+// goroutines lists the files that start goroutines without safego, and why a panic there does no harm. All others use
+// safego.Group: a panic that nobody recovers ends the program with status 2, which means "unknown".
+var goroutines = map[string]string{
+	"internal/safego/safego.go":     "it is what recovers",
+	"internal/cli/cli.go":           "waits for a signal, nothing else",
+	"internal/cli/guard.go":         "recovers, and makes a fault of it",
+	"internal/cli/progress.go":      "writes a line now and then",
+	"bench/child.go":                "reads its input to the end, nothing else",
+	"solver/gophersat/gophersat.go": "recovers, and panics again where it is waited for",
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sync"
 
 	"isovet/history"
+	"isovet/internal/safego"
 )
 
 const (
@@ -60,7 +60,7 @@ func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*
 
 	parsers := make([]*parser, workers)
 	errs := make([]error, workers)
-	var wg sync.WaitGroup
+	var wg safego.Group
 	lo := 0
 	for i := range parsers {
 		parsers[i] = first
@@ -112,10 +112,11 @@ func ReadFrom(ctx context.Context, r io.Reader, file string) (*history.History, 
 	}
 	stop := make(chan struct{})
 	var readErr error
-	go func() {
+	var reader safego.Group
+	reader.Go(func() {
 		defer close(full)
 		readErr = cutBlocks(r, full, free, stop)
-	}()
+	})
 	var err error
 	bom := []byte("\xef\xbb\xbf")
 	for block := range full {
@@ -129,6 +130,7 @@ func ReadFrom(ctx context.Context, r io.Reader, file string) (*history.History, 
 		}
 		free <- block[:0]
 	}
+	reader.Wait()
 	if err != nil {
 		return nil, err
 	}

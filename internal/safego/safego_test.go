@@ -1,0 +1,41 @@
+package safego
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+func TestPanicsComeHome(t *testing.T) {
+	var g Group
+	var ran atomic.Int32
+	for i := range 8 {
+		g.Go(func() {
+			ran.Add(1)
+			if i == 3 {
+				panic("boom")
+			}
+		})
+	}
+	defer func() {
+		p, ok := recover().(*Panic)
+		if !ok || p.Value != "boom" || !strings.Contains(p.Error(), "safego_test.go") {
+			t.Errorf("recovered %v", p)
+		}
+		if ran.Load() != 8 {
+			t.Errorf("%d of 8 ran", ran.Load())
+		}
+	}()
+	g.Wait()
+	t.Error("Wait returned")
+}
+
+func TestNoPanic(t *testing.T) {
+	var g Group
+	n := 0
+	g.Go(func() { n++ })
+	g.Wait()
+	if n != 1 {
+		t.Error(n)
+	}
+}
