@@ -91,7 +91,7 @@ func (b *Builder) hashedKey(v Value) uint32 {
 	if len(b.keySlot) < 2*(len(b.keys)+1) {
 		b.growKeys()
 	}
-	h := b.Texts.valueHash(v)
+	h := mix(b.Texts.spread(v.N, v.Kind))
 	mask := uint64(len(b.keySlot) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := b.keySlot[i]
@@ -144,7 +144,7 @@ func (b *Builder) ref(at, key uint32, v Value) {
 		}
 		s.spill(b.keyHash, &b.Texts)
 	}
-	h := mix(b.keyHash[key] + b.Texts.valueHash(v))
+	h := mix(b.keyHash[key] + b.Texts.spread(v.N, v.Kind))
 	s.part[h>>joinShift].add(r)
 }
 

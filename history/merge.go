@@ -8,7 +8,7 @@ import "slices"
 func (b *Builder) Merge(other *Builder, lines uint32) {
 	texts := make([]uint32, other.Texts.Len())
 	for i := range texts {
-		texts[i] = b.Texts.intern(other.Texts.Text(uint32(i)), other.Texts.hash[i])
+		texts[i] = b.Texts.intern(other.Texts.Text(uint32(i)), other.Texts.Hash(uint32(i)))
 	}
 	keys := make([]uint32, len(other.keys))
 	for i, k := range other.keys {

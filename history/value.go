@@ -144,11 +144,13 @@ func mix(x uint64) uint64 {
 	return hi ^ lo
 }
 
-func (t *Texts) valueHash(v Value) uint64 {
-	if v.Kind == String || v.Kind == Row {
-		return mix(t.Hash(uint32(v.N)) + uint64(v.Kind))
+// spread is a number for a value: different for different values but for chance, and not well mixed. It is small enough to be
+// compiled into its callers.
+func (t *Texts) spread(n int64, k ValueKind) uint64 {
+	if k == String || k == Row {
+		n = int64(t.Hash(uint32(n)))
 	}
-	return mix(uint64(v.N) + uint64(v.Kind)<<56)
+	return uint64(n)*0x9e3779b97f4a7c15 + uint64(k)<<56
 }
 
 // AppendValue appends a value as JSON.

@@ -220,6 +220,10 @@ func (p *parser) scanOp(data []byte, i int) int {
 	i++
 	list := false
 	switch c := data[i]; {
+	case c <= '9' && c != '"':
+		if val.N, i = integer(data, i); i == 0 {
+			return 0
+		}
 	case c == '"':
 		from := i + 1
 		if i = plainString(data, from, limit); i == 0 {
@@ -247,9 +251,7 @@ func (p *parser) scanOp(data []byte, i int) int {
 			return 0
 		}
 	default:
-		if val.N, i = integer(data, i); i == 0 {
-			return 0
-		}
+		return 0
 	}
 	start, end := int64(history.NoTime), int64(history.NoTime)
 	if data[i] == ',' {
