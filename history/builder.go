@@ -91,6 +91,7 @@ func (b *Builder) hashedKey(v Value) uint32 {
 	if len(b.keySlot) < 2*(len(b.keys)+1) {
 		b.growKeys()
 	}
+	b.Texts.ready()
 	h := mix(b.Texts.spread(v.N, v.Kind))
 	mask := uint64(len(b.keySlot) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {

@@ -123,6 +123,7 @@ func (s *joinSource) settled(r joinRec) joinRec {
 
 // spill scatters the references of a small source over partitions.
 func (s *joinSource) spill(keyHash []uint64, texts *Texts) {
+	texts.ready()
 	s.part = new([joinParts]joinPart)
 	for _, r := range s.small {
 		h := texts.refHash(keyHash, s.settled(r))
@@ -261,6 +262,7 @@ func (t *joinTable) grow() {
 // partition, within one in the order of their first reference; the number of workers makes no difference.
 // Cost: expected O(references), 64 passes over about 1/64 of them each.
 func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, workers int) versions {
+	texts.ready()
 	src := append(j.merged, j.own)
 	j.merged, j.own = nil, joinSource{}
 	total := 0

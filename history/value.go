@@ -120,9 +120,7 @@ func (t *Texts) grow() {
 	if len(t.off) == 0 {
 		t.off = append(t.off, 0)
 	}
-	for id := len(t.hash); id < t.Len(); id++ {
-		t.hash = append(t.hash, xxhash.Sum64(t.Text(uint32(id))))
-	}
+	t.ready()
 	size := max(16, 2*len(t.slot))
 	for size < 2*(len(t.hash)+1) {
 		size *= 2
@@ -144,11 +142,18 @@ func mix(x uint64) uint64 {
 	return hi ^ lo
 }
 
-// spread is a number for a value: different for different values but for chance, and not well mixed. It is small enough to be
-// compiled into its callers.
+// ready makes the texts' hashes, if they are not made yet.
+func (t *Texts) ready() {
+	for id := len(t.hash); id < t.Len(); id++ {
+		t.hash = append(t.hash, xxhash.Sum64(t.Text(uint32(id))))
+	}
+}
+
+// spread is a number for a value: different for different values but for chance, and not well mixed. The texts must be ready.
+// It is small enough to be compiled into its callers.
 func (t *Texts) spread(n int64, k ValueKind) uint64 {
 	if k == String || k == Row {
-		n = int64(t.Hash(uint32(n)))
+		n = int64(t.hash[n])
 	}
 	return uint64(n)*0x9e3779b97f4a7c15 + uint64(k)<<56
 }
