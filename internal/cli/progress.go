@@ -25,7 +25,7 @@ type progress struct {
 	what, stage string
 	done, total int
 	bar         *progressbar.ProgressBar
-	barStage    string
+	barMax      int64
 	lastDraw    time.Time
 	interactive bool
 	stop        chan struct{}
@@ -101,20 +101,17 @@ func (p *progress) Step(stage string, done, total int) {
 		return
 	}
 	p.lastDraw = time.Now()
-	if p.bar == nil || p.barStage != stage {
+	n := int64(total)
+	if n <= 0 {
+		n = -1 // a spinner
+	}
+	if p.bar == nil || p.bar.IsFinished() || p.barMax != n {
 		p.clear()
-		n := int64(total)
-		if n <= 0 {
-			n = -1
-		}
-		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.said()),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(50*time.Millisecond),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false))
-		p.barStage = stage
+		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetRenderBlankState(false))
+		p.barMax = n
 	}
-	if total > 0 {
-		p.bar.ChangeMax(total)
-	}
+	p.bar.Describe(p.said())
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
 }
 
