@@ -16,7 +16,9 @@
 //
 //   - history.go: the columns and their accessors
 //   - value.go: values, keys and interned texts
-//   - builder.go: from operations in any order of fields to columns
+//   - builder.go: from operations in any order of fields to columns; session.go: the sessions; merge.go: builders filled side
+//     by side, one behind the other
 //   - join.go: reads to versions, partitioned by hash so that each part's table stays in cache
-//   - validate.go: what a file may not contain, with line and field
+//   - build.go, validate.go: the finished history, and what a file may not contain, with line and field
+//   - diff.go: where two histories differ
 package history

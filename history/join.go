@@ -22,7 +22,7 @@ const (
 	keyMask   = uint32(1)<<kindShift - 1
 	joinSmall = 4096 // references that need no partitions
 	joinMin   = 32   // references in a partition's first chunk
-	joinMax   = 512  // references in a full-grown chunk: the unused halves of 256 of them stay near 1 MB
+	joinMax   = 512  // references in a full-grown chunk: what the last ones leave unused stays below half a megabyte
 )
 
 // joinRec is one reference: version (key, value) is wanted at place at.
