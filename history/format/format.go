@@ -89,7 +89,7 @@ type Options struct {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet}
+	return []Format{isovet, columnar}
 }
 
 // ByName returns the format of that name.

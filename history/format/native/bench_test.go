@@ -1,0 +1,84 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+)
+
+func generated(b *testing.B, txns int, times datasets.Times) *history.History {
+	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: txns, Ops: 8, Times: times})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h
+}
+
+// BenchmarkRead loads a file that is in the system's cache: mapping, checksums and all checks.
+func BenchmarkRead(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		txns  int
+		times datasets.Times
+	}{
+		{"txns=100k/times=txn", 100_000, datasets.TxnTimes},
+		{"txns=1M/times=none", 1_000_000, datasets.NoTimes},
+		{"txns=1M/times=txn", 1_000_000, datasets.TxnTimes},
+		{"txns=1M/times=all", 1_000_000, datasets.AllTimes},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "h.ivh")
+			var buf bytes.Buffer
+			h := generated(b, c.txns, c.times)
+			if err := Write(&buf, h); err != nil {
+				b.Fatal(err)
+			}
+			want, size := h.NumOps(), int64(buf.Len())
+			if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
+				b.Fatal(err)
+			}
+			h, buf = nil, bytes.Buffer{}
+			for _, workers := range []int{1, 2} {
+				b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+					b.SetBytes(size)
+					b.ReportAllocs()
+					for b.Loop() {
+						h, err := ReadFile(context.Background(), path, workers)
+						if err != nil {
+							b.Fatal(err)
+						}
+						if h.NumOps() != want {
+							b.Fatal(h.NumOps())
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkWrite writes to nowhere: checks, checksums and a pass over the columns.
+func BenchmarkWrite(b *testing.B) {
+	h := generated(b, 100_000, datasets.TxnTimes)
+	var n counter
+	for b.Loop() {
+		n = 0
+		if err := Write(&n, h); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(n))
+}
+
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package native
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile maps a file into memory, for reading only: a history is immutable, and whoever writes to one should hear of it.
+func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
+	if int64(int(size)) != size {
+		return nil, nil, unix.EFBIG
+	}
+	data, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = unix.Madvise(data, unix.MADV_WILLNEED) // advice only
+	return data, func() error { return unix.Munmap(data) }, nil
+}

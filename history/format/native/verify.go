@@ -1,0 +1,489 @@
+package native
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+
+	"isovet/history"
+)
+
+// part is a section that is there: its bytes as in the file, and the checksums of its blocks.
+type part struct {
+	col    *column
+	data   []byte
+	off    int64 // in the file
+	rows   int
+	digest []uint64
+}
+
+// table is a number of sections with one element a row each, hashed and checked together.
+type table struct {
+	parts []*part
+	rows  int
+	check func(lo, hi int) *problem // checks rows lo to hi; nil: each by itself says nothing
+}
+
+// problem is an element that no history could have.
+type problem struct {
+	id  uint32 // section
+	row int
+	msg string
+	col *column
+}
+
+func wrong(id uint32, row int, format string, args ...any) *problem {
+	return &problem{id: id, row: row, msg: fmt.Sprintf(format, args...)}
+}
+
+func (p *problem) text() string { return fmt.Sprintf("%s, element %d: %s", p.col.name, p.row, p.msg) }
+
+// verifier hashes and checks the columns of a history.
+type verifier struct {
+	file  string
+	h     *history.History
+	x     *rest
+	cols  []column
+	parts []part
+	byID  [maxSections]*part
+
+	numTexts int
+	opLimit  [8]uint32 // kind → what the version must be below
+	valLimit [8]uint64 // kind → greatest N, as unsigned
+	valKinds uint32    // kinds that a value may have, as bits
+
+	opKinds  atomic.Uint32 // kinds of operations, as bits
+	verKinds atomic.Uint32 // kinds of versions, as bits
+	unsorted atomic.Bool   // transactions' ids do not ascend
+
+	mu     sync.Mutex
+	worst  *problem
+	uninit []uint32 // versions with the initial value that are not their keys' initial versions
+}
+
+func newVerifier(file string, h *history.History, x *rest) *verifier {
+	v := &verifier{file: file, h: h, x: x, cols: columns(h, x)}
+	v.parts = make([]part, 0, len(v.cols)) // never moved: byID points into it
+	return v
+}
+
+// add adds a section, in the order of their numbers.
+func (v *verifier) add(c *column, data []byte) *part {
+	v.parts = append(v.parts, part{col: c, data: data, rows: len(data) / c.width})
+	p := &v.parts[len(v.parts)-1]
+	p.digest = make([]uint64, (p.rows+blockRows-1)/blockRows)
+	v.byID[c.id] = p
+	return p
+}
+
+func (v *verifier) rows(id uint32) int {
+	if p := v.byID[id]; p != nil {
+		return p.rows
+	}
+	return 0
+}
+
+// lengths checks that columns of one table are of one length and that none is too long for its indices, and prepares the checks
+// of rows.
+func (v *verifier) lengths() *problem {
+	const most = 1<<31 - 1
+	same := func(id uint32, as int, may bool) *problem {
+		if may && v.byID[id] == nil || v.rows(id) == as {
+			return nil
+		}
+		return v.of(wrong(id, 0, "%d elements; expected %d", v.rows(id), as))
+	}
+	off := func(id uint32, of int, may bool) *problem {
+		if may && of == 0 && v.rows(id) == 0 {
+			return nil
+		}
+		return same(id, of+1, false)
+	}
+	v.numTexts = max(0, v.rows(2)-1)
+	txns, ops, keys, vers := v.rows(12), v.rows(24), v.rows(4), v.rows(6)
+	lists, preds, rows := v.rows(28), v.rows(31), v.rows(33)
+	for _, p := range []*problem{
+		same(5, keys, false), same(7, vers, false), same(8, vers, false),
+		off(10, v.rows(9), false), same(11, txns, false),
+		same(13, txns, false), same(14, txns, false), same(15, txns, false), off(16, txns, false),
+		same(17, txns, true), same(18, txns, true), same(19, txns, true), same(20, txns, true), same(21, txns, true),
+		same(22, txns, true), same(23, txns, true),
+		same(25, ops, false), same(26, ops, true), same(27, ops, true),
+		off(29, lists, true), off(32, preds, true), same(34, rows, false),
+		off(2, v.numTexts, true),
+	} {
+		if p != nil {
+			return p
+		}
+	}
+	if v.rows(1) == 0 {
+		return v.of(wrong(1, 0, "not there; expected the names of the header"))
+	}
+	for _, id := range []uint32{12, 24, 4, 6, 30, 33} {
+		if v.rows(id) > most {
+			return v.of(wrong(id, most, "more than %d elements; expected fewer", most))
+		}
+	}
+	if n := v.rows(3); n > math.MaxUint32 {
+		return v.of(wrong(3, 0, "%d bytes; expected fewer than 2^32", n))
+	}
+	// Texts without offsets have no bytes.
+	if v.rows(2) == 0 && v.rows(3) > 0 {
+		return v.of(wrong(3, 0, "%d bytes without texts; expected none", v.rows(3)))
+	}
+	v.opLimit = [8]uint32{uint32(vers), uint32(vers), uint32(vers), uint32(lists), uint32(preds), uint32(preds)}
+	v.valKinds = 1<<history.Null | 1<<history.Int | 1<<history.Bool
+	v.valLimit[history.Int], v.valLimit[history.Bool] = math.MaxUint64, 1
+	if v.numTexts > 0 {
+		v.valKinds |= 1<<history.String | 1<<history.Row
+		v.valLimit[history.String] = uint64(v.numTexts) - 1
+		v.valLimit[history.Row] = uint64(v.numTexts) - 1
+	}
+	return nil
+}
+
+// of gives a problem its column.
+func (v *verifier) of(p *problem) *problem {
+	if p != nil {
+		p.col = &v.cols[p.id-1]
+	}
+	return p
+}
+
+// tables returns what is to be hashed, with the checks of single rows.
+func (v *verifier) tables() []table {
+	h := v.h
+	var all []table
+	add := func(check func(lo, hi int) *problem, ids ...uint32) {
+		t := table{check: check}
+		for _, id := range ids {
+			if p := v.byID[id]; p != nil {
+				t.parts = append(t.parts, p)
+				t.rows = p.rows
+			}
+		}
+		if t.rows > 0 {
+			all = append(all, t)
+		}
+	}
+	refs := func(id uint32, col []uint32, limit int) func(lo, hi int) *problem {
+		return func(lo, hi int) *problem { return below(id, col, lo, hi, limit) }
+	}
+	offsets := func(id uint32, off []uint32, total int) func(lo, hi int) *problem {
+		return func(lo, hi int) *problem { return ascending(id, off, lo, hi, total) }
+	}
+	add(v.checkOps, 24, 25, 26, 27)
+	add(v.checkVersions, 6, 7, 8)
+	add(v.checkTxns, 12, 11, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23)
+	add(offsets(16, h.Txns.OpOff, v.rows(24)), 16)
+	add(v.checkKeys, 4, 5)
+	add(refs(30, h.Lists.Elem, v.rows(6)), 30)
+	add(refs(28, h.Lists.Key, v.rows(4)), 28)
+	add(offsets(29, h.Lists.Off, v.rows(30)), 29)
+	add(v.checkPredRows, 33, 34)
+	add(refs(31, h.Preds.Pred, v.numTexts), 31)
+	add(offsets(32, h.Preds.Off, v.rows(33)), 32)
+	add(nil, 9)
+	add(offsets(10, h.SessOff, v.rows(12)), 10)
+	add(offsets(2, v.x.textOff, v.rows(3)), 2)
+	add(nil, 3)
+	add(nil, 1)
+	return all
+}
+
+// blocks hashes all sections and checks their rows, block by block on the given number of cores, until stop returns an error.
+// What it finds wrong, failed returns.
+func (v *verifier) blocks(workers int, stop func() error) error {
+	tables := v.tables()
+	first := make([]int, len(tables)+1) // number of a table's first block
+	for i, t := range tables {
+		first[i+1] = first[i] + (t.rows+blockRows-1)/blockRows
+	}
+	n := first[len(tables)]
+	var next atomic.Int64
+	return v.parallel(min(workers, n), func() error {
+		i := 0
+		for {
+			b := int(next.Add(1)) - 1
+			if b >= n {
+				return nil
+			}
+			if b&15 == 0 {
+				if err := stop(); err != nil {
+					next.Store(int64(n))
+					return err
+				}
+			}
+			for b >= first[i+1] {
+				i++
+			}
+			t := &tables[i]
+			b -= first[i]
+			lo, hi := b*blockRows, min((b+1)*blockRows, t.rows)
+			for _, p := range t.parts {
+				p.digest[b] = xxhash.Sum64(p.data[lo*p.col.width : hi*p.col.width])
+			}
+			if t.check != nil {
+				v.report(t.check(lo, hi))
+			}
+		}
+	})
+}
+
+// parallel runs f on several goroutines. A page that cannot be read any more, since the file was cut off meanwhile, is an error.
+func (v *verifier) parallel(workers int, f func() error) error {
+	guarded := func() (err error) {
+		defer func(old bool) {
+			debug.SetPanicOnFault(old)
+			if r := recover(); r != nil {
+				if _, fault := r.(interface{ Addr() uintptr }); !fault {
+					panic(r)
+				}
+				err = &history.InputError{File: v.file, Off: -1, Msg: "the file changed while it was read"}
+			}
+		}(debug.SetPanicOnFault(true))
+		return f()
+	}
+	if workers < 2 {
+		return guarded()
+	}
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { errs[w] = guarded() })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report keeps the problem that comes first in the file.
+func (v *verifier) report(p *problem) {
+	if p == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if w := v.worst; w == nil || p.id < w.id || p.id == w.id && p.row < w.row {
+		v.worst = v.of(p)
+	}
+}
+
+// failed returns what blocks found wrong.
+func (v *verifier) failed() *problem { return v.worst }
+
+// below checks that elements lo to hi of a column are below limit.
+func below(id uint32, col []uint32, lo, hi, limit int) *problem {
+	most := uint32(0)
+	for _, x := range col[lo:hi] {
+		most = max(most, x)
+	}
+	if int64(most) < int64(limit) {
+		return nil
+	}
+	for i, x := range col[lo:hi] {
+		if int64(x) >= int64(limit) {
+			return wrong(id, lo+i, "index %d; expected one below %d", x, limit)
+		}
+	}
+	return nil
+}
+
+// belowOrNone is below where elements may be None; col may be nil.
+func belowOrNone(id uint32, col []uint32, lo, hi, limit int) *problem {
+	if col == nil {
+		return nil
+	}
+	most := uint32(0)
+	for _, x := range col[lo:hi] {
+		most = max(most, x+1) // None becomes 0
+	}
+	if int64(most) <= int64(limit) {
+		return nil
+	}
+	for i, x := range col[lo:hi] {
+		if x != history.None && int64(x) >= int64(limit) {
+			return wrong(id, lo+i, "index %d; expected one below %d, or none", x, limit)
+		}
+	}
+	return nil
+}
+
+// ascending checks that offsets begin at 0, do not descend, and end at total.
+func ascending(id uint32, off []uint32, lo, hi, total int) *problem {
+	prev := uint32(0)
+	if lo > 0 {
+		prev = off[lo-1]
+	} else if off[0] != 0 {
+		return wrong(id, 0, "offset %d; expected 0", off[0])
+	}
+	for i, o := range off[lo:hi] {
+		if o < prev {
+			return wrong(id, lo+i, "offset %d after %d; expected them to ascend", o, prev)
+		}
+		prev = o
+	}
+	if hi == len(off) && int64(prev) != int64(total) {
+		return wrong(id, hi-1, "last offset %d; expected %d", prev, total)
+	}
+	return nil
+}
+
+func (v *verifier) checkOps(lo, hi int) *problem {
+	kinds := v.h.Ops.Kind[lo:hi]
+	vers := v.h.Ops.Ver[lo:hi][:len(kinds)]
+	seen, high, under := uint32(0), history.OpKind(0), uint64(0)
+	for i, k := range kinds {
+		high |= k
+		seen |= 1 << (k & 7)
+		// The top bit is set if the version is not below its limit; kinds that are none have limit 0.
+		under |= uint64(v.opLimit[k&7]) - 1 - uint64(vers[i])
+	}
+	v.opKinds.Or(seen)
+	if high < 8 && int64(under) >= 0 {
+		return nil
+	}
+	for i, k := range kinds {
+		if k > history.PredWrite {
+			return wrong(24, lo+i, "kind %d of an operation; expected at most %d", k, history.PredWrite)
+		}
+		if vers[i] >= v.opLimit[k] {
+			return wrong(25, lo+i, "index %d in an operation of kind %d; expected one below %d", vers[i], k, v.opLimit[k])
+		}
+	}
+	return nil
+}
+
+func (v *verifier) checkVersions(lo, hi int) *problem {
+	h := v.h
+	if p := below(6, h.VerKey, lo, hi, h.NumKeys()); p != nil {
+		return p
+	}
+	kinds := h.VerKind[lo:hi]
+	ns := h.VerN[lo:hi][:len(kinds)]
+	seen, high, under := uint32(0), history.ValueKind(0), uint64(0)
+	for i, k := range kinds {
+		n := uint64(ns[i])
+		high |= k
+		seen |= 1 << (k & 7)
+		_, borrow := bits.Sub64(v.valLimit[k&7], n, 0)
+		under |= borrow
+		if k == h.Initial.Kind && ns[i] == h.Initial.N {
+			v.noteInitial(uint32(lo + i))
+		}
+	}
+	v.verKinds.Or(seen)
+	if high < 8 && under == 0 && seen&^v.valKinds == 0 {
+		return nil
+	}
+	for i, k := range kinds {
+		if msg := v.badValue(history.Value{Kind: k, N: ns[i]}); msg != "" {
+			return wrong(8, lo+i, "%s", msg)
+		}
+	}
+	return nil
+}
+
+// noteInitial notes a version with the initial value if it is not what its key begins with.
+func (v *verifier) noteInitial(ver uint32) {
+	if v.h.InitVer[v.h.VerKey[ver]] == ver {
+		return
+	}
+	v.mu.Lock()
+	v.uninit = append(v.uninit, ver)
+	v.mu.Unlock()
+}
+
+// badValue says what is wrong with a value, "" if nothing.
+func (v *verifier) badValue(x history.Value) string {
+	switch {
+	case x.Kind > history.Row:
+		return fmt.Sprintf("kind %d of a value; expected at most %d", x.Kind, history.Row)
+	case v.valKinds>>x.Kind&1 == 0:
+		return fmt.Sprintf("a %s in a file without texts", x.Kind)
+	case uint64(x.N) > v.valLimit[x.Kind]:
+		return fmt.Sprintf("a %s with number %d; expected at most %d", x.Kind, x.N, v.valLimit[x.Kind])
+	}
+	return ""
+}
+
+func (v *verifier) checkKeys(lo, hi int) *problem {
+	h := v.h
+	raw := v.byID[4].data
+	for k := lo; k < hi; k++ {
+		x := h.Keys[k]
+		if x.Kind != history.Int && x.Kind != history.String {
+			return wrong(4, k, "a key of kind %d; expected an integer or a string", x.Kind)
+		}
+		if msg := v.badValue(x); msg != "" {
+			return wrong(4, k, "%s", msg)
+		}
+		if nonZero(raw[16*k+9:16*k+16]) >= 0 {
+			return wrong(4, k, "reserved bytes are set; expected zeros")
+		}
+	}
+	return belowOrNone(5, h.InitVer, lo, hi, h.NumVersions())
+}
+
+func (v *verifier) checkTxns(lo, hi int) *problem {
+	h := v.h
+	x := &h.Txns
+	if lo > 0 && x.ID[lo-1] >= x.ID[lo] {
+		v.unsorted.Store(true)
+	}
+	for t := lo + 1; t < hi; t++ {
+		if x.ID[t-1] >= x.ID[t] {
+			v.unsorted.Store(true)
+			break
+		}
+	}
+	if p := below(11, h.SessTxn, lo, hi, h.NumTxns()); p != nil {
+		return p
+	}
+	if p := below(14, x.Sess, lo, hi, h.NumSessions()); p != nil {
+		return p
+	}
+	for i, s := range x.Status[lo:hi] {
+		if s > history.Unknown {
+			return wrong(15, lo+i, "status %d; expected at most %d", s, history.Unknown)
+		}
+	}
+	for _, c := range []struct {
+		id     uint32
+		before []int64
+		after  []int64
+	}{{19, x.Start, x.End}, {18, x.Start, x.Commit}, {19, x.Commit, x.End}, {21, x.StartTS, x.CommitTS}} {
+		if c.before == nil || c.after == nil {
+			continue
+		}
+		a, b := c.before[lo:hi], c.after[lo:hi]
+		b = b[:len(a)]
+		for i := range a {
+			// A missing time is below all others.
+			if b[i] < a[i] && b[i] != history.NoTime {
+				return wrong(c.id, lo+i, "time %d; expected none before %d", b[i], a[i])
+			}
+		}
+	}
+	if p := belowOrNone(22, x.Node, lo, hi, v.numTexts); p != nil {
+		return p
+	}
+	return belowOrNone(23, x.Name, lo, hi, v.numTexts)
+}
+
+func (v *verifier) checkPredRows(lo, hi int) *problem {
+	p := &v.h.Preds
+	if q := belowOrNone(33, p.Old, lo, hi, v.h.NumVersions()); q != nil {
+		return q
+	}
+	return belowOrNone(34, p.New, lo, hi, v.h.NumVersions())
+}
