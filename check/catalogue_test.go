@@ -1,0 +1,153 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+)
+
+// everyWay calls f for each checker but the brute force one, with each of its solvers.
+func everyWay(f func(name string, c Checker, solver string)) {
+	for _, c := range All() {
+		in := c.Info()
+		if in.Hidden {
+			continue
+		}
+		solvers := in.Solvers
+		if len(solvers) == 0 {
+			solvers = []string{""}
+		}
+		for _, s := range solvers {
+			f(in.Name+":"+s, c, s)
+		}
+	}
+}
+
+// mustBe runs a history every way and compares verdicts; Run certifies each answer.
+func mustBe(t *testing.T, h *history.History, o Options, want evidence.Verdict) {
+	t.Helper()
+	everyWay(func(name string, c Checker, s string) {
+		o.Solver = s
+		r, err := Run(context.Background(), c, h, o)
+		if err != nil {
+			t.Fatalf("%s, %s: %v\n%s", name, o.Level, err, notation.Format(h))
+		}
+		if r.Verdict != want {
+			t.Errorf("%s, %s: %s (%s); want %s\n%s", name, o.Level, r.Verdict, r.Reason, want, notation.Format(h))
+		}
+	})
+}
+
+// TestCatalogue: the anomalies of errata §5.1 and the others of the catalogue, every way, at the three levels. The evidence is
+// of the anomaly that the history is named after.
+func TestCatalogue(t *testing.T) {
+	for _, a := range datasets.Anomalies() {
+		h := a.History()
+		for _, l := range serialLevels {
+			want := evidence.Holds
+			if slices.Contains(a.Violates, l) {
+				want = evidence.Violated
+			}
+			mustBe(t, h, Options{Level: l}, want)
+		}
+		if !slices.Contains(a.Violates, level.Serializable) || a.Name == "dirty-write" { // which is a lost update too
+			continue
+		}
+		r, err := Run(context.Background(), vbox{}, h, Options{Level: level.Serializable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Anomalies[0].Kind; got != a.Kind {
+			t.Errorf("%s is said to be a %s; want %s", a.Name, got, a.Kind)
+		}
+	}
+}
+
+// TestNoUnitReasoning: the twelve transactions of which no single order is impossible are refuted by exactly four cycles, one for
+// each combination of two orders.
+func TestNoUnitReasoning(t *testing.T) {
+	for _, a := range datasets.Anomalies() {
+		if a.Name != "no-unit-reasoning" {
+			continue
+		}
+		h := a.History()
+		everyWay(func(name string, c Checker, s string) {
+			r, err := Run(context.Background(), c, h, Options{Solver: s})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if r.Verdict != evidence.Violated || len(r.Anomalies) != 1 || len(r.Anomalies[0].Cycle) != 0 || len(r.Anomalies[0].Cycles) != 4 {
+				t.Errorf("%s: %s, %+v; want four cases", name, r.Verdict, r.Anomalies)
+			}
+			if n := len(r.Anomalies[0].Txns); n != 12 {
+				t.Errorf("%s: the proof has %d transactions; want all 12", name, n)
+			}
+		})
+		return
+	}
+	t.Fatal("the catalogue lacks it")
+}
+
+// TestUnknown: what a checker of registers cannot decide it does not guess.
+func TestUnknown(t *testing.T) {
+	for _, c := range []struct {
+		h, want string
+		l       level.Level
+		only    string // the checker meant; "": all
+	}{
+		{"init=0: s1: r(x,0)", "strict-serializable needs start and end of every committed transaction; transaction 1 has not both", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[1,_]", "strict-serializable needs start and end of every committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs start and end of every committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
+		{"s1: a(x,1) | s2: r(x,[1])", "list histories: vbox reads registers only", level.Serializable, "vbox"},
+		{"s1: a(x,1) | s2: r(x,[1])", "list histories: cobra reads registers only", level.Serializable, "cobra"},
+		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "predicate operations: vbox checks item operations only", level.Serializable, "vbox"},
+		{"init=0: s1: w(x,1) | s2: w(x,1) | s3: r(x,1)", "needs unique values: transaction 3 reads 1 of key \"x\", which 2 writes could have installed (1 such reads)", level.Serializable, "vbox"},
+		{"init=0: s1: r(x,0)", "vbox does not decide causal", level.Causal, "vbox"},
+		{"init=0: s1: r(x,0)", "cobra does not decide snapshot-isolation", level.SnapshotIsolation, "cobra"},
+	} {
+		everyWay(func(name string, k Checker, s string) {
+			if c.only != "" && k.Info().Name != c.only {
+				return
+			}
+			r, err := Run(context.Background(), k, notation.MustParse(c.h), Options{Level: c.l, Solver: s})
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, c.h, err)
+			} else if r.Verdict != evidence.Unknown || r.Reason != c.want {
+				t.Errorf("%s: %s: %s, %q; want unknown, %q", name, c.h, r.Verdict, r.Reason, c.want)
+			}
+		})
+	}
+	// Aborted transactions and unknown ones need no times.
+	mustBe(t, notation.MustParse("init=0: s1: r(x,0) @[1,2] | s2: r(x,0)! | s3: w(x,1)?"), Options{Level: level.StrictSerializable}, evidence.Holds)
+	if _, err := Run(context.Background(), vbox{}, notation.MustParse("s1: w(x,1)"), Options{Solver: "minisat"}); err == nil {
+		t.Error("an unknown solver is no error")
+	}
+}
+
+// TestStopped: a check that is stopped has no verdict and says why.
+func TestStopped(t *testing.T) {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 2000, Times: datasets.NoTimes, Keys: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	for _, c := range []Checker{vbox{}, cobra{}} {
+		for _, s := range c.Info().Solvers {
+			if r, err := Run(ctx, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown || r.Reason != "interrupted" {
+				t.Errorf("%s:%s: %v, %v; want unknown: interrupted", c.Info().Name, s, r, err)
+			}
+			if r, err := Run(late, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" {
+				t.Errorf("%s:%s: %v, %v; want unknown: timeout", c.Info().Name, s, r, err)
+			}
+		}
+	}
+}

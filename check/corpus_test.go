@@ -1,0 +1,99 @@
+package check
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// TestCorpus: the verdicts of the corpus's manifest on real databases' histories at the levels of the serializable family.
+// Lists and predicates are another checker's; here they must be unknown for that reason. Run certifies every answer.
+func TestCorpus(t *testing.T) {
+	dir := os.Getenv("ISOVET_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
+	}
+	defer f.Close()
+	compared, beyond := 0, 0
+	for in := bufio.NewScanner(f); in.Scan(); {
+		row := strings.Split(in.Text(), "\t")
+		if len(row) < 4 || row[1] != "isovet-history" {
+			continue
+		}
+		h, err := format.Read(t.Context(), filepath.Join(dir, row[0]), format.Options{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want := map[level.Level]evidence.Verdict{level.Serializable: evidence.Unknown, level.SessionSerializable: evidence.Unknown, level.StrictSerializable: evidence.Unknown}
+		for _, v := range strings.Split(row[3], ";") {
+			name, verdict, ok := strings.Cut(v, "=")
+			if !ok {
+				continue
+			}
+			l, err := level.Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch verdict {
+			case "valid":
+				for m := range want { // what a level promises, those that it implies do too
+					if l.Implies(m) {
+						want[m] = evidence.Holds
+					}
+				}
+			case "violation":
+				for m := range want {
+					if m.Implies(l) {
+						want[m] = evidence.Violated
+					}
+				}
+			}
+		}
+		for l, want := range want {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			r, err := Run(ctx, vbox{}, h, Options{Level: l})
+			cancel()
+			switch {
+			case err != nil:
+				t.Errorf("%s, %s: %v", row[0], l, err)
+			case h.HasLists():
+				beyond++
+				if r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "list histories") {
+					t.Errorf("%s, %s: %s, %q; want unknown for its lists", row[0], l, r.Verdict, r.Reason)
+				}
+			case h.HasPredicates():
+				beyond++
+				if r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "predicate operations") {
+					t.Errorf("%s, %s: %s, %q; want unknown for its predicates", row[0], l, r.Verdict, r.Reason)
+				}
+			case r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "needs unique values"):
+				beyond++
+				t.Logf("%s, %s: %s", row[0], l, r.Reason)
+			case want == evidence.Unknown:
+				t.Logf("%s, %s: %s %s in %.0f ms; the manifest does not say", row[0], l, r.Verdict, r.Reason, r.Stats.CheckMS)
+			case r.Verdict != want:
+				t.Errorf("%s, %s: %s (%s); the manifest says %s", row[0], l, r.Verdict, r.Reason, want)
+			default:
+				compared++
+				t.Logf("%s, %s: %s in %.0f ms", row[0], l, r.Verdict, r.Stats.CheckMS)
+			}
+		}
+	}
+	t.Logf("%d verdicts compared, %d beyond unique registers", compared, beyond)
+	if compared == 0 {
+		t.Error("nothing was compared")
+	}
+}
