@@ -100,6 +100,11 @@ func TestStandardInput(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
+	var list []string
+	for _, f := range All() {
+		list = append(list, f.Name)
+	}
+	names := strings.Join(list, ", ")
 	short := gz(t, []byte(strings.Repeat(sampleDoc[56:], 5000)))
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -109,7 +114,7 @@ func TestReadErrors(t *testing.T) {
 	}{
 		{"empty", nil, "FILE:1: the file is empty; expected a history"},
 		{"blank", []byte(" \n\n"), "FILE:1: the file is empty; expected a history"},
-		{"text", []byte("hello"), "FILE:1: unknown format; expected isovet-history"},
+		{"text", []byte("hello"), "FILE:1: unknown format; expected " + names},
 		{"other-json", []byte(`{"type":"invoke"}`), `FILE:1: field "ops": missing; expected an array of operations`},
 		{"broken", []byte("{\"ops\":[]}\n{\"ops\":"), `FILE:2: field "ops": malformed JSON at byte 8 of the line: found the end of the line; expected a value`},
 		{"short.gz", short[:len(short)/2], "unexpected EOF"},
@@ -129,7 +134,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "cannot open: no such file or directory",
-		dir:                        "a folder in no known format; expected a file, or a folder in one of isovet-history",
+		dir:                        "a folder in no known format; expected a file, or a folder in one of " + names,
 	} {
 		if _, err := Read(t.Context(), path, Options{}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("%s: %v; want %s", path, err, want)
@@ -138,7 +143,7 @@ func TestReadErrors(t *testing.T) {
 	if _, err := Read(t.Context(), dir, Options{Format: "isovet-history"}); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder read as a file: %v", err)
 	}
-	if _, err := Read(t.Context(), "x", Options{Format: "nonesuch"}); err == nil || err.Error() != `unknown format "nonesuch"; expected one of auto, isovet-history` {
+	if _, err := Read(t.Context(), "x", Options{Format: "nonesuch"}); err == nil || err.Error() != `unknown format "nonesuch"; expected one of auto, `+names {
 		t.Errorf("unknown format: %v", err)
 	}
 	if _, err := Read(t.Context(), "x", Options{Workers: -1}); err == nil {
