@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"isovet/history"
+	"isovet/internal/safego"
 )
 
 // part is a section that is there: its bytes as in the file, and the checksums of its blocks.
@@ -253,7 +254,7 @@ func (v *verifier) parallel(workers int, f func() error) error {
 		return guarded()
 	}
 	errs := make([]error, workers)
-	var wg sync.WaitGroup
+	var wg safego.Group
 	for w := range workers {
 		wg.Go(func() { errs[w] = guarded() })
 	}
