@@ -52,6 +52,8 @@ type engine struct {
 	h  *history.History
 	o  Options
 	si bool
+	// sessions: session order is among the known edges, by the level or as a guess that a "yes" bears out.
+	sessions bool
 
 	txn  []uint32 // node of a transaction i → transaction
 	node []int32  // transaction → i, -1
@@ -77,6 +79,8 @@ type engine struct {
 	guards []acyclic.Guard          // not yet given to pk
 	about  []about                  // guard → what it stands for
 	stats  Stats
+
+	needSeed bool // a refutation is the level's own
 }
 
 // about says which writes a guard is about, for the seed of an explanation.
@@ -97,9 +101,21 @@ func (e *engine) commit(i int32) int32 {
 }
 
 // Run decides whether the view satisfies the level. The view must have no anomalies. It returns Unknown only when ctx ends.
+//
+// Where the level does not ask for session order, an order that respects it is looked for first: databases keep it, and its
+// edges leave far less open where no times tell the order. Only if there is none is the question put without.
 // Cost: linear for loading the graph and for each round; see package comment for the rest.
 func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
-	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot()}
+	a, err := run(ctx, v, o, true)
+	if err != nil || o.Level.Sessions() || a.Status != solver.Unsat {
+		return a, err
+	}
+	return run(ctx, v, o, false)
+}
+
+func run(ctx context.Context, v *prepass.View, o Options, sessions bool) (Answer, error) {
+	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot(), sessions: sessions}
+	e.needSeed = sessions == o.Level.Sessions()
 	e.number()
 	e.readers()
 	a, err := e.run(ctx)
@@ -244,7 +260,7 @@ func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 			}
 		}
 	}
-	if e.o.Level.Sessions() {
+	if e.sessions {
 		for s := range h.NumSessions() {
 			last := int32(-1)
 			for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {

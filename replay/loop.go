@@ -94,6 +94,9 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 		case solver.Unknown:
 			return Answer{}, nil
 		case solver.Unsat:
+			if !e.needSeed {
+				return Answer{Status: solver.Unsat}, nil
+			}
 			seed, err := e.seedOfLemmas(ctx)
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}

@@ -19,7 +19,7 @@ import (
 // says. It makes every choice of the polygraph at once, so it is for the few transactions of an explanation.
 // Cost: quadratic in transactions for real time and in a key's writes, and the solver's.
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
-	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot()}
+	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
 	e.readers()
 	x := &refuter{engine: e, why: make(map[[2]int32]evidence.Edge)}
@@ -113,7 +113,7 @@ func (x *refuter) knownEdges() {
 			}
 		}
 	}
-	if e.o.Level.Sessions() {
+	if e.sessions {
 		for s := range e.h.NumSessions() {
 			last := int32(-1)
 			for _, t := range e.h.SessTxn[e.h.SessOff[s]:e.h.SessOff[s+1]] {
