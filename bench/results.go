@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -64,6 +65,7 @@ func procField(file, name string) string {
 	return ""
 }
 
+// commit is the program's version in its repository, as far as anyone knows.
 func commit() string {
 	in, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -78,8 +80,12 @@ func commit() string {
 			dirty = "+dirty"
 		}
 	}
-	if c == "" {
-		return ""
+	if c == "" { // go run, or built without version control: that of the folder it is run in
+		b, err := exec.Command("git", "describe", "--always", "--dirty=+dirty", "--abbrev=40", "--exclude=*").Output()
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(string(b))
 	}
 	return c + dirty
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -157,7 +158,7 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
-		path, err := bench.WriteResults(f.out, strings.Join(os.Args, " "), f.gen.spec.Seed, !interrupted, rows)
+		path, err := bench.WriteResults(f.out, strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "), f.gen.spec.Seed, !interrupted, rows)
 		if err != nil {
 			return err
 		}
