@@ -52,6 +52,10 @@ func (p *Polygraph) NewFinder(extra []Edge) *Finder {
 
 // Path returns a shortest path from u to v over edges for which use is true (nil: all), real time counting as an edge; false
 // if there is none. A path from a node to itself is a cycle.
+//
+// What begins after v's end is not visited through time. So where the edges contradict time, a path may be missed or be longer
+// than the shortest. On some cycle it is found all the same: a node y that begins after v's end and leads to v closes, with real
+// time from v to y, a cycle of fewer edges, and in a cycle with the fewest there is no such y (TestPaths).
 // Cost: linear in the part of the graph that begins no later than v ends.
 func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 	p := f.p
