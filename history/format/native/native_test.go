@@ -1,0 +1,319 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/cespare/xxhash/v2"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+)
+
+// misaligned returns a copy of data at an odd address.
+func misaligned(data []byte) []byte {
+	b := buffer(len(data) + 1)[1:]
+	copy(b, data)
+	return b
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	histories(t, 800, func(name string, h *history.History) {
+		data := written(t, name, h)
+		check := func(how string, g *history.History, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, how, err)
+			}
+			if d := differs(h, g); d != "" {
+				t.Fatalf("%s: %s: %s", name, how, d)
+			}
+			if !bytes.Equal(written(t, name, g), data) {
+				t.Fatalf("%s: %s: written again, it is another file", name, how)
+			}
+		}
+		g, err := Read(t.Context(), data, "f", 1)
+		check("in place", g, err)
+		if d := history.Diff(h, g); d != "" {
+			t.Fatalf("%s: %s", name, d)
+		}
+		g, err = read(t.Context(), data, "f", 3, false)
+		check("copied", g, err)
+		g, err = Read(t.Context(), misaligned(data), "f", 2)
+		check("not aligned", g, err)
+		g, err = ReadFrom(t.Context(), iotest.HalfReader(bytes.NewReader(data)), "f", 2)
+		check("stream", g, err)
+		if n++; n%20 == 0 {
+			path := filepath.Join(dir, "h.ivh")
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			g, err = ReadFile(t.Context(), path, 2)
+			check("file", g, err)
+			if g.File != path {
+				t.Fatalf("%s: the history's file is %q", name, g.File)
+			}
+			os.Remove(path)
+		}
+	})
+}
+
+// A history of several blocks, whose offsets go across them.
+func TestRoundTripLarge(t *testing.T) {
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 40_000, DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.NumOps() < 3*blockRows || h.NumTxns() < blockRows {
+		t.Fatalf("%d operations of %d transactions; expected several blocks", h.NumOps(), h.NumTxns())
+	}
+	data := written(t, "large", h)
+	for _, view := range []bool{true, false} {
+		g, err := read(t.Context(), data, "f", 4, view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := differs(h, g); d != "" {
+			t.Fatal(d)
+		}
+	}
+	g, err := ReadFrom(t.Context(), bytes.NewReader(data), "f", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := differs(h, g); d != "" {
+		t.Fatal(d)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		i, bit := r.IntN(len(data)), byte(1)<<r.IntN(8)
+		data[i] ^= bit
+		g, err := Read(t.Context(), data, "f", 2)
+		refusedOrSame(t, len(data), "large", h, g, err)
+		data[i] ^= bit
+		_, err = Read(t.Context(), data[:r.IntN(len(data))], "f", 2)
+		refused(t, len(data), "large", err)
+	}
+}
+
+// What Read returns must be usable wherever what jsonl.Read returns is: the texts can be interned into, and JSON lines can be
+// written.
+func TestLoadedHistoryWorks(t *testing.T) {
+	histories(t, 300, func(name string, h *history.History) {
+		g, err := Read(t.Context(), written(t, name, h), "f", 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var x, y bytes.Buffer
+		if err := jsonl.Write(&x, h); err != nil {
+			t.Fatal(err)
+		}
+		if err := jsonl.Write(&y, g); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(x.Bytes(), y.Bytes()) {
+			t.Fatalf("%s: as JSON lines:\n%s\nand\n%s", name, x.Bytes(), y.Bytes())
+		}
+		n := uint32(g.Texts.Len())
+		for i := range n {
+			if j := g.Texts.Intern(h.Texts.Text(i)); j != i {
+				t.Fatalf("%s: text %d is found at %d", name, i, j)
+			}
+		}
+		for i := range uint32(100) {
+			s := []byte(strings.Repeat("new", int(i)+1))
+			if j := g.Texts.Intern(s); j != n+i || string(g.Texts.Text(j)) != string(s) || g.Texts.Intern(s) != j || g.Texts.Hash(j) != xxhash.Sum64(s) {
+				t.Fatalf("%s: new text %d is at %d: %q", name, i, j, g.Texts.Text(j))
+			}
+		}
+		if d := differs(h, g); n != uint32(h.Texts.Len()) || !strings.Contains(d, "texts") {
+			t.Fatalf("%s: after interning: %q", name, d)
+		}
+	})
+}
+
+// refused demands an error about the input that says where.
+func refused(t *testing.T, size int, what string, err error) {
+	t.Helper()
+	in, ok := errors.AsType[*history.InputError](err)
+	if !ok {
+		t.Fatalf("%s: error %v; expected one about the input", what, err)
+	}
+	if in.File != "f" || in.Line != 0 || in.Off < 0 || in.Off > int64(size) || in.Msg == "" {
+		t.Fatalf("%s: error %#v of a file of %d bytes; expected file and offset", what, in, size)
+	}
+}
+
+func refusedOrSame(t *testing.T, size int, what string, h, g *history.History, err error) {
+	t.Helper()
+	if err != nil {
+		refused(t, size, what, err)
+	} else if d := differs(h, g); d != "" {
+		t.Fatalf("%s: another history: %s", what, d)
+	}
+}
+
+// Every byte of a file, altered, and every place that it can be cut off at.
+func TestCorruption(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	same := 0
+	for seed := range uint64(5) {
+		h := randomHistory(t, seed)
+		data := written(t, "random", h)
+		for i := range data {
+			old := data[i]
+			for _, x := range []byte{1 << r.IntN(8), 0xff, byte(1 + r.IntN(255))} {
+				data[i] = old ^ x
+				g, err := Read(t.Context(), data, "f", 1)
+				refusedOrSame(t, len(data), "flipped", h, g, err)
+				if err == nil {
+					same++
+				}
+			}
+			data[i] = old
+			_, err := Read(t.Context(), data[:i], "f", 1)
+			refused(t, i, "cut off", err)
+			_, err = ReadFrom(t.Context(), bytes.NewReader(data[:i]), "f", 1)
+			refused(t, i, "cut off stream", err)
+		}
+		for _, more := range []string{"\x00", "\x89IVH", string(data)} {
+			longer := append(bytes.Clone(data), more...)
+			_, err := Read(t.Context(), longer, "f", 1)
+			refused(t, len(longer), "longer", err)
+			_, err = ReadFrom(t.Context(), bytes.NewReader(longer), "f", 1)
+			refused(t, len(longer), "longer stream", err)
+		}
+	}
+	if same > 0 {
+		t.Errorf("%d altered files were read; expected every byte to count", same)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	h := randomHistory(t, 1)
+	data := written(t, "random", h)
+	for _, c := range []struct {
+		name  string
+		alter func(b []byte) []byte
+		want  string
+	}{
+		{"empty", func(b []byte) []byte { return nil }, "f:byte 0: truncated: the file ends after 0 bytes; expected 64"},
+		{"text", func(b []byte) []byte { return []byte(`{"format":"isovet-history"}`) }, "f:byte 0: does not begin as a native history does"},
+		{"short", func(b []byte) []byte { return b[:40] }, "f:byte 40: truncated: the file ends after 40 bytes; expected 64"},
+		{"cut", func(b []byte) []byte { return b[:100] }, "f:byte 100: truncated: the file ends after 100 bytes"},
+		{"version", func(b []byte) []byte { b[8] = 2; return b }, `f:byte 8: field "version": version 2 of the native format; expected 1`},
+		{"header", func(b []byte) []byte { b[17]++; return b }, `f:byte 0: field "header": corrupt: the checksum of the header is wrong`},
+		{"table", func(b []byte) []byte { b[70]++; return b }, `f:byte 64: field "table": corrupt: the checksum of the table of sections is wrong`},
+		{"section", func(b []byte) []byte { b[len(b)-1]++; return b }, `corrupt: the checksum of the section is wrong`},
+	} {
+		_, err := Read(t.Context(), c.alter(bytes.Clone(data)), "f", 1)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; expected %s", c.name, err, c.want)
+		}
+	}
+}
+
+// A header with right checksums that promises more than there is must not cost memory.
+func TestHugePromise(t *testing.T) {
+	head := header{sections: 3, size: 1 << 50, init: history.None}
+	data := append(head.append(nil), make([]byte, 4000)...)
+	allocs := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := ReadFrom(b.Context(), bytes.NewReader(data), "f", 1)
+			if err == nil || !strings.Contains(err.Error(), "truncated") {
+				b.Fatal(err)
+			}
+		}
+	})
+	if n := allocs.AllocedBytesPerOp(); n > 8<<20 {
+		t.Errorf("%d bytes allocated for %d bytes of input", n, len(data))
+	}
+}
+
+func TestStreamErrors(t *testing.T) {
+	data := written(t, "random", randomHistory(t, 4))
+	for _, n := range []int{0, 10, 64, 100, len(data) - 1, len(data)} {
+		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(errors.New("the disk is gone")))
+		_, err := ReadFrom(t.Context(), r, "f", 1)
+		refused(t, n, "stream", err)
+		if !strings.Contains(err.Error(), "the disk is gone") {
+			t.Errorf("after %d bytes: %v", n, err)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	data := written(t, "random", randomHistory(t, 4))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Read(ctx, data, "f", 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := ReadFrom(ctx, bytes.NewReader(data), "f", 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("stream: error %v", err)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none"), dir} {
+		_, err := ReadFile(t.Context(), path, 1)
+		if in, ok := errors.AsType[*history.InputError](err); !ok || in.File != path {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	path := filepath.Join(dir, "empty")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(t.Context(), path, 1); err == nil || !strings.Contains(err.Error(), "truncated") {
+		t.Errorf("empty file: error %v", err)
+	}
+}
+
+// Write refuses what Read would refuse.
+func TestWriteRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(h *history.History){
+		"version out of range": func(h *history.History) { h.Ops.Ver[0] = 999 },
+		"columns of two sizes": func(h *history.History) { h.Txns.Sess = h.Txns.Sess[1:] },
+		"session twice":        func(h *history.History) { h.SessTxn[0] = h.SessTxn[1] },
+	} {
+		h := datasets.Medium(1, datasets.RandomOptions{})
+		spoil(h)
+		if err := Write(io.Discard, h); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestWriteError(t *testing.T) {
+	h := randomHistory(t, 4)
+	size := len(written(t, "random", h))
+	for n := range size {
+		w := &limited{n: n}
+		if err := Write(w, h); !errors.Is(err, io.ErrShortWrite) {
+			t.Fatalf("after %d of %d bytes: error %v", n, size, err)
+		}
+	}
+}
+
+type limited struct{ n int }
+
+func (w *limited) Write(b []byte) (int, error) {
+	if w.n -= len(b); w.n < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(b), nil
+}
