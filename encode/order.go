@@ -41,6 +41,7 @@ func Order(p *polygraph.Polygraph) *Problem {
 		}
 	}
 	index := make([]int32, p.N)
+	var inOrder [][]int32 // groups by first node, so that numbers and clauses do not depend on a map's order
 	base := make(map[int32]solver.Var)
 	before := func(u, v int32) solver.Lit { // of one group, u ≠ v
 		g := groups[comp[u]]
@@ -50,11 +51,12 @@ func Order(p *polygraph.Polygraph) *Problem {
 		}
 		return solver.Neg(base[comp[u]] + solver.Var(j*(2*len(g)-j-1)/2+i-j-1))
 	}
-	for v := range int32(p.N) { // by node, so that the numbering does not depend on a map's order
+	for v := range int32(p.N) {
 		g := groups[comp[v]]
 		if len(g) == 0 || g[0] != v {
 			continue
 		}
+		inOrder = append(inOrder, g)
 		base[comp[v]] = solver.Var(q.Vars)
 		for i, u := range g {
 			index[u] = int32(i)
@@ -73,7 +75,7 @@ func Order(p *polygraph.Polygraph) *Problem {
 		}
 	}
 	f := p.NewFinder(nil)
-	for _, g := range groups {
+	for _, g := range inOrder {
 		for _, u := range g {
 			for _, v := range f.Reached(u, g) {
 				q.Clauses = append(q.Clauses, []solver.Lit{before(u, v)})

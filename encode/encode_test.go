@@ -1,0 +1,264 @@
+package encode_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/encode"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+	"isovet/solver"
+	"isovet/solver/gini"
+	"isovet/solver/gophersat"
+)
+
+// ways are all ways to solve a problem.
+func ways() map[string]func(context.Context, *encode.Problem) encode.Answer {
+	out := map[string]func(context.Context, *encode.Problem) encode.Answer{
+		"closure": encode.WithClosure,
+		"order":   encode.WithOrder,
+	}
+	for name, back := range map[string]func() solver.Backend{
+		"cdcl":      func() solver.Backend { return solver.New(solver.Options{}) },
+		"gini":      func() solver.Backend { return gini.New() },
+		"gophersat": func() solver.Backend { return gophersat.New() },
+	} {
+		out["lazy "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, back()) }
+		out["eager "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Eager(ctx, q, back()) }
+	}
+	return out
+}
+
+// acyclic is by definition, real time listed one by one.
+func acyclic(p *polygraph.Polygraph, sets ...[]polygraph.Edge) bool {
+	reach := make([][]bool, p.N)
+	for u := range p.N {
+		reach[u] = make([]bool, p.N)
+		for v := range p.N {
+			reach[u][v] = p.Before(int32(u), int32(v))
+		}
+	}
+	for _, edges := range sets {
+		for _, e := range edges {
+			reach[e.From][e.To] = true
+		}
+	}
+	for k := range p.N {
+		for u := range p.N {
+			for v := range p.N {
+				reach[u][v] = reach[u][v] || reach[u][k] && reach[k][v]
+			}
+		}
+	}
+	for v := range p.N {
+		if reach[v][v] {
+			return false
+		}
+	}
+	return true
+}
+
+// sides are the edges of each side of each choice.
+func sides(p *polygraph.Polygraph) (out [][2][]polygraph.Edge) {
+	for _, c := range p.Choices {
+		var s [2][]polygraph.Edge
+		a, b := c.Either()
+		p.Side(a, b, func(e polygraph.Edge) bool { s[0] = append(s[0], e); return true })
+		a, b = c.Or()
+		p.Side(a, b, func(e polygraph.Edge) bool { s[1] = append(s[1], e); return true })
+		out = append(out, s)
+	}
+	return out
+}
+
+// satisfiable tries every way to settle the choices.
+func satisfiable(p *polygraph.Polygraph) bool {
+	all := sides(p)
+	for way := range 1 << len(all) {
+		var edges []polygraph.Edge
+		for i, s := range all {
+			edges = append(edges, s[way>>i&1]...)
+		}
+		if acyclic(p, p.Known, edges) {
+			return true
+		}
+	}
+	return false
+}
+
+type ends struct{ from, to int32 }
+
+// TestEveryWay: each encoding, solved each way, has the status that trying every assignment finds. A model's edges hold one side
+// of each choice and leave the graph acyclic; the cycles of a refutation are cycles, and forbid every assignment.
+func TestEveryWay(t *testing.T) {
+	yes, no, n := 0, 0, 0
+	for seed := uint64(0); n < 1200; seed++ {
+		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 7, Keys: 3, Unknown: seed%3 == 0})
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 || v.Ambiguous() {
+			continue
+		}
+		l := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}[seed%3]
+		if _, missing := polygraph.MissingTime(h); missing && l.RealTime() {
+			continue
+		}
+		p := polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime()})
+		switch seed % 4 {
+		case 0:
+			p.Combine()
+		case 1:
+			if l.RealTime() {
+				p.Overlapping()
+				break
+			}
+			fallthrough
+		default:
+			p.AllPairs()
+		}
+		if len(p.Choices) == 0 || len(p.Choices) > 9 || p.KnownCycle() != nil {
+			continue
+		}
+		n++
+		want := solver.Unsat
+		if satisfiable(p) {
+			want = solver.Sat
+			yes++
+		} else {
+			no++
+		}
+		for _, enc := range encode.Encodings() {
+			for name, solve := range ways() {
+				q := enc.Encode(p)
+				if !q.Eager && name[:2] == "ea" || q.Eager && name[:2] == "la" && seed%8 > 0 {
+					continue
+				}
+				a := solve(context.Background(), q)
+				at := fmt.Sprintf("seed %d, %s, %s, %s", seed, l, enc.Name, name)
+				if a.Status != want {
+					t.Fatalf("%s: %v; want %v\n%s", at, a.Status, want, notation.Format(h))
+				}
+				if a.Status == solver.Sat {
+					checkModel(t, at, p, a.Edges)
+				} else if !q.Eager {
+					checkRefutation(t, at, p, q, a.Cycles)
+				}
+			}
+		}
+	}
+	if yes < 200 || no < 60 {
+		t.Errorf("%d satisfiable, %d not", yes, no)
+	}
+}
+
+// checkModel checks that a model's edges make a completion.
+func checkModel(t *testing.T, at string, p *polygraph.Polygraph, edges []polygraph.Edge) {
+	t.Helper()
+	has := make(map[ends]bool)
+	for _, e := range edges {
+		has[ends{e.From, e.To}] = true
+	}
+	for i, s := range sides(p) {
+		whole := [2]bool{true, true}
+		for k := range s {
+			for _, e := range s[k] {
+				whole[k] = whole[k] && has[ends{e.From, e.To}]
+			}
+		}
+		if !whole[0] && !whole[1] {
+			t.Fatalf("%s: the model settles choice %d neither way", at, i)
+		}
+	}
+	if !acyclic(p, p.Known, edges) {
+		t.Fatalf("%s: the model has a cycle", at)
+	}
+}
+
+// checkRefutation checks that the cycles are made of known edges, real time and edges of choices, and that every assignment has
+// all edges of one of them.
+func checkRefutation(t *testing.T, at string, p *polygraph.Polygraph, q *encode.Problem, cycles [][]polygraph.Edge) {
+	t.Helper()
+	if len(cycles) == 0 {
+		t.Fatalf("%s: a refutation without cycles", at)
+	}
+	known := make(map[ends]bool)
+	for _, e := range p.Known {
+		known[ends{e.From, e.To}] = true
+	}
+	var open [][]ends // a cycle's edges of choices
+	for _, c := range cycles {
+		var o []ends
+		for i, e := range c {
+			if e.To != c[(i+1)%len(c)].From {
+				t.Fatalf("%s: not a cycle: %+v", at, c)
+			}
+			if i, ok := polygraph.OpenIndex(e.By); ok {
+				if g := q.Guards[i].Edge; g.From != e.From || g.To != e.To {
+					t.Fatalf("%s: edge %+v is not its guard's, %+v", at, e, g)
+				}
+				o = append(o, ends{e.From, e.To})
+			} else if !known[ends{e.From, e.To}] && !p.Before(e.From, e.To) {
+				t.Fatalf("%s: edge %+v is not known", at, e)
+			}
+		}
+		open = append(open, o)
+	}
+	all := sides(p)
+	for way := range 1 << len(all) {
+		has := make(map[ends]bool)
+		for i, s := range all {
+			for _, e := range s[way>>i&1] {
+				has[ends{e.From, e.To}] = true
+			}
+		}
+		forbidden := false
+		for _, o := range open {
+			in := true
+			for _, e := range o {
+				in = in && has[e]
+			}
+			forbidden = forbidden || in
+		}
+		if !forbidden {
+			t.Fatalf("%s: no cycle forbids assignment %b", at, way)
+		}
+	}
+}
+
+// TestSizes: [Vbox] §4.5 and Eq. 4: one variable a choice and no clause; one a choice and one a distinct edge, a clause for each
+// edge of a side; one a pair of nodes with two clauses for each three.
+func TestSizes(t *testing.T) {
+	h := notation.MustParse("s0: w(x,0) | s1: w(x,1) | s2: w(x,2) | s3: r(x,1)") // Figure 1 of [Vbox], x alone
+	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
+	p.AllPairs()
+	for _, c := range []struct {
+		name                  string
+		vars, clauses, guards int
+	}{
+		// E01, E02, E10 with 3>0, E20, E12 with 3>2, E21: eight edges.
+		{"vbox", 3, 0, 8},
+		{"cobra", 3 + 8, 8, 8},
+		// One component of 4 nodes: 6 pairs, 4 triples twice, the known edge 1>3, and 8 edges of sides.
+		{"order", 3 + 6, 8 + 1 + 8, 8},
+	} {
+		enc, err := encode.ByName(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := enc.Encode(p)
+		if q.Vars != c.vars || len(q.Clauses) != c.clauses || len(q.Guards) != c.guards || len(q.Phase) != q.Vars {
+			t.Errorf("%s: %d variables, %d clauses, %d guards, %d phases; want %d, %d, %d", c.name, q.Vars, len(q.Clauses), len(q.Guards), len(q.Phase), c.vars, c.clauses, c.guards)
+		}
+		for i, g := range q.Guards {
+			if at, ok := polygraph.OpenIndex(g.Edge.By); !ok || at != i {
+				t.Errorf("%s: guard %d says that it is %d", c.name, i, at)
+			}
+		}
+	}
+	if _, err := encode.ByName("nope"); err == nil {
+		t.Error("an unknown encoding is no error")
+	}
+}
