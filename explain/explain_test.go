@@ -1,0 +1,179 @@
+package explain_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"isovet/certify"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/explain"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/prepass"
+)
+
+var levels = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
+
+// part is the history of some transactions, without the reads that saw what others wrote.
+func part(h *history.History, keep []uint32) *history.History {
+	wrote := make(map[uint32]bool)
+	for _, t := range keep {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write {
+				wrote[h.Ops.Ver[op]] = true
+			}
+		}
+	}
+	return history.Restrict(h, keep, func(op uint32) bool {
+		v := h.Ops.Ver[op]
+		return h.Ops.Kind[op] == history.Write || wrote[v] || h.InitVer[h.VerKey[v]] == v
+	}).H
+}
+
+// members are an anomaly's transactions in the order of the file, which is each session's order in these histories.
+func members(h *history.History, a *evidence.Anomaly) (out []uint32) {
+	for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
+		for _, e := range c {
+			out = append(out, e.From)
+			if e.Writer != history.None && e.Writer != h.Init {
+				out = append(out, e.Writer)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func violates(t *testing.T, h *history.History, l level.Level) bool {
+	t.Helper()
+	r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 14, VerdictOnly: true})
+	if err != nil || r.Verdict == evidence.Unknown {
+		t.Fatalf("%v, %v\n%s", r, err, notation.Format(h))
+	}
+	return r.Verdict == evidence.Violated
+}
+
+// checkProof checks that an anomaly is a proof, and one from which nothing can be left out.
+func checkProof(t *testing.T, h *history.History, l level.Level, a evidence.Anomaly) {
+	t.Helper()
+	a.Complete(h)
+	proves := func(a evidence.Anomaly) error {
+		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
+	}
+	if err := proves(a); err != nil {
+		t.Fatalf("%s: %v\n%+v\n%s", l, err, a, notation.Format(h))
+	}
+	if cycles := a.Cycles; len(cycles) > 1 {
+		for i := range cycles {
+			less := a
+			less.Cycles = slices.Concat(cycles[:i], cycles[i+1:])
+			if proves(less) == nil {
+				t.Fatalf("%s: cycle %d is not needed\n%+v\n%s", l, i, a, notation.Format(h))
+			}
+		}
+	}
+	keep := members(h, &a)
+	if !violates(t, part(h, keep), l) {
+		t.Fatalf("%s: the proof's transactions do not violate it\n%+v\n%s", l, a, notation.Format(h))
+	}
+	for i := range keep {
+		if rest := slices.Concat(keep[:i], keep[i+1:]); len(rest) > 0 && violates(t, part(h, rest), l) {
+			t.Fatalf("%s: transaction %d is not needed\n%+v\n%s", l, h.Txns.ID[keep[i]], a, notation.Format(h))
+		}
+	}
+}
+
+// TestMinimal: an explanation is a certified proof; without any one of its cycles it is none, and without any one of its
+// transactions the rest satisfies the level, by brute force.
+func TestMinimal(t *testing.T) {
+	proofs, multi := 0, 0
+	for seed := range uint64(3000) {
+		o := datasets.RandomOptions{Txns: 8, Keys: 3}
+		h := datasets.Tiny(seed, o)
+		if seed%20 == 0 {
+			o.Txns = 40
+			h = datasets.Medium(seed, o)
+		}
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 || v.Ambiguous() {
+			continue
+		}
+		var all []uint32
+		for x, c := range v.Counts {
+			if c {
+				all = append(all, uint32(x))
+			}
+		}
+		for _, l := range levels {
+			a, err := explain.Violation(context.Background(), v, l, 0, all, explain.Item)
+			if errors.Is(err, explain.ErrHolds) {
+				if len(all) <= 8 && violates(t, h, l) {
+					t.Fatalf("seed %d, %s: said to hold\n%s", seed, l, notation.Format(h))
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			proofs++
+			if len(a.Cycles) > 0 {
+				multi++
+			}
+			checkProof(t, h, l, a)
+		}
+	}
+	t.Logf("%d proofs, %d of several cycles", proofs, multi)
+	if proofs < 500 || multi < 20 {
+		t.Errorf("%d proofs, %d of several cycles only", proofs, multi)
+	}
+}
+
+// TestCatalogue: the explanations of the catalogue's anomalies.
+func TestCatalogue(t *testing.T) {
+	for _, a := range datasets.Anomalies() {
+		h := a.History()
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 || !slices.Contains(a.Violates, level.Serializable) {
+			continue
+		}
+		var all []uint32
+		for x := range uint32(h.NumTxns()) {
+			all = append(all, x)
+		}
+		got, err := explain.Violation(context.Background(), v, level.Serializable, 0, all, explain.Item)
+		if err != nil {
+			t.Fatalf("%s: %v", a.Name, err)
+		}
+		cases := 0
+		if a.Name == "no-unit-reasoning" { // four cases, none of them more of an anomaly than the others
+			cases = 4
+		}
+		if len(got.Cycles) != cases && cases == 4 || (len(got.Cycle) == 0) != (cases > 0) {
+			t.Errorf("%s: one cycle of %d edges and %d more", a.Name, len(got.Cycle), len(got.Cycles))
+		}
+		checkProof(t, h, level.Serializable, got)
+	}
+}
+
+// TestStopped: an explanation that is stopped says so.
+func TestStopped(t *testing.T) {
+	for _, a := range datasets.Anomalies() {
+		if a.Name != "no-unit-reasoning" {
+			continue
+		}
+		v := prepass.Run(a.History())
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := explain.Violation(ctx, v, level.Serializable, 0, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, explain.Item); err == nil || errors.Is(err, explain.ErrHolds) {
+			t.Errorf("%v; want that it was stopped", err)
+		}
+		return
+	}
+	t.Fatal("the catalogue lacks the fixture")
+}
