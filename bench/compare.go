@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/level"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Contender is a checker with a solver; Solver is "" where it uses none.
@@ -217,14 +220,11 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 	return r
 }
 
+// median is the mean of the two middle values where their number is even.
 func median(x []float64) float64 {
 	x = slices.Clone(x)
 	slices.Sort(x)
-	n := len(x)
-	if n%2 == 1 {
-		return x[n/2]
-	}
-	return (x[n/2-1] + x[n/2]) / 2
+	return (stat.Quantile(0.5, stat.Empirical, x, nil) + stat.Quantile(math.Nextafter(0.5, 1), stat.Empirical, x, nil)) / 2
 }
 
 // Disagreement is a history on which one contender says valid and another violation. Unknown disagrees with nobody.

@@ -17,7 +17,7 @@ var isovet = Format{
 	Detect: detectJSONL,
 	Read: func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		if data, ok := in.Mapped(); ok {
-			return jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
+			return jsonl.ReadMapped(ctx, data, in.Name, o.Workers, releaseMapped)
 		}
 		r, err := in.Reader()
 		if err != nil {

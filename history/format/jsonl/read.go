@@ -20,11 +20,12 @@ const (
 
 // parser fills one builder from consecutive lines.
 type parser struct {
-	b     *history.Builder
-	file  string
-	lines uint32 // lines begun so far
-	any   bool   // a line with content has been seen: no header may follow
-	whole int    // bytes that the builder will hold the content of in the end; 0: unknown
+	release func(part []byte) // see ReadMapped
+	b       *history.Builder
+	file    string
+	lines   uint32 // lines begun so far
+	any     bool   // a line with content has been seen: no header may follow
+	whole   int    // bytes that the builder will hold the content of in the end; 0: unknown
 
 	tol tolerant
 }
@@ -46,11 +47,18 @@ func Read(data []byte, file string) (*history.History, error) {
 // ReadParallel is Read on up to workers cores; it ends early when ctx does. The number of workers makes no difference to the
 // history.
 func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
+	return ReadMapped(ctx, data, file, workers, nil)
+}
+
+// ReadMapped is ReadParallel for a mapped file: release, if set, is told now and then of parts that will not be read again, unless
+// for an error's sake, so that they need not stay in memory. It is called by several goroutines, on parts of their own.
+func ReadMapped(ctx context.Context, data []byte, file string, workers int, release func(part []byte)) (*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	first := newParser(file)
 	data = first.skipBlank(data)
 	workers = min(workers, len(data)/minPiece)
 	first.whole = len(data)
+	first.release = release
 	if workers < 2 {
 		if err := first.run(ctx, data); err != nil {
 			return nil, err
@@ -67,6 +75,7 @@ func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*
 		if i > 0 {
 			parsers[i] = newParser(file)
 			parsers[i].any = true
+			parsers[i].release = release
 		}
 		hi := len(data)
 		if i < workers-1 {
@@ -201,6 +210,9 @@ func blank(line []byte) bool {
 	return true
 }
 
+// releaseEvery is how much of a mapped file is given back at once.
+const releaseEvery = 4 << 20
+
 // run reads data, which begins at the beginning of a line and ends at the end of one.
 func (p *parser) run(ctx context.Context, data []byte) (err error) {
 	defer func(old bool) {
@@ -213,6 +225,7 @@ func (p *parser) run(ctx context.Context, data []byte) (err error) {
 		}
 	}(debug.SetPanicOnFault(true))
 
+	released := 0
 	first := data
 	if p.any {
 		first = nil
@@ -220,8 +233,14 @@ func (p *parser) run(ctx context.Context, data []byte) (err error) {
 	estimate := p.whole > 2*sample
 	for i := 0; i < len(data); {
 		p.lines++
-		if p.lines&1023 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if p.lines&1023 == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if p.release != nil && i-released >= releaseEvery {
+				p.release(data[released:i])
+				released = i
+			}
 		}
 		done := 0
 		if first == nil || !p.mayBeHeader(first) {
