@@ -100,7 +100,7 @@ func (c cobra) pipeline(x *run, back Solver, at attempt) error {
 	case solver.Unsat:
 		return no()
 	}
-	x.stopped()
+	x.unsolved(a)
 	return nil
 }
 

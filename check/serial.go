@@ -116,8 +116,14 @@ func (x *run) stopped() bool {
 	return x.unknown("%v", cause)
 }
 
-// explained makes a violation of cycles of a polygraph over all of the history.
-func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge) error {
+// maxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself: beyond, the trial
+// could take as long as the question.
+const maxTrial = 200
+
+// explained makes a violation of cycles of a polygraph over all of the history. Where the polygraph's question is not the level's
+// own, its transactions mostly violate the level too, since few violations need what was added; if they do not, the verdict is
+// left open, without a reason.
+func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
 	var seed []uint32
 	for _, c := range p.Reasons(cycles) {
 		for _, e := range c {
@@ -129,7 +135,17 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge) error
 			}
 		}
 	}
-	return x.explain(seed, explain.Item)
+	if own {
+		return x.explain(seed, explain.Item)
+	}
+	slices.Sort(seed)
+	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > maxTrial {
+		return nil
+	}
+	if err := x.explain(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		return err
+	}
+	return nil
 }
 
 // explain makes a violation of transactions that violate the level by themselves.
@@ -166,8 +182,7 @@ func (x *run) holds(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 	return nil
 }
 
-// settle has the back end settle the open choices of p in the given encoding. It finishes the answer, except that a "no" that is
-// not the level's own leaves the verdict open, without a reason.
+// settle has the back end settle the open choices of p in the given encoding. It finishes the answer; own as in explained.
 func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver, own bool) error {
 	a := encode.Answer{Status: solver.Sat}
 	if len(p.Choices) > 0 {
@@ -180,13 +195,19 @@ func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 	case solver.Sat:
 		return x.holds(p, a.Edges)
 	case solver.Unsat:
-		if !own {
-			return nil
-		}
-		return x.explained(p, a.Cycles)
+		return x.explained(p, a.Cycles, own)
+	}
+	x.unsolved(a)
+	return nil
+}
+
+// unsolved says why a back end gave no answer.
+func (x *run) unsolved(a encode.Answer) {
+	if a.Reason != "" {
+		x.unknown("%s", a.Reason)
+		return
 	}
 	x.stopped()
-	return nil
 }
 
 // withReaders adds to a set of transactions, for each of unknown outcome, those whose reads show that it committed.

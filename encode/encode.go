@@ -88,6 +88,7 @@ func ByName(name string) (Encoding, error) {
 // collected, prove it: read as clauses "not all of the open edges of this cycle" they contradict the encoding's own clauses.
 type Answer struct {
 	Status solver.Status
+	Reason string // with Unknown: why, where it is not that the context ended
 	Edges  []polygraph.Edge
 	Cycles [][]polygraph.Edge
 	Stats  Stats

@@ -5,6 +5,26 @@ import (
 	"isovet/solver"
 )
 
+// OrderClauses returns how many transitivity clauses Order would make.
+func OrderClauses(p *polygraph.Polygraph) int {
+	var extra []polygraph.Edge
+	add := func(e polygraph.Edge) bool { extra = append(extra, e); return true }
+	for _, c := range p.Choices {
+		p.Side(c.A, c.B0, add)
+		p.Side(c.B, c.A0, add)
+	}
+	comp, n := p.Components(extra)
+	size := make([]int, n)
+	for v := range p.N {
+		size[comp[v]]++
+	}
+	total := 0
+	for _, s := range size {
+		total += s * (s - 1) * (s - 2) / 3
+	}
+	return total
+}
+
 // Order makes one variable of each pair of nodes that a cycle could pass through, "u before v", closed under transitivity, so
 // that any SAT solver decides the problem without help. The known graph enters as facts between those nodes.
 //
