@@ -52,7 +52,7 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 type attempt struct {
 	level level.Level
 	order polygraph.Options
-	// own: a "no" is the level's own. Else the attempt can only find an order, which the weaker level accepts as well.
+	// own: a "no" is the level's own. Else an order is one that the weaker level accepts as well, but a "no" must be tried on it.
 	own bool
 }
 
@@ -91,12 +91,10 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 		return err
 	case x.r.Reason != "":
 		return nil
-	case (cycle || conflict != nil) && !a.own:
-		return nil
 	case cycle:
-		return x.explained(p, [][]polygraph.Edge{p.KnownCycle()})
+		return x.explained(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
 	case conflict != nil:
-		return x.explained(p, p.ConflictCycles(conflict))
+		return x.explained(p, p.ConflictCycles(conflict), a.own)
 	}
 	// §4.5 encoding, §4.6 solving
 	return x.settle(p, encode.Vbox, back, a.own)
