@@ -1,0 +1,201 @@
+package replay_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"isovet/certify"
+	"isovet/check"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/explain"
+	"isovet/history"
+	"isovet/level"
+	"isovet/prepass"
+	"isovet/replay"
+	"isovet/solver"
+)
+
+// satisfiable asks a plain solver.
+func satisfiable(t *testing.T, f datasets.Formula) bool {
+	t.Helper()
+	s := solver.New(solver.Options{})
+	s.NewVars(f.Vars)
+	for _, c := range f.Clauses {
+		var lits []solver.Lit
+		for _, x := range c {
+			if x > 0 {
+				lits = append(lits, solver.Pos(solver.Var(x-1)))
+			} else {
+				lits = append(lits, solver.Neg(solver.Var(-x-1)))
+			}
+		}
+		s.AddClause(lits...)
+	}
+	st := s.Solve(context.Background())
+	if st == solver.Unknown {
+		t.Fatal("the plain solver gave up")
+	}
+	return st == solver.Sat
+}
+
+// refuted certifies that the history is not serializable, by the cases of a refutation of the whole: no search for the fewest
+// transactions goes before it.
+func refuted(t *testing.T, h *history.History) {
+	t.Helper()
+	v := prepass.Run(h)
+	proof, err := replay.Refute(context.Background(), v, level.Serializable, 0)
+	if err != nil || len(proof) == 0 {
+		t.Fatalf("no refutation: %v", err)
+	}
+	a := explain.Anomaly(explain.Core(context.Background(), proof, v, level.Serializable, 0))
+	a.Complete(h)
+	r := &evidence.Result{Checker: "replay", H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}
+	if err := certify.Check(r, certify.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFormulas: histories made of random 3-SAT formulas at the hard ratio hold exactly if the formula is satisfiable.
+func TestFormulas(t *testing.T) {
+	answers := map[bool]int{}
+	try := func(seed uint64, f datasets.Formula, whole bool) {
+		want := satisfiable(t, f)
+		answers[want]++
+		h, err := datasets.FromFormula(f, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := replay.Run(context.Background(), prepass.Run(h), replay.Options{})
+		if err != nil || (a.Status == solver.Sat) != want || a.Status == solver.Unknown {
+			t.Fatalf("seed %d, %d variables: %v, %v; want satisfiable: %v", seed, f.Vars, a.Status, err, want)
+		}
+		if !want {
+			refuted(t, h)
+		}
+		if !whole {
+			return
+		}
+		if got := checked(t, h, level.Serializable).Verdict == evidence.Holds; got != want {
+			t.Fatalf("seed %d, %d variables: checked %v; want %v", seed, f.Vars, got, want)
+		}
+	}
+	for seed := range many(30, 300) {
+		vars := 3 + int(seed%6)
+		try(seed, datasets.RandomFormula(seed, vars, (vars*426+50)/100, false), vars == 3)
+	}
+	for seed := range many(14, 140) {
+		vars := 8 + 2*int(seed%7)
+		planted := seed%3 == 0
+		try(seed, datasets.RandomFormula(seed, vars, (vars*426+50)/100, planted), planted)
+	}
+	// All eight clauses over three variables: no assignment, and no clause may be missing.
+	var all datasets.Formula
+	all.Vars = 3
+	for m := range 8 {
+		c := []int{1, 2, 3}
+		for i := range c {
+			if m>>i&1 != 0 {
+				c[i] = -c[i]
+			}
+		}
+		all.Clauses = append(all.Clauses, c)
+	}
+	try(1, all, true)
+	for drop := range all.Clauses {
+		f := datasets.Formula{Vars: 3}
+		for i, c := range all.Clauses {
+			if i != drop {
+				f.Clauses = append(f.Clauses, c)
+			}
+		}
+		try(uint64(drop), f, true)
+	}
+	t.Log(answers)
+	if answers[true] < 5 || answers[false] < 5 {
+		t.Errorf("the mix is lopsided: %v", answers)
+	}
+}
+
+// TestHardFamily: the hard instances, small, are decided as their construction says, and certified.
+func TestHardFamily(t *testing.T) {
+	sizes := map[string]int{"3sat": 9, "3sat-satisfiable": 12, "pigeonhole": 2, "thousand-operations": 30, "million-keys": 2000}
+	c, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range datasets.HardInstances() {
+		size := sizes[in.Name]
+		if size == 0 {
+			size = int(many(600, 3000))
+		}
+		for seed := range uint64(2) {
+			h, err := in.Build(context.Background(), size, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			r, err := check.Run(ctx, c, h, check.Options{Level: in.Level})
+			cancel()
+			switch {
+			case err != nil:
+				t.Fatalf("%s, seed %d: %v", in.Name, seed, err)
+			case r.Verdict == evidence.Unknown:
+				t.Errorf("%s, seed %d: %s", in.Name, seed, r.Reason)
+			case in.Valid && r.Verdict != evidence.Holds || in.Violates && r.Verdict != evidence.Violated:
+				t.Errorf("%s, seed %d: %s, against its construction", in.Name, seed, r.Verdict)
+			}
+			t.Logf("%s, seed %d: %s; %d rounds, %d variables, %d conflicts, %.0f ms", in.Name, seed, r.Verdict, r.Stats.Rounds, r.Stats.Variables, r.Stats.Conflicts, r.Stats.CheckMS)
+		}
+	}
+}
+
+// TestStopped: a run that is stopped says that it does not know, before it has begun to solve or in the middle of it.
+func TestStopped(t *testing.T) {
+	in, err := datasets.LookupHard("contended")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := in.Build(context.Background(), 3000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, l := range levels {
+		if l.RealTime() {
+			continue // it has no times
+		}
+		a, err := replay.Run(stopped, prepass.Run(h), replay.Options{Level: l})
+		if err != nil || a.Status != solver.Unknown || a.Order != nil || a.Seed != nil {
+			t.Errorf("%s: %v, %v; want no answer", l, a, err)
+		}
+	}
+	hole, err := datasets.LookupHard("pigeonhole")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err = hole.Build(context.Background(), 11, 1); err != nil {
+		t.Fatal(err)
+	}
+	v := prepass.Run(h)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	done := make(chan replay.Answer)
+	go func() {
+		a, err := replay.Run(ctx, v, replay.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- a
+	}()
+	select {
+	case a := <-done:
+		if a.Status != solver.Unknown {
+			t.Errorf("twelve pigeons in eleven holes, in 300 ms: %v; want no answer", a.Status)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on long after its time")
+	}
+}

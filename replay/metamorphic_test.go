@@ -1,0 +1,132 @@
+package replay_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/replay"
+)
+
+// cases calls f for random histories: tiny ones of every mix, and a medium one now and then.
+func cases(n uint64, f func(seed uint64, h *history.History)) {
+	for seed := range n {
+		o := mix(seed)
+		if seed%16 == 15 {
+			o.Txns = 80
+			f(seed, datasets.Medium(seed, o))
+			continue
+		}
+		o.Txns, o.Keys, o.Sessions = 7, 3, 4
+		f(seed, datasets.Tiny(seed, o))
+	}
+}
+
+// TestRetold: names of keys, values and sessions, and the order of the lines, never change a verdict; nor does leaving out the
+// times, where the level does not ask for them.
+func TestRetold(t *testing.T) {
+	verdicts := map[evidence.Verdict]int{}
+	cases(many(600, 20000), func(seed uint64, h *history.History) {
+		for _, l := range levels {
+			want := checked(t, h, l).Verdict
+			verdicts[want]++
+			for _, c := range []changes{{keys: true}, {values: true}, {sessions: true}, {lines: true}, {noTimes: true},
+				{keys: true, values: true, sessions: true, lines: true}} {
+				if c.noTimes && l.RealTime() {
+					continue
+				}
+				g := retell(h, c, seed)
+				if got := checked(t, g, l).Verdict; got != want {
+					t.Fatalf("seed %d, %s: %s of\n%s\nand, with %+v, %s of\n%s", seed, l, want, notation.Format(h), c, got, notation.Format(g))
+				}
+			}
+		}
+	})
+	t.Log(verdicts)
+	if verdicts[evidence.Holds] == 0 || verdicts[evidence.Violated] == 0 {
+		t.Errorf("the mix is lopsided: %v", verdicts)
+	}
+}
+
+// hints are guesses of every kind of wrongness, by transaction.
+func hints(h *history.History, seed uint64) map[string][]int64 {
+	n := h.NumTxns()
+	r := rand.New(rand.NewPCG(seed, 78))
+	as := func(at func(i int) int64) []int64 {
+		out := make([]int64, n)
+		for i := range out {
+			out[i] = at(i)
+		}
+		return out
+	}
+	reversed := as(func(i int) int64 {
+		if end := h.End(uint32(i)); end != history.NoTime {
+			return -end
+		}
+		return -int64(i)
+	})
+	return map[string][]int64{
+		"file":     as(func(i int) int64 { return int64(i) }),
+		"reversed": reversed,
+		"constant": as(func(int) int64 { return 0 }),
+		"random":   as(func(int) int64 { return r.Int64() - r.Int64() }),
+		"extreme":  as(func(i int) int64 { return []int64{math.MinInt64, math.MaxInt64, 0, -1}[r.IntN(4)] }),
+	}
+}
+
+// TestHints: a hint may be as wrong as it likes, and the verdict stays; so it does if the times are no hint.
+func TestHints(t *testing.T) {
+	violated := 0
+	cases(many(600, 20000), func(seed uint64, h *history.History) {
+		for _, l := range levels {
+			want := checked(t, h, l).Verdict
+			if want == evidence.Unknown { // it lacks times
+				continue
+			}
+			if want == evidence.Violated {
+				violated++
+			}
+			for name, hint := range hints(h, seed) {
+				if got := decide(t, h, replay.Options{Level: l, Hint: hint}); got != want {
+					t.Fatalf("seed %d, %s: %s; with the hint %q %s\n%s", seed, l, want, name, got, notation.Format(h))
+				}
+			}
+			if got := decide(t, h, replay.Options{Level: l, NoTimes: true}); got != want {
+				t.Fatalf("seed %d, %s: %s; without times as a hint %s\n%s", seed, l, want, got, notation.Format(h))
+			}
+		}
+	})
+	if violated == 0 {
+		t.Error("no violation among the histories")
+	}
+}
+
+// TestSkewWidens: a clock skew only ever takes real-time edges away.
+func TestSkewWidens(t *testing.T) {
+	won := 0
+	cases(many(300, 5000), func(seed uint64, h *history.History) {
+		for _, l := range levels {
+			if !l.RealTime() || checked(t, h, l).Verdict == evidence.Unknown {
+				continue
+			}
+			last := evidence.Violated
+			for _, skew := range []int64{0, 5, 20, 100, 1 << 40} {
+				got := decide(t, h, replay.Options{Level: l, Skew: skew})
+				if last == evidence.Holds && got != evidence.Holds {
+					t.Fatalf("seed %d, %s: holds with less skew than %d, and with that not\n%s", seed, l, skew, notation.Format(h))
+				}
+				if last == evidence.Violated && got == evidence.Holds && skew > 0 {
+					won++
+				}
+				last = got
+			}
+		}
+	})
+	if won == 0 {
+		t.Error("no skew ever changed a verdict")
+	}
+}
