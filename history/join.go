@@ -71,14 +71,6 @@ type joiner struct {
 	own    joinSource
 }
 
-func (j *joiner) total() int {
-	n := j.own.n
-	for i := range j.merged {
-		n += j.merged[i].n
-	}
-	return n
-}
-
 // merge takes over another builder's references.
 func (j *joiner) merge(o *joiner, key, text []uint32, op, extra uint32) {
 	if j.own.n > 0 {

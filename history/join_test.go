@@ -14,13 +14,6 @@ type naiveHistory struct {
 	list    map[string]bool   // keys that are lists
 }
 
-// script is a random history as a list of calls, so that it can be made by one builder or by several.
-type script struct {
-	calls []func(b *Builder)
-	naive naiveHistory
-	keys  int
-}
-
 func value(rnd *rand.Rand, b *Builder, n int) (Value, string) {
 	switch rnd.IntN(6) {
 	case 0:

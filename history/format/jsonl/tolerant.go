@@ -30,7 +30,6 @@ type tolerant struct {
 	rows  []history.PredRow
 	cols  []column
 	pred  []byte
-	key   history.Value
 }
 
 // column is a column of a row: its name and value in canonical JSON, as ranges of tolerant.strs.
