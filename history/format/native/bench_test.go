@@ -48,6 +48,7 @@ func BenchmarkRead(b *testing.B) {
 				b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 					b.SetBytes(size)
 					b.ReportAllocs()
+					cpu := cpuTime()
 					for b.Loop() {
 						h, err := ReadFile(context.Background(), path, workers)
 						if err != nil {
@@ -57,6 +58,7 @@ func BenchmarkRead(b *testing.B) {
 							b.Fatal(h.NumOps())
 						}
 					}
+					b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
 				})
 			}
 		})
