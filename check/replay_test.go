@@ -2,40 +2,85 @@ package check
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history/notation"
+	"isovet/level"
 )
 
-// TestReplayBeyondUniqueValues holds replay against the oracle where reads have several possible writers, keys are deleted, and
-// outcomes are unknown.
-func TestReplayBeyondUniqueValues(t *testing.T) {
-	verdicts := map[string]int{}
-	for seed := range uint64(4000) {
-		for which, o := range []datasets.RandomOptions{
-			{Duplicates: true, Deletes: true, Aborted: true, Unknown: true},
-			{Duplicates: true, Unknown: true, NoTimes: true},
-			{Deletes: true, Duplicates: true},
-		} {
-			h := datasets.Tiny(seed, o)
-			for _, l := range orderLevels {
-				want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d/%d, %s: %v\n%s", seed, which, l, err, dump(h))
-				}
-				if want.Verdict == 0 {
-					continue // lacks times, or no evidence
-				}
-				got, err := Run(context.Background(), replayer{}, h, Options{Level: l})
-				if err != nil {
-					t.Fatalf("seed %d/%d, %s: %v\n%s", seed, which, l, err, dump(h))
-				}
-				if got.Verdict != want.Verdict {
-					t.Fatalf("seed %d/%d, %s: replay says %s (%s), brute force %s\n%s", seed, which, l, got.Verdict, got.Reason, want.Verdict, dump(h))
-				}
-				verdicts[l.String()+" "+got.Verdict.String()]++
+// long is few by default and many with ISOVET_LONG.
+func long(few, many uint64) uint64 {
+	if os.Getenv("ISOVET_LONG") != "" {
+		return many
+	}
+	return few
+}
+
+// every is the mix of what a random history may have, by number, all 32 of them.
+func every(n uint64) datasets.RandomOptions {
+	return datasets.RandomOptions{
+		Duplicates: n&1 != 0, Deletes: n&2 != 0, Aborted: n&4 != 0, Unknown: n&8 != 0, NoTimes: n&16 != 0,
+	}
+}
+
+// TestReplayAgainstBruteForce holds replay against the oracle on tiny histories of every mix, at all six levels: several possible
+// writers, deletes, aborted reads, unknown outcomes, with and without times. Run certifies every answer of both.
+func TestReplayAgainstBruteForce(t *testing.T) {
+	shapes := []datasets.RandomOptions{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
+	verdicts := map[level.Level]map[evidence.Verdict]int{}
+	for _, l := range orderLevels {
+		verdicts[l] = map[evidence.Verdict]int{}
+	}
+	for seed := range long(4000, 60000) {
+		o, s := every(seed), shapes[seed/32%4]
+		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
+		h := datasets.Tiny(seed, o)
+		for _, l := range orderLevels {
+			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
+			got, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			if want.Verdict == evidence.Unknown { // it lacks times; the oracle answers everything else
+				if !l.RealTime() {
+					t.Fatalf("seed %d, %s: brute force has no answer: %s\n%s", seed, l, want.Reason, notation.Format(h))
+				}
+				continue
+			}
+			if got.Verdict != want.Verdict {
+				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+			}
+			verdicts[l][got.Verdict]++
 		}
 	}
 	t.Log(verdicts)
+	for l, v := range verdicts {
+		if v[evidence.Holds] < 500 || v[evidence.Violated] < 500 {
+			t.Errorf("%s: the mix is lopsided: %v", l, v)
+		}
+	}
+}
+
+// TestReplayKnowsWithoutOracle: nothing but missing times keeps replay from an answer.
+func TestReplayKnowsWithoutOracle(t *testing.T) {
+	for seed := range long(300, 3000) {
+		o := every(seed)
+		o.Txns = 120
+		h := datasets.Medium(seed, o)
+		for _, l := range orderLevels {
+			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			if r.Verdict == evidence.Unknown && (!l.RealTime() || !o.NoTimes) {
+				t.Fatalf("seed %d, %s: %s", seed, l, r.Reason)
+			}
+		}
+	}
 }
