@@ -17,6 +17,8 @@
 package prepass
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -44,6 +46,7 @@ type View struct {
 	// None and the candidates are Cand[CandOff[i]:CandOff[i+1]] with Amb[i] = r.
 	RW   []uint32
 	RVer []uint32
+	RKey []uint32
 	ROp  []uint32 // the operation
 	ROff []uint32
 
@@ -72,11 +75,10 @@ func (v *View) Initial(w uint32) bool { return int(w) < v.H.NumKeys() }
 func (v *View) Ambiguous() bool { return len(v.Amb) > 0 || len(v.Open) > 0 }
 
 // Run makes the view. Lists and predicates are not looked at here: their checkers do so themselves.
-// Cost: linear in operations; 4 words a version and 2 a key of scratch.
+// Cost: linear in operations; one look at the version's key and one at its writer each.
 func Run(h *history.History) *View {
 	p := &pass{v: &View{H: h}, h: h}
 	p.own()
-	p.resolve()
 	p.settleUnknown()
 	p.finish()
 	return p.v
@@ -88,14 +90,18 @@ type pass struct {
 
 	// final[op]: the write is its transaction's last of the key. Bitset.
 	final []uint64
-	// A version's installers: instOff/inst is a CSR over versions of the transactions, committed or unknown, that install it.
-	instOff, inst []uint32
-	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or None.
+	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that installs
+	// ver, or None; same[w] the one before it of the same version (nil while no version has two).
+	last, same []uint32
+	// initial[ver]: ver is its key's initial version. Bitset.
+	initial []uint64
+	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or None; nil
+	// until it is asked for.
 	wrote []uint32
 
-	// external reads, by transaction, of committed and unknown transactions
-	rOff, rOp []uint32
-	// bad[t] >= 0: index into single of the first internal anomaly of an unknown transaction, which counts only if it counts.
+	// external reads, by transaction
+	rOff, rOp, rKey []uint32
+	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they count.
 	internal []found
 }
 
@@ -108,16 +114,41 @@ func (p *pass) set(op uint32)          { p.final[op>>6] |= 1 << (op & 63) }
 func (p *pass) clear(op uint32)        { p.final[op>>6] &^= 1 << (op & 63) }
 func (p *pass) isFinal(op uint32) bool { return p.final[op>>6]>>(op&63)&1 != 0 }
 
-// own walks each transaction by itself: which writes are final, which reads are external, and whether the others agree with
+// own walks each transaction by itself: which writes it installs, which reads are external, and whether the others agree with
 // the transaction's own earlier operations.
 func (p *pass) own() {
-	h := p.h
+	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
+	nk, nv := h.NumKeys(), h.NumVersions()
 	p.final = make([]uint64, h.NumOps()/64+1)
 	p.rOff = make([]uint32, n+1)
-	p.rOp = make([]uint32, 0, h.NumOps()/2)
-	stamp := make([]uint32, h.NumKeys()) // 1 + the transaction that touched the key last
-	last := make([]uint32, h.NumKeys())  // its last operation on the key
+	reads := 0
+	for _, k := range h.Ops.Kind {
+		if k == history.Read {
+			reads++
+		}
+	}
+	p.rOp = make([]uint32, 0, reads)
+	p.rKey = make([]uint32, 0, reads)
+	writes := nk + h.NumOps() - reads
+	v.WKey = make([]uint32, nk, writes)
+	v.WTxn = make([]uint32, nk, writes)
+	v.WVer = make([]uint32, nk, writes)
+	v.WOff = make([]uint32, n+1)
+	p.last = make([]uint32, nv)
+	for i := range p.last {
+		p.last[i] = none
+	}
+	p.initial = make([]uint64, nv/64+1)
+	for k := range uint32(nk) {
+		ver := h.InitVer[k]
+		v.WKey[k], v.WTxn[k], v.WVer[k] = k, none, ver
+		if ver != none {
+			p.initial[ver>>6] |= 1 << (ver & 63)
+		}
+	}
+	stamp := make([]uint32, nk) // 1 + the transaction that touched the key last
+	prior := make([]uint32, nk) // its last operation on the key
 	for t := range n {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -128,8 +159,8 @@ func (p *pass) own() {
 			ver := h.Ops.Ver[op]
 			key := h.VerKey[ver]
 			seen := stamp[key] == t+1
-			prev := last[key]
-			stamp[key], last[key] = t+1, op
+			prev := prior[key]
+			stamp[key], prior[key] = t+1, op
 			if kind == history.Write {
 				if seen && h.Ops.Kind[prev] == history.Write {
 					p.clear(prev)
@@ -139,21 +170,50 @@ func (p *pass) own() {
 			}
 			if !seen {
 				p.rOp = append(p.rOp, op)
+				p.rKey = append(p.rKey, key)
 				continue
 			}
 			wasWrite := h.Ops.Kind[prev] == history.Write
 			if wasWrite {
-				last[key] = prev // a read of an own write changes nothing for the next
+				prior[key] = prev // a read of an own write changes nothing for the next
 			}
 			if h.Ops.Ver[prev] != ver && h.Txns.Status[t] != history.Aborted {
 				p.internalAnomaly(t, lo, prev, op, wasWrite)
 				if !wasWrite {
-					last[key] = prev
+					prior[key] = prev
 				}
 			}
 		}
 		p.rOff[t+1] = uint32(len(p.rOp))
+		v.WOff[t] = uint32(len(v.WKey))
+		if h.Txns.Status[t] == history.Aborted || t == h.Init {
+			continue
+		}
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write && p.isFinal(op) {
+				p.install(t, h.Ops.Ver[op])
+			}
+		}
 	}
+	v.WOff[n] = uint32(len(v.WKey))
+}
+
+// install numbers a write.
+func (p *pass) install(t, ver uint32) {
+	v := p.v
+	w := uint32(len(v.WKey))
+	v.WKey = append(v.WKey, p.h.VerKey[ver])
+	v.WTxn = append(v.WTxn, t)
+	v.WVer = append(v.WVer, ver)
+	before := p.last[ver]
+	p.last[ver] = w
+	if before == none && p.same == nil {
+		return
+	}
+	for len(p.same) < int(w) {
+		p.same = append(p.same, none)
+	}
+	p.same = append(p.same, before)
 }
 
 // internalAnomaly names a read that disagrees with the transaction's own earlier operation prev.
@@ -175,57 +235,23 @@ func (p *pass) internalAnomaly(t, lo, prev, op uint32, wasWrite bool) {
 	p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: kind, Txns: []uint32{t}, Ops: ops}})
 }
 
-// resolve groups writes by version, so that each read finds its possible writers.
-func (p *pass) resolve() {
-	h := p.h
-	nv := h.NumVersions()
-	p.instOff = make([]uint32, nv+1)
-	p.wrote = make([]uint32, nv)
-	for i := range p.wrote {
-		p.wrote[i] = none
+// candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one first.
+func (p *pass) candidates(t, ver uint32, out []uint32) []uint32 {
+	if p.initial[ver>>6]>>(ver&63)&1 != 0 {
+		out = append(out, p.h.VerKey[ver])
 	}
-	each := func(do func(t, op uint32)) {
-		for t := range uint32(h.NumTxns()) {
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
-				if h.Ops.Kind[op] == history.Write {
-					do(t, op)
-				}
-			}
+	first := len(out)
+	for w := p.last[ver]; w != none; {
+		if p.v.WTxn[w] != t {
+			out = append(out, w)
 		}
-	}
-	each(func(t, op uint32) {
-		ver := h.Ops.Ver[op]
-		if h.Txns.Status[t] == history.Aborted || !p.isFinal(op) {
-			p.wrote[ver] = op
-		} else if t != h.Init {
-			p.instOff[ver+1]++
+		if p.same == nil || int(w) >= len(p.same) {
+			break
 		}
-	})
-	for i := range nv {
-		p.instOff[i+1] += p.instOff[i]
+		w = p.same[w]
 	}
-	p.inst = make([]uint32, p.instOff[nv])
-	next := append([]uint32(nil), p.instOff[:nv]...)
-	each(func(t, op uint32) {
-		ver := h.Ops.Ver[op]
-		if h.Txns.Status[t] != history.Aborted && p.isFinal(op) && t != h.Init {
-			p.inst[next[ver]] = t
-			next[ver]++
-		}
-	})
-}
-
-// candidates calls f for each transaction, but the reader t, that could have installed ver; None stands for the initial version.
-func (p *pass) candidates(t, ver uint32, f func(w uint32)) {
-	if p.h.InitVer[p.h.VerKey[ver]] == ver {
-		f(none)
-	}
-	for _, w := range p.inst[p.instOff[ver]:p.instOff[ver+1]] {
-		if w != t {
-			f(w)
-		}
-	}
+	slices.Reverse(out[first:])
+	return out
 }
 
 // settleUnknown decides which transactions of unknown outcome count: those that a counting transaction's read can only come
@@ -253,14 +279,17 @@ func (p *pass) settleUnknown() {
 		}
 	}
 	open := make([]bool, n)
+	var cand []uint32
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for _, op := range p.rOp[p.rOff[t]:p.rOff[t+1]] {
-			k, last := 0, none
-			p.candidates(t, h.Ops.Ver[op], func(w uint32) { k++; last = w })
-			if k == 1 && last != none && !v.Counts[last] {
-				v.Counts[last] = true
-				work = append(work, last)
+			cand = p.candidates(t, h.Ops.Ver[op], cand[:0])
+			if len(cand) != 1 || v.Initial(cand[0]) {
+				continue
+			}
+			if w := v.WTxn[cand[0]]; !v.Counts[w] {
+				v.Counts[w] = true
+				work = append(work, w)
 			}
 		}
 	}
@@ -268,22 +297,22 @@ func (p *pass) settleUnknown() {
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for _, op := range p.rOp[p.rOff[t]:p.rOff[t+1]] {
-			p.candidates(t, h.Ops.Ver[op], func(w uint32) {
-				if w != none && !v.Counts[w] && !open[w] {
+			cand = p.candidates(t, h.Ops.Ver[op], cand[:0])
+			for _, c := range cand {
+				if w := v.WTxn[c]; !v.Initial(c) && !v.Counts[w] && !open[w] {
 					open[w] = true
 					v.Open = append(v.Open, w)
 					work = append(work, w)
 				}
-			})
+			}
 		}
 	}
 }
 
-// finish numbers the writes, points every read at the write it saw, and lists the anomalies of the transactions that count.
+// finish points every read at the write it saw, and lists the anomalies of the transactions that count.
 func (p *pass) finish() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
-	nk := h.NumKeys()
 	part := make([]bool, n) // counts, or could
 	copy(part, v.Counts)
 	for _, t := range v.Open {
@@ -293,43 +322,13 @@ func (p *pass) finish() {
 		part[h.Init] = false
 		v.Counts[h.Init] = false
 	}
+	left := false // some transaction of unknown outcome takes no part
 	for t := range n {
 		if v.Counts[t] {
 			v.NumCounts++
 		}
+		left = left || !part[t] && h.Txns.Status[t] == history.Unknown
 	}
-	v.WOff = make([]uint32, n+1)
-	v.WKey = make([]uint32, nk, nk+len(p.inst))
-	v.WTxn = make([]uint32, nk, nk+len(p.inst))
-	v.WVer = make([]uint32, nk, nk+len(p.inst))
-	for k := range uint32(nk) {
-		v.WKey[k], v.WTxn[k], v.WVer[k] = k, none, h.InitVer[k]
-	}
-	// writeOf[i] is the write made for p.inst[i].
-	writeOf := make([]uint32, len(p.inst))
-	next := append([]uint32(nil), p.instOff[:h.NumVersions()]...)
-	for t := range n {
-		v.WOff[t] = uint32(len(v.WKey))
-		if h.Txns.Status[t] == history.Aborted || t == h.Init {
-			continue
-		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] != history.Write || !p.isFinal(op) {
-				continue
-			}
-			ver := h.Ops.Ver[op]
-			if part[t] {
-				writeOf[next[ver]] = uint32(len(v.WKey))
-				v.WKey = append(v.WKey, h.VerKey[ver])
-				v.WTxn = append(v.WTxn, t)
-				v.WVer = append(v.WVer, ver)
-			}
-			next[ver]++
-		}
-	}
-	v.WOff[n] = uint32(len(v.WKey))
-
 	for _, f := range p.internal {
 		if v.Counts[f.t] {
 			p.report(f.a)
@@ -341,51 +340,98 @@ func (p *pass) finish() {
 	v.RW = make([]uint32, 0, len(p.rOp))
 	v.ROp = make([]uint32, 0, len(p.rOp))
 	v.RVer = make([]uint32, 0, len(p.rOp))
+	v.RKey = make([]uint32, 0, len(p.rOp))
 	v.CandOff = []uint32{0}
+	simple := p.same == nil && !left && len(v.Open) == 0
+	var cand []uint32
 	for t := range n {
 		v.ROff[t] = uint32(len(v.RW))
 		if !part[t] {
 			continue
 		}
-		for _, op := range p.rOp[p.rOff[t]:p.rOff[t+1]] {
+		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+			op := p.rOp[i]
 			ver := h.Ops.Ver[op]
-			k, w := 0, none
-			if key := h.VerKey[ver]; h.InitVer[key] == ver {
-				k, w = 1, key
-			}
-			for i := p.instOff[ver]; i < p.instOff[ver+1]; i++ {
-				if x := p.inst[i]; x != t && part[x] {
-					k++
-					w = writeOf[i]
+			w := p.last[ver]
+			if !simple || w == none || w >= v.WOff[t] && w < v.WOff[t+1] || p.initial[ver>>6]>>(ver&63)&1 != 0 {
+				cand = p.candidates(t, ver, cand[:0])
+				if left {
+					cand = slices.DeleteFunc(cand, func(c uint32) bool { return !v.Initial(c) && !part[v.WTxn[c]] })
 				}
-			}
-			if k == 0 {
-				if v.Counts[t] {
-					p.report(p.unexplained(t, op))
-				} else {
-					v.Dead = append(v.Dead, t)
-				}
-				continue
-			}
-			if k > 1 || k == 1 && w >= uint32(nk) && !v.Counts[v.WTxn[w]] {
-				v.Amb = append(v.Amb, uint32(len(v.RW)))
-				if h.InitVer[h.VerKey[ver]] == ver {
-					v.Cand = append(v.Cand, h.VerKey[ver])
-				}
-				for i := p.instOff[ver]; i < p.instOff[ver+1]; i++ {
-					if x := p.inst[i]; x != t && part[x] {
-						v.Cand = append(v.Cand, writeOf[i])
+				switch {
+				case len(cand) == 0:
+					if v.Counts[t] {
+						p.report(p.unexplained(t, op))
+					} else {
+						v.Dead = append(v.Dead, t)
 					}
+					continue
+				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
+					v.Amb = append(v.Amb, uint32(len(v.RW)))
+					v.Cand = append(v.Cand, cand...)
+					v.CandOff = append(v.CandOff, uint32(len(v.Cand)))
+					w = none
+				default:
+					w = cand[0]
 				}
-				v.CandOff = append(v.CandOff, uint32(len(v.Cand)))
-				w = none
 			}
 			v.RW = append(v.RW, w)
 			v.ROp = append(v.ROp, op)
 			v.RVer = append(v.RVer, ver)
+			v.RKey = append(v.RKey, p.rKey[i])
 		}
 	}
 	v.ROff[n] = uint32(len(v.RW))
+	if left {
+		p.drop(part)
+	}
+}
+
+// drop removes the writes of transactions that take no part.
+func (p *pass) drop(part []bool) {
+	v := p.v
+	id := make([]uint32, len(v.WKey)) // old number → new
+	k := p.h.NumKeys()
+	for w := range id {
+		id[w] = uint32(w)
+	}
+	to := uint32(k)
+	for t := range part {
+		lo, hi := v.WOff[t], v.WOff[t+1]
+		v.WOff[t] = to
+		for w := lo; w < hi && part[t]; w++ {
+			id[w] = to
+			v.WKey[to], v.WTxn[to], v.WVer[to] = v.WKey[w], v.WTxn[w], v.WVer[w]
+			to++
+		}
+	}
+	v.WOff[len(part)] = to
+	v.WKey, v.WTxn, v.WVer = v.WKey[:to], v.WTxn[:to], v.WVer[:to]
+	for i, w := range v.RW {
+		if w != none {
+			v.RW[i] = id[w]
+		}
+	}
+	for i, w := range v.Cand {
+		v.Cand[i] = id[w]
+	}
+}
+
+// inVain fills wrote.
+func (p *pass) inVain() {
+	h := p.h
+	p.wrote = make([]uint32, h.NumVersions())
+	for i := range p.wrote {
+		p.wrote[i] = none
+	}
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write && (h.Txns.Status[t] == history.Aborted || !p.isFinal(op)) {
+				p.wrote[h.Ops.Ver[op]] = op
+			}
+		}
+	}
 }
 
 // unexplained names a read that no transaction which could have committed explains.
@@ -400,6 +446,9 @@ func (p *pass) unexplained(t, op uint32) evidence.Anomaly {
 			a.Kind, a.Ops = level.FutureRead, []uint32{op, q}
 			return a
 		}
+	}
+	if p.wrote == nil {
+		p.inVain()
 	}
 	if q := p.wrote[ver]; q != none {
 		w := h.TxnOf(q)
