@@ -1,0 +1,120 @@
+package check
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// asked are the verdicts at the six levels that a manifest's words make certain: what a level promises, those that it implies do
+// too.
+func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
+	want := map[level.Level]evidence.Verdict{}
+	for _, w := range strings.Split(words, ";") {
+		name, verdict, ok := strings.Cut(w, "=")
+		if !ok {
+			continue
+		}
+		l, err := level.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range orderLevels {
+			if verdict == "valid" && l.Implies(m) {
+				want[m] = evidence.Holds
+			}
+			if verdict == "violation" && m.Implies(l) {
+				want[m] = evidence.Violated
+			}
+		}
+	}
+	return want
+}
+
+// TestReplayCorpus: the verdicts of the corpus's manifest on real databases' histories of registers, at all six levels, with the
+// file's times and without. Run certifies every answer.
+func TestReplayCorpus(t *testing.T) {
+	dir := os.Getenv("ISOVET_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
+	}
+	defer f.Close()
+	compared, beyond := 0, 0
+	for in := bufio.NewScanner(f); in.Scan(); {
+		row := strings.Split(in.Text(), "\t")
+		if len(row) < 4 || row[1] != "isovet-history" {
+			continue
+		}
+		h, err := format.Read(t.Context(), filepath.Join(dir, row[0]), format.Options{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want := asked(t, row[3])
+		for _, l := range orderLevels {
+			run := func(h *history.History) *evidence.Result {
+				limit := time.Minute
+				if want[l] == evidence.Unknown {
+					limit = 3 * time.Second
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				r, err := Run(ctx, replayer{}, h, Options{Level: l})
+				if err != nil {
+					t.Errorf("%s, %s: %v", row[0], l, err)
+				}
+				return r
+			}
+			r := run(h)
+			if r == nil {
+				continue
+			}
+			if h.HasLists() || h.HasPredicates() {
+				beyond++
+				if r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "list histories") && !strings.HasPrefix(r.Reason, "predicate operations") {
+					t.Errorf("%s, %s: %s, %q; want unknown for its lists or predicates", row[0], l, r.Verdict, r.Reason)
+				}
+				continue
+			}
+			if r.Verdict == evidence.Unknown && want[l] == evidence.Unknown && r.Reason == "timeout" {
+				t.Logf("%s, %s: not decided in time, %+v; the manifest does not say either", row[0], l, r.Stats)
+				continue
+			}
+			if r.Verdict == evidence.Unknown {
+				t.Errorf("%s, %s: unknown: %s", row[0], l, r.Reason)
+				continue
+			}
+			t.Logf("%s, %s: %s in %.0f ms, %d rounds", row[0], l, r.Verdict, r.Stats.CheckMS, r.Stats.Rounds)
+			if w := want[l]; w != evidence.Unknown {
+				compared++
+				if r.Verdict != w {
+					t.Errorf("%s, %s: %s; the manifest says %s", row[0], l, r.Verdict, w)
+				}
+			}
+			if l == level.SessionSnapshotIsolation || l == level.SessionSerializable {
+				bare := *h // the same without times
+				bare.Txns.Start, bare.Txns.Commit, bare.Txns.End, bare.Txns.StartTS, bare.Txns.CommitTS = nil, nil, nil, nil, nil
+				if b := run(&bare); b != nil && b.Verdict != r.Verdict {
+					t.Errorf("%s, %s: %s, and without times %s (%s)", row[0], l, r.Verdict, b.Verdict, b.Reason)
+				}
+			}
+		}
+	}
+	t.Logf("%d verdicts compared, %d beyond registers", compared, beyond)
+	if compared < 50 {
+		t.Errorf("only %d verdicts were compared", compared)
+	}
+}
