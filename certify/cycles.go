@@ -247,8 +247,8 @@ func (p *proof) read(reader, v uint32, candidates []uint32) {
 			}
 		}
 	}
-	if len(candidates) > 1 {
-		p.clause(some)
+	if len(candidates) != 1 {
+		p.clause(some) // without candidates: the reader does not count
 	}
 }
 
@@ -532,11 +532,36 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 	return reasons
 }
 
+// contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read of a
+// register, so that it cannot have committed at any level.
+func (p *proof) contradictsItself(t uint32) bool {
+	h := p.h
+	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			if w, ok := saw[h.VerKey[v]]; ok && w != v {
+				return true
+			}
+			saw[h.VerKey[v]] = v
+		case history.Write:
+			saw[h.VerKey[v]] = v
+		}
+	}
+	return false
+}
+
 // inclusion adds, for the transactions of unknown outcome that the proof speaks of, what their readers say of them.
 func (p *proof) inclusion() {
 	for len(p.queue) > 0 {
 		u := p.queue[0]
 		p.queue = p.queue[1:]
+		if p.contradictsItself(u) {
+			p.clause(p.not(p.counts(nil, u)))
+		}
+		readsOf(p.h, u, func(v uint32) { p.read(u, v, p.x.candidates(u, v)) })
 		lo, hi := p.h.TxnOps(u)
 		for op := lo; op < hi; op++ {
 			k := p.h.Ops.Kind[op]

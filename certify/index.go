@@ -113,6 +113,7 @@ func (x *index) build() {
 	for t, s := range h.Txns.Status {
 		if s == history.Unknown {
 			x.unknown = true
+			x.wantTxn(uint32(t))
 			lo, hi := h.TxnOps(uint32(t))
 			for op := lo; op < hi; op++ {
 				if k := h.Ops.Kind[op]; k == history.Write || k == history.Append {

@@ -20,6 +20,9 @@ import (
 func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) [][]evidence.Edge {
 	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
 		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var)}
+	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
+		c.sees(reader(v, r), v.RVer[r], v.WTxn[v.Cand[v.CandOff[at]]])
+	}
 	use := make([]solver.Lit, len(proof))
 	for i, cycle := range proof {
 		on := c.s.NewVar()
@@ -98,9 +101,15 @@ func (c *core) counts(t uint32) (solver.Lit, bool) {
 	if !ok {
 		x = c.s.NewVar()
 		c.count[t] = x
+		if slices.Contains(c.v.Dead, t) {
+			c.s.AddClause(solver.Neg(x))
+		}
 	}
 	return solver.Pos(x), true
 }
+
+// reader returns the transaction of a read of the view.
+func reader(v *prepass.View, r uint32) uint32 { return v.H.TxnOf(v.ROp[r]) }
 
 func (c *core) before(a, b uint32) solver.Lit {
 	k := [2]uint32{min(a, b), max(a, b)}

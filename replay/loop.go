@@ -28,9 +28,17 @@ type lemmaLog struct {
 	lits []solver.Lit
 	off  []int32
 	// inputs are the clauses of selections and outcomes, of which there are none without ambiguous reads.
-	inputs [][]solver.Lit
+	inputs []input
+	// read is the ambiguous read whose selection is being added, or none.
+	read uint32
 	// ours: the clause being added is the theory's.
 	ours bool
+}
+
+// input is a clause, and the read whose selection it is: some possible writer was seen.
+type input struct {
+	lits []solver.Lit
+	read uint32
 }
 
 // lemma adds a clause of the theory's that is known before any search.
@@ -47,7 +55,7 @@ func (l *lemmaLog) Lemma(c []solver.Lit) {
 }
 func (l *lemmaLog) Input(c []solver.Lit) {
 	if !l.ours {
-		l.inputs = append(l.inputs, slices.Clone(c))
+		l.inputs = append(l.inputs, input{slices.Clone(c), l.read})
 	}
 }
 func (*lemmaLog) Learn([]solver.Lit)  {}
@@ -60,12 +68,13 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 	if lost := e.known(func(int32, int32) {}); lost != nil {
 		return Answer{Status: solver.Unsat, Seed: lost}, nil
 	}
+	e.log.read = none
 	e.s = solver.New(solver.Options{Proof: &e.log})
 	e.top = e.s.NewVar()
 	e.s.AddClause(solver.Pos(e.top))
 	e.pair = make(map[[2]uint32]solver.Var)
 	e.extra = make(map[[3]uint32]bool)
-	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{})
+	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Propagate: e.o.Propagate})
 	e.openOutcomes()
 	var failed []failure
 	for {
@@ -301,7 +310,9 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 				}
 			}
 		}
+		e.log.read = r
 		e.s.AddClause(some...)
+		e.log.read = none
 	}
 	for j, w := range sel.cand {
 		l := solver.Pos(sel.first + solver.Var(j))
@@ -344,7 +355,7 @@ func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 
 // seedOfLemmas returns the transactions of the cycles that a refutation rests on.
 func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
-	core := e.core(ctx)
+	core, selections := e.core(ctx)
 	if core == nil && ctx.Err() == nil {
 		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
 	}
@@ -371,11 +382,9 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 		}
 	}
 	// A selection is refuted for every candidate; all of its writers belong to the story.
-	for r, s := range e.sel {
-		if !slices.Contains(seed, e.readerOf(r)) {
-			continue
-		}
-		for _, w := range s.cand {
+	for _, r := range selections {
+		seed = append(seed, e.readerOf(r))
+		for _, w := range e.sel[r].cand {
 			if t := e.v.WTxn[w]; t != none {
 				seed = append(seed, t)
 			}
@@ -385,39 +394,45 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	return slices.Compact(seed), nil
 }
 
-// core returns lemmas that contradict the input clauses.
-func (e *engine) core(ctx context.Context) [][]solver.Lit {
+// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict; nil if they
+// do not, which is a fault unless the context ended.
+func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32) {
 	s := solver.New(solver.Options{})
 	s.NewVars(e.s.NumVars())
-	for _, c := range e.log.inputs {
-		s.AddClause(c...)
-	}
-	var lemmas [][]solver.Lit
 	var use []solver.Lit
-	at := map[solver.Lit]int{}
-	from := int32(0)
-	for i, to := range e.log.off {
-		c := e.log.lits[from:to]
-		from = to
+	lemma, read := map[solver.Lit][]solver.Lit{}, map[solver.Lit]uint32{}
+	guarded := func(c []solver.Lit) solver.Lit {
 		on := solver.Pos(s.NewVar())
-		lemmas = append(lemmas, c)
 		use = append(use, on)
-		at[on] = i
 		s.AddClause(append(slices.Clone(c), on.Not())...)
+		return on
 	}
-	if s.Solve(ctx, use...) != solver.Unsat {
-		return nil
-	}
-	var core [][]solver.Lit
-	for _, l := range s.Failed() {
-		if i, ok := at[l]; ok {
-			core = append(core, lemmas[i])
+	for _, in := range e.log.inputs {
+		if in.read == none {
+			s.AddClause(in.lits...)
+		} else {
+			read[guarded(in.lits)] = in.read
 		}
 	}
-	if core == nil {
-		core = [][]solver.Lit{}
+	from := int32(0)
+	for _, to := range e.log.off {
+		c := e.log.lits[from:to]
+		from = to
+		lemma[guarded(c)] = c
 	}
-	return core
+	if s.Solve(ctx, use...) != solver.Unsat {
+		return nil, nil
+	}
+	lemmas = [][]solver.Lit{}
+	for _, l := range s.Failed() {
+		if c, ok := lemma[l]; ok {
+			lemmas = append(lemmas, c)
+		}
+		if r, ok := read[l]; ok {
+			selections = append(selections, r)
+		}
+	}
+	return lemmas, selections
 }
 
 // paths finds the cycle behind a lemma.

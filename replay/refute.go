@@ -32,6 +32,7 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	if c := x.knownCycle(); c != nil {
 		return [][]evidence.Edge{c}, nil
 	}
+	e.log.read = none
 	e.s = solver.New(solver.Options{Proof: &e.log})
 	e.top = e.s.NewVar()
 	e.s.AddClause(solver.Pos(e.top))
@@ -55,7 +56,8 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 		return nil, context.Cause(ctx)
 	}
 	var out [][]evidence.Edge
-	for _, c := range e.core(ctx) {
+	core, _ := e.core(ctx)
+	for _, c := range core {
 		out = append(out, x.cycleOf(c))
 	}
 	return out, nil
