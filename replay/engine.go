@@ -26,6 +26,10 @@ type Options struct {
 	NoTimes bool
 	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it likes.
 	Hint []int64
+	// NoAncestry: without times, guess from places in sessions alone.
+	NoAncestry bool
+	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
+	Propagate bool
 }
 
 // Stats counts a run.
@@ -54,6 +58,8 @@ type engine struct {
 	si bool
 	// sessions: session order is among the known edges, by the level or as a guess that a "yes" bears out.
 	sessions bool
+
+	blind bool // the hint is of places in sessions, for there is nothing better
 
 	txn  []uint32 // node of a transaction i → transaction
 	node []int32  // transaction → i, -1
@@ -160,6 +166,7 @@ func (e *engine) hint() func(t uint32) int64 {
 			return late(h.End)
 		}
 	}
+	e.blind = true
 	place := make([]int64, h.NumTxns())
 	for s := range h.NumSessions() {
 		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
@@ -348,6 +355,9 @@ func (e *engine) firstOrder() (cycle []int32) {
 	aux := 0
 	rank := make([]int64, n) // by what the nodes are sorted
 	e.rank(rank)
+	if e.blind && !e.o.NoAncestry {
+		e.ancestry(rank)
+	}
 	if e.o.Level.RealTime() {
 		rel, due := e.windows()
 		aux, chain = graph.TimeChain(rel, due)
