@@ -30,7 +30,7 @@ func cases(n uint64, f func(seed uint64, h *history.History)) {
 // times, where the level does not ask for them.
 func TestRetold(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	cases(many(600, 20000), func(seed uint64, h *history.History) {
+	cases(many(240, 20000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			verdicts[want]++
@@ -81,7 +81,7 @@ func hints(h *history.History, seed uint64) map[string][]int64 {
 // TestHints: a hint may be as wrong as it likes, and the verdict stays; so it does if the times are no hint.
 func TestHints(t *testing.T) {
 	violated := 0
-	cases(many(600, 20000), func(seed uint64, h *history.History) {
+	cases(many(240, 20000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			if want == evidence.Unknown { // it lacks times
@@ -108,7 +108,7 @@ func TestHints(t *testing.T) {
 // TestSkewWidens: a clock skew only ever takes real-time edges away.
 func TestSkewWidens(t *testing.T) {
 	won := 0
-	cases(many(300, 5000), func(seed uint64, h *history.History) {
+	cases(many(200, 5000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			if !l.RealTime() || checked(t, h, l).Verdict == evidence.Unknown {
 				continue
