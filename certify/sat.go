@@ -1,9 +1,15 @@
 package certify
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // A Lit is a literal: variable v (from 0) is 2v, its negation 2v+1.
 type Lit uint32
+
+// ErrGaveUp says that a proof by cases is too large for the search that checks it. It says nothing of the proof being right.
+var ErrGaveUp = errors.New("gave up")
 
 // Not returns the negation.
 func (l Lit) Not() Lit { return l ^ 1 }
@@ -30,7 +36,7 @@ func Unsatisfiable(clauses [][]Lit, maxDecisions int) (bool, error) {
 				return false, nil
 			}
 			if decisions++; decisions > maxDecisions {
-				return false, fmt.Errorf("gave up on a proof by %d cases after %d decisions", len(clauses), maxDecisions)
+				return false, fmt.Errorf("%w on a proof by %d cases after %d decisions", ErrGaveUp, len(clauses), maxDecisions)
 			}
 			p.marks = append(p.marks, mark{len(p.trail), l, false})
 			p.assign(l)

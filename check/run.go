@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -26,7 +27,12 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	}
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
-	if err := certify.Check(r, certify.Options{ClockSkew: o.ClockSkew}); err != nil {
+	err = certify.Check(r, certify.Options{ClockSkew: o.ClockSkew})
+	switch {
+	case errors.Is(err, certify.ErrGaveUp):
+		r.Reason = "no order explains the history, but the proof of that is too large to be certified: " + err.Error()
+		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
+	case err != nil:
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
 	}
 	r.Stats.CertifyMS = float64(time.Since(start).Microseconds()) / 1e3
