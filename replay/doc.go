@@ -33,6 +33,7 @@
 //   - engine.go: nodes, known edges, the first order
 //   - pass.go: the replay of an order, at both families
 //   - loop.go: failures to choices, solving, rounds
+//   - saturate.go: when conflicts pile up: edges that every order obeys
 //   - refute.go: the refutation of a small history as cycles with their reasons
 //
 // Sources: the polygraph is Papadimitriou's and Cobra's, begin and commit nodes are Adya's and Viper's; the order-relative

@@ -26,8 +26,10 @@ type Options struct {
 	NoTimes bool
 	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it likes.
 	Hint []int64
-	// NoAncestry: without times, guess from places in sessions alone.
-	NoAncestry bool
+	// NoSaturation: never look for edges that all orders obey.
+	NoSaturation bool
+	// SaturateAfter conflicts of one search without an answer, such edges are looked for; 0 = 2000.
+	SaturateAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool
 }
@@ -37,6 +39,7 @@ type Stats struct {
 	Rounds, Vars, Guards   int
 	KnownEdges, Backward   int // edges of the history; of these, against the first order
 	Failed                 int // reads and writes that failed, over all rounds
+	Facts                  int // edges that saturation found
 	Decisions, Conflicts   int64
 	Propagations, Restarts int64
 }
@@ -59,8 +62,6 @@ type engine struct {
 	// sessions: session order is among the known edges, by the level or as a guess that a "yes" bears out.
 	sessions bool
 
-	blind bool // the hint is of places in sessions, for there is nothing better
-
 	txn  []uint32 // node of a transaction i → transaction
 	node []int32  // transaction → i, -1
 	open []bool   // i → the outcome is open
@@ -68,6 +69,8 @@ type engine struct {
 	rdOff []uint32 // readers of each write, as in the polygraph
 	rd    []int32
 	rkey  []uint32 // read → key
+
+	facts []graph.Edge // what saturation found
 
 	total int // graph nodes, auxiliary ones included
 	ord   *order.Order
@@ -86,7 +89,8 @@ type engine struct {
 	about  []about                  // guard → what it stands for
 	stats  Stats
 
-	needSeed bool // a refutation is the level's own
+	saturated bool // it has been tried
+	needSeed  bool // a refutation is the level's own
 }
 
 // about says which writes a guard is about, for the seed of an explanation.
@@ -129,8 +133,10 @@ func run(ctx context.Context, v *prepass.View, o Options, sessions bool) (Answer
 	if e.s != nil {
 		st := e.s.Stats()
 		e.stats.Vars = st.Vars
-		e.stats.Decisions, e.stats.Conflicts = st.Decisions, st.Conflicts
-		e.stats.Propagations, e.stats.Restarts = st.Propagations, st.Restarts
+		e.stats.Decisions += st.Decisions
+		e.stats.Conflicts += st.Conflicts
+		e.stats.Propagations += st.Propagations
+		e.stats.Restarts += st.Restarts
 	}
 	a.Stats = e.stats
 	return a, err
@@ -166,7 +172,6 @@ func (e *engine) hint() func(t uint32) int64 {
 			return late(h.End)
 		}
 	}
-	e.blind = true
 	place := make([]int64, h.NumTxns())
 	for s := range h.NumSessions() {
 		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
@@ -210,6 +215,11 @@ func (e *engine) number() {
 		e.node[t] = int32(i)
 		e.open[i] = !v.Counts[t]
 	}
+}
+
+// chained reports whether session order holds from t to what comes after it.
+func (e *engine) chained(t uint32) bool {
+	return e.v.Counts[t] && e.h.Txns.Status[t] != history.Unknown
 }
 
 func (e *engine) readers() {
@@ -355,9 +365,6 @@ func (e *engine) firstOrder() (cycle []int32) {
 	aux := 0
 	rank := make([]int64, n) // by what the nodes are sorted
 	e.rank(rank)
-	if e.blind && !e.o.NoAncestry {
-		e.ancestry(rank)
-	}
 	if e.o.Level.RealTime() {
 		rel, due := e.windows()
 		aux, chain = graph.TimeChain(rel, due)
@@ -392,6 +399,9 @@ func (e *engine) firstOrder() (cycle []int32) {
 	}
 	each := func(f func(u, v int32)) {
 		e.known(f)
+		for _, c := range e.facts {
+			f(c.From, c.To)
+		}
 		for _, c := range chain {
 			f(c.From, c.To)
 		}

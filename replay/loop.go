@@ -14,6 +14,9 @@ import (
 // their reads fail, so that nothing is quadratic in the readers of a version.
 const fewReaders = 8
 
+// saturateAfter conflicts of one search, saturation pays: it costs what a few thousand do.
+const saturateAfter = 2000
+
 // selection are the literals of an ambiguous read: first+j says that it saw candidate j.
 type selection struct {
 	first solver.Var
@@ -69,7 +72,14 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 		return Answer{Status: solver.Unsat, Seed: lost}, nil
 	}
 	e.log.read = none
-	e.s = solver.New(solver.Options{Proof: &e.log})
+	budget := e.o.SaturateAfter
+	if budget <= 0 {
+		budget = saturateAfter
+	}
+	if e.o.NoSaturation || e.facts != nil || !e.sessions {
+		budget = 0
+	}
+	e.s = solver.New(solver.Options{Proof: &e.log, ConflictBudget: budget})
 	e.top = e.s.NewVar()
 	e.s.AddClause(solver.Pos(e.top))
 	e.pair = make(map[[2]uint32]solver.Var)
@@ -99,7 +109,17 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 			e.lemma(c)
 		}
 		e.guards = e.guards[:0]
-		switch e.s.Solve(ctx) {
+		status := e.s.Solve(ctx)
+		if status == solver.Unknown && ctx.Err() == nil && budget > 0 && !e.saturated {
+			e.saturated = true
+			if a, done, err := e.escalate(ctx); done {
+				return a, err
+			}
+		}
+		for status == solver.Unknown && ctx.Err() == nil && budget > 0 {
+			status = e.s.Solve(ctx)
+		}
+		switch status {
 		case solver.Unknown:
 			return Answer{}, nil
 		case solver.Unsat:
@@ -110,6 +130,32 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}
 	}
+}
+
+// escalate begins again with what saturation finds as known edges. A "no" of it is taken only where no seed is needed: the edges
+// have no explanation, so the search before goes on to find one.
+func (e *engine) escalate(ctx context.Context) (a Answer, done bool, err error) {
+	facts, ok := e.saturate(func() bool { return ctx.Err() != nil })
+	if !ok {
+		return Answer{Status: solver.Unsat}, !e.needSeed, nil
+	}
+	if len(facts) == 0 || ctx.Err() != nil {
+		return Answer{}, false, nil
+	}
+	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, facts: facts}
+	x.txn, x.node, x.open, x.rdOff, x.rd, x.rkey = e.txn, e.node, e.open, e.rdOff, e.rd, e.rkey
+	a, err = x.run(ctx)
+	e.stats.Facts = len(facts)
+	e.stats.Rounds += x.stats.Rounds
+	e.stats.Failed += x.stats.Failed
+	if x.s != nil {
+		st := x.s.Stats()
+		e.stats.Decisions += st.Decisions
+		e.stats.Conflicts += st.Conflicts
+		e.stats.Propagations += st.Propagations
+		e.stats.Restarts += st.Restarts
+	}
+	return a, a.Status != solver.Unsat || !e.needSeed, err
 }
 
 // openOutcomes makes a literal "counts" of each open outcome, at first false.
