@@ -12,17 +12,25 @@ import (
 	"isovet/replay"
 )
 
-// cases calls f for random histories: tiny ones of every mix, and a medium one now and then.
-func cases(n uint64, f func(seed uint64, h *history.History)) {
-	for seed := range n {
+// cases calls f for random histories: tiny ones of every mix, and a medium one now and then. A failure's seed is logged.
+func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
+	one := func(seed uint64) {
+		defer func() {
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		}()
 		o := mix(seed)
 		if seed%16 == 15 {
 			o.Txns = 80
 			f(seed, datasets.Medium(seed, o))
-			continue
+			return
 		}
 		o.Txns, o.Keys, o.Sessions = 7, 3, 4
 		f(seed, datasets.Tiny(seed, o))
+	}
+	for seed := range n {
+		one(seed)
 	}
 }
 
@@ -30,7 +38,7 @@ func cases(n uint64, f func(seed uint64, h *history.History)) {
 // times, where the level does not ask for them.
 func TestRetold(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	cases(many(240, 20000), func(seed uint64, h *history.History) {
+	cases(t, many(240, 20000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			verdicts[want]++
@@ -81,7 +89,7 @@ func hints(h *history.History, seed uint64) map[string][]int64 {
 // TestHints: a hint may be as wrong as it likes, and the verdict stays; so it does if the times are no hint.
 func TestHints(t *testing.T) {
 	violated := 0
-	cases(many(240, 20000), func(seed uint64, h *history.History) {
+	cases(t, many(240, 20000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			if want == evidence.Unknown { // it lacks times
@@ -108,7 +116,7 @@ func TestHints(t *testing.T) {
 // TestSkewWidens: a clock skew only ever takes real-time edges away.
 func TestSkewWidens(t *testing.T) {
 	won := 0
-	cases(many(200, 5000), func(seed uint64, h *history.History) {
+	cases(t, many(200, 5000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			if !l.RealTime() || checked(t, h, l).Verdict == evidence.Unknown {
 				continue
