@@ -28,7 +28,7 @@ type Options struct {
 	Hint []int64
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
-	// SaturateAfter conflicts of one search without an answer, such edges are looked for; 0 = 2000.
+	// SaturateAfter conflicts of one search without an answer, edges that all orders obey are looked for; 0 = 10,000 and one for ten transactions.
 	SaturateAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool
