@@ -24,15 +24,33 @@ func (replayer) Info() Info {
 	}
 }
 
+// maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the sessions.
+const maxPruned = 30_000
+
 // Check is the loop of package replay, and the explanation of what it refutes.
 func (replayer) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done := beginAmbiguous(ctx, "replay", h, o, orderLevels)
 	if done {
 		return x.r, nil
 	}
-	a, err := replay.Run(ctx, x.v, replay.Options{Level: o.Level, Skew: o.ClockSkew})
+	l := o.Level
+	pruned := l == level.Serializable && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned
+	if pruned {
+		l = level.SessionSerializable
+	}
+	a, err := replay.Run(ctx, x.v, replay.Options{Level: l, Skew: o.ClockSkew})
 	if err != nil {
 		return nil, &Fault{Checker: "replay", Err: err}
+	}
+	if pruned && a.Status == solver.Unsat {
+		// Without session order nearly everything is open, and an order found by chance breaks as it is mended: here pruning over
+		// the full closure settles most of it (a PostgreSQL history of 10,000 at read committed: 1 s, against no answer in 60 s).
+		x.stage("solving")
+		back, err := solverByName("")
+		if err != nil {
+			return nil, err
+		}
+		return x.r, vbox{}.pipeline(x, back, attempt{level: o.Level, own: true})
 	}
 	s := &x.r.Stats
 	s.KnownEdges, s.Rounds, s.Variables, s.Clauses = a.Stats.KnownEdges, a.Stats.Rounds, a.Stats.Vars, a.Stats.Guards
