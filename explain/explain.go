@@ -38,8 +38,37 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 		}
 		return evidence.Anomaly{}, err
 	}
-	keep = x.minimize(keep)
+	keep = x.minimize(x.shrink(keep))
 	return x.prove(keep)
+}
+
+// shrink keeps only the transactions of a proof, as long as that makes them fewer: a few refutations where minimize would need
+// one for each transaction.
+func (x *explainer) shrink(keep []uint32) []uint32 {
+	for {
+		part, v, proof, err := x.refute(keep)
+		if err != nil || len(proof) == 0 {
+			return keep
+		}
+		var named []uint32
+		for _, c := range Core(x.ctx, proof, v, x.l, x.skew) {
+			for _, e := range c {
+				named = append(named, part.Txn[e.From])
+				if e.Writer != history.None {
+					named = append(named, part.Txn[e.Writer])
+				}
+			}
+		}
+		slices.Sort(named)
+		next := x.sorted(slices.Compact(named))
+		if len(next) >= len(keep) {
+			return keep
+		}
+		if v, err := x.violates(next); err != nil || !v {
+			return keep // who counts may rest on transactions that no cycle names
+		}
+		keep = next
+	}
 }
 
 type explainer struct {

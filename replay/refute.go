@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/graph/order"
 	"isovet/history"
 	"isovet/level"
@@ -218,6 +219,14 @@ func (e *engine) selectAll(r uint32, i int32, c uint32) {
 
 // knownCycle returns a shortest cycle of known edges.
 func (x *refuter) knownCycle() []evidence.Edge {
+	g := graph.BuildFunc(x.total, func(emit func(u, v int32)) {
+		for _, k := range x.edges {
+			emit(k[0], k[1])
+		}
+	})
+	if _, acyclic := graph.Topological(g); acyclic {
+		return nil
+	}
 	var best []evidence.Edge
 	for _, k := range x.edges {
 		if c := x.path(k[1], k[0], nil); c != nil || k[0] == k[1] {
