@@ -85,7 +85,7 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
 	// §4.4 compact closure, §4.3 pruning
-	conflict, cycle, err := prune(x, p)
+	reach, conflict, cycle, err := prune(x, p)
 	switch {
 	case err != nil:
 		return err
@@ -97,13 +97,17 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 		return x.explained(p, p.ConflictCycles(conflict), a.own)
 	}
 	// §4.5 encoding, §4.6 solving
-	return x.settle(p, encode.Vbox, back, a.own)
+	return x.settle(p, func(p *polygraph.Polygraph) *encode.Problem {
+		q := encode.Vbox(p)
+		q.Reach = reach
+		return q
+	}, back, a.own)
 }
 
 // prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round by
 // round over a full one, which is built anew faster than thousands of edges are added to it. Where even one full closure is too
-// large, nothing is pruned and the solver has it all.
-func prune(x *run, p *polygraph.Polygraph) (conflict *polygraph.Conflict, cycle bool, err error) {
+// large, nothing is pruned and the solver has it all. The closure, if it is up to date, is handed on.
+func prune(x *run, p *polygraph.Polygraph) (reach closure.Dynamic, conflict *polygraph.Conflict, cycle bool, err error) {
 	defer func() {
 		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
 		x.stage("pruning")
@@ -112,33 +116,34 @@ func prune(x *run, p *polygraph.Polygraph) (conflict *polygraph.Conflict, cycle 
 	if p.Start != nil {
 		reach, cyc, err := closure.New(closure.KindPurdomPlus, in(), closure.Options{MaxBytes: maxClosure})
 		if errors.Is(err, closure.ErrTooLarge) {
-			return nil, p.KnownCycle() != nil, nil
+			return nil, nil, p.KnownCycle() != nil, nil
 		}
 		if err != nil || cyc != nil {
-			return nil, cyc != nil, err
+			return nil, nil, cyc != nil, err
 		}
 		_, conflict, err = p.Prune(x.ctx, reach)
 		if err != nil {
 			x.stopped()
 			err = nil
 		}
-		return conflict, false, err
+		reach.Settle()
+		return reach, conflict, false, err
 	}
 	for {
 		reach, cyc, err := closure.Purdom(in(), closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()
-			return nil, false, nil
+			return nil, nil, false, nil
 		}
 		if errors.Is(err, closure.ErrTooLarge) {
-			return nil, p.KnownCycle() != nil, nil
+			return nil, nil, p.KnownCycle() != nil, nil
 		}
 		if err != nil || cyc != nil {
-			return nil, cyc != nil, err
+			return nil, nil, cyc != nil, err
 		}
 		n, conflict := p.PruneRound(reach)
 		if n == 0 || conflict != nil {
-			return conflict, false, nil
+			return nil, conflict, false, nil
 		}
 	}
 }

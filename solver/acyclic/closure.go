@@ -21,7 +21,10 @@ type Closure struct {
 	theory
 	dyn     closure.Dynamic
 	opts    ClosureOptions
-	changed bool // since the last Propagate some pair became reachable
+	changed bool // since the last scan of Propagate some pair became reachable
+	// A scan that finds nothing makes the next ones rarer: skip calls are let pass, twice as many after each such scan, up to 63. A
+	// find or a conflict ends that. Where the guesses are right, scanning would be quadratic in the choices for nothing.
+	idle, skip int
 
 	// open holds the guards of variables that have not been told, in any order; place is the way back,
 	// -1 for guards not in it.
@@ -82,13 +85,17 @@ func (t *Closure) leave(i int32) {
 	t.place[i] = -1
 }
 
-// Propagate returns the negations of the untold literals one of whose edges would close a cycle. See
-// solver.Theory.
+// Propagate returns the negations of the untold literals one of whose edges would close a cycle; not at every call, see skip.
+// See solver.Theory.
 //
-// Cost: a look-up for each guard of an untold variable, if anything became reachable since the last call.
+// Cost: a look-up for each guard of an untold variable, if anything became reachable since the last scan.
 func (t *Closure) Propagate() []solver.Lit {
 	t.out = t.out[:0]
 	if t.opts.NoPropagate || !t.changed {
+		return nil
+	}
+	if t.skip > 0 {
+		t.skip--
 		return nil
 	}
 	t.changed = false
@@ -98,7 +105,19 @@ func (t *Closure) Propagate() []solver.Lit {
 			t.propagate(i)
 		}
 	}
+	if len(t.out) > 0 {
+		t.idle = 0
+	} else {
+		t.idle = min(t.idle+1, 6)
+		t.skip = 1<<t.idle - 1
+	}
 	return t.out
+}
+
+// Backtrack closes levels. See solver.Theory.
+func (t *Closure) Backtrack(level int) {
+	t.idle, t.skip = 0, 0
+	t.theory.Backtrack(level)
 }
 
 // closureGraph lets the shared part use the closure.
