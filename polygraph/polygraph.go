@@ -103,7 +103,7 @@ type Options struct {
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	p := &Polygraph{V: v, Level: l}
 	p.nodes(o)
-	p.readers()
+	p.RdOff, p.Rd = v.Readers(p.Txn)
 	p.writersByKey()
 	p.wrEdges()
 	if l.Sessions() {
@@ -218,29 +218,6 @@ func (p *Polygraph) WriteNode(w uint32) int32 {
 
 // Before reports whether real time, where used, puts u before v.
 func (p *Polygraph) Before(u, v int32) bool { return p.Start != nil && p.End[u] < p.Start[v] }
-
-func (p *Polygraph) readers() {
-	v := p.V
-	p.RdOff = make([]uint32, len(v.WKey)+1)
-	for _, w := range v.RW {
-		if w != none {
-			p.RdOff[w+1]++
-		}
-	}
-	for w := range v.WKey {
-		p.RdOff[w+1] += p.RdOff[w]
-	}
-	p.Rd = make([]int32, p.RdOff[len(v.WKey)])
-	next := slices.Clone(p.RdOff[:len(v.WKey)])
-	for i, t := range p.Txn { // in node order, so that each list is ascending
-		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if w := v.RW[r]; w != none {
-				p.Rd[next[w]] = int32(i)
-				next[w]++
-			}
-		}
-	}
-}
 
 // Readers returns the nodes that read write w, ascending.
 func (p *Polygraph) Readers(w uint32) []int32 { return p.Rd[p.RdOff[w]:p.RdOff[w+1]] }

@@ -65,6 +65,31 @@ type View struct {
 	Also int
 }
 
+// Readers returns who read each write, reads with several possible writers left out: write w was read by those transactions
+// txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Every transaction with reads that counts must be among txns.
+// Cost: linear, two words a write and one a read.
+func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
+	off = make([]uint32, len(v.WKey)+2)
+	for _, w := range v.RW {
+		if w != none {
+			off[w+2]++
+		}
+	}
+	for w := range v.WKey {
+		off[w+2] += off[w+1]
+	}
+	readers = make([]int32, off[len(v.WKey)+1])
+	for i, t := range txns {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if w := v.RW[r]; w != none {
+				readers[off[w+1]] = int32(i)
+				off[w+1]++
+			}
+		}
+	}
+	return off[:len(v.WKey)+1], readers
+}
+
 // MaxAnomalies bounds how many anomalies of single reads are listed; the rest is counted.
 const MaxAnomalies = 100
 

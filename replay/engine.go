@@ -68,7 +68,6 @@ type engine struct {
 
 	rdOff []uint32 // readers of each write, as in the polygraph
 	rd    []int32
-	rkey  []uint32 // read → key
 
 	facts []graph.Edge // what saturation found
 
@@ -127,7 +126,7 @@ func run(ctx context.Context, v *prepass.View, o Options, sessions bool) (Answer
 	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot(), sessions: sessions}
 	e.needSeed = sessions == o.Level.Sessions()
 	e.number()
-	e.readers()
+	e.rdOff, e.rd = v.Readers(e.txn)
 	a, err := e.run(ctx)
 	e.stats.Vars, e.stats.Guards = 0, len(e.about)
 	if e.s != nil {
@@ -220,34 +219,6 @@ func (e *engine) number() {
 // chained reports whether session order holds from t to what comes after it.
 func (e *engine) chained(t uint32) bool {
 	return e.v.Counts[t] && e.h.Txns.Status[t] != history.Unknown
-}
-
-func (e *engine) readers() {
-	v := e.v
-	e.rdOff = make([]uint32, len(v.WKey)+1)
-	for _, w := range v.RW {
-		if w != none {
-			e.rdOff[w+1]++
-		}
-	}
-	for w := range v.WKey {
-		e.rdOff[w+1] += e.rdOff[w]
-	}
-	e.rd = make([]int32, e.rdOff[len(v.WKey)])
-	next := slices.Clone(e.rdOff[:len(v.WKey)])
-	e.rkey = make([]uint32, len(v.RW))
-	for i, t := range e.txn {
-		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			w := v.RW[r]
-			if w == none {
-				e.rkey[r] = e.h.VerKey[v.RVer[r]]
-				continue
-			}
-			e.rkey[r] = v.WKey[w]
-			e.rd[next[w]] = int32(i)
-			next[w]++
-		}
-	}
 }
 
 func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+1]] }

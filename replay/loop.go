@@ -144,7 +144,7 @@ func (e *engine) escalate(ctx context.Context) (a Answer, done bool, err error) 
 		return Answer{}, false, nil
 	}
 	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, facts: facts}
-	x.txn, x.node, x.open, x.rdOff, x.rd, x.rkey = e.txn, e.node, e.open, e.rdOff, e.rd, e.rkey
+	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
 	a, err = x.run(ctx)
 	e.stats.Facts = len(facts)
 	e.stats.Rounds += x.stats.Rounds
@@ -390,7 +390,7 @@ func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if a := v.RW[r]; a != none && v.WTxn[a] != none {
 				for w := v.WOff[next]; w < v.WOff[next+1]; w++ {
-					if v.WKey[w] == e.rkey[r] {
+					if v.WKey[w] == e.v.RKey[r] {
 						seed = append(seed, v.WTxn[a])
 					}
 				}

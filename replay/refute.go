@@ -22,7 +22,7 @@ import (
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
-	e.readers()
+	e.rdOff, e.rd = v.Readers(e.txn)
 	x := &refuter{engine: e, why: make(map[[2]int32]evidence.Edge)}
 	x.knownEdges()
 	n := int32(len(e.txn))
@@ -174,7 +174,7 @@ func (x *refuter) everything() {
 	for i, t := range e.txn {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			a := v.RW[r]
-			for _, c := range byKey[e.rkey[r]] {
+			for _, c := range byKey[e.v.RKey[r]] {
 				switch {
 				case a == none:
 					e.selectAll(r, int32(i), c)
@@ -207,7 +207,7 @@ func (x *refuter) everything() {
 // selectAll makes what ambiguous makes for one found write, for every candidate.
 func (e *engine) selectAll(r uint32, i int32, c uint32) {
 	if _, ok := e.sel[r]; !ok {
-		e.ambiguous(r, i, e.rkey[r])
+		e.ambiguous(r, i, e.v.RKey[r])
 	}
 	s := e.sel[r]
 	for j, w := range s.cand {

@@ -64,7 +64,7 @@ func (e *engine) saturate(done func() bool) (facts []graph.Edge, ok bool) {
 				}
 				row := clk[int(e.begin(int32(i)))*k:][:k]
 				au := e.writer(a)
-				for q := ws.key[e.rkey[r]]; q < ws.key[e.rkey[r]+1]; q++ {
+				for q := ws.key[e.v.RKey[r]]; q < ws.key[e.v.RKey[r]+1]; q++ {
 					in := ws.node[ws.run[q]:ws.run[q+1]]
 					c := row[chain[in[0]]]
 					j := sort.Search(len(in), func(j int) bool { return place[in[j]] > c }) - 1
