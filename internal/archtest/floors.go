@@ -5,7 +5,7 @@ package archtest
 var floors = [][]string{
 	{"internal/safego"},
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs"},
-	{"evidence", "closure", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
+	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic"},
 	{"polygraph", "certify", "oracle", "oracle/oracletest"},
 	{"encode"},

@@ -1,0 +1,281 @@
+// Package predicates has the predicate language of histories: conditions on a row, their text form and their truth on a version.
+// Which versions match which predicates, at scale, and the choices that follow from it come to this package with the checkers
+// that use them.
+//
+// A predicate is true, false or unknown of a version, as in SQL: a comparison with a missing or null column is unknown, "not" keeps
+// unknown, and only what is true matches. Of an absent row every predicate is false, a negated one too: there is no row that it
+// could be true of. Values of different kinds never compare as true (numbers with numbers, strings with strings).
+//
+// Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 and algorithms §6.2 ask for it.
+package predicates
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/history"
+)
+
+// Truth is a truth value; Unknown lies between False and True, so that "and" is the least and "or" the greatest.
+type Truth int8
+
+const (
+	False   Truth = -1
+	Unknown Truth = 0
+	True    Truth = 1
+)
+
+func (t Truth) String() string { return [...]string{"false", "unknown", "true"}[t+1] }
+
+func truth(b bool) Truth {
+	if b {
+		return True
+	}
+	return False
+}
+
+// Scalar is a value of one column: Null, Int, String or Bool.
+type Scalar struct {
+	Kind history.ValueKind
+	N    int64 // the integer; 0 or 1 for a boolean
+	S    string
+}
+
+// Row is what a predicate looks at: the columns of a row, the value itself (column "") where it is a scalar, and the key
+// (column "key").
+type Row map[string]Scalar
+
+// node is a part of a predicate: an operator over parts, or a comparison of a column.
+type node struct {
+	op     string // "and", "or", "not", or a comparison
+	parts  []node
+	column string
+	values []Scalar
+}
+
+// Predicate is a parsed predicate. It is immutable.
+type Predicate struct{ root node }
+
+var comparisons = []string{"=", "!=", "<", "<=", ">", ">=", "in"}
+
+// Parse reads a predicate's JSON text. The error names the part at fault and what was expected there.
+func Parse(text []byte) (*Predicate, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var raw any
+	if err := d.Decode(&raw); err != nil {
+		return nil, fmt.Errorf("predicate: %w", err)
+	}
+	if d.More() {
+		return nil, fmt.Errorf("predicate: more than one JSON value")
+	}
+	n, err := parse(raw, "predicate")
+	if err != nil {
+		return nil, err
+	}
+	return &Predicate{n}, nil
+}
+
+// parse turns a decoded object, all of whose members must hold, into a node.
+func parse(raw any, at string) (node, error) {
+	object, ok := raw.(map[string]any)
+	if !ok {
+		return node{}, fmt.Errorf("%s: expected an object", at)
+	}
+	all := node{op: "and"}
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		n, err := member(name, object[name], at+"."+name)
+		if err != nil {
+			return node{}, err
+		}
+		all.parts = append(all.parts, n)
+	}
+	return all, nil
+}
+
+func member(name string, v any, at string) (node, error) {
+	switch name {
+	case "and", "or":
+		list, ok := v.([]any)
+		if !ok {
+			return node{}, fmt.Errorf("%s: expected an array of predicates", at)
+		}
+		n := node{op: name}
+		for i, x := range list {
+			p, err := parse(x, fmt.Sprintf("%s[%d]", at, i))
+			if err != nil {
+				return node{}, err
+			}
+			n.parts = append(n.parts, p)
+		}
+		return n, nil
+	case "not":
+		p, err := parse(v, at)
+		return node{op: "not", parts: []node{p}}, err
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return node{}, fmt.Errorf("%s: expected an object of comparisons", at)
+	}
+	all := node{op: "and"}
+	for _, c := range comparisons {
+		x, given := object[c]
+		if !given {
+			continue
+		}
+		n := node{op: c, column: name}
+		list := []any{x}
+		if c == "in" {
+			if list, ok = x.([]any); !ok {
+				return node{}, fmt.Errorf("%s.in: expected an array of scalars", at)
+			}
+		}
+		for _, e := range list {
+			s, err := scalar(e)
+			if err != nil {
+				return node{}, fmt.Errorf("%s.%s: %w", at, c, err)
+			}
+			n.values = append(n.values, s)
+		}
+		all.parts = append(all.parts, n)
+	}
+	if len(all.parts) < len(object) {
+		return node{}, fmt.Errorf("%s: expected comparisons among %s", at, strings.Join(comparisons, " "))
+	}
+	return all, nil
+}
+
+func scalar(v any) (Scalar, error) {
+	switch v := v.(type) {
+	case nil:
+		return Scalar{}, nil
+	case bool:
+		s := Scalar{Kind: history.Bool}
+		if v {
+			s.N = 1
+		}
+		return s, nil
+	case string:
+		return Scalar{Kind: history.String, S: v}, nil
+	case json.Number:
+		n, err := v.Int64()
+		if err != nil {
+			return Scalar{}, fmt.Errorf("%s is no 64-bit integer", v)
+		}
+		return Scalar{Kind: history.Int, N: n}, nil
+	}
+	return Scalar{}, fmt.Errorf("expected an integer, a string, a boolean or null")
+}
+
+// RowOf returns what a predicate sees of a version, and whether there is a row at all. A text that is not a row's is our fault:
+// histories hold canonical JSON.
+func RowOf(h *history.History, ver uint32) (Row, bool) {
+	v := h.VerValue(ver)
+	if v.Kind == history.Null {
+		return nil, false
+	}
+	row := Row{}
+	if v.Kind == history.Row {
+		d := json.NewDecoder(bytes.NewReader(h.Texts.Text(uint32(v.N))))
+		d.UseNumber()
+		var columns map[string]any
+		if err := d.Decode(&columns); err != nil {
+			panic(fmt.Sprintf("predicates: row %s: %v", h.ValueString(ver), err))
+		}
+		for name, c := range columns {
+			s, err := scalar(c)
+			if err != nil {
+				panic(fmt.Sprintf("predicates: row %s: %v", h.ValueString(ver), err))
+			}
+			row[name] = s
+		}
+	} else {
+		row[""] = interned(h, v)
+	}
+	row["key"] = interned(h, h.Keys[h.VerKey[ver]])
+	return row, true
+}
+
+func interned(h *history.History, v history.Value) Scalar {
+	if v.Kind == history.String {
+		return Scalar{Kind: v.Kind, S: string(h.Texts.Text(uint32(v.N)))}
+	}
+	return Scalar{Kind: v.Kind, N: v.N}
+}
+
+// Matches reports whether the predicate is true of a version. Cost: decoding the row, and the predicate's size.
+func (p *Predicate) Matches(h *history.History, ver uint32) bool {
+	row, present := RowOf(h, ver)
+	return present && p.Eval(row) == True
+}
+
+// Eval returns the predicate's truth of a row that is there.
+func (p *Predicate) Eval(row Row) Truth { return p.root.eval(row) }
+
+func (n *node) eval(row Row) Truth {
+	switch n.op {
+	case "and":
+		t := True
+		for i := range n.parts {
+			t = min(t, n.parts[i].eval(row))
+		}
+		return t
+	case "or":
+		t := False
+		for i := range n.parts {
+			t = max(t, n.parts[i].eval(row))
+		}
+		return t
+	case "not":
+		return -n.parts[0].eval(row)
+	}
+	x, ok := row[n.column]
+	if !ok || x.Kind == history.Null {
+		return Unknown
+	}
+	if n.op == "in" {
+		t := False
+		for _, v := range n.values {
+			t = max(t, compare("=", x, v))
+		}
+		return t
+	}
+	return compare(n.op, x, n.values[0])
+}
+
+func compare(op string, a, b Scalar) Truth {
+	if b.Kind == history.Null {
+		return Unknown
+	}
+	if a.Kind != b.Kind {
+		return False
+	}
+	c := cmp.Or(cmp.Compare(a.N, b.N), cmp.Compare(a.S, b.S))
+	switch op {
+	case "=":
+		return truth(c == 0)
+	case "!=":
+		return truth(c != 0)
+	}
+	if a.Kind == history.Bool {
+		return False // booleans have no order
+	}
+	switch op {
+	case "<":
+		return truth(c < 0)
+	case "<=":
+		return truth(c <= 0)
+	case ">":
+		return truth(c > 0)
+	}
+	return truth(c >= 0)
+}
