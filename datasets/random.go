@@ -16,6 +16,9 @@ type RandomOptions struct {
 	Aborted    bool // aborted transactions; their values may be read
 	Unknown    bool // transactions of unknown outcome, without end
 	NoTimes    bool
+	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of few
+	// values, at times missing or null, and u, which makes them unique unless there are duplicates.
+	Predicates bool
 }
 
 func (o RandomOptions) or(txns, keys, sessions, ops int) RandomOptions {
@@ -71,6 +74,7 @@ type randomOp struct {
 	key   int
 	write bool
 	val   history.Value
+	pred  *randomPred // a predicate read or write; the key and the value mean nothing then
 }
 
 type randomTxn struct {
@@ -91,6 +95,7 @@ type randomRun struct {
 	loaded   bool // by an initial transaction
 	seen     [][]history.Value
 	next     int64
+	rows     *randomRows // nil: values are integers
 }
 
 func newRandomRun(seed uint64, o RandomOptions) *randomRun {
@@ -101,9 +106,12 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 	g.initial = make([]history.Value, g.keys)
 	start := g.rng.IntN(3) // nothing, a header's value, an initial transaction
 	g.loaded = start == 2
+	if o.Predicates && g.rng.IntN(2) == 0 {
+		g.rows = &randomRows{}
+	}
 	for k := range g.initial {
 		if start > 0 {
-			g.initial[k] = history.IntValue(0)
+			g.initial[k] = g.first(k)
 		}
 		g.seen = append(g.seen, []history.Value{g.initial[k]})
 	}
@@ -128,8 +136,12 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 					op.key = g.rng.IntN(g.keys)
 				}
 			}
-			if op.write {
+			switch {
+			case o.Predicates && g.rng.IntN(2) == 0:
+				op.pred = g.predicate(op.write)
+			case op.write:
 				op.val = g.value(op.key)
+				g.note(op.key, op.val)
 			}
 		}
 		switch {
@@ -144,20 +156,28 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 
 // value draws what a write writes.
 func (g *randomRun) value(k int) history.Value {
-	v := history.IntValue(g.next)
+	fresh := func() history.Value {
+		if g.rows != nil {
+			return g.row()
+		}
+		return history.IntValue(g.next)
+	}
+	var v history.Value
 	switch {
 	case g.o.Deletes && g.rng.IntN(5) == 0:
-		v = history.Value{}
 	case g.o.Duplicates && g.rng.IntN(2) == 0:
-		v = g.seen[k][g.rng.IntN(len(g.seen[k]))]
-		if v.Kind == history.Null {
-			v = history.IntValue(g.next)
+		if v = g.seen[k][g.rng.IntN(len(g.seen[k]))]; v.Kind == history.Null {
+			v = fresh()
 		}
+	default:
+		v = fresh()
 	}
 	g.next++
-	g.seen[k] = append(g.seen[k], v)
 	return v
 }
+
+// note adds a value to those of its key.
+func (g *randomRun) note(k int, v history.Value) { g.seen[k] = append(g.seen[k], v) }
 
 // took reports whether a transaction takes effect in the run: the lost commits of half of the unknown ones do.
 func (g *randomRun) took(t *randomTxn) bool {
@@ -165,14 +185,22 @@ func (g *randomRun) took(t *randomTxn) bool {
 }
 
 // run lets a transaction read a state and, if install, write its last values to another.
-func (t *randomTxn) run(from []history.Value, to []history.Value, install bool) {
+func (g *randomRun) run(t *randomTxn, from []history.Value, to []history.Value, install bool) {
 	own := append([]history.Value(nil), from...)
 	wrote := make([]bool, len(from))
 	for j := range t.ops {
 		op := &t.ops[j]
-		if op.write {
+		switch {
+		case op.pred != nil:
+			g.match(op.pred, own)
+			for _, r := range op.pred.rows {
+				if op.pred.write {
+					own[r.key], wrote[r.key] = r.after, true
+				}
+			}
+		case op.write:
 			own[op.key], wrote[op.key] = op.val, true
-		} else {
+		default:
 			op.val = own[op.key]
 		}
 	}
@@ -189,7 +217,7 @@ func (g *randomRun) serial() {
 	for i := range g.txns {
 		t := &g.txns[i]
 		t.session = g.rng.IntN(g.sessions)
-		t.run(state, state, g.took(t))
+		g.run(t, state, state, g.took(t))
 		t.start, t.end = int64(i+1)*40, int64(i+1)*40
 	}
 	g.widen()
@@ -207,15 +235,15 @@ func (g *randomRun) snapshots() {
 	var snaps [][]history.Value
 	next, left := 0, 0
 	conflict := func(i int) bool {
+		g.run(&g.txns[i], state, nil, false) // which keys its predicate writes write depends on the snapshot
+		mine := g.txns[i].writes(g.keys)
 		for _, j := range open {
 			if j < 0 {
 				continue
 			}
-			for _, a := range g.txns[i].ops {
-				for _, b := range g.txns[j].ops {
-					if a.write && b.write && a.key == b.key {
-						return true
-					}
+			for k, w := range g.txns[j].writes(g.keys) {
+				if w && mine[k] {
+					return true
 				}
 			}
 		}
@@ -229,7 +257,7 @@ func (g *randomRun) snapshots() {
 				continue // let others begin first
 			}
 			t := &g.txns[i]
-			t.run(snaps[i], state, g.took(t))
+			g.run(t, snaps[i], state, g.took(t))
 			t.end = now
 			open[s] = -1
 			left--
@@ -289,6 +317,8 @@ func (g *randomRun) arbitrary() {
 			op := &t.ops[j]
 			v, ok := own[op.key]
 			switch {
+			case op.pred != nil:
+				g.matchAnything(op.pred, own)
 			case op.write:
 				own[op.key] = op.val
 			case ok && g.rng.IntN(8) > 0:
@@ -320,6 +350,12 @@ func (g *randomRun) perturb() {
 		for range 8 {
 			op := &g.txns[g.rng.IntN(len(g.txns))].ops
 			x := &(*op)[g.rng.IntN(len(*op))]
+			if x.pred != nil {
+				if g.perturbRows(x.pred) {
+					return
+				}
+				continue
+			}
 			if x.write {
 				continue
 			}
@@ -333,11 +369,21 @@ func (g *randomRun) perturb() {
 
 func (g *randomRun) build() *history.History {
 	b := history.NewBuilder()
-	key := make([]uint32, g.keys)
-	for k := range key {
-		key[k] = b.Key(b.StringValue([]byte{'k', byte('0' + k/10), byte('0' + k%10)}))
-		if g.loaded {
-			b.Write(key[k], g.initial[k])
+	key := func(k int) uint32 {
+		return b.Key(b.StringValue([]byte{'k', byte('0' + k/10), byte('0' + k%10)}))
+	}
+	value := func(v history.Value) history.Value {
+		if v.Kind == history.Row {
+			return b.RowValue([]byte(g.rows.text[v.N]))
+		}
+		return v
+	}
+	for k := range g.keys {
+		if !g.o.Predicates {
+			key(k) // with predicates a key that nothing uses would be a row that a file loses
+		}
+		if g.loaded && g.initial[k].Kind != history.Null {
+			b.Write(key(k), value(g.initial[k]))
 		}
 	}
 	if g.loaded {
@@ -345,15 +391,26 @@ func (g *randomRun) build() *history.History {
 		head.Init = true
 		b.EndTxn(head)
 	} else {
-		b.Initial = g.initial[0]
+		b.Initial = value(g.initial[0])
 	}
 	for i := range g.txns {
 		t := &g.txns[i]
 		for _, op := range t.ops {
-			if op.write {
-				b.Write(key[op.key], op.val)
-			} else {
-				b.Read(key[op.key], op.val)
+			switch {
+			case op.pred != nil:
+				kind := history.PredRead
+				if op.pred.write {
+					kind = history.PredWrite
+				}
+				var rows []history.PredRow
+				for _, r := range op.pred.rows {
+					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.hidden, Old: value(r.before), New: value(r.after)})
+				}
+				b.Predicate(kind, []byte(op.pred.cond.json()), rows)
+			case op.write:
+				b.Write(key(op.key), value(op.val))
+			default:
+				b.Read(key(op.key), value(op.val))
 			}
 		}
 		head := history.NewTxnHead()

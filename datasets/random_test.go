@@ -24,6 +24,9 @@ func TestTinyMix(t *testing.T) {
 		{"aborted", RandomOptions{Aborted: true}},
 		{"unknown", RandomOptions{Unknown: true}},
 		{"all", RandomOptions{Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Keys: 3}},
+		{"predicates", RandomOptions{Predicates: true}},
+		{"predicates, deletes", RandomOptions{Predicates: true, Deletes: true, Keys: 3}},
+		{"predicates, all", RandomOptions{Predicates: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Keys: 3}},
 	} {
 		for _, l := range Judged()[:6] {
 			const n = 150
@@ -289,7 +292,7 @@ func TestHardInstances(t *testing.T) {
 func TestRunsAreValid(t *testing.T) {
 	skewed := 0
 	for seed := range uint64(1500) {
-		o := RandomOptions{Keys: 3, Duplicates: seed%2 == 0, Deletes: seed%3 == 0, Aborted: seed%5 == 0, Unknown: seed%7 == 0}
+		o := RandomOptions{Keys: 3, Duplicates: seed%2 == 0, Deletes: seed%3 == 0, Aborted: seed%5 == 0, Unknown: seed%7 == 0, Predicates: seed%11 < 5}
 		g := newRandomRun(seed, o.or(6, 2, 3, 4))
 		l := level.StrictSerializable
 		if seed%4 < 2 {

@@ -9,10 +9,16 @@ type Part struct {
 
 // Restrict returns the part of h with the transactions keep, in the order given (a session's in session order), and only those of their operations for which op
 // returns true (nil: all); the initial transaction is kept with its writes of keys that the part uses, and belongs to keep by
-// itself. Ids, sessions, order in session, times and outcomes stay. List and predicate operations are left out.
+// itself. Ids, sessions, order in session, times and outcomes stay. List operations are left out.
 //
 // Removing transactions together with the reads that saw their writes keeps a history serializable, or snapshot isolated, if it
 // was: restrict the order. So a part that violates a level proves that the whole does.
+//
+// A predicate operation is kept whole, with every row that it matched. It is also a read of the keys that it did not match, so
+// for what is said above to hold, every writer of a key that the part uses must be in keep with its writes of it, once a
+// predicate operation is: one that made a row no longer match must not be removed alone. Keys that the part does not use are
+// beyond its predicates' range, which takes nothing but constraints away; but a predicate operation also uses the keys that the
+// initial transaction writes, unless op says no to that write.
 // Cost: linear in the part's operations, and in the initial transaction's.
 func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 	b := NewBuilder()
@@ -35,12 +41,34 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 		}
 		return i
 	}
+	var rows []PredRow
+	predicates := false
+	predicate := func(o uint32) {
+		q := h.Ops.Ver[o]
+		predicates = true
+		rows = rows[:0]
+		for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
+			before, after := h.Preds.Old[j], h.Preds.New[j]
+			r := PredRow{OldUnknown: before == None}
+			if before != None {
+				r.Key, r.Old = key(h.VerKey[before]), value(h.VerValue(before))
+			}
+			if after != None {
+				r.Key, r.New = key(h.VerKey[after]), value(h.VerValue(after))
+			}
+			rows = append(rows, r)
+		}
+		b.Predicate(h.Ops.Kind[o], h.Texts.Text(h.Preds.Pred[q]), rows)
+	}
 	add := func(o uint32) {
 		v := h.Ops.Ver[o]
-		if h.Ops.Kind[o] == Read {
+		switch h.Ops.Kind[o] {
+		case Read:
 			b.Read(key(h.VerKey[v]), value(h.VerValue(v)))
-		} else {
+		case Write:
 			b.Write(key(h.VerKey[v]), value(h.VerValue(v)))
+		default:
+			predicate(o)
 		}
 		p.Op = append(p.Op, o)
 	}
@@ -50,7 +78,7 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 		}
 		lo, hi := h.TxnOps(t)
 		for o := lo; o < hi; o++ {
-			if k := h.Ops.Kind[o]; (k == Read || k == Write) && (op == nil || op(o)) {
+			if k := h.Ops.Kind[o]; k != Append && k != ReadList && (op == nil || op(o)) {
 				add(o)
 			}
 		}
@@ -70,7 +98,7 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 		lo, hi := h.TxnOps(h.Init)
 		for o := lo; o < hi; o++ {
 			if h.Ops.Kind[o] == Write {
-				if _, used := seenKey[h.VerKey[h.Ops.Ver[o]]]; used {
+				if _, used := seenKey[h.VerKey[h.Ops.Ver[o]]]; used || predicates && (op == nil || op(o)) {
 					add(o)
 				}
 			}
@@ -87,7 +115,21 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 	p.H = sub
 	p.Ver = make([]uint32, sub.NumVersions())
 	for i, o := range p.Op {
-		p.Ver[sub.Ops.Ver[i]] = h.Ops.Ver[o]
+		mine, whole := sub.Ops.Ver[i], h.Ops.Ver[o]
+		if k := h.Ops.Kind[o]; k == Read || k == Write {
+			p.Ver[mine] = whole
+			continue
+		}
+		from := h.Preds.Off[whole]
+		for j := sub.Preds.Off[mine]; j < sub.Preds.Off[mine+1]; j++ {
+			if v := sub.Preds.Old[j]; v != None {
+				p.Ver[v] = h.Preds.Old[from]
+			}
+			if v := sub.Preds.New[j]; v != None {
+				p.Ver[v] = h.Preds.New[from]
+			}
+			from++
+		}
 	}
 	return p
 }

@@ -15,6 +15,11 @@
 //     (committed). One of unknown outcome has no end: nothing need come after it.
 //   - strict-: session-, and a is placed (committed) before b is placed (begins) where a.end + skew < b.start − skew.
 //
+// A predicate read returns the rows of all keys of the file of which the predicate is true when it is executed, with their
+// versions; absent and deleted rows are no rows. A predicate write is such a read, of rows whose versions the client may not
+// know, and a write of them. Where the truth is unknown (a column is missing or null) the row may be matched or not. Own earlier
+// writes are seen, and under snapshot isolation the keys that predicate writes wrote count for first committer wins.
+//
 // Values are compared, not versions: duplicate values, deletes, several writes of a key and reads of own writes need no rule
 // of their own. So the anomalies of single reads that other checkers find in a pre-pass fall out of the replay: no order
 // gives a transaction its own later write, a value that nobody wrote or only an aborted transaction wrote, or one that its
@@ -25,5 +30,6 @@
 //   - serial.go, snapshot.go: the replay, which decides.
 //   - explain.go: the second, by Adya's direct serialization graph over every version order, which finds the anomalies of a
 //     violation. Its verdict is compared with the replay's each time; a difference is an error.
+//   - predicates.go: predicate reads and writes, for the first; the second does not know them.
 //   - reads.go: anomalies of single reads, for the second.
 package oracle

@@ -39,12 +39,13 @@ type world struct {
 	o    Options
 	txns []txn
 	sure uint32 // the committed ones, as a bit set
+	preds
 }
 
 // Check decides whether h satisfies o.Level, one of the serializable or snapshot levels. The verdict is Unknown, with the
-// reason, for a history that is too large, has predicates, or lacks the times that a strict level needs, and, unless
-// o.VerdictOnly, for a violation of which no evidence can be given. An error is a fault of
-// this package: its two implementations disagree.
+// reason, for a history that is too large, or lacks the times that a strict level needs, and, unless o.VerdictOnly, for a
+// violation of which no evidence can be given: of those with predicate operations none is. An error is a fault of this package:
+// its two implementations disagree.
 // Cost: exponential in the transactions.
 func Check(h *history.History, o Options) (*evidence.Result, error) {
 	r := &evidence.Result{Level: o.Level, Checker: "oracle", H: h}
@@ -67,6 +68,13 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 	if o.VerdictOnly {
 		return r, nil
 	}
+	if h.HasPredicates() {
+		if !ok {
+			r.Verdict = evidence.Unknown
+			r.Reason = "no order explains the history, but the oracle gives no evidence where there are predicate reads and writes"
+		}
+		return r, nil
+	}
 	found, decided := w.explain()
 	if !decided {
 		if !ok {
@@ -87,15 +95,15 @@ func newWorld(h *history.History, o Options) (*world, string) {
 	if !o.Level.Serial() && !o.Level.Snapshot() {
 		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels, not %s", o.Level)
 	}
-	if h.HasPredicates() {
-		return nil, "the oracle does not decide predicate reads and writes"
-	}
 	limit := o.MaxTxns
 	if limit == 0 {
 		limit = DefaultMaxTxns
 	}
 	limit = min(limit, maxTxns)
 	w := &world{h: h, o: o}
+	if err := w.preds.parse(h); err != nil {
+		return nil, err.Error()
+	}
 	for t := range uint32(h.NumTxns()) {
 		if t == h.Init || h.Txns.Status[t] == history.Aborted {
 			continue
@@ -175,7 +183,7 @@ func (w *world) initial() state {
 		}
 	}
 	if h.Init != history.None {
-		if !s.replay(h, h.Init) {
+		if !s.replay(w, h.Init) {
 			panic("oracle: an initial transaction with reads")
 		}
 	}
@@ -191,7 +199,8 @@ func (s state) clone() state {
 }
 
 // replay executes transaction t on s and reports whether every read returned what the history says.
-func (s state) replay(h *history.History, t uint32) bool {
+func (s state) replay(w *world, t uint32) bool {
+	h := w.h
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		key, v := h.OpKey(op), h.Ops.Ver[op]
@@ -202,6 +211,11 @@ func (s state) replay(h *history.History, t uint32) bool {
 			}
 		case history.Write:
 			s.reg[key] = v
+		case history.PredRead, history.PredWrite:
+			if !w.sees(s, op) {
+				return false
+			}
+			s.update(h, op)
 		case history.Append:
 			s.list[key] = append(s.list[key], v)
 		case history.ReadList:

@@ -18,7 +18,7 @@ func (w *world) serial() (order []uint32, ok bool) {
 				continue
 			}
 			next := s.clone()
-			if !next.replay(w.h, t.id) {
+			if !next.replay(w, t.id) {
 				continue
 			}
 			order = append(order, t.id)

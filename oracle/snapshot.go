@@ -12,8 +12,13 @@ func (w *world) snapshot() (events []uint32, ok bool) {
 		writes[i] = map[uint32]bool{}
 		lo, hi := w.h.TxnOps(t.id)
 		for op := lo; op < hi; op++ {
-			if k := w.h.Ops.Kind[op]; k == history.Write || k == history.Append {
+			switch w.h.Ops.Kind[op] {
+			case history.Write, history.Append:
 				writes[i][w.h.OpKey(op)] = true
+			case history.PredWrite:
+				for _, r := range predRows(w.h, op) {
+					writes[i][r.key] = true
+				}
 			}
 		}
 	}
@@ -47,7 +52,7 @@ func (w *world) snapshot() (events []uint32, ok bool) {
 			bit := uint32(1) << i
 			switch {
 			case begun&bit == 0:
-				if t.before&^committed == 0 && s.clone().replay(w.h, t.id) && step(t.id<<1, begun|bit, committed, s) {
+				if t.before&^committed == 0 && s.clone().replay(w, t.id) && step(t.id<<1, begun|bit, committed, s) {
 					return true
 				}
 			case committed&bit == 0:
@@ -79,6 +84,8 @@ func (s state) install(h *history.History, t uint32) {
 		switch h.Ops.Kind[op] {
 		case history.Write:
 			s.reg[h.OpKey(op)] = h.Ops.Ver[op]
+		case history.PredWrite:
+			s.update(h, op)
 		case history.Append:
 			s.list[h.OpKey(op)] = append(s.list[h.OpKey(op)], h.Ops.Ver[op])
 		}

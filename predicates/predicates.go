@@ -176,10 +176,14 @@ func scalar(v any) (Scalar, error) {
 	return Scalar{}, fmt.Errorf("expected an integer, a string, a boolean or null")
 }
 
-// RowOf returns what a predicate sees of a version, and whether there is a row at all. A text that is not a row's is our fault:
-// histories hold canonical JSON.
+// RowOf returns what a predicate sees of a version, and whether there is a row at all.
 func RowOf(h *history.History, ver uint32) (Row, bool) {
-	v := h.VerValue(ver)
+	return RowOfValue(h, h.VerKey[ver], h.VerValue(ver))
+}
+
+// RowOfValue returns what a predicate sees of a key that holds a value (the initial value need not be a version that an
+// operation names), and whether there is a row at all. A text that is not a row's is our fault: histories hold canonical JSON.
+func RowOfValue(h *history.History, key uint32, v history.Value) (Row, bool) {
 	if v.Kind == history.Null {
 		return nil, false
 	}
@@ -189,19 +193,19 @@ func RowOf(h *history.History, ver uint32) (Row, bool) {
 		d.UseNumber()
 		var columns map[string]any
 		if err := d.Decode(&columns); err != nil {
-			panic(fmt.Sprintf("predicates: row %s: %v", h.ValueString(ver), err))
+			panic(fmt.Sprintf("predicates: row %s: %v", h.Texts.AppendValue(nil, v), err))
 		}
 		for name, c := range columns {
 			s, err := scalar(c)
 			if err != nil {
-				panic(fmt.Sprintf("predicates: row %s: %v", h.ValueString(ver), err))
+				panic(fmt.Sprintf("predicates: row %s: %v", h.Texts.AppendValue(nil, v), err))
 			}
 			row[name] = s
 		}
 	} else {
 		row[""] = interned(h, v)
 	}
-	row["key"] = interned(h, h.Keys[h.VerKey[ver]])
+	row["key"] = interned(h, h.Keys[key])
 	return row, true
 }
 

@@ -262,7 +262,7 @@ func number(s string) int64 {
 	return n
 }
 
-// String writes a history as Parse reads it.
+// String writes a history as Parse reads it; predicate operations, which Parse does not read, as package notation does.
 func String(h *history.History) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "initial %s\n", h.Texts.AppendValue(nil, h.Initial))
@@ -278,13 +278,29 @@ func String(h *history.History) string {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			v := h.Ops.Ver[op]
-			if h.Ops.Kind[op] == history.ReadList {
+			switch k := h.Ops.Kind[op]; k {
+			case history.PredRead, history.PredWrite:
+				var rows []string
+				for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+					row, before, after := "", h.Preds.Old[j], h.Preds.New[j]
+					if before != history.None {
+						row = h.KeyString(h.VerKey[before]) + "=" + h.ValueString(before)
+					} else {
+						row = h.KeyString(h.VerKey[after])
+					}
+					if after != history.None {
+						row += "->" + h.ValueString(after)
+					}
+					rows = append(rows, row)
+				}
+				fmt.Fprintf(&b, " %s%s[%s]", k, h.Texts.Text(h.Preds.Pred[v]), strings.Join(rows, ","))
+			case history.ReadList:
 				var l []string
 				for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
 					l = append(l, h.ValueString(e))
 				}
 				fmt.Fprintf(&b, " r(%s,[%s])", h.KeyString(h.OpKey(op)), strings.Join(l, ","))
-			} else {
+			default:
 				fmt.Fprintf(&b, " %s(%s,%s)", h.Ops.Kind[op], h.KeyString(h.OpKey(op)), h.ValueString(v))
 			}
 		}
