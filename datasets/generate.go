@@ -43,7 +43,7 @@ type Spec struct {
 	Keys     int    // 0: the workload's default
 	Ops      int    // operations a transaction; 0: the workload's default
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",
-	// "snapshot-isolation", "read-committed", "read-uncommitted", or a short name.
+	// "snapshot-isolation", "repeatable-read" (no range locks), "read-committed", "read-uncommitted", or a short name.
 	Isolation string
 	Seed      uint64
 	Fault     string // "": none; Faults lists them
@@ -56,6 +56,8 @@ type Spec struct {
 	Skew int64
 	// AbortRate is the share of transactions rolled back by their clients, UnknownRate that of commits whose answer is lost.
 	AbortRate, UnknownRate float64
+	// UnknownOld is the share of predicate writes whose clients do not learn which versions they replaced.
+	UnknownOld float64
 	// NoAborted leaves aborted transactions out.
 	NoAborted bool
 	// LongTxn leaves one transaction open through the whole run.
@@ -106,6 +108,9 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !(spec.UnknownOld >= 0 && spec.UnknownOld <= 1) {
+		return nil, fmt.Errorf("share of unknown old versions %v; expected it from 0 to 1", spec.UnknownOld)
+	}
 	cfg := store.Config{
 		Workload: w, Sessions: spec.Sessions, Txns: spec.Txns, Isolation: iso, Seed: spec.Seed,
 		AbortRate: spec.AbortRate, UnknownRate: spec.UnknownRate, LongTxn: spec.LongTxn,
@@ -126,6 +131,7 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	c := convert{spec: &spec, log: log, b: b}
 	planted := c.fill()
 	b.Meta = history.Meta{
+		Lists:     slices.ContainsFunc(log.Tables, func(t workload.Table) bool { return t.List }),
 		Name:      fmt.Sprintf("%s-%s-%d", info.Name, params.Variant, spec.Seed),
 		DB:        "in-memory store",
 		Isolation: iso.String(),
@@ -150,6 +156,7 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},
 		{spec.AbortRate > 0, fmt.Sprintf("rollbacks %g", spec.AbortRate)},
 		{spec.UnknownRate > 0, fmt.Sprintf("unknown outcomes %g", spec.UnknownRate)},
+		{spec.UnknownOld > 0, fmt.Sprintf("unknown old versions %g", spec.UnknownOld)},
 		{spec.LongTxn, "one transaction open through the whole run"},
 		{spec.Hint == ReversedTimes, "times reversed"},
 		{spec.Hint == RandomTimes, "times shuffled"},
@@ -183,11 +190,18 @@ type convert struct {
 	log  *store.Log
 	b    *history.Builder
 	key  []uint32 // row → key of the history
+
+	columns [][]column // table → its columns and "u", in the order of their names
+	rng     *rand.Rand // of the old versions that clients do not learn
+	text    []byte
+	matched []history.PredRow
+	elems   []history.Value
 }
 
 // fill adds all transactions to the builder: the initial one first, with id 0, then the log's, with ids 1, 2, … It returns the
 // ids of the planted ones.
 func (c *convert) fill() []int64 {
+	c.layout()
 	c.init()
 	names := make(map[string]uint32)
 	spec := c.spec
@@ -210,15 +224,7 @@ func (c *convert) fill() []int64 {
 			move += shift[i]
 		}
 		for _, op := range c.log.Ops[t.Off : t.Off+int(t.N)] {
-			v := history.IntValue(op.Value)
-			if op.Value == store.Absent {
-				v = history.Value{}
-			}
-			if op.Write {
-				c.b.Write(c.key[op.Row], v)
-			} else {
-				c.b.Read(c.key[op.Row], v)
-			}
+			c.op(&op)
 			if spec.Times == AllTimes {
 				c.b.OpTimes(op.Start+move, op.End+move)
 			}
@@ -278,7 +284,7 @@ func (c *convert) init() {
 		}
 		c.key[r] = c.b.Key(v)
 		if c.log.Loaded(r) {
-			c.b.Write(c.key[r], history.IntValue(store.Initial))
+			c.b.Write(c.key[r], c.value(r, c.log.First(r)))
 			loaded = true
 		}
 	}

@@ -16,8 +16,15 @@
 //     concurrent transactions is refused once the latter has committed (Cahill, Röhm, Fekete, SIGMOD 2008; the rule for whom
 //     to refuse is that of Ports and Grittner, VLDB 2012, without its read-only optimisation).
 //   - Snapshot: reads as of the first operation; write locks to the end; first updater wins.
+//   - RepeatableRead: the same without range locks, hence with phantoms: two-phase locking of rows only.
 //   - ReadCommitted: reads the last committed version; write locks to the end.
 //   - ReadUncommitted: reads the last version, committed or not; write locks to the end.
+//
+// Operations with conditions (SELECT, UPDATE, DELETE … WHERE, on tables with columns) find rows through sorted indexes of all
+// versions, kept and pending. At Serializable the condition itself is locked: who would make a row come into its range or leave
+// it waits (predicate locks: Eswaran, Gray, Lorie, Traiger, CACM 1976), and the condition waits for rows that are about to. At
+// RepeatableRead only the rows found are locked. At SerializableSnapshot conditions leave marks as reads of rows do. At Snapshot and
+// below only the rows found by an update are locked, those of a newer version at ReadCommitted being looked at again.
 //
 // A transaction refused is retried by its session with the same parameters and new values.
 //
@@ -28,6 +35,7 @@
 // keys that nobody has locked; then everybody goes on. To the other transactions it is a set of ordinary transactions, to a
 // checker it is exactly the anomaly of the script (see package datasets, anomalies).
 //
-// Files: store.go configuration and the loop; session.go a client's transaction; locks.go two-phase locking; ssi.go
+// Files: store.go configuration and the loop; session.go a client's transaction; where.go operations with conditions; sorted.go
+// the indexes; locks.go two-phase locking; ssi.go
 // anti-dependency tracking; script.go faults; log.go what is recorded.
 package store

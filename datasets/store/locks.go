@@ -130,43 +130,71 @@ func (s *store) wait(i, r int32, exclusive, upgrade bool) outcome {
 func (s *store) deadlock(i, r int32) bool {
 	s.mark++
 	s.stack = append(s.stack[:0], r)
-	for first := true; len(s.stack) > 0; first = false {
+	return s.cycle(i, true)
+}
+
+// waitSession makes a session wait for another's end, or refuses where the wait would close a cycle. Its operation then begins
+// anew.
+func (s *store) waitSession(i, h int32) outcome {
+	s.mark++
+	s.stack = s.stack[:0]
+	if s.follow(i, h) || s.cycle(i, false) {
+		s.log.Stats.Deadlocks++
+		return refused
+	}
+	s.log.Stats.Waits++
+	s.sess[i].waitSess = h
+	s.sess[h].waiters = append(s.sess[h].waiters, i)
+	return blocked
+}
+
+// cycle reports whether from the rows in s.stack the waits lead to session i; first says that i itself is about to wait for
+// the first of them.
+func (s *store) cycle(i int32, first bool) bool {
+	for ; len(s.stack) > 0; first = false {
 		n := len(s.stack) - 1
 		w := &s.rows[s.stack[n]]
 		s.stack = s.stack[:n]
 		if w.x != none {
-			if w.x == i {
+			if s.follow(i, w.x) {
 				return true
 			}
-			s.follow(w.x)
 		}
 		if !s.locking {
 			continue
 		}
 		for l := w.reads; l != none; l = s.reads[l].next {
 			h := s.reads[l].owner
-			if h == i {
-				if first {
-					continue // its own lock, to be upgraded
-				}
+			if h == i && first {
+				continue // its own lock, to be upgraded
+			}
+			if s.follow(i, h) {
 				return true
 			}
-			s.follow(h)
 		}
 	}
 	return false
 }
 
-// follow adds the row that a holder waits for to the search.
-func (s *store) follow(h int32) {
-	x := &s.sess[h]
-	if x.visited == s.mark {
-		return
+// follow adds the row that a holder waits for to the search, at the end of a chain of sessions that wait for sessions; it
+// reports whether the chain leads to i.
+func (s *store) follow(i, h int32) bool {
+	for h != none {
+		if h == i {
+			return true
+		}
+		x := &s.sess[h]
+		if x.visited == s.mark {
+			return false
+		}
+		x.visited = s.mark
+		if x.waitOn != none {
+			s.stack = append(s.stack, x.waitOn)
+			return false
+		}
+		h = x.waitSess
 	}
-	x.visited = s.mark
-	if x.waitOn != none {
-		s.stack = append(s.stack, x.waitOn)
-	}
+	return false
 }
 
 // unlock releases all locks of a session and lets those go on that waited for them.
@@ -195,6 +223,14 @@ func (s *store) unlock(i int32, now int64) {
 		}
 	}
 	x.xrows = x.xrows[:0]
+	if s.ranges {
+		s.dropPreds(i)
+	}
+	for _, h := range x.waiters {
+		s.sess[h].waitSess = none
+		s.heap.push(now+s.sess[h].delay(serviceTime)/8, h)
+	}
+	x.waiters = x.waiters[:0]
 }
 
 // grant gives a row's lock to as many at the head of its queue as can have it.

@@ -24,13 +24,47 @@ const (
 	Unknown
 )
 
-// LogOp is one operation: Value is the unique id of the version read or written, Absent, or Initial.
+// OpKind is the kind of a logged operation.
+type OpKind uint8
+
+const (
+	Read       OpKind = iota
+	Write             // deletes too
+	Append            // to a list
+	PredRead          // Value: index into Log.Preds
+	PredWrite         // Value: index into Log.Preds
+	ScriptRead        // a predicate read of the script; Value: index into Log.Scripts
+	ScriptWrite
+)
+
+// LogOp is one operation. Value is the version read or written: Absent, else in a plain table the unique id of the write, or
+// Initial; in a table with columns the place in Log.Cells where the row stands; in a table of lists the last element's in Log.Elems.
 type LogOp struct {
 	Value      int64
 	Start, End int64
 	Row        uint32
-	Write      bool
+	Kind       OpKind
 }
+
+// LogPred is an operation with a condition and the rows of which it was true, Matched[Off:Off+N].
+type LogPred struct {
+	Table int
+	Where []workload.Range
+	Off   int
+	N     int32
+}
+
+// LogMatch is a row of which a condition was true, the version of it and, in a predicate write, the new version.
+type LogMatch struct {
+	Row      uint32
+	Old, New int64
+}
+
+// LogElem is an element of a list and the place of the one before it, or Absent.
+type LogElem struct{ ID, Before int64 }
+
+// LogScriptPred is a predicate of a script: it is true of the versions Of and no others. Matched is what it returned.
+type LogScriptPred struct{ Of, Matched []LogMatch }
 
 // LogTxn is one attempt at a transaction, with operations Ops[Off:Off+N].
 type LogTxn struct {
@@ -51,13 +85,38 @@ type Log struct {
 	Touched []bool         // by an operation of the log
 	Txns    []LogTxn
 	Ops     []LogOp
+	Preds   []LogPred
+	Matched []LogMatch
+	Scripts []LogScriptPred
+	Cells   []int64 // rows, each the unique id of its write and then its columns
+	Elems   []LogElem
 	Stats   Stats
+
+	cells []int // table with columns → where its loaded rows begin in Cells
 }
 
 // Loaded reports whether a row was there at the start.
 func (l *Log) Loaded(row uint32) bool {
 	k := l.Rows[row]
 	return k.PK() < int64(l.Tables[k.Table()].Rows)
+}
+
+// First returns what a row held at the start.
+func (l *Log) First(row uint32) int64 {
+	k := l.Rows[row]
+	t := k.Table()
+	switch {
+	case !l.Loaded(row):
+		return Absent
+	case l.Tables[t].Columns == nil:
+		return Initial
+	}
+	return int64(l.cells[t]) + k.PK()*int64(1+len(l.Tables[t].Columns))
+}
+
+// Columns returns the columns of a version of a table with columns, not Absent.
+func (l *Log) Columns(table int, version int64) []int64 {
+	return l.Cells[version+1 : version+1+int64(len(l.Tables[table].Columns))]
 }
 
 // Stats counts what happened in a run.

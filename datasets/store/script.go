@@ -289,7 +289,11 @@ func (s *store) play(now int64, keys []int32) {
 		for j, op := range t.Ops {
 			v := of(i, op.Key, op.Val)
 			at := start + int64(j)*wide + 1
-			ops = append(ops, LogOp{Row: uint32(keys[op.Key]), Value: v, Write: op.Write, Start: at, End: at + wide/2})
+			kind := Read
+			if op.Write {
+				kind = Write
+			}
+			ops = append(ops, LogOp{Row: uint32(keys[op.Key]), Value: v, Kind: kind, Start: at, End: at + wide/2})
 			if op.Write {
 				last[op.Key] = v
 			}

@@ -16,6 +16,7 @@ type session struct {
 
 	nextVal  int64 // its next write's value; sessions count in steps of their number
 	ops      []LogOp
+	found    []workload.Found
 	xrows    []int32 // rows whose write lock it holds
 	locks    int32   // its read locks
 	pos      int     // operation under way; len(txn.Ops): commit
@@ -28,8 +29,10 @@ type session struct {
 	waitOn   int32 // row, or none
 	waitNext int32
 	waitX    bool
-	running  bool // between its first operation at the server and its end
-	long     bool // begun, and waits for all others to be done
+	waitSess int32   // session, or none
+	waiters  []int32 // sessions that wait for this one's end
+	running  bool    // between its first operation at the server and its end
+	long     bool    // begun, and waits for all others to be done
 	visited  uint32
 }
 
@@ -75,6 +78,7 @@ func (s *store) begin(i int32, t int64) {
 	x.client.Step(&x.txn)
 	x.txn.Stage++
 	x.ops = x.ops[:0]
+	x.found = x.found[:0]
 	x.pos = 0
 	x.start = t
 	x.snap = NoTime
@@ -146,6 +150,9 @@ const (
 
 // exec runs an operation at the server and logs it, times apart.
 func (s *store) exec(i int32, op *workload.Op) outcome {
+	if op.Kind >= workload.ReadWhere {
+		return s.execWhere(i, op)
+	}
 	x := &s.sess[i]
 	r := s.row(op.Key)
 	if op.Kind != workload.Read || op.ForUpdate {
@@ -190,19 +197,54 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 		}
 		w.touched = true
 		op.Payload, op.Absent = pay, val == Absent
+		if t := op.Key.Table(); s.index[t] != nil {
+			op.Row = nil
+			if !op.Absent {
+				op.Row = s.log.Columns(t, val)
+			}
+		}
 		x.ops = append(x.ops, LogOp{Row: uint32(r), Value: val})
 		return done
+	}
+	if t := op.Key.Table(); s.index[t] != nil {
+		return s.writeRow(i, r, op)
 	}
 	if s.ssi && !s.noteWrite(i, r) {
 		s.log.Stats.Dangerous++
 		return refused
 	}
 	w.touched = true
-	w.pend, w.pendPay = Absent, 0
-	if op.Kind == workload.Write {
+	kind := Write
+	switch op.Kind {
+	case workload.Write:
 		w.pend, w.pendPay = s.value(i), op.Payload
+	case workload.Append:
+		kind = Append
+		s.log.Elems = append(s.log.Elems, LogElem{s.value(i), w.pend})
+		w.pend = int64(len(s.log.Elems)) - 1
+	default:
+		w.pend, w.pendPay = Absent, 0
 	}
-	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: w.pend, Write: true})
+	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: w.pend, Kind: kind})
+	return done
+}
+
+// writeRow writes or deletes a row of a table with columns, of which the session has the lock.
+func (s *store) writeRow(i, r int32, op *workload.Op) outcome {
+	h := hit{row: r, new: Absent}
+	if op.Kind == workload.Write {
+		h.columns = op.Row
+	}
+	s.hits = append(s.hits[:0], h)
+	if out := s.mayWrite(i, op.Key.Table(), s.hits); out != done {
+		return out
+	}
+	if h.columns != nil {
+		h.new = s.addCells(s.value(i), h.columns)
+	}
+	s.rows[r].touched = true
+	s.setPend(r, h.new)
+	s.sess[i].ops = append(s.sess[i].ops, LogOp{Row: uint32(r), Value: h.new, Kind: Write})
 	return done
 }
 
@@ -247,6 +289,8 @@ func (s *store) commit(i int32, now int64) {
 				s.install(r, version{val: w.pend, pay: w.pendPay, cts: cts, rec: x.rec})
 			}
 		}
+	} else {
+		s.dropPends(i)
 	}
 	x.running = false
 	if s.ssi {
@@ -288,6 +332,7 @@ func (s *store) commit(i int32, now int64) {
 func (s *store) abort(i int32, now int64, again bool) {
 	x := &s.sess[i]
 	x.running = false
+	s.dropPends(i)
 	if s.ssi {
 		s.dropRec(x.rec)
 		x.rec = none

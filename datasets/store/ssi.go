@@ -44,6 +44,7 @@ func (s *store) dropRec(i int32) {
 	r := &s.recs[i]
 	aborted := r.cts == NoTime
 	s.dropReads(&r.locks)
+	s.dropPreds(i)
 	for e := r.outs; e != none; {
 		d := &s.deps[e]
 		next := d.nextOut

@@ -17,6 +17,7 @@ const (
 	Serializable Isolation = iota
 	SerializableSnapshot
 	Snapshot
+	RepeatableRead
 	ReadCommitted
 	ReadUncommitted
 )
@@ -26,6 +27,7 @@ var isolations = [...][]string{
 	Serializable:         {"serializable", "ser", "strict-serializable", "sser", "2pl", "s2pl"},
 	SerializableSnapshot: {"serializable-snapshot", "ssi", "serializable-ssi"},
 	Snapshot:             {"snapshot-isolation", "si", "snapshot", "strict-snapshot-isolation"},
+	RepeatableRead:       {"repeatable-read", "rr"},
 	ReadCommitted:        {"read-committed", "rc"},
 	ReadUncommitted:      {"read-uncommitted", "ru"},
 }
@@ -98,6 +100,7 @@ type row struct {
 	reads             int32 // newest read lock or SIREAD, or none
 	nReads            int32
 	waitHead, waitEnd int32 // sessions waiting for a lock, or none
+	seen              uint32
 	touched           bool
 }
 
@@ -115,6 +118,13 @@ type store struct {
 	rows      []row
 	base      []int // table → row of its first loaded key
 	inserted  map[workload.Key]int32
+	more      [][]int32   // table with columns → rows inserted
+	index     [][]*sorted // table with columns → column, nil: no index
+	columns   bool        // there are such tables
+	preds     []predLock
+	cand      []int32
+	hits      []hit
+	scratch   []int64
 	versions  []version
 	freeVer   int32
 	reads     []readLock
@@ -138,6 +148,7 @@ type store struct {
 	script    scriptRun
 	multi     bool // several versions are kept
 	locking   bool // reads take locks
+	ranges    bool // conditions too
 	ssi       bool
 }
 
@@ -190,7 +201,8 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 func newStore(cfg Config) *store {
 	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none}
 	s.multi = cfg.Isolation == Snapshot || cfg.Isolation == SerializableSnapshot
-	s.locking = cfg.Isolation == Serializable
+	s.ranges = cfg.Isolation == Serializable
+	s.locking = s.ranges || cfg.Isolation == RepeatableRead
 	s.ssi = cfg.Isolation == SerializableSnapshot
 	s.log = &Log{Tables: cfg.Workload.Tables()}
 	n := 0
@@ -200,7 +212,14 @@ func newStore(cfg Config) *store {
 	}
 	s.rows = make([]row, 0, n)
 	s.versions = make([]version, 0, n+n/8)
+	s.index = make([][]*sorted, len(s.log.Tables))
+	s.more = make([][]int32, len(s.log.Tables))
+	s.log.cells = make([]int, len(s.log.Tables))
 	for t, tab := range s.log.Tables {
+		if tab.Columns != nil {
+			s.loadRows(t, &tab)
+			continue
+		}
 		for pk := range tab.Rows {
 			s.addRow(workload.MakeKey(t, int64(pk)), version{val: Initial, pay: tab.Payload, rec: none, prev: none})
 		}
@@ -213,13 +232,34 @@ func newStore(cfg Config) *store {
 		x.lat = seeds.Uint64() | 1
 		x.client = cfg.Workload.Client(i, rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64())))
 		x.nextVal = int64(i) + 1
-		x.waitOn, x.rec, x.locks = none, none, none
+		x.waitOn, x.waitSess, x.rec, x.locks = none, none, none, none
 	}
 	s.heap.init(cfg.Sessions + 1)
 	if cfg.Script != nil {
 		s.script.init(cfg)
 	}
 	return s
+}
+
+// loadRows fills a table with columns and its indexes.
+func (s *store) loadRows(t int, tab *workload.Table) {
+	s.columns = true
+	s.index[t] = make([]*sorted, len(tab.Columns))
+	for c, col := range tab.Columns {
+		if col.Index {
+			s.index[t][c] = &sorted{}
+		}
+	}
+	s.log.cells[t] = len(s.log.Cells)
+	columns := make([]int64, len(tab.Columns))
+	for pk := range tab.Rows {
+		clear(columns)
+		if tab.Load != nil {
+			tab.Load(int64(pk), columns)
+		}
+		val := s.addCells(Initial, columns)
+		s.enter(s.addRow(workload.MakeKey(t, int64(pk)), version{val: val, rec: none, prev: none}), val)
+	}
 }
 
 func (s *store) addRow(k workload.Key, v version) int32 {
@@ -244,6 +284,9 @@ func (s *store) row(k workload.Key) int32 {
 	}
 	r := s.addRow(k, version{val: Absent, rec: none, prev: none})
 	s.inserted[k] = r
+	if s.log.Tables[t].Columns != nil {
+		s.more[t] = append(s.more[t], r)
+	}
 	return r
 }
 
@@ -261,6 +304,7 @@ func (s *store) newVersion(v version) int32 {
 func (s *store) install(r int32, v version) {
 	x := &s.rows[r]
 	if !s.multi {
+		s.unindex(r, s.versions[x.head].val)
 		v.prev = none
 		s.versions[x.head] = v
 		return
@@ -273,6 +317,7 @@ func (s *store) install(r int32, v version) {
 	}
 	for old := s.versions[i].prev; old != none; {
 		next := s.versions[old].prev
+		s.unindex(r, s.versions[old].val)
 		s.versions[old].prev = s.freeVer
 		s.freeVer = old
 		old = next

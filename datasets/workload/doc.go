@@ -13,7 +13,7 @@
 //		if len(t.Ops) == n {       none: the transaction is over
 //			break
 //		}
-//		run t.Ops[n:] in order, storing what reads found in Op.Payload and Op.Absent
+//		run t.Ops[n:] in order, storing what they found in Op.Payload, Op.Row, Op.Absent, Op.Found
 //	}
 //	commit, or roll back if t.Rollback
 //

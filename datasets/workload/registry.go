@@ -34,7 +34,7 @@ type Info struct {
 
 // All returns every workload, in the order in which to show them.
 func All() []Info {
-	return []Info{blindWInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(), miniInfo(), longForkInfo()}
+	return []Info{blindWInfo(), blindWPredInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(), miniInfo(), longForkInfo()}
 }
 
 // Names returns the names of all workloads.

@@ -6,9 +6,13 @@ import "math/rand/v2"
 type OpKind uint8
 
 const (
-	Read   OpKind = iota
-	Write         // insert, update or upsert of Payload
-	Delete        // leaves the key absent
+	Read        OpKind = iota
+	Write              // insert, update or upsert of Payload, or of Row where the table has columns
+	Delete             // leaves the key absent
+	Append             // adds one element to a list
+	ReadWhere          // SELECT … WHERE: a predicate read
+	UpdateWhere        // UPDATE … SET … WHERE: a predicate write
+	DeleteWhere        // DELETE … WHERE
 )
 
 // Key names a row: a table of the workload and a primary key.
@@ -25,15 +29,70 @@ func (k Key) Table() int { return int(k >> tableShift) }
 // PK returns the primary key.
 func (k Key) PK() int64 { return int64(k) & (1<<tableShift - 1) }
 
-// Op is one operation. Payload is what a write stores or, once the driver has run it, what a read found; Absent says that a
-// read found no row (Payload is then 0).
+// Range is a condition on a column: Min ≤ value < Max. math.MinInt64 and math.MaxInt64 leave a side open.
+type Range struct {
+	Column   int
+	Min, Max int64
+}
+
+// Equal is the range of one value.
+func Equal(column int, v int64) Range { return Range{column, v, v + 1} }
+
+// Holds reports whether the condition is true of a row.
+func (r Range) Holds(row []int64) bool { return r.Min <= row[r.Column] && row[r.Column] < r.Max }
+
+// Matches reports whether all conditions are true of a row.
+func Matches(where []Range, row []int64) bool {
+	for _, r := range where {
+		if !r.Holds(row) {
+			return false
+		}
+	}
+	return true
+}
+
+// Set gives a column of the rows of an UpdateWhere its new value: (old + Add + Mul·pk) mod Mod, pk being the row's primary
+// key. Without Keep the old value does not count; with Mod 0 nothing is taken off. None of them is negative where Mod is not 0.
+type Set struct {
+	Column        int
+	Keep          bool
+	Add, Mul, Mod int64
+}
+
+// Value computes it.
+func (s Set) Value(old, pk int64) int64 {
+	v := s.Add + s.Mul*pk
+	if s.Keep {
+		v += old
+	}
+	if s.Mod != 0 {
+		v %= s.Mod
+	}
+	return v
+}
+
+// Found is a row that an operation with a condition found: as it was before the operation.
+type Found struct {
+	Key Key
+	Row []int64
+}
+
+// Op is one operation. Payload and Row are what a write stores or, once the driver has run it, what a read found; Absent says
+// that a read found no row (Payload is then 0, Row nil).
 type Op struct {
-	Key     Key
+	Key     Key // of an operation with a condition: any key of the table
 	Payload int64
 	Kind    OpKind
 	Absent  bool
 	// ForUpdate asks for the row's write lock at the read (SELECT … FOR UPDATE).
 	ForUpdate bool
+	// Row has the columns of a table that has columns.
+	Row []int64
+	// Where is the condition of a ReadWhere, an UpdateWhere, a DeleteWhere: all ranges hold. The first one is best on an
+	// indexed column.
+	Where []Range
+	Set   []Set   // of an UpdateWhere
+	Found []Found // filled in by the driver; good until the attempt is over
 }
 
 // Txn is one transaction of a client, reused for the next.
@@ -44,6 +103,10 @@ type Txn struct {
 	Stage    int  // how often Step was called in this attempt, this call not counted
 	Ops      []Op // the program so far; when Step is called, all of them have run
 	Rollback bool // set by Step: the transaction ends by rolling back
+
+	cells  []int64 // what Row, Where and Set of the attempt's operations stand in
+	ranges []Range
+	sets   []Set
 }
 
 // Reset begins an attempt.
@@ -51,6 +114,7 @@ func (t *Txn) Reset() {
 	t.Stage = 0
 	t.Ops = t.Ops[:0]
 	t.Rollback = false
+	t.cells, t.ranges, t.sets = t.cells[:0], t.ranges[:0], t.sets[:0]
 }
 
 // Read appends a read.
@@ -61,11 +125,56 @@ func (t *Txn) Write(k Key, payload int64) {
 	t.Ops = append(t.Ops, Op{Key: k, Kind: Write, Payload: payload})
 }
 
-// Table is a set of rows. Rows with primary keys 0..Rows-1 are loaded before the run, holding Payload; others may be inserted.
+// Delete appends a deletion.
+func (t *Txn) Delete(k Key) { t.Ops = append(t.Ops, Op{Key: k, Kind: Delete}) }
+
+// Append appends an append to a list.
+func (t *Txn) Append(k Key) { t.Ops = append(t.Ops, Op{Key: k, Kind: Append}) }
+
+// WriteRow appends a write of a row of a table with columns.
+func (t *Txn) WriteRow(k Key, columns ...int64) {
+	n := len(t.cells)
+	t.cells = append(t.cells, columns...)
+	t.Ops = append(t.Ops, Op{Key: k, Kind: Write, Row: t.cells[n:len(t.cells):len(t.cells)]})
+}
+
+// ReadWhere appends a predicate read.
+func (t *Txn) ReadWhere(table int, where ...Range) { t.where(ReadWhere, table, where) }
+
+// DeleteWhere appends a deletion of all rows of which the condition is true.
+func (t *Txn) DeleteWhere(table int, where ...Range) { t.where(DeleteWhere, table, where) }
+
+// UpdateWhere appends an update of all rows of which the condition is true.
+func (t *Txn) UpdateWhere(table int, set []Set, where ...Range) {
+	t.where(UpdateWhere, table, where)
+	n := len(t.sets)
+	t.sets = append(t.sets, set...)
+	t.Ops[len(t.Ops)-1].Set = t.sets[n:len(t.sets):len(t.sets)]
+}
+
+func (t *Txn) where(kind OpKind, table int, where []Range) {
+	n := len(t.ranges)
+	t.ranges = append(t.ranges, where...)
+	t.Ops = append(t.Ops, Op{Key: MakeKey(table, 0), Kind: kind, Where: t.ranges[n:len(t.ranges):len(t.ranges)]})
+}
+
+// Column is a column of a table.
+type Column struct {
+	Name  string // none is named "u": that is the column in which the driver keeps the unique id of the write
+	Index bool   // there are conditions on it
+}
+
+// Table is a set of rows. Rows with primary keys 0..Rows-1 are loaded before the run; others may be inserted.
 type Table struct {
 	Name    string // keys in the history are Name/pk; of an unnamed table they are the integers pk
 	Rows    int
-	Payload int64
+	Payload int64 // what loaded rows hold
+	// Columns makes its values rows: operations have Row in Payload's place, and may have conditions. Load fills in what a
+	// loaded row holds.
+	Columns []Column
+	Load    func(pk int64, row []int64)
+	// List makes its values lists, which Append makes longer. Nothing is loaded.
+	List bool
 }
 
 // Workload is what all clients of a run share. It is immutable; its clients are not safe for concurrent use.

@@ -57,6 +57,7 @@ func (g *genFlags) add(c *cobra.Command) {
 	fl.DurationVar(&g.skew, "skew", 0, "shift each client's clock by its own offset of at most this")
 	fl.Float64Var(&g.spec.AbortRate, "abort-rate", 0, "share of transactions that their clients roll back")
 	fl.Float64Var(&g.spec.UnknownRate, "unknown-rate", 0, "share of commits whose answer is lost")
+	fl.Float64Var(&g.spec.UnknownOld, "unknown-old", 0, "share of predicate writes whose clients do not learn which versions they replaced")
 	fl.BoolVar(&g.spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
 	fl.BoolVar(&g.spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
 	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault once so many transactions have committed (default: in the middle)")

@@ -1,0 +1,140 @@
+package datasets
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"isovet/datasets/store"
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+// column is a column of a table's rows in the file: its name as JSON with the colon, and its place among a row's cells.
+type column struct {
+	name string
+	cell int64
+}
+
+// layout prepares the writing of rows: columns sorted by name, as the format has them.
+func (c *convert) layout() {
+	c.rng = rand.New(rand.NewPCG(c.spec.Seed, 0x01d))
+	for _, t := range c.log.Tables {
+		var cols []column
+		if t.Columns != nil {
+			cols = append(cols, column{"u", 0})
+			for i, col := range t.Columns {
+				cols = append(cols, column{col.Name, int64(1 + i)})
+			}
+			slices.SortFunc(cols, func(a, b column) int { return cmp.Compare(a.name, b.name) })
+			for i := range cols {
+				cols[i].name = strconv.Quote(cols[i].name) + ":"
+			}
+		}
+		c.columns = append(c.columns, cols)
+	}
+}
+
+// value returns a version of a row as the file has it.
+func (c *convert) value(r uint32, version int64) history.Value {
+	if version == store.Absent {
+		return history.Value{}
+	}
+	cols := c.columns[c.log.Rows[r].Table()]
+	if cols == nil {
+		return history.IntValue(version)
+	}
+	c.text = append(c.text[:0], '{')
+	for i, col := range cols {
+		if i > 0 {
+			c.text = append(c.text, ',')
+		}
+		c.text = strconv.AppendInt(append(c.text, col.name...), c.log.Cells[version+col.cell], 10)
+	}
+	c.text = append(c.text, '}')
+	return c.b.RowValue(c.text)
+}
+
+// op adds an operation to the builder.
+func (c *convert) op(op *store.LogOp) {
+	switch op.Kind {
+	case store.PredRead, store.PredWrite:
+		c.predicate(op)
+		return
+	case store.Append:
+		c.b.Append(c.key[op.Row], history.IntValue(c.log.Elems[op.Value].ID))
+		return
+	}
+	if op.Kind == store.Read && op.Value != store.Absent && c.log.Tables[c.log.Rows[op.Row].Table()].List {
+		c.elems = c.elems[:0]
+		for e := op.Value; e != store.Absent; e = c.log.Elems[e].Before {
+			c.elems = append(c.elems, history.IntValue(c.log.Elems[e].ID))
+		}
+		slices.Reverse(c.elems)
+		c.b.ReadList(c.key[op.Row], c.elems)
+		return
+	}
+	v := c.value(op.Row, op.Value)
+	if op.Kind == store.Write {
+		c.b.Write(c.key[op.Row], v)
+	} else {
+		c.b.Read(c.key[op.Row], v)
+	}
+}
+
+// predicate adds an operation with a condition; rows stand in the order of their keys.
+func (c *convert) predicate(op *store.LogOp) {
+	p := &c.log.Preds[op.Value]
+	kind := history.PredRead
+	unknown := false
+	if op.Kind == store.PredWrite {
+		kind = history.PredWrite
+		unknown = c.spec.UnknownOld > 0 && c.rng.Float64() < c.spec.UnknownOld
+	}
+	c.matched = c.matched[:0]
+	for _, m := range c.log.Matched[p.Off : p.Off+int(p.N)] {
+		row := history.PredRow{Key: c.key[m.Row], OldUnknown: unknown}
+		if !unknown {
+			row.Old = c.value(m.Row, m.Old)
+		}
+		if kind == history.PredWrite {
+			row.New = c.value(m.Row, m.New)
+		}
+		c.matched = append(c.matched, row)
+	}
+	c.text = c.condition(c.text[:0], c.log.Tables[p.Table].Columns, p.Where)
+	c.b.Predicate(kind, c.text, c.matched)
+}
+
+// condition appends the ranges as the format's predicate. The columns that it names stand in it in the order of their names.
+func (c *convert) condition(text []byte, columns []workload.Column, where []workload.Range) []byte {
+	where = slices.Clone(where)
+	slices.SortStableFunc(where, func(a, b workload.Range) int { return cmp.Compare(columns[a.Column].Name, columns[b.Column].Name) })
+	text = append(text, '{')
+	for i, r := range where {
+		if i > 0 && where[i-1].Column == r.Column {
+			panic("datasets: two ranges of one column")
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(strconv.AppendQuote(text, columns[r.Column].Name), ':', '{')
+		if r.Max == r.Min+1 {
+			text = strconv.AppendInt(append(text, `"=":`...), r.Min, 10)
+		} else {
+			if r.Max != math.MaxInt64 {
+				text = strconv.AppendInt(append(text, `"<":`...), r.Max, 10)
+				if r.Min != math.MinInt64 {
+					text = append(text, ',')
+				}
+			}
+			if r.Min != math.MinInt64 {
+				text = strconv.AppendInt(append(text, `">=":`...), r.Min, 10)
+			}
+		}
+		text = append(text, '}')
+	}
+	return append(text, '}')
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+)
+
+// sorted is the index of a column: a multiset of (value, row) in order, one entry for each version that is kept or pending. It is
+// cut into chunks of at most maxChunk entries, so that a change moves few of them. Invariant: no chunk is empty.
+type sorted struct{ chunks [][]entry }
+
+type entry struct {
+	val int64
+	row int32
+}
+
+const maxChunk = 128
+
+func (e entry) cmp(f entry) int { return cmp.Or(cmp.Compare(e.val, f.val), cmp.Compare(e.row, f.row)) }
+
+// chunk returns the first chunk whose last entry is not below e.
+func (x *sorted) chunk(e entry) int {
+	lo, hi := 0, len(x.chunks)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if c := x.chunks[m]; c[len(c)-1].cmp(e) < 0 {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
+}
+
+func place(c []entry, e entry) int {
+	i, _ := slices.BinarySearchFunc(c, e, entry.cmp)
+	return i
+}
+
+func (x *sorted) add(e entry) {
+	if len(x.chunks) == 0 {
+		x.chunks = append(x.chunks, append(make([]entry, 0, maxChunk), e))
+		return
+	}
+	i := min(x.chunk(e), len(x.chunks)-1)
+	c := x.chunks[i]
+	if len(c) == maxChunk {
+		half := append(make([]entry, 0, maxChunk), c[maxChunk/2:]...)
+		x.chunks = slices.Insert(x.chunks, i+1, half)
+		c = c[:maxChunk/2]
+		x.chunks[i] = c
+		if c[len(c)-1].cmp(e) < 0 {
+			i++
+			c = half
+		}
+	}
+	x.chunks[i] = slices.Insert(c, place(c, e), e)
+}
+
+// remove takes out one entry that is there.
+func (x *sorted) remove(e entry) {
+	i := x.chunk(e)
+	if i == len(x.chunks) {
+		panic("store: an index has lost a version")
+	}
+	c := x.chunks[i]
+	j := place(c, e)
+	if c[j] != e {
+		panic("store: an index has lost a version")
+	}
+	if len(c) == 1 {
+		x.chunks = slices.Delete(x.chunks, i, i+1)
+		return
+	}
+	x.chunks[i] = slices.Delete(c, j, j+1)
+}
+
+// scan calls f with the row of each entry from lo to below hi.
+func (x *sorted) scan(lo, hi int64, f func(row int32)) {
+	first := entry{lo, 0}
+	for i := x.chunk(first); i < len(x.chunks); i++ {
+		c := x.chunks[i]
+		for j := place(c, first); j < len(c); j++ {
+			if c[j].val >= hi {
+				return
+			}
+			f(c[j].row)
+		}
+	}
+}

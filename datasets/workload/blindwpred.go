@@ -1,0 +1,103 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+func blindWPredInfo() Info {
+	return Info{
+		Name:  "blindw-pred",
+		About: "blind writes with predicates: 8 random ranges of column v1 or v2, a transaction only reads or only updates the rows there",
+		Paper: "Vbox §5.2 (BlindW-Pred)",
+		Variants: []Variant{
+			{Name: "default", About: "50 % predicate reads, 50 % predicate writes; 10 rows a range on average"},
+			{Name: "RH", About: "80 % predicate reads"},
+			{Name: "WH", About: "20 % predicate reads"},
+			{Name: "narrow", About: "2 rows a range on average"},
+		},
+		Keys: 10000,
+		Ops:  8,
+		new:  newBlindWPred,
+	}
+}
+
+// blindWPred has rows (v1, v2), both uniform in [0, predValues) at any time: an update gives each row of its range a place of
+// its own, (a + b·pk) mod predValues with random a and b. (New values that lie close to each other would move the rows of a range
+// together, and these with others, until a few ranges had all rows and the others none.)
+type blindWPred struct {
+	keys, ops int
+	reads     uint64 // per cent
+	width     int64  // of a range
+}
+
+const predValues = 1 << 30
+
+func newBlindWPred(p Params) (Workload, error) {
+	w := &blindWPred{keys: p.Keys, ops: p.Ops, reads: 50}
+	rows := 10
+	switch p.Variant {
+	case "RH":
+		w.reads = 80
+	case "WH":
+		w.reads = 20
+	case "narrow":
+		rows = 2
+	}
+	if p.Keys < rows || p.Keys > predValues>>10 {
+		return nil, fmt.Errorf("%d rows; expected %d to %d", p.Keys, rows, predValues>>10)
+	}
+	w.width = int64(rows) * predValues / int64(p.Keys)
+	return w, nil
+}
+
+func (w *blindWPred) Tables() []Table {
+	return []Table{{Rows: w.keys, Columns: []Column{{"v1", true}, {"v2", true}}, Load: func(pk int64, row []int64) {
+		for i := range row {
+			row[i] = int64(scatter(2*uint64(pk)+uint64(i)) % predValues)
+		}
+	}}}
+}
+
+// scatter is a fixed permutation that looks random (the finalizer of SplitMix64).
+func scatter(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (w *blindWPred) Client(_ int, rng *rand.Rand) Client { return &blindWPredClient{w, rng} }
+
+type blindWPredClient struct {
+	w   *blindWPred
+	rng *rand.Rand
+}
+
+// Next draws column and lower end of each range and, in a write, two additions and two factors.
+func (c *blindWPredClient) Next(t *Txn) {
+	t.Name = "predicate-write"
+	if c.rng.Uint64N(100) < c.w.reads {
+		t.Name = "predicate-read"
+	}
+	t.Args = t.Args[:0]
+	for range c.w.ops {
+		t.Args = append(t.Args, c.rng.Int64N(2), c.rng.Int64N(predValues-c.w.width+1),
+			c.rng.Int64N(predValues), c.rng.Int64N(predValues)|1, c.rng.Int64N(predValues), c.rng.Int64N(predValues)|1)
+	}
+}
+
+func (c *blindWPredClient) Step(t *Txn) {
+	if t.Stage > 0 {
+		return
+	}
+	for a := t.Args; len(a) > 0; a = a[6:] {
+		in := Range{int(a[0]), a[1], a[1] + c.w.width}
+		if t.Name == "predicate-read" {
+			t.ReadWhere(0, in)
+			continue
+		}
+		set := [2]Set{{Column: 0, Add: a[2], Mul: a[3], Mod: predValues}, {Column: 1, Add: a[4], Mul: a[5], Mod: predValues}}
+		t.UpdateWhere(0, set[:], in)
+	}
+}
