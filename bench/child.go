@@ -30,6 +30,8 @@ type Run struct {
 	History   string        `json:"history"` // path
 	Timeout   time.Duration `json:"timeout,omitempty"`
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
+	// Pipeline are the choices of the checker vbox.
+	Pipeline check.Pipeline `json:"pipeline,omitzero"`
 }
 
 // Measured is what a run found out.
@@ -96,7 +98,7 @@ func measure(ctx context.Context, r Run) Measured {
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
-	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds()})
+	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(), Pipeline: r.Pipeline})
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}

@@ -1,4 +1,4 @@
-// Package bench measures checkers against each other. Every run is a process of its own, so that its peak memory, its time-out
+// Package bench measures checkers against each other, and the papers' tables and figures again. Every run is a process of its own, so that its peak memory, its time-out
 // and its crash are its own: [Compare] runs the program itself again, with a hidden command that calls [Child], which loads one
 // history, checks it once and prints one line of JSON.
 //
@@ -11,6 +11,8 @@
 //   - child.go: one run, from both sides of the process border
 //   - source.go: where histories come from: a workload, or files
 //   - table.go: rows as table, Markdown, CSV, JSON
+//   - reproduce.go: the papers' figures: registry, histories, runs; figure.go: a figure's results; plot.go: its charts
+//   - vbox.go, vbox_table1.go: the evaluation of Vbox
 //   - results.go: raw results with the machine they were measured on
 //   - peak.go: peak memory of a process
 package bench

@@ -108,22 +108,7 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 		return "", err
 	}
 	path := filepath.Join(dir, resultsName(rows)+".json")
-	tmp, err := os.CreateTemp(dir, ".results.*")
-	if err != nil {
-		return "", err
-	}
-	_, err = tmp.Write(append(b, '\n'))
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
+	if err := writeWhole(path, append(b, '\n')); err != nil {
 		return "", err
 	}
 	return path, nil

@@ -120,6 +120,27 @@ func short(r *Row) string {
 // WriteTable writes the rows for people, as ASCII or Markdown.
 func WriteTable(w io.Writer, rows []Row, markdown bool) error {
 	cols := columns(rows)
+	plain := make([]tableColumn, len(cols))
+	for i, c := range cols {
+		plain[i] = tableColumn{c.name, c.left}
+	}
+	cells := make([][]string, len(rows))
+	for i := range rows {
+		for _, c := range cols {
+			cells[i] = append(cells[i], c.get(&rows[i]))
+		}
+	}
+	return renderTable(w, plain, cells, markdown)
+}
+
+// tableColumn is a column's head, and whether its cells are texts rather than numbers.
+type tableColumn struct {
+	name string
+	left bool
+}
+
+// renderTable writes a table as ASCII or Markdown.
+func renderTable(w io.Writer, cols []tableColumn, rows [][]string, markdown bool) error {
 	align := tw.CellAlignment{}
 	var header []string
 	for _, c := range cols {
@@ -143,10 +164,9 @@ func WriteTable(w io.Writer, rows []Row, markdown bool) error {
 	}
 	t := tablewriter.NewTable(w, opts...)
 	t.Header(header)
-	for i := range rows {
-		cells := make([]string, len(cols))
-		for j, c := range cols {
-			cells[j] = c.get(&rows[i])
+	for _, row := range rows {
+		cells := slices.Clone(row)
+		for j := range cells {
 			if markdown {
 				cells[j] = strings.ReplaceAll(cells[j], "|", `\|`) // the renderer does not
 			}

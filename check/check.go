@@ -17,6 +17,8 @@ type Options struct {
 	Level level.Level
 	// Solver is a back end's name ("cdcl", "gini", "gophersat"); "" is the checker's default. Checkers without solver ignore it.
 	Solver string
+	// Pipeline are the choices of the checker vbox; the others have none.
+	Pipeline Pipeline
 	// ClockSkew widens every client interval by this many nanoseconds at both ends (errata V9).
 	ClockSkew int64
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.

@@ -190,6 +190,10 @@ func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 		x.stage("encoding")
 		a = back.solve(x.ctx, q)
 		x.solved(p, a)
+		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
+			// Clauses that say all refute without a cycle to show; the lazy loop finds those that the explanation starts from.
+			a.Cycles = encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{})).Cycles
+		}
 	}
 	switch a.Status {
 	case solver.Sat:

@@ -15,7 +15,9 @@ import (
 type Solver struct {
 	Name  string
 	About string
-	solve func(ctx context.Context, q *encode.Problem) encode.Answer
+	// Backend and Theory are its two halves (SolverFor).
+	Backend, Theory string
+	solve           func(ctx context.Context, q *encode.Problem) encode.Answer
 }
 
 // maxEager bounds the clauses of the eager order encoding, which grow with the cube of the transactions in question.
@@ -24,15 +26,13 @@ const maxEager = 20_000_000
 // eagerly solves the eager order encoding of the problem's polygraph in place of the problem.
 func eagerly(b func() solver.Backend) func(context.Context, *encode.Problem) encode.Answer {
 	return func(ctx context.Context, q *encode.Problem) encode.Answer {
-		if n := encode.OrderClauses(q.P); n > maxEager {
-			return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d", n, maxEager)}
+		if !q.Eager {
+			if n := encode.OrderClauses(q.P); n > maxEager {
+				return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d", n, maxEager)}
+			}
+			q = encode.Order(q.P)
 		}
-		a := encode.Eager(ctx, encode.Order(q.P), b())
-		if a.Status == solver.Unsat {
-			// Its clauses refute without a cycle to show; the lazy loop finds those that the explanation starts from.
-			a.Cycles = encode.Lazy(ctx, encode.Vbox(q.P), solver.New(solver.Options{})).Cycles
-		}
-		return a
+		return encode.Eager(ctx, q, b())
 	}
 }
 
@@ -41,14 +41,16 @@ func Solvers() []Solver {
 	lazily := func(b func() solver.Backend) func(context.Context, *encode.Problem) encode.Answer {
 		return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b()) }
 	}
+	cdcl := func() solver.Backend { return solver.New(solver.Options{}) }
 	return []Solver{
-		{"cdcl", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", encode.WithClosure},
-		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", encode.WithOrder},
-		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", lazily(func() solver.Backend { return solver.New(solver.Options{}) })},
-		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", lazily(func() solver.Backend { return gini.New() })},
-		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", lazily(func() solver.Backend { return gophersat.New() })},
-		{"gini-eager", "gini on the eager order encoding, cubic in the transactions in question (errata V26)", eagerly(func() solver.Backend { return gini.New() })},
-		{"gophersat-eager", "gophersat on the eager order encoding", eagerly(func() solver.Backend { return gophersat.New() })},
+		{"cdcl", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl", "closure", encode.WithClosure},
+		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", "order", encode.WithOrder},
+		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", "lazy", lazily(cdcl)},
+		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", "lazy", lazily(func() solver.Backend { return gini.New() })},
+		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat", "lazy", lazily(func() solver.Backend { return gophersat.New() })},
+		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question (errata V26)", "cdcl", "eager", eagerly(cdcl)},
+		{"gini-eager", "gini on the eager order encoding", "gini", "eager", eagerly(func() solver.Backend { return gini.New() })},
+		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", "eager", eagerly(func() solver.Backend { return gophersat.New() })},
 	}
 }
 
@@ -73,3 +75,15 @@ func solverByName(name string) (Solver, error) {
 	}
 	return Solver{}, fmt.Errorf("unknown solver %q; expected one of %s", name, strings.Join(solverNames(), ", "))
 }
+
+// LookupSolver finds a solver; the zero value where there is none of the name.
+func LookupSolver(name string) Solver {
+	s, err := solverByName(name)
+	if err != nil {
+		return Solver{}
+	}
+	return s
+}
+
+// HasSolver reports whether a name, external solvers' included, names a solver.
+func HasSolver(name string) bool { return LookupSolver(name).solve != nil }

@@ -34,6 +34,9 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 	if err != nil {
 		return nil, err
 	}
+	if err := o.Pipeline.validate(); err != nil {
+		return nil, err
+	}
 	x, done := begin(ctx, "vbox", h, o, serialLevels)
 	x.r.Solver = back.Name
 	if done {
@@ -85,7 +88,7 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
 	// §4.4 compact closure, §4.3 pruning
-	reach, conflict, cycle, err := prune(x, p)
+	reach, conflict, cycle, err := prune(x, p, back)
 	switch {
 	case err != nil:
 		return err
@@ -97,40 +100,49 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 		return x.explained(p, p.ConflictCycles(conflict), a.own)
 	}
 	// §4.5 encoding, §4.6 solving
+	enc := x.o.Pipeline.encoding()
+	if enc.Name == "order" {
+		if n := encode.OrderClauses(p); n > maxEager {
+			x.unsolved(tooLarge(enc, n))
+			return nil
+		}
+	}
 	return x.settle(p, func(p *polygraph.Polygraph) *encode.Problem {
-		q := encode.Vbox(p)
+		q := enc.Encode(p)
+		x.o.Pipeline.setPhase(q)
 		q.Reach = reach
 		return q
 	}, back, a.own)
 }
 
 // prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round by
-// round over a full one, which is built anew faster than thousands of edges are added to it. Where even one full closure is too
-// large, nothing is pruned and the solver has it all. The closure, if it is up to date, is handed on.
-func prune(x *run, p *polygraph.Polygraph) (reach closure.Dynamic, conflict *polygraph.Conflict, cycle bool, err error) {
+// round over a full one, which is built anew faster than thousands of edges are added to it (Pipeline has other choices). Where
+// even one full closure is too large, nothing is pruned and the solver has it all. The closure, if it is up to date and its kind
+// was asked for or is compact, is handed on.
+func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, conflict *polygraph.Conflict, cycle bool, err error) {
 	defer func() {
 		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
 		x.stage("pruning")
 	}()
-	in := func() closure.Input { return closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)} }
-	if p.Start != nil {
-		reach, cyc, err := closure.New(closure.KindPurdomPlus, in(), closure.Options{MaxBytes: maxClosure})
-		if errors.Is(err, closure.ErrTooLarge) {
-			return nil, nil, p.KnownCycle() != nil, nil
+	kind, how, keep := closure.Kind(x.o.Pipeline.Closure), x.o.Pipeline.Pruning, true
+	if kind == "" {
+		if kind = closure.KindPurdomPlus; p.Start == nil {
+			kind, keep = closure.KindPurdom, false
 		}
-		if err != nil || cyc != nil {
-			return nil, nil, cyc != nil, err
+	}
+	if how == "" {
+		if how = pruneEdges; p.Start == nil {
+			how = pruneRounds
 		}
-		_, conflict, err = p.Prune(x.ctx, reach)
-		if err != nil {
-			x.stopped()
-			err = nil
-		}
-		reach.Settle()
-		return reach, conflict, false, err
+	}
+	if how == pruneNone && (x.o.Pipeline.Closure == "" || back.Theory != "closure") {
+		return nil, nil, p.KnownCycle() != nil, nil
 	}
 	for {
-		reach, cyc, err := closure.Purdom(in(), closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
+		x.stage("pruning")
+		in := closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}
+		reach, cyc, err := closure.New(kind, in, closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
+		x.stage("closure")
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()
 			return nil, nil, false, nil
@@ -141,9 +153,24 @@ func prune(x *run, p *polygraph.Polygraph) (reach closure.Dynamic, conflict *pol
 		if err != nil || cyc != nil {
 			return nil, nil, cyc != nil, err
 		}
+		if how == pruneNone {
+			return reach, nil, false, nil
+		}
+		if how == pruneEdges {
+			_, conflict, err = p.Prune(x.ctx, reach)
+			if err != nil {
+				x.stopped()
+				err = nil
+			}
+			reach.Settle()
+			return reach, conflict, false, err
+		}
 		n, conflict := p.PruneRound(reach)
 		if n == 0 || conflict != nil {
-			return nil, conflict, false, nil
+			if !keep {
+				reach = nil
+			}
+			return reach, conflict, false, nil
 		}
 	}
 }

@@ -119,8 +119,8 @@ type Stats struct {
 	Propagated  int64   `json:"propagations,omitempty"`
 	Restarts    int64   `json:"restarts,omitempty"`
 	Rounds      int     `json:"rounds,omitempty"`
-	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, pruning, encoding,
-	// solving, evidence.
+	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, closure, pruning,
+	// encoding, solving, evidence.
 	Stages map[string]float64 `json:"stages_ms,omitempty"`
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ func newBench(e *env) *cobra.Command {
 		Use: "bench", Short: "Measure checkers against each other",
 		Long: "bench measures checkers, each run in a process of its own.\n\n" + exitHelp,
 	}
-	c.AddCommand(newCompare(e))
+	c.AddCommand(newCompare(e), newReproduce(e))
 	return c
 }
 
@@ -158,7 +157,7 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
-		path, err := bench.WriteResults(f.out, strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "), f.gen.spec.Seed, !interrupted, rows)
+		path, err := bench.WriteResults(f.out, commandLine(), f.gen.spec.Seed, !interrupted, rows)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,375 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"isovet/evidence"
+)
+
+// Report is a figure's results.
+type Report struct {
+	Figure   string    `json:"figure"`
+	Title    string    `json:"title"`
+	Where    string    `json:"where"`
+	Command  string    `json:"command,omitempty"`
+	Time     time.Time `json:"time"`
+	Commit   string    `json:"commit,omitempty"`
+	Go       string    `json:"go"`
+	Machine  Machine   `json:"machine"`
+	Seed     uint64    `json:"seed"`
+	Scale    string    `json:"scale"`
+	Timeout  string    `json:"timeout"`
+	Seconds  float64   `json:"seconds"`
+	Complete bool      `json:"complete"` // false: interrupted
+	Points   []Point   `json:"points"`
+	Claims   []Claim   `json:"claims,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
+
+	fig     Figure
+	timeout time.Duration
+}
+
+// Point is one measurement.
+type Point struct {
+	Metric string `json:"metric"`
+	// Group is its place on the horizontal axis, Series the line or the colour of the bar.
+	Group  string  `json:"group"`
+	Series string  `json:"series"`
+	Value  float64 `json:"value"`
+	// Text, if set, is shown in the value's place: "13/13".
+	Text     string           `json:"text,omitempty"`
+	Verdict  evidence.Verdict `json:"verdict"`
+	Reason   string           `json:"reason,omitempty"`
+	TimedOut bool             `json:"timed_out,omitempty"`
+	Fault    bool             `json:"fault,omitempty"`
+	// Paper is what the paper says of this point, where its text or a table does.
+	Paper string `json:"paper,omitempty"`
+}
+
+// Decided reports whether there is a value.
+func (p *Point) Decided() bool { return p.Verdict != evidence.Unknown }
+
+// Claim is a sentence of the paper and what came of it here.
+type Claim struct {
+	Paper string `json:"paper"`
+	Here  string `json:"here"`
+	// Holds: "yes", "no", or why it cannot be said.
+	Holds string `json:"holds"`
+}
+
+func newReport(f Figure, l *Lab, o ReproduceOptions) *Report {
+	return &Report{Figure: f.ID, Title: f.Title, Where: f.Where, Command: o.Command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(),
+		Go: runtime.Version(), Machine: ThisMachine(), Seed: l.Seed, Scale: l.Scale.String(), Timeout: l.Timeout.String(), fig: f, timeout: l.Timeout}
+}
+
+// Add adds a point.
+func (r *Report) Add(p Point) { r.Points = append(r.Points, p) }
+
+// Claim adds a claim that holds or not.
+func (r *Report) Claim(paper, here string, holds bool) {
+	word := "no"
+	if holds {
+		word = "yes"
+	}
+	if r.Scale == QuickScale.String() {
+		word = "too small to say"
+	}
+	r.Claims = append(r.Claims, Claim{paper, here, word})
+}
+
+// Open adds a claim that cannot be judged.
+func (r *Report) Open(paper, here, why string) { r.Claims = append(r.Claims, Claim{paper, here, why}) }
+
+// Note adds a remark once.
+func (r *Report) Note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, n) {
+		r.Notes = append(r.Notes, n)
+	}
+}
+
+// Find returns a point that has a value, or nil.
+func (r *Report) Find(metric, group, series string) *Point {
+	for i := range r.Points {
+		if p := &r.Points[i]; p.Metric == metric && p.Group == group && p.Series == series && p.Decided() {
+			return p
+		}
+	}
+	return nil
+}
+
+// Groups and Series list what a metric's points have, in the order of their first points.
+func (r *Report) Groups(metric string) []string {
+	return r.names(metric, func(p *Point) string { return p.Group })
+}
+
+// Series: see Groups.
+func (r *Report) Series(metric string) []string {
+	return r.names(metric, func(p *Point) string { return p.Series })
+}
+
+func (r *Report) names(metric string, get func(*Point) string) []string {
+	var out []string
+	for i := range r.Points {
+		if p := &r.Points[i]; p.Metric == metric && !slices.Contains(out, get(p)) {
+			out = append(out, get(p))
+		}
+	}
+	return out
+}
+
+// Faults lists mistakes of ours among the points.
+func (r *Report) Faults() []string {
+	var out []string
+	for i := range r.Points {
+		if p := &r.Points[i]; p.Fault {
+			out = append(out, fmt.Sprintf("%s, %s on %s: %s", r.Figure, p.Series, p.Group, p.Reason))
+		}
+	}
+	return out
+}
+
+// cell shows a point in a table.
+func (r *Report) cell(p *Point) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Text != "":
+		return p.Text
+	case p.TimedOut && r.fig.unit(p.Metric) == "ms":
+		return "> " + r.Timeout
+	case !p.Decided():
+		return "-"
+	}
+	return number(p.Value)
+}
+
+func number(v float64) string {
+	switch {
+	case v == float64(int64(v)):
+		return strconv.FormatInt(int64(v), 10)
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// grid makes a metric's table: a row a group, a column a series.
+func (r *Report) grid(m Metric) (header []string, rows [][]string) {
+	series := r.Series(m.Key)
+	header = append([]string{r.fig.Axis}, series...)
+	for _, g := range r.Groups(m.Key) {
+		row := []string{g}
+		for _, s := range series {
+			var at *Point
+			for i := range r.Points {
+				if p := &r.Points[i]; p.Metric == m.Key && p.Group == g && p.Series == s {
+					at = p
+				}
+			}
+			row = append(row, r.cell(at))
+		}
+		rows = append(rows, row)
+	}
+	return header, rows
+}
+
+// WriteText writes the tables for people, as ASCII or as a Markdown page.
+func (r *Report) WriteText(w io.Writer, markdown bool) error {
+	b := &bytes.Buffer{}
+	if markdown {
+		fmt.Fprintf(b, "# %s: %s\n\n%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %s), %s, commit %s; %.0f s in all.\n\n",
+			r.Figure, r.Title, r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout, r.Machine.Cores, r.Machine.CPU, r.Machine.OS, r.Go, short12(r.Commit), r.Seconds)
+		if r.Command != "" {
+			fmt.Fprintf(b, "    %s\n\n", r.Command)
+		}
+		if !r.Complete {
+			fmt.Fprintf(b, "**Interrupted: some of it is missing.**\n\n")
+		}
+	} else {
+		fmt.Fprintf(b, "%s: %s (%s)\n\n", r.Figure, r.Title, r.Where)
+	}
+	for _, m := range r.fig.Metrics {
+		header, rows := r.grid(m)
+		if len(rows) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "%s, %s:\n\n", m.Label, m.Unit)
+		if err := writeTable(b, header, rows, markdown); err != nil {
+			return err
+		}
+		fmt.Fprintln(b)
+		if markdown && r.charted(m) {
+			fmt.Fprintf(b, "![%s](%s)\n\n", m.Label, r.chartName(m))
+		}
+	}
+	if rows := r.beside(); len(rows) > 0 {
+		fmt.Fprintf(b, "Beside the paper's figures:\n\n")
+		if err := writeTable(b, []string{"what", r.fig.Axis, "series", "here", "paper"}, rows, markdown); err != nil {
+			return err
+		}
+		fmt.Fprintln(b)
+	}
+	if len(r.Claims) > 0 {
+		rows := make([][]string, len(r.Claims))
+		for i, c := range r.Claims {
+			rows[i] = []string{c.Paper, c.Here, c.Holds}
+		}
+		fmt.Fprintf(b, "What the paper concludes:\n\n")
+		if err := writeTable(b, []string{"the paper", "here", "holds"}, rows, markdown); err != nil {
+			return err
+		}
+		fmt.Fprintln(b)
+	}
+	notes := slices.Clone(r.Notes)
+	for i := range r.Points {
+		if p := &r.Points[i]; !p.Decided() && !p.TimedOut && p.Reason != "" {
+			if n := fmt.Sprintf("%s on %s: %s.", p.Series, p.Group, p.Reason); !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	for _, n := range notes {
+		fmt.Fprintf(b, "- %s\n", n)
+	}
+	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
+	return err
+}
+
+func short12(commit string) string { return commit[:min(12, len(commit))] }
+
+func (f *Figure) unit(metric string) string {
+	for _, m := range f.Metrics {
+		if m.Key == metric {
+			return m.Unit
+		}
+	}
+	return ""
+}
+
+func (r *Report) beside() [][]string {
+	var rows [][]string
+	for i := range r.Points {
+		if p := &r.Points[i]; p.Paper != "" {
+			label := p.Metric
+			for _, m := range r.fig.Metrics {
+				if m.Key == p.Metric {
+					label = m.Label + ", " + m.Unit
+				}
+			}
+			rows = append(rows, []string{label, p.Group, p.Series, r.cell(p), p.Paper})
+		}
+	}
+	return rows
+}
+
+// WriteCSV writes the points, a line each.
+func (r *Report) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason", "paper", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
+	for i := range r.Points {
+		p := &r.Points[i]
+		v := ""
+		if p.Decided() {
+			v = strconv.FormatFloat(p.Value, 'g', -1, 64)
+		}
+		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(), strconv.FormatBool(p.TimedOut), p.Reason, p.Paper,
+			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go, r.Commit})
+	}
+	return c.WriteAll(lines)
+}
+
+// base is the name of the figure's files without their endings, below the results' folder.
+func (r *Report) base() string { return filepath.FromSlash(r.Figure) }
+
+func (r *Report) chartName(m Metric) string {
+	name := filepath.Base(r.base())
+	if len(r.fig.Metrics) > 1 {
+		name += "-" + m.Key
+	}
+	return name + ".svg"
+}
+
+// Write writes JSON, CSV, Markdown and charts below a folder.
+func (r *Report) Write(dir string) error {
+	path := filepath.Join(dir, r.base())
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	var list, page bytes.Buffer
+	if err := r.WriteCSV(&list); err != nil {
+		return err
+	}
+	if err := r.WriteText(&page, true); err != nil {
+		return err
+	}
+	files := map[string][]byte{path + ".json": append(data, '\n'), path + ".csv": list.Bytes(), path + ".md": page.Bytes()}
+	for _, m := range r.fig.Metrics {
+		if !r.charted(m) {
+			continue
+		}
+		svg, err := r.chart(m)
+		if err != nil {
+			return err
+		}
+		files[filepath.Join(filepath.Dir(path), r.chartName(m))] = svg
+	}
+	for name, b := range files {
+		if err := writeWhole(name, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeWhole writes a file so that nobody sees half of it.
+func writeWhole(path string, b []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".results.*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(b)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+	return err
+}
+
+// writeTable writes a table of texts; its first column is left-aligned, and columns that hold no number.
+func writeTable(w io.Writer, header []string, rows [][]string, markdown bool) error {
+	cols := make([]tableColumn, len(header))
+	for j, name := range header {
+		cols[j] = tableColumn{name, j == 0}
+		for _, row := range rows {
+			if s := strings.TrimPrefix(row[j], "> "); s != "" && s != "-" && (s[0] < '0' || s[0] > '9') || strings.ContainsAny(s, "ax×;") {
+				cols[j].left = true
+			}
+		}
+	}
+	return renderTable(w, cols, rows, markdown)
+}

@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+)
+
+// TestReproduceVbox runs the whole evaluation at the quick scale and reads back every file that it writes.
+func TestReproduceVbox(t *testing.T) {
+	figures, err := LookupFigures([]string{"vbox/table2", "vbox"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(figures) != 7 || figures[0].ID != "vbox/table2" {
+		t.Fatalf("%d figures, first %s", len(figures), figures[0].ID)
+	}
+	t.Setenv(corpusVariable, "")
+	out := t.TempDir()
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Timeout: 20 * time.Second, Out: out, Self: self(t), Command: "test"})
+	if err != nil || len(reports) != len(figures) {
+		t.Fatalf("%d reports, %v", len(reports), err)
+	}
+	for _, r := range reports {
+		if f := r.Faults(); len(f) > 0 {
+			t.Errorf("%s: %v", r.Figure, f)
+		}
+		decided := 0
+		for _, p := range r.Points {
+			if p.Decided() {
+				decided++
+			}
+			if p.Verdict == evidence.Violated && p.Metric != "found" {
+				t.Errorf("%s: %+v", r.Figure, p)
+			}
+		}
+		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
+			t.Errorf("%s: %d points of %d decided, complete %v, %d claims", r.Figure, decided, len(r.Points), r.Complete, len(r.Claims))
+		}
+		path := filepath.Join(out, filepath.FromSlash(r.Figure))
+		var back Report
+		if b, err := os.ReadFile(path + ".json"); err != nil || json.Unmarshal(b, &back) != nil || len(back.Points) != len(r.Points) || back.Seed != 3 || back.Machine.Cores < 1 || back.Scale != "quick" {
+			t.Errorf("%s.json: %v, %+v", r.Figure, err, back)
+		}
+		f, err := os.Open(path + ".csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := csv.NewReader(f).ReadAll()
+		f.Close()
+		if err != nil || len(lines) != len(r.Points)+1 {
+			t.Errorf("%s.csv: %d lines for %d points, %v", r.Figure, len(lines), len(r.Points), err)
+		}
+		page, err := os.ReadFile(path + ".md")
+		if err != nil || !strings.Contains(string(page), r.Title) || !strings.Contains(string(page), "| ") {
+			t.Errorf("%s.md: %v\n%s", r.Figure, err, page)
+		}
+		for _, m := range r.fig.Metrics {
+			if !r.charted(m) {
+				continue
+			}
+			name := r.chartName(m)
+			if !strings.Contains(string(page), "]("+name+")") {
+				t.Errorf("%s.md does not show %s", r.Figure, name)
+			}
+			svg, err := os.Open(filepath.Join(filepath.Dir(path), name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			elements := 0
+			for d := xml.NewDecoder(svg); ; elements++ {
+				if _, err = d.Token(); err != nil {
+					break
+				}
+			}
+			svg.Close()
+			if err != io.EOF || elements < 20 {
+				t.Errorf("%s: %d elements, %v", name, elements, err)
+			}
+			again, err := r.chart(m)
+			b, _ := os.ReadFile(filepath.Join(filepath.Dir(path), name))
+			if err != nil || string(again) != string(b) {
+				t.Errorf("%s: drawn twice it differs, or %v", name, err)
+			}
+		}
+	}
+	if p := reports[1].Find("found", "catalogue", "vbox"); p == nil && reports[1].Figure == "vbox/table1" {
+		for _, p := range reports[1].Points {
+			if a, b, _ := strings.Cut(p.Text, "/"); (p.Series == "vbox" || p.Series == "replay") && a != b {
+				t.Errorf("Table 1: %+v", p)
+			}
+		}
+	}
+}
+
+// TestReproduceInterrupted: what has been measured is kept, and marked.
+func TestReproduceInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	figures, err := LookupFigures([]string{"vbox/table2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	runs := 0
+	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: out, Self: self(t), Progress: func(what string, _, _ int) {
+		if strings.Contains(what, " on ") {
+			if runs++; runs == 3 {
+				cancel()
+			}
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(reports) != 1 || reports[0].Complete || len(reports[0].Points) == 0 {
+		t.Fatalf("%v, %+v", err, reports)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "vbox", "table2.md"))
+	if err != nil || !strings.Contains(string(page), "Interrupted") {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
+
+// TestFigureCells: a time-out, an unknown and a value each look their own; charts draw time-outs and leave out zeros.
+func TestFigureCells(t *testing.T) {
+	r := &Report{Timeout: "10s", timeout: 10 * time.Second, fig: Figure{Metrics: []Metric{{"time", "time", "ms"}, {"memory", "memory", "MB"}}, Axis: "x"}}
+	late := Measured{Reason: "timeout after 10s"}
+	lost := Measured{Reason: "predicate operations: …"}
+	good := Measured{Verdict: evidence.Holds}
+	for _, c := range []struct {
+		p    Point
+		want string
+		high float64
+	}{
+		{point("time", "g", "a", &late, 5), "> 10s", 10_000},
+		{point("memory", "g", "a", &late, 5), "-", 0},
+		{point("time", "g", "a", &lost, 5), "-", 0},
+		{point("time", "g", "a", &good, 5), "5", 5},
+		{point("time", "g", "a", &good, 0), "0", 0},
+		{point("time", "g", "a", &good, 0.12345), "0.123", 0.12345},
+		{point("time", "g", "a", &good, 12345.6), "12346", 12345.6},
+	} {
+		if got := r.cell(&c.p); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.p, got, c.want)
+		}
+		for _, m := range r.fig.Metrics {
+			if m.Key != c.p.Metric {
+				continue
+			}
+			if v, ok := r.height(&c.p, m); v != c.high && ok || ok != (c.high > 0) {
+				t.Errorf("%+v: drawn at %v, %v; want %v", c.p, v, ok, c.high)
+			}
+		}
+	}
+	if _, err := LookupFigures([]string{"vbox/fig99"}); err == nil || !strings.Contains(err.Error(), "vbox/fig6") {
+		t.Errorf("an unknown figure: %v", err)
+	}
+}
