@@ -1,10 +1,12 @@
-// Package predicates has the predicate language of histories: conditions on a row, their text form and their truth on a version.
-// Which versions match which predicates, at scale, and the choices that follow from it come to this package with the checkers
-// that use them.
+// Package predicates has the predicate language of histories: conditions on a row, their text form and their truth on a version;
+// and which versions match which predicates, at scale: in a history (Index), and at a moment of its replay (State).
 //
 // A predicate is true, false or unknown of a version, as in SQL: a comparison with a missing or null column is unknown, "not" keeps
 // unknown, and only what is true matches. Of an absent row every predicate is false, a negated one too: there is no row that it
 // could be true of. Values of different kinds never compare as true (numbers with numbers, strings with strings).
+//
+// Which file does which: predicates.go parses, and evaluates a row by definition; columns.go turns rows into ranked columns;
+// compile.go turns predicates into ranges of ranks; index.go and state.go answer by them.
 //
 // Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 and algorithms §6.2 ask for it.
 package predicates

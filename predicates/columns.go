@@ -1,0 +1,253 @@
+package predicates
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"isovet/history"
+)
+
+// column is what all items hold in one column. An item is a version, or a key's initial value where no operation names it. The
+// different values are ranked: rank 0 says that the column is missing or null in a row that is there, then follow booleans,
+// integers and strings, each in their order. So a comparison with a constant is a range of ranks, and a range of ranks is a
+// range of order.
+type column struct {
+	name  string
+	rank  []uint32 // item → rank; None: there is no row
+	order []uint32 // items with a row, by rank
+	pos   []uint32 // item → place in order; None: there is no row
+	start []uint32 // rank → its first place in order, and at last the length of order
+
+	// The different values, in the order of their ranks from 1 on. The kinds' first ranks are in kinds, Null's 0.
+	nums  []int64
+	strs  []string // of rank kinds[String] and above
+	kinds [history.Row + 1]uint32
+}
+
+// ranks is the number of ranks.
+func (c *column) ranks() uint32 { return uint32(len(c.start) - 1) }
+
+// cells are a column's values before they are ranked.
+type cells struct {
+	name string
+	kind []history.ValueKind
+	n    []int64 // an integer, a boolean, or an index of the decoder's strings
+}
+
+// decoder turns rows into cells.
+type decoder struct {
+	h     *history.History
+	cols  []cells
+	strs  []string
+	strID map[string]int64
+}
+
+func (d *decoder) str(b []byte) int64 {
+	id, ok := d.strID[string(b)]
+	if !ok {
+		id = int64(len(d.strs))
+		d.strs = append(d.strs, string(b))
+		d.strID[d.strs[id]] = id
+	}
+	return id
+}
+
+// decode reads the used columns of an item, a key with a value that is not null.
+func (d *decoder) decode(item, key uint32, v history.Value) {
+	set := func(c *cells, kind history.ValueKind, n int64) { c.kind[item], c.n[item] = kind, n }
+	value := func(c *cells, v history.Value) {
+		if v.Kind == history.String {
+			v.N = d.str(d.h.Texts.Text(uint32(v.N)))
+		}
+		set(c, v.Kind, v.N)
+	}
+	if v.Kind == history.Row && !d.scan(d.h.Texts.Text(uint32(v.N)), item) {
+		row, _ := RowOfValue(d.h, key, v)
+		for i := range d.cols {
+			if s := row[d.cols[i].name]; s.Kind == history.String {
+				set(&d.cols[i], s.Kind, d.str([]byte(s.S)))
+			} else {
+				set(&d.cols[i], s.Kind, s.N)
+			}
+		}
+	}
+	for i := range d.cols {
+		switch c := &d.cols[i]; {
+		case c.name == "key":
+			value(c, d.h.Keys[key])
+		case c.name == "" && v.Kind != history.Row:
+			value(c, v)
+		}
+	}
+}
+
+// scan reads a row that is canonical JSON without escapes, which is nearly all; it reports whether the text is one.
+func (d *decoder) scan(s []byte, item uint32) bool {
+	if len(s) < 2 || s[0] != '{' {
+		return false
+	}
+	if s = s[1:]; s[0] == '}' {
+		return len(s) == 1
+	}
+	for {
+		name, rest, ok := quoted(s)
+		if !ok || len(rest) < 2 || rest[0] != ':' {
+			return false
+		}
+		s = rest[1:]
+		kind, n := history.Null, int64(0)
+		switch s[0] {
+		case '"':
+			var text []byte
+			if text, s, ok = quoted(s); !ok {
+				return false
+			}
+			kind, n = history.String, d.str(text)
+		default:
+			end := bytes.IndexAny(s, ",}")
+			if end < 0 {
+				return false
+			}
+			switch string(s[:end]) {
+			case "null":
+			case "true":
+				kind, n = history.Bool, 1
+			case "false":
+				kind = history.Bool
+			default:
+				var err error
+				if n, err = strconv.ParseInt(string(s[:end]), 10, 64); err != nil {
+					return false
+				}
+				kind = history.Int
+			}
+			s = s[end:]
+		}
+		for i := range d.cols {
+			if c := &d.cols[i]; c.name == string(name) {
+				c.kind[item], c.n[item] = kind, n
+			}
+		}
+		if len(s) == 0 {
+			return false
+		}
+		if s[0] == '}' {
+			return len(s) == 1
+		}
+		if s[0] != ',' {
+			return false
+		}
+		s = s[1:]
+	}
+}
+
+// quoted takes a string without escapes off the front.
+func quoted(s []byte) (text, rest []byte, ok bool) {
+	if len(s) == 0 || s[0] != '"' {
+		return nil, nil, false
+	}
+	end := bytes.IndexByte(s[1:], '"')
+	if end < 0 || bytes.IndexByte(s[1:1+end], '\\') >= 0 {
+		return nil, nil, false
+	}
+	return s[1 : 1+end], s[2+end:], true
+}
+
+// rank makes a column of cells; there says which items are rows.
+// Cost: a sort of the items.
+func (d *decoder) rank(from *cells, there []bool) column {
+	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there))}
+	type cell struct {
+		n    int64
+		item uint32
+		kind history.ValueKind
+	}
+	var all []cell
+	var ids []int64 // of the strings, by their order
+	var place []int64
+	if slices.Contains(from.kind, history.String) {
+		ids, place = make([]int64, len(d.strs)), make([]int64, len(d.strs))
+		for i := range ids {
+			ids[i] = int64(i)
+		}
+		slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(d.strs[a], d.strs[b]) })
+		for i, id := range ids {
+			place[id] = int64(i)
+		}
+	}
+	for item, is := range there {
+		c.rank[item], c.pos[item] = history.None, history.None
+		if !is {
+			continue
+		}
+		k, n := from.kind[item], from.n[item]
+		if k == history.String {
+			n = place[n]
+		}
+		all = append(all, cell{n, uint32(item), k})
+	}
+	// Null, Bool, Int, String; equal values in the order of items.
+	kindOrder := [...]uint8{history.Null: 0, history.Bool: 1, history.Int: 2, history.String: 3, history.Row: 4}
+	slices.SortFunc(all, func(a, b cell) int {
+		if a.kind != b.kind {
+			return int(kindOrder[a.kind]) - int(kindOrder[b.kind])
+		}
+		if a.n != b.n {
+			return cmp.Compare(a.n, b.n)
+		}
+		return cmp.Compare(a.item, b.item)
+	})
+	c.order = make([]uint32, len(all))
+	c.start = []uint32{0}
+	for k := range c.kinds {
+		c.kinds[k] = history.None
+	}
+	last := cell{} // rank 0, whether anything has it or not
+	for i, x := range all {
+		if x.kind != last.kind || x.n != last.n && x.kind != history.Null {
+			c.start = append(c.start, uint32(i))
+			if c.kinds[x.kind] == history.None {
+				c.kinds[x.kind] = uint32(len(c.start) - 1)
+			}
+			if x.kind == history.String {
+				c.strs = append(c.strs, d.strs[ids[x.n]])
+			}
+			c.nums = append(c.nums, x.n)
+			last = x
+		}
+		c.order[i], c.pos[x.item], c.rank[x.item] = x.item, uint32(i), uint32(len(c.start)-1)
+	}
+	c.start = append(c.start, uint32(len(all)))
+	// Kinds without values have the first rank of the next kind.
+	next := c.ranks()
+	for _, k := range []history.ValueKind{history.Row, history.String, history.Int, history.Bool} {
+		if c.kinds[k] == history.None {
+			c.kinds[k] = next
+		}
+		next = c.kinds[k]
+	}
+	c.kinds[history.Null] = 0
+	return c
+}
+
+// find returns the ranks of a constant's kind, kindLo:kindHi, and those of the values equal to it, lo:hi, within.
+// Cost: a binary search.
+func (c *column) find(s Scalar) (kindLo, lo, hi, kindHi uint32) {
+	following := map[history.ValueKind]history.ValueKind{history.Bool: history.Int, history.Int: history.String, history.String: history.Row}
+	kindLo, kindHi = c.kinds[s.Kind], c.kinds[following[s.Kind]]
+	var at int
+	var found bool
+	if s.Kind == history.String {
+		at, found = slices.BinarySearch(c.strs, s.S)
+	} else {
+		at, found = slices.BinarySearch(c.nums[kindLo-1:kindHi-1], s.N)
+	}
+	lo = kindLo + uint32(at)
+	hi = lo
+	if found {
+		hi++
+	}
+	return kindLo, lo, hi, kindHi
+}

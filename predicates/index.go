@@ -1,0 +1,310 @@
+package predicates
+
+import (
+	"fmt"
+
+	"isovet/history"
+)
+
+// Index tells which versions of a history match which of its predicates, without looking at others. It is immutable.
+//
+// Every different predicate is parsed once and every row decoded once. For each column that predicates speak of, the versions
+// stand sorted by its value; a comparison with constants, and all "and", "or" and "not" of comparisons of one column, are ranges
+// there. What speaks of several columns goes through the ranges of its most selective part and is evaluated on these versions.
+// A predicate is named by its index in history.Preds, a version by its id, and None is a key's initial value where no operation
+// names it (history.History.InitVer). Of absent rows and of lists no predicate is true or unknown.
+//
+// Memory: 12 bytes for each version and column.
+type Index struct {
+	h *history.History
+
+	// Items: the versions, and then the initial values that are no versions but rows: of keys initKey, itemOf[key].
+	initKey []uint32
+	itemOf  []uint32 // key → its item at the initial value; None: there is no row
+	cols    []column
+
+	pred  []uint32 // of history.Preds → different predicate
+	parts []part
+	spans []span
+	// Predicate d: its root part is root[d]; versions of which it is true are among those of the leaves scan[scanOff[d]:scanOff[d+1]], and
+	// those of which it is unknown among those of its leaves, all of them.
+	root    []uint32
+	scanOff []uint32
+	scan    []uint32
+}
+
+// NewIndex makes the index of a history's predicates. The error is an *history.InputError that names the transaction and the
+// part of the predicate at fault.
+// Cost: decoding the rows, and a sort of the versions for each column. A history without predicates needs none.
+func NewIndex(h *history.History) (*Index, error) {
+	x := &Index{h: h, pred: make([]uint32, len(h.Preds.Pred)), scanOff: []uint32{0}}
+	var parsed []*Predicate
+	m := compiler{index: map[string]int{}}
+	d := decoder{h: h, cols: []cells{{}}, strID: map[string]int64{}} // column 0: see compiler
+	known := map[uint32]uint32{}
+	for i, text := range h.Preds.Pred {
+		id, ok := known[text]
+		if !ok {
+			p, err := Parse(h.Texts.Text(text))
+			if err != nil {
+				return nil, inputError(h, uint32(i), err)
+			}
+			id = uint32(len(parsed))
+			known[text] = id
+			parsed = append(parsed, p)
+			p.root.columns(func(name string) {
+				if _, ok := m.index[name]; !ok {
+					m.index[name] = len(d.cols)
+					d.cols = append(d.cols, cells{name: name})
+				}
+			})
+		}
+		x.pred[i] = id
+	}
+	x.decode(&d)
+	m.cols = x.cols
+	for _, p := range parsed {
+		at := uint32(len(x.parts))
+		c := m.compile(&p.root, false)
+		x.put(&c)
+		x.root = append(x.root, at)
+		x.scan, _ = x.cover(at, x.scan)
+		x.scanOff = append(x.scanOff, uint32(len(x.scan)))
+	}
+	return x, nil
+}
+
+// columns calls f for the columns that a predicate speaks of.
+func (n *node) columns(f func(name string)) {
+	for i := range n.parts {
+		n.parts[i].columns(f)
+	}
+	if len(n.parts) == 0 && n.op != "and" && n.op != "or" {
+		f(n.column)
+	}
+}
+
+func inputError(h *history.History, p uint32, err error) error {
+	e := &history.InputError{File: h.File, Off: -1, Field: "ops", Msg: err.Error()}
+	for op, k := range h.Ops.Kind {
+		if (k == history.PredRead || k == history.PredWrite) && h.Ops.Ver[op] == p {
+			t := h.TxnOf(uint32(op))
+			e.Line = int(h.Txns.Line[t])
+			e.Msg = fmt.Sprintf("transaction %d: %s", h.Txns.ID[t], e.Msg)
+		}
+	}
+	return e
+}
+
+// decode makes the items and the columns. The first of d's columns is that there is a row.
+func (x *Index) decode(d *decoder) {
+	h := x.h
+	versions := uint32(h.NumVersions())
+	isList := make([]bool, h.NumKeys())
+	for _, k := range h.Lists.Key {
+		isList[k] = true
+	}
+	for op, k := range h.Ops.Kind {
+		if k == history.Append {
+			isList[h.VerKey[h.Ops.Ver[op]]] = true
+		}
+	}
+	x.itemOf = make([]uint32, h.NumKeys())
+	for k := range x.itemOf {
+		x.itemOf[k] = history.None
+		switch {
+		case isList[k]:
+		case h.InitVer[k] != history.None:
+			x.itemOf[k] = h.InitVer[k]
+		case h.Initial.Kind != history.Null:
+			x.itemOf[k] = versions + uint32(len(x.initKey))
+			x.initKey = append(x.initKey, uint32(k))
+		}
+	}
+	n := versions + uint32(len(x.initKey))
+	there := make([]bool, n)
+	for i := range d.cols {
+		d.cols[i].kind, d.cols[i].n = make([]history.ValueKind, n), make([]int64, n)
+	}
+	present := d.cols[0]
+	d.cols = d.cols[1:]
+	for item := range n {
+		key, v := x.key(item), h.Initial
+		if item < versions {
+			v = h.VerValue(item)
+		}
+		if v.Kind == history.Null || isList[key] {
+			continue
+		}
+		there[item] = true
+		present.kind[item] = history.Bool
+		d.decode(item, key, v)
+	}
+	all := d.rank(&present, there)
+	for all.ranks() < 2 { // there is no row
+		all.start = append(all.start, 0)
+	}
+	x.cols = append(x.cols, all)
+	for i := range d.cols {
+		x.cols = append(x.cols, d.rank(&d.cols[i], there))
+	}
+}
+
+// key returns an item's key.
+func (x *Index) key(item uint32) uint32 {
+	if n := uint32(len(x.h.VerKey)); item >= n {
+		return x.initKey[item-n]
+	}
+	return x.h.VerKey[item]
+}
+
+// item returns the item of a key's version, or None.
+func (x *Index) item(key, ver uint32) uint32 {
+	if ver == history.None {
+		return x.itemOf[key]
+	}
+	return ver
+}
+
+// version returns an item's version, None for an initial value that is no version.
+func (x *Index) version(item uint32) uint32 {
+	if item >= uint32(len(x.h.VerKey)) {
+		return history.None
+	}
+	return item
+}
+
+// Distinct returns the number of different predicates, and ID which of them a predicate is, from 0.
+func (x *Index) Distinct() int { return len(x.root) }
+
+// ID returns the number of a predicate among the different ones.
+func (x *Index) ID(p uint32) uint32 { return x.pred[p] }
+
+// Truth returns the truth of predicate p of key at version ver; it is False of an absent row.
+// Cost: the predicate's size.
+func (x *Index) Truth(p, key, ver uint32) Truth {
+	item := x.item(key, ver)
+	if item == history.None {
+		return False
+	}
+	return x.eval(x.root[x.pred[p]], item)
+}
+
+// eval is a part's truth of an item.
+func (x *Index) eval(i, item uint32) Truth {
+	p := &x.parts[i]
+	r := x.cols[p.col].rank[item]
+	if r == history.None {
+		return False
+	}
+	switch p.kind {
+	case leaf:
+		switch {
+		case spans(x.spans[p.yes:p.maybe]).has(r):
+			return True
+		case spans(x.spans[p.maybe:p.no]).has(r):
+			return Unknown
+		}
+		return False
+	case allOf:
+		t := True
+		for q := i + 1; q < p.end && t > False; q = x.parts[q].end {
+			t = min(t, x.eval(q, item))
+		}
+		return t
+	}
+	t := False
+	for q := i + 1; q < p.end && t < True; q = x.parts[q].end {
+		t = max(t, x.eval(q, item))
+	}
+	return t
+}
+
+// ranges are the ranks of which a leaf has a truth, True or Unknown.
+func (x *Index) ranges(p *part, t Truth) []span {
+	if t == True {
+		return x.spans[p.yes:p.maybe]
+	}
+	return x.spans[p.maybe:p.no]
+}
+
+// size is the number of items of which a leaf has a truth, True or Unknown.
+func (x *Index) size(p *part, t Truth) int {
+	n := 0
+	start := x.cols[p.col].start
+	for _, s := range x.ranges(p, t) {
+		n += int(start[s.hi] - start[s.lo])
+	}
+	return n
+}
+
+// simple reports whether different predicate d is a leaf, which needs no evaluation.
+func (x *Index) simple(d uint32) bool { return x.parts[x.root[d]].kind == leaf }
+
+// candidates returns the range of the leaves that cover the items of which different predicate d has a truth: for True those
+// chosen for it, for Unknown all of its parts, of which candidate tells the leaves.
+func (x *Index) candidates(d uint32, t Truth) (first, end uint32) {
+	if t == True {
+		return x.scanOff[d], x.scanOff[d+1]
+	}
+	root := x.root[d]
+	return root, x.parts[root].end
+}
+
+// candidate returns a leaf of the range of candidates, nil for a part that is none.
+func (x *Index) candidate(i uint32, t Truth) *part {
+	if t == True {
+		i = x.scan[i]
+	}
+	if p := &x.parts[i]; p.kind == leaf {
+		return p
+	}
+	return nil
+}
+
+// counts reports whether an item that candidate i offered has the truth and no candidate before offered it.
+func (x *Index) counts(d, first, i uint32, t Truth, item uint32) bool {
+	if x.simple(d) {
+		return true
+	}
+	for ; first < i; first++ {
+		if p := x.candidate(first, t); p != nil && spans(x.ranges(p, t)).has(x.cols[p.col].rank[item]) {
+			return false
+		}
+	}
+	return x.eval(x.root[d], item) == t
+}
+
+// Count returns of how many versions predicate p has truth t, True or Unknown, initial values that no operation names included.
+// Cost: constant for a predicate of one column; else as Each.
+func (x *Index) Count(p uint32, t Truth) int {
+	if d := x.pred[p]; x.simple(d) {
+		return x.size(&x.parts[x.root[d]], t)
+	}
+	n := 0
+	x.Each(p, t, func(uint32, uint32) { n++ })
+	return n
+}
+
+// Each calls f for every version of which predicate p has truth t, True or Unknown, in no order that means anything; ver is None
+// for an initial value that no operation names.
+// Cost: linear in the calls for a predicate of one column; else in the versions of which the most selective of the parts that must
+// hold is true. Nothing is allocated.
+func (x *Index) Each(p uint32, t Truth, f func(key, ver uint32)) {
+	d := x.pred[p]
+	first, end := x.candidates(d, t)
+	for i := first; i < end; i++ {
+		l := x.candidate(i, t)
+		if l == nil {
+			continue
+		}
+		c := &x.cols[l.col]
+		for _, s := range x.ranges(l, t) {
+			for _, item := range c.order[c.start[s.lo]:c.start[s.hi]] {
+				if x.counts(d, first, i, t, item) {
+					f(x.key(item), x.version(item))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package predicates
+
+import (
+	"math/bits"
+
+	"isovet/history"
+)
+
+// State is the current version of every key while a history is replayed, and counts which of them match. It is not safe for
+// concurrent use; several States may share an Index.
+//
+// For each column the items that are current are marked, in the order of the column's values, and counted by a Fenwick tree over
+// the words of marks. Source: algorithms §4.3.
+// Memory: 4 bytes a key, and 1/6 byte for each version and column.
+type State struct {
+	*Index
+	cur   []uint32 // key → current item; None: there is no row
+	marks []marks  // by column
+	stamp []uint32 // key → the question that it was last named in
+	turn  uint32
+}
+
+// marks are a set of places.
+type marks struct {
+	word []uint64
+	tree []uint32 // Fenwick: tree[i] counts the marks of the words i-(i&-i) up to i-1
+}
+
+// NewState returns a state with the initial version of every key.
+// Cost: as Reset.
+func (x *Index) NewState() *State {
+	s := &State{Index: x, cur: make([]uint32, len(x.itemOf)), stamp: make([]uint32, len(x.itemOf))}
+	for i := range x.cols {
+		n := len(x.cols[i].order)/64 + 1
+		s.marks = append(s.marks, marks{make([]uint64, n), make([]uint32, n+1)})
+	}
+	s.Reset()
+	return s
+}
+
+// Reset puts the initial version at every key.
+// Cost: linear in the keys, and in the versions by 64, for each column.
+func (s *State) Reset() {
+	copy(s.cur, s.itemOf)
+	for i := range s.cols {
+		m := &s.marks[i]
+		clear(m.word)
+		clear(m.tree)
+		pos := s.cols[i].pos
+		for _, item := range s.cur {
+			if item == history.None {
+				continue
+			}
+			if at := pos[item]; at != history.None {
+				m.word[at>>6] |= 1 << (at & 63)
+			}
+		}
+		for w, x := range m.word {
+			i := uint32(w) + 1
+			m.tree[i] += uint32(bits.OnesCount64(x))
+			if up := i + i&-i; up < uint32(len(m.tree)) {
+				m.tree[up] += m.tree[i]
+			}
+		}
+	}
+}
+
+// Set makes ver the current version of key; None is the initial one.
+// Cost: O(log n) for each column in the versions by 64.
+func (s *State) Set(key, ver uint32) {
+	item, old := s.item(key, ver), s.cur[key]
+	if item == old {
+		return
+	}
+	s.cur[key] = item
+	for i := range s.cols {
+		pos, m := s.cols[i].pos, &s.marks[i]
+		from, to := history.None, history.None
+		if old != history.None {
+			from = pos[old]
+		}
+		if item != history.None {
+			to = pos[item]
+		}
+		if from != history.None {
+			m.word[from>>6] &^= 1 << (from & 63)
+		}
+		if to != history.None {
+			m.word[to>>6] |= 1 << (to & 63)
+		}
+		switch {
+		case from != history.None && to != history.None && from>>6 == to>>6:
+			continue
+		case to != history.None:
+			m.add(to, 1)
+		}
+		if from != history.None {
+			m.add(from, ^uint32(0))
+		}
+	}
+}
+
+func (m *marks) add(at, by uint32) {
+	for i := at>>6 + 1; i < uint32(len(m.tree)); i += i & -i {
+		m.tree[i] += by
+	}
+}
+
+// below counts the marks of places below at.
+func (m *marks) below(at uint32) int {
+	n := uint32(bits.OnesCount64(m.word[at>>6] & (1<<(at&63) - 1)))
+	for i := at >> 6; i > 0; i &= i - 1 {
+		n += m.tree[i]
+	}
+	return int(n)
+}
+
+// Current returns the current version of a key, None for an initial value that no operation names, and whether there is a row.
+func (s *State) Current(key uint32) (ver uint32, present bool) {
+	item := s.cur[key]
+	if item == history.None || s.cols[0].rank[item] == history.None {
+		return history.None, false
+	}
+	return s.version(item), true
+}
+
+// Count returns of how many keys predicate p is true now.
+// Cost: O(log n) in the versions by 64 for each range of a predicate of one column; else as Each.
+func (s *State) Count(p uint32) int { return s.count(p, True) }
+
+// CountUnknown returns of how many keys the truth of predicate p is unknown now.
+// Cost: as Count.
+func (s *State) CountUnknown(p uint32) int { return s.count(p, Unknown) }
+
+func (s *State) count(p uint32, t Truth) int {
+	n := 0
+	d := s.pred[p]
+	if !s.simple(d) {
+		s.each(p, t, func(uint32) { n++ })
+		return n
+	}
+	l := &s.parts[s.root[d]]
+	start, m := s.cols[l.col].start, &s.marks[l.col]
+	for _, r := range s.ranges(l, t) {
+		n += m.below(start[r.hi]) - m.below(start[r.lo])
+	}
+	return n
+}
+
+// Each calls f for each key of which predicate p is true now.
+// Cost: linear in the calls, and in the versions of which it is true by 64; for a predicate of several columns in those of the
+// most selective of its parts that must hold. Nothing is allocated.
+func (s *State) Each(p uint32, f func(key uint32)) { s.each(p, True, f) }
+
+// EachUnknown calls f for each key of which the truth of predicate p is unknown now.
+func (s *State) EachUnknown(p uint32, f func(key uint32)) { s.each(p, Unknown, f) }
+
+func (s *State) each(p uint32, t Truth, f func(key uint32)) {
+	d := s.pred[p]
+	first, end := s.candidates(d, t)
+	for i := first; i < end; i++ {
+		l := s.candidate(i, t)
+		if l == nil {
+			continue
+		}
+		c, m := &s.cols[l.col], &s.marks[l.col]
+		for _, r := range s.ranges(l, t) {
+			from, to := c.start[r.lo], c.start[r.hi]
+			for w := from >> 6; w<<6 < to; w++ {
+				word := m.word[w]
+				if w == from>>6 {
+					word &^= 1<<(from&63) - 1
+				}
+				if left := to - w<<6; left < 64 {
+					word &= 1<<left - 1
+				}
+				for ; word != 0; word &= word - 1 {
+					item := c.order[w<<6+uint32(bits.TrailingZeros64(word))]
+					if s.counts(d, first, i, t, item) {
+						f(s.key(item))
+					}
+				}
+			}
+		}
+	}
+}
+
+// Offending calls f for each key of which predicate p is true now and that is not among matched, the keys that a predicate
+// operation matched: the rows that it should have shown.
+// Cost: as Each, and linear in matched.
+func (s *State) Offending(p uint32, matched []uint32, f func(key uint32)) {
+	if s.turn++; s.turn == 0 {
+		clear(s.stamp)
+		s.turn = 1
+	}
+	for _, k := range matched {
+		s.stamp[k] = s.turn
+	}
+	s.each(p, True, func(k uint32) {
+		if s.stamp[k] != s.turn {
+			f(k)
+		}
+	})
+}
