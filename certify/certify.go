@@ -60,12 +60,16 @@ func Check(r *evidence.Result, o Options) error {
 
 func checkOrder(r *evidence.Result, o Options) error {
 	h, l := r.H, r.Level
-	if h.HasPredicates() {
-		return &Unsupported{"an order for a history with predicates"}
+	if h.HasPredicates() && l == level.RepeatableRead {
+		return &Unsupported{fmt.Sprintf("an order for a history with predicates at level %s", l)}
 	}
 	switch {
 	case l.Serial() || l == level.RepeatableRead:
-		pos, err := replaySerial(h, r.Order)
+		replay := replaySerial
+		if h.HasPredicates() {
+			replay = replaySerialPredicates
+		}
+		pos, err := replay(h, r.Order)
 		if err != nil {
 			return err
 		}
@@ -79,7 +83,11 @@ func checkOrder(r *evidence.Result, o Options) error {
 		}
 		return nil
 	case l.Snapshot():
-		begin, commit, err := replaySnapshot(h, r.Order)
+		replay := replaySnapshot
+		if h.HasPredicates() {
+			replay = replaySnapshotPredicates
+		}
+		begin, commit, err := replay(h, r.Order)
 		if err != nil {
 			return err
 		}

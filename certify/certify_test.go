@@ -668,7 +668,7 @@ func TestRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var u *certify.Unsupported
-	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, H: ph, Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {
+	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: level.RepeatableRead, H: ph, Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {
 		t.Errorf("predicates: %v", err)
 	}
 }

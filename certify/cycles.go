@@ -6,12 +6,14 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/predicates"
 )
 
 // singleReads says of which anomalies the proof is in Ops.
 func singleReads(k level.Anomaly) bool {
 	switch k {
-	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead:
+	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead,
+		level.PredicateMismatch:
 		return true
 	}
 	return false
@@ -19,6 +21,12 @@ func singleReads(k level.Anomaly) bool {
 
 func checkAnomalies(r *evidence.Result, o Options) error {
 	x := newIndex(r.H)
+	if r.H.HasPredicates() {
+		var err error
+		if x.truths, err = predicates.NewTruths(r.H); err != nil {
+			return err
+		}
+	}
 	for i := range r.Anomalies {
 		x.wantAnomaly(&r.Anomalies[i])
 	}
@@ -114,7 +122,7 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 		for _, e := range c {
 			in(e.From)
 			in(e.To)
-			if e.Dep == evidence.RW {
+			if e.Dep == evidence.RW || e.Dep == evidence.PRW {
 				named[e.Writer] = true
 			}
 		}
@@ -146,8 +154,10 @@ type proof struct {
 	ordered [][2]uint32       // the keys of pairs, in the order in which they came up
 	sources map[source]Lit    // for ambiguous reads
 	closed  map[[2]uint32]bool
-	count   map[uint32]Lit // transactions of unknown outcome → "it counts"
-	queue   []uint32       // those whose readers are yet to be looked at
+	bases   map[base]Lit       // for what predicate operations missed
+	open    map[[2]uint32]bool // predicate operation and key: the clauses are made
+	count   map[uint32]Lit     // transactions of unknown outcome → "it counts"
+	queue   []uint32           // those whose readers are yet to be looked at
 }
 
 // source says that reader saw the version ver as writer installed it.
@@ -155,7 +165,7 @@ type source struct{ reader, ver, writer uint32 }
 
 func newProof(x *index, l level.Level, skew int64) *proof {
 	return &proof{x: x, h: x.h, level: l, skew: skew, pairs: make(map[[2]uint32]Lit), sources: make(map[source]Lit),
-		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit)}
+		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit), bases: make(map[base]Lit), open: make(map[[2]uint32]bool)}
 }
 
 func (p *proof) newVar() Lit {
@@ -263,7 +273,7 @@ func (p *proof) cycle(c []evidence.Edge) error {
 		if e.To != next.From {
 			return fmt.Errorf("edge %d ends at transaction index %d, the next begins at %d", i+1, e.To, next.From)
 		}
-		if p.level.Snapshot() && e.Dep == evidence.RW && next.Dep == evidence.RW {
+		if p.level.Snapshot() && anti(e.Dep) && anti(next.Dep) {
 			return fmt.Errorf("anti-dependencies %d and %d are adjacent, which %s allows", i+1, (i+1)%len(c)+1, p.level)
 		}
 		var err error
@@ -322,6 +332,10 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 			}
 			return p.rw(needs, e)
 		}
+	case evidence.PWR, evidence.PRW:
+		if p.level.Serial() || p.level.Snapshot() {
+			return p.predicate(needs, e)
+		}
 	}
 	return nil, &Unsupported{fmt.Sprintf("edges of kind %s at level %s", e.Dep, p.level)}
 }
@@ -359,14 +373,15 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if err := p.version(e); err != nil {
 		return nil, err
 	}
-	a, b := finalWrite(h, e.From, e.Key), finalWrite(h, e.To, e.Key)
+	a, from := finalWrite(h, e.From, e.Key)
+	b, to := finalWrite(h, e.To, e.Key)
 	if a == history.None || b == history.None {
 		return nil, fmt.Errorf("they do not both write %s", h.KeyString(e.Key))
 	}
-	if h.Ops.Ver[b] != e.Ver {
+	if to != e.Ver {
 		return nil, fmt.Errorf("%s does not install %s = %s", name(h, e.To), h.KeyString(e.Key), h.ValueString(e.Ver))
 	}
-	if e.From == h.Init || h.Ops.Kind[a] == history.Append && p.shown(h.Ops.Ver[a], h.Ops.Ver[b], e) {
+	if e.From == h.Init || h.Ops.Kind[a] == history.Append && p.shown(from, to, e) {
 		return needs, nil
 	}
 	return p.before(needs, e.From, e.To), nil
@@ -416,7 +431,7 @@ func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if int(e.Key) >= h.NumKeys() {
 		return nil, fmt.Errorf("key %d of %d", e.Key, h.NumKeys())
 	}
-	w := finalWrite(h, e.To, e.Key)
+	w, _ := finalWrite(h, e.To, e.Key)
 	if w == history.None {
 		return nil, fmt.Errorf("%s does not write %s", name(h, e.To), h.KeyString(e.Key))
 	}
@@ -541,6 +556,10 @@ func (p *proof) contradictsItself(t uint32) bool {
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			if p.x.contradicts(op, saw) {
+				return true
+			}
 		case history.Read:
 			if w, ok := saw[h.VerKey[v]]; ok && w != v {
 				return true
@@ -565,16 +584,17 @@ func (p *proof) inclusion() {
 		lo, hi := p.h.TxnOps(u)
 		for op := lo; op < hi; op++ {
 			k := p.h.Ops.Kind[op]
-			if k != history.Append && (k != history.Write || !isFinal(p.h, op, hi)) {
-				continue
-			}
-			v := p.h.Ops.Ver[op]
-			for _, r := range p.x.readers[v] {
-				if r == u || p.h.Txns.Status[r] == history.Aborted || k == history.Write && !reads(p.h, r, v) {
-					continue
+			wrote(p.h, op, func(v uint32) {
+				if k != history.Append && !isFinal(p.h, p.h.VerKey[v], op, hi) {
+					return
 				}
-				p.read(r, v, p.x.candidates(r, v))
-			}
+				for _, r := range p.x.readers[v] {
+					if r == u || p.h.Txns.Status[r] == history.Aborted || k != history.Append && !reads(p.h, r, v) {
+						continue
+					}
+					p.read(r, v, p.x.candidates(r, v))
+				}
+			})
 		}
 	}
 }

@@ -3,6 +3,8 @@ package certify
 import (
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
 )
 
 // index knows, for the versions and keys that the evidence names, who wrote and who read them. It is made by one scan over the
@@ -18,6 +20,11 @@ type index struct {
 	listKeys map[uint32]bool
 	lists    map[uint32][]uint32
 	place    []uint32 // transaction → place in its session; made when first asked for
+	// installed are the final writes of the keys in keys, of transactions that did not abort, Init left out; truths are the
+	// predicates' on them.
+	keys      map[uint32]bool
+	installed map[uint32][]install
+	truths    *predicates.Truths
 }
 
 // writer is one write or append of a version.
@@ -28,7 +35,7 @@ type writer struct {
 
 func newIndex(h *history.History) *index {
 	return &index{h: h, wanted: make([]uint64, h.NumVersions()/64+1), writes: make(map[uint32][]writer),
-		listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32)}
+		listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32), keys: make(map[uint32]bool), installed: make(map[uint32][]install)}
 }
 
 // want asks for the writers of a version.
@@ -49,6 +56,8 @@ func (x *index) wantTxn(t uint32) {
 	for op := lo; op < hi; op++ {
 		v := x.h.Ops.Ver[op]
 		switch x.h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			x.wantRows(op)
 		case history.Read, history.Append:
 			x.want(v)
 		case history.ReadList:
@@ -74,8 +83,9 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 		t := evidence.TxnOf(x.h, op)
 		txn(t)
 		x.wantTxn(t)
-		if k := x.h.Ops.Kind[op]; k == history.Write {
-			x.want(x.h.Ops.Ver[op])
+		wrote(x.h, op, x.want)
+		if int(a.Key) < x.h.NumKeys() && a.Kind == level.PredicateMismatch {
+			x.keys[a.Key] = true
 		}
 	}
 	cycle := func(c []evidence.Edge) {
@@ -96,6 +106,12 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 				x.wantTxn(e.To)
 				x.wantTxn(e.Writer)
 				txn(e.Writer)
+			case evidence.PWR, evidence.PRW:
+				x.wantTxn(e.From)
+				x.wantTxn(e.To)
+				x.wantTxn(e.Writer)
+				txn(e.Writer)
+				x.keys[e.Key] = true
 			}
 		}
 	}
@@ -116,9 +132,7 @@ func (x *index) build() {
 			x.wantTxn(uint32(t))
 			lo, hi := h.TxnOps(uint32(t))
 			for op := lo; op < hi; op++ {
-				if k := h.Ops.Kind[op]; k == history.Write || k == history.Append {
-					x.want(h.Ops.Ver[op])
-				}
+				wrote(h, op, x.want)
 			}
 		}
 	}
@@ -132,9 +146,9 @@ func (x *index) build() {
 			v := h.Ops.Ver[op]
 			switch h.Ops.Kind[op] {
 			case history.Write:
-				if x.wants(v) {
-					x.writes[v] = append(x.writes[v], writer{op, t, isFinal(h, op, hi)})
-				}
+				x.write(v, op, t, hi)
+			case history.PredRead, history.PredWrite:
+				x.rows(op, t, hi)
 			case history.Append:
 				if x.wants(v) {
 					x.writes[v] = append(x.writes[v], writer{op, t, true})
@@ -159,26 +173,39 @@ func (x *index) build() {
 	}
 }
 
-// isFinal reports whether no write of the same key follows op before hi.
-func isFinal(h *history.History, op, hi uint32) bool {
-	k := h.VerKey[h.Ops.Ver[op]]
+// isFinal reports whether no write of key k follows op before hi.
+func isFinal(h *history.History, k, op, hi uint32) bool {
 	for later := op + 1; later < hi; later++ {
-		if h.Ops.Kind[later] == history.Write && h.VerKey[h.Ops.Ver[later]] == k {
-			return false
+		switch h.Ops.Kind[later] {
+		case history.Write:
+			if h.VerKey[h.Ops.Ver[later]] == k {
+				return false
+			}
+		case history.PredWrite:
+			if rowOf(h, later, k) != history.None {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// finalWrite returns the last write or append of k in t, history.None if there is none.
-func finalWrite(h *history.History, t, k uint32) uint32 {
+// finalWrite returns the last write or append of k in t and the version that it wrote, history.None if there is none.
+func finalWrite(h *history.History, t, k uint32) (op, ver uint32) {
 	lo, hi := h.TxnOps(t)
 	for op := hi; op > lo; op-- {
-		if kind := h.Ops.Kind[op-1]; (kind == history.Write || kind == history.Append) && h.VerKey[h.Ops.Ver[op-1]] == k {
-			return op - 1
+		switch h.Ops.Kind[op-1] {
+		case history.Write, history.Append:
+			if h.VerKey[h.Ops.Ver[op-1]] == k {
+				return op - 1, h.Ops.Ver[op-1]
+			}
+		case history.PredWrite:
+			if r := rowOf(h, op-1, k); r != history.None {
+				return op - 1, h.Preds.New[r]
+			}
 		}
 	}
-	return history.None
+	return history.None, history.None
 }
 
 // initial stands among the candidates of a read for the initial version, whether or not a transaction wrote it.
@@ -224,6 +251,15 @@ func reads(h *history.History, t, v uint32) bool {
 			if h.VerKey[h.Ops.Ver[op]] == k {
 				return false
 			}
+		case history.PredRead, history.PredWrite:
+			if r := rowOf(h, op, k); r != history.None {
+				if h.Preds.Old[r] == v {
+					return true
+				}
+				if h.Ops.Kind[op] == history.PredWrite {
+					return false
+				}
+			}
 		}
 	}
 	return false
@@ -246,6 +282,19 @@ func readsOf(h *history.History, t uint32, f func(v uint32)) {
 				own = make(map[uint32]bool)
 			}
 			own[h.VerKey[v]] = true
+		case history.PredRead, history.PredWrite:
+			if own == nil {
+				own = make(map[uint32]bool)
+			}
+			for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+				k := rowKey(h, r)
+				if old := h.Preds.Old[r]; old != history.None && !own[k] {
+					f(old)
+				}
+				if h.Ops.Kind[op] == history.PredWrite {
+					own[k] = true
+				}
+			}
 		case history.ReadList:
 			seen, _ := others(h, op, lo)
 			for _, e := range seen {

@@ -18,6 +18,11 @@ import (
 //   - non-repeatable-read: the second read
 func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 	h := x.h
+	for _, op := range a.Ops {
+		if int(op) < h.NumOps() && isPredicate(h, op) {
+			return x.checkPredicateReads(a)
+		}
+	}
 	want := 2
 	if a.Kind == level.ThinAirRead {
 		want = 1
@@ -104,7 +109,7 @@ func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 		}
 	case level.G1b:
 		_, hi := h.TxnOps(by)
-		if by == t || isFinal(h, other, hi) {
+		if by == t || isFinal(h, h.OpKey(op), other, hi) {
 			return t, fmt.Errorf("operation %d is no other transaction's intermediate write", other)
 		}
 	case level.FutureRead:

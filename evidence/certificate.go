@@ -28,7 +28,9 @@ import (
 //	{"kind":"G1a","txns":[2,1],"ops":[[2,0],[1,1]],"text":"…"}
 //
 // An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the version read,
-// unless it is the initial one. "sha256" is [ContentHash].
+// unless it is the initial one; so does a prw edge for the version that the predicate operation was based on. pwr and prw edges
+// have as "op" the operation's place in the transaction "to" and "from". An anomaly of a predicate operation has as "key" the key
+// that it is about. "sha256" is [ContentHash].
 const (
 	certificateFormat  = "isovet-certificate"
 	certificateVersion = 1
@@ -60,6 +62,7 @@ type certificateAnomaly struct {
 	Kind   level.Anomaly       `json:"kind"`
 	Txns   []int64             `json:"txns"`
 	Ops    [][2]int64          `json:"ops,omitempty"`
+	Key    json.RawMessage     `json:"key,omitempty"`
 	Cycle  []certificateEdge   `json:"cycle,omitempty"`
 	Cycles [][]certificateEdge `json:"cycles,omitempty"`
 	Text   string              `json:"text,omitempty"`
@@ -72,6 +75,7 @@ type certificateEdge struct {
 	Key    json.RawMessage `json:"key,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 	Writer *int64          `json:"writer,omitempty"`
+	Op     *int64          `json:"op,omitempty"`
 }
 
 // WriteCertificate writes the result's certificate. The caller makes the file: written under another name and renamed at last.
@@ -126,6 +130,9 @@ func WriteCertificate(w io.Writer, r *Result) error {
 			t := TxnOf(h, op)
 			j.Ops = append(j.Ops, [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])})
 		}
+		if a.predicate(h) {
+			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
+		}
 		for _, c := range a.Cycles {
 			j.Cycles = append(j.Cycles, certificateEdges(h, c))
 		}
@@ -148,6 +155,10 @@ func certificateEdges(h *history.History, c []Edge) []certificateEdge {
 		}
 		if e.Writer != history.None {
 			j.Writer = &h.Txns.ID[e.Writer]
+		}
+		if e.Predicate() {
+			at := int64(e.Op - h.Txns.OpOff[e.predicateTxn()])
+			j.Op = &at
 		}
 		out = append(out, j)
 	}
@@ -378,6 +389,11 @@ func (c *certificateReader) findVersions(as []certificateAnomaly) {
 			}
 		}
 	}
+	for i := range as {
+		if as[i].Key = canonical(as[i].Key); as[i].Key != nil {
+			c.key[string(as[i].Key)] = history.None
+		}
+	}
 	for _, e := range edges {
 		if e.Key = canonical(e.Key); e.Key != nil {
 			c.key[string(e.Key)] = history.None
@@ -466,6 +482,13 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		}
 		a.Ops = append(a.Ops, lo+uint32(o[1]))
 	}
+	if j.Key != nil {
+		if a.Key = c.key[string(j.Key)]; a.Key == history.None {
+			return a, c.errorf("key", "the history has no key %s", j.Key)
+		}
+	} else if a.predicate(c.h) {
+		return a, c.errorf("key", "missing for a predicate operation")
+	}
 	var err error
 	if a.Cycle, err = c.edges(j.Cycle); err != nil {
 		return a, err
@@ -492,6 +515,20 @@ func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error)
 		if j.Writer != nil {
 			if e.Writer, err = c.txn("writer", *j.Writer); err != nil {
 				return nil, err
+			}
+		}
+		if e.Predicate() {
+			t := e.predicateTxn()
+			lo, hi := c.h.TxnOps(t)
+			if j.Op == nil || *j.Op < 0 || *j.Op >= int64(hi-lo) {
+				return nil, c.errorf("op", "expected the place of a predicate operation in transaction %d, from 0 to %d", c.h.Txns.ID[t], int64(hi-lo)-1)
+			}
+			e.Op = lo + uint32(*j.Op)
+			if k := c.h.Ops.Kind[e.Op]; k != history.PredRead && k != history.PredWrite {
+				return nil, c.errorf("op", "operation %d of transaction %d is no predicate operation", *j.Op, c.h.Txns.ID[t])
+			}
+			if j.Key == nil {
+				return nil, c.errorf("key", "missing for a dependency %s", e.Dep)
 			}
 		}
 		if j.Key != nil {

@@ -133,7 +133,7 @@ func (d *describer) op(op uint32) string {
 	case history.ReadList:
 		return fmt.Sprintf("r(%s, %s)", d.key(h.OpKey(op)), d.list(v))
 	case history.PredRead, history.PredWrite:
-		return fmt.Sprintf("%s(%s)", k, h.Texts.Text(h.Preds.Pred[v]))
+		return d.predOp(op)
 	default:
 		return fmt.Sprintf("%s(%s, %s)", k, d.key(h.OpKey(op)), h.ValueString(v))
 	}
@@ -142,11 +142,13 @@ func (d *describer) op(op uint32) string {
 // let writes out the transactions, of each the operations on keys that the proof speaks of.
 func (d *describer) let(a *Anomaly) {
 	keys := map[uint32]bool{}
-	predicates := false
+	ops := map[uint32]bool{}
 	for _, c := range append([][]Edge{a.Cycle}, a.Cycles...) {
 		for _, e := range c {
 			keys[e.Key] = true
-			predicates = predicates || e.Dep == PWR || e.Dep == PRW
+			if e.Predicate() {
+				ops[e.Op] = true
+			}
 		}
 	}
 	d.WriteString("Let\n")
@@ -160,7 +162,7 @@ func (d *describer) let(a *Anomaly) {
 		shown, left := 0, false
 		for op := lo; op < hi; op++ {
 			k := d.h.OpKey(op)
-			if k == history.None && !predicates || k != history.None && !keys[k] || shown == maxOps {
+			if k == history.None && !ops[op] && !d.matchesOne(op, keys) || k != history.None && !keys[k] || shown == maxOps {
 				left = true
 				continue
 			}
@@ -189,11 +191,16 @@ func (d *describer) cycle(c []Edge, indent string) {
 
 // assumptions says which orders of versions a cycle assumes that no read of one writer by the other settles.
 func (d *describer) assumptions(c []Edge) string {
-	var out []string
+	out := d.bases(c)
 	said := map[[2]uint32]bool{}
 	for _, e := range c {
 		first, second := e.From, e.To
 		switch {
+		case e.Predicate():
+			if e.Dep == PWR || e.Writer == history.None || e.Writer == d.h.Init {
+				continue
+			}
+			first = e.Writer
 		case e.Dep == RW && e.Writer != history.None && e.Writer != d.h.Init:
 			first = e.Writer
 		case e.Dep != WW || first == d.h.Init || d.shown(e) != history.None:
@@ -222,9 +229,9 @@ func (d *describer) because(e Edge) string {
 	case TS:
 		return fmt.Sprintf("the database's timestamps put %s before %s", d.txn(e.From), d.txn(e.To))
 	case PWR:
-		return fmt.Sprintf("%s's predicate read shows what %s did to %s", d.txn(e.To), d.txn(e.From), d.key(e.Key))
+		return d.pwr(e)
 	case PRW:
-		return fmt.Sprintf("%s's predicate read does not show what %s did to %s", d.txn(e.From), d.txn(e.To), d.key(e.Key))
+		return d.prw(e)
 	}
 	key := d.key(e.Key)
 	switch e.Dep {
@@ -234,15 +241,15 @@ func (d *describer) because(e Edge) string {
 		}
 		return fmt.Sprintf("%s read %s = %s, which %s wrote", d.txn(e.To), key, d.value(e.Ver), d.txn(e.From))
 	case WW:
-		from := d.finalWrite(e.From, e.Key)
+		from, fromVer := d.finalWrite(e.From, e.Key)
 		if from != history.None && h.Ops.Kind[from] == history.Append {
-			s := fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key, d.txn(e.From), d.opValue(from))
+			s := fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key, d.txn(e.From), d.value(fromVer))
 			if op := d.shown(e); op != history.None {
 				s += fmt.Sprintf(", as %s shows, which read %s = %s", d.txn(TxnOf(h, op)), key, d.list(h.Ops.Ver[op]))
 			}
 			return s
 		}
-		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.opValue(from), d.txn(e.To), d.overwrote(e.Ver))
+		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.value(fromVer), d.txn(e.To), d.overwrote(e.Ver))
 	}
 	if l, ok := d.listRead(e.From, e.Key); ok {
 		return fmt.Sprintf("%s read %s = %s, without what %s appended", d.txn(e.From), key, d.list(l), d.txn(e.To))
@@ -251,11 +258,7 @@ func (d *describer) because(e Edge) string {
 	if e.Writer == history.None || e.Writer == h.Init {
 		initial = ", the initial value,"
 	}
-	to := d.finalWrite(e.To, e.Key)
-	ver := history.None
-	if to != history.None {
-		ver = h.Ops.Ver[to]
-	}
+	_, ver := d.finalWrite(e.To, e.Key)
 	return fmt.Sprintf("%s read %s = %s%s before %s %s", d.txn(e.From), key, d.value(e.Ver), initial, d.txn(e.To), d.overwrote(ver))
 }
 
@@ -266,22 +269,23 @@ func (d *describer) overwrote(v uint32) string {
 	return "overwrote it with " + d.value(v)
 }
 
-func (d *describer) opValue(op uint32) string {
-	if op == history.None {
-		return "its value"
-	}
-	return d.value(d.h.Ops.Ver[op])
-}
-
-// finalWrite returns the last write or append of k in t.
-func (d *describer) finalWrite(t, k uint32) uint32 {
-	lo, hi := d.h.TxnOps(t)
+// finalWrite returns the last write or append of k in t, and the version that it wrote; both history.None if there is none.
+func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
+	h := d.h
+	lo, hi := h.TxnOps(t)
 	for op := hi; op > lo; op-- {
-		if kind := d.h.Ops.Kind[op-1]; (kind == history.Write || kind == history.Append) && d.h.OpKey(op-1) == k {
-			return op - 1
+		switch h.Ops.Kind[op-1] {
+		case history.Write, history.Append:
+			if h.OpKey(op-1) == k {
+				return op - 1, h.Ops.Ver[op-1]
+			}
+		case history.PredWrite:
+			if r := predRow(h, op-1, k); r != history.None {
+				return op - 1, h.Preds.New[r]
+			}
 		}
 	}
-	return history.None
+	return history.None, history.None
 }
 
 // listRead returns the first list read of k in t, as an index into Lists.
@@ -299,7 +303,7 @@ func (d *describer) listRead(t, k uint32) (uint32, bool) {
 // a list; history.None if there is none.
 func (d *describer) shown(e Edge) uint32 {
 	h := d.h
-	from := d.finalWrite(e.From, e.Key)
+	from, _ := d.finalWrite(e.From, e.Key)
 	if from == history.None || h.Ops.Kind[from] != history.Append {
 		return history.None
 	}
@@ -325,6 +329,10 @@ func (d *describer) shown(e Edge) uint32 {
 func (d *describer) reads(a *Anomaly) {
 	h := d.h
 	t := d.txn(TxnOf(h, a.Ops[0]))
+	if a.predicate(h) {
+		d.predicateReads(a)
+		return
+	}
 	what := func(op uint32) string {
 		s := d.key(h.OpKey(op)) + " = "
 		if h.Ops.Kind[op] == history.ReadList {

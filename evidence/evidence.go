@@ -45,8 +45,8 @@ const (
 	WR             // To read the version Ver that From installed
 	WW             // both write Key; From's version is before To's, Ver
 	RW             // From read version Ver of Key, which is before To's version
-	PWR            // To's predicate read saw, or missed, what From installed
-	PRW            // From's predicate read missed, or saw, what To changed
+	PWR            // From installed the version of Key at which To's predicate operation Op missed, or blindly overwrote, it
+	PRW            // From's predicate operation Op missed Key at version Ver, before To made a version that it would have matched
 	TS             // database timestamps
 )
 
@@ -73,13 +73,24 @@ func (d *Dep) UnmarshalText(b []byte) error {
 // What the edge assumes follows from Dep: SO, RT and WR hold by the history alone. WW assumes the version order From < To of
 // Key. RW assumes that Writer's version, which From read, is before To's version of Key; Writer is history.None for the
 // initial version, and then nothing is assumed.
+//
+// PWR and PRW are about a predicate operation Op and a Key that it did not match, of which no write of its own transaction comes
+// before it. The operation was based on some version of Key of which its predicate is not true: that may be any such version, the
+// initial one included. PWR assumes that it was From's. PRW assumes that it was Writer's (history.None: the initial one) and that
+// this is before To's version, of which the predicate is true: then To comes after. (Vbox Eq. 5 with errata V5, V12, V13.) If Op is a
+// predicate write that overwrote Key without saying which version it replaced, read all this with "true" and "false" exchanged:
+// based on a version of which the predicate is not false, and To made one of which it is false (errata V16).
 type Edge struct {
 	From, To uint32
 	Key      uint32 // history.None where there is none (SO, RT)
-	Ver      uint32 // WR, RW: the version read; WW: the version that To installs; else history.None
-	Writer   uint32 // RW: who installed Ver; else history.None
+	Ver      uint32 // WR, RW: the version read; PWR, PRW: the one Op was based on; WW: the version that To installs; else history.None
+	Writer   uint32 // RW, PRW: who installed Ver; else history.None
+	Op       uint32 // PWR, PRW: the predicate operation, of To and of From; else 0
 	Dep      Dep
 }
+
+// Predicate reports whether the edge is about a predicate operation.
+func (e *Edge) Predicate() bool { return e.Dep == PWR || e.Dep == PRW }
 
 // Anomaly is one reason why a history violates a level.
 //
@@ -92,8 +103,10 @@ type Anomaly struct {
 	Txns []uint32 // those involved, each once
 	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the operation
 	// that explains it: the aborted, intermediate or own later write of what was read; the last own write before the read;
-	// the second of two reads that differ.
-	Ops    []uint32
+	// the second of two reads that differ. Of predicate-mismatch it is the operation alone.
+	Ops []uint32
+	// Key is the key that Ops is about where one of them is a predicate operation, which matches many; else 0.
+	Key    uint32
 	Cycle  []Edge
 	Cycles [][]Edge
 	Text   string

@@ -24,13 +24,15 @@ type Report struct {
 
 // AnomalyReport is an Anomaly of a Report.
 type AnomalyReport struct {
-	Kind   level.Anomaly  `json:"kind"`
-	Name   string         `json:"name"` // in words
-	Txns   []int64        `json:"txns"`
-	Ops    []OpReport     `json:"ops,omitempty"`
-	Cycle  []EdgeReport   `json:"cycle,omitempty"`
-	Cycles [][]EdgeReport `json:"cycles,omitempty"`
-	Text   string         `json:"text"`
+	Kind level.Anomaly `json:"kind"`
+	Name string        `json:"name"` // in words
+	Txns []int64       `json:"txns"`
+	Ops  []OpReport    `json:"ops,omitempty"`
+	// Key is the key that a predicate operation among Ops is wrong about.
+	Key    json.RawMessage `json:"key,omitempty"`
+	Cycle  []EdgeReport    `json:"cycle,omitempty"`
+	Cycles [][]EdgeReport  `json:"cycles,omitempty"`
+	Text   string          `json:"text"`
 }
 
 // OpReport is an operation: its transaction, its place in it from 0, and the operation as the history format has it.
@@ -41,13 +43,16 @@ type OpReport struct {
 }
 
 // EdgeReport is an Edge. Value is, for wr, what To read; for ww, what To installed; for rw, what From read; of a list it is the
-// element. so and rt have neither key nor value.
+// element. so and rt have neither key nor value. Of pwr and prw, Op is the predicate operation's place in its transaction,
+// To's and From's, and Predicate its predicate; Value is the version of Key that it was based on.
 type EdgeReport struct {
-	From  int64           `json:"from"`
-	To    int64           `json:"to"`
-	Dep   Dep             `json:"dep"`
-	Key   json.RawMessage `json:"key,omitempty"`
-	Value json.RawMessage `json:"value,omitempty"`
+	From      int64           `json:"from"`
+	To        int64           `json:"to"`
+	Dep       Dep             `json:"dep"`
+	Key       json.RawMessage `json:"key,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`
+	Op        *uint32         `json:"op,omitempty"`
+	Predicate json.RawMessage `json:"predicate,omitempty"`
 }
 
 // NewReport makes the report of a result under the history's name.
@@ -64,6 +69,9 @@ func NewReport(r *Result, historyName string) *Report {
 		for _, op := range a.Ops {
 			t := TxnOf(h, op)
 			j.Ops = append(j.Ops, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: appendOp(nil, h, op)})
+		}
+		if a.predicate(h) {
+			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
 		}
 		j.Cycle = edgeReports(h, a.Cycle)
 		for _, c := range a.Cycles {
@@ -82,9 +90,15 @@ func edgeReports(h *history.History, c []Edge) []EdgeReport {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[e.Key])
 			if e.Ver != history.None {
 				j.Value = h.Texts.AppendValue(nil, h.VerValue(e.Ver))
+			} else if e.Predicate() {
+				j.Value = h.Texts.AppendValue(nil, h.Initial)
 			} else if e.Dep == WR || e.Dep == WW || e.Dep == RW {
 				j.Value = json.RawMessage("null")
 			}
+		}
+		if e.Predicate() {
+			at := e.Op - h.Txns.OpOff[e.predicateTxn()]
+			j.Op, j.Predicate = &at, h.Texts.Text(h.Preds.Pred[h.Ops.Ver[e.Op]])
 		}
 		out = append(out, j)
 	}

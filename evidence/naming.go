@@ -70,7 +70,7 @@ func (a *Anomaly) classify() level.Anomaly {
 		kind = k
 	}
 	// A general class of one way to order the versions says little of the others; a shape between the same transactions does.
-	if kind == level.LostUpdate && len(a.involved(nil)) == 2 {
+	if kind == level.LostUpdate && len(a.involved(nil)) == 2 || kind == level.G2 {
 		return kind
 	}
 	return level.NoOrder

@@ -13,6 +13,7 @@ const (
 	NotMyOwnWrite     Anomaly = "not-my-own-write"    // after its own write, another transaction's value
 	NotMyLastWrite    Anomaly = "not-my-last-write"   // after its own writes, not the last of them
 	NonRepeatableRead Anomaly = "non-repeatable-read" // two reads of a key differ, with no own write between
+	PredicateMismatch Anomaly = "predicate-mismatch"  // a row matched or missed against every version that it could have been seen at
 )
 
 // Anomalies that are cycles, by the edges of the cycle: Adya's G0, G1c, G2 and G-single, Elle's refinements. A suffix
@@ -47,6 +48,7 @@ var anomalyNames = map[Anomaly]string{
 	NotMyOwnWrite:      "own write not seen",
 	NotMyLastWrite:     "own last write not seen",
 	NonRepeatableRead:  "non-repeatable read",
+	PredicateMismatch:  "predicate result that no version explains",
 	G0:                 "write cycle",
 	G1c:                "circular information flow",
 	GSingle:            "single anti-dependency cycle",

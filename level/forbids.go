@@ -13,6 +13,7 @@ var singleRead = map[Anomaly]Level{
 	NotMyOwnWrite:     ReadCommitted,
 	NotMyLastWrite:    ReadCommitted,
 	NonRepeatableRead: ReadAtomic,
+	PredicateMismatch: ReadCommitted,
 }
 
 // cycle says from which levels on an anomaly that is a cycle is forbidden: from each of these and from all that imply one.

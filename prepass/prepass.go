@@ -22,6 +22,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/predicates"
 )
 
 const none = history.None
@@ -58,6 +59,23 @@ type View struct {
 	Open []uint32
 	// Dead lists those of Open that cannot count, since no transaction explains what they themselves read.
 	Dead []uint32
+
+	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates. What they
+	// matched at a known version is among the reads, what they wrote among the writes. What is left of them to explain are the
+	// keys of which they only say whether their predicate holds: see predicates.go.
+	POff, POp []uint32
+	// Blind lists the rows that predicate writes of transactions that take part overwrote without saying which version they
+	// replaced, own rows left out.
+	Blind []Miss
+	// Only, if set, are the only keys of predicate operations that are to be explained, Blind ones included; else all are.
+	Only map[Miss]bool
+	// Truths are the predicates' on versions; nil without predicates.
+	Truths *predicates.Truths
+	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and were left
+	// out because the caller asked for it.
+	LeftOut []uint32
+	// Bad is the error of a predicate that does not parse; nothing else is of use then.
+	Bad error
 
 	// Anomalies are those of single reads of transactions that count, at most MaxAnomalies.
 	Anomalies []evidence.Anomaly
@@ -99,10 +117,29 @@ func (v *View) Initial(w uint32) bool { return int(w) < v.H.NumKeys() }
 // Ambiguous reports whether some read has several possible writers, or an outcome is open.
 func (v *View) Ambiguous() bool { return len(v.Amb) > 0 || len(v.Open) > 0 }
 
-// Run makes the view. Lists and predicates are not looked at here: their checkers do so themselves.
+// Run makes the view. Lists are not looked at here: their checkers do so themselves.
 // Cost: linear in operations; one look at the version's key and one at its writer each.
-func Run(h *history.History) *View {
-	p := &pass{v: &View{H: h}, h: h}
+func Run(h *history.History) *View { return RunWith(h, Options{}) }
+
+// Options are the parameters of RunWith. The zero value is Run's.
+type Options struct {
+	// Closed leaves out the transactions of unknown outcome that could matter to predicate operations only (see View.LeftOut), in
+	// place of listing them in View.Open.
+	Closed bool
+	// Only, if not nil, is View.Only.
+	Only map[Miss]bool
+}
+
+// RunWith is Run with options.
+func RunWith(h *history.History, o Options) *View {
+	p := &pass{v: &View{H: h, Only: o.Only}, h: h, closed: o.Closed}
+	if h.HasPredicates() {
+		if p.v.Truths, p.v.Bad = predicates.NewTruths(h); p.v.Bad != nil {
+			return p.v
+		}
+		p.rows = make([]uint64, len(h.Preds.Old)/64+1)
+		p.matched = make([]uint32, h.NumKeys())
+	}
 	p.own()
 	p.settleUnknown()
 	p.finish()
@@ -124,10 +161,26 @@ type pass struct {
 	// until it is asked for.
 	wrote []uint32
 
-	// external reads, by transaction
-	rOff, rOp, rKey []uint32
+	// external reads, by transaction; rVer is nil without predicates
+	rOff, rOp, rKey, rVer []uint32
+
+	closed  bool
+	touched []touch  // by key
+	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
+	matched []uint32 // key → one more than the operation that matched it last
+	blind   []Miss   // of the transaction at hand: what may be blind
+	wroteBy []uint32 // keys that the transaction at hand wrote
 	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they count.
 	internal []found
+}
+
+// touch is what a transaction last did to a key.
+type touch struct {
+	stamp uint32 // 1 + the transaction
+	op    uint32
+	ver   uint32
+	row   uint32 // of a predicate operation, else none
+	wrote bool
 }
 
 type found struct {
@@ -155,7 +208,7 @@ func (p *pass) own() {
 	}
 	p.rOp = make([]uint32, 0, reads)
 	p.rKey = make([]uint32, 0, reads)
-	writes := nk + h.NumOps() - reads
+	writes := nk + h.NumOps() - reads + len(h.Preds.New)
 	v.WKey = make([]uint32, nk, writes)
 	v.WTxn = make([]uint32, nk, writes)
 	v.WVer = make([]uint32, nk, writes)
@@ -172,42 +225,24 @@ func (p *pass) own() {
 			p.initial[ver>>6] |= 1 << (ver & 63)
 		}
 	}
-	stamp := make([]uint32, nk) // 1 + the transaction that touched the key last
-	prior := make([]uint32, nk) // its last operation on the key
+	p.touched = make([]touch, nk)
 	for t := range n {
 		lo, hi := h.TxnOps(t)
+		some := false // predicate operations
+		p.wroteBy = p.wroteBy[:0]
 		for op := lo; op < hi; op++ {
-			kind := h.Ops.Kind[op]
-			if kind != history.Read && kind != history.Write {
-				continue
+			switch h.Ops.Kind[op] {
+			case history.Write:
+				p.write(t, op, none, h.Ops.Ver[op])
+			case history.Read:
+				p.read(t, lo, op, none, h.Ops.Ver[op])
+			case history.PredRead, history.PredWrite:
+				some = true
+				p.predicate(t, lo, op)
 			}
-			ver := h.Ops.Ver[op]
-			key := h.VerKey[ver]
-			seen := stamp[key] == t+1
-			prev := prior[key]
-			stamp[key], prior[key] = t+1, op
-			if kind == history.Write {
-				if seen && h.Ops.Kind[prev] == history.Write {
-					p.clear(prev)
-				}
-				p.set(op)
-				continue
-			}
-			if !seen {
-				p.rOp = append(p.rOp, op)
-				p.rKey = append(p.rKey, key)
-				continue
-			}
-			wasWrite := h.Ops.Kind[prev] == history.Write
-			if wasWrite {
-				prior[key] = prev // a read of an own write changes nothing for the next
-			}
-			if h.Ops.Ver[prev] != ver && h.Txns.Status[t] != history.Aborted {
-				p.internalAnomaly(t, lo, prev, op, wasWrite)
-				if !wasWrite {
-					prior[key] = prev
-				}
-			}
+		}
+		if some {
+			p.settlePredicates(t, lo, hi)
 		}
 		p.rOff[t+1] = uint32(len(p.rOp))
 		v.WOff[t] = uint32(len(v.WKey))
@@ -219,8 +254,61 @@ func (p *pass) own() {
 				p.install(t, h.Ops.Ver[op])
 			}
 		}
+		if some {
+			p.installRows(t, lo, hi)
+		}
 	}
 	v.WOff[n] = uint32(len(v.WKey))
+}
+
+// write follows a write of the transaction, row being its row where it is a predicate write's.
+func (p *pass) write(t, op, row, ver uint32) {
+	x := &p.touched[p.h.VerKey[ver]]
+	if x.stamp == t+1 && x.wrote {
+		if x.row == none {
+			p.clear(x.op)
+		} else {
+			p.rows[x.row>>6] &^= 1 << (x.row & 63)
+		}
+	} else if p.matched != nil {
+		p.wroteBy = append(p.wroteBy, p.h.VerKey[ver])
+	}
+	*x = touch{t + 1, op, ver, row, true}
+	if row == none {
+		p.set(op)
+	} else {
+		p.rows[row>>6] |= 1 << (row & 63)
+	}
+}
+
+// read follows a read of the transaction, whose operations begin at lo.
+func (p *pass) read(t, lo, op, row, ver uint32) {
+	key := p.h.VerKey[ver]
+	x := &p.touched[key]
+	if x.stamp != t+1 {
+		*x = touch{t + 1, op, ver, row, false}
+		p.rOp = append(p.rOp, op)
+		p.rKey = append(p.rKey, key)
+		if p.matched != nil {
+			p.rVer = append(p.rVer, ver)
+		}
+		return
+	}
+	if x.ver != ver && p.h.Txns.Status[t] != history.Aborted {
+		p.internalAnomaly(t, lo, *x, op, key, ver)
+		return
+	}
+	if !x.wrote {
+		x.op, x.row = op, row // a read of an own write changes nothing for the next
+	}
+}
+
+// readVer returns the version that external read i saw.
+func (p *pass) readVer(i uint32) uint32 {
+	if p.rVer != nil {
+		return p.rVer[i]
+	}
+	return p.h.Ops.Ver[p.rOp[i]]
 }
 
 // install numbers a write.
@@ -242,22 +330,25 @@ func (p *pass) install(t, ver uint32) {
 }
 
 // internalAnomaly names a read that disagrees with the transaction's own earlier operation prev.
-func (p *pass) internalAnomaly(t, lo, prev, op uint32, wasWrite bool) {
+// ver is the version of key that op read, none where it only shows whether a predicate holds.
+func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
 	h := p.h
 	kind := level.NonRepeatableRead
-	if wasWrite {
+	ops := []uint32{prev.op, op}
+	if prev.wrote {
 		kind = level.NotMyOwnWrite
-		for q := lo; q < prev; q++ {
-			if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == h.Ops.Ver[op] {
+		ops = []uint32{op, prev.op}
+		for q := lo; q < prev.op && ver != none; q++ {
+			if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite && p.rowWrote(q, ver) {
 				kind = level.NotMyLastWrite
 			}
 		}
 	}
-	ops := []uint32{prev, op}
-	if wasWrite {
-		ops = []uint32{op, prev}
+	a := evidence.Anomaly{Kind: kind, Txns: []uint32{t}, Ops: ops}
+	if p.isPredicate(op) || p.isPredicate(prev.op) {
+		a.Key = key
 	}
-	p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: kind, Txns: []uint32{t}, Ops: ops}})
+	p.internal = append(p.internal, found{t, a})
 }
 
 // candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one first.
@@ -307,8 +398,8 @@ func (p *pass) settleUnknown() {
 	var cand []uint32
 	for i := 0; i < len(work); i++ {
 		t := work[i]
-		for _, op := range p.rOp[p.rOff[t]:p.rOff[t+1]] {
-			cand = p.candidates(t, h.Ops.Ver[op], cand[:0])
+		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+			cand = p.candidates(t, p.readVer(i), cand[:0])
 			if len(cand) != 1 || v.Initial(cand[0]) {
 				continue
 			}
@@ -318,11 +409,12 @@ func (p *pass) settleUnknown() {
 			}
 		}
 	}
+	work = p.openToPredicates(open, work)
 	// What an ambiguous read of a counting, or of an open, transaction could come from is open.
 	for i := 0; i < len(work); i++ {
 		t := work[i]
-		for _, op := range p.rOp[p.rOff[t]:p.rOff[t+1]] {
-			cand = p.candidates(t, h.Ops.Ver[op], cand[:0])
+		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+			cand = p.candidates(t, p.readVer(i), cand[:0])
 			for _, c := range cand {
 				if w := v.WTxn[c]; !v.Initial(c) && !v.Counts[w] && !open[w] {
 					open[w] = true
@@ -376,7 +468,7 @@ func (p *pass) finish() {
 		}
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
 			op := p.rOp[i]
-			ver := h.Ops.Ver[op]
+			ver := p.readVer(i)
 			w := p.last[ver]
 			if !simple || w == none || w >= v.WOff[t] && w < v.WOff[t+1] || p.initial[ver>>6]>>(ver&63)&1 != 0 {
 				cand = p.candidates(t, ver, cand[:0])
@@ -386,7 +478,7 @@ func (p *pass) finish() {
 				switch {
 				case len(cand) == 0:
 					if v.Counts[t] {
-						p.report(p.unexplained(t, op))
+						p.report(p.unexplained(t, op, ver))
 					} else {
 						v.Dead = append(v.Dead, t)
 					}
@@ -407,6 +499,9 @@ func (p *pass) finish() {
 		}
 	}
 	v.ROff[n] = uint32(len(v.RW))
+	if p.matched != nil {
+		p.finishPredicates(part)
+	}
 	if left {
 		p.drop(part)
 	}
@@ -452,22 +547,33 @@ func (p *pass) inVain() {
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] == history.Write && (h.Txns.Status[t] == history.Aborted || !p.isFinal(op)) {
-				p.wrote[h.Ops.Ver[op]] = op
+			switch h.Ops.Kind[op] {
+			case history.Write:
+				if h.Txns.Status[t] == history.Aborted || !p.isFinal(op) {
+					p.wrote[h.Ops.Ver[op]] = op
+				}
+			case history.PredWrite:
+				p.rowsInVain(t, op)
 			}
 		}
 	}
 }
 
 // unexplained names a read that no transaction which could have committed explains.
-func (p *pass) unexplained(t, op uint32) evidence.Anomaly {
+func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 	h := p.h
-	ver := h.Ops.Ver[op]
-	a := evidence.Anomaly{Kind: level.ThinAirRead, Txns: []uint32{t}, Ops: []uint32{op}}
+	a = evidence.Anomaly{Kind: level.ThinAirRead, Txns: []uint32{t}, Ops: []uint32{op}}
+	if p.matched != nil {
+		defer func() {
+			if slices.ContainsFunc(a.Ops, p.isPredicate) {
+				a.Key = h.VerKey[ver]
+			}
+		}()
+	}
 	// The reader's own later write, installed or not, is the only writer left.
-	lo, hi := h.TxnOps(t)
-	for q := max(lo, op); q < hi; q++ {
-		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver {
+	_, hi := h.TxnOps(t)
+	for q := op; q < hi; q++ {
+		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite && p.rowWrote(q, ver) {
 			a.Kind, a.Ops = level.FutureRead, []uint32{op, q}
 			return a
 		}

@@ -1,0 +1,207 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// maxRows is how many rows of a predicate operation a text shows.
+const maxRows = 6
+
+// predicateTxn returns the transaction of a predicate edge's operation.
+func (e *Edge) predicateTxn() uint32 {
+	if e.Dep == PWR {
+		return e.To
+	}
+	return e.From
+}
+
+// predicate reports whether the anomaly is one of single reads with a predicate operation, so that Key says what it is about.
+func (a *Anomaly) predicate(h *history.History) bool {
+	for _, op := range a.Ops {
+		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
+			return true
+		}
+	}
+	return false
+}
+
+// predRow returns the row of a predicate operation that is about a key, history.None if it did not match it.
+func predRow(h *history.History, op, key uint32) uint32 {
+	p := &h.Preds
+	i := h.Ops.Ver[op]
+	for r := p.Off[i]; r < p.Off[i+1]; r++ {
+		if rowKey(h, r) == key {
+			return r
+		}
+	}
+	return history.None
+}
+
+// rowKey returns the key of a row that a predicate operation matched.
+func rowKey(h *history.History, r uint32) uint32 {
+	if v := h.Preds.Old[r]; v != history.None {
+		return h.VerKey[v]
+	}
+	return h.VerKey[h.Preds.New[r]]
+}
+
+// predicateText is a predicate as the file has it.
+func (d *describer) predicateText(op uint32) string {
+	return string(d.h.Texts.Text(d.h.Preds.Pred[d.h.Ops.Ver[op]]))
+}
+
+// predOp writes a predicate operation with the rows that it matched.
+func (d *describer) predOp(op uint32) string {
+	h := d.h
+	p, i := &h.Preds, h.Ops.Ver[op]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s(%s:", h.Ops.Kind[op], d.predicateText(op))
+	if p.Off[i] == p.Off[i+1] {
+		b.WriteString(" nothing")
+	}
+	for r := p.Off[i]; r < p.Off[i+1]; r++ {
+		if r-p.Off[i] == maxRows {
+			fmt.Fprintf(&b, ", and %d more rows", p.Off[i+1]-r)
+			break
+		}
+		if r > p.Off[i] {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %s", d.key(rowKey(h, r)))
+		if v := p.Old[r]; v != history.None {
+			fmt.Fprintf(&b, " = %s", d.value(v))
+		}
+		if v := p.New[r]; v != history.None {
+			fmt.Fprintf(&b, " to %s", d.value(v))
+		}
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// matchesOne reports whether a predicate operation matched one of the keys.
+func (d *describer) matchesOne(op uint32, keys map[uint32]bool) bool {
+	p, i := &d.h.Preds, d.h.Ops.Ver[op]
+	for r := p.Off[i]; r < p.Off[i+1]; r++ {
+		if keys[rowKey(d.h, r)] {
+			return true
+		}
+	}
+	return false
+}
+
+// baseValue is the version that a predicate operation was based on.
+func (d *describer) baseValue(k, ver uint32) string {
+	if ver == history.None {
+		return string(d.h.Texts.AppendValue(nil, d.h.Initial))
+	}
+	return d.h.ValueString(ver)
+}
+
+// did says what a predicate operation did about a key that it did not read: "missed", or "overwrote".
+func (d *describer) did(e Edge) (verb, is, not string) {
+	if predRow(d.h, e.Op, e.Key) != history.None {
+		return "overwrote", "false", "not false"
+	}
+	return "missed", "true", "not true"
+}
+
+func (d *describer) pwr(e Edge) string {
+	verb, _, not := d.did(e)
+	return fmt.Sprintf("%s's predicate %s %s %s, of which it is %s at %s, as %s left it", d.txn(e.To), d.predicateText(e.Op), verb,
+		d.key(e.Key), not, d.baseValue(e.Key, e.Ver), d.txn(e.From))
+}
+
+func (d *describer) prw(e Edge) string {
+	verb, is, _ := d.did(e)
+	_, ver := d.finalWrite(e.To, e.Key)
+	return fmt.Sprintf("%s's predicate %s %s %s, and %s made that %s, of which it is %s", d.txn(e.From), d.predicateText(e.Op), verb,
+		d.key(e.Key), d.txn(e.To), d.value(ver), is)
+}
+
+// bases says on which versions a cycle assumes that predicate operations were based.
+func (d *describer) bases(c []Edge) (out []string) {
+	said := map[[2]uint32]bool{}
+	for _, e := range c {
+		if !e.Predicate() || said[[2]uint32{e.Op, e.Key}] {
+			continue
+		}
+		said[[2]uint32{e.Op, e.Key}] = true
+		by := e.Writer
+		if e.Dep == PWR {
+			by = e.From
+		}
+		verb, _, _ := d.did(e)
+		what := "the initial version"
+		if by != history.None && by != d.h.Init {
+			what = d.txn(by) + "'s version"
+		}
+		out = append(out, fmt.Sprintf("%s %s %s of %s", d.txn(e.predicateTxn()), verb, what, d.key(e.Key)))
+	}
+	return out
+}
+
+// predicateReads describes an anomaly of single reads in which a predicate operation takes part.
+func (d *describer) predicateReads(a *Anomaly) {
+	h := d.h
+	key := d.key(a.Key)
+	// saw says what an operation shows of the key.
+	saw := func(op uint32) string {
+		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			r := predRow(h, op, a.Key)
+			switch {
+			case r == history.None:
+				return fmt.Sprintf("%s did not match %s", d.predicateText(op), key)
+			case h.Preds.Old[r] == history.None:
+				return fmt.Sprintf("%s matched %s", d.predicateText(op), key)
+			}
+			return fmt.Sprintf("%s matched %s = %s", d.predicateText(op), key, d.value(h.Preds.Old[r]))
+		}
+		return fmt.Sprintf("it read %s = %s", key, d.value(h.Ops.Ver[op]))
+	}
+	wrote := func(op uint32) string {
+		if h.Ops.Kind[op] == history.PredWrite {
+			return d.value(h.Preds.New[predRow(h, op, a.Key)])
+		}
+		return d.value(h.Ops.Ver[op])
+	}
+	op := a.Ops[0]
+	t := d.txn(TxnOf(h, op))
+	other := ""
+	if len(a.Ops) > 1 {
+		other = d.txn(TxnOf(h, a.Ops[1]))
+	}
+	switch a.Kind {
+	case level.PredicateMismatch:
+		r := predRow(h, op, a.Key)
+		switch {
+		case r == history.None:
+			fmt.Fprintf(d, "In %s %s, though its predicate is true of every version of %s that it could have seen.", t, saw(op), key)
+		case h.Preds.Old[r] == history.None:
+			fmt.Fprintf(d, "In %s %s, though its predicate is false of every version of %s that it could have seen.", t, saw(op), key)
+		default:
+			fmt.Fprintf(d, "In %s %s, of which its predicate is false.", t, saw(op))
+		}
+	case level.ThinAirRead:
+		fmt.Fprintf(d, "In %s %s, which no transaction wrote.", t, saw(op))
+	case level.G1a:
+		fmt.Fprintf(d, "In %s %s, and %s, which wrote that, aborted.", t, saw(op), other)
+	case level.G1b:
+		fmt.Fprintf(d, "In %s %s, which %s wrote and then overwrote itself before it committed.", t, saw(op), other)
+	case level.FutureRead:
+		fmt.Fprintf(d, "In %s %s before it wrote that itself, and nobody else wrote it.", t, saw(op))
+	case level.NotMyOwnWrite:
+		fmt.Fprintf(d, "%s wrote %s = %s, and then %s.", t, key, wrote(a.Ops[1]), saw(op))
+	case level.NotMyLastWrite:
+		fmt.Fprintf(d, "%s last wrote %s = %s, and then %s, its own earlier write.", t, key, wrote(a.Ops[1]), saw(op))
+	case level.NonRepeatableRead:
+		fmt.Fprintf(d, "In %s %s, and then %s, with no write of its own between.", t, saw(op), saw(a.Ops[1]))
+	default:
+		fmt.Fprintf(d, "%s about %s in %s: %s.", a.Kind.Name(), key, t, saw(op))
+	}
+}
