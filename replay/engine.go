@@ -28,7 +28,8 @@ type Options struct {
 	Hint []int64
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
-	// SaturateAfter conflicts of one search without an answer, edges that all orders obey are looked for; 0 = 10,000 and one for ten transactions.
+	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
+	// twenty transactions.
 	SaturateAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool
@@ -40,6 +41,7 @@ type Stats struct {
 	KnownEdges, Backward   int // edges of the history; of these, against the first order
 	Failed                 int // reads and writes that failed, over all rounds
 	Facts                  int // edges that saturation found
+	Pairs                  int // choices made all at once after that
 	Decisions, Conflicts   int64
 	Propagations, Restarts int64
 }
@@ -70,6 +72,7 @@ type engine struct {
 	rd    []int32
 
 	facts []graph.Edge // what saturation found
+	guess []int64      // graph node → when, by what saturation found; nil before
 
 	total int // graph nodes, auxiliary ones included
 	ord   *order.Order
@@ -130,12 +133,8 @@ func run(ctx context.Context, v *prepass.View, o Options, sessions bool) (Answer
 	a, err := e.run(ctx)
 	e.stats.Vars, e.stats.Guards = 0, len(e.about)
 	if e.s != nil {
-		st := e.s.Stats()
-		e.stats.Vars = st.Vars
-		e.stats.Decisions += st.Decisions
-		e.stats.Conflicts += st.Conflicts
-		e.stats.Propagations += st.Propagations
-		e.stats.Restarts += st.Restarts
+		e.stats.Vars = e.s.NumVars() + e.stats.Pairs
+		e.count(e.s)
 	}
 	a.Stats = e.stats
 	return a, err
@@ -424,6 +423,10 @@ func (e *engine) firstOrder() (cycle []int32) {
 
 // rank fills the hint of each graph node.
 func (e *engine) rank(rank []int64) {
+	if e.guess != nil {
+		copy(rank, e.guess)
+		return
+	}
 	if !e.si {
 		at := e.hint()
 		for i, t := range e.txn {

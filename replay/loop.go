@@ -14,9 +14,12 @@ import (
 // their reads fail, so that nothing is quadratic in the readers of a version.
 const fewReaders = 8
 
-// saturateAfter conflicts of one search, and one for ten transactions, saturation pays. At 2,000 it made BlindW of 100,000
-// transactions without times, which 3,000 conflicts decide, ten times slower.
-const saturateAfter = 10000
+// After saturateAfter conflicts, and one for twenty transactions, the choices are many enough to be made all at once. BlindW of
+// 100,000 transactions without times takes 2,400.
+const saturateAfter = 500
+
+// denseConflicts is how many conflicts that may take, and four times what led to it.
+const denseConflicts = 20000
 
 // selection are the literals of an ambiguous read: first+j says that it saw candidate j.
 type selection struct {
@@ -75,9 +78,9 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 	e.log.read = none
 	budget := e.o.SaturateAfter
 	if budget <= 0 {
-		budget = saturateAfter + int64(len(e.txn)/10)
+		budget = saturateAfter + int64(len(e.txn)/20)
 	}
-	if e.o.NoSaturation || e.facts != nil || !e.sessions {
+	if e.o.NoSaturation || e.guess != nil {
 		budget = 0
 	}
 	e.s = solver.New(solver.Options{Proof: &e.log, ConflictBudget: budget})
@@ -111,9 +114,9 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 		}
 		e.guards = e.guards[:0]
 		status := e.s.Solve(ctx)
-		if status == solver.Unknown && ctx.Err() == nil && budget > 0 && !e.saturated {
+		if budget > 0 && !e.saturated && status != solver.Unsat && ctx.Err() == nil && e.s.Stats().Conflicts >= budget {
 			e.saturated = true
-			if a, done, err := e.escalate(ctx); done {
+			if a, done, err := e.escalate(ctx, denseConflicts+4*budget); done {
 				return a, err
 			}
 		}
@@ -133,30 +136,54 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 	}
 }
 
-// escalate begins again with what saturation finds as known edges. A "no" of it is taken only where no seed is needed: the edges
-// have no explanation, so the search before goes on to find one.
-func (e *engine) escalate(ctx context.Context) (a Answer, done bool, err error) {
-	facts, ok := e.saturate(func() bool { return ctx.Err() != nil })
+// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads with several
+// possible writers are still wrong in the order found, it begins again from that order, with what saturation found as known edges.
+// A "no" of it is taken only where no seed is needed: the edges have no explanation, so the search before goes on to find one.
+func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
+	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
 	if !ok {
 		return Answer{Status: solver.Unsat}, !e.needSeed, nil
 	}
-	if len(facts) == 0 || ctx.Err() != nil {
+	e.stats.Facts = len(sat.facts)
+	if ctx.Err() != nil {
 		return Answer{}, false, nil
 	}
-	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, facts: facts}
+	status, order := e.dense(ctx, sat, budget)
+	switch status {
+	case solver.Unsat:
+		return Answer{Status: solver.Unsat}, !e.needSeed, nil
+	case solver.Sat:
+		if !e.v.Ambiguous() {
+			if failed := e.replay(order, e.counted, nil); len(failed) > 0 {
+				return Answer{}, true, errStuck
+			}
+			return Answer{Status: solver.Sat, Order: e.answer(order)}, true, nil
+		}
+		for p, x := range order {
+			sat.rank[x] = int64(p)
+		}
+	}
+	if len(sat.facts) == 0 && order == nil {
+		return Answer{}, false, nil
+	}
+	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, facts: sat.facts, guess: sat.rank}
 	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
 	a, err = x.run(ctx)
-	e.stats.Facts = len(facts)
 	e.stats.Rounds += x.stats.Rounds
 	e.stats.Failed += x.stats.Failed
 	if x.s != nil {
-		st := x.s.Stats()
-		e.stats.Decisions += st.Decisions
-		e.stats.Conflicts += st.Conflicts
-		e.stats.Propagations += st.Propagations
-		e.stats.Restarts += st.Restarts
+		e.count(x.s)
 	}
 	return a, a.Status != solver.Unsat || !e.needSeed, err
+}
+
+// count adds the figures of a solver that is done.
+func (e *engine) count(s *solver.Solver) {
+	st := s.Stats()
+	e.stats.Decisions += st.Decisions
+	e.stats.Conflicts += st.Conflicts
+	e.stats.Propagations += st.Propagations
+	e.stats.Restarts += st.Restarts
 }
 
 // openOutcomes makes a literal "counts" of each open outcome, at first false.

@@ -1,190 +1,214 @@
 package replay
 
 import (
-	"sort"
-
 	"isovet/graph"
+	"isovet/solver/acyclic"
 )
 
-// maxClocks bounds the entries of saturation's clocks: nodes × sessions.
-const maxClocks = 1 << 26
+// maxScans bounds the pairs of writers that a round of saturation looks at, and maxRounds the rounds.
+const (
+	maxScans  = 1 << 26
+	maxRounds = 32
+)
 
-// saturate returns edges that every order of the history obeys, beyond the known ones: while a read r of version a is reached by
-// another writer b of the key, b is before a; and while a reaches b, r is before b. ok is false if they close a cycle. Edges are
-// found by clocks with an entry a session, so session order must be among the known edges.
+// saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the reachability of
+// both, which later searches go on from.
+type saturation struct {
+	facts []graph.Edge
+	base  *graph.CSR      // known edges, those of real time and facts
+	reach *acyclic.Window // of base; nil if its windows are too wide to keep
+	rank  []int64         // graph node → a guess of when: what reaches it less what it reaches
+	whole bool            // no more is to be found
+}
+
+// saturate finds edges that every order of the history obeys: while another writer b of the key reaches a read r of version a, b is
+// before a; and while a reaches b, r is before b. Reads of initial versions are before all writers. ok is false if they close a
+// cycle.
 //
 // Source: the pruning rules of Cobra and PolySI, in batches: all edges of a round, then one new closure.
-// Cost: a round, (nodes + edges + reads + writes read) × sessions; done says when to stop early, with what was found so far.
-func (e *engine) saturate(done func() bool) (facts []graph.Edge, ok bool) {
-	k := e.h.NumSessions()
-	n := len(e.txn)
-	if e.si {
-		n *= 2
+// Cost: a round, the words of the closure's windows, and for each read the writers of its key in the windows of version and read;
+// done says when to stop early, with what was found so far.
+func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
+	s = &saturation{rank: make([]int64, e.total)}
+	for x := range s.rank {
+		s.rank[x] = int64(e.ord.Pos(int32(x)))
 	}
-	if !e.sessions || k == 0 || n*k > maxClocks {
-		return nil, true
-	}
-	chain, place := e.chains(k)
-	ws := e.writersBySession(chain)
-	clk := make([]uint32, n*k)
-	for !done() {
-		g := graph.BuildFunc(n, func(emit func(u, v int32)) {
-			e.known(emit)
-			for _, f := range facts {
+	for round := range maxRounds {
+		s.base = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
+			e.certain(emit)
+			for _, f := range s.facts {
 				emit(f.From, f.To)
 			}
 		})
-		topo, acyclic := graph.Topological(g)
-		if !acyclic {
+		topo, acyclical := graph.TopologicalBy(s.base, s.rank)
+		if !acyclical {
 			return nil, false
 		}
-		clear(clk)
-		for _, x := range topo {
-			row := clk[int(x)*k:][:k]
-			if i := e.nodeOf(x); x == e.commit(i) && place[i] > 0 {
-				row[chain[i]] = max(row[chain[i]], place[i])
+		s.reach = acyclic.NewWindow(s.base, topo)
+		if s.reach == nil || done() {
+			return s, true
+		}
+		for x := range s.rank {
+			s.rank[x] = s.reach.Middle(int32(x))
+		}
+		more, all := e.implied(s.reach, topo, done)
+		if len(more) == 0 {
+			s.whole = all
+			return s, true
+		}
+		s.facts = append(s.facts, more...)
+		if !all || round == maxRounds-1 {
+			return s, true
+		}
+	}
+	return s, true
+}
+
+// certain calls f for the known edges and those of real time.
+func (e *engine) certain(f func(u, v int32)) {
+	e.known(f)
+	if e.o.Level.RealTime() {
+		rel, due := e.windows()
+		_, chain := graph.TimeChain(rel, due)
+		for _, c := range chain {
+			f(c.From, c.To)
+		}
+	}
+}
+
+// implied returns the edges that one look at reachability shows; all is false if it was stopped early or the pairs were too many.
+func (e *engine) implied(reach *acyclic.Window, topo []int32, done func() bool) (facts []graph.Edge, all bool) {
+	ws := e.writersBy(topo, e.commit)
+	v := e.v
+	scans := 0
+	edge := func(x, y int32) { facts = append(facts, graph.Edge{From: x, To: y}) }
+	// first returns the first of in whose commit is at a rank or later.
+	first := func(in []uint32, rank int32) int {
+		lo, hi := 0, len(in)
+		for lo < hi {
+			if m := int(uint(lo+hi) / 2); reach.Rank(e.commit(e.writer(in[m]))) < rank {
+				lo = m + 1
+			} else {
+				hi = m
 			}
-			for _, y := range g.Succ(x) {
-				to := clk[int(y)*k:][:k]
-				for s, c := range row {
-					to[s] = max(to[s], c)
+		}
+		return lo
+	}
+	// after makes r before the writers b of in that must follow it; of those that one another reaches only the first.
+	after := func(r int32, a int32, in []uint32) {
+		begin := e.begin(r)
+		_, end := reach.Span(begin)
+		last := int32(-1)
+		for _, w := range in {
+			b := e.writer(w)
+			commit := e.commit(b)
+			if reach.Rank(commit) >= end {
+				break
+			}
+			scans++
+			if b == r || b == a || a >= 0 && !reach.Reaches(e.commit(a), e.begin(b)) || reach.Reaches(begin, commit) {
+				continue
+			}
+			if last >= 0 && reach.Reaches(last, commit) {
+				continue
+			}
+			last = commit
+			edge(begin, commit)
+		}
+	}
+	for i, t := range e.txn {
+		if i&1023 == 0 && done() || scans > maxScans {
+			return facts, false
+		}
+		if e.open[i] {
+			continue
+		}
+		r := int32(i)
+		for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
+			w := v.RW[q]
+			if w == none {
+				continue
+			}
+			in := ws.of(v.RKey[q])
+			if v.Initial(w) {
+				after(r, -1, in)
+				continue
+			}
+			a := e.writer(w)
+			if e.open[a] {
+				continue
+			}
+			begin, came := e.begin(r), e.begin(a)
+			after(r, a, in[first(in, reach.Rank(e.commit(a))):])
+			// Writers before the read are before the version; of those that reach one another only the last.
+			from, _ := reach.Span(came)
+			next := int32(-1)
+			for j := first(in, reach.Rank(begin)) - 1; j >= 0; j-- {
+				b := e.writer(in[j])
+				commit := e.commit(b)
+				if reach.Rank(commit) < from {
+					break
 				}
-			}
-		}
-		before := len(facts)
-		reaches := func(u int32, row int32) bool { // commit of transaction node u, graph node row
-			return place[u] > 0 && clk[int(row)*k+int(chain[u])] >= place[u]
-		}
-		v := e.v
-		for i, t := range e.txn {
-			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-				a := v.RW[r]
-				if a == none || v.Initial(a) || place[i] == 0 {
+				scans++
+				if b == r || b == a || !reach.Reaches(commit, begin) || reach.Reaches(commit, came) {
 					continue
 				}
-				row := clk[int(e.begin(int32(i)))*k:][:k]
-				au := e.writer(a)
-				for q := ws.key[e.v.RKey[r]]; q < ws.key[e.v.RKey[r]+1]; q++ {
-					in := ws.node[ws.run[q]:ws.run[q+1]]
-					c := row[chain[in[0]]]
-					j := sort.Search(len(in), func(j int) bool { return place[in[j]] > c }) - 1
-					for ; j >= 0 && (in[j] == au || in[j] == int32(i)); j-- {
-					}
-					if j >= 0 && !reaches(in[j], e.begin(au)) {
-						facts = append(facts, graph.Edge{From: e.commit(in[j]), To: e.begin(au)})
-					}
-				}
-			}
-			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-				rd := e.readersOf(w)
-				if len(rd) == 0 || place[i] == 0 {
+				if next >= 0 && reach.Reaches(commit, e.begin(next)) {
 					continue
 				}
-				for q := ws.key[v.WKey[w]]; q < ws.key[v.WKey[w]+1]; q++ {
-					in := ws.node[ws.run[q]:ws.run[q+1]]
-					j := sort.Search(len(in), func(j int) bool { return reaches(int32(i), e.commit(in[j])) })
-					if j < len(in) && in[j] == int32(i) {
-						j++
-					}
-					if j == len(in) {
-						continue
-					}
-					b := in[j]
-					for _, r := range rd {
-						if r == b || place[r] == 0 {
-							continue // it read and replaced w: known; or its outcome is open
-						}
-						if e.si && clk[int(e.commit(b))*k+int(chain[r])] < place[r] || !e.si && !reaches(r, b) {
-							facts = append(facts, graph.Edge{From: e.begin(r), To: e.commit(b)})
-						}
-					}
-				}
+				next = b
+				edge(commit, came)
 			}
-		}
-		facts = dedup(facts)
-		if len(facts) == before {
-			break
 		}
 	}
 	return facts, true
 }
 
-// dedup sorts edges and drops repeated ones.
-func dedup(f []graph.Edge) []graph.Edge {
-	sort.Slice(f, func(i, j int) bool {
-		return f[i].From < f[j].From || f[i].From == f[j].From && f[i].To < f[j].To
-	})
-	out := f[:0]
-	for i, x := range f {
-		if i == 0 || x != f[i-1] {
-			out = append(out, x)
-		}
-	}
-	return out
+// writers are the writes of each key by transactions whose outcome is known, in some order.
+type writers struct {
+	off []int32
+	w   []uint32
 }
 
+func (ws *writers) of(key uint32) []uint32 { return ws.w[ws.off[key]:ws.off[key+1]] }
+
+// writersBy lists them by the places of the graph nodes at in an order.
+func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
+	v := e.v
+	nk := e.h.NumKeys()
+	ws := writers{off: make([]int32, nk+1)}
+	each := func(i int32, f func(w uint32)) {
+		if !e.open[i] {
+			for w := v.WOff[e.txn[i]]; w < v.WOff[e.txn[i]+1]; w++ {
+				f(w)
+			}
+		}
+	}
+	for i := range int32(len(e.txn)) {
+		each(i, func(w uint32) { ws.off[v.WKey[w]+1]++ })
+	}
+	for k := range nk {
+		ws.off[k+1] += ws.off[k]
+	}
+	ws.w = make([]uint32, ws.off[nk])
+	next := append([]int32(nil), ws.off[:nk]...)
+	for _, x := range order {
+		i := e.nodeOf(x)
+		if int(i) < len(e.txn) && x == at(i) {
+			each(i, func(w uint32) {
+				k := v.WKey[w]
+				ws.w[next[k]] = w
+				next[k]++
+			})
+		}
+	}
+	return ws
+}
+
+// nodeOf returns the transaction node of a graph node; for those of real time a number beyond them.
 func (e *engine) nodeOf(x int32) int32 {
 	if e.si {
 		return x >> 1
 	}
 	return x
-}
-
-// chains gives each committed transaction its session and its place there, from 1; others have place 0.
-func (e *engine) chains(k int) (chain []int32, place []uint32) {
-	chain, place = make([]int32, len(e.txn)), make([]uint32, len(e.txn))
-	for s := range k {
-		p := uint32(0)
-		for _, t := range e.h.SessTxn[e.h.SessOff[s]:e.h.SessOff[s+1]] {
-			if i := e.node[t]; i >= 0 && e.chained(t) {
-				p++
-				chain[i], place[i] = int32(s), p
-			}
-		}
-	}
-	return chain, place
-}
-
-// sessionWriters are the writers of each key by session: key → runs, run → transaction nodes in session order.
-type sessionWriters struct {
-	key, run []int32
-	node     []int32
-}
-
-func (e *engine) writersBySession(chain []int32) sessionWriters {
-	v, h := e.v, e.h
-	nk := h.NumKeys()
-	off := make([]int32, nk+1)
-	each := func(f func(i int32, key uint32)) {
-		for s := range h.NumSessions() {
-			for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-				if i := e.node[t]; i >= 0 && e.chained(t) {
-					for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-						f(i, v.WKey[w])
-					}
-				}
-			}
-		}
-	}
-	each(func(_ int32, key uint32) { off[key+1]++ })
-	for x := range nk {
-		off[x+1] += off[x]
-	}
-	ws := sessionWriters{key: make([]int32, nk+1), node: make([]int32, off[nk])}
-	next := append([]int32(nil), off[:nk]...)
-	each(func(i int32, key uint32) {
-		ws.node[next[key]] = i
-		next[key]++
-	})
-	for x := range nk {
-		ws.key[x] = int32(len(ws.run))
-		for j := off[x]; j < off[x+1]; j++ {
-			if j == off[x] || chain[ws.node[j]] != chain[ws.node[j-1]] {
-				ws.run = append(ws.run, j)
-			}
-		}
-	}
-	ws.key[nk] = int32(len(ws.run))
-	ws.run = append(ws.run, off[nk])
-	return ws
 }

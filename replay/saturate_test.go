@@ -2,10 +2,14 @@ package replay_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
+	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
 	"isovet/oracle"
@@ -16,7 +20,7 @@ import (
 
 // TestSaturationKeepsVerdicts saturates at the first conflict, on histories small enough for brute force, at all six levels.
 func TestSaturationKeepsVerdicts(t *testing.T) {
-	saturated := 0
+	saturated, dense := 0, 0
 	for seed := range uint64(4000) {
 		h := datasets.Tiny(seed, datasets.RandomOptions{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
@@ -46,10 +50,73 @@ func TestSaturationKeepsVerdicts(t *testing.T) {
 			if got.Stats.Facts > 0 {
 				saturated++
 			}
+			if got.Stats.Pairs > 0 {
+				dense++
+			}
 		}
 	}
-	if saturated < 50 {
-		t.Errorf("saturation found something in %d runs only", saturated)
+	if saturated < 50 || dense < 50 {
+		t.Errorf("saturation found something in %d runs only, and left choices in %d", saturated, dense)
 	}
-	t.Log(saturated)
+	t.Log(saturated, dense)
+}
+
+// TestDenseKeepsVerdicts: all open choices made at once, at the first conflict, give the verdict that choices made one by one give;
+// on larger histories, valid and not, some of them with many unordered writers. Orders are certified.
+func TestDenseKeepsVerdicts(t *testing.T) {
+	answers, dense := map[solver.Status]int{}, map[solver.Status]int{}
+	compare := func(name string, h *history.History) {
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 {
+			return
+		}
+		for _, l := range levels {
+			if l.RealTime() && h.Txns.End == nil {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			lazy, err := replay.Run(ctx, v, replay.Options{Level: l, NoSaturation: true})
+			cancel()
+			if err != nil {
+				t.Fatalf("%s, %s: %v", name, l, err)
+			}
+			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1})
+			if err != nil {
+				t.Fatalf("%s, %s: %v", name, l, err)
+			}
+			if lazy.Status != solver.Unknown && got.Status != lazy.Status {
+				t.Fatalf("%s, %s: %s, one by one %s", name, l, got.Status, lazy.Status)
+			}
+			if got.Status == solver.Sat {
+				r := &evidence.Result{Level: l, Checker: "replay", H: h, Verdict: evidence.Holds, Order: got.Order}
+				if err := certify.Check(r, certify.Options{}); err != nil {
+					t.Fatalf("%s, %s: %v", name, l, err)
+				}
+			}
+			answers[got.Status]++
+			if got.Stats.Pairs > 0 {
+				dense[got.Status]++
+			}
+		}
+	}
+	for seed := range many(40, 2000) {
+		o := datasets.RandomOptions{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 == 0}
+		if seed%3 != 0 {
+			o.Keys, o.Sessions = 30, 20 // room for open choices
+		}
+		compare(fmt.Sprint("medium, seed ", seed), datasets.Medium(seed, o))
+	}
+	for seed := range many(10, 300) {
+		isolation := []string{"serializable", "snapshot-isolation", "read-committed"}[seed%3]
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 150 + 30*int(seed), Sessions: 12, Keys: 20,
+			Isolation: isolation, Seed: seed, Times: datasets.NoTimes, UnknownRate: float64(seed%2) / 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(fmt.Sprintf("contended, %s, seed %d", isolation, seed), h)
+	}
+	t.Log(answers, dense)
+	if answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 || dense[solver.Sat] < 20 || dense[solver.Unsat] < 5 {
+		t.Errorf("the mix is lopsided: %v, %v", answers, dense)
+	}
 }

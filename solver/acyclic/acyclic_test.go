@@ -176,6 +176,7 @@ var ways = []struct {
 	{"pk-propagate-all", pk(acyclic.PKOptions{Propagate: true, NoDontCares: true})},
 	{"closure", clo(closure.KindPurdomPlus, acyclic.ClosureOptions{})},
 	{"closure-conflicts", clo(closure.KindPurdomPlus, acyclic.ClosureOptions{NoPropagate: true})},
+	{"window", window},
 	{"closure-matrix", clo(closure.KindWarshall, acyclic.ClosureOptions{})},
 }
 
@@ -185,6 +186,16 @@ func pk(o acyclic.PKOptions) func(*solver.Solver, *instance, []acyclic.Guard) th
 		topo, _ := graph.Topological(base)
 		return acyclic.NewPK(s, order.FromGraph(base, topo), guards, o)
 	}
+}
+
+func window(s *solver.Solver, in *instance, guards []acyclic.Guard) theory {
+	base := graph.Build(in.nodes, in.known)
+	topo, _ := graph.Topological(base)
+	w := acyclic.NewWindow(base, topo)
+	if c := w.Attach(s, guards); c != nil {
+		s.AddClause(c...)
+	}
+	return w
 }
 
 func clo(kind closure.Kind, o acyclic.ClosureOptions) func(*solver.Solver, *instance, []acyclic.Guard) theory {

@@ -20,7 +20,7 @@ type Stats struct {
 	Flips        int64 // PK: edges that came to point the other way
 }
 
-// grapher is the part in which the two ways differ. tag is the guard.
+// grapher is the part in which the ways differ. tag is the guard.
 type grapher interface {
 	add(u, v, tag int32) (cycle bool)
 	mark() int
@@ -31,7 +31,7 @@ type grapher interface {
 	check() error
 }
 
-// theory is what the two ways share. It implements solver.Theory but for Propagate and Decide.
+// theory is what the ways share. It implements solver.Theory but for Propagate and Decide.
 type theory struct {
 	s      *solver.Solver
 	g      grapher
