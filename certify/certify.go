@@ -14,8 +14,10 @@ type Options struct {
 	// ClockSkew widens every client interval by so many nanoseconds at both ends: a is before b in real time if
 	// a.end + ClockSkew < b.start − ClockSkew. It must be what the checker was given.
 	ClockSkew int64
-	// MaxDecisions bounds the search through the cases of one anomaly; 0 is a million. Past it, Check gives up with an error.
-	MaxDecisions int
+	// MaxConflicts bounds the search through the cases of one anomaly; 0 is a million. Past it, Check gives up with ErrGaveUp.
+	MaxConflicts int
+	// Stop, if set, is asked now and then in that search; once it says so, Check ends with ErrStopped.
+	Stop func() bool
 }
 
 // Unsupported is the error for evidence that this package has no rules for. It says nothing of the evidence being right.

@@ -80,7 +80,7 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	}
 	p.settle()
 	p.inclusion()
-	unsat, err := Unsatisfiable(p.clauses, o.MaxDecisions)
+	unsat, err := Unsatisfiable(p.clauses, o)
 	if err != nil {
 		return err
 	}

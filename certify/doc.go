@@ -36,5 +36,5 @@
 //   - reads.go: anomalies of single reads
 //   - cycles.go: from cycles to clauses
 //   - index.go: who wrote and who read the versions that the evidence names
-//   - sat.go: unsatisfiability of a small set of clauses
+//   - sat.go: unsatisfiability of a set of clauses, by search with learning
 package certify

@@ -1,7 +1,10 @@
 package certify_test
 
 import (
+	"errors"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"isovet/certify"
@@ -38,7 +41,7 @@ func TestUnsatisfiable(t *testing.T) {
 				clauses[i] = append(clauses[i], 0)
 			}
 		}
-		got, err := certify.Unsatisfiable(clauses, 0)
+		got, err := certify.Unsatisfiable(clauses, certify.Options{})
 		if want := !satisfiable(vars, clauses); err != nil || got != want {
 			t.Fatalf("seed %d: %v, %v; expected %v\n%v", seed, got, err, want, clauses)
 		}
@@ -69,12 +72,128 @@ func pigeons(n int) (clauses [][]certify.Lit) {
 	return clauses
 }
 
-func TestUnsatisfiableGivesUp(t *testing.T) {
-	if unsat, err := certify.Unsatisfiable(pigeons(5), 0); !unsat || err != nil {
+func TestUnsatisfiableHard(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 7} {
+		if unsat, err := certify.Unsatisfiable(pigeons(n), certify.Options{}); !unsat || err != nil {
+			t.Errorf("%d pigeons in %d holes: %v, %v", n+1, n, unsat, err)
+		}
+	}
+	if unsat, err := certify.Unsatisfiable(pigeons(9), certify.Options{MaxConflicts: 100}); unsat || !errors.Is(err, certify.ErrGaveUp) {
 		t.Error(unsat, err)
 	}
-	if unsat, err := certify.Unsatisfiable(pigeons(9), 100); unsat || err == nil {
+	if unsat, err := certify.Unsatisfiable(pigeons(11), certify.Options{Stop: func() bool { return true }}); unsat || !errors.Is(err, certify.ErrStopped) {
 		t.Error(unsat, err)
+	}
+}
+
+// TestUnsatisfiableParity: every vertex of a random graph of degree three demands a parity of its edges. There is a solution if
+// and only if the parities of all vertices add up to an even number (Tseitin 1968), and no small resolution proof otherwise.
+func TestUnsatisfiableParity(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		n := 2 * (2 + rng.IntN(8))
+		ends := make([]int, 3*n)
+		for i := range ends {
+			ends[i] = i / 3
+		}
+		rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+		at := make([][]certify.Lit, n) // a loop adds nothing to its vertex
+		for e := 0; e < len(ends); e += 2 {
+			if a, b := ends[e], ends[e+1]; a != b {
+				at[a], at[b] = append(at[a], certify.Lit(e)), append(at[b], certify.Lit(e))
+			}
+		}
+		comp := components(n, ends)
+		odd := make([]int, n) // by component
+		var clauses [][]certify.Lit
+		for v, edges := range at {
+			want := rng.IntN(2)
+			odd[comp[v]] ^= want
+			for m := range 1 << len(edges) { // the assignment m is forbidden if it has the wrong parity
+				if bits.OnesCount(uint(m))%2 == want {
+					continue
+				}
+				c := []certify.Lit{}
+				for i, l := range edges {
+					c = append(c, l^certify.Lit(m>>i&1))
+				}
+				clauses = append(clauses, c)
+			}
+		}
+		want := slices.Contains(odd, 1)
+		if got, err := certify.Unsatisfiable(clauses, certify.Options{}); err != nil || got != want {
+			t.Fatalf("seed %d: %v, %v; expected %v", seed, got, err, want)
+		}
+	}
+}
+
+// components numbers the vertices' connected components by one vertex of each.
+func components(n int, ends []int) []int {
+	comp := make([]int, n)
+	for v := range comp {
+		comp[v] = v
+	}
+	for range n {
+		for e := 0; e < len(ends); e += 2 {
+			m := min(comp[ends[e]], comp[ends[e+1]])
+			comp[ends[e]], comp[ends[e+1]] = m, m
+		}
+	}
+	return comp
+}
+
+// TestUnsatisfiablePlanted: random 3-SAT at the hard ratio, too large for brute force. With a solution planted it is never refuted;
+// without, a formula said to be satisfiable stays so when clauses are taken away, and one refuted when they are doubled,
+// reversed and renamed.
+func TestUnsatisfiablePlanted(t *testing.T) {
+	var counts [2]int
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		vars := 60 + rng.IntN(60)
+		solution := rng.Perm(2 * vars)
+		planted := seed%2 == 0
+		var clauses [][]certify.Lit
+		for len(clauses) < vars*426/100 {
+			c := []certify.Lit{}
+			good := false
+			for range 3 {
+				v := rng.IntN(vars)
+				sign := rng.IntN(2)
+				c = append(c, certify.Lit(2*v+sign))
+				good = good || solution[v]&1 == sign
+			}
+			if good || !planted {
+				clauses = append(clauses, c)
+			}
+		}
+		got, err := certify.Unsatisfiable(clauses, certify.Options{})
+		if err != nil || got && planted {
+			t.Fatalf("seed %d: %v, %v", seed, got, err)
+		}
+		other := make([][]certify.Lit, 0, 2*len(clauses))
+		for _, c := range clauses {
+			d := slices.Clone(c)
+			slices.Reverse(d)
+			for i, l := range d {
+				d[i] = certify.Lit(2*vars-1) - l
+			}
+			other = append(other, d, append(slices.Clone(d), d[0]))
+		}
+		rng.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
+		if again, err := certify.Unsatisfiable(other, certify.Options{}); err != nil || again != got {
+			t.Fatalf("seed %d: %v, then, told otherwise, %v, %v", seed, got, again, err)
+		}
+		if got {
+			counts[1]++
+		} else {
+			counts[0]++
+			if got, err := certify.Unsatisfiable(clauses[:len(clauses)/2], certify.Options{}); got || err != nil {
+				t.Fatalf("seed %d: half of a satisfiable formula: %v, %v", seed, got, err)
+			}
+		}
+	}
+	if min(counts[0], counts[1]) < 5 {
+		t.Errorf("satisfiable, not: %v", counts)
 	}
 }
 
@@ -86,7 +205,14 @@ func BenchmarkUnsatisfiable(b *testing.B) {
 		}
 		clauses = append(clauses, []certify.Lit{2*99_999 + 1})
 		for b.Loop() {
-			if unsat, err := certify.Unsatisfiable(clauses, 0); !unsat || err != nil {
+			if unsat, err := certify.Unsatisfiable(clauses, certify.Options{}); !unsat || err != nil {
+				b.Fatal(unsat, err)
+			}
+		}
+	})
+	b.Run("pigeons=8", func(b *testing.B) {
+		for b.Loop() {
+			if unsat, err := certify.Unsatisfiable(pigeons(8), certify.Options{}); !unsat || err != nil {
 				b.Fatal(unsat, err)
 			}
 		}
@@ -104,7 +230,7 @@ func BenchmarkUnsatisfiable(b *testing.B) {
 				clauses = append(clauses, c)
 			}
 			for b.Loop() {
-				if unsat, err := certify.Unsatisfiable(clauses, 0); !unsat || err != nil {
+				if unsat, err := certify.Unsatisfiable(clauses, certify.Options{}); !unsat || err != nil {
 					b.Fatal(unsat, err)
 				}
 			}

@@ -27,10 +27,10 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	}
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
-	err = certify.Check(r, certify.Options{ClockSkew: o.ClockSkew})
+	err = certify.Check(r, certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }})
 	switch {
-	case errors.Is(err, certify.ErrGaveUp):
-		r.Reason = "no order explains the history, but the proof of that is too large to be certified: " + err.Error()
+	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
+		r.Reason = "no order explains the history, but the proof of that is too large to be certified in time: " + err.Error()
 		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
 	case err != nil:
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
