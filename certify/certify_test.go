@@ -395,7 +395,11 @@ func TestCycles(t *testing.T) {
 			}
 			for _, c := range cycles {
 				for _, e := range c {
-					for _, u := range []uint32{e.From, e.To} {
+					who := []uint32{e.From, e.To}
+					if e.Dep == evidence.RW && e.Writer != h.Init {
+						who = append(who, e.Writer)
+					}
+					for _, u := range who {
 						if !slices.Contains(a.Txns, u) && int(u) < h.NumTxns() {
 							a.Txns = append(a.Txns, u)
 						}

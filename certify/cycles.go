@@ -55,7 +55,13 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 		if !l.Forbids(a.Kind) {
 			return fmt.Errorf("%s allows it", l)
 		}
-		t, err := x.checkReads(a)
+		var t uint32
+		var err error
+		if len(a.Dead) > 0 {
+			t, err = p.checkDead(a)
+		} else {
+			t, err = x.checkReads(a)
+		}
 		if err != nil {
 			return err
 		}
@@ -64,7 +70,7 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 		if len(a.Cycle)+len(a.Cycles) == 0 {
 			return fmt.Errorf("neither operations nor a cycle prove it")
 		}
-		if len(a.Ops) > 0 {
+		if len(a.Ops)+len(a.Dead) > 0 {
 			return fmt.Errorf("operations beside cycles")
 		}
 		if len(a.Cycle) > 0 {
@@ -118,12 +124,19 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 			in(evidence.TxnOf(x.h, op))
 		}
 	}
+	for _, ops := range a.Dead {
+		for _, op := range ops {
+			if int(op) < x.h.NumOps() {
+				in(evidence.TxnOf(x.h, op))
+			}
+		}
+	}
 	cycle := func(c []evidence.Edge) {
 		for _, e := range c {
 			in(e.From)
 			in(e.To)
-			if e.Dep == evidence.RW || e.Dep == evidence.PRW {
-				named[e.Writer] = true
+			if (e.Dep == evidence.RW || e.Dep == evidence.PRW) && e.Writer != history.None && e.Writer != x.h.Init {
+				in(e.Writer)
 			}
 		}
 	}
@@ -548,7 +561,7 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 }
 
 // contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read of a
-// register, so that it cannot have committed at any level.
+// register, so that it cannot have committed at a level that forbids that.
 func (p *proof) contradictsItself(t uint32) bool {
 	h := p.h
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
@@ -564,7 +577,9 @@ func (p *proof) contradictsItself(t uint32) bool {
 			if w, ok := saw[h.VerKey[v]]; ok && w != v {
 				return true
 			}
-			saw[h.VerKey[v]] = v
+			if p.level.Forbids(level.NonRepeatableRead) {
+				saw[h.VerKey[v]] = v
+			}
 		case history.Write:
 			saw[h.VerKey[v]] = v
 		}

@@ -34,6 +34,7 @@
 //   - certify.go: Check, and what it demands of every answer
 //   - serial.go, snapshot.go: replay of orders
 //   - reads.go: anomalies of single reads
+//   - dead.go: reads of what only transactions wrote that cannot have committed
 //   - cycles.go: from cycles to clauses
 //   - index.go: who wrote and who read the versions that the evidence names
 //   - sat.go: unsatisfiability of a set of clauses, by search with learning

@@ -88,6 +88,13 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 			x.keys[a.Key] = true
 		}
 	}
+	for _, ops := range a.Dead {
+		for _, op := range ops {
+			if int(op) < x.h.NumOps() {
+				x.wantTxn(evidence.TxnOf(x.h, op))
+			}
+		}
+	}
 	cycle := func(c []evidence.Edge) {
 		for _, e := range c {
 			txn(e.From)

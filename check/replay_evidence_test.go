@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"context"
-	"slices"
 	"testing"
 
 	"isovet/certify"
@@ -47,19 +46,6 @@ func inSession(h *history.History, txns []uint32) (out []uint32) {
 	return out
 }
 
-// involved are the transactions of an explanation, those who wrote what an anti-dependency's reader saw among them.
-func involved(a *evidence.Anomaly) []uint32 {
-	out := slices.Clone(a.Txns)
-	for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
-		for _, e := range c {
-			if e.Dep == evidence.RW && e.Writer != history.None {
-				out = append(out, e.Writer)
-			}
-		}
-	}
-	return out
-}
-
 // TestReplayMinimal: the transactions of an explanation violate the level by themselves, and none of them can be spared; brute
 // force is the judge.
 func TestReplayMinimal(t *testing.T) {
@@ -79,7 +65,7 @@ func TestReplayMinimal(t *testing.T) {
 			if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 {
 				continue
 			}
-			names := inSession(h, involved(&r.Anomalies[0]))
+			names := inSession(h, r.Anomalies[0].Txns)
 			if len(names) > 8 {
 				t.Logf("seed %d, %s: %d transactions are too many for brute force", seed, l, len(names))
 				continue

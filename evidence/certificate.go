@@ -26,6 +26,7 @@ import (
 //
 //	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],"cycles":[[…],…],"text":"…"}
 //	{"kind":"G1a","txns":[2,1],"ops":[[2,0],[1,1]],"text":"…"}
+//	{"kind":"G1a","txns":[3,1,2],"ops":[[3,0]],"dead":[[[1,0],[1,1]],[[2,0]]],"text":"…"}
 //
 // An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the version read,
 // unless it is the initial one; so does a prw edge for the version that the predicate operation was based on. pwr and prw edges
@@ -63,6 +64,7 @@ type certificateAnomaly struct {
 	Txns   []int64             `json:"txns"`
 	Ops    [][2]int64          `json:"ops,omitempty"`
 	Key    json.RawMessage     `json:"key,omitempty"`
+	Dead   [][][2]int64        `json:"dead,omitempty"`
 	Cycle  []certificateEdge   `json:"cycle,omitempty"`
 	Cycles [][]certificateEdge `json:"cycles,omitempty"`
 	Text   string              `json:"text,omitempty"`
@@ -126,9 +128,9 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		for i, t := range a.Txns {
 			j.Txns[i] = h.Txns.ID[t]
 		}
-		for _, op := range a.Ops {
-			t := TxnOf(h, op)
-			j.Ops = append(j.Ops, [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])})
+		j.Ops = certificateOps(h, a.Ops)
+		for _, ops := range a.Dead {
+			j.Dead = append(j.Dead, certificateOps(h, ops))
 		}
 		if a.predicate(h) {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
@@ -141,6 +143,15 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		}
 	}
 	return out.Flush()
+}
+
+func certificateOps(h *history.History, ops []uint32) [][2]int64 {
+	var out [][2]int64
+	for _, op := range ops {
+		t := TxnOf(h, op)
+		out = append(out, [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])})
+	}
+	return out
 }
 
 func certificateEdges(h *history.History, c []Edge) []certificateEdge {
@@ -471,16 +482,16 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		}
 		a.Txns = append(a.Txns, t)
 	}
-	for _, o := range j.Ops {
-		t, err := c.txn("ops", o[0])
+	var err error
+	if a.Ops, err = c.ops("ops", j.Ops); err != nil {
+		return a, err
+	}
+	for _, raw := range j.Dead {
+		ops, err := c.ops("dead", raw)
 		if err != nil {
 			return a, err
 		}
-		lo, hi := c.h.TxnOps(t)
-		if o[1] < 0 || o[1] >= int64(hi-lo) {
-			return a, c.errorf("ops", "transaction %d has %d operations; there is none at %d", o[0], hi-lo, o[1])
-		}
-		a.Ops = append(a.Ops, lo+uint32(o[1]))
+		a.Dead = append(a.Dead, ops)
 	}
 	if j.Key != nil {
 		if a.Key = c.key[string(j.Key)]; a.Key == history.None {
@@ -489,7 +500,6 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 	} else if a.predicate(c.h) {
 		return a, c.errorf("key", "missing for a predicate operation")
 	}
-	var err error
 	if a.Cycle, err = c.edges(j.Cycle); err != nil {
 		return a, err
 	}
@@ -501,6 +511,21 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		a.Cycles = append(a.Cycles, edges)
 	}
 	return a, nil
+}
+
+func (c *certificateReader) ops(field string, raw [][2]int64) (out []uint32, err error) {
+	for _, o := range raw {
+		t, err := c.txn(field, o[0])
+		if err != nil {
+			return nil, err
+		}
+		lo, hi := c.h.TxnOps(t)
+		if o[1] < 0 || o[1] >= int64(hi-lo) {
+			return nil, c.errorf(field, "transaction %d has %d operations; there is none at %d", o[0], hi-lo, o[1])
+		}
+		out = append(out, lo+uint32(o[1]))
+	}
+	return out, nil
 }
 
 func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error) {

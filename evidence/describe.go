@@ -152,7 +152,7 @@ func (d *describer) let(a *Anomaly) {
 		}
 	}
 	d.WriteString("Let\n")
-	for i, t := range a.involved(d.h) {
+	for i, t := range a.involved(d.h, len(a.Cycles) > 0) { // cases are orders of writers
 		if i == maxLet {
 			d.WriteString("  …\n")
 			break
@@ -325,10 +325,62 @@ func (d *describer) shown(e Edge) uint32 {
 	return history.None
 }
 
+// dead describes a read of what only transactions of unknown outcome wrote that cannot have committed.
+func (d *describer) dead(a *Anomaly) {
+	h := d.h
+	read := func(op uint32) string {
+		if h.OpKey(op) == history.None {
+			return d.txn(TxnOf(h, op)) + " = " + d.op(op)
+		}
+		return fmt.Sprintf("%s read %s = %s", d.txn(TxnOf(h, op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]))
+	}
+	wrote := func(op uint32) string { // who did, of those said dead
+		if h.OpKey(op) == history.None {
+			return "which matched what only some of these can have written"
+		}
+		var names []string
+		for _, ops := range a.Dead {
+			t := TxnOf(h, ops[0])
+			if _, ver := d.finalWrite(t, h.OpKey(op)); t != TxnOf(h, op) && ver == h.Ops.Ver[op] {
+				names = append(names, d.txn(t))
+			}
+		}
+		if len(names) == 0 {
+			return "which no transaction wrote that can have committed"
+		}
+		return "which only " + strings.Join(names, ", ") + " can have written"
+	}
+	fmt.Fprintf(d, "%s, %s, of unknown outcome, and whoever that is cannot have committed:\n", read(a.Ops[0]), wrote(a.Ops[0]))
+	for i, ops := range a.Dead {
+		if i == maxCases && len(a.Dead) > maxCases {
+			fmt.Fprintf(d, "  And so on, %d more.\n", len(a.Dead)-i)
+			break
+		}
+		switch op := ops[0]; {
+		case h.OpKey(op) == history.None || len(ops) > 1 && h.OpKey(ops[1]) == history.None:
+			fmt.Fprintf(d, "  %s = %s", d.txn(TxnOf(h, op)), d.op(op))
+			if len(ops) > 1 {
+				fmt.Fprintf(d, " … %s", d.op(ops[1]))
+			}
+			d.WriteString(", which contradicts itself, or matched what no other transaction wrote that can have committed.\n")
+		case len(ops) == 1:
+			fmt.Fprintf(d, "  %s, %s.\n", read(op), wrote(op))
+		case h.Ops.Kind[op] == history.Write:
+			fmt.Fprintf(d, "  %s wrote %s = %s and then read %s.\n", d.txn(TxnOf(h, op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]), d.value(h.Ops.Ver[ops[1]]))
+		default:
+			fmt.Fprintf(d, "  %s and then %s, with no write of its own between.\n", read(op), d.value(h.Ops.Ver[ops[1]]))
+		}
+	}
+}
+
 // reads describes an anomaly of single reads.
 func (d *describer) reads(a *Anomaly) {
 	h := d.h
 	t := d.txn(TxnOf(h, a.Ops[0]))
+	if len(a.Dead) > 0 {
+		d.dead(a)
+		return
+	}
 	if a.predicate(h) {
 		d.predicateReads(a)
 		return

@@ -100,13 +100,18 @@ func (e *Edge) Predicate() bool { return e.Dep == PWR || e.Dep == PRW }
 // cannot be satisfied together. That is the proof, and what certify checks.
 type Anomaly struct {
 	Kind level.Anomaly
-	Txns []uint32 // those involved, each once
+	Txns []uint32 // those involved, each once, who wrote what an rw edge's reader saw among them
 	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the operation
 	// that explains it: the aborted, intermediate or own later write of what was read; the last own write before the read;
 	// the second of two reads that differ. Of predicate-mismatch it is the operation alone.
 	Ops []uint32
 	// Key is the key that Ops is about where one of them is a predicate operation, which matches many; else 0.
-	Key    uint32
+	Key uint32
+	// Dead explains a G1a whose read only transactions of unknown outcome could have explained, none of which can have
+	// committed: Ops has the read alone, and for each of these Dead has the operations that show it. Either a read that no
+	// transaction could have explained but those earlier in Dead; or two operations on one key, the second a read that
+	// disagrees with the first, an own write or an earlier read; or a predicate operation that disagrees with itself.
+	Dead   [][]uint32
 	Cycle  []Edge
 	Cycles [][]Edge
 	Text   string

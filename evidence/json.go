@@ -30,6 +30,7 @@ type AnomalyReport struct {
 	Ops  []OpReport    `json:"ops,omitempty"`
 	// Key is the key that a predicate operation among Ops is wrong about.
 	Key    json.RawMessage `json:"key,omitempty"`
+	Dead   [][]OpReport    `json:"dead,omitempty"` // why those whom a G1a read from cannot have committed, by transaction
 	Cycle  []EdgeReport    `json:"cycle,omitempty"`
 	Cycles [][]EdgeReport  `json:"cycles,omitempty"`
 	Text   string          `json:"text"`
@@ -66,9 +67,9 @@ func NewReport(r *Result, historyName string) *Report {
 		for i, t := range a.Txns {
 			j.Txns[i] = h.Txns.ID[t]
 		}
-		for _, op := range a.Ops {
-			t := TxnOf(h, op)
-			j.Ops = append(j.Ops, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: appendOp(nil, h, op)})
+		j.Ops = opReports(h, a.Ops)
+		for _, ops := range a.Dead {
+			j.Dead = append(j.Dead, opReports(h, ops))
 		}
 		if a.predicate(h) {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
@@ -78,6 +79,15 @@ func NewReport(r *Result, historyName string) *Report {
 			j.Cycles = append(j.Cycles, edgeReports(h, c))
 		}
 		out.Anomalies[i] = j
+	}
+	return out
+}
+
+func opReports(h *history.History, ops []uint32) []OpReport {
+	var out []OpReport
+	for _, op := range ops {
+		t := TxnOf(h, op)
+		out = append(out, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: appendOp(nil, h, op)})
 	}
 	return out
 }

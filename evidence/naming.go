@@ -12,15 +12,16 @@ func (a *Anomaly) Complete(h *history.History) {
 		a.Kind = a.classify()
 	}
 	if a.Txns == nil {
-		a.Txns = a.involved(h)
+		a.Txns = a.involved(h, true)
 	}
 	if a.Text == "" {
 		a.Text = Describe(a, h)
 	}
 }
 
-// involved returns the transactions that the anomaly speaks of, each once, in the order in which it speaks of them.
-func (a *Anomaly) involved(h *history.History) []uint32 {
+// involved returns the transactions that the anomaly speaks of, each once, in the order in which it speaks of them; last, if
+// asked for, those that only wrote what an rw edge's reader saw.
+func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 	seen := make(map[uint32]struct{})
 	var out []uint32
 	add := func(t uint32) {
@@ -32,12 +33,20 @@ func (a *Anomaly) involved(h *history.History) []uint32 {
 	for _, op := range a.Ops {
 		add(TxnOf(h, op))
 	}
-	for _, e := range a.Cycle {
-		add(e.From)
+	for _, ops := range a.Dead {
+		add(TxnOf(h, ops[0]))
 	}
-	for _, c := range a.Cycles {
+	cycles := append([][]Edge{a.Cycle}, a.Cycles...)
+	for _, c := range cycles {
 		for _, e := range c {
 			add(e.From)
+		}
+	}
+	for _, c := range cycles {
+		for _, e := range c {
+			if writers && (e.Dep == RW || e.Dep == PRW) && e.Writer != h.Init {
+				add(e.Writer)
+			}
 		}
 	}
 	return out
@@ -70,10 +79,22 @@ func (a *Anomaly) classify() level.Anomaly {
 		kind = k
 	}
 	// A general class of one way to order the versions says little of the others; a shape between the same transactions does.
-	if kind == level.LostUpdate && len(a.involved(nil)) == 2 || kind == level.G2 {
+	if kind == level.LostUpdate && sameTwo(a.Cycles) || kind == level.G2 {
 		return kind
 	}
 	return level.NoOrder
+}
+
+// sameTwo reports whether all cycles are between the same two transactions.
+func sameTwo(cycles [][]Edge) bool {
+	for _, c := range cycles {
+		for _, e := range c {
+			if f := cycles[0][0]; e.From != f.From && e.From != f.To {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Classify names a cycle: by its shape where it has a telling one, else by its edges.

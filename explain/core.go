@@ -101,9 +101,6 @@ func (c *core) counts(t uint32) (solver.Lit, bool) {
 	if !ok {
 		x = c.s.NewVar()
 		c.count[t] = x
-		if slices.Contains(c.v.Dead, t) {
-			c.s.AddClause(solver.Neg(x))
-		}
 	}
 	return solver.Pos(x), true
 }

@@ -119,9 +119,6 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	kept := func(w uint32) bool { return v.WTxn[w] == history.None || in[v.WTxn[w]] }
 	drop := make(map[uint32]bool)
 	for _, t := range keep {
-		if slices.Contains(v.Dead, t) {
-			continue // that it cannot have committed may rest on any of its reads
-		}
 		at, _ := slices.BinarySearch(v.Amb, v.ROff[t])
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			whole := true

@@ -2,11 +2,13 @@ package prepass_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"isovet/datasets"
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/prepass"
@@ -83,12 +85,13 @@ func naive(h *history.History) string {
 		}
 	}
 	// who: the transactions that could have installed what a read of t saw; None is the initial version.
+	dead := make(map[uint32]bool)
 	who := func(t, ver uint32) (out []uint32) {
 		if h.InitVer[key(ver)] == ver {
 			out = append(out, history.None)
 		}
 		for w := range uint32(h.NumTxns()) {
-			if w != t && w != h.Init && h.Txns.Status[w] != history.Aborted && installs(w, ver) {
+			if w != t && w != h.Init && h.Txns.Status[w] != history.Aborted && !dead[w] && installs(w, ver) {
 				out = append(out, w)
 			}
 		}
@@ -99,15 +102,34 @@ func naive(h *history.History) string {
 	for t := range uint32(h.NumTxns()) {
 		counts[t] = t != h.Init && h.Txns.Status[t] == history.Committed
 	}
-	for range h.NumTxns() { // to a fixpoint
-		for t := range uint32(h.NumTxns()) {
-			for _, o := range external[t] {
-				if c := who(t, o.ver); counts[t] && len(c) == 1 && c[0] != history.None {
-					counts[c[0]] = true
+	count := func() {
+		for range h.NumTxns() { // to a fixpoint
+			for t := range uint32(h.NumTxns()) {
+				for _, o := range external[t] {
+					if c := who(t, o.ver); counts[t] && len(c) == 1 && c[0] != history.None {
+						counts[c[0]] = true
+					}
 				}
 			}
 		}
 	}
+	count()
+	for range h.NumTxns() {
+		for t := range uint32(h.NumTxns()) {
+			if h.Txns.Status[t] != history.Unknown || counts[t] {
+				continue
+			}
+			if len(anomalies[t]) > 0 {
+				dead[t] = true
+			}
+			for _, o := range external[t] {
+				if len(who(t, o.ver)) == 0 {
+					dead[t] = true
+				}
+			}
+		}
+	}
+	count()
 	for range h.NumTxns() {
 		for t := range uint32(h.NumTxns()) {
 			for _, o := range external[t] {
@@ -119,7 +141,6 @@ func naive(h *history.History) string {
 			}
 		}
 	}
-	dead := make(map[uint32]bool)
 	for t := range uint32(h.NumTxns()) {
 		if !counts[t] && !open[t] {
 			continue
@@ -129,7 +150,6 @@ func naive(h *history.History) string {
 			lines = append(lines, anomalies[t]...)
 		} else {
 			lines = append(lines, fmt.Sprintf("open %d", t))
-			dead[t] = len(anomalies[t]) > 0
 		}
 		seen := make(map[uint32]bool)
 		for _, o := range ops[t] {
@@ -147,10 +167,6 @@ func naive(h *history.History) string {
 				}
 				continue
 			}
-			dead[t] = !counts[t]
-			if !counts[t] {
-				continue
-			}
 			kind := "thin-air-read"
 			for w := range uint32(h.NumTxns()) {
 				if wrote(w, o.ver) {
@@ -160,12 +176,12 @@ func naive(h *history.History) string {
 			if wrote(t, o.ver) {
 				kind = "future-read"
 			}
+			for w := range dead {
+				if w != t && installs(w, o.ver) {
+					kind = "G1 of the dead"
+				}
+			}
 			lines = append(lines, fmt.Sprintf("anomaly %s of %d at %d", kind, t, o.at))
-		}
-	}
-	for t, d := range dead {
-		if d {
-			lines = append(lines, fmt.Sprintf("dead %d", t))
 		}
 	}
 	slices.Sort(lines)
@@ -188,11 +204,6 @@ func text(v *prepass.View) string {
 	}
 	for _, t := range v.Open {
 		lines = append(lines, fmt.Sprintf("open %d", t))
-	}
-	dead := slices.Clone(v.Dead)
-	slices.Sort(dead)
-	for _, t := range slices.Compact(dead) {
-		lines = append(lines, fmt.Sprintf("dead %d", t))
 	}
 	for k := range h.NumKeys() {
 		if v.WTxn[k] != history.None || v.WKey[k] != uint32(k) || v.WVer[k] != h.InitVer[k] || !v.Initial(uint32(k)) {
@@ -229,11 +240,13 @@ func text(v *prepass.View) string {
 		kind, at := string(a.Kind), a.Ops[0]
 		switch kind {
 		case "G1a", "G1b":
-			kind = "G1"
+			if kind = "G1"; len(a.Dead) > 0 {
+				kind = "G1 of the dead"
+			}
 		case "non-repeatable-read":
 			at = a.Ops[1]
 		}
-		lines = append(lines, fmt.Sprintf("anomaly %s of %d at %d", kind, a.Txns[0], at))
+		lines = append(lines, fmt.Sprintf("anomaly %s of %d at %d", kind, evidence.TxnOf(h, a.Ops[0]), at))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
@@ -247,15 +260,21 @@ func TestAgainstNaive(t *testing.T) {
 			{Aborted: true, Unknown: true},
 			{Aborted: true, Unknown: true, Duplicates: true, Deletes: true, Txns: 7},
 			{Ops: 8, Keys: 1, Duplicates: true},
+			{},
 		} {
 			h := datasets.Tiny(seed, o)
+			if which == 3 {
+				h = manyUnknown(seed)
+			}
 			got, want := text(prepass.Run(h)), naive(h)
 			if got != want {
 				t.Fatalf("seed %d, options %d: %s\ngot:\n%s\nwant:\n%s", seed, which, notation.Format(h), got, want)
 			}
 			for line := range strings.SplitSeq(got, "\n") {
 				f := strings.Fields(line)
-				if len(f) > 1 && f[0] == "anomaly" {
+				if strings.Contains(line, "of the dead") {
+					lines["of the dead"]++
+				} else if len(f) > 1 && f[0] == "anomaly" {
 					lines[f[1]]++
 				} else if len(f) > 1 {
 					lines[f[0]]++
@@ -265,9 +284,37 @@ func TestAgainstNaive(t *testing.T) {
 	}
 	t.Log(lines)
 	// Random histories have no thin-air reads; TestAnomalies has.
-	for _, l := range []string{"open", "dead", "ambiguous", "G1", "future-read", "non-repeatable-read", "not-my-own-write", "not-my-last-write"} {
+	for _, l := range []string{"open", "ambiguous", "G1", "of the dead", "future-read", "non-repeatable-read", "not-my-own-write", "not-my-last-write"} {
 		if lines[l] < 20 {
 			t.Errorf("%q came up %d times only", l, lines[l])
 		}
 	}
+}
+
+// manyUnknown is a history of few values most of whose transactions are of unknown outcome.
+func manyUnknown(seed uint64) *history.History {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	for s := range 4 + rng.IntN(4) {
+		for range 1 + rng.IntN(3) {
+			k, v := b.Key(history.IntValue(int64(rng.IntN(2)))), history.IntValue(int64(rng.IntN(4)))
+			if rng.IntN(2) == 0 {
+				b.Read(k, v)
+			} else {
+				b.Write(k, v)
+			}
+		}
+		head := history.NewTxnHead()
+		head.Session, head.HasSess = int64(s), true
+		if rng.IntN(3) > 0 {
+			head.Status = history.Unknown
+		}
+		b.EndTxn(head)
+	}
+	h, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return h
 }

@@ -206,7 +206,7 @@ func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 		return work
 	}
 	for t := range open {
-		if v.Counts[t] || p.h.Txns.Status[t] != history.Unknown || v.WOff[t] == v.WOff[t+1] {
+		if v.Counts[t] || p.died != nil && p.died[t] > 0 || p.h.Txns.Status[t] != history.Unknown || v.WOff[t] == v.WOff[t+1] {
 			continue
 		}
 		if p.closed {

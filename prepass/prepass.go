@@ -14,6 +14,10 @@
 // Committed transactions count. One of unknown outcome counts if a transaction that counts can only have read from it; the
 // others of unknown outcome are left out. With reads that have one possible writer this is exact, since a transaction more only
 // adds constraints (errata V27); with ambiguous reads View.Open lists those whose outcome remains a choice.
+//
+// One of unknown outcome that contradicts itself, or that reads what nobody wrote that may have committed, cannot have committed,
+// and so on from reader to reader: such a transaction is dead. Nobody has read from it. Where a transaction that counts can have
+// read from dead ones only, that is an aborted read.
 package prepass
 
 import (
@@ -57,9 +61,6 @@ type View struct {
 
 	// Open lists the transactions of unknown outcome that an ambiguous read could see: whether they count is a choice.
 	Open []uint32
-	// Dead lists those of Open that cannot count, since no transaction explains what they themselves read.
-	Dead []uint32
-
 	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates. What they
 	// matched at a known version is among the reads, what they wrote among the writes. What is left of them to explain are the
 	// keys of which they only say whether their predicate holds: see predicates.go.
@@ -172,6 +173,10 @@ type pass struct {
 	wroteBy []uint32 // keys that the transaction at hand wrote
 	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they count.
 	internal []found
+	// deaths are the dead transactions in the order in which that was found, each for a reason that rests on those before; died
+	// has 1 + its place for each, and is nil while there is none.
+	deaths []death
+	died   []uint32
 }
 
 // touch is what a transaction last did to a key.
@@ -358,20 +363,25 @@ func (p *pass) candidates(t, ver uint32, out []uint32) []uint32 {
 	}
 	first := len(out)
 	for w := p.last[ver]; w != none; {
-		if p.v.WTxn[w] != t {
+		if u := p.v.WTxn[w]; u != t && (p.died == nil || p.died[u] == 0) {
 			out = append(out, w)
 		}
-		if p.same == nil || int(w) >= len(p.same) {
-			break
-		}
-		w = p.same[w]
+		w = p.before(w)
 	}
 	slices.Reverse(out[first:])
 	return out
 }
 
+// before returns the write that installed the same version and is numbered before w, or none.
+func (p *pass) before(w uint32) uint32 {
+	if int(w) >= len(p.same) {
+		return none
+	}
+	return p.same[w]
+}
+
 // settleUnknown decides which transactions of unknown outcome count: those that a counting transaction's read can only come
-// from. Those that an ambiguous read could come from stay open.
+// from. Those that an ambiguous read could come from stay open, unless they are dead.
 func (p *pass) settleUnknown() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
@@ -394,21 +404,12 @@ func (p *pass) settleUnknown() {
 			work = append(work, t)
 		}
 	}
+	work = p.count(work)
+	if p.bury(); len(p.deaths) > 0 {
+		work = p.count(work)
+	}
 	open := make([]bool, n)
 	var cand []uint32
-	for i := 0; i < len(work); i++ {
-		t := work[i]
-		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
-			cand = p.candidates(t, p.readVer(i), cand[:0])
-			if len(cand) != 1 || v.Initial(cand[0]) {
-				continue
-			}
-			if w := v.WTxn[cand[0]]; !v.Counts[w] {
-				v.Counts[w] = true
-				work = append(work, w)
-			}
-		}
-	}
 	work = p.openToPredicates(open, work)
 	// What an ambiguous read of a counting, or of an open, transaction could come from is open.
 	for i := 0; i < len(work); i++ {
@@ -424,6 +425,26 @@ func (p *pass) settleUnknown() {
 			}
 		}
 	}
+}
+
+// count adds the transactions that can only have committed, given those in work, all that count.
+func (p *pass) count(work []uint32) []uint32 {
+	v := p.v
+	var cand []uint32
+	for i := 0; i < len(work); i++ {
+		t := work[i]
+		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+			cand = p.candidates(t, p.readVer(i), cand[:0])
+			if len(cand) != 1 || v.Initial(cand[0]) {
+				continue
+			}
+			if w := v.WTxn[cand[0]]; !v.Counts[w] {
+				v.Counts[w] = true
+				work = append(work, w)
+			}
+		}
+	}
+	return work
 }
 
 // finish points every read at the write it saw, and lists the anomalies of the transactions that count.
@@ -449,8 +470,6 @@ func (p *pass) finish() {
 	for _, f := range p.internal {
 		if v.Counts[f.t] {
 			p.report(f.a)
-		} else if part[f.t] {
-			v.Dead = append(v.Dead, f.t)
 		}
 	}
 	v.ROff = make([]uint32, n+1)
@@ -477,11 +496,7 @@ func (p *pass) finish() {
 				}
 				switch {
 				case len(cand) == 0:
-					if v.Counts[t] {
-						p.report(p.unexplained(t, op, ver))
-					} else {
-						v.Dead = append(v.Dead, t)
-					}
+					p.report(p.unexplained(t, op, ver)) // t counts, or it were dead
 					continue
 				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
 					v.Amb = append(v.Amb, uint32(len(v.RW)))
@@ -569,6 +584,10 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 				a.Key = h.VerKey[ver]
 			}
 		}()
+	}
+	if d := p.dead(t, ver); d != nil {
+		a.Kind, a.Dead, a.Txns = level.G1a, d, nil
+		return a
 	}
 	// The reader's own later write, installed or not, is the only writer left.
 	_, hi := h.TxnOps(t)

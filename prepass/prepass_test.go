@@ -52,6 +52,10 @@ func TestAnomalies(t *testing.T) {
 		{"unknown by way of another unknown", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1) w(y,1)? | s3: r(y,1)", "thin-air-read T1"},
 		{"unknown that only an aborted one read from", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1)!", ""},
 		{"intermediate of unknown", "init=0: s1: w(x,1) w(x,2)? | s2: r(x,1)", "G1b T2 T1"},
+		{"only the dead wrote it", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3)", "G1a T3 T1 T2"},
+		{"a dead one and another", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,0) w(b,1)? | s1: r(b,1) | s3: w(a,3)", ""},
+		{"the dead, and an aborted one", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s3: w(b,1)! | s1: r(b,1)", "G1a T4 T1 T2"},
+		{"an own write, and a dead one's", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s1: r(b,1) w(b,1)", "G1a T3 T1 T2"},
 		{"several at once", "init=0: s1: r(x,7) w(y,1) r(y,2) | s2: r(y,3) w(y,3)", "not-my-own-write T1; thin-air-read T1; future-read T2"},
 	} {
 		h := notation.MustParse(c.h)
@@ -59,6 +63,7 @@ func TestAnomalies(t *testing.T) {
 		var got []string
 		for _, a := range v.Anomalies {
 			s := string(a.Kind)
+			a.Complete(h)
 			for _, x := range a.Txns {
 				s += fmt.Sprintf(" T%d", h.Txns.ID[x])
 			}

@@ -198,9 +198,6 @@ func (e *engine) openOutcomes() {
 			e.s.SetPhase(e.counts[i], false)
 		}
 	}
-	for _, t := range e.v.Dead {
-		e.s.AddClause(solver.Neg(e.counts[e.node[t]]))
-	}
 }
 
 func (e *engine) counted(i int32) bool { return e.s.Value(e.counts[i]) }

@@ -1,0 +1,116 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// checkDead proves an aborted read whose possible writers are all of unknown outcome, and returns its reader. For each of them
+// a.Dead shows that it cannot have committed: it contradicts itself, or its own read is only of what those before it in the list
+// wrote, if anybody did. So the list is an induction, and whoever counts and reads only from those on it reads what never was.
+func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
+	h, x := p.h, p.x
+	if a.Kind != level.G1a || len(a.Ops) != 1 {
+		return 0, fmt.Errorf("%d operations beside transactions that cannot have committed; expected one read, an aborted one", len(a.Ops))
+	}
+	dead := make(map[uint32]bool)
+	for _, ops := range a.Dead {
+		if len(ops) == 0 || len(ops) > 2 {
+			return 0, fmt.Errorf("%d operations show that a transaction cannot have committed; expected a read, or two that disagree", len(ops))
+		}
+		for _, op := range ops {
+			if int(op) >= h.NumOps() {
+				return 0, fmt.Errorf("operation %d of %d", op, h.NumOps())
+			}
+		}
+		t := evidence.TxnOf(h, ops[0])
+		if h.Txns.Status[t] != history.Unknown {
+			return 0, fmt.Errorf("%s is not of unknown outcome", name(h, t))
+		}
+		switch {
+		case slices.ContainsFunc(ops, func(op uint32) bool { return isPredicate(h, op) }) && p.contradictsItself(t):
+		case len(ops) == 2:
+			err = x.disagree(t, ops[0], ops[1], p.level)
+		default:
+			err = x.onlyFrom(ops[0], dead)
+		}
+		if err != nil {
+			return 0, err
+		}
+		dead[t] = true
+	}
+	if int(a.Ops[0]) >= h.NumOps() {
+		return 0, fmt.Errorf("operation %d of %d", a.Ops[0], h.NumOps())
+	}
+	reader = evidence.TxnOf(h, a.Ops[0])
+	if h.Txns.Status[reader] == history.Aborted {
+		return 0, fmt.Errorf("%s, the reader, aborted", name(h, reader))
+	}
+	return reader, x.onlyFrom(a.Ops[0], dead)
+}
+
+// disagree demands that the second operation is a read of t that is not of what the first, on the same key, made it see.
+func (x *index) disagree(t, first, second uint32, l level.Level) error {
+	h := x.h
+	if evidence.TxnOf(h, second) != t || second <= first || h.Ops.Kind[second] != history.Read || h.OpKey(first) != h.OpKey(second) {
+		return fmt.Errorf("operation %d is not a later read of the same transaction and key as operation %d", second, first)
+	}
+	if isPredicate(h, first) {
+		return fmt.Errorf("%s does not contradict itself", name(h, t))
+	}
+	if h.Ops.Ver[first] == h.Ops.Ver[second] {
+		return fmt.Errorf("operations %d and %d are of one version", first, second)
+	}
+	own := lastOwn(h, t, second)
+	switch h.Ops.Kind[first] {
+	case history.Write:
+		if own == first {
+			return nil
+		}
+	case history.Read:
+		if (own == history.None || own < first) && l.Forbids(level.NonRepeatableRead) {
+			return nil
+		}
+	}
+	return fmt.Errorf("operation %d does not make operation %d impossible", first, second)
+}
+
+// onlyFrom demands that op reads what none but transactions of the given set can have installed: of a predicate operation, one
+// of the versions that it matched.
+func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
+	h := x.h
+	t := evidence.TxnOf(h, op)
+	if !isPredicate(h, op) {
+		return x.versionOnlyFrom(t, op, h.Ops.Ver[op], dead)
+	}
+	err = fmt.Errorf("operation %d matched nothing that another transaction wrote", op)
+	i := h.Ops.Ver[op]
+	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
+		if v := h.Preds.Old[r]; v != history.None {
+			if err = x.versionOnlyFrom(t, op, v, dead); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+func (x *index) versionOnlyFrom(t, op, v uint32, dead map[uint32]bool) error {
+	h := x.h
+	if k := h.Ops.Kind[op]; k != history.Read && !isPredicate(h, op) || !reads(h, t, v) {
+		return fmt.Errorf("operation %d is no read of what another transaction wrote", op)
+	}
+	for _, c := range x.candidates(t, v) {
+		switch {
+		case c == initial:
+			return fmt.Errorf("what %s read may be the initial version", name(h, t))
+		case !dead[c]:
+			return fmt.Errorf("what %s read may be of %s", name(h, t), name(h, c))
+		}
+	}
+	return nil
+}
