@@ -36,12 +36,13 @@ const (
 // Spec says which history to generate. The zero value is BlindW-WR, 10,000 transactions of 24 sessions, serializable by
 // two-phase locking, with client times, seed 0.
 type Spec struct {
-	Workload string // "": blindw; Workloads lists them
-	Variant  string // "": the workload's first
-	Txns     int    // committed transactions; 0: 10,000. The initial transaction is not counted
-	Sessions int    // 0: 24
-	Keys     int    // 0: the workload's default
-	Ops      int    // operations a transaction; 0: the workload's default
+	Workload string  // "": blindw; Workloads lists them
+	Variant  string  // "": the workload's first
+	Txns     int     // committed transactions; 0: 10,000. The initial transaction is not counted
+	Sessions int     // 0: 24
+	Keys     int     // 0: the workload's default
+	Ops      int     // operations a transaction; 0: the workload's default
+	Zipf     float64 // exponent of the keys' distribution, where the workload has one; 0: the workload's default
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",
 	// "snapshot-isolation", "repeatable-read" (no range locks), "read-committed", "read-uncommitted", or a short name.
 	Isolation string
@@ -104,7 +105,7 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	if spec.Skew < 0 {
 		return nil, fmt.Errorf("clock skew %d; expected none or a positive number of nanoseconds", spec.Skew)
 	}
-	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Sessions: spec.Sessions})
+	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Zipf: spec.Zipf, Sessions: spec.Sessions})
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,7 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 		on   bool
 		text string
 	}{
+		{spec.Zipf > 0, fmt.Sprintf("Zipf exponent %g", spec.Zipf)},
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},
 		{spec.AbortRate > 0, fmt.Sprintf("rollbacks %g", spec.AbortRate)},
 		{spec.UnknownRate > 0, fmt.Sprintf("unknown outcomes %g", spec.UnknownRate)},

@@ -19,8 +19,15 @@ func specs() []Spec {
 	for _, w := range Workloads() {
 		for _, v := range w.Variants {
 			s := Spec{Workload: w.Name, Variant: v.Name, Txns: 600, DBTimes: true}
-			if s.Workload == "blindw-pred" {
-				s.Txns, s.Keys, s.Ops = 200, 250, 3 // predicates are evaluated on every key
+			switch { // predicates are evaluated on every key
+			case s.Workload == "blindw-pred":
+				s.Txns, s.Keys, s.Ops = 100, 120, 3
+			case s.Workload == "ycsb" && v.Name == "E":
+				s.Txns, s.Keys = 200, 150
+			case s.Workload == "booking":
+				s.Txns, s.Keys = 400, 8
+			case s.Workload == "tpcc":
+				s.Txns, s.Keys = 150, 300
 			}
 			out = append(out, s)
 		}
@@ -275,14 +282,10 @@ func TestIsolation(t *testing.T) {
 // of one, or twice the same. A condition was evaluated on the last versions committed before its transaction began; what
 // changes its truth of a key later depends on it, what changed it before is what it depends on (Adya 1999, Definitions 4.4, 4.5).
 func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
-	writer := make([]uint32, h.NumVersions())
-	next := make([]uint32, h.NumVersions()) // writer of the version after
-	for v := range writer {
-		writer[v], next[v] = history.None, history.None
-	}
-	chain := make([][]uint32, h.NumKeys()) // versions in their order
+	type install struct{ ver, txn uint32 }
+	chain := make([][]install, h.NumKeys()) // versions in their order
 	for k, v := range h.InitVer {
-		chain[k] = append(chain[k], v)
+		chain[k] = append(chain[k], install{v, history.None})
 	}
 	// each calls f with the items that a transaction reads and writes.
 	each := func(t uint32, f func(v uint32, write bool)) {
@@ -313,19 +316,26 @@ func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
 			if !write {
 				return
 			}
-			writer[v] = t
-			k := h.VerKey[v]
-			c := chain[k]
-			last := c[len(c)-1]
-			if last != history.None && writer[last] == t {
-				c[len(c)-1] = v // nobody else sees what a transaction overwrites itself
+			c := chain[h.VerKey[v]]
+			if last := &c[len(c)-1]; last.txn == t {
+				last.ver = v // nobody else sees what a transaction overwrites itself
 				return
 			}
-			if last != history.None {
-				next[last] = t
-			}
-			chain[k] = append(c, v)
+			chain[h.VerKey[v]] = append(c, install{v, t})
 		})
+	}
+	// seen returns the place in its chain of a version that t reads, -1 for a version of t's own. Where there are several of
+	// the value (deletions) it is the last that was committed when t began.
+	seen := func(v, t uint32) int {
+		at, n := -1, 0
+		for i, x := range chain[h.VerKey[v]] {
+			if x.ver == v {
+				if n++; n == 1 || x.txn == history.None || h.CommitTS(x.txn) < h.StartTS(t) {
+					at = i
+				}
+			}
+		}
+		return at
 	}
 	edges := make([][]uint32, h.NumTxns())
 	in := make([]int, h.NumTxns())
@@ -335,13 +345,24 @@ func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
 			in[b]++
 		}
 	}
+	for _, c := range chain {
+		for i := range c[1:] {
+			add(c[i].txn, c[i+1].txn)
+		}
+	}
 	rows := newRows(h)
 	for _, t := range order {
 		each(t, func(v uint32, write bool) {
-			if !write {
-				add(writer[v], t)
+			if write {
+				return
 			}
-			add(t, next[v])
+			c := chain[h.VerKey[v]]
+			if i := seen(v, t); i >= 0 {
+				add(c[i].txn, t)
+				if i+1 < len(c) {
+					add(t, c[i+1].txn)
+				}
+			}
 		})
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -349,13 +370,13 @@ func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
 				continue
 			}
 			for _, c := range chain {
-				was := rows.matches(op, c[0])
-				for _, v := range c[1:] {
-					is := rows.matches(op, v)
-					if w := writer[v]; is != was && h.CommitTS(w) < h.StartTS(t) {
-						add(w, t)
+				was := rows.matches(op, c[0].ver)
+				for _, x := range c[1:] {
+					is := rows.matches(op, x.ver)
+					if is != was && h.CommitTS(x.txn) < h.StartTS(t) {
+						add(x.txn, t)
 					} else if is != was {
-						add(t, w)
+						add(t, x.txn)
 					}
 					was = is
 				}

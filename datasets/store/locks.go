@@ -98,7 +98,7 @@ func (s *store) grantX(i, r int32) {
 	w := &s.rows[r]
 	w.x = i
 	v := &s.versions[w.head]
-	w.pend, w.pendPay = v.val, v.pay
+	w.pend, w.pendPay, w.wrote = v.val, v.pay, false
 	s.sess[i].xrows = append(s.sess[i].xrows, r)
 }
 

@@ -85,7 +85,9 @@ func checkScript(cfg Config) error {
 	}
 	rows := 0
 	for _, t := range cfg.Workload.Tables() {
-		rows += t.Rows
+		if !t.Sparse {
+			rows += t.Rows
+		}
 	}
 	if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < sc.commits() || rows < sc.Keys {
 		return fmt.Errorf("fault %s needs %d sessions, %d transactions and %d keys; there are %d, %d and %d",
@@ -193,6 +195,9 @@ func (s *store) freeRows(n int) []int32 {
 	var keys []int32
 	try := func(r int32) bool {
 		w := &s.rows[r]
+		if s.log.Tables[s.log.Rows[r].Table()].List || s.ranges && s.lookedAt(r) {
+			return false
+		}
 		if w.x == none && w.waitHead == none && (w.nReads == 0 || !s.locking) && s.versions[w.head].val != Absent && !slices.Contains(keys, r) {
 			keys = append(keys, r)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"isovet/datasets/workload"
 )
@@ -202,6 +203,8 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 			if !op.Absent {
 				op.Row = s.log.Columns(t, val)
 			}
+		} else if tab := &s.log.Tables[t]; tab.WideOf != nil {
+			op.Row = s.widePayload(tab, op.Key.PK(), val, pay)
 		}
 		x.ops = append(x.ops, LogOp{Row: uint32(r), Value: val})
 		return done
@@ -213,11 +216,15 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 		s.log.Stats.Dangerous++
 		return refused
 	}
-	w.touched = true
+	w.touched, w.wrote = true, true
 	kind := Write
 	switch op.Kind {
 	case workload.Write:
 		w.pend, w.pendPay = s.value(i), op.Payload
+		if s.log.Tables[op.Key.Table()].WideOf != nil {
+			s.wide = append(s.wide, slices.Clone(op.Row))
+			w.pendPay = int64(len(s.wide)) - 1
+		}
 	case workload.Append:
 		kind = Append
 		s.log.Elems = append(s.log.Elems, LogElem{s.value(i), w.pend})
@@ -227,6 +234,17 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 	}
 	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: w.pend, Kind: kind})
 	return done
+}
+
+// widePayload returns the numbers that a version holds.
+func (s *store) widePayload(tab *workload.Table, pk, val, pay int64) []int64 {
+	switch {
+	case val == Absent:
+		return nil
+	case pay == none:
+		return tab.WideOf(pk)
+	}
+	return s.wide[pay]
 }
 
 // writeRow writes or deletes a row of a table with columns, of which the session has the lock.
@@ -285,7 +303,7 @@ func (s *store) commit(i int32, now int64) {
 	if apply {
 		for _, r := range x.xrows {
 			w := &s.rows[r]
-			if w.pend != s.versions[w.head].val { // else locked and not written
+			if w.wrote { // else only locked
 				s.install(r, version{val: w.pend, pay: w.pendPay, cts: cts, rec: x.rec})
 			}
 		}

@@ -102,6 +102,7 @@ type row struct {
 	waitHead, waitEnd int32 // sessions waiting for a lock, or none
 	seen              uint32
 	touched           bool
+	wrote             bool // pend is a write, of the same value even (a deletion where there is no row)
 }
 
 type version struct {
@@ -125,6 +126,7 @@ type store struct {
 	cand      []int32
 	hits      []hit
 	scratch   []int64
+	wide      [][]int64 // payloads that are lists of numbers
 	versions  []version
 	freeVer   int32
 	reads     []readLock
@@ -208,7 +210,9 @@ func newStore(cfg Config) *store {
 	n := 0
 	for _, t := range s.log.Tables {
 		s.base = append(s.base, n)
-		n += t.Rows
+		if !t.Sparse {
+			n += t.Rows
+		}
 	}
 	s.rows = make([]row, 0, n)
 	s.versions = make([]version, 0, n+n/8)
@@ -220,8 +224,8 @@ func newStore(cfg Config) *store {
 			s.loadRows(t, &tab)
 			continue
 		}
-		for pk := range tab.Rows {
-			s.addRow(workload.MakeKey(t, int64(pk)), version{val: Initial, pay: tab.Payload, rec: none, prev: none})
+		for pk := 0; pk < tab.Rows && !tab.Sparse; pk++ {
+			s.addRow(workload.MakeKey(t, int64(pk)), loaded(&tab, int64(pk)))
 		}
 	}
 	s.sess = make([]session, cfg.Sessions)
@@ -239,6 +243,18 @@ func newStore(cfg Config) *store {
 		s.script.init(cfg)
 	}
 	return s
+}
+
+// loaded returns the first version of a row of a table without columns; a wide payload is asked for when it is read.
+func loaded(tab *workload.Table, pk int64) version {
+	v := version{val: Initial, pay: tab.Payload, rec: none, prev: none}
+	switch {
+	case tab.WideOf != nil:
+		v.pay = none
+	case tab.PayloadOf != nil:
+		v.pay = tab.PayloadOf(pk)
+	}
+	return v
 }
 
 // loadRows fills a table with columns and its indexes.
@@ -273,7 +289,9 @@ func (s *store) addRow(k workload.Key, v version) int32 {
 // row finds a key's row, making an absent one where there is none.
 func (s *store) row(k workload.Key) int32 {
 	t, pk := k.Table(), k.PK()
-	if pk < int64(s.log.Tables[t].Rows) {
+	tab := &s.log.Tables[t]
+	here := pk < int64(tab.Rows)
+	if here && !tab.Sparse {
 		return int32(s.base[t]) + int32(pk)
 	}
 	if r, ok := s.inserted[k]; ok {
@@ -282,9 +300,13 @@ func (s *store) row(k workload.Key) int32 {
 	if s.inserted == nil {
 		s.inserted = make(map[workload.Key]int32)
 	}
-	r := s.addRow(k, version{val: Absent, rec: none, prev: none})
+	v := version{val: Absent, rec: none, prev: none}
+	if here {
+		v = loaded(tab, pk)
+	}
+	r := s.addRow(k, v)
 	s.inserted[k] = r
-	if s.log.Tables[t].Columns != nil {
+	if tab.Columns != nil {
 		s.more[t] = append(s.more[t], r)
 	}
 	return r

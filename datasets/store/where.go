@@ -250,7 +250,7 @@ func (s *store) setPend(r int32, val int64) {
 	if w.pend != head {
 		s.unindex(r, w.pend)
 	}
-	w.pend = val
+	w.pend, w.wrote = val, true
 	if val != head {
 		s.enter(r, val)
 	}
@@ -300,4 +300,12 @@ func (s *store) dropPreds(owner int32) {
 	if len(s.preds) > 0 {
 		s.preds = slices.DeleteFunc(s.preds, func(p predLock) bool { return p.owner == owner })
 	}
+}
+
+// lookedAt reports whether a row's newest version is in the range of a condition that somebody has locked.
+func (s *store) lookedAt(r int32) bool {
+	table := s.log.Rows[r].Table()
+	return slices.ContainsFunc(s.preds, func(p predLock) bool {
+		return int(p.table) == table && s.holds(table, s.versions[s.rows[r].head].val, p.where)
+	})
 }

@@ -22,9 +22,10 @@ func blindWPredInfo() Info {
 	}
 }
 
-// blindWPred has rows (v1, v2), both uniform in [0, predValues) at any time: an update gives each row of its range a place of
-// its own, (a + b·pk) mod predValues with random a and b. (New values that lie close to each other would move the rows of a range
-// together, and these with others, until a few ranges had all rows and the others none.)
+// blindWPred has rows (v1, v2) in [0, predValues)². An update gives each row of its range a place of its own, (a + b·pk) mod
+// predValues with random a and b, so that however long the run is a range has as many rows on average, with a variance that
+// stays (three times the mean: an update empties its range). New values that lie close to each other would move the rows of a
+// range together, and these with others, until a few ranges had all rows and the others none.
 type blindWPred struct {
 	keys, ops int
 	reads     uint64 // per cent

@@ -8,16 +8,25 @@ func mixInfo() Info {
 		About: "general transactions: every operation reads or writes by a coin, on a key of a skewed distribution",
 		Paper: "CHRONOS Table I (default workload); MTC's GT",
 		Variants: []Variant{
-			{Name: "zipf", About: "Zipf(0.99) keys, half of the operations reads"},
+			{Name: "zipf", About: "Zipf keys, half of the operations reads"},
 			{Name: "uniform", About: "uniform keys, half of the operations reads"},
 			{Name: "hotspot", About: "80 % of the operations on 20 % of the keys, half reads"},
-			{Name: "read-heavy", About: "Zipf(0.99) keys, 90 % reads"},
-			{Name: "write-heavy", About: "Zipf(0.99) keys, 10 % reads"},
+			{Name: "read-heavy", About: "Zipf keys, 90 % reads"},
+			{Name: "write-heavy", About: "Zipf keys, 10 % reads"},
 		},
 		Keys: 1000,
 		Ops:  8,
+		Zipf: 0.99,
 		new:  newMix,
 	}
+}
+
+// gtInfo is mix at the size that the papers call default.
+func gtInfo() Info {
+	in := mixInfo()
+	in.Name, in.Ops = "gt", 15
+	in.About = "general transactions as CHRONOS and MTC run them by default: mix with 15 operations"
+	return in
 }
 
 type mix struct {
@@ -42,7 +51,7 @@ func newMix(p Params) (Workload, error) {
 		w.reads = 10
 	}
 	if w.dist == nil {
-		w.dist = NewZipf(p.Keys, 0.99)
+		w.dist = NewZipf(p.Keys, p.Zipf)
 	}
 	return w, nil
 }

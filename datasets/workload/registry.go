@@ -10,9 +10,10 @@ import (
 // Params sizes a workload. A zero field is the workload's own default (Info.Keys, Info.Ops).
 type Params struct {
 	Variant  string
-	Keys     int // rows, customers, …: what the workload scales by
-	Ops      int // operations a transaction
-	Sessions int // clients that will run it; some workloads split work by session
+	Keys     int     // rows, customers, …: what the workload scales by
+	Ops      int     // operations a transaction
+	Zipf     float64 // exponent of the distribution of the keys, where the workload has one
+	Sessions int     // clients that will run it; some workloads split work by session
 }
 
 // Variant is a named setting of a workload.
@@ -28,13 +29,16 @@ type Info struct {
 	Paper    string    // where it comes from
 	Variants []Variant // the first is the default
 	Keys     int       // default Params.Keys
+	Scales   string    // what Keys counts; "": keys
 	Ops      int       // default Params.Ops; 0: the templates fix it
+	Zipf     float64   // default Params.Zipf; 0: the workload has no such parameter
 	new      func(p Params) (Workload, error)
 }
 
 // All returns every workload, in the order in which to show them.
 func All() []Info {
-	return []Info{blindWInfo(), blindWPredInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(), miniInfo(), longForkInfo()}
+	return []Info{blindWInfo(), blindWPredInfo(), bookingInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(), miniInfo(), longForkInfo(),
+		cTwitterInfo(), tpccInfo(), rubisInfo(), ycsbInfo(), gtInfo(), listAppendInfo(), claimInfo(), lwtInfo()}
 }
 
 // Names returns the names of all workloads.
@@ -77,6 +81,13 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	if p.Ops != 0 && in.Ops == 0 {
 		return nil, p, fmt.Errorf("workload %s: operations a transaction are fixed by its templates; expected none given", in.Name)
 	}
+	if p.Zipf != 0 && in.Zipf == 0 {
+		return nil, p, fmt.Errorf("workload %s: it draws no keys from a Zipf distribution; expected no exponent", in.Name)
+	}
+	if !(p.Zipf >= 0 && p.Zipf <= 8) {
+		return nil, p, fmt.Errorf("workload %s: Zipf exponent %v; expected one from 0 to 8", in.Name, p.Zipf)
+	}
+	p.Zipf = cmp.Or(p.Zipf, in.Zipf)
 	if p.Keys == 0 {
 		p.Keys = cmp.Or(in.Variants[i].Keys, in.Keys)
 	}
@@ -94,6 +105,9 @@ func (in Info) New(p Params) (Workload, Params, error) {
 }
 
 func needKeys(p Params, least int) error {
+	if p.Keys < least && p.Ops == 0 {
+		return fmt.Errorf("%d keys are too few; expected at least %d", p.Keys, least)
+	}
 	if p.Keys < least {
 		return fmt.Errorf("%d keys are too few for transactions of %d operations; expected at least %d", p.Keys, p.Ops, least)
 	}

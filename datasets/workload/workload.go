@@ -86,7 +86,7 @@ type Op struct {
 	Absent  bool
 	// ForUpdate asks for the row's write lock at the read (SELECT … FOR UPDATE).
 	ForUpdate bool
-	// Row has the columns of a table that has columns.
+	// Row has the columns of a table that has columns, or the numbers of a wide payload.
 	Row []int64
 	// Where is the condition of a ReadWhere, an UpdateWhere, a DeleteWhere: all ranges hold. The first one is best on an
 	// indexed column.
@@ -131,7 +131,13 @@ func (t *Txn) Delete(k Key) { t.Ops = append(t.Ops, Op{Key: k, Kind: Delete}) }
 // Append appends an append to a list.
 func (t *Txn) Append(k Key) { t.Ops = append(t.Ops, Op{Key: k, Kind: Append}) }
 
-// WriteRow appends a write of a row of a table with columns.
+// ReadForUpdate appends a read that takes the row's write lock.
+func (t *Txn) ReadForUpdate(k Key) { t.Ops = append(t.Ops, Op{Key: k, ForUpdate: true}) }
+
+// Last returns the operation before the present step: what it found is there.
+func (t *Txn) Last() *Op { return &t.Ops[len(t.Ops)-1] }
+
+// WriteRow appends a write of a row of a table with columns, or of a wide payload.
 func (t *Txn) WriteRow(k Key, columns ...int64) {
 	n := len(t.cells)
 	t.cells = append(t.cells, columns...)
@@ -168,7 +174,12 @@ type Column struct {
 type Table struct {
 	Name    string // keys in the history are Name/pk; of an unnamed table they are the integers pk
 	Rows    int
-	Payload int64 // what loaded rows hold
+	Payload int64 // what loaded rows hold, unless PayloadOf says so row by row
+	// Sparse says that most loaded rows will never be touched.
+	Sparse    bool
+	PayloadOf func(pk int64) int64
+	// WideOf makes its payloads lists of numbers, in Op.Row's place; it says what loaded rows hold.
+	WideOf func(pk int64) []int64
 	// Columns makes its values rows: operations have Row in Payload's place, and may have conditions. Load fills in what a
 	// loaded row holds.
 	Columns []Column

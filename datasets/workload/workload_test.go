@@ -3,25 +3,101 @@ package workload
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// drive runs one client's transactions against a map, as a database without concurrency would, and hands each to check.
-func drive(t *testing.T, w Workload, n int, check func(*Txn)) map[Key]int64 {
-	t.Helper()
-	state := map[Key]int64{}
-	for i, tab := range w.Tables() {
-		for pk := range tab.Rows {
-			state[MakeKey(i, int64(pk))] = tab.Payload
+// table is the state of a database without concurrency.
+type table struct {
+	tables  []Table
+	payload map[Key]int64
+	row     map[Key][]int64
+	touched map[Key]bool
+}
+
+func load(w Workload) *table {
+	s := &table{w.Tables(), map[Key]int64{}, map[Key][]int64{}, map[Key]bool{}}
+	for i, tab := range s.tables {
+		for pk := 0; pk < tab.Rows && !tab.Sparse; pk++ {
+			s.touch(MakeKey(i, int64(pk)))
 		}
 	}
+	return s
+}
+
+// touch loads a row that was there at first, once.
+func (s *table) touch(k Key) {
+	tab := s.tables[k.Table()]
+	if s.touched[k] || k.PK() >= int64(tab.Rows) {
+		return
+	}
+	s.touched[k] = true
+	s.payload[k] = tab.Payload
+	switch {
+	case tab.Columns != nil:
+		s.row[k] = make([]int64, len(tab.Columns))
+		tab.Load(k.PK(), s.row[k])
+	case tab.WideOf != nil:
+		s.row[k] = tab.WideOf(k.PK())
+	case tab.PayloadOf != nil:
+		s.payload[k] = tab.PayloadOf(k.PK())
+	}
+}
+
+// run executes an operation; a write takes effect only if it is for good.
+func (s *table) run(op *Op, write bool) {
+	s.touch(op.Key)
+	switch op.Kind {
+	case Read:
+		v, ok := s.payload[op.Key]
+		op.Payload, op.Absent, op.Row = v, !ok, s.row[op.Key]
+		return
+	case ReadWhere, UpdateWhere, DeleteWhere:
+		op.Found = nil
+		for k, row := range s.row {
+			if k.Table() == op.Key.Table() && Matches(op.Where, row) {
+				op.Found = append(op.Found, Found{k, row})
+			}
+		}
+	}
+	if !write {
+		return
+	}
+	switch op.Kind {
+	case Write:
+		s.payload[op.Key] = op.Payload
+		s.row[op.Key] = slices.Clone(op.Row)
+	case Delete:
+		delete(s.payload, op.Key)
+		delete(s.row, op.Key)
+	case UpdateWhere:
+		for _, f := range op.Found {
+			row := slices.Clone(f.Row)
+			for _, c := range op.Set {
+				row[c.Column] = c.Value(f.Row[c.Column], f.Key.PK())
+			}
+			s.row[f.Key] = row
+		}
+	case DeleteWhere:
+		for _, f := range op.Found {
+			delete(s.payload, f.Key)
+			delete(s.row, f.Key)
+		}
+	}
+}
+
+// drive runs one client's transactions against a table, and hands each to check. Every second transaction is tried twice, and
+// the second attempt must ask for the same as long as it finds the same.
+func drive(t *testing.T, w Workload, n int, check func(*Txn)) *table {
+	t.Helper()
+	state := load(w)
 	c := w.Client(0, rand.New(rand.NewPCG(1, 2)))
 	var x Txn
-	for range n {
+	for i := range n {
 		c.Next(&x)
 		var first []Op
-		for attempt := range 2 { // a retry must ask for the same keys
+		for attempt := i % 2; attempt < 2; attempt++ {
 			x.Reset()
 			for {
 				from := len(x.Ops)
@@ -35,22 +111,19 @@ func drive(t *testing.T, w Workload, n int, check func(*Txn)) map[Key]int64 {
 					if op.Key.Table() >= len(w.Tables()) || op.Key.PK() < 0 {
 						t.Fatalf("key %d of table %d", op.Key.PK(), op.Key.Table())
 					}
-					if op.Kind == Read {
-						v, ok := state[op.Key]
-						op.Payload, op.Absent = v, !ok
-					} else if attempt == 1 {
-						state[op.Key] = op.Payload
-					}
+					state.run(op, attempt == 1)
 				}
 			}
 			if attempt == 0 {
 				first = append(first, x.Ops...)
-				continue
 			}
-			for j, op := range first {
-				if op.Key != x.Ops[j].Key || op.Kind != x.Ops[j].Kind {
-					t.Fatalf("%s: the second attempt differs at operation %d", x.Name, j)
-				}
+		}
+		for j, op := range first {
+			if x.Ops[j].Key != op.Key || x.Ops[j].Kind != op.Kind {
+				t.Fatalf("%s: the second attempt differs at operation %d", x.Name, j)
+			}
+			if op.Kind >= ReadWhere {
+				break // what follows may see the transaction's own writes
 			}
 		}
 		check(&x)
@@ -153,7 +226,7 @@ func TestSmallBank(t *testing.T) {
 		}
 	})
 	got := int64(0)
-	for _, v := range state {
+	for _, v := range state.payload {
 		got += v
 	}
 	if got != want {
@@ -240,5 +313,213 @@ func TestDistinct(t *testing.T) {
 				t.Fatalf("%d keys asked for, %d drawn, %d different", m, len(keys), len(seen))
 			}
 		}
+	}
+}
+
+func overlap(a, b []int64) bool { return a[0] == b[0] && a[1] < b[2] && b[1] < a[2] }
+
+// TestBooking: alone, a client never books a room twice nor lets a customer owe too much.
+func TestBooking(t *testing.T) {
+	for _, v := range []string{"default", "rush"} {
+		found := map[string]int{}
+		state := drive(t, build(t, "booking", v, 5, 0), 3000, func(x *Txn) {
+			for _, op := range x.Ops {
+				found[x.Name] += len(op.Found)
+			}
+			if x.Name == "Book" && len(x.Ops) == 4 {
+				found["booked"]++
+			}
+		})
+		owed := map[int64]int64{}
+		for k, a := range state.row {
+			if k.Table() == invoices {
+				if a[invoicePaid] == 0 {
+					owed[a[invoiceCustomer]] += a[1]
+				}
+				continue
+			}
+			for l, b := range state.row {
+				if l != k && l.Table() == bookings && overlap(a, b) {
+					t.Errorf("%s: bookings %v and %v overlap", v, a, b)
+				}
+			}
+		}
+		for c, n := range owed {
+			if n > creditLimit {
+				t.Errorf("%s: customer %d owes %d", v, c, n)
+			}
+		}
+		for _, name := range []string{"Book", "Cancel", "booked"} {
+			if found[name] == 0 {
+				t.Errorf("%s: %s never finds anything", v, name)
+			}
+		}
+		if v == "default" && (found["Move"] == 0 || found["Agenda"] == 0 || found["Pay"] == 0 || found["Archive"] == 0) {
+			t.Errorf("some templates never find anything: %v", found)
+		}
+	}
+}
+
+// TestBlindWPred: ranges keep finding ten rows, however long the run is.
+func TestBlindWPred(t *testing.T) {
+	var sum, square, n float64
+	i := 0
+	drive(t, build(t, "blindw-pred", "", 1000, 0), 3000, func(x *Txn) {
+		if i++; i < 1000 {
+			return
+		}
+		for _, op := range x.Ops {
+			m := float64(len(op.Found))
+			sum, square, n = sum+m, square+m*m, n+1
+		}
+	})
+	mean := sum / n
+	if variance := square/n - mean*mean; math.Abs(mean-10) > 0.5 || variance > 45 {
+		t.Errorf("%.2f rows an operation, variance %.2f; expected 10 and about 30", mean, variance)
+	}
+}
+
+// TestTPCC: the mix, the sizes of its transactions, and the consistency conditions of clause 3.3.2 that the model keeps.
+func TestTPCC(t *testing.T) {
+	const n = 4000
+	count, rollbacks := map[string]float64{}, 0
+	delivered := 0
+	w := build(t, "tpcc", "", 300, 0)
+	state := drive(t, w, n, func(x *Txn) {
+		count[x.Name]++
+		if x.Rollback {
+			rollbacks++
+		}
+		switch x.Name {
+		case "NewOrder":
+			if m := len(x.Ops); m < 8+4*5 || m > 8+1+4*15 {
+				t.Fatalf("NewOrder of %d operations", m)
+			}
+		case "Payment":
+			if m := len(x.Ops); m < 6 {
+				t.Fatalf("Payment of %d operations", m)
+			}
+		case "OrderStatus":
+			if m := len(x.Ops); m < 3+5 {
+				t.Fatalf("OrderStatus of %d operations", m)
+			}
+		case "StockLevel":
+			if m := len(x.Ops); m < 21+100 {
+				t.Fatalf("StockLevel of %d operations", m)
+			}
+		case "Delivery":
+			for _, op := range x.Ops {
+				if op.Kind == Delete {
+					delivered++
+				}
+			}
+		}
+		for _, op := range x.Ops {
+			if op.Kind == Read && op.Absent {
+				t.Fatalf("%s reads an absent row of table %s", x.Name, w.Tables()[op.Key.Table()].Name)
+			}
+		}
+	})
+	for name, share := range map[string]float64{"NewOrder": 0.45, "Payment": 0.43, "OrderStatus": 0.04, "Delivery": 0.04, "StockLevel": 0.04} {
+		if math.Abs(count[name]/n-share) > 0.03 {
+			t.Errorf("%s: %v of %d", name, count[name], n)
+		}
+	}
+	if rollbacks == 0 || delivered < 500 {
+		t.Errorf("%d rollbacks, %d orders delivered", rollbacks, delivered)
+	}
+	for d := range int64(tpccDistricts) {
+		next := state.payload[MakeKey(tpccDistrict, d)]
+		first, last := unpackPair(state.payload[MakeKey(tpccNewOrders, d)])
+		if last != next-1 || first > last+1 {
+			t.Errorf("district %d: next order %d, undelivered %d to %d", d, next, first, last)
+		}
+	}
+}
+
+// TestCTwitter: what lists and newest tweets say is so.
+func TestCTwitter(t *testing.T) {
+	const users = 50
+	state := drive(t, build(t, "ctwitter", "", users, 0), 5000, func(x *Txn) {
+		if x.Name == "ShowTweets" && len(x.Ops) < 2 || x.Name == "Follow" && len(x.Ops) != 4 {
+			t.Fatalf("%s of %d operations", x.Name, len(x.Ops))
+		}
+		for _, op := range x.Ops {
+			if (x.Name == "ShowTweets" || x.Name == "Timeline") && op.Absent {
+				t.Fatalf("%s reads an absent tweet", x.Name)
+			}
+		}
+	})
+	edges := 0
+	for u := range int64(users) {
+		if tw := state.payload[MakeKey(lastTweet, u)]; state.payload[MakeKey(tweets, tw)] != u {
+			t.Errorf("user %d's newest tweet %d is another's", u, tw)
+		}
+		for _, d := range state.row[MakeKey(followList, u)] {
+			if d == u {
+				continue // from the load: no edge
+			}
+			edges++
+			if _, ok := state.payload[MakeKey(following, u*users+d)]; !ok {
+				t.Errorf("user %d follows %d in the list only", u, d)
+			}
+		}
+	}
+	if edges == 0 {
+		t.Error("nobody follows anybody")
+	}
+}
+
+// TestYCSB: shares of the operations by variant.
+func TestYCSB(t *testing.T) {
+	for variant, want := range map[string][4]float64{ // reads, writes, scans; read-modify-write counts as both
+		"A": {0.5, 0.5, 0}, "B": {0.95, 0.05, 0}, "C": {1, 0, 0}, "D": {0.95, 0.05, 0}, "E": {0, 0.05, 0.95}, "F": {1, 0.5, 0},
+	} {
+		var got [3]float64
+		const n = 3000
+		drive(t, build(t, "ycsb", variant, 200, 0), n, func(x *Txn) {
+			for _, op := range x.Ops {
+				switch op.Kind {
+				case Read:
+					got[0]++
+				case ReadWhere:
+					got[2]++
+				default:
+					got[1]++
+				}
+			}
+		})
+		for i := range got {
+			if math.Abs(got[i]/(4*n)-want[i]) > 0.02 {
+				t.Errorf("%s: shares %v of %d; expected %v", variant, got, 4*n, want)
+			}
+		}
+	}
+}
+
+// TestZipf: the exponent is the workload's or it is refused.
+func TestZipf(t *testing.T) {
+	in, _ := Lookup("blindw")
+	if _, _, err := in.New(Params{Zipf: 1}); err == nil || !strings.Contains(err.Error(), "no exponent") {
+		t.Errorf("blindw takes a Zipf exponent: %v", err)
+	}
+	hottest := func(theta float64) float64 {
+		in, _ := Lookup("gt")
+		w, _, err := in.New(Params{Zipf: theta})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, all := 0.0, 0.0
+		drive(t, w, 500, func(x *Txn) {
+			for _, op := range x.Ops {
+				if all++; op.Key == 0 {
+					n++
+				}
+			}
+		})
+		return n / all
+	}
+	if a, b := hottest(0.5), hottest(1.5); a > 0.05 || b < 0.3 {
+		t.Errorf("hottest key has %.3f at exponent 0.5, %.3f at 1.5", a, b)
 	}
 }

@@ -46,6 +46,7 @@ func (g *genFlags) add(c *cobra.Command) {
 	fl.IntVar(&g.spec.Txns, "txns", g.spec.Txns, "committed transactions")
 	fl.IntVar(&g.spec.Sessions, "sessions", g.spec.Sessions, "client sessions")
 	fl.IntVar(&g.spec.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
+	fl.Float64Var(&g.spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload has one (default: its own)")
 	fl.IntVar(&g.spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
 	fl.StringVar(&g.spec.Isolation, "isolation", g.spec.Isolation, "the store's concurrency control: "+strings.Join(datasets.Isolations(), ", "))
 	complete(c, "isolation", datasets.Isolations())

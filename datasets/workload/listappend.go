@@ -1,0 +1,75 @@
+package workload
+
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
+func listAppendInfo() Info {
+	return Info{
+		Name:  "list-append",
+		About: "1 to 8 operations, half of them appends to lists, half of them reads of whole lists; a list is left alone after a while",
+		Paper: "Elle (VLDB 2020) §5; Jepsen's list-append",
+		Variants: []Variant{
+			{Name: "default", About: "32 appends a list"},
+			{Name: "long", About: "128 appends a list"},
+		},
+		Keys:   10,
+		Scales: "lists in use at a time",
+		Ops:    8,
+		new: func(p Params) (Workload, error) {
+			w := &listAppend{keys: int64(p.Keys), ops: p.Ops, appends: 32}
+			if p.Variant == "long" {
+				w.appends = 128
+			}
+			w.own = max(w.appends/int64(p.Sessions), 1)
+			return w, needKeys(p, 1)
+		},
+	}
+}
+
+// listAppend: all clients go on to the next list after as many appends of their own as make, for all of them together, the
+// appends that a list is to have.
+type listAppend struct {
+	keys, appends, own int64
+	ops                int
+}
+
+func (w *listAppend) Tables() []Table { return []Table{{List: true}} }
+
+func (w *listAppend) Client(_ int, rng *rand.Rand) Client { return &listAppendClient{w: w, rng: rng} }
+
+type listAppendClient struct {
+	w       *listAppend
+	rng     *rand.Rand
+	appends int64
+}
+
+// Next draws the operations; an append is the complement of its list. The newest list has half of the operations, the one
+// before it half of the rest.
+func (c *listAppendClient) Next(t *Txn) {
+	t.Name = "append"
+	t.Args = t.Args[:0]
+	for range 1 + c.rng.IntN(c.w.ops) {
+		back := int64(bits.TrailingZeros64(c.rng.Uint64())) % c.w.keys
+		k := c.appends/c.w.own + c.w.keys - 1 - back
+		if c.rng.Uint64()&1 == 0 {
+			c.appends++
+			k = ^k
+		}
+		t.Args = append(t.Args, k)
+	}
+}
+
+func (c *listAppendClient) Step(t *Txn) {
+	if t.Stage > 0 {
+		return
+	}
+	for _, k := range t.Args {
+		if k < 0 {
+			t.Append(Key(^k))
+		} else {
+			t.Read(Key(k))
+		}
+	}
+}
