@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
@@ -86,6 +87,13 @@ func TestPredicatesLaws(t *testing.T) {
 		holds := map[level.Level]bool{}
 		for _, l := range six {
 			v := verdict(t, h, l)
+			r, err := oracle.Check(h, oracle.Options{Level: l})
+			if err == nil {
+				err = certify.Check(r, certify.Options{})
+			}
+			if err != nil || (r.Verdict == evidence.Holds) != (v == evidence.Holds) {
+				t.Fatalf("seed %d at %s: %v, %v; by verdict only %s\n%s", seed, l, r.Verdict, err, v, notation.Format(h))
+			}
 			verdicts[v]++
 			holds[l] = v == evidence.Holds
 			if w := verdict(t, again, l); w != v {

@@ -199,13 +199,7 @@ func (x *Index) eval(i, item uint32) Truth {
 	}
 	switch p.kind {
 	case leaf:
-		switch {
-		case spans(x.spans[p.yes:p.maybe]).has(r):
-			return True
-		case spans(x.spans[p.maybe:p.no]).has(r):
-			return Unknown
-		}
-		return False
+		return x.truth(p, r)
 	case allOf:
 		t := True
 		for q := i + 1; q < p.end && t > False; q = x.parts[q].end {
@@ -218,6 +212,17 @@ func (x *Index) eval(i, item uint32) Truth {
 		t = max(t, x.eval(q, item))
 	}
 	return t
+}
+
+// truth is a leaf's truth of a rank.
+func (x *Index) truth(p *part, r uint32) Truth {
+	switch {
+	case spans(x.spans[p.yes:p.maybe]).has(r):
+		return True
+	case spans(x.spans[p.maybe:p.no]).has(r):
+		return Unknown
+	}
+	return False
 }
 
 // ranges are the ranks of which a leaf has a truth, True or Unknown.
@@ -241,6 +246,20 @@ func (x *Index) size(p *part, t Truth) int {
 // simple reports whether different predicate d is a leaf, which needs no evaluation.
 func (x *Index) simple(d uint32) bool { return x.parts[x.root[d]].kind == leaf }
 
+// flat reports whether different predicate d is several leaves that must all hold.
+func (x *Index) flat(d uint32) bool {
+	p := &x.parts[x.root[d]]
+	if p.kind != allOf {
+		return false
+	}
+	for _, q := range x.parts[x.root[d]+1 : p.end] {
+		if q.kind != leaf {
+			return false
+		}
+	}
+	return true
+}
+
 // candidates returns the range of the leaves that cover the items of which different predicate d has a truth: for True those
 // chosen for it, for Unknown all of its parts, of which candidate tells the leaves.
 func (x *Index) candidates(d uint32, t Truth) (first, end uint32) {
@@ -262,9 +281,37 @@ func (x *Index) candidate(i uint32, t Truth) *part {
 	return nil
 }
 
+// form says how much there is to evaluate of the items that a candidate offers.
+type form uint8
+
+const (
+	general form = iota
+	exact        // nothing: they are the answer
+	others       // whether the other leaves hold too
+)
+
+func (x *Index) form(d uint32, t Truth) form {
+	switch {
+	case x.simple(d):
+		return exact
+	case t == True && x.flat(d):
+		return others
+	}
+	return general
+}
+
 // counts reports whether an item that candidate i offered has the truth and no candidate before offered it.
-func (x *Index) counts(d, first, i uint32, t Truth, item uint32) bool {
-	if x.simple(d) {
+func (x *Index) counts(f form, d, first, i uint32, t Truth, item uint32) bool {
+	switch f {
+	case exact:
+		return true
+	case others:
+		for q := x.root[d] + 1; q < x.parts[x.root[d]].end; q++ {
+			p := &x.parts[q]
+			if q != x.scan[i] && !spans(x.spans[p.yes:p.maybe]).has(x.cols[p.col].rank[item]) {
+				return false
+			}
+		}
 		return true
 	}
 	for ; first < i; first++ {
@@ -293,6 +340,7 @@ func (x *Index) Count(p uint32, t Truth) int {
 func (x *Index) Each(p uint32, t Truth, f func(key, ver uint32)) {
 	d := x.pred[p]
 	first, end := x.candidates(d, t)
+	how := x.form(d, t)
 	for i := first; i < end; i++ {
 		l := x.candidate(i, t)
 		if l == nil {
@@ -301,7 +349,7 @@ func (x *Index) Each(p uint32, t Truth, f func(key, ver uint32)) {
 		c := &x.cols[l.col]
 		for _, s := range x.ranges(l, t) {
 			for _, item := range c.order[c.start[s.lo]:c.start[s.hi]] {
-				if x.counts(d, first, i, t, item) {
+				if x.counts(how, d, first, i, t, item) {
 					f(x.key(item), x.version(item))
 				}
 			}

@@ -158,6 +158,7 @@ func (s *State) EachUnknown(p uint32, f func(key uint32)) { s.each(p, Unknown, f
 func (s *State) each(p uint32, t Truth, f func(key uint32)) {
 	d := s.pred[p]
 	first, end := s.candidates(d, t)
+	how := s.form(d, t)
 	for i := first; i < end; i++ {
 		l := s.candidate(i, t)
 		if l == nil {
@@ -176,7 +177,7 @@ func (s *State) each(p uint32, t Truth, f func(key uint32)) {
 				}
 				for ; word != 0; word &= word - 1 {
 					item := c.order[w<<6+uint32(bits.TrailingZeros64(word))]
-					if s.counts(d, first, i, t, item) {
+					if s.counts(how, d, first, i, t, item) {
 						f(s.key(item))
 					}
 				}
