@@ -30,6 +30,7 @@
 //   - serial.go, snapshot.go: the replay, which decides.
 //   - explain.go: the second, by Adya's direct serialization graph over every version order, which finds the anomalies of a
 //     violation. Its verdict is compared with the replay's each time; a difference is an error.
-//   - predicates.go: predicate reads and writes, for the first; the second does not know them.
+//   - predicates.go: predicate reads and writes, for the first; predgraph.go: for the second, whose verdict is compared here
+//     too, but which gives no evidence of them.
 //   - reads.go: anomalies of single reads, for the second.
 package oracle

@@ -191,6 +191,25 @@ func (x *explainer) build(bad map[uint32]evidence.Anomaly) {
 			}
 		}
 	}
+	x.orders(final)
+	for _, t := range x.txns {
+		r := t.id
+		if _, is := bad[r]; is {
+			continue
+		}
+		for k := range uint32(h.NumKeys()) {
+			if v, ok := x.r.external[r][k]; ok {
+				x.registerRead(r, k, v, x.r.candidates(r, k, v), final[k])
+			}
+			if seen, ok := x.r.lists[r][k]; ok {
+				x.listRead(r, k, seen, final[k])
+			}
+		}
+	}
+}
+
+// orders adds the edges of session order, of real time, and of the orders of each two writers of a key.
+func (x *explainer) orders(final map[uint32]map[uint32]uint32) {
 	none := history.None
 	for i, a := range x.txns {
 		for j, b := range x.txns {
@@ -200,27 +219,9 @@ func (x *explainer) build(bad map[uint32]evidence.Anomaly) {
 			if x.timeBefore(i, j) {
 				x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.RT, Key: none, Ver: none, Writer: none})
 			}
-		}
-	}
-	for _, t := range x.txns {
-		r := t.id
-		if _, is := bad[r]; is {
-			continue
-		}
-		for k := range uint32(h.NumKeys()) {
-			if v, ok := x.r.external[r][k]; ok {
-				x.registerRead(r, k, v, final[k])
-			}
-			if seen, ok := x.r.lists[r][k]; ok {
-				x.listRead(r, k, seen, final[k])
-			}
-		}
-	}
-	for _, a := range x.txns {
-		for _, b := range x.txns {
-			for k := range uint32(h.NumKeys()) {
+			for k := range uint32(x.h.NumKeys()) {
 				v, ok := final[k][b.id]
-				if _, both := final[k][a.id]; a.id != b.id && ok && both {
+				if _, both := final[k][a.id]; i != j && ok && both {
 					x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.WW, Key: k, Ver: v, Writer: none}, x.before(a.id, b.id))
 				}
 			}
@@ -252,9 +253,10 @@ func (x *explainer) settles(a arc) bool {
 	return a.Dep == evidence.SO || a.Dep == evidence.RT || a.Dep == evidence.WR
 }
 
-func (x *explainer) registerRead(r, k, v uint32, final map[uint32]uint32) {
+// registerRead adds the edges of r's read of k: it is from one of the transactions from, h.Init for the initial version. final
+// are the versions that each writer of k installs, v the version read, for the edges' sake.
+func (x *explainer) registerRead(r, k, v uint32, from []uint32, final map[uint32]uint32) {
 	h := x.h
-	from := x.r.candidates(r, k, v)
 	var oneOf []lit
 	for _, c := range x.counts(r) {
 		oneOf = append(oneOf, -c)

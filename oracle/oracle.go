@@ -69,6 +69,9 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 		return r, nil
 	}
 	if h.HasPredicates() {
+		if !h.HasLists() && w.acyclic() != ok {
+			return nil, fmt.Errorf("the oracle's two implementations disagree at level %s: replay says %s, the serialization graphs the opposite", o.Level, r.Verdict)
+		}
 		if !ok {
 			r.Verdict = evidence.Unknown
 			r.Reason = "no order explains the history, but the oracle gives no evidence where there are predicate reads and writes"
