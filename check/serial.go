@@ -14,6 +14,7 @@ import (
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"
+	"isovet/replay"
 	"isovet/solver"
 )
 
@@ -150,7 +151,7 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own b
 
 // explain makes a violation of transactions that violate the level by themselves.
 func (x *run) explain(seed []uint32, refute explain.Refuter) error {
-	a, err := explain.Violation(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute)
+	a, err := explain.ViolationBy(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute, replay.Minimize)
 	if err != nil {
 		if x.ctx.Err() != nil {
 			x.stopped()

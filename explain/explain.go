@@ -26,10 +26,22 @@ var ErrHolds = errors.New("explain: these transactions do not violate the level"
 // what the view says. None: the view satisfies the level. skew is in ns.
 type Refuter func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error)
 
+// Minimizer finds transactions of a view that violate a level by themselves and none of which can be spared; none where it cannot
+// tell. It may err where outcomes are unknown: what it says is tried with a Refuter.
+type Minimizer func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error)
+
+// maxSearch is up to how many transactions a minimizer takes a seed as it is: its clauses are reads times writers.
+const maxSearch = 200
+
 // Violation explains why the view's history violates l. seed are transactions that violate it by themselves, those of a
 // checker's cycles; refute decides small parts. The anomaly's kind and text are left to its Complete.
 // Cost: for s = len(seed), O(s²) refutations of at most s transactions in the worst case, O(s) in most.
 func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter) (evidence.Anomaly, error) {
+	return ViolationBy(ctx, v, l, skew, seed, refute, nil)
+}
+
+// ViolationBy is Violation with a minimizer, if not nil, that spares most of the refutations.
+func ViolationBy(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter, minimize Minimizer) (evidence.Anomaly, error) {
 	x := &explainer{ctx: ctx, v: v, h: v.H, l: l, skew: skew, refuter: refute}
 	keep := x.sorted(seed)
 	if v, err := x.violates(keep); err != nil || !v {
@@ -38,8 +50,30 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 		}
 		return evidence.Anomaly{}, err
 	}
-	keep = x.minimize(x.shrink(keep))
-	return x.prove(keep)
+	if minimize == nil || len(keep) > maxSearch {
+		keep = x.shrink(keep)
+	}
+	if minimize != nil {
+		if least, ok := x.minimized(keep, minimize); ok {
+			return x.prove(least)
+		}
+	}
+	return x.prove(x.minimize(x.shrink(keep)))
+}
+
+// minimized asks a minimizer. ok: its answer violates the level.
+func (x *explainer) minimized(keep []uint32, minimize Minimizer) (least []uint32, ok bool) {
+	part, v := x.part(keep)
+	least, err := minimize(x.ctx, v, x.l, x.skew)
+	if err != nil || len(least) == 0 {
+		return nil, false
+	}
+	for i, t := range least {
+		least[i] = part.Txn[t]
+	}
+	least = x.sorted(least)
+	ok, err = x.violates(least)
+	return least, ok && err == nil
 }
 
 // shrink keeps only the transactions of a proof, as long as that makes them fewer: a few refutations where minimize would need

@@ -116,6 +116,11 @@ func (x *refuter) knownEdges() {
 			}
 		}
 	}
+	x.fixed(func(u, v int32, dep evidence.Dep, a, b uint32) { x.add(u, v, edge(a, b, dep)) })
+}
+
+// fixed calls f with the graph edges of session order and real time, which of them it is, and the transactions.
+func (e *engine) fixed(f func(u, v int32, dep evidence.Dep, a, b uint32)) {
 	if e.sessions {
 		for s := range e.h.NumSessions() {
 			last := int32(-1)
@@ -125,7 +130,7 @@ func (x *refuter) knownEdges() {
 					continue
 				}
 				if last >= 0 {
-					x.add(e.commit(last), e.begin(i), edge(e.txn[last], t, evidence.SO))
+					f(e.commit(last), e.begin(i), evidence.SO, e.txn[last], t)
 				}
 				if e.h.Txns.Status[t] != history.Unknown {
 					last = i
@@ -138,7 +143,7 @@ func (x *refuter) knownEdges() {
 			_, end := polygraph.Interval(e.h, a, e.o.Skew)
 			for j, b := range e.txn {
 				if start, _ := polygraph.Interval(e.h, b, e.o.Skew); end < start {
-					x.add(e.commit(int32(i)), e.begin(int32(j)), edge(a, b, evidence.RT))
+					f(e.commit(int32(i)), e.begin(int32(j)), evidence.RT, a, b)
 				}
 			}
 		}
@@ -146,10 +151,10 @@ func (x *refuter) knownEdges() {
 }
 
 // laterWrites returns all writes but the initial ones.
-func (x *refuter) laterWrites() []uint32 {
+func (e *engine) laterWrites() []uint32 {
 	var out []uint32
-	for _, t := range x.txn {
-		for w := x.v.WOff[t]; w < x.v.WOff[t+1]; w++ {
+	for _, t := range e.txn {
+		for w := e.v.WOff[t]; w < e.v.WOff[t+1]; w++ {
 			out = append(out, w)
 		}
 	}
