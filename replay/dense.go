@@ -42,6 +42,9 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64) (stat
 				emit(u, v)
 			}
 		}
+		for _, f := range sat.last {
+			emit(f.From, f.To)
+		}
 		for _, x := range guards {
 			if s.Value(x.Lit.Var()) != x.Lit.IsNeg() {
 				emit(x.From, x.To)
@@ -56,7 +59,7 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64) (stat
 }
 
 // openPairs makes a variable for every two writers of a key that saturation did not order, "the first in its order is first", with
-// the guards of both sides. At the serializable levels a pair without readers is left out: any order of the two will do. The last
+// the guards of both sides; its first value is what their middles say. At the serializable levels a pair without readers is left out: any order of the two will do. The last
 // come first: a conflict then mostly goes back to decisions near it.
 func (e *engine) openPairs(s *solver.Solver, sat *saturation) (guards []acyclic.Guard, ok bool) {
 	reach := sat.reach
@@ -96,7 +99,7 @@ func (e *engine) openPairs(s *solver.Solver, sat *saturation) (guards []acyclic.
 					continue
 				}
 				x := s.NewVar()
-				s.SetPhase(x, true)
+				s.SetPhase(x, sat.rank[e.commit(u)] <= sat.rank[e.commit(v)])
 				side(solver.Pos(x), a, b)
 				side(solver.Neg(x), b, a)
 				if len(guards) > maxGuards {

@@ -29,7 +29,7 @@ type Options struct {
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
-	// twenty transactions.
+	// ten transactions.
 	SaturateAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool

@@ -5,27 +5,27 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// maxScans bounds the pairs of writers that a round of saturation looks at, and maxRounds the rounds.
-const (
-	maxScans  = 1 << 26
-	maxRounds = 32
-)
+// maxScans bounds the pairs of writers that a round of saturation looks at.
+const maxScans = 1 << 26
 
 // saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the reachability of
 // both, which later searches go on from.
 type saturation struct {
 	facts []graph.Edge
-	base  *graph.CSR      // known edges, those of real time and facts
-	reach *acyclic.Window // of base; nil if its windows are too wide to keep
+	base  *graph.CSR      // known edges, those of real time, and facts but the last ones
+	last  []graph.Edge    // these
+	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
 	rank  []int64         // graph node → a guess of when: what reaches it less what it reaches
-	whole bool            // no more is to be found
 }
 
 // saturate finds edges that every order of the history obeys: while another writer b of the key reaches a read r of version a, b is
 // before a; and while a reaches b, r is before b. Reads of initial versions are before all writers. ok is false if they close a
 // cycle.
 //
-// Source: the pruning rules of Cobra and PolySI, in batches: all edges of a round, then one new closure.
+// Many edges at once make a new closure, whose windows are narrower; a few are added to the old one, and then only reads that they
+// touch are looked at again.
+//
+// Source: the pruning rules of Cobra and PolySI, in batches.
 // Cost: a round, the words of the closure's windows, and for each read the writers of its key in the windows of version and read;
 // done says when to stop early, with what was found so far.
 func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
@@ -33,7 +33,8 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 	for x := range s.rank {
 		s.rank[x] = int64(e.ord.Pos(int32(x)))
 	}
-	for round := range maxRounds {
+	var more []graph.Edge
+	for all := true; ; {
 		s.base = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
 			e.certain(emit)
 			for _, f := range s.facts {
@@ -45,21 +46,32 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 			return nil, false
 		}
 		s.reach = acyclic.NewWindow(s.base, topo)
-		if s.reach == nil || done() {
+		if s.reach == nil || !all || done() {
 			return s, true
 		}
 		for x := range s.rank {
 			s.rank[x] = s.reach.Middle(int32(x))
 		}
-		more, all := e.implied(s.reach, topo, done)
-		if len(more) == 0 {
-			s.whole = all
-			return s, true
-		}
+		more, all = e.implied(s.reach, done, nil)
 		s.facts = append(s.facts, more...)
-		if !all || round == maxRounds-1 {
-			return s, true
+		if all && len(more) <= e.total/4 {
+			break
 		}
+	}
+	for all := true; len(more) > 0 && all; {
+		s.last = append(s.last, more...)
+		s.reach.Rest()
+		for _, f := range more {
+			if s.reach.Know(f.From, f.To) {
+				return nil, false
+			}
+		}
+		more, all = e.implied(s.reach, done, s.reach.Touched)
+		s.facts = append(s.facts, more...)
+	}
+	s.last = s.facts[len(s.facts)-len(s.last)-len(more):]
+	for x := range s.rank {
+		s.rank[x] = s.reach.Middle(int32(x))
 	}
 	return s, true
 }
@@ -76,9 +88,10 @@ func (e *engine) certain(f func(u, v int32)) {
 	}
 }
 
-// implied returns the edges that one look at reachability shows; all is false if it was stopped early or the pairs were too many.
-func (e *engine) implied(reach *acyclic.Window, topo []int32, done func() bool) (facts []graph.Edge, all bool) {
-	ws := e.writersBy(topo, e.commit)
+// implied returns the edges that one look at reachability shows, at all reads or at those one of whose ends is touched; all is false
+// if it was stopped early or the pairs were too many.
+func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x int32) bool) (facts []graph.Edge, all bool) {
+	ws := e.writersBy(reach.Order(), e.commit)
 	v := e.v
 	scans := 0
 	edge := func(x, y int32) { facts = append(facts, graph.Edge{From: x, To: y}) }
@@ -131,7 +144,9 @@ func (e *engine) implied(reach *acyclic.Window, topo []int32, done func() bool) 
 			}
 			in := ws.of(v.RKey[q])
 			if v.Initial(w) {
-				after(r, -1, in)
+				if touched == nil {
+					after(r, -1, in)
+				}
 				continue
 			}
 			a := e.writer(w)
@@ -139,11 +154,16 @@ func (e *engine) implied(reach *acyclic.Window, topo []int32, done func() bool) 
 				continue
 			}
 			begin, came := e.begin(r), e.begin(a)
-			after(r, a, in[first(in, reach.Rank(e.commit(a))):])
+			if touched != nil && !touched(begin) && !touched(e.commit(a)) {
+				continue
+			}
+			// Ranks are those of the base: of two that it leaves open, the later one may come first by now.
+			from, _ := reach.Span(begin)
+			after(r, a, in[first(in, min(from, reach.Rank(e.commit(a)))):])
 			// Writers before the read are before the version; of those that reach one another only the last.
-			from, _ := reach.Span(came)
+			from, to := reach.Span(came)
 			next := int32(-1)
-			for j := first(in, reach.Rank(begin)) - 1; j >= 0; j-- {
+			for j := first(in, max(to, reach.Rank(begin))) - 1; j >= 0; j-- {
 				b := e.writer(in[j])
 				commit := e.commit(b)
 				if reach.Rank(commit) < from {

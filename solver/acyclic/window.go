@@ -34,8 +34,14 @@ type Window struct {
 
 	edges   []windowEdge
 	outHead []int32 // node → its newest edge
-	trail   []windowWord
-	fresh   []uint64 // scratch: the ranks that an edge makes reachable
+	trail   wordTrail
+	savedR  []uint32 // row word → the epoch in which the trail got it last
+	savedC  []uint32 // column word → the same
+	epoch   uint32   // new with each level and each undo: a word is saved once in it
+	keep    bool     // nothing need be saved: level 0
+	touched []bool   // rank → row or column changed since Know began
+
+	below, above []wordBits // scratch of add: what an edge makes reachable, and from where
 
 	search windowSearch
 }
@@ -44,6 +50,34 @@ type windowEdge struct {
 	from, to, tag int32
 	nextOut       int32
 	trail         int // length of the trail before it
+}
+
+// wordTrail is a stack in pieces, none of which moves as it grows.
+type wordTrail struct {
+	pieces [][]windowWord
+	n      int
+}
+
+const pieceBits = 13
+
+func (t *wordTrail) push(at int32, old uint64) {
+	p := t.n >> pieceBits
+	if p == len(t.pieces) {
+		t.pieces = append(t.pieces, make([]windowWord, 1<<pieceBits))
+	}
+	t.pieces[p][t.n&(1<<pieceBits-1)] = windowWord{at, old}
+	t.n++
+}
+
+func (t *wordTrail) pop() windowWord {
+	t.n--
+	return t.pieces[t.n>>pieceBits][t.n&(1<<pieceBits-1)]
+}
+
+// wordBits are some ranks of a word.
+type wordBits struct {
+	word int32
+	bits uint64
 }
 
 // windowWord is a word to be restored: of a row, or, complemented, of a column.
@@ -83,43 +117,56 @@ func NewWindow(base *graph.CSR, order []int32) *Window {
 	}
 	t.row, t.col, t.watch = make([]uint64, total), make([]uint64, total), make([]uint64, total)
 	for r := range n {
-		copy(t.row[t.at[r]+down.lo[r]:], down.part(r))
-		copy(t.col[t.at[r]+up.lo[r]:], up.part(r))
+		copy(t.row[t.at[r]+down.lo[r]:], down.rows[r])
+		copy(t.col[t.at[r]+up.lo[r]:], up.rows[r])
 	}
-	t.fresh = make([]uint64, (n+63)/64)
+	t.savedR, t.savedC = make([]uint32, total), make([]uint32, total)
+	t.nextEpoch()
 	t.outHead = make([]int32, n)
 	for v := range t.outHead {
 		t.outHead[v] = -1
 	}
+	t.touched = make([]bool, n)
 	t.search.seen = make([]uint32, n)
 	t.search.dist = make([]int32, n)
 	t.search.via = make([]windowStep, n)
 	return t
 }
 
-// halfRows are rows of bits for the words [lo, hi) of ranks.
+// halfRows are rows of bits for the words [lo, hi) of ranks, cut from slabs, of which none moves as they grow.
 type halfRows struct {
-	bits   []uint64
-	off    []int
+	rows   [][]uint64
+	slab   []uint64
+	words  int
 	lo, hi []int32
 }
 
-func newHalfRows(n int) *halfRows {
-	return &halfRows{off: make([]int, n), lo: make([]int32, n), hi: make([]int32, n)}
-}
+const slabWords = 1 << 16
 
-func (h *halfRows) part(r int32) []uint64 { return h.bits[h.off[r]:][:h.hi[r]-h.lo[r]] }
+func newHalfRows(n int) *halfRows {
+	return &halfRows{rows: make([][]uint64, n), lo: make([]int32, n), hi: make([]int32, n)}
+}
 
 // open begins row r with its own bit, for the words [lo, hi).
 func (h *halfRows) open(r, lo, hi int32) (row []uint64, ok bool) {
-	h.off[r], h.lo[r], h.hi[r] = len(h.bits), lo, hi
-	if len(h.bits)+int(hi-lo) > maxWindowWords {
+	n := int(hi - lo)
+	if h.words+n > maxWindowWords {
 		return nil, false
 	}
-	h.bits = append(h.bits, make([]uint64, hi-lo)...)
-	row = h.bits[h.off[r]:]
+	if len(h.slab) < n {
+		h.slab = make([]uint64, max(n, slabWords))
+	}
+	row = h.slab[:n]
 	row[r>>6-lo] |= 1 << (r & 63)
 	return row, true
+}
+
+// keep ends row r with the words [lo, hi).
+func (h *halfRows) keep(r, lo, hi int32, row []uint64) {
+	h.lo[r], h.hi[r] = lo, hi
+	h.rows[r] = row[: hi-lo : hi-lo]
+	h.slab = h.slab[hi-lo:]
+	h.words += int(hi - lo)
 }
 
 // descendants computes what each rank reaches, up to the word from which on it reaches all.
@@ -140,15 +187,15 @@ func (t *Window) descendants() (h *halfRows, ok bool) {
 		for _, v := range next {
 			s := t.rank[v]
 			from := h.lo[s]
-			for w, x := range h.part(s)[:max(0, hi-from)] {
+			for w, x := range h.rows[s][:max(0, hi-from)] {
 				row[from-lo+int32(w)] |= x
 			}
 		}
 		for hi > lo+1 && (row[hi-1-lo] == ^uint64(0) || hi == words && n&63 != 0 && row[hi-1-lo] == 1<<(n&63)-1) {
 			hi--
+			row[hi-lo] = 0 // the next row begins here
 		}
-		h.hi[r] = hi
-		h.bits = h.bits[:h.off[r]+int(hi-lo)]
+		h.keep(r, lo, hi, row)
 	}
 	return h, true
 }
@@ -173,7 +220,7 @@ func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 			if lo >= h.hi[s] {
 				continue
 			}
-			for w, x := range h.part(s)[lo-from:] {
+			for w, x := range h.rows[s][lo-from:] {
 				row[w] |= x
 			}
 		}
@@ -182,8 +229,8 @@ func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 			full++
 		}
 		copy(row, row[full:])
-		h.lo[r] = lo + full
-		h.bits = h.bits[:h.off[r]+int(hi-lo-full)]
+		clear(row[len(row)-int(full):])
+		h.keep(r, lo+full, hi, row)
 	}
 	return h, true
 }
@@ -228,6 +275,7 @@ func (t *Window) reaches(r, s int32) bool {
 // Attach makes the theory of the guards for s. It can be done once. The answer is that of [Window.Add].
 func (t *Window) Attach(s *solver.Solver, guards []Guard) (conflict []solver.Lit) {
 	t.init(s, windowGraph{t})
+	t.keep = true
 	s.SetTheory(t)
 	return t.Add(guards...)
 }
@@ -275,6 +323,18 @@ func (t *Window) Add(guards ...Guard) (conflict []solver.Lit) {
 	return t.settle(first)
 }
 
+// Know adds a known edge, before [Window.Attach], and reports whether it closes a cycle; then it is not added.
+func (t *Window) Know(u, v int32) (cycle bool) {
+	t.keep = true
+	return windowGraph{t}.add(u, v, -1)
+}
+
+// Touched reports whether [Window.Know] changed what v reaches or is reached by since the last [Window.Rest].
+func (t *Window) Touched(v int32) bool { return t.touched[t.rank[v]] }
+
+// Rest forgets what was touched.
+func (t *Window) Rest() { clear(t.touched) }
+
 // Propagate returns the negations of the literals that became impossible. See solver.Theory.
 func (t *Window) Propagate() []solver.Lit {
 	out := t.out
@@ -282,10 +342,34 @@ func (t *Window) Propagate() []solver.Lit {
 	return out
 }
 
+// NewLevel opens a level. See solver.Theory.
+func (t *Window) NewLevel() {
+	t.keep = false
+	t.nextEpoch()
+	t.theory.NewLevel()
+}
+
+func (t *Window) nextEpoch() {
+	if t.epoch++; t.epoch == 0 {
+		clear(t.savedR)
+		clear(t.savedC)
+		t.epoch = 1
+	}
+}
+
+// Lemma reports whether the guards and known edges imply a clause. It must be called at level 0.
+func (t *Window) Lemma(c []solver.Lit) bool {
+	t.keep = false
+	t.nextEpoch()
+	defer func() { t.keep = true }()
+	return t.theory.Lemma(c)
+}
+
 // Backtrack closes levels. See solver.Theory.
 func (t *Window) Backtrack(level int) {
 	t.out = t.out[:0]
 	t.theory.Backtrack(level)
+	t.keep = level == 0
 }
 
 type windowGraph struct{ t *Window }
@@ -301,15 +385,15 @@ func (g windowGraph) undo(m int) {
 		t.outHead[t.edges[i].from] = t.edges[i].nextOut
 	}
 	to := t.edges[m].trail
-	for i := len(t.trail) - 1; i >= to; i-- {
-		if x := t.trail[i]; x.at >= 0 {
+	for t.trail.n > to {
+		if x := t.trail.pop(); x.at >= 0 {
 			t.row[x.at] = x.old
 		} else {
 			t.col[^x.at] = x.old
 		}
 	}
-	t.trail = t.trail[:to]
 	t.edges = t.edges[:m]
+	t.nextEpoch()
 }
 
 // add adds u→v. Cost: the words of the rows and columns that change.
@@ -319,48 +403,58 @@ func (g windowGraph) add(u, v, tag int32) (cycle bool) {
 	if t.reaches(b, a) {
 		return true
 	}
-	t.edges = append(t.edges, windowEdge{u, v, tag, t.outHead[u], len(t.trail)})
+	t.edges = append(t.edges, windowEdge{u, v, tag, t.outHead[u], t.trail.n})
 	t.outHead[u] = int32(len(t.edges) - 1)
 	if t.reaches(a, b) {
 		return false
 	}
-	// What b reaches and a did not, in a's window.
-	fresh := t.fresh
+	// Whatever reaches a reaches all that a does, so that only what b reaches and a did not is new to it; likewise above.
 	la, ha, lb, hb := t.lo[a], t.hi[a], t.lo[b], t.hi[b]
+	below := t.below[:0]
 	for w := max(la, lb); w < ha; w++ {
-		x := ^uint64(0)
+		x := ^t.row[t.at[a]+w]
 		if w < hb {
-			x = t.row[t.at[b]+w]
+			x &= t.row[t.at[b]+w]
 		}
-		fresh[w] = x &^ t.row[t.at[a]+w]
+		if x != 0 {
+			below = append(below, wordBits{w, x})
+		}
 	}
-	// Rows of what reaches a and not b.
+	above := t.above[:0]
 	for w := lb; w < min(hb, ha); w++ {
 		x := ^t.col[t.at[b]+w]
 		if w >= la {
 			x &= t.col[t.at[a]+w]
 		}
-		for ; x != 0; x &= x - 1 {
-			t.grow(w<<6|int32(bits.TrailingZeros64(x)), b)
+		if x != 0 {
+			above = append(above, wordBits{w, x})
 		}
 	}
-	// Columns of what b reaches and a did not.
-	for w := max(la, lb); w < ha; w++ {
-		for x := fresh[w]; x != 0; x &= x - 1 {
-			r := w<<6 | int32(bits.TrailingZeros64(x))
+	t.below, t.above = below, above
+	for _, c := range above {
+		for x := c.bits; x != 0; x &= x - 1 {
+			t.grow(c.word<<6 | int32(bits.TrailingZeros64(x)))
+		}
+	}
+	for _, c := range below {
+		for x := c.bits; x != 0; x &= x - 1 {
+			r := c.word<<6 | int32(bits.TrailingZeros64(x))
 			if int(r) >= len(t.node) {
 				break
 			}
-			base := t.at[r]
-			for w := t.lo[r]; w < min(t.hi[r], ha); w++ {
-				old := t.col[base+w]
-				now := ^uint64(0)
-				if w >= la {
-					now = old | t.col[t.at[a]+w]
+			base, lo := t.at[r], t.lo[r]
+			t.touched[r] = true
+			for _, d := range above {
+				if d.word < lo {
+					continue
 				}
-				if now != old {
-					t.trail = append(t.trail, windowWord{^(base + w), old})
-					t.col[base+w] = now
+				old := t.col[base+d.word]
+				if now := old | d.bits; now != old {
+					if !t.keep && t.savedC[base+d.word] != t.epoch {
+						t.savedC[base+d.word] = t.epoch
+						t.trail.push(^(base + d.word), old)
+					}
+					t.col[base+d.word] = now
 				}
 			}
 		}
@@ -368,23 +462,26 @@ func (g windowGraph) add(u, v, tag int32) (cycle bool) {
 	return false
 }
 
-// grow merges row b into row r and notes the guards that now would close a cycle.
-func (t *Window) grow(r, b int32) {
-	base, from := t.at[r], t.at[b]
-	hb := t.hi[b]
-	for w := max(t.lo[r], t.lo[b]); w < t.hi[r]; w++ {
-		old := t.row[base+w]
-		now := ^uint64(0)
-		if w < hb {
-			now = old | t.row[from+w]
+// grow adds what is new to the row of r, and notes the guards that now would close a cycle.
+func (t *Window) grow(r int32) {
+	base, hi := t.at[r], t.hi[r]
+	t.touched[r] = true
+	for _, c := range t.below {
+		if c.word >= hi {
+			break
 		}
+		old := t.row[base+c.word]
+		now := old | c.bits
 		if now == old {
 			continue
 		}
-		t.trail = append(t.trail, windowWord{base + w, old})
-		t.row[base+w] = now
-		for x := (now &^ old) & t.watch[base+w]; x != 0; x &= x - 1 {
-			s := w<<6 | int32(bits.TrailingZeros64(x))
+		if !t.keep && t.savedR[base+c.word] != t.epoch {
+			t.savedR[base+c.word] = t.epoch
+			t.trail.push(base+c.word, old)
+		}
+		t.row[base+c.word] = now
+		for x := (now &^ old) & t.watch[base+c.word]; x != 0; x &= x - 1 {
+			s := c.word<<6 | int32(bits.TrailingZeros64(x))
 			part := t.sources[t.toOff[r]:t.toOff[r+1]]
 			k, _ := slices.BinarySearch(part, s)
 			for ; k < len(part) && part[k] == s; k++ {
