@@ -159,12 +159,7 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 // Cost: a sort of the items.
 func (d *decoder) rank(from *cells, there []bool) column {
 	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there))}
-	type cell struct {
-		n    int64
-		item uint32
-		kind history.ValueKind
-	}
-	var all []cell
+	var kinds [history.Row + 1][]cell
 	var ids []int64 // of the strings, by their order
 	var place []int64
 	if slices.Contains(from.kind, history.String) {
@@ -186,50 +181,63 @@ func (d *decoder) rank(from *cells, there []bool) column {
 		if k == history.String {
 			n = place[n]
 		}
-		all = append(all, cell{n, uint32(item), k})
+		kinds[k] = append(kinds[k], cell{n, uint32(item)})
 	}
-	// Null, Bool, Int, String; equal values in the order of items.
-	kindOrder := [...]uint8{history.Null: 0, history.Bool: 1, history.Int: 2, history.String: 3, history.Row: 4}
-	slices.SortFunc(all, func(a, b cell) int {
-		if a.kind != b.kind {
-			return int(kindOrder[a.kind]) - int(kindOrder[b.kind])
+	c.start = []uint32{0} // of rank 0, whether anything has it or not
+	for _, k := range []history.ValueKind{history.Null, history.Bool, history.Int, history.String} {
+		if k != history.Null {
+			c.kinds[k] = uint32(len(c.start))
+			sortCells(kinds[k])
 		}
-		if a.n != b.n {
-			return cmp.Compare(a.n, b.n)
-		}
-		return cmp.Compare(a.item, b.item)
-	})
-	c.order = make([]uint32, len(all))
-	c.start = []uint32{0}
-	for k := range c.kinds {
-		c.kinds[k] = history.None
-	}
-	last := cell{} // rank 0, whether anything has it or not
-	for i, x := range all {
-		if x.kind != last.kind || x.n != last.n && x.kind != history.Null {
-			c.start = append(c.start, uint32(i))
-			if c.kinds[x.kind] == history.None {
-				c.kinds[x.kind] = uint32(len(c.start) - 1)
+		for i, x := range kinds[k] {
+			at := uint32(len(c.order))
+			if k != history.Null && (i == 0 || x.n != kinds[k][i-1].n) {
+				c.start = append(c.start, at)
+				c.nums = append(c.nums, x.n)
+				if k == history.String {
+					c.strs = append(c.strs, d.strs[ids[x.n]])
+				}
 			}
-			if x.kind == history.String {
-				c.strs = append(c.strs, d.strs[ids[x.n]])
-			}
-			c.nums = append(c.nums, x.n)
-			last = x
+			c.order = append(c.order, x.item)
+			c.pos[x.item], c.rank[x.item] = at, uint32(len(c.start)-1)
 		}
-		c.order[i], c.pos[x.item], c.rank[x.item] = x.item, uint32(i), uint32(len(c.start)-1)
 	}
-	c.start = append(c.start, uint32(len(all)))
-	// Kinds without values have the first rank of the next kind.
-	next := c.ranks()
-	for _, k := range []history.ValueKind{history.Row, history.String, history.Int, history.Bool} {
-		if c.kinds[k] == history.None {
-			c.kinds[k] = next
-		}
-		next = c.kinds[k]
-	}
-	c.kinds[history.Null] = 0
+	c.kinds[history.Row] = uint32(len(c.start)) // of which there is none
+	c.start = append(c.start, uint32(len(c.order)))
 	return c
+}
+
+// cell is what an item holds in a column, while the column is sorted.
+type cell struct {
+	n    int64
+	item uint32
+}
+
+// sortCells sorts cells by value, those of one value by item; they come in the order of items. Values within 32 bits of each other
+// are sorted as numbers of 64 bits together with their items, in place of pairs.
+func sortCells(cells []cell) {
+	if len(cells) == 0 {
+		return
+	}
+	low, high, sorted := cells[0].n, cells[0].n, true
+	for i, x := range cells {
+		sorted = sorted && (i == 0 || cells[i-1].n <= x.n)
+		low, high = min(low, x.n), max(high, x.n)
+	}
+	switch {
+	case sorted:
+	case uint64(high)-uint64(low) < 1<<32:
+		packed := make([]uint64, len(cells))
+		for i, x := range cells {
+			packed[i] = (uint64(x.n)-uint64(low))<<32 | uint64(x.item)
+		}
+		slices.Sort(packed)
+		for i, p := range packed {
+			cells[i] = cell{int64(p>>32 + uint64(low)), uint32(p)}
+		}
+	default:
+		slices.SortFunc(cells, func(a, b cell) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item, b.item)) })
+	}
 }
 
 // find returns the ranks of a constant's kind, kindLo:kindHi, and those of the values equal to it, lo:hi, within.

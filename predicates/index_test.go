@@ -3,6 +3,7 @@ package predicates
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,6 +11,17 @@ import (
 
 	"isovet/history"
 )
+
+// number is mostly one of few, at times one far off.
+func number(r *rand.Rand) int64 {
+	switch r.IntN(30) {
+	case 0:
+		return math.MaxInt64
+	case 1:
+		return math.MinInt64
+	}
+	return r.Int64N(7) - 1
+}
 
 // randomPredicate writes a predicate over the columns of randomIndexed.
 func randomPredicate(r *rand.Rand, depth int) string {
@@ -22,7 +34,7 @@ func randomPredicate(r *rand.Rand, depth int) string {
 		case 2, 3:
 			return fmt.Sprintf("%q", []string{"a", "b", "é\"", "k1"}[r.IntN(4)])
 		}
-		return fmt.Sprint(r.IntN(7) - 1)
+		return fmt.Sprint(number(r))
 	}
 	parts := func() string {
 		var list []string
@@ -81,7 +93,7 @@ func randomIndexed(seed uint64) *history.History {
 			case c == "s" || n == 5:
 				x = []string{`"a"`, `"b"`, `"é\""`, `""`}[r.IntN(4)]
 			default:
-				x = fmt.Sprint(r.IntN(7) - 1)
+				x = fmt.Sprint(number(r))
 			}
 			cols = append(cols, fmt.Sprintf("%q:%s", c, x))
 		}
