@@ -111,7 +111,7 @@ type Lab struct {
 }
 
 // timeouts by scale: the paper's is ten minutes ([Vbox] §5.2).
-var timeouts = [...]time.Duration{DefaultScale: 10 * time.Second, QuickScale: 3 * time.Second, FullScale: 10 * time.Minute}
+var timeouts = [...]time.Duration{DefaultScale: 10 * time.Second, QuickScale: time.Second, FullScale: 10 * time.Minute}
 
 // Reproduce measures figures and writes each one's results as it is done: data (JSON, CSV), a page with tables (Markdown) and
 // charts (SVG). When ctx ends, what has been measured of a figure is written too, marked as incomplete. It returns the reports.

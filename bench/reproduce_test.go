@@ -27,7 +27,7 @@ func TestReproduceVbox(t *testing.T) {
 	}
 	t.Setenv(corpusVariable, "")
 	out := t.TempDir()
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Timeout: 20 * time.Second, Out: out, Self: self(t), Command: "test"})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: out, Self: self(t), Command: "test"})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}

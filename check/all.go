@@ -9,7 +9,7 @@ import (
 
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
-	return []Checker{replayer{}, vbox{}, cobra{}, bruteForce{}}
+	return []Checker{replayer{}, vbox{}, cobra{}, biswasEnea{}, bruteForce{}}
 }
 
 // Auto picks the fastest checker that decides the level for this history; false where none does.

@@ -164,6 +164,20 @@ func (x *run) explain(seed []uint32, refute explain.Refuter) error {
 	return nil
 }
 
+// refuted proves the "no" of a checker that has no cycle to show, in terms of single writes. The proof is found without the checker
+// and does not rely on it; if there is none, the checker was wrong, and that is a fault.
+func (x *run) refuted() error {
+	back, err := solverByName("")
+	if err != nil {
+		return err
+	}
+	err = vbox{}.pipeline(x, back, attempt{x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(), Skew: x.o.ClockSkew}, true})
+	if err == nil && x.r.Verdict == evidence.Holds {
+		return &Fault{Checker: x.r.Checker, Err: errors.New("it refutes a history that has an order")}
+	}
+	return err
+}
+
 // solved books a solver's work.
 func (x *run) solved(p *polygraph.Polygraph, a encode.Answer) {
 	s := &x.r.Stats

@@ -7,7 +7,7 @@ var floors = [][]string{
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic"},
-	{"polygraph", "certify", "oracle", "oracle/oracletest"},
+	{"polygraph", "frontier", "certify", "oracle", "oracle/oracletest"},
 	{"encode"},
 	{"explain", "replay"},
 	{"check"},

@@ -1,0 +1,48 @@
+package check
+
+import (
+	"context"
+
+	"isovet/evidence"
+	"isovet/frontier"
+	"isovet/history"
+	"isovet/level"
+)
+
+// biswasEnea is Biswas and Enea's search over session frontiers.
+type biswasEnea struct{}
+
+// beLevels: without session order each transaction is a session of its own, and the search is over all subsets.
+var beLevels = []level.Level{level.SessionSerializable}
+
+func (biswasEnea) Info() Info {
+	return Info{
+		Name: "be", Paper: "BiswasEnea", Levels: beLevels,
+		About: "search over session frontiers, polynomial for a fixed number of sessions",
+	}
+}
+
+// maxFrontiers bounds the memory of visited frontiers.
+const maxFrontiers = 1 << 30
+
+// Check is package frontier's search. A "no" is explained in the graph's terms, which knows nothing of the search.
+func (biswasEnea) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, done := begin(ctx, "be", h, o, beLevels)
+	if done {
+		return x.r, nil
+	}
+	a := frontier.Search(ctx, x.v, frontier.Options{MaxBytes: maxFrontiers})
+	x.r.Stats.Decisions = int64(a.Frontiers)
+	x.stage("solving")
+	switch a.Status {
+	case frontier.Found:
+		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
+	case frontier.None:
+		return x.r, x.refuted()
+	case frontier.Exhausted:
+		x.unknown("%d frontiers visited, and no memory for more", a.Frontiers)
+	case frontier.Stopped:
+		x.stopped()
+	}
+	return x.r, nil
+}

@@ -1,0 +1,63 @@
+package check
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// TestBE: equal to brute force on tiny histories, certified (Run), the "no" included.
+func TestBE(t *testing.T) {
+	var yes, no int
+	for seed := range uint64(3000) {
+		h := datasets.Tiny(seed, datasets.RandomOptions{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0, Duplicates: seed%7 == 0})
+		want, err := Run(context.Background(), bruteForce{}, h, Options{Level: level.SessionSerializable})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		got, err := Run(context.Background(), biswasEnea{}, h, Options{Level: level.SessionSerializable})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if got.Verdict == evidence.Unknown && strings.HasPrefix(got.Reason, "needs unique values") {
+			continue
+		}
+		if got.Verdict != want.Verdict {
+			t.Fatalf("seed %d: %v (%s); brute force says %v", seed, got.Verdict, got.Reason, want.Verdict)
+		}
+		if got.Verdict == evidence.Holds {
+			yes++
+		} else {
+			no++
+		}
+	}
+	if yes < 500 || no < 500 {
+		t.Errorf("%d valid, %d not", yes, no)
+	}
+}
+
+// TestBERefuses: other levels, and histories that it does not get through.
+func TestBERefuses(t *testing.T) {
+	h := datasets.Tiny(1, datasets.RandomOptions{})
+	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation} {
+		r, err := Run(t.Context(), biswasEnea{}, h, Options{Level: l})
+		if err != nil || r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "be does not decide") {
+			t.Errorf("%s: %v, %v", l, r, err)
+		}
+	}
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	r, err := Run(ctx, biswasEnea{}, h, Options{Level: level.SessionSerializable})
+	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" || r.Stats.Decisions == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

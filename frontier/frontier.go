@@ -1,0 +1,220 @@
+// Package frontier decides serializability with session order by searching the prefixes of a history: Biswas and Enea's way.
+//
+// # Problem
+//
+// A serial order that keeps the sessions is a path from nothing to everything that executes, step by step, the next transaction
+// of some session. What has been executed at a moment is a frontier: a position in each session. Whether a frontier can be
+// completed does not depend on how it was reached, so none is visited twice: at most Π(nᵢ+1) of them for sessions of n₁, …, n_k
+// transactions, polynomial for a fixed number of sessions, and hopeless for many.
+//
+// # When a transaction may be next
+//
+// All that it reads from has been executed, and nobody who still has to read an executed version of a key that it writes is left
+// but itself. Then each read sees the version that is current: its writer was executed before it, and nobody could overwrite
+// that in between. So a frontier and the history are all that a step depends on.
+//
+// Source: [BiswasEnea], the check of serializability for a bounded number of sessions.
+// Differs: a count of waiting readers for each key takes the place of looking for them. A transaction of unknown outcome that
+// counts is a session of its own behind the earlier ones of its session, since it may take effect late (docs/levels.md).
+//
+// Files: frontier.go (the search), visited.go (the set of frontiers).
+package frontier
+
+import (
+	"context"
+	"slices"
+
+	"isovet/history"
+	"isovet/prepass"
+)
+
+// Options bound a search. The zero value does not.
+type Options struct {
+	// MaxBytes bounds what is kept of visited frontiers.
+	MaxBytes int
+}
+
+// Status is how a search ended.
+type Status uint8
+
+const (
+	Stopped   Status = iota // the context ended
+	Exhausted               // MaxBytes
+	Found                   // an order
+	None                    // there is no order
+)
+
+// Answer is what a search gave.
+type Answer struct {
+	Status Status
+	// Order, if found, has each transaction that counts once.
+	Order []uint32
+	// Frontiers is how many were visited.
+	Frontiers int
+}
+
+// lane is what is executed in order: a session without its transactions of unknown outcome, or one of those.
+type lane struct {
+	txns []uint32
+	// behind and after: at least `after` transactions of lane `behind` come first; -1: none need to.
+	behind, after int32
+}
+
+// search is the state of a search. Its frontier is at; everything else follows from that.
+type search struct {
+	v       *prepass.View
+	lanes   []lane
+	at      []uint32 // lane → transactions executed
+	done    []bool   // transaction → executed
+	waiting []uint32 // key → reads of executed versions by transactions not executed
+	readers []uint32 // write → transactions that read it
+	readsIt []uint32 // scratch: key → transaction+1 that reads it, for the one in question
+}
+
+// Search looks for an order. The view must not be ambiguous.
+// Cost: a frontier costs the operations of the sessions' next transactions, and a byte or two a session to remember.
+func Search(ctx context.Context, v *prepass.View, o Options) Answer {
+	s := newSearch(v)
+	most := 0
+	for _, l := range s.lanes {
+		most = max(most, len(l.txns))
+	}
+	seen := newVisited(len(s.lanes), most)
+	seen.add(s.at)
+	a := Answer{}
+	// path[i] is the lane of the i-th executed transaction; next is the first lane not yet tried at the present frontier.
+	path, next := make([]int32, 0, v.NumCounts), int32(0)
+	for step := 0; ; step++ {
+		if len(path) == v.NumCounts {
+			a.Status, a.Order, a.Frontiers = Found, s.order(path), seen.n
+			return a
+		}
+		if step&1023 == 0 {
+			if ctx.Err() != nil {
+				a.Status, a.Frontiers = Stopped, seen.n
+				return a
+			}
+			if o.MaxBytes > 0 && seen.bytes() > o.MaxBytes {
+				a.Status, a.Frontiers = Exhausted, seen.n
+				return a
+			}
+		}
+		moved := false
+		for ; next < int32(len(s.lanes)); next++ {
+			if !s.enabled(next) {
+				continue
+			}
+			s.at[next]++
+			isNew := seen.add(s.at)
+			s.at[next]--
+			if isNew {
+				s.execute(next)
+				path, next, moved = append(path, next), 0, true
+				break
+			}
+		}
+		if moved {
+			continue
+		}
+		if len(path) == 0 {
+			a.Status, a.Frontiers = None, seen.n
+			return a
+		}
+		last := path[len(path)-1]
+		path = path[:len(path)-1]
+		s.undo(last)
+		next = last + 1
+	}
+}
+
+func newSearch(v *prepass.View) *search {
+	h := v.H
+	s := &search{v: v, done: make([]bool, h.NumTxns()), waiting: make([]uint32, h.NumKeys()), readers: make([]uint32, len(v.WKey)), readsIt: make([]uint32, h.NumKeys())}
+	for i := range h.NumSessions() {
+		main, own := lane{behind: -1}, int32(len(s.lanes))
+		var late []lane
+		for _, t := range h.SessTxn[h.SessOff[i]:h.SessOff[i+1]] {
+			switch {
+			case !v.Counts[t]:
+			case h.Txns.Status[t] == history.Unknown:
+				late = append(late, lane{txns: []uint32{t}, behind: own, after: int32(len(main.txns))})
+			default:
+				main.txns = append(main.txns, t)
+			}
+		}
+		if len(main.txns) > 0 || len(late) > 0 {
+			s.lanes = append(append(s.lanes, main), late...)
+		}
+	}
+	s.at = make([]uint32, len(s.lanes))
+	for _, w := range v.RW {
+		if w != history.None {
+			s.readers[w]++
+		}
+	}
+	for k := range s.waiting {
+		s.waiting[k] = s.readers[k] // write k is key k's initial version
+	}
+	return s
+}
+
+// enabled reports whether a lane's next transaction may be executed now.
+func (s *search) enabled(i int32) bool {
+	l := &s.lanes[i]
+	if int(s.at[i]) == len(l.txns) || l.behind >= 0 && s.at[l.behind] < uint32(l.after) {
+		return false
+	}
+	v, t := s.v, l.txns[s.at[i]]
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		w := v.RW[r]
+		if from := v.WTxn[w]; from != history.None && !s.done[from] {
+			return false
+		}
+		s.readsIt[v.WKey[w]] = t + 1
+	}
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		k := v.WKey[w]
+		own := uint32(0)
+		if s.readsIt[k] == t+1 {
+			own = 1
+		}
+		if s.waiting[k] > own {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *search) execute(i int32) {
+	v, t := s.v, s.lanes[i].txns[s.at[i]]
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		s.waiting[v.WKey[v.RW[r]]]--
+	}
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		s.waiting[v.WKey[w]] += s.readers[w]
+	}
+	s.done[t] = true
+	s.at[i]++
+}
+
+func (s *search) undo(i int32) {
+	s.at[i]--
+	v, t := s.v, s.lanes[i].txns[s.at[i]]
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		s.waiting[v.WKey[w]] -= s.readers[w]
+	}
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		s.waiting[v.WKey[v.RW[r]]]++
+	}
+	s.done[t] = false
+}
+
+func (s *search) order(path []int32) []uint32 {
+	at := make([]uint32, len(s.lanes))
+	out := make([]uint32, 0, len(path))
+	for _, i := range path {
+		out = append(out, s.lanes[i].txns[at[i]])
+		at[i]++
+	}
+	return slices.Clip(out)
+}

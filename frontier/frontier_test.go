@@ -1,0 +1,86 @@
+package frontier_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/frontier"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/prepass"
+)
+
+// TestAgainstBruteForce: same verdict as every order tried by definition; and an order that is found is one.
+func TestAgainstBruteForce(t *testing.T) {
+	var yes, no int
+	for seed := range uint64(6000) {
+		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0, Deletes: seed%5 == 0, NoTimes: true})
+		v := prepass.Run(h)
+		if v.Ambiguous() || len(v.Anomalies) > 0 {
+			continue
+		}
+		want, err := oracle.Check(h, oracle.Options{Level: level.SessionSerializable})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		a := frontier.Search(t.Context(), v, frontier.Options{})
+		if got := a.Status == frontier.Found; got != (want.Verdict == evidence.Holds) || a.Status != frontier.Found && a.Status != frontier.None {
+			t.Fatalf("seed %d: %v; brute force says %v\n%s", seed, a.Status, want.Verdict, notation.Format(h))
+		}
+		if a.Status == frontier.None {
+			no++
+			continue
+		}
+		yes++
+		in := map[uint32]bool{}
+		for _, x := range a.Order {
+			in[x] = true
+		}
+		if len(in) != v.NumCounts || len(a.Order) != v.NumCounts {
+			t.Fatalf("seed %d: order %v of %d transactions", seed, a.Order, v.NumCounts)
+		}
+	}
+	if yes < 1000 || no < 200 {
+		t.Errorf("%d with an order, %d without", yes, no)
+	}
+}
+
+// TestFewFrontiers: k sessions of n transactions that do not touch each other need no search; a refutation visits no frontier
+// twice: at most (n+1)^k of them.
+func TestFewFrontiers(t *testing.T) {
+	v := prepass.Run(notation.MustParse("s1: w(a,1) | s1: w(a,2) | s1: w(a,3) | s2: w(b,1) | s2: w(b,2) | s2: w(b,3)"))
+	if a := frontier.Search(t.Context(), v, frontier.Options{}); a.Status != frontier.Found || a.Frontiers != v.NumCounts+1 {
+		t.Errorf("%+v for %d transactions", a, v.NumCounts)
+	}
+	// Write skew at the end of two sessions: every path up to it is dead.
+	v = prepass.Run(notation.MustParse("s0: w(x,0) w(y,0) | s1: r(x,0) | s1: r(x,0) r(y,0) w(x,1) | s2: r(y,0) | s2: r(x,0) r(y,0) w(y,1)"))
+	a := frontier.Search(t.Context(), v, frontier.Options{})
+	if a.Status != frontier.None || a.Frontiers > 2*3*3 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestBounds: the context and the memory bound end a search.
+func TestBounds(t *testing.T) {
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := prepass.Run(h)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if a := frontier.Search(ctx, v, frontier.Options{}); a.Status != frontier.Stopped || a.Frontiers == 0 {
+		t.Errorf("%v after %d frontiers", a.Status, a.Frontiers)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("stopped after %v", d)
+	}
+	if a := frontier.Search(t.Context(), v, frontier.Options{MaxBytes: 1 << 18}); a.Status != frontier.Exhausted {
+		t.Errorf("%v after %d frontiers", a.Status, a.Frontiers)
+	}
+}
