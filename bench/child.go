@@ -57,22 +57,8 @@ func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error 
 			cancel()
 		}()
 	}
-	if r.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, r.Timeout)
-		defer stop()
-	}
-	start := time.Now()
-	m := measure(ctx, r)
+	m, _ := measure(ctx, r, nil)
 	m.Stats.PeakMB = PeakMB()
-	if m.Verdict == evidence.Unknown && ctx.Err() != nil {
-		m.Reason = "interrupted"
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			m.Reason = timeoutReason(r.Timeout)
-			m.Stats.CheckMS = max(m.Stats.CheckMS, milliseconds(time.Since(start))-m.Stats.LoadMS)
-		}
-		m.Fault, m.BadInput = "", ""
-	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -85,13 +71,36 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 func timeoutReason(d time.Duration) string { return fmt.Sprintf("timeout after %v", d) }
 
-func measure(ctx context.Context, r Run) Measured {
-	start := time.Now()
-	h, err := format.Read(ctx, r.History, format.Options{})
-	if err != nil {
-		return Measured{BadInput: err.Error()}
+// measure loads the history, unless it is there, and checks it within the run's time-out.
+func measure(ctx context.Context, r Run, h *history.History) (Measured, *history.History) {
+	if r.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, r.Timeout)
+		defer stop()
 	}
-	loaded := milliseconds(time.Since(start))
+	start := time.Now()
+	m := Measured{}
+	if h == nil {
+		var err error
+		if h, err = format.Read(ctx, r.History, format.Options{}); err != nil {
+			m.BadInput = err.Error()
+		}
+	}
+	if m.BadInput == "" {
+		m = checked(ctx, r, h, milliseconds(time.Since(start)))
+	}
+	if m.Verdict == evidence.Unknown && ctx.Err() != nil {
+		m.Reason = "interrupted"
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			m.Reason = timeoutReason(r.Timeout)
+			m.Stats.CheckMS = max(m.Stats.CheckMS, milliseconds(time.Since(start))-m.Stats.LoadMS)
+		}
+		m.Fault, m.BadInput = "", ""
+	}
+	return m, h
+}
+
+func checked(ctx context.Context, r Run, h *history.History, loaded float64) Measured {
 	sizes := Sizes(h)
 	sizes.LoadMS = loaded
 	c, err := check.ByName(r.Checker)
@@ -105,6 +114,12 @@ func measure(ctx context.Context, r Run) Measured {
 	s := res.Stats
 	s.Txns, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
 	return Measured{Verdict: res.Verdict, Reason: res.Reason, Solver: res.Solver, Stats: s}
+}
+
+// runHere is a run in this process, on a history that a run before has loaded, or nil.
+func runHere(ctx context.Context, r Run, h *history.History) (Measured, *history.History, error) {
+	m, h := measure(ctx, r, h)
+	return m, h, ctx.Err()
 }
 
 // Sizes are the sizes of a history. The initial transaction is one of its transactions, and no client's session.

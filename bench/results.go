@@ -96,7 +96,7 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 	if len(rows) == 0 {
 		return "", fmt.Errorf("there are no results to write")
 	}
-	r := Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(), Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
+	r := newResults(command, seed, complete)
 	for _, row := range rows {
 		r.Parts = append(r.Parts, ResultPart{row, row.Runs})
 	}
@@ -104,14 +104,20 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 	if err != nil {
 		return "", err
 	}
+	return writeResults(dir, resultsName(rows)+".json", append(b, '\n'))
+}
+
+func newResults(command string, seed uint64, complete bool) Results {
+	return Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(), Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
+}
+
+// writeResults writes a file into a folder, which is made if need be, and returns its path.
+func writeResults(dir, name string, b []byte) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, resultsName(rows)+".json")
-	if err := writeWhole(path, append(b, '\n')); err != nil {
-		return "", err
-	}
-	return path, nil
+	path := filepath.Join(dir, name)
+	return path, writeWhole(path, b)
 }
 
 func resultsName(rows []Row) string {

@@ -18,10 +18,10 @@ import (
 
 func newBench(e *env) *cobra.Command {
 	c := &cobra.Command{
-		Use: "bench", Short: "Measure checkers against each other",
+		Use: "bench", Short: "Measure checkers against each other, and the papers' figures again",
 		Long: "bench measures checkers, each run in a process of its own.\n\n" + exitHelp,
 	}
-	c.AddCommand(newCompare(e), newReproduce(e))
+	c.AddCommand(newCompare(e), newReproduce(e), newAblate(e))
 	return c
 }
 
@@ -77,16 +77,8 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
   isovet bench compare --history a.jsonl --history b.jsonl --json`,
 		Args: cobra.ArbitraryArgs, // --history a b: the words after the first are histories too
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 && len(f.history) == 0 {
-				return usagef("unexpected argument %q; histories are given with --history FILE", args[0])
-			}
-			f.history = append(f.history, args...)
-			if len(f.history) > 0 {
-				for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault", "fault-at", "times", "hint", "timestamps", "skew", "abort-rate", "unknown-rate", "no-aborted", "long-txn"} {
-					if c.Flags().Changed(n) {
-						return usagef("--history and --%s cannot be combined: a history is there already, --%s says which to generate", n, n)
-					}
-				}
+			if err := f.takeHistories(c, args); err != nil {
+				return err
 			}
 			return runCompare(c.Context(), e, &f)
 		},
@@ -109,7 +101,24 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	return c
 }
 
-func runCompare(ctx context.Context, e *env, f *compareFlags) error {
+// takeHistories adds the words that follow --history, and refuses what contradicts histories that are there already.
+func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
+	if len(args) > 0 && len(f.history) == 0 {
+		return usagef("unexpected argument %q; histories are given with --history FILE", args[0])
+	}
+	f.history = append(f.history, args...)
+	if len(f.history) == 0 {
+		return nil
+	}
+	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault", "fault-at", "times", "hint", "timestamps", "skew", "abort-rate", "unknown-rate", "no-aborted", "long-txn"} {
+		if c.Flags().Changed(n) {
+			return usagef("--history and --%s cannot be combined: a history is there already, --%s says which to generate", n, n)
+		}
+	}
+	return nil
+}
+
+func (f *compareFlags) validate() error {
 	if err := f.gen.finish(); err != nil {
 		return err
 	}
@@ -120,6 +129,13 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 		return usagef("--timeout %v is negative", f.timeout)
 	case f.skew < 0:
 		return usagef("--clock-skew %v is negative", f.skew)
+	}
+	return nil
+}
+
+func runCompare(ctx context.Context, e *env, f *compareFlags) error {
+	if err := f.validate(); err != nil {
+		return err
 	}
 	contenders, err := bench.Contenders(f.checkers, f.level)
 	if err != nil {

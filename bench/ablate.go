@@ -1,0 +1,319 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"isovet/check"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Grid lists the values of each choice of vbox's pipeline that an ablation tries; empty: all of them. The first value of a list is
+// what OneAtATime keeps while another choice varies.
+type Grid struct {
+	Closures, Prunings, Encodings, Theories, Phases, Backends []string
+	// Extra are encodings beside encode.Encodings; they can be measured in this process only (AblateOptions.Self).
+	Extra []encode.Encoding
+	// OneAtATime varies one choice at a time, from the first of each, in place of the product of all.
+	OneAtATime bool
+}
+
+// Cell is one combination.
+type Cell struct {
+	Closure  string `json:"closure"` // "" where none is built
+	Pruning  string `json:"pruning"`
+	Encoding string `json:"encoding"`
+	Theory   string `json:"theory"`
+	Phase    string `json:"phase"`
+	Backend  string `json:"solver"`
+}
+
+func (c Cell) String() string {
+	return strings.Join([]string{cmp.Or(c.Closure, "-"), c.Pruning, c.Encoding, c.Theory, c.Phase, c.Backend}, " ")
+}
+
+// axes are the choices in the order of Cell's fields.
+func (g Grid) axes() []struct {
+	what       string
+	known, got []string
+} {
+	p := check.Pipeline{Extra: g.Extra}
+	return []struct {
+		what       string
+		known, got []string
+	}{
+		{"closure", check.Closures(), g.Closures},
+		{"pruning", check.Prunings(), g.Prunings},
+		{"encoding", p.EncodingNames(), g.Encodings},
+		{"theory", check.Theories(), g.Theories},
+		{"phase", check.Phases(), g.Phases},
+		{"solver", check.Backends(), g.Backends},
+	}
+}
+
+// Cells lists the combinations that make sense, each once. A theory needs its back end; eager clauses need the encoding that has
+// them; where nothing is pruned and no theory asks for it, no closure is built; where no choice is the solver's own, a phase is
+// not heeded by other solvers than isovet's.
+func (g Grid) Cells() ([]Cell, error) {
+	axes := g.axes()
+	values := make([][]string, len(axes))
+	for i, a := range axes {
+		for _, v := range a.got {
+			if !slices.Contains(a.known, v) {
+				return nil, fmt.Errorf("unknown %s %q; expected all or some of %s", a.what, v, strings.Join(a.known, ", "))
+			}
+		}
+		if values[i] = a.got; len(a.got) == 0 {
+			values[i] = a.known
+		}
+	}
+	var out []Cell
+	add := func(at []int) {
+		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]], values[5][at[5]]}
+		if _, ok := check.SolverFor(c.Backend, c.Theory); !ok || c.Theory == "eager" && c.Encoding != "order" {
+			return
+		}
+		if c.Pruning == "none" && c.Theory != "closure" {
+			c.Closure = ""
+		}
+		if c.Backend != "cdcl" {
+			c.Phase = ""
+		}
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	at := make([]int, len(values))
+	if g.OneAtATime {
+		add(at)
+		for i := range values {
+			for at[i] = range values[i] {
+				add(at)
+			}
+			at[i] = 0
+		}
+		// Some values go only with others: each solver and each theory is tried with whatever it takes.
+		for at[5] = range values[5] {
+			for at[3] = range values[3] {
+				for at[2] = range values[2] {
+					add(at)
+				}
+			}
+		}
+		return out, nil
+	}
+	for {
+		add(at)
+		i := len(at) - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < len(values[i]) {
+				break
+			}
+			at[i] = 0
+		}
+		if i < 0 {
+			return out, nil
+		}
+	}
+}
+
+// AblateOptions are the parameters of Ablate.
+type AblateOptions struct {
+	Level   level.Level
+	Grid    Grid
+	Repeat  int
+	Timeout time.Duration
+	// Self is the program and the arguments under which it takes ChildCommand; nil: every run is in this process, and its peak
+	// memory is not known.
+	Self     []string
+	Progress func(what string, done, total int)
+}
+
+// AblateRow is a line of an ablation. Result.Solver is the name in check.Solvers of back end and theory together.
+type AblateRow struct {
+	Cell `json:"choices"`
+	Row  `json:"result"`
+}
+
+// Ablate runs vbox with every combination of the grid on every history, and returns the rows by history and time, undecided ones
+// last, with ctx's error if it ended. Differing verdicts are for AblateDisagreements to find.
+func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow, error) {
+	cells, err := o.Grid.Cells()
+	if err != nil {
+		return nil, err
+	}
+	repeat := max(o.Repeat, 1)
+	var rows []AblateRow
+	for i, src := range sources {
+		begin := len(rows)
+		var h *history.History
+		for j, c := range cells {
+			if o.Progress != nil {
+				o.Progress(fmt.Sprintf("%s on %s", c, src.Name()), i*len(cells)+j, len(sources)*len(cells))
+			}
+			name, _ := check.SolverFor(c.Backend, c.Theory)
+			r := Run{Checker: "vbox", Solver: name, Level: o.Level, History: src.Path, Timeout: o.Timeout,
+				Pipeline: check.Pipeline{Closure: c.Closure, Pruning: c.Pruning, Encoding: c.Encoding, Phase: c.Phase, Extra: o.Grid.Extra}}
+			var runs []Measured
+			for range repeat {
+				var m Measured
+				if o.Self != nil {
+					m, err = runChild(ctx, o.Self, r)
+				} else {
+					m, h, err = runHere(ctx, r, h)
+				}
+				if err == nil && m.BadInput != "" {
+					err = &BadHistory{m.BadInput}
+				}
+				if err != nil {
+					sortAblation(rows[begin:])
+					return rows, err
+				}
+				runs = append(runs, m)
+			}
+			rows = append(rows, AblateRow{c, newRow(src, Contender{"vbox", name}, o.Level, runs)})
+		}
+		sortAblation(rows[begin:])
+	}
+	return rows, nil
+}
+
+func sortAblation(rows []AblateRow) {
+	slices.SortStableFunc(rows, func(a, b AblateRow) int {
+		if x, y := a.Verdict == evidence.Unknown, b.Verdict == evidence.Unknown; x != y {
+			if x {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.CheckMS, b.CheckMS)
+	})
+}
+
+// AblateDisagreements says of each history on which verdicts differ which combinations say what; none may.
+func AblateDisagreements(rows []AblateRow) []string {
+	var out []string
+	said := map[string]bool{}
+	for i := range rows {
+		on := rows[i].source().Name()
+		if said[on] {
+			continue
+		}
+		said[on] = true
+		var by [3][]string
+		for j := range rows {
+			if r := &rows[j]; r.source().Name() == on {
+				by[r.Verdict] = append(by[r.Verdict], r.Cell.String())
+			}
+		}
+		if v, w := by[evidence.Holds], by[evidence.Violated]; len(v) > 0 && len(w) > 0 {
+			out = append(out, fmt.Sprintf("on %s %d combinations say valid, as (%s), and %d say violation, as (%s)", on, len(v), v[0], len(w), w[0]))
+		}
+	}
+	return out
+}
+
+// ablateHeader and cells are the table: times in milliseconds.
+func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
+	several := slices.ContainsFunc(rows, func(r AblateRow) bool { return r.source() != rows[0].source() })
+	header = []string{"closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "check ms", "closure+pruning", "encoding+solving", "peak MB", "left", "variables", "clauses", "conflicts"}
+	if several {
+		header = append([]string{"history"}, header...)
+	}
+	for i := range rows {
+		r := &rows[i]
+		verdict := r.Verdict.String()
+		if r.Reason != "" {
+			verdict += " (" + short(&r.Row) + ")"
+		}
+		memory := ""
+		if r.PeakMB > 0 {
+			memory = strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
+		}
+		row := []string{cmp.Or(r.Closure, "-"), r.Pruning, r.Encoding, r.Theory, cmp.Or(r.Phase, "-"), r.Backend, verdict, number(r.CheckMS),
+			number(r.Stages["closure"] + r.Stages["pruning"]), number(r.Stages["encoding"] + r.Stages["solving"]),
+			memory, strconv.Itoa(r.Left), strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Conflicts, 10)}
+		if several {
+			row = append([]string{r.source().Name()}, row...)
+		}
+		cells = append(cells, row)
+	}
+	return header, cells
+}
+
+// WriteAblation writes the rows for people, as ASCII or Markdown.
+func WriteAblation(w io.Writer, rows []AblateRow, markdown bool) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	header, cells := ablateTable(rows)
+	return writeTable(w, header, cells, markdown)
+}
+
+// WriteAblationJSON writes the rows as one array.
+func WriteAblationJSON(w io.Writer, rows []AblateRow) error {
+	if rows == nil {
+		rows = []AblateRow{}
+	}
+	b, err := json.MarshalIndent(rows, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// WriteAblationCSV writes the rows with the names of the JSON fields as header.
+func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
+	c := csv.NewWriter(w)
+	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	lines := [][]string{{"workload", "variant", "history", "txns", "level", "closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "reason",
+		"check_ms", "check_ms_min", "check_ms_max", "closure_ms", "pruning_ms", "encoding_ms", "solving_ms", "peak_mb", "constraints", "constraints_left", "variables", "clauses", "decisions", "conflicts", "repeat"}}
+	for i := range rows {
+		r := &rows[i]
+		s := r.Stages
+		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(), r.Closure, r.Pruning, r.Encoding, r.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
+			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]), f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
+			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10), strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat)})
+	}
+	return c.WriteAll(lines)
+}
+
+// WriteAblationResults writes raw results with the machine into a folder: ablate-WORKLOAD.json.
+func WriteAblationResults(dir, command string, seed uint64, complete bool, rows []AblateRow) (string, error) {
+	if len(rows) == 0 {
+		return "", fmt.Errorf("there are no results to write")
+	}
+	type part struct {
+		AblateRow
+		Runs []Measured `json:"runs"`
+	}
+	file := struct {
+		Results
+		Parts []part `json:"rows"`
+	}{Results: newResults(command, seed, complete)}
+	for _, r := range rows {
+		file.Parts = append(file.Parts, part{r, r.Runs})
+	}
+	b, err := json.MarshalIndent(file, "", " ")
+	if err != nil {
+		return "", err
+	}
+	first := rows[0].source()
+	name := "ablate-files"
+	if first.File == "" {
+		name = strings.Join([]string{"ablate", first.Workload, cmp.Or(first.Variant, "default"), strconv.Itoa(first.Txns), rows[0].Level.String()}, "-")
+	}
+	return writeResults(dir, strings.ToLower(name)+".json", append(b, '\n'))
+}

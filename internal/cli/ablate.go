@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/bench"
+	"isovet/check"
+)
+
+type ablateFlags struct {
+	compare compareFlags // which histories, and how the rows are printed
+	one     bool
+	// values of the choices, comma-separated; "all" is all of them
+	closure, pruning, encoding, theory, phase, solver string
+}
+
+// ablateTxns keeps the whole grid, some six hundred runs, within a minute.
+const ablateTxns = 1000
+
+func newAblate(e *env) *cobra.Command {
+	f := ablateFlags{}
+	c := &cobra.Command{
+		Use:   "ablate [flags]",
+		Short: "Measure every choice of vbox's pipeline against each other",
+		Long: `ablate runs the checker vbox with every combination of its choices that makes sense, each in a process of its own, on a
+generated history or on yours, and prints one table sorted by time. The choices: the closure that prunes, how it prunes, the
+encoding, how the solver keeps the graph acyclic (the theory), the first values it tries (phase), the solver.
+
+Each choice takes a list ("purdom+,purdom") or all, the default. --one-at-a-time varies one choice and leaves the others at the
+first of their lists, and tries every solver with every theory and encoding that it takes: some thirty runs in place of hundreds.
+
+Combinations whose verdicts differ are an error, said loudly: exit status 1. "Unknown", a time-out for one, differs from nothing.
+How to add an encoding and measure it: docs/adding-an-encoding.md.
+
+` + exitHelp,
+		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
+  isovet bench ablate --history h.jsonl --closure purdom+ --phase time --solver cdcl
+  isovet bench ablate --encoding vbox,cobra --pruning none --theory closure,order,lazy --json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.compare.takeHistories(c, args); err != nil {
+				return err
+			}
+			return runAblate(c.Context(), e, &f)
+		},
+	}
+	g := &f.compare
+	g.gen.add(c)
+	g.gen.spec.Txns = ablateTxns
+	levelFlag(c, &g.level)
+	fl := c.Flags()
+	fl.Lookup("txns").DefValue = fmt.Sprint(ablateTxns)
+	fl.StringVar(&g.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
+	fl.StringVar(&f.closure, "closure", "all", "closures: "+strings.Join(check.Closures(), ", "))
+	fl.StringVar(&f.pruning, "pruning", "all", "prunings: "+strings.Join(check.Prunings(), ", "))
+	fl.StringVar(&f.encoding, "encoding", "all", "encodings: "+strings.Join(check.Pipeline{}.EncodingNames(), ", "))
+	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic: "+strings.Join(check.Theories(), ", "))
+	fl.StringVar(&f.phase, "phase", "all", "first values: "+strings.Join(check.Phases(), ", "))
+	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
+	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
+	fl.IntVar(&g.repeat, "repeat", 1, "runs of each; times are medians")
+	fl.DurationVar(&g.timeout, "timeout", 10*time.Second, "stop a run after this long, loading included: verdict unknown; 0: never")
+	fl.StringArrayVar(&g.history, "history", nil, "measure on this `FILE`; may be repeated")
+	fl.BoolVar(&g.json, "json", false, "one JSON array")
+	fl.BoolVar(&g.markdown, "markdown", false, "a Markdown table")
+	fl.BoolVar(&g.csv, "csv", false, "comma-separated values")
+	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
+	fl.StringVar(&g.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
+	fl.BoolVarP(&g.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+// words splits a list; nil, which is all of them, for "all".
+func words(list string) []string {
+	if strings.TrimSpace(list) == "all" {
+		return nil
+	}
+	var out []string
+	for _, w := range strings.Split(list, ",") {
+		out = append(out, strings.TrimSpace(w))
+	}
+	return out
+}
+
+func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
+	g := &f.compare
+	if err := g.validate(); err != nil {
+		return err
+	}
+	if _, err := bench.Contenders("vbox", g.level); err != nil {
+		return usagef("%v", err)
+	}
+	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding), Theories: words(f.theory),
+		Phases: words(f.phase), Backends: words(f.solver), OneAtATime: f.one}
+	cells, err := grid.Cells()
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if len(cells) == 0 {
+		return usagef("none of these combinations makes sense: a theory needs its solver (closure and order are cdcl's), eager needs the encoding order")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return faultf("cannot find the program itself: %w", err)
+	}
+	p := newProgress(e.stderr, g.quiet, g.json)
+	defer p.Close()
+	dir, err := os.MkdirTemp("", "isovet-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	sources, err := g.sources(ctx, p, dir)
+	if err != nil {
+		return orInterrupted(err, "generating; nothing was measured")
+	}
+	p.Begin("")
+	rows, err := bench.Ablate(ctx, sources, bench.AblateOptions{Level: g.level, Grid: grid, Repeat: g.repeat, Timeout: g.timeout, Self: []string{self},
+		Progress: func(what string, done, total int) { p.Step(what, done, total) }})
+	p.Hide()
+	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
+		return usagef("%v", err)
+	}
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
+		return err
+	}
+	if err := printAblation(e, g, sources, rows); err != nil {
+		return err
+	}
+	if g.out != "" && len(rows) > 0 {
+		path, err := bench.WriteAblationResults(g.out, commandLine(), g.gen.spec.Seed, !interrupted, rows)
+		if err != nil {
+			return err
+		}
+		if !g.quiet {
+			fmt.Fprintf(e.stderr, "raw results: %s\n", path)
+		}
+	}
+	worst := statusOK
+	for i := range rows {
+		if r := &rows[i]; r.Fault != "" {
+			fmt.Fprintf(e.stderr, "isovet: %s: %s\n", r.Cell, r.Fault)
+			worst = worse(worst, statusFault)
+		}
+	}
+	for _, d := range bench.AblateDisagreements(rows) {
+		fmt.Fprintf(e.stderr, "isovet: DISAGREEMENT: %s\n", d)
+		worst = worse(worst, statusViolation)
+	}
+	if worst != statusOK {
+		fmt.Fprintln(e.stderr, reportPlease)
+	}
+	if interrupted {
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured", len(rows), len(cells)*len(sources))}
+	}
+	return status(worst)
+}
+
+func printAblation(e *env, g *compareFlags, sources []bench.Source, rows []bench.AblateRow) error {
+	switch {
+	case g.json:
+		return bench.WriteAblationJSON(e.stdout, rows)
+	case g.csv:
+		return bench.WriteAblationCSV(e.stdout, rows)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	plain := make([]bench.Row, len(rows))
+	for i := range rows {
+		plain[i] = rows[i].Row
+	}
+	fmt.Fprintf(e.stdout, "%s\n\n", g.caption(sources, plain))
+	return bench.WriteAblation(e.stdout, rows, g.markdown)
+}
