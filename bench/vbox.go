@@ -38,7 +38,7 @@ type vboxWorkload struct{ name, workload, variant string }
 func vboxWorkloads() []vboxWorkload {
 	return []vboxWorkload{
 		{"BlindW-WH", "blindw", "WH"}, {"BlindW-WR", "blindw", "WR"}, {"BlindW-RH", "blindw", "RH"},
-		{"BlindW-Pred", "blindw", "Pred"}, {"C-Twitter", "ctwitter", ""}, {"TPC-C", "tpcc", ""},
+		{"BlindW-Pred", "blindw-pred", ""}, {"C-Twitter", "ctwitter", ""}, {"TPC-C", "tpcc", ""},
 	}
 }
 
