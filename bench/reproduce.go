@@ -190,7 +190,7 @@ func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 // File writes a history for runs to read.
 func (l *Lab) File(name string, h *history.History) (Source, error) {
 	path := filepath.Join(l.dir, name+".jsonl")
-	return Source{File: path, Path: path}, format.Write(path, h, "")
+	return Source{File: path, Path: path}, format.Write(path, h, "", false)
 }
 
 // Run runs one checker on one history in a process of its own, a few times if that is short. The level, the time-out and the history are filled in.

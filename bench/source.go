@@ -60,5 +60,5 @@ func Generate(ctx context.Context, spec datasets.Spec, dir string) (Source, erro
 	}
 	s := Source{Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns}
 	s.Path = filepath.Join(dir, strings.ToLower(fmt.Sprintf("%s-%s-%d.jsonl", s.Workload, cmp.Or(s.Variant, "default"), spec.Seed)))
-	return s, format.Write(s.Path, h, "")
+	return s, format.Write(s.Path, h, "", false)
 }

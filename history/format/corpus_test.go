@@ -61,7 +61,7 @@ func TestCorpus(t *testing.T) {
 			t.Errorf("%s: %d committed transactions; the manifest says %s", row[0], committed, row[2])
 		}
 		var buf bytes.Buffer
-		if err := isovet.Write(&buf, h); err != nil {
+		if err := isovet.Write(&buf, h, false); err != nil {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "out")

@@ -72,8 +72,9 @@ type Format struct {
 	Detect func(head []byte, path string) Confidence
 	// Read reads a history. Errors about the content are *history.InputError.
 	Read func(ctx context.Context, in *Input, o Options) (*history.History, error)
-	// Write writes a history; nil: the format is only read.
-	Write func(w io.Writer, h *history.History) error
+	// Write writes a history; nil: the format is only read. What Holds leaves out has been refused before, unless lossy: then it is
+	// dropped, and what cannot be written at all is an error.
+	Write func(w io.Writer, h *history.History, lossy bool) error
 	// WriteDir is Write for a format whose histories are folders: it fills an empty folder.
 	WriteDir func(dir string, h *history.History) error
 }
@@ -89,7 +90,7 @@ type Options struct {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet, columnar}
+	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, cobraLog, dbcopBincode, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog}
 }
 
 // ByName returns the format of that name.

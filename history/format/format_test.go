@@ -115,7 +115,7 @@ func TestReadErrors(t *testing.T) {
 		{"empty", nil, "FILE:1: the file is empty; expected a history"},
 		{"blank", []byte(" \n\n"), "FILE:1: the file is empty; expected a history"},
 		{"text", []byte("hello"), "FILE:1: unknown format; expected " + names},
-		{"other-json", []byte(`{"type":"invoke"}`), `FILE:1: field "ops": missing; expected an array of operations`},
+		{"other-json", []byte(`{"type":"drama"}`), `FILE:1: field "ops": missing; expected an array of operations`},
 		{"broken", []byte("{\"ops\":[]}\n{\"ops\":"), `FILE:2: field "ops": malformed JSON at byte 8 of the line: found the end of the line; expected a value`},
 		{"short.gz", short[:len(short)/2], "unexpected EOF"},
 		{"short.zst", zst(t, []byte(sampleDoc))[:20], "unexpected EOF"},
@@ -161,7 +161,7 @@ func TestWrite(t *testing.T) {
 	for name, magic := range map[string]string{"a.jsonl": "{\"format", "a": "{\"format", "a.jsonl.gz": "\x1f\x8b", "a.jsonl.zst": "\x28\xb5\x2f\xfd"} {
 		path := filepath.Join(dir, name)
 		for range 2 { // the second time over the first
-			if err := Write(path, h, ""); err != nil {
+			if err := Write(path, h, "", false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -180,10 +180,10 @@ func TestWrite(t *testing.T) {
 	if err != nil || len(left) != 4 {
 		t.Errorf("%d files in the folder, %v; want 4", len(left), err)
 	}
-	if err := Write(filepath.Join(dir, "none", "x"), h, ""); err == nil {
+	if err := Write(filepath.Join(dir, "none", "x"), h, "", false); err == nil {
 		t.Error("written to a folder that is not there")
 	}
-	if err := Write(filepath.Join(dir, "x"), h, "nonesuch"); err == nil {
+	if err := Write(filepath.Join(dir, "x"), h, "nonesuch", false); err == nil {
 		t.Error("written in an unknown format")
 	}
 }
@@ -192,7 +192,7 @@ func TestWrite(t *testing.T) {
 func TestAll(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range All() {
-		if f.Name == "" || f.About == "" || f.Tool == "" || f.Detect == nil || f.Read == nil || f.Holds == 0 || seen[f.Name] {
+		if f.Name == "" || f.About == "" || f.Tool == "" || f.Detect == nil || f.Read == nil || seen[f.Name] {
 			t.Errorf("format %+v is incomplete or not unique", f)
 		}
 		seen[f.Name] = true

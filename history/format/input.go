@@ -200,17 +200,26 @@ func Detect(in *Input) (Format, error) {
 	if !in.Dir && len(bytes.TrimSpace(head)) == 0 {
 		return Format{}, &history.InputError{File: in.Name, Line: 1, Msg: "the file is empty; expected a history"}
 	}
-	var best Format
+	var best []Format
 	sure := No
 	for _, f := range All() {
-		if c := f.Detect(head, in.Path); c > sure {
-			best, sure = f, c
+		if c := f.Detect(head, in.Path); c > No && c >= sure {
+			if c > sure {
+				best, sure = nil, c
+			}
+			best = append(best, f)
 		}
 	}
-	if sure > No {
-		return best, nil
+	if len(best) == 1 {
+		return best[0], nil
 	}
 	var names []string
+	for _, f := range best {
+		names = append(names, f.Name)
+	}
+	if best != nil {
+		return Format{}, &history.InputError{File: in.Name, Off: -1, Msg: "the format could be " + strings.Join(names, " or ") + "; expected one to be named (--format)"}
+	}
 	for _, f := range All() {
 		names = append(names, f.Name)
 	}

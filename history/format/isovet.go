@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"context"
+	"io"
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
@@ -25,7 +26,7 @@ var isovet = Format{
 		}
 		return jsonl.ReadFrom(ctx, r, in.Name)
 	},
-	Write: jsonl.Write,
+	Write: func(w io.Writer, h *history.History, _ bool) error { return jsonl.Write(w, h) },
 }
 
 // detectJSONL knows its header and, without one, the field that every transaction has. An object at the beginning of a line may

@@ -2,6 +2,7 @@ package format
 
 import (
 	"context"
+	"io"
 
 	"isovet/history"
 	"isovet/history/format/native"
@@ -30,5 +31,5 @@ var columnar = Format{
 		}
 		return native.ReadFrom(ctx, r, in.Name, o.Workers)
 	},
-	Write: native.Write,
+	Write: func(w io.Writer, h *history.History, _ bool) error { return native.Write(w, h) },
 }

@@ -18,18 +18,21 @@ import (
 
 // Write writes a history to a file, "-" being standard output. The format is the named one, or, for "" and "auto", the one with
 // the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file appears under its name
-// only when it is whole.
-func Write(path string, h *history.History, name string) (err error) {
+// only when it is whole. What the format cannot hold is an error that says so, unless lossy drops it.
+func Write(path string, h *history.History, name string, lossy bool) (err error) {
 	f, err := writable(path, name)
 	if err != nil {
 		return err
+	}
+	if lost := Used(h) &^ f.Holds; lost != 0 && !lossy {
+		return fmt.Errorf("format %s cannot hold what the history has: %v; expected a history without, or --lossy, which drops it", f.Name, lost)
 	}
 	if f.WriteDir != nil {
 		return writeDir(path, h, f)
 	}
 	if path == "-" {
 		w := bufio.NewWriterSize(os.Stdout, 1<<16)
-		if err := f.Write(w, h); err != nil {
+		if err := f.Write(w, h, lossy); err != nil {
 			return err
 		}
 		return w.Flush()
@@ -53,7 +56,7 @@ func Write(path string, h *history.History, name string) (err error) {
 			return err
 		}
 	}
-	if err := f.Write(w, h); err != nil {
+	if err := f.Write(w, h, lossy); err != nil {
 		return errors.Join(err, w.Close())
 	}
 	if err := w.Close(); err != nil {
@@ -66,6 +69,43 @@ func Write(path string, h *history.History, name string) (err error) {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// Used returns what of a history only some formats can hold.
+func Used(h *history.History) Feature {
+	var f Feature
+	for _, c := range [...]struct {
+		times []int64
+		f     Feature
+	}{
+		{h.Txns.Start, Times}, {h.Txns.Commit, Times}, {h.Txns.End, Times}, {h.Ops.Start, OpTimes}, {h.Ops.End, OpTimes},
+		{h.Txns.StartTS, Timestamps}, {h.Txns.CommitTS, Timestamps},
+	} {
+		if c.times != nil {
+			f |= c.f
+		}
+	}
+	for _, s := range h.Txns.Status {
+		switch s {
+		case history.Aborted:
+			f |= Aborted
+		case history.Unknown:
+			f |= Unknown
+		}
+	}
+	if h.HasLists() {
+		f |= Lists
+	}
+	if h.HasPredicates() {
+		f |= Predicates
+	}
+	if slices.Contains(h.VerKind, history.Row) {
+		f |= Rows
+	}
+	if h.Init != history.None {
+		f |= Initial
+	}
+	return f
 }
 
 type nopCloser struct{ io.Writer }

@@ -26,6 +26,8 @@ var alongFloor = []along{
 	{"graph/order", "graph", "an order is an order of a graph"},
 	{"solver/*", "solver", "back ends and proofs of one interface"},
 	{"history/format", "history/format/*", "the list of formats names them all"},
+	{"history/format/*", "history/format/edn", "several formats are EDN or JSON"},
+	{"history/format/*", "history/format/integers", "several formats have integers only"},
 	{"datasets", "datasets/*", "a data set is a workload that the store runs"},
 	{"datasets/store", "datasets/workload", "the store drives workloads"},
 }

@@ -9,32 +9,34 @@ import (
 )
 
 func newConvert() *cobra.Command {
-	from, to := auto, auto
+	from, to, lossy := auto, auto, false
 	c := &cobra.Command{
 		Use: "convert [flags] IN OUT", GroupID: "work",
 		Short: "Convert a history between formats",
 		Long: `convert reads a history in one format and writes it in another, where the other can hold it; what it cannot hold is an
-error, never dropped silently. "-" is standard input or output. The format of OUT follows from its name; .gz and .zst at its
+error that names it, unless --lossy drops it. "-" is standard input or output. The format of OUT follows from its name; .gz and .zst at its
 end compress.
 
 Related: isovet formats lists the formats and which of them can be written.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl
-  isovet convert - h.jsonl.gz < h.jsonl`,
+  isovet convert - h.jsonl.gz < h.jsonl
+  isovet convert --lossy h.jsonl history.bincode`,
 		Args:              exactly("IN", "OUT"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			return runConvert(c.Context(), args[0], args[1], from, to)
+			return runConvert(c.Context(), args[0], args[1], from, to, lossy)
 		},
 	}
 	enumFlag(c, &from, "from", "format", "format of IN", formatNames())
 	enumFlag(c, &to, "to", "format", "format of OUT", formatNames())
+	c.Flags().BoolVar(&lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and values where it must")
 	return c
 }
 
-func runConvert(ctx context.Context, in, out, from, to string) error {
+func runConvert(ctx context.Context, in, out, from, to string, lossy bool) error {
 	h, err := loadHistory(ctx, in, from)
 	if err != nil {
 		return orInterrupted(err, "loading "+in)
 	}
-	return format.Write(out, h, to)
+	return format.Write(out, h, to, lossy)
 }

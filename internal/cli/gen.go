@@ -177,7 +177,7 @@ func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJ
 	h := r.History
 	ms := milliseconds(time.Since(start))
 	p.Begin("writing " + out)
-	if err := format.Write(out, h, to); err != nil {
+	if err := format.Write(out, h, to, false); err != nil {
 		return err
 	}
 	p.Hide()

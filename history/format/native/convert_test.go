@@ -20,7 +20,7 @@ func TestConvert(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := filepath.Join(dir, "first.jsonl")
-	if err := format.Write(first, h, ""); err != nil {
+	if err := format.Write(first, h, "", false); err != nil {
 		t.Fatal(err)
 	}
 	want, err := os.ReadFile(first)
@@ -37,7 +37,7 @@ func TestConvert(t *testing.T) {
 			t.Fatalf("%s: %s", last, d)
 		}
 		last = filepath.Join(dir, name)
-		if err := format.Write(last, g, ""); err != nil {
+		if err := format.Write(last, g, "", false); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -54,14 +54,14 @@ func TestConvert(t *testing.T) {
 func TestOutlivesInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh")
 	h := datasets.Medium(1, datasets.RandomOptions{})
-	if err := format.Write(path, h, ""); err != nil {
+	if err := format.Write(path, h, "", false); err != nil {
 		t.Fatal(err)
 	}
 	g, err := format.Read(t.Context(), path, format.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Write(path, datasets.Medium(2, datasets.RandomOptions{}), ""); err != nil {
+	if err := format.Write(path, datasets.Medium(2, datasets.RandomOptions{}), "", false); err != nil {
 		t.Fatal(err)
 	}
 	if d := history.Diff(h, g); d != "" {
@@ -73,7 +73,7 @@ func TestOutlivesInput(t *testing.T) {
 func TestCorruptCompressed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh.zst")
 	h := datasets.Medium(1, datasets.RandomOptions{})
-	if err := format.Write(path, h, ""); err != nil {
+	if err := format.Write(path, h, "", false); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)

@@ -1,0 +1,115 @@
+package check
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// beyond says which files of the corpus hold no history, or none that reads and writes can say, and why.
+var beyond = []struct{ path, why string }{
+	{"cobra/bsl/polyg/", "unknown format"}, // constraints, not a history
+	{"porcupine/test_data/kv/", "an append to a string does not say what it wrote"},
+	{"elle-cli/histories/jepsen/bank", "a transfer does not say what it wrote"},
+	{"elle-cli/histories/jepsen/counter", "an add does not say what it wrote"},
+	{"c4/History/testcase/viper/tap-a", "the file is empty"},
+	{"c4/History/testcase/viper/tap-b", "the file is empty"},
+	{"c4/History/testcase/viper/tap-c", "the file is empty"},
+	{"c4/History/testcase/viper/tap-d", "the file is empty"},
+}
+
+// differ are the verdicts that are not the manifest's, each explained in docs/corpus.md.
+var differ = map[string]evidence.Verdict{
+	// The manifest has both verdicts: the second holds under an order of the transactions that is given to Elle from outside.
+	"transcribed/elle-rw-register/G-single-transaction-order.edn session-serializable": evidence.Holds,
+	"transcribed/elle-rw-register/wfr.edn session-serializable":                        evidence.Violated,
+	"transcribed/elle-rw-register/G2-item-transaction-order.edn session-serializable":  evidence.Holds,
+}
+
+// undecided are what replay does not decide in the time given here.
+var undecided = map[string]string{
+	"knossos/data/mutex/bad/etcd.edn linearizable": "two values and 261 operations: a register of duplicates",
+}
+
+// TestForeignCorpus: every file of the corpus in another tool's format loads and gets the manifest's verdict at each level that
+// replay decides, or stands in the lists above. Linearizability of one register is strict serializability.
+func TestForeignCorpus(t *testing.T) {
+	dir := os.Getenv("ISOVET_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
+	}
+	loaded, compared, lists, weak := 0, 0, 0, 0
+	for line := range strings.Lines(string(manifest)) {
+		row := strings.Split(line, "\t")
+		if len(row) < 4 || row[1] == "format" || row[1] == "isovet-history" {
+			continue
+		}
+		path := row[0]
+		h, err := format.Read(t.Context(), filepath.Join(dir, path), format.Options{})
+		if err != nil {
+			known := false
+			for _, b := range beyond {
+				known = known || strings.HasPrefix(path, b.path) && strings.Contains(err.Error(), b.why)
+			}
+			if !known {
+				t.Error(err)
+			}
+			continue
+		}
+		loaded++
+		for _, v := range strings.Split(row[3], ";") {
+			name, want, ok := strings.Cut(strings.TrimSpace(v), "=")
+			if !ok {
+				continue
+			}
+			l := level.StrictSerializable
+			if name != "linearizable" {
+				if l, err = level.Parse(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Contains(replayer{}.Info().Levels, l) {
+				weak++
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			r, err := Run(ctx, replayer{}, h, Options{Level: l})
+			cancel()
+			if err != nil {
+				t.Errorf("%s, %s: %v", path, name, err)
+				continue
+			}
+			expected := map[string]evidence.Verdict{"valid": evidence.Holds, "violation": evidence.Violated}[want]
+			if d, ok := differ[path+" "+name]; ok {
+				expected = d
+			}
+			_, open := undecided[path+" "+name]
+			switch {
+			case h.HasLists() && strings.HasPrefix(r.Reason, "list histories"):
+				lists++
+			case r.Verdict == evidence.Unknown && open:
+				t.Logf("%s, %s: undecided: %s", path, name, r.Reason)
+			case r.Verdict != expected:
+				t.Errorf("%s, %s: %s (%s); expected %s, the manifest says %s", path, name, r.Verdict, r.Reason, expected, want)
+			default:
+				compared++
+			}
+		}
+	}
+	t.Logf("%d files loaded, %d verdicts compared, %d on lists and %d at weaker levels left to their own checkers", loaded, compared, lists, weak)
+	if compared < 100 {
+		t.Errorf("only %d verdicts compared", compared)
+	}
+}

@@ -1,0 +1,95 @@
+// Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line, transactions apart by a line of dashes,
+// sessions by a line of equals signs. There is no initial state: a file that needs one has a session that writes it, and a read
+// of what nobody wrote is a thin-air read. There are no ids, no aborted transactions, no times.
+package awdit
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"isovet/history"
+)
+
+// Is reports whether a file's first line with content is an operation or a separator of this format.
+func Is(head []byte) bool {
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || separator(line) != 0 {
+			continue
+		}
+		f := bytes.Fields(line)
+		if len(f) != 3 || (string(f[0]) != "r" && string(f[0]) != "w") {
+			return false
+		}
+		_, err := strconv.ParseUint(string(f[1]), 10, 63)
+		return err == nil
+	}
+	return false
+}
+
+// separator returns the character that a line consists of, if that is - or =, else 0.
+func separator(line []byte) byte {
+	if c := line[0]; (c == '-' || c == '=') && len(bytes.Trim(line, string(c))) == 0 {
+		return c
+	}
+	return 0
+}
+
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass and history.Builder.Build.
+func Read(data []byte, file string) (*history.History, error) {
+	b := history.NewBuilder()
+	b.File = file
+	session, first, ops, lineNo := int64(0), uint32(0), 0, 0
+	end := func() {
+		if ops > 0 {
+			h := history.NewTxnHead()
+			h.Line, h.HasSess, h.Session = first, true, session
+			b.EndTxn(h)
+		}
+		ops = 0
+	}
+	for line := range bytes.Lines(data) {
+		lineNo++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		switch separator(line) {
+		case '=':
+			end()
+			session++
+			continue
+		case '-':
+			end()
+			continue
+		}
+		kind, rest, _ := bytes.Cut(line, []byte(" "))
+		key, value, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
+		wrong := func(field, found, expected string) error {
+			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf("found %q; expected %s", found, expected)}
+		}
+		if string(kind) != "r" && string(kind) != "w" {
+			return nil, wrong("", string(kind), `"r key value", "w key value", a line of - between transactions or of = between sessions`)
+		}
+		k, err := strconv.ParseInt(string(key), 10, 64)
+		if err != nil {
+			return nil, wrong("key", string(key), "an integer")
+		}
+		v, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+		if err != nil {
+			return nil, wrong("value", string(value), "an integer")
+		}
+		if ops == 0 {
+			first = uint32(lineNo)
+		}
+		ops++
+		if kind[0] == 'w' {
+			b.Write(b.Key(history.IntValue(k)), history.IntValue(v))
+		} else {
+			b.Read(b.Key(history.IntValue(k)), history.IntValue(v))
+		}
+	}
+	end()
+	return b.Build()
+}

@@ -1,0 +1,346 @@
+// Package cobralog reads the logs of Cobra's clients: a folder, one binary file T<n>.log a session, records of 8-byte big-endian
+// integers behind a letter.
+//
+// # Layout
+//
+//	S txnId [begin, ms]    C txnId [commit, ms]    W writeId key value    R writerTxnId writeId key value
+//
+// Nothing says whether times are there; a file is tried without them first. Transactions are logged once committed.
+//
+// # Meaning
+//
+// A version is (key, write id): values are hashes and are not used. Ids of writes are opaque 64-bit numbers and appear here as signed
+// ones. A read whose writer is 0xBEBEEBEE saw what was there before the run: that is the text "initial", written by an initial
+// transaction. A read whose writer is 0xDEADBEEF saw nothing: null, or "initial" too where the key was there before the run and no
+// write deleted it, as Cobra's verifier has one initial version a key. Write id 0xABCDEFAB deletes: null. Reads of the garbage
+// collection's key (write ids 0x23332333 and 0x66666666 of the initial transaction) are bookkeeping of Cobra's own and left out. Fence transactions are
+// transactions on one key like any others. A read that names a writer of whom there is no log saw a transaction whose client
+// never learned the outcome: it appears as one, with the writes that were seen.
+package cobralog
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/history"
+)
+
+const (
+	initial = 0xBEBEEBEE
+	absent  = 0xDEADBEEF
+	deleted = 0xABCDEFAB
+	gcTrue  = 0x23332333
+	gcFalse = 0x66666666
+	missing = 0xADEAFBEE
+)
+
+// Logs returns the log files of a folder, by the numbers in their names.
+func Logs(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if _, ok := number(e.Name()); ok && !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		x, _ := number(a)
+		y, _ := number(b)
+		if x != y {
+			return x - y
+		}
+		return strings.Compare(a, b)
+	})
+	return names, nil
+}
+
+// number returns n of T<n>.log.
+func number(name string) (int, bool) {
+	s, ok := strings.CutSuffix(name, ".log")
+	if !ok || !strings.HasPrefix(s, "T") {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s[1:])
+	return n, err == nil && n >= 0
+}
+
+// Is reports whether the folder has such logs: the first that is not empty begins with a transaction.
+func Is(dir string) bool {
+	names, err := Logs(dir)
+	if err != nil {
+		return false
+	}
+	for _, name := range names {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			return false
+		}
+		var c [1]byte
+		n, _ := f.Read(c[:])
+		f.Close()
+		if n == 1 {
+			return c[0] == 'S'
+		}
+	}
+	return false
+}
+
+// folder collects what the logs of a folder say.
+type folder struct {
+	ctx  context.Context
+	b    *history.Builder
+	logs map[uint64]struct{} // transactions that have a log
+	lost map[uint64][]write  // by writer that has none (known at the end)
+	// What reads say of a key before the run.
+	before, nothing, deletes map[uint64]struct{}
+}
+
+type write struct{ key, id uint64 }
+
+// Read reads all logs of a folder as one history, sessions by the numbers in the files' names. Errors are *history.InputError with
+// file and offset. Cost: two passes over the bytes, history.Builder.Build.
+func Read(ctx context.Context, dir string) (*history.History, error) {
+	names, err := Logs(dir)
+	if err != nil {
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + err.Error()}
+	}
+	if len(names) == 0 {
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named T<number>.log; expected one a client"}
+	}
+	f := folder{
+		ctx: ctx, b: history.NewBuilder(),
+		logs: map[uint64]struct{}{}, lost: map[uint64][]write{},
+		before: map[uint64]struct{}{}, nothing: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
+	}
+	f.b.File = dir
+	all := make([]log, len(names))
+	ops := 0
+	for i, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + err.Error()}
+		}
+		all[i] = log{data: data, file: path}
+		if err := all[i].check(); err != nil {
+			return nil, err
+		}
+		ops += len(data) / 33
+		f.survey(&all[i])
+	}
+	f.b.Reserve(0, ops)
+	f.init()
+	for i := range all {
+		session, _ := number(names[i])
+		f.add(&all[i], int64(session))
+		all[i].data = nil
+	}
+	f.strangers()
+	return f.b.Build()
+}
+
+// log is one file. A record's size depends on its letter alone, once it is known whether there are times.
+type log struct {
+	data  []byte
+	file  string
+	timed bool
+}
+
+func (l *log) size(letter byte) int {
+	switch letter {
+	case 'S', 'C', 'A':
+		if l.timed {
+			return 17
+		}
+		return 9
+	case 'W':
+		return 25
+	case 'R':
+		return 33
+	}
+	return 0
+}
+
+// check walks over the records, without times and, where that fails, with them.
+func (l *log) check() error {
+	err := l.walk()
+	if err == nil {
+		return nil
+	}
+	l.timed = true
+	if l.walk() == nil {
+		return nil
+	}
+	l.timed = false
+	return err
+}
+
+func (l *log) walk() error {
+	open, inside := uint64(0), false
+	for pos := 0; pos < len(l.data); {
+		c := l.data[pos]
+		fail := func(format string, args ...any) error {
+			return &history.InputError{File: l.file, Off: int64(pos), Msg: fmt.Sprintf(format, args...)}
+		}
+		n := l.size(c)
+		switch {
+		case n == 0:
+			return fail("found the byte %#02x; expected a record: S, C, W, R or A", c)
+		case pos+n > len(l.data):
+			return fail("found the end of the file after %d bytes of a record %c; expected %d", len(l.data)-pos, c, n)
+		case c == 'S' && inside:
+			return fail("found the begin of a transaction within transaction %d; expected its commit", open)
+		case c != 'S' && !inside:
+			return fail("found a record %c outside a transaction; expected S", c)
+		}
+		id := binary.BigEndian.Uint64(l.data[pos+1:])
+		switch c {
+		case 'S':
+			open, inside = id, true
+		case 'C', 'A':
+			if id != open {
+				return fail("found the end of transaction %d; expected that of %d", id, open)
+			}
+			inside = false
+		}
+		pos += n
+	}
+	if inside {
+		return &history.InputError{File: l.file, Off: int64(len(l.data)), Msg: fmt.Sprintf("found the end of the file within transaction %d; expected its commit", open)}
+	}
+	return nil
+}
+
+// survey notes which transactions have a log and what reads say of the time before the run.
+func (f *folder) survey(l *log) {
+	for pos := 0; pos < len(l.data); pos += l.size(l.data[pos]) {
+		rec := l.data[pos+1:]
+		switch l.data[pos] {
+		case 'S':
+			f.logs[binary.BigEndian.Uint64(rec)] = struct{}{}
+		case 'W':
+			if binary.BigEndian.Uint64(rec) == deleted {
+				f.deletes[binary.BigEndian.Uint64(rec[8:])] = struct{}{}
+			}
+		case 'R':
+			switch writer, key := binary.BigEndian.Uint64(rec), binary.BigEndian.Uint64(rec[16:]); {
+			case gc(binary.BigEndian.Uint64(rec[8:]), writer):
+			case writer == initial:
+				f.before[key] = struct{}{}
+			case writer == absent:
+				f.nothing[key] = struct{}{}
+			}
+		}
+	}
+}
+
+// gc reports whether a read is of the garbage collection's key.
+func gc(id, writer uint64) bool {
+	return (id == gcTrue || id == gcFalse) && (writer == initial || writer == absent || writer == missing)
+}
+
+var text = []byte("initial")
+
+// init adds the initial transaction, keys in order.
+func (f *folder) init() {
+	if len(f.before) == 0 {
+		return
+	}
+	keys := make([]uint64, 0, len(f.before))
+	for k := range f.before {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		f.b.Write(f.b.Key(history.IntValue(int64(k))), f.b.StringValue(text))
+	}
+	h := history.NewTxnHead()
+	h.Init = true
+	f.b.EndTxn(h)
+}
+
+// add adds the transactions of a log.
+func (f *folder) add(l *log, session int64) {
+	value := func(id uint64) history.Value {
+		if id == deleted {
+			return history.Value{Kind: history.Null}
+		}
+		return history.IntValue(int64(id))
+	}
+	var h history.TxnHead
+	for pos := 0; pos < len(l.data); pos += l.size(l.data[pos]) {
+		rec := l.data[pos+1:]
+		at := func(i int) uint64 { return binary.BigEndian.Uint64(rec[8*i:]) }
+		switch l.data[pos] {
+		case 'S':
+			h = history.NewTxnHead()
+			h.HasSess, h.Session = true, session
+			// The logs of some clients count from the same number; ids that are not unique are left to Build to refuse.
+			h.HasID, h.ID = true, int64(at(0))
+			if l.timed {
+				h.Start = int64(at(1)) * 1e6
+			}
+		case 'C', 'A':
+			if l.timed {
+				h.End = int64(at(1)) * 1e6
+			}
+			if l.data[pos] == 'A' {
+				h.Status = history.Aborted
+			}
+			f.b.EndTxn(h)
+		case 'W':
+			f.b.Write(f.b.Key(history.IntValue(int64(at(1)))), value(at(0)))
+		case 'R':
+			writer, id, key := at(0), at(1), at(2)
+			if gc(id, writer) {
+				continue
+			}
+			k := f.b.Key(history.IntValue(int64(key)))
+			_, before := f.before[key]
+			_, deletes := f.deletes[key]
+			switch {
+			case writer == initial || (writer == absent && before && !deletes):
+				f.b.Read(k, f.b.StringValue(text))
+			case writer == absent || id == absent:
+				f.b.Read(k, history.Value{Kind: history.Null})
+			default:
+				if _, ok := f.logs[writer]; !ok && id != deleted {
+					f.lost[writer] = append(f.lost[writer], write{key, id})
+				}
+				f.b.Read(k, value(id))
+			}
+		}
+	}
+}
+
+// strangers adds the writers that were read and have no log.
+func (f *folder) strangers() {
+	ids := make([]uint64, 0, len(f.lost))
+	for id := range f.lost {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		seen := f.lost[id]
+		slices.SortFunc(seen, func(a, b write) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
+		for _, w := range slices.Compact(seen) {
+			f.b.Write(f.b.Key(history.IntValue(int64(w.key))), history.IntValue(int64(w.id)))
+		}
+		h := history.NewTxnHead()
+		h.HasID, h.ID, h.Status = true, int64(id), history.Unknown
+		f.b.EndTxn(h)
+	}
+}

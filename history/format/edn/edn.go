@@ -1,0 +1,417 @@
+// Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. It is what the readers of
+// Jepsen's, Viper's and TimeKiller's files stand on: they look at each value once and keep numbers and interned texts only, so a
+// tree of values would cost far more than the reading.
+//
+// EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white space, "; …" is
+// a comment, "#_ value" is left out, "#tag value" is the value. JSON: its colon is white space and null is nil; everything else it
+// has is EDN too. Brackets must match, and are checked; that maps have an even number of elements is the reader's to check.
+package edn
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"isovet/history"
+)
+
+// Kind is the kind of a token.
+type Kind uint8
+
+const (
+	EOF    Kind = iota
+	Nil         // nil, null
+	Bool        // N is 0 or 1
+	Int         // N
+	Number      // any other number: Text
+	Text        // a string or character, without quotes and escapes: Text
+	Word        // a keyword, without its colon, or a symbol: Text
+	Open        // ( [ { or, for a set, #: Bracket
+	Close       // ) ] }: Bracket
+)
+
+// Token is one token. Text is good until the next call of Next.
+type Token struct {
+	Kind    Kind
+	Bracket byte
+	N       int64
+	Text    []byte
+	Pos     int // where it begins
+}
+
+// Is reports whether the token is the keyword, symbol or string s: JSON has strings where EDN has keywords.
+func (t Token) Is(s string) bool { return (t.Kind == Word || t.Kind == Text) && string(t.Text) == s }
+
+// Opens reports whether the token opens a sequence: a vector or list.
+func (t Token) Opens() bool { return t.Kind == Open && (t.Bracket == '[' || t.Bracket == '(') }
+
+// OpensMap reports whether the token opens a map.
+func (t Token) OpensMap() bool { return t.Kind == Open && t.Bracket == '{' }
+
+func (t Token) String() string {
+	switch t.Kind {
+	case EOF:
+		return "the end of the file"
+	case Nil:
+		return "nil"
+	case Bool:
+		return strconv.FormatBool(t.N == 1)
+	case Int:
+		return strconv.FormatInt(t.N, 10)
+	case Open:
+		if t.Bracket == '#' {
+			return "#{"
+		}
+		return string(t.Bracket)
+	case Close:
+		return string(t.Bracket)
+	}
+	if len(t.Text) > 40 {
+		return string(t.Text[:40]) + "…"
+	}
+	return string(t.Text)
+}
+
+const maxDepth = 1 << 10
+
+// Scanner reads tokens. JSON makes colons white space.
+type Scanner struct {
+	Data []byte
+	File string
+	JSON bool
+
+	pos     int
+	open    []byte // brackets to be closed
+	scratch []byte // of a string with escapes
+	again   bool   // after Seek
+	line    int    // of lineAt, from 0
+	lineAt  int
+}
+
+// Pos returns where the next token is looked for.
+func (s *Scanner) Pos() int { return s.pos }
+
+// Seek goes to a position that Pos or a Token told. What stands there has been scanned before, so that brackets that were opened
+// earlier may close from now on without being matched.
+func (s *Scanner) Seek(pos int) { s.pos, s.open, s.again = pos, s.open[:0], true }
+
+// Line returns the line of a position, from 1. Cost: linear in the distance from the position that was asked for before.
+func (s *Scanner) Line(pos int) int {
+	if pos < s.lineAt {
+		s.line, s.lineAt = 0, 0
+	}
+	s.line += bytes.Count(s.Data[s.lineAt:pos], []byte{'\n'})
+	s.lineAt = pos
+	return s.line + 1
+}
+
+// Errorf is an input error at a position.
+func (s *Scanner) Errorf(pos int, field, format string, args ...any) error {
+	return &history.InputError{File: s.File, Line: s.Line(min(pos, len(s.Data))), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+}
+
+// space marks white space, delim what ends a word.
+var space, delim [256]bool
+
+func init() {
+	for _, c := range " \t\r\n\f\v," {
+		space[c], delim[c] = true, true
+	}
+	for _, c := range "()[]{}\";" {
+		delim[c] = true
+	}
+}
+
+// skipSpace goes to the next token.
+func (s *Scanner) skipSpace() error {
+	for s.pos < len(s.Data) {
+		c := s.Data[s.pos]
+		switch {
+		case space[c] || (c == ':' && s.JSON):
+			s.pos++
+		case c == ';' && !s.JSON:
+			if i := bytes.IndexByte(s.Data[s.pos:], '\n'); i >= 0 {
+				s.pos += i
+			} else {
+				s.pos = len(s.Data)
+			}
+		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && s.Data[s.pos+1] == '_':
+			s.pos += 2
+			if err := s.Skip(); err != nil {
+				return err
+			}
+		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && s.Data[s.pos+1] != '{' && s.Data[s.pos+1] != '#':
+			// A tag: the value behind it is what counts.
+			for s.pos++; s.pos < len(s.Data) && !delim[s.Data[s.pos]]; s.pos++ {
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// Next returns the next token.
+func (s *Scanner) Next() (Token, error) {
+	if err := s.skipSpace(); err != nil {
+		return Token{}, err
+	}
+	t := Token{Pos: s.pos}
+	if s.pos >= len(s.Data) {
+		if len(s.open) > 0 {
+			return t, s.Errorf(s.pos, "", "found the end of the file; expected %c", closer(s.open[len(s.open)-1]))
+		}
+		return t, nil
+	}
+	switch c := s.Data[s.pos]; c {
+	case '(', '[', '{', '#':
+		t.Kind, t.Bracket = Open, c
+		s.pos++
+		if c == '#' {
+			if s.pos >= len(s.Data) || s.Data[s.pos] != '{' {
+				return t, s.Errorf(t.Pos, "", "found #; expected a set, #{…}, or a tag")
+			}
+			s.pos++
+		}
+		if len(s.open) >= maxDepth {
+			return t, s.Errorf(t.Pos, "", "nested deeper than %d; expected a history", maxDepth)
+		}
+		s.open = append(s.open, c)
+	case ')', ']', '}':
+		t.Kind, t.Bracket = Close, c
+		s.pos++
+		if len(s.open) == 0 {
+			if s.again {
+				return t, nil
+			}
+			return t, s.Errorf(t.Pos, "", "found %c, which closes nothing", c)
+		}
+		if want := closer(s.open[len(s.open)-1]); want != c {
+			return t, s.Errorf(t.Pos, "", "found %c; expected %c", c, want)
+		}
+		s.open = s.open[:len(s.open)-1]
+	case '"':
+		return s.text(t)
+	case '\\':
+		return s.char(t)
+	case ':':
+		s.pos++
+		t.Kind, t.Text = Word, s.word()
+		if len(t.Text) == 0 {
+			return t, s.Errorf(t.Pos, "", "found a colon by itself; expected a keyword")
+		}
+	default:
+		w := s.word()
+		if len(w) == 0 {
+			return t, s.Errorf(t.Pos, "", "found the byte %#02x; expected a value", c)
+		}
+		return s.atom(t, w)
+	}
+	return t, nil
+}
+
+func closer(open byte) byte {
+	switch open {
+	case '(':
+		return ')'
+	case '[':
+		return ']'
+	}
+	return '}'
+}
+
+// word returns the bytes up to the next delimiter.
+func (s *Scanner) word() []byte {
+	start := s.pos
+	for s.pos < len(s.Data) && !delim[s.Data[s.pos]] && !(s.JSON && s.Data[s.pos] == ':') {
+		s.pos++
+	}
+	return s.Data[start:s.pos]
+}
+
+// atom tells what a word without quotes is.
+func (s *Scanner) atom(t Token, w []byte) (Token, error) {
+	t.Text = w
+	c := w[0]
+	if (c == '-' || c == '+') && len(w) > 1 {
+		c = w[1]
+	}
+	if c-'0' > 9 {
+		switch string(w) {
+		case "nil", "null":
+			t.Kind = Nil
+		case "true":
+			t.Kind, t.N = Bool, 1
+		case "false":
+			t.Kind = Bool
+		default:
+			if s.JSON || !utf8.Valid(w) {
+				return t, s.Errorf(t.Pos, "", "found %q; expected a value", t.String())
+			}
+			t.Kind = Word
+		}
+		return t, nil
+	}
+	t.Kind = Number
+	if n, ok := integer(w); ok {
+		t.Kind, t.N = Int, n
+	}
+	return t, nil
+}
+
+// integer reads a decimal integer of 64 bits, with Clojure's N behind it or not.
+func integer(w []byte) (int64, bool) {
+	neg := w[0] == '-'
+	if neg || w[0] == '+' {
+		w = w[1:]
+	}
+	if len(w) > 1 && w[len(w)-1] == 'N' {
+		w = w[:len(w)-1]
+	}
+	if len(w) == 0 || len(w) > 19 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range w {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	switch {
+	case neg && n <= math.MaxInt64+1:
+		return -int64(n), true
+	case !neg && n <= math.MaxInt64:
+		return int64(n), true
+	}
+	return 0, false
+}
+
+// text reads a string.
+func (s *Scanner) text(t Token) (Token, error) {
+	t.Kind = Text
+	start := s.pos + 1
+	end := bytes.IndexByte(s.Data[start:], '"')
+	if end < 0 {
+		return t, s.Errorf(t.Pos, "", "a string without end")
+	}
+	t.Text = s.Data[start : start+end]
+	if bytes.IndexByte(t.Text, '\\') < 0 {
+		s.pos = start + end + 1
+	} else if err := s.escaped(&t, start); err != nil {
+		return t, err
+	}
+	if !utf8.Valid(t.Text) {
+		return t, s.Errorf(t.Pos, "", "found a string that is not UTF-8")
+	}
+	return t, nil
+}
+
+// escaped reads a string that has escapes into scratch.
+func (s *Scanner) escaped(t *Token, start int) error {
+	buf := s.scratch[:0]
+	for i := start; i < len(s.Data); i++ {
+		switch c := s.Data[i]; c {
+		case '"':
+			s.pos = i + 1
+			s.scratch, t.Text = buf, buf
+			return nil
+		case '\\':
+			if i++; i == len(s.Data) {
+				break
+			}
+			switch e := s.Data[i]; e {
+			case 'n':
+				buf = append(buf, '\n')
+			case 't':
+				buf = append(buf, '\t')
+			case 'r':
+				buf = append(buf, '\r')
+			case 'b':
+				buf = append(buf, '\b')
+			case 'f':
+				buf = append(buf, '\f')
+			case '"', '\\', '/':
+				buf = append(buf, e)
+			case 'u':
+				if len(s.Data)-i < 5 {
+					return s.Errorf(i, "", "a string without end")
+				}
+				n, err := strconv.ParseUint(string(s.Data[i+1:i+5]), 16, 16)
+				if err != nil {
+					return s.Errorf(i, "", "found \\%s; expected four hexadecimal digits behind \\u", s.Data[i:i+5])
+				}
+				r := rune(n)
+				i += 4
+				// A pair of surrogates is one character.
+				if r >= 0xd800 && r < 0xdc00 && len(s.Data)-i > 6 && s.Data[i+1] == '\\' && s.Data[i+2] == 'u' {
+					if low, err := strconv.ParseUint(string(s.Data[i+3:i+7]), 16, 16); err == nil && low >= 0xdc00 && low < 0xe000 {
+						r = (r-0xd800)<<10 + rune(low) - 0xdc00 + 0x10000
+						i += 6
+					}
+				}
+				buf = utf8.AppendRune(buf, r)
+			default:
+				return s.Errorf(i, "", "found \\%c in a string; expected an escape", e)
+			}
+		default:
+			buf = append(buf, c)
+		}
+	}
+	return s.Errorf(t.Pos, "", "a string without end")
+}
+
+// char reads \c, \newline, \u0041.
+func (s *Scanner) char(t Token) (Token, error) {
+	t.Kind = Text
+	s.pos++
+	if s.pos >= len(s.Data) {
+		return t, s.Errorf(t.Pos, "", `found \ at the end of the file; expected a character`)
+	}
+	start := s.pos
+	_, n := utf8.DecodeRune(s.Data[s.pos:])
+	s.pos += n
+	s.word()
+	t.Text = s.Data[start:s.pos]
+	switch string(t.Text) {
+	case "newline":
+		t.Text = []byte("\n")
+	case "space":
+		t.Text = []byte(" ")
+	case "tab":
+		t.Text = []byte("\t")
+	case "return":
+		t.Text = []byte("\r")
+	}
+	return t, nil
+}
+
+// Skip leaves out the next value, whatever it is.
+func (s *Scanner) Skip() error {
+	t, err := s.Next()
+	if err != nil {
+		return err
+	}
+	return s.SkipRest(t)
+}
+
+// SkipRest leaves out what is left of the value that t begins.
+func (s *Scanner) SkipRest(t Token) error {
+	switch t.Kind {
+	case EOF, Close:
+		return s.Errorf(t.Pos, "", "found %v; expected a value", t)
+	case Open:
+		for depth := len(s.open); len(s.open) >= depth; {
+			t, err := s.Next()
+			if err != nil {
+				return err
+			}
+			if t.Kind == EOF {
+				return s.Errorf(t.Pos, "", "found the end of the file within brackets")
+			}
+		}
+	}
+	return nil
+}

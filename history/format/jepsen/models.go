@@ -1,0 +1,500 @@
+package jepsen
+
+import (
+	"bytes"
+
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// model is what the operations mean.
+type model uint8
+
+const (
+	registers model = iota
+	lists
+	sets
+)
+
+// choose decides the model from what the file uses, or says why there is none.
+func (r *reader) choose() error {
+	collection, number, balances := false, false, false
+	for i := range r.events {
+		e := &r.events[i]
+		if e.value < 0 {
+			continue
+		}
+		if micro, appends, err := r.micro(e.value); err != nil {
+			return err
+		} else if micro {
+			if appends {
+				r.model = lists
+				r.b.Meta.Lists = true
+				return nil
+			}
+			continue
+		}
+		if e.kind == ok && e.f == readFn {
+			c, n, m, err := r.readShape(e.value)
+			if err != nil {
+				return err
+			}
+			collection, number, balances = collection || c, number || n, balances || m
+		}
+		if r.used[txnFn] && len(r.events) > 1<<10 && i > 1<<8 && !bytes.Contains(r.s.Data, []byte("append")) {
+			break // micro-operations throughout, and no lists
+		}
+	}
+	refuse := func(what, why string) error {
+		return r.s.Errorf(r.events[0].pos, "f", "a %s history: %s; expected transactions of reads and writes, a register, a mutex or a set", what, why)
+	}
+	switch {
+	case r.used[transferFn] || balances:
+		return refuse("bank", "a transfer does not say what it wrote")
+	case r.used[getFn] || r.used[putFn] || r.used[appendFn]:
+		return refuse("key-value log", "an append to a string does not say what it wrote")
+	case r.used[addFn] && number:
+		return refuse("counter", "an add does not say what it wrote")
+	case r.used[addFn] || (r.used[readFn] && r.used[writeFn] && collection && !number):
+		r.model = sets
+	case r.used[acquireFn] || r.used[releaseFn]:
+		r.b.Initial = history.IntValue(0)
+	}
+	return nil
+}
+
+// micro reports whether a value is a sequence of micro-operations, and whether one of them appends, or reads a list.
+func (r *reader) micro(at int) (micro, appends bool, err error) {
+	back := r.s.Pos()
+	defer r.s.Seek(back)
+	r.s.Seek(at)
+	t, err := r.s.Next()
+	if err != nil || !t.Opens() {
+		return false, false, r.leave(t, err)
+	}
+	for {
+		t, err := r.s.Next()
+		if err != nil {
+			return false, false, err
+		}
+		if t.Kind == edn.Close {
+			return micro, appends, nil
+		}
+		if !t.Opens() {
+			// Not a sequence of sequences: leave the value.
+			if err := r.s.SkipRest(t); err != nil {
+				return false, false, err
+			}
+			return false, false, r.closeSequence()
+		}
+		f, err := r.s.Next()
+		if err != nil {
+			return false, false, err
+		}
+		read := f.Is("r")
+		micro = micro || read || f.Is("w") || f.Is("append")
+		appends = appends || f.Is("append")
+		for n := 0; f.Kind != edn.Close; n++ {
+			appends = appends || (read && n == 2 && f.Opens())
+			if err := r.s.SkipRest(f); err != nil {
+				return false, false, err
+			}
+			if f, err = r.s.Next(); err != nil {
+				return false, false, err
+			}
+		}
+	}
+}
+
+// leave closes what t opened.
+func (r *reader) leave(t edn.Token, err error) error {
+	if err != nil || t.Kind != edn.Open {
+		return err
+	}
+	return r.s.SkipRest(t)
+}
+
+// closeSequence leaves the sequence that the scanner is in.
+func (r *reader) closeSequence() error {
+	for {
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close {
+			return err
+		}
+		if err := r.s.SkipRest(t); err != nil {
+			return err
+		}
+	}
+}
+
+// readShape reports whether the answer of a read is a collection (a set's), a number or a map (a bank's), looking behind an
+// independent key.
+func (r *reader) readShape(at int) (collection, number, balances bool, err error) {
+	back := r.s.Pos()
+	defer r.s.Seek(back)
+	r.s.Seek(at)
+	t, err := r.s.Next()
+	if err != nil {
+		return false, false, false, err
+	}
+	switch {
+	case t.Kind == edn.Int:
+		return false, true, false, nil
+	case t.Kind != edn.Open:
+		return false, false, false, nil
+	case t.OpensMap():
+		return false, false, true, r.s.SkipRest(t)
+	case t.Bracket == '#':
+		return true, false, false, r.s.SkipRest(t)
+	}
+	n := 0
+	nested := false
+	for {
+		t, err := r.s.Next()
+		if err != nil {
+			return false, false, false, err
+		}
+		if t.Kind == edn.Close {
+			break
+		}
+		nested = t.Kind == edn.Open
+		n++
+		if err := r.s.SkipRest(t); err != nil {
+			return false, false, false, err
+		}
+	}
+	// [key value] of an independent register has two elements, as a set may; only with adds is it a set.
+	return n != 2 || nested || r.used[addFn], false, false, nil
+}
+
+// ops adds the operations of a transaction of the given outcome; false: there is nothing to say of it.
+func (r *reader) ops(e *event, status history.Status) (bool, error) {
+	if e.value >= 0 {
+		micro, _, err := r.micro(e.value)
+		if err != nil {
+			return false, err
+		}
+		if micro {
+			return r.microOps(e, status)
+		}
+	}
+	known := status == history.Committed
+	value := edn.Token{Kind: edn.Nil, Pos: e.pos}
+	if e.value >= 0 {
+		r.s.Seek(e.value)
+		var err error
+		if value, err = r.s.Next(); err != nil {
+			return false, err
+		}
+	}
+	switch e.f {
+	case acquireFn, releaseFn:
+		if err := r.leave(value, nil); err != nil {
+			return false, err
+		}
+		if status == history.Aborted {
+			return false, nil
+		}
+		k := r.b.Key(r.b.StringValue([]byte("lock")))
+		before, after := history.IntValue(0), history.IntValue(1)
+		if e.f == releaseFn {
+			before, after = after, before
+		}
+		r.b.Read(k, before)
+		r.b.Write(k, after)
+		return true, nil
+	case addFn, readFn, writeFn, casFn:
+		if r.model == sets {
+			return r.set(e, value, known)
+		}
+		return r.register(e, value, status)
+	case noFn, txnFn:
+		if value.Kind == edn.Nil {
+			return false, nil
+		}
+		if value.Opens() {
+			// An empty transaction.
+			t, err := r.s.Next()
+			if err == nil && t.Kind == edn.Close {
+				return false, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			return false, r.s.Errorf(t.Pos, "value", "found %v; expected micro-operations, [:r k v], [:w k v] or [:append k v]", t)
+		}
+		return false, r.s.Errorf(value.Pos, "value", "found %v; expected a sequence of micro-operations", value)
+	}
+	return false, r.s.Errorf(e.pos, "f", "an operation that is neither a transaction nor one of read, write, cas, acquire, release and add; expected one of them")
+}
+
+// scalar makes a key or value of a token.
+func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
+	switch t.Kind {
+	case edn.Int:
+		return history.IntValue(t.N), nil
+	case edn.Nil:
+		return history.Value{Kind: history.Null}, nil
+	case edn.Bool:
+		return history.BoolValue(t.N == 1), nil
+	case edn.Word, edn.Text, edn.Number:
+		return r.b.StringValue(t.Text), nil
+	}
+	return history.Value{}, r.s.Errorf(t.Pos, field, "found %v; expected a number, a word or nil", t)
+}
+
+// key makes a key.
+func (r *reader) key(t edn.Token) (uint32, error) {
+	switch t.Kind {
+	case edn.Int:
+		return r.b.Key(history.IntValue(t.N)), nil
+	case edn.Word, edn.Text, edn.Number:
+		return r.b.Key(r.b.StringValue(t.Text)), nil
+	}
+	return 0, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word", t)
+}
+
+// microOps adds [[:r k v] …].
+func (r *reader) microOps(e *event, status history.Status) (bool, error) {
+	any := false
+	r.s.Seek(e.value)
+	if _, err := r.s.Next(); err != nil {
+		return false, err
+	}
+	for {
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close {
+			return any, err
+		}
+		if !t.Opens() {
+			return false, r.s.Errorf(t.Pos, "value", "found %v; expected a micro-operation", t)
+		}
+		f, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		write, appends := f.Is("w"), f.Is("append")
+		if !f.Is("r") && !write && !appends {
+			return false, r.s.Errorf(f.Pos, "value", "found the micro-operation %v; expected r, w or append", f)
+		}
+		kt, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		k, err := r.key(kt)
+		if err != nil {
+			return false, err
+		}
+		v, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		short := v.Kind == edn.Close // [:r k]
+		switch {
+		case write || appends:
+			if short || v.Kind == edn.Nil {
+				return false, r.s.Errorf(v.Pos, "value", "found %v; expected the value that is written", v)
+			}
+			x, err := r.scalar(v, "value")
+			if err != nil {
+				return false, err
+			}
+			any = true
+			if appends {
+				r.b.Append(k, x)
+			} else {
+				r.b.Write(k, x)
+			}
+		case status != history.Committed:
+			if err := r.leave(v, nil); err != nil {
+				return false, err
+			}
+		case r.model == lists:
+			if err := r.list(k, v); err != nil {
+				return false, err
+			}
+			any = true
+		case short:
+		default:
+			x, err := r.scalar(v, "value")
+			if err != nil {
+				return false, err
+			}
+			r.b.Read(k, x)
+			any = true
+		}
+		if !short {
+			if t, err = r.s.Next(); err != nil {
+				return false, err
+			}
+			if t.Kind != edn.Close {
+				return false, r.s.Errorf(t.Pos, "value", "found %v; expected the end of the micro-operation", t)
+			}
+		}
+	}
+}
+
+// list adds the read of a list; v is its first token, nil for the empty one.
+func (r *reader) list(k uint32, v edn.Token) error {
+	r.elems = r.elems[:0]
+	if v.Opens() {
+		for {
+			t, err := r.s.Next()
+			if err != nil {
+				return err
+			}
+			if t.Kind == edn.Close {
+				break
+			}
+			x, err := r.scalar(t, "value")
+			if err != nil {
+				return err
+			}
+			r.elems = append(r.elems, x)
+		}
+	} else if v.Kind != edn.Nil && v.Kind != edn.Close {
+		return r.s.Errorf(v.Pos, "value", "found %v; expected a sequence: the history is one of lists", v)
+	}
+	r.b.ReadList(k, r.elems)
+	return nil
+}
+
+// register adds an operation on one register, or one of several: independent values are [key value].
+func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, error) {
+	key := r.b.Key(r.b.StringValue([]byte("register")))
+	var pair [2]history.Value
+	if v.Opens() {
+		// A cas is [old new] or [key [old new]], the others [key value].
+		first, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		kept := edn.Token{Kind: first.Kind, N: first.N, Pos: first.Pos, Text: bytes.Clone(first.Text)}
+		if v, err = r.s.Next(); err != nil {
+			return false, err
+		}
+		if e.f == casFn && !v.Opens() {
+			if pair[0], err = r.scalar(kept, "value"); err == nil {
+				pair[1], err = r.scalar(v, "value")
+			}
+			if err != nil {
+				return false, err
+			}
+		} else if key, err = r.key(kept); err != nil {
+			return false, err
+		}
+		if e.f == casFn && v.Opens() {
+			for i := range pair {
+				t, err := r.s.Next()
+				if err != nil {
+					return false, err
+				}
+				if pair[i], err = r.scalar(t, "value"); err != nil {
+					return false, err
+				}
+			}
+		}
+	} else if e.f == casFn {
+		return false, r.s.Errorf(v.Pos, "value", "found %v; expected [old new]", v)
+	}
+	switch e.f {
+	case casFn:
+		if status == history.Aborted {
+			return false, nil
+		}
+		r.b.Read(key, pair[0])
+		r.b.Write(key, pair[1])
+		return true, nil
+	case writeFn:
+		x, err := r.scalar(v, "value")
+		if err != nil || x.Kind == history.Null {
+			return false, err
+		}
+		r.b.Write(key, x)
+		return true, nil
+	}
+	x, err := r.scalar(v, "value")
+	if err != nil || status != history.Committed || x.Kind == history.Null {
+		return false, err
+	}
+	r.b.Read(key, x)
+	return true, nil
+}
+
+// set adds an operation on a set: an element is a key. Of independent sets the keys are texts, "set element".
+func (r *reader) set(e *event, v edn.Token, known bool) (bool, error) {
+	name := []byte(nil)
+	if v.Opens() {
+		// [key value] of an independent set has a scalar first; so has a set's answer that is a vector, so its second decides: for add
+		// any pair is independent, for read a nested collection is.
+		at := v.Pos
+		first, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		if first.Kind != edn.Close && first.Kind != edn.Open {
+			kept := append(bytes.Clone(first.Text), ' ')
+			if first.Kind == edn.Int {
+				kept = append([]byte(first.String()), ' ')
+			}
+			second, err := r.s.Next()
+			if err != nil {
+				return false, err
+			}
+			if e.f == addFn && second.Kind != edn.Close || second.Kind == edn.Open || second.Kind == edn.Nil {
+				name, v = kept, second
+			}
+		}
+		if name == nil {
+			r.s.Seek(at)
+			if v, err = r.s.Next(); err != nil {
+				return false, err
+			}
+		}
+	}
+	key := func(t edn.Token) (history.Value, error) {
+		if name == nil {
+			return r.scalar(t, "value")
+		}
+		r.buf = append(append(r.buf[:0], name...), t.Text...)
+		if t.Kind == edn.Int {
+			r.buf = append(append(r.buf[:0], name...), t.String()...)
+		}
+		return r.b.StringValue(r.buf), nil
+	}
+	if e.f != readFn {
+		k, err := key(v)
+		if err != nil || k.Kind == history.Null {
+			return false, err
+		}
+		r.b.Write(r.b.Key(k), history.IntValue(1))
+		return true, nil
+	}
+	if !known || v.Kind != edn.Open {
+		return false, r.leave(v, nil)
+	}
+	r.rows = r.rows[:0]
+	for {
+		t, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		if t.Kind == edn.Close {
+			break
+		}
+		k, err := key(t)
+		if err != nil {
+			return false, err
+		}
+		r.rows = append(r.rows, history.PredRow{Key: r.b.Key(k), Old: history.IntValue(1)})
+	}
+	pred := []byte(`{}`)
+	if name != nil {
+		pred = append([]byte(`{"key":{">=":`), history.AppendJSONString(nil, string(name))...)
+		pred = append(pred, `,"<":`...)
+		pred = append(pred, history.AppendJSONString(nil, string(name[:len(name)-1])+"!")...)
+		pred = append(pred, `}}`...)
+	}
+	r.b.Predicate(history.PredRead, pred, r.rows)
+	return true, nil
+}

@@ -1,0 +1,285 @@
+// Package plume reads and writes the text format of PolySI, shared by Plume, C4, IsoVista and MTC: an operation a line,
+// r(key,value,session,txn) or w(…), all decimal integers.
+//
+// # Meaning
+//
+// Operations of a transaction are in program order, a session's transactions in the order of their first lines. Lines of several
+// transactions may interleave. Every key holds 0 at first, unless the file begins with an explicit initial transaction (session 0,
+// transaction 0, writes only, nothing else in session 0), as IsoVista's files do; and but for keys to which another transaction writes
+// 0, since a value names one version: these are absent at first. Transaction -1 is an aborted one (Plume, C4,
+// AWDIT): its writes are kept, so that whoever read them is an aborted read; what it read says nothing. Transaction ids are unique
+// in the file; where they are not (MTC has a file that counts in each session by itself), a transaction is one of its session, and
+// its id here is its ordinal.
+package plume
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/history"
+)
+
+// op is one line.
+type op struct {
+	key, value int64
+	txn        int32 // dense
+	write      bool
+}
+
+// txn is what is known of a transaction before its operations are in one place.
+type txn struct {
+	id, session int64
+	line        uint32
+	ops         uint32
+	aborted     bool
+	reads       bool
+}
+
+// Is reports whether a file begins as one of this format: with a whole operation.
+func Is(head []byte) bool {
+	p := parser{data: head}
+	p.blank()
+	if p.pos == len(head) {
+		return false
+	}
+	_, err := p.line()
+	return err == nil
+}
+
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup wherever the transaction
+// changes from one line to the next, and history.Builder.Build. data is not referenced afterwards.
+func Read(data []byte, file string) (*history.History, error) {
+	p := parser{data: data, file: file, lineNo: 1}
+	ops := make([]op, 0, len(data)/16)
+	var txns []txn
+	type name struct{ session, txn int64 }
+	index := make(map[name]int32)
+	last, lastName := int32(-1), name{}
+	for p.blank(); p.pos < len(p.data); p.blank() {
+		l, err := p.line()
+		if err != nil {
+			return nil, err
+		}
+		n := name{l.session, l.txn}
+		if last < 0 || n != lastName {
+			i, ok := index[n]
+			// Aborted transactions have no name of their own: each run of lines is one.
+			if !ok || l.txn == -1 {
+				i = int32(len(txns))
+				index[n] = i
+				txns = append(txns, txn{id: l.txn, session: l.session, line: uint32(p.lineNo), aborted: l.txn == -1})
+			}
+			last, lastName = i, n
+		}
+		t := &txns[last]
+		t.reads = t.reads || !l.write
+		if t.aborted && !l.write {
+			continue
+		}
+		t.ops++
+		ops = append(ops, op{l.key, l.value, last, l.write})
+	}
+
+	// Operations in one place for each transaction, by counting.
+	off := make([]uint32, len(txns)+1)
+	for i, t := range txns {
+		off[i+1] = off[i] + t.ops
+	}
+	sorted := make([]op, len(ops))
+	next := slices.Clone(off)
+	for _, o := range ops {
+		sorted[next[o.txn]] = o
+		next[o.txn]++
+	}
+
+	b := history.NewBuilder()
+	b.File = file
+	b.Reserve(len(txns), len(ops))
+	unique := uniqueIDs(txns)
+	explicit := explicitInit(txns)
+	if !explicit {
+		initial(b, sorted)
+	}
+	for i, t := range txns {
+		for _, o := range sorted[off[i]:off[i+1]] {
+			if o.write {
+				b.Write(b.Key(history.IntValue(o.key)), history.IntValue(o.value))
+			} else {
+				b.Read(b.Key(history.IntValue(o.key)), history.IntValue(o.value))
+			}
+		}
+		h := history.NewTxnHead()
+		h.Line = t.line
+		if unique {
+			h.HasID, h.ID = true, t.id
+		}
+		h.HasSess, h.Session = true, t.session
+		h.Init = i == 0 && explicit
+		if t.aborted {
+			h.Status = history.Aborted
+		}
+		b.EndTxn(h)
+	}
+	return b.Build()
+}
+
+// initial gives the keys of the file their initial value, all of them or, where some transaction writes 0, those to which none does.
+func initial(b *history.Builder, ops []op) {
+	written := make(map[int64]bool) // key → 0 is written to it
+	zero := false
+	for _, o := range ops {
+		if o.write && o.value == 0 {
+			written[o.key], zero = true, true
+		}
+	}
+	if !zero {
+		b.Initial = history.IntValue(0)
+		return
+	}
+	any := false
+	for _, o := range ops {
+		if !written[o.key] {
+			written[o.key], any = true, true
+			b.Write(b.Key(history.IntValue(o.key)), history.IntValue(0))
+		}
+	}
+	if any {
+		h := history.NewTxnHead()
+		h.Init = true
+		b.EndTxn(h)
+	}
+}
+
+// uniqueIDs reports whether ids name transactions in the whole file.
+func uniqueIDs(txns []txn) bool {
+	seen := make(map[int64]struct{}, len(txns))
+	for _, t := range txns {
+		if _, twice := seen[t.id]; twice || t.aborted {
+			return false
+		}
+		seen[t.id] = struct{}{}
+	}
+	return true
+}
+
+// explicitInit reports whether the first transaction is an initial one; see the package comment.
+func explicitInit(txns []txn) bool {
+	if len(txns) == 0 || txns[0].session != 0 || txns[0].id != 0 || txns[0].reads {
+		return false
+	}
+	return !slices.ContainsFunc(txns[1:], func(t txn) bool { return t.session == 0 })
+}
+
+// parser reads lines.
+type parser struct {
+	data   []byte
+	file   string
+	pos    int
+	lineNo int
+}
+
+type line struct {
+	write                    bool
+	key, value, session, txn int64
+}
+
+// blank skips white space between lines.
+func (p *parser) blank() {
+	for p.pos < len(p.data) {
+		switch p.data[p.pos] {
+		case '\n':
+			p.lineNo++
+		case ' ', '\t', '\r':
+		default:
+			return
+		}
+		p.pos++
+	}
+}
+
+// line reads an operation and leaves what follows on its line.
+func (p *parser) line() (line, error) {
+	var l line
+	switch p.data[p.pos] {
+	case 'w':
+		l.write = true
+	case 'r':
+	default:
+		return l, p.errorf("", "found %q; expected an operation, r(key,value,session,txn) or w(key,value,session,txn)", p.rest())
+	}
+	p.pos++
+	if p.pos == len(p.data) || p.data[p.pos] != '(' {
+		return l, p.errorf("", "found %q; expected ( behind the operation's letter", p.rest())
+	}
+	for i, f := range [...]struct {
+		name string
+		to   *int64
+	}{{"key", &l.key}, {"value", &l.value}, {"session", &l.session}, {"txn", &l.txn}} {
+		p.pos++
+		end := byte(',')
+		if i == 3 {
+			end = ')'
+		}
+		n, ok := p.number()
+		if !ok {
+			return l, p.errorf(f.name, "found %q; expected a 64-bit decimal integer", p.rest())
+		}
+		*f.to = n
+		if p.pos == len(p.data) || p.data[p.pos] != end {
+			return l, p.errorf(f.name, "found %q behind the number; expected %q", p.rest(), string(end))
+		}
+	}
+	p.pos++
+	if p.pos < len(p.data) && p.data[p.pos] != '\n' && p.data[p.pos] != '\r' && p.data[p.pos] != ' ' && p.data[p.pos] != '\t' {
+		return l, p.errorf("", "found %q behind the operation; expected the end of the line", p.rest())
+	}
+	return l, nil
+}
+
+// number reads a decimal integer; false, and the place of its beginning, if there is none or it does not fit.
+func (p *parser) number() (int64, bool) {
+	i := p.pos
+	neg := i < len(p.data) && p.data[i] == '-'
+	if neg {
+		i++
+	}
+	var n uint64
+	first := i
+	for ; i < len(p.data) && p.data[i]-'0' <= 9; i++ {
+		if i-first >= 19 {
+			return 0, false
+		}
+		n = n*10 + uint64(p.data[i]-'0')
+	}
+	limit := uint64(1<<63 - 1)
+	if neg {
+		limit++
+	}
+	if i == first || n > limit {
+		return 0, false
+	}
+	p.pos = i
+	if neg {
+		return -int64(n), true
+	}
+	return int64(n), true
+}
+
+// rest is the beginning of what is left of the line, for messages.
+func (p *parser) rest() string {
+	r := p.data[p.pos:]
+	for i, c := range r {
+		if c == '\n' || c == '\r' || i == 40 {
+			r = r[:i]
+			break
+		}
+	}
+	if len(r) == 0 {
+		return "the end of the line"
+	}
+	return string(r)
+}
+
+func (p *parser) errorf(field, format string, args ...any) error {
+	return &history.InputError{File: p.file, Line: p.lineNo, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+}

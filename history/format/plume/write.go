@@ -1,0 +1,54 @@
+package plume
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+
+	"isovet/history"
+	"isovet/history/format/integers"
+)
+
+// Write writes a history. Keys and values are integers, and keys hold 0 at first: n says how a history that has others is
+// renumbered, and has refused what cannot be written. An initial transaction becomes session 0, transaction 0, sessions and
+// transactions of the history are counted from 1. Aborted transactions are written only with aborted set (Plume's and C4's files
+// have them, PolySI's do not), their writes only.
+func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) error {
+	bw := bufio.NewWriterSize(w, 1<<16)
+	var buf []byte
+	for _, t := range n.Order {
+		if h.Txns.Status[t] == history.Aborted && !aborted {
+			continue
+		}
+		session, id := int64(h.Txns.Sess[t])+1, int64(t)+1
+		if t == h.Init {
+			session, id = 0, 0
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			letter := byte('r')
+			if h.Ops.Kind[op] == history.Write {
+				letter = 'w'
+			}
+			if h.Txns.Status[t] == history.Aborted {
+				if letter == 'r' {
+					continue
+				}
+				id = -1
+			}
+			v := h.Ops.Ver[op]
+			buf = append(buf[:0], letter, '(')
+			for i, x := range [...]int64{n.Key(h.VerKey[v]), n.Value(v), session, id} {
+				if i > 0 {
+					buf = append(buf, ',')
+				}
+				buf = strconv.AppendInt(buf, x, 10)
+			}
+			buf = append(buf, ")\n"...)
+			if _, err := bw.Write(buf); err != nil {
+				return err
+			}
+		}
+	}
+	return bw.Flush()
+}

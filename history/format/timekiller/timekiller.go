@@ -1,0 +1,398 @@
+// Package timekiller reads the JSON of TimeKiller, the tool of CHRONOS and AION: one array of transactions
+//
+//	{"tid", "sid", "sts": {"p", "l"}, "cts": {"p", "l"}, "ops": [{"t", "k", "v"}]}
+//
+// with the database's start and commit timestamps, registers (r, w) or lists (r, a). Numbers may be given as strings. Timestamps
+// are hybrid logical clocks: p the physical part, l the logical one, compared in this order. A history has plain integers: where
+// no l is other than 0 the timestamp is p; else all are replaced by their ranks, equal for equal ones, which keeps every comparison.
+//
+// What a key holds at first is not in the file. It is null, or 0 if no transaction writes 0 and somebody reads it, and nobody
+// reads null: both are in use.
+package timekiller
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// Is reports whether a file begins as one of this format: an array, and in its first object one of the fields of its own.
+func Is(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if len(head) == 0 || head[0] != '[' {
+		return false
+	}
+	s := edn.Scanner{Data: head, JSON: true}
+	s.Next()
+	if t, err := s.Next(); err != nil || !t.OpensMap() {
+		return false
+	}
+	for {
+		t, err := s.Next()
+		if err != nil || t.Kind != edn.Text {
+			return false
+		}
+		switch string(t.Text) {
+		case "sts", "cts":
+			return true
+		case "type", "process", "f":
+			return false
+		}
+		if s.Skip() != nil {
+			// Cut off by the end of the head: a long list of operations.
+			return string(t.Text) == "ops"
+		}
+	}
+}
+
+type stamp struct{ p, l int64 }
+
+func compare(a, b stamp) int { return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.l, b.l)) }
+
+// reader fills a builder.
+type reader struct {
+	s           edn.Scanner
+	b           *history.Builder
+	lists       bool
+	zeroWritten bool
+	zeroRead    bool
+	nullRead    bool
+
+	elems []history.Value
+	names map[string]int64 // of tids and sids that are words
+}
+
+// txn is what a transaction's object says; operations are in the builder already.
+type txn struct {
+	head     history.TxnHead
+	sts, cts stamp
+	hasS     bool
+	hasC     bool
+	opsAt    int
+}
+
+// Read reads a file. Errors are *history.InputError with the line. Cost: two passes over the bytes at most, sorting of the
+// timestamps where they have logical parts, history.Builder.Build. data is not referenced afterwards.
+func Read(data []byte, file string) (*history.History, error) {
+	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, names: map[string]int64{}}
+	r.lists = listModel(data)
+	var txns []txn
+	if err := r.array("", func(t edn.Token) error {
+		x, err := r.txn(t)
+		txns = append(txns, x)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if t, err := r.s.Next(); err != nil {
+		return nil, err
+	} else if t.Kind != edn.EOF {
+		return nil, r.s.Errorf(t.Pos, "", "found %v behind the array; expected the end of the file", t)
+	}
+	ticks(txns)
+	r.b = history.NewBuilder()
+	r.b.File, r.b.Meta.Lists = file, r.lists
+	for _, x := range txns {
+		r.s.Seek(x.opsAt)
+		if err := r.ops(); err != nil {
+			return nil, err
+		}
+		r.b.EndTxn(x.head)
+	}
+	if r.zeroRead && !r.zeroWritten && !r.nullRead {
+		r.b.Initial = history.IntValue(0)
+	}
+	return r.b.Build()
+}
+
+// listModel reports whether the file has appends.
+func listModel(data []byte) bool {
+	for _, s := range [...]string{`"a"`, `"A"`, `"append"`, `"APPEND"`, `"Append"`} {
+		if bytes.Contains(data, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// array reads an array, each element's first token handed to each.
+func (r *reader) array(field string, each func(t edn.Token) error) error {
+	t, err := r.s.Next()
+	if err != nil {
+		return err
+	}
+	if t.Kind != edn.Open || t.Bracket != '[' {
+		return r.s.Errorf(t.Pos, field, "found %v; expected an array", t)
+	}
+	for {
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close {
+			return err
+		}
+		if err := each(t); err != nil {
+			return err
+		}
+	}
+}
+
+// object reads an object whose opening is t, each field handed to each, which reads its value.
+func (r *reader) object(t edn.Token, what string, each func(name []byte) error) error {
+	if !t.OpensMap() {
+		return r.s.Errorf(t.Pos, what, "found %v; expected an object", t)
+	}
+	for {
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close {
+			return err
+		}
+		if t.Kind != edn.Text {
+			return r.s.Errorf(t.Pos, what, "found %v; expected the name of a field", t)
+		}
+		if err := each(t.Text); err != nil {
+			return err
+		}
+	}
+}
+
+// number reads an integer, as a number or as a string.
+func (r *reader) number(field string) (int64, error) {
+	t, err := r.s.Next()
+	if err != nil {
+		return 0, err
+	}
+	if t.Kind == edn.Int {
+		return t.N, nil
+	}
+	if t.Kind == edn.Text {
+		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer", t)
+}
+
+// name reads a transaction's or session's id: a number, or a word, which gets one.
+func (r *reader) name(field string) (int64, error) {
+	t, err := r.s.Next()
+	if err != nil {
+		return 0, err
+	}
+	switch t.Kind {
+	case edn.Int:
+		return t.N, nil
+	case edn.Text:
+		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
+			return n, nil
+		}
+		n, ok := r.names[string(t.Text)]
+		if !ok {
+			n = -1 - int64(len(r.names))
+			r.names[string(t.Text)] = n
+		}
+		return n, nil
+	}
+	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer or a string", t)
+}
+
+func (r *reader) stamp(field string) (stamp, error) {
+	var s stamp
+	t, err := r.s.Next()
+	if err != nil {
+		return s, err
+	}
+	if t.Kind == edn.Int {
+		return stamp{t.N, 0}, nil
+	}
+	has := false
+	err = r.object(t, field, func(name []byte) (err error) {
+		switch string(name) {
+		case "p":
+			has = true
+			s.p, err = r.number(field + ".p")
+		case "l":
+			s.l, err = r.number(field + ".l")
+		default:
+			err = r.s.Skip()
+		}
+		return err
+	})
+	if err == nil && !has {
+		err = r.s.Errorf(t.Pos, field, "p is missing; expected a timestamp {p, l}")
+	}
+	return s, err
+}
+
+func (r *reader) txn(t edn.Token) (txn, error) {
+	x := txn{head: history.NewTxnHead(), opsAt: -1}
+	h := &x.head
+	h.Line = uint32(r.s.Line(t.Pos))
+	err := r.object(t, "", func(name []byte) (err error) {
+		switch string(name) {
+		case "tid":
+			h.HasID = true
+			h.ID, err = r.name("tid")
+		case "sid":
+			h.HasSess = true
+			h.Session, err = r.name("sid")
+		case "sts":
+			x.hasS = true
+			x.sts, err = r.stamp("sts")
+		case "cts":
+			x.hasC = true
+			x.cts, err = r.stamp("cts")
+		case "ops":
+			x.opsAt = r.s.Pos()
+			err = r.s.Skip()
+		default:
+			err = r.s.Skip()
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+	case x.opsAt < 0:
+		err = r.s.Errorf(t.Pos, "ops", "missing; expected an array of operations")
+	case !x.hasC || !x.hasS:
+		err = r.s.Errorf(t.Pos, "sts", "sts or cts is missing; expected both timestamps")
+	case compare(x.sts, x.cts) > 0:
+		err = r.s.Errorf(t.Pos, "cts", "is before sts; expected a commit not before the start")
+	}
+	return x, err
+}
+
+// ticks turns timestamps into integers.
+func ticks(txns []txn) {
+	logical := slices.ContainsFunc(txns, func(x txn) bool { return x.sts.l != 0 || x.cts.l != 0 })
+	if !logical {
+		for i := range txns {
+			txns[i].head.StartTS, txns[i].head.CommitTS = txns[i].sts.p, txns[i].cts.p
+		}
+		return
+	}
+	all := make([]stamp, 0, 2*len(txns))
+	for _, x := range txns {
+		all = append(all, x.sts, x.cts)
+	}
+	slices.SortFunc(all, compare)
+	all = slices.Compact(all)
+	rank := func(s stamp) int64 {
+		i, _ := slices.BinarySearchFunc(all, s, compare)
+		return int64(i) + 1
+	}
+	for i := range txns {
+		txns[i].head.StartTS, txns[i].head.CommitTS = rank(txns[i].sts), rank(txns[i].cts)
+	}
+}
+
+func (r *reader) ops() error {
+	return r.array("ops", func(t edn.Token) error {
+		kind, key := byte(0), int64(0)
+		hasKey, valueAt := false, -1
+		err := r.object(t, "ops", func(name []byte) (err error) {
+			switch string(name) {
+			case "t":
+				t, err := r.s.Next()
+				if err != nil {
+					return err
+				}
+				if t.Kind == edn.Text && len(t.Text) > 0 {
+					switch string(bytes.ToLower(t.Text)) {
+					case "w", "write":
+						kind = 'w'
+					case "r", "read":
+						kind = 'r'
+					case "a", "append":
+						kind = 'a'
+					}
+				}
+				if kind == 0 {
+					return r.s.Errorf(t.Pos, "t", "found %v; expected r, w or a", t)
+				}
+			case "k":
+				hasKey = true
+				key, err = r.number("k")
+			case "v":
+				valueAt = r.s.Pos()
+				err = r.s.Skip()
+			default:
+				err = r.s.Skip()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if kind == 0 || !hasKey {
+			return r.s.Errorf(t.Pos, "ops", "an operation without t or k; expected both")
+		}
+		back := r.s.Pos()
+		if valueAt >= 0 {
+			r.s.Seek(valueAt)
+		}
+		err = r.op(kind, r.b.Key(history.IntValue(key)), valueAt >= 0)
+		r.s.Seek(back)
+		return err
+	})
+}
+
+// op adds an operation; its value, if it has one, is next.
+func (r *reader) op(kind byte, key uint32, hasValue bool) error {
+	t := edn.Token{Kind: edn.Nil, Pos: r.s.Pos()}
+	if hasValue {
+		var err error
+		if t, err = r.s.Next(); err != nil {
+			return err
+		}
+	}
+	if kind == 'r' && r.lists {
+		r.elems = r.elems[:0]
+		if t.Kind != edn.Nil {
+			if t.Kind != edn.Open || t.Bracket != '[' {
+				return r.s.Errorf(t.Pos, "v", "found %v; expected an array: the file has lists", t)
+			}
+			for {
+				e, err := r.s.Next()
+				if err != nil {
+					return err
+				}
+				if e.Kind == edn.Close {
+					break
+				}
+				if e.Kind != edn.Int {
+					return r.s.Errorf(e.Pos, "v", "found %v; expected an integer", e)
+				}
+				r.elems = append(r.elems, history.IntValue(e.N))
+			}
+		}
+		r.b.ReadList(key, r.elems)
+		return nil
+	}
+	v := history.Value{Kind: history.Null}
+	switch {
+	case t.Kind == edn.Int:
+		v = history.IntValue(t.N)
+	case t.Kind == edn.Text:
+		v = r.b.StringValue(t.Text)
+	case t.Kind != edn.Nil:
+		return r.s.Errorf(t.Pos, "v", "found %v; expected an integer, a string or null", t)
+	}
+	switch kind {
+	case 'r':
+		r.nullRead = r.nullRead || v.Kind == history.Null
+		r.zeroRead = r.zeroRead || v == history.IntValue(0)
+		r.b.Read(key, v)
+	case 'w':
+		r.zeroWritten = r.zeroWritten || v == history.IntValue(0)
+		r.b.Write(key, v)
+	case 'a':
+		if v.Kind == history.Null {
+			return r.s.Errorf(t.Pos, "v", "found nothing; expected the element that is appended")
+		}
+		r.b.Append(key, v)
+	}
+	return nil
+}
