@@ -24,8 +24,8 @@ var (
 		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists, Ext: []string{".edn"},
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) }),
 		Read:   whole(func(data []byte, file string) (*history.History, error) { return jepsen.Read(data, file, false) }),
-		Write: func(w io.Writer, h *history.History, _ bool) error {
-			if err := jepsen.Check(h); err != nil {
+		Write: func(w io.Writer, h *history.History, lossy bool) error {
+			if err := jepsen.Check(h, lossy); err != nil {
 				return fmt.Errorf("format jepsen-edn: %w", err)
 			}
 			return jepsen.Write(w, h)

@@ -72,6 +72,7 @@ type event struct {
 	start, end int64 // database timestamps
 	value, key int   // where they stand; -1: nowhere
 	pos        int
+	line       uint32
 	kind       kind
 	f          fn
 }
@@ -177,7 +178,7 @@ func (r *reader) event(t edn.Token) error {
 	if !t.OpensMap() {
 		return r.s.Errorf(t.Pos, "", "found %v; expected an operation: a map", t)
 	}
-	e := event{process: noProcess, time: history.NoTime, index: history.NoTime, start: history.NoTime, end: history.NoTime, value: -1, key: -1, pos: t.Pos}
+	e := event{process: noProcess, time: history.NoTime, index: history.NoTime, start: history.NoTime, end: history.NoTime, value: -1, key: -1, pos: t.Pos, line: uint32(r.s.Line(t.Pos))}
 	client, typed := true, false
 	for {
 		name, err := r.s.Next()
@@ -296,7 +297,7 @@ func (r *reader) pair() error {
 		completion[i] = -1
 		if e.kind == invoke {
 			if j, open := pending[e.process]; open && e.process != noProcess {
-				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not completed; expected ok, fail or info", e.process, r.s.Line(r.events[j].pos))
+				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not completed; expected ok, fail or info", e.process, r.events[j].line)
 			}
 			pending[e.process] = int32(i)
 			invoked = true
@@ -375,7 +376,7 @@ func (r *reader) txn(first, last int32, timed bool) error {
 	if r.allIndexed {
 		h.HasID, h.ID = true, e.index
 	}
-	h.Line = uint32(r.s.Line(e.pos))
+	h.Line = e.line
 	r.b.EndTxn(h)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -12,21 +13,29 @@ import (
 )
 
 // Check says why a history cannot be written as it is, nil if it can: an initial transaction, keys that are there at first with
-// something else than null, deletes, predicates, rows.
-func Check(h *history.History) error {
+// something else than null, deletes, predicates, rows. With lossy what keys hold at first may be anything: it is written as nil.
+func Check(h *history.History, lossy bool) error {
 	switch {
 	case h.HasPredicates():
 		return errors.New("the history has predicate operations; expected reads and writes, or lists")
-	case h.Init != history.None:
+	case h.Init != history.None && !lossy:
 		return errors.New("the history has an initial transaction; Jepsen's keys are absent at first")
-	case h.Initial.Kind != history.Null:
+	case h.Initial.Kind != history.Null && !lossy:
 		return errors.New("the history's keys have an initial value; Jepsen's are absent at first")
 	case slices.Contains(h.VerKind, history.Row):
 		return errors.New("the history has rows for values; expected numbers and strings")
 	}
-	for op, k := range h.Ops.Kind {
-		if k == history.Write && h.VerKind[h.Ops.Ver[op]] == history.Null {
-			return errors.New("the history deletes keys, which Jepsen's registers cannot")
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi && t != h.Init; op++ {
+			v := h.Ops.Ver[op]
+			switch {
+			case h.Ops.Kind[op] != history.Write:
+			case h.VerKind[v] == history.Null:
+				return errors.New("the history deletes keys, which Jepsen's registers cannot")
+			case h.InitVer[h.VerKey[v]] == v:
+				return fmt.Errorf("key %s is written as %s, which it holds at first", h.KeyString(h.VerKey[v]), h.ValueString(v))
+			}
 		}
 	}
 	return nil
@@ -47,6 +56,9 @@ func Write(w io.Writer, h *history.History) error {
 	timed := h.Txns.Start != nil && h.Txns.End != nil
 	var lines []line
 	for t := range uint32(h.NumTxns()) {
+		if t == h.Init {
+			continue
+		}
 		if timed {
 			start, end := h.Start(t), h.End(t)
 			if start == history.NoTime {
@@ -127,7 +139,7 @@ func appendOps(buf []byte, h *history.History, t uint32, seen bool) []byte {
 				buf = h.Texts.AppendValue(buf, h.VerValue(e))
 			}
 			buf = append(buf, ']')
-		case h.VerKind[v] == history.Null:
+		case h.VerKind[v] == history.Null || h.InitVer[h.VerKey[v]] == v:
 			buf = append(buf, "nil"...)
 		default:
 			buf = h.Texts.AppendValue(buf, h.VerValue(v))
