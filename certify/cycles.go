@@ -31,6 +31,7 @@ func checkAnomalies(r *evidence.Result, o Options) error {
 		x.wantAnomaly(&r.Anomalies[i])
 	}
 	x.build()
+	newProof(x, r.Level, o.ClockSkew).bury()
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
 		if err := x.checkAnomaly(a, r.Level, o); err != nil {
@@ -231,7 +232,7 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	if writer == p.h.Init {
 		writer = initial
 	}
-	c := p.x.candidates(reader, v)
+	c := p.candidates(reader, v)
 	found := false
 	for _, w := range c {
 		found = found || w == writer
@@ -403,7 +404,7 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 // shown reports whether a committed transaction's list shows From's element and, after it or not at all, To's. Lists only
 // grow, so then From appended first.
 func (p *proof) shown(from, to uint32, e evidence.Edge) bool {
-	if c := p.x.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
+	if c := p.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
 		return false
 	}
 	for _, op := range p.x.lists[e.Key] {
@@ -421,7 +422,7 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) bool {
 		if j < 0 {
 			return true
 		}
-		if c := p.x.candidates(history.None, to); j > i && len(c) == 1 && c[0] == e.To {
+		if c := p.candidates(history.None, to); j > i && len(c) == 1 && c[0] == e.To {
 			return true
 		}
 	}
@@ -497,7 +498,7 @@ func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	if e.Ver != seen[len(seen)-1] {
 		return nil, fmt.Errorf("the version is not the last element that %s read", name(h, e.From))
 	}
-	for _, c := range p.x.candidates(e.From, e.Ver) {
+	for _, c := range p.candidates(e.From, e.Ver) {
 		if c == e.Writer || c == initial && e.Writer == h.Init {
 			return needs, nil
 		}
@@ -546,7 +547,7 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 		reasons = append(reasons, p.counts(nil, b))
 	}
 	readsOf(p.h, b, func(v uint32) {
-		c := p.x.candidates(b, v)
+		c := p.candidates(b, v)
 		if !contains(c, a) {
 			return
 		}
@@ -595,7 +596,7 @@ func (p *proof) inclusion() {
 		if p.contradictsItself(u) {
 			p.clause(p.not(p.counts(nil, u)))
 		}
-		readsOf(p.h, u, func(v uint32) { p.read(u, v, p.x.candidates(u, v)) })
+		readsOf(p.h, u, func(v uint32) { p.read(u, v, p.candidates(u, v)) })
 		lo, hi := p.h.TxnOps(u)
 		for op := lo; op < hi; op++ {
 			k := p.h.Ops.Kind[op]
@@ -607,7 +608,7 @@ func (p *proof) inclusion() {
 					if r == u || p.h.Txns.Status[r] == history.Aborted || k != history.Append && !reads(p.h, r, v) {
 						continue
 					}
-					p.read(r, v, p.x.candidates(r, v))
+					p.read(r, v, p.candidates(r, v))
 				}
 			})
 		}

@@ -114,3 +114,32 @@ func (x *index) versionOnlyFrom(t, op, v uint32, dead map[uint32]bool) error {
 	}
 	return nil
 }
+
+// bury finds the transactions of unknown outcome that cannot have committed, by the same induction: those that contradict
+// themselves or read what nobody can have installed but such, round by round until there are no more. Nobody read from them.
+// Cost: for each round, their reads; in the order of the file few rounds suffice.
+func (p *proof) bury() {
+	if !p.x.unknown {
+		return
+	}
+	p.x.dead = make(map[uint32]bool)
+	for more := true; more; {
+		more = false
+		for t := range uint32(p.h.NumTxns()) {
+			if p.h.Txns.Status[t] != history.Unknown || p.x.dead[t] {
+				continue
+			}
+			dead := p.contradictsItself(t)
+			readsOf(p.h, t, func(v uint32) { dead = dead || len(p.candidates(t, v)) == 0 })
+			if dead {
+				p.x.dead[t] = true
+				more = true
+			}
+		}
+	}
+}
+
+// candidates are those of the index that can have committed.
+func (p *proof) candidates(reader, v uint32) []uint32 {
+	return slices.DeleteFunc(p.x.candidates(reader, v), func(w uint32) bool { return w != initial && p.x.dead[w] })
+}

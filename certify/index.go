@@ -19,7 +19,8 @@ type index struct {
 	// lists are the list reads of the keys in listKeys: committed readers' operations.
 	listKeys map[uint32]bool
 	lists    map[uint32][]uint32
-	place    []uint32 // transaction → place in its session; made when first asked for
+	dead     map[uint32]bool // transactions of unknown outcome that cannot have committed; see bury
+	place    []uint32        // transaction → place in its session; made when first asked for
 	// installed are the final writes of the keys in keys, of transactions that did not abort, Init left out; truths are the
 	// predicates' on them.
 	keys      map[uint32]bool

@@ -215,11 +215,6 @@ func (e *engine) number() {
 	}
 }
 
-// chained reports whether session order holds from t to what comes after it.
-func (e *engine) chained(t uint32) bool {
-	return e.v.Counts[t] && e.h.Txns.Status[t] != history.Unknown
-}
-
 func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+1]] }
 
 // writer returns the node of a write's transaction, -1 for an initial version.

@@ -12,7 +12,8 @@ import (
 	"isovet/replay"
 )
 
-// cases calls f for random histories: tiny ones of every mix, and a medium one now and then. A failure's seed is logged.
+// cases calls f for random histories: tiny ones of every mix, and a medium one now and then, more rarely later on, since one full of
+// duplicates can take a minute. A failure's seed is logged.
 func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
 	one := func(seed uint64) {
 		defer func() {
@@ -21,7 +22,7 @@ func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
 			}
 		}()
 		o := mix(seed)
-		if seed%16 == 15 {
+		if seed%16 == 15 && (seed < 500 || seed%512 == 511) {
 			o.Txns = 80
 			f(seed, datasets.Medium(seed, o))
 			return
@@ -83,6 +84,17 @@ func hints(h *history.History, seed uint64) map[string][]int64 {
 		"constant": as(func(int) int64 { return 0 }),
 		"random":   as(func(int) int64 { return r.Int64() - r.Int64() }),
 		"extreme":  as(func(i int) int64 { return []int64{math.MinInt64, math.MaxInt64, 0, -1}[r.IntN(4)] }),
+	}
+}
+
+// TestDeadWriter: who else wrote what was read cannot have committed, so the proof rests on the one writer left.
+func TestDeadWriter(t *testing.T) {
+	h := notation.MustParse(`s1/0: r(k00,_) r(k01,_) w(k01,1) @[1,7] | s0/1: r(k01,_) w(k00,_) ? @[3,_] | s0/2: r(k01,1) w(k00,3) @[8,21] |
+		s1/3: r(k00,_) r(k01,1) w(k01,_) @[9,18] | s1/4: r(k00,_) r(k00,_) w(k01,5) @[18,20] | s0/5: r(k00,3) r(k00,_) r(k01,5) w(k01,1) ? @[21,_]`)
+	for _, l := range levels {
+		if got := checked(t, h, l).Verdict; l.Serial() && got != evidence.Violated {
+			t.Errorf("%s: %s", l, got)
+		}
 	}
 }
 
