@@ -20,6 +20,10 @@ type Anomaly struct {
 	//
 	//	T1 s1 [1,3]: r(x,0) w(x,1)
 	//	T2 s2 [2,4] aborted: w(x,2)
+	//
+	// In phantoms.go there are predicates too: pr(x=1,y=1:x=1) is a predicate read, of a condition that is true of value 1 of
+	// x, of value 1 of y and of nothing else, which found x = 1; pw(x=0,y=0:x=0>1) is a predicate write of such a condition
+	// that found x = 0 and made it 1. x!1 in a condition: true of every value of x but 1. The value "-" stands for no row.
 	Text string
 	// Violates lists the violated ones of the Judged levels; it satisfies the others.
 	Violates []level.Level
@@ -53,21 +57,28 @@ func without(ls []level.Level, l level.Level) []level.Level {
 	return slices.DeleteFunc(slices.Clone(ls), func(m level.Level) bool { return m == l })
 }
 
-// Faults returns the anomalies that can be planted.
+// Faults returns the anomalies without predicates that can be planted.
 func Faults() []Anomaly {
 	return slices.DeleteFunc(Anomalies(), func(a Anomaly) bool { return !a.Fault })
 }
 
+// FaultNames returns the names of all that can be planted, with predicates and without.
+func FaultNames() []string {
+	var names []string
+	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
 // LookupFault finds a fault by name.
 func LookupFault(name string) (*Anomaly, error) {
-	var names []string
-	for _, a := range Faults() {
+	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
 		if strings.EqualFold(a.Name, name) {
 			return &a, nil
 		}
-		names = append(names, a.Name)
 	}
-	return nil, fmt.Errorf("unknown fault %q; expected one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown fault %q; expected one of %s", name, strings.Join(FaultNames(), ", "))
 }
 
 // Anomalies returns the catalogue: the fourteen anomalies of MTC's Figure 5 with their variations, then others. Verdicts are
@@ -175,16 +186,30 @@ func (a *Anomaly) script() *store.Script {
 	sc := &store.Script{Name: a.Name}
 	keys := map[string]int{}
 	sess := map[int64]int{}
+	key := func(name string) int {
+		if _, ok := keys[name]; !ok {
+			keys[name] = len(keys)
+		}
+		return keys[name]
+	}
+	matches := func(ms []textMatch) []store.ScriptMatch {
+		var out []store.ScriptMatch
+		for _, m := range ms {
+			out = append(out, store.ScriptMatch{Key: key(m.key), Not: m.not, Old: m.old, New: m.new})
+		}
+		return out
+	}
 	for _, t := range txns {
 		if _, ok := sess[t.session]; !ok {
 			sess[t.session] = len(sess)
 		}
 		st := store.ScriptTxn{Session: sess[t.session], Start: t.start, End: t.end, Aborted: t.aborted}
 		for _, op := range t.ops {
-			if _, ok := keys[op.key]; !ok {
-				keys[op.key] = len(keys)
+			so := store.ScriptOp{Kind: op.kind, Val: op.val, Of: matches(op.of), Found: matches(op.found)}
+			if op.kind == store.Read || op.kind == store.Write {
+				so.Key = key(op.key)
 			}
-			st.Ops = append(st.Ops, store.ScriptOp{Write: op.write, Key: keys[op.key], Val: op.val})
+			st.Ops = append(st.Ops, so)
 		}
 		sc.Txns = append(sc.Txns, st)
 	}
@@ -214,9 +239,17 @@ type textTxn struct {
 }
 
 type textOp struct {
-	write bool
-	key   string
-	val   int64
+	kind      store.OpKind // Read, Write, ScriptRead, ScriptWrite
+	key       string
+	val       int64
+	of, found []textMatch
+}
+
+// textMatch is key=old>new or key!old.
+type textMatch struct {
+	key      string
+	not      bool
+	old, new int64
 }
 
 // parseTxns reads the notation of Anomaly.Text; the interval may be left out.
@@ -245,17 +278,86 @@ func parseTxns(text string) ([]textTxn, error) {
 			}
 		}
 		for _, f := range strings.Fields(ops) {
-			kind, rest, _ := strings.Cut(strings.TrimSuffix(f, ")"), "(")
-			key, val, _ := strings.Cut(rest, ",")
-			v, err := strconv.ParseInt(val, 10, 64)
-			if err != nil || kind != "r" && kind != "w" {
-				return nil, fmt.Errorf("%q: expected r(key,value) or w(key,value)", f)
+			op, err := parseOp(f)
+			if err != nil {
+				return nil, err
 			}
-			t.ops = append(t.ops, textOp{kind == "w", key, v})
+			t.ops = append(t.ops, op)
 		}
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// parseOp reads an operation of the notation.
+func parseOp(f string) (textOp, error) {
+	kind, rest, _ := strings.Cut(strings.TrimSuffix(f, ")"), "(")
+	op := textOp{}
+	var err error
+	switch kind {
+	case "r", "w":
+		if kind == "w" {
+			op.kind = store.Write
+		}
+		key, val, _ := strings.Cut(rest, ",")
+		op.key = key
+		op.val, err = parseVal(val)
+	case "pr", "pw":
+		op.kind = store.ScriptRead
+		if kind == "pw" {
+			op.kind = store.ScriptWrite
+		}
+		of, found, _ := strings.Cut(rest, ":")
+		if op.of, err = parseMatches(of); err == nil {
+			op.found, err = parseMatches(found)
+		}
+	default:
+		err = fmt.Errorf("expected r, w, pr or pw")
+	}
+	if err != nil {
+		return op, fmt.Errorf("%q: %w", f, err)
+	}
+	return op, nil
+}
+
+func parseVal(s string) (int64, error) {
+	if s == "-" {
+		return store.Absent, nil
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// parseMatches reads key=old or key=old>new, separated by commas.
+func parseMatches(s string) ([]textMatch, error) {
+	var out []textMatch
+	for f := range strings.SplitSeq(s, ",") {
+		if f == "" {
+			continue
+		}
+		key, vals, _ := strings.Cut(f, "=")
+		old, new, writes := strings.Cut(vals, ">")
+		m := textMatch{key: key}
+		if name, val, ok := strings.Cut(f, "!"); ok {
+			m.key, m.not, old = name, true, val
+		}
+		var err error
+		if m.old, err = parseVal(old); err == nil && writes {
+			m.new, err = parseVal(new)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// textValue is a value of the notation as the history has it.
+func textValue(v int64) history.Value {
+	if v == store.Absent {
+		return history.Value{}
+	}
+	return history.IntValue(v)
 }
 
 // buildTxns makes a history of them; every key holds 0 at first.
@@ -265,11 +367,26 @@ func buildTxns(txns []textTxn, name string) (*history.History, error) {
 	b.Initial = history.IntValue(0)
 	for _, t := range txns {
 		for _, op := range t.ops {
-			k, v := b.Key(b.StringValue([]byte(op.key))), history.IntValue(op.val)
-			if op.write {
-				b.Write(k, v)
-			} else {
-				b.Read(k, v)
+			key := func(name string) uint32 { return b.Key(b.StringValue([]byte(name))) }
+			switch op.kind {
+			case store.Read:
+				b.Read(key(op.key), textValue(op.val))
+			case store.Write:
+				b.Write(key(op.key), textValue(op.val))
+			default:
+				kind := history.PredRead
+				if op.kind == store.ScriptWrite {
+					kind = history.PredWrite
+				}
+				var of []versionText
+				for _, m := range op.of {
+					of = append(of, versionText{strconv.Quote(m.key), strconv.FormatInt(m.old, 10), m.not})
+				}
+				var rows []history.PredRow
+				for _, m := range op.found {
+					rows = append(rows, history.PredRow{Key: key(m.key), Old: textValue(m.old), New: textValue(m.new)})
+				}
+				b.Predicate(kind, versionPredicate(nil, "", of), rows)
 			}
 		}
 		head := history.NewTxnHead()

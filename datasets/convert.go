@@ -63,6 +63,9 @@ func (c *convert) op(op *store.LogOp) {
 	case store.PredRead, store.PredWrite:
 		c.predicate(op)
 		return
+	case store.ScriptRead, store.ScriptWrite:
+		c.scriptPredicate(op)
+		return
 	case store.Append:
 		c.b.Append(c.key[op.Row], history.IntValue(c.log.Elems[op.Value].ID))
 		return
@@ -106,6 +109,75 @@ func (c *convert) predicate(op *store.LogOp) {
 	}
 	c.text = c.condition(c.text[:0], c.log.Tables[p.Table].Columns, p.Where)
 	c.b.Predicate(kind, c.text, c.matched)
+}
+
+// scriptPredicate adds a predicate of the script: one that is true of a few versions by name.
+func (c *convert) scriptPredicate(op *store.LogOp) {
+	p := &c.log.Scripts[op.Value]
+	var of []versionText
+	column := ""
+	for _, m := range p.Of {
+		v := strconv.FormatInt(m.Version, 10)
+		if c.columns[c.log.Rows[m.Row].Table()] != nil {
+			// The unique id, which every row has as a column.
+			column, v = "u", strconv.FormatInt(c.log.Cells[m.Version], 10)
+		}
+		of = append(of, versionText{c.keyText(m.Row), v, m.Not})
+	}
+	c.matched = c.matched[:0]
+	for _, m := range p.Matched {
+		c.matched = append(c.matched, history.PredRow{Key: c.key[m.Row], Old: c.value(m.Row, m.Old), New: c.value(m.Row, m.New)})
+	}
+	kind := history.PredRead
+	if op.Kind == store.ScriptWrite {
+		kind = history.PredWrite
+	}
+	c.b.Predicate(kind, versionPredicate(c.text[:0], column, of), c.matched)
+}
+
+// keyText is a row's key as JSON.
+func (c *convert) keyText(r uint32) string {
+	k := c.log.Rows[r]
+	pk := strconv.FormatInt(k.PK(), 10)
+	if name := c.log.Tables[k.Table()].Name; name != "" {
+		return strconv.Quote(name + "/" + pk)
+	}
+	return pk
+}
+
+// versionText is a version as JSON or, with not, all other versions of its key.
+type versionText struct {
+	key, val string
+	not      bool
+}
+
+// versionPredicate appends a predicate that is true of the given versions only, told by a column ("": the value itself).
+func versionPredicate(text []byte, column string, of []versionText) []byte {
+	one := func(v versionText) {
+		is := `"="`
+		if v.not {
+			is = `"!="`
+		}
+		text = append(text, '{')
+		if column == "" {
+			text = append(text, `"":{`+is+`:`+v.val+`},"key":{"=":`+v.key+`}`...)
+		} else {
+			text = append(text, `"key":{"=":`+v.key+`},"`+column+`":{`+is+`:`+v.val+`}`...)
+		}
+		text = append(text, '}')
+	}
+	if len(of) == 1 {
+		one(of[0])
+		return text
+	}
+	text = append(text, `{"or":[`...)
+	for i, v := range of {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		one(v)
+	}
+	return append(text, `]}`...)
 }
 
 // condition appends the ranges as the format's predicate. The columns that it names stand in it in the order of their names.

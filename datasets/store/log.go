@@ -63,8 +63,18 @@ type LogMatch struct {
 // LogElem is an element of a list and the place of the one before it, or Absent.
 type LogElem struct{ ID, Before int64 }
 
-// LogScriptPred is a predicate of a script: it is true of the versions Of and no others. Matched is what it returned.
-type LogScriptPred struct{ Of, Matched []LogMatch }
+// LogIs is true of one version of a row or, with Not, of all its others.
+type LogIs struct {
+	Row     uint32
+	Version int64
+	Not     bool
+}
+
+// LogScriptPred is a predicate of a script: it is true where one of Of is. Matched is what it returned.
+type LogScriptPred struct {
+	Of      []LogIs
+	Matched []LogMatch
+}
 
 // LogTxn is one attempt at a transaction, with operations Ops[Off:Off+N].
 type LogTxn struct {

@@ -22,11 +22,32 @@ type ScriptTxn struct {
 	Ops        []ScriptOp
 }
 
-// ScriptOp reads or writes value Val of key Key.
+// ScriptOp reads or writes (Kind Read, Write) value Val of key Key, Absent for no row; or it is a predicate read or write (Kind
+// ScriptRead, ScriptWrite) of a condition that is true of the versions Of, and found the versions Found.
 type ScriptOp struct {
-	Write bool
-	Key   int
-	Val   int64
+	Kind      OpKind
+	Key       int
+	Val       int64
+	Of, Found []ScriptMatch
+}
+
+// ScriptMatch is value Old of a key and, in what a predicate write found, the value New that it wrote.
+type ScriptMatch struct {
+	Key      int
+	Not      bool // in Of: true of every version but Old
+	Old, New int64
+}
+
+// writes calls f with each value that the operation writes.
+func (op *ScriptOp) writes(f func(k int, val int64)) {
+	switch op.Kind {
+	case Write:
+		f(op.Key, op.Val)
+	case ScriptWrite:
+		for _, m := range op.Found {
+			f(m.Key, m.New)
+		}
+	}
 }
 
 func (s *Script) sessions() int {
@@ -236,19 +257,42 @@ func (s *store) play(now int64, keys []int32) {
 		s.rows[r].touched = true
 	}
 	of := func(sess int32, k int, val int64) int64 {
+		if val == Absent {
+			return Absent
+		}
 		v, ok := value[ref{k, val}]
 		if !ok {
 			v = s.value(sess)
+			if t := s.log.Rows[keys[k]].Table(); s.log.Tables[t].Columns != nil {
+				// The same row, written again.
+				v = s.addCells(v, slices.Clone(s.log.Columns(t, value[ref{k, 0}])))
+			}
 			value[ref{k, val}] = v
 		}
 		return v
 	}
 	for i := range sc.Txns { // a value belongs to its writer
 		for _, op := range sc.Txns[i].Ops {
-			if op.Write {
-				of(held[sc.Txns[i].Session], op.Key, op.Val)
-			}
+			op.writes(func(k int, val int64) { of(held[sc.Txns[i].Session], k, val) })
 		}
+	}
+	is := func(sess int32, ms []ScriptMatch) []LogIs {
+		var out []LogIs
+		for _, m := range ms {
+			out = append(out, LogIs{uint32(keys[m.Key]), of(sess, m.Key, m.Old), m.Not})
+		}
+		return out
+	}
+	versions := func(sess int32, ms []ScriptMatch, kind OpKind) []LogMatch {
+		var out []LogMatch
+		for _, m := range ms {
+			l := LogMatch{Row: uint32(keys[m.Key]), Old: of(sess, m.Key, m.Old)}
+			if kind == ScriptWrite {
+				l.New = of(sess, m.Key, m.New)
+			}
+			out = append(out, l)
+		}
+		return out
 	}
 	// The store's clock follows the script's: at equal steps ends come before starts.
 	type edge struct {
@@ -292,16 +336,16 @@ func (s *store) play(now int64, keys []int32) {
 		wide := (rec.Commit - start) / int64(len(t.Ops)+1)
 		last := make(map[int]int64)
 		for j, op := range t.Ops {
-			v := of(i, op.Key, op.Val)
 			at := start + int64(j)*wide + 1
-			kind := Read
-			if op.Write {
-				kind = Write
+			lo := LogOp{Kind: op.Kind, Start: at, End: at + wide/2}
+			if op.Kind == ScriptRead || op.Kind == ScriptWrite {
+				lo.Value = int64(len(s.log.Scripts))
+				s.log.Scripts = append(s.log.Scripts, LogScriptPred{is(i, op.Of), versions(i, op.Found, op.Kind)})
+			} else {
+				lo.Row, lo.Value = uint32(keys[op.Key]), of(i, op.Key, op.Val)
 			}
-			ops = append(ops, LogOp{Row: uint32(keys[op.Key]), Value: v, Kind: kind, Start: at, End: at + wide/2})
-			if op.Write {
-				last[op.Key] = v
-			}
+			ops = append(ops, lo)
+			op.writes(func(k int, val int64) { last[k] = of(i, k, val) })
 		}
 		s.record(rec, ops)
 		if t.Aborted {
@@ -320,11 +364,18 @@ func (s *store) play(now int64, keys []int32) {
 					}
 				}
 				s.addRead(id, k, &s.recs[id].locks)
+				for _, p := range s.preds {
+					table := s.log.Rows[k].Table()
+					if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table, s.versions[s.rows[k].head].val, p.where) {
+						h.doomed = true
+					}
+				}
 			}
 		}
 		for k := range keys {
 			if v, ok := last[k]; ok {
 				pay := s.versions[s.rows[keys[k]].head].pay
+				s.enter(keys[k], v)
 				s.install(keys[k], version{val: v, pay: pay, cts: rec.CommitTS, rec: id})
 			}
 		}

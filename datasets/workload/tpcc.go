@@ -218,10 +218,11 @@ func (c *tpccClient) payment(t *Txn) {
 	switch t.Stage {
 	case 0:
 		t.ReadForUpdate(w)
-		t.Read(district)
+		t.ReadForUpdate(district)
 		return
 	case 1:
 		t.Write(w, t.Ops[0].Payload+amount)
+		t.Write(district, t.Ops[1].Payload) // its total, which nothing here needs
 		if t.Args[2] == 1 {
 			t.Read(inDistrict(tpccLastName, d, t.Args[1]%c.w.names()))
 		} else {
@@ -243,7 +244,7 @@ func (c *tpccClient) payment(t *Txn) {
 		return
 	}
 	// The customer: of several of the name, the one in the middle (clause 2.5.2.2).
-	read := t.Ops[3+(len(t.Ops)-3)/2]
+	read := t.Ops[4+(len(t.Ops)-4)/2]
 	t.Write(read.Key, read.Payload-amount)
 	t.Write(MakeKey(tpccHistory, t.Args[5]), amount)
 }

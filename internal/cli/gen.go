@@ -30,11 +30,7 @@ var (
 func workloadNames() []string { return workload.Names() }
 
 func faultNames() []string {
-	var names []string
-	for _, a := range datasets.Faults() {
-		names = append(names, a.Name)
-	}
-	return names
+	return datasets.FaultNames()
 }
 
 // add defines the flags that gen and bench compare share.
