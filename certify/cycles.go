@@ -66,7 +66,11 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 		if err != nil {
 			return err
 		}
-		p.clause(p.not(p.counts(nil, t)))
+		if a.Kind == level.PredicateMismatch {
+			p.mismatch(a, t)
+		} else {
+			p.clause(p.not(p.counts(nil, t)))
+		}
 	} else {
 		if len(a.Cycle)+len(a.Cycles) == 0 {
 			return fmt.Errorf("neither operations nor a cycle prove it")
@@ -611,6 +615,9 @@ func (p *proof) inclusion() {
 					p.read(r, v, p.candidates(r, v))
 				}
 			})
+		}
+		if p.x.truths != nil {
+			p.forced(u)
 		}
 	}
 }

@@ -21,9 +21,10 @@ type index struct {
 	lists    map[uint32][]uint32
 	dead     map[uint32]bool // transactions of unknown outcome that cannot have committed; see bury
 	place    []uint32        // transaction → place in its session; made when first asked for
-	// installed are the final writes of the keys in keys, of transactions that did not abort, Init left out; truths are the
+	// installed are the final writes of the keys in keys, or of all of them, of transactions that did not abort, Init left out; truths are the
 	// predicates' on them.
 	keys      map[uint32]bool
+	allKeys   bool
 	installed map[uint32][]install
 	truths    *predicates.Truths
 }
@@ -146,6 +147,7 @@ func (x *index) build() {
 	}
 	if x.unknown {
 		x.readers = make(map[uint32][]uint32)
+		x.allKeys = x.truths != nil
 	}
 	lists := len(x.listKeys) > 0
 	for t := range uint32(h.NumTxns()) {

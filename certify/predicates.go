@@ -65,7 +65,7 @@ func (x *index) wantRows(op uint32) {
 func (x *index) write(v, op, t, hi uint32) {
 	h := x.h
 	k := h.VerKey[v]
-	wants, key := x.wants(v), x.keys[k]
+	wants, key := x.wants(v), x.allKeys || x.keys[k]
 	if !wants && !key {
 		return
 	}
@@ -248,6 +248,65 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	}
 }
 
+// forced adds what predicate operations say of u, of unknown outcome, that no cycle need speak of: a key was missed, or overwritten, which
+// only transactions of unknown outcome can have left so; one of those counts. The operation is u's, or u one of those.
+// Cost: the keys that u writes × predicate operations, and u's own × keys.
+func (p *proof) forced(u uint32) {
+	h := p.h
+	lo, hi := h.TxnOps(u)
+	seen := make(map[uint32]bool)
+	for op := lo; op < hi; op++ {
+		if isPredicate(h, op) {
+			for k := range uint32(h.NumKeys()) {
+				p.forcedBy(u, op, k)
+			}
+		}
+		wrote(h, op, func(v uint32) {
+			k := h.VerKey[v]
+			if h.Ops.Kind[op] == history.Append || seen[k] {
+				return
+			}
+			seen[k] = true
+			for t := range uint32(h.NumTxns()) {
+				if t == u || t == h.Init || h.Txns.Status[t] == history.Aborted {
+					continue
+				}
+				from, to := h.TxnOps(t)
+				for q := from; q < to; q++ {
+					if isPredicate(h, q) {
+						p.forcedBy(t, q, k)
+					}
+				}
+			}
+		})
+	}
+}
+
+func (p *proof) forcedBy(t, op, k uint32) {
+	missed, err := p.x.openKey(t, op, k)
+	if err != nil || !p.x.allKeys || p.x.fits(op, k, p.h.InitVer[k], missed) {
+		return // it says which version it saw, or may have seen the initial one
+	}
+	c := p.x.candidateBases(t, op, k, missed)
+	for _, w := range c {
+		if p.h.Txns.Status[w] == history.Committed {
+			return
+		}
+	}
+	p.based(t, op, k, c)
+}
+
+// mismatch adds what a predicate-mismatch says of its transaction t: that it does not count, unless one of unknown outcome does on which
+// its operation may have been based.
+func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
+	if v, _ := p.x.saw(a.Ops[0], a.Key); v != history.None {
+		p.clause(p.not(p.counts(nil, t)))
+		return
+	}
+	missed := rowOf(p.h, a.Ops[0], a.Key) == history.None
+	p.based(t, a.Ops[0], a.Key, p.x.candidateBases(t, a.Ops[0], a.Key, missed))
+}
+
 // contradicts follows a predicate operation through what its transaction has seen so far, and reports whether it disagrees.
 func (x *index) contradicts(op uint32, saw map[uint32]uint32) bool {
 	h := x.h
@@ -359,8 +418,11 @@ func (x *index) checkPredicateReads(a *evidence.Anomaly) (reader uint32, err err
 		if err != nil {
 			return t, err
 		}
-		if c := x.candidateBases(t, op, k, missed); len(c) > 0 {
-			return t, fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c), h.KeyString(k))
+		c := x.candidateBases(t, op, k, missed)
+		for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
+			if w == initial || h.Txns.Status[w] == history.Committed {
+				return t, fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c), h.KeyString(k))
+			}
 		}
 		return t, nil
 	}

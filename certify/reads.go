@@ -69,7 +69,7 @@ func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 		earlier := false
 		lo, _ := h.TxnOps(t)
 		for w := lo; w < own; w++ {
-			earlier = earlier || h.Ops.Kind[w] == history.Write && h.Ops.Ver[w] == v
+			wrote(h, w, func(x uint32) { earlier = earlier || x == v })
 		}
 		if earlier != (a.Kind == level.NotMyLastWrite) {
 			return t, fmt.Errorf("whether the value read is an own earlier write is said wrongly")

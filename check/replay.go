@@ -2,11 +2,13 @@ package check
 
 import (
 	"context"
+	"errors"
 
 	"isovet/evidence"
 	"isovet/explain"
 	"isovet/history"
 	"isovet/level"
+	"isovet/prepass"
 	"isovet/replay"
 	"isovet/solver"
 )
@@ -33,7 +35,7 @@ func (replayer) Check(ctx context.Context, h *history.History, o Options) (*evid
 		return x.r, nil
 	}
 	l := o.Level
-	pruned := l == level.Serializable && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned
+	pruned := l == level.Serializable && !x.v.Ambiguous() && !h.HasPredicates() && x.v.NumCounts <= maxPruned
 	if pruned {
 		l = level.SessionSerializable
 	}
@@ -59,11 +61,31 @@ func (replayer) Check(ctx context.Context, h *history.History, o Options) (*evid
 	case solver.Sat:
 		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
 	case solver.Unsat:
-		return x.r, x.explain(a.Seed, replay.Refute)
+		if len(a.Mismatch) > 0 {
+			x.mismatches(a.Mismatch)
+			return x.r, nil
+		}
+		err := x.explain(a.Seed, replay.Refute)
+		if errors.Is(err, explain.ErrHolds) && h.HasPredicates() && len(x.v.Open) > 0 {
+			// The refutation needs no cycle: whoever could have left a key as a predicate saw it cannot have committed.
+			x.unknown("no order explains the history, but no evidence can be given of that: it rests on which transactions of unknown outcome committed")
+			return x.r, nil
+		}
+		return x.r, err
 	default:
 		x.stopped()
 	}
 	return x.r, nil
+}
+
+// mismatches makes violations of predicate operations by themselves.
+func (x *run) mismatches(ms []prepass.Miss) {
+	x.r.Also = max(0, len(ms)-prepass.MaxAnomalies)
+	var as []evidence.Anomaly
+	for _, m := range ms[:len(ms)-x.r.Also] {
+		as = append(as, evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key})
+	}
+	x.violated(as...)
 }
 
 var _ explain.Refuter = replay.Refute

@@ -33,6 +33,9 @@ type run struct {
 // begin answers what needs no search: unsupported input, anomalies of single reads, missing times. done: r is the answer.
 func begin(ctx context.Context, name string, h *history.History, o Options, levels []level.Level) (x *run, done bool) {
 	x, done = beginAmbiguous(ctx, name, h, o, levels)
+	if !done && h.HasPredicates() {
+		return x, x.unknown("predicate operations: %s checks item operations only", name)
+	}
 	if !done && x.v.Ambiguous() {
 		return x, x.unknown("needs unique values: %s", ambiguity(x.v))
 	}
@@ -53,8 +56,6 @@ func beginAmbiguous(ctx context.Context, name string, h *history.History, o Opti
 		return x, x.unknown("%s does not decide %s", name, o.Level)
 	case h.HasLists():
 		return x, x.unknown("list histories: %s reads registers only", name)
-	case h.HasPredicates():
-		return x, x.unknown("predicate operations: %s checks item operations only", name)
 	}
 	if o.Level.RealTime() {
 		if t, missing := polygraph.MissingTime(h); missing {

@@ -8,6 +8,7 @@ import (
 	"isovet/history"
 	"isovet/level"
 	"isovet/polygraph"
+	"isovet/predicates"
 	"isovet/prepass"
 	"isovet/solver"
 )
@@ -19,7 +20,7 @@ import (
 // Cost: one call of the solver for each cycle of the first core found.
 func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) [][]evidence.Edge {
 	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
-		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var)}
+		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var), base: make(map[[3]uint32]solver.Var)}
 	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
 		c.sees(reader(v, r), v.RVer[r], v.WTxn[v.Cand[v.CandOff[at]]])
 	}
@@ -66,6 +67,8 @@ type core struct {
 	order map[[2]uint32]solver.Var // transactions a < b → "a's version first"
 	saw   map[[3]uint32]solver.Var // (reader, version, write) → "the read saw this write"
 	count map[uint32]solver.Var    // open transaction → "counts"
+	base  map[[3]uint32]solver.Var // (predicate operation, key, writer) → "it was based on this writer's version"
+	preds *predicates.Truths       // made when first asked for
 }
 
 // assumes returns what an edge assumes.
@@ -82,6 +85,13 @@ func (c *core) assumes(e evidence.Edge) (out []solver.Lit) {
 		if l, amb := c.sees(e.To, e.Ver, e.From); amb {
 			out = append(out, l)
 		}
+	case evidence.PWR:
+		out = append(out, c.based(e.Op, e.Key, e.To, e.From))
+	case evidence.PRW:
+		if e.Writer != history.None {
+			out = append(out, c.before(e.Writer, e.To))
+		}
+		out = append(out, c.based(e.Op, e.Key, e.From, e.Writer))
 	case evidence.RW:
 		if e.Writer != history.None {
 			out = append(out, c.before(e.Writer, e.To))

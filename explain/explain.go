@@ -44,6 +44,12 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 func ViolationBy(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter, minimize Minimizer) (evidence.Anomaly, error) {
 	x := &explainer{ctx: ctx, v: v, h: v.H, l: l, skew: skew, refuter: refute}
 	keep := x.sorted(seed)
+	if v.H.HasPredicates() {
+		var err error
+		if x.preds, err = newScopes(v, keep); err != nil {
+			return evidence.Anomaly{}, err
+		}
+	}
 	if v, err := x.violates(keep); err != nil || !v {
 		if err == nil {
 			err = ErrHolds
@@ -91,6 +97,9 @@ func (x *explainer) shrink(keep []uint32) []uint32 {
 				if e.Writer != history.None {
 					named = append(named, part.Txn[e.Writer])
 				}
+				if e.Predicate() {
+					named = append(named, x.preds.writers(part.Op[e.Op], part.Key[e.Key])...)
+				}
 			}
 		}
 		slices.Sort(named)
@@ -113,6 +122,7 @@ type explainer struct {
 	skew    int64
 	refuter Refuter
 	pos     map[uint32]int
+	preds   *scopes // nil: the history has no predicate operations
 }
 
 // sorted orders transactions so that a session's are in session order.
@@ -150,6 +160,10 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	for _, t := range keep {
 		in[t] = true
 	}
+	var unread map[[2]uint32]bool // (transaction, key) that it read from one left out
+	if x.preds != nil {
+		unread = make(map[[2]uint32]bool)
+	}
 	kept := func(w uint32) bool { return v.WTxn[w] == history.None || in[v.WTxn[w]] }
 	drop := make(map[uint32]bool)
 	for _, t := range keep {
@@ -167,6 +181,9 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 			if whole {
 				continue
 			}
+			if unread != nil {
+				unread[[2]uint32{t, v.RKey[r]}] = true
+			}
 			lo, hi := h.TxnOps(t)
 			for op := lo; op < hi; op++ { // the read, and its repetitions
 				if h.Ops.Kind[op] == history.Read && h.Ops.Ver[op] == v.RVer[r] {
@@ -175,7 +192,12 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 			}
 		}
 	}
-	p := history.Restrict(h, keep, func(op uint32) bool { return !drop[op] })
+	some := func(op uint32) bool { return !drop[op] }
+	if x.preds == nil {
+		p := history.Restrict(h, keep, some)
+		return p, prepass.Run(p.H)
+	}
+	p := history.RestrictKeys(h, keep, some, func(op uint32) ([]uint32, bool) { return x.preds.keys(op, in, unread) })
 	return p, prepass.Run(p.H)
 }
 
@@ -240,6 +262,12 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 			if e.Writer != history.None {
 				e.Writer = part.Txn[e.Writer]
 			}
+			if e.Predicate() {
+				e.Op = part.Op[e.Op]
+				if e.Ver == history.None {
+					e.Ver = x.h.InitVer[e.Key] // which an operation outside of the part may name
+				}
+			}
 		}
 	}
 	return Anomaly(proof), nil
@@ -270,7 +298,7 @@ func orders(c []evidence.Edge) (out [][2]uint32) {
 		switch {
 		case e.Dep == evidence.WW:
 			out = append(out, [2]uint32{e.From, e.To})
-		case e.Dep == evidence.RW && e.Writer != history.None:
+		case (e.Dep == evidence.RW || e.Dep == evidence.PRW) && e.Writer != history.None:
 			out = append(out, [2]uint32{e.Writer, e.To})
 		}
 	}

@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // Part is a history made of some transactions of another, with the way back.
 type Part struct {
 	H *History
@@ -21,6 +23,13 @@ type Part struct {
 // initial transaction writes, unless op says no to that write.
 // Cost: linear in the part's operations, and in the initial transaction's.
 func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
+	return RestrictKeys(h, keep, op, nil)
+}
+
+// RestrictKeys is Restrict, where a predicate operation ranges over fewer keys: those that keys returns, with ok. Its predicate then asks
+// for one of them beside what it asked for; a row of another key is left out, or, if it was written, becomes a write; and without any
+// key the operation is left out. So it is enough that every write that made a row of such a key match, or no longer match, is kept.
+func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(op uint32) (ks []uint32, ok bool)) *Part {
 	b := NewBuilder()
 	b.File = h.File
 	p := &Part{}
@@ -41,24 +50,66 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 		}
 		return i
 	}
+	// add adds an operation, and to used the versions that the part's operations name, in the order in which they do.
+	var used []uint32
 	var rows []PredRow
-	predicates := false
+	ranged := false // an operation may match any key
 	predicate := func(o uint32) {
 		q := h.Ops.Ver[o]
-		predicates = true
+		var ks []uint32
+		some := false
+		if keys != nil {
+			ks, some = keys(o)
+		}
+		ranged = ranged || !some
 		rows = rows[:0]
+		first := len(used)
+		var others []uint32
 		for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
 			before, after := h.Preds.Old[j], h.Preds.New[j]
 			r := PredRow{OldUnknown: before == None}
+			k := before
+			if before == None {
+				k = after
+			}
+			if k = h.VerKey[k]; some && !slices.Contains(ks, k) {
+				if after != None {
+					others = append(others, after)
+				}
+				continue
+			}
+			r.Key = key(k)
 			if before != None {
-				r.Key, r.Old = key(h.VerKey[before]), value(h.VerValue(before))
+				r.Old = value(h.VerValue(before))
 			}
 			if after != None {
-				r.Key, r.New = key(h.VerKey[after]), value(h.VerValue(after))
+				r.New = value(h.VerValue(after))
 			}
+			used = append(used, before, after)
 			rows = append(rows, r)
 		}
-		b.Predicate(h.Ops.Kind[o], h.Texts.Text(h.Preds.Pred[q]), rows)
+		text := h.Texts.Text(h.Preds.Pred[q])
+		if some {
+			text = append(append([]byte(`{"and":[`), text...), `,{"key":{"in":[`...)
+			for i, k := range ks {
+				if i > 0 {
+					text = append(text, ',')
+				}
+				text = h.Texts.AppendValue(text, h.Keys[k])
+			}
+			text = append(text, `]}}]}`...)
+		}
+		if !some || len(ks) > 0 {
+			b.Predicate(h.Ops.Kind[o], text, rows)
+			p.Op = append(p.Op, o)
+		} else {
+			used = used[:first]
+		}
+		for _, v := range others {
+			b.Write(key(h.VerKey[v]), value(h.VerValue(v)))
+			used = append(used, v)
+			p.Op = append(p.Op, o)
+		}
 	}
 	add := func(o uint32) {
 		v := h.Ops.Ver[o]
@@ -69,7 +120,9 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 			b.Write(key(h.VerKey[v]), value(h.VerValue(v)))
 		default:
 			predicate(o)
+			return
 		}
+		used = append(used, v)
 		p.Op = append(p.Op, o)
 	}
 	for _, t := range keep {
@@ -98,7 +151,7 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 		lo, hi := h.TxnOps(h.Init)
 		for o := lo; o < hi; o++ {
 			if h.Ops.Kind[o] == Write {
-				if _, used := seenKey[h.VerKey[h.Ops.Ver[o]]]; used || predicates && (op == nil || op(o)) {
+				if _, used := seenKey[h.VerKey[h.Ops.Ver[o]]]; used || ranged && (op == nil || op(o)) {
 					add(o)
 				}
 			}
@@ -114,21 +167,19 @@ func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 	}
 	p.H = sub
 	p.Ver = make([]uint32, sub.NumVersions())
-	for i, o := range p.Op {
-		mine, whole := sub.Ops.Ver[i], h.Ops.Ver[o]
-		if k := h.Ops.Kind[o]; k == Read || k == Write {
-			p.Ver[mine] = whole
+	for i := range p.Op {
+		mine := sub.Ops.Ver[i]
+		if k := sub.Ops.Kind[i]; k == Read || k == Write {
+			p.Ver[mine], used = used[0], used[1:]
 			continue
 		}
-		from := h.Preds.Off[whole]
 		for j := sub.Preds.Off[mine]; j < sub.Preds.Off[mine+1]; j++ {
-			if v := sub.Preds.Old[j]; v != None {
-				p.Ver[v] = h.Preds.Old[from]
+			for _, v := range [...]uint32{sub.Preds.Old[j], sub.Preds.New[j]} {
+				if v != None {
+					p.Ver[v] = used[0]
+				}
+				used = used[1:]
 			}
-			if v := sub.Preds.New[j]; v != None {
-				p.Ver[v] = h.Preds.New[from]
-			}
-			from++
 		}
 	}
 	return p

@@ -47,12 +47,15 @@ type Stats struct {
 }
 
 // Answer is what a run gave. With Holds, Order is a serial order of transactions, or at the snapshot levels of events
-// (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves.
+// (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless there is Mismatch.
 type Answer struct {
 	Status solver.Status // Sat: the level holds
 	Order  []uint32
 	Seed   []uint32
-	Stats  Stats
+	// Mismatch, if any, are keys that a predicate operation of a transaction that counts missed, or overwrote, though no version that
+	// it could have seen allows that. Each violates the level by itself; Seed is empty then.
+	Mismatch []prepass.Miss
+	Stats    Stats
 }
 
 // engine is a run's state.
@@ -73,6 +76,9 @@ type engine struct {
 
 	facts []graph.Edge // what saturation found
 	guess []int64      // graph node → when, by what saturation found; nil before
+	preds *predReads   // nil: no predicate operations
+	// atCommit: the hint has each transaction begin where it commits.
+	atCommit bool
 
 	total int // graph nodes, auxiliary ones included
 	ord   *order.Order
@@ -95,8 +101,9 @@ type engine struct {
 	needSeed  bool // a refutation is the level's own
 }
 
-// about says which writes a guard is about, for the seed of an explanation.
-type about struct{ a, b uint32 }
+// about says which writes a guard is about, for the seed of an explanation; and of which read it is, if it is one that a choice of
+// what the read saw brought.
+type about struct{ a, b, read uint32 }
 
 func (e *engine) begin(i int32) int32 {
 	if e.si {
@@ -118,18 +125,25 @@ func (e *engine) commit(i int32) int32 {
 // edges leave far less open where no times tell the order. Only if there is none is the question put without.
 // Cost: linear for loading the graph and for each round; see package comment for the rest.
 func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
-	a, err := run(ctx, v, o, true)
+	m, err := newMatcher(v.H)
+	if err != nil {
+		return Answer{}, err
+	}
+	a, err := run(ctx, v, o, m, true)
 	if err != nil || o.Level.Sessions() || a.Status != solver.Unsat {
 		return a, err
 	}
-	return run(ctx, v, o, false)
+	return run(ctx, v, o, m, false)
 }
 
-func run(ctx context.Context, v *prepass.View, o Options, sessions bool) (Answer, error) {
+func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bool) (Answer, error) {
 	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot(), sessions: sessions}
 	e.needSeed = sessions == o.Level.Sessions()
 	e.number()
 	e.rdOff, e.rd = v.Readers(e.txn)
+	if m != nil {
+		e.preds = newPredReads(e, m)
+	}
 	a, err := e.run(ctx)
 	e.stats.Vars, e.stats.Guards = 0, len(e.about)
 	if e.s != nil {
@@ -322,6 +336,7 @@ func (e *engine) windows() (rel, due []int64) {
 // firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added one by one;
 // where they are many, the hint is poor, and the nodes are sorted topologically first. A cycle is returned as nodes.
 func (e *engine) firstOrder() (cycle []int32) {
+	e.late = nil
 	n := len(e.txn)
 	if e.si {
 		n *= 2
@@ -338,6 +353,9 @@ func (e *engine) firstOrder() (cycle []int32) {
 			start, end := rel[e.begin(i)], due[e.commit(i)]
 			if e.si {
 				rank[2*i], rank[2*i+1] = start, end
+				if e.atCommit {
+					rank[2*i] = end
+				}
 			} else if x := rank[i]; x < start || x > end {
 				rank[i] = end
 			}
@@ -443,7 +461,7 @@ func (e *engine) rank(rank []int64) {
 	for i, t := range e.txn {
 		c := commit(t)
 		b := begin(t)
-		if b == history.NoTime || b > c {
+		if b == history.NoTime || b > c || e.atCommit {
 			b = c
 		}
 		// At one database time commits come before begins, but a transaction's own.

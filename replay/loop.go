@@ -69,6 +69,9 @@ func (*lemmaLog) Learn([]solver.Lit)  {}
 func (*lemmaLog) Delete([]solver.Lit) {}
 
 func (e *engine) run(ctx context.Context) (Answer, error) {
+	if e.si && e.preds != nil && e.guess == nil {
+		e.preds.whenBegun()
+	}
 	if cycle := e.firstOrder(); cycle != nil {
 		return Answer{Status: solver.Unsat, Seed: e.seedOfNodes(cycle)}, nil
 	}
@@ -94,7 +97,11 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 	for {
 		e.stats.Rounds++
 		order := e.ord.Topological()
-		failed = e.replay(order, e.counted, failed[:0])
+		if e.preds != nil {
+			failed = e.preds.replay(order, e.counted, failed[:0])
+		} else {
+			failed = e.replay(order, e.counted, failed[:0])
+		}
 		e.stats.Failed += len(failed)
 		if len(failed) == 0 {
 			return Answer{Status: solver.Sat, Order: e.answer(order)}, nil
@@ -102,11 +109,14 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 		if ctx.Err() != nil {
 			return Answer{}, nil
 		}
-		before := len(e.about)
+		before := e.learned()
 		for _, f := range failed {
 			e.constrain(f)
 		}
-		if len(e.about) == before {
+		if e.preds != nil && len(e.preds.mismatch) > 0 {
+			return Answer{Status: solver.Unsat, Mismatch: e.preds.mismatch}, nil
+		}
+		if e.learned() == before {
 			return Answer{}, errStuck
 		}
 		if c := e.pk.Add(e.guards...); c != nil {
@@ -137,7 +147,7 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 }
 
 // escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads with several
-// possible writers are still wrong in the order found, it begins again from that order, with what saturation found as known edges.
+// possible writers, those of predicate operations among them, are still wrong in the order found, it begins again from that order, with what saturation found as known edges.
 // A "no" of it is taken only where no seed is needed: the edges have no explanation, so the search before goes on to find one.
 func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
 	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
@@ -153,7 +163,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	case solver.Unsat:
 		return Answer{Status: solver.Unsat}, !e.needSeed, nil
 	case solver.Sat:
-		if !e.v.Ambiguous() {
+		if !e.v.Ambiguous() && e.preds == nil {
 			if failed := e.replay(order, e.counted, nil); len(failed) > 0 {
 				return Answer{}, true, errStuck
 			}
@@ -168,6 +178,9 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	}
 	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, facts: sat.facts, guess: sat.rank}
 	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
+	if e.preds != nil {
+		x.preds = newPredReads(x, e.preds.set)
+	}
 	a, err = x.run(ctx)
 	e.stats.Rounds += x.stats.Rounds
 	e.stats.Failed += x.stats.Failed
@@ -184,6 +197,15 @@ func (e *engine) count(s *solver.Solver) {
 	e.stats.Conflicts += st.Conflicts
 	e.stats.Propagations += st.Propagations
 	e.stats.Restarts += st.Restarts
+}
+
+// learned grows with every constraint.
+func (e *engine) learned() int {
+	n := len(e.about) + len(e.sel)
+	if e.preds != nil {
+		n += len(e.preds.made)
+	}
+	return n
 }
 
 // openOutcomes makes a literal "counts" of each open outcome, at first false.
@@ -232,7 +254,7 @@ func (e *engine) answer(order []int32) []uint32 {
 // guard says that while l holds, graph node u is before v.
 func (e *engine) guard(l solver.Lit, u, v int32, a, b uint32) {
 	e.guards = append(e.guards, acyclic.Guard{Lit: l, From: u, To: v})
-	e.about = append(e.about, about{a, b})
+	e.about = append(e.about, about{a, b, none})
 }
 
 // before returns the literal "write a's version is before write b's", with the choice it belongs to, made if it is new. Both
@@ -287,7 +309,11 @@ func (e *engine) constrain(f failure) {
 		e.before(f.found, f.w)
 		return
 	}
-	i := e.node[e.readerOf(f.read)]
+	if f.read >= uint32(len(e.v.RW)) {
+		e.preds.constrain(f)
+		return
+	}
+	i := e.reader(f.read)
 	if f.w == none {
 		e.ambiguous(f.read, i, f.found)
 		return
@@ -295,7 +321,32 @@ func (e *engine) constrain(f failure) {
 	e.readSaw(solver.Pos(e.top), f.read, i, f.w, f.found)
 }
 
-// readerOf returns the transaction of a read, by binary search.
+// reader returns the node of a read, one of the view's or a predicate operation's.
+func (e *engine) reader(r uint32) int32 {
+	if n := uint32(len(e.v.RW)); r >= n {
+		return e.preds.asked[r-n].i
+	}
+	return e.node[e.readerOf(r)]
+}
+
+// keyOf returns the key of a read.
+func (e *engine) keyOf(r uint32) uint32 {
+	if n := uint32(len(e.v.RW)); r >= n {
+		return e.preds.asked[r-n].key
+	}
+	return e.v.RKey[r]
+}
+
+// candidates returns the writes that a read may have seen, where they are several.
+func (e *engine) candidates(r uint32) []uint32 {
+	if n := uint32(len(e.v.RW)); r >= n {
+		return e.preds.bases(e.preds.asked[r-n])
+	}
+	at, _ := slices.BinarySearch(e.v.Amb, r)
+	return e.v.Cand[e.v.CandOff[at]:e.v.CandOff[at+1]]
+}
+
+// readerOf returns the transaction of a read of the view, by binary search.
 func (e *engine) readerOf(r uint32) uint32 {
 	off := e.v.ROff
 	lo, hi := 0, len(off)-1
@@ -352,6 +403,7 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	}
 	e.s.AddClause(clause...)
 	e.guard(solver.Pos(y), e.begin(i), e.commit(v), a, c)
+	e.about[len(e.about)-1].read = r
 }
 
 // ambiguous makes the selection of a read that found a wrong value, or, if it has one, says of the write that it selected that
@@ -362,8 +414,7 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 	}
 	sel, ok := e.sel[r]
 	if !ok {
-		at, _ := slices.BinarySearch(e.v.Amb, r)
-		sel.cand = e.v.Cand[e.v.CandOff[at]:e.v.CandOff[at+1]]
+		sel.cand = e.candidates(r)
 		sel.first = e.s.NewVars(len(sel.cand))
 		e.sel[r] = sel
 		some := make([]solver.Lit, 0, len(sel.cand)+1)
@@ -376,6 +427,7 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 			some = append(some, l)
 			if u := e.writer(w); u >= 0 {
 				e.guard(l, e.commit(u), e.begin(i), w, w)
+				e.about[len(e.about)-1].read = r
 				if e.open[u] {
 					e.s.AddClause(l.Not(), solver.Pos(e.counts[u]))
 				}
@@ -445,6 +497,7 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 		nodes, guards := p.cycle(use)
 		seed = append(seed, e.seedOfNodes(nodes)...)
 		for _, g := range guards {
+			seed = e.preds.story(e.about[g].read, seed)
 			for _, w := range []uint32{e.about[g].a, e.about[g].b} {
 				if t := e.v.WTxn[w]; t != none {
 					seed = append(seed, t)
@@ -454,7 +507,7 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	}
 	// A selection is refuted for every candidate; all of its writers belong to the story.
 	for _, r := range selections {
-		seed = append(seed, e.readerOf(r))
+		seed = append(e.preds.story(r, seed), e.txn[e.reader(r)])
 		for _, w := range e.sel[r].cand {
 			if t := e.v.WTxn[w]; t != none {
 				seed = append(seed, t)

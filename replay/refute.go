@@ -23,6 +23,11 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
 	e.rdOff, e.rd = v.Readers(e.txn)
+	if m, err := newMatcher(v.H); err != nil {
+		return nil, err
+	} else if m != nil {
+		e.preds = newPredReads(e, m)
+	}
 	x := &refuter{engine: e, why: make(map[[2]int32]evidence.Edge)}
 	x.knownEdges()
 	n := int32(len(e.txn))
@@ -89,6 +94,17 @@ func (x *refuter) onWrite(from, to uint32, dep evidence.Dep, w uint32) evidence.
 	e.Key, e.Ver = x.v.WKey[w], x.v.WVer[w]
 	if dep == evidence.RW {
 		e.Writer = x.v.WTxn[w]
+	}
+	return e
+}
+
+// onPredicate is an edge of a predicate operation's read of one key.
+func (x *refuter) onPredicate(from, to uint32, b about) evidence.Edge {
+	k := x.preds.asked[b.read-uint32(len(x.v.RW))]
+	e := edge(from, to, evidence.PWR)
+	e.Key, e.Ver, e.Op = k.key, x.v.WVer[b.a], x.preds.op[k.q]
+	if b.a != b.b {
+		e.Dep, e.Writer = evidence.PRW, x.v.WTxn[b.a]
 	}
 	return e
 }
@@ -191,6 +207,9 @@ func (x *refuter) everything() {
 			}
 		}
 	}
+	if e.preds != nil {
+		e.preds.everything()
+	}
 	x.says = make([]evidence.Edge, len(e.about))
 	for g, b := range e.about {
 		f, to := e.guards[g].From, e.guards[g].To
@@ -199,6 +218,8 @@ func (x *refuter) everything() {
 		}
 		from, into := e.txn[f], e.txn[to]
 		switch {
+		case b.read != none && b.read >= uint32(len(v.RW)):
+			x.says[g] = x.onPredicate(from, into, b)
 		case b.a == b.b:
 			x.says[g] = x.onWrite(from, into, evidence.WR, b.a)
 		case v.WTxn[b.a] == from: // nobody reads its own write from outside
@@ -212,7 +233,7 @@ func (x *refuter) everything() {
 // selectAll makes what ambiguous makes for one found write, for every candidate.
 func (e *engine) selectAll(r uint32, i int32, c uint32) {
 	if _, ok := e.sel[r]; !ok {
-		e.ambiguous(r, i, e.v.RKey[r])
+		e.ambiguous(r, i, e.keyOf(r))
 	}
 	s := e.sel[r]
 	for j, w := range s.cand {

@@ -1,0 +1,74 @@
+package check
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/oracle"
+)
+
+// TestReplayPredicatesAgainstBruteForce holds replay against the oracle on tiny histories with predicate reads and writes: rows that
+// are absent, deleted or equal, truths that are unknown, versions that the client does not know, unknown outcomes, with and without
+// times, at all six levels. Run certifies every answer.
+func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
+	shapes := []datasets.RandomOptions{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
+	verdicts := map[level.Level]map[evidence.Verdict]int{}
+	for _, l := range orderLevels {
+		verdicts[l] = map[evidence.Verdict]int{}
+	}
+	bare, phantoms := uint64(0), 0
+	for seed := range long(4000, 60000) {
+		o, s := every(seed), shapes[seed/32%4]
+		o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
+		h := datasets.Tiny(seed, o)
+		for _, l := range orderLevels {
+			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			if want.Verdict == evidence.Unknown {
+				if !l.RealTime() {
+					t.Fatalf("seed %d, %s: brute force has no answer: %s\n%s", seed, l, want.Reason, notation.Format(h))
+				}
+				continue
+			}
+			got, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			if got.Verdict == evidence.Unknown && want.Verdict == evidence.Violated && strings.HasPrefix(got.Reason, "no order explains") {
+				bare++ // refuted, without evidence
+				continue
+			}
+			if got.Verdict != want.Verdict {
+				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+			}
+			for i := range got.Anomalies {
+				for _, e := range got.Anomalies[i].Cycle {
+					if e.Dep == evidence.PRW {
+						phantoms++
+						break
+					}
+				}
+			}
+			verdicts[l][got.Verdict]++
+		}
+	}
+	t.Log(verdicts, bare, phantoms)
+	if bare > long(0, 30) {
+		t.Errorf("%d refutations without evidence", bare)
+	}
+	if phantoms < 100 {
+		t.Errorf("only %d phantoms", phantoms)
+	}
+	for l, v := range verdicts {
+		if v[evidence.Holds] < 500 || v[evidence.Violated] < 500 {
+			t.Errorf("%s: the mix is lopsided: %v", l, v)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package explain
+
+import (
+	"slices"
+
+	"isovet/history"
+	"isovet/predicates"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// rowKey returns the key of a row that a predicate operation matched.
+func rowKey(h *history.History, j uint32) uint32 {
+	if v := h.Preds.Old[j]; v != history.None {
+		return h.VerKey[v]
+	}
+	return h.VerKey[h.Preds.New[j]]
+}
+
+// ownKeys calls f with each predicate operation of t, and the keys that t has written before it.
+func ownKeys(h *history.History, t uint32, f func(op uint32, own map[uint32]bool)) {
+	own := make(map[uint32]bool)
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		at := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Write:
+			own[h.VerKey[at]] = true
+		case history.PredRead:
+			f(op, own)
+		case history.PredWrite:
+			f(op, own)
+			for j := h.Preds.Off[at]; j < h.Preds.Off[at+1]; j++ {
+				own[rowKey(h, j)] = true
+			}
+		}
+	}
+}
+
+// scopes knows over which keys the predicate operations of some transactions range in a part of the history: those of which the
+// part shows what the operation was based on.
+type scopes struct {
+	v *prepass.View
+	// known are the keys that an operation matched on a version that is known.
+	known map[uint32][]uint32
+	// of are the other keys that an operation says something of: that it missed them, or that it overwrote them.
+	of map[uint32][]scope
+}
+
+// scope is a key of a predicate operation, and the transactions one of whose versions it was based on.
+type scope struct {
+	key  uint32
+	base []uint32
+}
+
+// newScopes looks at the predicate operations of txns and at the keys that txns write.
+// Cost: predicate operations × writes of txns, and for those that match one, the writes of its key.
+func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
+	h := v.H
+	truths, err := predicates.NewTruths(h)
+	if err != nil {
+		return nil, err
+	}
+	s := &scopes{v: v, known: make(map[uint32][]uint32), of: make(map[uint32][]scope)}
+	written := make(map[uint32][]uint32) // key → its writes
+	for _, t := range txns {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			written[v.WKey[w]] = nil
+		}
+	}
+	for w, k := range v.WKey {
+		if _, ok := written[k]; ok {
+			written[k] = append(written[k], uint32(w))
+		}
+	}
+	keys := make([]uint32, 0, len(written))
+	for k := range written {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	in := make(map[uint32]bool, len(txns))
+	for _, t := range txns {
+		in[t] = true
+	}
+	for _, t := range txns {
+		ownKeys(h, t, func(op uint32, own map[uint32]bool) {
+			q := h.Ops.Ver[op]
+			matched, vague := make(map[uint32]bool), make(map[uint32]bool)
+			for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
+				k := rowKey(h, j)
+				matched[k] = true
+				if own[k] {
+					continue
+				}
+				if h.Preds.Old[j] == history.None {
+					vague[k] = true
+				} else {
+					s.known[op] = append(s.known[op], k)
+				}
+			}
+			for _, k := range keys {
+				if own[k] || matched[k] && !vague[k] {
+					continue
+				}
+				wrong := predicates.True
+				if vague[k] {
+					wrong = predicates.False
+				}
+				matters := false
+				for _, w := range written[k] {
+					u := v.WTxn[w]
+					matters = matters || (u == history.None || in[u]) && u != t && truths.Of(q, k, v.WVer[w]) == wrong
+				}
+				if !matters {
+					continue
+				}
+				x := scope{key: k}
+				for _, w := range written[k] {
+					if u := v.WTxn[w]; u != t && truths.Of(q, k, v.WVer[w]) != wrong && u != history.None {
+						x.base = append(x.base, u)
+					}
+				}
+				s.of[op] = append(s.of[op], x)
+			}
+		})
+	}
+	return s, nil
+}
+
+// writers returns the transactions one of whose versions of the key an operation was based on.
+func (s *scopes) writers(op, key uint32) []uint32 {
+	for _, x := range s.of[op] {
+		if x.key == key {
+			return x.base
+		}
+	}
+	return nil
+}
+
+// keys returns the keys that an operation ranges over in the part of the transactions in, without those that its transaction read
+// from one left out: unread. See history.RestrictKeys.
+func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) (ks []uint32, some bool) {
+	h := s.v.H
+	t := h.TxnOf(op)
+	for _, k := range s.known[op] {
+		if !unread[[2]uint32{t, k}] {
+			ks = append(ks, k)
+		}
+	}
+	for _, x := range s.of[op] {
+		whole := !unread[[2]uint32{t, x.key}]
+		for _, u := range x.base {
+			whole = whole && in[u]
+		}
+		if whole {
+			ks = append(ks, x.key)
+		}
+	}
+	slices.Sort(ks)
+	return ks, true
+}
+
+// based returns the literal "what predicate operation op of transaction t missed, or overwrote, of key was writer's version" (None:
+// the initial one). The clauses that it was someone's, and that a transaction seen counts, come with the first literal of a key.
+func (c *core) based(op, key, t, writer uint32) solver.Lit {
+	h, v := c.v.H, c.v
+	if writer == h.Init {
+		writer = history.None
+	}
+	at := [3]uint32{op, key, writer}
+	if x, ok := c.base[at]; ok {
+		return solver.Pos(x)
+	}
+	if c.preds == nil {
+		var err error
+		if c.preds, err = predicates.NewTruths(h); err != nil {
+			panic("explain: " + err.Error()) // its predicates were read before
+		}
+	}
+	q := h.Ops.Ver[op]
+	wrong := predicates.True
+	for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
+		if rowKey(h, j) == key {
+			wrong = predicates.False
+		}
+	}
+	var some []solver.Lit
+	if l, open := c.counts(t); open {
+		some = append(some, l.Not())
+	}
+	for w, k := range v.WKey {
+		u := v.WTxn[w]
+		if k != key || u == t || c.preds.Of(q, key, v.WVer[w]) == wrong {
+			continue
+		}
+		x := c.s.NewVar()
+		c.base[[3]uint32{op, key, u}] = x
+		some = append(some, solver.Pos(x))
+		if u != history.None {
+			if l, open := c.counts(u); open {
+				c.s.AddClause(solver.Neg(x), l)
+			}
+		}
+	}
+	c.s.AddClause(some...)
+	x, ok := c.base[at]
+	if !ok {
+		panic("explain: a proof assumes a base that there is not")
+	}
+	return solver.Pos(x)
+}

@@ -1,0 +1,514 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/history"
+	"isovet/predicates"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// predReads are the predicate operations of the nodes. Each is a read of every key that its own transaction has not written
+// before: of those that it matched the view has reads, so what is left is that no other row was there to match. While an order is
+// replayed, set holds the current version of each key, and one count tells whether that is so. Only where the count differs are
+// the keys looked for that are too many (algorithms.md §6.3), and each of them becomes a read with several possible writers: those
+// of the versions that do not match.
+type predReads struct {
+	e   *engine
+	set matcher
+
+	// Operation q of node i, q in off[i]:off[i+1], is the history's op[q].
+	off []uint32
+	op  []uint32
+	// rows[rowOff[q]:rowOff[q+1]] are the keys that it matched on others' versions.
+	rowOff, rows []uint32
+	// vague[vagueOff[q]:vagueOff[q+1]] are those of rows that it matched on a version that the client does not know. sure[q] is how
+	// many of the others match for certain as long as each holds the version that was matched.
+	vagueOff, vague []uint32
+	sure            []uint32
+	// own[ownOff[i]:ownEnd[q]] are the keys that the node's transaction has written before operation q.
+	own, ownOff, ownEnd []uint32
+
+	// What was found wrong: reads that the view has not, numbered after those that it has.
+	known map[[2]uint32]uint32 // (operation, key) → the read
+	asked []keyRead
+	// mismatch are those that no version explains; made are the constraints: a read, and the first write of those in a row that it cannot
+	// have seen.
+	mismatch []prepass.Miss
+	made     map[[2]uint32]bool
+	// A transaction that read write w and replaced it installed next[w], and w is its prev; made when first asked for.
+	next, prev []uint32
+	// Writes of key k are byKey[keyOff[k]:keyOff[k+1]], in the order of the view; made when first asked for.
+	byKey, keyOff []uint32
+
+	stamp []uint32 // key → 1 + the question that it takes no part in
+	turn  uint32
+}
+
+// keyRead is predicate operation q of node i as a read of one key: it did not match the key, or it overwrote it and the client
+// does not know which version it matched.
+type keyRead struct {
+	q, key  uint32
+	i       int32
+	matched bool
+}
+
+// matcher is what a replay needs to know of predicates. p is an index of history.Preds.
+type matcher interface {
+	// Truth is the truth of predicate p of key at version ver; None is the header's initial value.
+	Truth(p, key, ver uint32) predicates.Truth
+	// Reset puts the initial version at every key.
+	Reset()
+	// Set puts version ver at key.
+	Set(key, ver uint32)
+	// Count returns of how many keys p is true.
+	Count(p uint32) int
+	// Each calls f for each key of which p is true.
+	Each(p uint32, f func(key uint32))
+}
+
+// newPredReads collects the predicate operations of the nodes; nil if the history has none.
+// Cost: linear in their rows and in the writes of their transactions.
+func newPredReads(e *engine, m matcher) *predReads {
+	h := e.h
+	p := &predReads{e: e, set: m, known: make(map[[2]uint32]uint32)}
+	p.stamp = make([]uint32, h.NumKeys())
+	for range e.txn {
+		p.off = append(p.off, 0)
+	}
+	p.off = append(p.off, 0)
+	p.ownOff = make([]uint32, len(e.txn)+1)
+	p.rowOff, p.vagueOff = []uint32{0}, []uint32{0}
+	for i, t := range e.txn {
+		p.turn++
+		wrote := func(k uint32) {
+			if p.stamp[k] != p.turn {
+				p.stamp[k] = p.turn
+				p.own = append(p.own, k)
+			}
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			at := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Write:
+				wrote(h.VerKey[at])
+				continue
+			case history.PredRead, history.PredWrite:
+			default:
+				continue
+			}
+			sure := uint32(0)
+			for j := h.Preds.Off[at]; j < h.Preds.Off[at+1]; j++ {
+				k := p.rowKey(j)
+				if p.stamp[k] == p.turn {
+					continue
+				}
+				p.rows = append(p.rows, k)
+				if old := h.Preds.Old[j]; old == none {
+					p.vague = append(p.vague, k)
+				} else if m.Truth(at, k, old) == predicates.True {
+					sure++
+				}
+			}
+			p.op = append(p.op, op)
+			p.rowOff = append(p.rowOff, uint32(len(p.rows)))
+			p.vagueOff = append(p.vagueOff, uint32(len(p.vague)))
+			p.sure = append(p.sure, sure)
+			p.ownEnd = append(p.ownEnd, uint32(len(p.own)))
+			if h.Ops.Kind[op] == history.PredWrite {
+				for j := h.Preds.Off[at]; j < h.Preds.Off[at+1]; j++ {
+					wrote(p.rowKey(j))
+				}
+			}
+		}
+		p.off[i+1], p.ownOff[i+1] = uint32(len(p.op)), uint32(len(p.own))
+	}
+	clear(p.stamp)
+	p.turn = 0
+	return p
+}
+
+// rowKey returns the key of row j.
+func (p *predReads) rowKey(j uint32) uint32 {
+	h := p.e.h
+	if v := h.Preds.Old[j]; v != none {
+		return h.VerKey[v]
+	}
+	return h.VerKey[h.Preds.New[j]]
+}
+
+// truth returns the truth of operation op's predicate of write w.
+func (p *predReads) truth(op, w uint32) predicates.Truth {
+	v := p.e.v
+	return p.set.Truth(p.e.h.Ops.Ver[op], v.WKey[w], v.WVer[w])
+}
+
+// replay is engine.replay for histories with predicates.
+// Cost: beside that, one count for each predicate operation and one change of the counts for each write.
+func (p *predReads) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
+	e, v := p.e, p.e.v
+	cur := make([]uint32, e.h.NumKeys())
+	for k := range cur {
+		cur[k] = uint32(k)
+	}
+	p.set.Reset()
+	n := int32(len(e.txn))
+	var began, when []int32
+	if e.si {
+		n *= 2
+		began, when = make([]int32, len(e.txn)), make([]int32, len(cur))
+	}
+	for at, x := range order {
+		if x >= n {
+			continue
+		}
+		i := e.nodeOf(x)
+		if e.open[i] && !counts(i) {
+			continue
+		}
+		t := e.txn[i]
+		if x == e.begin(i) {
+			before := len(out)
+			out = e.reads(t, cur, out)
+			out = p.ask(i, cur, len(out) > before, out)
+			if e.si {
+				began[i] = int32(at)
+				continue
+			}
+		}
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			if e.si {
+				if when[k] > began[i] {
+					out = append(out, failure{none, w, cur[k]})
+				}
+				when[k] = int32(at)
+			}
+			cur[k] = w
+			p.set.Set(k, v.WVer[w])
+		}
+	}
+	return out
+}
+
+// whenBegun decides by trial whether the hint has transactions begin at their start or where they commit, as those of a database
+// that locks what it reads do in effect: a wrong guess makes nearly every predicate operation fail.
+// Cost: two orders and two replays.
+func (p *predReads) whenBegun() {
+	e := p.e
+	none := func(int32) bool { return false }
+	fails := func(atCommit bool) int {
+		e.atCommit = atCommit
+		if e.firstOrder() != nil {
+			return 0 // a cycle, whatever the hint
+		}
+		return len(p.replay(e.ord.Topological(), none, nil))
+	}
+	if n := fails(true); n > 0 {
+		e.atCommit = n < fails(false)
+	}
+}
+
+// ask counts, for each predicate operation of node i, the rows that are there to match. wrong: some row that the transaction read
+// does not hold the version that it read.
+func (p *predReads) ask(i int32, cur []uint32, wrong bool, out []failure) []failure {
+	for q := p.off[i]; q < p.off[i+1]; q++ {
+		op := p.op[q]
+		vague := p.vague[p.vagueOff[q]:p.vagueOff[q+1]]
+		for _, k := range vague {
+			if p.truth(op, cur[k]) == predicates.False {
+				out = append(out, failure{p.read(keyRead{q, k, i, true}), none, cur[k]})
+			}
+		}
+		there := p.set.Count(p.e.h.Ops.Ver[op])
+		for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
+			if p.truth(op, cur[k]) == predicates.True {
+				there--
+			}
+		}
+		matched := int(p.sure[q])
+		if wrong || len(vague) > 0 {
+			matched = 0
+			for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
+				if p.truth(op, cur[k]) == predicates.True {
+					matched++
+				}
+			}
+		}
+		if there != matched {
+			out = p.expand(i, q, cur, out)
+		}
+	}
+	return out
+}
+
+// expand appends the keys that operation q should have matched in the present state and did not.
+// Cost: what is there to match, and what was matched.
+func (p *predReads) expand(i int32, q uint32, cur []uint32, out []failure) []failure {
+	p.turn++
+	for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
+		p.stamp[k] = p.turn
+	}
+	for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
+		p.stamp[k] = p.turn
+	}
+	p.set.Each(p.e.h.Ops.Ver[p.op[q]], func(k uint32) {
+		if p.stamp[k] != p.turn {
+			out = append(out, failure{p.read(keyRead{q, k, i, false}), none, cur[k]})
+		}
+	})
+	return out
+}
+
+// read returns the number of a read of one key, a new one if it is new.
+func (p *predReads) read(k keyRead) uint32 {
+	at := [2]uint32{k.q, k.key}
+	r, ok := p.known[at]
+	if !ok {
+		r = uint32(len(p.e.v.RW) + len(p.asked))
+		p.known[at] = r
+		p.asked = append(p.asked, k)
+	}
+	return r
+}
+
+// ofKey returns the writes of a key, the initial one first.
+func (p *predReads) ofKey(k uint32) []uint32 {
+	if p.keyOff == nil {
+		v := p.e.v
+		p.keyOff = make([]uint32, p.e.h.NumKeys()+2)
+		for _, x := range v.WKey {
+			p.keyOff[x+2]++
+		}
+		for x := 2; x < len(p.keyOff); x++ {
+			p.keyOff[x] += p.keyOff[x-1]
+		}
+		p.byKey = make([]uint32, len(v.WKey))
+		for w, x := range v.WKey {
+			p.byKey[p.keyOff[x+1]] = uint32(w)
+			p.keyOff[x+1]++
+		}
+	}
+	return p.byKey[p.keyOff[k]:p.keyOff[k+1]]
+}
+
+// bases returns the writes of others that a read of one key may have seen: of a miss those that do not match for certain, the
+// absent row of the beginning and those left by deletes among them, of a match those that may match (errata V5, V13, V16).
+func (p *predReads) bases(k keyRead) (out []uint32) {
+	for _, w := range p.ofKey(k.key) {
+		if p.e.writer(w) != k.i && p.fits(k, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// fits reports whether a read of one key may have seen write w.
+func (p *predReads) fits(k keyRead, w uint32) bool {
+	t := p.truth(p.op[k.q], w)
+	if k.matched {
+		return t != predicates.False
+	}
+	return t != predicates.True
+}
+
+// chain fills next and prev. Between a version and the one by which a transaction replaced it, having read it, there is no other, under
+// serializability and snapshot isolation alike; so writes stand in chains.
+func (p *predReads) chain() {
+	v := p.e.v
+	p.next, p.prev = make([]uint32, len(v.WKey)), make([]uint32, len(v.WKey))
+	for w := range p.next {
+		p.next[w], p.prev[w] = none, none
+	}
+	mine := make([]uint32, p.e.h.NumKeys()) // key → 1 + the transaction's write
+	for i, t := range p.e.txn {
+		lo, hi := v.WOff[t], v.WOff[t+1]
+		if p.e.open[i] || lo == hi {
+			continue
+		}
+		for w := lo; w < hi; w++ {
+			mine[v.WKey[w]] = w + 1
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if a, w := v.RW[r], mine[v.RKey[r]]; a != none && w != 0 && p.next[a] == none {
+				p.next[a], p.prev[w-1] = w-1, a
+			}
+		}
+		for w := lo; w < hi; w++ {
+			mine[v.WKey[w]] = 0
+		}
+	}
+}
+
+// constrain makes the constraint that a read of one key broke. It found a write that it cannot have seen, one of some in a row, from
+// first on. So it is before first; or it is after the next write in the chain that it may have seen; or after one of another chain,
+// all of which is later than this one (algorithms.md §6.3, with runs of versions in place of versions).
+func (p *predReads) constrain(f failure) {
+	e, v := p.e, p.e.v
+	k := p.asked[f.read-uint32(len(v.RW))]
+	t := e.txn[k.i]
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		if v.RKey[r] == k.key {
+			return // the transaction's read of the key fails too, and says more
+		}
+	}
+	if p.next == nil {
+		p.chain()
+	}
+	first := f.found
+	for p.prev[first] != none && !p.fits(k, p.prev[first]) {
+		first = p.prev[first]
+	}
+	if p.made[[2]uint32{f.read, first}] {
+		return
+	}
+	if p.made == nil {
+		p.made = make(map[[2]uint32]bool)
+	}
+	p.made[[2]uint32{f.read, first}] = true
+	// The conditions under which anything is asked at all, negated.
+	var clause []solver.Lit
+	if e.open[k.i] {
+		clause = append(clause, solver.Neg(e.counts[k.i]))
+	}
+	if u := e.writer(f.found); u >= 0 && e.open[u] {
+		clause = append(clause, solver.Neg(e.counts[u]))
+	}
+	after := p.after(k, first)
+	if u := e.writer(first); e.v.Counts[t] && len(p.bases(k)) == 0 {
+		p.mismatch = append(p.mismatch, prepass.Miss{Op: p.op[k.q], Key: k.key})
+		return
+	} else if u >= 0 && len(after) <= 1 && len(clause) == 0 && (len(after) == 0 || after[0].under == none && !e.open[e.writer(after[0].w)]) {
+		// Two ways at most: one variable, or none.
+		l := solver.Pos(e.top)
+		if len(after) == 1 {
+			l = solver.Pos(e.s.NewVar())
+			p.guard(l.Not(), f.read, e.commit(e.writer(after[0].w)), e.begin(k.i), after[0].w, after[0].w)
+		}
+		e.s.SetPhase(l.Var(), true)
+		p.guard(l, f.read, e.begin(k.i), e.commit(u), first, first)
+		return
+	} else if u >= 0 {
+		l := solver.Pos(e.s.NewVar())
+		e.s.SetPhase(l.Var(), false)
+		p.guard(l, f.read, e.begin(k.i), e.commit(u), first, first)
+		clause = append(clause, l)
+	}
+	for _, a := range after {
+		l := solver.Pos(e.s.NewVar())
+		e.s.SetPhase(l.Var(), false)
+		u := e.writer(a.w)
+		p.guard(l, f.read, e.commit(u), e.begin(k.i), a.w, a.w)
+		if e.open[u] {
+			e.s.AddClause(l.Not(), solver.Pos(e.counts[u]))
+		}
+		if a.under != none {
+			e.s.AddClause(l.Not(), e.before(a.under, a.w))
+		}
+		clause = append(clause, l)
+	}
+	e.log.read = f.read
+	e.s.AddClause(clause...)
+	e.log.read = none
+}
+
+func (p *predReads) guard(l solver.Lit, r uint32, u, v int32, a, b uint32) {
+	p.e.guard(l, u, v, a, b)
+	p.e.about[len(p.e.about)-1].read = r
+}
+
+// story appends the transactions without which a read of one key says nothing: its own and all that wrote the key. Other reads have
+// none, nor has a nil p.
+func (p *predReads) story(r uint32, out []uint32) []uint32 {
+	if p == nil || r == none || r < uint32(len(p.e.v.RW)) {
+		return out
+	}
+	k := p.asked[r-uint32(len(p.e.v.RW))]
+	out = append(out, p.e.txn[k.i])
+	for _, w := range p.ofKey(k.key) {
+		if t := p.e.v.WTxn[w]; t != none {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// later is a write that a read may have seen instead of another, if it is before the read; under: only if under is before it.
+type later struct{ w, under uint32 }
+
+// after returns the writes after which a read of one key no longer sees the row of writes that begins at first.
+// Cost: the writes of the key.
+func (p *predReads) after(k keyRead, first uint32) (out []later) {
+	e := p.e
+	head := first
+	for p.prev[head] != none {
+		head = p.prev[head]
+	}
+	for w := p.next[first]; w != none; w = p.next[w] {
+		if p.fits(k, w) {
+			if e.writer(w) != k.i {
+				out = append(out, later{w, none})
+			}
+			break
+		}
+	}
+	for _, h := range p.ofKey(k.key) {
+		if p.prev[h] != none || h == head || e.v.Initial(h) || e.writer(h) == k.i {
+			continue // not a chain's head, this chain, the first of all, or the reader's own
+		}
+		for w := h; w != none; w = p.next[w] {
+			if p.fits(k, w) {
+				x := later{w, first}
+				if e.v.Initial(head) {
+					x.under = none
+				}
+				out = append(out, x)
+				break
+			}
+		}
+	}
+	// The solver tries the first first: what is nearest in the present order.
+	far := func(x later) int32 {
+		d := e.ord.Pos(e.commit(e.writer(x.w))) - e.ord.Pos(e.begin(k.i))
+		return max(d, -d)
+	}
+	slices.SortFunc(out, func(a, b later) int { return cmp.Compare(far(a), far(b)) })
+	return out
+}
+
+// everything makes all choices of the predicate operations: of every key that one of them missed, or overwrote blindly, and that some
+// version makes wrong, what it was based on, and for each such version that it is before or after.
+// Cost: predicate operations × writes.
+func (p *predReads) everything() {
+	e := p.e
+	for i := range int32(len(e.txn)) {
+		for q := p.off[i]; q < p.off[i+1]; q++ {
+			p.turn++
+			for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
+				p.stamp[k] = p.turn
+			}
+			for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
+				p.stamp[k] = p.turn
+			}
+			for k := range uint32(e.h.NumKeys()) {
+				if p.stamp[k] != p.turn {
+					p.oneKey(keyRead{q, k, i, false})
+				}
+			}
+			for _, k := range p.vague[p.vagueOff[q]:p.vagueOff[q+1]] {
+				p.oneKey(keyRead{q, k, i, true})
+			}
+		}
+	}
+}
+
+func (p *predReads) oneKey(k keyRead) {
+	for _, w := range p.ofKey(k.key) {
+		if p.e.writer(w) != k.i && !p.fits(k, w) {
+			p.e.selectAll(p.read(k), k.i, w)
+		}
+	}
+}
