@@ -27,7 +27,7 @@ func (c Contender) String() string {
 }
 
 // Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default solver;
-// "vbox" is one checker with its default solver, "vbox:gini" with another, "vbox:all" with each of its solvers, "all:all"
+// "vbox" is one checker with its default solver, "vbox:gini" with another ("vbox:external:minisat" too), "vbox:all" with each of its solvers, "all:all"
 // every checker with each of its solvers. Hidden checkers must be named.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	var out []Contender
@@ -69,10 +69,10 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 				add(Contender{in.Name, ""})
 			case solver == "":
 				add(Contender{in.Name, in.Solvers[0]})
-			case slices.Contains(in.Solvers, solver):
+			case check.TakesSolver(in, solver) == nil:
 				add(Contender{in.Name, solver})
 			case name != "all":
-				return nil, fmt.Errorf("checker %s cannot use solver %q; expected one of %s", in.Name, solver, strings.Join(append(in.Solvers, "all"), ", "))
+				return nil, check.TakesSolver(in, solver)
 			}
 		}
 	}

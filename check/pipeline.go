@@ -9,6 +9,7 @@ import (
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/solver"
+	"isovet/solver/external"
 )
 
 // Pipeline names vbox's choices, one a field; "" is the default. None of them may change a verdict: isovet bench ablate measures
@@ -35,6 +36,8 @@ const (
 	phaseNegative = "negative"
 	phaseReversed = "reversed"
 	phaseRandom   = "random"
+
+	theoryOwn = "own" // of another program
 )
 
 // Closures lists the values of Pipeline.Closure, the default first.
@@ -105,8 +108,12 @@ func (p Pipeline) setPhase(q *encode.Problem) {
 }
 
 // SolverFor names the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or "order", a theory of
-// isovet's own CDCL; "lazy", a clause for each cycle found; "eager", clauses for all of them. false: there is none.
+// isovet's own CDCL; "lazy", a clause for each cycle found; "eager", clauses for all of them; "own", that of another program. false:
+// there is none.
 func SolverFor(backend, theory string) (string, bool) {
+	if external.Is(backend) {
+		return backend, LookupSolver(backend).Theory == theory
+	}
 	for _, s := range Solvers() {
 		if s.Backend == backend && s.Theory == theory {
 			return s.Name, true
@@ -119,7 +126,9 @@ func SolverFor(backend, theory string) (string, bool) {
 func Backends() []string { return distinct(func(s Solver) string { return s.Backend }) }
 
 // Theories lists the ways to keep the graph acyclic, the default first.
-func Theories() []string { return distinct(func(s Solver) string { return s.Theory }) }
+func Theories() []string {
+	return append(distinct(func(s Solver) string { return s.Theory }), theoryOwn)
+}
 
 func distinct(get func(Solver) string) []string {
 	var names []string

@@ -16,6 +16,7 @@ import (
 	"isovet/prepass"
 	"isovet/replay"
 	"isovet/solver"
+	"isovet/solver/external"
 )
 
 var serialLevels = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
@@ -174,9 +175,19 @@ func (x *run) refuted() error {
 	}
 	err = vbox{}.pipeline(x, back, attempt{x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(), Skew: x.o.ClockSkew}, true})
 	if err == nil && x.r.Verdict == evidence.Holds {
+		if external.Is(x.r.Solver) {
+			x.liar()
+			return nil
+		}
 		return &Fault{Checker: x.r.Checker, Err: errors.New("it refutes a history that has an order")}
 	}
 	return err
+}
+
+// liar takes back what another program said: its mistakes are not ours.
+func (x *run) liar() {
+	x.r.Order = nil
+	x.unknown("%s says unsatisfiable of what is satisfiable", x.r.Solver)
 }
 
 // solved books a solver's work.
@@ -208,7 +219,12 @@ func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 		x.solved(p, a)
 		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
 			// Clauses that say all refute without a cycle to show; the lazy loop finds those that the explanation starts from.
-			a.Cycles = encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{})).Cycles
+			lazy := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
+			if lazy.Status == solver.Sat && external.Is(back.Name) {
+				x.liar()
+				return nil
+			}
+			a.Cycles = lazy.Cycles
 		}
 	}
 	switch a.Status {

@@ -3,10 +3,12 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/encode"
 	"isovet/solver"
+	"isovet/solver/external"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"
 )
@@ -73,7 +75,10 @@ func solverByName(name string) (Solver, error) {
 			return s, nil
 		}
 	}
-	return Solver{}, fmt.Errorf("unknown solver %q; expected one of %s", name, strings.Join(solverNames(), ", "))
+	if external.Is(name) {
+		return externalSolver(name)
+	}
+	return Solver{}, fmt.Errorf("unknown solver %q; expected one of %s, or external:COMMAND", name, strings.Join(solverNames(), ", "))
 }
 
 // LookupSolver finds a solver; the zero value where there is none of the name.
@@ -83,6 +88,14 @@ func LookupSolver(name string) Solver {
 		return Solver{}
 	}
 	return s
+}
+
+// TakesSolver says what is wrong with a solver for a checker; nil: nothing.
+func TakesSolver(in Info, name string) error {
+	if !slices.Contains(in.Solvers, name) && (len(in.Solvers) == 0 || !external.Is(name)) {
+		return fmt.Errorf("checker %s cannot use solver %s; expected one of %s, or external:COMMAND", in.Name, name, strings.Join(in.Solvers, ", "))
+	}
+	return SolverError(name)
 }
 
 // HasSolver reports whether a name, external solvers' included, names a solver.

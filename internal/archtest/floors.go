@@ -4,7 +4,7 @@ package archtest
 // stands for every package below: a new file format is one new package and no new line here.
 var floors = [][]string{
 	{"internal/safego"},
-	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs"},
+	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic"},
 	{"polygraph", "frontier", "certify", "oracle", "oracle/oracletest"},
@@ -25,6 +25,8 @@ type along struct{ from, to, why string }
 var alongFloor = []along{
 	{"graph/order", "graph", "an order is an order of a graph"},
 	{"solver/*", "solver", "back ends and proofs of one interface"},
+	{"solver/external", "solver/dimacs", "one of the forms in which it writes formulas"},
+	{"solver/external/externaltest", "solver/dimacs", "the form in which the program of the tests reads them"},
 	{"history/format", "history/format/*", "the list of formats names them all"},
 	{"history/format/*", "history/format/edn", "several formats are EDN or JSON"},
 	{"history/format/*", "history/format/integers", "several formats have integers only"},
@@ -52,6 +54,7 @@ var importers = map[string][]string{
 	"solver":           {"solver/*", "encode", "explain", "replay", "check"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
+	"solver/external":  {"encode", "check"},
 	"oracle":           {"check"},
 	"internal/cli":     {"cmd/isovet", "cmd/bench"},
 }

@@ -63,7 +63,8 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	}
 	levelFlag(c, &f.level)
 	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history", checkerNames())
-	enumFlag(c, &f.solver, "solver", "solver", "back end of a SAT-based checker (default: the checker's own, cdcl)", solverNames())
+	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
+	complete(c, "solver", solverNames())
 	enumFlag(c, &f.format, "format", "format", "format of the files", formatNames())
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
@@ -107,11 +108,11 @@ func (f *checkFlags) validate(args []string) error {
 		if err != nil {
 			return &exitError{statusBadInput, err}
 		}
-		if s := c.Info().Solvers; !slices.Contains(s, f.solver) {
-			if len(s) == 0 {
-				return usagef("checker %s uses no solver; leave --solver out", f.checker)
-			}
-			return usagef("checker %s cannot use solver %s; expected one of %s", f.checker, f.solver, strings.Join(s, ", "))
+		if len(c.Info().Solvers) == 0 {
+			return usagef("checker %s uses no solver; leave --solver out", f.checker)
+		}
+		if err := check.TakesSolver(c.Info(), f.solver); err != nil {
+			return usagef("%v", err)
 		}
 	}
 	return nil
@@ -228,8 +229,8 @@ func (f *checkFlags) choose(h *history.History) (check.Checker, string) {
 		if !ok {
 			return nil, fmt.Sprintf("no checker decides %s for this history%s", f.level, deciders(f.level, ""))
 		}
-		if s := c.Info().Solvers; f.solver != "" && len(s) > 0 && !slices.Contains(s, f.solver) {
-			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", c.Info().Name, f.solver, strings.Join(s, ", "))
+		if in := c.Info(); f.solver != "" && len(in.Solvers) > 0 && check.TakesSolver(in, f.solver) != nil {
+			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", in.Name, f.solver, strings.Join(in.Solvers, ", "))
 		}
 		return c, ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check"
 	"isovet/level"
 )
 
@@ -40,6 +41,20 @@ func (e *enum) Set(s string) error {
 func enumFlag(c *cobra.Command, value *string, name, what, usage string, choices []string) {
 	c.Flags().Var(&enum{value, what, choices}, name, usage)
 	complete(c, name, choices)
+}
+
+// solverValue is the --solver flag: one of the list, or another program.
+type solverValue struct{ enum }
+
+func (v *solverValue) Set(s string) error {
+	if !check.IsExternal(s) {
+		return v.enum.Set(s)
+	}
+	if err := check.SolverError(s); err != nil {
+		return err
+	}
+	*v.value = s
+	return nil
 }
 
 func complete(c *cobra.Command, flag string, choices []string) {

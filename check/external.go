@@ -1,0 +1,41 @@
+package check
+
+import (
+	"context"
+
+	"isovet/encode"
+	"isovet/solver"
+	"isovet/solver/external"
+)
+
+// externalSolver is the solver of a name like "external:monosat": one that reads GNF gets the encoding with its graph, one that
+// reads DIMACS the eager order encoding.
+func externalSolver(name string) (Solver, error) {
+	p, err := external.Parse(name)
+	if err != nil {
+		return Solver{}, err
+	}
+	s := Solver{Name: name, About: "the program " + p.Path, Backend: name, Theory: theoryOwn}
+	s.solve = func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.WithProgram(ctx, q, p) }
+	if p.Format == external.DIMACS {
+		s.Theory = "eager"
+		s.solve = func(ctx context.Context, q *encode.Problem) encode.Answer {
+			b := external.New(p)
+			a := eagerly(func() solver.Backend { return b })(ctx, q)
+			if err := b.Err(); err != nil {
+				a.Reason = err.Error()
+			}
+			return a
+		}
+	}
+	return s, nil
+}
+
+// IsExternal reports whether a solver's name names another program.
+func IsExternal(name string) bool { return external.Is(name) }
+
+// SolverError says why a name names no solver, or one that is not there; nil: it does.
+func SolverError(name string) error {
+	_, err := solverByName(name)
+	return err
+}

@@ -1,0 +1,85 @@
+package check
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/level"
+	"isovet/solver/external/externaltest"
+)
+
+func TestMain(m *testing.M) {
+	externaltest.Main()
+	os.Exit(m.Run())
+}
+
+// TestExternalSolvers: vbox and cobra with another program, by DIMACS and by GNF, say what they say with our own solver. Programs
+// that lie are found out: their answers are unknown, and no fault of ours.
+func TestExternalSolvers(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gnf, dimacs := "external:"+self, "external-dimacs:"+self
+	t.Setenv(externaltest.Variable, "competition")
+	asked, no, found := 0, 0, map[string]int{}
+	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
+		h := datasets.Medium(seed, datasets.RandomOptions{Txns: 12, Keys: 3, NoTimes: true})
+		own, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own.Stats.Left == 0 || asked >= 25 && own.Verdict == evidence.Holds {
+			continue // nothing for a solver to do
+		}
+		asked++
+		if own.Verdict == evidence.Violated {
+			no++
+		}
+		for _, c := range []Checker{vbox{}, cobra{}} {
+			for _, s := range []string{gnf, dimacs} {
+				r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
+				if err != nil || r.Verdict != own.Verdict {
+					t.Fatalf("seed %d, %s, %s: %v, %v; want %v", seed, c.Info().Name, s, r, err, own.Verdict)
+				}
+			}
+		}
+		if asked%5 > 0 {
+			continue
+		}
+		for _, mode := range []string{"all-false", "unsat", "crash"} {
+			t.Setenv(externaltest.Variable, mode)
+			for _, c := range []Checker{vbox{}, cobra{}} {
+				for _, s := range []string{gnf, dimacs} {
+					r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
+					if err != nil {
+						t.Fatalf("seed %d, %s, %s, %s: %v", seed, c.Info().Name, s, mode, err)
+					}
+					if r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "external") {
+						found[mode]++
+					} else if r.Verdict != own.Verdict {
+						t.Fatalf("seed %d, %s, %s, %s: %v (%s); want %v or unknown", seed, c.Info().Name, s, mode, r.Verdict, r.Reason, own.Verdict)
+					}
+				}
+			}
+		}
+		t.Setenv(externaltest.Variable, "competition")
+	}
+	if asked < 25 || no < 5 || found["all-false"] == 0 || found["unsat"] == 0 || found["crash"] == 0 {
+		t.Errorf("asked %d times, %d violations, lies found: %v", asked, no, found)
+	}
+}
+
+func TestNoSuchExternalSolver(t *testing.T) {
+	h := datasets.Tiny(1, datasets.RandomOptions{})
+	_, err := Run(t.Context(), vbox{}, h, Options{Solver: "external:no-such-program"})
+	if err == nil || !strings.Contains(err.Error(), "no such program on the PATH: no-such-program") {
+		t.Error(err)
+	}
+	if HasSolver("external:no-such-program") || !HasSolver("gini") || HasSolver("nope") {
+		t.Error("HasSolver")
+	}
+}

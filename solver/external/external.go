@@ -1,0 +1,249 @@
+// Package external has formulas solved by another program: a SAT solver that reads DIMACS, or one that knows acyclic graphs and
+// reads MonoSAT's GNF.
+//
+// # Programs
+//
+// A [Program] is a command line. Its input is a file, named where the arguments say {in}, else as the last argument; or standard
+// input, where the last argument is "-". Its answer is looked for in the file named {out}, if the arguments name one, and on standard output: a
+// line with SATISFIABLE, SAT, UNSATISFIABLE or UNSAT, with or without the "s " of the SAT competitions; a model as lines of numbers, with
+// or without their "v ". Where there is no such line, the exit status decides, 10 or 20. What some programs need is added by their names: minisat
+// and glucose write models into a file only, monosat prints one only with -witness.
+//
+// A program may be wrong. Its models are checked against the clauses here, and against the graph by the caller; a refutation is
+// explained, and certified, without it.
+//
+// # Files
+//
+//   - external.go: the command line, running it, its answer
+//   - backend.go: a program as solver.Backend, by DIMACS
+//   - gnf.go: formulas with a graph, as text
+package external
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"isovet/solver"
+)
+
+// Format is what a program reads.
+type Format uint8
+
+const (
+	DIMACS Format = iota
+	GNF           // MonoSAT's: DIMACS with graphs
+)
+
+// Program is a solver to run.
+type Program struct {
+	Format Format
+	Path   string   // of the executable
+	Args   []string // with {in} and {out}, or a last "-"
+	Name   string   // as the user wrote it
+}
+
+// Prefixes of solver names that name a program.
+const (
+	Auto        = "external:"        // the format follows from the program's name
+	ForceDIMACS = "external-dimacs:" // DIMACS
+	ForceGNF    = "external-gnf:"    // GNF
+)
+
+// Is reports whether a solver's name names a program.
+func Is(name string) bool {
+	return strings.HasPrefix(name, Auto) || strings.HasPrefix(name, ForceDIMACS) || strings.HasPrefix(name, ForceGNF)
+}
+
+// ErrNotFound says that a program is not on the PATH.
+var ErrNotFound = errors.New("no such program on the PATH")
+
+// dimacsNames are programs known to read DIMACS.
+var dimacsNames = []string{"minisat", "glucose", "kissat", "cadical", "lingeling", "cryptominisat", "picosat", "gini", "maplesat", "sat4j"}
+
+// Parse reads a solver's name: a prefix, then a command line, split at blanks.
+func Parse(name string) (*Program, error) {
+	prefix, command, _ := strings.Cut(name, ":")
+	words := strings.Fields(command)
+	if !Is(name) || len(words) == 0 {
+		return nil, fmt.Errorf("solver %q; expected %sCOMMAND, %sCOMMAND or %sCOMMAND", name, Auto, ForceDIMACS, ForceGNF)
+	}
+	p := &Program{Name: name, Args: words[1:]}
+	base := strings.ToLower(filepath.Base(words[0]))
+	known := func(n string) bool { return strings.HasPrefix(base, n) }
+	switch prefix + ":" {
+	case ForceGNF:
+		p.Format = GNF
+	case Auto:
+		if !slices.ContainsFunc(dimacsNames, known) {
+			p.Format = GNF
+		}
+	}
+	var err error
+	if p.Path, err = exec.LookPath(words[0]); err != nil {
+		return nil, fmt.Errorf("solver %q: %w: %s", name, ErrNotFound, words[0])
+	}
+	if p.Path, err = filepath.Abs(p.Path); err != nil {
+		return nil, err
+	}
+	if known("monosat") && !slices.Contains(p.Args, "-witness") {
+		p.Args = append([]string{"-witness"}, p.Args...)
+	}
+	if text := strings.Join(p.Args, " "); !strings.Contains(text, "{in}") && (len(p.Args) == 0 || p.Args[len(p.Args)-1] != "-") {
+		p.Args = append(slices.Clone(p.Args), "{in}")
+		if known("minisat") || known("glucose") {
+			p.Args = append(p.Args, "{out}")
+		}
+	}
+	return p, nil
+}
+
+// model is a program's answer; the literals are true ones.
+type model struct {
+	status solver.Status
+	lits   []solver.Lit
+}
+
+// waitAfterKill is how long a program that was killed may keep its output open.
+const waitAfterKill = time.Second
+
+// run writes the input, runs the program until it or the context ends, and reads its answer. When the context ends the status is
+// Unknown, without an error.
+func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, error) {
+	dir, err := os.MkdirTemp("", "isovet-external-")
+	if err != nil {
+		return model{}, err
+	}
+	defer os.RemoveAll(dir)
+	in, out := filepath.Join(dir, "in.cnf"), filepath.Join(dir, "out.txt")
+	f, err := os.Create(in)
+	if err != nil {
+		return model{}, err
+	}
+	err = write(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return model{}, err
+	}
+	args := slices.Clone(p.Args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "{in}", in), "{out}", out)
+	}
+	cmd := exec.CommandContext(ctx, p.Path, args...)
+	cmd.WaitDelay = waitAfterKill
+	if n := len(args); n > 0 && args[n-1] == "-" {
+		text, err := os.Open(in)
+		if err != nil {
+			return model{}, err
+		}
+		defer text.Close()
+		cmd.Stdin = text
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	ran := cmd.Run()
+	if ctx.Err() != nil {
+		return model{}, nil
+	}
+	exit := 0
+	if ran != nil {
+		e, ok := errors.AsType[*exec.ExitError](ran)
+		if !ok {
+			return model{}, fmt.Errorf("%s: %w", p.Name, ran)
+		}
+		if exit = e.ExitCode(); exit != 10 && exit != 20 {
+			return model{}, fmt.Errorf("%s: %w: %s", p.Name, ran, lastLine(stderr.String()+stdout.String()))
+		}
+	}
+	text := stdout.String()
+	if b, err := os.ReadFile(out); err == nil {
+		text += "\n" + string(b)
+	}
+	m, err := parse(text)
+	if err != nil {
+		return model{}, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	if m.status == solver.Unknown {
+		switch exit {
+		case 10:
+			m.status = solver.Sat
+		case 20:
+			m.status = solver.Unsat
+		default:
+			return model{}, fmt.Errorf("%s: it says neither SATISFIABLE nor UNSATISFIABLE: %s", p.Name, lastLine(text))
+		}
+	}
+	return m, nil
+}
+
+// parse reads what a program says.
+func parse(text string) (model, error) {
+	var m model
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		rest, competition := strings.CutPrefix(line, "s ")
+		said := solver.Unknown
+		switch strings.TrimSpace(rest) {
+		case "SATISFIABLE", "SAT":
+			said = solver.Sat
+		case "UNSATISFIABLE", "UNSAT":
+			said = solver.Unsat
+		}
+		if said != solver.Unknown {
+			if m.status != solver.Unknown && m.status != said {
+				return model{}, errors.New("it says both SATISFIABLE and UNSATISFIABLE")
+			}
+			m.status = said
+			continue
+		}
+		if competition || line == "" || line[0] == 'c' {
+			continue
+		}
+		numbers, isModel := strings.CutPrefix(line, "v ")
+		if !isModel && strings.Trim(line, "-0123456789 \t") != "" {
+			continue // chatter
+		}
+		for w := range strings.FieldsSeq(numbers) {
+			n, err := strconv.Atoi(w)
+			if err != nil || n < -1<<30 || n > 1<<30 {
+				return model{}, fmt.Errorf("its model has %q; expected a literal", w)
+			}
+			if n != 0 {
+				m.lits = append(m.lits, solver.FromDimacs(n))
+			}
+		}
+	}
+	return m, nil
+}
+
+// values makes a model of variables, those that the program leaves out being false, and checks it against clauses.
+func (m *model) values(p *Program, vars int, clauses [][]solver.Lit) ([]bool, error) {
+	value := make([]bool, vars)
+	for _, l := range m.lits {
+		if int(l.Var()) < vars {
+			value[l.Var()] = !l.IsNeg()
+		}
+	}
+	for i, c := range clauses {
+		if !slices.ContainsFunc(c, func(l solver.Lit) bool { return value[l.Var()] != l.IsNeg() }) {
+			return nil, fmt.Errorf("%s: its model does not satisfy clause %d of %d", p.Name, i+1, len(clauses))
+		}
+	}
+	return value, nil
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,174 @@
+package external_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/solver"
+	"isovet/solver/external"
+	"isovet/solver/external/externaltest"
+)
+
+func TestMain(m *testing.M) {
+	externaltest.Main()
+	os.Exit(m.Run())
+}
+
+// fake is this program as a solver.
+func fake(t *testing.T, prefix, mode, args string) *external.Program {
+	t.Helper()
+	t.Setenv(externaltest.Variable, mode)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := external.Parse(prefix + self + args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// protocols are the ways in which programs take formulas and say what they found.
+var protocols = []struct{ mode, args string }{
+	{"competition", ""}, {"competition", " -"}, {"monosat", " -witness"}, {"minisat", " {in} {out}"}, {"status", ""},
+}
+
+// TestDIMACS: by every protocol, the same answers as our own solver, with models that hold.
+func TestDIMACS(t *testing.T) {
+	for _, c := range protocols {
+		p := fake(t, external.ForceDIMACS, c.mode, c.args)
+		var yes, no int
+		for seed := range uint64(12) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			own, b := solver.New(solver.Options{}), external.New(p)
+			own.NewVars(6)
+			b.NewVars(6)
+			for range 26 {
+				var lits []solver.Lit
+				for range 3 {
+					lits = append(lits, solver.MkLit(solver.Var(r.IntN(6)), r.IntN(2) == 0))
+				}
+				own.AddClause(lits...)
+				b.AddClause(lits...)
+			}
+			want, got := own.Solve(t.Context()), b.Solve(t.Context())
+			if got != want || b.Err() != nil {
+				t.Fatalf("%+v, seed %d: %v, %v; want %v", c, seed, got, b.Err(), want)
+			}
+			if got == solver.Sat {
+				yes++
+				a := solver.MkLit(0, b.Value(0)) // the other value of the first variable, as an assumption
+				if b.Solve(t.Context(), a) == solver.Sat && b.Value(0) == a.IsNeg() {
+					t.Errorf("%+v, seed %d: the assumption does not hold", c, seed)
+				}
+			} else {
+				no++
+			}
+		}
+		if yes == 0 || no == 0 {
+			t.Errorf("%d satisfiable, %d not", yes, no)
+		}
+	}
+}
+
+// TestGNF: the text, and answers by every protocol.
+func TestGNF(t *testing.T) {
+	g := &external.Graph{Vars: 2, Clauses: [][]solver.Lit{{solver.Pos(0), solver.Pos(1)}}, Nodes: 3, Known: [][2]int32{{0, 1}},
+		Edges: []external.Edge{{From: 1, To: 2, Lit: solver.Pos(0)}, {From: 2, To: 0, Lit: solver.Pos(0)}, {From: 2, To: 1, Lit: solver.Neg(1)}}}
+	var b strings.Builder
+	if err := external.WriteGNF(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	want := `p cnf 7 6
+1 2 0
+-1 3 0
+-1 4 0
+2 5 0
+6 0
+7 0
+digraph int 3 4 0
+edge 0 1 2 3
+edge 0 2 0 4
+edge 0 2 1 5
+edge 0 0 1 6
+acyclic 0 7
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	for _, c := range protocols {
+		p := fake(t, external.Auto, c.mode, c.args)
+		if p.Format != external.GNF {
+			t.Fatalf("%+v is no program that is known to read DIMACS", p)
+		}
+		g.Clauses = g.Clauses[:1]
+		status, model, err := g.Solve(t.Context(), p)
+		if err != nil || status != solver.Sat || len(model) != 2 || model[0] || !model[1] {
+			t.Errorf("%+v: %v, %v, %v; want false, true", c, status, model, err)
+		}
+		g.Clauses = append(g.Clauses, []solver.Lit{solver.Pos(0)})
+		if status, _, err := g.Solve(t.Context(), p); err != nil || status != solver.Unsat {
+			t.Errorf("%+v: %v, %v; want unsatisfiable", c, status, err)
+		}
+	}
+}
+
+// TestBadPrograms: crashes, silence, wrong models and programs that do not end are errors, not answers.
+func TestBadPrograms(t *testing.T) {
+	for mode, want := range map[string]string{"crash": "out of cheese", "silent": "neither SATISFIABLE nor", "all-false": "does not satisfy clause 1 of 1"} {
+		b := external.New(fake(t, external.ForceDIMACS, mode, ""))
+		b.NewVars(1)
+		b.AddClause(solver.Pos(0))
+		if got := b.Solve(t.Context()); got != solver.Unknown || b.Err() == nil || !strings.Contains(b.Err().Error(), want) {
+			t.Errorf("%s: %v, %v; want %q", mode, got, b.Err(), want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	b := external.New(fake(t, external.ForceDIMACS, "hang", ""))
+	b.NewVars(1)
+	start := time.Now()
+	if got := b.Solve(ctx); got != solver.Unknown || b.Err() != nil || time.Since(start) > 20*time.Second {
+		t.Errorf("%v, %v after %v", got, b.Err(), time.Since(start))
+	}
+}
+
+func TestParse(t *testing.T) {
+	if _, err := external.Parse("external:no-such-program-here -x"); !errors.Is(err, external.ErrNotFound) || !strings.Contains(err.Error(), "no-such-program-here") {
+		t.Error(err)
+	}
+	for _, name := range []string{"external:", "gini", "external-dimacs: "} {
+		if _, err := external.Parse(name); err == nil || !strings.Contains(err.Error(), "expected external:COMMAND") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for command, want := range map[string]struct {
+		format external.Format
+		args   string
+	}{
+		"minisat":               {external.DIMACS, "{in} {out}"},
+		"glucose -model":        {external.DIMACS, "-model {in} {out}"},
+		"kissat -q":             {external.DIMACS, "-q {in}"},
+		"cadical -":             {external.DIMACS, "-"},
+		"monosat":               {external.GNF, "-witness {in}"},
+		"monosat -witness {in}": {external.GNF, "-witness {in}"},
+		"anything --file={in}":  {external.GNF, "--file={in}"},
+	} {
+		name, _, _ := strings.Cut(command, " ")
+		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p, err := external.Parse("external:" + command)
+		if err != nil || p.Format != want.format || strings.Join(p.Args, " ") != want.args {
+			t.Errorf("%s: %+v, %v; want %+v", command, p, err, want)
+		}
+	}
+}
