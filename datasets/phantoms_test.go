@@ -82,8 +82,11 @@ func TestPredicateFaultsEverywhere(t *testing.T) {
 	for i, f := range PredicateFaults() {
 		for j, iso := range Isolations() {
 			spec := Spec{Workload: []string{"contended", "blindw-pred", "ycsb"}[(i+j)%3], Txns: 200, Sessions: 20, Keys: 100, Fault: f.Name, Isolation: iso, Seed: 3}
-			if spec.Workload == "ycsb" {
+			switch spec.Workload {
+			case "ycsb":
 				spec.Variant = "E"
+			case "blindw-pred":
+				spec.Ops = 2
 			}
 			r, err := Run(context.Background(), spec)
 			if err != nil {

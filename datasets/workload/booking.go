@@ -9,7 +9,7 @@ func bookingInfo() Info {
 	return Info{
 		Name:  "booking",
 		About: "rooms booked for times that must not overlap, and their invoices: conditions with inserts, updates and deletes; phantoms are double bookings",
-		Paper: "the meeting room and the control record of Fekete et al. (TODS 2005) and Berenson et al. (SIGMOD 1995, P3)",
+		Paper: "phantoms (P3) of Berenson et al. (SIGMOD 1995); write skew through predicates",
 		Variants: []Variant{
 			{Name: "default", About: "40 % Book, 15 % Cancel, 10 % Move, 15 % Agenda, 15 % Pay, 5 % Archive"},
 			{Name: "rush", About: "80 % Book, 20 % Cancel"},

@@ -6,7 +6,7 @@ func claimInfo() Info {
 	return Info{
 		Name:  "claim",
 		About: "everybody tries to be the first to take a number: insert if absent; at most one may find it free",
-		Paper: "workloads that predicate locks must get right (Kingsbury's G2 test for insert-if-absent)",
+		Paper: "after Jepsen's G2 test: what predicate locks must get right",
 		Variants: []Variant{
 			{Name: "predicate", About: "SELECT … WHERE id = x, then INSERT under a key of the client's own"},
 			{Name: "key", About: "the number is the key"},

@@ -41,7 +41,7 @@ func (g *genFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.IntVar(&g.spec.Txns, "txns", g.spec.Txns, "committed transactions")
 	fl.IntVar(&g.spec.Sessions, "sessions", g.spec.Sessions, "client sessions")
-	fl.IntVar(&g.spec.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
+	fl.IntVar(&g.spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's own)")
 	fl.Float64Var(&g.spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload has one (default: its own)")
 	fl.IntVar(&g.spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
 	fl.StringVar(&g.spec.Isolation, "isolation", g.spec.Isolation, "the store's concurrency control: "+strings.Join(datasets.Isolations(), ", "))
@@ -108,8 +108,13 @@ func newGen(e *env) *cobra.Command {
 for, and writes what the clients saw. --fault plants an anomaly among the transactions; the header's note tells which
 transactions it are and which levels they violate.
 
+--keys is what a workload scales by (rows, customers, rooms), --zipf its skew, --ops the size of its transactions, --sessions
+the clients; isovet workloads --json has the defaults of each, docs/workloads.md describes them.
+
 Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`,
 		Example: `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
+  isovet gen --workload booking --isolation repeatable-read --seed 7 -o phantoms.jsonl
+  isovet gen --workload blindw-pred --unknown-old 0.5 -o pred.jsonl.zst
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
   isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl`,
 		Args: exactly(),

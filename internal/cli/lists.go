@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,10 @@ type listItem struct {
 	short    []string
 	Solvers  []string `json:"solvers,omitempty"`
 	Variants []string `json:"variants,omitempty"`
+	Keys     int      `json:"keys,omitempty"`
+	Scales   string   `json:"scales,omitempty"`
+	Ops      int      `json:"ops,omitempty"`
+	Zipf     float64  `json:"zipf,omitempty"`
 	Endings  []string `json:"endings,omitempty"`
 	Holds    []string `json:"holds,omitempty"`
 	Writes   *bool    `json:"writes,omitempty"`
@@ -141,7 +146,7 @@ func newWorkloads(e *env) *cobra.Command {
 		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, the default first.",
 		func() (items []listItem) {
 			for _, w := range workload.All() {
-				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper}
+				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys, Scales: cmp.Or(w.Scales, "keys"), Ops: w.Ops, Zipf: w.Zipf}
 				for _, v := range w.Variants {
 					if v.Name != "" {
 						it.Variants = append(it.Variants, v.Name)
