@@ -27,6 +27,21 @@ func (r *Report) charted(m Metric) bool {
 // chart draws a metric as SVG: lines where the groups are numbers, bars beside each other else. On a logarithmic axis nothing can
 // be drawn at zero, so such points are left out. The same report gives the same bytes.
 func (r *Report) chart(m Metric) ([]byte, error) {
+	p, err := r.plot(m)
+	if err != nil {
+		return nil, err
+	}
+	c := vgsvg.New(chartWidth, chartHeight)
+	p.Draw(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	// Few machines have the font that the text was measured with.
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times New Roman,serif")), nil
+}
+
+func (r *Report) plot(m Metric) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = r.Title
 	p.Title.Padding = 2 * vg.Millimeter
@@ -51,17 +66,7 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 	if r.fig.Numeric {
 		add = r.addLines
 	}
-	if err := add(p, m); err != nil {
-		return nil, err
-	}
-	c := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.New(c))
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return nil, err
-	}
-	// Few machines have the font that the text was measured with.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times New Roman,serif")), nil
+	return p, add(p, m)
 }
 
 // height is where a point is drawn: one that ran out of time at the time-out, if the metric is a time.
