@@ -68,7 +68,7 @@ func TestReplayCorpus(t *testing.T) {
 			run := func(h *history.History) *evidence.Result {
 				limit := time.Minute
 				if want[l] == evidence.Unknown {
-					limit = 3 * time.Second
+					limit = 10 * time.Second
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()

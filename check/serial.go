@@ -153,7 +153,11 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own b
 
 // explain makes a violation of transactions that violate the level by themselves.
 func (x *run) explain(seed []uint32, refute explain.Refuter) error {
-	a, err := explain.ViolationBy(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute, replay.Minimize)
+	minimize := replay.Minimize
+	if x.h.HasPredicates() {
+		minimize = nil
+	}
+	a, err := explain.ViolationBy(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute, minimize)
 	if err != nil {
 		if x.ctx.Err() != nil {
 			x.stopped()

@@ -26,6 +26,8 @@ type Options struct {
 	NoTimes bool
 	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it likes.
 	Hint []int64
+	// NoGuess: where the level does not ask for session order, do not look first for an order that respects it.
+	NoGuess bool
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
@@ -129,9 +131,11 @@ func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a, err := run(ctx, v, o, m, true)
-	if err != nil || o.Level.Sessions() || a.Status != solver.Unsat {
-		return a, err
+	if !o.NoGuess || o.Level.Sessions() {
+		a, err := run(ctx, v, o, m, true)
+		if err != nil || o.Level.Sessions() || a.Status != solver.Unsat {
+			return a, err
+		}
 	}
 	return run(ctx, v, o, m, false)
 }
