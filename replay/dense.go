@@ -11,30 +11,44 @@ import (
 // maxGuards bounds the guarded edges of all open choices together.
 const maxGuards = 1 << 22
 
+// dense is the search among all open choices at once.
+type dense struct {
+	s      *solver.Solver
+	guards []acyclic.Guard
+	about  []about  // guard → what it stands for
+	log    lemmaLog // the theory's clauses, if they were asked for
+}
+
 // dense makes the choices that saturation left open, all of them, and asks the solver with the closure as its theory. Choices made
 // one by one, as reads fail, leave the solver blind to what it has not met yet; where writers of one key are many and unordered, it
 // meets nearly all of them in the end, by tens of thousands of conflicts. All at once, each decision settles what follows from it,
 // and a few dozen conflicts remain. Reads with several possible writers are left out, and transactions of unknown outcome too.
 //
+// With explained, the theory's clauses are kept. It can be called once with what saturate returned, and again after sat.renew.
 // The answer is Unknown if the choices are too many, or the conflicts more than budget.
 // Cost: for each writer, the writers of its key in its window; see acyclic.Window for the search.
-func (e *engine) dense(ctx context.Context, sat *saturation, budget int64) (status solver.Status, order []int32) {
+func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, explained bool) (d *dense, status solver.Status, order []int32) {
 	if sat.reach == nil {
-		return solver.Unknown, nil
+		return nil, solver.Unknown, nil
 	}
-	s := solver.New(solver.Options{ConflictBudget: budget})
-	guards, ok := e.openPairs(s, sat)
-	if !ok {
-		return solver.Unknown, nil
+	d = &dense{}
+	o := solver.Options{ConflictBudget: budget}
+	if explained {
+		d.log.read = none
+		o.Proof = &d.log
 	}
-	status = solver.Unsat
-	if sat.reach.Attach(s, guards) == nil {
-		status = s.Solve(ctx)
+	d.s = solver.New(o)
+	if !e.openPairs(d, sat) {
+		return nil, solver.Unknown, nil
 	}
-	e.count(s)
-	e.stats.Pairs = s.NumVars()
+	if c := sat.reach.Attach(d.s, d.guards); c != nil {
+		panic("replay: guards of new variables close a cycle")
+	}
+	status = d.s.Solve(ctx)
+	e.count(d.s)
+	e.stats.Pairs = d.s.NumVars()
 	if status != solver.Sat {
-		return status, nil
+		return d, status, nil
 	}
 	g := graph.BuildFunc(e.total, func(emit func(u, v int32)) {
 		for u := range int32(e.total) {
@@ -45,8 +59,8 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64) (stat
 		for _, f := range sat.last {
 			emit(f.From, f.To)
 		}
-		for _, x := range guards {
-			if s.Value(x.Lit.Var()) != x.Lit.IsNeg() {
+		for _, x := range d.guards {
+			if d.s.Value(x.Lit.Var()) != x.Lit.IsNeg() {
 				emit(x.From, x.To)
 			}
 		}
@@ -55,21 +69,25 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64) (stat
 	if !acyclical {
 		panic("replay: the model has a cycle")
 	}
-	return solver.Sat, order
+	return d, solver.Sat, order
 }
 
 // openPairs makes a variable for every two writers of a key that saturation did not order, "the first in its order is first", with
 // the guards of both sides; its first value is what their middles say. At the serializable levels a pair without readers is left out: any order of the two will do. The last
 // come first: a conflict then mostly goes back to decisions near it.
-func (e *engine) openPairs(s *solver.Solver, sat *saturation) (guards []acyclic.Guard, ok bool) {
+// It returns false if they are too many.
+func (e *engine) openPairs(d *dense, sat *saturation) bool {
 	reach := sat.reach
+	var of about
 	add := func(l solver.Lit, u, v int32) {
 		if u != v && !reach.Reaches(u, v) {
-			guards = append(guards, acyclic.Guard{Lit: l, From: u, To: v})
+			d.guards = append(d.guards, acyclic.Guard{Lit: l, From: u, To: v})
+			d.about = append(d.about, of)
 		}
 	}
 	side := func(l solver.Lit, a, b uint32) {
 		u, v := e.writer(a), e.writer(b)
+		of = about{a, b, none}
 		add(l, e.commit(u), e.begin(v))
 		for _, r := range e.readersOf(a) {
 			if r != v && !e.open[r] {
@@ -98,15 +116,15 @@ func (e *engine) openPairs(s *solver.Solver, sat *saturation) (guards []acyclic.
 				if plain && len(e.readersOf(b)) == 0 || reach.Reaches(e.commit(u), e.begin(v)) || reach.Reaches(e.commit(v), e.begin(u)) {
 					continue
 				}
-				x := s.NewVar()
-				s.SetPhase(x, sat.rank[e.commit(u)] <= sat.rank[e.commit(v)])
+				x := d.s.NewVar()
+				d.s.SetPhase(x, sat.rank[e.commit(u)] <= sat.rank[e.commit(v)])
 				side(solver.Pos(x), a, b)
 				side(solver.Neg(x), b, a)
-				if len(guards) > maxGuards {
-					return nil, false
+				if len(d.guards) > maxGuards {
+					return false
 				}
 			}
 		}
 	}
-	return guards, true
+	return true
 }

@@ -35,6 +35,7 @@
 //   - loop.go: failures to choices, solving, rounds
 //   - saturate.go: when conflicts pile up: edges that every order obeys
 //   - dense.go: then all choices left open at once, over the closure
+//   - trace.go: what a refutation by these two rests on
 //   - refute.go: the refutation of a small history as cycles with their reasons
 //
 // Sources: the polygraph is Papadimitriou's and Cobra's, begin and commit nodes are Adya's and Viper's; the order-relative

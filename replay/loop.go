@@ -147,21 +147,30 @@ func (e *engine) run(ctx context.Context) (Answer, error) {
 }
 
 // escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads with several
-// possible writers, those of predicate operations among them, are still wrong in the order found, it begins again from that order, with what saturation found as known edges.
-// A "no" of it is taken only where no seed is needed: the edges have no explanation, so the search before goes on to find one.
+// possible writers, those of predicate operations among them, are still wrong in the order found, it begins again from that order, with
+// what saturation found as known edges. A "no" of that second beginning is taken only where no seed is needed: there the edges have no
+// explanation, so the search before goes on to find one.
 func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
 	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
-	if !ok {
-		return Answer{Status: solver.Unsat}, !e.needSeed, nil
-	}
 	e.stats.Facts = len(sat.facts)
+	if !ok {
+		return e.refuted(ctx, sat, nil)
+	}
 	if ctx.Err() != nil {
 		return Answer{}, false, nil
 	}
-	status, order := e.dense(ctx, sat, budget)
+	_, status, order := e.dense(ctx, sat, budget, false)
 	switch status {
 	case solver.Unsat:
-		return Answer{Status: solver.Unsat}, !e.needSeed, nil
+		if !e.needSeed {
+			return Answer{Status: solver.Unsat}, true, nil
+		}
+		sat.renew()
+		d, status, _ := e.dense(ctx, sat, 0, true)
+		if status != solver.Unsat {
+			return Answer{}, true, nil // stopped
+		}
+		return e.refuted(ctx, sat, d)
 	case solver.Sat:
 		if !e.v.Ambiguous() && e.preds == nil {
 			if failed := e.replay(order, e.counted, nil); len(failed) > 0 {
@@ -176,7 +185,10 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	if len(sat.facts) == 0 && order == nil {
 		return Answer{}, false, nil
 	}
-	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, facts: sat.facts, guess: sat.rank}
+	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, guess: sat.rank}
+	for _, f := range sat.facts {
+		x.facts = append(x.facts, f.Edge)
+	}
 	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
 	if e.preds != nil {
 		x.preds = newPredReads(x, e.preds.set)
@@ -188,6 +200,17 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		e.count(x.s)
 	}
 	return a, a.Status != solver.Unsat || !e.needSeed, err
+}
+
+// refuted is the answer "no", with a seed if one is needed.
+func (e *engine) refuted(ctx context.Context, sat *saturation, d *dense) (a Answer, done bool, err error) {
+	a.Status = solver.Unsat
+	if e.needSeed {
+		if a.Seed, err = e.trace(ctx, sat, d); ctx.Err() != nil {
+			return Answer{}, true, nil
+		}
+	}
+	return a, true, err
 }
 
 // count adds the figures of a solver that is done.

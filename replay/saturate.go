@@ -11,16 +11,25 @@ const maxScans = 1 << 26
 // saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the reachability of
 // both, which later searches go on from.
 type saturation struct {
-	facts []graph.Edge
+	facts []fact
+	batch []int32         // where each batch of facts begins: it follows from those before it
 	base  *graph.CSR      // known edges, those of real time, and facts but the last ones
-	last  []graph.Edge    // these
+	last  []fact          // these
 	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
 	rank  []int64         // graph node → a guess of when: what reaches it less what it reaches
 }
 
+// fact is an edge that follows from known edges and earlier facts: because from reaches to, and read r saw a's version, and b wrote the
+// key too. For reads of initial versions from is -1, and a too.
+type fact struct {
+	graph.Edge
+	from, to int32
+	a, b, r  int32
+}
+
 // saturate finds edges that every order of the history obeys: while another writer b of the key reaches a read r of version a, b is
 // before a; and while a reaches b, r is before b. Reads of initial versions are before all writers. ok is false if they close a
-// cycle.
+// cycle, which the last batch does.
 //
 // Many edges at once make a new closure, whose windows are narrower; a few are added to the old one, and then only reads that they
 // touch are looked at again.
@@ -33,7 +42,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 	for x := range s.rank {
 		s.rank[x] = int64(e.ord.Pos(int32(x)))
 	}
-	var more []graph.Edge
+	var more []fact
 	for all := true; ; {
 		s.base = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
 			e.certain(emit)
@@ -43,7 +52,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		})
 		topo, acyclical := graph.TopologicalBy(s.base, s.rank)
 		if !acyclical {
-			return nil, false
+			return s, false
 		}
 		s.reach = acyclic.NewWindow(s.base, topo)
 		if s.reach == nil || !all || done() {
@@ -53,6 +62,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 			s.rank[x] = s.reach.Middle(int32(x))
 		}
 		more, all = e.implied(s.reach, done, nil)
+		s.batch = append(s.batch, int32(len(s.facts)))
 		s.facts = append(s.facts, more...)
 		if all && len(more) <= e.total/4 {
 			break
@@ -63,10 +73,11 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		s.reach.Rest()
 		for _, f := range more {
 			if s.reach.Know(f.From, f.To) {
-				return nil, false
+				return s, false
 			}
 		}
 		more, all = e.implied(s.reach, done, s.reach.Touched)
+		s.batch = append(s.batch, int32(len(s.facts)))
 		s.facts = append(s.facts, more...)
 	}
 	s.last = s.facts[len(s.facts)-len(s.last)-len(more):]
@@ -74,6 +85,14 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		s.rank[x] = s.reach.Middle(int32(x))
 	}
 	return s, true
+}
+
+// renew makes the closure again as saturation left it.
+func (s *saturation) renew() {
+	s.reach = acyclic.NewWindow(s.base, s.reach.Order())
+	for _, f := range s.last {
+		s.reach.Know(f.From, f.To)
+	}
 }
 
 // certain calls f for the known edges and those of real time.
@@ -90,11 +109,10 @@ func (e *engine) certain(f func(u, v int32)) {
 
 // implied returns the edges that one look at reachability shows, at all reads or at those one of whose ends is touched; all is false
 // if it was stopped early or the pairs were too many.
-func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x int32) bool) (facts []graph.Edge, all bool) {
+func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x int32) bool) (facts []fact, all bool) {
 	ws := e.writersBy(reach.Order(), e.commit)
 	v := e.v
 	scans := 0
-	edge := func(x, y int32) { facts = append(facts, graph.Edge{From: x, To: y}) }
 	// first returns the first of in whose commit is at a rank or later.
 	first := func(in []uint32, rank int32) int {
 		lo, hi := 0, len(in)
@@ -126,7 +144,11 @@ func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x
 				continue
 			}
 			last = commit
-			edge(begin, commit)
+			f := fact{graph.Edge{From: begin, To: commit}, -1, -1, a, b, r}
+			if a >= 0 {
+				f.from, f.to = e.commit(a), e.begin(b)
+			}
+			facts = append(facts, f)
 		}
 	}
 	for i, t := range e.txn {
@@ -177,7 +199,7 @@ func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x
 					continue
 				}
 				next = b
-				edge(commit, came)
+				facts = append(facts, fact{graph.Edge{From: commit, To: came}, commit, begin, a, b, r})
 			}
 		}
 	}

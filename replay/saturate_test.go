@@ -3,12 +3,14 @@ package replay_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/explain"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
@@ -21,7 +23,7 @@ import (
 // TestSaturationKeepsVerdicts saturates at the first conflict, on histories small enough for brute force, at all six levels.
 func TestSaturationKeepsVerdicts(t *testing.T) {
 	saturated, dense := 0, 0
-	for seed := range uint64(4000) {
+	for seed := range many(1500, 20000) {
 		h := datasets.Tiny(seed, datasets.RandomOptions{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
@@ -46,6 +48,9 @@ func TestSaturationKeepsVerdicts(t *testing.T) {
 			}
 			if (got.Status == solver.Sat) != (want.Verdict == evidence.Holds) {
 				t.Fatalf("seed %d, %s: replay %s, brute force %s\n%s", seed, l, got.Status, want.Verdict, notation.Format(h))
+			}
+			if got.Status == solver.Unsat && !slices.Contains(h.Txns.Status, history.Unknown) {
+				explained(t, fmt.Sprintf("seed %d, %s", seed, l), v, l, got.Seed)
 			}
 			if got.Stats.Facts > 0 {
 				saturated++
@@ -93,6 +98,9 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 					t.Fatalf("%s, %s: %v", name, l, err)
 				}
 			}
+			if got.Status == solver.Unsat && !slices.Contains(h.Txns.Status, history.Unknown) {
+				explained(t, fmt.Sprintf("%s, %s", name, l), v, l, got.Seed)
+			}
 			answers[got.Status]++
 			if got.Stats.Pairs > 0 {
 				dense[got.Status]++
@@ -118,5 +126,19 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 	t.Log(answers, dense)
 	if answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 || dense[solver.Sat] < 20 || dense[solver.Unsat] < 5 {
 		t.Errorf("the mix is lopsided: %v, %v", answers, dense)
+	}
+}
+
+// explained certifies the explanation that a seed leads to.
+func explained(t *testing.T, name string, v *prepass.View, l level.Level, seed []uint32) {
+	t.Helper()
+	x, err := explain.Violation(context.Background(), v, l, 0, seed, replay.Refute)
+	if err != nil {
+		t.Fatalf("%s: seed %v: %v", name, seed, err)
+	}
+	x.Complete(v.H)
+	r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{x}}
+	if err := certify.Check(r, certify.Options{}); err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
 }
