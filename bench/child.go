@@ -44,6 +44,9 @@ type Measured struct {
 	// BadInput says that the history cannot be read.
 	BadInput string         `json:"bad_input,omitempty"`
 	Stats    evidence.Stats `json:"stats"`
+	// WallMS and CPUMS are the whole process's, from its start to its end: on a busy machine they part.
+	WallMS float64 `json:"wall_ms,omitempty"`
+	CPUMS  float64 `json:"cpu_ms,omitempty"`
 }
 
 // Child is the child's side of a run: it loads, checks once and writes one line. It ends early when stdin does, which is how it
@@ -159,15 +162,23 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	if err := cmd.Start(); err != nil {
 		return Measured{}, fmt.Errorf("cannot start a run: %w", err)
 	}
+	began := time.Now()
 	err = cmd.Wait()
 	if ctx.Err() != nil {
 		return Measured{}, ctx.Err()
 	}
 	var m Measured
-	if json.Unmarshal(out.Bytes(), &m) == nil && out.Len() > 0 {
+	answered := json.Unmarshal(out.Bytes(), &m) == nil && out.Len() > 0
+	if !answered {
+		m = Measured{}
+	}
+	m.WallMS = milliseconds(time.Since(began))
+	if cmd.ProcessState != nil {
+		m.CPUMS = milliseconds(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
+	}
+	if answered {
 		return m, nil
 	}
-	m = Measured{}
 	if cmd.ProcessState != nil {
 		m.Stats.PeakMB = childPeakMB(cmd.ProcessState)
 	}

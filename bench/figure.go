@@ -53,6 +53,8 @@ type Point struct {
 	Reason   string           `json:"reason,omitempty"`
 	TimedOut bool             `json:"timed_out,omitempty"`
 	Fault    bool             `json:"fault,omitempty"`
+	// CPUMS is what the whole process computed, loading included.
+	CPUMS float64 `json:"cpu_ms,omitempty"`
 	// Paper is what the paper says of this point, where its text or a table does.
 	Paper string `json:"paper,omitempty"`
 }
@@ -278,14 +280,14 @@ func (r *Report) beside() [][]string {
 // WriteCSV writes the points, a line each.
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason", "paper", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
+	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason", "cpu_ms", "paper", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
 	for i := range r.Points {
 		p := &r.Points[i]
 		v := ""
 		if p.Decided() {
 			v = strconv.FormatFloat(p.Value, 'g', -1, 64)
 		}
-		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(), strconv.FormatBool(p.TimedOut), p.Reason, p.Paper,
+		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(), strconv.FormatBool(p.TimedOut), p.Reason, strconv.FormatFloat(p.CPUMS, 'g', -1, 64), p.Paper,
 			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go, r.Commit})
 	}
 	return c.WriteAll(lines)

@@ -108,7 +108,13 @@ type Lab struct {
 	dir     string
 	sources map[datasets.Spec]Source
 	tell    func(what string)
+	// What the runs of the present figure took, in milliseconds.
+	wall, cpu float64
 }
+
+// busy is from which ratio of elapsed to computed time on a page says that the machine had other work; alone on a machine it is
+// below 1, for the collector of garbage runs beside.
+const busy = 1.5
 
 // timeouts by scale: the paper's is ten minutes ([Vbox] §5.2).
 var timeouts = [...]time.Duration{DefaultScale: 10 * time.Second, QuickScale: time.Second, FullScale: 10 * time.Minute}
@@ -135,7 +141,11 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		lab.tell("")
 		r := newReport(f, lab, o)
 		start := time.Now()
+		lab.wall, lab.cpu = 0, 0
 		err := f.Measure(ctx, lab, r)
+		if lab.cpu > 0 && lab.wall > busy*lab.cpu {
+			r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. Times are too long, and time-outs too early.", lab.wall/lab.cpu)
+		}
 		r.Seconds = time.Since(start).Seconds()
 		r.Complete = err == nil
 		if err != nil && ctx.Err() == nil {
@@ -209,6 +219,7 @@ func (l *Lab) Run(ctx context.Context, src Source, at level.Level, r Run) (Measu
 		if err != nil {
 			return m, err
 		}
+		l.wall, l.cpu = l.wall+m.WallMS, l.cpu+m.CPUMS
 		if m.Verdict == evidence.Unknown {
 			return m, nil
 		}
@@ -225,7 +236,7 @@ const repeats, repeatBelow = 3, 1000
 
 // point makes a point of a run: value is the value if the run came to a verdict.
 func point(metric, group, series string, m *Measured, value float64) Point {
-	p := Point{Metric: metric, Group: group, Series: series, Verdict: m.Verdict, Reason: m.Reason}
+	p := Point{Metric: metric, Group: group, Series: series, Verdict: m.Verdict, Reason: m.Reason, CPUMS: m.CPUMS}
 	switch {
 	case m.Fault != "":
 		p.Reason, _, _ = strings.Cut(m.Fault, "\n")
