@@ -115,12 +115,18 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 					continue
 				}
 				x := scope{key: k}
+				any := false
 				for _, w := range written[k] {
-					if u := v.WTxn[w]; u != t && truths.Of(q, k, v.WVer[w]) != wrong && u != history.None {
-						x.base = append(x.base, u)
+					if u := v.WTxn[w]; u != t && truths.Of(q, k, v.WVer[w]) != wrong {
+						any = true
+						if u != history.None {
+							x.base = append(x.base, u)
+						}
 					}
 				}
-				s.of[op] = append(s.of[op], x)
+				if any || !v.Counts[t] { // else it is a predicate-mismatch, which needs no cycle
+					s.of[op] = append(s.of[op], x)
+				}
 			}
 		})
 	}

@@ -28,10 +28,17 @@
 // not, the read gets a selection: one literal a possible writer, one of which must hold. A transaction of unknown outcome that
 // only such reads could have seen gets a literal "counts".
 //
+// # Predicates
+//
+// A predicate operation is a read of all keys. Of the rows that it matched the view has reads; that it missed no other is one count while
+// the order is replayed. Only where the count differs does each key that it missed become a choice: the operation comes before the
+// versions in a row that match, or after the next that does not. See predicates.go.
+//
 // # Files
 //
 //   - engine.go: nodes, known edges, the first order
 //   - pass.go: the replay of an order, at both families
+//   - predicates.go: predicate operations: replay, and failures to choices
 //   - loop.go: failures to choices, solving, rounds
 //   - saturate.go: when conflicts pile up: edges that every order obeys
 //   - dense.go: then all choices left open at once, over the closure

@@ -478,37 +478,3 @@ func (p *predReads) after(k keyRead, first uint32) (out []later) {
 	slices.SortFunc(out, func(a, b later) int { return cmp.Compare(far(a), far(b)) })
 	return out
 }
-
-// everything makes all choices of the predicate operations: of every key that one of them missed, or overwrote blindly, and that some
-// version makes wrong, what it was based on, and for each such version that it is before or after.
-// Cost: predicate operations × writes.
-func (p *predReads) everything() {
-	e := p.e
-	for i := range int32(len(e.txn)) {
-		for q := p.off[i]; q < p.off[i+1]; q++ {
-			p.turn++
-			for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
-				p.stamp[k] = p.turn
-			}
-			for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
-				p.stamp[k] = p.turn
-			}
-			for k := range uint32(e.h.NumKeys()) {
-				if p.stamp[k] != p.turn {
-					p.oneKey(keyRead{q, k, i, false})
-				}
-			}
-			for _, k := range p.vague[p.vagueOff[q]:p.vagueOff[q+1]] {
-				p.oneKey(keyRead{q, k, i, true})
-			}
-		}
-	}
-}
-
-func (p *predReads) oneKey(k keyRead) {
-	for _, w := range p.ofKey(k.key) {
-		if p.e.writer(w) != k.i && !p.fits(k, w) {
-			p.e.selectAll(p.read(k), k.i, w)
-		}
-	}
-}

@@ -16,8 +16,9 @@ import (
 )
 
 // Refute finds cycles that prove that a small view violates the level, or none if it does not: read as clauses "not all that this
-// cycle assumes" (orders of writers, what ambiguous reads saw, which open transactions count) they contradict what the history
-// says. It makes every choice of the polygraph at once, so it is for the few transactions of an explanation.
+// cycle assumes" (orders of writers, what ambiguous reads and predicate operations saw, which open transactions count) they
+// contradict what the history says. It makes every choice of the polygraph at once, unless there are predicates, so it is for the
+// few transactions of an explanation.
 // Cost: quadratic in transactions for real time and in a key's writes, and the solver's.
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
@@ -46,6 +47,9 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	e.extra = make(map[[3]uint32]bool)
 	e.openOutcomes()
 	e.ord = order.New(e.total)
+	if e.preds != nil {
+		return x.asNeeded(ctx)
+	}
 	x.everything()
 	ord := order.New(e.total)
 	for _, k := range x.edges {
@@ -61,12 +65,55 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	case solver.Unknown:
 		return nil, context.Cause(ctx)
 	}
-	var out [][]evidence.Edge
-	core, _ := e.core(ctx)
+	return x.proof(ctx), nil
+}
+
+// proof returns the cycles that the refutation rests on.
+func (x *refuter) proof(ctx context.Context) (out [][]evidence.Edge) {
+	core, _ := x.core(ctx)
 	for _, c := range core {
 		out = append(out, x.cycleOf(c))
 	}
-	return out, nil
+	return out
+}
+
+// asNeeded is the rest of Refute where there are predicate operations, whose choices all at once would be too many: those of reads
+// that fail in a replay, and so on.
+func (x *refuter) asNeeded(ctx context.Context) ([][]evidence.Edge, error) {
+	e := x.engine
+	for _, k := range x.edges {
+		e.ord.AddEdge(k[0], k[1], -1)
+	}
+	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{})
+	var failed []failure
+	for {
+		failed = e.preds.replay(e.ord.Topological(), e.counted, failed[:0])
+		if len(failed) == 0 {
+			return nil, nil
+		}
+		before := e.learned()
+		for _, f := range failed {
+			if f.read != none && f.read >= uint32(len(e.v.RW)) {
+				e.selectAll(f.read, e.reader(f.read), f.found)
+			} else {
+				e.constrain(f)
+			}
+		}
+		if e.learned() == before {
+			return nil, errStuck
+		}
+		if c := e.pk.Add(e.guards...); c != nil {
+			e.lemma(c)
+		}
+		e.guards = e.guards[:0]
+		switch e.s.Solve(ctx) {
+		case solver.Unknown:
+			return nil, context.Cause(ctx)
+		case solver.Unsat:
+			x.reasons(e.pk.Guards())
+			return x.proof(ctx), nil
+		}
+	}
 }
 
 type refuter struct {
@@ -207,12 +254,15 @@ func (x *refuter) everything() {
 			}
 		}
 	}
-	if e.preds != nil {
-		e.preds.everything()
-	}
+	x.reasons(e.guards)
+}
+
+// reasons fills says.
+func (x *refuter) reasons(guards []acyclic.Guard) {
+	e, v := x.engine, x.v
 	x.says = make([]evidence.Edge, len(e.about))
 	for g, b := range e.about {
-		f, to := e.guards[g].From, e.guards[g].To
+		f, to := guards[g].From, guards[g].To
 		if e.si {
 			f, to = f>>1, to>>1
 		}
