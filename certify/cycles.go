@@ -571,6 +571,9 @@ func (p *proof) contradictsItself(t uint32) bool {
 	h := p.h
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
 	lo, hi := h.TxnOps(t)
+	if p.x.truths != nil && p.level.Forbids(level.NonRepeatableRead) {
+		saw = external(h, t) // what a predicate says of a key may be shown wrong by a later read
+	}
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {

@@ -307,6 +307,17 @@ func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
 	p.based(t, a.Ops[0], a.Key, p.x.candidateBases(t, a.Ops[0], a.Key, missed))
 }
 
+// external returns the version of each key that t reads first, of those that it reads before it writes them.
+func external(h *history.History, t uint32) map[uint32]uint32 {
+	saw := make(map[uint32]uint32)
+	readsOf(h, t, func(v uint32) {
+		if _, ok := saw[h.VerKey[v]]; !ok {
+			saw[h.VerKey[v]] = v
+		}
+	})
+	return saw
+}
+
 // contradicts follows a predicate operation through what its transaction has seen so far, and reports whether it disagrees.
 func (x *index) contradicts(op uint32, saw map[uint32]uint32) bool {
 	h := x.h
