@@ -106,9 +106,17 @@ func (d *decoder) scan(s []byte, item uint32) bool {
 			}
 			kind, n = history.String, d.str(text)
 		default:
-			end := bytes.IndexAny(s, ",}")
-			if end < 0 {
+			end := 0
+			for end < len(s) && s[end] != ',' && s[end] != '}' {
+				end++
+			}
+			if end == len(s) {
 				return false
+			}
+			if i, is := integer(s[:end]); is {
+				kind, n = history.Int, i
+				s = s[end:]
+				break
 			}
 			switch string(s[:end]) {
 			case "null":
@@ -141,6 +149,27 @@ func (d *decoder) scan(s []byte, item uint32) bool {
 		}
 		s = s[1:]
 	}
+}
+
+// integer reads an integer of at most 18 digits.
+func integer(s []byte) (n int64, ok bool) {
+	digits := s
+	if len(s) > 0 && s[0] == '-' {
+		digits = s[1:]
+	}
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if len(digits) < len(s) {
+		n = -n
+	}
+	return n, true
 }
 
 // quoted takes a string without escapes off the front.
@@ -213,8 +242,8 @@ type cell struct {
 	item uint32
 }
 
-// sortCells sorts cells by value, those of one value by item; they come in the order of items. Values within 32 bits of each other
-// are sorted as numbers of 64 bits together with their items, in place of pairs.
+// sortCells sorts cells by value, those of one value by item; they come in the order of items.
+// Cost: a pass for each 11 bits in which the values differ.
 func sortCells(cells []cell) {
 	if len(cells) == 0 {
 		return
@@ -224,19 +253,32 @@ func sortCells(cells []cell) {
 		sorted = sorted && (i == 0 || cells[i-1].n <= x.n)
 		low, high = min(low, x.n), max(high, x.n)
 	}
-	switch {
-	case sorted:
-	case uint64(high)-uint64(low) < 1<<32:
-		packed := make([]uint64, len(cells))
-		for i, x := range cells {
-			packed[i] = (uint64(x.n)-uint64(low))<<32 | uint64(x.item)
-		}
-		slices.Sort(packed)
-		for i, p := range packed {
-			cells[i] = cell{int64(p>>32 + uint64(low)), uint32(p)}
-		}
-	default:
+	if sorted {
+		return
+	}
+	if len(cells) < 256 {
 		slices.SortFunc(cells, func(a, b cell) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item, b.item)) })
+		return
+	}
+	const bits = 11
+	from, to := cells, make([]cell, len(cells))
+	for shift := 0; shift < 64 && (uint64(high)-uint64(low))>>shift > 0; shift += bits {
+		var count [1<<bits + 1]uint32
+		for _, x := range from {
+			count[(uint64(x.n)-uint64(low))>>shift&(1<<bits-1)+1]++
+		}
+		for d := range 1 << bits {
+			count[d+1] += count[d]
+		}
+		for _, x := range from {
+			d := (uint64(x.n) - uint64(low)) >> shift & (1<<bits - 1)
+			to[count[d]] = x
+			count[d]++
+		}
+		from, to = to, from
+	}
+	if &from[0] != &cells[0] {
+		copy(cells, from)
 	}
 }
 

@@ -38,37 +38,54 @@ type Index struct {
 // Cost: decoding the rows, and a sort of the versions for each column. A history without predicates needs none.
 func NewIndex(h *history.History) (*Index, error) {
 	x := &Index{h: h, pred: make([]uint32, len(h.Preds.Pred)), scanOff: []uint32{0}}
-	var parsed []*Predicate
+	var simple []interval   // different predicates of the commonest form, and
+	var parsed []*Predicate // the others; nil for those
 	m := compiler{index: map[string]int{}}
 	d := decoder{h: h, cols: []cells{{}}, strID: map[string]int64{}} // column 0: see compiler
-	known := map[uint32]uint32{}
+	column := func(name string) {
+		if _, ok := m.index[name]; !ok {
+			m.index[name] = len(d.cols)
+			d.cols = append(d.cols, cells{name: name})
+		}
+	}
+	known := make(map[uint32]uint32, len(h.Preds.Pred))
 	for i, text := range h.Preds.Pred {
 		id, ok := known[text]
 		if !ok {
-			p, err := Parse(h.Texts.Text(text))
-			if err != nil {
-				return nil, inputError(h, uint32(i), err)
+			var p *Predicate
+			name, s, is := scanInterval(h.Texts.Text(text))
+			if is {
+				if s.col, ok = m.index[string(name)]; !ok {
+					column(string(name))
+					s.col = m.index[string(name)]
+				}
+			} else {
+				var err error
+				if p, err = Parse(h.Texts.Text(text)); err != nil {
+					return nil, inputError(h, uint32(i), err)
+				}
+				p.root.columns(column)
 			}
 			id = uint32(len(parsed))
 			known[text] = id
-			parsed = append(parsed, p)
-			p.root.columns(func(name string) {
-				if _, ok := m.index[name]; !ok {
-					m.index[name] = len(d.cols)
-					d.cols = append(d.cols, cells{name: name})
-				}
-			})
+			simple, parsed = append(simple, s), append(parsed, p)
 		}
 		x.pred[i] = id
 	}
 	x.decode(&d)
 	m.cols = x.cols
-	for _, p := range parsed {
+	x.root, x.scanOff = make([]uint32, 0, len(parsed)), append(make([]uint32, 0, len(parsed)+1), 0)
+	for i, p := range parsed {
 		at := uint32(len(x.parts))
-		c := m.compile(&p.root, false)
-		x.put(&c)
+		if p == nil {
+			x.putInterval(&simple[i])
+			x.scan = append(x.scan, at)
+		} else {
+			c := m.compile(&p.root, false)
+			x.put(&c)
+			x.scan, _ = x.cover(at, x.scan)
+		}
 		x.root = append(x.root, at)
-		x.scan, _ = x.cover(at, x.scan)
 		x.scanOff = append(x.scanOff, uint32(len(x.scan)))
 	}
 	return x, nil

@@ -1,0 +1,97 @@
+package predicates
+
+import (
+	"bytes"
+
+	"isovet/history"
+)
+
+// interval is a predicate of the commonest form, comparisons of one column with one or two integers: {"c":{">=":1,"<":9}}. It is
+// read and compiled without the detour over a tree.
+type interval struct {
+	col int // of the index
+	n   int
+	cmp [2]bound
+}
+
+// bound is a comparison with an integer.
+type bound struct {
+	op byte // '<' and '>', 'l' and 'g' with equality, '='
+	n  int64
+}
+
+// scanInterval reads a predicate of that form as histories have them, without spaces and escapes, and returns its column's name; ok is
+// false for any other.
+func scanInterval(s []byte) (name []byte, x interval, ok bool) {
+	if len(s) == 0 || s[0] != '{' {
+		return nil, x, false
+	}
+	name, s, ok = quoted(s[1:])
+	if !ok || len(s) < 2 || s[0] != ':' || s[1] != '{' || string(name) == "and" || string(name) == "or" || string(name) == "not" {
+		return nil, x, false
+	}
+	for s = s[1:]; ; {
+		var op []byte
+		if op, s, ok = quoted(s[1:]); !ok || x.n == len(x.cmp) || len(s) == 0 || s[0] != ':' {
+			return nil, x, false
+		}
+		b := &x.cmp[x.n]
+		switch string(op) {
+		case "<", ">", "=":
+			b.op = op[0]
+		case "<=":
+			b.op = 'l'
+		case ">=":
+			b.op = 'g'
+		default:
+			return nil, x, false
+		}
+		if x.n == 1 && b.op == x.cmp[0].op {
+			return nil, x, false // the same member twice: the last counts, or it is an error
+		}
+		s = s[1:]
+		end := bytes.IndexByte(s, '}')
+		if comma := bytes.IndexByte(s, ','); comma >= 0 && comma < end {
+			end = comma
+		}
+		if end < 0 {
+			return nil, x, false
+		}
+		if b.n, ok = integer(s[:end]); !ok || s[0] == '0' && end > 1 || s[0] == '-' {
+			return nil, x, false
+		}
+		x.n++
+		if s = s[end:]; s[0] == '}' {
+			return name, x, string(s) == "}}"
+		}
+	}
+}
+
+// putInterval appends an interval to the index's parts: true of one range of ranks, unknown of rank 0, where the column is missing.
+func (x *Index) putInterval(p *interval) {
+	c := &x.cols[p.col]
+	lo, hi := c.kinds[history.Int], c.kinds[history.String]
+	for _, b := range p.cmp[:p.n] {
+		_, from, to, _ := c.find(Scalar{Kind: history.Int, N: b.n})
+		switch b.op {
+		case '<':
+			hi = min(hi, from)
+		case 'l':
+			hi = min(hi, to)
+		case '>':
+			lo = max(lo, to)
+		case 'g':
+			lo = max(lo, from)
+		case '=':
+			lo, hi = max(lo, from), min(hi, to)
+		}
+	}
+	l := part{kind: leaf, col: uint32(p.col), end: uint32(len(x.parts)) + 1, yes: uint32(len(x.spans))}
+	if lo < hi {
+		x.spans = append(x.spans, span{lo, hi})
+	}
+	l.maybe = uint32(len(x.spans))
+	x.spans = append(x.spans, span{0, 1})
+	l.no = uint32(len(x.spans))
+	x.parts = append(x.parts, l)
+}
