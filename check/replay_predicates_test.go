@@ -72,3 +72,31 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayPredicatesKnows: nothing but missing times keeps replay from a certified answer on histories with predicates that are too
+// large for brute force.
+func TestReplayPredicatesKnows(t *testing.T) {
+	verdicts := map[evidence.Verdict]int{}
+	for seed := range long(60, 1000) {
+		o := every(seed)
+		o.Txns, o.Keys, o.Predicates = 30, 8, true
+		if o.Duplicates { // explanations are long where values say little
+			o.Txns = 12
+		}
+		h := datasets.Medium(seed, o)
+		for _, l := range orderLevels {
+			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			if r.Verdict == evidence.Unknown && (!l.RealTime() || !o.NoTimes) && !strings.HasPrefix(r.Reason, "no order explains") {
+				t.Fatalf("seed %d, %s: %s", seed, l, r.Reason)
+			}
+			verdicts[r.Verdict]++
+		}
+	}
+	t.Log(verdicts)
+	if verdicts[evidence.Holds] < 30 || verdicts[evidence.Violated] < 30 {
+		t.Errorf("the mix is lopsided: %v", verdicts)
+	}
+}

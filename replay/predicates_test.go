@@ -1,0 +1,52 @@
+package replay_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/prepass"
+	"isovet/replay"
+	"isovet/solver"
+)
+
+// TestPredicateHints: with predicates too a hint costs time and never changes the verdict; nor do times, where the level does not
+// ask for them.
+func TestPredicateHints(t *testing.T) {
+	answers := map[solver.Status]int{}
+	for seed := range many(400, 4000) {
+		o := datasets.RandomOptions{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+		o.Txns, o.Keys = 14, 5
+		h := datasets.Medium(seed, o)
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 {
+			continue
+		}
+		r := rand.New(rand.NewPCG(seed, 3))
+		random, reversed, constant := make([]int64, h.NumTxns()), make([]int64, h.NumTxns()), make([]int64, h.NumTxns())
+		for i := range random {
+			random[i], reversed[i] = r.Int64N(1000), int64(-i)
+		}
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation, level.SessionSnapshotIsolation} {
+			want, err := replay.Run(context.Background(), v, replay.Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			answers[want.Status]++
+			for i, o := range []replay.Options{{NoTimes: true}, {Hint: random}, {Hint: reversed}, {Hint: constant}} {
+				o.Level = l
+				got, err := replay.Run(context.Background(), v, o)
+				if err != nil || got.Status != want.Status {
+					t.Fatalf("seed %d, %s, hint %d: %v, %v; want %v\n%s", seed, l, i, got.Status, err, want.Status, notation.Format(h))
+				}
+			}
+		}
+	}
+	t.Log(answers)
+	if answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 {
+		t.Errorf("the mix is lopsided: %v", answers)
+	}
+}
