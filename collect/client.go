@@ -1,0 +1,372 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+// client is one session: it draws transactions and runs them one after the other.
+type client struct {
+	r    *run
+	id   int32
+	node int
+	sess driver.Session // nil: connection lost
+	log  log
+	rng  *rand.Rand // pauses; the workload has its own
+	work workload.Client
+	txn  workload.Txn
+	next int64 // unique value of the next write; sessions count in steps of their number
+}
+
+func (c *client) seed() {
+	c.rng = rand.New(rand.NewPCG(c.r.cfg.Seed, uint64(c.id)<<1|1))
+	c.work = c.r.work.Client(int(c.id), rand.New(rand.NewPCG(c.r.cfg.Seed, uint64(c.id)<<1)))
+	c.next = initial + 1 + int64(c.id)
+}
+
+// value returns a unique id for a write.
+func (c *client) value() int64 {
+	v := c.next
+	c.next += int64(c.r.cfg.Sessions)
+	return v
+}
+
+// drop closes the connection.
+func (c *client) drop() {
+	if c.sess != nil {
+		c.sess.Close()
+		c.sess = nil
+	}
+}
+
+// ended is how an attempt at a transaction ended.
+type ended uint8
+
+const (
+	committed  ended = iota
+	again            // refused: the same once more
+	rolledBack       // by the client
+	unclear          // nobody knows
+	stopped          // the run is over
+)
+
+// loop is a session's work: transactions until enough have committed or the run is stopped.
+func (c *client) loop() {
+	for !c.r.stop.Load() && c.r.tickets.Add(-1) >= 0 {
+		if err := c.draw(); err != nil {
+			c.r.fail(err)
+			return
+		}
+		how := again
+		for tries := 0; how == again; tries++ {
+			if tries > 0 {
+				// The longer in vain, the longer the pause: among sessions that all collide somebody gets through.
+				time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries, 8)))))
+			}
+			if c.r.stop.Load() {
+				return
+			}
+			how = c.attempt()
+		}
+		switch how {
+		case rolledBack, unclear:
+			c.r.tickets.Add(1)
+		case stopped:
+			return
+		}
+	}
+}
+
+// draw draws a transaction that the session's node can run: a replica gets those that do not write at first.
+func (c *client) draw() error {
+	const most = 1000
+	for range most {
+		c.work.Next(&c.txn)
+		if !c.r.info.Nodes[c.node].ReadOnly {
+			return nil
+		}
+		c.txn.Reset()
+		if c.work.Step(&c.txn); !writes(c.txn.Ops) {
+			return nil
+		}
+	}
+	return fmt.Errorf("workload %s has no transactions that only read, and node %s is a replica", c.r.what, c.r.info.Nodes[c.node].Name)
+}
+
+func writes(ops []workload.Op) bool {
+	for i := range ops {
+		if ops[i].Kind != workload.Read || ops[i].ForUpdate {
+			return true
+		}
+	}
+	return false
+}
+
+// reach connects again if the connection is lost. The database may take its time to come back.
+func (c *client) reach() bool {
+	if c.sess != nil {
+		return true
+	}
+	deadline := time.Now().Add(c.r.cfg.Patience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		var err error
+		if c.sess, err = c.r.target.db.Connect(context.Background(), c.node); err == nil {
+			return true
+		}
+		c.sess = nil
+		if c.r.stop.Load() {
+			return false
+		}
+		if time.Now().After(deadline) {
+			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience, err))
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+// attempt runs the drawn transaction once.
+func (c *client) attempt() ended {
+	if !c.reach() {
+		return stopped
+	}
+	t := &c.txn
+	t.Reset()
+	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: t.Name, session: c.id, node: int32(c.node),
+		startTS: history.NoTime, commitTS: history.NoTime}
+	if err := c.sess.Begin(); err != nil {
+		return c.refused(&x, err, "begin")
+	}
+	for {
+		n := len(t.Ops)
+		c.work.Step(t)
+		if len(t.Ops) == n {
+			break
+		}
+		t.Stage++
+		for i := n; i < len(t.Ops); i++ {
+			if c.r.stop.Load() {
+				c.giveUp(&x)
+				return stopped
+			}
+			if c.r.cfg.Think > 0 {
+				time.Sleep(c.r.cfg.Think)
+			}
+			if err := c.do(&t.Ops[i]); err != nil {
+				return c.refused(&x, err, "an operation")
+			}
+		}
+	}
+	x.commit = c.r.now()
+	if t.Rollback {
+		if err := c.sess.Rollback(); err != nil {
+			c.drop()
+		}
+		x.end, x.status = c.r.now(), history.Aborted
+		c.write(x)
+		c.r.aborted.Add(1)
+		return rolledBack
+	}
+	err := c.sess.Commit()
+	x.end = c.r.now()
+	if err == nil {
+		c.write(x)
+		c.r.committed.Add(1)
+		return committed
+	}
+	class := c.r.target.db.Classify(err)
+	if class == driver.Aborted || driver.CommitNotSent(err) && class != driver.Fatal {
+		return c.refused(&x, err, "commit")
+	}
+	// Whatever went wrong after the commit was sent: nobody knows whether it took effect.
+	x.status, x.end = history.Unknown, history.NoTime
+	c.write(x)
+	c.r.unknown.Add(1)
+	c.drop()
+	if class == driver.Fatal {
+		c.r.fail(fmt.Errorf("commit: %w", err))
+		return stopped
+	}
+	return unclear
+}
+
+// refused ends an attempt that has had no effect.
+func (c *client) refused(x *txnRec, err error, where string) ended {
+	class := c.r.target.db.Classify(err)
+	if x.commit == history.NoTime {
+		x.commit = c.r.now()
+	}
+	if class == driver.Aborted || class == driver.Unclear {
+		if err := c.sess.Rollback(); err != nil {
+			c.drop()
+		}
+	} else {
+		c.drop()
+	}
+	x.end, x.status = c.r.now(), history.Aborted
+	c.writeIfAny(*x)
+	c.r.aborted.Add(1)
+	if class == driver.Fatal {
+		c.r.fail(fmt.Errorf("%s: %w", where, err))
+		return stopped
+	}
+	return again
+}
+
+// giveUp rolls back because the run is over.
+func (c *client) giveUp(x *txnRec) {
+	x.commit = c.r.now()
+	if err := c.sess.Rollback(); err != nil {
+		c.drop()
+	}
+	x.end, x.status = c.r.now(), history.Aborted
+	c.writeIfAny(*x)
+	c.r.aborted.Add(1)
+}
+
+// write puts a transaction into the log.
+func (c *client) write(x txnRec) {
+	if c.r.cfg.NoRecord {
+		return
+	}
+	c.log.end(x)
+	if c.r.target.opt.Timestamps {
+		s := driver.Stamp{Start: history.NoTime, Commit: history.NoTime}
+		if st, ok := c.sess.(driver.Stamper); ok {
+			s = st.Stamp()
+		}
+		c.log.stamp = append(c.log.stamp, s)
+	}
+}
+
+// writeIfAny is write for transactions that may have done nothing, which are not worth a line.
+func (c *client) writeIfAny(x txnRec) {
+	if c.log.pending() > 0 {
+		c.write(x)
+	}
+}
+
+// do runs an operation, writes it down, and gives the workload what it found. A write whose answer was lost is written down too:
+// others may have seen it.
+func (c *client) do(op *workload.Op) error {
+	o := opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now()}
+	var err error
+	switch t := &c.r.tables[op.Key.Table()]; {
+	case t.List:
+		err = c.doList(op, &o)
+	case t.Columns != nil:
+		err = c.doColumns(op, &o, t)
+	default:
+		err = c.doPlain(op, &o)
+	}
+	o.end = c.r.now()
+	if c.r.cfg.NoRecord || err != nil && (o.kind != history.Write && o.kind != history.Append || c.r.target.db.Classify(err) != driver.Lost) {
+		return err
+	}
+	c.log.add(o)
+	return err
+}
+
+// errNoSuch is for operations that a table of the workload's cannot have.
+func (c *client) errNoSuch(op *workload.Op) error {
+	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it", driver.ErrUnsupported, c.r.what, op.Kind)
+}
+
+func (c *client) doPlain(op *workload.Op, o *opRec) error {
+	switch op.Kind {
+	case workload.Read:
+		row, found, err := c.sess.Get(int64(op.Key), op.ForUpdate)
+		if err != nil {
+			return err
+		}
+		op.Absent, op.Payload = !found || row.Dead, row.Payload
+		if found {
+			o.value = history.IntValue(row.Version)
+		}
+		return nil
+	case workload.Write, workload.Delete:
+		row := driver.Row{Version: c.value(), Payload: op.Payload, Dead: op.Kind == workload.Delete}
+		o.kind, o.value = history.Write, history.IntValue(row.Version)
+		return c.sess.Put(int64(op.Key), row)
+	}
+	return c.errNoSuch(op)
+}
+
+func (c *client) doList(op *workload.Op, o *opRec) error {
+	switch op.Kind {
+	case workload.Read:
+		elements, found, err := c.sess.List(nil, int64(op.Key))
+		if err != nil {
+			return err
+		}
+		if op.Absent = !found; found {
+			o.kind, o.ext = history.ReadList, int32(len(c.log.lists))
+			list := make([]history.Value, len(elements))
+			for i, e := range elements {
+				list[i] = history.IntValue(e)
+			}
+			c.log.lists = append(c.log.lists, list)
+		}
+		return nil
+	case workload.Append:
+		o.kind, o.value = history.Append, history.IntValue(c.value())
+		return c.sess.Append(int64(op.Key), o.value.N)
+	}
+	return c.errNoSuch(op)
+}
+
+func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
+	s, ok := c.sess.(driver.Columnar)
+	if !ok {
+		return fmt.Errorf("%w: %s has no conditions on columns", driver.ErrUnsupported, c.r.info.Name)
+	}
+	table, pk := op.Key.Table(), op.Key.PK()
+	var change driver.Change
+	switch op.Kind {
+	case workload.Read:
+		row, err := s.GetRow(table, pk, op.ForUpdate)
+		if err != nil {
+			return err
+		}
+		if op.Absent = row == nil; !op.Absent {
+			op.Row = row[1:]
+		}
+		o.value = c.log.row(row)
+		return nil
+	case workload.Write:
+		row := append([]int64{c.value()}, op.Row...)
+		o.kind, o.value = history.Write, c.log.row(row)
+		return s.PutRow(table, pk, row)
+	case workload.Delete:
+		o.kind = history.Write
+		return s.DeleteRow(table, pk)
+	case workload.ReadWhere:
+		o.kind = history.PredRead
+	case workload.UpdateWhere:
+		o.kind, change = history.PredWrite, driver.Change{Set: op.Set, Version: c.value()}
+	case workload.DeleteWhere:
+		o.kind, change = history.PredWrite, driver.Change{Delete: true}
+	default:
+		return c.errNoSuch(op)
+	}
+	found, err := s.Where(table, op.Where, change)
+	if err != nil {
+		return err
+	}
+	rec := predRec{pred: condition(t.Columns, op.Where)}
+	op.Found = nil
+	for _, m := range found {
+		key := workload.MakeKey(table, m.PK)
+		op.Found = append(op.Found, workload.Found{Key: key, Row: m.Old[1:]})
+		rec.rows = append(rec.rows, predRow{key: history.IntValue(int64(key)), old: c.log.row(m.Old), new: c.log.row(m.New)})
+	}
+	o.ext = int32(len(c.log.preds))
+	c.log.preds = append(c.log.preds, rec)
+	return nil
+}

@@ -1,0 +1,384 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"isovet/collect/driver"
+	"isovet/collect/server"
+	"isovet/datasets/workload"
+	"isovet/history"
+	"isovet/internal/safego"
+)
+
+// Config says what is run, and where. The zero value with a DB is 10,000 transactions of BlindW by 24 sessions at the database's
+// default isolation.
+type Config struct {
+	// DB is the database's URL, or those of a cluster's nodes over which the sessions are spread, or one server to start, such
+	// as "postgres:start".
+	DB []string
+	// Isolation is a level's name; "": the database's default. The drivers (driver.All) tell which there are.
+	Isolation string
+
+	Workload, Variant string // "": blindw, and the workload's first
+	Keys, Ops         int    // 0: the workload's own
+	// Custom is run instead of a named workload.
+	Custom workload.Workload
+
+	Txns     int           // committed transactions; 0: 10,000, or without bound if there is a Duration
+	Duration time.Duration // 0: until all are committed
+	Sessions int           // 0: 24
+	Seed     uint64        // of the workload; what the database makes of it is not determined
+	Think    time.Duration // a session's pause before each operation
+
+	// Timestamps records the database's own timestamps (PostgreSQL, Badger, etcd).
+	Timestamps bool
+	// Fault is done to servers that the run has started.
+	Fault Fault
+	// Timeout bounds each answer of a server; 0: 10 s.
+	Timeout time.Duration
+	// Patience is how long a session tries to reach a database that is gone; 0: 30 s.
+	Patience time.Duration
+	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no History.
+	NoRecord bool
+	// Progress, if set, is told about twice a second how far the run is.
+	Progress func(Progress)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Stage                       string // "starting", "loading", "running"
+	Committed, Aborted, Unknown int
+	Txns                        int // committed transactions asked for; 0: no bound
+	Elapsed                     time.Duration
+	Rate                        float64 // commits a second, lately
+}
+
+// Result is a recorded run.
+type Result struct {
+	History *history.History
+	Summary Summary
+	// Interrupted says that ctx ended the run; the history holds what was done by then.
+	Interrupted bool
+}
+
+// withDefaults fills in zero fields.
+func (c Config) withDefaults() Config {
+	c.Workload = cmp.Or(c.Workload, "blindw")
+	if c.Duration == 0 {
+		c.Txns = cmp.Or(c.Txns, 10000)
+	}
+	c.Sessions = cmp.Or(c.Sessions, 24)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
+	return c
+}
+
+func (c *Config) validate() error {
+	switch {
+	case len(c.DB) == 0:
+		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
+	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0:
+		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations; expected none negative", c.Txns, c.Sessions, c.Keys, c.Ops)
+	case c.Duration < 0 || c.Think < 0:
+		return fmt.Errorf("a negative time")
+	}
+	return nil
+}
+
+// Run opens the database, collects one history, and closes it. The database holds nothing of it afterwards. Where the run itself fails,
+// because the database is gone for good, say, the error comes with a Result that holds what was recorded by then.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	t, err := Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return t.Collect(ctx, c)
+}
+
+// Target is an open database to collect from, more than once if wanted.
+type Target struct {
+	db      driver.DB
+	opt     driver.Options
+	cluster *server.Cluster // nil: it was there before
+	closed  sync.Once
+}
+
+// Open starts the server if c asks for that, and opens the database. Close must be called.
+func Open(ctx context.Context, c Config) (_ *Target, err error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	t := &Target{opt: driver.Options{Isolation: c.Isolation, Timestamps: c.Timestamps, Timeout: c.Timeout}}
+	urls := c.DB
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if slices.ContainsFunc(urls, server.Is) {
+		if len(urls) > 1 {
+			return nil, errors.New("a server to start is one database; expected no other with it")
+		}
+		c.tell(Progress{Stage: "starting " + urls[0]})
+		if t.cluster, err = server.Start(ctx, urls[0]); err != nil {
+			return nil, err
+		}
+		urls, t.opt.Nodes = t.cluster.URLs, t.cluster.Names
+	} else if c.Fault.Kind != NoFault {
+		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database such as postgres:start", c.Fault)
+	}
+	if t.db, err = driver.Open(ctx, urls, t.opt); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Info says what database it is.
+func (t *Target) Info() driver.Info { return t.db.Info() }
+
+// Close removes what was loaded, closes the database, and ends a server that Open has started.
+func (t *Target) Close() (err error) {
+	t.closed.Do(func() {
+		if t.cluster != nil {
+			if t.db != nil {
+				t.db.Cut()
+			}
+			err = t.cluster.Close()
+			return
+		}
+		if t.db != nil {
+			err = t.db.Close()
+		}
+	})
+	return err
+}
+
+func (c *Config) tell(p Progress) {
+	if c.Progress != nil {
+		c.Progress(p)
+	}
+}
+
+// run is one collection.
+type run struct {
+	cfg     Config
+	target  *Target
+	info    driver.Info
+	tables  []workload.Table
+	work    workload.Workload
+	what    string // workload/variant
+	note    string
+	clients []*client
+	epoch   time.Time
+
+	tickets                     atomic.Int64
+	committed, aborted, unknown atomic.Int64
+	stop                        atomic.Bool
+
+	mu  sync.Mutex
+	err error // the first that ends the run
+}
+
+// Collect loads the workload's tables, runs it, and returns what the clients saw. c must name the same database as Open's did, and the same
+// isolation; the rest may differ. Database errors in the middle come with a Result of what was recorded.
+func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	r := &run{cfg: c, target: t, info: t.db.Info()}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	c.tell(Progress{Stage: "loading"})
+	if err := t.db.Load(ctx, r.data()); err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
+	}
+	if err := r.connect(ctx); err != nil {
+		return nil, err
+	}
+	r.drive(ctx)
+	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
+	if c.NoRecord {
+		return res, r.err
+	}
+	// An interrupt has ended the clients' work, not ours.
+	h, err := r.build(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, errors.Join(err, r.err)
+	}
+	res.History = h
+	return res, r.err
+}
+
+// prepare makes the workload.
+func (r *run) prepare() error {
+	c := &r.cfg
+	r.what, r.work = "custom", c.Custom
+	keys := 0
+	if r.work == nil {
+		info, err := workload.Lookup(c.Workload)
+		if err != nil {
+			return err
+		}
+		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions})
+		if err != nil {
+			return err
+		}
+		r.work, r.what, keys = w, info.Name+"/"+p.Variant, p.Keys
+	}
+	r.tables = r.work.Tables()
+	r.note = fmt.Sprintf("seed %d, %d sessions", c.Seed, c.Sessions)
+	if keys > 0 {
+		r.note += fmt.Sprintf(", %d keys", keys)
+	}
+	if c.Fault.Kind != NoFault {
+		r.note += ", fault " + c.Fault.String()
+	}
+	return nil
+}
+
+func (r *run) meta() history.Meta {
+	return history.Meta{
+		Name: fmt.Sprintf("%s-%d", r.what, r.cfg.Seed), DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Note: r.note,
+		Lists: slices.ContainsFunc(r.tables, func(t workload.Table) bool { return t.List }),
+	}
+}
+
+// data is what the workload needs to be loaded.
+func (r *run) data() driver.Data {
+	var rows iter.Seq2[int64, driver.Row] = func(yield func(int64, driver.Row) bool) {
+		for i, t := range r.tables {
+			if t.Columns != nil || t.List {
+				continue
+			}
+			for pk := range int64(t.Rows) {
+				if !yield(int64(workload.MakeKey(i, pk)), driver.Row{Version: initial, Payload: t.Payload}) {
+					return
+				}
+			}
+		}
+	}
+	d := driver.Data{Rows: rows, Mark: rand.Int64N(1 << 53)}
+	for i := range r.tables {
+		t := &r.tables[i]
+		d.Lists = d.Lists || t.List
+		if t.Columns == nil {
+			continue
+		}
+		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Rows: func(yield func(int64, []int64) bool) {
+			for pk := range int64(t.Rows) {
+				if !yield(pk, loadedRow(t, pk)) {
+					return
+				}
+			}
+		}})
+	}
+	return d
+}
+
+// connect opens the sessions, spread over the nodes.
+func (r *run) connect(ctx context.Context) error {
+	for i := range r.cfg.Sessions {
+		c := &client{r: r, id: int32(i), node: i % len(r.info.Nodes)}
+		c.seed()
+		r.clients = append(r.clients, c)
+		var err error
+		if c.sess, err = r.target.db.Connect(ctx, c.node); err != nil {
+			r.disconnect()
+			return fmt.Errorf("session %d of %d: %w", i+1, r.cfg.Sessions, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) disconnect() {
+	for _, c := range r.clients {
+		c.drop()
+	}
+}
+
+// cutAfter is how long sessions may take to end their transactions when they are told to stop.
+const cutAfter = 3 * time.Second
+
+// drive runs all sessions to the end.
+func (r *run) drive(ctx context.Context) {
+	r.tickets.Store(int64(r.cfg.Txns))
+	if r.cfg.Txns == 0 {
+		r.tickets.Store(1 << 62)
+	}
+	r.epoch = time.Now()
+	var clients, helpers safego.Group
+	done := make(chan struct{})
+	helpers.Go(func() { r.watch(ctx, done) })
+	helpers.Go(func() { r.breakThings(ctx, done) })
+	for _, c := range r.clients {
+		clients.Go(c.loop)
+	}
+	func() {
+		defer func() {
+			close(done)
+			helpers.Wait()
+			r.disconnect()
+		}()
+		clients.Wait()
+	}()
+}
+
+// watch tells the progress, and stops the clients when the time is up or ctx ends; those that hang are cut off.
+func (r *run) watch(ctx context.Context, done <-chan struct{}) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	var up, cut <-chan time.Time
+	if r.cfg.Duration > 0 {
+		up = time.After(r.cfg.Duration)
+	}
+	ended := ctx.Done()
+	last, at := int64(0), time.Now()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ended:
+			ended = nil
+			r.stop.Store(true)
+			cut = time.After(cutAfter)
+		case <-up:
+			r.stop.Store(true)
+			cut = time.After(r.cfg.Timeout)
+		case <-cut:
+			r.target.db.Cut()
+		case now := <-tick.C:
+			n := r.committed.Load()
+			r.cfg.tell(Progress{
+				Stage: "running", Committed: int(n), Aborted: int(r.aborted.Load()), Unknown: int(r.unknown.Load()), Txns: r.cfg.Txns,
+				Elapsed: time.Since(r.epoch), Rate: float64(n-last) / now.Sub(at).Seconds(),
+			})
+			last, at = n, now
+		}
+	}
+}
+
+// fail ends the run with an error.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.stop.Store(true)
+}
+
+// now is the clients' clock: nanoseconds since the run began, by the monotonic clock.
+func (r *run) now() int64 { return int64(time.Since(r.epoch)) }

@@ -1,0 +1,281 @@
+package driver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"isovet/datasets/workload"
+)
+
+var badgerScheme = Scheme{
+	Name:  "badger",
+	URLs:  []string{"badger"},
+	About: "Badger inside this program: badger: (in memory), badger:DIR",
+	Isolations: []string{
+		"serializable=ser=default=session-serializable=strict-serializable",
+		"no-conflicts=none", // conflict detection is off: reads from a snapshot, lost updates
+	},
+	Embedded: true,
+	open:     openBadger,
+}
+
+type badgerDB struct {
+	db   *badger.DB
+	o    Options
+	info Info
+}
+
+func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, error) {
+	_, dir, _ := strings.Cut(urls[0], ":")
+	dir = strings.TrimPrefix(dir, "//")
+	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(false).WithDetectConflicts(iso != "no-conflicts")
+	if o.Timestamps {
+		opt = opt.WithNumVersionsToKeep(math.MaxInt)
+	}
+	db, err := badger.Open(opt)
+	if err != nil {
+		return nil, err
+	}
+	level := "serializable"
+	if iso == "no-conflicts" {
+		level = "snapshot reads without conflict detection"
+	}
+	return &badgerDB{db: db, o: o, info: Info{Name: "Badger v4", Isolation: level, Nodes: []Node{{Name: "badger"}}}}, nil
+}
+
+func (b *badgerDB) Info() Info { return b.info }
+func (b *badgerDB) Cut()       {}
+
+func (b *badgerDB) Load(_ context.Context, d Data) error {
+	if err := b.db.DropPrefix([]byte(prefix)); err != nil {
+		return err
+	}
+	w := b.db.NewWriteBatch()
+	defer w.Cancel()
+	for k, r := range d.Rows {
+		if err := w.Set(kvKey(rowPrefix, k), rowText(r)); err != nil {
+			return err
+		}
+	}
+	for i := range d.Tables {
+		for pk, row := range d.Tables[i].Rows {
+			if err := w.Set(badgerRow(d.Tables[i].ID, pk), intsText(row)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Flush()
+}
+
+func (b *badgerDB) Close() error {
+	var err error
+	if !b.db.Opts().InMemory {
+		err = b.db.DropPrefix([]byte(prefix))
+	}
+	return errors.Join(err, b.db.Close())
+}
+
+// Classify: a conflict is the one error of a transaction that may be tried again.
+func (b *badgerDB) Classify(err error) Class {
+	if errors.Is(err, badger.ErrConflict) {
+		return Aborted
+	}
+	return Fatal
+}
+
+func (b *badgerDB) Connect(context.Context, int) (Session, error) {
+	t := &badgerTxn{db: b.db}
+	return &badgerSession{kvOps{t}, t, b.o.Timestamps}, nil
+}
+
+// Resolve finds each write's version in the store: it is the commit timestamp. A snapshot at r sees the commits up to r, so
+// commits become even numbers and snapshots odd ones.
+func (b *badgerDB) Resolve(ctx context.Context, txns []Stamped) error {
+	type write struct{ key, version int64 }
+	at := map[write]int64{}
+	err := b.db.View(func(t *badger.Txn) error {
+		it := t.NewIterator(badger.IteratorOptions{AllVersions: true, Prefix: []byte(prefix)})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			item := it.Item()
+			key := item.Key()
+			if item.IsDeletedOrExpired() || len(key) < len(rowPrefix)+8 {
+				continue
+			}
+			kind, pk := string(key[:len(key)-8]), int64(binary.BigEndian.Uint64(key[len(key)-8:])^1<<63)
+			if t, ok := strings.CutPrefix(kind, prefix+"t"); ok {
+				table, err := strconv.Atoi(strings.TrimSuffix(t, "/"))
+				if err != nil {
+					return fmt.Errorf("key %q: %w", key, err)
+				}
+				pk = int64(workload.MakeKey(table, pk))
+			}
+			err := item.Value(func(v []byte) error {
+				// The version is a row's first number and a list's last.
+				first, _, _ := strings.Cut(string(v), " ")
+				n, err := strconv.ParseInt(first[strings.LastIndexByte(first, ',')+1:], 10, 64)
+				at[write{pk, n}] = int64(item.Version())
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+	for i := range txns {
+		t := &txns[i]
+		if t.Start != NoTime {
+			t.Start = 2*t.Start + 1
+		}
+		if v, ok := at[write{t.Key, t.Version}]; ok && t.Wrote {
+			t.Commit = 2 * v
+		} else if t.Committed && !t.Wrote {
+			t.Commit = t.Start
+		}
+	}
+	return err
+}
+
+type badgerSession struct {
+	kvOps
+	t      *badgerTxn
+	stamps bool
+}
+
+type badgerTxn struct {
+	db  *badger.DB
+	txn *badger.Txn
+	ts  int64
+}
+
+func (s *badgerSession) Begin() error {
+	s.t.txn = s.t.db.NewTransaction(true)
+	s.t.ts = int64(s.t.txn.ReadTs())
+	return nil
+}
+
+// get and put let other sessions run in between: without a network between them, transactions would hardly overlap.
+func (t *badgerTxn) get(key []byte) (value string, found bool, err error) {
+	runtime.Gosched()
+	item, err := t.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	err = item.Value(func(v []byte) error {
+		value = string(v)
+		return nil
+	})
+	return value, true, err
+}
+
+func (t *badgerTxn) put(key, value []byte) error {
+	runtime.Gosched()
+	return t.txn.Set(key, value)
+}
+
+func (s *badgerSession) Commit() error   { return s.t.txn.Commit() }
+func (s *badgerSession) Rollback() error { s.t.txn.Discard(); return nil }
+func (s *badgerSession) Close() {
+	if s.t.txn != nil {
+		s.t.txn.Discard()
+	}
+}
+
+func (s *badgerSession) Stamp() Stamp { return Stamp{Start: s.t.ts, Commit: NoTime} }
+
+// Rows with columns stand below isovet/t<table>/, as "version v1 v2 …". Badger has no indexes: a condition reads the whole table.
+
+func badgerTable(table int) []byte { return fmt.Appendf(nil, "%st%d/", prefix, table) }
+
+func badgerRow(table int, pk int64) []byte { return kvKey(string(badgerTable(table)), pk) }
+
+func intsText(row []int64) []byte {
+	var b []byte
+	for i, v := range row {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, v, 10)
+	}
+	return b
+}
+
+func parseInts(s string) (row []int64, err error) {
+	for f := range strings.FieldsSeq(s) {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, n)
+	}
+	return row, nil
+}
+
+func (s *badgerSession) GetRow(table int, pk int64, _ bool) ([]int64, error) {
+	v, ok, err := s.t.get(badgerRow(table, pk))
+	if err != nil || !ok {
+		return nil, err
+	}
+	return parseInts(v)
+}
+
+func (s *badgerSession) PutRow(table int, pk int64, row []int64) error {
+	return s.t.put(badgerRow(table, pk), intsText(row))
+}
+
+func (s *badgerSession) DeleteRow(table int, pk int64) error {
+	runtime.Gosched()
+	return s.t.txn.Delete(badgerRow(table, pk))
+}
+
+func (s *badgerSession) Where(table int, where []workload.Range, change Change) ([]Match, error) {
+	runtime.Gosched()
+	var found []Match
+	it := s.t.txn.NewIterator(badger.IteratorOptions{Prefix: badgerTable(table), PrefetchValues: true, PrefetchSize: 100})
+	err := func() error {
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			key := it.Item().Key()
+			m := Match{PK: int64(binary.BigEndian.Uint64(key[len(key)-8:]) ^ 1<<63)}
+			err := it.Item().Value(func(v []byte) (err error) {
+				m.Old, err = parseInts(string(v))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if workload.Matches(where, m.Old[1:]) {
+				found = append(found, m)
+			}
+		}
+		return nil
+	}()
+	if err != nil || change.reads() {
+		return found, err
+	}
+	for i := range found {
+		m := &found[i]
+		if change.Delete {
+			err = s.DeleteRow(table, m.PK)
+		} else {
+			m.New = change.apply(m.PK, m.Old)
+			err = s.PutRow(table, m.PK, m.New)
+		}
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}

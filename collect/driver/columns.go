@@ -1,0 +1,210 @@
+package driver
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"isovet/datasets/workload"
+)
+
+// columnsSQL runs the operations on tables with columns as SQL text. All values are integers, so the text holds them.
+type columnsSQL struct {
+	tables []Table
+	// ask runs a statement and hands over each row; the slice is good until the next row.
+	ask    func(sql string, row func([]int64) error) error
+	upsert string // what follows "insert … values (…)": "on conflict (k) do update set" or its like
+	value  string // the value that was to be inserted, with %s for the column
+	lock   string // " for update", or "" where there is no such thing
+}
+
+func (c *columnsSQL) table(id int) *Table {
+	for i := range c.tables {
+		if c.tables[i].ID == id {
+			return &c.tables[i]
+		}
+	}
+	panic(fmt.Sprintf("driver: no table %d with columns was loaded", id))
+}
+
+// columnName is a column's name in the database, which is no reserved word.
+func columnName(c workload.Column) string { return "c_" + c.Name }
+
+func tableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
+
+// createTables are the statements that make the tables; integer is the type, options what follows the columns.
+func createTables(tables []Table, integer, options string) (sql []string) {
+	for i := range tables {
+		t := &tables[i]
+		q := fmt.Sprintf("create table %s(k %s primary key, u %s not null", tableName(t.ID), integer, integer)
+		for _, c := range t.Columns {
+			q += fmt.Sprintf(", %s %s not null", columnName(c), integer)
+		}
+		sql = append(sql, q+")"+options)
+		for _, c := range t.Columns {
+			if c.Index {
+				sql = append(sql, fmt.Sprintf("create index %s_%s on %s(%s)", tableName(t.ID), columnName(c), tableName(t.ID), columnName(c)))
+			}
+		}
+	}
+	return sql
+}
+
+// maxTables is how many tables with columns a workload can have; so many are dropped at the end.
+const maxTables = 16
+
+// dropTables are the statements that remove everything of ours.
+func dropTables() []string {
+	sql := []string{"drop table if exists isovet_kv", "drop table if exists isovet_list"}
+	for i := range maxTables {
+		sql = append(sql, "drop table if exists "+tableName(i))
+	}
+	return sql
+}
+
+// loadTables inserts the rows, batch rows a statement.
+func loadTables(tables []Table, batch int, exec func(sql string) error) error {
+	for i := range tables {
+		t := &tables[i]
+		insert := "insert into " + tableName(t.ID) + " values "
+		text, n := []byte(insert), 0
+		flush := func() error {
+			if n == 0 {
+				return nil
+			}
+			err := exec(string(text))
+			text, n = text[:len(insert)], 0
+			return err
+		}
+		for pk, row := range t.Rows {
+			if n > 0 {
+				text = append(text, ',')
+			}
+			text = strconv.AppendInt(append(text, '('), pk, 10)
+			for _, v := range row {
+				text = strconv.AppendInt(append(text, ','), v, 10)
+			}
+			text = append(text, ')')
+			if n++; n == batch {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *columnsSQL) names(t *Table) string {
+	var b strings.Builder
+	b.WriteString("k, u")
+	for _, col := range t.Columns {
+		b.WriteString(", " + columnName(col))
+	}
+	return b.String()
+}
+
+func (c *columnsSQL) GetRow(table int, pk int64, lock bool) (row []int64, err error) {
+	t := c.table(table)
+	q := fmt.Sprintf("select %s from %s where k = %d", c.names(t), tableName(table), pk)
+	if lock {
+		q += c.lock
+	}
+	err = c.ask(q, func(v []int64) error {
+		row = append([]int64(nil), v[1:]...)
+		return nil
+	})
+	return row, err
+}
+
+func noRow([]int64) error { return nil }
+
+func (c *columnsSQL) PutRow(table int, pk int64, row []int64) error {
+	t := c.table(table)
+	var b strings.Builder
+	fmt.Fprintf(&b, "insert into %s values (%d", tableName(table), pk)
+	for _, v := range row {
+		fmt.Fprintf(&b, ", %d", v)
+	}
+	fmt.Fprintf(&b, ") %s u = "+c.value, c.upsert, "u")
+	for _, col := range t.Columns {
+		fmt.Fprintf(&b, ", %s = "+c.value, columnName(col), columnName(col))
+	}
+	return c.ask(b.String(), noRow)
+}
+
+func (c *columnsSQL) DeleteRow(table int, pk int64) error {
+	return c.ask(fmt.Sprintf("delete from %s where k = %d", tableName(table), pk), noRow)
+}
+
+// Where selects the rows, with their locks if they are to be changed, and then changes those: so the versions that the change replaces
+// are known on every database.
+func (c *columnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
+	t := c.table(table)
+	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), tableName(table), condition(t, where))
+	if !change.reads() {
+		q += c.lock
+	}
+	var in []byte
+	err = c.ask(q, func(v []int64) error {
+		m := Match{PK: v[0], Old: append([]int64(nil), v[1:]...)}
+		if change.Set != nil {
+			m.New = change.apply(m.PK, m.Old)
+		}
+		found = append(found, m)
+		if len(in) > 0 {
+			in = append(in, ',')
+		}
+		in = strconv.AppendInt(in, m.PK, 10)
+		return nil
+	})
+	if err != nil || change.reads() || len(found) == 0 {
+		return found, err
+	}
+	if change.Delete {
+		return found, c.ask(fmt.Sprintf("delete from %s where k in (%s)", tableName(table), in), noRow)
+	}
+	set := fmt.Sprintf("u = %d", change.Version)
+	for _, s := range change.Set {
+		set += ", " + columnName(t.Columns[s.Column]) + " = " + expression(columnName(t.Columns[s.Column]), s)
+	}
+	return found, c.ask(fmt.Sprintf("update %s set %s where k in (%s)", tableName(table), set, in), noRow)
+}
+
+// expression is a Set's value as SQL.
+func expression(column string, s workload.Set) string {
+	q := fmt.Sprintf("%d + %d * k", s.Add, s.Mul)
+	if s.Keep {
+		q = column + " + " + q
+	}
+	if s.Mod != 0 {
+		q = fmt.Sprintf("(%s) %% %d", q, s.Mod)
+	}
+	return q
+}
+
+// condition is a conjunction of ranges as SQL.
+func condition(t *Table, where []workload.Range) string {
+	var all []string
+	for _, r := range where {
+		name := columnName(t.Columns[r.Column])
+		switch {
+		case r.Max == r.Min+1:
+			all = append(all, fmt.Sprintf("%s = %d", name, r.Min))
+			continue
+		case r.Min != math.MinInt64:
+			all = append(all, fmt.Sprintf("%s >= %d", name, r.Min))
+		}
+		if r.Max != math.MaxInt64 {
+			all = append(all, fmt.Sprintf("%s < %d", name, r.Max))
+		}
+	}
+	if len(all) == 0 {
+		return "1 = 1"
+	}
+	return strings.Join(all, " and ")
+}

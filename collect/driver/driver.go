@@ -1,0 +1,215 @@
+// Package driver speaks with databases: one small file a client library, all behind one interface. A driver knows rows, not
+// transactions of a workload: a row has a key, the unique id of the write that made it, and a payload. It says of every error
+// what it means for the transaction under way (Class) and, where the database can tell without patches, when in the database's
+// own order a transaction began and committed.
+//
+// # Rows
+//
+// On an SQL database plain rows are one table, isovet_kv(k bigint primary key, u bigint, p bigint): u is the unique id of the
+// write, which a history records as the version; p is the business value, NULL in a tombstone. A delete leaves a tombstone, so
+// that whoever reads it can tell which delete it saw; a row that was never there is absent. Lists stand in isovet_list(k, val),
+// the elements with commas between them. A table whose rows have columns is a table of its own, isovet_t<n>(k, u, …). Key-value
+// stores hold all of them as text.
+//
+// # Files
+//
+// driver.go the interface; registry.go from a URL to a driver; net.go connections with deadlines; sql.go, columns.go and
+// kv.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB and YugabyteDB too), mysql.go
+// (MariaDB, MySQL, TiDB), sqlite.go, badger.go, redis.go, etcd.go; chain.go PostgreSQL's timestamps from its snapshots.
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"isovet/datasets/workload"
+)
+
+// Row is a version of a row. A Dead one is the tombstone that a delete leaves.
+type Row struct {
+	Version, Payload int64
+	Dead             bool
+}
+
+// Class says what an error means for the transaction under way.
+type Class uint8
+
+const (
+	// Fatal: neither this transaction nor another one can go on.
+	Fatal Class = iota
+	// Aborted: the database refused; the transaction has had no effect and may be tried again once it is rolled back.
+	Aborted
+	// Lost: the connection is gone. Before the commit was sent the transaction has had no effect; after that nobody knows.
+	Lost
+	// Unclear: the connection is there, and the database says that it does not know whether the commit took effect.
+	Unclear
+)
+
+func (c Class) String() string {
+	return [...]string{"fatal", "aborted", "connection lost", "outcome unclear"}[c]
+}
+
+// Options say how to open a database. The zero value uses the database's own defaults.
+type Options struct {
+	// Isolation is a level's name as the database or this project calls it; "": the database's default.
+	Isolation string
+	// Timestamps asks for what the database's own timestamps can be made of.
+	Timestamps bool
+	// Timeout bounds each answer of a server; 0: 10 s.
+	Timeout time.Duration
+	// Nodes are names for the URLs, for the history; nil: their hosts and ports.
+	Nodes []string
+}
+
+// Data is what a workload needs before the run.
+type Data struct {
+	Rows  iter.Seq2[int64, Row] // in the order of keys
+	Lists bool                  // it has lists, empty at first
+	// Tables are those whose rows have columns.
+	Tables []Table
+	// Mark is a number that no earlier run has used; whoever sees it on a node sees all that was loaded.
+	Mark int64
+}
+
+// Table is a table whose rows have integer columns, for predicates: isovet_t<ID>(k, u, …).
+type Table struct {
+	ID      int
+	Columns []workload.Column
+	Rows    iter.Seq2[int64, []int64] // primary key, then the version and the columns
+}
+
+// Match is a row that an operation with a condition found.
+type Match struct {
+	PK int64
+	// Old and New are the version and the columns before and after the operation; New is nil where it only read or deleted.
+	Old, New []int64
+}
+
+// Change is what an operation with a condition does to the rows it finds. The zero value only reads.
+type Change struct {
+	Delete  bool
+	Set     []workload.Set // with Version: an update
+	Version int64
+}
+
+func (c *Change) reads() bool { return !c.Delete && c.Set == nil }
+
+// apply is the row that a change makes of another.
+func (c *Change) apply(pk int64, old []int64) []int64 {
+	row := append([]int64(nil), old...)
+	row[0] = c.Version
+	for _, s := range c.Set {
+		row[1+s.Column] = s.Value(old[1+s.Column], pk)
+	}
+	return row
+}
+
+// Columnar is a Session that has tables with columns.
+type Columnar interface {
+	// GetRow returns the version and the columns of a row, nil where there is none.
+	GetRow(table int, pk int64, lock bool) ([]int64, error)
+	// PutRow inserts or overwrites a row; DeleteRow leaves no tombstone, which no predicate could be true of.
+	PutRow(table int, pk int64, row []int64) error
+	DeleteRow(table int, pk int64) error
+	// Where finds the rows of which all ranges hold, and changes them. The rows are ordered by key and the caller's to keep.
+	Where(table int, where []workload.Range, change Change) ([]Match, error)
+}
+
+// markKey is the key of the row that holds Data.Mark; workloads have keys from 0.
+const markKey = -1
+
+// DB is an open database: one server, or the nodes of a cluster. It is safe for concurrent use.
+type DB interface {
+	// Info says what answers.
+	Info() Info
+	// Load makes the tables and fills them, after it has removed what an earlier run has left, and waits until every node has
+	// them. No session may be open.
+	Load(ctx context.Context, d Data) error
+	// Connect opens a session with a node. The session is for one goroutine.
+	Connect(ctx context.Context, node int) (Session, error)
+	// Classify says what an error of a session means.
+	Classify(err error) Class
+	// Cut closes all connections, so that whoever waits for an answer gets an error.
+	Cut()
+	// Close removes what Load has made and closes the database.
+	Close() error
+}
+
+// Info describes an open database.
+type Info struct {
+	Name      string // such as "PostgreSQL 15.20"
+	Isolation string // the level in force, in the database's words
+	Nodes     []Node
+}
+
+// Node is one server.
+type Node struct {
+	Name     string
+	ReadOnly bool // a replica
+}
+
+// Session runs one transaction after the other: Begin, operations, then Commit or Rollback. After an error of class Aborted or
+// Unclear it must be rolled back, after Lost closed.
+type Session interface {
+	Begin() error
+	// Get reads a row; lock takes its write lock where the database has such a thing.
+	Get(key int64, lock bool) (r Row, found bool, err error)
+	// Put inserts or overwrites a row.
+	Put(key int64, r Row) error
+	// Append adds an element to a list.
+	Append(key, element int64) error
+	// List reads a whole list, into dst; found is false where nothing was ever appended.
+	List(dst []int64, key int64) (elements []int64, found bool, err error)
+	Commit() error
+	Rollback() error
+	Close()
+}
+
+// NoTime marks a missing timestamp.
+const NoTime = math.MinInt64
+
+// Stamp is what a session knows of a transaction's place in the database's own order.
+type Stamp struct {
+	Start, Commit int64  // NoTime: not known
+	Snapshot      string // PostgreSQL: pg_current_snapshot()
+	XID           uint64 // PostgreSQL: pg_current_xact_id(); 0: none was given
+}
+
+// Stamper is a Session that can tell them.
+type Stamper interface {
+	// Stamp returns the stamp of the transaction that has just ended.
+	Stamp() Stamp
+}
+
+// Stamped is a transaction whose timestamps are to be found: its stamp and, where it wrote, one of its last writes' keys and
+// versions.
+type Stamped struct {
+	Stamp
+	Committed, Wrote bool // Committed is false where the outcome is unknown
+	Key, Version     int64
+}
+
+// Resolver is a DB that finds timestamps after the run.
+type Resolver interface {
+	// Resolve fills in Start and Commit; both stay NoTime where they cannot be known.
+	Resolve(ctx context.Context, txns []Stamped) error
+}
+
+// ErrUnsupported says that a database has no such operation, level or timestamps.
+var ErrUnsupported = errors.New("not supported")
+
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
+}
+
+// notSent is an error before the commit was sent: the transaction has had no effect even if the connection is lost.
+type notSent struct{ error }
+
+func (n notSent) Unwrap() error { return n.error }
+
+// CommitNotSent reports whether an error of Commit came before the commit was sent, so that the transaction has surely had no effect.
+func CommitNotSent(err error) bool { return errors.As(err, new(notSent)) }

@@ -1,0 +1,103 @@
+package driver
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What key-value stores hold: a row is "version payload", a tombstone "version", a list "1,2,3".
+
+func rowText(r Row) []byte {
+	b := strconv.AppendInt(nil, r.Version, 10)
+	if !r.Dead {
+		b = strconv.AppendInt(append(b, ' '), r.Payload, 10)
+	}
+	return b
+}
+
+func parseRow(s string) (Row, error) {
+	u, p, ok := strings.Cut(s, " ")
+	var r Row
+	var err error
+	if r.Version, err = strconv.ParseInt(u, 10, 64); err == nil && ok {
+		r.Payload, err = strconv.ParseInt(p, 10, 64)
+	}
+	if err != nil {
+		return r, fmt.Errorf("a row holds %q; expected a version and a payload", s)
+	}
+	r.Dead = !ok
+	return r, nil
+}
+
+// parseList reads a list's text.
+func parseList(dst []int64, s string) ([]int64, error) {
+	for len(s) > 0 {
+		e, rest, _ := strings.Cut(s, ",")
+		n, err := strconv.ParseInt(e, 10, 64)
+		if err != nil {
+			return dst, fmt.Errorf("a list holds %q; expected integers with commas between them", e)
+		}
+		dst, s = append(dst, n), rest
+	}
+	return dst, nil
+}
+
+// appended is a list's text with one more element.
+func appended(list string, element int64) []byte {
+	b := []byte(list)
+	if len(b) > 0 {
+		b = append(b, ',')
+	}
+	return strconv.AppendInt(b, element, 10)
+}
+
+// texts is a session of a key-value store: what rows and lists are made of.
+type texts interface {
+	get(key []byte) (string, bool, error)
+	put(key, value []byte) error
+}
+
+const (
+	rowPrefix  = "isovet/r"
+	listPrefix = "isovet/l"
+	prefix     = "isovet/"
+)
+
+// kvKey is a row's key: a prefix and the number in an order-keeping form.
+func kvKey(prefix string, k int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(prefix), uint64(k)^1<<63)
+}
+
+// kvOps are the operations of a Session on top of texts.
+type kvOps struct{ texts }
+
+func (o kvOps) Get(k int64, _ bool) (Row, bool, error) {
+	s, ok, err := o.get(kvKey(rowPrefix, k))
+	if err != nil || !ok {
+		return Row{}, false, err
+	}
+	r, err := parseRow(s)
+	return r, true, err
+}
+
+func (o kvOps) Put(k int64, r Row) error { return o.put(kvKey(rowPrefix, k), rowText(r)) }
+
+func (o kvOps) Append(k, element int64) error {
+	key := kvKey(listPrefix, k)
+	s, _, err := o.get(key)
+	if err != nil {
+		return err
+	}
+	return o.put(key, appended(s, element))
+}
+
+func (o kvOps) List(dst []int64, k int64) ([]int64, bool, error) {
+	s, ok, err := o.get(kvKey(listPrefix, k))
+	if err != nil || !ok {
+		return dst, false, err
+	}
+	dst, err = parseList(dst, s)
+	return dst, true, err
+}

@@ -1,0 +1,318 @@
+package driver
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+var mysqlScheme = Scheme{
+	Name:  "mysql",
+	URLs:  []string{"mysql", "mariadb", "galera", "tidb"},
+	About: "MariaDB, Galera and MySQL, and what speaks their protocol: TiDB",
+	Isolations: []string{
+		"default",
+		"serializable=ser=session-serializable",
+		"repeatable-read=rr",
+		"snapshot-isolation=si=snapshot=session-snapshot-isolation", // MariaDB: repeatable read with innodb_snapshot_isolation
+		"read-committed=rc",
+		"read-uncommitted=ru",
+	},
+	open: openMySQL,
+}
+
+type mysqlDB struct {
+	o      Options
+	d      *dialer
+	nodes  []*sql.DB
+	setup  []string // statements of a new session
+	info   Info
+	tables []Table // with columns, loaded last
+}
+
+func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
+	if o.Timestamps {
+		return nil, unsupported("MariaDB and MySQL do not tell their timestamps; expected PostgreSQL, Badger or etcd with --timestamps")
+	}
+	m := &mysqlDB{o: o, d: newDialer(o.Timeout), setup: []string{"set session innodb_lock_wait_timeout = 2"}}
+	switch iso {
+	case "default":
+	case "snapshot-isolation":
+		m.setup = append(m.setup, "set session innodb_snapshot_isolation = 1", "set session transaction isolation level repeatable read")
+	default:
+		m.setup = append(m.setup, "set session transaction isolation level "+strings.ReplaceAll(iso, "-", " "))
+	}
+	for i, s := range urls {
+		cfg, err := mysqlConfig(s)
+		if err != nil {
+			return nil, err
+		}
+		cfg.DialFunc = m.d.dial
+		if i == 0 {
+			if err := makeDatabase(ctx, cfg); err != nil {
+				return nil, err
+			}
+		}
+		c, err := mysql.NewConnector(cfg)
+		if err != nil {
+			return nil, err
+		}
+		m.nodes = append(m.nodes, sql.OpenDB(c))
+		m.info.Nodes = append(m.info.Nodes, Node{Name: o.Nodes[i]})
+	}
+	err := m.with(ctx, 0, func(c *sql.Conn) error {
+		var version string
+		if err := c.QueryRowContext(ctx, "select version()").Scan(&version); err != nil {
+			return err
+		}
+		name, rest, _ := strings.Cut(version, "-")
+		switch {
+		case strings.Contains(rest, "MariaDB"):
+			m.info.Name = "MariaDB " + name
+		case strings.Contains(rest, "TiDB"):
+			m.info.Name = "TiDB " + rest
+		default:
+			m.info.Name = "MySQL " + name
+		}
+		if len(urls) > 1 {
+			m.info.Name += fmt.Sprintf(", %d nodes", len(urls))
+		}
+		if err := m.prepare(ctx, c); err != nil {
+			return err
+		}
+		// MySQL 8 has renamed MariaDB's tx_isolation.
+		if err := c.QueryRowContext(ctx, "select @@transaction_isolation").Scan(&m.info.Isolation); err != nil {
+			if err := c.QueryRowContext(ctx, "select @@tx_isolation").Scan(&m.info.Isolation); err != nil {
+				return err
+			}
+		}
+		m.info.Isolation = strings.ToLower(strings.ReplaceAll(m.info.Isolation, "-", " "))
+		var si int
+		if c.QueryRowContext(ctx, "select @@innodb_snapshot_isolation").Scan(&si) == nil && si != 0 {
+			m.info.Isolation += ", innodb_snapshot_isolation"
+		}
+		return nil
+	})
+	return m, err
+}
+
+// mysqlConfig reads a URL; its parameters are the library's own or variables of the session.
+func mysqlConfig(s string) (*mysql.Config, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, errors.New("not a URL; expected mysql://user:password@host:port/database")
+	}
+	cfg, err := mysql.ParseDSN("/?" + u.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	cfg.Net, cfg.Addr = "tcp", u.Host
+	if u.Port() == "" {
+		cfg.Addr = u.Hostname() + ":3306"
+	}
+	if cfg.DBName = strings.Trim(u.Path, "/"); cfg.DBName == "" {
+		cfg.DBName = "isovet"
+	}
+	cfg.InterpolateParams = true
+	cfg.Logger = silent{}
+	return cfg, nil
+}
+
+// silent takes what the library would log.
+type silent struct{}
+
+func (silent) Print(...any) {}
+
+// makeDatabase makes the database if it is not there yet.
+func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
+	plain := cfg.Clone()
+	plain.DBName = ""
+	plain.DialFunc = cfg.DialFunc
+	c, err := mysql.NewConnector(plain)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(c)
+	defer db.Close()
+	_, err = db.ExecContext(ctx, "create database if not exists `"+strings.ReplaceAll(cfg.DBName, "`", "``")+"`")
+	return err
+}
+
+// prepare runs the statements of a new session. A variable that a server does not have is the isolation that it cannot give.
+func (m *mysqlDB) prepare(ctx context.Context, c *sql.Conn) error {
+	for _, s := range m.setup {
+		if _, err := c.ExecContext(ctx, s); err != nil {
+			var e *mysql.MySQLError
+			if errors.As(err, &e) && e.Number == 1193 { // unknown system variable
+				if strings.Contains(s, "lock_wait") {
+					continue
+				}
+				return unsupported("%s has no innodb_snapshot_isolation, and its repeatable read is not snapshot isolation", m.info.Name)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// with runs f on a connection of its own.
+func (m *mysqlDB) with(ctx context.Context, node int, f func(*sql.Conn) error) error {
+	c, err := m.nodes[node].Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(c)
+}
+
+func (m *mysqlDB) Info() Info { return m.info }
+func (m *mysqlDB) Cut()       { m.d.cut() }
+
+func (m *mysqlDB) Load(ctx context.Context, d Data) error {
+	err := m.with(ctx, 0, func(c *sql.Conn) error {
+		for _, s := range slices.Concat(dropTables(), []string{
+			"create table isovet_kv(k bigint primary key, u bigint not null, p bigint) engine=InnoDB",
+			"create table isovet_list(k bigint primary key, val mediumtext character set ascii not null) engine=InnoDB",
+		}, createTables(d.Tables, "bigint", " engine=InnoDB")) {
+			if _, err := c.ExecContext(ctx, s); err != nil {
+				return err
+			}
+		}
+		m.tables = d.Tables
+		return sqlLoad(ctx, c, d, 5000)
+	})
+	if err != nil {
+		return err
+	}
+	for i := range m.nodes {
+		err := until(ctx, 30*time.Second, func() error {
+			return m.with(ctx, i, func(c *sql.Conn) error {
+				var u int64
+				err := c.QueryRowContext(ctx, "select u from isovet_kv where k = ?", int64(markKey)).Scan(&u)
+				if err == nil && u != d.Mark {
+					err = errors.New("it shows an older load")
+				}
+				return err
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("node %s does not show what was loaded: %w", m.info.Nodes[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (m *mysqlDB) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), m.o.Timeout)
+	defer cancel()
+	err := m.with(ctx, 0, func(c *sql.Conn) error {
+		for _, s := range dropTables() {
+			if _, err := c.ExecContext(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, n := range m.nodes {
+		err = errors.Join(err, n.Close())
+	}
+	m.Cut()
+	return err
+}
+
+// mysqlAborts are the numbers of errors after which the transaction has had no effect once it is rolled back: deadlock, lock wait
+// timeout, record changed since the snapshot, duplicate key, query interrupted; TiDB's write conflicts.
+var mysqlAborts = []uint16{1213, 1205, 1020, 1062, 1317, 9007, 8002, 8022, 8028}
+
+// mysqlLost are those after which the session is of no use: shutdown, killed, and Galera's "not yet prepared for application use".
+var mysqlLost = []uint16{1053, 1927, 1152, 1159, 1161, 1047, 1040, 4031}
+
+// Classify goes by the error's number.
+func (m *mysqlDB) Classify(err error) Class {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		switch {
+		case slices.Contains(mysqlAborts, e.Number):
+			return Aborted
+		case slices.Contains(mysqlLost, e.Number):
+			return Lost
+		case e.Number == 1180: // got error during COMMIT
+			return Unclear
+		}
+		return Fatal
+	}
+	if lost(err) || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrBusyBuffer) {
+		return Lost
+	}
+	return Fatal
+}
+
+func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Timeout)
+	defer cancel()
+	c, err := m.nodes[node].Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.prepare(ctx, c); err != nil {
+		discard(c)
+		return nil, err
+	}
+	s := &mysqlSession{c: c}
+	if len(m.tables) > 0 {
+		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: "on duplicate key update", value: "values(%s)", lock: " for update"}
+	}
+	return s, nil
+}
+
+// discard closes a connection rather than give it back.
+func discard(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
+	_ = c.Close()
+}
+
+type mysqlSession struct {
+	*columnsSQL // nil without tables with columns
+	c           *sql.Conn
+}
+
+func (s *mysqlSession) exec(q string, args ...any) error {
+	_, err := s.c.ExecContext(context.Background(), q, args...)
+	return err
+}
+
+func (s *mysqlSession) Begin() error    { return s.exec("begin") }
+func (s *mysqlSession) Commit() error   { return s.exec("commit") }
+func (s *mysqlSession) Rollback() error { return s.exec("rollback") }
+func (s *mysqlSession) Close()          { discard(s.c) }
+
+func (s *mysqlSession) Get(key int64, lock bool) (Row, bool, error) {
+	q := "select u, p from isovet_kv where k = ?"
+	if lock {
+		q += " for update"
+	}
+	return scanRow(s.c.QueryRowContext(context.Background(), q, key))
+}
+
+func (s *mysqlSession) Put(key int64, r Row) error {
+	return s.exec("insert into isovet_kv values (?, ?, ?) on duplicate key update u = values(u), p = values(p)", key, r.Version, payload(r))
+}
+
+func (s *mysqlSession) Append(key, element int64) error {
+	return s.exec("insert into isovet_list values (?, ?) on duplicate key update val = concat(val, ',', values(val))", key, strconv.FormatInt(element, 10))
+}
+
+func (s *mysqlSession) List(dst []int64, key int64) ([]int64, bool, error) {
+	return scanList(dst, s.c.QueryRowContext(context.Background(), "select val from isovet_list where k = ?", key))
+}

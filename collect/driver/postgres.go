@@ -1,0 +1,414 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var postgresScheme = Scheme{
+	Name:  "postgres",
+	URLs:  []string{"postgres", "postgresql", "cockroachdb", "cockroach", "yugabyte", "yugabytedb"},
+	About: "PostgreSQL and what speaks its protocol: CockroachDB, YugabyteDB",
+	Isolations: []string{
+		"default",
+		"serializable=ser=session-serializable",
+		"repeatable-read=rr=snapshot-isolation=si=snapshot=session-snapshot-isolation",
+		"read-committed=rc",
+		"read-uncommitted=ru",
+	},
+	open: openPostgres,
+}
+
+type postgres struct {
+	o     Options
+	d     *dialer
+	cfg   []*pgconn.Config
+	begin string
+	info  Info
+	data  Data // what was loaded last
+}
+
+func openPostgres(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
+	p := &postgres{o: o, d: newDialer(o.Timeout), begin: "begin"}
+	if iso != "default" {
+		p.begin = "begin isolation level " + strings.ReplaceAll(iso, "-", " ")
+	}
+	for i, u := range urls {
+		_, rest, _ := strings.Cut(u, ":")
+		cfg, err := pgconn.ParseConfig("postgres:" + rest)
+		if err != nil {
+			return nil, err
+		}
+		cfg.DialFunc = p.d.dial
+		cfg.RuntimeParams["application_name"] = "isovet"
+		p.cfg = append(p.cfg, cfg)
+		p.info.Nodes = append(p.info.Nodes, Node{Name: o.Nodes[i]})
+	}
+	for i := range p.cfg {
+		if err := p.look(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	if o.Timestamps {
+		if len(p.cfg) > 1 {
+			return nil, unsupported("timestamps of several nodes; expected one PostgreSQL server, whose snapshots alone are ordered")
+		}
+		if l := p.info.Isolation; l != "repeatable read" && l != "serializable" {
+			return nil, unsupported("timestamps at %s, where every statement has a snapshot of its own; expected repeatable-read or serializable", l)
+		}
+	}
+	return p, nil
+}
+
+// look asks a node what it is.
+func (p *postgres) look(ctx context.Context, node int) error {
+	c, err := p.dial(ctx, node)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	n := &p.info.Nodes[node]
+	if v, err := ask(c, "select pg_is_in_recovery()"); err == nil {
+		n.ReadOnly = v == "t"
+	}
+	if node > 0 {
+		return nil
+	}
+	if n.ReadOnly {
+		return fmt.Errorf("%s is a replica; expected the primary first", n.Name)
+	}
+	if p.info.Name, err = ask(c, "select version()"); err != nil {
+		return err
+	}
+	if f := strings.Fields(p.info.Name); len(f) > 2 && f[0] == "PostgreSQL" {
+		p.info.Name = f[0] + " " + f[1]
+	}
+	if p.info.Isolation, err = ask(c, p.begin+"; show transaction_isolation; rollback"); err != nil {
+		return err
+	}
+	return nil
+}
+
+// dial connects to a node, without the statements of a session.
+func (p *postgres) dial(ctx context.Context, node int) (*pgconn.PgConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.o.Timeout)
+	defer cancel()
+	return pgconn.ConnectConfig(ctx, p.cfg[node])
+}
+
+// run sends statements without arguments.
+func run(c *pgconn.PgConn, sql string) error {
+	_, err := c.Exec(context.Background(), sql).ReadAll()
+	return err
+}
+
+// ask returns the first field of the first row that any of the statements gives.
+func ask(c *pgconn.PgConn, sql string) (string, error) {
+	results, err := c.Exec(context.Background(), sql).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	for _, r := range results {
+		if len(r.Rows) > 0 && len(r.Rows[0]) > 0 {
+			return string(r.Rows[0][0]), nil
+		}
+	}
+	return "", fmt.Errorf("%s: no row", sql)
+}
+
+func (p *postgres) Info() Info { return p.info }
+func (p *postgres) Cut()       { p.d.cut() }
+
+func (p *postgres) Load(ctx context.Context, d Data) error {
+	c, err := p.dial(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	p.data = d
+	for _, q := range slices.Concat(dropTables(), []string{
+		"create table isovet_kv(k bigint primary key, u bigint not null, p bigint)",
+		"create table isovet_list(k bigint primary key, val text not null)",
+	}, createTables(d.Tables, "bigint", "")) {
+		if err := run(c, q); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		_, err := c.CopyFrom(ctx, &b, "copy isovet_kv from stdin")
+		b.Reset()
+		return err
+	}
+	for k, r := range d.Rows {
+		fmt.Fprintf(&b, "%d\t%d\t%d\n", k, r.Version, r.Payload)
+		if b.Len() > 1<<20 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if err := loadTables(d.Tables, 1000, func(q string) error { return run(c, q) }); err != nil {
+		return err
+	}
+	if err := run(c, fmt.Sprintf("insert into isovet_kv values (%d, %d, null)", int64(markKey), d.Mark)); err != nil {
+		return err
+	}
+	_ = run(c, "analyze") // not all that speak the protocol have it
+	for i := 1; i < len(p.cfg); i++ {
+		if err := p.await(ctx, i, d.Mark); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until a node shows what was loaded.
+func (p *postgres) await(ctx context.Context, node int, mark int64) error {
+	c, err := p.dial(ctx, node)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	want := strconv.FormatInt(mark, 10)
+	err = until(ctx, 30*time.Second, func() error {
+		got, err := ask(c, fmt.Sprintf("select u from isovet_kv where k = %d", int64(markKey)))
+		if err == nil && got != want {
+			err = errors.New("it shows an older load")
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("node %s does not show what was loaded on %s: %w", p.info.Nodes[node].Name, p.info.Nodes[0].Name, err)
+	}
+	return nil
+}
+
+func (p *postgres) Close() error {
+	p.Cut()
+	ctx, cancel := context.WithTimeout(context.Background(), p.o.Timeout)
+	defer cancel()
+	c, err := p.dial(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, q := range dropTables() {
+		err = errors.Join(err, run(c, q))
+	}
+	return errors.Join(err, c.Close(ctx))
+}
+
+// aborts are the codes of errors after which the transaction has had no effect and may be tried again: serialization failure,
+// deadlock, lock not available, a statement cancelled, a key inserted twice.
+var postgresAborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000"}
+
+// Classify goes by the error's code (PostgreSQL manual, appendix A).
+func (p *postgres) Classify(err error) Class {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		switch {
+		case slices.Contains(postgresAborts, e.Code):
+			return Aborted
+		case e.Code == "40003": // statement completion unknown; CockroachDB's "result is ambiguous"
+			return Unclear
+		case strings.HasPrefix(e.Code, "57P"), strings.HasPrefix(e.Code, "08"):
+			return Lost
+		}
+		return Fatal
+	}
+	var connect *pgconn.ConnectError
+	if lost(err) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed") {
+		return Lost
+	}
+	return Fatal
+}
+
+var postgresStatements = []struct{ name, sql string }{
+	{"get", "select u, p from isovet_kv where k = $1::bigint"},
+	{"lock", "select u, p from isovet_kv where k = $1::bigint for update"},
+	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint) on conflict (k) do update set u = excluded.u, p = excluded.p"},
+}
+
+var postgresListStatements = []struct{ name, sql string }{
+	{"append", "insert into isovet_list as l values ($1::bigint, $2::text) on conflict (k) do update set val = l.val || ',' || excluded.val"},
+	{"list", "select val from isovet_list where k = $1::bigint"},
+}
+
+func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
+	c, err := p.dial(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	// With the default of a second a workload that deadlocks often hardly moves. Only a superuser may set it.
+	_ = run(c, "set deadlock_timeout = '10ms'")
+	statements := postgresStatements
+	if p.data.Lists {
+		statements = slices.Concat(statements, postgresListStatements)
+	}
+	for _, st := range statements {
+		if _, err := c.Prepare(ctx, st.name, st.sql, nil); err != nil {
+			c.Close(ctx)
+			return nil, err
+		}
+	}
+	s := &postgresSession{p: p, c: c}
+	if len(p.data.Tables) > 0 {
+		// A scan of the whole table locks the whole table's predicate, and nearly everything aborts.
+		_ = run(c, "set enable_seqscan = off")
+		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: "on conflict (k) do update set", value: "excluded.%s", lock: " for update"}
+	}
+	return s, nil
+}
+
+type postgresSession struct {
+	*columnsSQL // nil without tables with columns
+	p           *postgres
+	c           *pgconn.PgConn
+	stamp       Stamp
+	num         [3][24]byte
+	args        [3][]byte
+}
+
+// arg writes an integer argument.
+func (s *postgresSession) arg(i int, n int64) { s.args[i] = strconv.AppendInt(s.num[i][:0], n, 10) }
+
+// exec runs a prepared statement and hands over each row.
+func (s *postgresSession) exec(name string, args int, row func(v [][]byte) error) error {
+	r := s.c.ExecPrepared(context.Background(), name, s.args[:args], nil, nil)
+	var bad error
+	for r.NextRow() {
+		if bad == nil {
+			bad = row(r.Values())
+		}
+	}
+	_, err := r.Close()
+	return errors.Join(err, bad)
+}
+
+// askInts runs a statement whose rows are integers.
+func (s *postgresSession) askInts(q string, row func([]int64) error) error {
+	m := s.c.Exec(context.Background(), q)
+	var ints []int64
+	var bad error
+	for m.NextResult() {
+		for r := m.ResultReader(); r.NextRow(); {
+			ints = ints[:0]
+			for _, v := range r.Values() {
+				n, err := strconv.ParseInt(string(v), 10, 64)
+				bad = errors.Join(bad, err)
+				ints = append(ints, n)
+			}
+			if bad == nil {
+				bad = row(ints)
+			}
+		}
+	}
+	return errors.Join(m.Close(), bad)
+}
+
+func (s *postgresSession) Begin() error {
+	s.stamp = Stamp{Start: NoTime, Commit: NoTime}
+	if err := run(s.c, s.p.begin); err != nil || !s.p.o.Timestamps {
+		return err
+	}
+	var err error
+	s.stamp.Snapshot, err = ask(s.c, "select pg_current_snapshot()::text")
+	return err
+}
+
+func (s *postgresSession) Get(key int64, lock bool) (r Row, found bool, err error) {
+	name := "get"
+	if lock {
+		name = "lock"
+	}
+	s.arg(0, key)
+	err = s.exec(name, 1, func(v [][]byte) (err error) {
+		found = true
+		r, err = sqlRow(v[0], v[1])
+		return err
+	})
+	return r, found, err
+}
+
+// sqlRow reads the columns u and p.
+func sqlRow(u, p []byte) (r Row, err error) {
+	if r.Version, err = strconv.ParseInt(string(u), 10, 64); err != nil {
+		return r, err
+	}
+	if r.Dead = p == nil; !r.Dead {
+		r.Payload, err = strconv.ParseInt(string(p), 10, 64)
+	}
+	return r, err
+}
+
+func none([][]byte) error { return nil }
+
+func (s *postgresSession) Put(key int64, r Row) error {
+	s.arg(0, key)
+	s.arg(1, r.Version)
+	s.arg(2, r.Payload)
+	if r.Dead {
+		s.args[2] = nil
+	}
+	return s.exec("put", 3, none)
+}
+
+func (s *postgresSession) Append(key, element int64) error {
+	s.arg(0, key)
+	s.arg(1, element)
+	return s.exec("append", 2, none)
+}
+
+func (s *postgresSession) List(dst []int64, key int64) (_ []int64, found bool, err error) {
+	s.arg(0, key)
+	err = s.exec("list", 1, func(v [][]byte) (err error) {
+		found = true
+		dst, err = parseList(dst, string(v[0]))
+		return err
+	})
+	return dst, found, err
+}
+
+func (s *postgresSession) Commit() error {
+	if s.p.o.Timestamps {
+		v, err := ask(s.c, "select coalesce(pg_current_xact_id_if_assigned()::text, '0')")
+		if err != nil {
+			return notSent{err}
+		}
+		if s.stamp.XID, err = strconv.ParseUint(v, 10, 64); err != nil {
+			return notSent{err}
+		}
+	}
+	tags, err := s.c.Exec(context.Background(), "commit").ReadAll()
+	if err != nil {
+		return err
+	}
+	if len(tags) > 0 && tags[0].CommandTag.String() == "ROLLBACK" {
+		return &pgconn.PgError{Code: "40000", Message: "the commit was answered with a rollback"}
+	}
+	return nil
+}
+
+func (s *postgresSession) Rollback() error { return run(s.c, "rollback") }
+
+func (s *postgresSession) Stamp() Stamp { return s.stamp }
+
+func (s *postgresSession) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.c.Close(ctx) // nothing depends on how a connection ends
+}

@@ -1,0 +1,146 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scheme is a kind of database.
+type Scheme struct {
+	Name  string   // of the driver
+	URLs  []string // schemes of its URLs, the usual one first
+	About string
+	// Isolations are the names of levels that it takes, the default first, with other names after "=".
+	Isolations []string
+	// Embedded says that the database runs inside this program.
+	Embedded bool
+	open     func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
+}
+
+// All returns every driver, in the order in which to show them; a new one is one file and one line here.
+func All() []Scheme {
+	return []Scheme{sqliteScheme, badgerScheme, postgresScheme, mysqlScheme, etcdScheme, redisScheme}
+}
+
+// Lookup finds the driver of a URL.
+func Lookup(db string) (Scheme, error) {
+	name, _, ok := strings.Cut(db, ":")
+	var names []string
+	for _, s := range All() {
+		if ok && slices.Contains(s.URLs, strings.ToLower(name)) {
+			return s, nil
+		}
+		names = append(names, s.URLs...)
+	}
+	return Scheme{}, fmt.Errorf("database %q: unknown kind; expected a URL whose scheme is one of %s", Redact(db), strings.Join(names, ", "))
+}
+
+// Open opens a database: one URL, or one for each node of a cluster. No error holds a password.
+func Open(ctx context.Context, urls []string, o Options) (DB, error) {
+	if len(urls) == 0 {
+		return nil, errors.New("no database is named")
+	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	s, err := Lookup(urls[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range urls[1:] {
+		t, err := Lookup(u)
+		if err != nil {
+			return nil, err
+		}
+		if t.Name != s.Name {
+			return nil, fmt.Errorf("%s and %s: the nodes of a cluster are databases of one kind", Redact(urls[0]), Redact(u))
+		}
+	}
+	if s.Embedded && len(urls) > 1 {
+		return nil, fmt.Errorf("%s runs inside this program and has no nodes; expected one URL", s.Name)
+	}
+	if o.Nodes == nil {
+		for _, u := range urls {
+			o.Nodes = append(o.Nodes, host(u))
+		}
+	}
+	iso, err := isolation(s, o.Isolation)
+	if err != nil {
+		return nil, err
+	}
+	db, err := s.open(ctx, urls, iso, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Redact(urls[0]), clean(err, urls))
+	}
+	return db, nil
+}
+
+// isolation finds a level's name among those of a driver; each entry is "name=other=other".
+func isolation(s Scheme, want string) (string, error) {
+	var names []string
+	for i, entry := range s.Isolations {
+		all := strings.Split(entry, "=")
+		if want == "" && i == 0 || slices.ContainsFunc(all, func(n string) bool { return n == normal(want) }) {
+			return all[0], nil
+		}
+		names = append(names, all[0])
+	}
+	return "", unsupported("%s has no isolation %q; expected one of %s", s.Name, want, strings.Join(names, ", "))
+}
+
+// normal writes the name of a level in one way.
+func normal(s string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(strings.TrimSpace(s)))
+}
+
+// host is the part of a URL by which to call the node.
+func host(db string) string {
+	if u, err := url.Parse(db); err == nil && u.Host != "" {
+		return u.Host
+	}
+	name, _, _ := strings.Cut(db, ":")
+	return name
+}
+
+var (
+	userinfo = regexp.MustCompile(`://[^/?#]*@`)
+	secret   = regexp.MustCompile(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
+)
+
+// Redact takes user and password out of a URL.
+func Redact(db string) string {
+	return secret.ReplaceAllString(userinfo.ReplaceAllString(db, "://…@"), "${1}…")
+}
+
+// redacted is an error whose text has no password.
+type redacted struct {
+	error
+	text string
+}
+
+func (r redacted) Error() string { return r.text }
+func (r redacted) Unwrap() error { return r.error }
+
+// clean takes the passwords of the URLs out of an error of a library's.
+func clean(err error, urls []string) error {
+	text := err.Error()
+	for _, s := range urls {
+		text = strings.ReplaceAll(text, s, Redact(s))
+		u, e := url.Parse(s)
+		if e != nil {
+			continue
+		}
+		if p, ok := u.User.Password(); ok && p != "" {
+			text = strings.ReplaceAll(text, p, "…")
+		}
+	}
+	if text = Redact(text); text == err.Error() {
+		return err
+	}
+	return redacted{err, text}
+}

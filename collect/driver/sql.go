@@ -1,0 +1,127 @@
+package driver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// payload is a row's column p.
+func payload(r Row) any {
+	if r.Dead {
+		return nil
+	}
+	return r.Payload
+}
+
+// scanRow reads the columns u and p.
+func scanRow(q *sql.Row) (r Row, found bool, err error) {
+	var p sql.NullInt64
+	if err = q.Scan(&r.Version, &p); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		return Row{}, false, err
+	}
+	r.Payload, r.Dead = p.Int64, !p.Valid
+	return r, true, nil
+}
+
+// scanList reads a list's text.
+func scanList(dst []int64, q *sql.Row) ([]int64, bool, error) {
+	var text string
+	if err := q.Scan(&text); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		return dst, false, err
+	}
+	dst, err := parseList(dst, text)
+	return dst, true, err
+}
+
+// askInts returns a function that runs a statement whose rows, if it has any, are integers.
+func askInts(c *sql.Conn) func(string, func([]int64) error) error {
+	var ints []int64
+	var into []any
+	return func(q string, row func([]int64) error) error {
+		runtime.Gosched()
+		if !strings.HasPrefix(q, "select") {
+			_, err := c.ExecContext(context.Background(), q)
+			return err
+		}
+		rows, err := c.QueryContext(context.Background(), q)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		names, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		if len(ints) != len(names) {
+			ints, into = make([]int64, len(names)), make([]any, len(names))
+			for i := range ints {
+				into[i] = &ints[i]
+			}
+		}
+		for rows.Next() {
+			if err := rows.Scan(into...); err != nil {
+				return err
+			}
+			if err := row(ints); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}
+
+// sqlLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
+func sqlLoad(ctx context.Context, c *sql.Conn, d Data, batch int) error {
+	const insert = "insert into isovet_kv values "
+	text, n := []byte(insert), 0
+	flush := func() error {
+		if n == 0 {
+			return nil
+		}
+		_, err := c.ExecContext(ctx, string(text))
+		text, n = text[:len(insert)], 0
+		return err
+	}
+	add := func(k int64, r Row) error {
+		if n > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(append(text, '('), k, 10)
+		text = strconv.AppendInt(append(text, ','), r.Version, 10)
+		if r.Dead {
+			text = append(text, ",null)"...)
+		} else {
+			text = append(strconv.AppendInt(append(text, ','), r.Payload, 10), ')')
+		}
+		if n++; n == batch {
+			return flush()
+		}
+		return nil
+	}
+	for k, r := range d.Rows {
+		if err := add(k, r); err != nil {
+			return err
+		}
+	}
+	err := loadTables(d.Tables, batch, func(q string) error {
+		_, err := c.ExecContext(ctx, q)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := add(markKey, Row{Version: d.Mark, Dead: true}); err != nil {
+		return err
+	}
+	return flush()
+}

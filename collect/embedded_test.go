@@ -1,0 +1,293 @@
+package collect_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+func run(t *testing.T, c collect.Config) *collect.Result {
+	t.Helper()
+	r, err := collect.Run(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestEmbedded: what SQLite and Badger promise holds, and the recorded history is sound.
+func TestEmbedded(t *testing.T) {
+	for _, db := range []string{"sqlite:", "badger:", "sqlite:" + filepath.Join(t.TempDir(), "f"), "badger:" + t.TempDir()} {
+		r := run(t, collect.Config{DB: []string{db}, Workload: "smallbank", Keys: 30, Txns: 1000, Sessions: 8, Seed: 7})
+		verdict(t, r.History, level.Serializable, evidence.Holds)
+		verdict(t, r.History, level.StrictSerializable, evidence.Holds)
+		sound(t, r)
+		if r.Summary.Committed != 1000 {
+			t.Errorf("%s: %d committed, expected 1000", db, r.Summary.Committed)
+		}
+	}
+}
+
+// TestNoConflicts: without conflict detection Badger loses updates.
+func TestNoConflicts(t *testing.T) {
+	r := run(t, collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 10, Txns: 1000, Sessions: 8})
+	verdict(t, r.History, level.Serializable, evidence.Violated)
+	verdict(t, r.History, level.SnapshotIsolation, evidence.Violated)
+	sound(t, r)
+}
+
+// TestLeftBehind: a database that is there before is there after, and holds nothing of ours.
+func TestLeftBehind(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.db")
+	run(t, collect.Config{DB: []string{"sqlite:" + file}, Workload: "rmw", Txns: 50, Sessions: 2})
+	db, err := driver.Open(context.Background(), []string{"sqlite:" + file}, driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Connect(context.Background(), 0); err == nil {
+		t.Error("the tables are still there")
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
+
+// sound checks what every recorded history must have, whatever the database does.
+func sound(t *testing.T, r *collect.Result) {
+	t.Helper()
+	h := r.History
+	committed := 0
+	for s := range h.NumSessions() {
+		last := int64(0)
+		for _, x := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if x == h.Init {
+				continue
+			}
+			if h.Txns.Status[x] == history.Committed {
+				committed++
+			}
+			lo, hi := h.TxnOps(x)
+			at := h.Start(x)
+			if at < last {
+				t.Fatalf("transaction %d begins at %d, before %d, the end of the one before", h.Txns.ID[x], at, last)
+			}
+			for op := lo; op < hi; op++ {
+				if h.OpStart(op) < at || h.OpEnd(op) < h.OpStart(op) {
+					t.Fatalf("transaction %d: operation %d at %d to %d, after %d", h.Txns.ID[x], op-lo, h.OpStart(op), h.OpEnd(op), at)
+				}
+				at = h.OpEnd(op)
+			}
+			if h.Commit(x) < at {
+				t.Fatalf("transaction %d: commit at %d, after %d", h.Txns.ID[x], h.Commit(x), at)
+			}
+			last = h.Commit(x)
+			if end := h.End(x); end != history.NoTime {
+				if end < last {
+					t.Fatalf("transaction %d ends at %d, before its commit at %d", h.Txns.ID[x], end, last)
+				}
+				last = end
+			} else if h.Txns.Status[x] != history.Unknown {
+				t.Fatalf("transaction %d has no end", h.Txns.ID[x])
+			}
+		}
+	}
+	if committed != r.Summary.Committed {
+		t.Errorf("%d committed in the history, %d in the summary", committed, r.Summary.Committed)
+	}
+	// Every key of the initial transaction is touched by another one, and no version is written twice.
+	writer := make([]uint32, h.NumVersions())
+	touched := make([]bool, h.NumKeys())
+	for op := range uint32(h.NumOps()) {
+		x := h.TxnOf(op)
+		k := h.OpKey(op)
+		if k == history.None {
+			continue
+		}
+		if x != h.Init {
+			touched[k] = true
+		}
+		if kind := h.Ops.Kind[op]; kind != history.Write && kind != history.Append {
+			continue
+		}
+		v := h.Ops.Ver[op]
+		if h.VerValue(v).Kind != history.Null && writer[v] != 0 {
+			t.Fatalf("transaction %d writes a version that another one has written", h.Txns.ID[x])
+		}
+		writer[v] = x + 1
+	}
+	if h.Init != history.None && !h.HasPredicates() {
+		lo, hi := h.TxnOps(h.Init)
+		for op := lo; op < hi; op++ {
+			if !touched[h.OpKey(op)] {
+				t.Fatalf("the initial transaction loads %s, which nobody touched", h.KeyString(h.OpKey(op)))
+			}
+		}
+	}
+}
+
+// TestEveryWorkload runs each of them on SQLite, which is serializable whatever the workload.
+func TestEveryWorkload(t *testing.T) {
+	for _, info := range workload.All() {
+		for _, v := range info.Variants {
+			r, err := collect.Run(context.Background(), collect.Config{
+				DB: []string{"sqlite:"}, Workload: info.Name, Variant: v.Name, Txns: 60, Sessions: 4, Duration: 5 * time.Second,
+			})
+			if err != nil {
+				t.Errorf("%s/%s: %v", info.Name, v.Name, err)
+				continue
+			}
+			sound(t, r)
+			if r.Summary.Committed == 0 {
+				t.Errorf("%s/%s: nothing has committed", info.Name, v.Name)
+			}
+			if !r.History.HasPredicates() && !r.History.HasLists() {
+				verdict(t, r.History, level.Serializable, evidence.Holds)
+			}
+		}
+	}
+}
+
+// TestTimestamps: Badger's own timestamps explain every read, and order every two writers of a key.
+func TestTimestamps(t *testing.T) {
+	for _, w := range []string{"smallbank", "rmw", "mix"} {
+		r := run(t, collect.Config{DB: []string{"badger:"}, Workload: w, Keys: 20, Txns: 800, Sessions: 8, Timestamps: true})
+		sound(t, r)
+		// Badger validates what was read: two blind writers of a key may overlap.
+		snapshotReads(t, r.History, w == "mix")
+	}
+}
+
+// snapshotReads checks by definition that each committed transaction read the newest version committed before its start_ts, and
+// that no two transactions that wrote one key overlap unless they may (CHRONOS: EXT and NOCONFLICT).
+func snapshotReads(t *testing.T, h *history.History, overlap bool) {
+	t.Helper()
+	type write struct {
+		start, commit int64
+		value         history.Value
+	}
+	versions := make([][]write, h.NumKeys())
+	each := func(f func(x, lo, hi uint32)) {
+		for x := range uint32(h.NumTxns()) {
+			if h.Txns.Status[x] == history.Committed {
+				lo, hi := h.TxnOps(x)
+				f(x, lo, hi)
+			}
+		}
+	}
+	each(func(x, lo, hi uint32) {
+		if x != h.Init && (h.StartTS(x) == history.NoTime || h.CommitTS(x) == history.NoTime) {
+			t.Fatalf("transaction %d has no timestamps", h.Txns.ID[x])
+		}
+		last := map[uint32]uint32{}
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write {
+				last[h.OpKey(op)] = h.Ops.Ver[op]
+			}
+		}
+		for k, v := range last {
+			w := write{h.StartTS(x), h.CommitTS(x), h.VerValue(v)}
+			if x == h.Init {
+				w.start, w.commit = -2, -1
+			}
+			for _, o := range versions[k] {
+				if !overlap && w.start < o.commit && o.start < w.commit {
+					t.Errorf("transaction %d writes %s, which another one wrote meanwhile", h.Txns.ID[x], h.KeyString(k))
+				}
+			}
+			versions[k] = append(versions[k], w)
+		}
+	})
+	reads := 0
+	each(func(x, lo, hi uint32) {
+		own := map[uint32]bool{}
+		for op := lo; op < hi; op++ {
+			k := h.OpKey(op)
+			if h.Ops.Kind[op] == history.Write {
+				own[k] = true
+				continue
+			}
+			if own[k] {
+				continue
+			}
+			reads++
+			var best write
+			best.commit = history.NoTime
+			for _, w := range versions[k] {
+				if w.commit < h.StartTS(x) && w.commit > best.commit {
+					best = w
+				}
+			}
+			if got := h.VerValue(h.Ops.Ver[op]); got != best.value {
+				t.Errorf("transaction %d reads %s = %v; its snapshot has %v", h.Txns.ID[x], h.KeyString(k), got, best.value)
+			}
+		}
+	})
+	if reads == 0 {
+		t.Error("nothing was read")
+	}
+}
+
+// TestInterrupted: what was done by then is kept.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := collect.Config{DB: []string{"badger:"}, Workload: "rmw", Txns: 1 << 40, Sessions: 4}
+	c.Progress = func(p collect.Progress) {
+		if p.Committed > 0 {
+			cancel()
+		}
+	}
+	r, err := collect.Run(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Interrupted || r.Summary.Committed == 0 {
+		t.Errorf("interrupted: %v, %d committed", r.Interrupted, r.Summary.Committed)
+	}
+	sound(t, r)
+	verdict(t, r.History, level.Serializable, evidence.Holds)
+}
+
+func TestBadConfig(t *testing.T) {
+	for _, c := range []collect.Config{
+		{},
+		{DB: []string{"oracle:"}},
+		{DB: []string{"sqlite:", "sqlite:"}},
+		{DB: []string{"sqlite:", "badger:"}},
+		{DB: []string{"sqlite:"}, Isolation: "read-committed"},
+		{DB: []string{"sqlite:"}, Timestamps: true},
+		{DB: []string{"sqlite:"}, Workload: "nope"},
+		{DB: []string{"sqlite:"}, Txns: -1},
+		{DB: []string{"sqlite:"}, Fault: collect.Fault{Kind: collect.Kill, Every: time.Second}},
+		{DB: []string{"nothing:start"}},
+	} {
+		if r, err := collect.Run(context.Background(), c); err == nil || r != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestHuntEmbedded(t *testing.T) {
+	c := collect.HuntConfig{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Sessions: 8, Txns: 300}}
+	c.For = 20 * time.Second
+	h, err := collect.Hunt(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !h.Violated || h.Last == nil || len(h.Last.Anomalies) == 0 {
+		t.Errorf("no violation in %d rounds", len(h.Rounds))
+	}
+	c.Isolation, c.For = "serializable", 500*time.Millisecond
+	if h, err = collect.Hunt(context.Background(), c); err != nil || h.Violated || h.Undecided > 0 || len(h.Rounds) == 0 {
+		t.Errorf("serializable: %v, violated %v, %d rounds, %d undecided", err, h.Violated, len(h.Rounds), h.Undecided)
+	}
+}

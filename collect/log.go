@@ -1,0 +1,377 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+// opRec is an operation of a session's log. A value of kind Null is an absent row; one of kind Row stands in the log's cells.
+type opRec struct {
+	key, value history.Value
+	start, end int64
+	kind       history.OpKind
+	ext        int32 // list reads: index into log.lists; predicates: into log.preds
+}
+
+// txnRec is an attempt at a transaction with operations ops[off:off+n].
+type txnRec struct {
+	start, commit, end int64 // history.NoTime: never
+	startTS, commitTS  int64
+	off, n             int
+	name               string
+	session, node      int32
+	status             history.Status
+}
+
+// log is what one session has written down. It has one writer.
+type log struct {
+	txns  []txnRec
+	ops   []opRec
+	lists [][]history.Value
+	preds []predRec
+	cells []int64        // rows: the version, then the columns
+	stamp []driver.Stamp // of txns; nil without timestamps
+}
+
+// predRec is an operation with a predicate and the rows of which it was true.
+type predRec struct {
+	pred []byte
+	rows []predRow
+}
+
+type predRow struct {
+	key, old, new history.Value
+	oldUnknown    bool
+}
+
+// add writes down an operation, end a transaction: that of all operations since the last end.
+func (l *log) add(o opRec) { l.ops = append(l.ops, o) }
+
+func (l *log) end(t txnRec) {
+	t.off = 0
+	if k := len(l.txns); k > 0 {
+		t.off = l.txns[k-1].off + l.txns[k-1].n
+	}
+	t.n = len(l.ops) - t.off
+	l.txns = append(l.txns, t)
+}
+
+// pending is the number of operations since the last end.
+func (l *log) pending() int {
+	if k := len(l.txns); k > 0 {
+		return len(l.ops) - l.txns[k-1].off - l.txns[k-1].n
+	}
+	return len(l.ops)
+}
+
+// order returns all transactions of the logs, in the order in which the clients were done with them: a session's own stay in
+// order, for each of its times lies before the next transaction's.
+func order(logs []*log) (all []*txnRec, of []*log) {
+	type entry struct {
+		t   *txnRec
+		l   *log
+		end int64
+	}
+	var es []entry
+	for _, l := range logs {
+		for i := range l.txns {
+			t := &l.txns[i]
+			end := t.end
+			if end == history.NoTime {
+				end = max(t.commit, t.start) // never answered, perhaps never sent
+			}
+			es = append(es, entry{t, l, end})
+		}
+	}
+	slices.SortStableFunc(es, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
+	for _, e := range es {
+		all, of = append(all, e.t), append(of, e.l)
+	}
+	return all, of
+}
+
+// row keeps a row; nil is an absent one.
+func (l *log) row(cells []int64) history.Value {
+	if cells == nil {
+		return history.Value{}
+	}
+	l.cells = append(l.cells, cells...)
+	return history.Value{Kind: history.Row, N: int64(len(l.cells) - len(cells))}
+}
+
+// naming says how what logs hold is called in a history.
+type naming struct {
+	key func(history.Value) uint32
+	row func(l *log, key, v history.Value) history.Value // of values of kind Row
+}
+
+// fill adds all transactions to a builder, with ids from 1.
+func fill(b *history.Builder, logs []*log, nodes []string, called naming) {
+	key := called.key
+	names, texts := map[string]uint32{}, make([]uint32, len(nodes))
+	for i, n := range nodes {
+		texts[i] = b.Text([]byte(n))
+	}
+	var rows []history.PredRow
+	all, of := order(logs)
+	for i, t := range all {
+		l := of[i]
+		value := func(key, v history.Value) history.Value {
+			if v.Kind == history.Row {
+				return called.row(l, key, v)
+			}
+			return v
+		}
+		for _, o := range l.ops[t.off : t.off+t.n] {
+			switch o.kind {
+			case history.Read:
+				b.Read(key(o.key), value(o.key, o.value))
+			case history.Write:
+				b.Write(key(o.key), value(o.key, o.value))
+			case history.Append:
+				b.Append(key(o.key), o.value)
+			case history.ReadList:
+				b.ReadList(key(o.key), l.lists[o.ext])
+			default:
+				p := &l.preds[o.ext]
+				rows = rows[:0]
+				for _, r := range p.rows {
+					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.oldUnknown, Old: value(r.key, r.old), New: value(r.key, r.new)})
+				}
+				b.Predicate(o.kind, p.pred, rows)
+			}
+			b.OpTimes(o.start, o.end)
+		}
+		h := history.NewTxnHead()
+		h.ID, h.HasID = int64(i+1), true
+		h.Session, h.HasSess = int64(t.session), true
+		h.Status = t.status
+		h.Start, h.Commit, h.End = t.start, t.commit, t.end
+		h.StartTS, h.CommitTS = t.startTS, t.commitTS
+		if t.node >= 0 && int(t.node) < len(texts) {
+			h.Node = texts[t.node]
+		}
+		if t.name != "" {
+			n, ok := names[t.name]
+			if !ok {
+				n = b.Text([]byte(t.name))
+				names[t.name] = n
+			}
+			h.Name = n
+		}
+		b.EndTxn(h)
+	}
+}
+
+// initial is the version that loaded rows hold at first.
+const initial = 0
+
+// build makes the history of a run of a workload: the initial versions of the loaded rows that were touched, then all attempts.
+func (r *run) build(ctx context.Context) (*history.History, error) {
+	if err := r.resolve(ctx); err != nil {
+		return nil, fmt.Errorf("the database's timestamps: %w", err)
+	}
+	b := history.NewBuilder()
+	tables := r.tables
+	touched := map[int64]struct{}{}
+	for _, c := range r.clients {
+		for i := range c.log.ops {
+			if k := c.log.ops[i].kind; k != history.PredRead && k != history.PredWrite {
+				touched[c.log.ops[i].key.N] = struct{}{}
+			}
+		}
+		for i := range c.log.preds {
+			for _, row := range c.log.preds[i].rows {
+				touched[row.key.N] = struct{}{}
+			}
+		}
+	}
+	keys := make([]int64, 0, len(touched))
+	for k := range touched {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	ids := make(map[int64]uint32, len(keys))
+	rows := newRowText(b, tables)
+	var text []byte
+	loaded := false
+	for _, n := range keys {
+		k := workload.Key(n)
+		v := history.IntValue(k.PK())
+		t := &tables[k.Table()]
+		if t.Name != "" {
+			text = append(append(text[:0], t.Name...), '/')
+			v = b.StringValue(strconv.AppendInt(text, k.PK(), 10))
+		}
+		id := b.Key(v)
+		ids[n] = id
+		if k.PK() < int64(t.Rows) {
+			if t.Columns == nil {
+				b.Write(id, history.IntValue(initial))
+			} else {
+				b.Write(id, rows.value(k.Table(), loadedRow(t, k.PK())))
+			}
+			loaded = true
+		}
+	}
+	if loaded {
+		h := history.NewTxnHead()
+		h.HasID, h.Init = true, true
+		h.Name = b.Text([]byte("load"))
+		b.EndTxn(h)
+	}
+	var logs []*log
+	for _, c := range r.clients {
+		logs = append(logs, &c.log)
+	}
+	var nodes []string
+	for _, n := range r.info.Nodes {
+		nodes = append(nodes, n.Name)
+	}
+	fill(b, logs, nodes, naming{
+		key: func(v history.Value) uint32 { return ids[v.N] },
+		row: func(l *log, key, v history.Value) history.Value {
+			table := workload.Key(key.N).Table()
+			return rows.value(table, l.cells[v.N:v.N+1+int64(len(tables[table].Columns))])
+		},
+	})
+	b.Meta = r.meta()
+	return b.Build()
+}
+
+// loadedRow is what a row of a table with columns holds at first: the version, then the columns.
+func loadedRow(t *workload.Table, pk int64) []int64 {
+	row := make([]int64, 1+len(t.Columns))
+	row[0] = initial
+	if t.Load != nil {
+		t.Load(pk, row[1:])
+	}
+	return row
+}
+
+// rowText writes rows as the format has them: columns in the order of their names, "u" among them for the version.
+type rowText struct {
+	b     *history.Builder
+	order [][]int // table → places in a row, by name
+	names [][]string
+	text  []byte
+}
+
+func newRowText(b *history.Builder, tables []workload.Table) *rowText {
+	x := &rowText{b: b}
+	for _, t := range tables {
+		names := []string{"u"}
+		for _, c := range t.Columns {
+			names = append(names, c.Name)
+		}
+		order := make([]int, len(names))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(names[a], names[b]) })
+		x.order, x.names = append(x.order, order), append(x.names, names)
+	}
+	return x
+}
+
+func (x *rowText) value(table int, row []int64) history.Value {
+	x.text = append(x.text[:0], '{')
+	for i, at := range x.order[table] {
+		if i > 0 {
+			x.text = append(x.text, ',')
+		}
+		x.text = append(history.AppendJSONString(x.text, x.names[table][at]), ':')
+		x.text = strconv.AppendInt(x.text, row[at], 10)
+	}
+	return x.b.RowValue(append(x.text, '}'))
+}
+
+// condition writes ranges as a predicate of the format: columns in the order of their names, several ranges of one as "and".
+func condition(columns []workload.Column, where []workload.Range) []byte {
+	parts := make([]string, 0, len(where))
+	for _, r := range where {
+		var c string
+		switch {
+		case r.Max == r.Min+1:
+			c = fmt.Sprintf(`"=":%d`, r.Min)
+		case r.Min == math.MinInt64 && r.Max == math.MaxInt64:
+			c = ""
+		case r.Min == math.MinInt64:
+			c = fmt.Sprintf(`"<":%d`, r.Max)
+		case r.Max == math.MaxInt64:
+			c = fmt.Sprintf(`">=":%d`, r.Min)
+		default:
+			c = fmt.Sprintf(`"<":%d,">=":%d`, r.Max, r.Min)
+		}
+		parts = append(parts, string(history.AppendJSONString(nil, columns[r.Column].Name))+":{"+c+"}")
+	}
+	slices.Sort(parts)
+	for i := 1; i < len(where); i++ {
+		if slices.ContainsFunc(where[:i], func(r workload.Range) bool { return r.Column == where[i].Column }) {
+			return []byte(`{"and":[{` + strings.Join(parts, "},{") + "}]}")
+		}
+	}
+	return []byte("{" + strings.Join(parts, ",") + "}")
+}
+
+// resolve finds the database's timestamps.
+func (r *run) resolve(ctx context.Context) error {
+	res, ok := r.target.db.(driver.Resolver)
+	if !r.target.opt.Timestamps || !ok {
+		return nil
+	}
+	var all []driver.Stamped
+	var of []*txnRec
+	for _, c := range r.clients {
+		for i := range c.log.txns {
+			t := &c.log.txns[i]
+			s := stamped{driver.Stamped{Stamp: c.log.stamp[i], Committed: t.status == history.Committed}}
+			if t.status == history.Aborted {
+				continue
+			}
+			for _, o := range c.log.ops[t.off : t.off+t.n] {
+				s.wrote(&c.log, &o)
+			}
+			all, of = append(all, s.Stamped), append(of, t)
+		}
+	}
+	if err := res.Resolve(ctx, all); err != nil {
+		return err
+	}
+	for i := range all {
+		of[i].startTS, of[i].commitTS = all[i].Start, all[i].Commit
+	}
+	return nil
+}
+
+type stamped struct{ driver.Stamped }
+
+// wrote notes a version by which the database can find the transaction's commit.
+func (s *stamped) wrote(l *log, o *opRec) {
+	note := func(key, v history.Value) {
+		s.Wrote = true
+		switch v.Kind {
+		case history.Int:
+			s.Key, s.Version = key.N, v.N
+		case history.Row:
+			s.Key, s.Version = key.N, l.cells[v.N]
+		}
+	}
+	switch o.kind {
+	case history.Write, history.Append:
+		note(o.key, o.value)
+	case history.PredWrite:
+		for _, r := range l.preds[o.ext].rows {
+			note(r.key, r.new)
+		}
+	}
+}

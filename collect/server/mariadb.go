@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mariadb are the binaries.
+type mariadb struct{ server, install, admin string }
+
+func findMariaDB() (m mariadb, err error) {
+	var errs [3]error
+	m.server, errs[0] = find("mariadbd", "/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb/bin")
+	m.install, errs[1] = find("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
+	m.admin, errs[2] = find("mariadb-admin", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
+	return m, errors.Join(errs[:]...)
+}
+
+// prepare makes a data folder.
+func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
+	args := []string{"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+	if c.user != (owner{}) {
+		args = append(args, "--user=mysql")
+	}
+	return c.run(ctx, m.install, args...)
+}
+
+// node is the command of a server with its data, its port and further settings.
+func (m mariadb) node(c *Cluster, data string, port int, settings map[string]string, options url.Values) func() *exec.Cmd {
+	all := map[string]string{
+		"datadir": data, "port": strconv.Itoa(port), "bind-address": "127.0.0.1", "socket": filepath.Join(c.dir, strconv.Itoa(port)+".sock"),
+		"pid-file": filepath.Join(data, "pid"), "innodb-flush-log-at-trx-commit": "2", "skip-name-resolve": "1", "max-connections": "300",
+		"innodb-buffer-pool-size": "256M", "skip-log-bin": "", "innodb-flush-method": "nosync",
+	}
+	for k, v := range settings {
+		all[k] = v
+	}
+	for _, o := range sorted(options) {
+		all[strings.ReplaceAll(o[0], "_", "-")] = o[1]
+	}
+	args := []string{"--no-defaults"}
+	for k, v := range all {
+		if v == "" {
+			args = append(args, "--"+k)
+		} else {
+			args = append(args, "--"+k+"="+v)
+		}
+	}
+	return c.server(m.server, args...)
+}
+
+// ready asks a server whether it is there.
+func (m mariadb) ready(port int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return exec.CommandContext(ctx, m.admin, "--no-defaults", "--protocol=tcp", "-h", "127.0.0.1", "-P", strconv.Itoa(port), "-u", "root", "ping").Run()
+	}
+}
+
+func mariadbURL(port int) string { return fmt.Sprintf("mysql://root@127.0.0.1:%d/isovet", port) }
+
+func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Values) error {
+	if arg != "" {
+		return fmt.Errorf("%q; expected mariadb:start", arg)
+	}
+	m, err := findMariaDB()
+	if err != nil {
+		return err
+	}
+	if err := c.as("mysql"); err != nil {
+		return err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(c.dir, "data")
+	if err := m.prepare(ctx, c, data); err != nil {
+		return err
+	}
+	return c.add(ctx, "mariadb", mariadbURL(ports[0]), m.node(c, data, ports[0], nil, options), m.ready(ports[0]))
+}
+
+// galeraFolders are where packages put the replication library.
+var galeraFolders = []string{"/usr/lib/galera", "/usr/lib64/galera-4", "/usr/lib64/galera", "/opt/homebrew/opt/galera/lib"}
+
+// startGalera starts a cluster, one node after the other: the first makes it, the others copy its data.
+func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values) error {
+	n := 3
+	if arg != "" {
+		var err error
+		if n, err = strconv.Atoi(arg); err != nil || n < 1 || n > 9 {
+			return fmt.Errorf("%q; expected galera:start:N with 1 to 9 nodes", arg)
+		}
+	}
+	m, err := findMariaDB()
+	if err != nil {
+		return err
+	}
+	var lib string
+	for _, f := range galeraFolders {
+		if p := filepath.Join(f, "libgalera_smm.so"); lib == "" && exists(p) {
+			lib = p
+		}
+	}
+	if lib == "" {
+		return fmt.Errorf("%w: no libgalera_smm.so in %s", ErrMissing, strings.Join(galeraFolders, ", "))
+	}
+	if _, err := find("rsync"); err != nil {
+		return err
+	}
+	if err := c.as("mysql"); err != nil {
+		return err
+	}
+	const each = 4 // ports a node: clients, group, state transfer, incremental state transfer
+	ports, err := freePorts(each * n)
+	if err != nil {
+		return err
+	}
+	var group []string
+	for i := range n {
+		group = append(group, fmt.Sprintf("127.0.0.1:%d", ports[each*i+1]))
+	}
+	members := "gcomm://" + strings.Join(group, ",")
+	for i := range n {
+		data := filepath.Join(c.dir, "data"+strconv.Itoa(i))
+		if err := m.prepare(ctx, c, data); err != nil {
+			return err
+		}
+		p := ports[each*i:]
+		settings := map[string]string{
+			"wsrep-provider": lib, "wsrep-on": "ON", "binlog-format": "ROW", "innodb-autoinc-lock-mode": "2", "wsrep-sst-method": "rsync",
+			"wsrep-node-address": group[i], "wsrep-node-name": "node" + strconv.Itoa(i+1), "wsrep-cluster-name": "isovet",
+			"wsrep-sst-receive-address":   fmt.Sprintf("127.0.0.1:%d", p[2]),
+			"wsrep-node-incoming-address": fmt.Sprintf("127.0.0.1:%d", p[0]),
+			"wsrep-provider-options":      fmt.Sprintf("base_port=%d;gmcast.listen_addr=tcp://127.0.0.1:%d;ist.recv_addr=127.0.0.1:%d;gcache.size=64M", p[1], p[1], p[3]),
+			"wsrep-cluster-address":       members,
+		}
+		command := m.node(c, data, p[0], settings, options)
+		first := true
+		start := func() *exec.Cmd {
+			cmd := command()
+			if i == 0 && first {
+				cmd.Args = append(cmd.Args, "--wsrep-new-cluster")
+			}
+			first = false
+			return cmd
+		}
+		if err := c.add(ctx, "node"+strconv.Itoa(i+1), mariadbURL(p[0]), start, m.ready(p[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"isovet/internal/safego"
+)
+
+// process is a running child; what it writes is kept for messages.
+type process struct {
+	cmd   *exec.Cmd
+	out   lastBytes
+	ended chan struct{}
+	group safego.Group
+	once  sync.Once
+}
+
+// launch starts a command in a process group of its own, so that an interrupt at the terminal does not reach it.
+func launch(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	cmd.WaitDelay = time.Second
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.group.Go(func() {
+		_ = cmd.Wait() // how it ended shows in what it wrote
+		close(p.ended)
+	})
+	return p, nil
+}
+
+// kill ends the process and its children at once and waits for that.
+func (p *process) kill() {
+	if p == nil {
+		return
+	}
+	p.once.Do(func() { killTree(p.cmd.Process) })
+	<-p.ended
+	p.group.Wait()
+}
+
+// quit asks the process to end without delay and waits a little. PostgreSQL then ends its children itself,
+// which nobody could do for it once it is dead.
+func (p *process) quit() {
+	if p == nil || p.cmd.Process.Signal(syscall.SIGQUIT) != nil {
+		return
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// pause stops the process and its children, or lets them go on.
+func (p *process) pause(stop bool) error { return pauseTree(p.cmd.Process, stop) }
+
+// await waits until the process is ready; it is an error if it ends first.
+func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return errors.New("it has ended")
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (p *process) log() string { return tail(p.out.String()) }
+
+// lastBytes keeps the end of what is written to it.
+type lastBytes struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (l *lastBytes) Write(b []byte) (int, error) {
+	const most = 8192
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = append(l.b, b...)
+	if len(l.b) > 2*most {
+		l.b = append(l.b[:0], l.b[len(l.b)-most:]...)
+	}
+	return len(b), nil
+}
+
+func (l *lastBytes) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.b)
+}

@@ -1,0 +1,332 @@
+// Package server starts throw-away database servers from the binaries that are installed: on loopback, on free ports, in a folder
+// of their own that is removed when they are closed. A server can be killed and started again on the same data, and stopped for a while.
+//
+// The settings make a server fast that may lose everything when the machine stops, and nothing when only the server is killed:
+// commits reach the operating system before they are answered, but not the disk.
+//
+// Files: server.go what is common; process.go a child process and its end, process_*.go by system; then one file a database.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Kind is a server that can be started.
+type Kind struct {
+	Name  string
+	About string
+	start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
+}
+
+// All returns what can be started, in the order in which to show it.
+func All() []Kind {
+	return []Kind{
+		{"postgres", "postgres:start, postgres:start:standby (primary and hot standby)", startPostgres},
+		{"mariadb", "mariadb:start", startMariaDB},
+		{"galera", "galera:start:N (N nodes, 3 by default)", startGalera},
+		{"redis", "redis:start", startRedis},
+		{"etcd", "etcd:start", startEtcd},
+	}
+}
+
+// ErrMissing says that a server's binaries are not installed.
+var ErrMissing = errors.New("not installed")
+
+// Is reports whether a database is named as one to start, like "postgres:start".
+func Is(db string) bool {
+	_, rest, ok := strings.Cut(db, ":")
+	return ok && (rest == "start" || strings.HasPrefix(rest, "start:") || strings.HasPrefix(rest, "start?"))
+}
+
+// Cluster is a running server, or several that belong together.
+type Cluster struct {
+	URLs  []string // for clients, a node each
+	Names []string
+	nodes []*node
+	dir   string
+	user  owner // whose the servers are
+	mu    sync.Mutex
+	ended bool
+}
+
+// node is one server process and how to start it again.
+type node struct {
+	mu      sync.Mutex
+	p       *process
+	command func() *exec.Cmd
+	ready   func(ctx context.Context) error
+}
+
+// Start starts what a name like "postgres:start:standby?synchronous_commit=off" asks for; what stands after the question mark are settings of the
+// server. Errors: ErrMissing where the binaries are not found; what the server's log says.
+func Start(ctx context.Context, db string) (_ *Cluster, err error) {
+	name, rest, _ := strings.Cut(db, ":")
+	rest, query, _ := strings.Cut(rest, "?")
+	_, arg, _ := strings.Cut(rest, ":")
+	options, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("%s: settings after the question mark: %w", db, err)
+	}
+	all := All()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == strings.ToLower(name) })
+	if i < 0 {
+		var names []string
+		for _, k := range all {
+			names = append(names, k.Name+":start")
+		}
+		return nil, fmt.Errorf("%s: cannot be started; expected one of %s", db, strings.Join(names, ", "))
+	}
+	c := &Cluster{}
+	if c.dir, err = os.MkdirTemp("", "isovet-"+name+"-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			c.Close()
+			panic(v)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", db, errors.Join(err, c.Close()))
+		}
+	}()
+	return c, all[i].start(ctx, c, arg, options)
+}
+
+// Nodes returns the number of servers.
+func (c *Cluster) Nodes() int { return len(c.nodes) }
+
+// Kill ends a server at once, as a crash does.
+func (c *Cluster) Kill(i int) {
+	n := c.nodes[i]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.p.kill()
+}
+
+// Restart starts a killed server again, on the same data and port, and waits until it answers.
+func (c *Cluster) Restart(ctx context.Context, i int) error {
+	n := c.nodes[i]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended {
+		return errors.New("the server is closed")
+	}
+	return n.start(ctx)
+}
+
+// Pause stops a server without ending it; whoever asks it waits. Resume lets it go on.
+func (c *Cluster) Pause(i int) error  { return c.nodes[i].pause(true) }
+func (c *Cluster) Resume(i int) error { return c.nodes[i].pause(false) }
+
+func (n *node) pause(stop bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.p.pause(stop)
+}
+
+// Close ends the servers and removes their data. It may be called more than once.
+func (c *Cluster) Close() error {
+	c.mu.Lock()
+	ended := c.ended
+	c.ended = true
+	c.mu.Unlock()
+	if ended {
+		return nil
+	}
+	for _, n := range c.nodes {
+		n.mu.Lock()
+		n.p.quit()
+		n.mu.Unlock()
+	}
+	for _, n := range c.nodes {
+		n.mu.Lock()
+		n.p.kill()
+		n.mu.Unlock()
+	}
+	var err error
+	for range 50 {
+		// A child of a killed server may still be writing.
+		if err = os.RemoveAll(c.dir); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
+}
+
+// add starts a server and makes it part of the cluster.
+func (c *Cluster) add(ctx context.Context, name, url string, command func() *exec.Cmd, ready func(context.Context) error) error {
+	n := &node{command: command, ready: ready}
+	c.nodes = append(c.nodes, n)
+	c.URLs = append(c.URLs, url)
+	c.Names = append(c.Names, name)
+	return n.start(ctx)
+}
+
+// startWithin is how long a server may take to answer.
+const startWithin = 60 * time.Second
+
+// start starts the process until it answers. A server that ends at once is tried again for a while: the children of a killed one
+// may hold what it needs.
+func (n *node) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for try := 0; ; try++ {
+		var err error
+		if n.p, err = launch(n.command()); err != nil {
+			return err
+		}
+		err = n.p.await(ctx, n.ready)
+		if err == nil {
+			return nil
+		}
+		n.p.kill()
+		if ctx.Err() != nil || try == 20 {
+			return fmt.Errorf("the server does not start: %w\n%s", err, n.p.log())
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// freePorts returns ports of loopback that nobody listens on. All are held until all are found, so that they differ.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, l)
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// listening returns a check whether somebody answers at a port.
+func listening(port int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var d net.Dialer
+		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}
+}
+
+// find looks for a binary in the folders given, which may have wildcards (the last match is the newest), then in PATH.
+func find(name string, folders ...string) (string, error) {
+	for _, f := range folders {
+		found, err := filepath.Glob(filepath.Join(f, name))
+		if err != nil {
+			return "", err
+		}
+		slices.SortFunc(found, byVersion)
+		if len(found) > 0 {
+			return found[len(found)-1], nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: no %s in PATH%s", ErrMissing, name, and(folders))
+	}
+	return path, nil
+}
+
+func and(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	return " nor in " + strings.Join(folders, ", ")
+}
+
+// byVersion puts …/9.6/… before …/15/….
+func byVersion(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// sub makes a folder of the servers' owner below the cluster's.
+func (c *Cluster) sub(name string) (string, error) {
+	d := filepath.Join(c.dir, name)
+	if err := os.Mkdir(d, 0o700); err != nil {
+		return "", err
+	}
+	return d, c.user.own(d)
+}
+
+// as sets the user under whom the servers run, where this program runs as root and they refuse to.
+func (c *Cluster) as(name string) error {
+	var err error
+	if c.user, err = ownerNamed(name); err != nil {
+		return err
+	}
+	if err := os.Chmod(c.dir, 0o755); err != nil {
+		return err
+	}
+	return c.user.own(c.dir)
+}
+
+// run runs a command of a server's to its end.
+func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = c.dir
+	c.user.become(cmd)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, tail(string(out)))
+	}
+	return nil
+}
+
+// server makes a command that becomes a node.
+func (c *Cluster) server(name string, args ...string) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = c.dir
+		c.user.become(cmd)
+		return cmd
+	}
+}
+
+// sorted returns the settings of a query in order, each as a pair.
+func sorted(options url.Values) (pairs [][2]string) {
+	for k, v := range options {
+		pairs = append(pairs, [2]string{k, v[len(v)-1]})
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return pairs
+}
+
+// tail is the end of a log.
+func tail(s string) string {
+	const most = 2000
+	s = strings.TrimSpace(s)
+	if len(s) > most {
+		s = "… " + s[len(s)-most:]
+	}
+	return s
+}

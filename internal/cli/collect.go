@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/collect/server"
+	"isovet/history/format"
+)
+
+// collectFlags are the flags that say what to collect, in collect and hunt alike.
+type collectFlags struct {
+	cfg   collect.Config
+	fault string
+}
+
+// databases says what --db takes.
+func databases() string {
+	var b strings.Builder
+	b.WriteString("\nDatabases (--db):\n")
+	for _, s := range driver.All() {
+		fmt.Fprintf(&b, "  %-10s %s\n%14sisolation: %s\n", s.URLs[0]+":", s.About, "", strings.ReplaceAll(strings.Join(s.Isolations, ", "), "=", " = "))
+	}
+	b.WriteString("\nServers to start and throw away, from the binaries that are installed:\n")
+	for _, k := range server.All() {
+		fmt.Fprintf(&b, "  %s\n", k.About)
+	}
+	b.WriteString("  Settings of the server may follow: postgres:start?synchronous_commit=off\n")
+	return b.String()
+}
+
+func (f *collectFlags) add(c *cobra.Command) {
+	f.cfg = collect.Config{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; postgres:start and its like start a server")
+	enumFlag(c, &f.cfg.Workload, "workload", "workload", "what the clients do; isovet workloads lists them", workloadNames())
+	fl.StringVar(&f.cfg.Variant, "variant", "", "the workload's variant (default: its first)")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the database's own)")
+	fl.IntVar(&f.cfg.Sessions, "sessions", f.cfg.Sessions, "client sessions")
+	fl.IntVar(&f.cfg.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
+	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
+	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; what the database makes of it differs from run to run")
+	fl.DurationVar(&f.cfg.Think, "think", 0, "pause of a session before each operation")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
+	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false, "record the database's own timestamps (PostgreSQL, Badger, etcd)")
+	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it again; pause:5s stops it for a while")
+}
+
+func (f *collectFlags) finish(c *cobra.Command) (err error) {
+	if len(f.cfg.DB) == 0 {
+		return usagef("--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help", c.CommandPath())
+	}
+	for _, n := range []struct {
+		name   string
+		v, min int
+	}{{"sessions", f.cfg.Sessions, 1}, {"keys", f.cfg.Keys, 0}, {"ops", f.cfg.Ops, 0}, {"txns", f.cfg.Txns, 1}} {
+		if n.v < n.min {
+			return usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
+		}
+	}
+	if f.cfg.Think < 0 || f.cfg.Timeout <= 0 {
+		return usagef("--think %v, --op-timeout %v; expected no negative time", f.cfg.Think, f.cfg.Timeout)
+	}
+	f.cfg.Fault, err = collect.ParseFault(f.fault)
+	if err != nil {
+		return usagef("--fault: %v", err)
+	}
+	return nil
+}
+
+// tell shows a run's progress.
+func (f *collectFlags) tell(p *progress) func(collect.Progress) {
+	return func(x collect.Progress) {
+		s := x.Stage
+		if x.Committed+x.Aborted+x.Unknown > 0 {
+			s += fmt.Sprintf(": %.0f commits/s, %.0f %% aborted", x.Rate, 100*float64(x.Aborted)/float64(x.Committed+x.Aborted+x.Unknown))
+		}
+		p.Step(s, x.Committed, x.Txns)
+	}
+}
+
+func newCollect(e *env) *cobra.Command {
+	var f collectFlags
+	var out, to string
+	var asJSON, quiet bool
+	c := &cobra.Command{
+		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
+		Short: "Record a history from a real database: a workload run by many sessions",
+		Long: `collect runs a workload with many client sessions against a database and writes what the clients saw, and when. It uses tables
+of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database refuses are recorded as aborted
+and tried again; where a commit's answer is lost, the outcome is recorded as unknown. Passwords are neither recorded nor shown.
+` + databases() + `
+Related: isovet workloads lists the workloads, isovet hunt collects and checks until a violation is found.`,
+		Example: `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
+  isovet collect --db postgres://user@localhost/test --isolation repeatable-read --workload smallbank --keys 20 -o h.jsonl.zst
+  isovet collect --db galera:start:3 --workload rmw --for 10s -o h.jsonl
+  isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`,
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if out == "" {
+				return usagef("-o FILE is missing; -o - writes to standard output")
+			}
+			if asJSON && out == "-" {
+				return usagef("--json and -o - both write to standard output; choose one")
+			}
+			if err := f.finish(c); err != nil {
+				return err
+			}
+			if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {
+				f.cfg.Txns = 0
+			}
+			return runCollect(c.Context(), e, &f, out, to, asJSON, quiet)
+		},
+	}
+	f.add(c)
+	to = auto
+	fl := c.Flags()
+	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions (with --for: no bound)")
+	fl.DurationVar(&f.cfg.Duration, "for", 0, "stop after this long")
+	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
+	enumFlag(c, &to, "format", "format", "format of the file (default: by its name)", formatNames())
+	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was collected")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
+	return c
+}
+
+func runCollect(ctx context.Context, e *env, f *collectFlags, out, to string, asJSON, quiet bool) error {
+	p := newProgress(e.stderr, quiet, asJSON)
+	defer p.Close()
+	p.Begin("collecting " + out)
+	f.cfg.Progress = f.tell(p)
+	r, err := collect.Run(ctx, f.cfg)
+	if r == nil || r.History == nil {
+		if ctx.Err() != nil {
+			return orInterrupted(context.Cause(ctx), "collecting; nothing was written")
+		}
+		return err
+	}
+	p.Begin("writing " + out)
+	if werr := writeHistory(out, r, to); werr != nil {
+		return errors.Join(err, werr)
+	}
+	p.Hide()
+	if asJSON {
+		if err := jsonLine(e.stdout, summaryJSON(out, r)); err != nil {
+			return err
+		}
+	} else if !quiet {
+		fmt.Fprintf(e.stderr, "%s: %s\n", out, headline(&r.Summary))
+		if err := table(e.stderr, templateHeader, templateRows(&r.Summary)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("the run ended early, %s holds what was recorded: %w", out, err)
+	case r.Interrupted:
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted; %s holds what was recorded by then", out)}
+	}
+	return nil
+}
+
+// writeHistory writes the file; an error names it, not the temporary one.
+func writeHistory(out string, r *collect.Result, to string) error {
+	if err := format.Write(out, r.History, to, false); err != nil {
+		if p, ok := errors.AsType[*os.PathError](err); ok && out != "-" {
+			return fmt.Errorf("cannot write %s: %w", out, p.Err)
+		}
+		return fmt.Errorf("cannot write %s: %w", out, err)
+	}
+	return nil
+}
+
+// headline says in a sentence what a run was.
+func headline(s *collect.Summary) string {
+	t := fmt.Sprintf("%s, %s, %s: %d committed, %d aborted", s.DB, s.Isolation, s.Workload, s.Committed, s.Aborted)
+	if s.Unknown > 0 {
+		t += fmt.Sprintf(", %d of unknown outcome", s.Unknown)
+	}
+	return t + fmt.Sprintf(" by %d sessions in %.1f s; %.0f commits/s, %.1f %% aborted", s.Sessions, s.Elapsed.Seconds(), s.Rate(), 100*s.AbortRate())
+}
+
+var templateHeader = []string{"transaction", "committed", "aborted", "unknown", "aborted %", "median ms", "99 % below ms"}
+
+func templateRows(s *collect.Summary) [][]string {
+	var rows [][]string
+	ms := func(d time.Duration) string { return strconv.FormatFloat(milliseconds(d), 'f', 2, 64) }
+	for i := range s.Templates {
+		t := &s.Templates[i]
+		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted), strconv.Itoa(t.Unknown),
+			strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
+	}
+	return rows
+}
+
+// collected is what "isovet collect --json" prints.
+type collected struct {
+	File          string         `json:"file"`
+	DB            string         `json:"db"`
+	Isolation     string         `json:"isolation"`
+	Workload      string         `json:"workload"`
+	Nodes         []string       `json:"nodes"`
+	Sessions      int            `json:"sessions"`
+	Committed     int            `json:"committed"`
+	Aborted       int            `json:"aborted"`
+	Unknown       int            `json:"unknown"`
+	ElapsedMS     float64        `json:"elapsed_ms"`
+	CommitsPerSec float64        `json:"commits_per_s"`
+	AbortRate     float64        `json:"abort_rate"`
+	Interrupted   bool           `json:"interrupted,omitempty"`
+	Transactions  []templateJSON `json:"transactions"`
+}
+
+type templateJSON struct {
+	Name      string  `json:"name"`
+	Committed int     `json:"committed"`
+	Aborted   int     `json:"aborted"`
+	Unknown   int     `json:"unknown"`
+	P50MS     float64 `json:"p50_ms"`
+	P99MS     float64 `json:"p99_ms"`
+}
+
+func summaryJSON(file string, r *collect.Result) collected {
+	s := &r.Summary
+	c := collected{
+		File: file, DB: s.DB, Isolation: s.Isolation, Workload: s.Workload, Nodes: slices.Clone(s.Nodes), Sessions: s.Sessions,
+		Committed: s.Committed, Aborted: s.Aborted, Unknown: s.Unknown, ElapsedMS: milliseconds(s.Elapsed), CommitsPerSec: s.Rate(),
+		AbortRate: s.AbortRate(), Interrupted: r.Interrupted, Transactions: []templateJSON{},
+	}
+	for _, t := range s.Templates {
+		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown, milliseconds(t.P50), milliseconds(t.P99)})
+	}
+	return c
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/collect"
+	"isovet/evidence"
+	"isovet/level"
+	"isovet/report"
+)
+
+func newHunt(e *env) *cobra.Command {
+	var f collectFlags
+	var l level.Level
+	var limit time.Duration
+	var out string
+	var asJSON, quiet bool
+	c := &cobra.Command{
+		Use: "hunt --db URL --level L [flags]", GroupID: "work",
+		Short: "Collect and check, with new seeds, until a violation is found or time is up",
+		Long: `hunt runs rounds: it collects a history as isovet collect does and checks it as isovet check does, each time with a new seed,
+until one violates the level or the time is up. Without --keys the rounds take turns between few keys, which collide most, and the
+workload's own number. The offending history is kept with its explanation: FILE, and beside it a page and a certificate, with the
+endings .html and .cert.
+
+Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided.
+` + databases(),
+		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
+  isovet hunt --db galera:start:3 --workload rmw --level snapshot-isolation -o lost.jsonl
+  isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`,
+		Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if out == "" || out == "-" {
+				return usagef("-o %q; expected a file's name, beside which the explanation is written", out)
+			}
+			if limit <= 0 {
+				return usagef("--for %v; expected a positive time", limit)
+			}
+			if err := f.finish(c); err != nil {
+				return err
+			}
+			return runHunt(c.Context(), e, &f, l, limit, out, asJSON, quiet)
+		},
+	}
+	f.add(c)
+	levelFlag(c, &l)
+	fl := c.Flags()
+	f.cfg.Txns = 2000
+	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
+	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers apart")
+	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
+	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "nothing on standard error but mistakes")
+	return c
+}
+
+// beside is the name of a file that explains a history.
+func beside(out, ending string) string {
+	base := strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz")
+	return strings.TrimSuffix(base, filepath.Ext(base)) + ending
+}
+
+// huntJSON is what "isovet hunt --json" prints.
+type huntJSON struct {
+	Verdict     string          `json:"verdict"` // "violation", "none", "unknown"
+	Level       string          `json:"level"`
+	DB          string          `json:"db,omitempty"`
+	Isolation   string          `json:"isolation,omitempty"`
+	Rounds      int             `json:"rounds"`
+	Undecided   int             `json:"undecided"`
+	Committed   int             `json:"committed"`
+	ElapsedMS   float64         `json:"elapsed_ms"`
+	Interrupted bool            `json:"interrupted,omitempty"`
+	Seed        uint64          `json:"seed,omitempty"` // of the offending round
+	History     string          `json:"history,omitempty"`
+	Report      string          `json:"report,omitempty"`
+	Certificate string          `json:"certificate,omitempty"`
+	Result      json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
+}
+
+func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit time.Duration, out string, asJSON, quiet bool) error {
+	p := newProgress(e.stderr, quiet, asJSON)
+	defer p.Close()
+	p.Begin("hunting")
+	cfg := collect.HuntConfig{Config: f.cfg, Level: l, For: limit}
+	cfg.Progress = f.tell(p)
+	cfg.Told = func(r collect.Round) {
+		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
+		if !quiet && r.Verdict == evidence.Unknown {
+			fmt.Fprintf(e.stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
+		}
+	}
+	h, err := collect.Hunt(ctx, cfg)
+	p.Hide()
+	j := huntJSON{
+		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed, ElapsedMS: milliseconds(h.Elapsed), Interrupted: h.Interrupted,
+	}
+	if len(h.Rounds) > 0 {
+		last := &h.Rounds[len(h.Rounds)-1]
+		j.DB, j.Isolation = last.Summary.DB, last.Summary.Isolation
+		if h.Violated {
+			j.Seed = last.Seed
+		}
+	}
+	switch {
+	case h.Violated:
+		j.Verdict = "violation"
+		j.History, j.Report, j.Certificate = out, beside(out, ".html"), beside(out, ".cert")
+		if werr := keep(e, h.Last, j); werr != nil {
+			return errors.Join(err, werr)
+		}
+		b, jerr := evidence.JSON(h.Last, out)
+		if jerr != nil {
+			return errors.Join(err, jerr)
+		}
+		j.Result = b
+	case h.Undecided > 0:
+		j.Verdict = "unknown"
+	}
+	if err := sayHunt(e, h, &j, asJSON); err != nil {
+		return err
+	}
+	switch {
+	case h.Violated:
+		if err != nil {
+			fmt.Fprintf(e.stderr, "isovet: the round ended early: %v\n", err)
+		}
+		return status(statusViolation)
+	case err != nil:
+		return orInterrupted(err, "hunting")
+	case h.Interrupted:
+		return &exitError{statusInterrupted, errors.New("interrupted; no violation was found by then")}
+	case h.Undecided > 0:
+		return status(statusUnknown)
+	}
+	return nil
+}
+
+// keep writes the history and what explains it.
+func keep(e *env, r *evidence.Result, j huntJSON) error {
+	if err := writeHistory(j.History, &collect.Result{History: r.H}, auto); err != nil {
+		return err
+	}
+	return errors.Join(
+		e.writeFile(j.Report, func(w io.Writer) error { return report.HTML(w, j.History, r) }),
+		e.writeFile(j.Certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) }),
+	)
+}
+
+// sayHunt prints the outcome.
+func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
+	if asJSON {
+		return jsonLine(e.stdout, j)
+	}
+	if len(h.Rounds) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s, %s: %d rounds, %d committed transactions in %.1f s", j.DB, j.Isolation, j.Rounds, j.Committed, h.Elapsed.Seconds())
+	if !h.Violated {
+		if j.Undecided > 0 {
+			what += fmt.Sprintf("; %d rounds undecided", j.Undecided)
+		}
+		_, err := fmt.Fprintf(e.stdout, "no violation of %s found: %s\n", j.Level, what)
+		return err
+	}
+	if err := report.Text(e.stdout, j.History, h.Last, report.TextOptions{}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(e.stdout, "  %s; kept in %s, %s and %s\n", what, j.History, j.Report, j.Certificate)
+	return err
+}
