@@ -12,7 +12,8 @@ import (
 // stand sorted by its value; a comparison with constants, and all "and", "or" and "not" of comparisons of one column, are ranges
 // there. What speaks of several columns goes through the ranges of its most selective part and is evaluated on these versions.
 // A predicate is named by its index in history.Preds, a version by its id, and None is a key's initial value where no operation
-// names it (history.History.InitVer). Of absent rows and of lists no predicate is true or unknown.
+// names it (history.History.InitVer). Of absent rows and of lists no predicate is true or
+// unknown, nor of versions that only aborted transactions name.
 //
 // Memory: 12 bytes for each version and column.
 type Index struct {
@@ -22,6 +23,7 @@ type Index struct {
 	initKey []uint32
 	itemOf  []uint32 // key → its item at the initial value; None: there is no row
 	cols    []column
+	used    []int // of cols, those that some predicate looks at
 
 	pred  []uint32 // of history.Preds → different predicate
 	parts []part
@@ -88,6 +90,17 @@ func NewIndex(h *history.History) (*Index, error) {
 		x.root = append(x.root, at)
 		x.scanOff = append(x.scanOff, uint32(len(x.scan)))
 	}
+	looked := make([]bool, len(x.cols))
+	for i := range x.parts {
+		if p := &x.parts[i]; p.kind == leaf {
+			looked[p.col] = true
+		}
+	}
+	for i, is := range looked {
+		if is {
+			x.used = append(x.used, i)
+		}
+	}
 	return x, nil
 }
 
@@ -138,6 +151,7 @@ func (x *Index) decode(d *decoder) {
 			x.initKey = append(x.initKey, uint32(k))
 		}
 	}
+	seen := named(h)
 	n := versions + uint32(len(x.initKey))
 	there := make([]bool, n)
 	for i := range d.cols {
@@ -150,7 +164,7 @@ func (x *Index) decode(d *decoder) {
 		if item < versions {
 			v = h.VerValue(item)
 		}
-		if v.Kind == history.Null || isList[key] {
+		if v.Kind == history.Null || isList[key] || item < versions && seen[item>>6]>>(item&63)&1 == 0 {
 			continue
 		}
 		there[item] = true
@@ -165,6 +179,37 @@ func (x *Index) decode(d *decoder) {
 	for i := range d.cols {
 		x.cols = append(x.cols, d.rank(&d.cols[i], there))
 	}
+}
+
+// named returns the versions, as a bit set, that are initial or that an operation of a transaction which may have committed names.
+func named(h *history.History) []uint64 {
+	seen := make([]uint64, h.NumVersions()/64+1)
+	mark := func(v uint32) {
+		if v != history.None {
+			seen[v>>6] |= 1 << (v & 63)
+		}
+	}
+	for _, v := range h.InitVer {
+		mark(v)
+	}
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] == history.Aborted {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch at := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Read, history.Write:
+				mark(at)
+			case history.PredRead, history.PredWrite:
+				for r := h.Preds.Off[at]; r < h.Preds.Off[at+1]; r++ {
+					mark(h.Preds.Old[r])
+					mark(h.Preds.New[r])
+				}
+			}
+		}
+	}
+	return seen
 }
 
 // key returns an item's key.

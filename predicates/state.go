@@ -15,7 +15,7 @@ import (
 type State struct {
 	*Index
 	cur   []uint32 // key → current item; None: there is no row
-	marks []marks  // by column
+	marks []marks  // by column, of those in used
 	stamp []uint32 // key → the question that it was last named in
 	turn  uint32
 }
@@ -30,9 +30,10 @@ type marks struct {
 // Cost: as Reset.
 func (x *Index) NewState() *State {
 	s := &State{Index: x, cur: make([]uint32, len(x.itemOf)), stamp: make([]uint32, len(x.itemOf))}
-	for i := range x.cols {
+	s.marks = make([]marks, len(x.cols))
+	for _, i := range x.used {
 		n := len(x.cols[i].order)/64 + 1
-		s.marks = append(s.marks, marks{make([]uint64, n), make([]uint32, n+1)})
+		s.marks[i] = marks{make([]uint64, n), make([]uint32, n+1)}
 	}
 	s.Reset()
 	return s
@@ -42,7 +43,7 @@ func (x *Index) NewState() *State {
 // Cost: linear in the keys, and in the versions by 64, for each column.
 func (s *State) Reset() {
 	copy(s.cur, s.itemOf)
-	for i := range s.cols {
+	for _, i := range s.used {
 		m := &s.marks[i]
 		clear(m.word)
 		clear(m.tree)
@@ -73,7 +74,7 @@ func (s *State) Set(key, ver uint32) {
 		return
 	}
 	s.cur[key] = item
-	for i := range s.cols {
+	for _, i := range s.used {
 		pos, m := s.cols[i].pos, &s.marks[i]
 		from, to := history.None, history.None
 		if old != history.None {
