@@ -207,17 +207,18 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 
 // based adds, once, the clauses of what a predicate operation missed: it was based on some candidate, which counts if the
 // operation's transaction does. Under real time a candidate that began after that transaction's end is none, nor is one that had
-// ended before another began which is no candidate and had itself ended before the transaction began.
+// ended before another write of the key began that had itself ended before the transaction began: the operation can be based on the last
+// version before it, and that is not this one.
 func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	if p.open[[2]uint32{op, k}] {
 		return
 	}
 	p.open[[2]uint32{op, k}] = true
 	some := p.not(p.counts(nil, t))
-	late := int64(history.NoTime) // the latest start of what t must have seen and is no candidate
+	late := int64(history.NoTime) // the latest start of a writer that ended before t began
 	if p.level.RealTime() {
 		for _, w := range p.x.installed[k] {
-			if w.txn != t && p.h.Txns.Status[w.txn] == history.Committed && !contains(candidates, w.txn) && p.timeBefore(w.txn, t) {
+			if w.txn != t && p.h.Txns.Status[w.txn] == history.Committed && p.timeBefore(w.txn, t) {
 				late = max(late, p.h.Start(w.txn))
 			}
 		}
@@ -350,7 +351,7 @@ func (x *index) contradicts(op uint32, saw map[uint32]uint32) bool {
 	return false
 }
 
-// checkPredicateReads is checkReads where an operation is on a predicate: the anomaly is about its Key. Ops are as there; of a
+// checkPredicateReads is checkReads for histories with predicates: where an operation is on one, the anomaly is about its Key. Ops are as there; of a
 // predicate-mismatch there is one, which matched a version of which its predicate is false, or which no version explains.
 func (x *index) checkPredicateReads(a *evidence.Anomaly) (reader uint32, err error) {
 	h := x.h
@@ -366,10 +367,13 @@ func (x *index) checkPredicateReads(a *evidence.Anomaly) (reader uint32, err err
 			return 0, fmt.Errorf("operation %d of %d", op, h.NumOps())
 		}
 	}
-	if int(a.Key) >= h.NumKeys() {
-		return 0, fmt.Errorf("key %d of %d", a.Key, h.NumKeys())
-	}
 	op, k := a.Ops[0], a.Key
+	if !isPredicate(h, op) && (want == 1 || !isPredicate(h, a.Ops[1])) {
+		k = h.OpKey(op) // Key says nothing
+	}
+	if int(k) >= h.NumKeys() {
+		return 0, fmt.Errorf("key %d of %d", k, h.NumKeys())
+	}
 	t := evidence.TxnOf(h, op)
 	if h.Txns.Status[t] == history.Aborted {
 		return 0, fmt.Errorf("%s, the reader, aborted", name(h, t))

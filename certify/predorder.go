@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/history"
 	"isovet/predicates"
@@ -17,6 +18,12 @@ type tables struct {
 	own    []uint32
 	wrote  []uint32 // keys that the transaction at hand has written
 	match  []uint32 // key → one more than the operation that matched it last
+
+	// What spares looking at every row: for predicate q the range ranges[q] of the column of grids[of[q]], if of[q] ≥ 0.
+	grids  []*grid
+	cells  *cells
+	of     []int32
+	ranges []predicates.Interval
 }
 
 func newTables(h *history.History) (*tables, error) {
@@ -25,11 +32,43 @@ func newTables(h *history.History) (*tables, error) {
 		return nil, err
 	}
 	n := h.NumKeys()
-	s := &tables{h: h, truths: truths, cur: append([]uint32(nil), h.InitVer...), mine: make([]uint32, n), own: make([]uint32, n), match: make([]uint32, n)}
+	s := &tables{h: h, truths: truths, cur: append([]uint32(nil), h.InitVer...), mine: make([]uint32, n), own: make([]uint32, n), match: make([]uint32, n),
+		of: make([]int32, len(h.Preds.Pred)), ranges: make([]predicates.Interval, len(h.Preds.Pred))}
 	for k := range s.mine {
 		s.mine[k] = history.None
 	}
+	var columns []string
+	for q := range s.of {
+		s.of[q] = -1
+		if in, ok := truths.Predicate(uint32(q)).Interval(); ok {
+			at := slices.Index(columns, in.Column)
+			if at < 0 && len(columns) < maxGrids {
+				at = len(columns)
+				columns = append(columns, in.Column)
+			}
+			s.of[q], s.ranges[q] = int32(at), in
+		}
+	}
+	s.grids, s.cells = newGrids(h, columns), newCells(h, columns)
+	for k, v := range s.cur {
+		s.put(uint32(k), v)
+	}
 	return s, nil
+}
+
+// maxGrids bounds the columns that have a grid; predicates of others look at every row.
+const maxGrids = 16
+
+// put makes a version current.
+func (s *tables) put(k, v uint32) {
+	s.cur[k] = v
+	if len(s.grids) == 0 {
+		return
+	}
+	s.cells.decode(k, v)
+	for i, g := range s.grids {
+		g.set(k, s.cells.n[i], s.cells.has[i])
+	}
 }
 
 // at returns the version of k that t sees now.
@@ -40,12 +79,35 @@ func (s *tables) at(t, k uint32) uint32 {
 	return s.cur[k]
 }
 
+// truth is that of predicate q of what t sees at k.
+func (s *tables) truth(t, q, k uint32) predicates.Truth {
+	if i := s.of[q]; i >= 0 && s.ranges[q].Exact {
+		g := s.grids[i]
+		n, has := g.value[k], g.at[k] > 0
+		if s.mine[k] == t {
+			n, has = g.own[k], g.ownHas[k]
+		}
+		if has && s.ranges[q].Lo <= n && n <= s.ranges[q].Hi {
+			return predicates.True
+		} else if has {
+			return predicates.False
+		}
+	}
+	return s.truths.Of(q, k, s.at(t, k))
+}
+
 func (s *tables) write(t, v uint32) {
 	k := s.h.VerKey[v]
 	if s.mine[k] != t {
 		s.wrote = append(s.wrote, k)
 	}
 	s.mine[k], s.own[k] = t, v
+	if len(s.grids) > 0 {
+		s.cells.decode(k, v)
+		for i, g := range s.grids {
+			g.own[k], g.ownHas[k] = s.cells.n[i], s.cells.has[i]
+		}
+	}
 }
 
 // run executes t on the state: every read must see what is there. Its writes are left in own.
@@ -85,14 +147,37 @@ func (s *tables) predicate(t, op uint32) error {
 		if old := h.Preds.Old[r]; old != history.None && old != c {
 			return fmt.Errorf("%s matched %s = %s where the order makes it %s", name(h, t), h.KeyString(k), h.ValueString(old), valueString(h, c))
 		}
-		if s.truths.Of(q, k, c) == predicates.False {
+		if s.truth(t, q, k) == predicates.False {
 			return fmt.Errorf("%s matched %s, which the order makes %s, of which its predicate is false", name(h, t), h.KeyString(k), valueString(h, c))
 		}
 		s.match[k] = op + 1
 	}
-	for k := range uint32(len(s.cur)) {
-		if c := s.at(t, k); s.match[k] != op+1 && s.truths.Of(q, k, c) == predicates.True {
-			return fmt.Errorf("%s did not match %s, which the order makes %s, of which its predicate is true", name(h, t), h.KeyString(k), valueString(h, c))
+	missed := func(k uint32) error {
+		if s.match[k] == op+1 || s.truth(t, q, k) != predicates.True {
+			return nil
+		}
+		return fmt.Errorf("%s did not match %s, which the order makes %s, of which its predicate is true", name(h, t), h.KeyString(k), valueString(h, s.at(t, k)))
+	}
+	for _, k := range s.wrote {
+		if err := missed(k); err != nil {
+			return err
+		}
+	}
+	if i := s.of[q]; i >= 0 {
+		err := s.grids[i].each(s.ranges[q].Lo, s.ranges[q].Hi, func(k uint32) error {
+			if s.mine[k] == t {
+				return nil
+			}
+			return missed(k)
+		})
+		if err != nil {
+			return err
+		}
+	} else {
+		for k := range uint32(len(s.cur)) {
+			if err := missed(k); err != nil {
+				return err
+			}
 		}
 	}
 	if h.Ops.Kind[op] == history.PredWrite {
@@ -118,7 +203,7 @@ func replaySerialPredicates(h *history.History, order []uint32) (pos []uint32, e
 			return nil, err
 		}
 		for _, k := range s.wrote {
-			s.cur[k] = s.own[k]
+			s.put(k, s.own[k])
 		}
 	}
 	return pos, nil
@@ -182,7 +267,7 @@ func replaySnapshotPredicates(h *history.History, events []uint32) (begin, commi
 				return nil, nil, fmt.Errorf("%s writes %s, which %s committed between its begin and its commit", name(h, t), h.KeyString(k), name(h, events[a-1]>>1))
 			}
 			at[k] = uint32(i) + 1
-			s.cur[k] = v
+			s.put(k, v)
 		}
 		free = append(free, slot[t])
 	}

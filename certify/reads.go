@@ -18,10 +18,8 @@ import (
 //   - non-repeatable-read: the second read
 func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 	h := x.h
-	for _, op := range a.Ops {
-		if int(op) < h.NumOps() && isPredicate(h, op) {
-			return x.checkPredicateReads(a)
-		}
+	if len(a.Ops) > 0 && int(a.Ops[0]) < h.NumOps() && h.HasPredicates() && h.Ops.Kind[a.Ops[0]] != history.ReadList {
+		return x.checkPredicateReads(a)
 	}
 	want := 2
 	if a.Kind == level.ThinAirRead {

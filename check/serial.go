@@ -29,15 +29,21 @@ type run struct {
 	r   *evidence.Result
 	v   *prepass.View
 	at  time.Time
+	bad error // what is wrong with the history
 }
 
 // begin answers what needs no search: unsupported input, anomalies of single reads, missing times. done: r is the answer.
 func begin(ctx context.Context, name string, h *history.History, o Options, levels []level.Level) (x *run, done bool) {
-	x, done = beginAmbiguous(ctx, name, h, o, levels)
-	if !done && h.HasPredicates() {
-		return x, x.unknown("predicate operations: %s checks item operations only", name)
-	}
-	if !done && x.v.Ambiguous() {
+	return beginAble(ctx, name, h, o, levels, able{})
+}
+
+// able says what a checker decides beside histories of item operations in which every read has one possible writer.
+type able struct{ ambiguous, predicates bool }
+
+// beginAble is begin for checkers that decide more.
+func beginAble(ctx context.Context, name string, h *history.History, o Options, levels []level.Level, can able) (x *run, done bool) {
+	x, done = start(ctx, name, h, o, levels, can)
+	if !done && !can.ambiguous && x.v.Ambiguous() {
 		return x, x.unknown("needs unique values: %s", ambiguity(x.v))
 	}
 	return x, done
@@ -45,6 +51,10 @@ func begin(ctx context.Context, name string, h *history.History, o Options, leve
 
 // beginAmbiguous is begin for checkers that decide over all possible writers of a read.
 func beginAmbiguous(ctx context.Context, name string, h *history.History, o Options, levels []level.Level) (x *run, done bool) {
+	return beginAble(ctx, name, h, o, levels, able{ambiguous: true, predicates: true})
+}
+
+func start(ctx context.Context, name string, h *history.History, o Options, levels []level.Level, can able) (x *run, done bool) {
 	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
 	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
 	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
@@ -57,13 +67,19 @@ func beginAmbiguous(ctx context.Context, name string, h *history.History, o Opti
 		return x, x.unknown("%s does not decide %s", name, o.Level)
 	case h.HasLists():
 		return x, x.unknown("list histories: %s reads registers only", name)
+	case h.HasPredicates() && !can.predicates:
+		return x, x.unknown("predicate operations: %s checks item operations only", name)
 	}
 	if o.Level.RealTime() {
 		if t, missing := polygraph.MissingTime(h); missing {
 			return x, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t])
 		}
 	}
-	x.v = prepass.Run(h)
+	x.v = prepass.RunWith(h, prepass.Options{Closed: !can.ambiguous})
+	if x.v.Bad != nil {
+		x.bad = x.v.Bad
+		return x, true
+	}
 	if len(x.v.Anomalies) > 0 {
 		x.violated(x.v.Anomalies...)
 		x.r.Also = x.v.Also
@@ -128,9 +144,28 @@ const maxTrial = 200
 // left open, without a reason.
 func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
 	var seed []uint32
+	misses := make(map[prepass.Miss]bool)
 	for _, c := range p.Reasons(cycles) {
 		for _, e := range c {
 			seed = append(seed, p.Txn[e.From])
+			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
+				ev := p.Evidence(e)
+				m := prepass.Miss{Op: ev.Op, Key: ev.Key}
+				if misses[m] {
+					continue
+				}
+				misses[m] = true
+				// Without one of those that it may have been based on, the operation proves nothing.
+				bases, _, _ := p.V.Bases(m)
+				for _, w := range bases {
+					if t := p.V.WTxn[w]; t != history.None {
+						seed = append(seed, t)
+					}
+				}
+				if t, ok := p.LastBefore(m); ok { // which hides others
+					seed = append(seed, t)
+				}
+			}
 			if e.Dep == evidence.RW && e.W != history.None {
 				if t := p.V.WTxn[e.W]; t != history.None {
 					seed = append(seed, t)
@@ -216,7 +251,7 @@ func (x *run) holds(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 // settle has the back end settle the open choices of p in the given encoding. It finishes the answer; own as in explained.
 func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver, own bool) error {
 	a := encode.Answer{Status: solver.Sat}
-	if len(p.Choices) > 0 {
+	if len(p.Choices) > 0 || p.OpenBased() > 0 {
 		q := enc(p)
 		x.stage("encoding")
 		a = back.solve(x.ctx, q)

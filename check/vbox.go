@@ -37,19 +37,39 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 	if err := o.Pipeline.validate(); err != nil {
 		return nil, err
 	}
-	x, done := begin(ctx, "vbox", h, o, serialLevels)
+	x, done := beginAble(ctx, "vbox", h, o, serialLevels, able{predicates: true})
 	x.r.Solver = back.Name
 	if done {
-		return x.r, nil
+		return x.r, x.bad
 	}
 	_, missing := polygraph.MissingTime(h)
-	for _, a := range attempts(o, !missing) {
+	todo := attempts(o, !missing)
+	if len(x.v.LeftOut) > 0 {
+		// Transactions of unknown outcome may have made what predicate operations missed. Without what they could explain, a "no"
+		// of the level's own is one whether they committed or not; else an order without them will do.
+		ask := todo[len(todo)-1]
+		ask.order.Relaxed = true
+		if err := c.pipeline(x, back, ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
+			return x.r, err
+		}
+		x.r.Verdict, x.r.Order = evidence.Unknown, nil
+		for i := range todo {
+			todo[i].own = false
+		}
+	}
+	for _, a := range todo {
 		if err := c.pipeline(x, back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
 			return x.r, err
 		}
 	}
+	if x.r.Reason == "" {
+		x.unknown("whether transaction %d committed is open, and what predicate operations saw rests on it", h.Txns.ID[x.v.LeftOut[0]])
+	}
 	return x.r, nil
 }
+
+// maxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into memory.
+const maxBased = 20_000_000
 
 // attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times count.
 type attempt struct {
@@ -85,8 +105,20 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	} else {
 		p.AllPairs()
 	}
-	x.r.Stats.Constraints = p.Pairs
+	// §4.1 predicate constraints, §4.3 their avoidance
+	if !p.Predicates(maxBased) {
+		x.unknown("predicate constraints name more than %d versions, since no times tell which are visible", maxBased)
+		return nil
+	}
+	x.r.Stats.Constraints = p.Pairs + len(p.Based)
 	x.stage("construction")
+	if m, ok := p.Mismatch(); ok {
+		x.violated(m)
+		return nil
+	}
+	if c := p.Baseless(); c != nil {
+		return x.explained(p, p.ConflictCycles(c), a.own)
+	}
 	// §4.4 compact closure, §4.3 pruning
 	reach, conflict, cycle, err := prune(x, p, back)
 	switch {
@@ -121,7 +153,7 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 // was asked for or is compact, is handed on.
 func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, conflict *polygraph.Conflict, cycle bool, err error) {
 	defer func() {
-		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
+		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()
 		x.stage("pruning")
 	}()
 	kind, how, keep := closure.Kind(x.o.Pipeline.Closure), x.o.Pipeline.Pruning, true

@@ -23,18 +23,24 @@ func Cobra(p *polygraph.Polygraph) *Problem {
 		}
 		return l
 	}
+	choice := make([]solver.Lit, 0, len(p.Choices))
+	implied := func(b solver.Lit, e polygraph.Edge) {
+		l := edge(e)
+		q.Clauses = append(q.Clauses, []solver.Lit{b.Not(), l})
+		q.guard(l, e)
+	}
 	for _, c := range p.Choices {
 		b := solver.Pos(q.newVar(p.Sooner(c.A, c.B)))
+		choice = append(choice, b)
 		side := func(x, y uint32, b solver.Lit) {
 			p.Side(x, y, func(e polygraph.Edge) bool {
-				l := edge(e)
-				q.Clauses = append(q.Clauses, []solver.Lit{b.Not(), l})
-				q.guard(l, e)
+				implied(b, e)
 				return true
 			})
 		}
 		side(c.A, c.B0, b)
 		side(c.B, c.A0, b.Not())
 	}
+	q.predicates(choice, implied)
 	return q
 }

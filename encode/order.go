@@ -13,6 +13,7 @@ func OrderClauses(p *polygraph.Polygraph) int {
 		p.Side(c.A, c.B0, add)
 		p.Side(c.B, c.A0, add)
 	}
+	(&Problem{P: p}).predicates(make([]solver.Lit, len(p.Choices)), func(_ solver.Lit, e polygraph.Edge) { add(e) })
 	comp, n := p.Components(extra)
 	size := make([]int, n)
 	for v := range p.N {
@@ -39,8 +40,10 @@ func Order(p *polygraph.Polygraph) *Problem {
 	}
 	var sides []side
 	var extra []polygraph.Edge
+	choice := make([]solver.Lit, 0, len(p.Choices))
 	for _, c := range p.Choices {
 		b := solver.Pos(q.newVar(p.Sooner(c.A, c.B)))
+		choice = append(choice, b)
 		p.Side(c.A, c.B0, func(e polygraph.Edge) bool { sides = append(sides, side{b, e}); extra = append(extra, e); return true })
 		p.Side(c.B, c.A0, func(e polygraph.Edge) bool {
 			sides = append(sides, side{b.Not(), e})
@@ -48,6 +51,10 @@ func Order(p *polygraph.Polygraph) *Problem {
 			return true
 		})
 	}
+	q.predicates(choice, func(l solver.Lit, e polygraph.Edge) {
+		sides = append(sides, side{l, e})
+		extra = append(extra, e)
+	})
 	// Only nodes of a strongly connected component of everything possible can lie on a cycle.
 	comp, _ := p.Components(extra)
 	count := make(map[int32]int)

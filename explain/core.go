@@ -19,23 +19,7 @@ import (
 // directly needs no cycle.
 // Cost: one call of the solver for each cycle of the first core found.
 func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) [][]evidence.Edge {
-	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
-		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var), base: make(map[[3]uint32]solver.Var)}
-	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
-		c.sees(reader(v, r), v.RVer[r], v.WTxn[v.Cand[v.CandOff[at]]])
-	}
-	use := make([]solver.Lit, len(proof))
-	for i, cycle := range proof {
-		on := c.s.NewVar()
-		use[i] = solver.Pos(on)
-		clause := []solver.Lit{solver.Neg(on)}
-		for _, e := range cycle {
-			for _, a := range c.assumes(e) {
-				clause = append(clause, a.Not())
-			}
-		}
-		c.s.AddClause(clause...)
-	}
+	c, use := newCore(proof, v, l, skew)
 	live := slices.Clone(use)
 	if c.s.Solve(ctx, live...) != solver.Unsat {
 		return proof
@@ -55,7 +39,39 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 			out = append(out, proof[i])
 		}
 	}
-	return out
+	if len(out) > 0 {
+		return out
+	}
+	// What a predicate operation may have been based on contradicts real time by itself; a cycle must say which operation.
+	for i := range proof {
+		c, use := newCore(proof[i:i+1], v, l, skew)
+		if c.s.Solve(ctx, use...) == solver.Unsat {
+			return proof[i : i+1]
+		}
+	}
+	return proof
+}
+
+// newCore makes the clauses of cycles, each with the literal that puts it to use.
+func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) (*core, []solver.Lit) {
+	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
+		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var), base: make(map[[3]uint32]solver.Var)}
+	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
+		c.sees(reader(v, r), v.RVer[r], v.WTxn[v.Cand[v.CandOff[at]]])
+	}
+	use := make([]solver.Lit, len(proof))
+	for i, cycle := range proof {
+		on := c.s.NewVar()
+		use[i] = solver.Pos(on)
+		clause := []solver.Lit{solver.Neg(on)}
+		for _, e := range cycle {
+			for _, a := range c.assumes(e) {
+				clause = append(clause, a.Not())
+			}
+		}
+		c.s.AddClause(clause...)
+	}
+	return c, use
 }
 
 type core struct {

@@ -13,9 +13,9 @@ import (
 )
 
 // Item is the Refuter of the polygraph checkers, for views without ambiguity at the serializable levels: a pruned polygraph of
-// all writer pairs, and a lazy search for cycles in what is left.
+// all writer pairs and predicate constraints, and a lazy search for cycles in what is left.
 func Item(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
-	p := polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime(), Skew: skew})
+	p := polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime(), Skew: skew, Relaxed: true})
 	cycles, err := item(ctx, p)
 	if err != nil || len(cycles) == 0 {
 		return nil, err
@@ -32,6 +32,10 @@ func item(ctx context.Context, p *polygraph.Polygraph) ([][]polygraph.Edge, erro
 		return [][]polygraph.Edge{c}, nil
 	}
 	p.AllPairs()
+	p.Predicates(0)
+	if c := p.Baseless(); c != nil {
+		return p.ConflictCycles(c), nil
+	}
 	reach, _, err := closure.New(closure.KindPurdomPlus,
 		closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}, closure.Options{Stragglers: -1})
 	if err != nil {
@@ -44,7 +48,7 @@ func item(ctx context.Context, p *polygraph.Polygraph) ([][]polygraph.Edge, erro
 	if conflict != nil {
 		return p.ConflictCycles(conflict), nil
 	}
-	if len(p.Choices) == 0 {
+	if len(p.Choices) == 0 && p.OpenBased() == 0 {
 		return nil, nil
 	}
 	a := encode.Lazy(ctx, encode.Vbox(p), solver.New(solver.Options{}))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/polygraph"
 	"isovet/predicates"
 	"isovet/prepass"
 	"isovet/solver"
@@ -111,6 +112,9 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 					u := v.WTxn[w]
 					matters = matters || (u == history.None || in[u]) && u != t && truths.Of(q, k, v.WVer[w]) == wrong
 				}
+				for _, ver := range v.LeftOutVersions(k) { // one that nobody knows of may be what it was based on
+					matters = matters && truths.Of(q, k, ver) == wrong
+				}
 				if !matters {
 					continue
 				}
@@ -194,6 +198,7 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	if l, open := c.counts(t); open {
 		some = append(some, l.Not())
 	}
+	hidden := c.hidden(t, key)
 	for w, k := range v.WKey {
 		u := v.WTxn[w]
 		if k != key || u == t || c.preds.Of(q, key, v.WVer[w]) == wrong {
@@ -202,6 +207,9 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 		x := c.s.NewVar()
 		c.base[[3]uint32{op, key, u}] = x
 		some = append(some, solver.Pos(x))
+		if hidden(uint32(w)) {
+			c.s.AddClause(solver.Neg(x))
+		}
 		if u != history.None {
 			if l, open := c.counts(u); open {
 				c.s.AddClause(solver.Neg(x), l)
@@ -214,4 +222,31 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 		panic("explain: a proof assumes a base that there is not")
 	}
 	return solver.Pos(x)
+}
+
+// hidden tells of which writes of a key real time excludes that t saw them, where the level asks for real time: of those of
+// transactions that began after t's end, and of those that had ended before another write of the key began that itself had ended before t
+// began.
+func (c *core) hidden(t, key uint32) func(w uint32) bool {
+	if !c.l.RealTime() {
+		return func(uint32) bool { return false }
+	}
+	h, v := c.v.H, c.v
+	start, end := polygraph.Interval(h, t, c.skew)
+	latest, some := int64(0), false
+	for _, w := range v.Writes(key) {
+		if b := v.WTxn[w]; b != t && h.Txns.Status[b] == history.Committed {
+			if s, e := polygraph.Interval(h, b, c.skew); e < start && (!some || s > latest) {
+				latest, some = s, true
+			}
+		}
+	}
+	return func(w uint32) bool {
+		b := v.WTxn[w]
+		if b == history.None {
+			return some
+		}
+		s, e := polygraph.Interval(h, b, c.skew)
+		return end < s || some && e < latest
+	}
 }

@@ -151,24 +151,51 @@ func (p *Polygraph) KnownCycle() []Edge {
 // result leaves the orders of open choices only.
 func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	var f *Finder
+	finder := func() *Finder {
+		if f == nil {
+			f = p.NewFinder(nil)
+		}
+		return f
+	}
 	settled := make(map[int32]bool)
 	timed := make(map[[2]int32]bool)
+	based := make(map[[2]int32]bool)
+	var pairs map[[2]uint32]int32
 	out := cycles
+	choice := func(by int32) {
+		if settled[by] {
+			return
+		}
+		settled[by] = true
+		bad := p.Settled[by].Bad
+		path, ok := finder().Path(bad.To, bad.From, func(x *Edge) bool { return x.By < by })
+		if !ok {
+			panic("polygraph: a settled choice has no reason")
+		}
+		bad.By = ByHistory
+		out = append(out, append([]Edge{bad}, path...))
+	}
 	for i := 0; i < len(out); i++ {
 		for _, e := range out[i] {
 			switch {
-			case e.By >= 0 && !settled[e.By]:
-				settled[e.By] = true
-				if f == nil {
-					f = p.NewFinder(nil)
+			case e.By >= 0 && p.Settled[e.By].Based > 0:
+				if at := [2]int32{e.By, e.To}; !based[at] {
+					based[at] = true
+					out = append(out, p.baseReasons(finder(), e, !settled[e.By])...)
+					settled[e.By] = true
 				}
-				bad, limit := p.Settled[e.By].Bad, e.By
-				path, ok := f.Path(bad.To, bad.From, func(x *Edge) bool { return x.By < limit })
-				if !ok {
-					panic("polygraph: a settled choice has no reason")
+			case e.By >= 0:
+				choice(e.By)
+			case e.Dep == evidence.PRW:
+				// The order of the versions that an option assumes may be settled.
+				if pairs == nil {
+					pairs = p.settledPairs()
 				}
-				bad.By = ByHistory
-				out = append(out, append([]Edge{bad}, path...))
+				if w, ok := p.target(e); ok {
+					if by, ok := pairs[[2]uint32{p.Options[e.W].W, w}]; ok {
+						choice(by)
+					}
+				}
 			case e.By == ByTime:
 				a := p.WriteNode(e.W)
 				if timed[[2]int32{a, e.To}] {
@@ -189,6 +216,9 @@ func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 func (p *Polygraph) ConflictCycles(c *Conflict) [][]Edge {
 	f := p.NewFinder(nil)
 	var out [][]Edge
+	if c.Based != nil {
+		return p.baseConflict(f, c.Based)
+	}
 	for _, e := range []Edge{c.Either, c.Or} {
 		path, ok := f.Path(e.To, e.From, nil)
 		if !ok {
@@ -207,7 +237,14 @@ func (p *Polygraph) Evidence(e Edge) evidence.Edge {
 	if e.W == none {
 		return out
 	}
-	out.Key, out.Ver = v.WKey[e.W], v.WVer[e.W]
+	w := e.W
+	if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
+		w, out.Op = p.Options[e.W].W, p.Based[p.Options[e.W].Of].Op
+	}
+	out.Key, out.Ver = v.WKey[w], v.WVer[w]
+	if e.Dep == evidence.PRW {
+		out.Writer = v.WTxn[w]
+	}
 	if e.Dep == evidence.RW {
 		out.Writer = v.WTxn[e.W]
 	}

@@ -9,6 +9,7 @@
 // # Files
 //
 //   - polygraph.go: nodes, known edges, readers
+//   - predicates.go: what predicate operations missed: constraints, their avoidance, pruning and reasons
 //   - choices.go: writer pairs; with times, only those that overlap (Vbox §4.3, "avoidance")
 //   - prune.go: choices settled by reachability, with the reason of each
 //   - combine.go: Cobra's chains of read-modify-writes and coalesced constraints
@@ -16,6 +17,7 @@
 package polygraph
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -31,7 +33,8 @@ const none = history.None
 // Edge is an edge of the known graph, or one that a choice would add.
 type Edge struct {
 	From, To int32
-	// W is the write that the edge is about: WR and RW, the write that was read; WW, the write that To installs. None for SO.
+	// W is the write that the edge is about: WR and RW, the write that was read; WW, the write that To installs. None for SO. PWR and
+	// PRW: the option that the predicate operation is based on, an index into Options.
 	W uint32
 	// By says why the edge is known: ByHistory, ByTime, or the index into Settled of the choice that brought it.
 	By  int32
@@ -56,9 +59,13 @@ func (c Choice) Or() (first, then uint32) { return c.B, c.A0 }
 
 // Settled is a choice that pruning decided: First's version before Then's, since the edge Bad, which the other order brings,
 // would have closed a cycle with the edges known at that moment (those with By smaller than this one's index).
+//
+// With Based it is the predicate constraint Based-1 that pruning decided instead: Option is the only one left.
 type Settled struct {
 	First, Then uint32
 	Bad         Edge
+	Based       int32
+	Option      uint32
 }
 
 // Polygraph is a known graph with choices. Nodes are dense; with times they are numbered by start.
@@ -85,6 +92,12 @@ type Polygraph struct {
 	Known   []Edge
 	Choices []Choice
 	Settled []Settled
+	// Based are the predicate constraints, see predicates.go; Options and Targets are theirs.
+	Based   []Based
+	Options []Option
+	Targets []uint32
+	// Relaxed and AtMostOne are those of Options.
+	Relaxed, AtMostOne bool
 	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
 	Pairs int
 }
@@ -95,13 +108,19 @@ type Options struct {
 	// is still enough for a "valid" (Vbox's fast path).
 	RealTime bool
 	Skew     int64 // ns; widens every interval at both ends
+	// Relaxed makes no predicate constraint that a transaction could satisfy which the view leaves out (prepass.View.LeftOut): a "no"
+	// then holds whether it counts or not, and an order need not explain every predicate operation.
+	Relaxed bool
+	// AtMostOne makes encodings demand that a predicate operation was based on one version only (Vbox Eq. 7), which changes no
+	// verdict (errata V15).
+	AtMostOne bool
 }
 
 // New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial versions
 // before every writer. It does not make choices: see Overlapping, AllPairs.
 // The view must not be ambiguous. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
-	p := &Polygraph{V: v, Level: l}
+	p := &Polygraph{V: v, Level: l, Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
 	p.nodes(o)
 	p.RdOff, p.Rd = v.Readers(p.Txn)
 	p.writersByKey()
@@ -125,8 +144,8 @@ func (p *Polygraph) nodes(o Options) {
 	}
 	p.N = len(p.Txn)
 	if o.RealTime {
-		if !slices.IsSortedFunc(p.Txn, func(a, b uint32) int { return cmp(h.Start(a), h.Start(b)) }) {
-			slices.SortStableFunc(p.Txn, func(a, b uint32) int { return cmp(h.Start(a), h.Start(b)) })
+		if !slices.IsSortedFunc(p.Txn, func(a, b uint32) int { return cmp.Compare(h.Start(a), h.Start(b)) }) {
+			slices.SortStableFunc(p.Txn, func(a, b uint32) int { return cmp.Compare(h.Start(a), h.Start(b)) })
 		}
 		p.Start = make([]int64, p.N)
 		p.End = make([]int64, p.N)
@@ -196,16 +215,6 @@ func MissingTime(h *history.History) (uint32, bool) {
 		}
 	}
 	return 0, false
-}
-
-func cmp(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // WriteNode returns the node of the transaction that installed w, -1 for an initial version.

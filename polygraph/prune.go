@@ -14,9 +14,12 @@ type PruneStats struct {
 
 // Conflict is a choice neither side of which is possible: Either is an edge that "A before B" brings, Or one that "B before A"
 // brings, and each closes a cycle with the edges known so far.
+//
+// With Based it is a predicate constraint instead, all options of which are impossible.
 type Conflict struct {
 	Choice     Choice
 	Either, Or Edge
+	Based      *Based
 }
 
 // Prune settles every choice one side of which would close a cycle with the known graph, adds the other side's edges to the
@@ -44,7 +47,7 @@ func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStat
 			or, badO := p.impossible(reach, oa, ob)
 			switch {
 			case badE && badO:
-				return st, &Conflict{c, either, or}, nil
+				return st, &Conflict{Choice: c, Either: either, Or: or}, nil
 			case badE:
 				st.Edges += p.settle(reach, oa, ob, either)
 			case badO:
@@ -57,6 +60,16 @@ func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStat
 			changed = true
 		}
 		p.Choices = left
+		more, conflict := p.pruneBased(reach, func(by int32, e Edge) {
+			reach.AddEdge(e.From, e.To, -1-by)
+			e.By = by
+			p.Known = append(p.Known, e)
+			st.Edges++
+		})
+		if conflict != nil {
+			return st, conflict, nil
+		}
+		changed = changed || more
 	}
 	return st, nil, nil
 }
@@ -79,7 +92,7 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 // can be reached, so that no cycle can arise. Edges that are implied already are kept in Known only if they are new to reach.
 func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) int {
 	by := int32(len(p.Settled))
-	p.Settled = append(p.Settled, Settled{first, then, bad})
+	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})
 	n := 0
 	p.Side(first, then, func(e Edge) bool {
 		if !reach.Reaches(e.From, e.To) {
@@ -109,11 +122,11 @@ func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 			continue
 		}
 		if badE && badO {
-			return n, &Conflict{c, either, or}
+			return n, &Conflict{Choice: c, Either: either, Or: or}
 		}
-		s := Settled{oa, ob, either}
+		s := Settled{First: oa, Then: ob, Bad: either}
 		if badO {
-			s = Settled{ea, eb, or}
+			s = Settled{First: ea, Then: eb, Bad: or}
 		}
 		by := int32(len(p.Settled))
 		p.Settled = append(p.Settled, s)
@@ -125,5 +138,12 @@ func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 		n++
 	}
 	p.Choices = left
-	return n, nil
+	changed, conflict := p.pruneBased(reach, func(by int32, e Edge) {
+		e.By = by
+		p.Known = append(p.Known, e)
+	})
+	if changed {
+		n++
+	}
+	return n, conflict
 }

@@ -50,7 +50,7 @@ func (p *pass) mismatch(t, op, key uint32) {
 // that; what it did not match, or not at a known version, must agree with the transaction's own earlier writes. What its
 // transaction reads from others is compared at its end.
 func (p *pass) predicate(t, lo, op uint32) {
-	h, truths := p.h, p.v.Truths
+	h, truths := p.h, p.v.Index
 	q := h.Ops.Ver[op]
 	aborted := h.Txns.Status[t] == history.Aborted
 	from, to := h.Preds.Off[q], h.Preds.Off[q+1]
@@ -61,14 +61,14 @@ func (p *pass) predicate(t, lo, op uint32) {
 		}
 		p.matched[key] = op + 1
 		if old != none {
-			if truths.Of(q, key, old) == predicates.False {
+			if truths.Truth(q, key, old) == predicates.False {
 				p.mismatch(t, op, key)
 			}
 			p.read(t, lo, op, r, old)
 			continue
 		}
 		if x := p.touched[key]; x.stamp == t+1 && x.wrote {
-			if truths.Of(q, key, x.ver) == predicates.False {
+			if truths.Truth(q, key, x.ver) == predicates.False {
 				p.internalAnomaly(t, lo, x, op, key, none)
 			}
 		} else {
@@ -77,7 +77,7 @@ func (p *pass) predicate(t, lo, op uint32) {
 	}
 	if !aborted {
 		for _, key := range p.wroteBy {
-			if x := p.touched[key]; p.matched[key] != op+1 && truths.Of(q, key, x.ver) == predicates.True {
+			if x := p.touched[key]; p.matched[key] != op+1 && truths.Truth(q, key, x.ver) == predicates.True {
 				p.internalAnomaly(t, lo, x, op, key, none)
 			}
 		}
@@ -93,7 +93,7 @@ func (p *pass) predicate(t, lo, op uint32) {
 // keys, and lists its blind rows that no read decides.
 // Cost: predicate operations × external reads of the transaction.
 func (p *pass) settlePredicates(t, lo, hi uint32) {
-	h, truths := p.h, p.v.Truths
+	h, truths := p.h, p.v.Index
 	blind := p.blind
 	p.blind = p.blind[:0]
 	if h.Txns.Status[t] == history.Aborted {
@@ -120,7 +120,7 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 				if m == op+1 {
 					continue
 				}
-				truth := truths.Of(q, key, ver)
+				truth := truths.Truth(q, key, ver)
 				missed := m != none
 				if missed && truth != predicates.True || !missed && truth != predicates.False || p.wroteBefore(t, lo, op, key) {
 					continue
@@ -206,11 +206,15 @@ func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 		return work
 	}
 	for t := range open {
-		if v.Counts[t] || p.died != nil && p.died[t] > 0 || p.h.Txns.Status[t] != history.Unknown || v.WOff[t] == v.WOff[t+1] {
+		if v.Counts[t] || p.h.Txns.Status[t] != history.Unknown || v.WOff[t] == v.WOff[t+1] {
 			continue
 		}
 		if p.closed {
+			// The dead among them too: that one is dead is not part of the evidence of a predicate operation.
 			v.LeftOut = append(v.LeftOut, uint32(t))
+			continue
+		}
+		if p.died != nil && p.died[t] > 0 {
 			continue
 		}
 		open[t] = true
@@ -244,4 +248,112 @@ func (p *pass) finishPredicates(part []bool) {
 			v.Blind = append(v.Blind, m)
 		}
 	}
+}
+
+// byKey finds the writes of each key, for Bases.
+type byKey struct {
+	off, writes []uint32            // key → writes, initial ones left out
+	left        map[uint32][]uint32 // key → versions of transactions that were left out
+}
+
+func (v *View) writesByKey() *byKey {
+	x := &byKey{off: make([]uint32, v.H.NumKeys()+2), left: make(map[uint32][]uint32)}
+	first := v.H.NumKeys()
+	for _, k := range v.WKey[first:] {
+		x.off[k+2]++
+	}
+	for k := range v.H.NumKeys() {
+		x.off[k+2] += x.off[k+1]
+	}
+	x.writes = make([]uint32, len(v.WKey)-first)
+	for i, k := range v.WKey[first:] {
+		x.writes[x.off[k+1]] = uint32(first + i)
+		x.off[k+1]++
+	}
+	v.eachLeftOut(func(key, ver uint32) { x.left[key] = append(x.left[key], ver) })
+	return x
+}
+
+// eachLeftOut calls f for what the transactions of LeftOut install.
+func (v *View) eachLeftOut(f func(key, ver uint32)) {
+	h := v.H
+	for _, t := range v.LeftOut {
+		last := make(map[uint32]uint32)
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Write:
+				last[h.VerKey[q]] = q
+			case history.PredWrite:
+				for _, ver := range h.Preds.New[h.Preds.Off[q]:h.Preds.Off[q+1]] {
+					last[h.VerKey[ver]] = ver
+				}
+			}
+		}
+		for key, ver := range last {
+			f(key, ver)
+		}
+	}
+}
+
+// Fits reports whether a predicate operation that missed a key (or overwrote it blindly) may have been based on its version ver.
+func (v *View) Fits(m Miss, ver uint32, missed bool) bool {
+	t := v.Index.Truth(v.H.Ops.Ver[m.Op], m.Key, ver)
+	return missed && t != predicates.True || !missed && t != predicates.False
+}
+
+// Missed reports whether the operation did not match the key.
+func (v *View) Missed(m Miss) bool {
+	h := v.H
+	q := h.Ops.Ver[m.Op]
+	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
+		if RowKey(h, r) == m.Key {
+			return false
+		}
+	}
+	return true
+}
+
+// Bases returns the writes, of other transactions, that a predicate operation may have been based on, and the others of the key,
+// the initial one first among those where it belongs. free: whether a transaction that was left out may have made another
+// version to be based on, so that nothing follows.
+// Cost: linear in the key's writes; the first call is linear in all.
+func (v *View) Bases(m Miss) (bases, others []uint32, free bool) {
+	t, missed := v.H.TxnOf(m.Op), v.Missed(m)
+	put := func(w uint32) {
+		if v.Fits(m, v.WVer[w], missed) {
+			bases = append(bases, w)
+		} else {
+			others = append(others, w)
+		}
+	}
+	put(m.Key)
+	for _, w := range v.Writes(m.Key) {
+		if v.WTxn[w] != t {
+			put(w)
+		}
+	}
+	for _, ver := range v.keys.left[m.Key] {
+		free = free || v.Fits(m, ver, missed)
+	}
+	return bases, others, free
+}
+
+// LeftOutVersions returns the versions of a key that transactions of LeftOut made.
+func (v *View) LeftOutVersions(key uint32) []uint32 {
+	if len(v.LeftOut) == 0 {
+		return nil
+	}
+	if v.keys == nil {
+		v.keys = v.writesByKey()
+	}
+	return v.keys.left[key]
+}
+
+// Writes returns the writes of a key, the initial version left out.
+func (v *View) Writes(key uint32) []uint32 {
+	if v.keys == nil {
+		v.keys = v.writesByKey()
+	}
+	return v.keys.writes[v.keys.off[key]:v.keys.off[key+1]]
 }

@@ -70,8 +70,8 @@ type View struct {
 	Blind []Miss
 	// Only, if set, are the only keys of predicate operations that are to be explained, Blind ones included; else all are.
 	Only map[Miss]bool
-	// Truths are the predicates' on versions; nil without predicates.
-	Truths *predicates.Truths
+	// Index has the predicates' truth of versions; nil without predicates.
+	Index *predicates.Index
 	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and were left
 	// out because the caller asked for it.
 	LeftOut []uint32
@@ -82,6 +82,10 @@ type View struct {
 	Anomalies []evidence.Anomaly
 	// Also counts the anomalies beyond MaxAnomalies.
 	Also int
+
+	// Closed is Options.Closed.
+	Closed bool
+	keys   *byKey
 }
 
 // Readers returns who read each write, reads with several possible writers left out: write w was read by those transactions
@@ -133,9 +137,9 @@ type Options struct {
 
 // RunWith is Run with options.
 func RunWith(h *history.History, o Options) *View {
-	p := &pass{v: &View{H: h, Only: o.Only}, h: h, closed: o.Closed}
+	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed}
 	if h.HasPredicates() {
-		if p.v.Truths, p.v.Bad = predicates.NewTruths(h); p.v.Bad != nil {
+		if p.v.Index, p.v.Bad = predicates.NewIndex(h); p.v.Bad != nil {
 			return p.v
 		}
 		p.rows = make([]uint64, len(h.Preds.Old)/64+1)

@@ -1,0 +1,72 @@
+package encode
+
+import (
+	"isovet/polygraph"
+	"isovet/solver"
+)
+
+// predicates makes the clauses of the open predicate constraints: a variable for each option, of which at least one must hold (P1), and
+// calls guard for each edge that an option brings (P2); an edge that is there only if one version is before another gets a variable that
+// the option and that order imply (P3). choice is the literal of "A before B" of each open choice. The first option tried is the
+// last in time, which is the likeliest to have been seen.
+//
+// Source:  [Vbox] §4.5, Eqs. 7 to 9.
+// Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further options only add edges (errata V15); P2 and P3 are
+// implications one way (V19); what is known of the order of two versions needs no literal, and makes the edge certain or leaves
+// it out (V18).
+// Cost:    variables and clauses: options × targets.
+func (q *Problem) predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
+	p := q.P
+	if p.OpenBased() == 0 {
+		return
+	}
+	relate := p.Relate()
+	known := func(f, w uint32) polygraph.Relation {
+		is, _, _ := relate(f, w)
+		return is
+	}
+	var options []solver.Lit
+	for i := range p.Based {
+		c := &p.Based[i]
+		if c.Done {
+			continue
+		}
+		options = options[:0]
+		var last uint32
+		for o := c.Lo; o < c.Hi; o++ {
+			if !p.Options[o].Out && (last == 0 || p.Later(o, last-1)) {
+				last = o + 1
+			}
+		}
+		for o := c.Lo; o < c.Hi; o++ {
+			if p.Options[o].Out {
+				continue
+			}
+			l := solver.Pos(q.newVar(o+1 == last))
+			options = append(options, l)
+			base := p.Options[o].W
+			p.OptionEdges(o, known, func(e polygraph.Edge, is polygraph.Relation, target uint32) {
+				if is != polygraph.Open {
+					guard(l, e)
+					return
+				}
+				_, at, either := relate(base, target)
+				order := choice[at]
+				if !either {
+					order = order.Not()
+				}
+				there := solver.Pos(q.newVar(false))
+				q.Clauses = append(q.Clauses, []solver.Lit{l.Not(), order.Not(), there})
+				guard(there, e)
+			})
+		}
+		q.Clauses = append(q.Clauses, append([]solver.Lit(nil), options...))
+		for i, a := range options {
+			for _, b := range options[i+1:] {
+				if p.AtMostOne {
+					q.Clauses = append(q.Clauses, []solver.Lit{a.Not(), b.Not()})
+				}
+			}
+		}
+	}
+}
