@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/oracle"
 )
 
@@ -58,4 +59,12 @@ func TestVboxPredicates(t *testing.T) {
 	if decided[evidence.Holds] == 0 || decided[evidence.Violated] == 0 {
 		t.Error("not both verdicts came up")
 	}
+}
+
+// tinyPredicates is a tiny history with predicates, or nil.
+func tinyPredicates(seed uint64, o datasets.RandomOptions) *history.History {
+	if h := datasets.Tiny(seed, o); h.HasPredicates() {
+		return h
+	}
+	return nil
 }
