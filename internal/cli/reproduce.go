@@ -68,7 +68,7 @@ has been measured.
 	c.MarkFlagsMutuallyExclusive("quick", "full", "list")
 	fl.StringVar(&f.out, "out", filepath.Join("bench", "results"), "write results into this `FOLDER`, one folder a paper")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated histories")
-	fl.DurationVar(&f.timeout, "timeout", 0, "stop a run after this long, loading included (default: 10s; 1s with --quick, 10m with --full)")
+	fl.DurationVar(&f.timeout, "timeout", 0, "stop a run after this long, loading included (default: 20s; 1s with --quick, 10m with --full)")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
 	return c
 }
