@@ -1,0 +1,342 @@
+package timestamp
+
+import (
+	"context"
+
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// Options are the parameters of Chronos. The zero value checks snapshot isolation.
+type Options struct {
+	// Serializable places everything at the commit timestamp (CHRONOS-SER, errata C9).
+	Serializable bool
+	// ReadOnlyAtStart, with Serializable, places transactions without writes at their start timestamp.
+	ReadOnlyAtStart bool
+}
+
+// Level is the level that the options check, timestamps believed.
+func (o Options) Level() level.Level {
+	if o.Serializable {
+		return level.StrictSerializable
+	}
+	return level.StrictSnapshotIsolation
+}
+
+// entry is what the sweep knows of a key: the version committed last and when, and what the transaction that is being read knows.
+type entry struct {
+	cts  int64
+	ver  uint32
+	by   uint32 // who committed it; None: the initial version
+	own  uint32 // by stamp's operations so far
+	mine uint32 // stamp: a transaction, +1
+}
+
+// sweep is the state of Chronos at one moment.
+type sweep struct {
+	h     *history.History
+	o     Options
+	keys  []entry
+	lists [][]uint32 // elements committed, by key; nil where the history has none
+	rows  *predicates.State
+	w     *writers
+	out   Report
+	// conflicted are the keys of which a transaction lost the first committer's race, for the slow path.
+	conflicted map[uint32]struct{}
+	mod        modified
+}
+
+// Chronos checks all axioms in one sweep over the starts and commits in the order of their timestamps, and reports every violation.
+//
+// Source: CHRONOS (Algorithm 2) with errata C1 to C9 and C19; NOCONFLICT needs no sets of running transactions: at T's commit, a
+// version of its key that was committed after T's start is the sign, and all pairs of such keys are listed afterwards. Predicate
+// reads by the counting test of algorithms §4.3. Errors: *history.InputError for timestamps that are missing or cannot be, and ctx's.
+// Cost: a radix sort and one pass over the operations, 40 bytes a key; each violation costs its transaction's operations.
+func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error) {
+	readOnly := func(t uint32) bool { return o.ReadOnlyAtStart && !writes(h, t) }
+	l, err := newTimeline(h, !o.Serializable, readOnly)
+	if err != nil {
+		return nil, err
+	}
+	s := &sweep{h: h, o: o, keys: make([]entry, h.NumKeys())}
+	for k := range s.keys {
+		s.keys[k] = entry{cts: history.NoTime, ver: h.InitVer[k], by: history.None}
+	}
+	if h.HasLists() {
+		s.lists = make([][]uint32, h.NumKeys())
+	}
+	if h.HasPredicates() {
+		x, err := predicates.NewIndex(h)
+		if err != nil {
+			return nil, err
+		}
+		s.rows = x.NewState()
+	}
+	for _, t := range l.backwards {
+		s.out.add(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None, Got: history.None, Want: history.None})
+	}
+	s.session(l)
+	for i, m := range l.moments {
+		if i&0xffff == 0xffff && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		t := m >> 1
+		switch {
+		case !o.Serializable && m&1 == 0:
+			s.start(t, h.Txns.StartTS[t])
+		case !o.Serializable:
+			s.commit(t)
+		default:
+			s.start(t, l.at(m))
+			s.commit(t)
+		}
+	}
+	s.conflicts(l)
+	s.out.Order = l.moments
+	if o.Serializable {
+		for i, m := range l.moments {
+			l.moments[i] = m >> 1
+		}
+	}
+	s.out.finish()
+	return &s.out, nil
+}
+
+func (r *Report) add(v Violation) { r.Violations = append(r.Violations, v) }
+
+// session is the axiom SESSION. Those that take no part, for want of a commit or of a sound timestamp, are stepped over. Equal
+// timestamps are in order (errata C4).
+func (s *sweep) session(l *timeline) {
+	h := s.h
+	when := func(t uint32) int64 {
+		if s.o.Serializable && (!s.o.ReadOnlyAtStart || writes(h, t)) {
+			return h.Txns.CommitTS[t]
+		}
+		return h.Txns.StartTS[t]
+	}
+	for n := range h.NumSessions() {
+		last, lastTS := history.None, int64(0)
+		for _, t := range h.SessTxn[h.SessOff[n]:h.SessOff[n+1]] {
+			if !l.in[t] {
+				continue
+			}
+			if last != history.None && when(t) < lastTS {
+				s.out.add(Violation{Axiom: SESSION, Txn: t, Other: last, Key: history.None, Op: history.None, Got: history.None, Want: history.None})
+			}
+			last, lastTS = t, h.Txns.CommitTS[t]
+			if s.o.Serializable {
+				lastTS = when(t)
+			}
+		}
+	}
+}
+
+// start reads: INT and EXT of every operation, in program order.
+func (s *sweep) start(t uint32, now int64) {
+	h := s.h
+	lo, hi := h.TxnOps(t)
+	stamp := t + 1
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			e := &s.keys[h.VerKey[v]]
+			if e.mine == stamp {
+				if e.own != v {
+					s.int_(t, op, v, e.own)
+				}
+			} else if e.ver != v {
+				s.ext(t, op, v, e, now)
+			}
+			e.own, e.mine = v, stamp
+		case history.Write:
+			e := &s.keys[h.VerKey[v]]
+			e.own, e.mine = v, stamp
+		case history.Append:
+			s.keys[h.VerKey[v]].mine = stamp
+		case history.ReadList:
+			s.readList(t, op, now)
+			s.keys[h.Lists.Key[v]].mine = stamp
+		case history.PredRead, history.PredWrite:
+			s.predicate(t, op, now)
+		}
+	}
+}
+
+// commit installs the last version of each key written, and meets NOCONFLICT.
+func (s *sweep) commit(t uint32) {
+	h := s.h
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Write:
+			s.install(t, h.VerKey[v], v)
+		case history.Append:
+			k := h.VerKey[v]
+			s.lists[k] = append(s.lists[k], v)
+			s.install(t, k, v)
+		case history.PredWrite:
+			for _, n := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+				s.install(t, h.VerKey[n], n)
+			}
+		}
+	}
+}
+
+// install makes v the current version of its key. Several writes of one transaction leave the last.
+func (s *sweep) install(t, key, v uint32) {
+	e := &s.keys[key]
+	if e.by != t {
+		s.noConflict(t, key, e)
+	}
+	e.ver, e.by, e.cts = v, t, s.h.Txns.CommitTS[t]
+	if s.rows != nil {
+		s.rows.Set(key, v)
+	}
+}
+
+// int_ is the axiom INT: a read behind an own operation on its key that does not agree with it.
+func (s *sweep) int_(t, op, got, want uint32) {
+	s.out.add(Violation{Axiom: INT, Txn: t, Other: history.None, Key: s.h.OpKey(op), Op: op, Got: got, Want: want})
+}
+
+// ext is the axiom EXT: a read that is not of the version committed last.
+func (s *sweep) ext(t, op, got uint32, e *entry, now int64) {
+	s.out.add(Violation{Axiom: EXT, Kind: s.kind(t, op, got, now), Txn: t, Other: e.by, Key: s.h.OpKey(op), Op: op, Got: got, Want: e.ver})
+}
+
+func (s *sweep) kind(t, op, got uint32, now int64) Kind {
+	if s.w == nil {
+		s.w = newWriters(s.h)
+	}
+	return s.w.kind(t, op, got, now)
+}
+
+// noConflict is the axiom NOCONFLICT, met at t's commit: the key's last version was committed after t's start. There may be more such
+// writers; the pairs are listed when the sweep is over.
+func (s *sweep) noConflict(t, key uint32, e *entry) {
+	if s.o.Serializable || e.cts == history.NoTime || e.cts <= s.h.Txns.StartTS[t] {
+		return
+	}
+	if s.conflicted == nil {
+		s.conflicted = map[uint32]struct{}{}
+	}
+	s.conflicted[key] = struct{}{}
+}
+
+// conflicts lists every pair of overlapping writers of the keys where there is one. Cost: a pass over the operations if there are
+// any, and the pairs.
+func (s *sweep) conflicts(l *timeline) {
+	if s.conflicted == nil {
+		return
+	}
+	h := s.h
+	writers := make(map[uint32][]uint32, len(s.conflicted)) // in the order of commits
+	for _, m := range l.moments {
+		t := m >> 1
+		if m&1 == 0 {
+			continue
+		}
+		eachWritten(h, t, func(k uint32) {
+			if _, ok := s.conflicted[k]; !ok {
+				return
+			}
+			of := writers[k]
+			if n := len(of); n > 0 && of[n-1] == t {
+				return
+			}
+			for i := len(of) - 1; i >= 0 && h.Txns.CommitTS[of[i]] > h.Txns.StartTS[t]; i-- {
+				s.out.add(Violation{Axiom: NOCONFLICT, Txn: t, Other: of[i], Key: k, Op: history.None, Got: history.None, Want: history.None})
+			}
+			writers[k] = append(of, t)
+		})
+	}
+}
+
+// eachWritten calls f with the key of each write of t, more than once if it is written more than once.
+func eachWritten(h *history.History, t uint32, f func(key uint32)) {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Write, history.Append:
+			f(h.VerKey[v])
+		case history.PredWrite:
+			for _, n := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+				f(h.VerKey[n])
+			}
+		}
+	}
+}
+
+// readList is INT and EXT of a list read: own appends are the end of what is read (INT), what is before is what was committed (EXT);
+// behind an own read of the list, all of it is that and the own appends since (INT). Errata C19.
+func (s *sweep) readList(t, op uint32, now int64) {
+	h := s.h
+	v := h.Ops.Ver[op]
+	k := h.Lists.Key[v]
+	got := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
+	committed := s.lists[k]
+	fails := func(a Axiom) {
+		x := Violation{Axiom: a, Txn: t, Other: history.None, Key: k, Op: op, Got: history.None, Want: history.None}
+		if a == EXT {
+			x.Other = s.keys[k].by
+			x.Kind = s.listKind(t, op, got, committed, now)
+		}
+		s.out.add(x)
+	}
+	if s.keys[k].mine == t+1 {
+		// Own operations on the key, the last first: appends, back to a read or to the beginning.
+		lo, _ := h.TxnOps(t)
+		for before := op; before > lo; {
+			before--
+			switch h.Ops.Kind[before] {
+			case history.Append:
+				if e := h.Ops.Ver[before]; h.VerKey[e] == k {
+					if len(got) == 0 || got[len(got)-1] != e {
+						fails(INT)
+						return
+					}
+					got = got[:len(got)-1]
+				}
+			case history.ReadList:
+				if p := h.Ops.Ver[before]; h.Lists.Key[p] == k {
+					if !equal(got, h.Lists.Elem[h.Lists.Off[p]:h.Lists.Off[p+1]]) {
+						fails(INT)
+					}
+					return
+				}
+			}
+		}
+	}
+	if !equal(got, committed) {
+		fails(EXT)
+	}
+}
+
+// listKind tells how a list that was read differs from what was committed: by its first element that should not be there; Before if
+// it is only too short.
+func (s *sweep) listKind(t, op uint32, got, committed []uint32, now int64) Kind {
+	for i, e := range got {
+		if i >= len(committed) || committed[i] != e {
+			if k := s.kind(t, op, e, now); k != Before {
+				return k
+			}
+		}
+	}
+	return Before
+}
+
+func equal(a, b []uint32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,204 @@
+package timestamp
+
+import (
+	"slices"
+
+	"isovet/history"
+)
+
+// Axiom is one of the conditions of CHRONOS, by the paper's names, and TIMESTAMPS for its Equation 1: start ≤ commit.
+type Axiom uint8
+
+const (
+	TIMESTAMPS Axiom = iota
+	SESSION
+	INT
+	EXT
+	NOCONFLICT
+)
+
+var axiomNames = [...]string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT"}
+
+func (a Axiom) String() string { return axiomNames[a] }
+
+// Kind says how an external read fails.
+type Kind uint8
+
+const (
+	NoKind       Kind = iota
+	NeverWritten      // nobody wrote the value
+	Own               // the transaction's own write, behind the read
+	Aborted           // only aborted transactions wrote it
+	Intermediate      // a write that its transaction overwrote
+	Before            // it had been overwritten at the start
+	Uncommitted       // its writer was running at the start
+	After             // its writer started later
+	Phantom           // a predicate read missed a row that was there, or has one that was not
+)
+
+var kindNames = [...]string{"", "never written", "own", "aborted", "intermediate", "before", "uncommitted", "after", "phantom"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Violation is one failure of an axiom.
+type Violation struct {
+	Axiom Axiom
+	Kind  Kind   // of EXT
+	Txn   uint32 // who fails: the later of two that conflict, or that are in a session
+	Other uint32 // SESSION: the one before; NOCONFLICT: the one that committed first; EXT: who installed Want; else None
+	Key   uint32 // None where there is none
+	Op    uint32 // INT, EXT: the read; else None
+	Got   uint32 // INT, EXT: the version read (None of a list, see Op, or of a row that a predicate read missed)
+	Want  uint32 // INT, EXT: the version that should have been read; None: a state that no operation names, or a list
+}
+
+// Report is what a checker found.
+type Report struct {
+	Violations []Violation
+	// Txns counts the transactions that violate an axiom; Pairs counts transaction and key, which is what some papers count
+	// (errata C9).
+	Txns, Pairs int
+	// Order is the moments in order, t<<1 a start and t<<1|1 a commit, at the snapshot level; transactions at the serializable one.
+	Order []uint32
+}
+
+// Count returns how many violations of an axiom there are.
+func (r *Report) Count(a Axiom) int {
+	n := 0
+	for i := range r.Violations {
+		if r.Violations[i].Axiom == a {
+			n++
+		}
+	}
+	return n
+}
+
+// finish sorts the violations by transaction, axiom and key, drops what is there twice, and counts.
+func (r *Report) finish() {
+	slices.SortFunc(r.Violations, compare)
+	r.Violations = slices.Compact(r.Violations)
+	lastTxn, lastKey := history.None, history.None
+	for i, v := range r.Violations {
+		if i == 0 || v.Txn != lastTxn {
+			r.Txns++
+			r.Pairs++
+		} else if v.Key != lastKey {
+			r.Pairs++
+		}
+		lastTxn, lastKey = v.Txn, v.Key
+	}
+}
+
+func compare(a, b Violation) int {
+	for _, d := range [...]int64{
+		int64(a.Txn) - int64(b.Txn), int64(a.Key) - int64(b.Key), int64(a.Axiom) - int64(b.Axiom), int64(a.Op) - int64(b.Op), int64(a.Other) - int64(b.Other),
+		int64(a.Got) - int64(b.Got),
+	} {
+		if d != 0 {
+			return int(max(-1, min(1, d)))
+		}
+	}
+	return 0
+}
+
+// writers finds who wrote a version, for the kinds of EXT failures. It is made when the first is met.
+type writers struct {
+	h *history.History
+	// Operations that write version v: op[off[v]:off[v+1]].
+	off, op []uint32
+}
+
+func newWriters(h *history.History) *writers {
+	w := &writers{h: h, off: make([]uint32, h.NumVersions()+1)}
+	each := func(f func(op, ver uint32)) {
+		for op, k := range h.Ops.Kind {
+			v := h.Ops.Ver[op]
+			switch k {
+			case history.Write, history.Append:
+				f(uint32(op), v)
+			case history.PredWrite:
+				for _, n := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+					f(uint32(op), n)
+				}
+			}
+		}
+	}
+	each(func(_, v uint32) { w.off[v+1]++ })
+	for v := range h.NumVersions() {
+		w.off[v+1] += w.off[v]
+	}
+	w.op = make([]uint32, w.off[h.NumVersions()])
+	next := slices.Clone(w.off)
+	each(func(op, v uint32) {
+		w.op[next[v]] = op
+		next[v]++
+	})
+	return w
+}
+
+// kind says what is wrong with transaction t's read op of version v at timestamp now. Where several wrote it, the least wrong counts.
+func (w *writers) kind(t, op, v uint32, now int64) Kind {
+	if v == history.None {
+		return NeverWritten
+	}
+	h := w.h
+	if h.InitVer[h.VerKey[v]] == v {
+		return Before
+	}
+	best := NeverWritten
+	better := func(k Kind) {
+		if k > best {
+			best = k
+		}
+	}
+	for _, by := range w.op[w.off[v]:w.off[v+1]] {
+		u := h.TxnOf(by)
+		switch c := commitTS(h, u); {
+		case u == t:
+			better(Own)
+		case u == h.Init:
+			better(Before)
+		case c == history.NoTime || h.StartTS(u) > c:
+			better(Aborted)
+		case !w.final(by, u, h.VerKey[v]):
+			better(Intermediate)
+		case c <= now:
+			better(Before)
+		case h.StartTS(u) <= now:
+			better(Uncommitted)
+		default:
+			better(After)
+		}
+	}
+	return best
+}
+
+// final reports whether op is the last write of its key in u, or an append, all of which are installed.
+func (w *writers) final(op, u, key uint32) bool {
+	h := w.h
+	if h.Ops.Kind[op] == history.Append {
+		return true
+	}
+	_, hi := h.TxnOps(u)
+	for later := op + 1; later < hi; later++ {
+		if writesKey(h, later, key) {
+			return false
+		}
+	}
+	return true
+}
+
+func writesKey(h *history.History, op, key uint32) bool {
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Write:
+		return h.VerKey[v] == key
+	case history.PredWrite:
+		for _, n := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+			if h.VerKey[n] == key {
+				return true
+			}
+		}
+	}
+	return false
+}
