@@ -2,26 +2,33 @@ package timestamp
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
 )
 
-// Options are the parameters of Chronos. The zero value checks snapshot isolation.
+// Options are the parameters of Chronos, Aion and Emme. The zero value checks serializability.
 type Options struct {
-	// Serializable places everything at the commit timestamp (CHRONOS-SER, errata C9).
-	Serializable bool
-	// ReadOnlyAtStart, with Serializable, places transactions without writes at their start timestamp.
+	// Level is one of Levels(). Those that respect sessions have the axiom SESSION.
+	Level level.Level
+	// ReadOnlyAtStart, at the serializable levels, places transactions without writes at their start timestamp.
 	ReadOnlyAtStart bool
 }
 
-// Level is the level that the options check, timestamps believed.
-func (o Options) Level() level.Level {
-	if o.Serializable {
-		return level.StrictSerializable
+// Levels are those that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The paper's are
+// session-serializable and session-snapshot-isolation, since its SESSION is of the strong session variants (Definition 4).
+func Levels() []level.Level {
+	return []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation, level.SessionSnapshotIsolation}
+}
+
+func (o Options) check() error {
+	if !slices.Contains(Levels(), o.Level) {
+		return fmt.Errorf("timestamps do not decide %s", o.Level)
 	}
-	return level.StrictSnapshotIsolation
+	return nil
 }
 
 // entry is what the sweep knows of a key: the version committed last and when, and what the transaction that is being read knows.
@@ -35,13 +42,15 @@ type entry struct {
 
 // sweep is the state of Chronos at one moment.
 type sweep struct {
-	h     *history.History
-	o     Options
-	keys  []entry
-	lists [][]uint32 // elements committed, by key; nil where the history has none
-	rows  *predicates.State
-	w     *writers
-	out   Report
+	h      *history.History
+	o      Options
+	serial bool
+	keys   []entry
+	lists  [][]uint32 // elements committed, by key; nil where the history has none
+	rows   *predicates.State
+	marked []uint32 // key → the predicate operation that it was last a row of, +1
+	w      *writers
+	out    Report
 	// conflicted are the keys of which a transaction lost the first committer's race, for the slow path.
 	conflicted map[uint32]struct{}
 	mod        modified
@@ -54,12 +63,15 @@ type sweep struct {
 // reads by the counting test of algorithms §4.3. Errors: *history.InputError for timestamps that are missing or cannot be, and ctx's.
 // Cost: a radix sort and one pass over the operations, 40 bytes a key; each violation costs its transaction's operations.
 func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error) {
-	readOnly := func(t uint32) bool { return o.ReadOnlyAtStart && !writes(h, t) }
-	l, err := newTimeline(h, !o.Serializable, readOnly)
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	serial := o.Level.Serial()
+	l, err := newTimeline(h, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &sweep{h: h, o: o, keys: make([]entry, h.NumKeys())}
+	s := &sweep{h: h, o: o, serial: serial, keys: make([]entry, h.NumKeys())}
 	for k := range s.keys {
 		s.keys[k] = entry{cts: history.NoTime, ver: h.InitVer[k], by: history.None}
 	}
@@ -71,30 +83,43 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		if err != nil {
 			return nil, err
 		}
-		s.rows = x.NewState()
+		s.rows, s.marked = x.NewState(), make([]uint32, h.NumKeys())
+	}
+	if h.Init != history.None && s.lists != nil {
+		lo, hi := h.TxnOps(h.Init)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Append {
+				v := h.Ops.Ver[op]
+				s.lists[h.VerKey[v]] = append(s.lists[h.VerKey[v]], v)
+			}
+		}
 	}
 	for _, t := range l.backwards {
 		s.out.add(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None, Got: history.None, Want: history.None})
 	}
-	s.session(l)
+	if o.Level.Sessions() {
+		s.session(l)
+	}
 	for i, m := range l.moments {
 		if i&0xffff == 0xffff && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		t := m >> 1
 		switch {
-		case !o.Serializable && m&1 == 0:
-			s.start(t, h.Txns.StartTS[t])
-		case !o.Serializable:
-			s.commit(t)
-		default:
+		case serial:
 			s.start(t, l.at(m))
+			if l.writer[t] {
+				s.commit(t)
+			}
+		case m&1 == 0:
+			s.start(t, h.Txns.StartTS[t])
+		case l.writer[t]:
 			s.commit(t)
 		}
 	}
 	s.conflicts(l)
 	s.out.Order = l.moments
-	if o.Serializable {
+	if serial {
 		for i, m := range l.moments {
 			l.moments[i] = m >> 1
 		}
@@ -106,28 +131,20 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 func (r *Report) add(v Violation) { r.Violations = append(r.Violations, v) }
 
 // session is the axiom SESSION. Those that take no part, for want of a commit or of a sound timestamp, are stepped over. Equal
-// timestamps are in order (errata C4).
+// timestamps are in order (errata C4), but of a writer behind a reader where everything happens at one moment: there the reader
+// comes after the writer.
 func (s *sweep) session(l *timeline) {
 	h := s.h
-	when := func(t uint32) int64 {
-		if s.o.Serializable && (!s.o.ReadOnlyAtStart || writes(h, t)) {
-			return h.Txns.CommitTS[t]
-		}
-		return h.Txns.StartTS[t]
-	}
 	for n := range h.NumSessions() {
 		last, lastTS := history.None, int64(0)
 		for _, t := range h.SessTxn[h.SessOff[n]:h.SessOff[n+1]] {
 			if !l.in[t] {
 				continue
 			}
-			if last != history.None && when(t) < lastTS {
+			if last != history.None && (l.begin(t) < lastTS || s.serial && l.begin(t) == lastTS && l.writer[t] && !l.writer[last]) {
 				s.out.add(Violation{Axiom: SESSION, Txn: t, Other: last, Key: history.None, Op: history.None, Got: history.None, Want: history.None})
 			}
-			last, lastTS = t, h.Txns.CommitTS[t]
-			if s.o.Serializable {
-				lastTS = when(t)
-			}
+			last, lastTS = t, l.end(t)
 		}
 	}
 }
@@ -137,11 +154,13 @@ func (s *sweep) start(t uint32, now int64) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
 	stamp := t + 1
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
-		switch h.Ops.Kind[op] {
+	vers, keys, verKey := h.Ops.Ver[lo:hi], s.keys, h.VerKey
+	for i, kind := range h.Ops.Kind[lo:hi] {
+		v := vers[i]
+		op := lo + uint32(i)
+		switch kind {
 		case history.Read:
-			e := &s.keys[h.VerKey[v]]
+			e := &keys[verKey[v]]
 			if e.mine == stamp {
 				if e.own != v {
 					s.int_(t, op, v, e.own)
@@ -151,7 +170,7 @@ func (s *sweep) start(t uint32, now int64) {
 			}
 			e.own, e.mine = v, stamp
 		case history.Write:
-			e := &s.keys[h.VerKey[v]]
+			e := &keys[verKey[v]]
 			e.own, e.mine = v, stamp
 		case history.Append:
 			s.keys[h.VerKey[v]].mine = stamp
@@ -168,9 +187,10 @@ func (s *sweep) start(t uint32, now int64) {
 func (s *sweep) commit(t uint32) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
-		switch h.Ops.Kind[op] {
+	vers := h.Ops.Ver[lo:hi]
+	for i, kind := range h.Ops.Kind[lo:hi] {
+		v := vers[i]
+		switch kind {
 		case history.Write:
 			s.install(t, h.VerKey[v], v)
 		case history.Append:
@@ -217,7 +237,7 @@ func (s *sweep) kind(t, op, got uint32, now int64) Kind {
 // noConflict is the axiom NOCONFLICT, met at t's commit: the key's last version was committed after t's start. There may be more such
 // writers; the pairs are listed when the sweep is over.
 func (s *sweep) noConflict(t, key uint32, e *entry) {
-	if s.o.Serializable || e.cts == history.NoTime || e.cts <= s.h.Txns.StartTS[t] {
+	if s.serial || e.cts == history.NoTime || e.cts <= s.h.Txns.StartTS[t] {
 		return
 	}
 	if s.conflicted == nil {

@@ -1,7 +1,10 @@
 package timestamp
 
 import (
+	"cmp"
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"isovet/history"
 )
@@ -14,8 +17,13 @@ type timeline struct {
 	h *history.History
 	// in says which transactions take part.
 	in []bool
+	// writer says which of them install anything.
+	writer []bool
+	o      Options
 	// backwards are those that commit before they start.
 	backwards []uint32
+	// bySession: the order in the file is not that of every session, which ties must keep.
+	bySession bool
 	moments   []moment
 }
 
@@ -27,56 +35,65 @@ func commitTS(h *history.History, t uint32) int64 {
 	return h.CommitTS(t)
 }
 
-// newTimeline sorts the starts and commits; without starts only the commits, where atStart picks transactions that are placed at
-// their start instead. Errors are *history.InputError: a committed transaction without timestamps, writers that tie.
+// newTimeline sorts the starts and commits; at the serializable levels only the commits, and the starts of transactions that are
+// placed there. Errors are *Missing for a committed transaction without timestamps, and *history.InputError for writers that tie.
 // Cost: radix sort, linear.
-func newTimeline(h *history.History, starts bool, atStart func(t uint32) bool) (*timeline, error) {
+func newTimeline(h *history.History, o Options) (*timeline, error) {
+	starts := !o.Level.Serial()
 	n := h.NumTxns()
-	l := &timeline{h: h, in: make([]bool, n)}
+	l := &timeline{h: h, o: o, in: make([]bool, n), writer: make([]bool, n), bySession: scrambled(h)}
 	fail := func(t uint32, field, format string, args ...any) error {
 		return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
 	}
-	// Three runs, so that a stable sort leaves ties as they must be: commits, starts, commits of those that start where they commit.
-	var early, begin, late []moment
-	for t := range uint32(n) {
+	// Two runs, so that a stable sort leaves ties as they must be: first what installs, then what only looks. A transaction that starts
+	// where it commits installs nothing; its two moments stand together, so that it is over when the next of its session starts.
+	early, begin := make([]stamp, 0, 2*n), make([]stamp, 0, n)
+	for i := range uint32(n) {
+		t := i
+		if l.bySession {
+			t = h.SessTxn[i]
+		}
 		c := commitTS(h, t)
 		if c == history.NoTime {
 			if t != h.Init && h.Txns.Status[t] == history.Committed {
-				return nil, fail(t, "commit_ts", "transaction %d has none; expected the database's timestamps on every committed transaction", h.Txns.ID[t])
+				return nil, &Missing{h.Txns.ID[t], "commit_ts"}
 			}
 			continue
 		}
+		write := writes(h, t)
+		atStart := !starts && o.ReadOnlyAtStart && !write
 		s := h.StartTS(t)
-		if s == history.NoTime {
-			return nil, fail(t, "start_ts", "transaction %d has none; expected the database's timestamps on every committed transaction", h.Txns.ID[t])
-		}
-		if s > c {
-			l.backwards = append(l.backwards, t)
-			continue
-		}
-		if s == c && writes(h, t) {
-			return nil, fail(t, "commit_ts", "transaction %d writes and commits where it starts, at %d; expected a later timestamp", h.Txns.ID[t], c)
-		}
-		l.in[t] = true
-		switch {
-		case !starts && atStart(t):
-			begin = append(begin, t<<1)
-		case s == c && starts:
-			begin = append(begin, t<<1)
-			late = append(late, t<<1|1)
-		default:
-			if starts {
-				begin = append(begin, t<<1)
+		if starts || atStart {
+			switch {
+			case s == history.NoTime:
+				return nil, &Missing{h.Txns.ID[t], "start_ts"}
+			case s > c:
+				l.backwards = append(l.backwards, t)
+				continue
+			case s == c && write:
+				return nil, fail(t, "commit_ts", "transaction %d writes and commits where it starts, at %d; expected a later timestamp", h.Txns.ID[t], c)
 			}
-			early = append(early, t<<1|1)
+		}
+		l.in[t], l.writer[t] = true, write
+		switch {
+		case atStart:
+			begin = append(begin, stamp{s, t << 1})
+		case !starts && write:
+			early = append(early, stamp{c, t<<1 | 1})
+		case !starts:
+			begin = append(begin, stamp{c, t<<1 | 1})
+		case s == c:
+			begin = append(begin, stamp{s, t << 1}, stamp{c, t<<1 | 1})
+		default:
+			begin = append(begin, stamp{s, t << 1})
+			early = append(early, stamp{c, t<<1 | 1})
 		}
 	}
-	l.moments = append(append(early, begin...), late...)
-	l.sort()
+	l.moments = sortStamps(append(early, begin...), 2*uint64(n))
 	// Writers that commit at one timestamp stand next to each other, but for commits that install nothing.
 	last, lastTS := history.None, int64(0)
 	for _, m := range l.moments {
-		if t := m >> 1; m&1 == 1 && writes(h, t) {
+		if t := m >> 1; m&1 == 1 && l.writer[t] {
 			if c := h.Txns.CommitTS[t]; last != history.None && c == lastTS {
 				return nil, fail(t, "commit_ts", "transactions %d and %d both write and commit at %d; expected different timestamps", h.Txns.ID[last], h.Txns.ID[t], c)
 			}
@@ -84,6 +101,16 @@ func newTimeline(h *history.History, starts bool, atStart func(t uint32) bool) (
 		}
 	}
 	return l, nil
+}
+
+// scrambled reports whether a session's order is not that of the transactions' numbers.
+func scrambled(h *history.History) bool {
+	for n := range h.NumSessions() {
+		if !slices.IsSorted(h.SessTxn[h.SessOff[n]:h.SessOff[n+1]]) {
+			return true
+		}
+	}
+	return false
 }
 
 // writes reports whether a transaction installs anything.
@@ -102,6 +129,31 @@ func writes(h *history.History, t uint32) bool {
 	return false
 }
 
+// Missing says that a committed transaction has no timestamp. It is no mistake of the file's, but it decides nothing then.
+type Missing struct {
+	Txn   int64 // id in the file
+	Field string
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("transaction %d has no %s; timestamps are needed on every committed transaction", m.Txn, m.Field)
+}
+
+// begin and end are the timestamps between which t runs, at the serializable levels one and the same.
+func (l *timeline) begin(t uint32) int64 {
+	if l.o.Level.Serial() && !(l.o.ReadOnlyAtStart && !l.writer[t]) {
+		return l.h.Txns.CommitTS[t]
+	}
+	return l.h.Txns.StartTS[t]
+}
+
+func (l *timeline) end(t uint32) int64 {
+	if l.o.Level.Serial() {
+		return l.begin(t)
+	}
+	return l.h.Txns.CommitTS[t]
+}
+
 // at is the timestamp of a moment.
 func (l *timeline) at(m moment) int64 {
 	if m&1 == 1 {
@@ -115,45 +167,55 @@ const (
 	buckets = 1 << digit
 )
 
-// sort sorts the moments by timestamp, stably: radix sort over digits of 11 bits, those above the largest difference left out.
-func (l *timeline) sort() {
-	if len(l.moments) == 0 {
-		return
+// stamp is a moment and its timestamp.
+type stamp struct {
+	ts int64
+	m  moment
+}
+
+// sortStamps sorts moments, all below limit, by timestamp, stably: a radix sort over digits of 11 bits, those above the largest
+// difference left out, of one word a moment. Where timestamps are so far apart that they do not fit beside the moment: by comparison.
+func sortStamps(in []stamp, limit uint64) []moment {
+	out := make([]moment, len(in))
+	if len(in) == 0 {
+		return out
 	}
-	type entry struct {
-		key uint64
-		m   moment
+	least, most := in[0].ts, in[0].ts
+	for i := range in {
+		least, most = min(least, in[i].ts), max(most, in[i].ts)
 	}
-	a, b := make([]entry, len(l.moments)), make([]entry, len(l.moments))
-	least := l.at(l.moments[0])
-	for _, m := range l.moments {
-		least = min(least, l.at(m))
+	span, low := uint64(most)-uint64(least), bits.Len64(limit)
+	if bits.Len64(span)+low > 64 {
+		slices.SortStableFunc(in, func(a, b stamp) int { return cmp.Compare(a.ts, b.ts) })
+		for i := range in {
+			out[i] = in[i].m
+		}
+		return out
 	}
-	most := uint64(0)
-	for i, m := range l.moments {
-		k := uint64(l.at(m)) - uint64(least)
-		most = max(most, k)
-		a[i] = entry{k, m}
+	a, b := make([]uint64, len(in)), make([]uint64, len(in))
+	for i := range in {
+		a[i] = (uint64(in[i].ts)-uint64(least))<<low | uint64(in[i].m)
 	}
 	var count [buckets]uint32
-	for shift := 0; shift < 64 && most>>shift > 0; shift += digit {
+	for shift := low; shift < 64 && span>>(shift-low) > 0; shift += digit {
 		clear(count[:])
-		for i := range a {
-			count[a[i].key>>shift&(buckets-1)]++
+		for _, x := range a {
+			count[x>>shift&(buckets-1)]++
 		}
 		sum := uint32(0)
 		for d, c := range count {
 			count[d] = sum
 			sum += c
 		}
-		for i := range a {
-			d := a[i].key >> shift & (buckets - 1)
-			b[count[d]] = a[i]
+		for _, x := range a {
+			d := x >> shift & (buckets - 1)
+			b[count[d]] = x
 			count[d]++
 		}
 		a, b = b, a
 	}
-	for i := range a {
-		l.moments[i] = a[i].m
+	for i, x := range a {
+		out[i] = moment(x & (1<<low - 1))
 	}
+	return out
 }

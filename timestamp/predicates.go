@@ -33,15 +33,18 @@ func (s *sweep) predicate(t, op uint32, now int64) {
 		case predicates.False:
 			s.row(t, op, key, want, want, mine, now)
 		case predicates.True:
-			surely++
+			if s.marked[key] != op+1 { // a row that stands twice is counted once
+				surely++
+			}
 		}
+		s.marked[key] = op + 1
 	}
 	s.mod.matched = matched
 
 	// As many rows match as should, seen with the transaction's own eyes?
 	match := s.rows.Count(p)
 	for i, k := range s.mod.keys {
-		if ver, _ := s.rows.Current(k); s.rows.Truth(p, k, ver) == predicates.True {
+		if s.rows.Truth(p, k, s.keys[k].ver) == predicates.True {
 			match--
 		}
 		if s.rows.Truth(p, k, s.mod.vers[i]) == predicates.True {

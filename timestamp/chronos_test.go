@@ -1,0 +1,150 @@
+package timestamp
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/level"
+)
+
+var stamped = []struct {
+	name string
+	o    datasets.StampedOptions
+}{
+	{"unique", datasets.StampedOptions{}},
+	{"ties", datasets.StampedOptions{Ties: true}},
+	{"serial", datasets.StampedOptions{Serial: true, Ties: true}},
+	{"all registers", datasets.StampedOptions{Ties: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true}},
+	{"lists", datasets.StampedOptions{Ties: true, Lists: true, Aborted: true, Unknown: true}},
+	{"predicates", datasets.StampedOptions{Predicates: true, Deletes: true, Duplicates: true, Aborted: true}},
+	{"everything", datasets.StampedOptions{Ties: true, Predicates: true, Lists: true, Deletes: true, Aborted: true, Unknown: true, Txns: 9, Ops: 6}},
+}
+
+func allOptions() []Options {
+	var out []Options
+	for _, l := range Levels() {
+		out = append(out, Options{Level: l})
+		if l.Serial() {
+			out = append(out, Options{Level: l, ReadOnlyAtStart: true})
+		}
+	}
+	return out
+}
+
+// plain drops what the twin does not say: of lists, how they differ.
+func plain(h *history.History, vs []Violation) []Violation {
+	vs = slices.Clone(vs)
+	for i := range vs {
+		if v := &vs[i]; v.Op != history.None && h.Ops.Kind[v.Op] == history.ReadList {
+			v.Kind = NoKind
+		}
+	}
+	slices.SortFunc(vs, compare)
+	return slices.Compact(vs)
+}
+
+func describe(h *history.History, vs []Violation) string {
+	s := ""
+	for _, v := range vs {
+		s += fmt.Sprintf("  %v %v txn %d other %d key %d op %d got %d want %d\n", v.Axiom, v.Kind, v.Txn, int32(v.Other), int32(v.Key), int32(v.Op), int32(v.Got), int32(v.Want))
+	}
+	return s
+}
+
+// TestChronosIsNaive: the exact violation sets of Definitions 4 to 6, evaluated directly.
+func TestChronosIsNaive(t *testing.T) {
+	n := uint64(2500)
+	for _, c := range stamped {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			valid, found := 0, map[Axiom]int{}
+			kinds := map[Kind]int{}
+			for seed := range n {
+				h := datasets.Stamped(seed, c.o)
+				for _, o := range allOptions() {
+					r, err := Chronos(t.Context(), h, o)
+					if err != nil {
+						t.Fatalf("seed %d, %v: %v", seed, o, err)
+					}
+					want := plain(h, naive(h, o))
+					if got := plain(h, r.Violations); !slices.Equal(got, want) {
+						t.Fatalf("seed %d, %v: Chronos finds\n%s\nthe definitions\n%s", seed, o, describe(h, got), describe(h, want))
+					}
+					if len(want) == 0 {
+						valid++
+					}
+					for _, v := range r.Violations {
+						found[v.Axiom]++
+						kinds[v.Kind]++
+					}
+				}
+			}
+			t.Logf("%d histories: %d valid, %v, %v", n*uint64(len(allOptions())), valid, found, kinds)
+			if valid < int(n)/3 || found[SESSION] == 0 || found[INT] == 0 || found[EXT] == 0 || found[NOCONFLICT] == 0 {
+				t.Errorf("the sample is one-sided: %d valid, violations %v", valid, found)
+			}
+		})
+	}
+}
+
+// TestChronosBackwards: errata C5. A transaction that commits before it starts is reported, and disturbs no other.
+func TestChronosBackwards(t *testing.T) {
+	h := stampedHistory(t, [][2]int64{{3, 5}, {6, 7}, {8, 9}}, func(b *history.Builder, i int) { b.Write(b.Key(history.IntValue(0)), history.IntValue(int64(i+1))) })
+	h.Txns.StartTS[0], h.Txns.CommitTS[0] = 5, 3
+	r, err := Chronos(t.Context(), h, Options{Level: level.SessionSnapshotIsolation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Violations) != 1 || r.Violations[0].Axiom != TIMESTAMPS || r.Violations[0].Txn != 0 {
+		t.Errorf("violations:\n%s", describe(h, r.Violations))
+	}
+}
+
+// stampedHistory makes a history of one transaction a session with the given timestamps.
+func stampedHistory(t *testing.T, ts [][2]int64, ops func(b *history.Builder, i int)) *history.History {
+	t.Helper()
+	b := history.NewBuilder()
+	for i, x := range ts {
+		ops(b, i)
+		head := history.NewTxnHead()
+		head.Session, head.HasSess = int64(i), true
+		head.StartTS, head.CommitTS = x[0], x[1]
+		b.EndTxn(head)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestChronosMalformed: errata C3. Writers that tie, or take no time, are no history of such a database; a missing timestamp decides nothing.
+func TestChronosMalformed(t *testing.T) {
+	write := func(b *history.Builder, i int) {
+		b.Write(b.Key(history.IntValue(int64(i))), history.IntValue(1))
+	}
+	si := Options{Level: level.SnapshotIsolation}
+	for _, c := range []struct {
+		name string
+		ts   [][2]int64
+		want string
+	}{
+		{"tie", [][2]int64{{1, 5}, {2, 5}}, `field "commit_ts": transactions 0 and 1 both write and commit at 5; expected different timestamps`},
+		{"no time", [][2]int64{{5, 5}}, `field "commit_ts": transaction 0 writes and commits where it starts, at 5; expected a later timestamp`},
+		{"no commit", [][2]int64{{5, history.NoTime}}, "transaction 0 has no commit_ts; timestamps are needed on every committed transaction"},
+		{"no start", [][2]int64{{history.NoTime, 4}}, "transaction 0 has no start_ts; timestamps are needed on every committed transaction"},
+	} {
+		if _, err := Chronos(t.Context(), stampedHistory(t, c.ts, write), si); err == nil || err.Error() != c.want {
+			t.Errorf("%s: error %v; expected %s", c.name, err, c.want)
+		}
+	}
+	if _, err := Chronos(t.Context(), stampedHistory(t, [][2]int64{{history.NoTime, 4}}, write), Options{}); err != nil {
+		t.Errorf("serializability needs no start: %v", err)
+	}
+	if _, err := Chronos(t.Context(), stampedHistory(t, nil, write), Options{Level: level.ReadCommitted}); err == nil {
+		t.Error("read committed is decided")
+	}
+}
