@@ -127,7 +127,7 @@ func (e *engine) commit(i int32) int32 {
 // edges leave far less open where no times tell the order. Only if there is none is the question put without.
 // Cost: linear for loading the graph and for each round; see package comment for the rest.
 func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
-	m, err := newMatcher(v.H)
+	m, err := newMatcher(v)
 	if err != nil {
 		return Answer{}, err
 	}

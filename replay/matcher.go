@@ -1,18 +1,24 @@
 package replay
 
 import (
-	"isovet/history"
 	"isovet/predicates"
+	"isovet/prepass"
 )
 
-// newMatcher indexes a history's predicates; nil if it has none.
-func newMatcher(h *history.History) (matcher, error) {
-	if !h.HasPredicates() {
+// newMatcher returns the counts of a view's predicates; nil if it has none.
+func newMatcher(v *prepass.View) (matcher, error) {
+	if !v.H.HasPredicates() {
 		return nil, nil
 	}
-	x, err := predicates.NewIndex(h)
-	if err != nil {
-		return nil, err
+	if v.Bad != nil {
+		return nil, v.Bad
+	}
+	x := v.Index
+	if x == nil {
+		var err error
+		if x, err = predicates.NewIndex(v.H); err != nil {
+			return nil, err
+		}
 	}
 	return x.NewState(), nil
 }

@@ -24,7 +24,7 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
 	e.rdOff, e.rd = v.Readers(e.txn)
-	if m, err := newMatcher(v.H); err != nil {
+	if m, err := newMatcher(v); err != nil {
 		return nil, err
 	} else if m != nil {
 		e.preds = newPredReads(e, m)
