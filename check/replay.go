@@ -32,7 +32,7 @@ const maxPruned = 30_000
 func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done := beginAmbiguous(ctx, "replay", h, o, orderLevels)
 	if done {
-		return x.r, nil
+		return x.r, x.bad
 	}
 	a, done, err := c.stricter(x)
 	if err != nil || done {

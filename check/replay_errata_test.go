@@ -87,3 +87,15 @@ func TestReplaySnapshotPredicates(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayBadPredicate: a predicate that does not parse is bad input, and no verdict.
+func TestReplayBadPredicate(t *testing.T) {
+	h, err := notation.Parse(`s1: pr{"a":{"~":1}}[]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), replayer{}, h, Options{})
+	if err == nil {
+		t.Errorf("%s %s; want an error", r.Verdict, r.Reason)
+	}
+}
