@@ -1,0 +1,310 @@
+package collect_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"isovet/check"
+	"isovet/collect"
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are installed, so that a
+// missing one is a failure.
+func needServers(t *testing.T) {
+	if testing.Short() || os.Getenv("ISOVET_LONG") == "" && os.Getenv("ISOVET_SERVERS") == "" {
+		t.Skip("starts database servers; ISOVET_SERVERS=1 or ISOVET_LONG=1 runs it")
+	}
+}
+
+// open opens a database; where its binaries are not installed, the test is skipped.
+func open(t *testing.T, c collect.Config) *collect.Target {
+	t.Helper()
+	d, err := collect.Open(context.Background(), c)
+	if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
+		t.Skipf("NOT RUN, a server is missing: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// expectation is a cell of the ground truth: what a right checker must say of the histories that a database gives at an isolation.
+type expectation struct {
+	db, isolation, workload, variant string
+	keys, txns                       int
+	ser, si                          evidence.Verdict
+	kind                             string // of an anomaly that must be among those at snapshot isolation; "": any
+}
+
+const (
+	holds    = evidence.Holds
+	violated = evidence.Violated
+)
+
+// matrix is the ground truth. Where a violation is expected, rounds are repeated with new seeds until one has it: whether transactions collide
+// is chance, and a history without a collision is right at every level.
+var matrix = []expectation{
+	{db: "postgres:start", isolation: "serializable", workload: "smallbank", keys: 20, ser: holds, si: holds},
+	{db: "postgres:start", isolation: "serializable", workload: "mix", keys: 50, txns: 600, ser: holds, si: holds},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "smallbank", keys: 10, ser: violated, si: holds},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "mix", keys: 100, txns: 800, ser: violated, si: holds},
+	{db: "postgres:start", isolation: "read-committed", workload: "smallbank", keys: 20, ser: violated, si: violated},
+	{db: "postgres:start", isolation: "read-committed", workload: "rmw", ser: violated, si: violated, kind: "lost-update"},
+	{db: "mariadb:start", isolation: "serializable", workload: "smallbank", keys: 20, txns: 600, ser: holds, si: holds},
+	{db: "mariadb:start", isolation: "snapshot-isolation", workload: "mix", keys: 30, txns: 600, ser: violated, si: holds},
+	{db: "mariadb:start", isolation: "repeatable-read", workload: "rmw", ser: violated, si: violated, kind: "lost-update"},
+	{db: "mariadb:start", isolation: "read-committed", workload: "smallbank", keys: 20, ser: violated, si: violated},
+	{db: "mariadb:start", isolation: "read-uncommitted", workload: "mix", keys: 200, txns: 1000, ser: violated, si: violated, kind: "G1a"},
+	{db: "galera:start:3", workload: "rmw", ser: violated, si: violated, kind: "lost-update"},
+	{db: "galera:start:3", isolation: "snapshot-isolation", workload: "rmw", keys: 20, txns: 600, ser: holds, si: holds},
+	{db: "redis:start", isolation: "serializable", workload: "smallbank", keys: 20, ser: holds, si: holds},
+	{db: "redis:start", isolation: "none", workload: "rmw", keys: 20, ser: violated, si: violated, kind: "lost-update"},
+	{db: "etcd:start", isolation: "serializable", workload: "mix", keys: 50, txns: 300, ser: holds, si: holds},
+	{db: "etcd:start", isolation: "snapshot-isolation", workload: "mix", keys: 30, txns: 300, ser: violated, si: holds},
+	{db: "etcd:start", isolation: "none", workload: "rmw", keys: 20, txns: 300, ser: violated, si: violated, kind: "lost-update"},
+	{db: "postgres:start:standby", isolation: "repeatable-read", workload: "longfork", txns: 4000, ser: violated, si: violated},
+	{db: "sqlite:", isolation: "serializable", workload: "mix", keys: 50, ser: holds, si: holds},
+	{db: "badger:", isolation: "serializable", workload: "smallbank", keys: 20, ser: holds, si: holds},
+	{db: "badger:", isolation: "no-conflicts", workload: "rmw", keys: 20, ser: violated, si: violated, kind: "lost-update"},
+}
+
+// TestGroundTruth starts each server once and goes through its cells.
+func TestGroundTruth(t *testing.T) {
+	needServers(t)
+	var dbs []string
+	for _, e := range matrix {
+		if !slices.Contains(dbs, e.db) {
+			dbs = append(dbs, e.db)
+		}
+	}
+	for _, db := range dbs {
+		t.Run(db, func(t *testing.T) {
+			at := []string{db}
+			if server.Is(db) {
+				c, err := server.Start(context.Background(), db)
+				if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
+					t.Skipf("NOT RUN, a server is missing: %v", err)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+				at = c.URLs
+			}
+			for _, e := range matrix {
+				if e.db == db {
+					t.Run(e.isolation+"/"+e.workload, func(t *testing.T) { e.test(t, at) })
+				}
+			}
+		})
+	}
+}
+
+// test collects until both expectations are met; a verdict that must not be is a failure at once.
+func (e expectation) test(t *testing.T, urls []string) {
+	const rounds = 15
+	var ser, si *evidence.Result
+	for seed := range uint64(rounds) {
+		r := run(t, collect.Config{DB: urls, Isolation: e.isolation, Workload: e.workload, Variant: e.variant, Keys: e.keys, Txns: cmp.Or(e.txns, 1500), Sessions: 24, Seed: seed})
+		sound(t, r)
+		ser, si = e.look(t, r, level.Serializable, e.ser), e.look(t, r, level.SnapshotIsolation, e.si)
+		if t.Failed() || ser.Verdict == e.ser && si.Verdict == e.si && e.has(si) {
+			t.Logf("seed %d: %s %s: %d committed, %d aborted in %.1f s; SER %v, SI %v", seed, r.Summary.DB, r.Summary.Isolation, r.Summary.Committed, r.Summary.Aborted, r.Summary.Elapsed.Seconds(), ser.Verdict, si.Verdict)
+			return
+		}
+	}
+	t.Errorf("in %d rounds: SER %v, expected %v; SI %v, expected %v %s", rounds, ser.Verdict, e.ser, si.Verdict, e.si, e.kind)
+}
+
+// has reports whether the anomaly looked for is there.
+func (e expectation) has(r *evidence.Result) bool {
+	return e.kind == "" || slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return string(a.Kind) == e.kind })
+}
+
+// look checks a history. No round may be undecided, nor violate what the database promises.
+func (e expectation) look(t *testing.T, r *collect.Result, l level.Level, want evidence.Verdict) *evidence.Result {
+	t.Helper()
+	c, _ := check.Auto(r.History, l)
+	res, err := check.Run(context.Background(), c, r.History, check.Options{Level: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Verdict == evidence.Unknown || want == holds && res.Verdict != holds {
+		t.Errorf("%v: %v, expected %v %s", l, res.Verdict, want, res.Reason)
+	}
+	return res
+}
+
+// TestServerTimestamps: PostgreSQL's snapshots and etcd's revisions explain every read.
+func TestServerTimestamps(t *testing.T) {
+	needServers(t)
+	for _, db := range []string{"postgres:start", "etcd:start"} {
+		t.Run(db, func(t *testing.T) {
+			for _, iso := range []string{"snapshot-isolation", "serializable"} {
+				c := collect.Config{DB: []string{db}, Isolation: iso, Workload: "rmw", Txns: 1500, Sessions: 16, Timestamps: true}
+				if db == "etcd:start" {
+					c.Txns = 300
+				}
+				d := open(t, c)
+				for _, w := range []string{"rmw", "mix", "smallbank"} {
+					c.Workload, c.Keys = w, 50
+					r, err := d.Collect(context.Background(), c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sound(t, r)
+					// At etcd the reads are compared, not the writes: two blind writers of a key may overlap.
+					snapshotReads(t, r.History, db == "etcd:start" && iso == "serializable")
+				}
+			}
+		})
+	}
+}
+
+// TestKilled kills a server in the middle, ten times over: the history is whole, and right at the level that the database keeps.
+func TestKilled(t *testing.T) {
+	needServers(t)
+	for _, x := range []struct{ db, isolation, workload string }{
+		{"postgres:start", "serializable", "smallbank"},
+		{"mariadb:start", "serializable", "rmw"},
+		{"redis:start", "serializable", "rmw"},
+		{"etcd:start", "serializable", "rmw"},
+	} {
+		t.Run(x.db, func(t *testing.T) {
+			c := collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload, Keys: 50, Sessions: 16,
+				Duration: 2500 * time.Millisecond, Fault: collect.Fault{Kind: collect.Kill, Every: 700 * time.Millisecond}}
+			d := open(t, c)
+			rounds, aborted, unknown := 3, 0, 0
+			if x.db == "postgres:start" {
+				rounds = 10
+			}
+			for seed := range uint64(rounds) {
+				c.Seed = seed
+				r, err := d.Collect(context.Background(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sound(t, r)
+				verdict(t, r.History, level.Serializable, holds)
+				verdict(t, r.History, level.SnapshotIsolation, holds)
+				if r.Summary.Committed == 0 {
+					t.Error("nothing has committed")
+				}
+				for _, s := range r.History.Txns.Status {
+					if s == history.Aborted {
+						aborted++
+					}
+				}
+				unknown += r.Summary.Unknown
+			}
+			t.Logf("%d rounds, %d aborted, %d of unknown outcome", rounds, aborted, unknown)
+			if aborted+unknown == 0 {
+				t.Error("no transaction was in flight when the server was killed")
+			}
+		})
+	}
+}
+
+// TestPaused: a server that stands still for a while loses nothing.
+func TestPaused(t *testing.T) {
+	needServers(t)
+	c := collect.Config{DB: []string{"postgres:start"}, Isolation: "serializable", Workload: "smallbank", Keys: 50, Sessions: 8,
+		Duration: 2 * time.Second, Fault: collect.Fault{Kind: collect.Pause, Every: 500 * time.Millisecond}}
+	r, err := open(t, c).Collect(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound(t, r)
+	verdict(t, r.History, level.Serializable, holds)
+}
+
+// TestHunts finds what each of these databases is known to do, and nothing where nothing is to be found.
+func TestHunts(t *testing.T) {
+	needServers(t)
+	none := 5 * time.Second
+	for _, x := range []struct {
+		db, isolation, workload string
+		level                   level.Level
+		limit                   time.Duration
+		kinds                   []string // one of them is the anomaly; empty: none is found
+	}{
+		{"postgres:start", "repeatable-read", "smallbank", level.Serializable, time.Minute, []string{"write-skew", "G2-item", "G2", "no-version-order"}},
+		{"mariadb:start", "", "rmw", level.SnapshotIsolation, time.Minute, []string{"lost-update"}},
+		{"mariadb:start", "read-uncommitted", "contended", level.SnapshotIsolation, time.Minute, []string{"G1a"}},
+		{"galera:start:3", "", "rmw", level.SnapshotIsolation, time.Minute, []string{"lost-update"}},
+		{"postgres:start:standby", "repeatable-read", "longfork", level.SnapshotIsolation, time.Minute, []string{"long-fork", "no-version-order"}},
+		{"postgres:start", "serializable", "smallbank", level.Serializable, none, nil},
+		{"sqlite:", "", "smallbank", level.Serializable, none, nil},
+		{"badger:", "", "smallbank", level.Serializable, none, nil},
+	} {
+		t.Run(x.db+"/"+x.isolation+"/"+x.workload, func(t *testing.T) {
+			h, err := collect.Hunt(context.Background(), collect.HuntConfig{
+				Config: collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload}, Level: x.level, For: x.limit,
+			})
+			if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
+				t.Skipf("NOT RUN, a server is missing: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d rounds, %d committed, %d undecided, %.1f s", len(h.Rounds), h.Committed, h.Undecided, h.Elapsed.Seconds())
+			if h.Violated != (len(x.kinds) > 0) || h.Undecided > 0 {
+				t.Fatalf("violated: %v, %d rounds undecided", h.Violated, h.Undecided)
+			}
+			if !h.Violated {
+				return
+			}
+			t.Logf("found %s", h.Last.Anomalies[0].Kind)
+			if !slices.ContainsFunc(h.Last.Anomalies, func(a evidence.Anomaly) bool { return slices.Contains(x.kinds, string(a.Kind)) }) {
+				t.Errorf("expected one of %v", x.kinds)
+			}
+		})
+	}
+}
+
+// BenchmarkRecording is the throughput of the same clients with and without writing anything down: what recording costs.
+func BenchmarkRecording(b *testing.B) {
+	c := collect.Config{DB: []string{"postgres:start"}, Isolation: "serializable", Workload: "blindw", Txns: 10000}
+	d, err := collect.Open(context.Background(), c)
+	if errors.Is(err, server.ErrMissing) {
+		b.Skipf("NOT RUN, a server is missing: %v", err)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	for _, off := range []bool{true, false} {
+		b.Run(map[bool]string{true: "record=no", false: "record=yes"}[off], func(b *testing.B) {
+			total, took := 0, time.Duration(0)
+			for i := 0; b.Loop(); i++ {
+				c.NoRecord, c.Seed = off, uint64(i)
+				r, err := d.Collect(context.Background(), c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				total += r.Summary.Committed
+				took += r.Summary.Elapsed
+			}
+			b.ReportMetric(float64(total)/took.Seconds(), "commits/s")
+		})
+	}
+}
