@@ -41,7 +41,7 @@ type Config struct {
 
 	// Timestamps records the database's own timestamps (PostgreSQL, Badger, etcd).
 	Timestamps bool
-	// Fault is done to servers that the run has started.
+	// Fault is done to the servers while the run lasts.
 	Fault Fault
 	// Timeout bounds each answer of a server; 0: 10 s.
 	Timeout time.Duration
@@ -135,11 +135,14 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 			return nil, err
 		}
 		urls, t.opt.Nodes = t.cluster.URLs, t.cluster.Names
-	} else if c.Fault.Kind != NoFault {
+	} else if c.Fault.Kind == Kill || c.Fault.Kind == Pause {
 		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database such as postgres:start", c.Fault)
 	}
 	if t.db, err = driver.Open(ctx, urls, t.opt); err != nil {
 		return nil, err
+	}
+	if c.Fault.Kind == Partition && !t.db.Partition(0, false) {
+		return nil, fmt.Errorf("fault %v: there is no network between this program and %s", c.Fault, t.db.Info().Name)
 	}
 	return t, nil
 }

@@ -12,14 +12,16 @@ import (
 type FaultKind uint8
 
 const (
-	NoFault FaultKind = iota
-	Kill              // kill -9, and start it again
-	Pause             // stop the process for a while
+	NoFault   FaultKind = iota
+	Kill                // kill -9, and start it again
+	Pause               // stop the process for a while
+	Partition           // cut a server off from its clients for a while
 )
 
-var faultNames = [...]string{"none", "kill", "pause"}
+var faultNames = [...]string{"none", "kill", "pause", "partition"}
 
-// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts.
+// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Kill and Pause need a server that the
+// run has started; Partition works with any.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
@@ -48,10 +50,10 @@ func ParseFault(s string) (Fault, error) {
 	if s == "" || s == faultNames[NoFault] {
 		return Fault{}, nil
 	}
-	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION, %s:DURATION", s, faultNames[Kill], faultNames[Pause])
+	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION", s, strings.Join(faultNames[Kill:], ":DURATION, "))
 }
 
-// down is how long a server stays dead or paused.
+// down is how long a server stays dead, paused or cut off.
 const down = 300 * time.Millisecond
 
 // breakThings does the fault until done.
@@ -71,7 +73,7 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 		}
 	}
 	for pause(f.Every) {
-		i := rng.IntN(cl.Nodes())
+		i := rng.IntN(len(r.info.Nodes))
 		var err error
 		switch f.Kind {
 		case Kill:
@@ -84,6 +86,10 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 				pause(down)
 				err = cl.Resume(i)
 			}
+		case Partition:
+			r.target.db.Partition(i, true)
+			pause(down)
+			r.target.db.Partition(i, false)
 		}
 		if err != nil {
 			r.fail(fmt.Errorf("fault %v: %w", f, err))

@@ -54,6 +54,9 @@ func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, er
 func (b *badgerDB) Info() Info { return b.info }
 func (b *badgerDB) Cut()       {}
 
+// Partition: there is nothing between us.
+func (b *badgerDB) Partition(int, bool) bool { return false }
+
 func (b *badgerDB) Load(_ context.Context, d Data) error {
 	if err := b.db.DropPrefix([]byte(prefix)); err != nil {
 		return err

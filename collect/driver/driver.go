@@ -135,6 +135,9 @@ type DB interface {
 	Classify(err error) Class
 	// Cut closes all connections, so that whoever waits for an answer gets an error.
 	Cut()
+	// Partition cuts a node off from its clients: connections are closed, and none can be made until it is healed. False says
+	// that there is no network between them.
+	Partition(node int, off bool) bool
 	// Close removes what Load has made and closes the database.
 	Close() error
 }

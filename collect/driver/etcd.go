@@ -79,6 +79,12 @@ func openEtcd(ctx context.Context, urls []string, iso string, o Options) (DB, er
 func (e *etcdDB) Info() Info { return e.info }
 func (e *etcdDB) Cut()       { e.d.cut() }
 
+func (e *etcdDB) Partition(node int, off bool) bool {
+	_, addr, _ := strings.Cut(e.urls[node], "://")
+	e.d.partition(addr, off)
+	return true
+}
+
 // session makes a session with one connection of its own.
 func (e *etcdDB) session(node int) *etcdSession {
 	t := &etcdTxn{e: e, base: e.urls[node], written: map[string][]byte{}, read: map[string]int64{}}

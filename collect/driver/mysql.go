@@ -34,6 +34,7 @@ type mysqlDB struct {
 	o      Options
 	d      *dialer
 	nodes  []*sql.DB
+	addrs  []string // of the nodes
 	setup  []string // statements of a new session
 	info   Info
 	tables []Table // with columns, loaded last
@@ -66,7 +67,7 @@ func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, e
 		if err != nil {
 			return nil, err
 		}
-		m.nodes = append(m.nodes, sql.OpenDB(c))
+		m.nodes, m.addrs = append(m.nodes, sql.OpenDB(c)), append(m.addrs, cfg.Addr)
 		m.info.Nodes = append(m.info.Nodes, Node{Name: o.Nodes[i]})
 	}
 	err := m.with(ctx, 0, func(c *sql.Conn) error {
@@ -178,6 +179,11 @@ func (m *mysqlDB) with(ctx context.Context, node int, f func(*sql.Conn) error) e
 
 func (m *mysqlDB) Info() Info { return m.info }
 func (m *mysqlDB) Cut()       { m.d.cut() }
+
+func (m *mysqlDB) Partition(node int, off bool) bool {
+	m.d.partition(m.addrs[node], off)
+	return true
+}
 
 func (m *mysqlDB) Load(ctx context.Context, d Data) error {
 	err := m.with(ctx, 0, func(c *sql.Conn) error {

@@ -17,19 +17,26 @@ type dialer struct {
 	timeout time.Duration
 	mu      sync.Mutex
 	open    map[*conn]struct{}
+	off     map[string]bool // addresses that are cut off
 }
 
 func newDialer(timeout time.Duration) *dialer {
-	return &dialer{timeout: timeout, open: map[*conn]struct{}{}}
+	return &dialer{timeout: timeout, open: map[*conn]struct{}{}, off: map[string]bool{}}
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d.mu.Lock()
+	off := d.off[addr]
+	d.mu.Unlock()
+	if off {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: errPartition}
+	}
 	n := net.Dialer{Timeout: d.timeout}
 	c, err := n.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	x := &conn{c, d}
+	x := &conn{c, d, addr}
 	d.mu.Lock()
 	d.open[x] = struct{}{}
 	d.mu.Unlock()
@@ -46,9 +53,25 @@ func (d *dialer) cut() {
 	clear(d.open)
 }
 
+var errPartition = errors.New("cut off by the fault")
+
+// partition cuts an address off, or heals it.
+func (d *dialer) partition(addr string, off bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.off[addr] = off
+	for c := range d.open {
+		if off && c.addr == addr {
+			_ = c.Conn.Close() // it may be closed already
+			delete(d.open, c)
+		}
+	}
+}
+
 type conn struct {
 	net.Conn
-	d *dialer
+	d    *dialer
+	addr string
 }
 
 // Write sends a request; its answer must be there before the time is up.

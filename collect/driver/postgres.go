@@ -127,6 +127,12 @@ func ask(c *pgconn.PgConn, sql string) (string, error) {
 func (p *postgres) Info() Info { return p.info }
 func (p *postgres) Cut()       { p.d.cut() }
 
+func (p *postgres) Partition(node int, off bool) bool {
+	_, addr := pgconn.NetworkAddress(p.cfg[node].Host, p.cfg[node].Port)
+	p.d.partition(addr, off)
+	return true
+}
+
 func (p *postgres) Load(ctx context.Context, d Data) error {
 	c, err := p.dial(ctx, 0)
 	if err != nil {

@@ -64,6 +64,11 @@ func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, e
 func (r *redisDB) Info() Info { return r.info }
 func (r *redisDB) Cut()       { r.d.cut() }
 
+func (r *redisDB) Partition(_ int, off bool) bool {
+	r.d.partition(r.c.Options().Addr, off)
+	return true
+}
+
 // clear removes our keys.
 func (r *redisDB) clear(ctx context.Context) error {
 	it := r.c.Scan(ctx, 0, prefix+"*", 1000).Iterator()

@@ -77,6 +77,9 @@ func (s *sqliteDB) remove() error {
 func (s *sqliteDB) Info() Info { return s.info }
 func (s *sqliteDB) Cut()       {}
 
+// Partition: there is nothing between us.
+func (s *sqliteDB) Partition(int, bool) bool { return false }
+
 func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 	c, err := s.db.Conn(ctx)
 	if err != nil {

@@ -53,7 +53,7 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.DurationVar(&f.cfg.Think, "think", 0, "pause of a session before each operation")
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
 	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false, "record the database's own timestamps (PostgreSQL, Badger, etcd)")
-	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it again; pause:5s stops it for a while")
+	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it again; pause:5s stops it for a while; partition:5s cuts a server off from its clients")
 }
 
 func (f *collectFlags) finish(c *cobra.Command) (err error) {
