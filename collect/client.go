@@ -58,7 +58,7 @@ const (
 
 // loop is a session's work: transactions until enough have committed or the run is stopped.
 func (c *client) loop() {
-	for !c.r.stop.Load() && c.r.tickets.Add(-1) >= 0 {
+	for !c.r.stop.Load() && c.r.take() {
 		if err := c.draw(); err != nil {
 			c.r.fail(err)
 			return
@@ -79,6 +79,19 @@ func (c *client) loop() {
 			c.r.tickets.Add(1)
 		case stopped:
 			return
+		}
+	}
+}
+
+// take takes a ticket for a transaction. A session that gives its ticket back takes it again itself, so nobody needs to wait for one.
+func (r *run) take() bool {
+	for {
+		n := r.tickets.Load()
+		if n <= 0 {
+			return false
+		}
+		if r.tickets.CompareAndSwap(n, n-1) {
+			return true
 		}
 	}
 }

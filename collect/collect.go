@@ -185,7 +185,7 @@ type run struct {
 	clients []*client
 	epoch   time.Time
 
-	tickets                     atomic.Int64
+	tickets                     atomic.Int64 // transactions that may still be begun
 	committed, aborted, unknown atomic.Int64
 	stop                        atomic.Bool
 

@@ -291,31 +291,3 @@ func TestHunts(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkRecording is the throughput of the same clients with and without writing anything down: what recording costs.
-func BenchmarkRecording(b *testing.B) {
-	c := collect.Config{DB: []string{"postgres:start"}, Isolation: "serializable", Workload: "blindw", Txns: 10000}
-	d, err := collect.Open(context.Background(), c)
-	if errors.Is(err, server.ErrMissing) {
-		b.Skipf("NOT RUN, a server is missing: %v", err)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer d.Close()
-	for _, off := range []bool{true, false} {
-		b.Run(map[bool]string{true: "record=no", false: "record=yes"}[off], func(b *testing.B) {
-			total, took := 0, time.Duration(0)
-			for i := 0; b.Loop(); i++ {
-				c.NoRecord, c.Seed = off, uint64(i)
-				r, err := d.Collect(context.Background(), c)
-				if err != nil {
-					b.Fatal(err)
-				}
-				total += r.Summary.Committed
-				took += r.Summary.Elapsed
-			}
-			b.ReportMetric(float64(total)/took.Seconds(), "commits/s")
-		})
-	}
-}
