@@ -13,7 +13,7 @@ import (
 func singleReads(k level.Anomaly) bool {
 	switch k {
 	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead,
-		level.PredicateMismatch:
+		level.PredicateMismatch, level.DuplicateElement:
 		return true
 	}
 	return false
@@ -399,17 +399,27 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if to != e.Ver {
 		return nil, fmt.Errorf("%s does not install %s = %s", name(h, e.To), h.KeyString(e.Key), h.ValueString(e.Ver))
 	}
-	if e.From == h.Init || h.Ops.Kind[a] == history.Append && p.shown(from, to, e) {
+	if e.From == h.Init {
 		return needs, nil
+	}
+	if h.Ops.Kind[a] == history.Append {
+		by := p.shown(from, to, e)
+		if len(by) > 0 && h.Txns.Status[by[0]] == history.Committed {
+			return needs, nil
+		}
+		before := p.before(nil, e.From, e.To)[0]
+		for _, t := range by {
+			p.clause(append(p.not(p.counts(nil, t)), before))
+		}
 	}
 	return p.before(needs, e.From, e.To), nil
 }
 
-// shown reports whether a committed transaction's list shows From's element and, after it or not at all, To's. Lists only
-// grow, so then From appended first.
-func (p *proof) shown(from, to uint32, e evidence.Edge) bool {
+// shown returns a committed transaction whose list shows From's element and, after it or not at all, To's; if there is none, all
+// of unknown outcome that show it. Lists only grow, so From appended first if one of them counts.
+func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	if c := p.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
-		return false
+		return nil
 	}
 	for _, op := range p.x.lists[e.Key] {
 		t := evidence.TxnOf(p.h, op)
@@ -422,15 +432,17 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) bool {
 		if i < 0 {
 			continue
 		}
-		j := index1(list, to)
-		if j < 0 {
-			return true
+		if j := index1(list, to); j >= 0 {
+			if c := p.candidates(history.None, to); j < i || len(c) != 1 || c[0] != e.To {
+				continue
+			}
 		}
-		if c := p.candidates(history.None, to); j > i && len(c) == 1 && c[0] == e.To {
-			return true
+		if p.h.Txns.Status[t] == history.Committed {
+			return []uint32{t}
 		}
+		by = append(by, t)
 	}
-	return false
+	return by
 }
 
 func index1(list []uint32, v uint32) int {

@@ -16,7 +16,7 @@ type index struct {
 	// readers are the reads of versions that transactions of unknown outcome wrote; nil where the evidence names none.
 	readers map[uint32][]uint32
 	unknown bool
-	// lists are the list reads of the keys in listKeys: committed readers' operations.
+	// lists are the list reads of the keys in listKeys: operations of readers that did not abort.
 	listKeys map[uint32]bool
 	lists    map[uint32][]uint32
 	dead     map[uint32]bool // transactions of unknown outcome that cannot have committed; see bury
@@ -175,7 +175,7 @@ func (x *index) build() {
 						}
 					}
 				}
-				if lists && x.listKeys[h.Lists.Key[v]] && h.Txns.Status[t] == history.Committed {
+				if lists && x.listKeys[h.Lists.Key[v]] && h.Txns.Status[t] != history.Aborted {
 					x.lists[h.Lists.Key[v]] = append(x.lists[h.Lists.Key[v]], op)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 // checkReads proves an anomaly of single reads from the operations it names, and returns the transaction that shows it.
 // Ops has the read first and then, where the kind has one, the operation that explains it:
 //
-//   - thin-air-read: nothing more
+//   - thin-air-read, duplicate-element: nothing more
 //   - G1a: the aborted write; G1b: the write of the version read (or, of a list, an append) that its transaction overwrote or
 //     that is not shown with the rest; future-read: the own later write
 //   - not-my-own-write, not-my-last-write: the last own write before the read
@@ -22,7 +22,7 @@ func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 		return x.checkPredicateReads(a)
 	}
 	want := 2
-	if a.Kind == level.ThinAirRead {
+	if a.Kind == level.ThinAirRead || a.Kind == level.DuplicateElement {
 		want = 1
 	}
 	if len(a.Ops) != want {
@@ -171,6 +171,22 @@ func (x *index) checkListRead(kind level.Anomaly, t, op, other, by, own uint32) 
 		return fmt.Errorf("operation %d is not an append of an element read", other)
 	}
 	switch kind {
+	case level.DuplicateElement:
+		count := make(map[uint32]int)
+		for _, e := range elems(h, h.Ops.Ver[op]) {
+			count[e]++
+		}
+		for e, n := range count {
+			for _, w := range x.writes[e] {
+				if h.Txns.Status[w.txn] != history.Aborted {
+					n--
+				}
+			}
+			if n > 0 && count[e] > 1 {
+				return nil
+			}
+		}
+		return fmt.Errorf("every element read was appended as often")
 	case level.ThinAirRead:
 		count := make(map[uint32]int)
 		for _, e := range seen {
@@ -182,7 +198,7 @@ func (x *index) checkListRead(kind level.Anomaly, t, op, other, by, own uint32) 
 					n--
 				}
 			}
-			if n > 0 && len(x.writes[e]) == 0 || n > 0 && count[e] > 1 {
+			if n > 0 && (len(x.writes[e]) == 0 || count[e] > 1) {
 				return nil
 			}
 		}

@@ -9,11 +9,14 @@ import (
 
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
-	return []Checker{replayer{}, vbox{}, cobra{}, biswasEnea{}, bruteForce{}}
+	return []Checker{replayer{}, vbox{}, cobra{}, biswasEnea{}, elle{}, elleRegister{}, bruteForce{}}
 }
 
 // Auto picks the fastest checker that decides the level for this history; false where none does.
 func Auto(h *history.History, l level.Level) (Checker, bool) {
+	if h.HasLists() && slices.Contains(orderLevels, l) {
+		return elle{}, true
+	}
 	for _, c := range All() {
 		if in := c.Info(); !in.Hidden && slices.Contains(in.Levels, l) {
 			return c, true

@@ -33,6 +33,8 @@ type Info struct {
 	Levels []level.Level
 	// Solvers are the back ends it can use, the default first; empty: no solver.
 	Solvers []string
+	// Lists: it reads list histories by itself. The others get them told with registers (package lists).
+	Lists bool
 	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential).
 	Hidden bool
 }

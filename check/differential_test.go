@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"isovet/datasets"
+	"isovet/evidence"
 	"isovet/history"
 )
 
@@ -115,8 +117,8 @@ func TestAgainstBruteForce(t *testing.T) {
 			}
 			for _, c := range All() {
 				in := c.Info()
-				if in.Hidden || !slices.Contains(in.Levels, l) {
-					continue
+				if in.Hidden || !slices.Contains(in.Levels, l) || in.Name == "elle" {
+					continue // elle decides lists: TestListsAgainstBruteForce
 				}
 				solvers := in.Solvers
 				if len(solvers) == 0 {
@@ -129,7 +131,8 @@ func TestAgainstBruteForce(t *testing.T) {
 					if err != nil {
 						t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, in.Name, s, err, dump(h))
 					}
-					if got.Verdict != want.Verdict {
+					incomplete := got.Verdict == evidence.Unknown && in.Name == "elle-register" && strings.HasPrefix(got.Reason, "incomplete")
+					if got.Verdict != want.Verdict && !incomplete {
 						t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, s, got.Verdict, got.Reason, want.Verdict, dump(h))
 					}
 					verdicts[in.Name+" "+got.Verdict.String()]++

@@ -14,7 +14,7 @@ type bruteForce struct{}
 
 func (bruteForce) Info() Info {
 	return Info{
-		Name: "oracle", Paper: "definitions", Hidden: true,
+		Name: "oracle", Paper: "definitions", Hidden: true, Lists: true,
 		Levels: []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
 			level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation},
 		About: "brute force by definition, for up to 8 transactions",

@@ -21,7 +21,11 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		}
 	}()
 	start := time.Now()
-	r, err = c.Check(ctx, h, o)
+	if h.HasLists() && !c.Info().Lists {
+		r, err = checkLists(ctx, c, h, o)
+	} else {
+		r, err = c.Check(ctx, h, o)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"isovet/history"
 )
@@ -19,6 +20,8 @@ type RandomOptions struct {
 	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of few
 	// values, at times missing or null, and u, which makes them unique unless there are duplicates.
 	Predicates bool
+	// Lists: keys are append-only lists of unique elements.
+	Lists bool
 }
 
 func (o RandomOptions) or(txns, keys, sessions, ops int) RandomOptions {
@@ -96,6 +99,9 @@ type randomRun struct {
 	seen     [][]history.Value
 	next     int64
 	rows     *randomRows // nil: values are integers
+	// lists are the states of lists, the empty one first; nil where there are none. A state's value, in initial, seen and reads,
+	// is its index, that of a write the element.
+	lists [][]history.Value
 }
 
 func newRandomRun(seed uint64, o RandomOptions) *randomRun {
@@ -109,8 +115,17 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 	if o.Predicates && g.rng.IntN(2) == 0 {
 		g.rows = &randomRows{}
 	}
+	if o.Lists {
+		g.lists = append(g.lists, nil)
+	}
 	for k := range g.initial {
-		if start > 0 {
+		switch {
+		case o.Lists:
+			if g.initial[k] = history.IntValue(0); g.loaded {
+				g.initial[k] = g.push(g.initial[k], history.IntValue(g.next))
+				g.next++
+			}
+		case start > 0:
 			g.initial[k] = g.first(k)
 		}
 		g.seen = append(g.seen, []history.Value{g.initial[k]})
@@ -140,8 +155,9 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 			case o.Predicates && g.rng.IntN(2) == 0:
 				op.pred = g.predicate(op.write)
 			case op.write:
-				op.val = g.value(op.key)
-				g.note(op.key, op.val)
+				if op.val = g.value(op.key); !o.Lists {
+					g.note(op.key, op.val)
+				}
 			}
 		}
 		switch {
@@ -176,6 +192,27 @@ func (g *randomRun) value(k int) history.Value {
 	return v
 }
 
+// push appends an element to a list.
+func (g *randomRun) push(state, elem history.Value) history.Value {
+	g.lists = append(g.lists, append(slices.Clone(g.lists[state.N]), elem))
+	return history.IntValue(int64(len(g.lists) - 1))
+}
+
+// someStates makes states for arbitrary reads: each key's appends in some order, cut anywhere.
+func (g *randomRun) someStates() {
+	for k := range g.keys {
+		state := g.initial[k]
+		for _, i := range g.rng.Perm(len(g.txns)) {
+			for _, op := range g.txns[i].ops {
+				if op.write && op.key == k && g.rng.IntN(8) > 0 {
+					state = g.push(state, op.val)
+					g.note(k, state)
+				}
+			}
+		}
+	}
+}
+
 // note adds a value to those of its key.
 func (g *randomRun) note(k int, v history.Value) { g.seen[k] = append(g.seen[k], v) }
 
@@ -198,6 +235,9 @@ func (g *randomRun) run(t *randomTxn, from []history.Value, to []history.Value, 
 					own[r.key], wrote[r.key] = r.after, true
 				}
 			}
+		case op.write && g.lists != nil:
+			own[op.key], wrote[op.key] = g.push(own[op.key], op.val), true
+			g.note(op.key, own[op.key])
 		case op.write:
 			own[op.key], wrote[op.key] = op.val, true
 		default:
@@ -309,6 +349,9 @@ func (g *randomRun) widen() {
 func (g *randomRun) arbitrary() {
 	span := int64(1 + g.rng.IntN(4*len(g.txns)+2))
 	clock := make([]int64, g.sessions)
+	if g.lists != nil {
+		g.someStates()
+	}
 	for i := range g.txns {
 		t := &g.txns[i]
 		t.session = g.rng.IntN(g.sessions)
@@ -319,6 +362,11 @@ func (g *randomRun) arbitrary() {
 			switch {
 			case op.pred != nil:
 				g.matchAnything(op.pred, own)
+			case op.write && g.lists != nil:
+				if !ok {
+					v = g.seen[op.key][g.rng.IntN(len(g.seen[op.key]))]
+				}
+				own[op.key] = g.push(v, op.val)
 			case op.write:
 				own[op.key] = op.val
 			case ok && g.rng.IntN(8) > 0:
@@ -382,7 +430,12 @@ func (g *randomRun) build() *history.History {
 		if !g.o.Predicates {
 			key(k) // with predicates a key that nothing uses would be a row that a file loses
 		}
-		if g.loaded && g.initial[k].Kind != history.Null {
+		switch {
+		case g.loaded && g.lists != nil:
+			for _, e := range g.lists[g.initial[k].N] {
+				b.Append(key(k), e)
+			}
+		case g.loaded && g.initial[k].Kind != history.Null:
 			b.Write(key(k), value(g.initial[k]))
 		}
 	}
@@ -407,6 +460,10 @@ func (g *randomRun) build() *history.History {
 					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.hidden, Old: value(r.before), New: value(r.after)})
 				}
 				b.Predicate(kind, []byte(op.pred.cond.json()), rows)
+			case op.write && g.lists != nil:
+				b.Append(key(op.key), op.val)
+			case g.lists != nil:
+				b.ReadList(key(op.key), g.lists[op.val.N])
 			case op.write:
 				b.Write(key(op.key), value(op.val))
 			default:

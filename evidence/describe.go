@@ -299,8 +299,8 @@ func (d *describer) listRead(t, k uint32) (uint32, bool) {
 	return 0, false
 }
 
-// shown returns a committed transaction's list read that shows From's element and not To's, or To's after it, for a ww edge of
-// a list; history.None if there is none.
+// shown returns a list read, of a transaction that did not abort, that shows From's element and not To's, or To's after it, for
+// a ww edge of a list; history.None if there is none.
 func (d *describer) shown(e Edge) uint32 {
 	h := d.h
 	from, _ := d.finalWrite(e.From, e.Key)
@@ -308,7 +308,7 @@ func (d *describer) shown(e Edge) uint32 {
 		return history.None
 	}
 	for op, k := range h.Ops.Kind {
-		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key || h.Txns.Status[TxnOf(h, uint32(op))] != history.Committed {
+		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key || h.Txns.Status[TxnOf(h, uint32(op))] == history.Aborted {
 			continue
 		}
 		i := h.Ops.Ver[op]
@@ -405,6 +405,8 @@ func (d *describer) reads(a *Anomaly) {
 			return
 		}
 		fmt.Fprintf(d, "%s read %s, which no transaction wrote.", t, r)
+	case level.DuplicateElement:
+		fmt.Fprintf(d, "%s read %s, with an element more often than it was appended.", t, r)
 	case level.G1a:
 		fmt.Fprintf(d, "%s read %s, and %s, which wrote %s, aborted.", t, r, other, o)
 	case level.G1b:

@@ -14,6 +14,7 @@ const (
 	NotMyLastWrite    Anomaly = "not-my-last-write"   // after its own writes, not the last of them
 	NonRepeatableRead Anomaly = "non-repeatable-read" // two reads of a key differ, with no own write between
 	PredicateMismatch Anomaly = "predicate-mismatch"  // a row matched or missed against every version that it could have been seen at
+	DuplicateElement  Anomaly = "duplicate-element"   // a list shows an element more often than it was appended
 )
 
 // Anomalies that are cycles, by the edges of the cycle: Adya's G0, G1c, G2 and G-single, Elle's refinements. A suffix
@@ -37,7 +38,8 @@ const (
 	SessionGuarantee   Anomaly = "session-guarantee-violation"
 	StaleRead          Anomaly = "stale-read"
 	CausalReverse      Anomaly = "causal-reverse"
-	NoOrder            Anomaly = "no-version-order" // every way to order the versions closes a cycle
+	IncompatibleOrder  Anomaly = "incompatible-order" // two reads show two elements of a list in different orders, or each only one: a G0
+	NoOrder            Anomaly = "no-version-order"   // every way to order the versions closes a cycle
 )
 
 var anomalyNames = map[Anomaly]string{
@@ -49,6 +51,8 @@ var anomalyNames = map[Anomaly]string{
 	NotMyLastWrite:     "own last write not seen",
 	NonRepeatableRead:  "non-repeatable read",
 	PredicateMismatch:  "predicate result that no version explains",
+	DuplicateElement:   "element read twice",
+	IncompatibleOrder:  "two reads of a list that are no prefixes of each other",
 	G0:                 "write cycle",
 	G1c:                "circular information flow",
 	GSingle:            "single anti-dependency cycle",

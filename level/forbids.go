@@ -14,6 +14,7 @@ var singleRead = map[Anomaly]Level{
 	NotMyLastWrite:    ReadCommitted,
 	NonRepeatableRead: ReadAtomic,
 	PredicateMismatch: ReadCommitted,
+	DuplicateElement:  ReadCommitted,
 }
 
 // cycle says from which levels on an anomaly that is a cycle is forbidden: from each of these and from all that imply one.
@@ -22,6 +23,7 @@ var singleRead = map[Anomaly]Level{
 // errata B2); Biswas and Enea for causal and read-atomic; errata §5.1 for the shapes.
 var cycle = map[Anomaly][]Level{
 	G0:                 {ReadCommitted, SnapshotIsolation, RepeatableRead},
+	IncompatibleOrder:  {ReadCommitted, SnapshotIsolation, RepeatableRead},
 	G1c:                {ReadCommitted, SnapshotIsolation, RepeatableRead},
 	GSingle:            {SnapshotIsolation, RepeatableRead},
 	GNonadjacent:       {SnapshotIsolation, RepeatableRead},

@@ -1,0 +1,64 @@
+package check
+
+import (
+	"context"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/lists"
+)
+
+// elle is Elle on append-only lists: reads of whole lists show the order of versions, and that the level.
+type elle struct{}
+
+func (elle) Info() Info {
+	return Info{
+		Name: "elle", Paper: "Elle", Levels: orderLevels, Lists: true,
+		About: "append-only lists: the order of versions is read off, and one graph decides; linear",
+	}
+}
+
+// Check reads the order off, makes the graph that it demands with begin and commit nodes (BC-graphs), and looks for an order of
+// its nodes, or for its worst cycles.
+//
+// Source:  [Elle] §4 to §6 for lists; [BC] §4 for snapshot isolation, with errata B3 to B6.
+// Differs: Elle leaves out what nobody read. Here its transactions take part. At the serializable levels its order does not
+// matter; under snapshot isolation it may, and what an arbitrary order does not settle, and registers beside the lists, are left
+// to replay. Elle infers real time from invocations; here it is the history's client times, and strict.
+func (c elle) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	if !h.HasLists() {
+		x := &run{r: &evidence.Result{Level: o.Level, Checker: "elle", H: h}}
+		x.unknown("no lists: elle reads the order of versions off append-only lists")
+		return x.r, nil
+	}
+	x, v, done := beginLists(ctx, "elle", h, o)
+	if done {
+		return x.r, nil
+	}
+	open := v.Mixed
+	if !open {
+		g := lists.NewGraph(v, o.Level, o.ClockSkew)
+		x.r.Stats.KnownEdges = g.Edges
+		x.stage("construction")
+		var order []uint32
+		order, open = g.Order()
+		x.stage("solving")
+		switch {
+		case open:
+		case order != nil || v.NumCounts == 0:
+			x.r.Verdict, x.r.Order = evidence.Holds, order
+			return x.r, nil
+		default:
+			found, also := g.Violations()
+			x.violated(found...)
+			x.r.Also = also
+			x.stage("evidence")
+			return x.r, nil
+		}
+	}
+	r, err := withRegisters(ctx, replayer{}, v, o)
+	if err == nil {
+		r.Checker = "elle"
+	}
+	return r, err
+}

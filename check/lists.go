@@ -1,0 +1,74 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/lists"
+	"isovet/polygraph"
+)
+
+// beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of
+// them, show. done: r is the answer.
+func beginLists(ctx context.Context, name string, h *history.History, o Options) (x *run, v *lists.View, done bool) {
+	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
+	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
+	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
+	switch {
+	case !slices.Contains(orderLevels, o.Level):
+		return x, nil, x.unknown("list histories: %s decides the serializable and snapshot levels, not %s", name, o.Level)
+	case h.HasPredicates():
+		return x, nil, x.unknown("predicate operations beside lists: %s checks item operations only", name)
+	}
+	if o.Level.RealTime() {
+		if t, missing := polygraph.MissingTime(h); missing {
+			return x, nil, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t])
+		}
+	}
+	v = lists.Read(h)
+	x.stage("prepass")
+	if len(v.Anomalies) > 0 {
+		x.violated(v.Anomalies...)
+		x.r.Also = v.Also
+		return x, nil, true
+	}
+	if v.Ambiguous != "" {
+		return x, nil, x.unknown("list elements must be appended once: %s", v.Ambiguous)
+	}
+	return x, v, false
+}
+
+// checkLists has a checker of registers decide a list history.
+func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	x, v, done := beginLists(ctx, c.Info().Name, h, o)
+	if done {
+		return x.r, nil
+	}
+	return withRegisters(ctx, c, v, o)
+}
+
+// withRegisters has a checker decide a list history told with registers, and brings its answer back. The transactions are the
+// same, so an order needs no care.
+func withRegisters(ctx context.Context, c Checker, v *lists.View, o Options) (*evidence.Result, error) {
+	h := v.H
+	g := v.Registers()
+	r, err := c.Check(ctx, g.H, o)
+	if err != nil {
+		return nil, err
+	}
+	r.H = h
+	r.Stats.Ops = h.NumOps()
+	for i := range r.Anomalies {
+		a, ok := g.Anomaly(r.Anomalies[i])
+		if !ok {
+			return nil, &Fault{Checker: c.Info().Name, Err: errors.New("nothing is left of the evidence on registers for one on lists")}
+		}
+		a.Complete(h)
+		r.Anomalies[i] = a
+	}
+	return r, nil
+}

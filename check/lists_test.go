@@ -1,0 +1,78 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/oracle"
+	"isovet/oracle/oracletest"
+)
+
+// tinyList makes a random history with lists: of one kind or another by the seed.
+func tinyList(seed uint64) *history.History {
+	switch seed % 4 {
+	case 0:
+		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 3, Sessions: 4, Ops: 4, Lists: true, Init: true, Aborted: true, Unknown: seed%8 == 4})
+	case 1:
+		return datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Lists: true})
+	case 2:
+		return datasets.Tiny(seed, datasets.RandomOptions{Lists: true, Aborted: true, Unknown: true})
+	}
+	return datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 2, Sessions: 5, Ops: 3, Lists: true, NoTimes: seed%3 == 0})
+}
+
+// TestListsAgainstBruteForce holds every checker against the oracle on tiny histories with lists; Run certifies each answer on
+// the way.
+func TestListsAgainstBruteForce(t *testing.T) {
+	n := long(3000, 40_000)
+	verdicts := map[string]int{}
+	for seed := range n {
+		h := tinyList(seed)
+		for _, l := range orderLevels {
+			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range All() {
+				in := c.Info()
+				if in.Hidden || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() {
+					continue
+				}
+				if in.Name != "elle" && in.Name != "replay" && seed%4 != 3 {
+					continue
+				}
+				got, err := Run(t.Context(), c, h, Options{Level: l})
+				if err != nil {
+					text := ""
+					if got != nil {
+						for _, a := range got.Anomalies {
+							text += a.Text
+						}
+					}
+					t.Fatalf("seed %d, %s, %s: %v\n%s\n%s", seed, l, in.Name, err, notation.Format(h), text)
+				}
+				switch {
+				case got.Verdict == evidence.Unknown && in.Name == "elle-register" && strings.HasPrefix(got.Reason, "incomplete"):
+				case got.Verdict == evidence.Unknown && strings.HasPrefix(got.Reason, "list elements must be"):
+				case got.Verdict != want.Verdict:
+					t.Fatalf("seed %d, %s: %s says %s (%s), brute force %s\n%s", seed, l, in.Name, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+				}
+				verdicts[in.Name+" "+got.Verdict.String()]++
+				if in.Name == "elle" && got.Verdict == evidence.Violated {
+					verdicts[string(got.Anomalies[0].Kind)]++
+				}
+			}
+		}
+	}
+	t.Log(verdicts)
+	for _, c := range []string{"elle", "replay"} {
+		if min(verdicts[c+" valid"], verdicts[c+" violation"]) < int(n) || verdicts[c+" unknown"] > int(n)/2 { // of 6 × n
+			t.Errorf("the mix is lopsided: %v", verdicts)
+		}
+	}
+}

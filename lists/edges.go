@@ -1,0 +1,87 @@
+package lists
+
+import (
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// place is where t's write of a list stands: its place in the chain, the length of the chain where nobody read it; ok is false
+// if t does not append to it.
+func (v *View) place(t, key uint32) (at uint32, ok bool) {
+	w := v.write(t, key)
+	if w == none {
+		return 0, false
+	}
+	return min(v.WPos[w], uint32(len(v.chain(key)))), true
+}
+
+// precedes reports whether a chain shows t before u: on the given list if both append to it, else on any other. known is false
+// where none tells.
+func (v *View) precedes(t, u, key uint32) (on uint32, before, known bool) {
+	try := func(k uint32) bool {
+		a, ok := v.place(t, k)
+		b, also := v.place(u, k)
+		if ok && also && a != b {
+			on, before, known = k, a < b, true
+		}
+		return known
+	}
+	if key != none && v.IsList[key] && try(key) {
+		return
+	}
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		if try(v.WKey[w]) {
+			return
+		}
+	}
+	return
+}
+
+// ww is the edge between two that append to a list.
+func (v *View) ww(t, u, key uint32) evidence.Edge {
+	return evidence.Edge{From: t, To: u, Dep: evidence.WW, Key: key, Ver: v.WVer[v.write(u, key)], Writer: none}
+}
+
+// wr is the edge from one that appended to a list to one that saw it.
+func (v *View) wr(t, u, key uint32) evidence.Edge {
+	return evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: key, Ver: v.WVer[v.write(t, key)], Writer: none}
+}
+
+// rw is the edge from one that read a list to one whose appends it did not see.
+func (v *View) rw(t, u, key uint32) evidence.Edge {
+	e := evidence.Edge{From: t, To: u, Dep: evidence.RW, Key: key, Ver: none, Writer: none}
+	if seen := v.RSeen[v.read(t, key)]; seen > 0 {
+		last := v.chain(key)[seen-1]
+		e.Ver, e.Writer = v.WVer[last], v.WTxn[last]
+	} else if v.InitVer[key] != none {
+		e.Ver, e.Writer = v.InitVer[key], v.H.Init
+	}
+	return e
+}
+
+// reasons returns cycles that show the assumptions of an anomaly's cycles that no list read shows by itself: t before u, where t
+// read a list that u appended to and did not see that.
+func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
+	done := make(map[[2]uint32]bool)
+	for _, c := range cycles {
+		for _, e := range c {
+			if e.Dep != evidence.WW || !v.IsList[e.Key] || done[[2]uint32{e.From, e.To}] {
+				continue
+			}
+			done[[2]uint32{e.From, e.To}] = true
+			a, _ := v.place(e.From, e.Key)
+			b, _ := v.place(e.To, e.Key)
+			r := v.read(e.From, e.Key)
+			if a != b || r == none || int(v.RSeen[r]) < len(v.chain(e.Key)) {
+				continue
+			}
+			out = append(out, []evidence.Edge{v.ww(e.To, e.From, e.Key), v.rw(e.From, e.To, e.Key)})
+		}
+	}
+	return out
+}
+
+// session and time edges have neither list nor version.
+func bare(t, u uint32, dep evidence.Dep) evidence.Edge {
+	return evidence.Edge{From: t, To: u, Dep: dep, Key: history.None, Ver: history.None, Writer: history.None}
+}

@@ -1,0 +1,571 @@
+// Package lists reads the order of versions off append-only lists, as Elle does, and says what that order decides.
+//
+// # Reading the order
+//
+// A read of a whole list shows who appended to it before, in their order; who is not in it came after. So the reads of one key
+// must be prefixes of each other, and the longest is the order of all that was ever read: the key's chain of writers. What
+// nobody read came after the chain, in an order that no read shows.
+//
+// [Read] takes a history apart so: for each transaction that counts, the lists that it appended to and its place in their
+// chains, and the lists that it read and how many of the chain it saw. On the way it finds what no order explains: elements
+// from nowhere, of aborted transactions, of transactions in their midst; reads that do not end with the own appends, or
+// differ within a transaction; and pairs of reads that are no prefixes of each other.
+//
+// # Who counts
+//
+// Committed transactions, and those of unknown outcome one of whose elements a transaction that counts has read. The others of
+// unknown outcome are left out, which is exact: one transaction more only adds constraints (errata V27).
+//
+// # Deciding
+//
+//   - [Graph] decides without search: known order gives a graph of begin and commit nodes (errata B3, B6) whose acyclicity is
+//     the level. Only under snapshot isolation, where writers of a key may not be concurrent, the order of what nobody read
+//     matters; if an arbitrary one does not fit, the graph leaves the question open.
+//   - [Registers] tells the same history with registers, for every checker that knows those only: each writer of a chain reads
+//     the version before its own, so that the chain is forced.
+//
+// # Files
+//
+//   - lists.go: the view, and Read
+//   - reads.go: what is wrong with a single read
+//   - graph.go: the graph and its order; cycles.go: the telling cycles of one that has none
+//   - registers.go: lists as registers, and evidence brought back
+//   - edges.go: evidence edges, and what shows them
+package lists
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+const none = history.None
+
+// MaxAnomalies bounds how many anomalies a view lists; the rest is counted.
+const MaxAnomalies = 100
+
+// View is what a history's lists show. Transactions, keys and versions are the history's dense indices; writes and reads are
+// numbered here, one for each transaction that counts and list that it appended to or read.
+type View struct {
+	H *history.History
+	// Counts[t]: the transaction takes part. Init does not.
+	Counts    []bool
+	NumCounts int
+	// IsList[k]: some operation appends to key k, or reads it as a list.
+	IsList []bool
+
+	// Write w is by transaction WTxn[w], which appended to key WKey[w]; WVer[w] is its last element. Those of t are
+	// WOff[t]:WOff[t+1]; transactions that did not abort have them, also if they do not count. WPos[w] is its place in the
+	// key's chain, None where nobody read it.
+	WTxn, WKey, WVer, WPos []uint32
+	WOff                   []uint32
+
+	// Read r is the first read of list RKey[r] by a transaction, operation ROp[r], and saw RSeen[r] writers of the chain. Those
+	// of t are ROff[t]:ROff[t+1].
+	RKey, ROp, RSeen []uint32
+	ROff             []uint32
+
+	// Chain[KOff[k]:KOff[k+1]] are the writes of key k that were read, in order.
+	Chain, KOff []uint32
+	// Unread[UOff[k]:UOff[k+1]] are the writes of key k, by transactions that count, that nobody read.
+	Unread, UOff []uint32
+	// InitVer[k] is the last element that Init appended to list k, or None.
+	InitVer []uint32
+
+	// Anomalies are those of single reads, and pairs of reads that no order explains, at most MaxAnomalies; Also counts the rest.
+	Anomalies []evidence.Anomaly
+	Also      int
+	// Ambiguous says why the order cannot be read off: an element that was read had been appended twice. "": it can.
+	Ambiguous string
+	// Mixed: there are registers beside the lists.
+	Mixed bool
+}
+
+// Places in elemW for versions that are no one write's element.
+const (
+	elemInit = none - 1 // of Init
+	elemMany = none - 2 // of several appends
+)
+
+// reader is the state of Read.
+type reader struct {
+	v *View
+	h *history.History
+	// elemW[ver] is the write that has the version as an element, at place elemAt[ver] of those it appended, or one of the above.
+	elemW, elemAt []uint32
+	count         []uint32 // write → how many elements
+	inits         []uint32 // key → elements that Init appended
+	// longest[k] is the longest list read of key k by a transaction that counts, own appends left out; by is that operation.
+	longest [][]uint32
+	by      []uint32
+	// The reads of transactions that count, in the order in which they were looked at.
+	reads []seen
+	work  []uint32
+	told  map[[2]uint32]bool // pairs of an anomaly and its key that have been listed
+
+	touched []touch  // by key
+	writer  []uint32 // version of a register → who installs it, elemMany; nil but where needed
+	bad     []bool   // key → its longest list is none that an order explains
+}
+
+// seen is the first read of a list by a transaction: how many elements of others it had.
+type seen struct{ t, key, op, n uint32 }
+
+// touch is what the transaction at hand did to a key.
+type touch struct {
+	stamp uint32 // 1 + the transaction
+	own   uint32 // appends so far
+	first uint32 // its first read, as an index into reader.reads, None, or inVain
+}
+
+// inVain stands for a first read that no order explains; later ones of its transaction are not looked at.
+const inVain = none - 1
+
+// Read takes a history's lists apart. Predicates are not looked at.
+// Cost: linear in operations and elements of lists.
+func Read(h *history.History) *View {
+	r := &reader{v: &View{H: h}, h: h}
+	r.writes()
+	r.walk()
+	r.chains()
+	r.places()
+	return r.v
+}
+
+// writes numbers the writes and finds whose each element is.
+func (r *reader) writes() {
+	h, v := r.h, r.v
+	n, nk, nv := uint32(h.NumTxns()), h.NumKeys(), h.NumVersions()
+	r.elemW, r.elemAt = make([]uint32, nv), make([]uint32, nv)
+	for i := range r.elemW {
+		r.elemW[i] = none
+	}
+	r.touched = make([]touch, nk)
+	r.inits = make([]uint32, nk)
+	v.IsList = make([]bool, nk)
+	v.InitVer = make([]uint32, nk)
+	for k := range v.InitVer {
+		v.InitVer[k] = none
+	}
+	for _, k := range h.Lists.Key {
+		v.IsList[k] = true
+	}
+	v.WOff = make([]uint32, n+1)
+	for t := range n {
+		v.WOff[t] = uint32(len(v.WTxn))
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if k := h.Ops.Kind[op]; k != history.Append {
+				v.Mixed = v.Mixed || t != h.Init && (k == history.Read || k == history.Write)
+				continue
+			}
+			ver := h.Ops.Ver[op]
+			key := h.VerKey[ver]
+			v.IsList[key] = true
+			if h.Txns.Status[t] == history.Aborted {
+				continue
+			}
+			w, at := elemInit, r.inits[key]
+			if t == h.Init {
+				r.inits[key]++
+				v.InitVer[key] = ver
+			} else {
+				x := &r.touched[key]
+				if x.stamp != t+1 {
+					*x = touch{stamp: t + 1, own: uint32(len(v.WTxn))}
+					v.WTxn = append(v.WTxn, t)
+					v.WKey = append(v.WKey, key)
+					v.WVer = append(v.WVer, ver)
+					r.count = append(r.count, 0)
+				}
+				w, at = x.own, r.count[x.own]
+				r.count[w]++
+				v.WVer[w] = ver
+			}
+			if r.elemW[ver] != none {
+				w = elemMany
+			}
+			r.elemW[ver], r.elemAt[ver] = w, at
+		}
+	}
+	v.WOff[n] = uint32(len(v.WTxn))
+	v.WPos = make([]uint32, len(v.WTxn))
+	for w := range v.WPos {
+		v.WPos[w] = none
+	}
+}
+
+// walk goes through the transactions that count, those of unknown outcome as they are found to, and compares their reads with
+// their own operations and with the longest of each list.
+func (r *reader) walk() {
+	h, v := r.h, r.v
+	n := uint32(h.NumTxns())
+	v.Counts = make([]bool, n)
+	r.longest = make([][]uint32, h.NumKeys())
+	r.by = make([]uint32, h.NumKeys())
+	r.told = make(map[[2]uint32]bool)
+	for k := range r.by {
+		r.by[k] = none
+	}
+	clear(r.touched)
+	unknown := false
+	for t := range n {
+		unknown = unknown || h.Txns.Status[t] == history.Unknown
+	}
+	if unknown && v.Mixed {
+		r.registers()
+	}
+	for t := range n {
+		if h.Txns.Status[t] == history.Committed && t != h.Init {
+			r.counts(t)
+			r.txn(t)
+			for len(r.work) > 0 {
+				u := r.work[len(r.work)-1]
+				r.work = r.work[:len(r.work)-1]
+				r.txn(u)
+			}
+		}
+	}
+}
+
+func (r *reader) counts(t uint32) {
+	r.v.Counts[t] = true
+	r.v.NumCounts++
+}
+
+// saw makes the transactions of these elements count.
+func (r *reader) saw(elems []uint32) {
+	for _, e := range elems {
+		if w := r.elemW[e]; w < elemMany {
+			r.sawTxn(r.v.WTxn[w])
+		}
+	}
+}
+
+func (r *reader) sawTxn(t uint32) {
+	if !r.v.Counts[t] && r.h.Txns.Status[t] == history.Unknown {
+		r.counts(t)
+		r.work = append(r.work, t)
+	}
+}
+
+// registers fills writer.
+func (r *reader) registers() {
+	h := r.h
+	r.writer = make([]uint32, h.NumVersions())
+	for i := range r.writer {
+		r.writer[i] = none
+	}
+	for k, ver := range h.InitVer {
+		if ver != none && !r.v.IsList[k] {
+			r.writer[ver] = elemMany
+		}
+	}
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] == history.Aborted || t == h.Init {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Write {
+				continue
+			}
+			switch w := &r.writer[h.Ops.Ver[op]]; *w {
+			case none, t:
+				*w = t
+			default:
+				*w = elemMany
+			}
+		}
+	}
+}
+
+// register follows a read of a register where outcomes are unknown: what only one can have written, that one did.
+func (r *reader) register(t, op uint32) {
+	h := r.h
+	ver := h.Ops.Ver[op]
+	switch w := r.writer[ver]; {
+	case w == none || w == t:
+	case w != elemMany:
+		r.sawTxn(w)
+	case r.v.Ambiguous == "" && h.Txns.Status[t] != history.Aborted && !r.initial(ver):
+		r.v.Ambiguous = fmt.Sprintf("transaction %d reads %s of register %s, which several transactions may have written, and outcomes are unknown",
+			h.Txns.ID[t], h.ValueString(ver), h.KeyString(h.VerKey[ver]))
+	}
+}
+
+func (r *reader) initial(ver uint32) bool {
+	k := r.h.VerKey[ver]
+	if r.h.InitVer[k] != ver {
+		return false
+	}
+	for t := range uint32(r.h.NumTxns()) { // the initial value, and nobody of unknown outcome wrote it again
+		lo, hi := r.h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if r.h.Ops.Kind[op] == history.Write && r.h.Ops.Ver[op] == ver && r.h.Txns.Status[t] == history.Unknown {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// txn looks at the reads of a transaction that counts.
+func (r *reader) txn(t uint32) {
+	h := r.h
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			if r.writer != nil {
+				r.register(t, op)
+			}
+		case history.Append:
+			x := r.touch(t, h.VerKey[h.Ops.Ver[op]])
+			x.own++
+		case history.ReadList:
+			r.read(t, lo, op)
+		}
+	}
+}
+
+func (r *reader) touch(t, key uint32) *touch {
+	x := &r.touched[key]
+	if x.stamp != t+1 {
+		*x = touch{stamp: t + 1, first: none}
+	}
+	return x
+}
+
+// read looks at one list read.
+func (r *reader) read(t, lo, op uint32) {
+	h := r.h
+	i := h.Ops.Ver[op]
+	key := h.Lists.Key[i]
+	list := elems(h, i)
+	x := r.touch(t, key)
+	if x.first == inVain {
+		return
+	}
+	if x.own > 0 {
+		var last uint32
+		if list, last = r.ownSuffix(list, key, lo, op); last != none {
+			r.report(evidence.Anomaly{Kind: level.NotMyOwnWrite, Ops: []uint32{op, last}})
+			if x.first == none {
+				x.first = inVain
+			}
+			return
+		}
+	}
+	if x.first != none {
+		f := r.reads[x.first]
+		before := elems(h, h.Ops.Ver[f.op])[:f.n]
+		if !slices.Equal(before, list) {
+			r.report(evidence.Anomaly{Kind: level.NonRepeatableRead, Ops: []uint32{f.op, op}})
+			r.saw(list)
+		}
+		return
+	}
+	x.first = uint32(len(r.reads))
+	r.reads = append(r.reads, seen{t, key, op, uint32(len(list))})
+	longest := r.longest[key]
+	n := min(len(list), len(longest))
+	switch {
+	case !slices.Equal(list[:n], longest[:n]):
+		r.saw(list)
+		r.incompatible(t, op, key, list)
+		r.reads = r.reads[:x.first] // the chain does not explain it
+		x.first = inVain
+	case len(list) > n:
+		r.saw(list[n:])
+		r.longest[key], r.by[key] = list, op
+	case r.by[key] == none:
+		r.longest[key], r.by[key] = list, op
+	}
+}
+
+// ownSuffix returns a list without the own appends since lo, with which it must end; if it does not, the last of them.
+func (r *reader) ownSuffix(list []uint32, key, lo, op uint32) (rest []uint32, last uint32) {
+	h := r.h
+	last = none
+	n := len(list)
+	for q := op; q > lo; q-- {
+		if h.Ops.Kind[q-1] != history.Append || h.VerKey[h.Ops.Ver[q-1]] != key {
+			continue
+		}
+		if last == none {
+			last = q - 1
+		}
+		if n == 0 || list[n-1] != h.Ops.Ver[q-1] {
+			return nil, last
+		}
+		n--
+	}
+	return list[:n], none
+}
+
+// elems returns the elements of list read i.
+func elems(h *history.History, i uint32) []uint32 {
+	return h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
+}
+
+// chains parses the longest read of each list into whole transactions' appends.
+func (r *reader) chains() {
+	v := r.v
+	nk := r.h.NumKeys()
+	v.KOff = make([]uint32, nk+1)
+	r.bad = make([]bool, nk)
+	for k := range uint32(nk) {
+		v.KOff[k] = uint32(len(v.Chain))
+		list := r.longest[k]
+		inits := int(r.inits[k])
+		ok := r.by[k] == none || len(list) >= inits
+		for i := 0; ok && i < min(inits, len(list)); i++ {
+			ok = r.elemW[list[i]] == elemInit && r.elemAt[list[i]] == uint32(i)
+		}
+		for i := inits; ok && i < len(list); {
+			w := r.elemW[list[i]]
+			if ok = w < elemMany && r.elemAt[list[i]] == 0 && v.WPos[w] == none && i+int(r.count[w]) <= len(list); !ok {
+				break
+			}
+			v.WPos[w] = uint32(len(v.Chain)) - v.KOff[k]
+			v.Chain = append(v.Chain, w)
+			for j := range r.count[w] {
+				ok = ok && r.elemW[list[i]] == w && r.elemAt[list[i]] == j
+				i++
+			}
+		}
+		if !ok {
+			// The rest of the key's order is of no use: what is wrong with the read is reported.
+			if !r.examine(r.by[k]) {
+				panic("lists: nothing is wrong with a list that cannot be taken apart")
+			}
+			r.bad[k] = true
+			for _, w := range v.Chain[v.KOff[k]:] {
+				v.WPos[w] = none
+			}
+			v.Chain = v.Chain[:v.KOff[k]]
+		}
+	}
+	v.KOff[nk] = uint32(len(v.Chain))
+	v.UOff = make([]uint32, nk+1)
+	for w, t := range v.WTxn {
+		if v.Counts[t] && v.WPos[w] == none {
+			v.UOff[v.WKey[w]+1]++
+		}
+	}
+	for k := range nk {
+		v.UOff[k+1] += v.UOff[k]
+	}
+	v.Unread = make([]uint32, v.UOff[nk])
+	next := slices.Clone(v.UOff[:nk])
+	for w, t := range v.WTxn {
+		if v.Counts[t] && v.WPos[w] == none {
+			v.Unread[next[v.WKey[w]]] = uint32(w)
+			next[v.WKey[w]]++
+		}
+	}
+}
+
+// places finds for each read how many writers of the chain it saw: a list may end only where a transaction's appends end, and
+// may not hold what its reader appends later.
+func (r *reader) places() {
+	h, v := r.h, r.v
+	// cut[base[k]+i] is how many writers the first i elements of the longest list of k are of, None inside a writer's.
+	base := make([]uint32, h.NumKeys()+1)
+	for k := range h.NumKeys() {
+		base[k+1] = base[k] + uint32(len(r.longest[k])) + 1
+	}
+	cut := make([]uint32, base[h.NumKeys()])
+	for i := range cut {
+		cut[i] = none
+	}
+	for k := range h.NumKeys() {
+		at := base[k] + r.inits[k]
+		if int(r.inits[k]) > len(r.longest[k]) {
+			continue
+		}
+		cut[at] = 0
+		for i, w := range v.Chain[v.KOff[k]:v.KOff[k+1]] {
+			at += r.count[w]
+			cut[at] = uint32(i) + 1
+		}
+	}
+	n := uint32(h.NumTxns())
+	v.ROff = make([]uint32, n+1)
+	for _, s := range r.reads {
+		v.ROff[s.t+1]++
+	}
+	for t := range n {
+		v.ROff[t+1] += v.ROff[t]
+	}
+	v.RKey, v.ROp, v.RSeen = make([]uint32, len(r.reads)), make([]uint32, len(r.reads)), make([]uint32, len(r.reads))
+	next := slices.Clone(v.ROff[:n])
+	for _, s := range r.reads {
+		i := next[s.t]
+		next[s.t]++
+		c := cut[base[s.key]+s.n]
+		if r.bad[s.key] {
+			c = none
+		} else if c == none {
+			r.examine(s.op)
+		} else if w := v.write(s.t, s.key); w != none && v.WPos[w] < c {
+			r.examine(s.op)
+		}
+		v.RKey[i], v.ROp[i], v.RSeen[i] = s.key, s.op, c
+	}
+	r.overtaken()
+}
+
+// overtaken reports transactions that read a list and appended to it after another had, which they did not see. Where single reads
+// have anomalies, it and the cycles found before are left out: what a transaction of unknown outcome that contradicts itself
+// appended shows nothing.
+func (r *reader) overtaken() {
+	v := r.v
+	if n := len(v.Anomalies); n > 0 {
+		single := slices.DeleteFunc(slices.Clone(v.Anomalies), func(a evidence.Anomaly) bool { return len(a.Ops) == 0 })
+		if len(single) > 0 {
+			v.Anomalies, v.Also = single, v.Also+n-len(single)
+			return
+		}
+	}
+	for w, t := range v.WTxn {
+		at, key := v.WPos[w], v.WKey[w]
+		if at == none || at == 0 || r.bad[key] {
+			continue
+		}
+		if i := v.read(t, key); i != none && v.RSeen[i] < at {
+			u := v.WTxn[v.chain(key)[v.RSeen[i]]]
+			r.report(evidence.Anomaly{Cycle: []evidence.Edge{v.rw(t, u, key), v.ww(u, t, key)}})
+		}
+	}
+}
+
+// write returns t's write of a list, or None.
+func (v *View) write(t, key uint32) uint32 {
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		if v.WKey[w] == key {
+			return w
+		}
+	}
+	return none
+}
+
+// read returns t's read of a list, or None.
+func (v *View) read(t, key uint32) uint32 {
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		if v.RKey[r] == key {
+			return r
+		}
+	}
+	return none
+}
+
+// chain returns the writes of a list that were read, in order.
+func (v *View) chain(key uint32) []uint32 { return v.Chain[v.KOff[key]:v.KOff[key+1]] }
+
+// unread returns the writes of a list that nobody read.
+func (v *View) unread(key uint32) []uint32 { return v.Unread[v.UOff[key]:v.UOff[key+1]] }

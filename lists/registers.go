@@ -1,0 +1,221 @@
+package lists
+
+import (
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// Registers is a list history told with registers: the same transactions, sessions and times, and an order that explains the
+// one at a serializable or snapshot level explains the other.
+//
+// A transaction that appends to a list writes, once, a value of its own; one that reads the list reads the value of the last
+// transaction that it saw. A writer of the chain that does not read the list by itself reads the value before its own: then no
+// other write of the key fits between the two, nor before the first, which reads the initial value. So every order has the
+// chain as it is, and what nobody read after it.
+type Registers struct {
+	H *history.History
+	v *View
+	// op[o] is the operation of the list history that operation o of H stands for; None where it is a writer's read of the
+	// value before its own.
+	op []uint32
+	// Versions of H from first on stand for writes of lists: first + w for write w, and then the lists' initial versions.
+	first uint32
+}
+
+// Registers tells a view's history with registers. The view must have no anomalies and not be ambiguous.
+// Cost: linear.
+func (v *View) Registers() *Registers {
+	h := v.H
+	g := &Registers{v: v, first: uint32(h.NumVersions())}
+	n, nw, nk := uint32(h.NumTxns()), uint32(len(v.WTxn)), uint32(h.NumKeys())
+	out := *h
+	out.Meta.Lists = false
+	out.Lists = history.Lists{}
+	out.Ops = history.Ops{}
+	// The values of lists are new ones, none of them the initial value of registers.
+	base := int64(1)
+	if h.Initial.Kind == history.Int && h.Initial.N > 0 {
+		base = -int64(nw + nk)
+	}
+	grow := func(ver uint32, key uint32, val history.Value) {
+		out.VerKey[ver], out.VerKind[ver], out.VerN[ver] = key, val.Kind, val.N
+	}
+	total := g.first + nw + nk
+	out.VerKey = append(make([]uint32, 0, total), h.VerKey...)[:total]
+	out.VerKind = append(make([]history.ValueKind, 0, total), h.VerKind...)[:total]
+	out.VerN = append(make([]int64, 0, total), h.VerN...)[:total]
+	out.InitVer = append([]uint32(nil), h.InitVer...)
+	for w := range nw {
+		grow(g.first+w, v.WKey[w], history.IntValue(base+int64(w)))
+	}
+	for k := range nk {
+		val := h.Initial
+		if v.InitVer[k] != none {
+			val = history.IntValue(base + int64(nw+k))
+		}
+		grow(g.first+nw+k, k, val)
+		if v.IsList[k] {
+			out.InitVer[k] = g.first + nw + k
+		}
+	}
+	emit := func(o uint32, kind history.OpKind, ver uint32) {
+		out.Ops.Kind = append(out.Ops.Kind, kind)
+		out.Ops.Ver = append(out.Ops.Ver, ver)
+		g.op = append(g.op, o)
+	}
+	// stamp[k] is 1 + the transaction that has told its part of list k.
+	stamp := make([]uint32, nk)
+	mine := make([]uint32, nk) // 1 + its read of the list, valid with its stamp
+	whose := make([]uint32, nk)
+	out.Txns.OpOff = make([]uint32, n+1)
+	for t := range n {
+		out.Txns.OpOff[t] = uint32(len(out.Ops.Kind))
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			mine[v.RKey[r]], whose[v.RKey[r]] = r, t+1
+		}
+		next := v.WOff[t] // a transaction's writes are numbered as its lists come
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			kind := h.Ops.Kind[op]
+			if kind == history.Read || kind == history.Write {
+				emit(op, kind, h.Ops.Ver[op])
+				continue
+			}
+			key := h.OpKey(op)
+			if t == h.Init {
+				if stamp[key] != t+1 && v.InitVer[key] != none {
+					emit(op, history.Write, g.first+nw+key)
+				}
+				stamp[key] = t + 1
+				continue
+			}
+			if !v.Counts[t] {
+				continue
+			}
+			if stamp[key] != t+1 {
+				stamp[key] = t + 1
+				if whose[key] == t+1 {
+					emit(v.ROp[mine[key]], history.Read, g.state(key, v.RSeen[mine[key]]))
+				} else if w := v.write(t, key); v.WPos[w] != none {
+					emit(none, history.Read, g.state(key, v.WPos[w]))
+				}
+			}
+			if kind == history.Append && next < v.WOff[t+1] && v.WKey[next] == key {
+				emit(op, history.Write, g.first+next)
+				next++
+			}
+		}
+	}
+	out.Txns.OpOff[n] = uint32(len(out.Ops.Kind))
+	g.H = &out
+	return g
+}
+
+// state is the version that stands for a list that the first of a chain have appended to.
+func (g *Registers) state(key, writers uint32) uint32 {
+	if writers == 0 {
+		return g.initial(key)
+	}
+	return g.first + g.v.chain(key)[writers-1]
+}
+
+// initial is the version that stands for a list's initial elements.
+func (g *Registers) initial(key uint32) uint32 { return g.first + uint32(len(g.v.WTxn)) + key }
+
+// Anomaly brings evidence about the registers' history back to the lists'. ok is false if nothing of it is left, which evidence
+// that proves something does not come to.
+//
+// Each edge becomes the one that the lists show. An order of two writers that a chain shows is no assumption any more: a cycle
+// that assumes the opposite says nothing, and is left out.
+func (g *Registers) Anomaly(a evidence.Anomaly) (back evidence.Anomaly, ok bool) {
+	if len(a.Ops) > 0 || len(a.Dead) > 0 {
+		back = evidence.Anomaly{Kind: a.Kind, Key: a.Key}
+		for _, op := range a.Ops {
+			back.Ops = append(back.Ops, g.op[op])
+		}
+		for _, ops := range a.Dead {
+			var d []uint32
+			for _, op := range ops {
+				d = append(d, g.op[op])
+			}
+			back.Dead = append(back.Dead, d)
+		}
+		return back, true
+	}
+	var extra [][]evidence.Edge
+	cycle := func(c []evidence.Edge) []evidence.Edge {
+		out := make([]evidence.Edge, 0, len(c))
+		for _, e := range c {
+			b, more, says := g.edge(e)
+			if !says {
+				return nil
+			}
+			out = append(out, b)
+			extra = append(extra, more...)
+		}
+		return out
+	}
+	back.Cycle = cycle(a.Cycle)
+	for _, c := range a.Cycles {
+		if c = cycle(c); c != nil {
+			back.Cycles = append(back.Cycles, c)
+		}
+	}
+	if len(back.Cycle)+len(back.Cycles) == 0 {
+		return back, false
+	}
+	extra = append(extra, g.v.reasons(append([][]evidence.Edge{back.Cycle}, back.Cycles...)...)...)
+	if len(back.Cycle) == 0 && len(back.Cycles) == 1 {
+		back.Cycle, back.Cycles = back.Cycles[0], nil
+	}
+	back.Cycles = append(back.Cycles, extra...)
+	return back, true
+}
+
+// edge is Anomaly for an edge. more are cycles that force what it assumes; says is false if that is not so.
+func (g *Registers) edge(e evidence.Edge) (b evidence.Edge, more [][]evidence.Edge, says bool) {
+	v := g.v
+	if e.Dep == evidence.SO || e.Dep == evidence.RT {
+		return e, nil, true
+	}
+	list := v.IsList[e.Key]
+	switch e.Dep {
+	case evidence.WR:
+		if !list {
+			return e, nil, true
+		}
+		if v.read(e.To, e.Key) == none {
+			return v.ww(e.From, e.To, e.Key), nil, true
+		}
+		return v.wr(e.From, e.To, e.Key), nil, true
+	case evidence.WW:
+		on, before, known := v.precedes(e.From, e.To, e.Key)
+		if known {
+			if !before {
+				return e, nil, false
+			}
+			return v.ww(e.From, e.To, on), nil, true
+		}
+		if list {
+			return v.ww(e.From, e.To, e.Key), nil, true
+		}
+		return e, nil, true
+	}
+	if e.Writer != none && e.Writer != v.H.Init {
+		on, before, known := v.precedes(e.Writer, e.To, e.Key)
+		if known && !before {
+			return e, nil, false
+		}
+		if known && !list {
+			more = append(more, []evidence.Edge{
+				{From: e.To, To: e.Writer, Dep: evidence.WW, Key: e.Key, Ver: e.Ver, Writer: none}, v.ww(e.Writer, e.To, on)})
+		}
+	}
+	switch {
+	case !list:
+		return e, more, true
+	case v.read(e.From, e.Key) == none:
+		return v.ww(e.From, e.To, e.Key), more, true
+	}
+	return v.rw(e.From, e.To, e.Key), more, true
+}
