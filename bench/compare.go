@@ -28,7 +28,7 @@ func (c Contender) String() string {
 
 // Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default solver;
 // "vbox" is one checker with its default solver, "vbox:gini" with another ("vbox:external:minisat" too), "vbox:all" with each of its solvers, "all:all"
-// every checker with each of its solvers. Hidden checkers must be named.
+// every checker with each of its solvers. Hidden and partial checkers must be named.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	var out []Contender
 	add := func(c Contender) {
@@ -41,7 +41,7 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 		var chosen []check.Checker
 		if name == "all" {
 			for _, c := range check.All() {
-				if in := c.Info(); !in.Hidden && slices.Contains(in.Levels, l) {
+				if in := c.Info(); !in.Hidden && !in.Partial && slices.Contains(in.Levels, l) {
 					chosen = append(chosen, c)
 				}
 			}

@@ -18,7 +18,7 @@ func Auto(h *history.History, l level.Level) (Checker, bool) {
 		return elle{}, true
 	}
 	for _, c := range All() {
-		if in := c.Info(); !in.Hidden && slices.Contains(in.Levels, l) {
+		if in := c.Info(); !in.Hidden && !in.Partial && slices.Contains(in.Levels, l) {
 			return c, true
 		}
 	}

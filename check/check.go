@@ -35,6 +35,9 @@ type Info struct {
 	Solvers []string
 	// Lists: it reads list histories by itself. The others get them told with registers (package lists).
 	Lists bool
+	// Partial checkers leave open what others decide: elle has nothing to say of registers, elle-register only refutes. They are
+	// not chosen by "all", and by auto only where they decide.
+	Partial bool
 	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential).
 	Hidden bool
 }

@@ -13,7 +13,7 @@ type elle struct{}
 
 func (elle) Info() Info {
 	return Info{
-		Name: "elle", Paper: "Elle", Levels: orderLevels, Lists: true,
+		Name: "elle", Paper: "Elle", Levels: orderLevels, Lists: true, Partial: true,
 		About: "append-only lists: the order of versions is read off, and one graph decides; linear",
 	}
 }
@@ -31,7 +31,7 @@ func (c elle) Check(ctx context.Context, h *history.History, o Options) (*eviden
 		x.unknown("no lists: elle reads the order of versions off append-only lists")
 		return x.r, nil
 	}
-	x, v, done := beginLists(ctx, "elle", h, o)
+	x, v, done := beginLists(ctx, c.Info(), h, o)
 	if done {
 		return x.r, nil
 	}

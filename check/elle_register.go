@@ -15,7 +15,7 @@ type elleRegister struct{}
 
 func (elleRegister) Info() Info {
 	return Info{
-		Name: "elle-register", Paper: "Elle", Levels: serialLevels,
+		Name: "elle-register", Paper: "Elle", Levels: serialLevels, Partial: true,
 		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories stay unknown",
 	}
 }

@@ -14,13 +14,16 @@ import (
 
 // beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of
 // them, show. done: r is the answer.
-func beginLists(ctx context.Context, name string, h *history.History, o Options) (x *run, v *lists.View, done bool) {
+func beginLists(ctx context.Context, in Info, h *history.History, o Options) (x *run, v *lists.View, done bool) {
+	name := in.Name
 	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
 	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
 	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
 	switch {
+	case !slices.Contains(in.Levels, o.Level):
+		return x, nil, x.unknown("%s does not decide %s", name, o.Level)
 	case !slices.Contains(orderLevels, o.Level):
-		return x, nil, x.unknown("list histories: %s decides the serializable and snapshot levels, not %s", name, o.Level)
+		return x, nil, x.unknown("list histories: %s decides them at the serializable and snapshot levels only, not at %s", name, o.Level)
 	case h.HasPredicates():
 		return x, nil, x.unknown("predicate operations beside lists: %s checks item operations only", name)
 	}
@@ -44,7 +47,7 @@ func beginLists(ctx context.Context, name string, h *history.History, o Options)
 
 // checkLists has a checker of registers decide a list history.
 func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	x, v, done := beginLists(ctx, c.Info().Name, h, o)
+	x, v, done := beginLists(ctx, c.Info(), h, o)
 	if done {
 		return x.r, nil
 	}

@@ -101,7 +101,7 @@ func newCheckers(e *env) *cobra.Command {
 		func() (items []listItem) {
 			for _, c := range check.All() {
 				in := c.Info()
-				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Hidden: in.Hidden}
+				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Hidden: in.Hidden || in.Partial}
 				for _, l := range in.Levels {
 					it.Levels = append(it.Levels, l.String())
 					it.short = append(it.short, l.ShortNames()[0])
