@@ -28,7 +28,8 @@ func (c Contender) String() string {
 
 // Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default solver;
 // "vbox" is one checker with its default solver, "vbox:gini" with another ("vbox:external:minisat" too), "vbox:all" with each of its solvers, "all:all"
-// every checker with each of its solvers. Hidden and partial checkers must be named.
+// every checker with each of its solvers. Hidden and partial checkers must be named. Those that trust timestamps are not among them: "timestamps"
+// is all of these.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	var out []Contender
 	add := func(c Contender) {
@@ -39,9 +40,9 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 	for _, word := range strings.Split(list, ",") {
 		name, solver, _ := strings.Cut(strings.TrimSpace(word), ":")
 		var chosen []check.Checker
-		if name == "all" {
+		if name == "all" || name == "timestamps" {
 			for _, c := range check.All() {
-				if in := c.Info(); !in.Hidden && !in.Partial && slices.Contains(in.Levels, l) {
+				if in := c.Info(); !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps") && slices.Contains(in.Levels, l) {
 					chosen = append(chosen, c)
 				}
 			}
@@ -51,7 +52,7 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 		} else {
 			c, err := check.ByName(name)
 			if err != nil {
-				return nil, fmt.Errorf("unknown checker %q; expected all or some of %s", name, strings.Join(checkerNames(), ", "))
+				return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name, strings.Join(checkerNames(), ", "))
 			}
 			if !slices.Contains(c.Info().Levels, l) {
 				return nil, fmt.Errorf("checker %s does not decide %s", name, l)
@@ -65,7 +66,7 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 				for _, s := range in.Solvers {
 					add(Contender{in.Name, s})
 				}
-			case len(in.Solvers) == 0 && (solver == "" || name == "all"):
+			case len(in.Solvers) == 0 && (solver == "" || name == "all" || name == "timestamps"):
 				add(Contender{in.Name, ""})
 			case solver == "":
 				add(Contender{in.Name, in.Solvers[0]})
@@ -106,6 +107,7 @@ type Options struct {
 // Row is a line of the comparison: one contender on one history. Times are medians over the runs; memory is the most of them.
 type Row struct {
 	Checker    string             `json:"checker"`
+	Timestamps bool               `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")
 	Solver     string             `json:"solver"`
 	Workload   string             `json:"workload"`
 	Variant    string             `json:"variant"`
@@ -135,6 +137,9 @@ type Row struct {
 	Restarts   int64              `json:"restarts"`
 	Rounds     int                `json:"rounds"`
 	Stages     map[string]float64 `json:"stages_ms,omitempty"`
+	Violations map[string]int     `json:"violations,omitempty"` // of timestamps, by axiom
+	BadTxns    int                `json:"violating_txns,omitempty"`
+	BadPairs   int                `json:"violating_txn_keys,omitempty"`
 	Repeat     int                `json:"repeat"`
 	// Runs are the raw measurements; they go to results files, not to the table.
 	Runs []Measured `json:"-"`
@@ -194,10 +199,10 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		}
 	}
 	s := &best.Stats
-	r := Row{Checker: c.Checker, Solver: c.Solver, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
+	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Solver: c.Solver, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
 		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict, Reason: best.Reason,
 		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses, Decisions: s.Decisions,
-		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages, Repeat: len(runs), Runs: runs}
+		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}
 	var load, chk, cert []float64
 	for _, m := range runs {
 		if m.Fault != "" {
@@ -246,10 +251,54 @@ func say(cs []Contender, verdict string) string {
 	return strings.Join(names, ", ") + " says " + verdict
 }
 
-// Disagreements finds them all.
+// trustsTimestamps reports whether a checker's verdicts are about database timestamps.
+func trustsTimestamps(checker string) bool {
+	c, err := check.ByName(checker)
+	return err == nil && c.Info().Timestamps
+}
+
+// Differences are the histories that some order explains and the one of the timestamps does not. That is no disagreement: checkers
+// that trust timestamps answer a stricter question (errata C8). Each is a sentence.
+func Differences(rows []Row) []string {
+	var out []string
+	for i := range rows {
+		t := &rows[i]
+		if !t.Timestamps || t.Verdict != evidence.Violated {
+			continue
+		}
+		for j := range rows {
+			b := &rows[j]
+			if b.Timestamps || b.Verdict != evidence.Holds || b.source() != t.source() || b.Level != t.Level {
+				continue
+			}
+			out = append(out, fmt.Sprintf("%s: %s says valid at %s, %s says violation of ts:%s. Both can be right: there is an order that explains the reads, and it is not the order of the database's timestamps, in which %s. Either the database did not run the transactions as its timestamps tell, or the timestamps are not those by which it runs them.",
+				b.source().Name(), Contender{b.Checker, b.Solver}, b.Level, t.Checker, t.Level, t.what()))
+			break
+		}
+	}
+	return out
+}
+
+// what says how often axioms are violated.
+func (r *Row) what() string {
+	var parts []string
+	for _, axiom := range []string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT"} {
+		if n := r.Violations[axiom]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, axiom))
+		}
+	}
+	if len(parts) == 0 {
+		return "axioms are violated"
+	}
+	return fmt.Sprintf("there are violations: %s (%d transactions, %d pairs of transaction and key)", strings.Join(parts, ", "), r.BadTxns, r.BadPairs)
+}
+
+// Disagreements finds them all. A violation of timestamps disagrees with no checker that does without them; a valid one does, since
+// the order of the timestamps is an order.
 func Disagreements(rows []Row) []Disagreement {
 	var out []Disagreement
 	index := map[string]int{}
+	trusted, trusting := map[int][]Contender{}, map[int][]Contender{} // of timestamps: valid, violation
 	for i := range rows {
 		r := &rows[i]
 		on := r.source().Name()
@@ -264,8 +313,20 @@ func Disagreements(rows []Row) []Disagreement {
 		switch r.Verdict {
 		case evidence.Holds:
 			out[j].Valid = append(out[j].Valid, c)
+			if r.Timestamps {
+				trusted[j] = append(trusted[j], c)
+			}
 		case evidence.Violated:
+			if r.Timestamps {
+				trusting[j] = append(trusting[j], c)
+				continue
+			}
 			out[j].Violations = append(out[j].Violations, c)
+		}
+	}
+	for j, cs := range trusting { // among themselves they answer one question
+		if len(trusted[j]) > 0 {
+			out[j].Violations = append(out[j].Violations, cs...)
 		}
 	}
 	return slices.DeleteFunc(out, func(d Disagreement) bool { return len(d.Valid) == 0 || len(d.Violations) == 0 })

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"isovet/evidence"
+
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
@@ -75,11 +77,25 @@ func columns(rows []Row) []column {
 		{"checker", true, func(r *Row) string { return r.Checker }, true},
 		{"solver", true, func(r *Row) string { return r.Solver }, false},
 		{"verdict", true, func(r *Row) string {
+			if r.Timestamps {
+				return ""
+			}
 			if r.Reason != "" {
 				return r.Verdict.String() + " (" + short(r) + ")"
 			}
 			return r.Verdict.String()
 		}, true},
+		{"ts: verdict", true, func(r *Row) string {
+			switch {
+			case !r.Timestamps:
+				return ""
+			case r.Reason != "":
+				return r.Verdict.String() + " (" + short(r) + ")"
+			case r.BadTxns > 0:
+				return fmt.Sprintf("%s (%d transactions)", r.Verdict, r.BadTxns)
+			}
+			return r.Verdict.String()
+		}, false},
 		{"load ms", false, func(r *Row) string { return ms(r.LoadMS) }, true},
 		{"check ms", false, func(r *Row) string { return ms(r.CheckMS) }, true},
 		{"min-max", false, func(r *Row) string {
@@ -191,7 +207,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	}
 	for i := range rows {
 		r := &rows[i]
-		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, r.Level.String(), r.History, d(r.Txns), d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
+		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, evidence.Label(r.Level, r.Timestamps), r.History, d(r.Txns), d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
 			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges), d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
 			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat)}); err != nil {
 			return err

@@ -50,10 +50,16 @@ func Check(r *evidence.Result, o Options) error {
 		if len(r.Anomalies) > 0 || r.Also > 0 {
 			return fmt.Errorf("the verdict is valid, with %d anomalies", len(r.Anomalies)+r.Also)
 		}
-		return checkOrder(r, o)
+		if err := checkOrder(r, o); err != nil || !r.Timestamps {
+			return err
+		}
+		return checkStampedOrder(r)
 	case evidence.Violated:
 		if len(r.Anomalies) == 0 {
 			return errors.New("the verdict is violation, without an anomaly")
+		}
+		if r.Timestamps {
+			return checkStampedAnomalies(r)
 		}
 		return checkAnomalies(r, o)
 	}

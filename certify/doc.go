@@ -29,6 +29,12 @@
 //
 // For lists a read shows the order itself: who is in it came before its reader, in that order, and who is not came after.
 //
+// # Timestamps
+//
+// A verdict about the database's timestamps is another question: whether the one order that they give is an order of the level. A
+// valid one is replayed as any other and compared with the timestamps. A violation of an axiom of CHRONOS is derived again: the
+// snapshot of the one transaction and key that it names is put together from all writes of the key.
+//
 // # Files
 //
 //   - certify.go: Check, and what it demands of every answer
@@ -37,5 +43,6 @@
 //   - dead.go: reads of what only transactions wrote that cannot have committed
 //   - cycles.go: from cycles to clauses
 //   - index.go: who wrote and who read the versions that the evidence names
+//   - timestamps.go: verdicts about database timestamps: orders that they give, violations of axioms
 //   - sat.go: unsatisfiability of a set of clauses, by search with learning
 package certify

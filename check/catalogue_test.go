@@ -12,11 +12,11 @@ import (
 	"isovet/level"
 )
 
-// everyWay calls f for each checker of the level but the brute force one, with each of its solvers.
+// everyWay calls f for each checker of the level but the brute force one and those that need timestamps, with each of its solvers.
 func everyWay(l level.Level, f func(name string, c Checker, solver string)) {
 	for _, c := range All() {
 		in := c.Info()
-		if in.Hidden || in.Partial || !slices.Contains(in.Levels, l) {
+		if in.Hidden || in.Partial || in.Timestamps || !slices.Contains(in.Levels, l) {
 			continue
 		}
 		solvers := in.Solvers

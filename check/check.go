@@ -21,6 +21,9 @@ type Options struct {
 	Pipeline Pipeline
 	// ClockSkew widens every client interval by this many nanoseconds at both ends (errata V9).
 	ClockSkew int64
+	// ReadOnlyAtStart is for checkers that trust timestamps, at the serializable levels: transactions without writes are placed at
+	// their start timestamp, where multi-version databases have them read.
+	ReadOnlyAtStart bool
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)
 }
@@ -38,6 +41,8 @@ type Info struct {
 	// Partial checkers leave open what others decide: elle has nothing to say of registers, elle-register only refutes. They are
 	// not chosen by "all", and by auto only where they decide.
 	Partial bool
+	// Timestamps: it trusts the database's timestamps, and its verdicts are about them ("ts:" before the level). Not chosen by auto.
+	Timestamps bool
 	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential).
 	Hidden bool
 }

@@ -31,17 +31,20 @@ import (
 // An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the version read,
 // unless it is the initial one; so does a prw edge for the version that the predicate operation was based on. pwr and prw edges
 // have as "op" the operation's place in the transaction "to" and "from". An anomaly of a predicate operation has as "key" the key
-// that it is about. "sha256" is [ContentHash].
+// that it is about, and so has one of two that conflict; "why" is said of an EXT violation. The level of a verdict about database
+// timestamps has "ts:" before it; "read_only_at":"start" says where transactions without writes stand. "sha256" is [ContentHash].
 const (
 	certificateFormat  = "isovet-certificate"
 	certificateVersion = 1
 	idsPerLine         = 4096
+	atStart            = "start"
 )
 
 type certificateHeader struct {
 	Format    string             `json:"format"`
 	Version   int                `json:"version"`
-	Level     level.Level        `json:"level"`
+	Level     string             `json:"level"`
+	ReadsAt   string             `json:"read_only_at,omitempty"`
 	Verdict   Verdict            `json:"verdict"`
 	Reason    string             `json:"reason,omitempty"`
 	Checker   string             `json:"checker,omitempty"`
@@ -63,6 +66,7 @@ type certificateAnomaly struct {
 	Kind   level.Anomaly       `json:"kind"`
 	Txns   []int64             `json:"txns"`
 	Ops    [][2]int64          `json:"ops,omitempty"`
+	Why    string              `json:"why,omitempty"`
 	Key    json.RawMessage     `json:"key,omitempty"`
 	Dead   [][][2]int64        `json:"dead,omitempty"`
 	Cycle  []certificateEdge   `json:"cycle,omitempty"`
@@ -90,7 +94,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Level, Verdict: r.Verdict,
+	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Label(), Verdict: r.Verdict,
 		Reason: r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
 		History: certificateHistory{Name: h.Meta.Name, Txns: h.NumTxns(), Ops: h.NumOps(), SHA256: ContentHash(h)}}
 	if head.History.Name == "" {
@@ -98,6 +102,9 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	}
 	if r.Verdict == Holds {
 		head.Order = len(r.Order)
+	}
+	if r.ReadOnlyAtStart {
+		head.ReadsAt = atStart
 	}
 	head.Anomalies = len(r.Anomalies)
 	if err := enc.Encode(head); err != nil {
@@ -124,7 +131,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		j := certificateAnomaly{Kind: a.Kind, Txns: make([]int64, len(a.Txns)), Cycle: certificateEdges(h, a.Cycle), Text: a.Text}
+		j := certificateAnomaly{Kind: a.Kind, Txns: make([]int64, len(a.Txns)), Why: a.Why, Cycle: certificateEdges(h, a.Cycle), Text: a.Text}
 		for i, t := range a.Txns {
 			j.Txns[i] = h.Txns.ID[t]
 		}
@@ -132,7 +139,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		for _, ops := range a.Dead {
 			j.Dead = append(j.Dead, certificateOps(h, ops))
 		}
-		if a.predicate(h) {
+		if a.hasKey(h) {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
 		}
 		for _, c := range a.Cycles {
@@ -201,7 +208,14 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	} else if hash := ContentHash(h); hash != about.SHA256 {
 		return nil, c.errorf("history", "the certificate is for another history, %s, of the same size: its hash is %s, not %s", about.Name, about.SHA256, hash)
 	}
-	res := &Result{Verdict: head.Verdict, Reason: head.Reason, Level: head.Level, Checker: head.Checker, Solver: head.Solver, Also: head.Also, H: h}
+	l, stamped, err := parseLabel(head.Level)
+	if err != nil {
+		return nil, c.errorf("level", "%v", err)
+	}
+	if head.ReadsAt != "" && head.ReadsAt != atStart {
+		return nil, c.errorf("read_only_at", "%q; expected %q", head.ReadsAt, atStart)
+	}
+	res := &Result{Verdict: head.Verdict, Reason: head.Reason, Level: l, Timestamps: stamped, ReadOnlyAtStart: head.ReadsAt == atStart, Checker: head.Checker, Solver: head.Solver, Also: head.Also, H: h}
 	res.Stats.Txns, res.Stats.Ops, res.Stats.Sessions, res.Stats.Keys = h.NumTxns(), h.NumOps(), h.NumSessions(), h.NumKeys()
 	if head.Order < 0 || head.Order > 2*h.NumTxns() {
 		return nil, c.errorf("order", "%d entries for %d transactions", head.Order, h.NumTxns())
@@ -471,7 +485,7 @@ func (c *certificateReader) txn(field string, id int64) (uint32, error) {
 }
 
 func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
-	a := Anomaly{Kind: j.Kind, Text: j.Text}
+	a := Anomaly{Kind: j.Kind, Why: j.Why, Text: j.Text}
 	if j.Kind == "" {
 		return a, c.errorf("kind", "missing")
 	}
@@ -497,8 +511,8 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		if a.Key = c.key[string(j.Key)]; a.Key == history.None {
 			return a, c.errorf("key", "the history has no key %s", j.Key)
 		}
-	} else if a.predicate(c.h) {
-		return a, c.errorf("key", "missing for a predicate operation")
+	} else if a.hasKey(c.h) {
+		return a, c.errorf("key", "missing for a predicate operation or a conflict")
 	}
 	if a.Cycle, err = c.edges(j.Cycle); err != nil {
 		return a, err

@@ -5,6 +5,7 @@ package evidence
 
 import (
 	"fmt"
+	"strings"
 
 	"isovet/history"
 	"isovet/level"
@@ -105,13 +106,17 @@ type Anomaly struct {
 	// that explains it: the aborted, intermediate or own later write of what was read; the last own write before the read;
 	// the second of two reads that differ. Of predicate-mismatch it is the operation alone.
 	Ops []uint32
-	// Key is the key that Ops is about where one of them is a predicate operation, which matches many; else 0.
+	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, and the key of a NOCONFLICT
+	// violation; else 0.
 	Key uint32
 	// Dead explains a G1a whose read only transactions of unknown outcome could have explained, none of which can have
 	// committed: Ops has the read alone, and for each of these Dead has the operations that show it. Either a read that no
 	// transaction could have explained but those earlier in Dead; or two operations on one key, the second a read that
 	// disagrees with the first, an own write or an earlier read; or a predicate operation that disagrees with itself.
-	Dead   [][]uint32
+	Dead [][]uint32
+	// Why, of an EXT violation of timestamps, says how the read is wrong: "never written", "own", "aborted", "intermediate", "before",
+	// "uncommitted", "after", "phantom".
+	Why    string
 	Cycle  []Edge
 	Cycles [][]Edge
 	Text   string
@@ -137,6 +142,10 @@ type Stats struct {
 	Propagated  int64   `json:"propagations,omitempty"`
 	Restarts    int64   `json:"restarts,omitempty"`
 	Rounds      int     `json:"rounds,omitempty"`
+	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of transaction and key.
+	Violations map[string]int `json:"violations,omitempty"`
+	BadTxns    int            `json:"violating_txns,omitempty"`
+	BadPairs   int            `json:"violating_txn_keys,omitempty"`
 	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, closure, pruning,
 	// encoding, solving, evidence.
 	Stages map[string]float64 `json:"stages_ms,omitempty"`
@@ -147,8 +156,13 @@ type Result struct {
 	Verdict Verdict
 	Reason  string // with Unknown: why
 	Level   level.Level
-	Checker string
-	Solver  string // "" where none was used
+	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order, which they
+	// give, is an order of the level. Valid is then valid without them too; a violation may not be one (errata C8).
+	Timestamps bool
+	// ReadOnlyAtStart, with Timestamps at the serializable levels: transactions without writes stand at their start timestamp.
+	ReadOnlyAtStart bool
+	Checker         string
+	Solver          string // "" where none was used
 
 	// Order proves Holds. At the serializable levels: the committed transactions, and those of unknown outcome that count as
 	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels: events
@@ -162,4 +176,24 @@ type Result struct {
 	Stats Stats
 	// H is the history that transactions, keys and versions refer to.
 	H *history.History
+}
+
+// Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps.
+func (r *Result) Label() string { return Label(r.Level, r.Timestamps) }
+
+// Label is a level's name, with the mark of verdicts about timestamps.
+func Label(l level.Level, timestamps bool) string {
+	if timestamps {
+		return timestampMark + l.String()
+	}
+	return l.String()
+}
+
+const timestampMark = "ts:"
+
+// parseLabel reads what Label writes.
+func parseLabel(s string) (l level.Level, timestamps bool, err error) {
+	s, timestamps = strings.CutPrefix(s, timestampMark)
+	l, err = level.Parse(s)
+	return l, timestamps, err
 }

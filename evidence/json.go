@@ -12,7 +12,7 @@ import (
 // by their ids in the file, keys and values are the file's own.
 type Report struct {
 	History   string          `json:"history"`
-	Level     level.Level     `json:"level"`
+	Level     string          `json:"level"` // "ts:" before it where the verdict is about database timestamps
 	Checker   string          `json:"checker"`
 	Solver    string          `json:"solver,omitempty"`
 	Verdict   Verdict         `json:"verdict"`
@@ -30,6 +30,7 @@ type AnomalyReport struct {
 	Ops  []OpReport    `json:"ops,omitempty"`
 	// Key is the key that a predicate operation among Ops is wrong about.
 	Key    json.RawMessage `json:"key,omitempty"`
+	Why    string          `json:"why,omitempty"`  // of EXT
 	Dead   [][]OpReport    `json:"dead,omitempty"` // why those whom a G1a read from cannot have committed, by transaction
 	Cycle  []EdgeReport    `json:"cycle,omitempty"`
 	Cycles [][]EdgeReport  `json:"cycles,omitempty"`
@@ -58,12 +59,12 @@ type EdgeReport struct {
 
 // NewReport makes the report of a result under the history's name.
 func NewReport(r *Result, historyName string) *Report {
-	out := &Report{History: historyName, Level: r.Level, Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason,
+	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Stats: r.Stats}
 	h := r.H
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Text: a.Text}
+		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Why: a.Why, Text: a.Text}
 		for i, t := range a.Txns {
 			j.Txns[i] = h.Txns.ID[t]
 		}
@@ -71,7 +72,7 @@ func NewReport(r *Result, historyName string) *Report {
 		for _, ops := range a.Dead {
 			j.Dead = append(j.Dead, opReports(h, ops))
 		}
-		if a.predicate(h) {
+		if a.hasKey(h) {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
 		}
 		j.Cycle = edgeReports(h, a.Cycle)

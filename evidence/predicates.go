@@ -29,6 +29,11 @@ func (a *Anomaly) predicate(h *history.History) bool {
 	return false
 }
 
+// hasKey reports whether Key means anything.
+func (a *Anomaly) hasKey(h *history.History) bool {
+	return a.Kind == level.NoConflict || a.predicate(h)
+}
+
 // predRow returns the row of a predicate operation that is about a key, history.None if it did not match it.
 func predRow(h *history.History, op, key uint32) uint32 {
 	p := &h.Preds

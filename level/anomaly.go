@@ -42,6 +42,15 @@ const (
 	NoOrder            Anomaly = "no-version-order"   // every way to order the versions closes a cycle
 )
 
+// Violations of the axioms of CHRONOS, by the paper's names: what the database's own timestamps say of a history.
+const (
+	Session    Anomaly = "SESSION"
+	Int        Anomaly = "INT"
+	Ext        Anomaly = "EXT"
+	NoConflict Anomaly = "NOCONFLICT"
+	Timestamps Anomaly = "TIMESTAMPS" // Equation 1: start ≤ commit
+)
+
 var anomalyNames = map[Anomaly]string{
 	ThinAirRead:        "thin-air read",
 	G1a:                "aborted read",
@@ -67,6 +76,11 @@ var anomalyNames = map[Anomaly]string{
 	SessionGuarantee:   "session guarantee violation",
 	StaleRead:          "stale read",
 	CausalReverse:      "causal reverse",
+	Session:            "started before the one before it in its session had committed",
+	Int:                "read that disagrees with the transaction's own operations",
+	Ext:                "read that is not of the snapshot",
+	NoConflict:         "two concurrent writers of a key",
+	Timestamps:         "commit before start",
 	NoOrder:            "no order of the versions explains the reads",
 }
 

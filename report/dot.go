@@ -16,7 +16,7 @@ import (
 func DOT(w io.Writer, r *evidence.Result) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "digraph history {\n")
-	label := fmt.Sprintf("%s: %s", r.Level, r.Verdict)
+	label := fmt.Sprintf("%s: %s", r.Label(), r.Verdict)
 	if r.Verdict != evidence.Violated || r.H == nil {
 		if r.Reason != "" {
 			label += ": " + r.Reason

@@ -90,7 +90,7 @@ func used(as []evidence.Anomaly) []legend {
 // HTML writes one page that needs nothing else: no script, no style or font from elsewhere; it is well-formed XML. It shows the
 // verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its edges.
 func HTML(w io.Writer, name string, r *evidence.Result) error {
-	d := pageData{Name: name, Level: r.Level.String(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
+	d := pageData{Name: name, Level: r.Label(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
 	if h := r.H; h != nil {
 		for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {

@@ -26,9 +26,9 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	b := bufio.NewWriter(w)
 	switch r.Verdict {
 	case evidence.Holds:
-		fmt.Fprintf(b, "%s: valid at %s\n", name, r.Level)
+		fmt.Fprintf(b, "%s: valid at %s\n", name, r.Label())
 	case evidence.Violated:
-		fmt.Fprintf(b, "%s: VIOLATION of %s\n", name, r.Level)
+		fmt.Fprintf(b, "%s: VIOLATION of %s\n", name, r.Label())
 		for i := range r.Anomalies {
 			if i == o.MaxAnomalies {
 				break
@@ -41,7 +41,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 			fmt.Fprintf(b, "  and %s\n", count(n, "further anomaly", "further anomalies"))
 		}
 	default:
-		fmt.Fprintf(b, "%s: unknown at %s: %s\n", name, r.Level, r.Reason)
+		fmt.Fprintf(b, "%s: unknown at %s: %s\n", name, r.Label(), r.Reason)
 	}
 	fmt.Fprintf(b, "  %s\n", Summary(r))
 	return b.Flush()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"isovet/history"
 	"isovet/level"
@@ -67,10 +68,12 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		return nil, err
 	}
 	serial := o.Level.Serial()
+	began := time.Now()
 	l, err := newTimeline(h, o)
 	if err != nil {
 		return nil, err
 	}
+	sorted := time.Now()
 	s := &sweep{h: h, o: o, serial: serial, keys: make([]entry, h.NumKeys())}
 	for k := range s.keys {
 		s.keys[k] = entry{cts: history.NoTime, ver: h.InitVer[k], by: history.None}
@@ -125,6 +128,8 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		}
 	}
 	s.out.finish()
+	s.out.w = s.w
+	s.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}
 	return &s.out, nil
 }
 
@@ -224,14 +229,14 @@ func (s *sweep) int_(t, op, got, want uint32) {
 
 // ext is the axiom EXT: a read that is not of the version committed last.
 func (s *sweep) ext(t, op, got uint32, e *entry, now int64) {
-	s.out.add(Violation{Axiom: EXT, Kind: s.kind(t, op, got, now), Txn: t, Other: e.by, Key: s.h.OpKey(op), Op: op, Got: got, Want: e.ver})
+	s.out.add(Violation{Axiom: EXT, Kind: s.kind(t, got, now), Txn: t, Other: e.by, Key: s.h.OpKey(op), Op: op, Got: got, Want: e.ver})
 }
 
-func (s *sweep) kind(t, op, got uint32, now int64) Kind {
+func (s *sweep) kind(t, got uint32, now int64) Kind {
 	if s.w == nil {
 		s.w = newWriters(s.h)
 	}
-	return s.w.kind(t, op, got, now)
+	return s.w.kind(t, got, now)
 }
 
 // noConflict is the axiom NOCONFLICT, met at t's commit: the key's last version was committed after t's start. There may be more such
@@ -341,7 +346,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 func (s *sweep) listKind(t, op uint32, got, committed []uint32, now int64) Kind {
 	for i, e := range got {
 		if i >= len(committed) || committed[i] != e {
-			if k := s.kind(t, op, e, now); k != Before {
+			if k := s.kind(t, e, now); k != Before {
 				return k
 			}
 		}

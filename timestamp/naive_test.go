@@ -150,7 +150,7 @@ func naive(h *history.History, o Options) []Violation {
 						out = append(out, Violation{Axiom: INT, Txn: t, Other: no, Key: k, Op: op, Got: v, Want: w})
 					}
 				} else if s.ver[k] != v {
-					out = append(out, Violation{Axiom: EXT, Kind: kindOf.kind(t, op, v, at), Txn: t, Other: s.by[k], Key: k, Op: op, Got: v, Want: s.ver[k]})
+					out = append(out, Violation{Axiom: EXT, Kind: kindOf.kind(t, v, at), Txn: t, Other: s.by[k], Key: k, Op: op, Got: v, Want: s.ver[k]})
 				}
 				last[k] = v
 			case history.Write:
@@ -241,7 +241,7 @@ func naivePredicate(h *history.History, t, op uint32, ver, by []uint32, wrote ma
 		x := Violation{Txn: t, Other: history.None, Key: k, Op: op, Got: got, Want: want}
 		switch {
 		case got != history.None && got != want:
-			x.Kind = kindOf.kind(t, op, got, at)
+			x.Kind = kindOf.kind(t, got, at)
 		case truth(k, want) == predicates.False:
 			x.Kind, x.Got = Phantom, want
 		default:

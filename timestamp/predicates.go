@@ -94,7 +94,7 @@ func (s *sweep) row(t, op, key, got, want uint32, mine bool, now int64) {
 	if !mine {
 		x.Axiom, x.Kind, x.Other = EXT, Phantom, s.keys[key].by
 		if got != want {
-			x.Kind = s.kind(t, op, got, now)
+			x.Kind = s.kind(t, got, now)
 		}
 	}
 	s.out.add(x)

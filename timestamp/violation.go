@@ -2,6 +2,7 @@ package timestamp
 
 import (
 	"slices"
+	"time"
 
 	"isovet/history"
 )
@@ -60,7 +61,34 @@ type Report struct {
 	Txns, Pairs int
 	// Order is the moments in order, t<<1 a start and t<<1|1 a commit, at the snapshot level; transactions at the serializable one.
 	Order []uint32
+	// Stages are the times of the parts: sorting, checking.
+	Stages map[string]time.Duration
+
+	w *writers
 }
+
+// Source returns who wrote the version that an EXT violation's register read or predicate row saw, the least wrong of several; None
+// where nobody did or the read is of a list.
+// Cost: at the first call a pass over the operations.
+func (r *Report) Source(h *history.History, v *Violation) uint32 {
+	if v.Axiom != EXT || v.Got == history.None || v.Kind == Phantom {
+		return history.None
+	}
+	if r.w == nil {
+		r.w = newWriters(h)
+	}
+	at := h.CommitTS(v.Txn)
+	if s := h.StartTS(v.Txn); s != history.NoTime {
+		at = s
+	}
+	_, by := r.w.source(v.Txn, v.Got, at)
+	return by
+}
+
+// Unsupported says that a checker does not decide such histories.
+type Unsupported struct{ What string }
+
+func (u *Unsupported) Error() string { return u.What }
 
 // Count returns how many violations of an axiom there are.
 func (r *Report) Count(a Axiom) int {
@@ -136,23 +164,28 @@ func newWriters(h *history.History) *writers {
 	return w
 }
 
-// kind says what is wrong with transaction t's read op of version v at timestamp now. Where several wrote it, the least wrong counts.
-func (w *writers) kind(t, op, v uint32, now int64) Kind {
+// kind says what is wrong with transaction t's read of version v at timestamp now. Where several wrote it, the least wrong counts.
+func (w *writers) kind(t, v uint32, now int64) Kind {
+	k, _ := w.source(t, v, now)
+	return k
+}
+
+func (w *writers) source(t, v uint32, now int64) (Kind, uint32) {
 	if v == history.None {
-		return NeverWritten
+		return NeverWritten, history.None
 	}
 	h := w.h
 	if h.InitVer[h.VerKey[v]] == v {
-		return Before
+		return Before, history.None
 	}
-	best := NeverWritten
-	better := func(k Kind) {
-		if k > best {
-			best = k
-		}
-	}
+	best, from := NeverWritten, history.None
 	for _, by := range w.op[w.off[v]:w.off[v+1]] {
 		u := h.TxnOf(by)
+		better := func(k Kind) {
+			if k > best {
+				best, from = k, u
+			}
+		}
 		switch c := commitTS(h, u); {
 		case u == t:
 			better(Own)
@@ -170,7 +203,7 @@ func (w *writers) kind(t, op, v uint32, now int64) Kind {
 			better(After)
 		}
 	}
-	return best
+	return best, from
 }
 
 // final reports whether op is the last write of its key in u, or an append, all of which are installed.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"isovet/bench"
 	"isovet/level"
+	"isovet/timestamp"
 )
 
 func newBench(e *env) *cobra.Command {
@@ -66,7 +68,8 @@ load and check time (median, and min-max over the repeats), peak memory, and for
 after pruning, variables, clauses and conflicts. Every verdict is certified, as in isovet check.
 
 --checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each; "all" is
-every checker that decides the level, "all:all" with each of its solvers.
+every checker that decides the level, "all:all" with each of its solvers; "timestamps" is every checker that trusts the database's
+timestamps, which "all" includes where --timestamps generates some. Their verdicts, of a stricter question, have a column of their own.
 
 Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
 
@@ -137,6 +140,9 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	if f.checkers == "all" && f.gen.spec.DBTimes && slices.Contains(timestamp.Levels(), f.level) {
+		f.checkers += ",timestamps" // there is something to trust
+	}
 	contenders, err := bench.Contenders(f.checkers, f.level)
 	if err != nil {
 		return usagef("--checkers: %v", err)
@@ -202,6 +208,9 @@ func conclude(e *env, rows []bench.Row) int {
 			fmt.Fprintf(e.stderr, "isovet: %s: %s\n", bench.Contender{Checker: r.Checker, Solver: r.Solver}, r.Fault)
 			worst = worse(worst, statusFault)
 		}
+	}
+	for _, d := range bench.Differences(rows) {
+		fmt.Fprintf(e.stderr, "isovet: note: %s\n", d)
 	}
 	for _, d := range bench.Disagreements(rows) {
 		fmt.Fprintf(e.stderr, "isovet: DISAGREEMENT: %v\n", d)

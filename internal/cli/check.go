@@ -27,7 +27,7 @@ type checkFlags struct {
 	checker, solver, format string
 	limits                  limits
 	skew                    time.Duration
-	json, quiet             bool
+	json, quiet, atStart    bool
 	html, dot, certificate  string
 	unknownStatus           int
 }
@@ -70,6 +70,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: transactions without writes stand at their start_ts")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
@@ -182,9 +183,9 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 			k.Reason = reason
 			return &k, nil
 		}
-		k.Checker = c.Info().Name
+		k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
 		set("checking")
-		o := check.Options{Level: f.level, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), Progress: func(s string, done, total int) {
+		o := check.Options{Level: f.level, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, Progress: func(s string, done, total int) {
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
 		}}

@@ -79,7 +79,7 @@ func runVerify(ctx context.Context, e *env, cert, path, format string, skew time
 	if errors.As(err, &cannot) {
 		return usagef("%s: %v", cert, err)
 	}
-	v := verifyResult{Certificate: cert, History: path, Level: r.Level.String(), Checker: r.Checker, Verdict: r.Verdict.String(), Certified: err == nil}
+	v := verifyResult{Certificate: cert, History: path, Level: r.Label(), Checker: r.Checker, Verdict: r.Verdict.String(), Certified: err == nil}
 	if err != nil {
 		v.Reason = err.Error()
 	}
@@ -88,9 +88,9 @@ func runVerify(ctx context.Context, e *env, cert, path, format string, skew time
 			return err
 		}
 	} else if v.Certified {
-		fmt.Fprintf(e.stdout, "%s: certified: %s is %s at %s\n", cert, path, verdictWords(r.Verdict), r.Level)
+		fmt.Fprintf(e.stdout, "%s: certified: %s is %s at %s\n", cert, path, verdictWords(r.Verdict), r.Label())
 	} else {
-		fmt.Fprintf(e.stdout, "%s: REFUTED: it does not prove that %s is %s at %s: %s\n", cert, path, verdictWords(r.Verdict), r.Level, v.Reason)
+		fmt.Fprintf(e.stdout, "%s: REFUTED: it does not prove that %s is %s at %s: %s\n", cert, path, verdictWords(r.Verdict), r.Label(), v.Reason)
 	}
 	if !v.Certified {
 		return status(statusViolation)
