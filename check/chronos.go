@@ -18,7 +18,7 @@ import (
 type chronos struct{}
 
 func (chronos) Info() Info {
-	return Info{Name: "chronos", Paper: "Chronos", Levels: timestamp.Levels(), Timestamps: true, Lists: true,
+	return Info{Name: "chronos", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true, Lists: true,
 		About: "one sweep in the order of database timestamps; all violations of SESSION, INT, EXT, NOCONFLICT"}
 }
 
