@@ -21,7 +21,7 @@ func (elle) Info() Info {
 // Check reads the order off, makes the graph that it demands with begin and commit nodes (BC-graphs), and looks for an order of
 // its nodes, or for its worst cycles.
 //
-// Source:  [Elle] §4 to §6 for lists; [BC] §4 for snapshot isolation, with errata B3 to B6.
+// Source:  [Elle] on lists; [BCGraphs] §2 for the nodes and edges, with errata B3 to B6.
 // Differs: Elle leaves out what nobody read. Here its transactions take part. At the serializable levels its order does not
 // matter; under snapshot isolation it may, and what an arbitrary order does not settle, and registers beside the lists, are left
 // to replay. Elle infers real time from invocations; here it is the history's client times, and strict.

@@ -30,7 +30,7 @@ func (elleRegister) Info() Info {
 //
 // and then the edges between neighbours of that order. What Elle takes as an option, the level says here.
 //
-// Source: [Elle] §4.3 and elle.rw-register.
+// Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done := begin(ctx, "elle-register", h, o, serialLevels)
 	if done {

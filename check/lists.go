@@ -66,7 +66,7 @@ func withRegisters(ctx context.Context, c Checker, v *lists.View, o Options) (*e
 	r.H = h
 	r.Stats.Ops = h.NumOps()
 	for i := range r.Anomalies {
-		a, ok := g.Anomaly(r.Anomalies[i])
+		a, ok := g.Anomaly(r.Anomalies[i], o.Level, o.ClockSkew)
 		if !ok {
 			return nil, &Fault{Checker: c.Info().Name, Err: errors.New("nothing is left of the evidence on registers for one on lists")}
 		}

@@ -22,7 +22,7 @@ type typed struct {
 // connected component, and how many components it left out.
 //
 // In each it looks first without sessions and time, then with sessions, then with time, and each time for the worst: G0, only
-// ww; G1c, with wr; G-single, with one rw; G-nonadjacent, with several and no two in a row; G2-item (Adya 1999; Elle §6). Since a
+// ww; G1c, with wr; G-single, with one rw; G-nonadjacent, with several and no two in a row; G2-item (Adya 1999; Elle). Since a
 // cycle of begin and commit nodes never has two rw edges in a row, the first four are cycles of these, at any level.
 // Cost: linear to find the components; for each, a few bounded searches in it.
 func (g *Graph) Violations() (found []evidence.Anomaly, also int) {

@@ -85,3 +85,36 @@ func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 func bare(t, u uint32, dep evidence.Dep) evidence.Edge {
 	return evidence.Edge{From: t, To: u, Dep: dep, Key: history.None, Ver: history.None, Writer: history.None}
 }
+
+// sessionBefore reports whether session order has t before u: both in one session, t earlier and committed.
+func (v *View) sessionBefore(t, u uint32) bool {
+	h := v.H
+	if s := h.Txns.Sess[t]; s == h.Txns.Sess[u] && h.Txns.Status[t] == history.Committed {
+		for _, x := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if x == t || x == u {
+				return x == t
+			}
+		}
+	}
+	return false
+}
+
+// timeBefore reports whether t ended before u began, both widened by skew.
+func (v *View) timeBefore(t, u uint32, skew int64) bool {
+	_, end := v.interval(t, skew)
+	start, _ := v.interval(u, skew)
+	return end < start
+}
+
+// wrote reports whether t's last write of a register is of this version.
+func (v *View) wrote(t, ver uint32) bool {
+	h := v.H
+	lo, hi := h.TxnOps(t)
+	last := none
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.Write && h.VerKey[h.Ops.Ver[op]] == h.VerKey[ver] {
+			last = h.Ops.Ver[op]
+		}
+	}
+	return last == ver
+}

@@ -14,7 +14,7 @@ import (
 // and 2t+1 its commit; at the serializable levels one, t. Then come, for each list with appends that nobody read, nodes through
 // which the end of its chain leads to them, and nodes for real time.
 //
-// The edges, with begin = commit at the serializable levels (BC-graphs §4; errata B3 to B6):
+// The edges, with begin = commit at the serializable levels ([BCGraphs] §2; errata B3 to B6):
 //
 //	b reads what a appended       commit(a) → begin(b)
 //	b follows a in a chain        commit(a) → begin(b)
@@ -121,7 +121,7 @@ func (g *Graph) realTime() {
 	}
 	for t, c := range g.v.Counts {
 		if c {
-			start, end := g.interval(uint32(t))
+			start, end := g.v.interval(uint32(t), g.skew)
 			rel[g.begin(uint32(t))], due[g.commit(uint32(t))] = start, end
 		}
 	}
@@ -130,16 +130,16 @@ func (g *Graph) realTime() {
 }
 
 // interval is t's client interval, widened by the skew; one of unknown outcome has no end.
-func (g *Graph) interval(t uint32) (start, end int64) {
-	h := g.v.H
+func (v *View) interval(t uint32, skew int64) (start, end int64) {
+	h := v.H
 	start, end = h.Start(t), h.End(t)
 	if start != history.NoTime {
-		start = max(start, math.MinInt64+g.skew+1) - g.skew
+		start = max(start, math.MinInt64+skew+1) - skew
 	}
 	if end == history.NoTime || h.Txns.Status[t] == history.Unknown {
 		return start, graph.NoEnd
 	}
-	return start, min(end, math.MaxInt64-g.skew-1) + g.skew
+	return start, min(end, math.MaxInt64-skew-1) + skew
 }
 
 func (g *Graph) begin(t uint32) int32 {

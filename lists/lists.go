@@ -353,7 +353,11 @@ func (r *reader) read(t, lo, op uint32) {
 	if x.own > 0 {
 		var last uint32
 		if list, last = r.ownSuffix(list, key, lo, op); last != none {
-			r.report(evidence.Anomaly{Kind: level.NotMyOwnWrite, Ops: []uint32{op, last}})
+			kind := level.NotMyOwnWrite
+			if all := elems(h, i); len(all) > 0 && r.appendOf(t, all[len(all)-1]) < last {
+				kind = level.NotMyLastWrite
+			}
+			r.report(evidence.Anomaly{Kind: kind, Ops: []uint32{op, last}})
 			if x.first == none {
 				x.first = inVain
 			}

@@ -3,6 +3,7 @@ package lists
 import (
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // Registers is a list history told with registers: the same transactions, sessions and times, and an order that explains the
@@ -126,8 +127,9 @@ func (g *Registers) initial(key uint32) uint32 { return g.first + uint32(len(g.v
 // that proves something does not come to.
 //
 // Each edge becomes the one that the lists show. An order of two writers that a chain shows is no assumption any more: a cycle
-// that assumes the opposite says nothing, and is left out.
-func (g *Registers) Anomaly(a evidence.Anomaly) (back evidence.Anomaly, ok bool) {
+// that assumes the opposite says nothing, and is left out. But where session order, real time (widened by skew, ns) or a read
+// demands that opposite, chain and demand together are the anomaly.
+func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back evidence.Anomaly, ok bool) {
 	if len(a.Ops) > 0 || len(a.Dead) > 0 {
 		back = evidence.Anomaly{Kind: a.Kind, Key: a.Key}
 		for _, op := range a.Ops {
@@ -143,11 +145,15 @@ func (g *Registers) Anomaly(a evidence.Anomaly) (back evidence.Anomaly, ok bool)
 		return back, true
 	}
 	var extra [][]evidence.Edge
+	var whole []evidence.Edge
 	cycle := func(c []evidence.Edge) []evidence.Edge {
 		out := make([]evidence.Edge, 0, len(c))
 		for _, e := range c {
 			b, more, says := g.edge(e)
 			if !says {
+				if whole == nil {
+					whole = g.contradiction(e, l, skew)
+				}
 				return nil
 			}
 			out = append(out, b)
@@ -161,6 +167,9 @@ func (g *Registers) Anomaly(a evidence.Anomaly) (back evidence.Anomaly, ok bool)
 			back.Cycles = append(back.Cycles, c)
 		}
 	}
+	if whole != nil {
+		return evidence.Anomaly{Cycle: whole}, true
+	}
 	if len(back.Cycle)+len(back.Cycles) == 0 {
 		return back, false
 	}
@@ -170,6 +179,39 @@ func (g *Registers) Anomaly(a evidence.Anomaly) (back evidence.Anomaly, ok bool)
 	}
 	back.Cycles = append(back.Cycles, extra...)
 	return back, true
+}
+
+// contradiction returns the cycle of an order that an edge assumes, if something demands it, and of the chain that shows the
+// opposite.
+func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []evidence.Edge {
+	v := g.v
+	first, then := e.From, e.To
+	if e.Dep == evidence.RW {
+		first = e.Writer
+	}
+	on, _, _ := v.precedes(then, first, e.Key)
+	back := v.ww(then, first, on)
+	switch {
+	case l.Sessions() && v.sessionBefore(first, then):
+		return []evidence.Edge{bare(first, then, evidence.SO), back}
+	case l.RealTime() && v.timeBefore(first, then, skew):
+		return []evidence.Edge{bare(first, then, evidence.RT), back}
+	}
+	for w := v.WOff[first]; w < v.WOff[first+1]; w++ {
+		key := v.WKey[w]
+		if r := v.read(then, key); r != none && v.WPos[w] < v.RSeen[r] {
+			return []evidence.Edge{v.wr(first, then, key), back}
+		}
+		if a, ok := v.place(then, key); ok && v.WPos[w] < a {
+			return []evidence.Edge{v.ww(first, then, key), back}
+		}
+	}
+	for r := v.H.Txns.OpOff[then]; r < v.H.Txns.OpOff[then+1]; r++ { // a register
+		if ver := v.H.Ops.Ver[r]; v.H.Ops.Kind[r] == history.Read && v.wrote(first, ver) {
+			return []evidence.Edge{{From: first, To: then, Dep: evidence.WR, Key: v.H.VerKey[ver], Ver: ver, Writer: none}, back}
+		}
+	}
+	return nil
 }
 
 // edge is Anomaly for an edge. more are cycles that force what it assumes; says is false if that is not so.
