@@ -50,9 +50,9 @@ func (v *View) Registers() *Registers {
 		grow(g.first+w, v.WKey[w], history.IntValue(base+int64(w)))
 	}
 	for k := range nk {
-		val := h.Initial
-		if v.InitVer[k] != none {
-			val = history.IntValue(base + int64(nw+k))
+		val := history.IntValue(base + int64(nw+k))
+		if v.IsList[k] && v.InitVer[k] == none {
+			val = h.Initial
 		}
 		grow(g.first+nw+k, k, val)
 		if v.IsList[k] {
