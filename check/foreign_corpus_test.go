@@ -54,6 +54,7 @@ func TestForeignCorpus(t *testing.T) {
 		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
 	}
 	loaded, compared, lists, weak := 0, 0, 0, 0
+	inferred := map[evidence.Verdict]int{}
 	for line := range strings.Lines(string(manifest)) {
 		row := strings.Split(line, "\t")
 		if len(row) < 4 || row[1] == "format" || row[1] == "isovet-history" {
@@ -100,6 +101,14 @@ func TestForeignCorpus(t *testing.T) {
 					t.Errorf("%s, %s: elle says %v, %v; replay %s", path, name, e, err, r.Verdict)
 				}
 			}
+			if strings.Contains(path, "rw-register") && slices.Contains(serialLevels, l) {
+				e, err := Run(t.Context(), elleRegister{}, h, Options{Level: l})
+				if err != nil || e.Verdict != r.Verdict && e.Verdict != evidence.Unknown {
+					t.Errorf("%s, %s: elle-register says %v, %v; replay %s", path, name, e, err, r.Verdict)
+				} else {
+					inferred[e.Verdict]++
+				}
+			}
 			expected := map[string]evidence.Verdict{"valid": evidence.Holds, "violation": evidence.Violated}[want]
 			if d, ok := differ[path+" "+name]; ok {
 				expected = d
@@ -116,6 +125,7 @@ func TestForeignCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%d files loaded, %d verdicts compared, %d of them on lists; %d at weaker levels left to their own checkers", loaded, compared, lists, weak)
+	t.Logf("elle-register on Elle's register histories: %v", inferred)
 	if compared < 100 {
 		t.Errorf("only %d verdicts compared", compared)
 	}
