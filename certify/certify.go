@@ -28,7 +28,7 @@ func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 // Check returns nil if and only if the evidence proves the verdict: the order explains every read and respects what the level
 // demands, or each anomaly by itself shows that no order does. An answer of Unknown needs a reason and no proof.
 //
-// Levels: the three serializable and the three snapshot levels, and repeatable read for histories without predicates, where it
+// Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without predicates, where it
 // is serializability. Of the weaker levels only violations by single reads, and by cycles of session and read edges.
 // Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of the history, the
 // evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
@@ -72,6 +72,8 @@ func checkOrder(r *evidence.Result, o Options) error {
 		return &Unsupported{fmt.Sprintf("an order for a history with predicates at level %s", l)}
 	}
 	switch {
+	case l == level.Linearizable:
+		return checkLinear(h, r.Order, o.ClockSkew)
 	case l.Serial() || l == level.RepeatableRead:
 		replay := replaySerial
 		if h.HasPredicates() {

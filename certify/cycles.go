@@ -48,6 +48,14 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	if err := x.checkTxns(a); err != nil {
 		return err
 	}
+	if a.Kind == level.NonLinearizable {
+		return x.checkNoOrder(a, l, o)
+	}
+	if l == level.Linearizable {
+		if err := oneKeyEach(x.h); err != nil {
+			return err
+		}
+	}
 	p := newProof(x, l, o.ClockSkew)
 	if singleReads(a.Kind) {
 		if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
@@ -340,11 +348,11 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		}
 		return needs, nil
 	case evidence.WR:
-		if p.level.Serial() || p.level.Snapshot() || p.level.Sessions() || p.level == level.RepeatableRead {
+		if p.level.Serial() || p.level.Snapshot() || p.level.Sessions() || p.level == level.RepeatableRead || p.level == level.Linearizable {
 			return p.wr(needs, e)
 		}
 	case evidence.WW, evidence.RW:
-		if p.level.Serial() || p.level.Snapshot() || p.level == level.RepeatableRead {
+		if p.level.Serial() || p.level.Snapshot() || p.level == level.RepeatableRead || p.level == level.Linearizable {
 			if e.Dep == evidence.WW {
 				return p.ww(needs, e)
 			}

@@ -9,13 +9,23 @@ import (
 
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
-	return []Checker{replayer{}, vbox{}, cobra{}, biswasEnea{}, elle{}, elleRegister{}, chronos{}, bruteForce{}}
+	return []Checker{replayer{}, miniTxns{}, vbox{}, cobra{}, biswasEnea{}, elle{}, elleRegister{}, lightweight{}, chronos{}, bruteForce{}}
+}
+
+// suited is a checker for histories of one shape, faster there than those for all. suits must be quick.
+type suited interface {
+	suits(h *history.History, l level.Level) bool
 }
 
 // Auto picks the fastest checker that decides the level for this history; false where none does.
 func Auto(h *history.History, l level.Level) (Checker, bool) {
 	if h.HasLists() && slices.Contains(orderLevels, l) {
 		return elle{}, true
+	}
+	for _, c := range All() {
+		if s, ok := c.(suited); ok && slices.Contains(c.Info().Levels, l) && s.suits(h, l) {
+			return c, true
+		}
 	}
 	for _, c := range All() {
 		if in := c.Info(); !in.Hidden && !in.Partial && !in.Timestamps && slices.Contains(in.Levels, l) {

@@ -17,6 +17,9 @@ type RandomOptions struct {
 	Aborted    bool // aborted transactions; their values may be read
 	Unknown    bool // transactions of unknown outcome, without end
 	NoTimes    bool
+	// Mini: mini-transactions of up to two keys, every write after a read of its key. Single: each transaction reads one key, writes it,
+	// or does both; writes without a read are left out with Mini. Both without predicates.
+	Mini, Single bool
 	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of few
 	// values, at times missing or null, and u, which makes them unique unless there are duplicates.
 	Predicates bool
@@ -140,9 +143,19 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 		} else {
 			t.ops = make([]randomOp, 1+g.rng.IntN(o.Ops))
 		}
+		if o.Mini || o.Single {
+			g.small(t)
+		}
 		last := len(t.ops) - 1
 		for j := range t.ops {
 			op := &t.ops[j]
+			if o.Mini || o.Single {
+				if op.write {
+					op.val = g.value(op.key)
+					g.note(op.key, op.val)
+				}
+				continue
+			}
 			op.key = g.rng.IntN(g.keys)
 			op.write = g.rng.IntN(2) == 0
 			if skew {
@@ -168,6 +181,22 @@ func newRandomRun(seed uint64, o RandomOptions) *randomRun {
 		}
 	}
 	return g
+}
+
+// small draws the operations of a mini-transaction, or of one on a single key.
+func (g *randomRun) small(t *randomTxn) {
+	a := g.rng.IntN(g.keys)
+	if g.o.Single {
+		t.ops = [][]randomOp{{{key: a}}, {{key: a}, {key: a, write: true}}, {{key: a, write: true}}}[g.rng.IntN(map[bool]int{true: 2, false: 3}[g.o.Mini])]
+		return
+	}
+	b := (a + 1 + g.rng.IntN(max(g.keys-1, 1))) % g.keys
+	t.ops = [][]randomOp{
+		{{key: a}}, {{key: a}, {key: b}},
+		{{key: a}, {key: a, write: true}}, {{key: a}, {key: a, write: true}}, {{key: b}, {key: a}, {key: a, write: true}},
+		{{key: a}, {key: b}, {key: a, write: true}}, {{key: a}, {key: b}, {key: a, write: true}, {key: b, write: true}},
+		{{key: a}, {key: a, write: true}, {key: b}, {key: b, write: true}}, {{key: a}, {key: a, write: true}, {key: a, write: true}, {key: a}},
+	}[g.rng.IntN(9)]
 }
 
 // value draws what a write writes.

@@ -373,10 +373,50 @@ func (d *describer) dead(a *Anomaly) {
 	}
 }
 
+// linear describes the operations on one key of which there is no order. Whoever takes part is said; the rest is a search that anyone
+// can repeat.
+func (d *describer) linear(a *Anomaly) {
+	h := d.h
+	t := TxnOf(h, a.Ops[0])
+	fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and keeps their real time; before %s there is one.\n", d.key(a.Key), h.End(t), d.txn(t))
+	d.WriteString("Under way then:\n")
+	last := history.None
+	for _, op := range a.Ops {
+		t := TxnOf(h, op)
+		if t != last {
+			if last != history.None {
+				d.WriteString(".\n")
+			}
+			fmt.Fprintf(d, "  %s", d.txn(t))
+			if h.Txns.Status[t] == history.Committed {
+				fmt.Fprintf(d, ", from %d to %d: ", h.Start(t), h.End(t))
+			} else {
+				fmt.Fprintf(d, ", from %d on, of unknown outcome: ", h.Start(t))
+			}
+		} else {
+			d.WriteString(", ")
+		}
+		last = t
+		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			d.WriteString(d.predOp(op))
+		case history.Write:
+			fmt.Fprintf(d, "wrote %s", d.value(h.Ops.Ver[op]))
+		default:
+			fmt.Fprintf(d, "read %s", d.value(h.Ops.Ver[op]))
+		}
+	}
+	d.WriteString(".")
+}
+
 // reads describes an anomaly of single reads.
 func (d *describer) reads(a *Anomaly) {
 	h := d.h
 	t := d.txn(TxnOf(h, a.Ops[0]))
+	if a.Kind == level.NonLinearizable {
+		d.linear(a)
+		return
+	}
 	if len(a.Dead) > 0 {
 		d.dead(a)
 		return

@@ -105,9 +105,11 @@ type Anomaly struct {
 	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the operation
 	// that explains it: the aborted, intermediate or own later write of what was read; the last own write before the read;
 	// the second of two reads that differ. Of predicate-mismatch it is the operation alone.
+	// Of non-linearizable the first is an operation of the transaction with which the operations on Key run out of orders: there is none of
+	// those that had begun when it ended, in which all that had ended take part. Others that were under way then follow it.
 	Ops []uint32
-	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, and the key of a NOCONFLICT
-	// violation; else 0.
+	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, of a NOCONFLICT violation, and of
+	// non-linearizable; else 0.
 	Key uint32
 	// Dead explains a G1a whose read only transactions of unknown outcome could have explained, none of which can have
 	// committed: Ops has the read alone, and for each of these Dead has the operations that show it. Either a read that no
@@ -155,6 +157,7 @@ type Stats struct {
 type Result struct {
 	Verdict Verdict
 	Reason  string // with Unknown: why
+	Note    string // what a reader must know of how the answer was found: that another checker had to decide, and why
 	Level   level.Level
 	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order, which they
 	// give, is an order of the level. Valid is then valid without them too; a violation may not be one (errata C8).
@@ -164,7 +167,7 @@ type Result struct {
 	Checker         string
 	Solver          string // "" where none was used
 
-	// Order proves Holds. At the serializable levels: the committed transactions, and those of unknown outcome that count as
+	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself only. At the serializable levels: the committed transactions, and those of unknown outcome that count as
 	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels: events
 	// t<<1 (begin) and t<<1|1 (commit).
 	Order []uint32

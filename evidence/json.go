@@ -17,6 +17,7 @@ type Report struct {
 	Solver    string          `json:"solver,omitempty"`
 	Verdict   Verdict         `json:"verdict"`
 	Reason    string          `json:"reason,omitempty"` // with unknown only
+	Note      string          `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
 	Stats     Stats           `json:"stats"`
@@ -59,7 +60,7 @@ type EdgeReport struct {
 
 // NewReport makes the report of a result under the history's name.
 func NewReport(r *Result, historyName string) *Report {
-	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason,
+	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Stats: r.Stats}
 	h := r.H
 	for i := range r.Anomalies {

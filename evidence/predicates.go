@@ -31,7 +31,7 @@ func (a *Anomaly) predicate(h *history.History) bool {
 
 // hasKey reports whether Key means anything.
 func (a *Anomaly) hasKey(h *history.History) bool {
-	return a.Kind == level.NoConflict || a.predicate(h)
+	return a.Kind == level.NoConflict || a.Kind == level.NonLinearizable || a.predicate(h)
 }
 
 // predRow returns the row of a predicate operation that is about a key, history.None if it did not match it.

@@ -40,6 +40,7 @@ const (
 	CausalReverse      Anomaly = "causal-reverse"
 	IncompatibleOrder  Anomaly = "incompatible-order" // two reads show two elements of a list in different orders, or each only one: a G0
 	NoOrder            Anomaly = "no-version-order"   // every way to order the versions closes a cycle
+	NonLinearizable    Anomaly = "non-linearizable"   // no order of the operations on one key explains them in real time
 )
 
 // Violations of the axioms of CHRONOS, by the paper's names: what the database's own timestamps say of a history.
@@ -82,6 +83,7 @@ var anomalyNames = map[Anomaly]string{
 	NoConflict:         "two concurrent writers of a key",
 	Timestamps:         "commit before start",
 	NoOrder:            "no order of the versions explains the reads",
+	NonLinearizable:    "no order of the operations on a key explains them in real time",
 }
 
 // Name returns the anomaly's name in words; the suffixes -session and -realtime are said in words too.

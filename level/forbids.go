@@ -38,6 +38,7 @@ var cycle = map[Anomaly][]Level{
 	StaleRead:          {StrictSnapshotIsolation, Linearizable},
 	CausalReverse:      {StrictSnapshotIsolation},
 	NoOrder:            {SnapshotIsolation, RepeatableRead},
+	NonLinearizable:    {StrictSerializable, Linearizable},
 }
 
 // Forbids reports whether no history that satisfies l shows the anomaly. Cycles with session edges count at the levels that

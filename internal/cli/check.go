@@ -312,6 +312,9 @@ func (f *checkFlags) print(e *env, o outcome) error {
 	if o.result == nil {
 		return nil
 	}
+	if o.result.Note != "" {
+		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", o.path, o.result.Note)
+	}
 	return report.Text(e.stdout, o.path, o.result, report.TextOptions{})
 }
 

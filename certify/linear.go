@@ -1,0 +1,320 @@
+package certify
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// oneKeyEach demands what linearizability is about: transactions on one key each, and predicate operations only where there is one key.
+func oneKeyEach(h *history.History) error {
+	if h.HasPredicates() && h.NumKeys() > 1 {
+		return &Unsupported{"predicate operations on several keys at level linearizable"}
+	}
+	for t := range uint32(h.NumTxns()) {
+		if t == h.Init || h.Txns.Status[t] == history.Aborted {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch h.Ops.Kind[op] {
+			case history.Append, history.ReadList:
+				return &Unsupported{"lists at level linearizable"}
+			case history.Read, history.Write:
+				if h.OpKey(op) != keyOf(h, t) {
+					return &Unsupported{fmt.Sprintf("%s, which has operations on several keys, at level linearizable", name(h, t))}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// keyOf is the key of a transaction on one key, history.None of one without operations. A predicate operation's is the only one.
+func keyOf(h *history.History, t uint32) uint32 {
+	lo, hi := h.TxnOps(t)
+	switch {
+	case lo == hi:
+		return history.None
+	case h.OpKey(lo) == history.None:
+		return 0
+	}
+	return h.OpKey(lo)
+}
+
+// checkLinear replays an order, and demands real time of each key's part by itself: linearizability is local (Herlihy and Wing, "Linearizability: a correctness
+// condition for concurrent objects", 1990, Theorem 1).
+func checkLinear(h *history.History, order []uint32, skew int64) error {
+	if err := oneKeyEach(h); err != nil {
+		return err
+	}
+	replay := replaySerial
+	if h.HasPredicates() {
+		replay = replaySerialPredicates
+	}
+	if _, err := replay(h, order); err != nil {
+		return err
+	}
+	late := make([]int64, h.NumKeys()) // the latest start so far
+	for k := range late {
+		late[k] = history.NoTime
+	}
+	for _, t := range order {
+		if err := hasTimes(h, t); err != nil {
+			return err
+		}
+		k := keyOf(h, t)
+		if k == history.None {
+			continue
+		}
+		if inTime(endOf(h, t), late[k], skew) {
+			return fmt.Errorf("%s comes after one on %s that began after its end", name(h, t), h.KeyString(k))
+		}
+		late[k] = max(late[k], h.Start(t))
+	}
+	return nil
+}
+
+// linear is the proof that a key's operations have no order: all that began by a time, of which all that ended by then must take part.
+// Anything that began later comes after all of those, so it need not be looked at.
+type linear struct {
+	x    *index
+	key  uint32
+	skew int64
+	// live are those that must take part, in the order of their starts; class[i] are those that may, all doing the same.
+	live  []uint32
+	class [][]uint32
+	work  int
+	o     Options
+}
+
+// state is what is possible at some time: the version, how many of each class took effect, and who of those under way did.
+type state struct {
+	cur  uint32
+	used []uint16
+	done []uint32 // ascending
+}
+
+func (s *state) key() string {
+	k := binary.LittleEndian.AppendUint32(nil, s.cur)
+	for _, n := range s.used {
+		k = binary.LittleEndian.AppendUint16(k, n)
+	}
+	for _, t := range s.done {
+		k = binary.LittleEndian.AppendUint32(k, t)
+	}
+	return string(k)
+}
+
+// checkNoOrder derives a violation of linearizability again: it follows the operations on a key through time, with all states that are possible, until there
+// is none. The anomaly's first operation is of the transaction whose end no state survives.
+func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) error {
+	h := x.h
+	if l != level.Linearizable {
+		return &Unsupported{fmt.Sprintf("%s at level %s", a.Kind, l)}
+	}
+	if err := oneKeyEach(h); err != nil {
+		return err
+	}
+	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 || len(a.Ops) == 0 || int(a.Key) >= h.NumKeys() {
+		return fmt.Errorf("it needs operations on a key and nothing else")
+	}
+	end := int64(history.NoTime)
+	for i, op := range a.Ops {
+		if int(op) >= h.NumOps() {
+			return fmt.Errorf("operation %d of %d", op, h.NumOps())
+		}
+		t := evidence.TxnOf(h, op)
+		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != a.Key {
+			return fmt.Errorf("%s is no transaction on %s that took effect", name(h, t), h.KeyString(a.Key))
+		}
+		if i == 0 {
+			if end = endOf(h, t); end == history.NoTime {
+				return fmt.Errorf("%s has no end", name(h, t))
+			}
+		}
+		if inTime(end, h.Start(t), o.ClockSkew) || inTime(endOf(h, t), end, 0) {
+			return fmt.Errorf("%s was not under way at %d", name(h, t), end)
+		}
+	}
+	p := &linear{x: x, key: a.Key, skew: o.ClockSkew, o: o}
+	if p.o.MaxConflicts == 0 {
+		p.o.MaxConflicts = 1_000_000
+	}
+	return p.run(end)
+}
+
+// run proves that there is no order of what began by end.
+func (p *linear) run(end int64) error {
+	h := p.x.h
+	classes := map[string]int{}
+	var began []uint32
+	for t := range uint32(h.NumTxns()) {
+		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != p.key || inTime(end, h.Start(t), p.skew) {
+			continue
+		}
+		if err := hasTimes(h, t); err != nil {
+			return err
+		}
+		began = append(began, t)
+	}
+	slices.SortStableFunc(began, func(a, b uint32) int { return cmp.Compare(h.Start(a), h.Start(b)) })
+	of := map[uint32]int{} // class
+	must := func(t uint32) bool { return endOf(h, t) != history.NoTime && endOf(h, t) <= end }
+	var ends []uint32
+	for _, t := range began {
+		if must(t) {
+			ends = append(ends, t)
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		var k []byte
+		for op := lo; op < hi; op++ {
+			k = binary.LittleEndian.AppendUint32(append(k, byte(h.Ops.Kind[op])), h.Ops.Ver[op])
+		}
+		c, ok := classes[string(k)]
+		if !ok {
+			c = len(p.class)
+			classes[string(k)] = c
+			p.class = append(p.class, nil)
+		}
+		of[t] = c
+	}
+	slices.SortStableFunc(ends, func(a, b uint32) int { return cmp.Compare(endOf(h, a), endOf(h, b)) })
+	states := []*state{{cur: h.InitVer[p.key], used: make([]uint16, len(p.class))}}
+	next := 0
+	for _, t := range ends {
+		for ; next < len(began) && !inTime(endOf(h, t), h.Start(began[next]), p.skew); next++ {
+			if u := began[next]; must(u) {
+				p.live = append(p.live, u)
+			} else {
+				p.class[of[u]] = append(p.class[of[u]], u)
+			}
+		}
+		var err error
+		if states, err = p.ended(states, t); err != nil {
+			return err
+		}
+		if len(states) == 0 {
+			return nil
+		}
+		p.live = slices.DeleteFunc(p.live, func(u uint32) bool { return u == t })
+	}
+	return fmt.Errorf("the operations on %s that began by %d have an order", h.KeyString(p.key), end)
+}
+
+// ended returns the states after t has ended: those that come from the given ones in which t took effect.
+func (p *linear) ended(states []*state, t uint32) (out []*state, err error) {
+	seen := map[string]bool{}
+	var work []*state
+	add := func(s *state) {
+		p.settle(s)
+		if k := s.key(); !seen[k] {
+			seen[k] = true
+			work = append(work, s)
+		}
+	}
+	for _, s := range states {
+		add(s)
+	}
+	after := map[string]bool{}
+	for len(work) > 0 {
+		s := work[len(work)-1]
+		work = work[:len(work)-1]
+		if p.work++; p.work > p.o.MaxConflicts {
+			return nil, ErrGaveUp
+		}
+		if p.o.Stop != nil && p.work%256 == 0 && p.o.Stop() {
+			return nil, ErrStopped
+		}
+		if at, ok := slices.BinarySearch(s.done, t); ok {
+			n := &state{s.cur, s.used, slices.Delete(slices.Clone(s.done), at, at+1)}
+			if k := n.key(); !after[k] {
+				after[k] = true
+				out = append(out, n)
+			}
+			continue
+		}
+		for _, u := range p.live {
+			at, ok := slices.BinarySearch(s.done, u)
+			if ok {
+				continue
+			}
+			if cur, ok := p.exec(u, s.cur); ok {
+				add(&state{cur, s.used, slices.Insert(slices.Clone(s.done), at, u)})
+			}
+		}
+		for c, all := range p.class {
+			if int(s.used[c]) == len(all) {
+				continue
+			}
+			if cur, ok := p.exec(all[0], s.cur); ok && cur != s.cur {
+				used := slices.Clone(s.used)
+				used[c]++
+				add(&state{cur, used, s.done})
+			}
+		}
+	}
+	return out, nil
+}
+
+// settle lets those take effect that write nothing and can: that closes no way.
+func (p *linear) settle(s *state) {
+	h := p.x.h
+	for _, t := range p.live {
+		lo, hi := h.TxnOps(t)
+		writes := false
+		for op := lo; op < hi; op++ {
+			writes = writes || h.Ops.Kind[op] == history.Write || h.Ops.Kind[op] == history.PredWrite
+		}
+		if writes {
+			continue
+		}
+		at, done := slices.BinarySearch(s.done, t)
+		if done {
+			continue
+		}
+		if _, ok := p.exec(t, s.cur); ok {
+			s.done = slices.Insert(slices.Clone(s.done), at, t)
+		}
+	}
+}
+
+// exec executes a transaction on the register; ok is false if it saw something else.
+func (p *linear) exec(t, cur uint32) (next uint32, ok bool) {
+	h := p.x.h
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			if cur != v {
+				return cur, false
+			}
+		case history.Write:
+			cur = v
+		case history.PredRead, history.PredWrite:
+			truth := p.x.truths.Of(v, p.key, cur)
+			first := h.Preds.Off[v]
+			if first == h.Preds.Off[v+1] {
+				if truth == predicates.True {
+					return cur, false
+				}
+				continue
+			}
+			if truth == predicates.False || h.Preds.Old[first] != history.None && h.Preds.Old[first] != cur {
+				return cur, false
+			}
+			if w := h.Preds.New[first]; w != history.None {
+				cur = w
+			}
+		}
+	}
+	return cur, true
+}

@@ -1,0 +1,218 @@
+package check
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/minitxn"
+	"isovet/oracle"
+)
+
+// alone copies a history so that each transaction is a session of its own: linearizability knows no sessions, so it is strict
+// serializability of that.
+func alone(t *testing.T, h *history.History) *history.History {
+	return moved(t, h, history.None)
+}
+
+// moved is alone, with one transaction moved to the beginning of time.
+func moved(t *testing.T, h *history.History, early uint32) *history.History {
+	t.Helper()
+	b := history.NewBuilder()
+	b.Initial = h.Initial
+	key := func(k uint32) uint32 { return b.Key(b.StringValue(h.Texts.AppendValue(nil, h.Keys[k]))) }
+	for k := range h.Keys {
+		key(uint32(k))
+	}
+	for x := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(x)
+		for op := lo; op < hi; op++ {
+			k, v := h.OpKey(op), h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				b.Read(key(k), h.VerValue(v))
+			case history.Write:
+				b.Write(key(k), h.VerValue(v))
+			case history.PredRead:
+				b.Predicate(history.PredRead, h.Texts.Text(h.Preds.Pred[v]), nil)
+			}
+		}
+		head := history.NewTxnHead()
+		head.ID, head.HasID = h.Txns.ID[x], true
+		head.Start, head.End, head.Status, head.Init = h.Start(x), h.End(x), h.Txns.Status[x], x == h.Init
+		if x == early {
+			head.Start, head.End = 0, 0
+		}
+		b.EndTxn(head)
+	}
+	out, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// registerHistory is a random history of one register with failed compare-and-sets that say only what was not there.
+func registerHistory(seed uint64) *history.History {
+	rng := rand.New(rand.NewPCG(seed, 77))
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	k := b.Key(history.IntValue(1))
+	now := int64(10)
+	cur := int64(0)
+	for range 2 + rng.IntN(6) {
+		v, w := int64(rng.IntN(3)), int64(rng.IntN(3))
+		now += int64(rng.IntN(4))
+		h := history.NewTxnHead()
+		h.Start, h.End = now-rng.Int64N(6), now+rng.Int64N(6)
+		switch rng.IntN(4) {
+		case 0:
+			if rng.IntN(4) > 0 {
+				v = cur
+			}
+			b.Read(k, history.IntValue(v))
+		case 1:
+			b.Write(k, history.IntValue(w))
+			cur = w
+		case 2:
+			if v == cur || rng.IntN(4) == 0 {
+				b.Read(k, history.IntValue(v))
+				b.Write(k, history.IntValue(w))
+				cur = w
+				break
+			}
+			fallthrough
+		default:
+			b.Predicate(history.PredRead, []byte(`{"":{"=":`+string(rune('0'+v))+`}}`), nil)
+		}
+		if rng.IntN(6) == 0 {
+			h.Status, h.End = history.Unknown, history.NoTime
+		}
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return h
+}
+
+// TestLWTAgainstOracle: histories of single-key transactions are linearizable exactly if brute force finds an order in real time, and each
+// answer is certified: chains, registers with blind writes, with values written twice, with failed compare-and-sets.
+func TestLWTAgainstOracle(t *testing.T) {
+	n := uint64(1500)
+	if os.Getenv("ISOVET_LONG") != "" {
+		n = 40_000
+	}
+	for _, c := range []struct {
+		name string
+		make func(seed uint64) *history.History
+	}{
+		{"lwt", func(s uint64) *history.History {
+			return datasets.Tiny(s, datasets.RandomOptions{Mini: true, Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+		}},
+		{"blind", func(s uint64) *history.History {
+			return datasets.Tiny(s, datasets.RandomOptions{Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+		}},
+		{"duplicates", func(s uint64) *history.History {
+			return datasets.Tiny(s, datasets.RandomOptions{Single: true, Duplicates: true, Deletes: s%5 == 4, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+		}},
+		{"failed", registerHistory},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := map[string]int{}
+			for seed := range n {
+				h := c.make(seed)
+				want, err := oracle.Check(alone(t, h), oracle.Options{Level: level.StrictSerializable, VerdictOnly: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+				if err != nil {
+					t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
+				}
+				if r.Verdict != want.Verdict {
+					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict, notation.Format(h))
+				}
+				seen[r.Verdict.String()]++
+				if _, ok := r.Stats.Stages["chains"]; ok {
+					seen["chains"]++
+				}
+				if r.Verdict == evidence.Violated {
+					seen[string(r.Anomalies[0].Kind)]++
+				}
+			}
+			t.Log(seen)
+			if seen["valid"] < int(n)/10 || seen["violation"] < int(n)/10 {
+				t.Errorf("the mix is lopsided: %v", seen)
+			}
+			if c.name == "lwt" && seen["chains"] < int(n)/10 {
+				t.Errorf("chains decided %d", seen["chains"])
+			}
+		})
+	}
+}
+
+// TestLWT: errata M7's cases.
+func TestLWT(t *testing.T) {
+	for _, c := range []struct {
+		h    string
+		want evidence.Verdict
+	}{
+		{"init=null: s1: r(x,null) w(x,0) @[5,6] | s2: r(x,0) w(x,1) @[2,3]", evidence.Violated}, // the insert's own time counts
+		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,0) w(x,1) @[2,3]", evidence.Holds},    // touching is concurrent
+		{"init=null: s1: r(x,null) @[1,2] | s2: r(x,null) @[3,4]", evidence.Holds},               // no insert: reads of absent
+		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,null) @[3,4]", evidence.Violated},     // a failed insert that should not have
+		{"init=null: s1: r(x,null) w(x,0)? @[1,_] | s2: r(x,0) @[9,10]", evidence.Holds},         // a timed-out insert that was read
+		{"init=null: s1: r(x,null) w(x,0)? @[11,_] | s2: r(x,0) @[9,10]", evidence.Violated},     // but not before it began
+		{"init=null: s1: r(x,null) w(x,0)? @[1,_] | s2: r(x,null) w(x,1) @[9,10]", evidence.Holds},
+		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,null) w(x,1) @[1,2]", evidence.Violated}, // two inserts
+		{"init=0: s1: w(x,1) @[1,2] | s2: w(x,2) @[1,2] | s3: r(x,1) @[3,4] | s4: r(x,2) @[5,6]", evidence.Violated},
+	} {
+		h := notation.MustParse(c.h)
+		r, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+		if err != nil || r.Verdict != c.want {
+			t.Errorf("%s: %v, %v; want %s", c.h, err, r, c.want)
+		}
+	}
+}
+
+// TestLWTLarge: a run of the workload is linearizable, by chains alone; with one read changed it is not, and the cycle is short.
+func TestLWTLarge(t *testing.T) {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 20_000, Keys: 20, Sessions: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := minitxn.Chains(h, 0); !ok {
+		t.Error("chains do not decide the workload")
+	}
+	c, ok := Auto(h, level.Linearizable)
+	if !ok || c.Info().Name != "lwt" {
+		t.Fatalf("auto takes %v", c)
+	}
+	r, err := Run(context.Background(), c, h, Options{Level: level.Linearizable})
+	if err != nil || r.Verdict != evidence.Holds {
+		t.Errorf("%v, %v", r, err)
+	}
+	for x := uint32(15_000); x < 15_010; x++ {
+		g := moved(t, h, x)
+		r, err := Run(context.Background(), c, g, Options{Level: level.Linearizable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Cycle) == 0 || len(r.Anomalies[0].Cycle) > 3 {
+			t.Errorf("transaction %d: %s %s %+v", x, r.Verdict, r.Reason, r.Anomalies)
+		}
+	}
+	// A transaction on two keys has no place here.
+	r, err = Run(context.Background(), c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"), Options{Level: level.Linearizable})
+	if err != nil || r.Verdict != evidence.Unknown {
+		t.Errorf("two keys: %v, %v", r, err)
+	}
+}

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/minitxn"
+	"isovet/oracle"
+	"isovet/prepass"
+)
+
+// sameAsOracle checks a history at all six levels, and counts the verdicts.
+func sameAsOracle(t *testing.T, c Checker, seed uint64, h *history.History, ls []level.Level, seen map[string]int) {
+	t.Helper()
+	for _, l := range ls {
+		r, err := Run(context.Background(), c, h, Options{Level: l})
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+		}
+		want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != want.Verdict {
+			t.Fatalf("seed %d, %s: %s (%s); the oracle says %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict, notation.Format(h))
+		}
+		seen[l.String()+" "+r.Verdict.String()]++
+		if r.Note == "" {
+			seen[l.String()+" by itself "+r.Verdict.String()]++
+		}
+	}
+}
+
+// TestMTCAgainstOracle: random mini-transactions, in sessions, with ties of time and without times, aborted and of unknown outcome.
+func TestMTCAgainstOracle(t *testing.T) {
+	n := uint64(4000)
+	if os.Getenv("ISOVET_LONG") != "" {
+		n = 100_000
+	}
+	seen := map[string]int{}
+	for seed := range n {
+		o := datasets.RandomOptions{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2, Ops: 4}
+		h := datasets.Tiny(seed, o)
+		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
+	}
+	t.Log(seen)
+	for _, l := range orderLevels {
+		for _, v := range []string{"valid", "violation"} {
+			if what := l.String() + " by itself " + v; seen[what] < int(n)/50 {
+				t.Errorf("%q came up %d times of %d", what, seen[what], n)
+			}
+		}
+	}
+}
+
+// TestMTCOutside: what is outside the preconditions gets replay's answer, and a note that says so.
+func TestMTCOutside(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(300) {
+		h := datasets.Tiny(seed, datasets.RandomOptions{Unknown: true, Duplicates: seed%2 == 0})
+		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
+	}
+	for _, c := range []struct{ h, note string }{
+		{"init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)", "decided by replay: this is no history of mini-transactions: transaction 2 writes \"x\" without having read it (Definition 8)"},
+		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,1) | s4: r(x,1)", "which was written more than once (Definition 9)"},
+		{`init=0: s1: r(x,0) w(x,1) | s2: pr{"":{"=":1}}[]`, "decided by replay: this is no history of mini-transactions: there are predicate operations"},
+		{"init=0: s1: r(x,0) r(y,0) r(z,0) w(x,1) | s2: r(x,1)", "of the transactions, 1 are no mini-transactions by their size (transaction 1 is one)"},
+	} {
+		r, err := Run(context.Background(), miniTxns{}, notation.MustParse(c.h), Options{Level: level.SessionSerializable})
+		if err != nil || r.Checker != "mtc" || !strings.Contains(r.Note, c.note) {
+			t.Errorf("%s: %v, %+v; want the note %q", c.h, err, r, c.note)
+		}
+	}
+	h := notation.MustParse("init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)")
+	if r, err := Run(context.Background(), miniTxns{}, h, Options{Level: level.SessionSerializable}); err != nil || r.Verdict != evidence.Violated {
+		t.Errorf("errata M4: %v, %v", r, err)
+	}
+}
+
+// TestMTCCatalogue: every cell of errata §5.1's table at the serializable and snapshot levels, and each anomaly by its name, decided
+// without falling back.
+func TestMTCCatalogue(t *testing.T) {
+	cells := 0
+	for i, a := range datasets.Anomalies() {
+		h := a.History()
+		if v := prepass.Run(h); len(v.Anomalies) == 0 && minitxn.Outside(v) != "" {
+			if i < 20 {
+				t.Errorf("%s is no history of mini-transactions", a.Name)
+			}
+			continue
+		}
+		for _, l := range orderLevels {
+			r, err := Run(context.Background(), miniTxns{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("%s, %s: %v", a.Name, l, err)
+			}
+			want := evidence.Holds
+			if slices.Contains(a.Violates, l) {
+				want = evidence.Violated
+			}
+			if r.Verdict != want || strings.Contains(r.Note, "replay") {
+				t.Errorf("%s, %s: %s (%s); want %s", a.Name, l, r.Verdict, r.Note, want)
+			}
+			if want == evidence.Violated {
+				if got := r.Anomalies[0].Kind; got != a.Kind && a.Name != "dirty-write" { // which is a lost update too
+					t.Errorf("%s at %s is said to be a %s; want %s", a.Name, l, got, a.Kind)
+				}
+			}
+			cells++
+		}
+	}
+	t.Log(cells)
+	if cells < 20*len(orderLevels) {
+		t.Errorf("only %d cells", cells)
+	}
+}
+
+// TestMTCPlanted: faults in a run of mini-transactions, large enough for long chains.
+func TestMTCPlanted(t *testing.T) {
+	for i, f := range datasets.Faults() {
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mini", Txns: 300, Keys: 30, Sessions: 6, Seed: uint64(i), Fault: f.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range orderLevels {
+			want := evidence.Holds
+			if slices.Contains(f.Violates, l) {
+				want = evidence.Violated
+			}
+			r, err := Run(context.Background(), miniTxns{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("%s, %s: %v", f.Name, l, err)
+			}
+			if r.Verdict != want {
+				t.Errorf("%s, %s: %s (%s); want %s", f.Name, l, r.Verdict, r.Note, want)
+			}
+		}
+	}
+}

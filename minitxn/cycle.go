@@ -1,0 +1,166 @@
+package minitxn
+
+import (
+	"maps"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/graph"
+	"isovet/level"
+)
+
+// maxWork bounds the search for the shortest cycle of all, in edges; beyond, a short one will do.
+const maxWork = 1 << 22
+
+// diverged is the violation by two overwriters of a version. At the serializable levels each read what the other overwrote. At the
+// snapshot levels such a cycle proves nothing: whichever of the two versions came first, its writer was missed by the other's.
+func (d *dependencies) diverged(l level.Level) evidence.Anomaly {
+	v, g := d.v, d.div
+	key := v.WKey[g.read]
+	ver := v.WVer[g.read]
+	a, b := g.first, g.second
+	if !l.Snapshot() {
+		return evidence.Anomaly{Cycle: []evidence.Edge{d.anti(a, b, g.read, ver), d.anti(b, a, g.read, ver)}}
+	}
+	ww := func(from, to uint32) evidence.Edge {
+		e := evidence.Edge{From: from, To: to, Dep: evidence.WW, Key: key, Ver: none, Writer: none}
+		for w := v.WOff[to]; w < v.WOff[to+1]; w++ {
+			if v.WKey[w] == key {
+				e.Ver = v.WVer[w]
+			}
+		}
+		return e
+	}
+	return evidence.Anomaly{Cycles: [][]evidence.Edge{
+		{ww(a, b), d.anti(b, a, g.read, ver)},
+		{ww(b, a), d.anti(a, b, g.read, ver)},
+	}}
+}
+
+// violation finds what is wrong: first among reads and sessions alone, and real time with them, which order writers directly. Where those agree,
+// an anti-dependency says what it seems to say: that its reader saw a version before the overwriter's.
+func (d *dependencies) violation(l level.Level) evidence.Anomaly {
+	for _, rw := range [...]bool{false, true} {
+		if rw && d.div != nil {
+			return d.diverged(l)
+		}
+		for _, so := range [...]bool{false, true} {
+			g := d.graph(func(why *evidence.Edge) bool {
+				return why.From == none || why.Dep == evidence.WR || why.Dep == evidence.SO && so || why.Dep == evidence.RW && rw
+			})
+			topo, ok := graph.Topological(g)
+			if !ok {
+				return evidence.Anomaly{Cycle: d.cycle(g)}
+			}
+			if d.from == nil || !so {
+				continue
+			}
+			if c := d.late(g, topo); c != nil {
+				return evidence.Anomaly{Cycle: c}
+			}
+		}
+	}
+	panic("minitxn: a violation without a cycle")
+}
+
+// cycle returns a short cycle of a graph that has one.
+func (d *dependencies) cycle(g *graph.CSR) []evidence.Edge {
+	comp, n := graph.Components(g)
+	size := make([]int32, n)
+	for _, c := range comp {
+		size[c]++
+	}
+	members := make(map[int32][]int32)
+	for node, c := range comp {
+		if size[c] > 1 {
+			members[c] = append(members[c], int32(node))
+		}
+	}
+	var best []int32
+	s := graph.NewSearcher(g.N())
+	work := maxWork
+	for _, c := range slices.Sorted(maps.Keys(members)) {
+		if work <= 0 {
+			break
+		}
+		in := members[c]
+		cycle, _ := s.ShortestCycle(g, in, work)
+		work -= min(len(in)*len(in), maxWork/16)
+		if cycle == nil { // the work did not suffice for one
+			cycle = s.ShortestCycleThrough(g, in[0])
+		}
+		if best == nil || len(cycle) < len(best) {
+			best = cycle
+		}
+	}
+	return d.reasons(append(best, best[0]))
+}
+
+// graph writes down the edges that are wanted.
+func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
+	return graph.BuildFunc(d.nodes(), func(emit func(u, v int32)) {
+		for t := range uint32(d.h.NumTxns()) {
+			if !d.v.Counts[t] {
+				continue
+			}
+			for node := d.begins(t); node <= d.ends(t); node++ {
+				d.edges(node, func(to uint32, why evidence.Edge) {
+					if want(&why) {
+						emit(int32(node), int32(to))
+					}
+				})
+			}
+		}
+	})
+}
+
+// late returns a path of the graph whose last transaction ended before its first began, closed by that edge; nil if there is none. Of all
+// such it is one with few edges.
+func (d *dependencies) late(g *graph.CSR, order []int32) []evidence.Edge {
+	n := d.nodes()
+	late := make([]int64, n)
+	source, hops := make([]uint32, n), make([]int32, n)
+	for node := range uint32(n) {
+		late[node], source[node] = d.from[d.txn(node)], node
+	}
+	best, bestHops := none, int32(0)
+	for _, at := range order {
+		node := uint32(at)
+		if d.v.Counts[d.txn(node)] && late[node] > d.until[d.txn(node)] && (!d.split || node&1 == 1) && (best == none || hops[node] < bestHops) {
+			best, bestHops = node, hops[node]
+		}
+		for _, to := range g.Succ(int32(node)) {
+			if late[to] < late[node] || late[to] == late[node] && hops[to] > hops[node]+1 {
+				late[to], source[to], hops[to] = late[node], source[node], hops[node]+1
+			}
+		}
+	}
+	if best == none {
+		return nil
+	}
+	first := d.begins(d.txn(source[best]))
+	path := []int32{int32(first)}
+	if first != best {
+		path = graph.ShortestPath(g, int32(first), int32(best))
+	}
+	return append(d.reasons(path), evidence.Edge{From: d.txn(best), To: d.txn(first), Dep: evidence.RT, Key: none, Ver: none, Writer: none})
+}
+
+// reasons makes edges of a walk, of several reasons of a step a read before an overwritten one, and that before a session. Steps from begin
+// to commit have none.
+func (d *dependencies) reasons(walk []int32) []evidence.Edge {
+	var out []evidence.Edge
+	for i, u := range walk[:len(walk)-1] {
+		found := evidence.Edge{From: none}
+		seen := false
+		d.edges(uint32(u), func(to uint32, why evidence.Edge) {
+			if to == uint32(walk[i+1]) && !(seen && found.Dep != evidence.SO) {
+				found, seen = why, true
+			}
+		})
+		if found.From != none {
+			out = append(out, found)
+		}
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package minitxn
+
+import (
+	"fmt"
+
+	"isovet/history"
+	"isovet/prepass"
+)
+
+const none = history.None
+
+// Outside says why the graph of a view's history does not follow from its reads, "" if it does: every write follows a read of its
+// key, and every read has one possible writer ([MTC] Definitions 8 and 9, errata M4). Only transactions that count are asked.
+// Cost: linear, up to the first that does not fit.
+func Outside(v *prepass.View) string {
+	h := v.H
+	switch {
+	case h.HasLists():
+		return "there are list operations"
+	case h.HasPredicates():
+		return "there are predicate operations"
+	case len(v.Amb) > 0:
+		r := v.Amb[0]
+		return fmt.Sprintf("transaction %d reads %s of key %s, which was written more than once (Definition 9)", h.Txns.ID[h.TxnOf(v.ROp[r])],
+			h.ValueString(v.RVer[r]), h.KeyString(v.RKey[r]))
+	case len(v.Open) > 0:
+		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
+	}
+	for t := range uint32(h.NumTxns()) {
+		if !v.Counts[t] {
+			continue
+		}
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			if overwritten(v, t, w) == none {
+				return fmt.Sprintf("transaction %d writes %s without having read it (Definition 8)", h.Txns.ID[t], h.KeyString(v.WKey[w]))
+			}
+		}
+	}
+	return ""
+}
+
+// overwritten returns the write that t read of the key before it wrote w, none if it did not.
+func overwritten(v *prepass.View, t, w uint32) uint32 {
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		if v.RKey[r] == v.WKey[w] {
+			return v.RW[r]
+		}
+	}
+	return none
+}
+
+// Larger counts the transactions that count and are larger than Definition 8 allows, two reads and two writes, or read nothing; first is
+// one of them. The size bounds what a database has to execute; the graph follows from the reads whatever the size.
+func Larger(v *prepass.View) (n int, first uint32) {
+	first = none
+	h := v.H
+	for t := range uint32(h.NumTxns()) {
+		if !v.Counts[t] {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		if hi-lo <= 2 && hi > lo && h.Ops.Kind[lo] == history.Read {
+			continue
+		}
+		reads, writes := 0, 0
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Read {
+				reads++
+			} else {
+				writes++
+			}
+		}
+		if reads == 0 || reads > 2 || writes > 2 {
+			if n++; first == none {
+				first = t
+			}
+		}
+	}
+	return n, first
+}
+
+// Suits reports whether a history looks like one of mini-transactions, by its operations alone: there are only reads and writes of
+// registers, and every write of a committed transaction follows a read of its key in it.
+// Cost: linear for those that do; for blind writes it ends at the first.
+func Suits(h *history.History) bool {
+	if h.HasPredicates() {
+		return false
+	}
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] != history.Committed || t == h.Init {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch h.Ops.Kind[op] {
+			case history.Read:
+			case history.Write:
+				k, before := h.VerKey[h.Ops.Ver[op]], op
+				for before > lo && h.OpKey(before-1) != k {
+					before--
+				}
+				if before == lo {
+					return false
+				}
+			default:
+				return false
+			}
+		}
+	}
+	return true
+}

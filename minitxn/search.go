@@ -1,0 +1,336 @@
+package minitxn
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"isovet/graph"
+)
+
+// ErrBudget is the end of a search for want of memory, ErrStopped because it was asked to stop.
+var (
+	ErrBudget  = errors.New("the search visited more states than it may hold in memory")
+	ErrStopped = errors.New("the search was stopped")
+)
+
+// SearchOptions are the parameters of Search. The zero value is the default.
+type SearchOptions struct {
+	// True tells whether a predicate operation's claim is true of a version: that the register, holding it, does not match. Needed where
+	// operations have predicates only.
+	True func(op, ver uint32) bool
+	// Stop, if set, is asked now and then.
+	Stop func() bool
+	// MaxStates bounds the states that are remembered; 0: ten million.
+	MaxStates int
+}
+
+// Search looks for an order of a register's operations, of those that may not have happened any, that explains every read and respects
+// real time. It returns their transactions, or ok = false if there is none.
+//
+// Source:  Wing and Gong, "Testing and verifying concurrent objects" (1993), with the memory of visited states of Lowe, "Testing for
+// linearizability" (2017), §3.
+// Differs: a read is taken as soon as its version is there, which leaves every other choice open. A version that is yet to be read and will not come again is not overwritten: with unique values, that leaves few choices. Of
+// operations that may not have happened and do the same, the one that began first is taken.
+// Cost: exponential in the number of concurrent writes at worst, linear without choices.
+func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) {
+	s := newSearch(reg, o)
+	ok, err = s.run()
+	if !ok {
+		return nil, false, err
+	}
+	for _, i := range s.trail {
+		txns = append(txns, s.ops[i].Txn)
+	}
+	return txns, true, nil
+}
+
+// Prefix is the part of a register that matters for what ended until a time: operations that began later are left out, and those that
+// ended later may not have happened. If a register has an order, each of its prefixes has: cut it behind the last that ended by then.
+func (reg *Register) Prefix(until int64) *Register {
+	p := &Register{Key: reg.Key, Initial: reg.Initial}
+	for _, op := range reg.Ops {
+		if op.From > until {
+			break
+		}
+		op.Maybe = op.Maybe || op.Until > until
+		p.Ops = append(p.Ops, op)
+	}
+	return p
+}
+
+// FirstFailure returns, of a register without an order, the first time until which its prefix has none, and the operation that ended then.
+// Cost: logarithmically many searches.
+func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
+	var ended []Op
+	for _, op := range reg.Ops {
+		if !op.Maybe {
+			ended = append(ended, op)
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b Op) int { return cmp.Compare(a.Until, b.Until) })
+	lo, hi := 0, len(ended)-1
+	for lo < hi {
+		m := (lo + hi) / 2
+		_, ok, err := Search(reg.Prefix(ended[m].Until), o)
+		if err != nil {
+			return Op{}, err
+		}
+		if ok {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return ended[lo], nil
+}
+
+type frame struct {
+	trail int // its length before
+	cur   uint32
+	cand  []int32 // what may come next, and has not been tried
+}
+
+// search is a search under way. Operations are numbered by their starts.
+type search struct {
+	ops   []Op
+	opt   SearchOptions
+	done  []bool
+	cur   uint32
+	low   int   // the first that must come and has not
+	trail []int // those taken, in order
+	// maybe lists those that may not have happened, by class: those of one class need and set the same.
+	maybe [][]int32
+	// needed and supply count by version: those yet to come that must and read it; those yet to come that install it.
+	needed, supply map[uint32]int
+	preds          bool
+	seen           map[string]struct{}
+	key            []byte
+	frames         []frame
+	steps          int
+}
+
+func newSearch(reg *Register, o SearchOptions) *search {
+	if o.MaxStates == 0 {
+		o.MaxStates = 10_000_000
+	}
+	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{}, seen: map[string]struct{}{}}
+	type class struct{ need, sets uint32 }
+	classes := map[class]int{}
+	for _, op := range reg.Ops {
+		if op.Sets == op.Need {
+			op.Sets = none // a compare-and-set that changes nothing is a read
+		}
+		if op.Maybe && op.Sets == none {
+			continue // it says nothing
+		}
+		i := len(s.ops)
+		s.ops = append(s.ops, op)
+		s.preds = s.preds || len(op.Preds) > 0
+		if op.Sets != none {
+			s.supply[op.Sets]++
+		}
+		if !op.Maybe {
+			if op.Need != none {
+				s.needed[op.Need]++
+			}
+			continue
+		}
+		c := class{op.Need, op.Sets}
+		if len(op.Preds) > 0 {
+			c.need = uint32(i) | 1<<31 // a class of its own
+		}
+		at, ok := classes[c]
+		if !ok {
+			at = len(s.maybe)
+			classes[c] = at
+			s.maybe = append(s.maybe, nil)
+		}
+		s.maybe[at] = append(s.maybe[at], int32(i))
+	}
+	s.done = make([]bool, len(s.ops))
+	return s
+}
+
+// fits reports whether an operation can take effect now.
+func (s *search) fits(op *Op) bool {
+	if op.Need != none && op.Need != s.cur {
+		return false
+	}
+	for _, p := range op.Preds {
+		if !s.opt.True(p, s.cur) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *search) take(i int) {
+	op := &s.ops[i]
+	s.done[i] = true
+	s.trail = append(s.trail, i)
+	if op.Sets != none {
+		s.cur = op.Sets
+		s.supply[op.Sets]--
+	}
+	if !op.Maybe && op.Need != none {
+		s.needed[op.Need]--
+	}
+	for s.low < len(s.ops) && (s.done[s.low] || s.ops[s.low].Maybe) {
+		s.low++
+	}
+}
+
+// back undoes what was taken since the trail had a length.
+func (s *search) back(f *frame) {
+	for _, i := range s.trail[f.trail:] {
+		op := &s.ops[i]
+		s.done[i] = false
+		if op.Sets != none {
+			s.supply[op.Sets]++
+		}
+		if !op.Maybe {
+			if op.Need != none {
+				s.needed[op.Need]++
+			}
+			s.low = min(s.low, i)
+		}
+	}
+	s.trail = s.trail[:f.trail]
+	s.cur = f.cur
+}
+
+func (s *search) run() (bool, error) {
+	for s.low < len(s.ops) && s.ops[s.low].Maybe {
+		s.low++
+	}
+	for {
+		if s.steps++; s.steps%1024 == 0 && s.opt.Stop != nil && s.opt.Stop() {
+			return false, ErrStopped
+		}
+		cand, done := s.candidates()
+		if done {
+			return true, nil
+		}
+		switch {
+		case len(cand) == 1:
+			s.take(int(cand[0]))
+			continue
+		case len(cand) > 1 && s.remember():
+			if len(s.seen) > s.opt.MaxStates {
+				return false, ErrBudget
+			}
+			s.frames = append(s.frames, frame{len(s.trail), s.cur, slices.Clone(cand)})
+		}
+		for { // the next that has not been tried
+			if len(s.frames) == 0 {
+				return false, nil
+			}
+			f := &s.frames[len(s.frames)-1]
+			s.back(f)
+			if len(f.cand) == 0 {
+				s.frames = s.frames[:len(s.frames)-1]
+				continue
+			}
+			i := f.cand[0]
+			f.cand = f.cand[1:]
+			s.take(int(i))
+			break
+		}
+	}
+}
+
+// candidates takes the reads that it can, and returns what may come next otherwise, the one that must end first at first; done: all that must
+// come has come. The slice is good until the next call.
+func (s *search) candidates() (cand []int32, done bool) {
+again:
+	if s.low >= len(s.ops) {
+		return nil, true
+	}
+	limit := s.ops[s.low].Until
+	end := s.low
+	for ; end < len(s.ops) && s.ops[end].From <= limit; end++ {
+		if op := &s.ops[end]; !s.done[end] && !op.Maybe && op.Until < limit {
+			limit = op.Until
+		}
+	}
+	for i := s.low; i < end; i++ {
+		op := &s.ops[i]
+		if s.done[i] || op.Maybe || op.From > limit || !s.fits(op) {
+			continue
+		}
+		if op.Sets == none {
+			s.take(i)
+			goto again
+		}
+		if !s.strands(op) {
+			cand = append(cand, int32(i))
+		}
+	}
+	slices.SortStableFunc(cand, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
+	for _, class := range s.maybe {
+		for _, i := range class {
+			if s.done[i] {
+				continue
+			}
+			op := &s.ops[i]
+			if op.From <= limit && op.Sets != s.cur && s.useful(op) && s.fits(op) && !s.strands(op) {
+				cand = append(cand, i)
+			}
+			break
+		}
+	}
+	return cand, false
+}
+
+// strands reports whether an operation would overwrite a version for good that another must read yet.
+func (s *search) strands(op *Op) bool {
+	n := s.needed[s.cur]
+	if !op.Maybe && op.Need == s.cur {
+		n--
+	}
+	return n > 0 && s.supply[s.cur] == 0
+}
+
+// useful reports whether what an operation of open outcome installs can help another.
+func (s *search) useful(op *Op) bool {
+	if s.preds || s.needed[op.Sets] > 0 {
+		return true
+	}
+	for _, class := range s.maybe {
+		if s.ops[class[0]].Need == op.Sets {
+			return true
+		}
+	}
+	return false
+}
+
+// remember reports whether the state is new, and remembers it: the version, and what was taken.
+func (s *search) remember() bool {
+	k := binary.LittleEndian.AppendUint32(s.key[:0], s.cur)
+	k = binary.AppendUvarint(k, uint64(s.low))
+	limit := s.ops[s.low].Until
+	for i := s.low; i < len(s.ops) && s.ops[i].From <= limit; i++ {
+		if s.done[i] && !s.ops[i].Maybe {
+			k = binary.AppendUvarint(k, uint64(i-s.low))
+		}
+	}
+	k = append(k, 0)
+	for _, class := range s.maybe {
+		n := 0
+		for n < len(class) && s.done[class[n]] {
+			n++
+		}
+		k = binary.AppendUvarint(k, uint64(n))
+	}
+	s.key = k
+	if _, ok := s.seen[string(k)]; ok {
+		return false
+	}
+	s.seen[string(k)] = struct{}{}
+	return true
+}
+
+// sortedBy returns the indices in the order of their keys.
+func sortedBy(keys []int64) []int32 { return graph.SortIndex(keys) }

@@ -1,0 +1,118 @@
+package minitxn
+
+import (
+	"fmt"
+
+	"isovet/history"
+	"isovet/predicates"
+	"isovet/prepass"
+)
+
+// MultiKey says why linearizability has no meaning for a history, "" if it has one: a transaction that takes effect, or might, has operations
+// on two keys, or a predicate operation ranges over more than one.
+// Cost: linear.
+func MultiKey(h *history.History) string {
+	if h.HasLists() {
+		return "there are list operations"
+	}
+	if h.HasPredicates() && h.NumKeys() > 1 {
+		return "predicate operations range over all keys, and linearizability speaks of each by itself"
+	}
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] == history.Aborted || t == h.Init {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo + 1; op < hi; op++ {
+			if a, b := h.OpKey(op-1), h.OpKey(op); a != b && a != none && b != none {
+				return fmt.Sprintf("transaction %d has operations on %s and %s, and linearizability speaks of each key by itself", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
+			}
+		}
+	}
+	return ""
+}
+
+// Register is one key's part of a history: the operations on it, by their start.
+type Register struct {
+	Key     uint32
+	Initial uint32 // the version held at first, history.None where no operation names it
+	Ops     []Op
+}
+
+// Op is a transaction on one key as others see it.
+type Op struct {
+	Txn         uint32
+	From, Until int64  // its window
+	Need        uint32 // the version that it read, history.None if it did not read
+	Sets        uint32 // the version that it installed, history.None if it did not write
+	Preds       []uint32
+	Maybe       bool // it may not have happened: of unknown outcome
+}
+
+// Registers cuts a view's history into its keys; the operations stand in the order of their starts. Transactions without operations are in none.
+// Cost: linear, and sorting.
+func Registers(v *prepass.View, skew int64) []Register {
+	h := v.H
+	keys := make([]Register, h.NumKeys())
+	for k := range keys {
+		keys[k] = Register{Key: uint32(k), Initial: h.InitVer[k]}
+	}
+	take := append([]bool(nil), v.Counts...)
+	for _, t := range v.Open {
+		take[t] = true
+	}
+	froms := make([]int64, h.NumTxns())
+	for t := range froms {
+		froms[t], _ = Window(h, uint32(t), skew)
+	}
+	for _, at := range sortedBy(froms) {
+		t := uint32(at)
+		if !take[t] || t == h.Init {
+			continue
+		}
+		o := Op{Txn: t, Need: none, Sets: none, Maybe: h.Txns.Status[t] == history.Unknown}
+		o.From, o.Until = Window(h, t, skew)
+		key := none
+		if v.ROff[t] < v.ROff[t+1] {
+			o.Need, key = v.RVer[v.ROff[t]], v.RKey[v.ROff[t]]
+		}
+		if v.WOff[t] < v.WOff[t+1] {
+			o.Sets, key = v.WVer[v.WOff[t]], v.WKey[v.WOff[t]]
+		}
+		if v.POff != nil {
+			for _, op := range v.POp[v.POff[t]:v.POff[t+1]] {
+				key = 0 // there is one key only
+				if !wroteBefore(h, t, op) {
+					o.Preds = append(o.Preds, op)
+				}
+			}
+		}
+		if key != none {
+			keys[key].Ops = append(keys[key].Ops, o)
+		}
+	}
+	return keys
+}
+
+// wroteBefore reports whether a transaction on one key wrote before an operation: what that saw is its own.
+func wroteBefore(h *history.History, t, op uint32) bool {
+	for o := h.Txns.OpOff[t]; o < op; o++ {
+		if k := h.Ops.Kind[o]; k == history.Write || k == history.PredWrite {
+			return true
+		}
+	}
+	return false
+}
+
+// Claims returns SearchOptions.True for a view with predicate operations: whether an operation's result agrees with a version of the only key.
+func Claims(v *prepass.View) func(op, ver uint32) bool {
+	h := v.H
+	return func(op, ver uint32) bool {
+		q := h.Ops.Ver[op]
+		truth := v.Index.Truth(q, 0, ver)
+		if h.Preds.Off[q] == h.Preds.Off[q+1] {
+			return truth != predicates.True
+		}
+		return truth != predicates.False
+	}
+}
