@@ -37,13 +37,9 @@ var differ = map[string]evidence.Verdict{
 	"transcribed/elle-list-append/G-nonadjacent-process.edn session-serializable": evidence.Violated,
 }
 
-// undecided are what replay does not decide in the time given here.
-var undecided = map[string]string{
-	"knossos/data/mutex/bad/etcd.edn linearizable": "two values and 261 operations: a register of duplicates",
-}
-
 // TestForeignCorpus: every file of the corpus in another tool's format loads and gets the manifest's verdict at each level that
-// replay decides, or stands in the lists above. Linearizability of one register is strict serializability.
+// replay decides, or stands in the lists above. Linearizability is for the checker that
+// auto takes.
 func TestForeignCorpus(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
@@ -53,7 +49,7 @@ func TestForeignCorpus(t *testing.T) {
 	if err != nil {
 		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
 	}
-	loaded, compared, lists, weak := 0, 0, 0, 0
+	loaded, compared, lists, weak, linear := 0, 0, 0, 0, 0
 	inferred := map[evidence.Verdict]int{}
 	for line := range strings.Lines(string(manifest)) {
 		row := strings.Split(line, "\t")
@@ -78,18 +74,24 @@ func TestForeignCorpus(t *testing.T) {
 			if !ok {
 				continue
 			}
-			l := level.StrictSerializable
-			if name != "linearizable" {
-				if l, err = level.Parse(name); err != nil {
-					t.Fatal(err)
-				}
+			l, err := level.Parse(name)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !slices.Contains(replayer{}.Info().Levels, l) {
+			var c Checker = replayer{}
+			if l == level.Linearizable {
+				var ok bool
+				if c, ok = Auto(h, l); !ok {
+					t.Fatalf("%s: no checker for %s", path, l)
+				}
+				linear++
+			}
+			if !slices.Contains(c.Info().Levels, l) {
 				weak++
 				continue
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			r, err := Run(ctx, replayer{}, h, Options{Level: l})
+			r, err := Run(ctx, c, h, Options{Level: l})
 			cancel()
 			if err != nil {
 				t.Errorf("%s, %s: %v", path, name, err)
@@ -113,10 +115,7 @@ func TestForeignCorpus(t *testing.T) {
 			if d, ok := differ[path+" "+name]; ok {
 				expected = d
 			}
-			_, open := undecided[path+" "+name]
 			switch {
-			case r.Verdict == evidence.Unknown && open:
-				t.Logf("%s, %s: undecided: %s", path, name, r.Reason)
 			case r.Verdict != expected:
 				t.Errorf("%s, %s: %s (%s); expected %s, the manifest says %s", path, name, r.Verdict, r.Reason, expected, want)
 			default:
@@ -124,9 +123,9 @@ func TestForeignCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d files loaded, %d verdicts compared, %d of them on lists; %d at weaker levels left to their own checkers", loaded, compared, lists, weak)
+	t.Logf("%d files loaded, %d verdicts compared, %d of them on lists, %d of linearizability; %d at weaker levels left to their own checkers", loaded, compared, lists, linear, weak)
 	t.Logf("elle-register on Elle's register histories: %v", inferred)
-	if compared < 100 {
+	if compared < 100 || linear < 100 {
 		t.Errorf("only %d verdicts compared", compared)
 	}
 }
