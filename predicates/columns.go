@@ -24,6 +24,9 @@ type column struct {
 	nums  []int64
 	strs  []string // of rank kinds[String] and above
 	kinds [history.Row + 1]uint32
+	// Integers n with (n - the least) >> shift = m are those from mark[m] up to mark[m+1]; nil where they are few.
+	mark  []uint32
+	shift uint
 }
 
 // ranks is the number of ranks.
@@ -36,12 +39,20 @@ type cells struct {
 	n    []int64 // an integer, a boolean, or an index of the decoder's strings
 }
 
-// decoder turns rows into cells.
+// decoder turns rows into cells. Several may fill the same cells, of different items; each numbers its own strings.
 type decoder struct {
 	h     *history.History
 	cols  []cells
 	strs  []string
 	strID map[string]int64
+	// shape are the members of the row that was read last, which is mostly that of the next: see like.
+	shape []field
+}
+
+// field is a member of a row of integers: its name as it stands there, and the column that wants it, -1 for none.
+type field struct {
+	head []byte // "name":
+	col  int
 }
 
 func (d *decoder) str(b []byte) int64 {
@@ -56,31 +67,77 @@ func (d *decoder) str(b []byte) int64 {
 
 // decode reads the used columns of an item, a key with a value that is not null.
 func (d *decoder) decode(item, key uint32, v history.Value) {
-	set := func(c *cells, kind history.ValueKind, n int64) { c.kind[item], c.n[item] = kind, n }
-	value := func(c *cells, v history.Value) {
-		if v.Kind == history.String {
-			v.N = d.str(d.h.Texts.Text(uint32(v.N)))
-		}
-		set(c, v.Kind, v.N)
-	}
-	if v.Kind == history.Row && !d.scan(d.h.Texts.Text(uint32(v.N)), item) {
-		row, _ := RowOfValue(d.h, key, v)
-		for i := range d.cols {
-			if s := row[d.cols[i].name]; s.Kind == history.String {
-				set(&d.cols[i], s.Kind, d.str([]byte(s.S)))
-			} else {
-				set(&d.cols[i], s.Kind, s.N)
-			}
+	if v.Kind == history.Row {
+		if text := d.h.Texts.Text(uint32(v.N)); !d.like(text, item) && !d.scan(text, item) {
+			d.row(item, key, v)
 		}
 	}
 	for i := range d.cols {
 		switch c := &d.cols[i]; {
 		case c.name == "key":
-			value(c, d.h.Keys[key])
+			d.set(c, item, d.h.Keys[key])
 		case c.name == "" && v.Kind != history.Row:
-			value(c, v)
+			d.set(c, item, v)
 		}
 	}
+}
+
+// set puts a scalar into a cell.
+func (d *decoder) set(c *cells, item uint32, v history.Value) {
+	if v.Kind == history.String {
+		v.N = d.str(d.h.Texts.Text(uint32(v.N)))
+	}
+	c.kind[item], c.n[item] = v.Kind, v.N
+}
+
+// row reads a row by definition.
+func (d *decoder) row(item, key uint32, v history.Value) {
+	row, _ := RowOfValue(d.h, key, v)
+	for i := range d.cols {
+		c := &d.cols[i]
+		s := row[c.name]
+		if c.kind[item], c.n[item] = s.Kind, s.N; s.Kind == history.String {
+			c.n[item] = d.str([]byte(s.S))
+		}
+	}
+}
+
+// like reads a row that has the members of the one before, all of them integers; it reports whether the text is one.
+func (d *decoder) like(s []byte, item uint32) bool {
+	if len(d.shape) == 0 || len(s) == 0 || s[0] != '{' {
+		return false
+	}
+	for m := range d.shape {
+		x := &d.shape[m]
+		s = s[1:]
+		if len(s) < len(x.head)+2 || string(s[:len(x.head)]) != string(x.head) {
+			return false
+		}
+		s = s[len(x.head):]
+		minus := s[0] == '-'
+		if minus {
+			s = s[1:]
+		}
+		n, digits := int64(0), 0
+		for digits < len(s) && s[digits]-'0' <= 9 {
+			n = 10*n + int64(s[digits]-'0')
+			digits++
+		}
+		if digits == 0 || digits > 18 || digits == len(s) {
+			return false
+		}
+		if s = s[digits:]; s[0] != ',' && (s[0] != '}' || m+1 < len(d.shape)) {
+			return false
+		}
+		if minus {
+			n = -n
+		}
+		if x.col >= 0 {
+			c := &d.cols[x.col]
+			c.kind[item], c.n[item] = history.Int, n
+		}
+	}
+	return len(s) == 1 && s[0] == '}'
 }
 
 // scan reads a row that is canonical JSON without escapes, which is nearly all; it reports whether the text is one.
@@ -88,10 +145,13 @@ func (d *decoder) scan(s []byte, item uint32) bool {
 	if len(s) < 2 || s[0] != '{' {
 		return false
 	}
+	d.shape = d.shape[:0]
+	integers := true
 	if s = s[1:]; s[0] == '}' {
 		return len(s) == 1
 	}
 	for {
+		head := s
 		name, rest, ok := quoted(s)
 		if !ok || len(rest) < 2 || rest[0] != ':' {
 			return false
@@ -133,10 +193,18 @@ func (d *decoder) scan(s []byte, item uint32) bool {
 			}
 			s = s[end:]
 		}
+		x := field{col: -1}
 		for i := range d.cols {
 			if c := &d.cols[i]; c.name == string(name) {
 				c.kind[item], c.n[item] = kind, n
+				x.col = i
 			}
+		}
+		if integers = integers && kind == history.Int; integers {
+			x.head = head[:len(name)+3]
+			d.shape = append(d.shape, x)
+		} else {
+			d.shape = d.shape[:0]
 		}
 		if len(s) == 0 {
 			return false
@@ -184,14 +252,20 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 	return s[1 : 1+end], s[2+end:], true
 }
 
-// rank makes a column of cells; there says which items are rows.
+// rank makes a column of cells; there says which items are rows, of which there are rows.
 // Cost: a sort of the items.
-func (d *decoder) rank(from *cells, there []bool) column {
-	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there))}
-	var kinds [history.Row + 1][]cell
+func (d *decoder) rank(from *cells, there []bool, rows int) column {
+	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
+	var count [history.Row + 1]int
+	for item, is := range there {
+		c.rank[item], c.pos[item] = history.None, history.None
+		if is {
+			count[from.kind[item]]++
+		}
+	}
 	var ids []int64 // of the strings, by their order
 	var place []int64
-	if slices.Contains(from.kind, history.String) {
+	if count[history.String] > 0 {
 		ids, place = make([]int64, len(d.strs)), make([]int64, len(d.strs))
 		for i := range ids {
 			ids[i] = int64(i)
@@ -201,8 +275,12 @@ func (d *decoder) rank(from *cells, there []bool) column {
 			place[id] = int64(i)
 		}
 	}
+	var kinds [history.Row + 1][]cell
+	all := make([]cell, rows)
+	for k, n := range count {
+		kinds[k], all = all[:0:n], all[n:]
+	}
 	for item, is := range there {
-		c.rank[item], c.pos[item] = history.None, history.None
 		if !is {
 			continue
 		}
@@ -212,11 +290,12 @@ func (d *decoder) rank(from *cells, there []bool) column {
 		}
 		kinds[k] = append(kinds[k], cell{n, uint32(item)})
 	}
-	c.start = []uint32{0} // of rank 0, whether anything has it or not
+	c.start = append(make([]uint32, 0, rows+2), 0) // of rank 0, whether anything has it or not
+	c.nums = make([]int64, 0, rows)
 	for _, k := range []history.ValueKind{history.Null, history.Bool, history.Int, history.String} {
 		if k != history.Null {
 			c.kinds[k] = uint32(len(c.start))
-			sortCells(kinds[k])
+			kinds[k] = sortCells(kinds[k])
 		}
 		for i, x := range kinds[k] {
 			at := uint32(len(c.order))
@@ -233,6 +312,21 @@ func (d *decoder) rank(from *cells, there []bool) column {
 	}
 	c.kinds[history.Row] = uint32(len(c.start)) // of which there is none
 	c.start = append(c.start, uint32(len(c.order)))
+	c.landmarks()
+	return c
+}
+
+// present is the column that there is a row: of rank 1, or of none.
+func present(there []bool, rows int) column {
+	c := column{rank: make([]uint32, len(there)), pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
+	for item, is := range there {
+		c.rank[item], c.pos[item] = history.None, history.None
+		if is {
+			c.rank[item], c.pos[item] = 1, uint32(len(c.order))
+			c.order = append(c.order, uint32(item))
+		}
+	}
+	c.start = []uint32{0, 0, uint32(len(c.order))}
 	return c
 }
 
@@ -242,11 +336,12 @@ type cell struct {
 	item uint32
 }
 
-// sortCells sorts cells by value, those of one value by item; they come in the order of items.
+// sortCells returns cells sorted by value, those of one value by item; they come in the order of items. The cells it was given are
+// lost.
 // Cost: a pass for each 11 bits in which the values differ.
-func sortCells(cells []cell) {
+func sortCells(cells []cell) []cell {
 	if len(cells) == 0 {
-		return
+		return cells
 	}
 	low, high, sorted := cells[0].n, cells[0].n, true
 	for i, x := range cells {
@@ -254,11 +349,11 @@ func sortCells(cells []cell) {
 		low, high = min(low, x.n), max(high, x.n)
 	}
 	if sorted {
-		return
+		return cells
 	}
 	if len(cells) < 256 {
 		slices.SortFunc(cells, func(a, b cell) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item, b.item)) })
-		return
+		return cells
 	}
 	const bits = 11
 	from, to := cells, make([]cell, len(cells))
@@ -277,21 +372,69 @@ func sortCells(cells []cell) {
 		}
 		from, to = to, from
 	}
-	if &from[0] != &cells[0] {
-		copy(cells, from)
+	return from
+}
+
+// marksBits: a column's integers are looked up by 2^marksBits landmarks, evenly spaced from the least to the greatest, and from there
+// by binary search.
+const marksBits = 14
+
+// landmarks makes mark and shift, if the integers are many.
+func (c *column) landmarks() {
+	nums := c.ints()
+	if len(nums) < 1<<marksBits {
+		return
 	}
+	low := nums[0]
+	for span := uint64(nums[len(nums)-1]) - uint64(low); span>>c.shift >= 1<<marksBits; {
+		c.shift++
+	}
+	c.mark = make([]uint32, 1<<marksBits+1)
+	m := 0
+	for i, n := range nums {
+		for at := int((uint64(n) - uint64(low)) >> c.shift); m <= at; m++ {
+			c.mark[m] = uint32(i)
+		}
+	}
+	for ; m < len(c.mark); m++ {
+		c.mark[m] = uint32(len(nums))
+	}
+}
+
+// ints are the different integers.
+func (c *column) ints() []int64 {
+	if c.kinds[history.Int] == 0 {
+		return nil
+	}
+	return c.nums[c.kinds[history.Int]-1 : c.kinds[history.String]-1]
+}
+
+// place returns where an integer stands, or would stand, among the different ones.
+// Cost: a binary search; constant if the integers are many and evenly spread.
+func (c *column) place(n int64) (at int, found bool) {
+	nums := c.ints()
+	if c.mark == nil || n < nums[0] || n > nums[len(nums)-1] {
+		return slices.BinarySearch(nums, n)
+	}
+	m := (uint64(n) - uint64(nums[0])) >> c.shift
+	from := c.mark[m]
+	at, found = slices.BinarySearch(nums[from:c.mark[m+1]], n)
+	return int(from) + at, found
 }
 
 // find returns the ranks of a constant's kind, kindLo:kindHi, and those of the values equal to it, lo:hi, within.
 // Cost: a binary search.
 func (c *column) find(s Scalar) (kindLo, lo, hi, kindHi uint32) {
-	following := map[history.ValueKind]history.ValueKind{history.Bool: history.Int, history.Int: history.String, history.String: history.Row}
+	following := [...]history.ValueKind{history.Bool: history.Int, history.Int: history.String, history.String: history.Row}
 	kindLo, kindHi = c.kinds[s.Kind], c.kinds[following[s.Kind]]
 	var at int
 	var found bool
-	if s.Kind == history.String {
+	switch s.Kind {
+	case history.String:
 		at, found = slices.BinarySearch(c.strs, s.S)
-	} else {
+	case history.Int:
+		at, found = c.place(s.N)
+	default:
 		at, found = slices.BinarySearch(c.nums[kindLo-1:kindHi-1], s.N)
 	}
 	lo = kindLo + uint32(at)

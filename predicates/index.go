@@ -2,8 +2,10 @@ package predicates
 
 import (
 	"fmt"
+	"runtime"
 
 	"isovet/history"
+	"isovet/internal/safego"
 )
 
 // Index tells which versions of a history match which of its predicates, without looking at others. It is immutable.
@@ -33,7 +35,12 @@ type Index struct {
 	root    []uint32
 	scanOff []uint32
 	scan    []uint32
+	quick   []quick // by different predicate
 }
+
+// quick is a predicate that is true of width ranks of a column from lo on, unknown of rank 0, and false of all others; col 0 is none
+// of that kind.
+type quick struct{ col, lo, width uint32 }
 
 // NewIndex makes the index of a history's predicates. The error is an *history.InputError that names the transaction and the
 // part of the predicate at fault.
@@ -43,20 +50,21 @@ func NewIndex(h *history.History) (*Index, error) {
 	var simple []interval   // different predicates of the commonest form, and
 	var parsed []*Predicate // the others; nil for those
 	m := compiler{index: map[string]int{}}
-	d := decoder{h: h, cols: []cells{{}}, strID: map[string]int64{}} // column 0: see compiler
+	var cols []cells
 	column := func(name string) {
 		if _, ok := m.index[name]; !ok {
-			m.index[name] = len(d.cols)
-			d.cols = append(d.cols, cells{name: name})
+			cols = append(cols, cells{name: name})
+			m.index[name] = len(cols) // column 0: see compiler
 		}
 	}
-	known := make(map[uint32]uint32, len(h.Preds.Pred))
+	known := make([]uint32, h.Texts.Len()) // text → 1 + different predicate
 	for i, text := range h.Preds.Pred {
-		id, ok := known[text]
-		if !ok {
+		id := known[text]
+		if id == 0 {
 			var p *Predicate
 			name, s, is := scanInterval(h.Texts.Text(text))
 			if is {
+				var ok bool
 				if s.col, ok = m.index[string(name)]; !ok {
 					column(string(name))
 					s.col = m.index[string(name)]
@@ -68,19 +76,21 @@ func NewIndex(h *history.History) (*Index, error) {
 				}
 				p.root.columns(column)
 			}
+			simple, parsed = append(simple, s), append(parsed, p)
 			id = uint32(len(parsed))
 			known[text] = id
-			simple, parsed = append(simple, s), append(parsed, p)
 		}
-		x.pred[i] = id
+		x.pred[i] = id - 1
 	}
-	x.decode(&d)
+	x.decode(cols)
 	m.cols = x.cols
 	x.root, x.scanOff = make([]uint32, 0, len(parsed)), append(make([]uint32, 0, len(parsed)+1), 0)
+	x.parts, x.spans, x.scan = make([]part, 0, len(parsed)), make([]span, 0, 2*len(parsed)), make([]uint32, 0, len(parsed))
+	x.quick = make([]quick, len(parsed))
 	for i, p := range parsed {
 		at := uint32(len(x.parts))
 		if p == nil {
-			x.putInterval(&simple[i])
+			x.quick[i] = x.putInterval(&simple[i])
 			x.scan = append(x.scan, at)
 		} else {
 			c := m.compile(&p.root, false)
@@ -126,8 +136,8 @@ func inputError(h *history.History, p uint32, err error) error {
 	return e
 }
 
-// decode makes the items and the columns. The first of d's columns is that there is a row.
-func (x *Index) decode(d *decoder) {
+// decode makes the items and the columns, the first of which is that there is a row, on as many cores as there are.
+func (x *Index) decode(cols []cells) {
 	h := x.h
 	versions := uint32(h.NumVersions())
 	isList := make([]bool, h.NumKeys())
@@ -154,30 +164,65 @@ func (x *Index) decode(d *decoder) {
 	seen := named(h)
 	n := versions + uint32(len(x.initKey))
 	there := make([]bool, n)
+	for i := range cols {
+		cols[i].kind, cols[i].n = make([]history.ValueKind, n), make([]int64, n)
+	}
+	workers := max(min(runtime.GOMAXPROCS(0), int(n/minItems)), 1)
+	ds, rows := make([]decoder, workers), make([]int, workers)
+	from := func(w int) uint32 { return uint32(uint64(n) * uint64(w) / uint64(workers)) }
+	var g safego.Group
+	for w := range workers {
+		ds[w] = decoder{h: h, cols: cols, strID: map[string]int64{}}
+		g.Go(func() {
+			d := &ds[w]
+			for item := from(w); item < from(w+1); item++ {
+				key, v := x.key(item), h.Initial
+				if item < versions {
+					v = h.VerValue(item)
+				}
+				if v.Kind == history.Null || isList[key] || item < versions && seen[item>>6]>>(item&63)&1 == 0 {
+					continue
+				}
+				there[item] = true
+				rows[w]++
+				d.decode(item, key, v)
+			}
+		})
+	}
+	g.Wait()
+	all := 0
+	for w := range ds {
+		all += rows[w]
+		ds[0].adopt(&ds[w], from(w), from(w+1))
+	}
+	x.cols = make([]column, len(cols)+1)
+	var r safego.Group
+	r.Go(func() { x.cols[0] = present(there, all) })
+	for i := range cols {
+		r.Go(func() { x.cols[i+1] = ds[0].rank(&cols[i], there, all) })
+	}
+	r.Wait()
+}
+
+// minItems is how many items a core is worth at least.
+const minItems = 1 << 12
+
+// adopt renumbers the strings that another decoder put into the cells of items lo:hi as d's own.
+func (d *decoder) adopt(o *decoder, lo, hi uint32) {
+	if d == o || len(o.strs) == 0 {
+		return
+	}
+	id := make([]int64, len(o.strs))
+	for i, s := range o.strs {
+		id[i] = d.str([]byte(s))
+	}
 	for i := range d.cols {
-		d.cols[i].kind, d.cols[i].n = make([]history.ValueKind, n), make([]int64, n)
-	}
-	present := d.cols[0]
-	d.cols = d.cols[1:]
-	for item := range n {
-		key, v := x.key(item), h.Initial
-		if item < versions {
-			v = h.VerValue(item)
+		c := &d.cols[i]
+		for item := lo; item < hi; item++ {
+			if c.kind[item] == history.String {
+				c.n[item] = id[c.n[item]]
+			}
 		}
-		if v.Kind == history.Null || isList[key] || item < versions && seen[item>>6]>>(item&63)&1 == 0 {
-			continue
-		}
-		there[item] = true
-		present.kind[item] = history.Bool
-		d.decode(item, key, v)
-	}
-	all := d.rank(&present, there)
-	for all.ranks() < 2 { // there is no row
-		all.start = append(all.start, 0)
-	}
-	x.cols = append(x.cols, all)
-	for i := range d.cols {
-		x.cols = append(x.cols, d.rank(&d.cols[i], there))
 	}
 }
 
@@ -249,7 +294,18 @@ func (x *Index) Truth(p, key, ver uint32) Truth {
 	if item == history.None {
 		return False
 	}
-	return x.eval(x.root[x.pred[p]], item)
+	d := x.pred[p]
+	q := x.quick[d]
+	if q.col == 0 {
+		return x.eval(x.root[d], item)
+	}
+	switch r := x.cols[q.col].rank[item]; {
+	case r-q.lo < q.width: // never None: ranges lie far below
+		return True
+	case r == 0:
+		return Unknown
+	}
+	return False
 }
 
 // eval is a part's truth of an item.

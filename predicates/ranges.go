@@ -67,8 +67,9 @@ func scanInterval(s []byte) (name []byte, x interval, ok bool) {
 	}
 }
 
-// putInterval appends an interval to the index's parts: true of one range of ranks, unknown of rank 0, where the column is missing.
-func (x *Index) putInterval(p *interval) {
+// putInterval appends an interval to the index's parts, true of one range of ranks and unknown of rank 0, where the column is missing; and
+// returns it in short.
+func (x *Index) putInterval(p *interval) quick {
 	c := &x.cols[p.col]
 	lo, hi := c.kinds[history.Int], c.kinds[history.String]
 	for _, b := range p.cmp[:p.n] {
@@ -94,4 +95,8 @@ func (x *Index) putInterval(p *interval) {
 	x.spans = append(x.spans, span{0, 1})
 	l.no = uint32(len(x.spans))
 	x.parts = append(x.parts, l)
+	if lo >= hi {
+		return quick{col: l.col, lo: 1}
+	}
+	return quick{l.col, lo, hi - lo}
 }

@@ -209,15 +209,31 @@ func (p *pass) own() {
 	nk, nv := h.NumKeys(), h.NumVersions()
 	p.final = make([]uint64, h.NumOps()/64+1)
 	p.rOff = make([]uint32, n+1)
-	reads := 0
-	for _, k := range h.Ops.Kind {
-		if k == history.Read {
-			reads++
+	reads, writes := 0, nk
+	for t := range n {
+		if h.Txns.Status[t] == history.Aborted && p.matched != nil {
+			continue // its predicate operations are not looked at, and of its items there are few
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Read:
+				reads++
+			case history.Write:
+				writes++
+			case history.PredRead:
+				reads += int(h.Preds.Off[q+1] - h.Preds.Off[q])
+			case history.PredWrite:
+				rows := int(h.Preds.Off[q+1] - h.Preds.Off[q])
+				reads, writes = reads+rows, writes+rows
+			}
 		}
 	}
 	p.rOp = make([]uint32, 0, reads)
 	p.rKey = make([]uint32, 0, reads)
-	writes := nk + h.NumOps() - reads + len(h.Preds.New)
+	if p.matched != nil {
+		p.rVer = make([]uint32, 0, reads)
+	}
 	v.WKey = make([]uint32, nk, writes)
 	v.WTxn = make([]uint32, nk, writes)
 	v.WVer = make([]uint32, nk, writes)

@@ -80,7 +80,15 @@ func newPredReads(e *engine, m matcher) *predReads {
 	}
 	p.off = append(p.off, 0)
 	p.ownOff = make([]uint32, len(e.txn)+1)
-	p.rowOff, p.vagueOff = []uint32{0}, []uint32{0}
+	ops := 0
+	for _, t := range e.txn {
+		ops += int(e.v.POff[t+1] - e.v.POff[t])
+	}
+	for _, s := range []*[]uint32{&p.op, &p.rowOff, &p.vagueOff, &p.sure, &p.ownEnd} {
+		*s = make([]uint32, 0, ops+1)
+	}
+	p.rowOff, p.vagueOff = append(p.rowOff, 0), append(p.vagueOff, 0)
+	p.rows, p.own = make([]uint32, 0, len(e.v.RW)), make([]uint32, 0, len(e.v.WKey))
 	for i, t := range e.txn {
 		p.turn++
 		wrote := func(k uint32) {
