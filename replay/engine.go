@@ -8,6 +8,7 @@ import (
 	"isovet/graph"
 	"isovet/graph/order"
 	"isovet/history"
+	"isovet/internal/safego"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"
@@ -76,6 +77,8 @@ type engine struct {
 	rdOff []uint32 // readers of each write, as in the polygraph
 	rd    []int32
 
+	wnode []int32      // write → the node of its transaction, -1 for an initial version
+	lost  []uint32     // two read-modify-writes of one version, if there are; see known
 	facts []graph.Edge // what saturation found
 	guess []int64      // graph node → when, by what saturation found; nil before
 	preds *predReads   // nil: no predicate operations
@@ -145,10 +148,20 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	e.needSeed = sessions == o.Level.Sessions()
 	e.number()
 	e.rdOff, e.rd = v.Readers(e.txn)
-	if m != nil {
+	ready := func() {}
+	switch {
+	case m != nil && e.si: // which the first order rests on
 		e.preds = newPredReads(e, m)
+	case m != nil:
+		var g safego.Group
+		var preds *predReads
+		g.Go(func() { preds = newPredReads(e, m) })
+		ready = func() {
+			g.Wait()
+			e.preds = preds
+		}
 	}
-	a, err := e.run(ctx)
+	a, err := e.run(ctx, ready)
 	e.stats.Vars, e.stats.Guards = 0, len(e.about)
 	if e.s != nil {
 		e.stats.Vars = e.s.NumVars() + e.stats.Pairs
@@ -231,17 +244,18 @@ func (e *engine) number() {
 		e.node[t] = int32(i)
 		e.open[i] = !v.Counts[t]
 	}
+	e.wnode = make([]int32, len(v.WTxn))
+	for w, t := range v.WTxn {
+		if e.wnode[w] = -1; t != none {
+			e.wnode[w] = e.node[t]
+		}
+	}
 }
 
 func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+1]] }
 
 // writer returns the node of a write's transaction, -1 for an initial version.
-func (e *engine) writer(w uint32) int32 {
-	if t := e.v.WTxn[w]; t != none {
-		return e.node[t]
-	}
-	return -1
-}
+func (e *engine) writer(w uint32) int32 { return e.wnode[w] }
 
 // known calls f for every edge of graph nodes that the history shows but those of real time: reads, sessions, and readers of a
 // version before the transaction that read and replaced it. It returns two read-modify-writes of one version, if there are.
@@ -385,7 +399,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 		pos[v] = int32(p)
 	}
 	each := func(f func(u, v int32)) {
-		e.known(f)
+		e.lost = e.known(f)
 		for _, c := range e.facts {
 			f(c.From, c.To)
 		}

@@ -68,15 +68,18 @@ func (l *lemmaLog) Input(c []solver.Lit) {
 func (*lemmaLog) Learn([]solver.Lit)  {}
 func (*lemmaLog) Delete([]solver.Lit) {}
 
-func (e *engine) run(ctx context.Context) (Answer, error) {
+// run is the loop; ready waits for what is made beside the first order.
+func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	if e.si && e.preds != nil && e.guess == nil {
 		e.preds.whenBegun()
 	}
-	if cycle := e.firstOrder(); cycle != nil {
+	cycle := e.firstOrder()
+	ready()
+	if cycle != nil {
 		return Answer{Status: solver.Unsat, Seed: e.seedOfNodes(cycle)}, nil
 	}
-	if lost := e.known(func(int32, int32) {}); lost != nil {
-		return Answer{Status: solver.Unsat, Seed: lost}, nil
+	if e.lost != nil {
+		return Answer{Status: solver.Unsat, Seed: e.lost}, nil
 	}
 	e.log.read = none
 	budget := e.o.SaturateAfter
@@ -189,11 +192,11 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	for _, f := range sat.facts {
 		x.facts = append(x.facts, f.Edge)
 	}
-	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
+	x.txn, x.node, x.wnode, x.open, x.rdOff, x.rd = e.txn, e.node, e.wnode, e.open, e.rdOff, e.rd
 	if e.preds != nil {
 		x.preds = newPredReads(x, e.preds.set)
 	}
-	a, err = x.run(ctx)
+	a, err = x.run(ctx, func() {})
 	e.stats.Rounds += x.stats.Rounds
 	e.stats.Failed += x.stats.Failed
 	if x.s != nil {
