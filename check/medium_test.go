@@ -16,7 +16,7 @@ import (
 // TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every solver, and
 // each answer is certified.
 func TestMedium(t *testing.T) {
-	seeds := uint64(120)
+	seeds := long(40, 240)
 	if testing.Short() {
 		seeds = 20
 	}
