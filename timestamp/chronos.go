@@ -123,9 +123,7 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 	s.conflicts(l)
 	s.out.Order = l.moments
 	if serial {
-		for i, m := range l.moments {
-			l.moments[i] = m >> 1
-		}
+		s.out.Order = l.entries()
 	}
 	s.out.finish()
 	s.out.w = s.w
@@ -308,7 +306,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 		x := Violation{Axiom: a, Txn: t, Other: history.None, Key: k, Op: op, Got: history.None, Want: history.None}
 		if a == EXT {
 			x.Other = s.keys[k].by
-			x.Kind = s.listKind(t, op, got, committed, now)
+			x.Kind = s.listKind(t, got, committed, now)
 		}
 		s.out.add(x)
 	}
@@ -343,7 +341,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 
 // listKind tells how a list that was read differs from what was committed: by its first element that should not be there; Before if
 // it is only too short.
-func (s *sweep) listKind(t, op uint32, got, committed []uint32, now int64) Kind {
+func (s *sweep) listKind(t uint32, got, committed []uint32, now int64) Kind {
 	for i, e := range got {
 		if i >= len(committed) || committed[i] != e {
 			if k := s.kind(t, e, now); k != Before {

@@ -16,9 +16,11 @@ const (
 	INT
 	EXT
 	NOCONFLICT
+	// LATE is no axiom: the transaction arrived after the watermark had passed it, and was not judged (Aion).
+	LATE
 )
 
-var axiomNames = [...]string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT"}
+var axiomNames = [...]string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT", "LATE"}
 
 func (a Axiom) String() string { return axiomNames[a] }
 
@@ -63,6 +65,8 @@ type Report struct {
 	Order []uint32
 	// Stages are the times of the parts: sorting, checking.
 	Stages map[string]time.Duration
+	// Online is what Aion counted.
+	Online AionStats
 
 	w *writers
 }

@@ -1,0 +1,636 @@
+package timestamp
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"isovet/history"
+)
+
+// Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers given by the caller; values are numbers too,
+// equal if and only if the values are, such as version ids or hashes.
+type Arrival struct {
+	ID            int64  // the caller's name of it
+	Session       uint32 // NoSession: none
+	Seq           int64  // place in the session, from 0; NoSeq: the next that arrives is the next
+	Start, Commit int64
+	// NoPart: it did not commit. It counts as a place in its session, no more.
+	NoPart bool
+	Ops    []ArrivalOp
+	Lists  [][]uint64 // what list reads saw
+}
+
+// ArrivalOp is a read, write, append or list read. Val of a list read is an index into Lists.
+type ArrivalOp struct {
+	Val  uint64
+	Key  uint32
+	Kind history.OpKind
+}
+
+const (
+	// NoSession marks a transaction without session.
+	NoSession = history.None
+	// NoSeq marks a transaction whose place in its session is that of its arrival.
+	NoSeq = -1
+	// NoID stands for "no transaction": the initial version.
+	NoID = math.MinInt64
+)
+
+// Final is a violation that no later arrival can change.
+type Final struct {
+	Axiom Axiom
+	Txn   int64
+	Other int64 // as in Violation; NoID
+	Key   uint32
+	Op    uint32 // place in the transaction, from 0; history.None
+	Got   uint64 // INT, EXT of a register
+	Want  uint64
+	// Kind of EXT as far as the window tells: own, before, uncommitted, after; NoKind where the window does not know the version.
+	Kind Kind
+}
+
+// AionStats count what Aion did. Flips are changes of a tentative verdict of a read.
+type AionStats struct {
+	Txns, Late int64
+	Flips      int64
+	FlipReads  int64    // reads, that is pairs of transaction and key, that flipped
+	FlipTxns   [4]int64 // transactions that flipped once, twice, three times, more often
+	Window     int      // transactions not final now
+	MaxWindow  int
+	Versions   int64 // installed
+}
+
+// Aion checks transactions as they arrive, in any order within the lateness that the caller declares by Advance. Tentative verdicts
+// of reads flip as earlier writers arrive, and are final once the watermark has passed. It is not safe for concurrent use.
+//
+// Source: AION (Algorithm 3) with errata C10 to C19. Each key has the versions and the readers of the window in the order of time: a
+// version that arrives re-judges the readers up to the next version only, and meets the versions that it overlaps (C14 to C16). A
+// verdict is one flag a read (C10); own operations are looked at once, on arrival (C11). What the watermark has passed is forgotten but
+// for the newest version of each key (C17).
+// Cost: a transaction's operations by their displacement among those of their keys. Memory: the window, and 136 bytes a key.
+type Aion struct {
+	o     Options
+	begun bool
+	zero  int64 // the timestamp that positions count from
+	keys  []onlineKey
+	// The window: transactions that are not final, in the order of arrival. Number n stands at slots[n-first].
+	slots    []slot
+	head     int // those before it are final
+	first    int64
+	reads    []uint32 // keys of the external reads of the slots, one behind the other
+	readHead int      // those before it are of slots that are final
+	mark     int64    // position of the watermark
+	sess     []onlineSession
+	out      []Final
+	stats    AionStats
+	stamp    uint32
+	wrote    []pendingWrite
+}
+
+// Positions: timestamp ts is 2·(ts − zero); a version stands at its commit, a reader one behind its start, or, where it writes and
+// everything happens at the commit, at that. A reader sees the versions before it.
+
+type onlineVersion struct {
+	pos, start int64
+	val        uint64 // what the key holds then; of a list a hash of it all
+	elem       uint64 // of a list: a hash of what is appended
+	by         int64
+}
+
+type onlineReader struct {
+	pos   int64
+	val   uint64
+	want  uint64
+	by    int64
+	n     int64 // number of arrival
+	op    uint32
+	ok    bool
+	flips uint8
+}
+
+type onlineKey struct {
+	base     onlineVersion
+	versions []onlineVersion
+	readers  []onlineReader
+	mine     uint32 // stamp of the arrival that touched it last
+	wrote    bool   // by that arrival
+	own      uint64
+	list     bool
+}
+
+type slot struct {
+	pos   int64
+	id    int64
+	bad   int32
+	flips int32
+	n     int32 // entries in reads
+	late  bool
+}
+
+type pendingWrite struct {
+	key uint32
+	val uint64
+}
+
+// NewAion returns a checker. Errors: a level that timestamps do not decide.
+func NewAion(o Options) (*Aion, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return &Aion{o: o, mark: math.MinInt64}, nil
+}
+
+// emptyList is the state of a list that nothing was appended to.
+const emptyList = 0x9e3779b97f4a7c15
+
+// fold is the state of a list with one more element. Two lists have one state with a probability of 2⁻⁶⁴.
+func fold(state, elem uint64) uint64 {
+	x := (state ^ elem) * 0xff51afd7ed558ccd
+	x ^= x >> 32
+	x = (x + state<<7 | 1) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>29
+}
+
+// SetInitial says what a register holds before everything. Until then it is 0.
+func (a *Aion) SetInitial(key uint32, val uint64) {
+	k := a.key(key)
+	k.base.val = val
+}
+
+// AppendInitial appends to the list that a key holds before everything.
+func (a *Aion) AppendInitial(key uint32, elem uint64) {
+	k := a.key(key)
+	k.asList()
+	k.base.val = fold(k.base.val, elem)
+}
+
+func (k *onlineKey) asList() {
+	if !k.list {
+		k.list = true
+		k.base.val = emptyList
+	}
+}
+
+func (a *Aion) key(key uint32) *onlineKey {
+	for int(key) >= len(a.keys) {
+		a.keys = append(a.keys, onlineKey{base: onlineVersion{pos: math.MinInt64, start: math.MinInt64, by: NoID}})
+	}
+	return &a.keys[key]
+}
+
+func (a *Aion) at(ts int64) int64 {
+	if !a.begun {
+		a.begun, a.zero = true, ts
+	}
+	return 2 * (ts - a.zero)
+}
+
+// Stats returns the counts so far.
+func (a *Aion) Stats() AionStats {
+	s := a.stats
+	s.Window = len(a.slots) - a.head
+	return s
+}
+
+// Take returns the violations that have become final since the last call. The slice is valid until the next call of anything.
+func (a *Aion) Take() []Final {
+	out := a.out
+	a.out = a.out[:0]
+	return out
+}
+
+// Add takes a transaction. One that starts before the watermark is late: what it writes is installed, what it reads is not judged, and a
+// LATE violation says so, for transactions that are final may have been judged without it.
+func (a *Aion) Add(t *Arrival) {
+	a.stats.Txns++
+	serial := a.o.Level.Serial()
+	writer := false
+	for i := range t.Ops {
+		if k := t.Ops[i].Kind; k == history.Write || k == history.Append {
+			writer = true
+			break
+		}
+	}
+	if t.NoPart {
+		a.session(t, 0, 0, false, writer)
+		return
+	}
+	looks := !writer
+	var start, commit, pos int64
+	commit = a.at(t.Commit)
+	switch {
+	case !serial || a.o.ReadOnlyAtStart && looks:
+		start = a.at(t.Start)
+		pos = start + 1
+		if t.Start > t.Commit || !serial && writer && t.Start == t.Commit {
+			a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
+			a.session(t, 0, 0, false, writer)
+			return
+		}
+	default:
+		start, pos = commit, commit
+		if looks {
+			pos++
+		}
+	}
+	end := commit
+	if serial {
+		end = start
+	}
+	a.session(t, start, end, true, writer)
+	late := pos < a.mark
+	if late {
+		a.stats.Late++
+		a.final(Final{Axiom: LATE, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
+	}
+	n := a.first + int64(len(a.slots))
+	a.slots = append(a.slots, slot{pos: pos, id: t.ID, late: late})
+	a.stats.MaxWindow = max(a.stats.MaxWindow, len(a.slots)-a.head)
+	a.look(t, n, pos, late)
+	for _, w := range a.wrote {
+		a.install(w.key, onlineVersion{pos: commit, start: start, val: w.val, elem: w.val, by: t.ID}, serial)
+	}
+}
+
+func (a *Aion) final(f Final) { a.out = append(a.out, f) }
+
+// look goes through the operations once: INT, what is read of others, what is written at last.
+func (a *Aion) look(t *Arrival, n, pos int64, late bool) {
+	if a.stamp++; a.stamp == 0 {
+		for i := range a.keys {
+			a.keys[i].mine = 0
+		}
+		a.stamp = 1
+	}
+	a.wrote = a.wrote[:0]
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if int(op.Key) >= len(a.keys) {
+			a.key(op.Key)
+		}
+		k := &a.keys[op.Key]
+		if k.mine != a.stamp {
+			k.wrote = false
+		}
+		switch op.Kind {
+		case history.Read:
+			if k.mine != a.stamp {
+				if !late {
+					a.read(k, op.Key, onlineReader{pos: pos, val: op.Val, n: n, op: uint32(i)})
+				}
+			} else if k.own != op.Val {
+				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val, Want: k.own})
+			}
+			k.own, k.mine = op.Val, a.stamp
+		case history.Write:
+			if k.mine == a.stamp && k.wrote {
+				for j := range a.wrote {
+					if a.wrote[j].key == op.Key {
+						a.wrote[j].val = op.Val
+					}
+				}
+			} else {
+				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
+			}
+			k.own, k.mine, k.wrote = op.Val, a.stamp, true
+		case history.Append:
+			k.asList()
+			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
+			k.mine, k.wrote = a.stamp, true
+		case history.ReadList:
+			k.asList()
+			a.lookList(t, uint32(i), n, pos, late)
+			k.mine = a.stamp
+		}
+	}
+}
+
+// lookList is look for a list read: own operations before it, the last first (errata C19).
+func (a *Aion) lookList(t *Arrival, at uint32, n, pos int64, late bool) {
+	key := t.Ops[at].Key
+	got := t.Lists[t.Ops[at].Val]
+	k := &a.keys[key]
+	wrong := func() {
+		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at})
+	}
+	if k.mine == a.stamp {
+		for before := at; before > 0; before-- {
+			op := &t.Ops[before-1]
+			if op.Key != key {
+				continue
+			}
+			if op.Kind == history.Append {
+				if len(got) == 0 || got[len(got)-1] != op.Val {
+					wrong()
+					return
+				}
+				got = got[:len(got)-1]
+				continue
+			}
+			was := t.Lists[op.Val]
+			same := len(was) == len(got)
+			for i := 0; same && i < len(got); i++ {
+				same = was[i] == got[i]
+			}
+			if !same {
+				wrong()
+			}
+			return
+		}
+	}
+	if late {
+		return
+	}
+	state := uint64(emptyList)
+	for _, e := range got {
+		state = fold(state, e)
+	}
+	a.read(k, key, onlineReader{pos: pos, val: state, n: n, op: at})
+}
+
+// read judges an external read by what has arrived and keeps it for what will.
+func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
+	v := &k.base
+	for i := len(k.versions) - 1; i >= 0; i-- {
+		if k.versions[i].pos < r.pos {
+			v = &k.versions[i]
+			break
+		}
+	}
+	r.want, r.by, r.ok = v.val, v.by, v.val == r.val
+	s := &a.slots[r.n-a.first]
+	if !r.ok {
+		s.bad++
+	}
+	s.n++
+	a.reads = append(a.reads, key)
+	if len(k.readers) == cap(k.readers) && len(k.readers) > 0 {
+		a.dropReaders(k)
+	}
+	k.readers = append(k.readers, r)
+	i := len(k.readers) - 1
+	for i > 0 && k.readers[i-1].pos > r.pos {
+		k.readers[i] = k.readers[i-1]
+		i--
+	}
+	k.readers[i] = r
+}
+
+// judge changes a tentative verdict.
+func (a *Aion) judge(r *onlineReader, val uint64, by int64) {
+	r.want, r.by = val, by
+	if ok := val == r.val; ok != r.ok {
+		s := &a.slots[r.n-a.first]
+		r.ok = ok
+		if ok {
+			s.bad--
+		} else {
+			s.bad++
+		}
+		if r.flips == 0 {
+			a.stats.FlipReads++
+		}
+		if r.flips < math.MaxUint8 {
+			r.flips++
+		}
+		s.flips++
+		a.stats.Flips++
+	}
+}
+
+// install puts a version at its place: NOCONFLICT with those that it overlaps, and its readers judged anew.
+func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
+	k := &a.keys[key]
+	a.stats.Versions++
+	if len(k.versions) == cap(k.versions) && len(k.versions) > 0 {
+		a.dropVersions(k)
+	}
+	i := len(k.versions)
+	for i > 0 && k.versions[i-1].pos > v.pos {
+		i--
+	}
+	again := i > 0 && k.versions[i-1].pos == v.pos // the same transaction appends once more, or two writers tie (errata C3)
+	if again && k.versions[i-1].by != v.by {
+		a.final(Final{Axiom: TIMESTAMPS, Txn: v.by, Other: k.versions[i-1].by, Key: key, Op: history.None})
+		return
+	}
+	if !serial && !again {
+		for j := i - 1; j >= 0 && k.versions[j].pos > v.start; j-- {
+			a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None})
+		}
+		for j := i; j < len(k.versions); j++ {
+			if k.versions[j].start < v.pos {
+				a.final(Final{Axiom: NOCONFLICT, Txn: k.versions[j].by, Other: v.by, Key: key, Op: history.None})
+			}
+		}
+	}
+	if i == 0 && v.pos <= k.base.pos && k.base.by != v.by {
+		return // older than what everybody still to come sees
+	}
+	k.versions = append(k.versions, v)
+	copy(k.versions[i+1:], k.versions[i:])
+	k.versions[i] = v
+	a.rejudge(k, i)
+}
+
+// rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all later states
+// change, all behind it.
+func (a *Aion) rejudge(k *onlineKey, i int) {
+	from, to := k.versions[i].pos, int64(math.MaxInt64)
+	if k.list {
+		state := k.base.val
+		if i > 0 {
+			state = k.versions[i-1].val
+		}
+		for j := i; j < len(k.versions); j++ {
+			state = fold(state, k.versions[j].elem)
+			k.versions[j].val = state
+		}
+	} else if i+1 < len(k.versions) {
+		to = k.versions[i+1].pos
+	}
+	live := a.first + int64(a.head)
+	v := len(k.versions) - 1
+	for r := len(k.readers) - 1; r >= 0 && k.readers[r].pos > from; r-- {
+		x := &k.readers[r]
+		if x.pos > to || x.n < live {
+			continue
+		}
+		for k.versions[v].pos >= x.pos {
+			v--
+		}
+		a.judge(x, k.versions[v].val, k.versions[v].by)
+	}
+}
+
+// dropVersions forgets the versions that nobody still to come sees (errata C17).
+func (a *Aion) dropVersions(k *onlineKey) {
+	n := len(k.versions)
+	for n > 0 && k.versions[n-1].pos >= a.mark {
+		n--
+	}
+	if n > 0 {
+		k.base = k.versions[n-1]
+		k.versions = k.versions[:copy(k.versions, k.versions[n:])]
+	}
+	if len(k.versions) > cap(k.versions)/2 {
+		k.versions = slices.Grow(k.versions, cap(k.versions)) // else this would be done again soon
+	}
+}
+
+// dropReaders forgets the readers that are final.
+func (a *Aion) dropReaders(k *onlineKey) {
+	live := a.first + int64(a.head)
+	k.readers = slices.DeleteFunc(k.readers, func(r onlineReader) bool { return r.n < live })
+	if len(k.readers) > cap(k.readers)/2 {
+		k.readers = slices.Grow(k.readers, cap(k.readers))
+	}
+}
+
+// Advance declares that no transaction still to come starts before ts; at the serializable levels, that none of them stands before it.
+// What can no longer change is final: the transactions at the head of the order of arrival that the watermark has passed.
+func (a *Aion) Advance(ts int64) {
+	mark := a.at(ts)
+	if !a.o.Level.Serial() {
+		mark++
+	}
+	if mark > a.mark {
+		a.mark = mark
+		a.settle()
+	}
+}
+
+// Close ends the stream: everything is final.
+func (a *Aion) Close() {
+	a.mark = math.MaxInt64
+	a.settle()
+	for s := range a.sess {
+		a.flushSession(uint32(s), 0)
+	}
+}
+
+func (a *Aion) settle() {
+	for a.head < len(a.slots) {
+		s := &a.slots[a.head]
+		if s.pos > a.mark && !s.late {
+			break
+		}
+		if s.bad > 0 {
+			a.reportReads(s, a.first+int64(a.head))
+		}
+		if s.flips > 0 {
+			a.stats.FlipTxns[min(s.flips, 4)-1]++
+		}
+		a.readHead += int(s.n)
+		a.head++
+	}
+	if a.head > 4096 && a.head > len(a.slots)/2 {
+		a.slots = a.slots[:copy(a.slots, a.slots[a.head:])]
+		a.first += int64(a.head)
+		a.head = 0
+	}
+	if a.readHead > 4096 && a.readHead > len(a.reads)/2 {
+		a.reads = a.reads[:copy(a.reads, a.reads[a.readHead:])]
+		a.readHead = 0
+	}
+}
+
+// reportReads makes violations of the wrong reads of the transaction at the head.
+func (a *Aion) reportReads(s *slot, n int64) {
+	seen := a.reads[a.readHead : a.readHead+int(s.n)]
+	for i, key := range seen {
+		if slices.Contains(seen[:i], key) {
+			continue
+		}
+		k := &a.keys[key]
+		for r := range k.readers {
+			x := &k.readers[r]
+			if x.n != n || x.ok {
+				continue
+			}
+			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
+			for v := range k.versions {
+				w := &k.versions[v]
+				if k.list || w.val != x.val {
+					continue
+				}
+				switch {
+				case w.by == s.id:
+					f.Kind = Own
+				case w.pos < x.pos:
+					f.Kind = Before
+				case w.start < x.pos:
+					f.Kind = Uncommitted
+				default:
+					f.Kind = After
+				}
+			}
+			a.final(f)
+		}
+	}
+}
+
+// onlineSession is how far a session has got, and what has arrived of it ahead of its turn.
+type onlineSession struct {
+	next    int64
+	last    int64 // the last that committed, and the end of it
+	end     int64
+	any     bool
+	writer  bool
+	pending []sessionTurn
+}
+
+type sessionTurn struct {
+	seq, id    int64
+	start, end int64
+	part       bool
+	writer     bool
+}
+
+// maxAhead is how many transactions of a session wait for one before them, which then counts as missing.
+const maxAhead = 1 << 16
+
+func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
+	if t.Session == NoSession || !a.o.Level.Sessions() {
+		return
+	}
+	for int(t.Session) >= len(a.sess) {
+		a.sess = append(a.sess, onlineSession{})
+	}
+	s := &a.sess[t.Session]
+	x := sessionTurn{t.Seq, t.ID, start, end, part, writer}
+	if t.Seq == NoSeq {
+		x.seq = s.next
+	}
+	if x.seq != s.next || len(s.pending) > 0 {
+		at, _ := slices.BinarySearchFunc(s.pending, x.seq, func(p sessionTurn, seq int64) int { return cmp.Compare(p.seq, seq) })
+		s.pending = slices.Insert(s.pending, at, x)
+		a.flushSession(t.Session, maxAhead)
+		return
+	}
+	a.turn(s, &x)
+}
+
+// flushSession takes those whose turn has come, and the first of more than ahead that wait.
+func (a *Aion) flushSession(n uint32, ahead int) {
+	s := &a.sess[n]
+	i := 0
+	for i < len(s.pending) && (s.pending[i].seq <= s.next || len(s.pending)-i > ahead) {
+		a.turn(s, &s.pending[i])
+		i++
+	}
+	s.pending = slices.Delete(s.pending, 0, i)
+}
+
+// turn is the axiom SESSION.
+func (a *Aion) turn(s *onlineSession, x *sessionTurn) {
+	s.next = x.seq + 1
+	if !x.part {
+		return
+	}
+	if s.any && (x.start < s.end || a.o.Level.Serial() && x.start == s.end && x.writer && !s.writer) {
+		a.final(Final{Axiom: SESSION, Txn: x.id, Other: s.last, Key: history.None, Op: history.None})
+	}
+	s.any, s.last, s.end, s.writer = true, x.id, x.end, x.writer
+}

@@ -1,0 +1,235 @@
+package timestamp
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/level"
+)
+
+// TestAionIsChronos: the final verdicts are those of Chronos, whatever the order of arrival and wherever the watermark advances.
+func TestAionIsChronos(t *testing.T) {
+	for _, c := range stamped {
+		if c.o.Predicates {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			flips, wrong := int64(0), 0
+			for seed := range uint64(2500) {
+				h := datasets.Stamped(seed, c.o)
+				rng := rand.New(rand.NewPCG(seed, 0xa10))
+				for _, o := range allOptions() {
+					want, err := Chronos(t.Context(), h, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					order := make([]uint32, h.NumTxns())
+					for i, p := range rng.Perm(len(order)) {
+						order[i] = uint32(p)
+					}
+					often := rng.IntN(3)
+					got, err := aionOver(t.Context(), h, o, order, func(int) bool { return rng.IntN(3) <= often })
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !slices.Equal(got.Violations, want.Violations) {
+						t.Fatalf("seed %d, %v, arrival %v: Aion finds\n%s\nChronos\n%s", seed, o, order, describe(h, got.Violations), describe(h, want.Violations))
+					}
+					if !slices.Equal(got.Order, want.Order) {
+						t.Fatalf("seed %d, %v: orders differ", seed, o)
+					}
+					flips += got.Online.Flips
+					wrong += len(got.Violations)
+					if got.Online.Late > 0 {
+						t.Fatalf("seed %d: late", seed)
+					}
+				}
+			}
+			if flips < 100 || wrong < 1000 {
+				t.Errorf("%d flips, %d violations: too few to say anything", flips, wrong)
+			}
+		})
+	}
+}
+
+// TestAionLong: histories long enough for versions and readers to be dropped.
+func TestAionLong(t *testing.T) {
+	for seed := range uint64(6) {
+		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20, Keys: 30, Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range allOptions() {
+			want, err := Chronos(t.Context(), h, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(seed, 1))
+			got, err := aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Violations, want.Violations) {
+				t.Fatalf("seed %d, %v: %d violations, Chronos has %d", seed, o, len(got.Violations), len(want.Violations))
+			}
+			if got.Online.MaxWindow > 1500 {
+				t.Errorf("seed %d: the window grew to %d", seed, got.Online.MaxWindow)
+			}
+		}
+	}
+}
+
+// displaced is an order of arrival: by commit, each displaced by a normal distribution.
+func displaced(h *history.History, sigma float64, rng *rand.Rand) []uint32 {
+	type at struct {
+		t   uint32
+		pos float64
+	}
+	var by []at
+	for t := range uint32(h.NumTxns()) {
+		by = append(by, at{t, 0})
+	}
+	slices.SortStableFunc(by, func(a, b at) int { return int(h.CommitTS(a.t) - h.CommitTS(b.t)) })
+	for i := range by {
+		by[i].pos = float64(i) + sigma*rng.NormFloat64()
+	}
+	slices.SortStableFunc(by, func(a, b at) int {
+		if a.pos < b.pos {
+			return -1
+		}
+		return 1
+	})
+	out := make([]uint32, len(by))
+	for i := range by {
+		out[i] = by[i].t
+	}
+	return out
+}
+
+// TestAionLate: a transaction below the watermark is said to be late, is installed, and is not judged.
+func TestAionLate(t *testing.T) {
+	a, err := NewAion(Options{Level: level.SessionSnapshotIsolation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(id, start, commit int64, ops ...ArrivalOp) {
+		a.Add(&Arrival{ID: id, Session: NoSession, Start: start, Commit: commit, Ops: ops})
+	}
+	r, w := history.Read, history.Write
+	add(1, 1, 2, ArrivalOp{1, 0, w})
+	add(2, 10, 11, ArrivalOp{1, 0, r})
+	a.Advance(12)
+	if got := a.Take(); len(got) != 0 {
+		t.Fatalf("%+v", got)
+	}
+	add(3, 3, 4, ArrivalOp{2, 0, w}, ArrivalOp{7, 1, r}) // it shows that 2 was wrong
+	add(4, 13, 14, ArrivalOp{2, 0, r})
+	a.Close()
+	got := slices.Clone(a.Take())
+	if len(got) != 1 || got[0].Axiom != LATE || got[0].Txn != 3 || a.Stats().Late != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAionErrata: C10 (one flag a read), C11, C16 (a pair once), C17 (the base version stays).
+func TestAionErrata(t *testing.T) {
+	r, w := history.Read, history.Write
+	type txn struct {
+		id, start, commit int64
+		ops               []ArrivalOp
+	}
+	for _, c := range []struct {
+		name string
+		txns []txn
+		gc   int64 // after the first
+		want []Axiom
+	}{
+		{"C10", []txn{{1, 4, 5, []ArrivalOp{{0, 1, r}, {1, 0, r}}}, {0, 2, 3, []ArrivalOp{{1, 0, w}, {1, 1, w}}}}, 0, []Axiom{EXT}},
+		{"C16", []txn{{1, 1, 6, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{2, 0, w}}}, {3, 2, 3, []ArrivalOp{{3, 1, w}}}}, 0, []Axiom{NOCONFLICT}},
+		{"C17", []txn{{1, 1, 2, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{1, 0, r}}}}, 3, nil},
+	} {
+		a, err := NewAion(Options{Level: level.SnapshotIsolation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range c.txns {
+			a.Add(&Arrival{ID: x.id, Session: NoSession, Start: x.start, Commit: x.commit, Ops: x.ops})
+			if i == 0 && c.gc > 0 {
+				a.Advance(c.gc)
+			}
+		}
+		a.Close()
+		var got []Axiom
+		for _, f := range a.Take() {
+			got = append(got, f.Axiom)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v; expected %v", c.name, got, c.want)
+		}
+	}
+}
+
+func benchAion(b *testing.B, keys int, sigma float64) {
+	n := 100_000
+	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "mix", Txns: n, Sessions: 24, Keys: keys, Ops: 8, Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	order := displaced(h, sigma, rand.New(rand.NewPCG(1, 2)))
+	a, err := NewAion(Options{Level: level.SessionSnapshotIsolation})
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := NewFeed(h, a)
+	if err != nil {
+		b.Fatal(err)
+	}
+	arrivals := make([]Arrival, 0, len(order))
+	least := make([]int64, len(order)+1)
+	least[len(order)] = 1 << 62
+	for i := len(order) - 1; i >= 0; i-- {
+		if least[i] = least[i+1]; order[i] != h.Init {
+			least[i] = min(least[i], h.StartTS(order[i]))
+		}
+	}
+	for _, t := range order {
+		x := *f.Arrival(t)
+		x.Ops = slices.Clone(x.Ops)
+		arrivals = append(arrivals, x)
+	}
+	b.ResetTimer()
+	for range b.N {
+		if a, err = NewAion(Options{Level: level.SessionSnapshotIsolation}); err != nil {
+			b.Fatal(err)
+		}
+		if f, err = NewFeed(h, a); err != nil {
+			b.Fatal(err)
+		}
+		for i := range arrivals {
+			if order[i] == h.Init {
+				continue
+			}
+			a.Add(&arrivals[i])
+			if i&0xff == 0xff {
+				a.Advance(least[i+1])
+			}
+		}
+		a.Close()
+		if got := a.Take(); len(got) > 0 {
+			b.Fatalf("%d violations, the first %+v", len(got), got[0])
+		}
+	}
+	b.ReportMetric(float64(b.N)*float64(len(arrivals))/b.Elapsed().Seconds(), "txns/s")
+	b.ReportMetric(float64(a.Stats().Flips), "flips")
+	b.ReportMetric(float64(a.Stats().MaxWindow), "window")
+}
+
+func BenchmarkAion(b *testing.B) {
+	b.Run("keys=1000/sigma=0", func(b *testing.B) { benchAion(b, 1000, 0) })
+	b.Run("keys=1000/sigma=250", func(b *testing.B) { benchAion(b, 1000, 250) })
+	b.Run("keys=1000000/sigma=0", func(b *testing.B) { benchAion(b, 1_000_000, 0) })
+}

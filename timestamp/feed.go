@@ -1,0 +1,207 @@
+package timestamp
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"isovet/history"
+)
+
+// Feed turns the transactions of a history into arrivals, one at a time.
+type Feed struct {
+	h   *history.History
+	seq []int64 // place in the session
+	buf Arrival
+}
+
+// NewFeed makes a feed, and tells a what its keys hold at first. Errors: *Unsupported for predicate operations.
+func NewFeed(h *history.History, a *Aion) (*Feed, error) {
+	if h.HasPredicates() {
+		return nil, &Unsupported{"predicate operations: aion checks registers and lists"}
+	}
+	f := &Feed{h: h, seq: make([]int64, h.NumTxns())}
+	for n := range h.NumSessions() {
+		for i, t := range h.SessTxn[h.SessOff[n]:h.SessOff[n+1]] {
+			f.seq[t] = int64(i)
+		}
+	}
+	for k, v := range h.InitVer {
+		a.SetInitial(uint32(k), uint64(v))
+	}
+	if h.HasLists() {
+		for _, k := range h.Lists.Key {
+			a.key(k).asList()
+		}
+	}
+	if h.Init != history.None {
+		lo, hi := h.TxnOps(h.Init)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Append {
+				a.AppendInitial(h.OpKey(op), uint64(h.Ops.Ver[op]))
+			}
+		}
+	}
+	return f, nil
+}
+
+// Arrival returns transaction t, its name and its values being the history's indices. It is valid until the next call.
+func (f *Feed) Arrival(t uint32) *Arrival {
+	h, x := f.h, &f.buf
+	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t), Ops: x.Ops[:0], Lists: x.Lists[:0]}
+	x.NoPart = x.Commit == history.NoTime
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		o := ArrivalOp{Kind: h.Ops.Kind[op]}
+		if o.Kind == history.ReadList {
+			o.Key, o.Val = h.Lists.Key[v], uint64(len(x.Lists))
+			var l []uint64
+			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+				l = append(l, uint64(e))
+			}
+			x.Lists = append(x.Lists, l)
+		} else {
+			o.Key, o.Val = h.VerKey[v], uint64(v)
+		}
+		x.Ops = append(x.Ops, o)
+	}
+	return x
+}
+
+// AionOver runs Aion over a history in the order of the file, its watermark the least start that is still to come: nothing is late, and the
+// violations are those of Chronos. Errors as Chronos, and *Unsupported for predicate operations.
+func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
+	order := make([]uint32, h.NumTxns())
+	for t := range order {
+		order[t] = uint32(t)
+	}
+	return aionOver(ctx, h, o, order, func(int) bool { return true })
+}
+
+// aionOver takes the transactions in the given order and advances the watermark where it is told to.
+func aionOver(ctx context.Context, h *history.History, o Options, order []uint32, advance func(i int) bool) (*Report, error) {
+	a, err := NewAion(o)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	l, err := newTimeline(h, o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := NewFeed(h, a)
+	if err != nil {
+		return nil, err
+	}
+	least := make([]int64, len(order)+1) // of those from i on
+	least[len(order)] = int64(^uint64(0) >> 1)
+	for i := len(order) - 1; i >= 0; i-- {
+		if least[i] = least[i+1]; l.in[order[i]] {
+			least[i] = min(least[i], l.begin(order[i]))
+		}
+	}
+	sorted := time.Now()
+	var finals []Final
+	for i, t := range order {
+		if i&0xfff == 0xfff && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if t != h.Init {
+			a.Add(f.Arrival(t))
+		}
+		if i+1 < len(order) && least[i+1] < least[len(order)] && advance(i) {
+			a.Advance(least[i+1])
+		}
+		finals = append(finals, a.Take()...)
+	}
+	a.Close()
+	finals = append(finals, a.Take()...)
+	r := &Report{Order: l.entries(), Stages: map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}, Online: a.Stats()}
+	w := &widener{h: h, l: l}
+	for i := range finals {
+		r.Violations = append(r.Violations, w.violation(&finals[i]))
+	}
+	r.w = w.w
+	r.finish()
+	return r, nil
+}
+
+// widener completes violations by what only the whole history knows: how a read is wrong.
+type widener struct {
+	h *history.History
+	l *timeline
+	w *writers
+}
+
+func (x *widener) violation(f *Final) Violation {
+	h := x.h
+	t := uint32(f.Txn)
+	v := Violation{Axiom: f.Axiom, Txn: t, Other: history.None, Key: f.Key, Op: history.None, Got: history.None, Want: history.None}
+	if f.Other != NoID {
+		v.Other = uint32(f.Other)
+	}
+	if f.Axiom != INT && f.Axiom != EXT {
+		return v
+	}
+	v.Op = h.Txns.OpOff[t] + f.Op
+	if x.w == nil {
+		x.w = newWriters(h)
+	}
+	if h.Ops.Kind[v.Op] != history.ReadList {
+		v.Got, v.Want = uint32(f.Got), uint32(f.Want)
+		if f.Axiom == EXT {
+			v.Kind = x.w.kind(t, v.Got, x.l.begin(t))
+		}
+		return v
+	}
+	if f.Axiom == EXT {
+		v.Kind = x.listKind(t, v.Op, f.Key)
+	}
+	return v
+}
+
+// listKind puts the list together that t should have read.
+func (x *widener) listKind(t, op, key uint32) Kind {
+	h := x.h
+	s := &sweep{h: h, w: x.w}
+	var committed []uint32
+	add := func(u uint32) {
+		lo, hi := h.TxnOps(u)
+		for o := lo; o < hi; o++ {
+			if h.Ops.Kind[o] == history.Append && h.OpKey(o) == key {
+				committed = append(committed, h.Ops.Ver[o])
+			}
+		}
+	}
+	if h.Init != history.None {
+		add(h.Init)
+	}
+	for _, m := range x.l.moments {
+		if m>>1 == t && (m&1 == 0 || x.l.o.Level.Serial()) {
+			break
+		}
+		if m&1 == 1 {
+			add(m >> 1)
+		}
+	}
+	got := h.Lists.Elem[h.Lists.Off[h.Ops.Ver[op]]:h.Lists.Off[h.Ops.Ver[op]+1]]
+	lo, _ := h.TxnOps(t)
+	for o := op; o > lo; o-- {
+		if h.Ops.Kind[o-1] == history.Append && h.OpKey(o-1) == key {
+			got = got[:len(got)-1]
+		}
+	}
+	return s.listKind(t, got, committed, x.l.begin(t))
+}
+
+// entries are the moments as a Report has them.
+func (l *timeline) entries() []uint32 {
+	out := slices.Clone(l.moments)
+	if l.o.Level.Serial() {
+		for i, m := range out {
+			out[i] = m >> 1
+		}
+	}
+	return out
+}
