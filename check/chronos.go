@@ -35,7 +35,11 @@ func byTimestamps(ctx context.Context, name string, h *history.History, o Option
 	x := &run{ctx: ctx, h: h, o: o, at: time.Now()}
 	x.r = &evidence.Result{Level: o.Level, Timestamps: true, ReadOnlyAtStart: o.ReadOnlyAtStart && o.Level.Serial(), Checker: name, H: h}
 	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
-	if !slices.Contains(timestamp.Levels(), o.Level) {
+	c, err := ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(c.Info().Levels, o.Level) {
 		x.unknown("%s does not decide %s", name, o.Level)
 		return x.r, nil
 	}

@@ -48,7 +48,7 @@ var narrow = map[string][]string{
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
 var importers = map[string][]string{
-	"graph":            {"graph/order", "closure", "solver/acyclic", "polygraph", "lists", "minitxn", "encode", "explain", "replay", "check"},
+	"graph":            {"graph/order", "closure", "timestamp", "solver/acyclic", "polygraph", "lists", "minitxn", "encode", "explain", "replay", "check"},
 	"graph/order":      {"solver/acyclic", "encode", "explain", "replay", "check"},
 	"closure":          {"solver/acyclic", "polygraph", "encode", "explain", "replay", "check"},
 	"solver":           {"solver/*", "encode", "explain", "replay", "check"},

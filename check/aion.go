@@ -1,0 +1,21 @@
+package check
+
+import (
+	"context"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/timestamp"
+)
+
+// aion is AION: the transactions one after the other as they stand in the file, tentative verdicts that the watermark makes final.
+type aion struct{}
+
+func (aion) Info() Info {
+	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true, Lists: true,
+		About: "online: transactions in any order of arrival, verdicts final at the watermark; as isovet watch"}
+}
+
+func (aion) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return byTimestamps(ctx, "aion", h, o, timestamp.AionOver)
+}

@@ -1,0 +1,27 @@
+package check
+
+import (
+	"context"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/timestamp"
+)
+
+// emme is the baseline of CHRONOS: the version order from the commit timestamps, a graph of the whole history, its cycles.
+type emme struct {
+	name   string
+	serial bool
+}
+
+func (c emme) Info() Info {
+	levels := slices.DeleteFunc(timestamp.Levels(), func(l level.Level) bool { return l.Serial() != c.serial })
+	return Info{Name: c.name, Paper: "CHRONOS", Levels: levels, Timestamps: true, Lists: true,
+		About: "version order from commit timestamps, the start-ordered serialization graph, its cycles"}
+}
+
+func (c emme) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return byTimestamps(ctx, c.name, h, o, timestamp.Emme)
+}

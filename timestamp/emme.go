@@ -1,0 +1,262 @@
+package timestamp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"isovet/graph"
+	"isovet/history"
+)
+
+// dependency is an edge of the start-ordered serialization graph, between moments, and what is violated if it closes a cycle.
+type dependency struct {
+	from, to int32
+	v        Violation
+}
+
+// Emme recovers the version order from the commit timestamps, builds the start-ordered serialization graph of the whole history and
+// looks for cycles: the baseline that CHRONOS is compared with. Its verdict is that of Chronos; the violations that it lists are the edges that close cycles
+// and reads of what no transaction installed.
+//
+// Source: Emme's version order recovery (Clark and others), as CHRONOS describes it; Adya's start-ordered graph. The start edges, a
+// quadratic number, are a chain of the moments (errata B6). Errors as Chronos, and *Unsupported for lists, predicate operations and values
+// that two transactions install.
+// Cost: linear but for one search in the versions of a key for each read; some 60 bytes an operation.
+func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if h.HasLists() || h.HasPredicates() {
+		return nil, &Unsupported{"lists or predicate operations: emme checks registers"}
+	}
+	began := time.Now()
+	l, err := newTimeline(h, o)
+	if err != nil {
+		return nil, err
+	}
+	sorted := time.Now()
+	e := &emme{h: h, l: l, begin: make([]int32, h.NumTxns()), end: make([]int32, h.NumTxns())}
+	for i, m := range l.moments {
+		t := m >> 1
+		if o.Level.Serial() || m&1 == 0 {
+			e.begin[t] = int32(i)
+		}
+		if o.Level.Serial() || m&1 == 1 {
+			e.end[t] = int32(i)
+		}
+	}
+	for _, t := range l.backwards {
+		e.wrong(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None})
+	}
+	if err := e.versionOrder(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	e.edges()
+	built := time.Now()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	e.cycles()
+	e.out.Order = l.entries()
+	e.out.finish()
+	e.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "construction": built.Sub(sorted), "cycles": time.Since(built)}
+	return &e.out, nil
+}
+
+type emme struct {
+	h          *history.History
+	l          *timeline
+	begin, end []int32 // of transactions: their moments
+	// Versions of a key in commit order: ver[off[k]:off[k+1]].
+	off, ver []uint32
+	writer   []uint32 // version → who installed it
+	place    []uint32 // version → index in ver
+	deps     []dependency
+	out      Report
+	w        *writers
+}
+
+func (e *emme) wrong(v Violation) {
+	v.Got, v.Want = history.None, history.None
+	e.out.add(v)
+}
+
+// versionOrder recovers each key's order of versions from the commits.
+func (e *emme) versionOrder() error {
+	h := e.h
+	e.writer, e.place = make([]uint32, h.NumVersions()), make([]uint32, h.NumVersions())
+	for v := range e.writer {
+		e.writer[v], e.place[v] = history.None, history.None
+	}
+	e.off = make([]uint32, h.NumKeys()+1)
+	var clash error
+	each := func(f func(t, v uint32)) {
+		for _, m := range e.l.moments {
+			t := m >> 1
+			if m&1 == 0 || !e.l.writer[t] {
+				continue
+			}
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				if h.Ops.Kind[op] == history.Write && lastWrite(h, op, hi) {
+					f(t, h.Ops.Ver[op])
+				}
+			}
+		}
+	}
+	each(func(t, v uint32) {
+		if e.writer[v] != history.None || h.InitVer[h.VerKey[v]] == v {
+			if clash == nil {
+				clash = &Unsupported{fmt.Sprintf("transaction %d installs %s at key %s, which is there already: emme needs unique values", h.Txns.ID[t], h.ValueString(v), h.KeyString(h.VerKey[v]))}
+			}
+			return
+		}
+		e.writer[v] = t
+		e.off[h.VerKey[v]+1]++
+	})
+	for k := range h.NumKeys() {
+		e.off[k+1] += e.off[k]
+	}
+	e.ver = make([]uint32, e.off[h.NumKeys()])
+	next := slices.Clone(e.off)
+	each(func(t, v uint32) {
+		if k := h.VerKey[v]; e.writer[v] == t && clash == nil {
+			e.place[v] = next[k]
+			e.ver[next[k]] = v
+			next[k]++
+		}
+	})
+	return clash
+}
+
+func lastWrite(h *history.History, op, hi uint32) bool {
+	k := h.VerKey[h.Ops.Ver[op]]
+	for later := op + 1; later < hi; later++ {
+		if h.Ops.Kind[later] == history.Write && h.VerKey[h.Ops.Ver[later]] == k {
+			return false
+		}
+	}
+	return true
+}
+
+// edges makes the graph: session, read, write and anti-dependencies; and finds the reads that no graph can hold.
+func (e *emme) edges() {
+	h, l := e.h, e.l
+	no := history.None
+	if l.o.Level.Sessions() {
+		for n := range h.NumSessions() {
+			last := no
+			for _, t := range h.SessTxn[h.SessOff[n]:h.SessOff[n+1]] {
+				if !l.in[t] {
+					continue
+				}
+				if last != no {
+					e.deps = append(e.deps, dependency{e.end[last], e.begin[t], Violation{Axiom: SESSION, Txn: t, Other: last, Key: no, Op: no}})
+				}
+				last = t
+			}
+		}
+	}
+	if !l.o.Level.Serial() {
+		for k := range uint32(h.NumKeys()) {
+			of := e.ver[e.off[k]:e.off[k+1]]
+			for i := 1; i < len(of); i++ {
+				a, b := e.writer[of[i-1]], e.writer[of[i]]
+				e.deps = append(e.deps, dependency{e.end[a], e.begin[b], Violation{Axiom: NOCONFLICT, Txn: b, Other: a, Key: k, Op: no}})
+			}
+		}
+	}
+	mine := make([]uint32, h.NumKeys())
+	own := make([]uint32, h.NumKeys())
+	for t := range uint32(h.NumTxns()) {
+		if !l.in[t] {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			k := h.VerKey[v]
+			if h.Ops.Kind[op] == history.Read {
+				if mine[k] == t+1 {
+					if own[k] != v {
+						e.out.add(Violation{Axiom: INT, Txn: t, Other: no, Key: k, Op: op, Got: v, Want: own[k]})
+					}
+				} else {
+					e.read(t, op, k, v)
+				}
+			}
+			mine[k], own[k] = t+1, v
+		}
+	}
+}
+
+// read makes the edges of an external read: from who installed the version, and to who installed the next one.
+func (e *emme) read(t, op, k, v uint32) {
+	h := e.h
+	x := Violation{Axiom: EXT, Txn: t, Key: k, Op: op, Got: v}
+	next := e.off[k]
+	if w := e.writer[v]; w != history.None && w != t {
+		e.deps = append(e.deps, dependency{e.end[w], e.begin[t], x})
+		next = e.place[v] + 1
+	} else if h.InitVer[k] != v {
+		e.out.add(e.complete(x)) // aborted, intermediate, own, never written
+		return
+	}
+	if next < e.off[k+1] {
+		if w := e.writer[e.ver[next]]; w != t {
+			e.deps = append(e.deps, dependency{e.begin[t], e.end[w], x})
+		}
+	}
+}
+
+// complete says what the read should have been, and how it is wrong.
+func (e *emme) complete(x Violation) Violation {
+	of := e.ver[e.off[x.Key]:e.off[x.Key+1]]
+	n := sort.Search(len(of), func(i int) bool { return e.end[e.writer[of[i]]] >= e.begin[x.Txn] })
+	x.Want, x.Other = e.h.InitVer[x.Key], history.None
+	if n > 0 {
+		x.Want, x.Other = of[n-1], e.writer[of[n-1]]
+	}
+	if e.w == nil {
+		e.w = newWriters(e.h)
+	}
+	x.Kind = e.w.kind(x.Txn, x.Got, e.l.begin(x.Txn))
+	return x
+}
+
+// cycles finds the components of the whole graph. An edge against the chain inside one is what closes its cycles.
+func (e *emme) cycles() {
+	n := len(e.l.moments)
+	b := graph.NewBuilder(n)
+	for i := range n - 1 {
+		b.Count(int32(i))
+	}
+	for i := range e.deps {
+		b.Count(e.deps[i].from)
+	}
+	b.Fill()
+	for i := range n - 1 {
+		b.Add(int32(i), int32(i+1))
+	}
+	for i := range e.deps {
+		b.Add(e.deps[i].from, e.deps[i].to)
+	}
+	comp, _ := graph.Components(b.CSR())
+	for i := range e.deps {
+		d := &e.deps[i]
+		if comp[d.from] != comp[d.to] || d.from < d.to {
+			continue
+		}
+		if d.v.Axiom == EXT {
+			e.out.add(e.complete(d.v))
+		} else {
+			e.wrong(d.v)
+		}
+	}
+}
