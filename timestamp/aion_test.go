@@ -206,7 +206,7 @@ func benchAion(b *testing.B, keys int, sigma float64) {
 		if a, err = NewAion(Options{Level: level.SessionSnapshotIsolation}); err != nil {
 			b.Fatal(err)
 		}
-		if f, err = NewFeed(h, a); err != nil {
+		if _, err = NewFeed(h, a); err != nil {
 			b.Fatal(err)
 		}
 		for i := range arrivals {
