@@ -23,6 +23,8 @@ import (
 // what OneAtATime keeps while another choice varies.
 type Grid struct {
 	Closures, Prunings, Encodings, Theories, Phases, Backends []string
+	// AtMostOnes is a choice for histories with predicates only; empty: the first, since others do not have it.
+	AtMostOnes []string
 	// Extra are encodings beside encode.Encodings; they can be measured in this process only (AblateOptions.Self).
 	Extra []encode.Encoding
 	// OneAtATime varies one choice at a time, from the first of each, in place of the product of all.
@@ -37,10 +39,20 @@ type Cell struct {
 	Theory   string `json:"theory"`
 	Phase    string `json:"phase"`
 	Backend  string `json:"solver"`
+	// AtMostOne is "" where it is off.
+	AtMostOne string `json:"at_most_one,omitempty"`
 }
 
 func (c Cell) String() string {
-	return strings.Join([]string{cmp.Or(c.Closure, "-"), c.Pruning, c.Encoding, c.Theory, c.Phase, c.Backend}, " ")
+	return strings.Join([]string{cmp.Or(c.Closure, "-"), c.Pruning, c.encoding(), c.Theory, c.Phase, c.Backend}, " ")
+}
+
+// encoding names the encoding with its clauses.
+func (c Cell) encoding() string {
+	if c.AtMostOne == "" {
+		return c.Encoding
+	}
+	return c.Encoding + " at-most-one"
 }
 
 // axes are the choices in the order of Cell's fields.
@@ -49,6 +61,10 @@ func (g Grid) axes() []struct {
 	known, got []string
 } {
 	p := check.Pipeline{Extra: g.Extra}
+	ones := g.AtMostOnes
+	if len(ones) == 0 {
+		ones = check.AtMostOnes()[:1]
+	}
 	return []struct {
 		what       string
 		known, got []string
@@ -59,6 +75,7 @@ func (g Grid) axes() []struct {
 		{"theory", check.Theories(), g.Theories},
 		{"phase", check.Phases(), g.Phases},
 		{"solver", check.Backends(), g.Backends},
+		{"at-most-one", check.AtMostOnes(), ones},
 	}
 }
 
@@ -80,7 +97,10 @@ func (g Grid) Cells() ([]Cell, error) {
 	}
 	var out []Cell
 	add := func(at []int) {
-		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]], values[5][at[5]]}
+		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]], values[5][at[5]], ""}
+		if one := values[6][at[6]]; one != check.AtMostOnes()[0] {
+			c.AtMostOne = one
+		}
 		if _, ok := check.SolverFor(c.Backend, c.Theory); !ok || c.Theory == "eager" && c.Encoding != "order" {
 			return
 		}
@@ -164,7 +184,7 @@ func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow
 			}
 			name, _ := check.SolverFor(c.Backend, c.Theory)
 			r := Run{Checker: "vbox", Solver: name, Level: o.Level, History: src.Path, Timeout: o.Timeout,
-				Pipeline: check.Pipeline{Closure: c.Closure, Pruning: c.Pruning, Encoding: c.Encoding, Phase: c.Phase, Extra: o.Grid.Extra}}
+				Pipeline: check.Pipeline{Closure: c.Closure, Pruning: c.Pruning, Encoding: c.Encoding, Phase: c.Phase, AtMostOne: c.AtMostOne, Extra: o.Grid.Extra}}
 			var runs []Measured
 			for range repeat {
 				var m Measured
@@ -241,7 +261,7 @@ func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
 		if r.PeakMB > 0 {
 			memory = strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
 		}
-		row := []string{cmp.Or(r.Closure, "-"), r.Pruning, r.Encoding, r.Theory, cmp.Or(r.Phase, "-"), r.Backend, verdict, number(r.CheckMS),
+		row := []string{cmp.Or(r.Closure, "-"), r.Pruning, r.encoding(), r.Theory, cmp.Or(r.Phase, "-"), r.Backend, verdict, number(r.CheckMS),
 			number(r.Stages["closure"] + r.Stages["pruning"]), number(r.Stages["encoding"] + r.Stages["solving"]),
 			memory, strconv.Itoa(r.Left), strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Conflicts, 10)}
 		if several {
@@ -283,7 +303,7 @@ func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
 	for i := range rows {
 		r := &rows[i]
 		s := r.Stages
-		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(), r.Closure, r.Pruning, r.Encoding, r.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
+		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(), r.Closure, r.Pruning, r.encoding(), r.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
 			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]), f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
 			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10), strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat)})
 	}

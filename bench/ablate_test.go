@@ -45,7 +45,7 @@ func TestCells(t *testing.T) {
 		t.Errorf("%d cells, %d one at a time", len(all), len(few))
 	}
 	one, err := Grid{Closures: []string{"purdom"}, Prunings: []string{"edges"}, Encodings: []string{"cobra"}, Theories: []string{"lazy"}, Phases: []string{"time"}, Backends: []string{"gini"}}.Cells()
-	if err != nil || len(one) != 1 || one[0] != (Cell{"purdom", "edges", "cobra", "lazy", "", "gini"}) {
+	if err != nil || len(one) != 1 || one[0] != (Cell{"purdom", "edges", "cobra", "lazy", "", "gini", ""}) {
 		t.Errorf("%v, %v", one, err)
 	}
 	if _, err := (Grid{Phases: []string{"x"}}).Cells(); err == nil || !strings.Contains(err.Error(), `unknown phase "x"; expected all or some of time`) {

@@ -30,6 +30,8 @@ type Run struct {
 	History   string        `json:"history"` // path
 	Timeout   time.Duration `json:"timeout,omitempty"`
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
+	// IgnorePredicates is check.Options.IgnorePredicates.
+	IgnorePredicates bool `json:"ignore_predicates,omitempty"`
 	// Pipeline are the choices of the checker vbox.
 	Pipeline check.Pipeline `json:"pipeline,omitzero"`
 }
@@ -39,6 +41,8 @@ type Measured struct {
 	Verdict evidence.Verdict `json:"verdict"`
 	Reason  string           `json:"reason,omitempty"`
 	Solver  string           `json:"solver,omitempty"` // the one used
+	// Items: predicates were ignored (evidence.Result.Items).
+	Items bool `json:"items,omitempty"`
 	// Fault is a mistake of ours: a certificate that fails, a panic, a process that died.
 	Fault string `json:"fault,omitempty"`
 	// BadInput says that the history cannot be read.
@@ -110,13 +114,13 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
-	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(), Pipeline: r.Pipeline})
+	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(), IgnorePredicates: r.IgnorePredicates, Pipeline: r.Pipeline})
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
 	s := res.Stats
 	s.Txns, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
-	return Measured{Verdict: res.Verdict, Reason: res.Reason, Solver: res.Solver, Stats: s}
+	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, Stats: s}
 }
 
 // runHere is a run in this process, on a history that a run before has loaded, or nil.

@@ -98,6 +98,8 @@ type Options struct {
 	Repeat     int
 	Timeout    time.Duration
 	ClockSkew  time.Duration
+	// IgnorePredicates is check.Options.IgnorePredicates.
+	IgnorePredicates bool
 	// Self is the program and the arguments under which it takes ChildCommand.
 	Self []string
 	// Progress, if set, is told before each run what it is and how many are done.
@@ -108,6 +110,7 @@ type Options struct {
 type Row struct {
 	Checker    string             `json:"checker"`
 	Timestamps bool               `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")
+	Items      bool               `json:"items,omitempty"`      // the verdict ignores predicates ("items:")
 	Solver     string             `json:"solver"`
 	Workload   string             `json:"workload"`
 	Variant    string             `json:"variant"`
@@ -163,7 +166,7 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 					}
 					o.Progress(what, done, total)
 				}
-				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level, History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew})
+				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level, History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew, IgnorePredicates: o.IgnorePredicates})
 				if err != nil {
 					if len(runs) > 0 {
 						rows = append(rows, newRow(src, c, o.Level, runs))
@@ -199,7 +202,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		}
 	}
 	s := &best.Stats
-	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Solver: c.Solver, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
+	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
 		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict, Reason: best.Reason,
 		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses, Decisions: s.Decisions,
 		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}
@@ -294,7 +297,7 @@ func (r *Row) what() string {
 }
 
 // Disagreements finds them all. A violation of timestamps disagrees with no checker that does without them; a valid one does, since
-// the order of the timestamps is an order.
+// the order of the timestamps is an order. A valid that ignores predicates disagrees with nobody.
 func Disagreements(rows []Row) []Disagreement {
 	var out []Disagreement
 	index := map[string]int{}
@@ -312,6 +315,9 @@ func Disagreements(rows []Row) []Disagreement {
 		c := Contender{r.Checker, r.Solver}
 		switch r.Verdict {
 		case evidence.Holds:
+			if r.Items {
+				continue // phantoms would not have been seen
+			}
 			out[j].Valid = append(out[j].Valid, c)
 			if r.Timestamps {
 				trusted[j] = append(trusted[j], c)

@@ -77,7 +77,7 @@ func columns(rows []Row) []column {
 		{"checker", true, func(r *Row) string { return r.Checker }, true},
 		{"solver", true, func(r *Row) string { return r.Solver }, false},
 		{"verdict", true, func(r *Row) string {
-			if r.Timestamps {
+			if r.Timestamps || r.Items {
 				return ""
 			}
 			if r.Reason != "" {
@@ -85,6 +85,15 @@ func columns(rows []Row) []column {
 			}
 			return r.Verdict.String()
 		}, true},
+		{"items: verdict", true, func(r *Row) string {
+			switch {
+			case !r.Items:
+				return ""
+			case r.Reason != "":
+				return r.Verdict.String() + " (" + short(r) + ")"
+			}
+			return r.Verdict.String()
+		}, false},
 		{"ts: verdict", true, func(r *Row) string {
 			switch {
 			case !r.Timestamps:
@@ -207,7 +216,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	}
 	for i := range rows {
 		r := &rows[i]
-		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, evidence.Label(r.Level, r.Timestamps), r.History, d(r.Txns), d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
+		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, r.label(), r.History, d(r.Txns), d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
 			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges), d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
 			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat)}); err != nil {
 			return err
@@ -218,4 +227,13 @@ func WriteCSV(w io.Writer, rows []Row) error {
 		return fmt.Errorf("cannot write CSV: %w", err)
 	}
 	return nil
+}
+
+// label names the level as verdicts do.
+func (r *Row) label() string {
+	l := evidence.Label(r.Level, r.Timestamps)
+	if r.Items {
+		return evidence.ItemsMark + l
+	}
+	return l
 }

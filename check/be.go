@@ -17,7 +17,7 @@ var beLevels = []level.Level{level.SessionSerializable}
 
 func (biswasEnea) Info() Info {
 	return Info{
-		Name: "be", Paper: "BiswasEnea", Levels: beLevels,
+		Name: "be", Paper: "BiswasEnea", Levels: beLevels, Items: true,
 		About: "search over session frontiers, polynomial for a fixed number of sessions",
 	}
 }

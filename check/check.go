@@ -24,6 +24,9 @@ type Options struct {
 	// ReadOnlyAtStart is for checkers that trust timestamps, at the serializable levels: transactions without writes are placed at
 	// their start timestamp, where multi-version databases have them read.
 	ReadOnlyAtStart bool
+	// IgnorePredicates has checkers of item operations (Info.Items) look at histories with predicate operations all the same, told
+	// without predicates (history.Items); the verdict is marked (evidence.Result.Items).
+	IgnorePredicates bool
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)
 }
@@ -43,6 +46,8 @@ type Info struct {
 	Partial bool
 	// Timestamps: it trusts the database's timestamps, and its verdicts are about them ("ts:" before the level). Not chosen by auto.
 	Timestamps bool
+	// Items checkers refuse predicate operations, unless told to ignore them.
+	Items bool
 	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential).
 	Hidden bool
 }

@@ -18,7 +18,7 @@ type cobra struct{}
 
 func (cobra) Info() Info {
 	return Info{
-		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(),
+		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Items: true,
 		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
 	}
 }

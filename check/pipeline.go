@@ -23,6 +23,9 @@ type Pipeline struct {
 	Encoding string `json:"encoding,omitempty"`
 	// Phase is the first value of each variable: a name of Phases. Default: time.
 	Phase string `json:"phase,omitempty"`
+	// AtMostOne demands that a predicate operation was based on one version only, as the paper's Eq. 7 does: a value of AtMostOnes.
+	// Default: off.
+	AtMostOne string `json:"at_most_one,omitempty"`
 	// Extra are encodings beside encode.Encodings.
 	Extra []encode.Encoding `json:"-"`
 }
@@ -58,6 +61,9 @@ func Prunings() []string { return []string{pruneEdges, pruneRounds, pruneNone} }
 // false, as MiniSat does; the opposite of the suggestion; random.
 func Phases() []string { return []string{phaseTime, phaseNegative, phaseReversed, phaseRandom} }
 
+// AtMostOnes lists the values of Pipeline.AtMostOne, the default first.
+func AtMostOnes() []string { return []string{"off", "on"} }
+
 // EncodingNames lists the values of Pipeline.Encoding, the default first.
 func (p Pipeline) EncodingNames() []string {
 	var names []string
@@ -73,7 +79,8 @@ func (p Pipeline) validate() error {
 	for _, f := range []struct {
 		what, value string
 		names       []string
-	}{{"closure", p.Closure, Closures()}, {"pruning", p.Pruning, Prunings()}, {"encoding", p.Encoding, p.EncodingNames()}, {"phase heuristic", p.Phase, Phases()}} {
+	}{{"closure", p.Closure, Closures()}, {"pruning", p.Pruning, Prunings()}, {"encoding", p.Encoding, p.EncodingNames()}, {"phase heuristic", p.Phase, Phases()},
+		{"at-most-one", p.AtMostOne, AtMostOnes()}} {
 		if f.value != "" && !slices.Contains(f.names, f.value) {
 			return fmt.Errorf("unknown %s %q; expected one of %s", f.what, f.value, strings.Join(f.names, ", "))
 		}

@@ -99,6 +99,7 @@ func attempts(o Options, timed bool) []attempt {
 // it leaves the verdict open, without a reason.
 func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	// §4.2 known graph, §4.3 avoidance
+	a.order.AtMostOne = x.o.Pipeline.AtMostOne == "on"
 	p := polygraph.New(x.v, a.level, a.order)
 	if a.order.RealTime {
 		p.Overlapping()

@@ -162,6 +162,9 @@ type Result struct {
 	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order, which they
 	// give, is an order of the level. Valid is then valid without them too; a violation may not be one (errata C8).
 	Timestamps bool
+	// Items: predicate operations were ignored but for the rows that they name, as checkers of item operations do, and the verdict is about
+	// that: "valid" does not exclude phantoms, a violation is one of the whole. H is the history told so (history.Items).
+	Items bool
 	// ReadOnlyAtStart, with Timestamps at the serializable levels: transactions without writes stand at their start timestamp.
 	ReadOnlyAtStart bool
 	Checker         string
@@ -181,8 +184,17 @@ type Result struct {
 	H *history.History
 }
 
-// Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps.
-func (r *Result) Label() string { return Label(r.Level, r.Timestamps) }
+// Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps, "items:" where
+// predicates were ignored.
+func (r *Result) Label() string {
+	if r.Items {
+		return ItemsMark + Label(r.Level, r.Timestamps)
+	}
+	return Label(r.Level, r.Timestamps)
+}
+
+// ItemsMark stands before the level where predicates were ignored.
+const ItemsMark = "items:"
 
 // Label is a level's name, with the mark of verdicts about timestamps.
 func Label(l level.Level, timestamps bool) string {

@@ -18,7 +18,7 @@ type ablateFlags struct {
 	compare compareFlags // which histories, and how the rows are printed
 	one     bool
 	// values of the choices, comma-separated; "all" is all of them
-	closure, pruning, encoding, theory, phase, solver string
+	closure, pruning, encoding, theory, phase, solver, atMostOne string
 }
 
 // ablateTxns keeps the whole grid, some six hundred runs, within a minute.
@@ -64,6 +64,7 @@ How to add an encoding and measure it: docs/adding-an-encoding.md.
 	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic: "+strings.Join(check.Theories(), ", "))
 	fl.StringVar(&f.phase, "phase", "all", "first values: "+strings.Join(check.Phases(), ", "))
 	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
+	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 	fl.IntVar(&g.repeat, "repeat", 1, "runs of each; times are medians")
 	fl.DurationVar(&g.timeout, "timeout", 10*time.Second, "stop a run after this long, loading included: verdict unknown; 0: never")
@@ -98,7 +99,10 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 		return usagef("%v", err)
 	}
 	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding), Theories: words(f.theory),
-		Phases: words(f.phase), Backends: words(f.solver), OneAtATime: f.one}
+		Phases: words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
+	if grid.AtMostOnes == nil {
+		grid.AtMostOnes = check.AtMostOnes()
+	}
 	cells, err := grid.Cells()
 	if err != nil {
 		return usagef("%v", err)

@@ -45,6 +45,7 @@ func newRun(e *env) *cobra.Command {
 const defaultRunTimeout = 30 * time.Second
 
 type compareFlags struct {
+	ignore              bool // predicates, where a checker knows none
 	gen                 genFlags
 	variant             string
 	level               level.Level
@@ -94,6 +95,7 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
 	fl.DurationVar(&f.timeout, "timeout", defaultRunTimeout, "stop a run after this long, loading included: verdict unknown; 0: never")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have cobra and be, which know item operations only, ignore predicates; their verdicts stand in a column of their own")
 	fl.StringArrayVar(&f.history, "history", nil, "compare on this `FILE`; may be repeated")
 	fl.BoolVar(&f.json, "json", false, "one JSON array")
 	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
@@ -164,7 +166,7 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	}
 	p.Begin("")
 	rows, err := bench.Compare(ctx, sources, bench.Options{
-		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew, Self: []string{self},
+		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: []string{self},
 		Progress: func(what string, done, total int) { p.Step(what, done, total) },
 	})
 	p.Hide()

@@ -23,6 +23,7 @@ import (
 )
 
 type checkFlags struct {
+	ignore                  bool // predicates, where a checker knows none
 	level                   level.Level
 	checker, solver, format string
 	limits                  limits
@@ -71,6 +72,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: transactions without writes stand at their start_ts")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have cobra and be, which know item operations only, ignore predicates: \"items:\" before the level says so")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
@@ -185,7 +187,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		}
 		k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
 		set("checking")
-		o := check.Options{Level: f.level, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, Progress: func(s string, done, total int) {
+		o := check.Options{Level: f.level, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, IgnorePredicates: f.ignore, Progress: func(s string, done, total int) {
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
 		}}
@@ -199,7 +201,9 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		n := bench.Sizes(h)
 		r.Stats.Txns, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = n.Txns, n.Ops, n.Sessions, n.Keys
 		r.Stats.LoadMS = k.Stats.LoadMS
-		r.H = h
+		if !r.Items { // else r is about what is left of h
+			r.H = h
+		}
 		return r, nil
 	})
 	var stopped *stoppedError
@@ -283,7 +287,9 @@ func (f *checkFlags) outputs(e *env, o outcome, i, n int) error {
 		errs = append(errs, e.writeFile(numbered(f.dot, i, n), func(w io.Writer) error { return report.DOT(w, o.result) }))
 	}
 	if f.certificate != "" {
-		if o.result.Verdict == evidence.Unknown {
+		if o.result.Items {
+			fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n", o.path)
+		} else if o.result.Verdict == evidence.Unknown {
 			fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
 		} else {
 			errs = append(errs, e.writeFile(numbered(f.certificate, i, n), func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))

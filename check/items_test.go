@@ -1,0 +1,78 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/oracle"
+)
+
+// TestIgnorePredicates: cobra and be refuse predicates, and ignore them when told to: what they say then is what brute force says of
+// the history told without predicates, and a violation is one of the whole. Others decide predicates as ever.
+func TestIgnorePredicates(t *testing.T) {
+	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
+	for seed := range long(600, 10_000) {
+		h := tinyPredicates(seed, predicateOptions[seed%2])
+		if h == nil {
+			continue
+		}
+		for _, l := range serialLevels {
+			whole, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			items, err := oracle.Check(history.Items(h), oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if items.Verdict == evidence.Violated && whole.Verdict != evidence.Violated {
+				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict, notation.Format(h))
+			}
+			verdicts[[2]evidence.Verdict{items.Verdict, whole.Verdict}]++
+			for _, c := range []Checker{cobra{}, biswasEnea{}, vbox{}} {
+				if !slices.Contains(c.Info().Levels, l) {
+					continue
+				}
+				r, err := Run(context.Background(), c, h, Options{Level: l, IgnorePredicates: true})
+				if err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, l, err)
+				}
+				want := items.Verdict
+				if !c.Info().Items {
+					want = whole.Verdict
+				}
+				if r.Verdict != want && !(r.Verdict == evidence.Unknown && strings.Contains(r.Reason, "unique values")) {
+					t.Fatalf("seed %d: %s says %s (%s) at %s; want %s\n%s", seed, c.Info().Name, r.Verdict, r.Reason, r.Label(), want, notation.Format(h))
+				}
+				if c.Info().Items != strings.HasPrefix(r.Label(), "items:") {
+					t.Fatalf("%s answers about %s", c.Info().Name, r.Label())
+				}
+				if c.Info().Items && seed < 10 {
+					if r, err := Run(context.Background(), c, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "predicate operations") {
+						t.Errorf("%s decides predicates: %v, %v", c.Info().Name, r, err)
+					}
+				}
+			}
+		}
+	}
+	t.Log(verdicts)
+	if verdicts[[2]evidence.Verdict{evidence.Holds, evidence.Violated}] < 20 {
+		t.Error("no predicate matters here")
+	}
+}
+
+// TestItems: what is left of a history without predicates is all of it.
+func TestItems(t *testing.T) {
+	for seed := range uint64(300) {
+		h := datasets.Tiny(seed, datasets.RandomOptions{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
+		if a, b := notation.Format(h), notation.Format(history.Items(h)); a != b {
+			t.Fatalf("seed %d: %s became %s", seed, a, b)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package history
+
+// Items returns the history without its predicates, as a checker of item operations sees it: what a predicate operation matched at a
+// known version is a read of it, what a predicate write made of it is a write, and nothing is said of the keys that it did not match.
+// Transactions keep their indices; keys and versions do not.
+//
+// Every order that explains h explains it: a violation of the result is one of h. The reverse is not true: phantoms are lost.
+// Cost: linear in the operations and rows.
+func Items(h *History) *History {
+	b := NewBuilder()
+	b.File, b.Meta = h.File, h.Meta
+	value := func(v Value) Value {
+		if v.Kind == String || v.Kind == Row {
+			v.N = int64(b.Text(h.Texts.Text(uint32(v.N))))
+		}
+		return v
+	}
+	b.Initial = value(h.Initial)
+	add := func(put func(key uint32, v Value), ver uint32) {
+		if ver != None {
+			put(b.Key(value(h.Keys[h.VerKey[ver]])), value(h.VerValue(ver)))
+		}
+	}
+	place := make([]int64, h.NumTxns()) // in its session
+	for s := range h.NumSessions() {
+		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			place[t] = int64(i)
+		}
+	}
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for o := lo; o < hi; o++ {
+			switch v := h.Ops.Ver[o]; h.Ops.Kind[o] {
+			case Read:
+				add(b.Read, v)
+			case Write:
+				add(b.Write, v)
+			case PredRead, PredWrite:
+				from, to := h.Preds.Off[v], h.Preds.Off[v+1]
+				for _, old := range h.Preds.Old[from:to] {
+					add(b.Read, old)
+				}
+				for _, made := range h.Preds.New[from:to] {
+					add(b.Write, made)
+				}
+			default:
+				panic("history: Items of a history with lists")
+			}
+		}
+		head := NewTxnHead()
+		head.ID, head.HasID = h.Txns.ID[t], true
+		head.Line, head.Status, head.Init = h.Txns.Line[t], h.Txns.Status[t], t == h.Init
+		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
+		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
+		if s := h.SessName[h.Txns.Sess[t]]; s != NoTime {
+			head.Session, head.HasSess = s, true
+			head.Seq, head.HasSeq = place[t], true
+		}
+		b.EndTxn(head)
+	}
+	out, err := b.Build()
+	if err != nil {
+		panic("history: its items are not a history: " + err.Error())
+	}
+	return out
+}
