@@ -140,6 +140,9 @@ func TestLWTAgainstOracle(t *testing.T) {
 				if r.Verdict != want.Verdict {
 					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict, notation.Format(h))
 				}
+				if p, err := Run(context.Background(), porcupineLib{}, h, Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
+					t.Fatalf("seed %d: lwt says %s, Porcupine %v, %v\n%s", seed, r.Verdict, p, err, notation.Format(h))
+				}
 				seen[r.Verdict.String()]++
 				if _, ok := r.Stats.Stages["chains"]; ok {
 					seen["chains"]++
@@ -214,5 +217,19 @@ func TestLWTLarge(t *testing.T) {
 	r, err = Run(context.Background(), c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"), Options{Level: level.Linearizable})
 	if err != nil || r.Verdict != evidence.Unknown {
 		t.Errorf("two keys: %v, %v", r, err)
+	}
+}
+
+// TestPorcupineStopped: Porcupine's search ends with the context.
+func TestPorcupineStopped(t *testing.T) {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 2000, Keys: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := Run(ctx, porcupineLib{}, h, Options{Level: level.Linearizable})
+	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "interrupted" {
+		t.Errorf("%v, %v", r, err)
 	}
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"isovet/datasets"
@@ -39,4 +40,55 @@ func BenchmarkMTC(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkLWT: the bound is 1.5 s for ten million operations.
+func BenchmarkLWT(b *testing.B) {
+	for _, ops := range []int{1_000_000, 10_000_000} {
+		h := lightweightHistory(b, ops)
+		b.Run(fmt.Sprintf("ops=%dm", ops/1_000_000), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := lightweight{}.Check(context.Background(), h, Options{Level: level.Linearizable})
+				if err != nil || r.Order == nil {
+					b.Fatal(r, err)
+				}
+			}
+		})
+	}
+}
+
+// lightweightHistory is a linearizable run of compare-and-sets and reads on a hundred keys by 24 clients.
+func lightweightHistory(b *testing.B, ops int) *history.History {
+	b.Helper()
+	const keys, clients = 100, 24
+	hb := history.NewBuilder()
+	hb.Initial = history.IntValue(0)
+	var key [keys]uint32
+	var cur [keys]int64
+	for k := range key {
+		key[k] = hb.Key(history.IntValue(int64(k)))
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	free := [clients]int64{}
+	for i := range ops {
+		c := i % clients
+		k := rng.IntN(keys)
+		at := int64(i+clients) * 10
+		hb.Read(key[k], history.IntValue(cur[k]))
+		if rng.IntN(5) > 0 {
+			cur[k] = int64(i) + 1
+			hb.Write(key[k], history.IntValue(cur[k]))
+		}
+		head := history.NewTxnHead()
+		head.HasSess, head.Session = true, int64(c)
+		head.Start, head.End = max(free[c]+1, at-rng.Int64N(200)), at+rng.Int64N(20)
+		free[c] = head.End
+		hb.EndTxn(head)
+	}
+	h, err := hb.Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h
 }

@@ -1,0 +1,100 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/anishathalye/porcupine"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/minitxn"
+)
+
+// porcupineLib is Porcupine, another program's library, to compare with.
+type porcupineLib struct{}
+
+func (porcupineLib) Info() Info {
+	return Info{
+		Name: "porcupine", Paper: "Porcupine", Levels: linearLevels,
+		About: "linearizability by Porcupine's search; lwt makes the evidence",
+	}
+}
+
+// Check asks Porcupine for the verdict, each key being a partition, as its authors do for key-value stores; the stage "solving" is its own
+// time. It hands back no proof of a "no" and an expensive one of a "yes": the evidence is lwt's, which is a fault if they disagree.
+func (c porcupineLib) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	if x, done := beginLinear(ctx, "porcupine", h, o); done {
+		return x.r, nil
+	}
+	x, done := beginAmbiguous(ctx, "porcupine", h, o, linearLevels)
+	if done {
+		return x.r, nil
+	}
+	if x.v.Bad != nil {
+		x.unknown("%v", x.v.Bad)
+		return x.r, nil
+	}
+	claim := func(uint32, uint32) bool { return true }
+	if h.HasPredicates() {
+		claim = minitxn.Claims(x.v)
+	}
+	ok := true
+	for _, reg := range minitxn.Registers(x.v, o.ClockSkew) {
+		ok = ok && porcupine.CheckOperations(registerModel(ctx, reg.Initial, claim), porcupineOperations(&reg))
+		if ctx.Err() != nil {
+			x.stopped()
+			return x.r, nil
+		}
+	}
+	x.stage("solving")
+	r, err := lightweight{}.Check(ctx, h, o)
+	if err != nil || r.Verdict == evidence.Unknown {
+		if r != nil {
+			r.Checker = "porcupine"
+		}
+		return r, err
+	}
+	if ok != (r.Verdict == evidence.Holds) {
+		return nil, &Fault{Checker: "porcupine", Err: fmt.Errorf("Porcupine says linearizable: %t; lwt says %s", ok, r.Verdict)}
+	}
+	x.stage("evidence")
+	r.Checker, r.Stats.Stages = "porcupine", x.r.Stats.Stages
+	return r, nil
+}
+
+// registerModel is a register whose state is a version. What may not have happened changes nothing where it does not fit: it can stand
+// at the end. A step that comes after ctx has ended fails, which ends the search soon; its answer is not used then.
+func registerModel(ctx context.Context, initial uint32, claim func(op, ver uint32) bool) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return initial },
+		Step: func(state, input, _ any) (bool, any) {
+			op := input.(*minitxn.Op)
+			cur := state.(uint32)
+			fits := op.Need == history.None || op.Need == cur
+			for _, p := range op.Preds {
+				fits = fits && claim(p, cur)
+			}
+			if !fits || ctx.Err() != nil {
+				return op.Maybe && ctx.Err() == nil, state
+			}
+			if op.Sets != history.None {
+				return true, op.Sets
+			}
+			return true, state
+		},
+	}
+}
+
+func porcupineOperations(reg *minitxn.Register) []porcupine.Operation {
+	ops := make([]porcupine.Operation, len(reg.Ops))
+	for i := range reg.Ops {
+		op := &reg.Ops[i]
+		ops[i] = porcupine.Operation{Input: op, Call: op.From, Return: op.Until}
+		if op.Maybe {
+			ops[i].Return = math.MaxInt64
+		}
+	}
+	return ops
+}
