@@ -1,6 +1,8 @@
 package minitxn
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/history"
@@ -28,74 +30,101 @@ type Answer struct {
 // Cost: O(transactions + operations), whatever the level; a violation adds the search for a short cycle among what is on cycles.
 func Check(v *prepass.View, l level.Level, skew int64) Answer {
 	d := build(v, l, skew)
-	order, edges := d.topological()
+	k := kahn{d: d}
+	k.run()
 	want := v.NumCounts
 	if d.split {
 		want *= 2
 	}
-	ok := d.div == nil && len(order) == want
-	if ok && d.from != nil {
-		var latest []int64
-		if latest, ok = d.latest(order); ok {
-			order = sortBy(order, latest)
-		}
+	if d.div != nil || len(k.order) < want || k.disagrees {
+		return Answer{Anomaly: d.violation(l), Edges: k.edges}
 	}
-	if !ok {
-		return Answer{Anomaly: d.violation(l), Edges: edges}
+	if d.from != nil {
+		k.order = sortBy(k.order, k.number)
 	}
-	return Answer{Holds: true, Order: order, Edges: edges}
+	return Answer{Holds: true, Order: k.order, Edges: k.edges}
 }
 
-// topological lists the nodes of the transactions that count, first in first out, as far as no cycle stops it (Kahn); edges counts the edges of
-// the graph.
-func (d *dependencies) topological() (order []uint32, edges int) {
+// kahn lists the nodes of the transactions that count, first in first out, as far as no cycle stops it.
+type kahn struct {
+	d     *dependencies
+	waits []uint32 // edges that enter a node from nodes that are not out yet
+	order []uint32
+	edges int
+	// With real time, latest[node] is the latest start among what the graph puts before the node, itself included, and number[i] that of
+	// order[i]. The graph and real time disagree if a node ended before that.
+	latest, number []int64
+	disagrees      bool
+}
+
+// free takes away an edge to a node, from one whose latest start is m.
+func (k *kahn) free(node uint32, m int64) {
+	if k.waits[node]--; k.waits[node] == 0 {
+		k.order = append(k.order, node)
+	}
+	if k.latest != nil && k.latest[node] < m {
+		k.latest[node] = m
+	}
+}
+
+func (k *kahn) run() {
+	d := k.d
 	v, h := d.v, d.h
 	n := uint32(h.NumTxns())
-	waits := make([]uint32, d.nodes())
-	d.indegrees(waits)
 	nodes := v.NumCounts
 	if d.split {
 		nodes *= 2
 	}
-	order = make([]uint32, 0, nodes)
+	k.waits = make([]uint32, d.nodes())
+	d.indegrees(k.waits)
+	k.order = make([]uint32, 0, nodes)
+	for _, w := range k.waits {
+		k.edges += int(w)
+	}
+	if d.from != nil {
+		k.number = make([]int64, 0, nodes)
+		if k.latest = slices.Clone(d.from); d.split {
+			k.latest = make([]int64, d.nodes())
+			for t, from := range d.from {
+				k.latest[t<<1], k.latest[t<<1|1] = from, from
+			}
+		}
+	}
 	for t := range n {
-		if b := d.begins(t); v.Counts[t] && waits[b] == 0 {
-			order = append(order, b)
+		if b := d.begins(t); v.Counts[t] && k.waits[b] == 0 {
+			k.order = append(k.order, b)
 		}
 	}
-	for _, w := range waits {
-		edges += int(w)
-	}
-	free := func(b uint32) {
-		if waits[b]--; waits[b] == 0 {
-			order = append(order, b)
-		}
-	}
-	for head := 0; head < len(order); head++ {
-		node := order[head]
+	for head := 0; head < len(k.order); head++ {
+		node := k.order[head]
 		t := d.txn(node)
 		begin, commit := !d.split || node&1 == 0, !d.split || node&1 == 1
+		m := int64(history.NoTime)
+		if k.latest != nil {
+			m = k.latest[node]
+			k.number = append(k.number, m)
+			k.disagrees = k.disagrees || commit && m > d.until[t]
+		}
 		if begin {
 			for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
 				if u := d.next[w]; u != none && u != t {
-					free(d.ends(u))
+					k.free(d.ends(u), m)
 				}
 			}
 		}
 		if commit {
 			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 				for r := d.first[w]; r != none; r = d.more[r] {
-					free(d.begins(d.reader[r]))
+					k.free(d.begins(d.reader[r]), m)
 				}
 			}
 			if d.place != nil {
-				d.followers(t, func(u uint32) { free(d.begins(u)) })
+				d.followers(t, func(u uint32) { k.free(d.begins(u), m) })
 			}
 		} else {
-			free(node | 1)
+			k.free(node|1, m)
 		}
 	}
-	return order, edges
 }
 
 // indegrees counts the edges that enter each node.
@@ -133,57 +162,6 @@ func (d *dependencies) indegrees(waits []uint32) {
 			before = before || h.Txns.Status[t] == history.Committed
 		}
 	}
-}
-
-// latest gives each place of the order the latest start among what the graph puts before it, itself included; ok is
-// false if a node ended before that: then real time and the graph disagree.
-func (d *dependencies) latest(order []uint32) (byPlace []int64, ok bool) {
-	v := d.v
-	late := make([]int64, d.nodes())
-	for t, from := range d.from {
-		late[d.begins(uint32(t))] = from
-		if d.split {
-			late[t<<1|1] = from
-		}
-	}
-	byPlace = make([]int64, len(order))
-	for i, node := range order {
-		m := late[node]
-		byPlace[i] = m
-		t := d.txn(node)
-		begin, commit := !d.split || node&1 == 0, !d.split || node&1 == 1
-		if commit && m > d.until[t] {
-			return nil, false
-		}
-		if begin {
-			for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
-				if u := d.next[w]; u != none && u != t {
-					if e := d.ends(u); late[e] < m {
-						late[e] = m
-					}
-				}
-			}
-		}
-		if commit {
-			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-				for r := d.first[w]; r != none; r = d.more[r] {
-					if b := d.begins(d.reader[r]); late[b] < m {
-						late[b] = m
-					}
-				}
-			}
-			if d.place != nil {
-				d.followers(t, func(u uint32) {
-					if b := d.begins(u); late[b] < m {
-						late[b] = m
-					}
-				})
-			}
-		} else if late[node|1] < m {
-			late[node|1] = m
-		}
-	}
-	return byPlace, true
 }
 
 // sortBy sorts an order by its numbers, stably. What ended before another began has the smaller number, and an edge goes to one that is
