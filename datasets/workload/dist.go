@@ -43,6 +43,16 @@ func NewZipf(n int, theta float64) *Alias {
 	return NewAlias(w)
 }
 
+// NewExponential returns the exponential distribution with 95 % of the draws from the first 6/7 of the keys, YCSB's default. Cost: O(n) once.
+func NewExponential(n int) *Alias {
+	w := make([]float64, n)
+	gamma := -math.Log(0.05) / (float64(n) * 6 / 7)
+	for k := range w {
+		w[k] = math.Exp(-gamma * float64(k))
+	}
+	return NewAlias(w)
+}
+
 // NewAlias returns the distribution with the given weights, not all zero, none negative.
 func NewAlias(weight []float64) *Alias {
 	n := len(weight)

@@ -26,6 +26,7 @@ func gtInfo() Info {
 	in := mixInfo()
 	in.Name, in.Ops = "gt", 15
 	in.About = "general transactions as CHRONOS and MTC run them by default: mix with 15 operations"
+	in.Variants = append(in.Variants, Variant{Name: "cobra", About: "uniform keys; 20 % read-only, 40 % write-only, 40 % read-modify-write transactions: MTC's GT"})
 	return in
 }
 
@@ -33,6 +34,8 @@ type mix struct {
 	keys, ops int
 	reads     uint64 // per cent
 	dist      Dist
+	// whole: a transaction only reads, only writes, or writes each key that it has read.
+	whole bool
 }
 
 func newMix(p Params) (Workload, error) {
@@ -43,6 +46,8 @@ func newMix(p Params) (Workload, error) {
 	switch p.Variant {
 	case "uniform":
 		w.dist = Uniform(p.Keys)
+	case "cobra":
+		w.dist, w.whole = Uniform(p.Keys), true
 	case "hotspot":
 		w.dist = Hotspot(p.Keys)
 	case "read-heavy":
@@ -69,12 +74,31 @@ type mixClient struct {
 func (c *mixClient) Next(t *Txn) {
 	t.Name = "mix"
 	t.Args = t.Args[:0]
+	if c.w.whole {
+		c.wholeTxn(t)
+		return
+	}
 	for range c.w.ops {
 		k := c.w.dist.Draw(c.rng)
 		if c.rng.Uint64N(100) >= c.w.reads {
 			k = ^k
 		}
 		t.Args = append(t.Args, k)
+	}
+}
+
+// wholeTxn draws a transaction of one kind, with an operation less where the last would be a read without its write.
+func (c *mixClient) wholeTxn(t *Txn) {
+	kind := c.rng.IntN(5)
+	for range c.w.ops {
+		switch k := c.w.dist.Draw(c.rng); {
+		case kind == 0:
+			t.Args = append(t.Args, k)
+		case kind < 3:
+			t.Args = append(t.Args, ^k)
+		case len(t.Args)+2 <= max(c.w.ops, 2):
+			t.Args = append(t.Args, k, ^k)
+		}
 	}
 }
 
