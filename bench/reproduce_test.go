@@ -163,3 +163,33 @@ func TestFigureCells(t *testing.T) {
 		t.Errorf("an unknown figure: %v", err)
 	}
 }
+
+// TestReproduceMTC runs MTC's evaluation at the quick scale: every figure has points, and no checker disagrees with a valid run.
+func TestReproduceMTC(t *testing.T) {
+	figures, err := LookupFigures([]string{"mtc"})
+	if err != nil || len(figures) != 8 {
+		t.Fatal(len(figures), err)
+	}
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test"})
+	if err != nil || len(reports) != len(figures) {
+		t.Fatalf("%d reports, %v", len(reports), err)
+	}
+	for _, r := range reports {
+		if f := r.Faults(); len(f) > 0 {
+			t.Errorf("%s: %v", r.Figure, f)
+		}
+		for _, m := range r.fig.Metrics {
+			if len(r.Groups(m.Key)) < 2 {
+				t.Errorf("%s: %s has %d groups", r.Figure, m.Key, len(r.Groups(m.Key)))
+			}
+		}
+		for _, p := range r.Points {
+			if p.Verdict == evidence.Violated && r.Figure != "mtc/table2" {
+				t.Errorf("%s: %+v", r.Figure, p)
+			}
+		}
+		if !r.Complete || len(r.Claims) == 0 {
+			t.Errorf("%s: complete %v, %d claims", r.Figure, r.Complete, len(r.Claims))
+		}
+	}
+}

@@ -4,9 +4,9 @@ import "math/rand/v2"
 
 func miniInfo() Info {
 	return Info{
-		Name:     "mini",
-		About:    "mini-transactions: at most two reads and two writes on one or two keys, every write after a read of its key",
-		Paper:    "MTC (VLDB 2025) Definition 8",
+		Name:  "mini",
+		About: "mini-transactions: at most two reads and two writes on one or two keys, every write after a read of its key",
+		Paper: "MTC (VLDB 2025) Definition 8",
 		Variants: []Variant{
 			{Name: "default", About: "shapes R, RR, RW, RRW, RRWW; 80 % write; uniform keys"},
 			{Name: "zipf", About: "the same on Zipf keys"},
