@@ -57,7 +57,7 @@ func (c porcupineLib) Check(ctx context.Context, h *history.History, o Options) 
 		return r, err
 	}
 	if ok != (r.Verdict == evidence.Holds) {
-		return nil, &Fault{Checker: "porcupine", Err: fmt.Errorf("Porcupine says linearizable: %t; lwt says %s", ok, r.Verdict)}
+		return nil, &Fault{Checker: "porcupine", Err: fmt.Errorf("linearizable, says Porcupine: %t; lwt says %s", ok, r.Verdict)}
 	}
 	x.stage("evidence")
 	r.Checker, r.Stats.Stages = "porcupine", x.r.Stats.Stages
