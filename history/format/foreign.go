@@ -39,7 +39,7 @@ var (
 	}
 	cobraLog = Format{
 		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",
-		Tool: "Cobra, CobraBench, PolySI, VeriStrong", Holds: Times | Unknown | Initial,
+		Tool: "Cobra, CobraBench, PolySI, VeriStrong", Holds: Times | Aborted | Unknown | Initial,
 		Detect: folder(cobralog.Is),
 		Read:   inFolder(cobralog.Read),
 	}

@@ -102,7 +102,7 @@ type folder struct {
 	logs map[uint64]struct{} // transactions that have a log
 	lost map[uint64][]write  // by writer that has none (known at the end)
 	// What reads say of a key before the run.
-	before, nothing, deletes map[uint64]struct{}
+	before, deletes map[uint64]struct{}
 }
 
 type write struct{ key, id uint64 }
@@ -120,7 +120,7 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	f := folder{
 		ctx: ctx, b: history.NewBuilder(),
 		logs: map[uint64]struct{}{}, lost: map[uint64][]write{},
-		before: map[uint64]struct{}{}, nothing: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
+		before: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
 	}
 	f.b.File = dir
 	all := make([]log, len(names))
@@ -240,8 +240,6 @@ func (f *folder) survey(l *log) {
 			case gc(binary.BigEndian.Uint64(rec[8:]), writer):
 			case writer == initial:
 				f.before[key] = struct{}{}
-			case writer == absent:
-				f.nothing[key] = struct{}{}
 			}
 		}
 	}
@@ -309,10 +307,8 @@ func (f *folder) add(l *log, session int64) {
 				continue
 			}
 			k := f.b.Key(history.IntValue(int64(key)))
-			_, before := f.before[key]
-			_, deletes := f.deletes[key]
 			switch {
-			case writer == initial || (writer == absent && before && !deletes):
+			case writer == initial || (writer == absent && f.always(key)):
 				f.b.Read(k, f.b.StringValue(text))
 			case writer == absent || id == absent:
 				f.b.Read(k, history.Value{Kind: history.Null})
@@ -324,6 +320,13 @@ func (f *folder) add(l *log, session int64) {
 			}
 		}
 	}
+}
+
+// always reports whether a key was there before the run and no write deleted it.
+func (f *folder) always(key uint64) bool {
+	_, before := f.before[key]
+	_, deletes := f.deletes[key]
+	return before && !deletes
 }
 
 // strangers adds the writers that were read and have no log.

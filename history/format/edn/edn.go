@@ -84,6 +84,7 @@ type Scanner struct {
 
 	pos     int
 	open    []byte // brackets to be closed
+	within  int    // how many values that are left out, #_, the scanner is in
 	scratch []byte // of a string with escapes
 	again   bool   // after Seek
 	line    int    // of lineAt, from 0
@@ -112,8 +113,8 @@ func (s *Scanner) Errorf(pos int, field, format string, args ...any) error {
 	return &history.InputError{File: s.File, Line: s.Line(min(pos, len(s.Data))), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// space marks white space, delim what ends a word.
-var space, delim [256]bool
+// space marks white space, delim what ends a word, numeric what numbers consist of: ratios and Clojure's N and M too.
+var space, delim, numeric [256]bool
 
 func init() {
 	for _, c := range " \t\r\n\f\v," {
@@ -121,6 +122,9 @@ func init() {
 	}
 	for _, c := range "()[]{}\";" {
 		delim[c] = true
+	}
+	for _, c := range "0123456789+-.eE/NM" {
+		numeric[c] = true
 	}
 }
 
@@ -138,10 +142,14 @@ func (s *Scanner) skipSpace() error {
 				s.pos = len(s.Data)
 			}
 		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && s.Data[s.pos+1] == '_':
+			if s.within++; s.within > maxDepth {
+				return s.Errorf(s.pos, "", "more than %d #_, one within the other; expected a history", maxDepth)
+			}
 			s.pos += 2
 			if err := s.Skip(); err != nil {
 				return err
 			}
+			s.within--
 		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && s.Data[s.pos+1] != '{' && s.Data[s.pos+1] != '#':
 			// A tag: the value behind it is what counts.
 			for s.pos++; s.pos < len(s.Data) && !delim[s.Data[s.pos]]; s.pos++ {
@@ -167,6 +175,9 @@ func (s *Scanner) Next() (Token, error) {
 	}
 	switch c := s.Data[s.pos]; c {
 	case '(', '[', '{', '#':
+		if s.JSON && (c == '(' || c == '#') {
+			return t, s.Errorf(t.Pos, "", "found %c; expected a value of JSON", c)
+		}
 		t.Kind, t.Bracket = Open, c
 		s.pos++
 		if c == '#' {
@@ -195,12 +206,18 @@ func (s *Scanner) Next() (Token, error) {
 	case '"':
 		return s.text(t)
 	case '\\':
+		if s.JSON {
+			return t, s.Errorf(t.Pos, "", "found %c; expected a value of JSON", c)
+		}
 		return s.char(t)
 	case ':':
 		s.pos++
 		t.Kind, t.Text = Word, s.word()
 		if len(t.Text) == 0 {
 			return t, s.Errorf(t.Pos, "", "found a colon by itself; expected a keyword")
+		}
+		if !utf8.Valid(t.Text) {
+			return t, s.Errorf(t.Pos, "", "found a keyword that is not UTF-8")
 		}
 	default:
 		w := s.word()
@@ -247,16 +264,22 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 		case "false":
 			t.Kind = Bool
 		default:
+			t.Kind = Word
 			if s.JSON || !utf8.Valid(w) {
 				return t, s.Errorf(t.Pos, "", "found %q; expected a value", t.String())
 			}
-			t.Kind = Word
 		}
 		return t, nil
 	}
 	t.Kind = Number
 	if n, ok := integer(w); ok {
 		t.Kind, t.N = Int, n
+		return t, nil
+	}
+	for _, c := range w {
+		if !numeric[c] {
+			return t, s.Errorf(t.Pos, "", "found %q; expected a value", t.String())
+		}
 	}
 	return t, nil
 }
@@ -363,7 +386,7 @@ func (s *Scanner) escaped(t *Token, start int) error {
 	return s.Errorf(t.Pos, "", "a string without end")
 }
 
-// char reads \c, \newline, \u0041.
+// char reads \c, \newline and the other names, \u0041.
 func (s *Scanner) char(t Token) (Token, error) {
 	t.Kind = Text
 	s.pos++
@@ -373,7 +396,7 @@ func (s *Scanner) char(t Token) (Token, error) {
 	start := s.pos
 	_, n := utf8.DecodeRune(s.Data[s.pos:])
 	s.pos += n
-	s.word()
+	s.word() // what follows belongs to it, up to a delimiter
 	t.Text = s.Data[start:s.pos]
 	switch string(t.Text) {
 	case "newline":
@@ -384,6 +407,22 @@ func (s *Scanner) char(t Token) (Token, error) {
 		t.Text = []byte("\t")
 	case "return":
 		t.Text = []byte("\r")
+	case "formfeed":
+		t.Text = []byte("\f")
+	case "backspace":
+		t.Text = []byte("\b")
+	default:
+		if len(t.Text) == n {
+			break
+		}
+		code, err := strconv.ParseUint(string(t.Text[1:]), 16, 16)
+		if len(t.Text) != 5 || t.Text[0] != 'u' || err != nil {
+			return t, s.Errorf(t.Pos, "", "found the character %q; expected one, its name, or u and four hexadecimal digits", `\`+t.String())
+		}
+		t.Text = utf8.AppendRune(nil, rune(code))
+	}
+	if !utf8.Valid(t.Text) {
+		return t, s.Errorf(t.Pos, "", "found a character that is not UTF-8")
 	}
 	return t, nil
 }

@@ -71,29 +71,50 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	return n, nil
 }
 
-// seenUnknown marks the transactions of unknown outcome of which somebody committed has read a write: they did commit. nil if there
-// are none of unknown outcome.
+// seenUnknown marks the transactions of unknown outcome of which somebody committed, or one of them, has read a write: they did
+// commit. nil if there are none of unknown outcome. Cost: linear.
 func seenUnknown(h *history.History) []bool {
 	if !slices.Contains(h.Txns.Status, history.Unknown) {
 		return nil
 	}
-	read := make([]bool, h.NumVersions())
-	seen := make([]bool, h.NumTxns())
-	for again := true; again; {
-		again = false
-		for t := range uint32(h.NumTxns()) {
+	// The writes of unknown outcome, in a list for each version.
+	first := make([]uint32, h.NumVersions())
+	for v := range first {
+		first[v] = history.None
+	}
+	type write struct{ txn, next uint32 }
+	var writes []write
+	var todo []uint32 // transactions that did commit
+	for t := range uint32(h.NumTxns()) {
+		switch h.Txns.Status[t] {
+		case history.Committed:
+			todo = append(todo, t)
+		case history.Unknown:
 			lo, hi := h.TxnOps(t)
-			if h.Txns.Status[t] == history.Committed || seen[t] {
-				for op := lo; op < hi; op++ {
-					read[h.Ops.Ver[op]] = read[h.Ops.Ver[op]] || h.Ops.Kind[op] == history.Read
+			for op := lo; op < hi; op++ {
+				if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write {
+					writes = append(writes, write{t, first[v]})
+					first[v] = uint32(len(writes)) - 1
 				}
+			}
+		}
+	}
+	seen := make([]bool, h.NumTxns())
+	for len(todo) > 0 {
+		lo, hi := h.TxnOps(todo[len(todo)-1])
+		todo = todo[:len(todo)-1]
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Read {
 				continue
 			}
-			for op := lo; op < hi && !seen[t] && h.Txns.Status[t] == history.Unknown; op++ {
-				if h.Ops.Kind[op] == history.Write && read[h.Ops.Ver[op]] {
-					seen[t], again = true, true
+			v := h.Ops.Ver[op]
+			for i := first[v]; i != history.None; i = writes[i].next {
+				if t := writes[i].txn; !seen[t] {
+					seen[t] = true
+					todo = append(todo, t)
 				}
 			}
+			first[v] = history.None
 		}
 	}
 	return seen
@@ -146,6 +167,16 @@ func (n *Numbers) fits(init Explicit) error {
 	for v, x := range h.VerN {
 		if k := h.VerKey[v]; x == 0 && h.InitVer[k] != uint32(v) && !covered[k] {
 			return fmt.Errorf("key %s has the value 0, which readers of the format take for its initial one", h.KeyString(k))
+		}
+	}
+	// dbcop's 0 is the initial one and a written one alike; a written one in the texts makes its key absent at first.
+	for t := uint32(0); init != AllKeys && t < uint32(h.NumTxns()); t++ {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi && t != h.Init; op++ {
+			v := h.Ops.Ver[op]
+			if k := h.VerKey[v]; h.Ops.Kind[op] == history.Write && h.VerN[v] == 0 && !covered[k] {
+				return fmt.Errorf("key %s is written as 0, which it holds at first", h.KeyString(k))
+			}
 		}
 	}
 	return nil

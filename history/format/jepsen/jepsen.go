@@ -7,11 +7,11 @@
 // # Transactions
 //
 // An invocation is completed by its process's next operation: ok has committed, fail has not, info or none may have. A process is a
-// session. What is not a client's (:nemesis) is left out, and so is what cannot matter: reads of transactions that did not say what
-// they read. Of a failed transaction its writes stay, so that whoever saw them is an aborted read. A history of completions alone,
-// or without processes, has transactions without times, and without processes without sessions. Times are :time where every operation has one and they
-// never go back, else the operation's position, which is what Jepsen's own checkers go by. :start-timestamp and :commit-timestamp of
-// a completion are database timestamps.
+// session. Operations without process have no session, and of one :f only one may be open at a time. What is not a
+// client's (:nemesis) is left out, and so is what cannot matter: reads of transactions that did not say what they read. Of a failed
+// transaction its writes stay, as invoked, so that whoever saw them is an aborted read. Completions alone have no times. Times are
+// :time where every operation has one, they never go back and are not all the same, else the operation's position, which is what
+// Jepsen's own checkers go by. :start-timestamp and :commit-timestamp of a completion are database timestamps.
 //
 // # Models
 //
@@ -273,7 +273,7 @@ func (r *reader) kind() (kind, error) {
 	return 0, r.s.Errorf(t.Pos, "type", "found %v; expected invoke, ok, fail or info", t)
 }
 
-// integer reads a time or an index; nil, and for index anything else, is none.
+// integer reads a time or an index; nil is none.
 func (r *reader) integer(field string) (int64, error) {
 	t, err := r.s.Next()
 	switch {
@@ -291,24 +291,38 @@ func (r *reader) integer(field string) (int64, error) {
 func (r *reader) pair() error {
 	completion := make([]int32, len(r.events))
 	pending := map[int64]int32{}
+	var loose [otherFn + 1][]int32 // those without process
 	invoked := false
 	for i := range r.events {
 		e := &r.events[i]
 		completion[i] = -1
 		if e.kind == invoke {
-			if j, open := pending[e.process]; open && e.process != noProcess {
+			invoked = true
+			if e.process == noProcess {
+				loose[e.f] = append(loose[e.f], int32(i))
+				continue
+			}
+			if j, open := pending[e.process]; open {
 				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not completed; expected ok, fail or info", e.process, r.events[j].line)
 			}
 			pending[e.process] = int32(i)
-			invoked = true
 			continue
 		}
-		if j, open := pending[e.process]; open && (e.process != noProcess || len(pending) == 1) {
+		if e.process == noProcess {
+			switch open := loose[e.f]; {
+			case len(open) > 1:
+				return r.s.Errorf(e.pos, "process", "missing, so that it may complete the operation of line %d or that of line %d; expected an integer", r.events[open[0]].line, r.events[open[1]].line)
+			case len(open) == 1:
+				completion[open[0]], completion[i] = int32(i), open[0]
+				loose[e.f] = open[:0]
+			}
+			continue
+		}
+		if j, open := pending[e.process]; open {
 			completion[j], completion[i] = int32(i), j
 			delete(pending, e.process)
 		}
 	}
-	timed := invoked && (r.anyProcess || !r.allTimes)
 	if r.allTimes && len(r.events) > 0 && r.events[0].time == r.events[len(r.events)-1].time {
 		r.allTimes = false // all zero: no clock, and an order only where there are invocations
 	}
@@ -321,7 +335,7 @@ func (r *reader) pair() error {
 			}
 			first, last = -1, int32(i)
 		}
-		if err := r.txn(first, last, timed); err != nil {
+		if err := r.txn(first, last, invoked); err != nil {
 			return err
 		}
 	}
@@ -356,12 +370,12 @@ func (r *reader) txn(first, last int32, timed bool) error {
 			if timed && first >= 0 {
 				h.End = r.time(last)
 			}
-			h.StartTS, h.CommitTS = c.start, c.end
 		case fail:
 			h.Status = history.Aborted
 		}
-		// What an unfinished transaction asked for is in its invocation.
-		if c.kind == info && first >= 0 {
+		h.StartTS, h.CommitTS = c.start, c.end
+		// What a transaction that did not finish asked for is in its invocation.
+		if c.kind != ok && first >= 0 {
 			c.value = e.value
 		}
 		e = c

@@ -12,13 +12,14 @@ type model uint8
 
 const (
 	registers model = iota
-	lists
+	listModel
 	sets
 )
 
 // choose decides the model from what the file uses, or says why there is none.
 func (r *reader) choose() error {
 	collection, number, balances := false, false, false
+	lists := bytes.Contains(r.s.Data, []byte("append"))
 	for i := range r.events {
 		e := &r.events[i]
 		if e.value < 0 {
@@ -28,9 +29,12 @@ func (r *reader) choose() error {
 			return err
 		} else if micro {
 			if appends {
-				r.model = lists
+				r.model = listModel
 				r.b.Meta.Lists = true
 				return nil
+			}
+			if !lists && i > 1<<8 {
+				break // micro-operations throughout, and no lists
 			}
 			continue
 		}
@@ -40,9 +44,6 @@ func (r *reader) choose() error {
 				return err
 			}
 			collection, number, balances = collection || c, number || n, balances || m
-		}
-		if r.used[txnFn] && len(r.events) > 1<<10 && i > 1<<8 && !bytes.Contains(r.s.Data, []byte("append")) {
-			break // micro-operations throughout, and no lists
 		}
 	}
 	refuse := func(what, why string) error {
@@ -309,12 +310,12 @@ func (r *reader) microOps(e *event, status history.Status) (bool, error) {
 			if err := r.leave(v, nil); err != nil {
 				return false, err
 			}
-		case r.model == lists:
+		case short:
+		case r.model == listModel:
 			if err := r.list(k, v); err != nil {
 				return false, err
 			}
 			any = true
-		case short:
 		default:
 			x, err := r.scalar(v, "value")
 			if err != nil {
@@ -352,7 +353,7 @@ func (r *reader) list(k uint32, v edn.Token) error {
 			}
 			r.elems = append(r.elems, x)
 		}
-	} else if v.Kind != edn.Nil && v.Kind != edn.Close {
+	} else if v.Kind != edn.Nil {
 		return r.s.Errorf(v.Pos, "value", "found %v; expected a sequence: the history is one of lists", v)
 	}
 	r.b.ReadList(k, r.elems)
@@ -452,22 +453,28 @@ func (r *reader) set(e *event, v edn.Token, known bool) (bool, error) {
 			}
 		}
 	}
-	key := func(t edn.Token) (history.Value, error) {
+	key := func(t edn.Token) (uint32, error) {
 		if name == nil {
-			return r.scalar(t, "value")
+			return r.key(t)
+		}
+		if t.Kind == edn.Open {
+			return 0, r.s.Errorf(t.Pos, "value", "found %v; expected an element: a number or a word", t)
 		}
 		r.buf = append(append(r.buf[:0], name...), t.Text...)
 		if t.Kind == edn.Int {
 			r.buf = append(append(r.buf[:0], name...), t.String()...)
 		}
-		return r.b.StringValue(r.buf), nil
+		return r.b.Key(r.b.StringValue(r.buf)), nil
 	}
 	if e.f != readFn {
+		if v.Kind == edn.Nil {
+			return false, nil
+		}
 		k, err := key(v)
-		if err != nil || k.Kind == history.Null {
+		if err != nil {
 			return false, err
 		}
-		r.b.Write(r.b.Key(k), history.IntValue(1))
+		r.b.Write(k, history.IntValue(1))
 		return true, nil
 	}
 	if !known || v.Kind != edn.Open {
@@ -486,7 +493,7 @@ func (r *reader) set(e *event, v edn.Token, known bool) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		r.rows = append(r.rows, history.PredRow{Key: r.b.Key(k), Old: history.IntValue(1)})
+		r.rows = append(r.rows, history.PredRow{Key: k, Old: history.IntValue(1)})
 	}
 	pred := []byte(`{}`)
 	if name != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -13,7 +14,9 @@ import (
 )
 
 // Check says why a history cannot be written as it is, nil if it can: an initial transaction, keys that are there at first with
-// something else than null, deletes, predicates, rows. With lossy what keys hold at first may be anything: it is written as nil.
+// something else than null, deletes, predicates, rows, reads of transactions of unknown outcome, times that lines one after another do
+// not say. With lossy what keys hold at first is written as nil, and such reads and times are dropped. Reads of aborted transactions
+// say nothing and are never written.
 func Check(h *history.History, lossy bool) error {
 	switch {
 	case h.HasPredicates():
@@ -27,10 +30,14 @@ func Check(h *history.History, lossy bool) error {
 	}
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi && t != h.Init; op++ {
+		for op := lo; op < hi; op++ {
 			v := h.Ops.Ver[op]
-			switch {
-			case h.Ops.Kind[op] != history.Write:
+			switch k := h.Ops.Kind[op]; {
+			case k == history.Append && t == h.Init:
+				return errors.New("the history has lists that are not empty at first; Jepsen's are")
+			case (k == history.Read || k == history.ReadList) && h.Txns.Status[t] == history.Unknown && !lossy:
+				return fmt.Errorf("transaction %d, of unknown outcome, says what it read; Jepsen's info operations do not", h.Txns.ID[t])
+			case k != history.Write || t == h.Init:
 			case h.VerKind[v] == history.Null:
 				return errors.New("the history deletes keys, which Jepsen's registers cannot")
 			case h.InitVer[h.VerKey[v]] == v:
@@ -38,7 +45,52 @@ func Check(h *history.History, lossy bool) error {
 			}
 		}
 	}
+	switch {
+	case lossy:
+		return nil
+	case h.Txns.Commit != nil:
+		return errors.New("the history has times of commits; expected starts and ends alone")
+	}
+	return times(h)
+}
+
+// times says why a history's client times cannot be written, nil if they can or there are none. An operation without the time at
+// which it ended cannot be told from one that never did; only of what has not committed does that say nothing.
+func times(h *history.History) error {
+	if h.Txns.Start == nil && h.Txns.End == nil {
+		return nil
+	}
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for s := range h.NumSessions() {
+		before := int64(math.MinInt64)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if t == h.Init {
+				continue
+			}
+			start, end := span(h, t)
+			switch {
+			case start == history.NoTime || end == history.NoTime:
+				return fmt.Errorf("transaction %d has no start or no end while others have; expected all or none", h.Txns.ID[t])
+			case start < before:
+				return fmt.Errorf("transaction %d starts at %d, before its predecessor in the session ended at %d", h.Txns.ID[t], start, before)
+			}
+			before = end
+			first, last = min(first, start), max(last, end)
+		}
+	}
+	if first == last {
+		return fmt.Errorf("all transactions are at the same instant, %d; readers take that for no clock", first)
+	}
 	return nil
+}
+
+// span returns when a transaction is written to have begun and ended: where nothing says when one ended that did not commit, at once.
+func span(h *history.History, t uint32) (start, end int64) {
+	start, end = h.Start(t), h.End(t)
+	if end == history.NoTime && h.Txns.Status[t] != history.Committed {
+		end = start
+	}
+	return start, end
 }
 
 // line is one line to come: an invocation, or its completion.
@@ -49,33 +101,36 @@ type line struct {
 }
 
 // Write writes a history as EDN, an operation a line. Check has found no fault with it. A transaction is an invocation and its
-// completion: ok, fail or info. With times they stand in the order of these, else one after the other, without :time, which
-// says that nothing overlaps: then only the completions are written, and no reader sees an order that is not there.
+// completion: ok, fail or info, in the order of their times; transactions without session get a process each. Without times, or with
+// times that cannot be written so, only the completions are written, and no reader sees an order that is not there.
 func Write(w io.Writer, h *history.History) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
-	timed := h.Txns.Start != nil && h.Txns.End != nil
-	var lines []line
-	for t := range uint32(h.NumTxns()) {
-		if t == h.Init {
-			continue
-		}
-		if timed {
-			start, end := h.Start(t), h.End(t)
-			if start == history.NoTime {
-				return errors.New("some transactions have client times and others none; expected all or none")
+	timed := h.Txns.Start != nil && times(h) == nil
+	lines := make([]line, 0, 2*h.NumTxns())
+	inOrder := true // sessions by the transactions' numbers
+	for s := range h.NumSessions() {
+		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		inOrder = inOrder && slices.IsSorted(txns)
+		for _, t := range txns {
+			switch start, end := span(h, t); {
+			case t == h.Init:
+			case timed:
+				lines = append(lines, line{start, t, false}, line{end, t, true})
+			default:
+				lines = append(lines, line{0, t, true})
 			}
-			lines = append(lines, line{start, t, false})
-			if end == history.NoTime {
-				continue // never completed
-			}
-			lines = append(lines, line{end, t, true})
-		} else {
-			lines = append(lines, line{0, t, true})
 		}
 	}
-	// At one instant all begin before any ends, as they overlap; but a session's own transactions follow each other, so its earlier
-	// one ends first.
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.time, b.time) })
+	// A session's own lines keep their order: it has at most one operation open.
+	if timed {
+		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.time, b.time) })
+	} else if inOrder {
+		slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.txn, b.txn) })
+	}
+	process := slices.Clone(h.SessName)
+	if timed {
+		nameSessions(process)
+	}
 	var buf []byte
 	for i, l := range lines {
 		status := h.Txns.Status[l.txn]
@@ -96,8 +151,16 @@ func Write(w io.Writer, h *history.History) error {
 		if timed {
 			buf = strconv.AppendInt(append(buf, ", :time "...), l.time, 10)
 		}
-		if s := h.SessName[h.Txns.Sess[l.txn]]; s != history.NoTime {
-			buf = strconv.AppendInt(append(buf, ", :process "...), s, 10)
+		if p := process[h.Txns.Sess[l.txn]]; p != history.NoTime {
+			buf = strconv.AppendInt(append(buf, ", :process "...), p, 10)
+		}
+		if l.done {
+			if ts := h.StartTS(l.txn); ts != history.NoTime {
+				buf = strconv.AppendInt(append(buf, ", :start-timestamp "...), ts, 10)
+			}
+			if ts := h.CommitTS(l.txn); ts != history.NoTime {
+				buf = strconv.AppendInt(append(buf, ", :commit-timestamp "...), ts, 10)
+			}
 		}
 		buf = strconv.AppendInt(append(buf, ", :index "...), int64(i), 10)
 		buf = append(buf, "}\n"...)
@@ -106,6 +169,24 @@ func Write(w io.Writer, h *history.History) error {
 		}
 	}
 	return bw.Flush()
+}
+
+// nameSessions gives sessions without name the numbers that no other has.
+func nameSessions(names []int64) {
+	used := make(map[int64]bool, len(names))
+	for _, n := range names {
+		used[n] = true
+	}
+	next := int64(0)
+	for s, n := range names {
+		if n == history.NoTime {
+			for used[next] {
+				next++
+			}
+			names[s] = next
+			next++
+		}
+	}
 }
 
 // appendOps appends micro-operations; reads tell what they saw only where seen.

@@ -4,8 +4,8 @@
 //	INFO  jepsen.util - 2	:fail	:cas	[1 4]
 //
 // The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another value than
-// the one it compared with: a definite answer, kept as a predicate read that matches nothing. A read that failed or timed out says nothing. What was never
-// completed, and a write or cas that timed out, may have taken effect any time later. Times are positions in the file.
+// the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one that compared with nil:
+// that the register was there no predicate says). A read that failed or timed out says nothing. What was never completed, and a write or cas that timed out, may have taken effect any time later. Times are positions in the file.
 package porcupine
 
 import (
@@ -98,8 +98,8 @@ func Read(data []byte, file string) (*history.History, error) {
 			}
 		case ":fail":
 			switch {
-			case name == ":cas" && value[0] == '[':
-				o.status, o.end, o.failed = history.Committed, int64(lineNo), true
+			case name == ":cas" && bytes.HasPrefix(value, []byte("[")):
+				o.status, o.end, o.failed, o.skip = history.Committed, int64(lineNo), true, o.nils[0]
 			case name == ":read":
 			default:
 				o.status = history.Aborted

@@ -57,7 +57,6 @@ func compare(a, b stamp) int { return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(
 type reader struct {
 	s           edn.Scanner
 	b           *history.Builder
-	lists       bool
 	zeroWritten bool
 	zeroRead    bool
 	nullRead    bool
@@ -79,7 +78,6 @@ type txn struct {
 // timestamps where they have logical parts, history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
 	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, names: map[string]int64{}}
-	r.lists = listModel(data)
 	var txns []txn
 	if err := r.array("", func(t edn.Token) error {
 		x, err := r.txn(t)
@@ -95,7 +93,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	}
 	ticks(txns)
 	r.b = history.NewBuilder()
-	r.b.File, r.b.Meta.Lists = file, r.lists
+	r.b.File = file
 	for _, x := range txns {
 		r.s.Seek(x.opsAt)
 		if err := r.ops(); err != nil {
@@ -107,16 +105,6 @@ func Read(data []byte, file string) (*history.History, error) {
 		r.b.Initial = history.IntValue(0)
 	}
 	return r.b.Build()
-}
-
-// listModel reports whether the file has appends.
-func listModel(data []byte) bool {
-	for _, s := range [...]string{`"a"`, `"A"`, `"append"`, `"APPEND"`, `"Append"`} {
-		if bytes.Contains(data, []byte(s)) {
-			return true
-		}
-	}
-	return false
 }
 
 // array reads an array, each element's first token handed to each.
@@ -348,37 +336,33 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 			return err
 		}
 	}
-	if kind == 'r' && r.lists {
+	// A file with an append or the read of an array is one of lists: in it null is the empty one.
+	if kind == 'r' && t.Opens() {
+		r.b.Meta.Lists = true
 		r.elems = r.elems[:0]
-		if t.Kind != edn.Nil {
-			if t.Kind != edn.Open || t.Bracket != '[' {
-				return r.s.Errorf(t.Pos, "v", "found %v; expected an array: the file has lists", t)
+		for {
+			e, err := r.s.Next()
+			if err != nil {
+				return err
 			}
-			for {
-				e, err := r.s.Next()
-				if err != nil {
-					return err
-				}
-				if e.Kind == edn.Close {
-					break
-				}
-				if e.Kind != edn.Int {
-					return r.s.Errorf(e.Pos, "v", "found %v; expected an integer", e)
-				}
-				r.elems = append(r.elems, history.IntValue(e.N))
+			if e.Kind == edn.Close {
+				break
 			}
+			v, err := r.scalar(e)
+			if err != nil {
+				return err
+			}
+			if v.Kind == history.Null {
+				return r.s.Errorf(e.Pos, "v", "found %v in a list; expected an integer or a string", e)
+			}
+			r.elems = append(r.elems, v)
 		}
 		r.b.ReadList(key, r.elems)
 		return nil
 	}
-	v := history.Value{Kind: history.Null}
-	switch {
-	case t.Kind == edn.Int:
-		v = history.IntValue(t.N)
-	case t.Kind == edn.Text:
-		v = r.b.StringValue(t.Text)
-	case t.Kind != edn.Nil:
-		return r.s.Errorf(t.Pos, "v", "found %v; expected an integer, a string or null", t)
+	v, err := r.scalar(t)
+	if err != nil {
+		return err
 	}
 	switch kind {
 	case 'r':
@@ -392,7 +376,21 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 		if v.Kind == history.Null {
 			return r.s.Errorf(t.Pos, "v", "found nothing; expected the element that is appended")
 		}
+		r.b.Meta.Lists = true
 		r.b.Append(key, v)
 	}
 	return nil
+}
+
+// scalar makes a value or an element of a token.
+func (r *reader) scalar(t edn.Token) (history.Value, error) {
+	switch t.Kind {
+	case edn.Int:
+		return history.IntValue(t.N), nil
+	case edn.Text:
+		return r.b.StringValue(t.Text), nil
+	case edn.Nil:
+		return history.Value{Kind: history.Null}, nil
+	}
+	return history.Value{}, r.s.Errorf(t.Pos, "v", "found %v; expected an integer, a string or null", t)
 }

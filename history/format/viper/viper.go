@@ -9,7 +9,8 @@
 // has a value of its own, and dead ones are versions like others here. i and d read the value before they write. ok false: the write
 // matched no row and did nothing. A range is a predicate read on the key. What a key held before the run is not logged: it is the
 // first value read of the key that nobody wrote. Four optional fields are the client's clock, in nanoseconds, around begin and
-// commit. The transaction marked isInitial is the initial one; the one marked isFinal is an ordinary transaction without session.
+// commit. The transaction marked isInitial is the initial one, its writes or the rows of its range; the one marked isFinal is an
+// ordinary transaction without session.
 package viper
 
 import (
@@ -92,7 +93,9 @@ type reader struct {
 	order    []uint32
 	survey   bool
 	explicit bool // the file has an initial transaction
+	before   bool // the transaction that is read is it
 	rows     []history.PredRow
+	rowKeys  []history.Value
 	pred     []byte
 }
 
@@ -169,7 +172,7 @@ func (r *reader) txn(t edn.Token, session int64) error {
 	h := history.NewTxnHead()
 	h.Line = uint32(r.s.Line(t.Pos))
 	h.HasSess, h.Session = true, session
-	initial, has := false, false
+	initial, value := false, -1
 	for {
 		name, err := r.s.Next()
 		if err != nil {
@@ -180,8 +183,8 @@ func (r *reader) txn(t edn.Token, session int64) error {
 		}
 		switch {
 		case name.Is("value"):
-			has = true
-			err = r.ops()
+			value = r.s.Pos()
+			err = r.s.Skip()
 		case name.Is("isInitial"):
 			initial, err = r.flag("isInitial")
 		case name.Is("isFinal"):
@@ -202,14 +205,21 @@ func (r *reader) txn(t edn.Token, session int64) error {
 			return err
 		}
 	}
-	if !has {
+	if value < 0 {
 		return r.s.Errorf(t.Pos, "value", "missing; expected an array of operations")
 	}
+	r.before = initial
+	end := r.s.Pos()
+	r.s.Seek(value)
+	if err := r.ops(); err != nil {
+		return err
+	}
+	r.s.Seek(end)
 	if r.survey {
 		return nil
 	}
-	if initial && !r.explicit {
-		h.Init, r.explicit = true, true
+	if initial {
+		h.Init, h.HasSess, r.explicit = true, false, true
 	}
 	r.b.EndTxn(h)
 	return nil
@@ -357,7 +367,7 @@ func (r *reader) arrayOp(t edn.Token) error {
 		if err != nil {
 			return err
 		}
-		r.rows = r.rows[:0]
+		r.rows, r.rowKeys = r.rows[:0], r.rowKeys[:0]
 		for range 2 {
 			if err := r.rowList(); err != nil {
 				return err
@@ -399,8 +409,8 @@ func (r *reader) point(name string, key, v, old history.Value, ok bool) {
 func (r *reader) objectOp(t edn.Token) error {
 	var name string
 	var key, v, old, from, to history.Value
-	var ok bool
-	r.rows = r.rows[:0]
+	ok := true
+	r.rows, r.rowKeys = r.rows[:0], r.rowKeys[:0]
 	for {
 		field, err := r.s.Next()
 		if err != nil {
@@ -496,15 +506,21 @@ func (r *reader) rowList() error {
 			return r.s.Errorf(t.Pos, "range", "a row without id; expected {id, sk, val}")
 		}
 		row.Key = r.b.Key(key)
-		if !r.survey {
+		if !r.survey && !r.before {
 			r.seen(row.Key, key, row.Old)
 		}
-		r.rows = append(r.rows, row)
+		r.rows, r.rowKeys = append(r.rows, row), append(r.rowKeys, key)
 	}
 }
 
-// scan adds a predicate read of the keys between two bounds, null for none.
+// scan adds a predicate read of the keys between two bounds, null for none; the initial transaction has written what it found.
 func (r *reader) scan(from, to history.Value) {
+	if r.before {
+		for i, row := range r.rows {
+			r.write(r.rowKeys[i], row.Old)
+		}
+		return
+	}
 	if r.survey {
 		return
 	}

@@ -1,0 +1,229 @@
+package edn
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"isovet/history"
+)
+
+// tokens reads all of a text, a word a token: kind and content.
+func tokens(text string, json bool) ([]string, error) {
+	s := Scanner{Data: []byte(text), File: "f", JSON: json}
+	var all []string
+	for {
+		t, err := s.Next()
+		if err != nil {
+			return all, err
+		}
+		switch t.Kind {
+		case EOF:
+			return all, nil
+		case Nil:
+			all = append(all, "nil")
+		case Bool:
+			all = append(all, fmt.Sprint("bool ", t.N == 1))
+		case Int:
+			all = append(all, fmt.Sprint("int ", t.N))
+		case Number:
+			all = append(all, "number "+string(t.Text))
+		case Text:
+			all = append(all, fmt.Sprintf("text %q", t.Text))
+		case Word:
+			all = append(all, "word "+string(t.Text))
+		default:
+			all = append(all, t.String())
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		json       bool
+		text, want string
+	}{
+		{false, "", ""},
+		{false, " ,\t\r\n; a comment\n;another", ""},
+		{false, "nil true false", "nil|bool true|bool false"},
+		{false, "nils :nil ->x + - *", "word nils|word nil|word ->x|word +|word -|word *"},
+		{false, "0 -0 +5 -7 1N -1N 9223372036854775807 -9223372036854775808", "int 0|int 0|int 5|int -7|int 1|int -1|int 9223372036854775807|int -9223372036854775808"},
+		// Beyond 64 bits, fractions, ratios, exact decimals.
+		{false, "9223372036854775808 -9223372036854775809 99999999999999999999N", "number 9223372036854775808|number -9223372036854775809|number 99999999999999999999N"},
+		{false, "1.5 -2e10 1E-3 22/7 3.14M 7M", "number 1.5|number -2e10|number 1E-3|number 22/7|number 3.14M|number 7M"},
+		{false, ":a :a/b :x1 sym a.b/c", "word a|word a/b|word x1|word sym|word a.b/c"},
+		{false, "[]()#{}{}", "[|]|(|)|#{|}|{|}"},
+		{false, `[:r 1[2"x"]]`, `[|word r|int 1|[|int 2|text "x"|]|]`},
+		// A comment's end is the line's; within a string it is none.
+		{false, "1;2\n3 \";4\"", `int 1|int 3|text ";4"`},
+		// Strings: escapes, pairs of surrogates, one that is alone.
+		{false, `"" "a\"b\\c\/d" "\n\t\r\b\f"`, `text ""|text "a\"b\\c/d"|text "\n\t\r\b\f"`},
+		{false, `"\u00e9\u0041" "\ud83d\ude00" "\ud83d" "\ud83dx" "\ud83d\u0041"`, `text "éA"|text "😀"|text "` + "\ufffd" + `"|text "` + "\ufffd" + `x"|text "` + "\ufffd" + `A"`},
+		{false, "\"two\nlines\"", `text "two\nlines"`},
+		// Characters: themselves, by name, by number.
+		{false, `\a \( \" \é \\ \u`, `text "a"|text "("|text "\""|text "é"|text "\\"|text "u"`},
+		{false, `\newline \space \tab \return \formfeed \backspace \u0041`, `text "\n"|text " "|text "\t"|text "\r"|text "\f"|text "\b"|text "A"`},
+		{false, `[\a]`, `[|text "a"|]`},
+		// Tags are not values; a namespaced map is a map.
+		{false, `#inst "2020-01-01" #jepsen.history.Op{:a 1} #a #b 1 #:ns{:x 1}`, `text "2020-01-01"|{|word a|int 1|}|int 1|{|word x|int 1|}`},
+		// What is left out, with what it is left out of.
+		{false, "#_ 1 2 #_[1 [2] #_3] 4 #_#_ 5 6 7 [#_8] #_ #tag 9 #_\"s\"", "int 2|int 4|int 7|[|]"},
+		{false, "#{1 #{2}}", "#{|int 1|#{|int 2|}|}"},
+		{true, ` {"a": [1, -2, 1.5e3, null, true, false], "b":{}}`, `{|text "a"|[|int 1|int -2|number 1.5e3|nil|bool true|bool false|]|text "b"|{|}|}`},
+	} {
+		got, err := tokens(c.text, c.json)
+		if err != nil || strings.Join(got, "|") != c.want {
+			t.Errorf("%q: %s, %v; want %s", c.text, strings.Join(got, "|"), err, c.want)
+		}
+	}
+}
+
+// Each mistake has the line it is in, and an expectation or a name.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		json       bool
+		text, want string
+	}{
+		{false, "[1", "f:1: found the end of the file; expected ]"},
+		{false, "\n[1)", "f:2: found ); expected ]"},
+		{false, "#{1]", "f:1: found ]; expected }"},
+		{false, "1\n}", "f:2: found }, which closes nothing"},
+		{false, "\n\n\"abc", "f:3: a string without end"},
+		{false, `"abc\`, "a string without end"},
+		{false, `"abc\"`, "a string without end"},
+		{false, `"\x"`, `found \x in a string; expected an escape`},
+		{false, `"\u12 x"`, `expected four hexadecimal digits behind \u`},
+		{false, `"\u1`, "a string without end"},
+		{false, "\"\xff\"", "found a string that is not UTF-8"},
+		{false, ":\xff", "found a keyword that is not UTF-8"},
+		{false, "a\xff", "expected a value"},
+		{false, "1\xff", "expected a value"},
+		{false, "\\\xff", "found a character that is not UTF-8"},
+		{false, "12ab", `found "12ab"; expected a value`},
+		{false, `\abc`, "found the character"},
+		{false, `\u00zz`, "found the character"},
+		{false, `\`, `found \ at the end of the file; expected a character`},
+		{false, ": a", "found a colon by itself; expected a keyword"},
+		{false, "#", "found #; expected a set, #{…}, or a tag"},
+		{false, "##NaN", "found #; expected a set"},
+		{false, "#_", "found the end of the file; expected a value"},
+		{false, "[#_]", "found ]; expected a value"},
+		{false, strings.Repeat("[", 2000), "nested deeper than 1024"},
+		{false, strings.Repeat("#_ ", 1<<20), "more than 1024 #_, one within the other"},
+		{false, strings.Repeat("#_[", 1<<20), "one within the other"},
+		{true, "(1)", "found (; expected a value of JSON"},
+		{true, `{"a": #{1}}`, "found #; expected a value of JSON"},
+		{true, `[\a]`, `found \; expected a value of JSON`},
+		{true, "[nope]", `found "nope"; expected a value`},
+		{true, "[1 ; 2", "found the byte 0x3b; expected a value"},
+	} {
+		_, err := tokens(c.text, c.json)
+		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.20q: %v; want %s", c.text, err, c.want)
+		}
+	}
+}
+
+// As deep as is allowed, and as many discards beside each other as one likes.
+func TestDepth(t *testing.T) {
+	if _, err := tokens(strings.Repeat("[", maxDepth)+strings.Repeat("]", maxDepth), false); err != nil {
+		t.Error(err)
+	}
+	if got, err := tokens(strings.Repeat("#_ 1 ", 1<<14)+"2", false); err != nil || len(got) != 1 {
+		t.Error(got, err)
+	}
+	if got, err := tokens(strings.Repeat("#_", maxDepth)+strings.Repeat("1 ", maxDepth)+"2", false); err != nil || len(got) != 1 {
+		t.Error(got, err)
+	}
+}
+
+// Values are left out whole, whatever they are; lines are told in any order; a place that was passed can be gone back to.
+func TestSkipSeekLine(t *testing.T) {
+	s := Scanner{Data: []byte("[1\n #_ 2 {:a [3 4]}\n \"x\" #{5}\n] 6")}
+	if _, err := s.Next(); err != nil {
+		t.Fatal(err)
+	}
+	at := s.Pos()
+	for range 4 {
+		if err := s.Skip(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Skip(); err == nil || !strings.Contains(err.Error(), "found ]; expected a value") {
+		t.Errorf("the end of a vector left out: %v", err)
+	}
+	six, err := s.Next()
+	if err != nil || six.N != 6 || s.Line(six.Pos) != 4 || s.Line(0) != 1 || s.Line(at+2) != 2 {
+		t.Errorf("%v, %v, lines %d, %d", six, err, s.Line(six.Pos), s.Line(at+2))
+	}
+	s.Seek(at)
+	for _, want := range []string{"1", "{", "a", "[", "3", "4", "]", "}", "x", "#{", "5", "}", "]", "6", "the end of the file"} {
+		if tok, err := s.Next(); err != nil || tok.String() != want {
+			t.Errorf("%v, %v; want %s", tok, err, want)
+		}
+	}
+}
+
+// value is a random value as EDN and as the tokens that it consists of.
+func value(rnd *rand.Rand, depth int) (text string, want []string) {
+	pick := rnd.IntN(9)
+	if depth == 0 {
+		pick = rnd.IntN(5)
+	}
+	switch pick {
+	case 0:
+		n := rnd.Int64() >> rnd.IntN(64)
+		if rnd.IntN(2) == 0 {
+			n = -n
+		}
+		return fmt.Sprint(n), []string{fmt.Sprint("int ", n)}
+	case 1:
+		return "nil", []string{"nil"}
+	case 2:
+		return ":k/w", []string{"word k/w"}
+	case 3:
+		return `"é\"\n"`, []string{`text "é\"\n"`}
+	case 4:
+		return `\a`, []string{`text "a"`}
+	case 5:
+		inner, _ := value(rnd, depth-1)
+		text, want = value(rnd, depth-1)
+		return "#_ " + inner + " " + text, want
+	case 6:
+		text, want = value(rnd, depth-1)
+		return "#a/tag " + text, want
+	}
+	b := []string{"[]", "()", "{}"}[rnd.IntN(3)]
+	open := b[:1]
+	if b == "{}" && rnd.IntN(2) == 0 {
+		open = "#{"
+	}
+	text, want = open, []string{open}
+	for range rnd.IntN(4) {
+		t, w := value(rnd, depth-1)
+		text, want = text+t+[]string{" ", ",", "\n", " ;]\n"}[rnd.IntN(4)], append(want, w...)
+	}
+	return text + b[1:], append(want, b[1:])
+}
+
+// Random values are read as what they were made of, and cut off anywhere they are errors or shorter, never more.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		text, want := value(rnd, 5)
+		got, err := tokens(text, false)
+		if err != nil || strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Fatalf("seed %d: %s is %q, %v; want %q", seed, text, got, err, want)
+		}
+		s := Scanner{Data: []byte(text)}
+		if err := s.Skip(); err != nil || len(bytes.TrimSpace(s.Data[s.Pos():])) > 0 {
+			t.Fatalf("seed %d: %s left out until %d, %v", seed, text, s.Pos(), err)
+		}
+		if cut, _ := tokens(text[:rnd.IntN(len(text))], false); len(cut) > len(want) {
+			t.Fatalf("seed %d: %s cut off is %q", seed, text, cut)
+		}
+	}
+}

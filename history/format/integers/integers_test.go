@@ -1,0 +1,182 @@
+package integers
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/history"
+)
+
+type op struct {
+	write bool
+	key   history.Value
+	value history.Value
+}
+
+type txn struct {
+	session int64
+	status  history.Status
+	init    bool
+	ops     []op
+}
+
+func build(t *testing.T, initial history.Value, txns ...txn) *history.History {
+	t.Helper()
+	b := history.NewBuilder()
+	b.Initial = initial
+	for _, x := range txns {
+		for _, o := range x.ops {
+			if o.write {
+				b.Write(b.Key(o.key), o.value)
+			} else {
+				b.Read(b.Key(o.key), o.value)
+			}
+		}
+		h := history.NewTxnHead()
+		h.HasSess, h.Session, h.Status, h.Init = true, x.session, x.status, x.init
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+var zero, null = history.IntValue(0), history.Value{}
+
+func w(k, v int64) op { return op{true, history.IntValue(k), history.IntValue(v)} }
+func r(k, v int64) op { return op{false, history.IntValue(k), history.IntValue(v)} }
+
+// What fits stays what it is, sessions one after the other, the initial transaction first.
+func TestAsItIs(t *testing.T) {
+	h := build(t, zero,
+		txn{session: 5, ops: []op{w(-7, 3), r(2, 4)}},
+		txn{session: 6, ops: []op{r(-7, 3)}},
+		txn{session: 5, status: history.Aborted, ops: []op{w(9, 9)}},
+		txn{session: 7, init: true, ops: []op{w(2, 4)}})
+	n, err := Of(h, false, AnyKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint32{3, 0, 2, 1}; !slices.Equal(n.Order, want) {
+		t.Errorf("order %v; want %v", n.Order, want)
+	}
+	for k, key := range h.Keys {
+		if n.Key(uint32(k)) != key.N {
+			t.Errorf("key %d is %d", key.N, n.Key(uint32(k)))
+		}
+	}
+	for v, x := range h.VerN {
+		if n.Value(uint32(v)) != x {
+			t.Errorf("value %d is %d", x, n.Value(uint32(v)))
+		}
+	}
+}
+
+// What does not fit is named, and renumbered with lossy: 0 at first, each key's values from 1, no two alike.
+func TestRenumber(t *testing.T) {
+	word := history.BoolValue(true)
+	for _, c := range []struct {
+		initial history.Value
+		init    Explicit
+		txns    []txn
+		want    string
+	}{
+		{zero, AnyKeys, []txn{{ops: []op{{true, history.IntValue(1), word}}}}, "key 1 has the value true; expected an integer"},
+		{null, AnyKeys, []txn{{ops: []op{{false, history.IntValue(1), null}, w(1, 4)}}}, "key 1 has the value null; expected an integer"},
+		{null, AnyKeys, []txn{{ops: []op{w(1, 0)}}}, "key 1 has the value 0, which readers of the format take for its initial one"},
+		{zero, AnyKeys, []txn{{ops: []op{w(1, 0), w(1, 5)}}}, "key 1 is written as 0, which it holds at first"},
+		{history.IntValue(3), AnyKeys, []txn{{ops: []op{r(1, 3), w(1, 5)}}}, "key 1 holds 3 at first; expected 0"},
+		{zero, NoKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(1, 5)}}}, "the history has an initial transaction"},
+		{zero, AllKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(2, 0)}}}, "key 2: the initial transaction does not write it"},
+	} {
+		h := build(t, c.initial, c.txns...)
+		if _, err := Of(h, false, c.init); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v; want %s", c.txns, err, c.want)
+		}
+		n, err := Of(h, true, c.init)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[[2]int64]bool{}
+		for v, k := range h.VerKey {
+			x := n.Value(uint32(v))
+			if at := [2]int64{n.Key(k), x}; n.Key(k) < 1 || seen[at] || (x == 0) != (h.InitVer[k] == uint32(v)) {
+				t.Errorf("%v: version %d is %v", c.txns, v, at)
+			} else {
+				seen[at] = true
+			}
+		}
+		if slices.Contains(n.Order, h.Init) {
+			t.Errorf("%v: the initial transaction is written", c.txns)
+		}
+	}
+	h := build(t, zero, txn{ops: []op{w(1, 0)}})
+	if _, err := Of(h, false, AllKeys); err != nil {
+		t.Errorf("a written 0 among versions of 0: %v", err)
+	}
+}
+
+// naive is seenUnknown by its definition: until nothing changes.
+func naive(h *history.History) []bool {
+	seen := make([]bool, h.NumTxns())
+	for again := true; again; {
+		again = false
+		for x := range uint32(h.NumTxns()) {
+			if h.Txns.Status[x] != history.Committed && !seen[x] {
+				continue
+			}
+			lo, hi := h.TxnOps(x)
+			for op := lo; op < hi; op++ {
+				for y := range uint32(h.NumTxns()) {
+					a, b := h.TxnOps(y)
+					for o := a; o < b && h.Ops.Kind[op] == history.Read && h.Txns.Status[y] == history.Unknown && !seen[y]; o++ {
+						if h.Ops.Kind[o] == history.Write && h.Ops.Ver[o] == h.Ops.Ver[op] {
+							seen[y], again = true, true
+						}
+					}
+				}
+			}
+		}
+	}
+	return seen
+}
+
+func TestSeenUnknown(t *testing.T) {
+	for seed := range uint64(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		var txns []txn
+		for range 1 + rnd.IntN(12) {
+			x := txn{session: rnd.Int64N(3), status: history.Status(rnd.IntN(3))}
+			for range rnd.IntN(4) {
+				x.ops = append(x.ops, op{rnd.IntN(2) == 0, history.IntValue(rnd.Int64N(3)), history.IntValue(rnd.Int64N(4))})
+			}
+			txns = append(txns, x)
+		}
+		h := build(t, zero, txns...)
+		got := seenUnknown(h)
+		if got == nil {
+			got = make([]bool, h.NumTxns())
+		}
+		if want := naive(h); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %v; want %v", seed, got, want)
+		}
+	}
+}
+
+// A chain of unknown outcomes, each read by the one before it in the file, takes no longer than the history is large.
+func TestSeenUnknownChain(t *testing.T) {
+	const n = 100_000
+	txns := []txn{{ops: []op{r(0, 1)}}}
+	for i := range int64(n) {
+		txns = append(txns, txn{session: 1, status: history.Unknown, ops: []op{w(i, 1), r(i+1, 1)}})
+	}
+	slices.Reverse(txns)
+	seen := seenUnknown(build(t, zero, txns...))
+	if i := slices.Index(seen[:n], false); i >= 0 {
+		t.Errorf("transaction %d is not seen", i)
+	}
+}
