@@ -64,6 +64,18 @@ func (r *reader) choose() error {
 	return nil
 }
 
+// begins reports whether a value's first element is a micro-operation, as it is in nearly all that have any.
+func (r *reader) begins(at int) (bool, error) {
+	r.s.Seek(at)
+	for range 2 {
+		if t, err := r.s.Next(); err != nil || !t.Opens() {
+			return false, err
+		}
+	}
+	t, err := r.s.Next()
+	return t.Is("r") || t.Is("w") || t.Is("append"), err
+}
+
 // micro reports whether a value is a sequence of micro-operations, and whether one of them appends, or reads a list.
 func (r *reader) micro(at int) (micro, appends bool, err error) {
 	back := r.s.Pos()
@@ -171,7 +183,10 @@ func (r *reader) readShape(at int) (collection, number, balances bool, err error
 // ops adds the operations of a transaction of the given outcome; false: there is nothing to say of it.
 func (r *reader) ops(e *event, status history.Status) (bool, error) {
 	if e.value >= 0 {
-		micro, _, err := r.micro(e.value)
+		micro, err := r.begins(e.value)
+		if err == nil && !micro {
+			micro, _, err = r.micro(e.value)
+		}
 		if err != nil {
 			return false, err
 		}
