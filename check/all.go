@@ -10,7 +10,7 @@ import (
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
 	return []Checker{replayer{}, miniTxns{}, vbox{}, cobra{}, biswasEnea{}, elle{}, elleRegister{}, lightweight{}, porcupineLib{},
-		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, bruteForce{}}
+		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}, bruteForce{}}
 }
 
 // suited is a checker for histories of one shape, faster there than those for all. suits must be quick.

@@ -10,6 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/mechanism"
 )
 
 // Options are a check's parameters. The zero value asks for serializability with the checker's own defaults.
@@ -27,6 +28,10 @@ type Options struct {
 	// IgnorePredicates has checkers of item operations (Info.Items) look at histories with predicate operations all the same, told
 	// without predicates (history.Items); the verdict is marked (evidence.Result.Items).
 	IgnorePredicates bool
+	// Profile says how the database works inside, for the checker leopard; nil: as the history's header says.
+	Profile *mechanism.Profile
+	// MechanismsOnly has leopard leave out the check for cycles among what it cannot decide: it then says violation or unknown.
+	MechanismsOnly bool
 	// Progress, if set, is told what is being done and how far it is; it must be cheap and safe from any goroutine.
 	Progress func(stage string, done, total int)
 }

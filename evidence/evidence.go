@@ -179,6 +179,9 @@ type Result struct {
 	// Also is the number of further anomalies found and not listed.
 	Also int
 
+	// Mechanisms is what was found under a profile of the database, nil with checkers that have none.
+	Mechanisms *Mechanisms
+
 	Stats Stats
 	// H is the history that transactions, keys and versions refer to.
 	H *history.History

@@ -20,7 +20,9 @@ type Report struct {
 	Note      string          `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
-	Stats     Stats           `json:"stats"`
+	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
+	Mechanisms *Mechanisms `json:"mechanisms,omitempty"`
+	Stats      Stats       `json:"stats"`
 }
 
 // AnomalyReport is an Anomaly of a Report.
@@ -61,7 +63,7 @@ type EdgeReport struct {
 // NewReport makes the report of a result under the history's name.
 func NewReport(r *Result, historyName string) *Report {
 	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note,
-		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Stats: r.Stats}
+		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
 	h := r.H
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]

@@ -43,6 +43,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	default:
 		fmt.Fprintf(b, "%s: unknown at %s: %s\n", name, r.Label(), r.Reason)
 	}
+	mechanisms(b, r.Mechanisms, o.MaxAnomalies)
 	fmt.Fprintf(b, "  %s\n", Summary(r))
 	return b.Flush()
 }
@@ -56,6 +57,32 @@ func title(a *evidence.Anomaly) string {
 }
 
 // more counts the anomalies that are not described.
+// mechanisms is the section on the database's mechanisms.
+func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
+	if m == nil {
+		return
+	}
+	if m.Total() == 0 {
+		fmt.Fprintf(b, "  under profile %s: no mechanism failed\n", m.Profile)
+		return
+	}
+	fmt.Fprintf(b, "  under profile %s:\n", m.Profile)
+	for i := range m.Violations {
+		v := &m.Violations[i]
+		if i == most {
+			break
+		}
+		proved := ""
+		if v.Proved {
+			proved = " (proved: they violate the level without that)"
+		}
+		fmt.Fprintf(b, "    %s, %s: %s\n      assuming that %s%s\n", v.Mechanism, v.Kind, v.Text, v.Assumes, proved)
+	}
+	if n := m.Total() - most; n > 0 {
+		fmt.Fprintf(b, "    and %s\n", count(n, "further one", "further ones"))
+	}
+}
+
 func more(r *evidence.Result, max int) int {
 	n := r.Also
 	if len(r.Anomalies) > max {

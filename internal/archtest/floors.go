@@ -7,7 +7,7 @@ var floors = [][]string{
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic", "collect/driver", "collect/server"},
-	{"polygraph", "frontier", "timestamp", "lists", "minitxn", "certify", "oracle", "oracle/oracletest"},
+	{"polygraph", "frontier", "timestamp", "lists", "minitxn", "mechanism", "certify", "oracle", "oracle/oracletest"},
 	{"encode"},
 	{"explain", "replay"},
 	{"check"},

@@ -19,6 +19,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/mechanism"
 	"isovet/report"
 )
 
@@ -31,6 +32,11 @@ type checkFlags struct {
 	json, quiet, atStart    bool
 	html, dot, certificate  string
 	unknownStatus           int
+
+	profileName    string
+	mechanismsOnly bool
+	profile        *mechanism.Profile // nil: the file's header says
+	levelSet       bool
 }
 
 const auto = "auto"
@@ -59,6 +65,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		Args:              exactly("HISTORY…"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
+			f.levelSet = c.Flags().Changed("level")
 			return runCheck(c.Context(), e, &f, args)
 		},
 	}
@@ -70,7 +77,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, leopard)")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: transactions without writes stand at their start_ts")
 	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have cobra and be, which know item operations only, ignore predicates: \"items:\" before the level says so")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
@@ -78,6 +85,9 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no violation was found")
+	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, a file, or auto, what the history's header says (isovet profiles)")
+	complete(c, "profile", profileNames())
+	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation or unknown")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
 	return c
 }
@@ -105,6 +115,17 @@ func (f *checkFlags) validate(args []string) error {
 	}
 	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 		return usagef("standard input is named twice")
+	}
+	if f.checker != "leopard" && (f.profileName != "" || f.mechanismsOnly) {
+		return usagef("--profile and --mechanisms-only are the checker leopard's; add --checker leopard")
+	}
+	p, err := loadProfile(f.profileName)
+	if err != nil {
+		return err
+	}
+	f.profile = p
+	if p != nil && !f.levelSet {
+		f.level = p.Level
 	}
 	if f.checker != auto && f.solver != "" {
 		c, err := check.ByName(f.checker)
@@ -186,8 +207,10 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 			return &k, nil
 		}
 		k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
+		at, profile := f.profiled(h)
+		k.Level = at
 		set("checking")
-		o := check.Options{Level: f.level, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, IgnorePredicates: f.ignore, Progress: func(s string, done, total int) {
+		o := check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Progress: func(s string, done, total int) {
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
 		}}
@@ -225,6 +248,19 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		r.Stats.PeakMB = bench.PeakMB()
 	}
 	return outcome{path, r, err}
+}
+
+// profiled is the profile of a history's database and the level to check: the one that was asked for, else with the checker
+// leopard what the profile promises.
+func (f *checkFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
+	if f.checker != "leopard" || f.profile != nil {
+		return f.level, f.profile
+	}
+	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
+	if err != nil || f.levelSet {
+		return f.level, p
+	}
+	return p.Level, p
 }
 
 // choose picks the checker; nil with a reason where none decides the level.

@@ -112,7 +112,7 @@ Start here:
 	)
 	root.AddCommand(
 		newCheck(e), newVerify(e), newStats(e), newConvert(), newGen(e), newCollect(e), newHunt(e), newBench(e),
-		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newVersion(e),
+		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newProfiles(e), newVersion(e),
 	)
 	setUp(root, e)
 	return root

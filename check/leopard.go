@@ -1,0 +1,152 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/explain"
+	"isovet/history"
+	"isovet/level"
+	"isovet/mechanism"
+	"isovet/replay"
+)
+
+// leopard verifies the mechanisms of the database (package mechanism), under a profile, and then the level itself.
+type leopard struct{}
+
+// weakLevels are those of which leopard knows the anomalies of single reads only: it never says that they hold.
+var weakLevels = []level.Level{level.ReadCommitted, level.RepeatableRead}
+
+func (leopard) Info() Info {
+	return Info{
+		Name: "leopard", Paper: "Leopard", Levels: append(slices.Clip(orderLevels), weakLevels...), Hidden: true,
+		About: "client time intervals against the database's mechanisms, as --profile says; then replay",
+	}
+}
+
+// maxTried bounds the violations of mechanisms that are tried as violations of the level by themselves.
+const maxTried = 20
+
+// Check verifies the mechanisms. Three things are never mixed: what the history proves (the verdict), what fails under the profile
+// (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order explains the history.
+func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	none := func(format string, args ...any) (*evidence.Result, error) {
+		return &evidence.Result{Level: o.Level, Checker: "leopard", H: h, Reason: fmt.Sprintf(format, args...)}, nil
+	}
+	if !slices.Contains(c.Info().Levels, o.Level) {
+		return none("leopard does not decide %s", o.Level)
+	}
+	p := o.Profile
+	if p == nil {
+		var err error
+		if p, err = mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation); err != nil {
+			return none("leopard needs a profile: %v", err)
+		}
+	}
+	rep, err := mechanism.Verify(ctx, h, mechanism.Options{Profile: *p, Skew: o.ClockSkew})
+	if missing, ok := errors.AsType[*mechanism.MissingTimes](err); ok {
+		return none("leopard needs client times: %v", missing)
+	}
+	if err != nil {
+		x := &run{ctx: ctx, r: &evidence.Result{Level: o.Level, Checker: "leopard", H: h}}
+		x.stopped()
+		return x.r, nil
+	}
+	m := section(h, rep, o.ClockSkew)
+	x, err := c.level(ctx, h, o, rep, m)
+	if err != nil {
+		return nil, err
+	}
+	x.r.Checker, x.r.Mechanisms = "leopard", m
+	if n := m.Total(); n > 0 && x.r.Verdict == evidence.Holds {
+		x.r.Order = nil
+		x.unknown("an order explains the history, but %d violations of the mechanisms were found under profile %s", n, m.Profile)
+	} else if n > 0 && x.r.Verdict == evidence.Unknown {
+		x.unknown("%d violations of the mechanisms were found under profile %s, none of which proves a violation of the level (%s)", n, m.Profile, x.r.Reason)
+	}
+	return x.r, nil
+}
+
+// level settles what the history proves at the level.
+func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report, m *evidence.Mechanisms) (*run, error) {
+	x, done := beginAble(ctx, "leopard", h, o, leopard{}.Info().Levels, able{ambiguous: true, predicates: true})
+	x.r.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
+	if x.bad != nil {
+		return nil, x.bad
+	}
+	weak := slices.Contains(weakLevels, o.Level)
+	if done && x.r.Verdict == evidence.Violated && weak {
+		x.r.Anomalies = slices.DeleteFunc(x.r.Anomalies, func(a evidence.Anomaly) bool { return !o.Level.Forbids(a.Kind) })
+		if x.r.Also = 0; len(x.r.Anomalies) == 0 {
+			x.unknown("no violation found by Leopard")
+		}
+	}
+	if done {
+		return x, nil
+	}
+	if weak {
+		x.unknown("no violation found by Leopard, which proves nothing; no order is looked for at %s", o.Level)
+		return x, nil
+	}
+	for i := range rep.Violations {
+		if i == maxTried {
+			break
+		}
+		seed := rep.Violations[i].Txns
+		if len(seed) < 2 || len(seed) > maxTrial {
+			continue
+		}
+		err := x.explain(slices.DeleteFunc(slices.Clone(seed), func(t uint32) bool { return t == history.None || !x.v.Counts[t] }), replay.Refute)
+		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+			return nil, err
+		}
+		if x.r.Verdict == evidence.Violated {
+			m.Violations[i].Proved = true
+			return x, nil
+		}
+	}
+	if o.MechanismsOnly {
+		x.unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not looked for")
+		return x, nil
+	}
+	r, err := replayer{}.Check(ctx, h, o)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range x.r.Stats.Stages {
+		r.Stats.Stages[k] += v
+	}
+	if r.Verdict == evidence.Unknown {
+		r.Reason = "no violation found by Leopard, which proves nothing; the search for an order ended: " + r.Reason
+	}
+	x.r = r
+	return x, nil
+}
+
+// section is the report's part on the mechanisms.
+func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Mechanisms {
+	m := &evidence.Mechanisms{Profile: rep.Profile.Name(), Found: map[string]int{}, Violations: []evidence.MechanismViolation{}, Warnings: rep.Warned,
+		Deduced: map[string]int{"wr": rep.Deduced(0), "ww": rep.Deduced(1), "rw": rep.Deduced(2)}, Undecided: rep.Undecided}
+	for i, n := range rep.Found {
+		if n > 0 {
+			m.Found[mechanism.Mechanism(i).String()] = n
+		}
+	}
+	if len(rep.Violations) == 0 {
+		return m
+	}
+	for i, text := range mechanism.Describe(h, rep, skew) {
+		v := &rep.Violations[i]
+		e := evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind, Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key])}
+		for _, t := range v.Txns {
+			if t != history.None {
+				e.Txns = append(e.Txns, h.Txns.ID[t])
+			}
+		}
+		m.Violations = append(m.Violations, e)
+	}
+	return m
+}

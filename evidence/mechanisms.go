@@ -1,0 +1,37 @@
+package evidence
+
+import "encoding/json"
+
+// Mechanisms is what a checker found that verifies how a database works inside, not only what it promises (Leopard). It stands
+// beside the verdict: a violation here is one under the profile, an assumption about the database, and the verdict is Violated
+// only where the history proves it without.
+type Mechanisms struct {
+	Profile    string               `json:"profile"`
+	Found      map[string]int       `json:"found"` // violations by mechanism, all of them
+	Violations []MechanismViolation `json:"violations"`
+	Warnings   int                  `json:"warnings,omitempty"` // dangerous structures, which need not be violations
+	// Deduced counts dependencies by kind; Undecided the pairs of versions that nothing orders.
+	Deduced   map[string]int `json:"deduced"`
+	Undecided int            `json:"undecided"`
+}
+
+// Total counts the violations.
+func (m *Mechanisms) Total() int {
+	n := 0
+	for _, f := range m.Found {
+		n += f
+	}
+	return n
+}
+
+// MechanismViolation is one failure of a mechanism.
+type MechanismViolation struct {
+	Mechanism string          `json:"mechanism"`
+	Kind      string          `json:"kind"`
+	Txns      []int64         `json:"txns"` // ids in the file
+	Key       json.RawMessage `json:"key,omitempty"`
+	Assumes   string          `json:"assumes"`
+	Text      string          `json:"text"`
+	// Proved: these transactions violate the level whatever the database does inside; the anomaly is among Result.Anomalies.
+	Proved bool `json:"proved,omitempty"`
+}

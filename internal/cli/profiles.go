@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"isovet/mechanism"
+)
+
+// newProfiles lists what --profile takes.
+func newProfiles(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
+		Long: `profiles lists what isovet check --checker leopard --profile takes: for each database and level whether reads are of one
+snapshot of the transaction or of one of each statement, which operations lock rows, whether the first updater wins, and whether the
+dependencies may have cycles. A database of the second column has the same profile under its own name.
+
+A profile of your own is a file with one JSON object as --json prints them.`,
+		Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			all := mechanism.Profiles()
+			if asJSON {
+				for i := range all {
+					if err := jsonLine(e.stdout, &all[i]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			rows := make([][]string, len(all))
+			for i := range all {
+				p := &all[i]
+				reads := string(p.Reads)
+				if p.Snapshot != "" {
+					reads += ", " + string(p.Snapshot)
+				}
+				if p.StaleReads {
+					reads += ", stale"
+				}
+				locks := "none"
+				if p.ReadLocks {
+					locks = "reads, writes"
+				} else if p.WriteLocks {
+					locks = "writes"
+				}
+				first := "no"
+				if p.FirstUpdaterWins {
+					first = "yes"
+				}
+				rows[i] = []string{p.Name(), strings.Join(p.Systems, " "), reads, locks, first, string(p.Certifier), p.Level.String(), p.Note}
+			}
+			return table(e.stdout, []string{"profile", "also", "reads of", "locks", "first updater wins", "certifier", "promises", "note"}, rows)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return c
+}
+
+// profileNames complete --profile.
+func profileNames() []string {
+	names := []string{auto}
+	for _, p := range mechanism.Profiles() {
+		names = append(names, p.Name())
+		for _, s := range p.Systems {
+			names = append(names, s+":"+p.Isolation)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+// loadProfile finds the profile that --profile names: nil for auto, a file, or a built-in one.
+func loadProfile(name string) (*mechanism.Profile, error) {
+	if name == "" || name == auto {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		if strings.HasSuffix(name, ".json") {
+			return nil, &exitError{statusBadInput, fmt.Errorf("--profile: %w", err)}
+		}
+		p, err := mechanism.LookupProfile(name)
+		if err != nil {
+			return nil, usagef("--profile: %v", err)
+		}
+		return p, nil
+	}
+	defer f.Close()
+	p, err := mechanism.ReadProfile(f)
+	if err != nil {
+		return nil, &exitError{statusBadInput, fmt.Errorf("--profile %s: %w", name, err)}
+	}
+	return p, nil
+}

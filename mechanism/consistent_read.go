@@ -1,0 +1,192 @@
+package mechanism
+
+// consistent verifies the reads of a committed transaction against the versions that its snapshots may see, and that some
+// moment explains those of one snapshot together.
+//
+// Source:  [Leopard] §V-A, Algorithm 2 lines 1 to 9, Definitions 1 and 2, Theorem 2; errata L1, L2, L6, L7.
+// Differs: the paper tests each read by itself. All reads of a snapshot see one moment s: each version read gives s > its
+//
+//	commit's begin, and s < the end of the first commit that is surely later; the intersection over the reads must
+//	not be empty (algorithms §5.1).
+//
+// Deduces: wr where one version only can have been read; rw to the writer of the next version.
+func (v *Verifier) consistent(p *pending, reads []Trace) {
+	joint := struct {
+		lo, hi     int64
+		loAt, hiAt int // reads; -1: the snapshot's own interval
+		group      uint32
+	}{lo: p.a, hi: p.b, loAt: -1, hiAt: -1}
+	whole := v.p.Reads == TransactionReads
+	if v.p.StaleReads {
+		joint.lo = -Forever
+	}
+	broken := false
+	for i := range reads {
+		r := &reads[i]
+		locked := r.Kind == LockedRead || r.Kind == lockedBeforeWrite
+		a, b := p.a, p.b
+		if !whole || locked {
+			a, b = r.Bef, r.Aft
+		}
+		if v.p.StaleReads {
+			a = -Forever
+		}
+		k := v.key(r.Key)
+		at, more := k.find(r.Val, a, b, p.serial, !v.o.Duplicates)
+		if at < 0 {
+			if v.p.Reads != NoReads && !locked {
+				v.unseen(p, r, k, b)
+				broken = true
+				continue
+			}
+			// No consistent read is promised; who wrote what was read is a dependency all the same.
+			if at, more = k.find(r.Val, -Forever, Forever, p.serial, !v.o.Duplicates); at < 0 {
+				continue
+			}
+		}
+		if more {
+			continue // one of several: nothing follows
+		}
+		if v.p.Reads != NoReads && !locked {
+			if !whole && (i == 0 || reads[i-1].Op != r.Op) {
+				joint.lo, joint.hi, joint.loAt, joint.hiAt, broken = a, b, -1, -1, false
+			}
+			if c := k.vers[at].c; c > joint.lo {
+				joint.lo, joint.loAt = c, i
+			}
+			if d, _ := k.until(at); d < joint.hi {
+				joint.hi, joint.hiAt = d, i
+			}
+			if joint.lo > joint.hi && !broken {
+				broken = true
+				v.noSnapshot(p, reads, joint.loAt, joint.hiAt)
+			}
+		}
+		v.seen(p, r, k, at)
+	}
+}
+
+// seen deduces from a read of version at.
+func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
+	w := &k.vers[at]
+	if w.open {
+		return
+	}
+	if w.txn != none {
+		why := ByValue
+		if v.o.Duplicates {
+			why = ByCandidate
+		}
+		v.depend(w.txn, p.serial, r.Key, w.id, p.id, 0, why, w.d >= r.Bef)
+	}
+	if r.Kind >= readBeforeWrite && w.succ == none {
+		v.follow(r.Key, w, p.serial, p.id, ByRead, false)
+	}
+	switch {
+	case w.succ == p.serial:
+	case w.succ != none:
+		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
+	default:
+		// The next version is not known, or not there yet; one that is surely later is as good for the order.
+		i := v.freeRead
+		if i >= 0 {
+			v.freeRead = v.readers[i].next
+		} else {
+			v.readers = append(v.readers, reader{})
+			i = int32(len(v.readers)) - 1
+		}
+		v.readers[i] = reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers}
+		w.readers = i
+	}
+}
+
+// antidepend deduces rw from a reader of w to the writer of the version that follows it.
+func (v *Verifier) antidepend(key uint32, w *version, txn, id uint32, aft int64, k *keyState) {
+	if w.succ == txn {
+		return
+	}
+	succID, overlap := none, false
+	if n := v.g.node(w.succ); n != nil {
+		succID, overlap = n.id, n.c <= aft
+	} else {
+		for i := range k.vers {
+			if k.vers[i].txn == w.succ {
+				succID, overlap = k.vers[i].id, k.vers[i].c <= aft
+			}
+		}
+	}
+	v.depend(txn, w.succ, key, id, succID, 2, ByChain, overlap)
+}
+
+// follow makes a version the next after w, and settles the anti-dependencies that waited for it.
+func (v *Verifier) follow(key uint32, w *version, succ, id uint32, why Reason, overlap bool) {
+	w.succ = succ
+	if w.txn != none {
+		v.depend(w.txn, succ, key, w.id, id, 1, why, overlap)
+	}
+	for i := w.readers; i >= 0; i = v.readers[i].next {
+		if r := &v.readers[i]; r.txn != succ {
+			v.depend(r.txn, succ, key, r.id, id, 2, ByChain, overlap)
+		}
+	}
+	v.dropReaders(w)
+}
+
+// unseen reports a read of a version that the snapshot cannot see.
+func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
+	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint32{p.id}, Ops: []uint32{r.Op}, Key: r.Key, Val: r.Val}
+	for i := range k.vers {
+		w := &k.vers[i]
+		if w.val != r.Val || w.txn == p.serial && w.txn != none {
+			continue
+		}
+		x.Kind = Overwritten
+		if w.c > b {
+			x.Kind = Uncommitted
+		}
+		if w.id != none {
+			x.Txns = append(x.Txns, w.id)
+			x.Ops = append(x.Ops, w.op)
+		}
+		if x.Kind == Overwritten { // by whom
+			if _, j := k.until(i); j >= 0 {
+				x.Txns = append(x.Txns, k.vers[j].id)
+				x.Ops = append(x.Ops, k.vers[j].op)
+			}
+		}
+		break
+	}
+	v.violation(x)
+}
+
+// noSnapshot reports two reads (or one, and the snapshot's interval) that no moment explains.
+func (v *Verifier) noSnapshot(p *pending, reads []Trace, lo, hi int) {
+	x := Violation{Mechanism: ConsistentRead, Kind: NoSnapshot, Txns: []uint32{p.id}}
+	for _, i := range []int{lo, hi} {
+		if i < 0 {
+			continue
+		}
+		r := &reads[i]
+		x.Key, x.Val = r.Key, r.Val
+		x.Ops = append(x.Ops, r.Op)
+		k := v.key(r.Key)
+		at := -1
+		for j := range k.vers {
+			if k.vers[j].val == r.Val {
+				at = j
+			}
+		}
+		if at < 0 {
+			continue
+		}
+		if i == hi {
+			if _, at = k.until(at); at < 0 {
+				continue
+			}
+		}
+		if k.vers[at].id != none {
+			x.Txns = append(x.Txns, k.vers[at].id)
+		}
+	}
+	v.violation(x)
+}

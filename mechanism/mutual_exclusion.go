@@ -1,0 +1,81 @@
+package mechanism
+
+// Both orders of two lock holders are impossible iff each acquired the lock before the other can have released it ([Leopard]
+// §V-B, Theorem 3; errata L8). Of two that ended, both orders are never possible as long as each acquired its lock before it
+// ended, but for clock skew.
+
+// possible reports whether a holder that releases not before rel can come before one that has the lock at acqAft.
+func possible(rel, acqAft int64) bool { return rel < acqAft }
+
+// share takes a shared lock: against the exclusive ones of versions and of others.
+//
+// Source: [Leopard] §V-B, Algorithm 2 lines 10 to 17, Definition 3; errata L6, L8.
+// Cost: the locks and versions of the key that may overlap.
+func (v *Verifier) share(key uint32, k *keyState, l lock) {
+	if v.p.WriteLocks {
+		for i := len(k.vers) - 1; i >= 0 && k.vers[i].d >= l.acqBef; i-- {
+			w := &k.vers[i]
+			if w.open || w.id == none || w.txn == l.txn && l.txn != none {
+				continue
+			}
+			if !possible(w.c, l.acqAft) && !possible(l.rel, w.acqAft) {
+				v.holders(key, w.id, l.id, w.op, l.op)
+			}
+		}
+	}
+	v.hold(key, k, l)
+}
+
+// hold takes a lock of a list: against the others of the list that conflict with it.
+func (v *Verifier) hold(key uint32, k *keyState, l lock) {
+	for i := len(k.locks) - 1; i >= 0 && k.locks[i].maxRel >= l.acqBef; i-- {
+		m := &k.locks[i]
+		if (m.exclusive || l.exclusive) && m.id != l.id && !possible(m.rel, l.acqAft) && !possible(l.rel, m.acqAft) {
+			v.holders(key, m.id, l.id, m.op, l.op)
+		}
+	}
+	if l.exclusive {
+		for i := len(k.vers) - 1; i >= 0 && k.vers[i].d >= l.acqBef; i-- {
+			if w := &k.vers[i]; !w.open && w.id != none && !possible(w.c, l.acqAft) && !possible(l.rel, w.acqAft) {
+				v.holders(key, w.id, l.id, w.op, l.op)
+			}
+		}
+	}
+	if len(k.locks) >= int(k.locksLimit) && !v.o.NoPrune {
+		n, most := 0, int64(-Forever)
+		for _, m := range k.locks {
+			if m.rel >= v.floor {
+				most = max(most, m.rel)
+				m.maxRel = most
+				k.locks[n] = m
+				n++
+			}
+		}
+		v.locks -= len(k.locks) - n
+		k.locks = k.locks[:n]
+		k.locksLimit = int32(2*n) + 16
+	}
+	l.maxRel = l.rel
+	if n := len(k.locks); n > 0 {
+		l.maxRel = max(l.rel, k.locks[n-1].maxRel)
+	}
+	k.locks = append(k.locks, l)
+	v.locks++
+}
+
+// exclude takes the exclusive lock of a version against the locks in the list; order has seen to the other versions' locks.
+func (v *Verifier) exclude(key uint32, k *keyState, w *version) {
+	for i := len(k.locks) - 1; i >= 0 && k.locks[i].maxRel >= w.acqBef; i-- {
+		m := &k.locks[i]
+		if m.txn == w.txn && m.txn != none || m.id == w.id {
+			continue
+		}
+		if !possible(m.rel, w.acqAft) && !possible(w.c, m.acqAft) {
+			v.holders(key, m.id, w.id, m.op, w.op)
+		}
+	}
+}
+
+func (v *Verifier) holders(key, a, b, aOp, bOp uint32) {
+	v.violation(Violation{Mechanism: MutualExclusion, Kind: TwoHolders, Txns: []uint32{a, b}, Ops: []uint32{aOp, bOp}, Key: key})
+}

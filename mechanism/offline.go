@@ -1,0 +1,298 @@
+package mechanism
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"isovet/history"
+)
+
+// MissingTimes says that a history has no client times to verify by.
+type MissingTimes struct{ Txn int64 }
+
+func (m *MissingTimes) Error() string {
+	return fmt.Sprintf("transaction %d has no start or no end time; the mechanisms are verified over client times", m.Txn)
+}
+
+// emptyList is the value of what nobody has written and no operation names, a list before its first element above all.
+const emptyList = ^uint64(0)
+
+// Verify verifies a history's traces under a profile. Trace.Txn, Key and Op in the report are the history's transactions, keys
+// and operations, Val its versions. Options.Initial and Duplicates are the history's own.
+//
+// Committed transactions need start and end times. Where the commit's or an operation's time is missing or contradicts the
+// transaction's, the interval is as wide as the transaction: less is found then, and nothing wrong.
+// Errors: *MissingTimes; ctx's. Cost: linear, one merge over the sessions; memory as long as transactions overlap.
+func Verify(ctx context.Context, h *history.History, o Options) (*Report, error) {
+	s, err := newSource(h)
+	if err != nil {
+		return nil, err
+	}
+	o.Initial = func(k uint32) uint64 {
+		if v := h.InitVer[k]; v != history.None {
+			return uint64(v)
+		}
+		return emptyList
+	}
+	o.Duplicates = o.Duplicates || duplicates(h)
+	v := NewVerifier(len(s.lanes), o)
+	v.keys = make([]keyState, h.NumKeys())
+	merge(len(s.lanes), func(i int, after int64) ([]Trace, int64) {
+		if ctx.Err() != nil {
+			return nil, after
+		}
+		if b := s.batch(i); len(b) > 0 {
+			return b, after
+		}
+		return nil, Forever
+	}, v.Dispatch)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return v.Close(), nil
+}
+
+// duplicates reports whether some version was written twice, or the initial one again.
+func duplicates(h *history.History) bool {
+	seen := make([]bool, h.NumVersions())
+	for _, v := range h.InitVer {
+		if v != history.None {
+			seen[v] = true
+		}
+	}
+	twice := false
+	wrote := func(v uint32) {
+		twice = twice || seen[v]
+		seen[v] = true
+	}
+	for t := range uint32(h.NumTxns()) {
+		if t == h.Init || h.Txns.Status[t] == history.Aborted {
+			continue
+		}
+		for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+			switch h.Ops.Kind[op] {
+			case history.Write, history.Append:
+				wrote(h.Ops.Ver[op])
+			case history.PredWrite:
+				p := h.Ops.Ver[op]
+				for r := h.Preds.Off[p]; r < h.Preds.Off[p+1]; r++ {
+					wrote(h.Preds.New[r])
+				}
+			}
+		}
+	}
+	return twice
+}
+
+// source turns a history into traces: lanes of transactions one after the other, as clients send them. A session is a lane, or
+// several where its transactions overlap; sessions that do not overlap may share one, so that there are no more lanes than
+// transactions at a time.
+type source struct {
+	h     *history.History
+	txns  [][]uint32 // of a lane
+	lanes [][]Trace  // buffers
+	most  int        // traces a batch, about
+}
+
+// chain is a piece of a session in which transactions follow each other.
+type chain struct {
+	start, end int64
+	txns       []uint32
+}
+
+func newSource(h *history.History) (*source, error) {
+	s := &source{h: h}
+	var chains []chain
+	for ses := range h.NumSessions() {
+		var c chain
+		for _, t := range h.SessTxn[h.SessOff[ses]:h.SessOff[ses+1]] {
+			if t == h.Init {
+				continue
+			}
+			x, ok := s.times(t)
+			if !ok {
+				if h.Txns.Status[t] == history.Committed {
+					return nil, &MissingTimes{h.Txns.ID[t]}
+				}
+				continue
+			}
+			if len(c.txns) > 0 && x.start < c.end {
+				chains = append(chains, c)
+				c = chain{}
+			}
+			if len(c.txns) == 0 {
+				c.start = x.start
+			}
+			c.txns = append(c.txns, t)
+			c.end = x.last
+		}
+		if len(c.txns) > 0 {
+			chains = append(chains, c)
+		}
+	}
+	s.pack(chains)
+	s.lanes = make([][]Trace, len(s.txns))
+	s.most = min(512, max(8, 1<<18/max(1, len(s.lanes))))
+	return s, nil
+}
+
+// pack puts chains one behind the other into as few lanes as it can.
+func (s *source) pack(chains []chain) {
+	slices.SortFunc(chains, func(a, b chain) int { return cmp.Compare(a.start, b.start) })
+	type lane struct {
+		end int64
+		at  int
+	}
+	var ends []lane // a heap by end
+	for _, c := range chains {
+		if len(ends) > 0 && ends[0].end <= c.start {
+			l := ends[0]
+			s.txns[l.at] = append(s.txns[l.at], c.txns...)
+			ends[0].end = c.end
+			for i := 0; ; {
+				j := 2*i + 1
+				if j >= len(ends) {
+					break
+				}
+				if j+1 < len(ends) && ends[j+1].end < ends[j].end {
+					j++
+				}
+				if ends[i].end <= ends[j].end {
+					break
+				}
+				ends[i], ends[j] = ends[j], ends[i]
+				i = j
+			}
+			continue
+		}
+		ends = append(ends, lane{c.end, len(s.txns)})
+		s.txns = append(s.txns, c.txns)
+		for i := len(ends) - 1; i > 0 && ends[(i-1)/2].end > ends[i].end; i = (i - 1) / 2 {
+			ends[i], ends[(i-1)/2] = ends[(i-1)/2], ends[i]
+		}
+	}
+}
+
+// span is when a transaction ran.
+type span struct {
+	start, bef, aft int64 // its end was in [bef, aft]
+	last            int64 // Bef of its last trace
+	ops             bool  // its operations have times, in order
+	opAft           int64 // else they ended not after this
+}
+
+// times reads a transaction's times; false: it has none.
+func (s *source) times(t uint32) (x span, ok bool) {
+	h := s.h
+	lo, hi := h.TxnOps(t)
+	x.start, x.bef, x.aft = h.Start(t), h.Commit(t), h.End(t)
+	x.ops = h.Ops.Start != nil && h.Ops.End != nil
+	if x.ops {
+		prev := x.start
+		for op := lo; op < hi && x.ops; op++ {
+			a, b := h.OpStart(op), h.OpEnd(op)
+			x.ops = a != history.NoTime && b != history.NoTime && a >= prev && b >= a
+			prev = b
+		}
+		if x.ops && lo < hi {
+			if x.bef == history.NoTime {
+				x.bef = prev
+			}
+			x.ops = prev <= x.bef
+		}
+	}
+	// Statements that go with the commit, in one message, may end with it.
+	together := !x.ops && h.Ops.End != nil
+	if x.start == history.NoTime {
+		return x, false
+	}
+	if x.bef == history.NoTime {
+		x.bef = x.start
+	}
+	if x.aft == history.NoTime {
+		if h.Txns.Status[t] == history.Committed {
+			return x, false
+		}
+		x.aft = Forever
+	}
+	x.bef = max(x.bef, x.start)
+	x.aft = max(x.aft, x.bef)
+	x.last, x.opAft = x.bef, x.bef
+	if together || h.Commit(t) == history.NoTime {
+		x.opAft = x.aft
+	}
+	return x, true
+}
+
+// batch makes a lane's next traces; none: there are no more. They are good until the lane's next batch.
+func (s *source) batch(lane int) []Trace {
+	buf := s.lanes[lane][:0]
+	for len(s.txns[lane]) > 0 && len(buf) < s.most {
+		buf = s.txn(buf, s.txns[lane][0])
+		s.txns[lane] = s.txns[lane][1:]
+	}
+	s.lanes[lane] = buf
+	return buf
+}
+
+// txn appends a transaction's traces.
+func (s *source) txn(buf []Trace, t uint32) []Trace {
+	h := s.h
+	x, _ := s.times(t)
+	buf = append(buf, Trace{Kind: Begin, Bef: x.start, Aft: x.start, Txn: t})
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		tr := Trace{Bef: x.start, Aft: x.opAft, Txn: t, Op: op}
+		if x.ops {
+			tr.Bef, tr.Aft = h.Ops.Start[op], h.Ops.End[op]
+		}
+		ver := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			tr.Kind, tr.Key, tr.Val = Read, h.VerKey[ver], uint64(ver)
+			buf = append(buf, tr)
+		case history.Write, history.Append:
+			tr.Kind, tr.Key, tr.Val = Write, h.VerKey[ver], uint64(ver)
+			buf = append(buf, tr)
+		case history.ReadList:
+			tr.Kind, tr.Key, tr.Val = Read, h.Lists.Key[ver], emptyList
+			if n := h.Lists.Off[ver+1]; n > h.Lists.Off[ver] {
+				tr.Val = uint64(h.Lists.Elem[n-1])
+			}
+			buf = append(buf, tr)
+		default: // the rows that a condition matched; those that it missed are not verified (errata L12)
+			if h.Preds.Off[ver] == h.Preds.Off[ver+1] {
+				tr.Kind = Statement
+				if h.Ops.Kind[op] == history.PredRead {
+					tr.Val = 1
+				}
+				buf = append(buf, tr)
+			}
+			for r := h.Preds.Off[ver]; r < h.Preds.Off[ver+1]; r++ {
+				tr.Kind = Read
+				if h.Ops.Kind[op] == history.PredWrite {
+					tr.Kind = LockedRead
+				}
+				if old := h.Preds.Old[r]; old != history.None {
+					tr.Key, tr.Val = h.VerKey[old], uint64(old)
+					buf = append(buf, tr)
+				}
+				if h.Ops.Kind[op] == history.PredWrite {
+					w := h.Preds.New[r]
+					tr.Kind, tr.Key, tr.Val = Write, h.VerKey[w], uint64(w)
+					buf = append(buf, tr)
+				}
+			}
+		}
+	}
+	end := Trace{Kind: Commit, Bef: x.bef, Aft: x.aft, Txn: t}
+	switch h.Txns.Status[t] {
+	case history.Aborted:
+		end.Kind = Abort
+	case history.Unknown:
+		end.Kind = Unknown
+	}
+	return append(buf, end)
+}

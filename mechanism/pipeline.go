@@ -1,0 +1,209 @@
+package mechanism
+
+import (
+	"context"
+	"sync"
+)
+
+// fetcher gives the next batch of a client's traces; or none, and a bound above after below which the client sends nothing,
+// Forever once it has finished. It waits until one of the two is there, and gives neither only when all is to stop.
+type fetcher func(client int, after int64) (batch []Trace, bound int64)
+
+// merge hands the traces of all clients to sink in the order of Bef, in runs of one client each, as long as no other client's
+// trace comes between.
+//
+// Source:  [Leopard] §IV-C, Algorithm 1, Theorem 1.
+// Differs: (errata L10) a client whose buffer is empty bounds the rest by what it has promised, and is fetched from only when it
+//
+//	is the one that holds the others back (the paper's adaptive fetching); a loser tree in place of a heap of traces,
+//	so that the global buffer is one batch a client.
+//
+// Cost: log2 of the clients a run.
+func merge(clients int, fetch fetcher, sink func(client int, traces []Trace)) {
+	if clients == 0 {
+		return
+	}
+	t := newTree(clients)
+	batch := make([][]Trace, clients)
+	for {
+		w := t.winner()
+		key := t.key[w]
+		if key == Forever {
+			return
+		}
+		b := batch[w]
+		if len(b) == 0 {
+			got, bound := fetch(w, key)
+			switch {
+			case len(got) > 0:
+				batch[w] = got
+				t.set(got[0].Bef)
+			case bound > key:
+				t.set(bound)
+			default:
+				return
+			}
+			continue
+		}
+		most := t.others()
+		n := 1
+		for n < len(b) && b[n].Bef <= most {
+			n++
+		}
+		sink(w, b[:n])
+		batch[w] = b[n:]
+		if n < len(b) {
+			t.set(b[n].Bef)
+		}
+		// Else the time stays: the next trace is not before the last.
+	}
+}
+
+// PipelineOptions are the parameters of NewPipeline. The zero value is the default.
+type PipelineOptions struct {
+	// Batch is how many traces go from a client to the merge at once; 0: 256.
+	Batch int
+	// Queue is how many batches a client may be ahead; 0: 64. Past it Push waits, so memory is bounded.
+	Queue int
+}
+
+// Pipeline takes traces from many clients, each in a goroutine of its own, and hands them on in one order: the first level are
+// the clients' local buffers, the second the merge ([Leopard] §IV-C).
+type Pipeline struct {
+	o       PipelineOptions
+	mu      sync.Mutex
+	news    sync.Cond // of a client
+	room    sync.Cond // in a client's queue
+	clients []*Client
+	stopped bool
+}
+
+// Client is the local buffer of one client. It is for one goroutine.
+type Client struct {
+	p     *Pipeline
+	buf   []Trace
+	last  int64 // Bef of the last trace handed on
+	queue [][]Trace
+	free  [][]Trace
+	bound int64
+	done  bool
+}
+
+// NewPipeline returns a pipeline for so many clients.
+func NewPipeline(clients int, o PipelineOptions) *Pipeline {
+	if o.Batch <= 0 {
+		o.Batch = 256
+	}
+	if o.Queue <= 0 {
+		o.Queue = 64
+	}
+	p := &Pipeline{o: o}
+	p.news.L, p.room.L = &p.mu, &p.mu
+	for range clients {
+		p.clients = append(p.clients, &Client{p: p, bound: -Forever, last: -Forever})
+	}
+	return p
+}
+
+// Client returns the local buffer of client i.
+func (p *Pipeline) Client(i int) *Client { return p.clients[i] }
+
+// Push adds a trace; its Bef must not be before the last one's, nor before what Idle promised. It waits while the client is
+// too far ahead of the others, and returns false when the pipeline has stopped.
+func (c *Client) Push(t Trace) bool {
+	c.buf = append(c.buf, t)
+	if len(c.buf) < c.p.o.Batch {
+		return true
+	}
+	return c.Flush()
+}
+
+// Flush hands over what is buffered.
+func (c *Client) Flush() bool {
+	p := c.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return c.flush()
+}
+
+func (c *Client) flush() bool {
+	p := c.p
+	for len(c.queue) >= p.o.Queue && !p.stopped {
+		p.room.Wait()
+	}
+	if p.stopped {
+		return false
+	}
+	if len(c.buf) == 0 {
+		return true
+	}
+	c.queue = append(c.queue, c.buf)
+	c.bound = max(c.bound, c.buf[len(c.buf)-1].Bef)
+	if n := len(c.free); n > 0 {
+		c.buf, c.free = c.free[n-1][:0], c.free[:n-1]
+	} else {
+		c.buf = make([]Trace, 0, p.o.Batch)
+	}
+	p.news.Signal()
+	return true
+}
+
+// Idle hands over what is buffered and promises that no trace before t will come, so that the others need not wait. A client
+// that is waiting for an answer is idle until the moment at which it asked.
+func (c *Client) Idle(t int64) {
+	p := c.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.flush() {
+		c.bound = max(c.bound, t)
+		p.news.Signal()
+	}
+}
+
+// Close hands over what is buffered and says that this is all.
+func (c *Client) Close() {
+	p := c.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.flush()
+	c.done, c.bound = true, Forever
+	p.news.Signal()
+}
+
+// Run merges until all clients are closed, or ctx ends; its error is then the cause. sink must not keep the traces.
+func (p *Pipeline) Run(ctx context.Context, sink func(client int, traces []Trace)) error {
+	end := func() {
+		p.mu.Lock()
+		p.stopped = true
+		p.mu.Unlock()
+		p.news.Broadcast()
+		p.room.Broadcast()
+	}
+	defer context.AfterFunc(ctx, end)()
+	defer end()
+	last := make([][]Trace, len(p.clients)) // being merged
+	merge(len(p.clients), func(i int, after int64) ([]Trace, int64) {
+		c := p.clients[i]
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if last[i] != nil {
+			c.free = append(c.free, last[i])
+			last[i] = nil
+		}
+		for len(c.queue) == 0 && !c.done && c.bound <= after && !p.stopped {
+			p.news.Wait()
+		}
+		if p.stopped {
+			return nil, after
+		}
+		if len(c.queue) > 0 {
+			b := c.queue[0]
+			c.queue = c.queue[:copy(c.queue, c.queue[1:])]
+			last[i] = b
+			p.room.Broadcast()
+			return b, after
+		}
+		return nil, c.bound
+	}, sink)
+	return context.Cause(ctx)
+}

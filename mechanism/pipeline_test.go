@@ -1,0 +1,127 @@
+package mechanism
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestDispatchInOrder is Theorem 1 of [Leopard]: traces come out in the order of their begins, each client's in its own order,
+// with idle and finished clients.
+func TestDispatchInOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		n := 1 + rng.IntN(9)
+		p := NewPipeline(n, PipelineOptions{Batch: 1 + rng.IntN(5), Queue: 1 + rng.IntN(3)})
+		var want []int64
+		streams := make([][]int64, n)
+		for i := range streams {
+			at := int64(0)
+			for range rng.IntN(80) {
+				at += rng.Int64N(9)
+				streams[i] = append(streams[i], at)
+				want = append(want, at)
+			}
+		}
+		slices.Sort(want)
+		var wg sync.WaitGroup
+		for i, s := range streams {
+			wg.Add(1)
+			r := rand.New(rand.NewPCG(seed, uint64(i)))
+			go func() {
+				defer wg.Done()
+				c := p.Client(i)
+				for j, at := range s {
+					c.Push(Trace{Bef: at, Txn: uint32(j), Op: uint32(i)})
+					if r.IntN(4) == 0 {
+						c.Idle(at)
+					}
+				}
+				c.Close()
+			}()
+		}
+		var got []int64
+		next := make([]uint32, n)
+		if err := p.Run(context.Background(), func(client int, traces []Trace) {
+			for _, tr := range traces {
+				if int(tr.Op) != client || tr.Txn != next[client] {
+					t.Errorf("seed %d: client %d: trace %d of client %d, expected %d", seed, client, tr.Txn, tr.Op, next[client])
+				}
+				next[client]++
+				got = append(got, tr.Bef)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: dispatched %v, expected %v", seed, got, want)
+		}
+	}
+}
+
+// TestIdleClient: a client that only promises does not hold the others back.
+func TestIdleClient(t *testing.T) {
+	p := NewPipeline(2, PipelineOptions{Batch: 1})
+	p.Client(0).Push(Trace{Bef: 5})
+	p.Client(1).Idle(10)
+	seen := make(chan int64, 4)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		done <- p.Run(ctx, func(_ int, traces []Trace) {
+			for _, t := range traces {
+				seen <- t.Bef
+			}
+		})
+	}()
+	select {
+	case at := <-seen:
+		if at != 5 {
+			t.Errorf("dispatched %d", at)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("an idle client holds the others back")
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, expected the context's", err)
+	}
+	if p.Client(0).Push(Trace{Bef: 20}) {
+		t.Error("a stopped pipeline takes traces")
+	}
+}
+
+func BenchmarkPipeline(b *testing.B) {
+	const clients, each = 24, 50_000
+	traces := make([][]Trace, clients)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range traces {
+		at := int64(0)
+		for range each {
+			at += rng.Int64N(1000)
+			traces[i] = append(traces[i], Trace{Bef: at})
+		}
+	}
+	for b.Loop() {
+		p := NewPipeline(clients, PipelineOptions{})
+		for i := range traces {
+			go func() {
+				c := p.Client(i)
+				for j := range traces[i] {
+					c.Push(traces[i][j])
+				}
+				c.Close()
+			}()
+		}
+		n := 0
+		if err := p.Run(context.Background(), func(_ int, t []Trace) { n += len(t) }); err != nil || n != clients*each {
+			b.Fatal(n, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*clients*each/b.Elapsed().Seconds()/1e6, "Mtraces/s")
+}

@@ -1,0 +1,206 @@
+package mechanism
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"isovet/level"
+)
+
+// Reads says of what the reads of a transaction are a consistent view.
+type Reads string
+
+const (
+	NoReads          Reads = "none"        // consistent reads are not promised
+	StatementReads   Reads = "statement"   // each statement has a snapshot of its own
+	TransactionReads Reads = "transaction" // one snapshot for all
+)
+
+// Snapshot says when a transaction's snapshot is taken (errata L3).
+type Snapshot string
+
+const (
+	AtFirstStatement Snapshot = "first-statement" // by the first operation
+	AtFirstRead      Snapshot = "first-read"      // by the first read, as InnoDB does
+	AtBegin          Snapshot = "begin"           // by BEGIN, or later but not after the first operation: safe where it is not known
+)
+
+// Certifier says what keeps transactions serializable besides locks.
+type Certifier string
+
+const (
+	NoCertifier  Certifier = "none"
+	CycleCheck   Certifier = "cycles" // the deduced dependencies have no cycle
+	SSICertifier Certifier = "ssi"    // cycles, and a warning for structures that PostgreSQL's own rule would refuse (errata L9)
+)
+
+// Profile says which mechanisms implement an isolation level of a database. It is data; the source of the built-in ones is
+// Leopard's Table I as errata L5 reads it.
+type Profile struct {
+	Database  string   `json:"database"`
+	Isolation string   `json:"isolation"`
+	Systems   []string `json:"systems,omitempty"` // other databases with the same mechanisms at this level
+	// Level is what the database's level promises, among those that isovet knows.
+	Level level.Level `json:"level"`
+
+	Reads    Reads    `json:"reads"`
+	Snapshot Snapshot `json:"snapshot,omitempty"` // with transaction reads
+	// StaleReads: a snapshot may be older than the moment at which it is taken (replicas, follower reads).
+	StaleReads bool `json:"stale_reads,omitempty"`
+
+	// WriteLocks: a write takes an exclusive lock of its row, held to the end.
+	WriteLocks bool `json:"write_locks"`
+	// ReadLocks: a read takes a shared lock of each row read, held to the end.
+	ReadLocks bool `json:"read_locks,omitempty"`
+	// FirstUpdaterWins: of two transactions that wrote a row one had committed when the other took its snapshot.
+	FirstUpdaterWins bool      `json:"first_updater_wins,omitempty"`
+	Certifier        Certifier `json:"certifier"`
+
+	Note string `json:"note,omitempty"`
+}
+
+// Name is how --profile asks for it: database:isolation.
+func (p *Profile) Name() string { return p.Database + ":" + p.Isolation }
+
+// Assumes says in words what a violation of a mechanism under the profile assumes.
+func (p *Profile) Assumes(m Mechanism) string {
+	switch m {
+	case ConsistentRead:
+		if p.Reads == StatementReads {
+			return p.Name() + " reads, in each statement, what had committed when the statement ran"
+		}
+		when := map[Snapshot]string{AtFirstStatement: "its first statement ran", AtFirstRead: "its first read ran", AtBegin: "it began"}[p.Snapshot]
+		if p.StaleReads {
+			return p.Name() + " reads, in all of a transaction, what had committed at one moment, which may be long past"
+		}
+		return p.Name() + " reads, in all of a transaction, what had committed when " + when
+	case MutualExclusion:
+		if p.ReadLocks {
+			return p.Name() + " locks every row that is read (shared) or written (exclusive) until the transaction ends"
+		}
+		return p.Name() + " locks every row that is written until the transaction ends"
+	case FirstUpdaterWins:
+		return p.Name() + " refuses a write of a row that another transaction has written and committed since the snapshot was taken"
+	case SerializationCertifier:
+		return p.Name() + " refuses transactions whose dependencies would close a cycle"
+	}
+	return p.Name()
+}
+
+// Validate says what is wrong with a profile of a user's.
+func (p *Profile) Validate() error {
+	bad := func(field, format string, args ...any) error {
+		return fmt.Errorf("field %q: %s", field, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case p.Database == "":
+		return bad("database", "missing; expected a name")
+	case p.Isolation == "":
+		return bad("isolation", "missing; expected a name")
+	case !slices.Contains([]Reads{NoReads, StatementReads, TransactionReads}, p.Reads):
+		return bad("reads", "%q; expected none, statement or transaction", p.Reads)
+	case p.Reads == TransactionReads && !slices.Contains([]Snapshot{AtFirstStatement, AtFirstRead, AtBegin}, p.Snapshot):
+		return bad("snapshot", "%q; expected first-statement, first-read or begin", p.Snapshot)
+	case p.Reads != TransactionReads && p.Snapshot != "":
+		return bad("snapshot", "%q without transaction reads; leave it out", p.Snapshot)
+	case p.FirstUpdaterWins && p.Reads != TransactionReads:
+		return bad("first_updater_wins", "needs the snapshot of a transaction; set reads to transaction")
+	case p.StaleReads && p.Reads == NoReads:
+		return bad("stale_reads", "without reads to verify; leave it out")
+	case !slices.Contains([]Certifier{NoCertifier, CycleCheck, SSICertifier}, p.Certifier):
+		return bad("certifier", "%q; expected none, cycles or ssi", p.Certifier)
+	}
+	return nil
+}
+
+// ReadProfile reads a profile as JSON. Fields that it does not know are an error: a misspelt mechanism would not be verified.
+func ReadProfile(r io.Reader) (*Profile, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &Profile{Certifier: NoCertifier}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(p); err != nil {
+		line := 1 + bytes.Count(b[:min(int(d.InputOffset()), len(b))], []byte("\n"))
+		return nil, fmt.Errorf("line %d: not a profile: %w", line, err)
+	}
+	if d.More() {
+		return nil, fmt.Errorf("more than one JSON value; expected one profile")
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// normal is a name as it is compared.
+func normal(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '-' || r == '_' || r == '\t' }), "-")
+}
+
+// isolationNames are the short names that databases and people use.
+var isolationNames = map[string]string{
+	"ser": "serializable", "sr": "serializable", "s2pl": "serializable", "2pl": "serializable", "strict-serializable": "serializable", "strict-serializable-(linearizable)": "serializable",
+	"ssi": "serializable-snapshot", "si": "snapshot", "snapshot-isolation": "snapshot", "rr": "repeatable-read",
+	"rc": "read-committed", "ru": "read-uncommitted",
+}
+
+// LookupProfile finds a built-in profile by database:isolation.
+func LookupProfile(name string) (*Profile, error) {
+	db, iso, ok := strings.Cut(name, ":")
+	if !ok {
+		return nil, fmt.Errorf("%q is no profile; expected database:isolation (isovet profiles lists them), auto, or a file", name)
+	}
+	db, iso = normal(db), normal(iso)
+	for _, want := range []string{iso, isolationNames[iso]} {
+		for _, p := range Profiles() {
+			if want != "" && normal(p.Isolation) == want && (normal(p.Database) == db || slices.ContainsFunc(p.Systems, func(s string) bool { return normal(s) == db })) {
+				p.Database = db
+				return &p, nil
+			}
+		}
+	}
+	var isos []string
+	for _, p := range Profiles() {
+		if normal(p.Database) == db || slices.ContainsFunc(p.Systems, func(s string) bool { return normal(s) == db }) {
+			isos = append(isos, p.Isolation)
+		}
+	}
+	if len(isos) > 0 {
+		return nil, fmt.Errorf("no profile of %s at %q; expected one of %s", db, iso, strings.Join(isos, ", "))
+	}
+	return nil, fmt.Errorf("no profile of database %q; isovet profiles lists them", db)
+}
+
+// headerNames are what the servers call themselves, as far as it is not the profile's name. The first that occurs counts.
+var headerNames = []struct{ word, database string }{
+	{"in-memory store", "store"}, {"galera", "galera"}, {"mariadb", "mariadb"}, {"opengauss", "opengauss"}, {"yugabyte", "yugabytedb"},
+	{"cockroach", "cockroachdb"}, {"aurora", "aurora"}, {"polardb", "polardb"}, {"tidb", "tidb"}, {"oceanbase", "oceanbase"}, {"singlestore", "singlestore"},
+	{"postgres", "postgresql"}, {"mysql", "mysql"}, {"innodb", "mysql"}, {"sqlite", "sqlite"}, {"badger", "badger"}, {"etcd", "etcd"}, {"redis", "redis"},
+	{"sql server", "sqlserver"}, {"mssql", "sqlserver"}, {"rocksdb", "rocksdb"}, {"foundationdb", "foundationdb"}, {"spanner", "spanner"},
+	{"oracle", "oracle"}, {"hana", "saphana"}, {"nuodb", "nuodb"}, {"duckdb", "duckdb"}, {"firebird", "firebird"},
+}
+
+// ProfileOf finds the profile that a history's header names: its database and its isolation.
+func ProfileOf(db, isolation string) (*Profile, error) {
+	if db == "" || isolation == "" {
+		return nil, fmt.Errorf("the file's header has no %s; name a profile with --profile", map[bool]string{true: `"db"`, false: `"isolation"`}[db == ""])
+	}
+	low := strings.ToLower(db)
+	for _, n := range headerNames {
+		if strings.Contains(low, n.word) {
+			p, err := LookupProfile(n.database + ":" + isolation)
+			if err != nil {
+				return nil, fmt.Errorf("the file's header says %q at %q: %w", db, isolation, err)
+			}
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("the file's header names database %q, of which there is no profile; name one with --profile", db)
+}

@@ -1,0 +1,121 @@
+package mechanism
+
+import (
+	"fmt"
+
+	"isovet/evidence"
+)
+
+// Mechanism is one of the four.
+type Mechanism uint8
+
+const (
+	ConsistentRead Mechanism = iota
+	MutualExclusion
+	FirstUpdaterWins
+	SerializationCertifier
+)
+
+var mechanismNames = [...]string{"consistent-read", "mutual-exclusion", "first-updater-wins", "serialization-certifier"}
+
+func (m Mechanism) String() string { return mechanismNames[m] }
+
+// MarshalText gives the mechanism's name.
+func (m Mechanism) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Kind of a violation: how a mechanism failed.
+const (
+	Overwritten   = "overwritten"    // consistent read: the version had surely been overwritten at the snapshot
+	Uncommitted   = "uncommitted"    // consistent read: its writer surely committed after the snapshot
+	NotVisible    = "not-visible"    // consistent read: no transaction whose commit the snapshot may see installed the value
+	OwnWrite      = "own-write"      // consistent read: not what the transaction itself had written
+	NoSnapshot    = "no-snapshot"    // consistent read: no moment at which all versions read were visible
+	TwoHolders    = "two-holders"    // mutual exclusion
+	LostUpdate    = "lost-update"    // first updater wins
+	Cycle         = "cycle"          // certifier
+	DangerousPath = "dangerous-path" // certifier, a warning: the structure that PostgreSQL's own rule refuses
+)
+
+// Reason says how a dependency was deduced.
+type Reason uint8
+
+const (
+	ByValue     Reason = iota // wr: only one transaction wrote the value; no assumption
+	ByCandidate               // wr: only one version with the value can have been visible (consistent read)
+	ByTime                    // ww: one commit ended before the other was sent (versions appear at commit)
+	ByLock                    // only one order of the two locks is possible (mutual exclusion)
+	BySnapshot                // ww: only one order of commit and snapshot is possible (first updater wins)
+	ByRead                    // ww: the later writer read the earlier version first; no assumption
+	ByChain                   // rw: of a wr and the ww that follows it
+	numReasons
+)
+
+var reasonNames = [...]string{"value", "candidate", "time", "lock", "snapshot", "read", "chain"}
+
+func (r Reason) String() string { return reasonNames[r] }
+
+// MarshalText gives the reason's name.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// Dependency says that transaction From comes before To, on a key, and how that was deduced. Transactions are Trace.Txn.
+type Dependency struct {
+	From, To, Key uint32
+	Dep           evidence.Dep
+	Reason        Reason
+}
+
+// Violation is a failure of a mechanism, under the profile.
+type Violation struct {
+	Mechanism Mechanism
+	Kind      string
+	Txns      []uint32 // Trace.Txn of those involved; of consistent read the reader first
+	Ops       []uint32 // Trace.Op: the read or the two lock requests; of no-snapshot the two reads that exclude each other
+	Key       uint32
+	Val       uint64 // consistent read: what was read
+	Cycle     []Dependency
+}
+
+// Report is what a verifier found.
+type Report struct {
+	Profile Profile
+	// Violations are at most Options.MaxViolations; Found counts all, by mechanism.
+	Violations []Violation
+	Found      [4]int
+	// Warnings are dangerous structures (SSICertifier), at most as many; Warned counts all.
+	Warnings []Violation
+	Warned   int
+
+	Traces, Txns, Verified int // dispatched traces; ended transactions; those that committed
+	// Deps counts deduced dependencies by kind (wr, ww, rw in this order) and reason.
+	Deps [3][numReasons]int
+	// Undecided counts pairs of versions that follow each other by time in an order that nothing decides; Decided the others.
+	Decided, Undecided int
+	// Overlaps counts dependencies whose operations overlap in time, the uncertain ones of [Leopard] §IV-B, by kind.
+	Overlaps [3]int
+	// PeakVersions, PeakTxns and PeakLocks are the most that were remembered at once.
+	PeakVersions, PeakTxns, PeakLocks int
+	// Edges are all deduced dependencies, with Options.KeepEdges.
+	Edges []Dependency
+}
+
+// Total counts the violations.
+func (r *Report) Total() int {
+	n := 0
+	for _, f := range r.Found {
+		n += f
+	}
+	return n
+}
+
+// Deduced counts the dependencies of a kind: 0 wr, 1 ww, 2 rw.
+func (r *Report) Deduced(kind int) int {
+	n := 0
+	for _, c := range r.Deps[kind] {
+		n += c
+	}
+	return n
+}
+
+func (r *Report) String() string {
+	return fmt.Sprintf("%s: %d transactions, %d violations (%v)", r.Profile.Name(), r.Verified, r.Total(), r.Found)
+}

@@ -1,0 +1,168 @@
+package mechanism
+
+import (
+	"fmt"
+	"strings"
+
+	"isovet/history"
+)
+
+// describer puts violations into words. The zero value is not usable; see Describe.
+type describer struct {
+	h       *history.History
+	skew    int64
+	origin  int64
+	writers map[uint32][]uint32 // version → operations that wrote it
+}
+
+// Describe says in words what a violation of a history's report is: who did what when, times in ms since the history began.
+// Cost: one pass over the history for all of them where some read saw what was never visible.
+func Describe(h *history.History, r *Report, skew int64) []string {
+	d := &describer{h: h, skew: skew, origin: Forever}
+	for t := range uint32(h.NumTxns()) {
+		if s := h.Start(t); s != history.NoTime && t != h.Init {
+			d.origin = min(d.origin, s)
+		}
+	}
+	out := make([]string, len(r.Violations))
+	for i := range r.Violations {
+		out[i] = d.text(&r.Violations[i])
+	}
+	return out
+}
+
+func (d *describer) txn(t uint32) string {
+	if t == none || t == d.h.Init {
+		return "the initial state"
+	}
+	return fmt.Sprintf("T%d", d.h.Txns.ID[t])
+}
+
+func (d *describer) ms(t int64) string {
+	if t == Forever || t == history.NoTime {
+		return "…"
+	}
+	return fmt.Sprintf("%.3f", float64(t-d.origin)/1e6)
+}
+
+func (d *describer) span(a, b int64) string { return "[" + d.ms(a) + ", " + d.ms(b) + "] ms" }
+
+func (d *describer) commit(t uint32) string {
+	s := source{h: d.h}
+	x, _ := s.times(t)
+	return d.span(x.bef, x.aft)
+}
+
+func (d *describer) op(op uint32) string {
+	s := source{h: d.h}
+	x, _ := s.times(d.h.TxnOf(op))
+	if x.ops {
+		return d.span(d.h.OpStart(op), d.h.OpEnd(op))
+	}
+	return d.span(x.start, x.opAft)
+}
+
+func (d *describer) key(k uint32) string { return d.h.KeyString(k) }
+
+func (d *describer) val(v uint64) string {
+	if v == emptyList {
+		return "nothing"
+	}
+	return d.h.ValueString(uint32(v))
+}
+
+func (d *describer) text(v *Violation) string {
+	var b strings.Builder
+	switch v.Mechanism {
+	case ConsistentRead:
+		d.read(&b, v)
+	case MutualExclusion:
+		fmt.Fprintf(&b, "%s and %s both held key %s: %s asked in %s and ended in %s, %s asked in %s and ended in %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
+			d.txn(v.Txns[0]), d.op(v.Ops[0]), d.commit(v.Txns[0]), d.txn(v.Txns[1]), d.op(v.Ops[1]), d.commit(v.Txns[1]))
+	case FirstUpdaterWins:
+		fmt.Fprintf(&b, "%s and %s both wrote key %s, and neither had committed when the other took its snapshot: commits in %s and %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
+			d.commit(v.Txns[0]), d.commit(v.Txns[1]))
+	case SerializationCertifier:
+		b.WriteString("a cycle: ")
+		for i, e := range v.Cycle {
+			if i == 0 {
+				b.WriteString(d.txn(e.From))
+			}
+			fmt.Fprintf(&b, " —%s %s, by %s→ %s", e.Dep, d.key(e.Key), e.Reason, d.txn(e.To))
+		}
+	}
+	return b.String()
+}
+
+func (d *describer) read(b *strings.Builder, v *Violation) {
+	fmt.Fprintf(b, "%s read %s = %s in %s", d.txn(v.Txns[0]), d.key(v.Key), d.val(v.Val), d.op(v.Ops[0]))
+	switch v.Kind {
+	case Overwritten:
+		b.WriteString(", which had been overwritten by then")
+		if n := len(v.Txns); n > 1 {
+			fmt.Fprintf(b, " by %s, committed in %s", d.txn(v.Txns[n-1]), d.commit(v.Txns[n-1]))
+		}
+	case Uncommitted:
+		b.WriteString(", before its writer committed")
+		if len(v.Txns) > 1 {
+			fmt.Fprintf(b, ": %s, in %s", d.txn(v.Txns[1]), d.commit(v.Txns[1]))
+		}
+	case OwnWrite:
+		b.WriteString(", after it had written something else itself")
+	case NoSnapshot:
+		b.Reset()
+		fmt.Fprintf(b, "%s read of no one moment: ", d.txn(v.Txns[0]))
+		for i, op := range v.Ops {
+			if i > 0 {
+				b.WriteString(" and ")
+			}
+			fmt.Fprintf(b, "operation %d in %s", op-d.h.Txns.OpOff[v.Txns[0]], d.op(op))
+		}
+		for i, t := range v.Txns[1:] {
+			if i == 0 {
+				b.WriteString("; see ")
+			} else {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(b, "%s, committed in %s", d.txn(t), d.commit(t))
+		}
+	case NotVisible:
+		d.never(b, v)
+	}
+}
+
+// never says what became of a value that no snapshot could see.
+func (d *describer) never(b *strings.Builder, v *Violation) {
+	h := d.h
+	if d.writers == nil {
+		d.writers = map[uint32][]uint32{}
+		for op := range uint32(h.NumOps()) {
+			switch h.Ops.Kind[op] {
+			case history.Write, history.Append:
+				d.writers[h.Ops.Ver[op]] = append(d.writers[h.Ops.Ver[op]], op)
+			case history.PredWrite:
+				p := h.Ops.Ver[op]
+				for _, w := range h.Preds.New[h.Preds.Off[p]:h.Preds.Off[p+1]] {
+					d.writers[w] = append(d.writers[w], op)
+				}
+			}
+		}
+	}
+	var who []uint32
+	if v.Val != emptyList {
+		who = d.writers[uint32(v.Val)]
+	}
+	if len(who) == 0 {
+		b.WriteString(", which was not there any more, or never")
+		return
+	}
+	t := h.TxnOf(who[0])
+	switch {
+	case h.Txns.Status[t] == history.Aborted:
+		fmt.Fprintf(b, ", which %s wrote, and that was rolled back", d.txn(t))
+	case t == h.Init:
+		b.WriteString(", the initial value, long overwritten")
+	default:
+		fmt.Fprintf(b, ", which %s wrote; nobody could see that then: committed in %s", d.txn(t), d.commit(t))
+	}
+}

@@ -1,0 +1,32 @@
+package mechanism
+
+import "math"
+
+// Kind is the kind of a trace.
+type Kind uint8
+
+const (
+	Begin      Kind = iota // the client is about to begin; Aft means nothing
+	Read                   // of Key, which returned Val
+	LockedRead             // a write's own read of what it replaces: current, whatever the snapshot
+	Write                  // of Val to Key
+	Statement              // that touched no row; Val is 1 if it reads
+	Commit                 // [Bef, Aft] contains the commit
+	Abort                  // the transaction has no effect
+	Unknown                // the client never learned; the commit, if any, is not before Bef
+)
+
+// Forever is the end of an interval that has none, -Forever the start.
+const Forever = math.MaxInt64
+
+// Trace is what a client saw of one operation ([Leopard] §IV-A): the interval in which it ran at the server, in ns of the
+// client's clock, and what it did. A client's traces are in the order of their Bef, and a transaction's are Begin, operations,
+// and an end, with no other transaction of the client between.
+type Trace struct {
+	Bef, Aft int64
+	Val      uint64 // names the version among those of the key
+	Txn      uint32 // the client's choice; for reports
+	Key      uint32 // dense
+	Op       uint32 // for reports; rows of one statement have the same
+	Kind     Kind
+}

@@ -1,0 +1,423 @@
+package mechanism
+
+import "isovet/evidence"
+
+// Options are the parameters of a verification.
+type Options struct {
+	Profile Profile
+	// Skew, in ns, widens every interval at both ends: clocks differ by no more than twice that.
+	Skew int64
+	// Initial returns the value that a key holds before everything; nil: 0.
+	Initial func(key uint32) uint64
+	// Duplicates: a value may be written twice to a key.
+	Duplicates bool
+	// NoPrune keeps everything; memory is then not bounded.
+	NoPrune bool
+	// MaxViolations bounds those that are listed; 0: 1000.
+	MaxViolations int
+	// KeepEdges lists all deduced dependencies.
+	KeepEdges bool
+}
+
+// Verifier mirrors a database's mechanisms. Traces come in the order of Bef, over all clients; Close ends the run.
+//
+// Invariant: when a transaction is verified, all commits that its snapshots may see have been dispatched.
+type Verifier struct {
+	o        Options
+	p        Profile
+	r        *Report
+	keys     []keyState
+	clients  []client
+	queue    []pending // from head on: committed, not verified
+	head     int
+	reads    []Trace // their reads, from readHead on
+	readHead int
+	numRead  int // reads ever taken off the front of reads
+	g        certifier
+	readers  []reader
+	freeRead int32
+	number   uint32 // of ended transactions
+	serial   uint32 // of committed ones
+	now      int64  // Bef of the trace being dispatched
+	floor    int64  // nothing that will be verified began before
+	due      int    // transactions until floor is computed again
+	versions int
+	locks    int
+}
+
+// client is a transaction being put together.
+type client struct {
+	ops   []Trace
+	start int64
+	open  bool
+}
+
+// pending is a committed transaction whose reads wait for the watermark.
+type pending struct {
+	serial, id uint32
+	from, to   int // its reads, counted from the beginning of time
+	a, b       int64
+	ready      int64
+}
+
+// reader waits for the version after the one that it read.
+type reader struct {
+	txn  uint32
+	id   uint32
+	aft  int64
+	next int32
+}
+
+const pruneEvery = 1024
+
+// NewVerifier returns a verifier for traces of so many clients.
+func NewVerifier(clients int, o Options) *Verifier {
+	if o.MaxViolations == 0 {
+		o.MaxViolations = 1000
+	}
+	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1, floor: -Forever, due: pruneEvery}
+	v.g.init(o.Profile.Certifier == CycleCheck || o.Profile.Certifier == SSICertifier)
+	return v
+}
+
+// Dispatch takes the next traces of one client. Cost: near constant a trace, and O(log versions kept of the key) a read.
+func (v *Verifier) Dispatch(from int, traces []Trace) {
+	if from >= len(v.clients) {
+		v.clients = append(v.clients, make([]client, from+1-len(v.clients))...)
+	}
+	c := &v.clients[from]
+	v.r.Traces += len(traces)
+	for i := range traces {
+		t := &traces[i]
+		switch t.Kind {
+		case Begin:
+			c.ops = c.ops[:0]
+			c.start, c.open = t.Bef-v.o.Skew, true
+		case Read, LockedRead, Write, Statement:
+			c.ops = append(c.ops, *t)
+			if s := v.o.Skew; s != 0 {
+				op := &c.ops[len(c.ops)-1]
+				op.Bef, op.Aft = op.Bef-s, later(op.Aft, s)
+			}
+		default:
+			v.now = t.Bef - v.o.Skew
+			v.end(c, t)
+			c.open = false
+			if v.head < len(v.queue) {
+				v.verify(v.now)
+			}
+		}
+	}
+}
+
+func later(t, by int64) int64 {
+	if t > Forever-by {
+		return Forever
+	}
+	return t + by
+}
+
+// Close verifies what is left and returns the report. Transactions without an end take no part.
+func (v *Verifier) Close() *Report {
+	v.verify(Forever)
+	v.peaks()
+	return v.r
+}
+
+// Report returns what has been found so far; it goes on changing.
+func (v *Verifier) Report() *Report { return v.r }
+
+func (v *Verifier) key(k uint32) *keyState {
+	if int(k) >= len(v.keys) {
+		v.keys = append(v.keys, make([]keyState, int(k)+1-len(v.keys))...)
+	}
+	s := &v.keys[k]
+	if s.vers == nil {
+		val := uint64(0)
+		if v.o.Initial != nil {
+			val = v.o.Initial(k)
+		}
+		s.vers = append(make([]version, 0, 2), version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever, acqAft: -Forever, snapBef: -Forever, snapAft: -Forever,
+			val: val, txn: none, succ: none, id: none, op: none, readers: -1})
+		s.last = -1
+		s.versLimit, s.locksLimit = 8, 16
+		v.versions++
+	}
+	return s
+}
+
+// end takes a transaction's end: its versions and locks are known now.
+func (v *Verifier) end(c *client, t *Trace) {
+	v.number++
+	v.r.Txns++
+	if v.due--; v.due <= 0 {
+		v.prune()
+	}
+	if t.Kind != Commit {
+		v.endOpen(c, t)
+		return
+	}
+	v.r.Verified++
+	me := v.serial
+	v.serial++
+	cBef, cAft := t.Bef-v.o.Skew, later(t.Aft, v.o.Skew)
+	a, b := v.snapshot(c, cBef)
+	v.g.add(me, t.Txn, a, b, cBef, cAft)
+	p := pending{serial: me, id: t.Txn, from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, ready: b}
+	for i := range c.ops {
+		op := &c.ops[i]
+		if op.Kind == Statement {
+			continue
+		}
+		k := v.key(op.Key)
+		if op.Kind == Write {
+			if k.wrote == v.number {
+				c.ops[k.wroteAt].Val = op.Val // the lock was taken by the first write, the value is the last's
+			} else {
+				k.wrote, k.wroteAt = v.number, int32(i)
+			}
+			continue
+		}
+		if k.wrote == v.number {
+			if w := &c.ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
+				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint32{t.Txn}, Ops: []uint32{op.Op}, Key: op.Key, Val: op.Val})
+			}
+			continue
+		}
+		if k.read != v.number {
+			k.read, k.readAt = v.number, int32(len(v.reads)-v.readHead)
+			if v.p.ReadLocks && op.Kind == Read {
+				v.share(op.Key, k, lock{rel: cBef, acqBef: op.Bef, acqAft: op.Aft, txn: me, id: t.Txn, op: op.Op})
+			}
+		}
+		v.reads = append(v.reads, *op)
+		if v.p.Reads == StatementReads {
+			p.ready = max(p.ready, op.Aft)
+		}
+	}
+	for i := range c.ops {
+		op := &c.ops[i]
+		if op.Kind != Write || v.keys[op.Key].wroteAt != int32(i) || v.keys[op.Key].wrote != v.number {
+			continue
+		}
+		k := &v.keys[op.Key]
+		w := version{c: cBef, d: cAft, acqBef: op.Bef, acqAft: op.Aft, snapBef: a, snapAft: b, val: op.Val, txn: me, succ: none, id: t.Txn, op: op.Op, readers: -1}
+		if k.read == v.number {
+			if r := &v.reads[v.readHead+int(k.readAt)]; r.Kind == Read {
+				r.Kind = readBeforeWrite
+			} else if r.Kind == LockedRead {
+				r.Kind = lockedBeforeWrite
+			}
+		}
+		v.order(op.Key, k, &w)
+		if v.p.WriteLocks && len(k.locks) > 0 {
+			v.exclude(op.Key, k, &w)
+		}
+		k.last = int32(k.install(w))
+		v.versions++
+		v.pruneVersions(k)
+	}
+	p.to = v.numRead + len(v.reads) - v.readHead
+	v.queue = append(v.queue, p)
+}
+
+// endOpen takes the end of a transaction that did not commit, or may not have. Its last write may be what failed, and then
+// never held its lock (errata L8); the server may have let its locks go with the failure.
+func (v *Verifier) endOpen(c *client, t *Trace) {
+	last := -1
+	rel := c.start
+	for i := range c.ops {
+		if c.ops[i].Kind == Write {
+			last = i
+		}
+		rel = c.ops[i].Bef
+	}
+	for i := range c.ops {
+		op := &c.ops[i]
+		if op.Kind == Statement {
+			continue
+		}
+		if op.Kind != Write {
+			if v.p.ReadLocks && op.Kind == Read {
+				k := v.key(op.Key)
+				if k.wrote != v.number {
+					v.share(op.Key, k, lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op})
+				}
+			}
+			continue
+		}
+		k := v.key(op.Key)
+		if k.wrote != v.number {
+			k.wrote, k.wroteAt = v.number, int32(i)
+			if v.p.WriteLocks && i != last {
+				v.hold(op.Key, k, lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op, exclusive: true})
+			}
+		} else {
+			k.wroteAt = int32(i)
+		}
+	}
+	if t.Kind != Unknown {
+		return
+	}
+	for i := range c.ops {
+		op := &c.ops[i]
+		if op.Kind != Write {
+			continue
+		}
+		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
+			k.install(version{c: t.Bef - v.o.Skew, d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+				val: op.Val, txn: none, succ: none, id: t.Txn, op: op.Op, readers: -1, open: true})
+			v.versions++
+		}
+	}
+}
+
+// readBeforeWrite and lockedBeforeWrite are reads of keys that the transaction writes later on.
+const (
+	readBeforeWrite Kind = iota + Unknown + 1
+	lockedBeforeWrite
+)
+
+// snapshot returns the interval in which the transaction's snapshot is taken (errata L3).
+func (v *Verifier) snapshot(c *client, commit int64) (a, b int64) {
+	if len(c.ops) == 0 {
+		return c.start, commit
+	}
+	switch v.p.Snapshot {
+	case AtFirstRead:
+		a, b = c.ops[0].Bef, max(commit, c.ops[0].Aft) // a transaction without reads has none that could be wrong
+		for i := range c.ops {
+			if op := &c.ops[i]; op.Kind == Read || op.Kind == Statement && op.Val == 1 {
+				a, b = c.ops[i].Bef, c.ops[i].Aft
+				break
+			}
+		}
+	case AtBegin:
+		a, b = c.start, c.ops[0].Aft
+	default:
+		a, b = c.ops[0].Bef, c.ops[0].Aft
+	}
+	return a, b
+}
+
+// verify checks the transactions that nothing that comes later than now can concern.
+func (v *Verifier) verify(now int64) {
+	for v.head < len(v.queue) && (v.queue[v.head].ready < now || now == Forever) {
+		p := v.queue[v.head]
+		at := v.readHead + p.from - v.numRead
+		reads := v.reads[at : at+p.to-p.from]
+		if len(reads) > 0 {
+			v.consistent(&p, reads)
+		}
+		v.head++
+		v.readHead += len(reads)
+		v.numRead += len(reads)
+	}
+	if v.head > 64 && 2*v.head > len(v.queue) {
+		v.queue = v.queue[:copy(v.queue, v.queue[v.head:])]
+		v.head = 0
+	}
+	if v.readHead > 256 && 2*v.readHead > len(v.reads) {
+		v.reads = v.reads[:copy(v.reads, v.reads[v.readHead:])]
+		v.readHead = 0
+	}
+}
+
+func (v *Verifier) violation(x Violation) {
+	v.r.Found[x.Mechanism]++
+	if len(v.r.Violations) < v.o.MaxViolations {
+		v.r.Violations = append(v.r.Violations, x)
+	}
+}
+
+var depOf = [3]evidence.Dep{evidence.WR, evidence.WW, evidence.RW}
+
+// depend takes a dependency between two committed transactions.
+func (v *Verifier) depend(from, to, key uint32, fromID, toID uint32, kind int, why Reason, overlap bool) {
+	v.r.Deps[kind][why]++
+	if overlap {
+		v.r.Overlaps[kind]++
+	}
+	if v.o.KeepEdges {
+		v.r.Edges = append(v.r.Edges, Dependency{From: fromID, To: toID, Key: key, Dep: depOf[kind], Reason: why})
+	}
+	if !v.g.on {
+		return
+	}
+	if cycle := v.g.insert(from, to, key, uint8(kind), why); cycle != nil {
+		x := Violation{Mechanism: SerializationCertifier, Kind: Cycle, Cycle: cycle, Key: key}
+		for i := range cycle {
+			x.Txns = append(x.Txns, cycle[i].From)
+		}
+		v.violation(x)
+	}
+	if v.p.Certifier == SSICertifier && kind == 2 {
+		v.g.dangerous(from, to, func(txns [3]uint32) {
+			v.r.Warned++
+			if len(v.r.Warnings) < v.o.MaxViolations {
+				v.r.Warnings = append(v.r.Warnings, Violation{Mechanism: SerializationCertifier, Kind: DangerousPath, Txns: txns[:], Key: key})
+			}
+		})
+	}
+}
+
+// prune computes anew what no transaction that is still to be verified can see, and forgets transactions ([Leopard] Definition 4,
+// with errata L11). Versions and locks go as their keys are used.
+func (v *Verifier) prune() {
+	v.due = pruneEvery
+	v.peaks()
+	if v.o.NoPrune {
+		return
+	}
+	floor := v.now
+	for i := range v.clients {
+		if c := &v.clients[i]; c.open {
+			floor = min(floor, c.start)
+		}
+	}
+	for i := v.head; i < len(v.queue); i++ {
+		floor = min(floor, v.queue[i].a)
+	}
+	for i := v.readHead; i < len(v.reads); i++ {
+		floor = min(floor, v.reads[i].Bef)
+	}
+	v.floor = floor
+	v.g.prune(floor)
+}
+
+func (v *Verifier) peaks() {
+	v.r.PeakVersions = max(v.r.PeakVersions, v.versions)
+	v.r.PeakLocks = max(v.r.PeakLocks, v.locks)
+	v.r.PeakTxns = max(v.r.PeakTxns, v.g.alive+len(v.queue)-v.head)
+}
+
+// pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be verified.
+func (v *Verifier) pruneVersions(k *keyState) {
+	if len(k.vers) < int(k.versLimit) || v.o.NoPrune || v.p.StaleReads {
+		return
+	}
+	n := k.before(v.floor)
+	if n > 0 {
+		pivot := k.vers[n-1].maxC
+		for n > 0 && k.vers[n-1].d >= pivot {
+			n--
+		}
+		for i := range k.vers[:n] {
+			v.dropReaders(&k.vers[i])
+		}
+		k.vers = k.vers[:copy(k.vers, k.vers[n:])]
+		k.last -= int32(n)
+		v.versions -= n
+	}
+	k.versLimit = int32(2*len(k.vers)) + 6
+}
+
+func (v *Verifier) dropReaders(w *version) {
+	for i := w.readers; i >= 0; {
+		next := v.readers[i].next
+		v.readers[i].next = v.freeRead
+		v.freeRead = i
+		i = next
+	}
+	w.readers = -1
+}
