@@ -72,6 +72,7 @@ func (c *chains) shapes() bool {
 			c.empty = append(c.empty, t)
 		case hi == lo:
 		case hi == lo+1 && h.Ops.Kind[lo] == history.Read:
+		case hi == lo+2 && h.Txns.Status[t] == history.Unknown && h.Ops.Ver[lo] == h.Ops.Ver[lo+1] && h.Ops.Kind[lo] == history.Read: // whether it happened or not, nothing changes
 		case hi == lo+2 && h.Ops.Kind[lo] == history.Read && h.Ops.Kind[lo+1] == history.Write && h.Ops.Ver[lo] != h.Ops.Ver[lo+1]:
 			s := &c.at[h.Ops.Ver[lo+1]]
 			if s.writer != none {

@@ -1,0 +1,217 @@
+package minitxn_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/minitxn"
+	"isovet/prepass"
+)
+
+// TestDefinitions: Definitions 8 and 9 of [MTC], and what they leave out.
+func TestDefinitions(t *testing.T) {
+	for _, c := range []struct {
+		h, outside string
+		larger     int
+		suits      bool
+	}{
+		{"init=0: s1: r(x,0) | s2: r(x,0) w(x,1) | s3: r(x,1) r(y,0) w(y,1) w(x,2)", "", 0, true},
+		{"init=0: s1: r(x,0) w(x,1) w(x,2) r(x,2)", "", 0, true},
+		{"init=0: s1: r(x,0) r(y,0) r(z,0)", "", 1, true},
+		{"init=0: s1: w(x,1) r(x,1)", "transaction 1 writes \"x\" without having read it (Definition 8)", 0, false},
+		{"init=0: s1: r(y,0) w(x,1)", "transaction 1 writes \"x\" without having read it (Definition 8)", 0, false},
+		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,0) | s3: r(x,0)", "was written more than once (Definition 9)", 0, true},
+		{"init=0: s1: w(x,1)! | s2: r(x,0)", "", 0, true},
+		{"s1: a(x,1)", "there are list operations", 0, false},
+	} {
+		h := notation.MustParse(c.h)
+		if got := minitxn.Suits(h); got != c.suits {
+			t.Errorf("%s: suits %v", c.h, got)
+		}
+		v := prepass.Run(h)
+		if got := minitxn.Outside(v); got != c.outside && (c.outside == "" || !strings.Contains(got, c.outside)) {
+			t.Errorf("%s: outside: %q; want %q", c.h, got, c.outside)
+		}
+		if n, _ := minitxn.Larger(v); c.outside == "" && n != c.larger {
+			t.Errorf("%s: %d larger; want %d", c.h, n, c.larger)
+		}
+	}
+}
+
+// TestExample1: Figure 3 of [MTC], the pattern DIVERGENCE, violates serializability and snapshot isolation (Examples 1 and 3).
+func TestExample1(t *testing.T) {
+	v := prepass.Run(notation.MustParse("init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,1) w(x,3)"))
+	a := minitxn.Check(v, level.SessionSerializable, 0)
+	if a.Holds || len(a.Anomaly.Cycle) != 2 {
+		t.Errorf("serializability: %+v; want the cycle T2 RW T3 RW T2", a)
+	}
+	a = minitxn.Check(v, level.SessionSnapshotIsolation, 0)
+	if a.Holds || len(a.Anomaly.Cycles) != 2 {
+		t.Errorf("snapshot isolation: %+v; want two cases", a)
+	}
+}
+
+// TestExample2: Figure 4 of [MTC]: three read-and-writes that are linearizable, and three that are not because the second ended
+// before the first began.
+func TestExample2(t *testing.T) {
+	for _, c := range []struct {
+		h  string
+		ok bool
+	}{
+		{"init=0: s1: r(x,0) w(x,1) @[1,4] | s2: r(x,1) w(x,2) @[2,6] | s3: r(x,2) w(x,3) @[5,7]", true},
+		{"init=0: s1: r(x,0) w(x,1) @[4,6] | s2: r(x,1) w(x,2) @[1,3] | s3: r(x,2) w(x,3) @[5,7]", false},
+	} {
+		h := notation.MustParse(c.h)
+		if _, ok := minitxn.Chains(h, 0); ok != c.ok {
+			t.Errorf("%s: linearizable %v", c.h, ok)
+		}
+		if a := minitxn.Check(prepass.Run(h), level.Linearizable, 0); a.Holds != c.ok {
+			t.Errorf("%s: the graph says %v", c.h, a.Holds)
+		}
+		for _, reg := range minitxn.Registers(prepass.Run(h), 0) {
+			if _, ok, err := minitxn.Search(&reg, minitxn.SearchOptions{}); ok != c.ok || err != nil {
+				t.Errorf("%s: the search says %v, %v", c.h, ok, err)
+			}
+		}
+	}
+}
+
+// permutations is linearizability by definition: every order of every subset that has all that must take part.
+func permutations(reg *minitxn.Register) bool {
+	n := len(reg.Ops)
+	var try func(done uint, cur uint32) bool
+	try = func(done uint, cur uint32) bool {
+		all := true
+		for i := range reg.Ops {
+			all = all && (done>>i&1 != 0 || reg.Ops[i].Maybe)
+		}
+		if all {
+			return true
+		}
+	next:
+		for i := range n {
+			op := &reg.Ops[i]
+			if done>>i&1 != 0 || op.Need != history.None && op.Need != cur {
+				continue
+			}
+			for j := range n { // nobody who ended before it began may come after it
+				if done>>j&1 == 0 && !reg.Ops[j].Maybe && reg.Ops[j].Until < op.From {
+					continue next
+				}
+			}
+			after := cur
+			if op.Sets != history.None {
+				after = op.Sets
+			}
+			if try(done|1<<i, after) {
+				return true
+			}
+		}
+		return false
+	}
+	return try(0, reg.Initial)
+}
+
+// randomRegister has up to nine operations of few values.
+func randomRegister(seed uint64) *minitxn.Register {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	reg := &minitxn.Register{Initial: 0}
+	now, cur := int64(0), uint32(0)
+	for i := range 1 + rng.IntN(9) {
+		now += rng.Int64N(4)
+		op := minitxn.Op{Txn: uint32(i), From: now - rng.Int64N(8), Until: now + rng.Int64N(4), Need: history.None, Sets: history.None}
+		v := uint32(rng.IntN(4))
+		if rng.IntN(5) > 0 {
+			v = cur
+		}
+		switch rng.IntN(3) {
+		case 0:
+			op.Need = v
+		case 1:
+			op.Sets = uint32(rng.IntN(4))
+			cur = op.Sets
+		default:
+			op.Need, op.Sets = v, uint32(rng.IntN(4))
+			cur = op.Sets
+		}
+		if rng.IntN(5) == 0 {
+			op.Maybe, op.Until = true, 1<<62
+		}
+		reg.Ops = append(reg.Ops, op)
+	}
+	slices.SortStableFunc(reg.Ops, func(a, b minitxn.Op) int { return int(a.From - b.From) })
+	return reg
+}
+
+// TestSearch: the search finds an order exactly if one of all orders will do; and a register fails from its first failure on, not before.
+func TestSearch(t *testing.T) {
+	found, failed := 0, 0
+	for seed := range uint64(30_000) {
+		reg := randomRegister(seed)
+		want := permutations(reg)
+		txns, ok, err := minitxn.Search(reg, minitxn.SearchOptions{})
+		if err != nil || ok != want {
+			t.Fatalf("seed %d: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
+		}
+		if ok {
+			found++
+			if len(txns) > len(reg.Ops) {
+				t.Fatalf("seed %d: %v", seed, txns)
+			}
+			continue
+		}
+		failed++
+		last, err := minitxn.FirstFailure(reg, minitxn.SearchOptions{})
+		if err != nil || permutations(reg.Prefix(last.Until)) || !permutations(reg.Prefix(last.Until-1)) {
+			t.Fatalf("seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
+		}
+	}
+	if found < 5000 || failed < 5000 {
+		t.Errorf("%d have an order, %d have none", found, failed)
+	}
+}
+
+// TestSearchEnds: a search that is stopped or out of memory says so.
+func TestSearchEnds(t *testing.T) {
+	reg := &minitxn.Register{Initial: 0}
+	for i := range uint32(26) { // all at once, and a read of what is not there
+		reg.Ops = append(reg.Ops, minitxn.Op{Txn: i, From: 0, Until: 100, Need: history.None, Sets: i%13 + 1})
+	}
+	reg.Ops = append(reg.Ops, minitxn.Op{Txn: 99, From: 200, Until: 300, Need: 77, Sets: history.None})
+	if _, _, err := minitxn.Search(reg, minitxn.SearchOptions{Stop: func() bool { return true }}); err != minitxn.ErrStopped {
+		t.Errorf("stopped: %v", err)
+	}
+	if _, _, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 100}); err != minitxn.ErrBudget {
+		t.Errorf("out of memory: %v", err)
+	}
+}
+
+// TestChainsAgainstGraph: the chains say yes exactly if the graph does, where both apply.
+func TestChainsAgainstGraph(t *testing.T) {
+	yes, no := 0, 0
+	for seed := range uint64(10_000) {
+		h := datasets.Tiny(seed, datasets.RandomOptions{Mini: true, Single: true, Txns: 12, Keys: 3, Sessions: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0})
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 || minitxn.Outside(v) != "" {
+			continue
+		}
+		_, ok := minitxn.Chains(h, 0)
+		if want := minitxn.Check(v, level.Linearizable, 0).Holds; ok != want {
+			t.Fatalf("seed %d: chains say %v, the graph %v\n%s", seed, ok, want, notation.Format(h))
+		}
+		if ok {
+			yes++
+		} else {
+			no++
+		}
+	}
+	if yes < 1000 || no < 1000 {
+		t.Errorf("%d yes, %d no", yes, no)
+	}
+}
