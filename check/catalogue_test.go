@@ -108,7 +108,7 @@ func TestUnknown(t *testing.T) {
 		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
 		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`, "predicate operations beside lists: cobra checks item operations only", level.Serializable, "cobra"},
 		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "predicate operations: cobra checks item operations only", level.Serializable, "cobra"},
-		{"init=0: s1: w(x,1) | s2: w(x,1) | s3: r(x,1)", "needs unique values: transaction 3 reads 1 of key \"x\", which 2 writes could have installed (1 such reads)", level.Serializable, "vbox"},
+		{"init=0: s1: w(x,1) | s2: w(x,1) | s3: r(x,1)", "needs unique values: transaction 3 reads 1 of key \"x\", which 2 writes could have installed (1 such reads)", level.Serializable, "cobra"},
 		{"init=0: s1: r(x,0)", "vbox does not decide causal", level.Causal, "vbox"},
 		{"init=0: s1: r(x,0)", "cobra does not decide snapshot-isolation", level.SnapshotIsolation, "cobra"},
 	} {

@@ -38,12 +38,16 @@ func begin(ctx context.Context, name string, h *history.History, o Options, leve
 }
 
 // able says what a checker decides beside histories of item operations in which every read has one possible writer.
-type able struct{ ambiguous, predicates bool }
+type able struct {
+	ambiguous, predicates bool
+	// settled: several possible writers, but only with outcomes settled one way or the other (View.Open) by the checker itself.
+	settled bool
+}
 
 // beginAble is begin for checkers that decide more.
 func beginAble(ctx context.Context, name string, h *history.History, o Options, levels []level.Level, can able) (x *run, done bool) {
 	x, done = start(ctx, name, h, o, levels, can)
-	if !done && !can.ambiguous && x.v.Ambiguous() {
+	if !done && !can.ambiguous && !can.settled && x.v.Ambiguous() {
 		return x, x.unknown("needs unique values: %s", ambiguity(x.v))
 	}
 	return x, done
@@ -143,6 +147,9 @@ const maxTrial = 200
 // own, its transactions mostly violate the level too, since few violations need what was added; if they do not, the verdict is
 // left open, without a reason.
 func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
+	if x.v.Ambiguous() {
+		return x.severalWriters(own)
+	}
 	var seed []uint32
 	misses := make(map[prepass.Miss]bool)
 	for _, c := range p.Reasons(cycles) {
@@ -183,6 +190,27 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own b
 	if err := x.explain(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 		return err
 	}
+	return nil
+}
+
+// severalWriters explains a violation of a history with reads of several possible writers. Which they saw is no matter of a polygraph's
+// cycles; replay finds the transactions that violate the level by themselves. A "no" to a stricter question is left open.
+func (x *run) severalWriters(own bool) error {
+	if !own {
+		return nil
+	}
+	r, err := replayer{}.Check(x.ctx, x.h, x.o)
+	switch {
+	case err != nil:
+		return err
+	case r.Verdict == evidence.Holds:
+		return &Fault{Checker: x.r.Checker, Err: errors.New("it refutes a history that has an order")}
+	case r.Verdict == evidence.Unknown:
+		x.unknown("%s", r.Reason)
+		return nil
+	}
+	x.r.Verdict, x.r.Anomalies, x.r.Also = r.Verdict, r.Anomalies, r.Also
+	x.stage("evidence")
 	return nil
 }
 

@@ -37,15 +37,15 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 	if err := o.Pipeline.validate(); err != nil {
 		return nil, err
 	}
-	x, done := beginAble(ctx, "vbox", h, o, serialLevels, able{predicates: true})
+	x, done := beginAble(ctx, "vbox", h, o, serialLevels, able{predicates: true, settled: true})
 	x.r.Solver = back.Name
 	if done {
 		return x.r, x.bad
 	}
 	_, missing := polygraph.MissingTime(h)
 	todo := attempts(o, !missing)
-	if len(x.v.LeftOut) > 0 {
-		// Transactions of unknown outcome may have made what predicate operations missed. Without what they could explain, a "no"
+	if len(x.v.LeftOut)+len(x.v.Open) > 0 {
+		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others wrote too. Without what they could explain, a "no"
 		// of the level's own is one whether they committed or not; else an order without them will do.
 		ask := todo[len(todo)-1]
 		ask.order.Relaxed = true
@@ -63,7 +63,8 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 		}
 	}
 	if x.r.Reason == "" {
-		x.unknown("whether transaction %d committed is open, and what predicate operations saw rests on it", h.Txns.ID[x.v.LeftOut[0]])
+		open := append(x.v.Open, x.v.LeftOut...)
+		x.unknown("whether transaction %d committed is open, and what others saw rests on it", h.Txns.ID[open[0]])
 	}
 	return x.r, nil
 }
@@ -113,12 +114,18 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	}
 	x.r.Stats.Constraints = p.Pairs + len(p.Based)
 	x.stage("construction")
+	no := func(c *polygraph.Conflict) error {
+		if x.v.Ambiguous() {
+			return x.severalWriters(a.own)
+		}
+		return x.explained(p, p.ConflictCycles(c), a.own)
+	}
 	if m, ok := p.Mismatch(); ok {
 		x.violated(m)
 		return nil
 	}
 	if c := p.Baseless(); c != nil {
-		return x.explained(p, p.ConflictCycles(c), a.own)
+		return no(c)
 	}
 	// §4.4 compact closure, §4.3 pruning
 	reach, conflict, cycle, err := prune(x, p, back)
@@ -130,7 +137,7 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 	case cycle:
 		return x.explained(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
 	case conflict != nil:
-		return x.explained(p, p.ConflictCycles(conflict), a.own)
+		return no(conflict)
 	}
 	// §4.5 encoding, §4.6 solving
 	enc := x.o.Pipeline.encoding()

@@ -118,7 +118,7 @@ type Options struct {
 
 // New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial versions
 // before every writer. It does not make choices: see Overlapping, AllPairs.
-// The view must not be ambiguous. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
+// Reads with several possible writers are left to Predicates. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	p := &Polygraph{V: v, Level: l, Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
 	p.nodes(o)

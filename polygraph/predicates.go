@@ -19,11 +19,15 @@ import (
 //
 // Source: [Vbox] Eq. 5, Theorem 4.1; the initial, absent and deleted versions, all later versions rather than the next one, and
 // without the transaction's own, by errata V5, V12, V13; blind writes by V16.
+//
+// A read with several possible writers is one more such constraint (errata V6): it was based on a version of the value that it saw.
+// Read is then one more than its number in the view; else 0.
 type Based struct {
 	Node     int32
 	Op, Key  uint32
 	Lo, Hi   uint32
 	TLo, THi uint32
+	Read     uint32
 	Missed   bool
 	Done     bool // satisfied whatever the rest, or settled
 }
@@ -36,7 +40,7 @@ type Option struct {
 	Out bool // pruning found it impossible
 }
 
-// Predicates makes the predicate constraints of the view, and reports whether they have no more than limit options and targets in
+// Predicates makes the constraints of the view's predicates and of its reads with several possible writers, and reports whether they have no more than limit options and targets in
 // all (0: no limit). With times it looks only at versions that can be visible: of w before g before the operation's transaction in
 // real time, w is not what it was based on, and g does for w. So a constraint is made only where a version that the predicate
 // excludes overlaps the transaction, or follows nothing that does; all others are settled without being listed.
@@ -47,14 +51,20 @@ type Option struct {
 // versions of which its predicates are true. Without times every transaction does.
 func (p *Polygraph) Predicates(limit int) bool {
 	v := p.V
-	if v.Index == nil {
+	if v.Index == nil && len(v.Amb) == 0 {
 		return true
 	}
 	b := &baser{p: p, limit: limit, mark: make([]uint32, v.H.NumKeys()), mine: make([]uint32, v.H.NumKeys())}
 	for _, m := range v.Blind {
-		b.constrain(p.Node[v.H.TxnOf(m.Op)], m, false)
+		if u := p.Node[v.H.TxnOf(m.Op)]; u >= 0 { // else its outcome is open
+			b.constrain(u, m, false)
+		}
+	}
+	for i := range v.Amb {
+		b.read(i)
 	}
 	switch {
+	case v.Index == nil:
 	case v.Only != nil:
 		b.only()
 	case p.Start != nil:
@@ -138,11 +148,35 @@ func (b *baser) operations(u int32, each func(q uint32, t predicates.Truth, f fu
 // constrain makes the constraint of one key of an operation, unless nothing follows from it.
 func (b *baser) constrain(u int32, m prepass.Miss, missed bool) {
 	p := b.p
-	v := p.V
 	if b.full || p.Relaxed && p.maybeLeftOut(m, missed) {
 		return
 	}
-	c := Based{Node: u, Op: m.Op, Key: m.Key, Missed: missed, Lo: uint32(len(p.Options)), TLo: uint32(len(p.Targets))}
+	b.base(u, m, missed, 0, func(ver uint32) bool { return p.V.Fits(m, ver, missed) })
+}
+
+// read makes the constraint of ambiguous read i of the view.
+func (b *baser) read(i int) {
+	p := b.p
+	v := p.V
+	r := v.Amb[i]
+	op := v.ROp[r]
+	u := p.Node[v.H.TxnOf(op)]
+	if b.full || u < 0 {
+		return
+	}
+	for _, w := range v.Cand[v.CandOff[i]:v.CandOff[i+1]] {
+		if p.Relaxed && !v.Initial(w) && p.WriteNode(w) < 0 {
+			return // it may have seen what a transaction of open outcome wrote
+		}
+	}
+	b.base(u, prepass.Miss{Op: op, Key: v.RKey[r]}, false, r+1, func(ver uint32) bool { return ver == v.RVer[r] })
+}
+
+// base makes the constraint that an operation was based on a version of a key that fits.
+func (b *baser) base(u int32, m prepass.Miss, missed bool, read uint32, fits func(ver uint32) bool) {
+	p := b.p
+	v := p.V
+	c := Based{Read: read, Node: u, Op: m.Op, Key: m.Key, Missed: missed, Lo: uint32(len(p.Options)), TLo: uint32(len(p.Targets))}
 	of := int32(len(p.Based))
 	ws := p.Writers(m.Key)
 	initial, latest := true, int64(0)
@@ -155,7 +189,7 @@ func (b *baser) constrain(u int32, m prepass.Miss, missed bool) {
 	}
 	excluded := false
 	if initial {
-		if v.Fits(m, v.WVer[m.Key], missed) {
+		if fits(v.WVer[m.Key]) {
 			p.Options = append(p.Options, Option{Of: of, W: m.Key})
 		} else {
 			excluded = true
@@ -166,7 +200,7 @@ func (b *baser) constrain(u int32, m prepass.Miss, missed bool) {
 		if x == u || p.Start != nil && (p.Before(u, x) || !initial && p.End[x] < latest) {
 			continue
 		}
-		if v.Fits(m, v.WVer[w], missed) {
+		if fits(v.WVer[w]) {
 			p.Options = append(p.Options, Option{Of: of, W: w})
 		} else {
 			p.Targets = append(p.Targets, w)
@@ -498,7 +532,7 @@ func (p *Polygraph) Baseless() *Conflict {
 func (p *Polygraph) Mismatch() (evidence.Anomaly, bool) {
 	for i := range p.Based {
 		c := &p.Based[i]
-		if c.Lo < c.Hi {
+		if c.Lo < c.Hi || c.Read > 0 {
 			continue
 		}
 		if bases, _, free := p.V.Bases(prepass.Miss{Op: c.Op, Key: c.Key}); len(bases) == 0 && !free {

@@ -1,0 +1,117 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"isovet/certify"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history/notation"
+)
+
+// TestPredicateCertificates: certificates with predicate edges, of vbox and of replay, are written, read again against the history and
+// replayed; one in which an edge names another version that the operation was based on, or the other kind of predicate edge, is refused.
+func TestPredicateCertificates(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range long(400, 10_000) {
+		h := tinyPredicates(seed, predicateOptions[seed%3])
+		if h == nil {
+			continue
+		}
+		for _, c := range []Checker{vbox{}, replayer{}} {
+			for _, l := range serialLevels {
+				r, err := Run(context.Background(), c, h, Options{Level: l})
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				if r.Verdict == evidence.Unknown {
+					continue
+				}
+				var b bytes.Buffer
+				if err := evidence.WriteCertificate(&b, r); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				text := b.String()
+				again, err := evidence.ReadCertificate(strings.NewReader(text), h)
+				if err == nil {
+					err = certify.Check(again, certify.Options{})
+				}
+				if err != nil {
+					t.Fatalf("seed %d, %s, %s: %v\n%s\n%s", seed, c.Info().Name, l, err, text, notation.Format(h))
+				}
+				seen[r.Verdict.String()]++
+				for i := range again.Anomalies {
+					a := &again.Anomalies[i]
+					for _, cycle := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
+						for j := range cycle {
+							e := &cycle[j]
+							if e.Dep != evidence.PRW && e.Dep != evidence.PWR {
+								continue
+							}
+							seen[fmt.Sprint(e.Dep)]++
+							whole := *e
+							e.Dep = evidence.PRW + evidence.PWR - e.Dep
+							refused(t, again, seed, "an edge of the other kind")
+							*e = whole
+							e.From, e.To = e.To, e.From
+							refused(t, again, seed, "an edge the other way round")
+							*e = whole
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Log(seen)
+	for _, k := range []string{"valid", "violation", fmt.Sprint(evidence.PRW), fmt.Sprint(evidence.PWR)} {
+		if seen[k] < 20 {
+			t.Errorf("%s came up %d times only", k, seen[k])
+		}
+	}
+}
+
+func refused(t *testing.T, r *evidence.Result, seed uint64, what string) {
+	t.Helper()
+	if certify.Check(r, certify.Options{}) == nil {
+		t.Errorf("seed %d: %s is certified\n%s", seed, what, notation.Format(r.H))
+	}
+}
+
+// TestBookingCertificates: a booking history of some size, with inserts, deletes and phantoms, from either checker to verify.
+func TestBookingCertificates(t *testing.T) {
+	for _, isolation := range []string{"serializable", "snapshot-isolation", "repeatable-read"} {
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "booking", Txns: 600, Seed: 3, Isolation: isolation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []Checker{vbox{}, replayer{}} {
+			r, err := Run(context.Background(), c, h, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := evidence.Violated
+			if isolation == "serializable" {
+				want = evidence.Holds
+			}
+			if r.Verdict != want {
+				t.Errorf("%s: %s says %s (%s)", isolation, c.Info().Name, r.Verdict, r.Reason)
+				continue
+			}
+			var b bytes.Buffer
+			if err := evidence.WriteCertificate(&b, r); err != nil {
+				t.Fatal(err)
+			}
+			again, err := evidence.ReadCertificate(&b, h)
+			if err == nil {
+				err = certify.Check(again, certify.Options{})
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", isolation, c.Info().Name, err)
+			}
+		}
+	}
+}
