@@ -50,6 +50,9 @@ type Spec struct {
 	Fault     string // "": none; Faults lists them
 	FaultAt   int    // plant it once so many transactions have committed; 0: in the middle
 
+	// Break is a part of the store's concurrency control that fails once, after FaultAt commits: store.Breaks lists them.
+	Break string
+
 	Times   Times
 	Hint    Hint
 	DBTimes bool // database timestamps too
@@ -86,6 +89,9 @@ func Generate(ctx context.Context, spec Spec) (*history.History, error) {
 // Workloads describes all workloads.
 func Workloads() []workload.Info { return workload.All() }
 
+// Breaks returns the names of what of the store's concurrency controls can be broken.
+func Breaks() []string { return store.Breaks() }
+
 // Isolations returns the names of the store's concurrency controls.
 func Isolations() []string { return store.Isolations() }
 
@@ -116,6 +122,10 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 		Workload: w, Sessions: spec.Sessions, Txns: spec.Txns, Isolation: iso, Seed: spec.Seed,
 		AbortRate: spec.AbortRate, UnknownRate: spec.UnknownRate, LongTxn: spec.LongTxn,
 	}
+	if cfg.Break, err = store.ParseBreak(spec.Break); err != nil {
+		return nil, err
+	}
+	cfg.BreakAt = cmp.Or(spec.FaultAt, spec.Txns/2)
 	var fault *Anomaly
 	if spec.Fault != "" {
 		if fault, err = LookupFault(spec.Fault); err != nil {
@@ -166,6 +176,9 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 		if x.on {
 			s.WriteString(", " + x.text)
 		}
+	}
+	if spec.Break != "" {
+		fmt.Fprintf(&s, "; broken once: %s, for transactions %v", spec.Break, planted)
 	}
 	if fault != nil {
 		s.WriteString("; planted " + fault.Name + ": transactions")

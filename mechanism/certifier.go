@@ -24,7 +24,6 @@ type certifier struct {
 	mark             uint32
 	stack, fwd, back []uint32
 	ords             []int64
-	parent           []int32 // of fwd: by which edge
 }
 
 type txnNode struct {

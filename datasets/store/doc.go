@@ -35,6 +35,9 @@
 // keys that nobody has locked; then everybody goes on. To the other transactions it is a set of ordinary transactions, to a
 // checker it is exactly the anomaly of the script (see package datasets, anomalies).
 //
+// Or a part of the concurrency control fails once for a transaction: a version, a lock, the first updater, the certifier
+// (broken.go). What follows from that is up to the run.
+//
 // Files: store.go configuration and the loop; session.go a client's transaction; where.go operations with conditions; sorted.go
 // the indexes; locks.go two-phase locking; ssi.go
 // anti-dependency tracking; script.go faults; log.go what is recorded.

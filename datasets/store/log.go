@@ -85,7 +85,7 @@ type LogTxn struct {
 	Session            uint32
 	Name               string
 	Status             Status
-	Planted            bool // by the script
+	Planted            bool // by the script, or for whom something failed
 }
 
 // Log is what the clients of a run saw, in the order in which the server ended the transactions.

@@ -35,6 +35,7 @@ type session struct {
 	running  bool    // between its first operation at the server and its end
 	long     bool    // begun, and waits for all others to be done
 	visited  uint32
+	own      []ownWrite // see broken.go
 }
 
 // unit is an exponential distribution's quantiles ×1024, 64 of them, mean 1024: times have long tails without a logarithm a draw.
@@ -102,7 +103,7 @@ func (s *store) event(i int32, now int64) {
 			x.rec = s.newRec(x.snap)
 		}
 	}
-	if s.ssi && s.recs[x.rec].doomed {
+	if s.ssi && s.recs[x.rec].doomed && !s.breaks(BreakCertifier, i) {
 		s.log.Stats.Dangerous++
 		s.abort(i, now, true)
 		return
@@ -156,12 +157,15 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 	}
 	x := &s.sess[i]
 	r := s.row(op.Key)
+	if s.cfg.Break == BreakLock && s.unlocked(i, r, op) {
+		return done
+	}
 	if op.Kind != workload.Read || op.ForUpdate {
 		if out := s.lockX(i, r); out != done {
 			return out
 		}
 		if s.multi {
-			if w := &s.versions[s.rows[r].head]; w.cts > x.snap {
+			if w := &s.versions[s.rows[r].head]; w.cts > x.snap && !s.breaks(BreakFirstUpdater, i) {
 				s.log.Stats.Conflicts++
 				return refused
 			}
@@ -170,7 +174,7 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 	w := &s.rows[r]
 	if op.Kind == workload.Read {
 		var val, pay int64
-		if s.ssi && (w.x != i || op.ForUpdate) && !s.noteRead(i, r) {
+		if s.ssi && (w.x != i || op.ForUpdate) && !s.noteRead(i, r) && !s.breaks(BreakCertifier, i) {
 			s.log.Stats.Dangerous++
 			return refused
 		}
@@ -183,16 +187,25 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 			}
 			v := &s.versions[w.head]
 			val, pay = v.val, v.pay
+			if old, oldPay, ok := s.stale(i, r, v); ok {
+				val, pay = old, oldPay
+			}
 		case s.multi:
 			v := s.visible(r, x.snap)
 			val, pay = v.val, v.pay
+			if old, oldPay, ok := s.stale(i, r, v); ok {
+				val, pay = old, oldPay
+			}
 		case s.iso == ReadUncommitted && w.x != none:
 			val, pay = w.pend, w.pendPay
 		default:
 			v := &s.versions[w.head]
 			val, pay = v.val, v.pay
+			if old, oldPay, ok := s.stale(i, r, v); ok {
+				val, pay = old, oldPay
+			}
 		}
-		if op.ForUpdate && s.ssi && !s.noteWrite(i, r) {
+		if op.ForUpdate && s.ssi && !s.noteWrite(i, r) && !s.breaks(BreakCertifier, i) {
 			s.log.Stats.Dangerous++
 			return refused
 		}
@@ -212,7 +225,7 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 	if t := op.Key.Table(); s.index[t] != nil {
 		return s.writeRow(i, r, op)
 	}
-	if s.ssi && !s.noteWrite(i, r) {
+	if s.ssi && !s.noteWrite(i, r) && !s.breaks(BreakCertifier, i) {
 		s.log.Stats.Dangerous++
 		return refused
 	}
@@ -307,9 +320,14 @@ func (s *store) commit(i int32, now int64) {
 				s.install(r, version{val: w.pend, pay: w.pendPay, cts: cts, rec: x.rec})
 			}
 		}
+		for _, o := range x.own {
+			s.install(o.row, version{val: o.val, pay: o.pay, cts: cts, rec: x.rec})
+		}
 	} else {
 		s.dropPends(i)
 	}
+	broke := s.breaker == i && status == Committed
+	s.mended(i, status == Committed)
 	x.running = false
 	if s.ssi {
 		if apply {
@@ -321,7 +339,7 @@ func (s *store) commit(i int32, now int64) {
 	}
 	s.unlock(i, now)
 	end := now + x.delay(serviceTime) + x.delay(netTime)
-	t := LogTxn{Start: x.start, Commit: x.sent, End: end, StartTS: startTS, CommitTS: cts, Session: uint32(i), Name: x.txn.Name}
+	t := LogTxn{Start: x.start, Commit: x.sent, End: end, StartTS: startTS, CommitTS: cts, Session: uint32(i), Name: x.txn.Name, Planted: broke}
 	s.active--
 	if status == Unknown {
 		t.Status, t.End, t.CommitTS = Unknown, NoTime, NoTime
@@ -351,6 +369,7 @@ func (s *store) abort(i int32, now int64, again bool) {
 	x := &s.sess[i]
 	x.running = false
 	s.dropPends(i)
+	s.mended(i, false)
 	if s.ssi {
 		s.dropRec(x.rec)
 		x.rec = none

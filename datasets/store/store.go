@@ -76,6 +76,9 @@ type Config struct {
 	// LongTxn leaves the first transaction of session 0 open through the whole run: its client begins it at once and sends its
 	// operations when all others are done.
 	LongTxn bool
+	// Break, if not BreakNothing, is the part of the concurrency control that fails once, when BreakAt transactions have committed.
+	Break   Break
+	BreakAt int
 	// Script, if any, runs once ScriptAt transactions have committed.
 	Script   *Script
 	ScriptAt int
@@ -102,7 +105,9 @@ type row struct {
 	waitHead, waitEnd int32 // sessions waiting for a lock, or none
 	seen              uint32
 	touched           bool
-	wrote             bool // pend is a write, of the same value even (a deletion where there is no row)
+	hadOld            bool
+	old, oldPay       int64 // with BreakVersion and one version only: the one before
+	wrote             bool  // pend is a write, of the same value even (a deletion where there is no row)
 }
 
 type version struct {
@@ -152,6 +157,8 @@ type store struct {
 	locking   bool // reads take locks
 	ranges    bool // conditions too
 	ssi       bool
+	broken    bool  // the failure has been committed
+	breaker   int32 // the session for which something fails, or none
 }
 
 // Run runs the workload until cfg.Txns transactions have committed and none is left running. Errors: a configuration that
@@ -166,6 +173,9 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 	}
 	if cfg.LongTxn && cfg.Sessions < 2 {
 		return nil, fmt.Errorf("a long transaction beside %d session; expected at least 2 sessions", cfg.Sessions)
+	}
+	if !cfg.Isolation.Has(cfg.Break) {
+		return nil, fmt.Errorf("%s has no %s that could be broken", cfg.Isolation, cfg.Break)
 	}
 	if err := checkScript(cfg); err != nil {
 		return nil, err
@@ -201,7 +211,7 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 }
 
 func newStore(cfg Config) *store {
-	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none}
+	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none, breaker: none}
 	s.multi = cfg.Isolation == Snapshot || cfg.Isolation == SerializableSnapshot
 	s.ranges = cfg.Isolation == Serializable
 	s.locking = s.ranges || cfg.Isolation == RepeatableRead
@@ -327,6 +337,9 @@ func (s *store) install(r int32, v version) {
 	x := &s.rows[r]
 	if !s.multi {
 		s.unindex(r, s.versions[x.head].val)
+		if s.cfg.Break == BreakVersion {
+			x.old, x.oldPay, x.hadOld = s.versions[x.head].val, s.versions[x.head].pay, true
+		}
 		v.prev = none
 		s.versions[x.head] = v
 		return

@@ -57,6 +57,7 @@ func (g *genFlags) add(c *cobra.Command) {
 	fl.Float64Var(&g.spec.UnknownOld, "unknown-old", 0, "share of predicate writes whose clients do not learn which versions they replaced")
 	fl.BoolVar(&g.spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
 	fl.BoolVar(&g.spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
+	enumFlag(c, &g.spec.Break, "break", "part", "have a part of the store's concurrency control fail once: "+strings.Join(datasets.Breaks(), ", "), datasets.Breaks())
 	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault once so many transactions have committed (default: in the middle)")
 }
 

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"isovet/datasets/workload"
+)
+
+// Break is a part of the concurrency control that fails once in a run.
+type Break uint8
+
+const (
+	BreakNothing      Break = iota
+	BreakVersion            // a read returns the version before the one that it should
+	BreakLock               // a row's lock is given to a second transaction
+	BreakFirstUpdater       // a write goes on although the row was written and committed since the snapshot
+	BreakCertifier          // a transaction that the certifier refuses goes on
+)
+
+var breakNames = [...]string{"", "version", "lock", "first-updater", "certifier"}
+
+func (b Break) String() string { return breakNames[b] }
+
+// Breaks returns the names of what can be broken.
+func Breaks() []string { return breakNames[1:] }
+
+// ParseBreak reads a name; "" is nothing.
+func ParseBreak(s string) (Break, error) {
+	for i, n := range breakNames {
+		if n == s {
+			return Break(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%q cannot be broken; expected one of %s", s, strings.Join(Breaks(), ", "))
+}
+
+// Has reports whether an isolation has the part that is to be broken.
+func (i Isolation) Has(b Break) bool {
+	switch b {
+	case BreakVersion:
+		return i != ReadUncommitted
+	case BreakFirstUpdater:
+		return i == Snapshot || i == SerializableSnapshot
+	case BreakCertifier:
+		return i == SerializableSnapshot
+	}
+	return true
+}
+
+// ownWrite is a write without a lock, of a transaction to which a lock was given that another holds.
+type ownWrite struct {
+	row      int32
+	val, pay int64
+}
+
+// breaks reports whether the part fails now, in favour of session i: the first time that it could after cfg.BreakAt commits, and
+// for the rest of that transaction. If it aborts, the next time.
+func (s *store) breaks(b Break, i int32) bool {
+	if s.cfg.Break != b || s.broken || s.log.Stats.Committed < s.cfg.BreakAt || s.breaker != none && s.breaker != i {
+		return false
+	}
+	s.breaker = i
+	return true
+}
+
+// mended ends the failure with its transaction.
+func (s *store) mended(i int32, committed bool) {
+	if s.breaker == i {
+		s.broken, s.breaker = committed, none
+	}
+	s.sess[i].own = s.sess[i].own[:0]
+}
+
+// unlocked runs an operation of a plain row without its lock, if another transaction has that and locks fail now; or on what it
+// wrote so before. ok: it did.
+func (s *store) unlocked(i, r int32, op *workload.Op) (ok bool) {
+	x, w := &s.sess[i], &s.rows[r]
+	mine := -1
+	for j := range x.own {
+		if x.own[j].row == r {
+			mine = j
+		}
+	}
+	tab := &s.log.Tables[op.Key.Table()]
+	plain := tab.Columns == nil && tab.WideOf == nil && !tab.List && (op.Kind == workload.Write || op.Kind == workload.Read && (s.locking || mine >= 0))
+	if mine < 0 && !(plain && w.x != none && w.x != i && s.breaks(BreakLock, i)) {
+		return false
+	}
+	w.touched = true
+	if op.Kind == workload.Read {
+		v := &s.versions[w.head]
+		val, pay := v.val, v.pay
+		if mine >= 0 {
+			val, pay = x.own[mine].val, x.own[mine].pay
+		}
+		op.Payload, op.Absent = pay, val == Absent
+		x.ops = append(x.ops, LogOp{Row: uint32(r), Value: val})
+		return true
+	}
+	if mine < 0 {
+		mine = len(x.own)
+		x.own = append(x.own, ownWrite{row: r})
+	}
+	o := &x.own[mine]
+	o.val, o.pay = Absent, 0
+	if op.Kind == workload.Write {
+		o.val, o.pay = s.value(i), op.Payload
+	}
+	x.ops = append(x.ops, LogOp{Row: uint32(r), Value: o.val, Kind: Write})
+	return true
+}
+
+// stale returns the version before the one that a read should return, if there is one and versions fail now.
+func (s *store) stale(i, r int32, v *version) (val, pay int64, ok bool) {
+	if s.cfg.Break != BreakVersion {
+		return 0, 0, false
+	}
+	w := &s.rows[r]
+	switch {
+	case s.multi && v.prev != none:
+		p := &s.versions[v.prev]
+		val, pay = p.val, p.pay
+	case !s.multi && w.hadOld:
+		val, pay = w.old, w.oldPay
+	default:
+		return 0, 0, false
+	}
+	return val, pay, s.breaks(BreakVersion, i)
+}
