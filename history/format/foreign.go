@@ -39,7 +39,7 @@ var (
 	}
 	cobraLog = Format{
 		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",
-		Tool: "Cobra, CobraBench, PolySI, VeriStrong", Holds: Times | Aborted | Unknown | Initial,
+		Tool: "Cobra, CobraBench, PolySI, VeriStrong", Holds: Times | Aborted | Unknown | Initial, Dir: true,
 		Detect: folder(cobralog.Is),
 		Read:   inFolder(cobralog.Read),
 	}
@@ -79,7 +79,7 @@ var (
 	}
 	viperJSON = Format{
 		Name: "viper", About: "a folder of logs, J<n>.log, one a client, a JSON object a line for each transaction",
-		Tool: "Viper", Holds: Times | Predicates | Initial,
+		Tool: "Viper", Holds: Times | Predicates | Initial, Dir: true,
 		Detect: folder(viper.Is),
 		Read:   inFolder(viper.Read),
 	}

@@ -66,6 +66,7 @@ type Format struct {
 	Tool  string   // whose format it is
 	Holds Feature  // what it can hold
 	Ext   []string // usual endings of file names, with the dot; for the choice of a format to write
+	Dir   bool     // a history is a folder
 
 	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil, the
 	// folder at path. It must not judge by the file's name.

@@ -100,9 +100,12 @@ func TestStandardInput(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	var list []string
+	var list, files []string
 	for _, f := range All() {
 		list = append(list, f.Name)
+		if !f.Dir {
+			files = append(files, f.Name)
+		}
 	}
 	names := strings.Join(list, ", ")
 	short := gz(t, []byte(strings.Repeat(sampleDoc[56:], 5000)))
@@ -114,7 +117,7 @@ func TestReadErrors(t *testing.T) {
 	}{
 		{"empty", nil, "FILE:1: the file is empty; expected a history"},
 		{"blank", []byte(" \n\n"), "FILE:1: the file is empty; expected a history"},
-		{"text", []byte("hello"), "FILE:1: unknown format; expected " + names},
+		{"text", []byte("hello"), "FILE:1: unknown format; expected " + strings.Join(files, ", ")},
 		{"other-json", []byte(`{"type":"drama"}`), `FILE:1: field "ops": missing; expected an array of operations`},
 		{"broken", []byte("{\"ops\":[]}\n{\"ops\":"), `FILE:2: field "ops": malformed JSON at byte 8 of the line: found the end of the line; expected a value`},
 		{"short.gz", short[:len(short)/2], "unexpected EOF"},
@@ -134,7 +137,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "cannot open: no such file or directory",
-		dir:                        "a folder in no known format; expected a file, or a folder in one of " + names,
+		dir:                        "a folder in no known format; expected a file, or a folder in cobra or viper",
 	} {
 		if _, err := Read(t.Context(), path, Options{}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("%s: %v; want %s", path, err, want)

@@ -221,12 +221,14 @@ func Detect(in *Input) (Format, error) {
 		return Format{}, &history.InputError{File: in.Name, Off: -1, Msg: "the format could be " + strings.Join(names, " or ") + "; expected one to be named (--format)"}
 	}
 	for _, f := range All() {
-		names = append(names, f.Name)
+		if f.Dir == in.Dir {
+			names = append(names, f.Name)
+		}
 	}
 	e := &history.InputError{File: in.Name, Line: 1, Msg: "unknown format; expected " + strings.Join(names, ", ")}
 	if in.Dir {
 		e.Line, e.Off = 0, -1
-		e.Msg = "a folder in no known format; expected a file, or a folder in one of " + strings.Join(names, ", ")
+		e.Msg = "a folder in no known format; expected a file, or a folder in " + strings.Join(names, " or ")
 	}
 	return Format{}, e
 }

@@ -160,7 +160,7 @@ func newWorkloads(e *env) *cobra.Command {
 
 func newFormats(e *env) *cobra.Command {
 	return newList(e, "formats", "List the file formats: what isovet check --format takes",
-		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write it. A format is\ntold by a file's content; gzip and zstd are understood everywhere.",
+		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write it. A format is\ntold by a file's content; gzip and zstd are understood, but for logs within folders.",
 		func() (items []listItem) {
 			for _, f := range format.All() {
 				writes := f.Write != nil || f.WriteDir != nil

@@ -23,13 +23,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"isovet/history"
+	"isovet/history/format/logs"
 )
 
 const (
@@ -41,65 +38,17 @@ const (
 	missing = 0xADEAFBEE
 )
 
-// Logs returns the log files of a folder, by the numbers in their names.
-func Logs(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if _, ok := number(e.Name()); ok && !e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		x, _ := number(a)
-		y, _ := number(b)
-		if x != y {
-			return x - y
-		}
-		return strings.Compare(a, b)
-	})
-	return names, nil
-}
-
-// number returns n of T<n>.log.
-func number(name string) (int, bool) {
-	s, ok := strings.CutSuffix(name, ".log")
-	if !ok || !strings.HasPrefix(s, "T") {
-		return 0, false
-	}
-	n, err := strconv.Atoi(s[1:])
-	return n, err == nil && n >= 0
-}
-
 // Is reports whether the folder has such logs: the first that is not empty begins with a transaction.
 func Is(dir string) bool {
-	names, err := Logs(dir)
-	if err != nil {
-		return false
-	}
-	for _, name := range names {
-		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			return false
-		}
-		var c [1]byte
-		n, _ := f.Read(c[:])
-		f.Close()
-		if n == 1 {
-			return c[0] == 'S'
-		}
-	}
-	return false
+	head, ok := logs.Head(dir, "T", 1)
+	return ok && len(head) > 0 && head[0] == 'S'
 }
 
 // folder collects what the logs of a folder say.
 type folder struct {
 	ctx  context.Context
 	b    *history.Builder
-	logs map[uint64]struct{} // transactions that have a log
+	told map[uint64]struct{} // transactions that have a log
 	lost map[uint64][]write  // by writer that has none (known at the end)
 	// What reads say of a key before the run.
 	before, deletes map[uint64]struct{}
@@ -110,31 +59,27 @@ type write struct{ key, id uint64 }
 // Read reads all logs of a folder as one history, sessions by the numbers in the files' names. Errors are *history.InputError with
 // file and offset. Cost: two passes over the bytes, history.Builder.Build.
 func Read(ctx context.Context, dir string) (*history.History, error) {
-	names, err := Logs(dir)
+	files, err := logs.List(dir, "T")
 	if err != nil {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + err.Error()}
-	}
-	if len(names) == 0 {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named T<number>.log; expected one a client"}
+		return nil, err
 	}
 	f := folder{
 		ctx: ctx, b: history.NewBuilder(),
-		logs: map[uint64]struct{}{}, lost: map[uint64][]write{},
+		told: map[uint64]struct{}{}, lost: map[uint64][]write{},
 		before: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
 	}
 	f.b.File = dir
-	all := make([]log, len(names))
+	all := make([]log, len(files))
 	ops := 0
-	for i, name := range names {
+	for i, l := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
+		data, err := l.Read()
 		if err != nil {
-			return nil, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + err.Error()}
+			return nil, err
 		}
-		all[i] = log{data: data, file: path}
+		all[i] = log{data: data, file: l.Path}
 		if err := all[i].check(); err != nil {
 			return nil, err
 		}
@@ -144,8 +89,7 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	f.b.Reserve(0, ops)
 	f.init()
 	for i := range all {
-		session, _ := number(names[i])
-		f.add(&all[i], int64(session))
+		f.add(&all[i], files[i].Number)
 		all[i].data = nil
 	}
 	f.strangers()
@@ -230,7 +174,7 @@ func (f *folder) survey(l *log) {
 		rec := l.data[pos+1:]
 		switch l.data[pos] {
 		case 'S':
-			f.logs[binary.BigEndian.Uint64(rec)] = struct{}{}
+			f.told[binary.BigEndian.Uint64(rec)] = struct{}{}
 		case 'W':
 			if binary.BigEndian.Uint64(rec) == deleted {
 				f.deletes[binary.BigEndian.Uint64(rec[8:])] = struct{}{}
@@ -313,7 +257,7 @@ func (f *folder) add(l *log, session int64) {
 			case writer == absent || id == absent:
 				f.b.Read(k, history.Value{Kind: history.Null})
 			default:
-				if _, ok := f.logs[writer]; !ok && id != deleted {
+				if _, ok := f.told[writer]; !ok && id != deleted {
 					f.lost[writer] = append(f.lost[writer], write{key, id})
 				}
 				f.b.Read(k, value(id))

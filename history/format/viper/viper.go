@@ -15,68 +15,20 @@ package viper
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"math"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/history/format/logs"
 )
 
-// Logs returns the log files of a folder, by the numbers in their names.
-func Logs(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if _, ok := number(e.Name()); ok && !e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		x, _ := number(a)
-		y, _ := number(b)
-		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-	})
-	return names, nil
-}
-
-// number returns n of J<n>.log.
-func number(name string) (int, bool) {
-	s, ok := strings.CutSuffix(name, ".log")
-	if !ok || !strings.HasPrefix(s, "J") {
-		return 0, false
-	}
-	n, err := strconv.Atoi(s[1:])
-	return n, err == nil && n >= 0
-}
-
-// Is reports whether the folder has such logs, and the first that is not empty holds objects.
+// Is reports whether the folder has such logs, and the first that is not empty holds objects. Empty logs of the right names are such
+// too: Read says what is wrong with them.
 func Is(dir string) bool {
-	names, err := Logs(dir)
-	if err != nil || len(names) == 0 {
-		return false
-	}
-	for _, name := range names {
-		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			return false
-		}
-		head := make([]byte, 64)
-		n, _ := f.Read(head)
-		f.Close()
-		if head = bytes.TrimSpace(head[:n]); len(head) > 0 {
-			return head[0] == '{'
-		}
-	}
-	return true // empty logs of the right names: Read says so
+	head, ok := logs.Head(dir, "J", 64)
+	head = bytes.TrimSpace(head)
+	return ok && (len(head) == 0 || head[0] == '{')
 }
 
 type keyValue struct {
@@ -102,36 +54,31 @@ type reader struct {
 // Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: two passes over the
 // bytes, a hash lookup for each operation, history.Builder.Build.
 func Read(ctx context.Context, dir string) (*history.History, error) {
-	names, err := Logs(dir)
+	files, err := logs.List(dir, "J")
 	if err != nil {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + err.Error()}
-	}
-	if len(names) == 0 {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named J<number>.log; expected one a client"}
+		return nil, err
 	}
 	r := reader{b: history.NewBuilder(), written: map[keyValue]struct{}{}, initial: map[uint32]history.Value{}}
 	r.b.File = dir
-	logs := make([][]byte, len(names))
+	texts := make([][]byte, len(files))
 	any := false
-	for i, name := range names {
-		path := filepath.Join(dir, name)
-		if logs[i], err = os.ReadFile(path); err != nil {
-			return nil, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + err.Error()}
+	for i, l := range files {
+		if texts[i], err = l.Read(); err != nil {
+			return nil, err
 		}
-		any = any || len(bytes.TrimSpace(logs[i])) > 0
+		any = any || len(bytes.TrimSpace(texts[i])) > 0
 	}
 	if !any {
-		return nil, &history.InputError{File: filepath.Join(dir, names[0]), Line: 1, Msg: "the file is empty, like all logs of the folder; expected transactions"}
+		return nil, &history.InputError{File: files[0].Path, Line: 1, Msg: "the file is empty, like all logs of the folder; expected transactions"}
 	}
 	for _, survey := range [...]bool{true, false} {
 		r.survey = survey
-		for i, name := range names {
+		for i, l := range files {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			n, _ := number(name)
-			r.s = edn.Scanner{Data: logs[i], File: filepath.Join(dir, name), JSON: true}
-			if err := r.log(int64(n)); err != nil {
+			r.s = edn.Scanner{Data: texts[i], File: l.Path, JSON: true}
+			if err := r.log(l.Number); err != nil {
 				return nil, err
 			}
 		}

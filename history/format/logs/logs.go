@@ -1,0 +1,78 @@
+// Package logs lists the logs of formats whose histories are folders: a file a client, named by a letter and the client's number,
+// T3.log. It is shared by package cobralog and package viper.
+package logs
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"isovet/history"
+)
+
+// Log is one client's log.
+type Log struct {
+	Path   string
+	Number int64
+}
+
+// List returns the logs of a folder that begin with the prefix, by their numbers. What else is in the folder is passed over; none at
+// all is an error. Errors are *history.InputError.
+func List(dir, prefix string) ([]Log, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + err.Error()}
+	}
+	var all []Log
+	for _, e := range entries {
+		if n, ok := number(e.Name(), prefix); ok && !e.IsDir() {
+			all = append(all, Log{filepath.Join(dir, e.Name()), n})
+		}
+	}
+	if len(all) == 0 {
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named " + prefix + "<number>.log; expected one a client"}
+	}
+	slices.SortFunc(all, func(a, b Log) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Path, b.Path)) })
+	return all, nil
+}
+
+// number returns n of <prefix><n>.log.
+func number(name, prefix string) (int64, bool) {
+	s, isLog := strings.CutSuffix(name, ".log")
+	s, ours := strings.CutPrefix(s, prefix)
+	n, err := strconv.ParseUint(s, 10, 63)
+	return int64(n), isLog && ours && err == nil
+}
+
+// Head returns the beginning, up to n bytes, of the first log that is not empty; nil if all are, false if there are none.
+func Head(dir, prefix string, n int) (head []byte, ok bool) {
+	all, err := List(dir, prefix)
+	if err != nil {
+		return nil, false
+	}
+	for _, l := range all {
+		f, err := os.Open(l.Path)
+		if err != nil {
+			return nil, false
+		}
+		head := make([]byte, n)
+		n, _ := f.Read(head)
+		f.Close()
+		if n > 0 {
+			return head[:n], true
+		}
+	}
+	return nil, true
+}
+
+// Read returns a log's bytes.
+func (l Log) Read() ([]byte, error) {
+	data, err := os.ReadFile(l.Path)
+	if err != nil {
+		return nil, &history.InputError{File: l.Path, Off: -1, Msg: "cannot read: " + err.Error()}
+	}
+	return data, nil
+}

@@ -1,0 +1,50 @@
+package logs
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"T10.log": "ab", "T2.log": "", "T02.log": "", "T3.log.gz": "x", "T.log": "x", "T-1.log": "x", "J1.log": "x", "Tx.log": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "T5.log"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all, err := List(dir, "T")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range all {
+		names = append(names, filepath.Base(l.Path))
+	}
+	if want := []string{"T02.log", "T2.log", "T10.log"}; !slices.Equal(names, want) || all[2].Number != 10 {
+		t.Errorf("%v; want %v", all, want)
+	}
+	if head, ok := Head(dir, "T", 1); !ok || string(head) != "a" {
+		t.Errorf("begins with %q, %v", head, ok)
+	}
+	if data, err := all[2].Read(); err != nil || string(data) != "ab" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := (Log{Path: dir}).Read(); err == nil || !strings.Contains(err.Error(), "cannot read") {
+		t.Errorf("a folder read: %v", err)
+	}
+	if _, ok := Head(dir, "K", 1); ok {
+		t.Error("logs that are not there")
+	}
+	if _, err := List(dir, "K"); err == nil || !strings.Contains(err.Error(), "no file named K<number>.log") {
+		t.Error(err)
+	}
+	if _, err := List(filepath.Join(dir, "none"), "T"); err == nil || !strings.Contains(err.Error(), "cannot read the folder") {
+		t.Error(err)
+	}
+}
