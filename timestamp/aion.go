@@ -186,6 +186,14 @@ func (a *Aion) at(ts int64) int64 {
 	return 2 * (ts - a.zero)
 }
 
+// far reports whether a timestamp is so far from the first one, by 2⁶¹, that it cannot be of the same clock, and has no position.
+func (a *Aion) far(ts int64) bool {
+	if a.at(ts); ts >= a.zero {
+		return uint64(ts)-uint64(a.zero) > 1<<61
+	}
+	return uint64(a.zero)-uint64(ts) > 1<<61
+}
+
 // Stats returns the counts so far.
 func (a *Aion) Stats() AionStats {
 	s := a.stats
@@ -213,6 +221,11 @@ func (a *Aion) Add(t *Arrival) {
 		}
 	}
 	if t.NoPart {
+		a.session(t, 0, 0, false, writer)
+		return
+	}
+	if a.far(t.Commit) || !(serial && !a.o.ReadOnlyAtStart) && a.far(t.Start) {
+		a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
 		a.session(t, 0, 0, false, writer)
 		return
 	}

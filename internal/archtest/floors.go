@@ -11,7 +11,7 @@ var floors = [][]string{
 	{"encode"},
 	{"explain", "replay"},
 	{"check"},
-	{"report", "collect"},
+	{"report", "collect", "watch"},
 	{"bench"},
 	{"internal/cli"},
 	{"cmd/isovet", "cmd/bench"},

@@ -1,0 +1,543 @@
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	nserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/level"
+	"isovet/timestamp"
+)
+
+var si = timestamp.Options{Level: level.SessionSnapshotIsolation}
+
+// TestMain: as a child it watches until it is killed or the stream ends.
+func TestMain(m *testing.M) {
+	if arg := os.Getenv("ISOVET_WATCH_CHILD"); arg != "" {
+		if err := child(arg); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(arg string) error {
+	dir, what, _ := strings.Cut(arg, "|")
+	cfg := Config{Dir: dir, Options: si, Lateness: 400, Idle: 300 * time.Millisecond}
+	if url, ok := strings.CutPrefix(what, "nats "); ok {
+		cfg.Open = func(ctx context.Context, after int64, none bool) (Source, error) {
+			s, err := NATS(ctx, url, "txns", "watch", max(after, 0))
+			return slow{s}, err
+		}
+	} else {
+		cfg.Open = func(_ context.Context, after int64, _ bool) (Source, error) {
+			s, err := File(what, after, false)
+			return slow{s}, err
+		}
+	}
+	return Run(context.Background(), cfg)
+}
+
+// slow gives time to kill.
+type slow struct{ Source }
+
+func (s slow) Next(ctx context.Context, _ int) ([]Line, error) {
+	time.Sleep(3 * time.Millisecond)
+	return s.Source.Next(ctx, 40)
+}
+
+// arrivals makes the JSON lines of a history with violations, in an order of arrival.
+func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines [][]byte) {
+	t.Helper()
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 8, Keys: 40, Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	if err := format.Write(path, h, "", false); err != nil {
+		t.Fatal(err)
+	}
+	if h, err = format.Read(t.Context(), path, format.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type at struct {
+		line []byte
+		pos  float64
+	}
+	rng := rand.New(rand.NewPCG(seed, 5))
+	var by []at
+	for line := range bytes.Lines(b) {
+		var x lineTxn
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		pos := -1e9 - 1/float64(len(by)+1) // the header and the initial transaction first
+		if x.StartTS != nil {
+			pos = float64(*x.StartTS) + 20*rng.NormFloat64()
+		} else if len(by) > 1 {
+			pos = by[len(by)-1].pos
+		}
+		by = append(by, at{line, pos})
+	}
+	slices.SortStableFunc(by, func(a, b at) int {
+		switch {
+		case a.pos < b.pos:
+			return -1
+		case a.pos > b.pos:
+			return 1
+		}
+		return 0
+	})
+	for _, x := range by {
+		lines = append(lines, x.line)
+	}
+	return h, lines
+}
+
+// key of a violation, to compare sets.
+func keyOf(v Violation) string {
+	other := "-"
+	if v.Other != nil {
+		other = strconv.FormatInt(*v.Other, 10)
+	}
+	op := "-"
+	if v.Op != nil {
+		op = strconv.Itoa(int(*v.Op))
+	}
+	return fmt.Sprintf("%s %d %s %s %s", v.Axiom, v.Txn, other, v.Key, op)
+}
+
+func chronos(t *testing.T, h *history.History, o timestamp.Options) []string {
+	t.Helper()
+	r, err := timestamp.Chronos(t.Context(), h, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range r.Violations {
+		x := &r.Violations[i]
+		v := Violation{Axiom: x.Axiom.String(), Txn: h.Txns.ID[x.Txn]}
+		if x.Other != history.None {
+			v.Other = &h.Txns.ID[x.Other]
+		}
+		if x.Key != history.None {
+			v.Key = json.RawMessage(h.KeyString(x.Key))
+		}
+		if x.Op != history.None {
+			op := x.Op - h.Txns.OpOff[x.Txn]
+			v.Op = &op
+		}
+		out = append(out, keyOf(v))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func found(t *testing.T, dir string) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	n := int64(0)
+	for line := range bytes.Lines(b) {
+		var v Violation
+		if err := json.Unmarshal(line, &v); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if n++; v.N != n {
+			t.Fatalf("violation %d has number %d", n, v.N)
+		}
+		out = append(out, keyOf(v))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func join(lines [][]byte) []byte { return bytes.Join(lines, nil) }
+
+// TestPipe: out of order within the lateness, the violations are those of Chronos.
+func TestPipe(t *testing.T) {
+	for _, o := range []timestamp.Options{si, {Level: level.SessionSerializable}, {Level: level.Serializable, ReadOnlyAtStart: true}} {
+		h, lines := arrivals(t, 1, 1500)
+		dir := t.TempDir()
+		var m Metrics
+		calls := 0
+		err := Run(t.Context(), Config{Dir: dir, Options: o, Lateness: 400, Metrics: &m, Violation: func([]byte) { calls++ },
+			Open: func(_ context.Context, after int64, none bool) (Source, error) {
+				return Pipe(bytes.NewReader(join(lines)), after), nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := chronos(t, h, o)
+		if got := found(t, dir); !slices.Equal(got, want) || len(want) < 50 || calls != len(want) {
+			t.Fatalf("%v: %d violations, Chronos has %d; %d calls", o, len(got), len(want), calls)
+		}
+		rec := httptest.NewRecorder()
+		m.ServeHTTP(rec, nil)
+		for _, s := range []string{fmt.Sprintf("isovet_watch_lines_total %d\n", len(lines)), "isovet_watch_bad_lines_total 0\n", `isovet_watch_violations_total{axiom="EXT"} `, "isovet_watch_late_total 0\n"} {
+			if !strings.Contains(rec.Body.String(), s) {
+				t.Errorf("metrics without %q:\n%s", s, rec.Body)
+			}
+		}
+	}
+}
+
+// TestKilled: killed with SIGKILL and started again, twenty times in one stream: the same violations, none lost, none twice.
+func TestKilled(t *testing.T) {
+	h, lines := arrivals(t, 2, 4000)
+	want := chronos(t, h, si)
+	if len(want) < 100 {
+		t.Fatalf("%d violations are too few", len(want))
+	}
+	sources := map[string]func(t *testing.T) (arg string, feed func(from, to int)){
+		"file": func(t *testing.T) (string, func(from, to int)) {
+			path := filepath.Join(t.TempDir(), "in.jsonl")
+			f, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			return path, func(from, to int) {
+				if _, err := f.Write(join(lines[from:to])); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"nats": func(t *testing.T) (string, func(from, to int)) {
+			url, js := natsServer(t)
+			return "nats " + url, func(from, to int) {
+				for _, l := range lines[from:to] {
+					if _, err := js.PublishAsync("txns", bytes.TrimSpace(l)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				<-js.PublishAsyncComplete()
+			}
+		},
+	}
+	for name, open := range sources {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			arg, feed := open(t)
+			dir := t.TempDir()
+			rng := rand.New(rand.NewPCG(9, 9))
+			feed(0, len(lines))
+			midway := 0
+			for kill := range 21 {
+				cmd := exec.Command(os.Args[0])
+				cmd.Env = append(os.Environ(), "ISOVET_WATCH_CHILD="+dir+"|"+arg)
+				var said bytes.Buffer
+				cmd.Stderr = &said
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- cmd.Wait() }()
+				if kill < 20 {
+					time.Sleep(time.Duration(10+rng.IntN(30)) * time.Millisecond)
+				} else {
+					for range 1000 { // until everything is final
+						time.Sleep(20 * time.Millisecond)
+						if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b, []byte("\n")) >= len(want) {
+							break
+						}
+					}
+					time.Sleep(50 * time.Millisecond) // nothing more comes
+				}
+				select {
+				case err := <-ended:
+					t.Fatalf("it ended: %v: %s", err, said.Bytes())
+				default:
+				}
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				<-ended
+				if b, err := os.ReadFile(segmentName(dir, 1)); err == nil && bytes.Count(b, []byte("\n")) < len(lines) {
+					midway++
+				}
+			}
+			if midway < 10 {
+				t.Errorf("of 20 kills only %d came before the end of the stream", midway)
+			}
+			if got := found(t, dir); !slices.Equal(got, want) {
+				t.Fatalf("%d violations; expected %d", len(got), len(want))
+			}
+			t.Logf("killed 20 times, %d times midway; %d violations", midway, len(want))
+		})
+	}
+}
+
+func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
+	t.Helper()
+	s, err := nserver.NewServer(&nserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	conn, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}}); err != nil {
+		t.Fatal(err)
+	}
+	return s.ClientURL(), js
+}
+
+// TestHTTP: a request is answered when it is safe; one that is sent again is taken once, one behind a gap is not.
+func TestHTTP(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	opened := make(chan string, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{Dir: dir, Options: si, Lateness: 400, Idle: 50 * time.Millisecond, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+			s, err := HTTP("127.0.0.1:0", after)
+			if err == nil {
+				opened <- s.(interface{ Addr() string }).Addr()
+			}
+			return s, err
+		}})
+	}()
+	base := "http://" + <-opened
+	post := func(from string, body []byte) (int, string) {
+		r, err := http.NewRequest("POST", base+"/", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from != "" {
+			r.Header.Set(FromHeader, from)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, strings.TrimSpace(string(b))
+	}
+	h, lines := arrivals(t, 3, 500)
+	want := chronos(t, h, si)
+	for i := 0; i < len(lines); i += 100 {
+		part := join(lines[i:min(i+100, len(lines))])
+		for range 2 {
+			if code, body := post(strconv.Itoa(i), part); code != 200 || body != strconv.Itoa(min(i+100, len(lines))) {
+				t.Fatalf("%d %s", code, body)
+			}
+		}
+	}
+	if code, _ := post(strconv.Itoa(len(lines)+5), lines[1]); code != http.StatusConflict {
+		t.Errorf("behind a gap: status %d", code)
+	}
+	if code, _ := post("x", lines[1]); code != http.StatusBadRequest {
+		t.Errorf("a header that is no number: status %d", code)
+	}
+	for range 200 {
+		if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b, []byte("\n")) >= len(want) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got := found(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%d violations; expected %d", len(got), len(want))
+	}
+}
+
+// TestLog: a torn end is dropped; places that are there are not taken again; segments follow one another.
+func TestLog(t *testing.T) {
+	dir := t.TempDir()
+	none := func(int64, []byte) error { return errors.New("a line in an empty log") }
+	l, err := OpenLog(dir, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(5) {
+		if is, err := l.Append(10*i, []byte(fmt.Sprint("line ", i))); !is || err != nil {
+			t.Fatal(is, err)
+		}
+	}
+	if is, err := l.Append(40, []byte("again")); is || err != nil {
+		t.Error("a place is taken twice", err)
+	}
+	if err := l.next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(50, []byte("line 5")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(segmentName(dir, 2), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("60\tto"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	n := 0
+	l, err = OpenLog(dir, func(place int64, line []byte) error {
+		if place != int64(10*n) || string(line) != fmt.Sprint("line ", n) {
+			t.Errorf("%d %q", place, line)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != 6 || l.Last(-1) != 50 {
+		t.Fatal(err, n)
+	}
+	if is, err := l.Append(60, []byte("whole")); !is || err != nil {
+		t.Error(is, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(segmentName(dir, 2))
+	if err != nil || string(b) != "50\tline 5\n60\twhole\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("error %v; expected one of the damage", err)
+	}
+}
+
+// TestBad: lines that are not understood are said, counted, and kept; the stream goes on, also in a second run.
+func TestBad(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"format":"isovet-history","version":1,"initial":0}
+{"id":1,"session":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1],["r","y",0]]}
+!advance 99999
+{"id":2,"start_ts":1,"ops":[]}
+{"id":3,"start_ts":3,"commit_ts":4,"ops":[["pr",{"v":1},[]]]}
+{"id":4,"start_ts":3,"commit_ts":4,"status":"gone","ops":[]}
+{"id":5,"session":0,"start_ts":5,"commit_ts":6,"ops":[["r","x",0]]}
+{"id":6,"start_ts":5,"commit_ts":5,"ops":[["r","l",[]],["a","m",7]]}
+`
+	run := func(text string) (bad []string, err error) {
+		err = Run(t.Context(), Config{Dir: dir, Options: si, Lateness: 10, Bad: func(place int64, err error) { bad = append(bad, fmt.Sprint(place, ": ", err)) },
+			Open: func(_ context.Context, after int64, none bool) (Source, error) {
+				return Pipe(strings.NewReader(text), after), nil
+			}})
+		return bad, err
+	}
+	bad, err := run(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"2: no JSON", "3: transaction 2 has not both", "4: transaction 3, field \"ops\": operation 0: a predicate", `5: field "status": "gone"; expected`} {
+		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
+			t.Fatalf("%q", bad)
+		}
+	}
+	want := []string{`EXT 5 1 "x" 0`, `TIMESTAMPS 6 -  -`}
+	if got := found(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%q; expected %q", got, want)
+	}
+	if bad, err = run(""); err != nil || len(bad) > 0 {
+		t.Error(bad, err)
+	}
+	if _, err = run(text); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("error %v; expected that the stream has ended", err)
+	}
+	if got := found(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%q; expected %q", got, want)
+	}
+}
+
+// TestFollow: a file that grows, a line whose end comes later.
+func TestFollow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := File(path, -1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	write := func(text string) {
+		w := bufio.NewWriter(f)
+		w.WriteString(text)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one\ntw")
+	got, err := s.Next(t.Context(), 10)
+	if err != nil || len(got) != 1 || string(got[0].Text) != "one" || got[0].Place != 4 {
+		t.Fatal(got, err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 60*time.Millisecond)
+	defer stop()
+	if got, err = s.Next(ctx, 10); err == nil {
+		t.Fatal(got)
+	}
+	write("o\n")
+	if got, err = s.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" || got[0].Place != 8 {
+		t.Fatal(got, err)
+	}
+	again, err := File(path, 4, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got, err = again.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" {
+		t.Error(got, err)
+	}
+	if _, err = again.Next(t.Context(), 10); err != io.EOF {
+		t.Error(err)
+	}
+}
