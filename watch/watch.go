@@ -58,7 +58,6 @@ type watcher struct {
 	ended bool
 	fresh bool // the lines are new, not read from the log
 	s     Snapshot
-	err   error
 }
 
 // Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, a source that fails, a log that is damaged.
