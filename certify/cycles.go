@@ -310,6 +310,11 @@ func (p *proof) cycle(c []evidence.Edge) error {
 			return fmt.Errorf("edge %d (%s): %w", i+1, e.Dep, err)
 		}
 	}
+	if weak(p.level) {
+		if err := p.weakCycle(c); err != nil {
+			return err
+		}
+	}
 	p.clause(p.not(needs))
 	return nil
 }
@@ -352,7 +357,7 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 			return p.wr(needs, e)
 		}
 	case evidence.WW, evidence.RW:
-		if p.level.Serial() || p.level.Snapshot() || p.level == level.RepeatableRead || p.level == level.Linearizable {
+		if p.level.Serial() || p.level.Snapshot() || p.level == level.RepeatableRead || p.level == level.Linearizable || weak(p.level) {
 			if e.Dep == evidence.WW {
 				return p.ww(needs, e)
 			}

@@ -27,6 +27,9 @@
 // the empty clause. Under snapshot isolation a cycle counts only if no two anti-dependencies are adjacent in it, the last and
 // the first edge included (errata B2).
 //
+// At the weaker levels a commit order is checked against the level's axiom, and a cycle counts if it has no anti-dependency, or one
+// and beside it what makes the overwriter visible to the reader.
+//
 // For lists a read shows the order itself: who is in it came before its reader, in that order, and who is not came after.
 //
 // # Timestamps
@@ -39,6 +42,7 @@
 //
 //   - certify.go: Check, and what it demands of every answer
 //   - serial.go, snapshot.go: replay of orders
+//   - weak.go: orders and cycles at read-committed, read-atomic and causal
 //   - reads.go: anomalies of single reads
 //   - dead.go: reads of what only transactions wrote that cannot have committed
 //   - cycles.go: from cycles to clauses

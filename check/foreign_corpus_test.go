@@ -35,6 +35,14 @@ var differ = map[string]evidence.Verdict{
 	// Elle's expectation is of serializability without sessions; that of its strong session snapshot isolation is a violation.
 	"transcribed/elle-list-append/strong-session-SI.edn session-serializable":     evidence.Violated,
 	"transcribed/elle-list-append/G-nonadjacent-process.edn session-serializable": evidence.Violated,
+	"transcribed/elle-rw-register/G2-item-transaction-order.edn repeatable-read":  evidence.Holds,
+	// Values that nobody wrote, which Elle takes for the initial state.
+	"transcribed/elle-rw-register/G2-item-linearizable-keys.edn read-committed": evidence.Violated,
+	// Plume's read-committed does not ask that reads do not go back, nor that a transaction sees its own writes.
+	"c4/History/testcase/text/tap-i.txt read-committed":              evidence.Violated,
+	"c4/History/testcase/text/tap-j.txt read-committed":              evidence.Violated,
+	"c4/History/testcase/dbcop/tap-j/history.bincode read-committed": evidence.Violated,
+	"c4/History/testcase/viper/tap-j read-committed":                 evidence.Violated,
 }
 
 // TestForeignCorpus: every file of the corpus in another tool's format loads and gets the manifest's verdict at each level that
@@ -86,7 +94,9 @@ func TestForeignCorpus(t *testing.T) {
 				}
 				linear++
 			}
-			if !slices.Contains(c.Info().Levels, l) {
+			if slices.Contains(weakly{}.Info().Levels, l) && !h.HasLists() {
+				c = weakly{}
+			} else if !slices.Contains(c.Info().Levels, l) {
 				weak++
 				continue
 			}
@@ -97,7 +107,7 @@ func TestForeignCorpus(t *testing.T) {
 				t.Errorf("%s, %s: %v", path, name, err)
 				continue
 			}
-			if h.HasLists() {
+			if h.HasLists() && slices.Contains(orderLevels, l) {
 				lists++
 				if e, err := Run(t.Context(), elle{}, h, Options{Level: l}); err != nil || e.Verdict != r.Verdict {
 					t.Errorf("%s, %s: elle says %v, %v; replay %s", path, name, e, err, r.Verdict)

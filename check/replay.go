@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/explain"
@@ -20,7 +21,7 @@ var orderLevels = append([]level.Level{level.SnapshotIsolation, level.SessionSna
 
 func (replayer) Info() Info {
 	return Info{
-		Name: "replay", Paper: "isovet", Levels: orderLevels,
+		Name: "replay", Paper: "isovet", Levels: append(slices.Clip(orderLevels), level.RepeatableRead),
 		About: "guess an order, replay it, constrain only what fails; duplicate values and unknown outcomes too",
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 	"isovet/predicates"
 )
 
@@ -29,6 +31,10 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		}
 		h = history.Items(h)
 	}
+	asked := o.Level
+	if asked == level.RepeatableRead && !h.HasPredicates() && slices.Contains(c.Info().Levels, asked) {
+		o.Level = level.Serializable // without predicates it is the same, by definition
+	}
 	if h.HasLists() && !c.Info().Lists {
 		r, err = checkLists(ctx, c, h, o)
 	} else {
@@ -38,6 +44,9 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		return nil, err
 	}
 	r.Items = ignored
+	if o.Level != asked && r.Level == o.Level {
+		r.Level = asked
+	}
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
 	err = certify.Check(r, certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }})

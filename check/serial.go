@@ -67,6 +67,8 @@ func start(ctx context.Context, name string, h *history.History, o Options, leve
 		decides = decides || l == o.Level
 	}
 	switch {
+	case o.Level == level.RepeatableRead && h.HasPredicates():
+		return x, x.unknown("repeatable-read is decided where it is serializability, without predicate operations")
 	case !decides:
 		return x, x.unknown("%s does not decide %s", name, o.Level)
 	case h.HasLists():
@@ -79,7 +81,7 @@ func start(ctx context.Context, name string, h *history.History, o Options, leve
 			return x, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t])
 		}
 	}
-	x.v = prepass.RunWith(h, prepass.Options{Closed: !can.ambiguous})
+	x.v = prepass.RunWith(h, prepass.Options{Closed: !can.ambiguous, EachRead: o.Level == level.ReadCommitted})
 	if x.v.Bad != nil {
 		x.bad = x.v.Bad
 		return x, true

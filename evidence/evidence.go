@@ -172,7 +172,8 @@ type Result struct {
 
 	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself only. At the serializable levels: the committed transactions, and those of unknown outcome that count as
 	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels: events
-	// t<<1 (begin) and t<<1|1 (commit).
+	// t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal: those transactions in a commit order that
+	// satisfies the level's axiom, in which a read need not see what is current.
 	Order []uint32
 	// Anomalies prove Violated; at least one then.
 	Anomalies []Anomaly

@@ -13,6 +13,10 @@
 //     key that a transaction writes was committed by another between its begin and its commit (first committer wins).
 //   - session-: a transaction is placed (begins) after the earlier committed transactions of its session were placed
 //     (committed). One of unknown outcome has no end: nothing need come after it.
+//   - Read-committed, read-atomic, causal: some writer for each read, and some sequence of the transactions that keeps sessions and
+//     has each writer before its readers, such that where t3 reads x from t1 and t2, another writer of x, is visible to t3, t2 is
+//     before t1. Visible is what t3 read from before that read; what it read from or follows in its session; what is before t3 by
+//     any number of these two. (Biswas and Enea 2019.) A read after an own write of its key returns the last one.
 //   - strict-: session-, and a is placed (committed) before b is placed (begins) where a.end + skew < b.start − skew.
 //
 // A predicate read returns the rows of all keys of the file of which the predicate is true when it is executed, with their
@@ -28,6 +32,7 @@
 // # Two implementations
 //
 //   - serial.go, snapshot.go: the replay, which decides.
+//   - weak.go: the axioms of the weaker levels, over all sequences; of these there is one implementation
 //   - explain.go: the second, by Adya's direct serialization graph over every version order, which finds the anomalies of a
 //     violation. Its verdict is compared with the replay's each time; a difference is an error.
 //   - predicates.go: predicate reads and writes, for the first; predgraph.go: for the second, whose verdict is compared here

@@ -42,7 +42,7 @@ func (p *Polygraph) Overlapping() {
 					if p.Before(r, v) {
 						break
 					}
-					if v != r {
+					if p.BeginNode(v) != r {
 						p.Known = append(p.Known, Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
 					}
 				}
@@ -52,14 +52,16 @@ func (p *Polygraph) Overlapping() {
 }
 
 // Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction to b's,
-// and a's readers to b's transaction. It stops when f returns false, and reports whether it did not.
+// and a's readers to b's transaction; with split nodes a's commit to b's begin, and the readers' begins to b's commit (errata B4). It
+// stops when f returns false, and reports whether it did not.
 func (p *Polygraph) Side(a, b uint32, f func(Edge) bool) bool {
 	v := p.WriteNode(b)
-	if !f(Edge{From: p.WriteNode(a), To: v, W: b, Dep: evidence.WW}) {
+	begin := p.BeginNode(v)
+	if !f(Edge{From: p.WriteNode(a), To: begin, W: b, Dep: evidence.WW}) {
 		return false
 	}
 	for _, r := range p.Readers(a) {
-		if r != v && !f(Edge{From: r, To: v, W: a, Dep: evidence.RW}) {
+		if r != begin && !f(Edge{From: r, To: v, W: a, Dep: evidence.RW}) {
 			return false
 		}
 	}

@@ -21,7 +21,8 @@ func (p *Polygraph) Combine() {
 	inner := make([]bool, len(v.WKey)) // has a predecessor in its chain
 	mine := make([]uint32, v.H.NumKeys())
 	stamp := make([]int32, v.H.NumKeys())
-	for i, t := range p.Txn {
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			k := v.WKey[w]
 			mine[k], stamp[k] = w, int32(i)+1
@@ -41,7 +42,7 @@ func (p *Polygraph) Combine() {
 			}
 			for _, x := range p.Readers(a) {
 				if x != int32(i) && !v.Initial(a) { // readers of the initial version precede every writer already
-					p.Known = append(p.Known, Edge{From: x, To: int32(i), W: a, Dep: evidence.RW, By: ByHistory})
+					p.Known = append(p.Known, Edge{From: x, To: p.CommitNode(int32(i)), W: a, Dep: evidence.RW, By: ByHistory})
 				}
 			}
 		}

@@ -203,8 +203,8 @@ func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 				}
 				timed[[2]int32{a, e.To}] = true
 				out = append(out, []Edge{
-					{From: e.To, To: a, W: e.W, Dep: evidence.WW, By: ByHistory},
-					{From: a, To: e.To, W: none, Dep: evidence.RT, By: ByHistory},
+					{From: e.To, To: p.BeginNode(a), W: e.W, Dep: evidence.WW, By: ByHistory},
+					{From: a, To: p.BeginNode(e.To), W: none, Dep: evidence.RT, By: ByHistory},
 				})
 			}
 		}
@@ -253,9 +253,11 @@ func (p *Polygraph) Evidence(e Edge) evidence.Edge {
 
 // EvidenceCycle turns a cycle into evidence.
 func (p *Polygraph) EvidenceCycle(cycle []Edge) []evidence.Edge {
-	out := make([]evidence.Edge, len(cycle))
-	for i, e := range cycle {
-		out[i] = p.Evidence(e)
+	out := make([]evidence.Edge, 0, len(cycle))
+	for _, e := range cycle {
+		if e.By != ByInner {
+			out = append(out, p.Evidence(e))
+		}
 	}
 	return out
 }

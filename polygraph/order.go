@@ -2,8 +2,8 @@ package polygraph
 
 import "isovet/graph"
 
-// Order returns a topological order of the known graph and the extra edges, real time included, as transactions; false if
-// there is a cycle. Cost: linear, two sorts with times.
+// Order returns a topological order of the known graph and the extra edges, real time included, as transactions, with split nodes as
+// events (evidence.Result.Order); false if there is a cycle. Cost: linear, two sorts with times.
 func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	g := p.FullGraph(extra)
 	// Among the free nodes the smallest number first keeps the order close to time.
@@ -13,7 +13,11 @@ func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	}
 	out := make([]uint32, 0, p.N)
 	for _, v := range topo {
-		if int(v) < p.N {
+		switch {
+		case int(v) >= p.N:
+		case p.Split:
+			out = append(out, p.Txn[v]<<1|uint32(v)&1)
+		default:
 			out = append(out, p.Txn[v])
 		}
 	}

@@ -45,6 +45,7 @@ type Edge struct {
 const (
 	ByHistory int32 = -1 // the history shows it
 	ByTime    int32 = -2 // RW: the writer of what From read ended before To began
+	ByInner   int32 = -3 // from a transaction's begin to its commit: no edge of evidence
 )
 
 // Choice is a pair of writes of one key by different transactions: either A's version comes first, or B's. Where writes have
@@ -74,7 +75,11 @@ type Polygraph struct {
 	Level level.Level
 	N     int
 	Txn   []uint32 // node → transaction
-	Node  []int32  // transaction → node, -1 where it does not count
+	Node  []int32  // transaction → its node, the begin node of two; -1 where it does not count
+	// Split: each transaction has a begin node and, the next number, a commit node, as snapshot isolation asks (the BC-polygraph,
+	// errata B4). An edge that orders a before b goes from a's commit to b's begin, an anti-dependency from the reader's begin to the
+	// writer's commit. Both nodes have the transaction's interval: what that adds follows through the edge between them.
+	Split bool
 	// Start and End are the nodes' client intervals, widened by the clock skew; nil where the level (or the caller) does not
 	// use real time. u precedes v in real time iff End[u] < Start[v]. Start is ascending.
 	Start, End []int64
@@ -82,7 +87,7 @@ type Polygraph struct {
 	// hint costs time, never the answer.
 	Hint []int64
 
-	// Rd[RdOff[w]:RdOff[w+1]] are the nodes that read write w, without its own writer.
+	// Rd[RdOff[w]:RdOff[w+1]] are the (begin) nodes that read write w, without its own writer.
 	RdOff []uint32
 	Rd    []int32
 	// KW[KWOff[k]:KWOff[k+1]] are the writes of key k but the initial one, by node number.
@@ -120,9 +125,9 @@ type Options struct {
 // before every writer. It does not make choices: see Overlapping, AllPairs.
 // Reads with several possible writers are left to Predicates. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
-	p := &Polygraph{V: v, Level: l, Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
+	p := &Polygraph{V: v, Level: l, Split: l.Snapshot(), Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
 	p.nodes(o)
-	p.RdOff, p.Rd = v.Readers(p.Txn)
+	p.readers()
 	p.writersByKey()
 	p.wrEdges()
 	if l.Sessions() {
@@ -153,10 +158,66 @@ func (p *Polygraph) nodes(o Options) {
 			p.Start[i], p.End[i] = Interval(h, t, o.Skew)
 		}
 	}
-	for i, t := range p.Txn {
-		p.Node[t] = int32(i)
+	if p.Split {
+		p.Txn, p.Start, p.End = twice(p.Txn), twice(p.Start), twice(p.End)
+		p.N = len(p.Txn)
+	}
+	for i := 0; i < p.N; i += p.step() {
+		p.Node[p.Txn[i]] = int32(i)
 	}
 	p.hints()
+}
+
+// twice repeats each element; nil stays nil.
+func twice[T any](xs []T) []T {
+	if xs == nil {
+		return nil
+	}
+	out := make([]T, 0, 2*len(xs))
+	for _, x := range xs {
+		out = append(out, x, x)
+	}
+	return out
+}
+
+// step is how many nodes a transaction has.
+func (p *Polygraph) step() int {
+	if p.Split {
+		return 2
+	}
+	return 1
+}
+
+// CommitNode is the node at which the transaction of a (begin) node commits; the same where nodes are not split.
+func (p *Polygraph) CommitNode(begin int32) int32 {
+	if p.Split {
+		return begin | 1
+	}
+	return begin
+}
+
+// BeginNode is the node at which the transaction of a node begins; the same where nodes are not split.
+func (p *Polygraph) BeginNode(u int32) int32 {
+	if p.Split {
+		return u &^ 1
+	}
+	return u
+}
+
+// readers fills Rd.
+func (p *Polygraph) readers() {
+	if !p.Split {
+		p.RdOff, p.Rd = p.V.Readers(p.Txn)
+		return
+	}
+	txns := make([]uint32, 0, p.N/2)
+	for i := 0; i < p.N; i += 2 {
+		txns = append(txns, p.Txn[i])
+	}
+	p.RdOff, p.Rd = p.V.Readers(txns)
+	for i := range p.Rd {
+		p.Rd[i] *= 2
+	}
 }
 
 // hints fills Hint.
@@ -180,6 +241,7 @@ func (p *Polygraph) hints() {
 		for i, t := range in {
 			if n := p.Node[t]; n >= 0 {
 				p.Hint[n] = int64(i) << 32 / int64(len(in))
+				p.Hint[p.CommitNode(n)] = p.Hint[n]
 			}
 		}
 	}
@@ -217,10 +279,10 @@ func MissingTime(h *history.History) (uint32, bool) {
 	return 0, false
 }
 
-// WriteNode returns the node of the transaction that installed w, -1 for an initial version.
+// WriteNode returns the node at which w was installed, its transaction's commit node; -1 for an initial version.
 func (p *Polygraph) WriteNode(w uint32) int32 {
 	if t := p.V.WTxn[w]; t != none {
-		return p.Node[t]
+		return p.CommitNode(p.Node[t])
 	}
 	return -1
 }
@@ -235,7 +297,8 @@ func (p *Polygraph) writersByKey() {
 	v := p.V
 	nk := v.H.NumKeys()
 	p.KWOff = make([]uint32, nk+1)
-	for _, t := range p.Txn {
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			p.KWOff[v.WKey[w]+1]++
 		}
@@ -247,7 +310,8 @@ func (p *Polygraph) writersByKey() {
 	}
 	p.KW = make([]uint32, p.KWOff[nk])
 	next := slices.Clone(p.KWOff[:nk])
-	for _, t := range p.Txn {
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			k := v.WKey[w]
 			p.KW[next[k]] = w
@@ -262,7 +326,11 @@ func (p *Polygraph) Writers(k uint32) []uint32 { return p.KW[p.KWOff[k]:p.KWOff[
 func (p *Polygraph) wrEdges() {
 	v := p.V
 	p.Known = make([]Edge, 0, len(v.RW)+p.N)
-	for i, t := range p.Txn {
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
+		if p.Split {
+			p.Known = append(p.Known, Edge{From: int32(i), To: int32(i) | 1, W: none, Dep: evidence.SO, By: ByInner})
+		}
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if w := v.RW[r]; w != none && !v.Initial(w) {
 				p.Known = append(p.Known, Edge{From: p.WriteNode(w), To: int32(i), W: w, Dep: evidence.WR, By: ByHistory})
@@ -283,7 +351,7 @@ func (p *Polygraph) sessionEdges() {
 				continue
 			}
 			if last >= 0 {
-				p.Known = append(p.Known, Edge{From: last, To: i, W: none, Dep: evidence.SO, By: ByHistory})
+				p.Known = append(p.Known, Edge{From: p.CommitNode(last), To: i, W: none, Dep: evidence.SO, By: ByHistory})
 			}
 			if h.Txns.Status[t] != history.Unknown {
 				last = i
@@ -302,7 +370,7 @@ func (p *Polygraph) initialReaders() {
 				if p.Before(r, j) {
 					break // writers are in the order of their starts
 				}
-				if j != r {
+				if p.BeginNode(j) != r {
 					p.Known = append(p.Known, Edge{From: r, To: j, W: k, Dep: evidence.RW, By: ByHistory})
 				}
 			}

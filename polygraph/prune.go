@@ -77,19 +77,20 @@ func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStat
 // impossible returns an edge of "a before b" that would close a cycle.
 func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 	u, v := p.WriteNode(a), p.WriteNode(b)
-	if reach.Reaches(v, u) {
-		return Edge{From: u, To: v, W: b, Dep: evidence.WW}, true
+	begin := p.BeginNode(v)
+	if reach.Reaches(begin, u) {
+		return Edge{From: u, To: begin, W: b, Dep: evidence.WW}, true
 	}
 	for _, r := range p.Readers(a) {
-		if r != v && reach.Reaches(v, r) {
+		if r != begin && reach.Reaches(v, r) {
 			return Edge{From: r, To: v, W: a, Dep: evidence.RW}, true
 		}
 	}
 	return Edge{}, false
 }
 
-// settle records a choice as decided and adds its edges. They all end at the same node, from which none of their beginnings
-// can be reached, so that no cycle can arise. Edges that are implied already are kept in Known only if they are new to reach.
+// settle records a choice as decided and adds its edges. They all end at the same node, or at its commit, from which none of their
+// beginnings can be reached, so that no cycle can arise. Edges that are implied already are kept in Known only if they are new to reach.
 func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) int {
 	by := int32(len(p.Settled))
 	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})

@@ -133,11 +133,14 @@ type Options struct {
 	Closed bool
 	// Only, if not nil, is View.Only.
 	Only map[Miss]bool
+	// EachRead lists every read before an own write of its key among the reads that others must explain, not only the first, and lets
+	// those of one key differ: what read-committed asks.
+	EachRead bool
 }
 
 // RunWith is Run with options.
 func RunWith(h *history.History, o Options) *View {
-	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed}
+	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed, each: o.EachRead}
 	if h.HasPredicates() {
 		if p.v.Index, p.v.Bad = predicates.NewIndex(h); p.v.Bad != nil {
 			return p.v
@@ -170,6 +173,7 @@ type pass struct {
 	rOff, rOp, rKey, rVer []uint32
 
 	closed  bool
+	each    bool     // Options.EachRead
 	touched []touch  // by key
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
 	matched []uint32 // key → one more than the operation that matched it last
@@ -310,7 +314,7 @@ func (p *pass) write(t, op, row, ver uint32) {
 func (p *pass) read(t, lo, op, row, ver uint32) {
 	key := p.h.VerKey[ver]
 	x := &p.touched[key]
-	if x.stamp != t+1 {
+	if x.stamp != t+1 || p.each && !x.wrote {
 		*x = touch{t + 1, op, ver, row, false}
 		p.rOp = append(p.rOp, op)
 		p.rKey = append(p.rKey, key)

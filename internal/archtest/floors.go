@@ -7,7 +7,7 @@ var floors = [][]string{
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic", "collect/driver", "collect/server"},
-	{"polygraph", "frontier", "timestamp", "lists", "minitxn", "mechanism", "certify", "oracle", "oracle/oracletest"},
+	{"polygraph", "frontier", "weak", "bcgraph", "timestamp", "lists", "minitxn", "mechanism", "certify", "oracle", "oracle/oracletest"},
 	{"encode"},
 	{"explain", "replay"},
 	{"check"},
@@ -49,7 +49,7 @@ var narrow = map[string][]string{
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
 var importers = map[string][]string{
-	"graph":            {"graph/order", "closure", "timestamp", "solver/acyclic", "polygraph", "lists", "minitxn", "encode", "explain", "replay", "check"},
+	"graph":            {"graph/order", "closure", "timestamp", "solver/acyclic", "polygraph", "weak", "bcgraph", "lists", "minitxn", "encode", "explain", "replay", "check"},
 	"graph/order":      {"solver/acyclic", "encode", "explain", "replay", "check"},
 	"closure":          {"solver/acyclic", "polygraph", "encode", "explain", "replay", "check"},
 	"solver":           {"solver/*", "encode", "explain", "replay", "check"},

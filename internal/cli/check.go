@@ -26,6 +26,7 @@ import (
 type checkFlags struct {
 	ignore                  bool // predicates, where a checker knows none
 	level                   level.Level
+	all                     bool // levels
 	checker, solver, format string
 	limits                  limits
 	skew                    time.Duration
@@ -50,6 +51,9 @@ func newCheck(e *env) *cobra.Command {
 		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer before
 giving it out: a "valid" by replaying its order of the transactions, a "violation" by deriving each edge of its cycle again.
 
+--level all says of every level whether it holds, which are the strongest that do and the weakest that do not, and shows one anomaly
+for each that does not.
+
 --report, --dot and --certificate each write one file. With several histories the number of each stands before the
 extension: v.html becomes v-1.html, v-2.html, …
 
@@ -59,6 +63,7 @@ Related: isovet checkers (what --checker takes), isovet formats (what --format t
 With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		Example: `  isovet check h.jsonl
   isovet check --level strict-serializable --clock-skew 1ms h.jsonl.zst
+  isovet check --level all h.jsonl
   isovet check --json --timeout 1m --memory 4GiB *.jsonl > verdicts.jsonl
   isovet check --report h.html --dot h.dot --certificate h.cert h.jsonl
   zstdcat h.jsonl.zst | isovet check -`,
@@ -66,10 +71,14 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.levelSet = c.Flags().Changed("level")
+			if f.all {
+				return runLattice(c.Context(), e, &f, args)
+			}
 			return runCheck(c.Context(), e, &f, args)
 		},
 	}
-	levelFlag(c, &f.level)
+	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, sser, si, …; or all of them")
+	complete(c, "level", append(level.Names(), allLevels))
 	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history", checkerNames())
 	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
 	complete(c, "solver", solverNames())

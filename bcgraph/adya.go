@@ -1,0 +1,175 @@
+package bcgraph
+
+import (
+	"context"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/graph"
+)
+
+// Adya is the start-ordered serialization graph: a node a transaction.
+type Adya struct {
+	in   Input
+	g    *graph.CSR
+	list []edge
+	at   []int32 // slot of g → list
+	// Edges counts all, Start those of session order and real time.
+	Edges, Start int
+}
+
+// NewAdya makes the graph. Start edges are those of each pair that sessions or real time order or, reduced, of those only between
+// which no third transaction lies.
+//
+// Source: [BCGraphs] Definition 3, and §5 for the reduction, which "consecutive transactions" leaves open (errata B6).
+// Cost:   the start edges: quadratic in the transactions without the reduction, and in waves of concurrent ones with it.
+func NewAdya(in Input, reduced bool) *Adya {
+	a := &Adya{in: in}
+	add := func(e edge) { a.list = append(a.list, e) }
+	in.sessions(!reduced, add)
+	if in.Level.RealTime() {
+		a.realTime(reduced, add)
+	}
+	a.Start = len(a.list)
+	in.dependencies(add)
+	a.Edges = len(a.list)
+	edges := make([]graph.Edge, len(a.list))
+	for i, e := range a.list {
+		edges[i] = graph.Edge{From: int32(e.from), To: int32(e.to)}
+	}
+	a.g, a.at = graph.BuildIndexed(in.V.H.NumTxns(), edges)
+	return a
+}
+
+// realTime adds the pairs that real time orders: i before j if i ended before j began. Reduced, j begins no later than the first
+// end among the transactions that begin after i's end.
+func (a *Adya) realTime(reduced bool, add func(edge)) {
+	in := a.in
+	var txns []uint32
+	for t, c := range in.V.Counts {
+		if c {
+			txns = append(txns, uint32(t))
+		}
+	}
+	start := func(t uint32) int64 { s, _ := in.interval(t); return s }
+	end := func(t uint32) int64 { _, e := in.interval(t); return e }
+	slices.SortFunc(txns, func(x, y uint32) int {
+		switch sx, sy := start(x), start(y); {
+		case sx < sy:
+			return -1
+		case sx > sy:
+			return 1
+		}
+		return 0
+	})
+	first := make([]int64, len(txns)+1) // the first end among txns[i:]
+	first[len(txns)] = graph.NoEnd
+	for i := len(txns) - 1; i >= 0; i-- {
+		first[i] = min(first[i+1], end(txns[i]))
+	}
+	for _, t := range txns {
+		e := end(t)
+		lo, hi := 0, len(txns) // the first that begins after t's end
+		for lo < hi {
+			if m := (lo + hi) / 2; start(txns[m]) > e {
+				hi = m
+			} else {
+				lo = m + 1
+			}
+		}
+		limit := first[lo]
+		for _, u := range txns[lo:] {
+			if reduced && start(u) > limit {
+				break
+			}
+			add(edge{t, u, none, evidence.RT})
+		}
+	}
+}
+
+// Forbidden searches the strongly connected components for a simple cycle in which no two anti-dependencies are adjacent: depth
+// first from each node through larger ones of its component, every simple cycle if it must be. ok is false if the context ended first.
+//
+// Source: [BCGraphs] §5, the baseline; errata B2 for which cycles are forbidden, and why simple ones suffice.
+// Cost:   exponential in the size of a component.
+func (a *Adya) Forbidden(ctx context.Context) (cycle []evidence.Edge, ok bool) {
+	comp, n := graph.Components(a.g)
+	size := make([]int32, n)
+	for _, c := range comp {
+		size[c]++
+	}
+	s := &search{Adya: a, ctx: ctx, comp: comp, on: make([]bool, a.g.N())}
+	for root := range int32(a.g.N()) {
+		if size[comp[root]] < 2 {
+			continue
+		}
+		if s.from(root) {
+			for _, e := range s.path {
+				cycle = append(cycle, a.in.evidence(a.list[e]))
+			}
+			return cycle, true
+		}
+		if s.stopped {
+			return nil, false
+		}
+	}
+	return nil, true
+}
+
+// search walks simple paths from a root.
+type search struct {
+	*Adya
+	ctx     context.Context
+	comp    []int32
+	on      []bool
+	path    []int32 // of edges, as indices into list
+	steps   int
+	stopped bool
+}
+
+// from looks for a forbidden cycle whose smallest node is root.
+func (s *search) from(root int32) bool {
+	type frame struct {
+		node int32
+		next uint32
+	}
+	stack := []frame{{root, s.g.Off[root]}}
+	s.on[root] = true
+	s.path = s.path[:0]
+	anti := func(e int32) bool { return s.list[e].dep == evidence.RW }
+	for len(stack) > 0 {
+		if s.steps++; s.steps&0xffff == 0 && s.ctx.Err() != nil {
+			s.stopped = true
+			return false
+		}
+		f := &stack[len(stack)-1]
+		if f.next == s.g.Off[f.node+1] {
+			s.on[f.node] = false
+			stack = stack[:len(stack)-1]
+			if len(s.path) > 0 {
+				s.path = s.path[:len(s.path)-1]
+			}
+			continue
+		}
+		slot := f.next
+		f.next++
+		v, e := s.g.Adj[slot], s.at[slot]
+		if len(s.path) > 0 && anti(e) && anti(s.path[len(s.path)-1]) {
+			continue // two in a row: no cycle through them is forbidden
+		}
+		if v == root && len(s.path) > 0 {
+			if !anti(e) || !anti(s.path[0]) {
+				s.path = append(s.path, e)
+				return true
+			}
+			continue
+		}
+		if v <= root || s.on[v] || s.comp[v] != s.comp[root] {
+			continue
+		}
+		s.on[v] = true
+		s.path = append(s.path, e)
+		stack = append(stack, frame{v, s.g.Off[v]})
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// TestLattice: every anomaly of the catalogue at every level, the strongest that hold and the weakest that fail; verdicts follow the
+// implications of package level.
+func TestLattice(t *testing.T) {
+	for _, a := range datasets.Anomalies() {
+		l, err := RunLattice(context.Background(), a.History(), Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", a.Name, err)
+		}
+		at := map[level.Level]evidence.Verdict{}
+		for _, r := range l.Results {
+			at[r.Level] = r.Verdict
+			if !slices.Contains(datasets.Judged(), r.Level) {
+				continue
+			}
+			want := evidence.Holds
+			if slices.Contains(a.Violates, r.Level) {
+				want = evidence.Violated
+			}
+			if r.Verdict != want {
+				t.Errorf("%s, %s: %s (%s); want %s", a.Name, r.Level, r.Verdict, r.Reason, want)
+			}
+		}
+		if at[level.RepeatableRead] != at[level.Serializable] {
+			t.Errorf("%s: repeatable-read is %s, serializable %s, without predicates", a.Name, at[level.RepeatableRead], at[level.Serializable])
+		}
+		for m, v := range at {
+			for n, w := range at {
+				if m.Implies(n) && v == evidence.Holds && w == evidence.Violated {
+					t.Errorf("%s: %s holds and %s, which it implies, does not", a.Name, m, n)
+				}
+			}
+			holding := v == evidence.Holds && !slices.ContainsFunc(level.All(), func(s level.Level) bool { return s != m && s.Implies(m) && at[s] == evidence.Holds })
+			failing := v == evidence.Violated && !slices.ContainsFunc(level.All(), func(s level.Level) bool { return s != m && m.Implies(s) && at[s] == evidence.Violated })
+			if holding != slices.Contains(l.Holding, m) || failing != slices.Contains(l.Failing, m) {
+				t.Errorf("%s: strongest that hold %v, weakest that fail %v; wrong about %s", a.Name, l.Holding, l.Failing, m)
+			}
+		}
+	}
+	l, err := RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(l.Holding, []level.Level{level.Causal}) || !slices.Equal(l.Failing, []level.Level{level.SnapshotIsolation, level.RepeatableRead}) {
+		t.Errorf("long fork: %v hold, %v fail", l.Holding, l.Failing)
+	}
+}
+
+func mustAnomaly(t *testing.T, name string) *history.History {
+	t.Helper()
+	for _, a := range datasets.Anomalies() {
+		if a.Name == name {
+			return a.History()
+		}
+	}
+	t.Fatalf("the catalogue lacks %s", name)
+	return nil
+}

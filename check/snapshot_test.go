@@ -1,0 +1,186 @@
+package check
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"isovet/bcgraph"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/prepass"
+)
+
+// rmw makes a tiny history in which every write overwrites a version that its transaction read, from a run with snapshots that are
+// now and then wrong: version orders are known, and violations are common.
+func rmw(seed uint64) *history.History {
+	r := rand.New(rand.NewPCG(seed, 3))
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	txns, keys, sessions := 2+r.IntN(5), 1+r.IntN(3), 1+r.IntN(4)
+	key := func(k int) uint32 { return b.Key(history.IntValue(int64(k))) }
+	versions := make([][]int64, keys)
+	for k := range versions {
+		versions[k] = []int64{0}
+	}
+	next, now := int64(0), int64(0)
+	for t := range txns {
+		h := history.NewTxnHead()
+		h.ID, h.HasID = int64(t+1), true
+		h.Session, h.HasSess = int64(r.IntN(sessions)), true
+		if r.IntN(10) == 0 {
+			h.Status = history.Unknown
+		}
+		now += int64(r.IntN(4))
+		h.Start = max(0, now-int64(r.IntN(4)))
+		h.End = h.Start + int64(r.IntN(6))
+		lag := r.IntN(3)
+		done := map[int]bool{}
+		for range 1 + r.IntN(3) {
+			k := r.IntN(keys)
+			if done[k] {
+				continue
+			}
+			done[k] = true
+			at := len(versions[k]) - 1
+			if r.IntN(3) == 0 {
+				at = max(0, at-lag)
+			}
+			b.Read(key(k), history.IntValue(versions[k][at]))
+			if r.IntN(2) == 0 && (at == len(versions[k])-1 || r.IntN(4) == 0) {
+				next++
+				b.Write(key(k), history.IntValue(next))
+				versions[k] = append(versions[k], next)
+			}
+		}
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return h
+}
+
+// TestSnapshotAgainstBruteForce holds the checkers of snapshot isolation against all sequences of begins and commits; Run certifies
+// each answer. bc and adya-si answer wherever read-modify-writes show the version orders.
+func TestSnapshotAgainstBruteForce(t *testing.T) {
+	n := uint64(9000)
+	if os.Getenv("ISOVET_LONG") != "" {
+		n = 100000
+	}
+	verdicts := map[string]int{}
+	for seed := range n {
+		var h *history.History
+		switch seed % 3 {
+		case 0:
+			h = rmw(seed)
+		case 1:
+			h = tiny(seed)
+		default:
+			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2})
+		}
+		chained := false
+		if v := prepass.Run(h); !v.Ambiguous() && len(v.Anomalies) == 0 {
+			_, fork, open := bcgraph.Chains(v)
+			chained = open == history.None || fork[0] != history.None
+		}
+		for _, l := range snapshotLevels {
+			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for _, c := range []Checker{viper{}, polysi{}, bc{}, adya{}, adya{full: true}} {
+				in := c.Info()
+				solver := ""
+				if m := len(in.Solvers); m > 0 {
+					solver = in.Solvers[int(seed/3)%m]
+				}
+				got, err := Run(context.Background(), c, h, Options{Level: l, Solver: solver})
+				if err != nil {
+					t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, in.Name, solver, err, dump(h))
+				}
+				if got.Verdict == evidence.Unknown && len(in.Solvers) == 0 && !chained {
+					verdicts[in.Name+" unknown"]++
+					continue
+				}
+				if got.Verdict != want.Verdict {
+					t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, solver, got.Verdict, got.Reason, want.Verdict, dump(h))
+				}
+				verdicts[in.Name+" "+got.Verdict.String()]++
+			}
+		}
+	}
+	t.Log(verdicts)
+	for _, name := range []string{"viper", "polysi", "bc", "adya-si", "adya-si-full"} {
+		if verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4 {
+			t.Errorf("the mix is lopsided: %v", verdicts)
+		}
+	}
+}
+
+// TestSnapshotCatalogue: the anomalies of errata §5.1 at the snapshot levels.
+func TestSnapshotCatalogue(t *testing.T) {
+	for _, a := range datasets.Anomalies() {
+		for _, l := range snapshotLevels {
+			want := evidence.Holds
+			for _, v := range a.Violates {
+				if v == l {
+					want = evidence.Violated
+				}
+			}
+			for _, c := range []Checker{viper{}, polysi{}, bc{}, adya{}, adya{full: true}} {
+				r, err := Run(context.Background(), c, a.History(), Options{Level: l})
+				if err != nil {
+					t.Fatalf("%s, %s, %s: %v", a.Name, l, c.Info().Name, err)
+				}
+				if r.Verdict != want && (r.Verdict != evidence.Unknown || c.Info().Solvers != nil) {
+					t.Errorf("%s, %s: %s says %s (%s); want %s", a.Name, l, c.Info().Name, r.Verdict, r.Reason, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSnapshotMedium: hundreds of transactions, lists and registers with timestamps: all checkers that answer agree with replay.
+func TestSnapshotMedium(t *testing.T) {
+	count := map[string]int{}
+	for i, spec := range []datasets.Spec{
+		{Workload: "mix", Isolation: "snapshot-isolation", DBTimes: true},
+		{Workload: "rmw", Isolation: "snapshot-isolation"},
+		{Workload: "list-append", Isolation: "snapshot-isolation"},
+		{Workload: "mix", Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes},
+		{Workload: "rmw", Isolation: "snapshot-isolation", Fault: "lost-update"},
+		{Workload: "rmw", Isolation: "serializable", Fault: "long-fork"},
+		{Workload: "list-append", Isolation: "read-committed"},
+	} {
+		spec.Txns, spec.Sessions, spec.Keys, spec.Seed = 200, 6, 30, uint64(i)
+		h, err := datasets.Generate(context.Background(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
+			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []Checker{viper{}, polysi{}, bc{}, adya{}} {
+				ctx, cancel := context.WithTimeout(context.Background(), 5e9)
+				got, err := Run(ctx, c, h, Options{Level: l})
+				cancel()
+				if err != nil {
+					t.Fatalf("%d, %s, %s: %v", i, l, c.Info().Name, err)
+				}
+				count[c.Info().Name+" "+got.Verdict.String()]++
+				if got.Verdict != want.Verdict && (got.Verdict != evidence.Unknown || c.Info().Name == "viper") {
+					t.Errorf("%d (%s), %s: %s says %s (%s), replay %s", i, spec.Workload, l, c.Info().Name, got.Verdict, got.Reason, want.Verdict)
+				}
+			}
+		}
+	}
+	t.Log(count)
+}

@@ -1,0 +1,375 @@
+package weak
+
+import (
+	"isovet/graph"
+	"isovet/history"
+)
+
+const (
+	// maxGuesses is how many orders are guessed before all demanded orders are made.
+	maxGuesses = 6
+	// maxWalk bounds, for each read on average, the writers between what it read and the reader that a guess looks at.
+	maxWalk = 64
+)
+
+// causal guesses a commit order, one that keeps sessions, reads and the orders demanded so far, and replays it. A read that sees
+// the current version of its key obeys the axiom: no other writer of the key is between its writer and the reader. Of those that do
+// not, the writers between are asked for: each that is visible to the reader is demanded before the version that was read. If
+// there is none, the guess is a commit order.
+//
+// After a few guesses, or where too many writers are between, all orders that the axiom demands are made, of each session and key
+// the last visible writer.
+func (c *checker) causal() Answer {
+	hint := c.hint()
+	budget := maxWalk * (len(c.src) + c.n)
+	for {
+		g := c.graph()
+		topo, ok := graph.TopologicalBy(g, hint)
+		if !ok {
+			return c.violated(c.cycle(g))
+		}
+		if c.o.NoGuess || c.rounds == maxGuesses || budget <= 0 {
+			break
+		}
+		c.rounds++
+		p := newPast(c, topo)
+		before := len(c.demands)
+		p.replay(&budget, false)
+		if len(p.suspects) > 0 {
+			p.replay(&budget, true)
+		}
+		switch {
+		case c.stopped:
+			return c.answer(Stopped)
+		case p.bad != nil:
+			return c.violated(c.initialViolation(*p.bad))
+		case len(c.demands) == before && budget > 0:
+			return c.holds(topo)
+		}
+	}
+	c.demands = c.demands[:0]
+	g := c.graph()
+	topo, _ := graph.TopologicalBy(g, hint)
+	p := newPast(c, topo)
+	p.all()
+	switch {
+	case c.stopped:
+		return c.answer(Stopped)
+	case p.bad != nil:
+		return c.violated(c.initialViolation(*p.bad))
+	}
+	g = c.graph()
+	if topo, ok := graph.TopologicalBy(g, hint); ok {
+		return c.holds(topo)
+	}
+	return c.violated(c.cycle(g))
+}
+
+// past knows who is visible to whom. Sessions of two transactions or more that count are chains: a transaction's clock says up
+// to which place of each chain it sees. Transactions without a chain, and those of unknown outcome, are visible through their
+// readers only, and are looked up so.
+//
+// Invariant: when a node's turn in topo has come, uses of a node before it counts the readers and the successor whose turn is to
+// come; its clock is dropped when there is none.
+type past struct {
+	*checker
+	topo []int32
+	at   []int32 // node → place in topo
+
+	// suspects are the reads that did not see the current version, in the order of the replay.
+	suspects []uint32
+	bad      *demand
+
+	chain, place []int32 // node → its chain or -1, and its place in it from 1
+	chains       int
+	row          []int32 // node → its clock's place in rows, or -1
+	uses         []uint32
+	rows         []int32
+	free         []int32
+	now          []int32 // the clock of the node at hand
+	rdOff        []uint32
+	rd           []int32
+	mark         []int32 // of a look-up, by node
+	asked        int32
+	stack        []int32
+}
+
+func newPast(c *checker, topo []int32) *past {
+	p := &past{checker: c, topo: topo, at: make([]int32, c.n)}
+	for i, t := range topo {
+		p.at[t] = int32(i)
+	}
+	return p
+}
+
+// replay goes through the guess. Without clocks it only collects suspects; with them it looks at the writers between.
+func (p *past) replay(budget *int, clocks bool) {
+	v := p.v
+	cur := make([]int32, p.h.NumKeys()) // key → the last write so far, -1: the initial one
+	for k := range cur {
+		cur[k] = -1
+	}
+	older := make([]int32, len(v.WKey)) // write → the one of its key before it
+	if clocks {
+		p.startClocks()
+	}
+	suspects := p.suspects
+	for i, t := range p.topo {
+		if p.stop(i) {
+			return
+		}
+		if !v.Counts[t] {
+			continue
+		}
+		if clocks {
+			p.tick(t)
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			w := cur[v.RKey[r]]
+			if !clocks {
+				if w >= 0 && uint32(w) != v.RW[r] {
+					p.suspects = append(p.suspects, r)
+				}
+				continue
+			}
+			if len(suspects) == 0 || suspects[0] != r {
+				continue
+			}
+			suspects = suspects[1:]
+			for ; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = older[w] {
+				*budget--
+				if u := int32(v.WTxn[w]); p.sees(t, u) {
+					if p.bad = p.demand(u, r); p.bad != nil {
+						return
+					}
+				}
+			}
+		}
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			older[w], cur[k] = cur[k], int32(w)
+		}
+		if clocks {
+			p.keep(t)
+		}
+	}
+}
+
+// startClocks makes the chains.
+func (p *past) startClocks() {
+	v, h := p.v, p.h
+	p.chain, p.place = make([]int32, p.n), make([]int32, p.n)
+	p.row, p.uses = make([]int32, p.n), make([]uint32, p.n)
+	p.mark = make([]int32, p.n)
+	for t := range p.chain {
+		p.chain[t], p.row[t] = -1, -1
+		p.mark[t] = -1
+	}
+	for _, u := range p.prev {
+		if u >= 0 {
+			p.uses[u]++
+		}
+	}
+	for s := range h.NumSessions() {
+		n := int32(0)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			// Followed by transactions of unknown outcome only, one is visible to those.
+			if v.Counts[t] && h.Txns.Status[t] != history.Unknown && (p.prev[t] >= 0 || p.uses[t] > 0) {
+				n++
+				p.chain[t], p.place[t] = int32(p.chains), n
+			}
+		}
+		if n > 0 {
+			p.chains++
+		}
+	}
+	loners := false
+	for _, u := range p.src {
+		if u >= 0 {
+			p.uses[u]++
+			loners = loners || p.chain[u] < 0
+		}
+	}
+	p.now = make([]int32, p.chains)
+	if loners {
+		txns := make([]uint32, p.n)
+		for t := range txns {
+			txns[t] = uint32(t)
+		}
+		p.rdOff, p.rd = v.Readers(txns)
+	}
+}
+
+// clock returns a node's clock.
+func (p *past) clock(t int32) []int32 {
+	at := int(p.row[t]) * p.chains
+	return p.rows[at : at+p.chains]
+}
+
+// tick makes now the clock of t: what it sees.
+func (p *past) tick(t int32) {
+	if u := p.prev[t]; u >= 0 {
+		copy(p.now, p.clock(u))
+		p.see(u)
+		p.drop(u)
+	} else {
+		clear(p.now)
+	}
+	v := p.v
+	for _, u := range p.src[v.ROff[t]:v.ROff[t+1]] {
+		if u < 0 {
+			continue
+		}
+		if s := p.chain[u]; s < 0 || p.now[s] < p.place[u] {
+			for i, x := range p.clock(u) {
+				p.now[i] = max(p.now[i], x)
+			}
+			p.see(u)
+		}
+		p.drop(u)
+	}
+}
+
+func (p *past) see(u int32) {
+	if s := p.chain[u]; s >= 0 {
+		p.now[s] = max(p.now[s], p.place[u])
+	}
+}
+
+// drop counts one use less of u's clock.
+func (p *past) drop(u int32) {
+	if p.uses[u]--; p.uses[u] == 0 {
+		p.free = append(p.free, p.row[u])
+		p.row[u] = -1
+	}
+}
+
+// keep stores now as t's clock, if anybody will need it.
+func (p *past) keep(t int32) {
+	if p.uses[t] == 0 {
+		return
+	}
+	if n := len(p.free); n > 0 {
+		p.row[t] = p.free[n-1]
+		p.free = p.free[:n-1]
+	} else if p.row[t] = 0; p.chains > 0 {
+		p.row[t] = int32(len(p.rows) / p.chains)
+		p.rows = append(p.rows, p.now...)
+	}
+	copy(p.clock(t), p.now)
+}
+
+// sees reports whether u is visible to t, whose clock is now.
+func (p *past) sees(t, u int32) bool {
+	if s := p.chain[u]; s >= 0 {
+		return p.now[s] >= p.place[u]
+	}
+	if p.rdOff == nil {
+		return false // nobody reads from a transaction without a chain
+	}
+	p.asked++
+	p.stack = append(p.stack[:0], u)
+	for len(p.stack) > 0 {
+		u := p.stack[len(p.stack)-1]
+		p.stack = p.stack[:len(p.stack)-1]
+		for w := p.v.WOff[u]; w < p.v.WOff[u+1]; w++ {
+			for _, r := range p.rd[p.rdOff[w]:p.rdOff[w+1]] {
+				switch s := p.chain[r]; {
+				case r == t || s >= 0 && p.now[s] >= p.place[r]:
+					return true
+				case s < 0 && p.mark[r] != p.asked && p.at[r] < p.at[t]:
+					p.mark[r] = p.asked
+					p.stack = append(p.stack, r)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// all makes, for each read, each other chain's last visible writer of its key, and each visible writer without a chain, precede
+// the version that was read.
+//
+// Source: [AWDIT], causal consistency. Cost: reads × the chains that write the key, a search by bisection each.
+func (p *past) all() {
+	v := p.v
+	p.startClocks()
+	// The writes of each key by chain and place, those without a chain first.
+	nk := p.h.NumKeys()
+	off := make([]uint32, nk+1)
+	for w := nk; w < len(v.WKey); w++ {
+		off[v.WKey[w]+1]++
+	}
+	for k := range nk {
+		off[k+1] += off[k]
+	}
+	by := make([]int32, off[nk]) // nodes
+	end := make([]uint32, len(by))
+	at := append([]uint32(nil), off[:nk]...)
+	add := func(t uint32) {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			by[at[v.WKey[w]]] = int32(t)
+			at[v.WKey[w]]++
+		}
+	}
+	for t := range uint32(p.n) {
+		if v.Counts[t] && p.chain[t] < 0 {
+			add(t)
+		}
+	}
+	for s := range p.h.NumSessions() {
+		for _, t := range p.h.SessTxn[p.h.SessOff[s]:p.h.SessOff[s+1]] {
+			if v.Counts[t] && p.chain[t] >= 0 {
+				add(t)
+			}
+		}
+	}
+	for k := range nk {
+		for i := off[k+1]; i > off[k]; i-- {
+			if end[i-1] = i; i < off[k+1] && p.chain[by[i]] == p.chain[by[i-1]] {
+				end[i-1] = end[i]
+			}
+		}
+	}
+	for i, t := range p.topo {
+		if p.stop(i) {
+			return
+		}
+		if !v.Counts[t] {
+			continue
+		}
+		p.tick(t)
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			k := v.RKey[r]
+			for i := off[k]; i < off[k+1]; {
+				u, s := by[i], p.chain[by[i]]
+				if s < 0 {
+					i++
+					if u == p.src[r] || u == t || !p.sees(t, u) {
+						continue
+					}
+				} else {
+					lo, hi := i, end[i] // the last one with a place that t sees
+					i = hi
+					for lo < hi {
+						if m := lo + (hi-lo)/2; p.place[by[m]] <= p.now[s] {
+							lo = m + 1
+						} else {
+							hi = m
+						}
+					}
+					if lo == 0 || lo == off[k] || p.chain[by[lo-1]] != s {
+						continue
+					}
+					if u = by[lo-1]; u == p.src[r] {
+						continue
+					}
+				}
+				if p.bad = p.demand(u, r); p.bad != nil {
+					return
+				}
+			}
+		}
+		p.keep(t)
+	}
+}

@@ -1,0 +1,156 @@
+package weak
+
+import (
+	"isovet/evidence"
+	"isovet/graph"
+)
+
+// initialViolation explains a transaction that reads an initial version although another version of the key is visible to it.
+func (c *checker) initialViolation(d demand) evidence.Anomaly {
+	return evidence.Anomaly{Cycle: c.missed(d)}
+}
+
+// missed is the cycle of a demanded order: its reader would precede d.from, which overwrote what it read, unless d.from is before
+// the version that was read; and d.from is visible to the reader.
+func (c *checker) missed(d demand) []evidence.Edge {
+	v := c.v
+	reader := c.v.H.TxnOf(v.ROp[d.read])
+	e := edge(int32(reader), d.from, evidence.RW)
+	e.Key, e.Ver = v.RKey[d.read], v.RVer[d.read]
+	if d.to >= 0 {
+		e.Writer = uint32(d.to)
+	}
+	return append([]evidence.Edge{e}, c.path(d.from, int32(reader))...)
+}
+
+func edge(u, v int32, dep evidence.Dep) evidence.Edge {
+	return evidence.Edge{From: uint32(u), To: uint32(v), Key: none, Ver: none, Writer: none, Dep: dep}
+}
+
+// path says why u is visible to t: a read, session order, or at causal a shortest path of both.
+func (c *checker) path(u, t int32) []evidence.Edge {
+	if e, ok := c.hop(u, t); ok {
+		return []evidence.Edge{e}
+	}
+	nodes := graph.ShortestPath(graph.BuildFunc(c.n, c.known), u, t)
+	return c.hops(nodes)
+}
+
+// hops turns a path of known edges into evidence; several steps along a session become one.
+func (c *checker) hops(nodes []int32) []evidence.Edge {
+	var out []evidence.Edge
+	for i := 0; i+1 < len(nodes); i++ {
+		e, ok := c.hop(nodes[i], nodes[i+1])
+		if !ok {
+			panic("weak: an edge without a reason")
+		}
+		if n := len(out); n > 0 && e.Dep == evidence.SO && out[n-1].Dep == evidence.SO {
+			out[n-1].To = e.To
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// hop returns the edge of a read of t from u, its first, or of their session.
+func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
+	v := c.v
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		if c.src[r] == u {
+			e := edge(u, t, evidence.WR)
+			e.Key, e.Ver = v.RKey[r], v.RVer[r]
+			return e, true
+		}
+	}
+	for p := c.prev[t]; p >= 0; p = c.prev[p] {
+		if p == u {
+			return edge(u, t, evidence.SO), true
+		}
+	}
+	return evidence.Edge{}, false
+}
+
+// searchWork bounds the search for a cycle of the fewest edges.
+const searchWork = 4 << 20
+
+// cycle explains a cycle of known and demanded edges: a cycle, and for each demanded order in it the cycle that the opposite order
+// closes. With one demanded order, that other cycle says more and stands first.
+func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
+	nodes := c.shortest(g)
+	on := make(map[[2]int32]int)
+	for i, u := range nodes {
+		on[[2]int32{u, nodes[(i+1)%len(nodes)]}] = -1
+	}
+	for i, d := range c.demands {
+		if at, ok := on[[2]int32{d.from, d.to}]; ok && at < 0 {
+			on[[2]int32{d.from, d.to}] = i
+		}
+	}
+	var main []evidence.Edge
+	var reasons [][]evidence.Edge
+	from := 0 // a cycle begins after a demanded order, so that steps of a session stay together
+	for i, u := range nodes {
+		v := nodes[(i+1)%len(nodes)]
+		if _, ok := c.adjacent(u, v); !ok {
+			from = i + 1
+			break
+		}
+	}
+	for i := range nodes {
+		u, v := nodes[(from+i)%len(nodes)], nodes[(from+i+1)%len(nodes)]
+		if e, ok := c.adjacent(u, v); ok {
+			if n := len(main); n > 0 && e.Dep == evidence.SO && main[n-1].Dep == evidence.SO {
+				main[n-1].To = e.To
+				continue
+			}
+			main = append(main, e)
+			continue
+		}
+		d := c.demands[on[[2]int32{u, v}]]
+		e := edge(u, v, evidence.WW)
+		e.Key, e.Ver = c.v.RKey[d.read], c.v.RVer[d.read]
+		main = append(main, e)
+		reasons = append(reasons, c.missed(d))
+	}
+	if len(reasons) != 1 {
+		return evidence.Anomaly{Cycle: main, Cycles: reasons}
+	}
+	if len(main) == 2 {
+		// The order of the two writers is plain: one read from the other, or came after it in its session.
+		return evidence.Anomaly{Cycle: reasons[0]}
+	}
+	return evidence.Anomaly{Cycle: reasons[0], Cycles: [][]evidence.Edge{main}}
+}
+
+// adjacent is hop for two nodes next to each other in the graph.
+func (c *checker) adjacent(u, v int32) (evidence.Edge, bool) {
+	e, ok := c.hop(u, v)
+	return e, ok && (e.Dep != evidence.SO || c.prev[v] == u)
+}
+
+// shortest returns a cycle of few edges, in a component of few nodes.
+func (c *checker) shortest(g *graph.CSR) []int32 {
+	comp, n := graph.Components(g)
+	size := make([]int32, n)
+	for _, s := range comp {
+		size[s]++
+	}
+	best := int32(-1)
+	for s, m := range size {
+		if m > 1 && (best < 0 || m < size[best]) {
+			best = int32(s)
+		}
+	}
+	var within []int32
+	for t, s := range comp {
+		if s == best {
+			within = append(within, int32(t))
+		}
+	}
+	s := graph.NewSearcher(g.N())
+	if nodes, _ := s.ShortestCycle(g, within, searchWork); nodes != nil {
+		return nodes
+	}
+	return graph.FindCycle(g)
+}

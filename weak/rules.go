@@ -1,0 +1,179 @@
+package weak
+
+import (
+	"slices"
+
+	"isovet/history"
+)
+
+// readCommitted makes the orders that read-committed demands: t2 before t1 where a transaction reads something from t2 and later
+// reads, from t1, a key that t2 wrote. It returns one that no order can keep, if it meets one: t1 the initial state.
+//
+// A transaction's reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an
+// order of; the later ones follow, since consecutive reads of a key order their writers too.
+//
+// Source: [AWDIT], read committed.
+// Cost:   for each reader and each writer that it read from, the smaller of what was written and what was read.
+func (c *checker) readCommitted() *demand {
+	v := c.v
+	var first []bool
+	for t := range uint32(c.n) {
+		if c.stop(int(t)) {
+			return nil
+		}
+		lo, hi := v.ROff[t], v.ROff[t+1]
+		if hi-lo < 2 {
+			continue
+		}
+		first = first[:0]
+		for r := lo; r < hi; r++ {
+			u := c.src[r]
+			first = append(first, u >= 0 && c.srcStamp[u] != t+1)
+			if u >= 0 {
+				c.srcStamp[u] = t + 1
+			}
+		}
+		c.keys = c.keys[:0]
+		for r := hi; r > lo; {
+			r--
+			if first[r-lo] {
+				if bad := c.overwritten(c.src[r], t); bad != nil {
+					return bad
+				}
+			}
+			k := v.RKey[r]
+			if c.keyStamp[k] == t+1 {
+				if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
+					if bad := c.demand(u, later); bad != nil {
+						return bad
+					}
+				}
+			} else {
+				c.keyStamp[k] = t + 1
+				c.keys = append(c.keys, k)
+			}
+			c.keyRead[k] = r
+		}
+	}
+	return nil
+}
+
+// readAtomic makes the orders that read-atomic demands: t2 before t1 where a transaction reads from t2, or follows it in its
+// session, and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices. It returns one that no
+// order can keep, if it meets one.
+//
+// Source: [AWDIT], read atomic. Cost: as readCommitted, and linear for the sessions.
+func (c *checker) readAtomic() *demand {
+	v, h := c.v, c.h
+	for t := range uint32(c.n) {
+		if c.stop(int(t)) {
+			return nil
+		}
+		lo, hi := v.ROff[t], v.ROff[t+1]
+		if hi-lo < 2 {
+			continue
+		}
+		c.keys = c.keys[:0]
+		for r := lo; r < hi; r++ {
+			k := v.RKey[r]
+			c.keyStamp[k], c.keyRead[k] = t+1, r
+			c.keys = append(c.keys, k)
+		}
+		for r := lo; r < hi; r++ {
+			u := c.src[r]
+			if u < 0 || c.srcStamp[u] == t+1 {
+				continue
+			}
+			c.srcStamp[u] = t + 1
+			if bad := c.overwritten(u, t); bad != nil {
+				return bad
+			}
+		}
+	}
+	last := make([]int32, h.NumKeys()) // key → its last writer in the session at hand
+	stamp := make([]uint32, h.NumKeys())
+	for s := range uint32(h.NumSessions()) {
+		if c.stop(int(s)) {
+			return nil
+		}
+		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		if len(txns) < 2 {
+			continue
+		}
+		for _, t := range txns {
+			if !v.Counts[t] {
+				continue
+			}
+			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+				if k := v.RKey[r]; stamp[k] == s+1 && last[k] != c.src[r] {
+					if bad := c.demand(last[k], r); bad != nil {
+						return bad
+					}
+				}
+			}
+			if h.Txns.Status[t] == history.Unknown {
+				continue
+			}
+			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+				last[v.WKey[w]], stamp[v.WKey[w]] = int32(t), s+1
+			}
+		}
+	}
+	return nil
+}
+
+// demand adds the order "u before the writer of what r read", or returns it if that is the initial version.
+func (c *checker) demand(u int32, r uint32) *demand {
+	d := demand{u, c.src[r], r}
+	if d.to < 0 {
+		return &d
+	}
+	c.demands = append(c.demands, d)
+	return nil
+}
+
+// fewWrites is up to how many writes are walked without asking whether the reader's keys are fewer.
+const fewWrites = 16
+
+// overwritten demands that u comes before the writers of those of t's stamped reads whose keys u wrote too.
+func (c *checker) overwritten(u int32, t uint32) *demand {
+	v := c.v
+	lo, hi := v.WOff[u], v.WOff[u+1]
+	if n := int(hi - lo); n <= fewWrites || n <= 4*len(c.keys) {
+		for _, k := range v.WKey[lo:hi] {
+			if c.keyStamp[k] == t+1 {
+				if r := c.keyRead[k]; c.src[r] != u {
+					if bad := c.demand(u, r); bad != nil {
+						return bad
+					}
+				}
+			}
+		}
+		return nil
+	}
+	written := c.sortedWrites(u)
+	for _, k := range c.keys {
+		if r := c.keyRead[k]; c.src[r] != u {
+			if _, ok := slices.BinarySearch(written, k); ok {
+				if bad := c.demand(u, r); bad != nil {
+					return bad
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sortedWrites are the keys that u wrote, ascending; kept, since who wrote much is read often.
+func (c *checker) sortedWrites(u int32) []uint32 {
+	if s, ok := c.sorted[u]; ok {
+		return s
+	}
+	s := slices.Clone(c.v.WKey[c.v.WOff[u]:c.v.WOff[u+1]])
+	slices.Sort(s)
+	if c.sorted == nil {
+		c.sorted = make(map[int32][]uint32)
+	}
+	c.sorted[u] = s
+	return s
+}

@@ -1,0 +1,262 @@
+// Package weak decides the levels below snapshot isolation, for registers: read-committed, read-atomic and causal.
+//
+// # Problem
+//
+// Biswas and Enea define each of them by an axiom over a commit order, a total order of the transactions that keeps sessions and
+// reads: where t3 reads key x from t1, and t2, another writer of x, is visible to t3, t2 commits before t1. What "visible" means is
+// the level's: t3 read from it before (read-committed), t3 read from it or it precedes t3 in its session (read-atomic), it is
+// before t3 by reads and sessions through any number of transactions (causal). None of this depends on the commit order. So all
+// orders that an axiom demands can be found first, and a commit order exists iff they have no cycle with reads and sessions.
+//
+// # Steps
+//
+//   - rules.go: the orders that read-committed and read-atomic demand, each found by the smaller of two sets, what a writer wrote
+//     and what a reader read
+//   - causal.go: a guessed commit order is replayed; only a read whose version is not the current one asks which transactions are
+//     visible, and vector clocks answer. Where guesses do not lead to an order, all demanded orders are made.
+//   - explain.go: a cycle, and for each demanded order in it the read that demands it
+//
+// Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k), n
+// operations, k sessions.
+// Differs: the guess; the paper makes all demanded orders of every key and session.
+//
+// A transaction of unknown outcome that counts comes after the earlier ones of its session and before none of the later ones.
+package weak
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"isovet/evidence"
+	"isovet/graph"
+	"isovet/history"
+	"isovet/level"
+	"isovet/prepass"
+)
+
+const none = history.None
+
+// Status is how a check ended.
+type Status uint8
+
+const (
+	Stopped Status = iota // the context ended
+	Holds
+	Violated
+)
+
+// Answer is what Check found.
+type Answer struct {
+	Status Status
+	// Order is a commit order, if the level holds.
+	Order []uint32
+	// Anomaly proves that it does not.
+	Anomaly evidence.Anomaly
+	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of a causal order.
+	Edges, Demanded, Rounds int
+}
+
+// Options are the parameters of Check. The zero value is the default.
+type Options struct {
+	// NoGuess makes all orders that causal demands at once.
+	NoGuess bool
+}
+
+// Levels are those that Check decides.
+func Levels() []level.Level {
+	return []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal}
+}
+
+// Check decides a level for a view without ambiguous reads and without anomalies of single reads. At read-committed the view must
+// be one of each read ([prepass.Options.EachRead]).
+//
+// Cost: read-committed and read-atomic O(n^1.5) for n operations, linear where transactions are small; causal linear where the
+// guess holds, else O(n·k·log n) at most for k sessions of two transactions or more.
+func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
+	c := newChecker(ctx, v, l)
+	c.o = o
+	var bad *demand
+	switch l {
+	case level.ReadCommitted:
+		bad = c.readCommitted()
+	case level.ReadAtomic:
+		bad = c.readAtomic()
+	case level.Causal:
+		return c.causal()
+	default:
+		panic(fmt.Sprintf("weak: no rules for %s", l))
+	}
+	switch {
+	case c.stopped:
+		return c.answer(Stopped)
+	case bad != nil:
+		return c.violated(c.initialViolation(*bad))
+	}
+	g := c.graph()
+	topo, ok := graph.Topological(g)
+	if !ok {
+		return c.violated(c.cycle(g))
+	}
+	return c.holds(topo)
+}
+
+// demand says that From, visible to the reader of Read and a writer of what it read, commits before the writer of what was read.
+type demand struct {
+	from, to int32 // to is -1 for the initial version, which nothing precedes
+	read     uint32
+}
+
+// checker is the work on one view. Nodes are the history's transactions, those that do not count without edges.
+type checker struct {
+	ctx   context.Context
+	v     *prepass.View
+	h     *history.History
+	level level.Level
+	o     Options
+	n     int
+	src   []int32 // read → the node it read from, -1 for an initial version
+	// prev[t] is the node before t in its session, those of unknown outcome left out, -1 where there is none.
+	prev []int32
+
+	demands []demand
+	rounds  int
+	stopped bool
+
+	keyStamp []uint32 // key → 1 + the reader that stamped it; the read is in keyRead
+	keyRead  []uint32
+	srcStamp []uint32 // node → 1 + the reader that last read from it
+	keys     []uint32 // those stamped
+	sorted   map[int32][]uint32
+}
+
+func newChecker(ctx context.Context, v *prepass.View, l level.Level) *checker {
+	h := v.H
+	c := &checker{ctx: ctx, v: v, h: h, level: l, n: h.NumTxns()}
+	c.src = make([]int32, len(v.RW))
+	for r, w := range v.RW {
+		c.src[r] = int32(v.WTxn[w]) // None becomes -1
+	}
+	c.sessions()
+	c.keyStamp = make([]uint32, h.NumKeys())
+	c.keyRead = make([]uint32, h.NumKeys())
+	c.srcStamp = make([]uint32, c.n)
+	return c
+}
+
+// sessions fills prev.
+func (c *checker) sessions() {
+	h := c.h
+	c.prev = make([]int32, c.n)
+	for t := range c.prev {
+		c.prev[t] = -1
+	}
+	for s := range h.NumSessions() {
+		last := int32(-1)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if !c.v.Counts[t] {
+				continue
+			}
+			c.prev[t] = last
+			if h.Txns.Status[t] != history.Unknown {
+				last = int32(t)
+			}
+		}
+	}
+}
+
+// known calls f for each edge of sessions and reads, those of one reader to one writer once where they follow each other.
+func (c *checker) known(f func(u, v int32)) {
+	v := c.v
+	for t := range c.n {
+		if p := c.prev[t]; p >= 0 {
+			f(p, int32(t))
+		}
+		last := int32(-1)
+		for _, u := range c.src[v.ROff[t]:v.ROff[t+1]] {
+			if u >= 0 && u != last {
+				f(u, int32(t))
+				last = u
+			}
+		}
+	}
+}
+
+// graph has the known edges and the demanded ones.
+func (c *checker) graph() *graph.CSR {
+	return graph.BuildFunc(c.n, func(emit func(u, v int32)) {
+		c.known(emit)
+		for _, d := range c.demands {
+			emit(d.from, d.to)
+		}
+	})
+}
+
+// hint guesses when each transaction took effect: its end, where all that count have one; else its place in the file, where that
+// goes from session to session as they come; else its place in its session. A wrong one costs time, never the answer.
+func (c *checker) hint() []int64 {
+	h := c.h
+	hint := make([]int64, c.n)
+	timed := true
+	for t := range uint32(c.n) {
+		e := h.End(t)
+		if e == history.NoTime {
+			timed = timed && (!c.v.Counts[t] || h.Txns.Status[t] == history.Unknown)
+			e = math.MaxInt64
+		}
+		hint[t] = e
+	}
+	if timed {
+		return hint
+	}
+	switches := 0
+	for t := 1; t < c.n; t++ {
+		if h.Txns.Sess[t] != h.Txns.Sess[t-1] {
+			switches++
+		}
+	}
+	if 2*switches > c.n {
+		for t := range hint {
+			hint[t] = int64(t)
+		}
+		return hint
+	}
+	for s := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i, t := range in {
+			hint[t] = int64(i) << 32 / int64(len(in))
+		}
+	}
+	return hint
+}
+
+func (c *checker) answer(s Status) Answer {
+	a := Answer{Status: s, Demanded: len(c.demands), Rounds: c.rounds}
+	c.known(func(int32, int32) { a.Edges++ })
+	return a
+}
+
+func (c *checker) holds(topo []int32) Answer {
+	a := c.answer(Holds)
+	a.Order = make([]uint32, 0, c.v.NumCounts)
+	for _, t := range topo {
+		if c.v.Counts[t] {
+			a.Order = append(a.Order, uint32(t))
+		}
+	}
+	return a
+}
+
+func (c *checker) violated(an evidence.Anomaly) Answer {
+	a := c.answer(Violated)
+	a.Anomaly = an
+	return a
+}
+
+// stop looks at the context now and then.
+func (c *checker) stop(i int) bool {
+	if i&0xfff == 0 && c.ctx.Err() != nil {
+		c.stopped = true
+	}
+	return c.stopped
+}

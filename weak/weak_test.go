@@ -1,0 +1,176 @@
+package weak
+
+import (
+	"context"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/prepass"
+)
+
+// naive is the axiom on a matrix: who is before whom by sessions and reads, what that demands, and whether all of it has a cycle.
+func naive(v *prepass.View, l level.Level) bool {
+	h, n := v.H, v.H.NumTxns()
+	matrix := func() [][]bool {
+		m := make([][]bool, n)
+		for i := range m {
+			m[i] = make([]bool, n)
+		}
+		return m
+	}
+	closed := func(m [][]bool) {
+		for k := range n {
+			for i := range n {
+				for j := range n {
+					m[i][j] = m[i][j] || m[i][k] && m[k][j]
+				}
+			}
+		}
+	}
+	so, before, past := matrix(), matrix(), matrix()
+	for s := range h.NumSessions() {
+		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i, a := range txns {
+			for _, b := range txns[i+1:] {
+				so[a][b] = v.Counts[a] && v.Counts[b] && h.Txns.Status[a] == history.Committed
+			}
+		}
+	}
+	writes := func(t int, k uint32) bool {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			if v.WKey[w] == k {
+				return true
+			}
+		}
+		return false
+	}
+	reads := func(f func(t int, r uint32, from int)) {
+		for t := range n {
+			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+				f(t, r, int(int32(v.WTxn[v.RW[r]])))
+			}
+		}
+	}
+	for a := range n {
+		for b := range n {
+			before[a][b] = so[a][b]
+		}
+	}
+	reads(func(t int, r uint32, from int) {
+		if from >= 0 {
+			before[from][t] = true
+		}
+	})
+	for a := range n {
+		copy(past[a], before[a])
+	}
+	closed(past)
+	ok := true
+	reads(func(t3 int, r uint32, t1 int) {
+		for t2 := range n {
+			visible := past[t2][t3]
+			if l != level.Causal {
+				visible = l == level.ReadAtomic && so[t2][t3]
+				for b := v.ROff[t3]; b < v.ROff[t3+1]; b++ {
+					visible = visible || v.WTxn[v.RW[b]] == uint32(t2) && (b < r || l == level.ReadAtomic)
+				}
+			}
+			if !visible || t2 == t1 || t2 == t3 || !writes(t2, v.RKey[r]) {
+				continue
+			}
+			if ok = ok && t1 >= 0; ok {
+				before[t2][t1] = true
+			}
+		}
+	})
+	closed(before)
+	for t := range n {
+		ok = ok && !before[t][t]
+	}
+	return ok
+}
+
+// TestNaive holds Check against the axioms on a matrix, with guesses and without.
+func TestNaive(t *testing.T) {
+	count := map[string]int{}
+	for seed := range uint64(12000) {
+		h := datasets.Lagging(seed, datasets.RandomOptions{Txns: 30, Keys: 6, Sessions: 8, Ops: 5}, seed%2 == 0)
+		for _, l := range Levels() {
+			v := prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted})
+			if len(v.Anomalies) > 0 || v.Ambiguous() {
+				continue
+			}
+			want := Violated
+			if naive(v, l) {
+				want = Holds
+			}
+			for _, o := range []Options{{}, {NoGuess: true}} {
+				a := Check(context.Background(), v, l, o)
+				if a.Status != want {
+					t.Fatalf("seed %d, %s, %+v: %d, the axioms on a matrix say %d", seed, l, o, a.Status, want)
+				}
+				if want == Violated && len(a.Anomaly.Cycle) == 0 {
+					t.Fatalf("seed %d, %s: a violation without a cycle", seed, l)
+				}
+				if a.Rounds > 1 {
+					count["second guesses"]++
+				}
+			}
+			count[l.String()+map[Status]string{Holds: " holds", Violated: " violated"}[want]]++
+		}
+	}
+	t.Log(count)
+	for _, l := range Levels() {
+		if count[l.String()+" holds"] < 500 || count[l.String()+" violated"] < 500 {
+			t.Errorf("the mix is lopsided at %s", l)
+		}
+	}
+	if count["second guesses"] < 500 {
+		t.Errorf("only %d checks took a second guess", count["second guesses"])
+	}
+}
+
+// TestStops: a context that has ended ends the check.
+func TestStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	v := prepass.Run(datasets.Lagging(1, datasets.RandomOptions{}, false))
+	for _, l := range Levels() {
+		if a := Check(ctx, v, l, Options{}); a.Status != Stopped {
+			t.Errorf("%s: %d; want stopped", l, a.Status)
+		}
+	}
+}
+
+// TestLargeWriters: a transaction that wrote thousands of keys and was read by thousands costs the smaller of the two sets each.
+func TestLargeWriters(t *testing.T) {
+	b := history.NewBuilder()
+	const keys, readers = 5000, 5000
+	key := func(k int) uint32 { return b.Key(history.IntValue(int64(k))) }
+	for k := range keys {
+		b.Write(key(k), history.IntValue(1))
+	}
+	b.EndTxn(history.NewTxnHead())
+	for t := range readers {
+		b.Read(key(t), history.IntValue(1))
+		b.Read(key((t+1)%keys), history.IntValue(1))
+		b.EndTxn(history.NewTxnHead())
+	}
+	// One reader more misses one of the writes.
+	b.Read(key(0), history.IntValue(1))
+	b.Read(key(1), history.Value{})
+	b.EndTxn(history.NewTxnHead())
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range Levels() {
+		a := Check(context.Background(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l, Options{})
+		if a.Status != Violated || evidence.Classify(a.Anomaly.Cycle) != level.ReadSkew {
+			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
+		}
+	}
+}
