@@ -4,8 +4,8 @@
 //
 // # Version orders
 //
-// [Chains] reads them off read-modify-writes: who read a version and wrote the next one is its successor. [ByCommits] takes them from
-// the database's commit timestamps, which is an assumption: a "valid" under it is one, a "violation" is none.
+// [Chains] reads them off read-modify-writes: who read a version and wrote the next one is its successor. [Guess] completes them by
+// commit timestamps or client times, which is an assumption: a "valid" under it is one, a "violation" is none.
 //
 // # The two graphs
 //
@@ -95,33 +95,59 @@ func Chains(v *prepass.View) (o Orders, fork [2]uint32, open uint32) {
 	return o, fork, open
 }
 
-// ByCommits orders versions by the commit timestamps of their transactions. false: one that counts has none, or two writers of a key
-// have the same. Cost: a sort.
-func ByCommits(v *prepass.View) (o Orders, ok bool) {
+// Guess completes the orders of [Chains] where they are open: chains of a key follow each other by the commit timestamps of their
+// first transactions, if all have one, else by their client's ends, else as they stand in the file. An order of begins and commits
+// under it is one; that there is none says nothing. by names the guess. Cost: a sort of the chains.
+func Guess(v *prepass.View) (o Orders, by string) {
+	o, _, _ = Chains(v)
 	h := v.H
-	o.Next = make([]uint32, len(v.WKey))
-	for w := range o.Next {
-		o.Next[w] = none
-	}
 	nk := uint32(h.NumKeys())
-	ws := make([]uint32, 0, len(v.WKey)-int(nk))
+	inner := make([]bool, len(v.WKey)) // has a predecessor
+	for w, next := range o.Next {
+		if next != none {
+			inner[next] = true
+		}
+		if uint32(w) < nk && next != none && !reads(v, v.WTxn[next], uint32(w)) {
+			inner[next], o.Next[w] = false, none // the blind write that Chains puts first
+		}
+	}
+	time, by := h.CommitTS, "commit timestamps"
+	for t, c := range v.Counts {
+		if c && v.WOff[t] < v.WOff[t+1] && h.CommitTS(uint32(t)) == history.NoTime {
+			time, by = h.End, "client times"
+		}
+	}
+	var heads []uint32
 	for w := nk; int(w) < len(v.WKey); w++ {
-		if h.CommitTS(v.WTxn[w]) == history.NoTime {
-			return o, false
+		if !inner[w] {
+			heads = append(heads, w)
 		}
-		ws = append(ws, w)
 	}
-	slices.SortFunc(ws, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(v.WKey[a], v.WKey[b]), cmp.Compare(h.CommitTS(v.WTxn[a]), h.CommitTS(v.WTxn[b])))
+	slices.SortStableFunc(heads, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(v.WKey[a], v.WKey[b]), cmp.Compare(time(v.WTxn[a]), time(v.WTxn[b])))
 	})
-	for i, w := range ws {
-		last := v.WKey[w]
-		if i > 0 && v.WKey[ws[i-1]] == last {
-			if last = ws[i-1]; h.CommitTS(v.WTxn[last]) == h.CommitTS(v.WTxn[w]) {
-				return o, false
+	tail := func(w uint32) uint32 {
+		for range v.WKey { // read-modify-writes may run in a circle
+			if o.Next[w] == none {
+				break
 			}
+			w = o.Next[w]
 		}
-		o.Next[last] = w
+		return w
 	}
-	return o, true
+	last := none
+	for i, w := range heads {
+		if i == 0 || v.WKey[heads[i-1]] != v.WKey[w] {
+			last = tail(v.WKey[w])
+		}
+		next := tail(w)
+		o.Next[last] = w
+		last = next
+	}
+	return o, by
+}
+
+// reads reports whether t read write w.
+func reads(v *prepass.View, t, w uint32) bool {
+	return slices.Contains(v.RW[v.ROff[t]:v.ROff[t+1]], w)
 }

@@ -34,7 +34,7 @@ func (bc) Check(ctx context.Context, h *history.History, o Options) (*evidence.R
 	case ok:
 		x.r.Verdict, x.r.Order = evidence.Holds, order
 	case !known && bcgraph.Unordered(in) == nil:
-		x.unknown("no snapshots explain the history if versions are in the order of commit timestamps; whether they do in another order, bc does not say")
+		x.orderOpen()
 	default:
 		x.violated(evidence.Anomaly{Cycle: g.Violation()})
 		x.stage("evidence")
@@ -42,9 +42,17 @@ func (bc) Check(ctx context.Context, h *history.History, o Options) (*evidence.R
 	return x.r, nil
 }
 
-// beginOrdered is begin for checkers that need version orders. known: they follow from the history, else from timestamps.
-func beginOrdered(ctx context.Context, info Info, h *history.History, o Options) (x *run, in bcgraph.Input, known, done bool) {
-	x, done = begin(ctx, info.Name, h, o, info.Levels)
+// ordered is a run of a checker that needs version orders.
+type ordered struct {
+	*run
+	open  uint32 // a write whose order is open, and by what it was guessed
+	guess string
+}
+
+// beginOrdered is begin for checkers that need version orders. known: they follow from the history; else they are guessed.
+func beginOrdered(ctx context.Context, info Info, h *history.History, o Options) (x *ordered, in bcgraph.Input, known, done bool) {
+	x = &ordered{}
+	x.run, done = begin(ctx, info.Name, h, o, info.Levels)
 	if done {
 		return x, in, false, true
 	}
@@ -66,9 +74,13 @@ func beginOrdered(ctx context.Context, info Info, h *history.History, o Options)
 	case open == history.None:
 		return x, in, true, false
 	}
-	if in.Orders, done = bcgraph.ByCommits(x.v); done {
-		return x, in, false, false
-	}
-	return x, in, false, x.unknown("the order of versions is not known: transaction %d writes %s without having read it, and there are no commit timestamps",
-		h.Txns.ID[x.v.WTxn[open]], h.KeyString(x.v.WKey[open]))
+	in.Orders, x.guess = bcgraph.Guess(x.v)
+	x.open = open
+	return x, in, false, false
+}
+
+// orderOpen says that a guessed order of versions explains nothing.
+func (x *ordered) orderOpen() {
+	x.unknown("the order of versions is not known: transaction %d writes %s without having read it; no snapshots explain the history if versions are in the order of %s, and another order is not tried",
+		x.h.Txns.ID[x.v.WTxn[x.open]], x.h.KeyString(x.v.WKey[x.open]), x.guess)
 }

@@ -131,7 +131,7 @@ func TestAgainstBruteForce(t *testing.T) {
 					if err != nil {
 						t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, in.Name, s, err, dump(h))
 					}
-					incomplete := got.Verdict == evidence.Unknown && in.Name == "elle-register" && strings.HasPrefix(got.Reason, "incomplete")
+					incomplete := got.Verdict == evidence.Unknown && (in.Name == "elle-register" && strings.HasPrefix(got.Reason, "incomplete") || orderOpen(in, got))
 					if got.Verdict != want.Verdict && !incomplete {
 						t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, s, got.Verdict, got.Reason, want.Verdict, dump(h))
 					}
@@ -157,4 +157,9 @@ func dump(h *history.History) string {
 		s += "\n"
 	}
 	return s
+}
+
+// orderOpen reports whether a checker that needs version orders says that they are not known.
+func orderOpen(in Info, r *evidence.Result) bool {
+	return in.Partial && r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "the order of versions is not known")
 }

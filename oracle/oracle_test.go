@@ -168,7 +168,7 @@ func TestRefuses(t *testing.T) {
 	for text, l := range map[string]level.Level{
 		nine.String():     level.Serializable,
 		"T1 s1: w(x,1)":   level.StrictSnapshotIsolation,
-		"T1 s1: w(x,1)\n": level.Causal,
+		"T1 s1: w(x,1)\n": level.RepeatableRead,
 	} {
 		if r := check(t, oracletest.Parse(text), l); r.Verdict != evidence.Unknown || r.Reason == "" {
 			t.Errorf("%q at %s: %s, %q", text, l, r.Verdict, r.Reason)

@@ -13,14 +13,18 @@ func listAppendInfo() Info {
 		Variants: []Variant{
 			{Name: "default", About: "32 appends a list"},
 			{Name: "long", About: "128 appends a list"},
+			{Name: "short", About: "20 appends a list"},
 		},
 		Keys:   10,
 		Scales: "lists in use at a time",
 		Ops:    8,
 		new: func(p Params) (Workload, error) {
 			w := &listAppend{keys: int64(p.Keys), ops: p.Ops, appends: 32}
-			if p.Variant == "long" {
+			switch p.Variant {
+			case "long":
 				w.appends = 128
+			case "short":
+				w.appends = 20
 			}
 			w.own = max(w.appends/int64(p.Sessions), 1)
 			return w, needKeys(p, 1)
