@@ -10,7 +10,7 @@
 // session. Operations without process have no session, and of one :f only one may be open at a time. What is not a
 // client's (:nemesis) is left out, and so is what cannot matter: reads of transactions that did not say what they read. Of a failed
 // transaction its writes stay, as invoked, so that whoever saw them is an aborted read. Completions alone have no times. Times are
-// :time where every operation has one, they never go back and are not all the same, else the operation's position, which is what
+// :time where every operation has one, they never go back and are not all 0, else the operation's position, which is what
 // Jepsen's own checkers go by. :start-timestamp and :commit-timestamp of a completion are database timestamps.
 //
 // # Models
@@ -323,8 +323,8 @@ func (r *reader) pair() error {
 			delete(pending, e.process)
 		}
 	}
-	if r.allTimes && len(r.events) > 0 && r.events[0].time == r.events[len(r.events)-1].time {
-		r.allTimes = false // all zero: no clock, and an order only where there are invocations
+	if n := len(r.events); n > 0 && r.events[0].time == 0 && r.events[n-1].time == 0 {
+		r.allTimes = false // no clock, and an order only where there are invocations
 	}
 	for i := range r.events {
 		e := &r.events[i]

@@ -5,8 +5,8 @@
 //
 // Operations of a transaction are in program order, a session's transactions in the order of their first lines. Lines of several
 // transactions may interleave. Every key holds 0 at first, unless the file begins with an explicit initial transaction (session 0,
-// transaction 0, writes only, nothing else in session 0), as IsoVista's files do; and but for keys to which another transaction writes
-// 0, since a value names one version: these are absent at first. Transaction -1 is an aborted one (Plume, C4,
+// transaction 0, writes only, every key of the file, nothing else in session 0), as IsoVista's files do; and but for keys to which
+// another transaction writes 0, since a value names one version: these are absent at first. Transaction -1 is an aborted one (Plume, C4,
 // AWDIT): its writes are kept, so that whoever read them is an aborted read; what it read says nothing. Transaction ids are unique
 // in the file; where they are not (MTC has a file that counts in each session by itself), a transaction is one of its session, and
 // its id here is its ordinal.
@@ -96,7 +96,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	b.File = file
 	b.Reserve(len(txns), len(ops))
 	unique := uniqueIDs(txns)
-	explicit := explicitInit(txns)
+	explicit := explicitInit(txns, sorted)
 	if !explicit {
 		initial(b, sorted)
 	}
@@ -162,12 +162,23 @@ func uniqueIDs(txns []txn) bool {
 	return true
 }
 
-// explicitInit reports whether the first transaction is an initial one; see the package comment.
-func explicitInit(txns []txn) bool {
+// explicitInit reports whether the first transaction is an initial one; see the package comment. ops are the transactions' in order.
+func explicitInit(txns []txn, ops []op) bool {
 	if len(txns) == 0 || txns[0].session != 0 || txns[0].id != 0 || txns[0].reads {
 		return false
 	}
-	return !slices.ContainsFunc(txns[1:], func(t txn) bool { return t.session == 0 })
+	if slices.ContainsFunc(txns[1:], func(t txn) bool { return t.session == 0 }) {
+		return false
+	}
+	own, others := ops[:txns[0].ops], ops[txns[0].ops:]
+	written := make(map[int64]struct{}, len(own))
+	for _, o := range own {
+		written[o.key] = struct{}{}
+	}
+	return !slices.ContainsFunc(others, func(o op) bool {
+		_, ok := written[o.key]
+		return !ok
+	})
 }
 
 // parser reads lines.

@@ -10,12 +10,24 @@ import (
 )
 
 // Write writes a history. Keys and values are integers, and keys hold 0 at first: n says how a history that has others is
-// renumbered, and has refused what cannot be written. An initial transaction becomes session 0, transaction 0, sessions and
-// transactions of the history are counted from 1. Aborted transactions are written only with aborted set (Plume's and C4's files
+// renumbered, and has refused what cannot be written. An initial transaction becomes session 0, transaction 0, and writes 0 to the
+// keys that it leaves out; sessions and transactions of the history are counted from 1. Aborted transactions are written only with aborted set (Plume's and C4's files
 // have them, PolySI's do not), their writes only.
 func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	var buf []byte
+	put := func(letter byte, key, value, session, txn int64) error {
+		buf = append(buf[:0], letter, '(')
+		for i, x := range [...]int64{key, value, session, txn} {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf = strconv.AppendInt(buf, x, 10)
+		}
+		buf = append(buf, ")\n"...)
+		_, err := bw.Write(buf)
+		return err
+	}
 	for _, t := range n.Order {
 		if h.Txns.Status[t] == history.Aborted && !aborted {
 			continue
@@ -37,16 +49,22 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) e
 				id = -1
 			}
 			v := h.Ops.Ver[op]
-			buf = append(buf[:0], letter, '(')
-			for i, x := range [...]int64{n.Key(h.VerKey[v]), n.Value(v), session, id} {
-				if i > 0 {
-					buf = append(buf, ',')
-				}
-				buf = strconv.AppendInt(buf, x, 10)
-			}
-			buf = append(buf, ")\n"...)
-			if _, err := bw.Write(buf); err != nil {
+			if err := put(letter, n.Key(h.VerKey[v]), n.Value(v), session, id); err != nil {
 				return err
+			}
+		}
+		if t != h.Init {
+			continue
+		}
+		written := make([]bool, h.NumKeys())
+		for _, v := range h.Ops.Ver[lo:hi] {
+			written[h.VerKey[v]] = true
+		}
+		for k, own := range written {
+			if !own {
+				if err := put('w', n.Key(uint32(k)), 0, session, id); err != nil {
+					return err
+				}
 			}
 		}
 	}
