@@ -355,6 +355,9 @@ func sortCells(cells []cell) []cell {
 		slices.SortFunc(cells, func(a, b cell) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item, b.item)) })
 		return cells
 	}
+	if uint64(high)-uint64(low) < 1<<32 {
+		return sortNarrow(cells, low, uint64(high)-uint64(low))
+	}
 	const bits = 11
 	from, to := cells, make([]cell, len(cells))
 	for shift := 0; shift < 64 && (uint64(high)-uint64(low))>>shift > 0; shift += bits {
@@ -373,6 +376,34 @@ func sortCells(cells []cell) []cell {
 		from, to = to, from
 	}
 	return from
+}
+
+// sortNarrow is sortCells where the values are low plus less than 2^32: a cell fits a word.
+func sortNarrow(cells []cell, low int64, span uint64) []cell {
+	const bits = 11
+	from, to := make([]uint64, len(cells)), make([]uint64, len(cells))
+	for i, x := range cells {
+		from[i] = (uint64(x.n)-uint64(low))<<32 | uint64(x.item)
+	}
+	for shift := 0; shift < 32 && span>>shift > 0; shift += bits {
+		var count [1<<bits + 1]uint32
+		for _, x := range from {
+			count[x>>(32+shift)&(1<<bits-1)+1]++
+		}
+		for d := range 1 << bits {
+			count[d+1] += count[d]
+		}
+		for _, x := range from {
+			d := x >> (32 + shift) & (1<<bits - 1)
+			to[count[d]] = x
+			count[d]++
+		}
+		from, to = to, from
+	}
+	for i, x := range from {
+		cells[i] = cell{low + int64(x>>32), uint32(x)}
+	}
+	return cells
 }
 
 // marksBits: a column's integers are looked up by 2^marksBits landmarks, evenly spaced from the least to the greatest, and from there

@@ -308,6 +308,16 @@ func (x *Index) Truth(p, key, ver uint32) Truth {
 	return False
 }
 
+// Ranks returns, of a predicate that is one range of a column, the ranks of the versions, and the range: it is true of version v if and
+// only if ranks[v]-lo < width. ok is false of other predicates.
+func (x *Index) Ranks(p uint32) (ranks []uint32, lo, width uint32, ok bool) {
+	q := x.quick[x.pred[p]]
+	if q.col == 0 {
+		return nil, 0, 0, false
+	}
+	return x.cols[q.col].rank, q.lo, q.width, true
+}
+
 // eval is a part's truth of an item.
 func (x *Index) eval(i, item uint32) Truth {
 	p := &x.parts[i]

@@ -54,14 +54,12 @@ func (p *pass) predicate(t, lo, op uint32) {
 	q := h.Ops.Ver[op]
 	aborted := h.Txns.Status[t] == history.Aborted
 	from, to := h.Preds.Off[q], h.Preds.Off[q+1]
-	for r := from; r < to; r++ {
+	ranks, low, width, ranked := truths.Ranks(q)
+	for r := from; r < to && !aborted; r++ {
 		key, old := RowKey(h, r), h.Preds.Old[r]
-		if aborted {
-			continue
-		}
 		p.matched[key] = op + 1
 		if old != none {
-			if truths.Truth(q, key, old) == predicates.False {
+			if !(ranked && ranks[old]-low < width) && truths.Truth(q, key, old) == predicates.False {
 				p.mismatch(t, op, key)
 			}
 			p.read(t, lo, op, r, old)
@@ -107,15 +105,22 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 				continue
 			}
 			q := h.Ops.Ver[op]
+			blind := false
 			for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
 				if h.Preds.Old[r] != none {
 					p.matched[RowKey(h, r)] = op + 1 // compared already
 				} else {
 					p.matched[RowKey(h, r)] = none
+					blind = true
 				}
 			}
+			ranks, low, width, ranked := truths.Ranks(q)
+			ranked = ranked && !blind // then only what the predicate is true of matters
 			for i := first; i < reads; i++ {
 				key, ver := p.rKey[i], p.rVer[i]
+				if ranked && ranks[ver]-low >= width {
+					continue
+				}
 				m := p.matched[key]
 				if m == op+1 {
 					continue

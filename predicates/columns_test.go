@@ -1,0 +1,114 @@
+package predicates
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/history"
+)
+
+// TestSortCells: both radix sorts against a plain one, with values of few and of many bits, negative and extreme ones.
+func TestSortCells(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		cells := make([]cell, r.IntN(2000))
+		low, bits := int64(r.Uint64()), r.IntN(65)
+		for i := range cells {
+			cells[i] = cell{low + int64(r.Uint64()>>(64-bits)), uint32(i)}
+			if bits == 64 && r.IntN(100) == 0 {
+				cells[i].n = []int64{math.MinInt64, math.MaxInt64}[r.IntN(2)]
+			}
+		}
+		want := slices.SortedStableFunc(slices.Values(cells), func(a, b cell) int { return cmp.Compare(a.n, b.n) })
+		if got := sortCells(cells); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %d cells of %d bits are not sorted", seed, len(cells), bits)
+		}
+	}
+}
+
+// TestPlace: looking a number up by landmarks is what a binary search over all finds.
+func TestPlace(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		bits := 15 + r.IntN(50)
+		var nums []int64
+		for range 1<<marksBits + r.IntN(5000) {
+			nums = append(nums, int64(r.Uint64()>>(64-bits)<<uint(r.IntN(2)))-int64(r.IntN(2)))
+		}
+		slices.Sort(nums)
+		c := column{nums: slices.Compact(nums)}
+		c.kinds[history.Bool], c.kinds[history.Int], c.kinds[history.String] = 1, 1, uint32(len(c.nums))+1
+		c.landmarks()
+		for i := range 20000 {
+			n := int64(r.Uint64())
+			switch i % 4 {
+			case 0:
+				n = c.nums[r.IntN(len(c.nums))]
+			case 1:
+				n = c.nums[r.IntN(len(c.nums))] + 1
+			case 2:
+				n = c.nums[0] - 1 + int64(r.IntN(3))
+			}
+			at, found := c.place(n)
+			if want, is := slices.BinarySearch(c.nums, n); at != want || found != is {
+				t.Fatalf("seed %d: %d is at %d, %v; want %d, %v", seed, n, at, found, want, is)
+			}
+		}
+	}
+}
+
+// TestLike: a row that is read at a glance gives what a row read by definition gives, whatever it has to do with the row before.
+func TestLike(t *testing.T) {
+	rows := []string{
+		`{"a":1,"b":-2}`, `{"a":3,"b":4}`, `{"a":3,"b":4,"c":5}`, `{"a":3}`, `{"b":7}`, `{}`, `{"a":9223372036854775807,"b":-9223372036854775808}`,
+		`{"a":null,"b":4}`, `{"a":3,"b":"4"}`, `{"a":"x\"y","b":1}`, `{"ab":1,"b":2}`, `{"a":true,"b":2}`, `{"a":999999999999999999,"b":1}`,
+	}
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		b := history.NewBuilder()
+		var order []int
+		for range 30 {
+			i := r.IntN(len(rows))
+			if r.IntN(2) == 0 && len(order) > 0 {
+				i = order[len(order)-1] // one like the one before
+			}
+			order = append(order, i)
+		}
+		for n, i := range order {
+			k := b.Key(history.IntValue(int64(n)))
+			b.Write(k, b.RowValue([]byte(rows[i])))
+		}
+		b.EndTxn(history.NewTxnHead())
+		h, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := h.NumVersions()
+		blank := func() *decoder {
+			cols := []cells{{name: "a"}, {name: "b"}}
+			for i := range cols {
+				cols[i].kind, cols[i].n = make([]history.ValueKind, n), make([]int64, n)
+			}
+			return &decoder{h: h, cols: cols, strID: map[string]int64{}}
+		}
+		fast, slow := blank(), blank()
+		for v := range uint32(n) {
+			val := h.VerValue(v)
+			if val.Kind != history.Row {
+				continue
+			}
+			fast.decode(v, h.VerKey[v], val)
+			slow.row(v, h.VerKey[v], val)
+			for c := range fast.cols {
+				x, y := &fast.cols[c], &slow.cols[c]
+				same := x.kind[v] == y.kind[v] && (x.n[v] == y.n[v] || x.kind[v] == history.String && fast.strs[x.n[v]] == slow.strs[y.n[v]])
+				if !same {
+					t.Fatalf("seed %d: column %s of %s is %d %d; want %d %d", seed, x.name, h.ValueString(v), x.kind[v], x.n[v], y.kind[v], y.n[v])
+				}
+			}
+		}
+	}
+}
