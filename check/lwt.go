@@ -22,12 +22,12 @@ var linearLevels = []level.Level{level.Linearizable}
 func (lightweight) Info() Info {
 	return Info{
 		Name: "lwt", Paper: "MTC", Levels: linearLevels,
-		About: "linearizability, key by key: chains of lightweight transactions in linear time; other registers by Wing and Gong's search as Lowe does it",
+		About: "linearizability, key by key: chains of lightweight transactions in linear time; other registers by zones, or by Wing and Gong's search as Lowe does it",
 	}
 }
 
 // Check is the chain algorithm; where that does not say yes, the graph of mini-transactions, whose cycles say why not; and for registers
-// with blind writes, values written twice or failed compare-and-sets that did not say what they saw, a search.
+// with blind writes zones, with values written twice or failed compare-and-sets that did not say what they saw a search.
 func (c lightweight) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	if x, done := beginLinear(ctx, "lwt", h, o); done {
 		return x.r, nil
@@ -75,7 +75,7 @@ func beginLinear(ctx context.Context, name string, h *history.History, o Options
 	return x, false
 }
 
-// registers searches each key's operations for an order.
+// registers orders each key's operations by zones where every value has one writer, else by search.
 func (x *run) registers() error {
 	opts := minitxn.SearchOptions{Stop: func() bool { return x.ctx.Err() != nil }}
 	if x.h.HasPredicates() {
@@ -84,8 +84,28 @@ func (x *run) registers() error {
 	placed := make([]bool, x.h.NumTxns())
 	var order []uint32
 	regs := minitxn.Registers(x.v, x.o.ClockSkew)
+	unique := !x.v.Ambiguous() && !x.h.HasPredicates()
 	for i := range regs {
+		if unique {
+			txns, ok, conflict := minitxn.Zones(&regs[i])
+			if !ok {
+				if a, found := x.cycleOf(conflict); found {
+					x.stage("solving")
+					x.violated(a)
+					return nil
+				}
+			} else {
+				order = append(order, txns...)
+				for _, t := range txns {
+					placed[t] = true
+				}
+				continue
+			}
+		}
 		txns, ok, err := minitxn.Search(&regs[i], opts)
+		if err == nil && ok && unique {
+			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that has an order")}
+		}
 		if err == nil && !ok {
 			var last minitxn.Op
 			if last, err = minitxn.FirstFailure(&regs[i], opts); err == nil {
@@ -139,23 +159,20 @@ func (x *run) noOrder(reg *minitxn.Register, last minitxn.Op) evidence.Anomaly {
 			add(op.Txn)
 		}
 	}
-	if c, ok := x.cycleOf(part); ok {
+	seed := make([]uint32, 0, len(part.Ops))
+	for _, op := range part.Ops {
+		seed = append(seed, op.Txn)
+	}
+	if c, ok := x.cycleOf(seed); ok {
 		return c
 	}
 	return a
 }
 
-// cycleOf asks replay for a proof by cycles of a register's last operations.
-func (x *run) cycleOf(part *minitxn.Register) (evidence.Anomaly, bool) {
+// cycleOf asks replay for a proof by cycles of a few transactions on one key.
+func (x *run) cycleOf(seed []uint32) (evidence.Anomaly, bool) {
 	h := x.h
-	if h.HasPredicates() || len(x.v.Open) > 0 {
-		return evidence.Anomaly{}, false
-	}
-	seed := make([]uint32, 0, maxExplained)
-	for _, op := range part.Ops {
-		seed = append(seed, op.Txn)
-	}
-	if len(seed) > maxExplained {
+	if len(seed) == 0 || len(seed) > maxExplained || h.HasPredicates() || len(x.v.Open) > 0 {
 		return evidence.Anomaly{}, false
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, 2*time.Second)

@@ -45,26 +45,28 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 			return d.diverged(l)
 		}
 		for _, so := range [...]bool{false, true} {
-			g := d.graph(func(why *evidence.Edge) bool {
+			want := func(why *evidence.Edge) bool {
 				return why.From == none || why.Dep == evidence.WR || why.Dep == evidence.SO && so || why.Dep == evidence.RW && rw
-			})
+			}
+			g := d.graph(want)
 			topo, ok := graph.Topological(g)
 			if !ok {
-				return evidence.Anomaly{Cycle: d.cycle(g)}
+				return evidence.Anomaly{Cycle: d.reasons(d.cycle(g), want)}
 			}
 			if d.from == nil || !so {
 				continue
 			}
-			if c := d.late(g, topo); c != nil {
-				return evidence.Anomaly{Cycle: c}
+			if path := d.late(g, topo); path != nil {
+				c := d.reasons(path, want)
+				return evidence.Anomaly{Cycle: append(c, evidence.Edge{From: d.txn(uint32(path[len(path)-1])), To: d.txn(uint32(path[0])), Dep: evidence.RT, Key: none, Ver: none, Writer: none})}
 			}
 		}
 	}
 	panic("minitxn: a violation without a cycle")
 }
 
-// cycle returns a short cycle of a graph that has one.
-func (d *dependencies) cycle(g *graph.CSR) []evidence.Edge {
+// cycle returns a short cycle of a graph that has one, its first node at its end again.
+func (d *dependencies) cycle(g *graph.CSR) []int32 {
 	comp, n := graph.Components(g)
 	size := make([]int32, n)
 	for _, c := range comp {
@@ -93,7 +95,7 @@ func (d *dependencies) cycle(g *graph.CSR) []evidence.Edge {
 			best = cycle
 		}
 	}
-	return d.reasons(append(best, best[0]))
+	return append(best, best[0])
 }
 
 // graph writes down the edges that are wanted.
@@ -114,9 +116,9 @@ func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
 	})
 }
 
-// late returns a path of the graph whose last transaction ended before its first began, closed by that edge; nil if there is none. Of all
-// such it is one with few edges.
-func (d *dependencies) late(g *graph.CSR, order []int32) []evidence.Edge {
+// late returns a path of the graph whose last transaction ended before its first began, nil if there is none; of all such one with few
+// edges.
+func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	n := d.nodes()
 	late := make([]int64, n)
 	source, hops := make([]uint32, n), make([]int32, n)
@@ -139,22 +141,21 @@ func (d *dependencies) late(g *graph.CSR, order []int32) []evidence.Edge {
 		return nil
 	}
 	first := d.begins(d.txn(source[best]))
-	path := []int32{int32(first)}
-	if first != best {
-		path = graph.ShortestPath(g, int32(first), int32(best))
+	if first == best {
+		return []int32{int32(first)}
 	}
-	return append(d.reasons(path), evidence.Edge{From: d.txn(best), To: d.txn(first), Dep: evidence.RT, Key: none, Ver: none, Writer: none})
+	return graph.ShortestPath(g, int32(first), int32(best))
 }
 
-// reasons makes edges of a walk, of several reasons of a step a read before an overwritten one, and that before a session. Steps from begin
+// reasons makes edges of a walk, of several wanted reasons of a step a read before an overwritten one, and that before a session. Steps from begin
 // to commit have none.
-func (d *dependencies) reasons(walk []int32) []evidence.Edge {
+func (d *dependencies) reasons(walk []int32, want func(why *evidence.Edge) bool) []evidence.Edge {
 	var out []evidence.Edge
 	for i, u := range walk[:len(walk)-1] {
 		found := evidence.Edge{From: none}
 		seen := false
 		d.edges(uint32(u), func(to uint32, why evidence.Edge) {
-			if to == uint32(walk[i+1]) && !(seen && found.Dep != evidence.SO) {
+			if to == uint32(walk[i+1]) && want(&why) && !(seen && found.Dep != evidence.SO) {
 				found, seen = why, true
 			}
 		})

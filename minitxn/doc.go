@@ -20,7 +20,7 @@
 //
 // Each key by itself: linearizability is local (Herlihy and Wing 1990, Theorem 1). Where each write is a compare-and-set of a value
 // that is written once, the key's history is a chain of layers: a writer, then those that read its value. [Chains] walks it with one
-// running maximum. For anything else there is [Linearizations], the search of Wing and Gong as Lowe does it.
+// running maximum. [Zones] decides registers with blind writes of unique values. For anything else there is [Search], that of Wing and Gong as Lowe does it.
 //
 // # Files
 //
@@ -29,6 +29,7 @@
 //   - order.go: the acyclic case: an order of the transactions or events, real time included
 //   - cycle.go: the other case: a short cycle, with a reason for each edge
 //   - chains.go: lightweight transactions in linear time
+//   - zones.go: a register with blind writes, every value written once
 //   - search.go: a register of any operations
 //   - single.go: what a history must be for linearizability
 package minitxn

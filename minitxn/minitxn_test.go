@@ -215,3 +215,63 @@ func TestChainsAgainstGraph(t *testing.T) {
 		t.Errorf("%d yes, %d no", yes, no)
 	}
 }
+
+// TestZones: on registers whose versions have one writer each, zones find an order exactly if one of all orders will do, and the order
+// keeps real time and explains every read.
+func TestZones(t *testing.T) {
+	found, failed := 0, 0
+	for seed := range uint64(60_000) {
+		reg := randomRegister(seed)
+		wrote := map[uint32]bool{0: true}
+		fit := true
+		for i := range reg.Ops {
+			op := &reg.Ops[i]
+			op.Maybe = false
+			if op.Sets == history.None {
+				continue
+			}
+			if wrote[op.Sets] { // another value, which some later reads may name
+				op.Sets = uint32(i) + 4
+			}
+			wrote[op.Sets] = true
+		}
+		for i := range reg.Ops {
+			op := &reg.Ops[i]
+			if rng := rand.New(rand.NewPCG(seed, uint64(i))); op.Need != history.None && rng.IntN(2) == 0 {
+				op.Need = reg.Ops[rng.IntN(i+1)].Sets
+			}
+			fit = fit && (op.Need == history.None || wrote[op.Need]) && op.Need != op.Sets
+		}
+		if !fit {
+			continue
+		}
+		want := permutations(reg)
+		order, ok, _ := minitxn.Zones(reg)
+		if ok != want {
+			t.Fatalf("seed %d: %v; want %v\n%+v", seed, ok, want, reg.Ops)
+		}
+		if !ok {
+			failed++
+			continue
+		}
+		found++
+		cur, late := reg.Initial, int64(-1<<63)
+		if len(order) != len(reg.Ops) {
+			t.Fatalf("seed %d: %v", seed, order)
+		}
+		for _, x := range order {
+			op := reg.Ops[slices.IndexFunc(reg.Ops, func(o minitxn.Op) bool { return o.Txn == x })]
+			if op.Need != history.None && op.Need != cur || op.Until < late {
+				t.Fatalf("seed %d: %v is no order of\n%+v", seed, order, reg.Ops)
+			}
+			late = max(late, op.From)
+			if op.Sets != history.None {
+				cur = op.Sets
+			}
+		}
+	}
+	t.Log(found, failed)
+	if found < 2000 || failed < 2000 {
+		t.Errorf("%d have an order, %d have none", found, failed)
+	}
+}
