@@ -8,7 +8,7 @@ import (
 	"isovet/timestamp"
 )
 
-// aion is AION: the transactions one after the other as they stand in the file, tentative verdicts that the watermark makes final.
+// aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the watermark makes final.
 type aion struct{}
 
 func (aion) Info() Info {

@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -69,13 +70,15 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 	return x
 }
 
-// AionOver runs Aion over a history in the order of the file, its watermark the least start that is still to come: nothing is late, and the
-// violations are those of Chronos. Errors as Chronos, and *Unsupported for predicate operations.
+// AionOver runs Aion over a history in the order of the commits, as a collector would see them, for a file may stand in any order, such
+// as session by session. The watermark is the least start that is still to come: nothing is late, and the violations are those of Chronos.
+// Errors as Chronos, and *Unsupported for predicate operations.
 func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	order := make([]uint32, h.NumTxns())
 	for t := range order {
 		order[t] = uint32(t)
 	}
+	slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(commitTS(h, a), commitTS(h, b)) }) // NoTime first
 	return aionOver(ctx, h, o, order, func(int) bool { return true })
 }
 

@@ -1,0 +1,506 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"isovet/check"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/internal/safego"
+	"isovet/level"
+	"isovet/timestamp"
+)
+
+// The evaluation of [CHRONOS] §V and §VI. Its histories are Dgraph's, TiDB's and YugabyteDB's, ours those of the store in memory at
+// snapshot isolation, with the workload parameters of Table I. The level is CHRONOS's own, strong session snapshot isolation.
+const chronosLevel = level.SessionSnapshotIsolation
+
+func chronosFigures() []Figure {
+	ms := []Metric{{"time", "check time", "ms"}}
+	return []Figure{
+		{ID: "chronos/fig4", Title: "runtime of black-box and timestamp checkers", Where: "CHRONOS, Figure 4", Metrics: ms, Axis: "transactions", Numeric: true, Measure: chronosFig4},
+		{ID: "chronos/fig5a", Title: "runtime, key-value histories", Where: "CHRONOS, Figure 5a", Metrics: ms, Axis: "transactions", Numeric: true, Measure: chronosFig5a},
+		{ID: "chronos/fig5b", Title: "runtime, list histories", Where: "CHRONOS, Figure 5b", Metrics: ms, Axis: "transactions", Numeric: true, Measure: chronosFig5b},
+		{ID: "chronos/fig6", Title: "runtime by workload parameter (Table I)", Where: "CHRONOS, Figure 6", Metrics: ms, Axis: "parameter", Measure: chronosFig6},
+		{ID: "chronos/fig7", Title: "maximum memory by workload parameter", Where: "CHRONOS, Figure 7", Metrics: []Metric{{"memory", "peak memory", "MB"}}, Axis: "parameter", Measure: chronosFig7},
+		{ID: "chronos/fig8", Title: "runtime decomposition", Where: "CHRONOS, Figure 8", Metrics: ms, Axis: "transactions", Numeric: true, Measure: chronosFig8},
+		{ID: "chronos/fig10", Title: "memory over time", Where: "CHRONOS, Figures 9 and 10", Metrics: []Metric{{"memory", "memory held", "MB"}}, Axis: "percent of the run", Numeric: true, Linear: true, Measure: chronosFig10},
+		{ID: "chronos/fig11", Title: "a history that only timestamps refute", Where: "CHRONOS, Figure 11", Metrics: []Metric{{"verdict", "verdict", ""}}, Axis: "history", Measure: chronosFig11},
+		{ID: "aion/fig12", Title: "throughput of online checking over time", Where: "AION, Figure 12", Metrics: []Metric{{"rate", "throughput", "transactions a second"}}, Axis: "percent of the stream", Numeric: true, Linear: true, Measure: aionFig12},
+		{ID: "aion/fig13", Title: "flip-flops", Where: "AION, Figure 13", Metrics: []Metric{{"flips", "transactions that flip", "% of all"}}, Axis: "flips of a transaction", Measure: aionFig13},
+		{ID: "aion/fig14", Title: "flip-flops by delay", Where: "AION, Figure 14", Metrics: []Metric{{"flips", "pairs of transaction and key that flip", "pairs"}}, Axis: "delay", Measure: aionFig14},
+		{ID: "aion/fig16", Title: "memory of online checking over time", Where: "AION, Figure 16", Metrics: []Metric{{"memory", "memory held", "MB"}, {"window", "window", "transactions"}}, Axis: "percent of the stream", Numeric: true, Linear: true, Measure: aionFig16},
+	}
+}
+
+// tableI is the default workload of Table I.
+func tableI(txns int) datasets.Spec {
+	return datasets.Spec{Workload: "gt", Variant: "zipf", Txns: txns, Sessions: 50, Keys: 1000, Ops: 15, Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true}
+}
+
+// sizes are the numbers of transactions by scale.
+func (l *Lab) sizes(quick, normal, full []int) []int {
+	return [...][]int{QuickScale: quick, DefaultScale: normal, FullScale: full}[l.Scale]
+}
+
+// race measures checkers on one workload at several sizes.
+func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns int) datasets.Spec, checkers []string, at level.Level, paper map[string]string) error {
+	for _, n := range sizes {
+		src, err := l.Source(ctx, spec(n))
+		if err != nil {
+			return err
+		}
+		for _, c := range checkers {
+			m, err := l.Run(ctx, src, at, Run{Checker: c})
+			if err != nil {
+				return err
+			}
+			p := point("time", strconv.Itoa(n), c, &m, m.Stats.CheckMS)
+			p.Paper = paper[c+"/"+strconv.Itoa(n)]
+			r.Add(p)
+		}
+	}
+	return nil
+}
+
+// faster claims that one checker takes less time than another wherever both decide.
+func faster(r *Report, paper, a, b string) {
+	least, most, n := 0.0, 0.0, 0
+	for _, g := range r.Groups("time") {
+		x, y := r.Find("time", g, a), r.Find("time", g, b)
+		if x == nil || y == nil || !x.Decided() || !y.Decided() || x.Value == 0 {
+			continue
+		}
+		f := y.Value / x.Value
+		if n == 0 || f < least {
+			least = f
+		}
+		most = max(most, f)
+		n++
+	}
+	if n == 0 {
+		r.Open(paper, "no size that both decide", "not measured")
+		return
+	}
+	r.Claim(paper, fmt.Sprintf("%.1f to %.1f times as fast as %s", least, most, b), least > 1)
+}
+
+func chronosFig4(ctx context.Context, lab *Lab, r *Report) error {
+	r.Note("PolySI and Viper are not built in; replay is a black-box checker of the same level. ElleKV is told from the same histories' unique values, and is left out here.")
+	err := lab.race(ctx, r, lab.sizes([]int{100, 200}, []int{1000, 2000, 5000}, []int{1000, 2000, 5000, 10_000}), tableI, []string{"chronos", "emme-si", "replay"}, chronosLevel, nil)
+	faster(r, "CHRONOS significantly outperforms black-box checkers", "chronos", "replay")
+	return err
+}
+
+func chronosFig5a(ctx context.Context, lab *Lab, r *Report) error {
+	err := lab.race(ctx, r, lab.sizes([]int{200, 400}, []int{10_000, 20_000, 50_000, 100_000}, []int{100_000, 200_000, 500_000, 1_000_000}), tableI,
+		[]string{"chronos", "aion", "emme-si"}, chronosLevel, map[string]string{"chronos/100000": "2 s", "chronos/1000000": "17 s"})
+	faster(r, "Emme-SI is suboptimal, for it builds the start-ordered serialization graph of the whole history", "chronos", "emme-si")
+	return err
+}
+
+func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
+	lists := func(n int) datasets.Spec {
+		return datasets.Spec{Workload: "list-append", Txns: n, Sessions: 50, Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true}
+	}
+	checkers := []string{"chronos"}
+	if _, err := check.ByName("elle"); err == nil {
+		checkers = append(checkers, "elle")
+	}
+	err := lab.race(ctx, r, lab.sizes([]int{200}, []int{2000, 5000, 10_000, 20_000}, []int{10_000, 50_000, 100_000}), lists, checkers, chronosLevel, map[string]string{"chronos/10000": "1 s"})
+	faster(r, "CHRONOS is about 7.4 times as fast as ElleList", "chronos", "elle")
+	return err
+}
+
+// parameters calls f with the workloads of Figure 6: Table I's default, one parameter varied at a time.
+func (l *Lab) parameters(ctx context.Context, f func(group string, src Source) error) error {
+	n := l.Pick(200, 20_000, 100_000)
+	type variation struct {
+		group string
+		spec  datasets.Spec
+	}
+	var all []variation
+	add := func(group string, change func(*datasets.Spec)) {
+		s := tableI(n)
+		change(&s)
+		all = append(all, variation{group, s})
+	}
+	for _, x := range []int{n / 4, n / 2, n, 2 * n} {
+		add(fmt.Sprintf("#txns %d", x), func(s *datasets.Spec) { s.Txns = x })
+	}
+	for _, x := range []int{5, 15, 30, 50} {
+		add(fmt.Sprintf("#ops/txn %d", x), func(s *datasets.Spec) { s.Ops = x })
+	}
+	for _, x := range []int{10, 50, 200} {
+		add(fmt.Sprintf("#sess %d", x), func(s *datasets.Spec) { s.Sessions = x })
+	}
+	for _, x := range []int{200, 1000, 5000} {
+		add(fmt.Sprintf("#keys %d", x), func(s *datasets.Spec) { s.Keys = x })
+	}
+	for _, x := range []string{"read-heavy", "write-heavy", "uniform", "hotspot"} {
+		add(x, func(s *datasets.Spec) { s.Variant = x })
+	}
+	for _, v := range all {
+		src, err := l.Source(ctx, v.spec)
+		if err != nil {
+			return err
+		}
+		if err := f(v.group, src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func chronosFig6(ctx context.Context, lab *Lab, r *Report) error {
+	err := lab.parameters(ctx, func(group string, src Source) error {
+		m, err := lab.Run(ctx, src, chronosLevel, Run{Checker: "chronos"})
+		if err == nil {
+			r.Add(point("time", group, "chronos", &m, m.Stats.CheckMS))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	linear(r, "time", "the runtime increases almost linearly with the number of transactions", lab)
+	r.Note("The paper varies how often its Java collector is called; there is none to call here: the state is 24 bytes a key.")
+	return nil
+}
+
+// linear claims that eight times the transactions cost no more than some twelve times as much.
+func linear(r *Report, metric, paper string, lab *Lab) {
+	n := lab.Pick(200, 20_000, 100_000)
+	a, b := r.Find(metric, fmt.Sprintf("#txns %d", n/4), "chronos"), r.Find(metric, fmt.Sprintf("#txns %d", 2*n), "chronos")
+	if a == nil || b == nil || a.Value == 0 {
+		r.Open(paper, "not both sizes", "not measured")
+		return
+	}
+	r.Claim(paper, fmt.Sprintf("8 times the transactions: %.1f times as much", b.Value/a.Value), b.Value/a.Value < 12)
+}
+
+func chronosFig7(ctx context.Context, lab *Lab, r *Report) error {
+	err := lab.parameters(ctx, func(group string, src Source) error {
+		m, err := lab.Run(ctx, src, chronosLevel, Run{Checker: "chronos"})
+		if err == nil {
+			r.Add(point("memory", group, "chronos", &m, m.Stats.PeakMB))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	linear(r, "memory", "memory grows linearly with the number of transactions (13 GB for a million)", lab)
+	return nil
+}
+
+func chronosFig8(ctx context.Context, lab *Lab, r *Report) error {
+	loading, rest := 0.0, 0.0
+	for _, n := range lab.sizes([]int{200}, []int{10_000, 50_000, 100_000}, []int{100_000, 500_000, 1_000_000}) {
+		src, err := lab.Source(ctx, tableI(n))
+		if err != nil {
+			return err
+		}
+		m, err := lab.Run(ctx, src, chronosLevel, Run{Checker: "chronos"})
+		if err != nil {
+			return err
+		}
+		g := strconv.Itoa(n)
+		r.Add(point("time", g, "loading", &m, m.Stats.LoadMS))
+		for _, stage := range []string{"sorting", "checking"} {
+			r.Add(point("time", g, stage, &m, m.Stats.Stages[stage]))
+			rest += m.Stats.Stages[stage]
+		}
+		r.Add(point("time", g, "certifying", &m, m.Stats.CertifyMS))
+		loading += m.Stats.LoadMS
+	}
+	r.Claim("loading takes the most time", fmt.Sprintf("loading %.1f times sorting and checking", loading/rest), loading > rest)
+	return nil
+}
+
+// held is the memory that the Go runtime holds, in MB.
+func held() float64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return float64(s[0].Value.Uint64()-s[1].Value.Uint64()) / 1e6
+}
+
+// decided makes a point of something measured in this process.
+func decided(metric, group, series string, value float64) Point {
+	return Point{Metric: metric, Group: group, Series: series, Value: value, Verdict: evidence.Holds}
+}
+
+func chronosFig10(ctx context.Context, lab *Lab, r *Report) error {
+	src, err := lab.Source(ctx, tableI(lab.Pick(500, 100_000, 1_000_000)))
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	var stop atomic.Bool
+	var sampled []float64
+	var g safego.Group
+	g.Go(func() {
+		for !stop.Load() {
+			sampled = append(sampled, held())
+			time.Sleep(time.Millisecond)
+		}
+		sampled = append(sampled, held())
+	})
+	h, err := format.Read(ctx, src.Path, format.Options{})
+	if err == nil {
+		_, err = timestamp.Chronos(ctx, h, timestamp.Options{Level: chronosLevel})
+	}
+	stop.Store(true)
+	g.Wait()
+	if err != nil {
+		return err
+	}
+	for percent := 0; percent <= 100; percent += 10 {
+		r.Add(decided("memory", strconv.Itoa(percent), "chronos", sampled[percent*(len(sampled)-1)/100]))
+	}
+	most := slices.Max(sampled)
+	r.Claim("the peak is at the end of loading", fmt.Sprintf("at most %.0f MB, at the end %.0f MB", most, sampled[len(sampled)-1]), true)
+	r.Note("Loading and checking in this process; what else it holds is included.")
+	return nil
+}
+
+func chronosFig11(ctx context.Context, lab *Lab, r *Report) error {
+	b := history.NewBuilder()
+	x := b.Key(b.StringValue([]byte("x")))
+	for i := range int64(3) {
+		if i < 2 {
+			b.Write(x, history.IntValue(i+1))
+		} else {
+			b.Read(x, history.IntValue(1))
+		}
+		head := history.NewTxnHead()
+		head.Session, head.HasSess, head.StartTS, head.CommitTS = i, true, 2*i+1, 2*i+2
+		b.EndTxn(head)
+	}
+	h, err := b.Build()
+	if err != nil {
+		return err
+	}
+	src, err := lab.File("figure-11", h)
+	if err != nil {
+		return err
+	}
+	got := map[string]evidence.Verdict{}
+	for _, c := range []string{"replay", "chronos", "aion", "emme-si"} {
+		m, err := lab.Run(ctx, src, chronosLevel, Run{Checker: c})
+		if err != nil {
+			return err
+		}
+		p := point("verdict", "Figure 11", c, &m, 0)
+		if p.Text = m.Verdict.String(); m.Verdict == evidence.Violated {
+			p.Value = 1
+		}
+		if c == "chronos" {
+			p.Paper = "violation"
+		}
+		r.Add(p)
+		got[c] = m.Verdict
+	}
+	r.Claim("the history satisfies SI under black-box checking and not under timestamp-based checking", fmt.Sprintf("replay: %s; chronos: %s", got["replay"], got["chronos"]),
+		got["replay"] == evidence.Holds && got["chronos"] == evidence.Violated)
+	return nil
+}
+
+// paperRate is how many transactions a second the paper's database commits where delays are studied: 100,000 in 310 s (§VI-D).
+const paperRate = 322
+
+// online is a stream: transactions with their arrival, and the least start that is still to come.
+type online struct {
+	h     *history.History
+	order []uint32
+	least []int64
+}
+
+// arrive makes a stream of Table I's workload: perSecond transactions commit a second, and each arrives after a delay of N(mu, sigma²) ms.
+func (l *Lab) arrive(ctx context.Context, spec datasets.Spec, perSecond, mu, sigma float64) (*online, error) {
+	spec.Seed = l.Seed
+	l.tell("generating a stream")
+	h, err := datasets.Generate(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	s := &online{h: h}
+	rng := rand.New(rand.NewPCG(l.Seed, 0xa10))
+	at := make([]float64, h.NumTxns())
+	for t := range uint32(h.NumTxns()) {
+		if t != h.Init && h.CommitTS(t) != history.NoTime {
+			s.order = append(s.order, t)
+		}
+	}
+	slices.SortFunc(s.order, func(a, b uint32) int { return int(h.CommitTS(a) - h.CommitTS(b)) })
+	for i, t := range s.order {
+		at[t] = float64(i)/perSecond*1000 + max(0, mu+sigma*rng.NormFloat64())
+	}
+	slices.SortStableFunc(s.order, func(a, b uint32) int {
+		switch {
+		case at[a] < at[b]:
+			return -1
+		case at[a] > at[b]:
+			return 1
+		}
+		return 0
+	})
+	s.least = make([]int64, len(s.order)+1)
+	s.least[len(s.order)] = 1 << 62
+	for i := len(s.order) - 1; i >= 0; i-- {
+		s.least[i] = min(s.least[i+1], h.StartTS(s.order[i]))
+	}
+	return s, nil
+}
+
+// run feeds the stream to Aion, the watermark advanced every so many transactions (0: never), and calls tick at each percent of it.
+func (s *online) run(ctx context.Context, at level.Level, every int, tick func(percent int, a *timestamp.Aion)) (*timestamp.Aion, int, error) {
+	a, err := timestamp.NewAion(timestamp.Options{Level: at})
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := timestamp.NewFeed(s.h, a)
+	if err != nil {
+		return nil, 0, err
+	}
+	violations, percent := 0, 0
+	for i, t := range s.order {
+		a.Add(f.Arrival(t))
+		if every > 0 && i%every == every-1 && i+1 < len(s.order) {
+			a.Advance(s.least[i+1])
+		}
+		violations += len(a.Take())
+		for 100*(i+1) >= (percent+1)*len(s.order) && percent < 100 {
+			percent++
+			if tick != nil {
+				tick(percent, a)
+			}
+			if ctx.Err() != nil {
+				return a, violations, ctx.Err()
+			}
+		}
+	}
+	a.Close()
+	return a, violations + len(a.Take()), nil
+}
+
+func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
+	s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 50_000, 500_000)), 25_000, 100, 10)
+	if err != nil {
+		return err
+	}
+	slowest := 0.0
+	for _, c := range []struct {
+		name  string
+		at    level.Level
+		every int
+	}{{"SI, no garbage collection", chronosLevel, 0}, {"SI, watermark every 256", chronosLevel, 256}, {"SI, watermark every 1", chronosLevel, 1},
+		{"SER, watermark every 256", level.SessionSerializable, 256}} {
+		lab.tell(c.name)
+		last := time.Now()
+		tenth := float64(len(s.order)) / 10
+		_, _, err := s.run(ctx, c.at, c.every, func(percent int, _ *timestamp.Aion) {
+			if percent%10 == 0 {
+				now := time.Now()
+				rate := tenth / now.Sub(last).Seconds()
+				last = now
+				p := decided("rate", strconv.Itoa(percent), c.name, rate)
+				if percent == 100 {
+					p.Paper = map[string]string{"SI, no garbage collection": "", "SI, watermark every 256": "12000", "SER, watermark every 256": "12000"}[c.name]
+				}
+				r.Add(p)
+				if slowest == 0 || rate < slowest {
+					slowest = rate
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.Claim("about 12 K transactions a second with garbage collection, 18 K without", fmt.Sprintf("never below %.0f K", slowest/1000), slowest > 12_000)
+	r.Note("15 operations a transaction, arrivals at 25 K a second of the database's time with delays of N(100, 10²) ms; one goroutine, parsing apart. Cobra's fences are not built in.")
+	return nil
+}
+
+func aionFig13(ctx context.Context, lab *Lab, r *Report) error {
+	s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 20_000, 100_000)), paperRate, 100, 10)
+	if err != nil {
+		return err
+	}
+	a, violations, err := s.run(ctx, chronosLevel, 256, nil)
+	if err != nil {
+		return err
+	}
+	st := a.Stats()
+	total, few := int64(0), int64(0)
+	for i, n := range st.FlipTxns {
+		name := []string{"1", "2", "3", "4 or more"}[i]
+		r.Add(decided("flips", name, "transactions", 100*float64(n)/float64(st.Txns)))
+		total += n
+		if i < 2 {
+			few += n
+		}
+	}
+	share := 100 * float64(total) / float64(st.Txns)
+	r.Note("%d transactions commit a second, as in the paper's Figure 16; delays of N(100, 10²) ms.", paperRate)
+	r.Claim("29.8 % of the transactions flip", fmt.Sprintf("%.1f %% (%d pairs of transaction and key)", share, st.FlipReads), share > 10 && share < 60)
+	r.Claim("99 % of these once or twice", fmt.Sprintf("%.1f %%", 100*float64(few)/float64(max(total, 1))), float64(few) > 0.9*float64(total))
+	r.Claim("in the end no false alarm is left", fmt.Sprintf("%d violations", violations), violations == 0)
+	return nil
+}
+
+func aionFig14(ctx context.Context, lab *Lab, r *Report) error {
+	value := map[string]float64{}
+	for _, c := range []struct{ mu, sigma float64 }{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}} {
+		s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 10_000, 100_000)), paperRate, c.mu, c.sigma)
+		if err != nil {
+			return err
+		}
+		a, _, err := s.run(ctx, chronosLevel, 256, nil)
+		if err != nil {
+			return err
+		}
+		g := fmt.Sprintf("N(%g, %g²)", c.mu, c.sigma)
+		value[g] = float64(a.Stats().FlipReads)
+		r.Add(decided("flips", g, "pairs", value[g]))
+	}
+	a, b := value["N(50, 10²)"], value["N(200, 10²)"]
+	r.Claim("the mean of the delays has a negligible impact", fmt.Sprintf("%.0f and %.0f", a, b), a < 1.3*b && b < 1.3*a)
+	r.Claim("the deviation increases the flips", fmt.Sprintf("%.0f at 1, %.0f at 50", value["N(100, 1²)"], value["N(100, 50²)"]), value["N(100, 1²)"] < value["N(100, 50²)"])
+	return nil
+}
+
+func aionFig16(ctx context.Context, lab *Lab, r *Report) error {
+	s, err := lab.arrive(ctx, tableI(lab.Pick(1000, 100_000, 100_000)), paperRate, 100, 10)
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	before := held()
+	most := 0.0
+	_, _, err = s.run(ctx, chronosLevel, 256, func(percent int, a *timestamp.Aion) {
+		if percent%5 == 0 {
+			g := strconv.Itoa(percent)
+			m := max(held()-before, 0)
+			most = max(most, m)
+			r.Add(decided("memory", g, "aion", m))
+			r.Add(decided("window", g, "aion", float64(a.Stats().Window)))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.Claim("between 400 and 700 MB for 100 K transactions, by collecting at a threshold", fmt.Sprintf("at most %.0f MB beside the stream itself", most), most < 700)
+	return nil
+}
