@@ -50,7 +50,7 @@ Let
 T2 < T3, because T3 came after T2 in session 2.
 T3 < T2, because T3 read x = 1 before T2 overwrote it with 2.
 So T2 would come before itself: a contradiction.`},
-		{"T1: w(x,1) w(y,1)\nT2: r(x,1) r(y,0) r(z,0)", level.SnapshotIsolation, level.ReadSkew, `
+		{"T1: w(x,1) w(y,1)\nT2: r(x,1) r(y,0) r(z,0)", level.SnapshotIsolation, level.FracturedRead, `
 Let
   T1 = w(x, 1) w(y, 1)
   T2 = r(x, 1) r(y, 0) …

@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"slices"
+
 	"isovet/history"
 	"isovet/level"
 )
@@ -9,7 +11,9 @@ import (
 // not yet set.
 func (a *Anomaly) Complete(h *history.History) {
 	if a.Kind == "" {
-		a.Kind = a.classify()
+		if a.Kind = a.classify(); len(a.Cycle) > 0 {
+			a.Kind = refine(a.Kind, a.Cycle, h)
+		}
 	}
 	if a.Txns == nil {
 		a.Txns = a.involved(h, true)
@@ -85,6 +89,79 @@ func (a *Anomaly) classify() level.Anomaly {
 	return level.NoOrder
 }
 
+// refine gives a cycle's name where the operations tell more than its edges:
+//
+//   - non-monotonic-read: a read skew whose reader saw the newer version first and then an older transaction's (MTC, Figure 5 i)
+//   - fractured-read: any other read skew: of a transaction's writes one was seen, another not (MTC, Figure 5 j)
+//   - read-only-anomaly: a transaction that writes nothing closes a cycle of three with two anti-dependencies in a row (Fekete et
+//     al. 2004)
+func refine(kind level.Anomaly, cycle []Edge, h *history.History) level.Anomaly {
+	switch {
+	case kind == level.ReadSkew && len(cycle) == 2:
+		anti, seen := cycle[0], cycle[1]
+		if anti.Dep != RW {
+			anti, seen = seen, anti
+		}
+		if anti.Writer != history.None && anti.Writer != h.Init && firstRead(h, anti.From, seen.Ver) < lastRead(h, anti.From, anti.Ver) {
+			return level.NonMonotonicRead
+		}
+		return level.FracturedRead
+	case kind == level.G2Item && len(cycle) == 3:
+		for i, e := range cycle {
+			if before := cycle[(i+2)%3]; e.Dep == RW && before.Dep == WR && cycle[(i+1)%3].Dep == RW && !writes(h, e.From) {
+				return level.ReadOnlyAnomaly
+			}
+		}
+	}
+	return kind
+}
+
+// saw reports whether an operation reads version ver, alone or in a list.
+func saw(h *history.History, op, ver uint32) bool {
+	i := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return i == ver
+	case history.ReadList:
+		return slices.Contains(h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]], ver)
+	}
+	return false
+}
+
+// firstRead returns t's first operation that reads version ver; one past its last if there is none.
+func firstRead(h *history.History, t, ver uint32) uint32 {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if saw(h, op, ver) {
+			return op
+		}
+	}
+	return hi
+}
+
+// lastRead returns t's last operation that reads version ver; its first if there is none.
+func lastRead(h *history.History, t, ver uint32) uint32 {
+	lo, hi := h.TxnOps(t)
+	for op := hi; op > lo; op-- {
+		if saw(h, op-1, ver) {
+			return op - 1
+		}
+	}
+	return lo
+}
+
+// writes reports whether t writes anything.
+func writes(h *history.History, t uint32) bool {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		switch h.Ops.Kind[op] {
+		case history.Write, history.Append, history.PredWrite:
+			return true
+		}
+	}
+	return false
+}
+
 // sameTwo reports whether all cycles are between the same two transactions.
 func sameTwo(cycles [][]Edge) bool {
 	for _, c := range cycles {
@@ -104,7 +181,8 @@ func sameTwo(cycles [][]Edge) bool {
 //   - lost-update: two transactions that both wrote a key, one of which read a version older than the other's
 //     (rw and ww, or rw and rw, on one key; Berenson et al. 1995, P4)
 //   - write-skew: two anti-dependencies on different keys (A5B there)
-//   - read-skew: one transaction's write seen and another of its writes missed (wr, rw; A5A there)
+//   - read-skew: one transaction's write seen and another of its writes missed (wr, rw; A5A there); with the operations at hand it is
+//     a fractured or a non-monotonic read (refine)
 //   - long-fork: wr, rw, wr, rw (Cerone et al. 2015; Adya's non-monotonic snapshots)
 //   - stale-read: a read misses what had ended before it began (rt, rw)
 //   - session-guarantee-violation: one session edge, and one or two edges that show it broken: read your writes, monotonic

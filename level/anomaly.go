@@ -33,6 +33,9 @@ const (
 	LostUpdate         Anomaly = "lost-update"
 	WriteSkew          Anomaly = "write-skew"
 	ReadSkew           Anomaly = "read-skew"
+	FracturedRead      Anomaly = "fractured-read"
+	NonMonotonicRead   Anomaly = "non-monotonic-read"
+	ReadOnlyAnomaly    Anomaly = "read-only-anomaly"
 	LongFork           Anomaly = "long-fork"
 	CausalityViolation Anomaly = "causality-violation"
 	SessionGuarantee   Anomaly = "session-guarantee-violation"
@@ -72,6 +75,9 @@ var anomalyNames = map[Anomaly]string{
 	LostUpdate:         "lost update",
 	WriteSkew:          "write skew",
 	ReadSkew:           "read skew",
+	FracturedRead:      "fractured read",
+	NonMonotonicRead:   "non-monotonic read",
+	ReadOnlyAnomaly:    "read-only transaction anomaly",
 	LongFork:           "long fork",
 	CausalityViolation: "causality violation",
 	SessionGuarantee:   "session guarantee violation",

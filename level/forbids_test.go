@@ -7,7 +7,7 @@ import (
 )
 
 var kinds = []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead, level.PredicateMismatch,
-	level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item, level.G2, level.LostUpdate, level.WriteSkew, level.ReadSkew, level.LongFork,
+	level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item, level.G2, level.LostUpdate, level.WriteSkew, level.ReadSkew, level.FracturedRead, level.NonMonotonicRead, level.ReadOnlyAnomaly, level.LongFork,
 	level.CausalityViolation, level.SessionGuarantee, level.StaleRead, level.CausalReverse, level.NoOrder, level.NonLinearizable}
 
 // A stronger level forbids what a weaker one does.
