@@ -150,7 +150,7 @@ func (s *Scanner) skipSpace() error {
 				return err
 			}
 			s.within--
-		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && s.Data[s.pos+1] != '{' && s.Data[s.pos+1] != '#':
+		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && !delim[s.Data[s.pos+1]] && s.Data[s.pos+1] != '#':
 			// A tag: the value behind it is what counts.
 			for s.pos++; s.pos < len(s.Data) && !delim[s.Data[s.pos]]; s.pos++ {
 			}
@@ -453,4 +453,40 @@ func (s *Scanner) SkipRest(t Token) error {
 		}
 	}
 	return nil
+}
+
+// Fields reads a map whose bracket is t. Each gets the names of its fields, keywords, symbols or strings, and reads their values; what
+// says what the map is, for the errors.
+func (s *Scanner) Fields(t Token, what string, each func(name Token) error) error {
+	if !t.OpensMap() {
+		return s.Errorf(t.Pos, what, "found %v; expected a map", t)
+	}
+	for {
+		name, err := s.Next()
+		if err != nil || name.Kind == Close {
+			return err
+		}
+		if name.Kind != Word && name.Kind != Text {
+			return s.Errorf(name.Pos, what, "found %v; expected the name of a field", name)
+		}
+		if err := each(name); err != nil {
+			return err
+		}
+	}
+}
+
+// Elements reads a sequence whose bracket is t. Each gets the first token of each element, and reads the rest of it.
+func (s *Scanner) Elements(t Token, what string, each func(t Token) error) error {
+	if !t.Opens() {
+		return s.Errorf(t.Pos, what, "found %v; expected an array", t)
+	}
+	for {
+		t, err := s.Next()
+		if err != nil || t.Kind == Close {
+			return err
+		}
+		if err := each(t); err != nil {
+			return err
+		}
+	}
 }

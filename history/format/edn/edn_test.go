@@ -227,3 +227,48 @@ func TestRandom(t *testing.T) {
 		}
 	}
 }
+
+// Maps and sequences, handed over piece by piece, and what is neither.
+func TestFieldsElements(t *testing.T) {
+	read := func(text string) (string, error) {
+		s := Scanner{Data: []byte(text), File: "f"}
+		tok, err := s.Next()
+		if err != nil {
+			return "", err
+		}
+		got := ""
+		err = s.Fields(tok, "op", func(name Token) error {
+			got += string(name.Text) + "="
+			v, err := s.Next()
+			if err != nil || !v.Opens() {
+				got += v.String() + ";"
+				return err
+			}
+			return s.Elements(v, "list", func(e Token) error {
+				got += e.String() + ";"
+				return s.SkipRest(e)
+			})
+		})
+		return got, err
+	}
+	if got, err := read(`{:a 1, "b" [2 {:x 3} (4)] c ()}`); err != nil || got != "a=1;b=2;{;(;c=" {
+		t.Error(got, err)
+	}
+	for text, want := range map[string]string{
+		"[1]":      `field "op": found [; expected a map`,
+		"{1 2}":    `field "op": found 1; expected the name of a field`,
+		"{:a [1}":  "found }; expected ]",
+		"{:a [1":   "found the end of the file; expected ]",
+		"{:a":      "found the end of the file; expected }",
+		"{:a [#]}": "found #; expected a set",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+	s := Scanner{Data: []byte("{}"), File: "f"}
+	tok, _ := s.Next()
+	if err := s.Elements(tok, "list", nil); err == nil || !strings.Contains(err.Error(), `field "list": found {; expected an array`) {
+		t.Error(err)
+	}
+}

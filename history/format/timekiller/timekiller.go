@@ -113,37 +113,7 @@ func (r *reader) array(field string, each func(t edn.Token) error) error {
 	if err != nil {
 		return err
 	}
-	if t.Kind != edn.Open || t.Bracket != '[' {
-		return r.s.Errorf(t.Pos, field, "found %v; expected an array", t)
-	}
-	for {
-		t, err := r.s.Next()
-		if err != nil || t.Kind == edn.Close {
-			return err
-		}
-		if err := each(t); err != nil {
-			return err
-		}
-	}
-}
-
-// object reads an object whose opening is t, each field handed to each, which reads its value.
-func (r *reader) object(t edn.Token, what string, each func(name []byte) error) error {
-	if !t.OpensMap() {
-		return r.s.Errorf(t.Pos, what, "found %v; expected an object", t)
-	}
-	for {
-		t, err := r.s.Next()
-		if err != nil || t.Kind == edn.Close {
-			return err
-		}
-		if t.Kind != edn.Text {
-			return r.s.Errorf(t.Pos, what, "found %v; expected the name of a field", t)
-		}
-		if err := each(t.Text); err != nil {
-			return err
-		}
-	}
+	return r.s.Elements(t, field, each)
 }
 
 // number reads an integer, as a number or as a string.
@@ -196,8 +166,8 @@ func (r *reader) stamp(field string) (stamp, error) {
 		return stamp{t.N, 0}, nil
 	}
 	has := false
-	err = r.object(t, field, func(name []byte) (err error) {
-		switch string(name) {
+	err = r.s.Fields(t, field, func(name edn.Token) (err error) {
+		switch string(name.Text) {
 		case "p":
 			has = true
 			s.p, err = r.number(field + ".p")
@@ -218,8 +188,8 @@ func (r *reader) txn(t edn.Token) (txn, error) {
 	x := txn{head: history.NewTxnHead(), opsAt: -1}
 	h := &x.head
 	h.Line = uint32(r.s.Line(t.Pos))
-	err := r.object(t, "", func(name []byte) (err error) {
-		switch string(name) {
+	err := r.s.Fields(t, "", func(name edn.Token) (err error) {
+		switch string(name.Text) {
 		case "tid":
 			h.HasID = true
 			h.ID, err = r.name("tid")
@@ -280,8 +250,8 @@ func (r *reader) ops() error {
 	return r.array("ops", func(t edn.Token) error {
 		kind, key := byte(0), int64(0)
 		hasKey, valueAt := false, -1
-		err := r.object(t, "ops", func(name []byte) (err error) {
-			switch string(name) {
+		err := r.s.Fields(t, "ops", func(name edn.Token) (err error) {
+			switch string(name.Text) {
 			case "t":
 				t, err := r.s.Next()
 				if err != nil {
@@ -340,22 +310,15 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 	if kind == 'r' && t.Opens() {
 		r.b.Meta.Lists = true
 		r.elems = r.elems[:0]
-		for {
-			e, err := r.s.Next()
-			if err != nil {
-				return err
-			}
-			if e.Kind == edn.Close {
-				break
-			}
+		if err := r.s.Elements(t, "v", func(e edn.Token) error {
 			v, err := r.scalar(e)
-			if err != nil {
-				return err
-			}
-			if v.Kind == history.Null {
-				return r.s.Errorf(e.Pos, "v", "found %v in a list; expected an integer or a string", e)
+			if err == nil && v.Kind == history.Null {
+				err = r.s.Errorf(e.Pos, "v", "found %v in a list; expected an integer or a string", e)
 			}
 			r.elems = append(r.elems, v)
+			return err
+		}); err != nil {
+			return err
 		}
 		r.b.ReadList(key, r.elems)
 		return nil

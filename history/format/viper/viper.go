@@ -113,21 +113,11 @@ func (r *reader) log(session int64) error {
 }
 
 func (r *reader) txn(t edn.Token, session int64) error {
-	if !t.OpensMap() {
-		return r.s.Errorf(t.Pos, "", "found %v; expected a transaction: an object", t)
-	}
 	h := history.NewTxnHead()
 	h.Line = uint32(r.s.Line(t.Pos))
 	h.HasSess, h.Session = true, session
 	initial, value := false, -1
-	for {
-		name, err := r.s.Next()
-		if err != nil {
-			return err
-		}
-		if name.Kind == edn.Close {
-			break
-		}
+	if err := r.s.Fields(t, "", func(name edn.Token) (err error) {
 		switch {
 		case name.Is("value"):
 			value = r.s.Pos()
@@ -148,9 +138,9 @@ func (r *reader) txn(t edn.Token, session int64) error {
 		default:
 			err = r.s.Skip()
 		}
-		if err != nil {
-			return err
-		}
+		return err
+	}); err != nil {
+		return err
 	}
 	if value < 0 {
 		return r.s.Errorf(t.Pos, "value", "missing; expected an array of operations")
@@ -196,26 +186,15 @@ func (r *reader) ops() error {
 	if err != nil {
 		return err
 	}
-	if !t.Opens() {
-		return r.s.Errorf(t.Pos, "value", "found %v; expected an array of operations", t)
-	}
-	for {
-		t, err := r.s.Next()
-		if err != nil || t.Kind == edn.Close {
-			return err
-		}
+	return r.s.Elements(t, "value", func(t edn.Token) error {
 		switch {
 		case t.OpensMap():
-			err = r.objectOp(t)
+			return r.objectOp(t)
 		case t.Opens():
-			err = r.arrayOp(t)
-		default:
-			err = r.s.Errorf(t.Pos, "value", "found %v; expected an operation", t)
+			return r.arrayOp(t)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return r.s.Errorf(t.Pos, "value", "found %v; expected an operation", t)
+	})
 }
 
 // value makes a key or value of a token; null bounds and values of absent rows are null, the text "nil" too.
@@ -358,14 +337,7 @@ func (r *reader) objectOp(t edn.Token) error {
 	var key, v, old, from, to history.Value
 	ok := true
 	r.rows, r.rowKeys = r.rows[:0], r.rowKeys[:0]
-	for {
-		field, err := r.s.Next()
-		if err != nil {
-			return err
-		}
-		if field.Kind == edn.Close {
-			break
-		}
+	if err := r.s.Fields(t, "value", func(field edn.Token) (err error) {
 		switch {
 		case field.Is("opType"):
 			var k edn.Token
@@ -389,9 +361,9 @@ func (r *reader) objectOp(t edn.Token) error {
 		default:
 			err = r.s.Skip()
 		}
-		if err != nil {
-			return err
-		}
+		return err
+	}); err != nil {
+		return err
 	}
 	switch name {
 	case "commit":
@@ -416,27 +388,10 @@ func (r *reader) rowList() error {
 	if t.Kind == edn.Nil {
 		return nil
 	}
-	if !t.Opens() {
-		return r.s.Errorf(t.Pos, "range", "found %v; expected an array of rows", t)
-	}
-	for {
-		t, err := r.s.Next()
-		if err != nil || t.Kind == edn.Close {
-			return err
-		}
-		if !t.OpensMap() {
-			return r.s.Errorf(t.Pos, "range", "found %v; expected a row {id, sk, val}", t)
-		}
+	return r.s.Elements(t, "range", func(t edn.Token) error {
 		row := history.PredRow{}
 		var key history.Value
-		for {
-			name, err := r.s.Next()
-			if err != nil {
-				return err
-			}
-			if name.Kind == edn.Close {
-				break
-			}
+		if err := r.s.Fields(t, "range", func(name edn.Token) (err error) {
 			switch {
 			case name.Is("id"), name.Is("key"):
 				key, err = r.scalar()
@@ -445,9 +400,9 @@ func (r *reader) rowList() error {
 			default:
 				err = r.s.Skip()
 			}
-			if err != nil {
-				return err
-			}
+			return err
+		}); err != nil {
+			return err
 		}
 		if key.Kind == history.Null {
 			return r.s.Errorf(t.Pos, "range", "a row without id; expected {id, sk, val}")
@@ -457,7 +412,8 @@ func (r *reader) rowList() error {
 			r.seen(row.Key, key, row.Old)
 		}
 		r.rows, r.rowKeys = append(r.rows, row), append(r.rowKeys, key)
-	}
+		return nil
+	})
 }
 
 // scan adds a predicate read of the keys between two bounds, null for none; the initial transaction has written what it found.
