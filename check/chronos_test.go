@@ -237,6 +237,34 @@ func TestChronosCorpus(t *testing.T) {
 	}
 }
 
+// TestChronosTimeKiller: CHRONOS's own examples. That of lists has two writers that commit at one timestamp: bad input (errata C3).
+func TestChronosTimeKiller(t *testing.T) {
+	dir := os.Getenv("ISOVET_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, "timekiller", "examples")
+	h, err := format.Read(t.Context(), filepath.Join(dir, "format-kv.json"), format.Options{})
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skipf("SKIPPED, NOTHING TESTED: no examples of TimeKiller at %s (set ISOVET_CORPUS)", dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Checker{chronos{}, aion{}, emme{"emme-si", false}} {
+		if r, err := Run(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation}); err != nil || r.Verdict != evidence.Holds {
+			t.Errorf("%s: %+v, %v", c.Info().Name, r, err)
+		}
+	}
+	if h, err = format.Read(t.Context(), filepath.Join(dir, "format-list.json"), format.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var in *history.InputError
+	if _, err = Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) || in.Field != "commit_ts" {
+		t.Errorf("error %v; expected one of the field commit_ts", err)
+	}
+}
+
 // alter changes the n-th sampled transaction of a history so that its timestamps are violated: the value of a read; the start of a
 // reader, to before its writer's commit; the commit of a writer, to after the start of a reader of it.
 func alter(h *history.History, what string, n int) (txn uint32, undo func()) {
