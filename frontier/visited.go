@@ -38,7 +38,7 @@ func (s *visited) add(frontier []uint32) bool {
 	mask := uint64(len(s.table) - 1)
 	i := xxhash.Sum64(k) & mask
 	for ; s.table[i] != 0; i = (i + 1) & mask {
-		if len(frontier) == 0 || string(s.at(s.table[i] - 1)) == string(k) {
+		if len(frontier) == 0 || string(s.at(s.table[i]-1)) == string(k) {
 			return false
 		}
 	}
