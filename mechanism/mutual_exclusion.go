@@ -41,8 +41,12 @@ func (v *Verifier) hold(key uint32, k *keyState, l lock) {
 			}
 		}
 	}
-	if len(k.locks) >= int(k.locksLimit) && !v.o.NoPrune {
-		n, most := 0, int64(-Forever)
+	if n := len(k.locks); n > 0 && k.locks[n-1].maxRel < v.floor && !v.o.NoPrune {
+		v.locks -= n // all released before whatever is still to come
+		k.locks = k.locks[:0]
+	} else if n >= int(k.locksLimit) && !v.o.NoPrune {
+		n = 0
+		most := int64(-Forever)
 		for _, m := range k.locks {
 			if m.rel >= v.floor {
 				most = max(most, m.rel)
@@ -53,7 +57,7 @@ func (v *Verifier) hold(key uint32, k *keyState, l lock) {
 		}
 		v.locks -= len(k.locks) - n
 		k.locks = k.locks[:n]
-		k.locksLimit = int32(2*n) + 16
+		k.locksLimit = int32(2*n) + 4
 	}
 	l.maxRel = l.rel
 	if n := len(k.locks); n > 0 {

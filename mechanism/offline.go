@@ -39,19 +39,29 @@ func Verify(ctx context.Context, h *history.History, o Options) (*Report, error)
 	o.Duplicates = o.Duplicates || duplicates(h)
 	v := NewVerifier(len(s.lanes), o)
 	v.keys = make([]keyState, h.NumKeys())
-	merge(len(s.lanes), func(i int, after int64) ([]Trace, int64) {
-		if ctx.Err() != nil {
-			return nil, after
+	// What is verified depends on the order of ends only, and on the begins of transactions under way. So whole transactions are
+	// merged, by their ends, their begins told beforehand: one step a transaction where merge has one a trace.
+	t := newTree(len(s.lanes))
+	for n := 0; ; n++ {
+		w := t.winner()
+		if t.key[w] == Forever {
+			return v.Close(), nil
 		}
-		if b := s.batch(i); len(b) > 0 {
-			return b, after
+		if n&0xfff == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		return nil, Forever
-	}, v.Dispatch)
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+		if b := s.lanes[w]; len(b) > 0 {
+			v.Dispatch(w, b)
+		}
+		b := s.next(w)
+		if len(b) == 0 {
+			t.set(Forever)
+			continue
+		}
+		t.set(b[len(b)-1].Bef)
+		v.Dispatch(w, b[:1])
+		s.lanes[w] = b[1:]
 	}
-	return v.Close(), nil
 }
 
 // duplicates reports whether some version was written twice, or the initial one again.
@@ -92,8 +102,8 @@ func duplicates(h *history.History) bool {
 type source struct {
 	h     *history.History
 	txns  [][]uint32 // of a lane
-	lanes [][]Trace  // buffers
-	most  int        // traces a batch, about
+	bufs  [][]Trace
+	lanes [][]Trace // what is left to dispatch of the present transaction
 }
 
 // chain is a piece of a session in which transactions follow each other.
@@ -134,7 +144,7 @@ func newSource(h *history.History) (*source, error) {
 	}
 	s.pack(chains)
 	s.lanes = make([][]Trace, len(s.txns))
-	s.most = min(512, max(8, 1<<18/max(1, len(s.lanes))))
+	s.bufs = make([][]Trace, len(s.txns))
 	return s, nil
 }
 
@@ -226,15 +236,15 @@ func (s *source) times(t uint32) (x span, ok bool) {
 	return x, true
 }
 
-// batch makes a lane's next traces; none: there are no more. They are good until the lane's next batch.
-func (s *source) batch(lane int) []Trace {
-	buf := s.lanes[lane][:0]
-	for len(s.txns[lane]) > 0 && len(buf) < s.most {
-		buf = s.txn(buf, s.txns[lane][0])
-		s.txns[lane] = s.txns[lane][1:]
+// next makes the traces of a lane's next transaction; none: there is none. They are good until the one after.
+func (s *source) next(lane int) []Trace {
+	if len(s.txns[lane]) == 0 {
+		return nil
 	}
-	s.lanes[lane] = buf
-	return buf
+	b := s.txn(s.bufs[lane][:0], s.txns[lane][0])
+	s.txns[lane] = s.txns[lane][1:]
+	s.bufs[lane] = b
+	return b
 }
 
 // txn appends a transaction's traces.

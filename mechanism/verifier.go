@@ -80,33 +80,52 @@ func NewVerifier(clients int, o Options) *Verifier {
 	return v
 }
 
-// Dispatch takes the next traces of one client. Cost: near constant a trace, and O(log versions kept of the key) a read.
+// Dispatch takes the next traces of one client; it may change them, and keeps none. Cost: near constant a trace, and O(log versions kept of the key) a read.
 func (v *Verifier) Dispatch(from int, traces []Trace) {
 	if from >= len(v.clients) {
 		v.clients = append(v.clients, make([]client, from+1-len(v.clients))...)
 	}
 	c := &v.clients[from]
 	v.r.Traces += len(traces)
-	for i := range traces {
+	for i := 0; i < len(traces); i++ {
 		t := &traces[i]
 		switch t.Kind {
 		case Begin:
 			c.ops = c.ops[:0]
 			c.start, c.open = t.Bef-v.o.Skew, true
 		case Read, LockedRead, Write, Statement:
-			c.ops = append(c.ops, *t)
+			// The rest of a transaction that is here whole is used where it stands.
+			n := i + 1
+			for n < len(traces) && traces[n].Kind <= Statement && traces[n].Kind != Begin {
+				n++
+			}
+			ops := traces[i:n]
 			if s := v.o.Skew; s != 0 {
-				op := &c.ops[len(c.ops)-1]
-				op.Bef, op.Aft = op.Bef-s, later(op.Aft, s)
+				for j := range ops {
+					ops[j].Bef, ops[j].Aft = ops[j].Bef-s, later(ops[j].Aft, s)
+				}
 			}
+			i = n - 1
+			if len(c.ops) > 0 || n == len(traces) || traces[n].Kind == Begin {
+				c.ops = append(c.ops, ops...)
+				continue
+			}
+			i = n
+			v.ended(c, ops, &traces[n])
 		default:
-			v.now = t.Bef - v.o.Skew
-			v.end(c, t)
-			c.open = false
-			if v.head < len(v.queue) {
-				v.verify(v.now)
-			}
+			v.ended(c, c.ops, t)
+			c.ops = c.ops[:0]
 		}
+	}
+}
+
+// ended takes a transaction that has ended, and verifies what waited for that moment.
+func (v *Verifier) ended(c *client, ops []Trace, t *Trace) {
+	v.now = t.Bef - v.o.Skew
+	v.end(c.start, ops, t)
+	c.open = false
+	if v.head < len(v.queue) {
+		v.verify(v.now)
 	}
 }
 
@@ -140,46 +159,46 @@ func (v *Verifier) key(k uint32) *keyState {
 		s.vers = append(make([]version, 0, 2), version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever, acqAft: -Forever, snapBef: -Forever, snapAft: -Forever,
 			val: val, txn: none, succ: none, id: none, op: none, readers: -1})
 		s.last = -1
-		s.versLimit, s.locksLimit = 8, 16
+		s.versLimit, s.locksLimit = 6, 6
 		v.versions++
 	}
 	return s
 }
 
 // end takes a transaction's end: its versions and locks are known now.
-func (v *Verifier) end(c *client, t *Trace) {
+func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.number++
 	v.r.Txns++
 	if v.due--; v.due <= 0 {
 		v.prune()
 	}
 	if t.Kind != Commit {
-		v.endOpen(c, t)
+		v.endOpen(start, ops, t)
 		return
 	}
 	v.r.Verified++
 	me := v.serial
 	v.serial++
 	cBef, cAft := t.Bef-v.o.Skew, later(t.Aft, v.o.Skew)
-	a, b := v.snapshot(c, cBef)
+	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn, a, b, cBef, cAft)
 	p := pending{serial: me, id: t.Txn, from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, ready: b}
-	for i := range c.ops {
-		op := &c.ops[i]
+	for i := range ops {
+		op := &ops[i]
 		if op.Kind == Statement {
 			continue
 		}
 		k := v.key(op.Key)
 		if op.Kind == Write {
 			if k.wrote == v.number {
-				c.ops[k.wroteAt].Val = op.Val // the lock was taken by the first write, the value is the last's
+				ops[k.wroteAt].Val = op.Val // the lock was taken by the first write, the value is the last's
 			} else {
 				k.wrote, k.wroteAt = v.number, int32(i)
 			}
 			continue
 		}
 		if k.wrote == v.number {
-			if w := &c.ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
+			if w := &ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
 				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint32{t.Txn}, Ops: []uint32{op.Op}, Key: op.Key, Val: op.Val})
 			}
 			continue
@@ -195,8 +214,8 @@ func (v *Verifier) end(c *client, t *Trace) {
 			p.ready = max(p.ready, op.Aft)
 		}
 	}
-	for i := range c.ops {
-		op := &c.ops[i]
+	for i := range ops {
+		op := &ops[i]
 		if op.Kind != Write || v.keys[op.Key].wroteAt != int32(i) || v.keys[op.Key].wrote != v.number {
 			continue
 		}
@@ -223,17 +242,17 @@ func (v *Verifier) end(c *client, t *Trace) {
 
 // endOpen takes the end of a transaction that did not commit, or may not have. Its last write may be what failed, and then
 // never held its lock (errata L8); the server may have let its locks go with the failure.
-func (v *Verifier) endOpen(c *client, t *Trace) {
+func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 	last := -1
-	rel := c.start
-	for i := range c.ops {
-		if c.ops[i].Kind == Write {
+	rel := start
+	for i := range ops {
+		if ops[i].Kind == Write {
 			last = i
 		}
-		rel = c.ops[i].Bef
+		rel = ops[i].Bef
 	}
-	for i := range c.ops {
-		op := &c.ops[i]
+	for i := range ops {
+		op := &ops[i]
 		if op.Kind == Statement {
 			continue
 		}
@@ -259,8 +278,8 @@ func (v *Verifier) endOpen(c *client, t *Trace) {
 	if t.Kind != Unknown {
 		return
 	}
-	for i := range c.ops {
-		op := &c.ops[i]
+	for i := range ops {
+		op := &ops[i]
 		if op.Kind != Write {
 			continue
 		}
@@ -279,23 +298,23 @@ const (
 )
 
 // snapshot returns the interval in which the transaction's snapshot is taken (errata L3).
-func (v *Verifier) snapshot(c *client, commit int64) (a, b int64) {
-	if len(c.ops) == 0 {
-		return c.start, commit
+func (v *Verifier) snapshot(start int64, ops []Trace, commit int64) (a, b int64) {
+	if len(ops) == 0 {
+		return start, commit
 	}
 	switch v.p.Snapshot {
 	case AtFirstRead:
-		a, b = c.ops[0].Bef, max(commit, c.ops[0].Aft) // a transaction without reads has none that could be wrong
-		for i := range c.ops {
-			if op := &c.ops[i]; op.Kind == Read || op.Kind == Statement && op.Val == 1 {
-				a, b = c.ops[i].Bef, c.ops[i].Aft
+		a, b = ops[0].Bef, max(commit, ops[0].Aft) // a transaction without reads has none that could be wrong
+		for i := range ops {
+			if op := &ops[i]; op.Kind == Read || op.Kind == Statement && op.Val == 1 {
+				a, b = ops[i].Bef, ops[i].Aft
 				break
 			}
 		}
 	case AtBegin:
-		a, b = c.start, c.ops[0].Aft
+		a, b = start, ops[0].Aft
 	default:
-		a, b = c.ops[0].Bef, c.ops[0].Aft
+		a, b = ops[0].Bef, ops[0].Aft
 	}
 	return a, b
 }
@@ -409,7 +428,7 @@ func (v *Verifier) pruneVersions(k *keyState) {
 		k.last -= int32(n)
 		v.versions -= n
 	}
-	k.versLimit = int32(2*len(k.vers)) + 6
+	k.versLimit = int32(len(k.vers)+len(k.vers)/2) + 3
 }
 
 func (v *Verifier) dropReaders(w *version) {
