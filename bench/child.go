@@ -32,6 +32,8 @@ type Run struct {
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
 	// IgnorePredicates is check.Options.IgnorePredicates.
 	IgnorePredicates bool `json:"ignore_predicates,omitempty"`
+	// MechanismsOnly is check.Options.MechanismsOnly.
+	MechanismsOnly bool `json:"mechanisms_only,omitempty"`
 	// Pipeline are the choices of the checker vbox.
 	Pipeline check.Pipeline `json:"pipeline,omitzero"`
 }
@@ -48,6 +50,8 @@ type Measured struct {
 	// BadInput says that the history cannot be read.
 	BadInput string         `json:"bad_input,omitempty"`
 	Stats    evidence.Stats `json:"stats"`
+	// Mechanisms is evidence.Result.Mechanisms.
+	Mechanisms *evidence.Mechanisms `json:"mechanisms,omitempty"`
 	// WallMS and CPUMS are the whole process's, from its start to its end: on a busy machine they part.
 	WallMS float64 `json:"wall_ms,omitempty"`
 	CPUMS  float64 `json:"cpu_ms,omitempty"`
@@ -114,13 +118,13 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
-	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(), IgnorePredicates: r.IgnorePredicates, Pipeline: r.Pipeline})
+	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(), IgnorePredicates: r.IgnorePredicates, MechanismsOnly: r.MechanismsOnly, Pipeline: r.Pipeline})
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
 	s := res.Stats
 	s.Txns, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
-	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, Stats: s}
+	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, Stats: s, Mechanisms: res.Mechanisms}
 }
 
 // runHere is a run in this process, on a history that a run before has loaded, or nil.

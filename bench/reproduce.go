@@ -43,7 +43,7 @@ type Metric struct{ Key, Label, Unit string }
 
 // Figures returns all figures in the papers' order. A paper is one file and one line here.
 func Figures() []Figure {
-	return slices.Concat(vboxFigures(), chronosFigures(), mtcFigures(), bcFigures())
+	return slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures())
 }
 
 // LookupFigures finds figures by name: one ("vbox/fig6"), or a paper's all ("vbox").

@@ -193,3 +193,29 @@ func TestReproduceMTC(t *testing.T) {
 		}
 	}
 }
+
+// TestReproduceLeopard runs Leopard's evaluation at the quick scale: every figure has points, and nothing is a fault.
+func TestReproduceLeopard(t *testing.T) {
+	figures, err := LookupFigures([]string{"leopard"})
+	if err != nil || len(figures) != 6 {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test"})
+	if err != nil || len(reports) != len(figures) {
+		t.Fatalf("%d reports, %v", len(reports), err)
+	}
+	for _, r := range reports {
+		if f := r.Faults(); len(f) > 0 {
+			t.Errorf("%s: %v", r.Figure, f)
+		}
+		decided := 0
+		for i := range r.Points {
+			if r.Points[i].Decided() {
+				decided++
+			}
+		}
+		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
+			t.Errorf("%s: %d points of %d decided, complete %v, %d claims, notes %v", r.Figure, decided, len(r.Points), r.Complete, len(r.Claims), r.Notes)
+		}
+	}
+}

@@ -75,6 +75,8 @@ type Pipeline struct {
 	news    sync.Cond // of a client
 	room    sync.Cond // in a client's queue
 	clients []*Client
+	queued  int // traces in queues
+	peak    int
 	stopped bool
 }
 
@@ -138,6 +140,8 @@ func (c *Client) flush() bool {
 		return true
 	}
 	c.queue = append(c.queue, c.buf)
+	p.queued += len(c.buf)
+	p.peak = max(p.peak, p.queued)
 	c.bound = max(c.bound, c.buf[len(c.buf)-1].Bef)
 	if n := len(c.free); n > 0 {
 		c.buf, c.free = c.free[n-1][:0], c.free[:n-1]
@@ -170,6 +174,13 @@ func (c *Client) Close() {
 	p.news.Signal()
 }
 
+// Peak returns how many traces waited in the clients' queues at most.
+func (p *Pipeline) Peak() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.peak
+}
+
 // Run merges until all clients are closed, or ctx ends; its error is then the cause. sink must not keep the traces.
 func (p *Pipeline) Run(ctx context.Context, sink func(client int, traces []Trace)) error {
 	end := func() {
@@ -200,6 +211,7 @@ func (p *Pipeline) Run(ctx context.Context, sink func(client int, traces []Trace
 			b := c.queue[0]
 			c.queue = c.queue[:copy(c.queue, c.queue[1:])]
 			last[i] = b
+			p.queued -= len(b)
 			p.room.Broadcast()
 			return b, after
 		}
