@@ -224,38 +224,56 @@ func dispatchNaive(ctx context.Context, lanes [][]mechanism.Trace) error {
 	return nil
 }
 
-// searchCycles is the naive certifier: a depth-first search over the whole graph from each transaction that new
-// dependencies lead to.
-// It returns the time, and whether it got through in time.
+// searchEvery is after how many transactions the naive certifier searches.
+const searchEvery = 100
+
+// searchCycles is the naive certifier: the dependencies come in, and after every hundred transactions with new ones the whole graph
+// is searched for a cycle. It returns the time, and whether it got through in time.
 func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, limit time.Duration) (ms float64, ok bool) {
 	start := time.Now()
 	next := make([][]uint32, txns)
-	seen := make([]uint32, txns)
-	mark := uint32(0)
-	var stack []uint32
-	for i := 0; i < len(edges); {
-		to := edges[i].To
-		for i < len(edges) && edges[i].To == to { // a read's, or a write's
-			next[edges[i].From] = append(next[edges[i].From], to)
-			i++
-		}
-		mark++
-		stack = append(stack[:0], to)
-		for len(stack) > 0 {
-			u := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for _, v := range next[u] {
-				if seen[v] != mark {
-					seen[v] = mark
-					stack = append(stack, v)
+	state := make([]uint8, txns) // 0: not seen, 1: on the path, 2: done
+	at := make([]int, txns)
+	var path []uint32
+	search := func() (cyclic bool) {
+		clear(state)
+		for root := range uint32(txns) {
+			if state[root] != 0 || len(next[root]) == 0 {
+				continue
+			}
+			path = append(path[:0], root)
+			state[root], at[root] = 1, 0
+			for len(path) > 0 {
+				u := path[len(path)-1]
+				if at[u] == len(next[u]) {
+					state[u] = 2
+					path = path[:len(path)-1]
+					continue
+				}
+				v := next[u][at[u]]
+				at[u]++
+				switch state[v] {
+				case 0:
+					state[v], at[v] = 1, 0
+					path = append(path, v)
+				case 1:
+					return true
 				}
 			}
 		}
-		if mark&0xff == 0 && (time.Since(start) > limit || ctx.Err() != nil) {
+		return false
+	}
+	seen := 0
+	for i, e := range edges {
+		next[e.From] = append(next[e.From], e.To)
+		if i > 0 && e.To == edges[i-1].To {
+			continue
+		}
+		if seen++; seen%searchEvery == 0 && (search() || time.Since(start) > limit || ctx.Err() != nil) {
 			return 0, false
 		}
 	}
-	return time.Since(start).Seconds() * 1e3, true
+	return time.Since(start).Seconds() * 1e3, !search()
 }
 
 func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
@@ -305,7 +323,7 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 	} else {
 		r.Claim("and far below that of cycle searching", fmt.Sprintf("%s ms against %s ms", number(b.Value), number(c.Value)), 2*b.Value < c.Value)
 	}
-	r.Note("The cycle search is the naive one, over the whole graph from each transaction that new dependencies lead to; its graph is given to it, so that nothing but the search is measured.")
+	r.Note("The cycle search is the naive one: the whole graph, after every hundred transactions with new dependencies. Its graph is given to it, so that nothing but the search is measured.")
 	return nil
 }
 
