@@ -72,12 +72,17 @@ func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evi
 
 // level settles what the history proves at the level.
 func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report, m *evidence.Mechanisms) (*run, error) {
+	weak := slices.Contains(weakLevels, o.Level)
+	if c, ok := Auto(h, o.Level); ok && h.HasLists() && !weak && !o.MechanismsOnly {
+		// The way of explaining a violation's transactions below knows registers only.
+		r, err := c.Check(ctx, h, o)
+		return &run{ctx: ctx, h: h, o: o, r: r}, err
+	}
 	x, done := beginAble(ctx, "leopard", h, o, leopard{}.Info().Levels, able{ambiguous: true, predicates: true})
 	x.r.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
 	if x.bad != nil {
 		return nil, x.bad
 	}
-	weak := slices.Contains(weakLevels, o.Level)
 	if done && x.r.Verdict == evidence.Violated && weak {
 		x.r.Anomalies = slices.DeleteFunc(x.r.Anomalies, func(a evidence.Anomaly) bool { return !o.Level.Forbids(a.Kind) })
 		if x.r.Also = 0; len(x.r.Anomalies) == 0 {

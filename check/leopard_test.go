@@ -119,6 +119,28 @@ func TestLeopardThreeClasses(t *testing.T) {
 	}
 }
 
+// TestLeopardOnLists: whoever decides lists settles the level.
+func TestLeopardOnLists(t *testing.T) {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 200, Isolation: "snapshot-isolation"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
+		c, ok := Auto(h, l)
+		if !ok {
+			t.Fatalf("nobody decides lists at %s", l)
+		}
+		want, err := Run(context.Background(), c, h, Options{Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := leopardOn(t, h, Options{Level: l})
+		if got.Verdict != want.Verdict || got.Mechanisms == nil || got.Mechanisms.Total() != 0 {
+			t.Errorf("%s: leopard %s (%s), %s %s", l, got.Verdict, got.Reason, c.Info().Name, want.Verdict)
+		}
+	}
+}
+
 // TestLeopardRefuses: without a profile, without times, at a level that it does not know.
 func TestLeopardRefuses(t *testing.T) {
 	h, err := notation.Parse("init=0: s1: w(x,1) | s2: r(x,1)")
