@@ -9,7 +9,6 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/polygraph"
 	"isovet/solver"
 )
 
@@ -53,20 +52,9 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if err != nil {
 		return nil, err
 	}
-	x, done := begin(ctx, "polysi", h, o, snapshotLevels)
-	x.r.Solver = back.Name
-	if done {
-		return x.r, x.bad
-	}
-	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
-	p.Combine()
-	x.r.Stats.Constraints = p.Pairs
-	x.stage("construction")
-	switch refuted, err := pruneByRounds(x, p); {
-	case err != nil || x.r.Reason != "":
+	x, p, err := prunedSnapshot(ctx, "polysi", back.Name, h, o)
+	if p == nil {
 		return x.r, err
-	case refuted:
-		return x.r, x.refutedSnapshot()
 	}
 	if len(p.Choices) == 0 {
 		return x.r, x.holds(p, nil)
