@@ -457,28 +457,7 @@ func (x *index) checkPredicateReads(a *evidence.Anomaly) (reader uint32, err err
 			return t, fmt.Errorf("operation %d is not a write of the version read", other)
 		}
 	}
-	switch a.Kind {
-	case level.ThinAirRead:
-		if w := x.writes[v]; len(w) > 0 {
-			return t, fmt.Errorf("%s wrote the value read", name(h, w[0].txn))
-		}
-	case level.G1a:
-		if h.Txns.Status[by] != history.Aborted {
-			return t, fmt.Errorf("%s, the writer, did not abort", name(h, by))
-		}
-	case level.G1b:
-		_, hi := h.TxnOps(by)
-		if by == t || isFinal(h, k, other, hi) {
-			return t, fmt.Errorf("operation %d is no other transaction's intermediate write", other)
-		}
-	case level.FutureRead:
-		if by != t || other < op {
-			return t, fmt.Errorf("operation %d is not a later write of the reader", other)
-		}
-	default:
-		return t, fmt.Errorf("%q is not an anomaly of single reads", a.Kind)
-	}
-	return t, nil
+	return t, x.origin(a.Kind, t, k, v, op, other, by)
 }
 
 // saw returns the version of k that an operation shows to have read, history.None where it only shows whether a predicate holds,

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -96,28 +97,35 @@ func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 	if want == 2 && (!isWrite || h.Ops.Ver[other] != v) {
 		return t, fmt.Errorf("operation %d is not a write of the version read", other)
 	}
-	switch a.Kind {
+	return t, x.origin(a.Kind, t, h.OpKey(op), v, op, other, by)
+}
+
+// origin proves that version v of key k, which operation op of t read and no counting transaction installed, came from where kind says:
+// from nowhere, or from operation other of transaction by.
+func (x *index) origin(kind level.Anomaly, t, k, v, op, other, by uint32) error {
+	h := x.h
+	switch kind {
 	case level.ThinAirRead:
 		if w := x.writes[v]; len(w) > 0 {
-			return t, fmt.Errorf("%s wrote the value read", name(h, w[0].txn))
+			return fmt.Errorf("%s wrote the value read", name(h, w[0].txn))
 		}
 	case level.G1a:
 		if h.Txns.Status[by] != history.Aborted {
-			return t, fmt.Errorf("%s, the writer, did not abort", name(h, by))
+			return fmt.Errorf("%s, the writer, did not abort", name(h, by))
 		}
 	case level.G1b:
 		_, hi := h.TxnOps(by)
-		if by == t || isFinal(h, h.OpKey(op), other, hi) {
-			return t, fmt.Errorf("operation %d is no other transaction's intermediate write", other)
+		if by == t || isFinal(h, k, other, hi) {
+			return fmt.Errorf("operation %d is no other transaction's intermediate write", other)
 		}
 	case level.FutureRead:
 		if by != t || other < op {
-			return t, fmt.Errorf("operation %d is not a later write of the reader", other)
+			return fmt.Errorf("operation %d is not a later write of the reader", other)
 		}
 	default:
-		return t, fmt.Errorf("%q is not an anomaly of single reads", a.Kind)
+		return fmt.Errorf("%q is not an anomaly of single reads", kind)
 	}
-	return t, nil
+	return nil
 }
 
 // lastOwn returns the last own write or append of op's key in t before op, or history.None.
@@ -151,7 +159,7 @@ func (x *index) checkListRead(kind level.Anomaly, t, op, other, by, own uint32) 
 			return fmt.Errorf("operation %d is not a later list read of the same transaction", other)
 		}
 		second, ok := others(h, other, lo)
-		if !ends || !ok || equal(seen, second) {
+		if !ends || !ok || slices.Equal(seen, second) {
 			return fmt.Errorf("both reads show the same of others")
 		}
 		return nil
@@ -242,7 +250,7 @@ func (x *index) checkTorn(t uint32, seen []uint32, by, k uint32, has func(op uin
 		}
 	}
 	if by == h.Init {
-		if len(seen) >= len(all) && equal(seen[:len(all)], all) {
+		if len(seen) >= len(all) && slices.Equal(seen[:len(all)], all) {
 			return fmt.Errorf("the list begins with the initial elements")
 		}
 		return nil
@@ -259,7 +267,7 @@ func (x *index) checkTorn(t uint32, seen []uint32, by, k uint32, has func(op uin
 		if seen[i] != all[0] {
 			continue
 		}
-		if len(seen) < i+len(all) || !equal(seen[i:i+len(all)], all) {
+		if len(seen) < i+len(all) || !slices.Equal(seen[i:i+len(all)], all) {
 			return nil
 		}
 		for _, e := range append(seen[:i:i], seen[i+len(all):]...) {
@@ -272,16 +280,4 @@ func (x *index) checkTorn(t uint32, seen []uint32, by, k uint32, has func(op uin
 		return fmt.Errorf("the list shows the appends of %s whole", name(h, by))
 	}
 	return nil
-}
-
-func equal(a, b []uint32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -326,7 +326,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 				}
 			case history.ReadList:
 				if p := h.Ops.Ver[before]; h.Lists.Key[p] == k {
-					if !equal(got, h.Lists.Elem[h.Lists.Off[p]:h.Lists.Off[p+1]]) {
+					if !slices.Equal(got, h.Lists.Elem[h.Lists.Off[p]:h.Lists.Off[p+1]]) {
 						fails(INT)
 					}
 					return
@@ -334,7 +334,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 			}
 		}
 	}
-	if !equal(got, committed) {
+	if !slices.Equal(got, committed) {
 		fails(EXT)
 	}
 }
@@ -350,16 +350,4 @@ func (s *sweep) listKind(t uint32, got, committed []uint32, now int64) Kind {
 		}
 	}
 	return Before
-}
-
-func equal(a, b []uint32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

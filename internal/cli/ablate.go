@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -57,7 +55,6 @@ How to add an encoding and measure it: docs/adding-an-encoding.md.
 	levelFlag(c, &g.level)
 	fl := c.Flags()
 	fl.Lookup("txns").DefValue = fmt.Sprint(ablateTxns)
-	fl.StringVar(&g.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
 	fl.StringVar(&f.closure, "closure", "all", "closures: "+strings.Join(check.Closures(), ", "))
 	fl.StringVar(&f.pruning, "pruning", "all", "prunings: "+strings.Join(check.Prunings(), ", "))
 	fl.StringVar(&f.encoding, "encoding", "all", "encodings: "+strings.Join(check.Pipeline{}.EncodingNames(), ", "))
@@ -66,15 +63,7 @@ How to add an encoding and measure it: docs/adding-an-encoding.md.
 	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
 	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
-	fl.IntVar(&g.repeat, "repeat", 1, "runs of each; times are medians")
-	fl.DurationVar(&g.timeout, "timeout", 10*time.Second, "stop a run after this long, loading included: verdict unknown; 0: never")
-	fl.StringArrayVar(&g.history, "history", nil, "measure on this `FILE`; may be repeated")
-	fl.BoolVar(&g.json, "json", false, "one JSON array")
-	fl.BoolVar(&g.markdown, "markdown", false, "a Markdown table")
-	fl.BoolVar(&g.csv, "csv", false, "comma-separated values")
-	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
-	fl.StringVar(&g.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
-	fl.BoolVarP(&g.quiet, "quiet", "q", false, "no progress on standard error")
+	g.measuring(c, 10*time.Second)
 	return c
 }
 
@@ -110,42 +99,23 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 	if len(cells) == 0 {
 		return usagef("none of these combinations makes sense: a theory needs its solver (closure and order are cdcl's), eager needs the encoding order")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return faultf("cannot find the program itself: %w", err)
-	}
-	p := newProgress(e.stderr, g.quiet, g.json)
-	defer p.Close()
-	dir, err := os.MkdirTemp("", "isovet-bench-")
+	lab, err := g.prepare(ctx, e)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	sources, err := g.sources(ctx, p, dir)
+	defer lab.Close()
+	rows, err := bench.Ablate(ctx, lab.sources, bench.AblateOptions{Level: g.level, Grid: grid, Repeat: g.repeat, Timeout: g.timeout, Self: lab.self, Progress: lab.progress.Step})
+	interrupted, err := lab.ended(ctx, err)
 	if err != nil {
-		return orInterrupted(err, "generating; nothing was measured")
-	}
-	p.Begin("")
-	rows, err := bench.Ablate(ctx, sources, bench.AblateOptions{Level: g.level, Grid: grid, Repeat: g.repeat, Timeout: g.timeout, Self: []string{self},
-		Progress: func(what string, done, total int) { p.Step(what, done, total) }})
-	p.Hide()
-	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
-		return usagef("%v", err)
-	}
-	interrupted := err != nil && ctx.Err() != nil
-	if err != nil && !interrupted {
 		return err
 	}
-	if err := printAblation(e, g, sources, rows); err != nil {
+	if err := printAblation(e, g, lab.sources, rows); err != nil {
 		return err
 	}
 	if g.out != "" && len(rows) > 0 {
 		path, err := bench.WriteAblationResults(g.out, commandLine(), g.gen.spec.Seed, !interrupted, rows)
-		if err != nil {
+		if err := g.wrote(e, path, err); err != nil {
 			return err
-		}
-		if !g.quiet {
-			fmt.Fprintf(e.stderr, "raw results: %s\n", path)
 		}
 	}
 	worst := statusOK
@@ -163,7 +133,7 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 		fmt.Fprintln(e.stderr, reportPlease)
 	}
 	if interrupted {
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured", len(rows), len(cells)*len(sources))}
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured", len(rows), len(cells)*len(lab.sources))}
 	}
 	return status(worst)
 }

@@ -90,20 +90,26 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	f.gen.add(c)
 	levelFlag(c, &f.level)
 	fl := c.Flags()
-	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
 	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver: vbox,cobra:gini")
-	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
-	fl.DurationVar(&f.timeout, "timeout", defaultRunTimeout, "stop a run after this long, loading included: verdict unknown; 0: never")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
 	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have cobra and be, which know item operations only, ignore predicates; their verdicts stand in a column of their own")
-	fl.StringArrayVar(&f.history, "history", nil, "compare on this `FILE`; may be repeated")
+	f.measuring(c, defaultRunTimeout)
+	return c
+}
+
+// measuring adds the flags that compare and ablate share: on what, how often, how long, and how it is told.
+func (f *compareFlags) measuring(c *cobra.Command, timeout time.Duration) {
+	fl := c.Flags()
+	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
+	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
+	fl.DurationVar(&f.timeout, "timeout", timeout, "stop a run after this long, loading included: verdict unknown; 0: never")
+	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; may be repeated")
 	fl.BoolVar(&f.json, "json", false, "one JSON array")
 	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
 	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
 	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
 	fl.StringVar(&f.out, "out", "", "write raw results, with the machine they were measured on, into this `FOLDER`")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
-	return c
 }
 
 // takeHistories adds the words that follow --history, and refuses what contradicts histories that are there already.
@@ -149,44 +155,25 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	if err != nil {
 		return usagef("--checkers: %v", err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return faultf("cannot find the program itself: %w", err)
-	}
-	p := newProgress(e.stderr, f.quiet, f.json)
-	defer p.Close()
-	dir, err := os.MkdirTemp("", "isovet-bench-")
+	lab, err := f.prepare(ctx, e)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	sources, err := f.sources(ctx, p, dir)
-	if err != nil {
-		return orInterrupted(err, "generating; nothing was measured")
-	}
-	p.Begin("")
-	rows, err := bench.Compare(ctx, sources, bench.Options{
-		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: []string{self},
-		Progress: func(what string, done, total int) { p.Step(what, done, total) },
+	defer lab.Close()
+	rows, err := bench.Compare(ctx, lab.sources, bench.Options{
+		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: lab.self, Progress: lab.progress.Step,
 	})
-	p.Hide()
-	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
-		return usagef("%v", err)
-	}
-	interrupted := err != nil && ctx.Err() != nil
-	if err != nil && !interrupted {
+	interrupted, err := lab.ended(ctx, err)
+	if err != nil {
 		return err
 	}
-	if err := f.print(e, sources, rows); err != nil {
+	if err := f.print(e, lab.sources, rows); err != nil {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
 		path, err := bench.WriteResults(f.out, commandLine(), f.gen.spec.Seed, !interrupted, rows)
-		if err != nil {
+		if err := f.wrote(e, path, err); err != nil {
 			return err
-		}
-		if !f.quiet {
-			fmt.Fprintf(e.stderr, "raw results: %s\n", path)
 		}
 	}
 	worst := conclude(e, rows)
@@ -197,7 +184,7 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 				complete++
 			}
 		}
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete, len(sources)*len(contenders))}
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete, len(lab.sources)*len(contenders))}
 	}
 	return status(worst)
 }
@@ -222,6 +209,59 @@ func conclude(e *env, rows []bench.Row) int {
 		fmt.Fprintln(e.stderr, reportPlease)
 	}
 	return worst
+}
+
+// A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own, and a folder that
+// goes with the lab.
+type lab struct {
+	self     []string
+	dir      string
+	sources  []bench.Source
+	progress *progress
+}
+
+// prepare finds or generates the histories.
+func (f *compareFlags) prepare(ctx context.Context, e *env) (*lab, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, faultf("cannot find the program itself: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "isovet-bench-")
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{self: []string{self}, dir: dir, progress: newProgress(e.stderr, f.quiet, f.json)}
+	if l.sources, err = f.sources(ctx, l.progress, dir); err != nil {
+		l.Close()
+		return nil, orInterrupted(err, "generating; nothing was measured")
+	}
+	l.progress.Begin("")
+	return l, nil
+}
+
+func (l *lab) Close() {
+	l.progress.Close()
+	os.RemoveAll(l.dir)
+}
+
+// ended tells an interruption, after which there are results, from what went wrong.
+func (l *lab) ended(ctx context.Context, err error) (interrupted bool, _ error) {
+	l.progress.Hide()
+	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
+		return false, usagef("%v", err)
+	}
+	if err != nil && ctx.Err() != nil {
+		return true, nil
+	}
+	return false, err
+}
+
+// wrote says where the raw results are.
+func (f *compareFlags) wrote(e *env, path string, err error) error {
+	if err == nil && !f.quiet {
+		fmt.Fprintf(e.stderr, "raw results: %s\n", path)
+	}
+	return err
 }
 
 // sources are the histories to run on; generated ones are written into dir.
