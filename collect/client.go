@@ -298,13 +298,13 @@ func (c *client) doPlain(op *workload.Op, o *opRec) error {
 		if err != nil {
 			return err
 		}
-		op.Absent, op.Payload = !found || row.Dead, row.Payload
+		op.Absent, op.Payload, op.Row = !found || row.Dead, row.Payload, row.Wide
 		if found {
 			o.value = history.IntValue(row.Version)
 		}
 		return nil
 	case workload.Write, workload.Delete:
-		row := driver.Row{Version: c.value(), Payload: op.Payload, Dead: op.Kind == workload.Delete}
+		row := driver.Row{Version: c.value(), Payload: op.Payload, Wide: op.Row, Dead: op.Kind == workload.Delete}
 		o.kind, o.value = history.Write, history.IntValue(row.Version)
 		return c.sess.Put(int64(op.Key), row)
 	}

@@ -267,7 +267,14 @@ func (r *run) data() driver.Data {
 				continue
 			}
 			for pk := range int64(t.Rows) {
-				if !yield(int64(workload.MakeKey(i, pk)), driver.Row{Version: initial, Payload: t.Payload}) {
+				row := driver.Row{Version: initial, Payload: t.Payload}
+				switch {
+				case t.WideOf != nil:
+					row.Wide = t.WideOf(pk)
+				case t.PayloadOf != nil:
+					row.Payload = t.PayloadOf(pk)
+				}
+				if !yield(int64(workload.MakeKey(i, pk)), row) {
 					return
 				}
 			}
@@ -277,6 +284,7 @@ func (r *run) data() driver.Data {
 	for i := range r.tables {
 		t := &r.tables[i]
 		d.Lists = d.Lists || t.List
+		d.Wide = d.Wide || t.WideOf != nil
 		if t.Columns == nil {
 			continue
 		}

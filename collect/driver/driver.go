@@ -6,7 +6,8 @@
 // # Rows
 //
 // On an SQL database plain rows are one table, isovet_kv(k bigint primary key, u bigint, p bigint): u is the unique id of the
-// write, which a history records as the version; p is the business value, NULL in a tombstone. A delete leaves a tombstone, so
+// write, which a history records as the version; p is the business value, NULL in a tombstone. Where some payloads are lists of
+// numbers there is a column w for them, with commas between. A delete leaves a tombstone, so
 // that whoever reads it can tell which delete it saw; a row that was never there is absent. Lists stand in isovet_list(k, val),
 // the elements with commas between them. A table whose rows have columns is a table of its own, isovet_t<n>(k, u, …). Key-value
 // stores hold all of them as text.
@@ -32,6 +33,7 @@ import (
 // Row is a version of a row. A Dead one is the tombstone that a delete leaves.
 type Row struct {
 	Version, Payload int64
+	Wide             []int64 // more payload, where Data.Wide says that there is such
 	Dead             bool
 }
 
@@ -69,6 +71,7 @@ type Options struct {
 type Data struct {
 	Rows  iter.Seq2[int64, Row] // in the order of keys
 	Lists bool                  // it has lists, empty at first
+	Wide  bool                  // some rows have Row.Wide
 	// Tables are those whose rows have columns.
 	Tables []Table
 	// Mark is a number that no earlier run has used; whoever sees it on a node sees all that was loaded.

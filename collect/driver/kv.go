@@ -7,22 +7,29 @@ import (
 	"strings"
 )
 
-// What key-value stores hold: a row is "version payload", a tombstone "version", a list "1,2,3".
+// What key-value stores hold: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list "1,2,3".
 
 func rowText(r Row) []byte {
 	b := strconv.AppendInt(nil, r.Version, 10)
 	if !r.Dead {
 		b = strconv.AppendInt(append(b, ' '), r.Payload, 10)
+		if r.Wide != nil {
+			b = appendList(append(b, ' '), r.Wide)
+		}
 	}
 	return b
 }
 
 func parseRow(s string) (Row, error) {
 	u, p, ok := strings.Cut(s, " ")
+	p, w, wide := strings.Cut(p, " ")
 	var r Row
 	var err error
 	if r.Version, err = strconv.ParseInt(u, 10, 64); err == nil && ok {
 		r.Payload, err = strconv.ParseInt(p, 10, 64)
+	}
+	if err == nil && wide {
+		r.Wide, err = parseList([]int64{}, w)
 	}
 	if err != nil {
 		return r, fmt.Errorf("a row holds %q; expected a version and a payload", s)
@@ -42,6 +49,17 @@ func parseList(dst []int64, s string) ([]int64, error) {
 		dst, s = append(dst, n), rest
 	}
 	return dst, nil
+}
+
+// appendList writes a list's text.
+func appendList(b []byte, list []int64) []byte {
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return b
 }
 
 // appended is a list's text with one more element.

@@ -38,6 +38,7 @@ type mysqlDB struct {
 	setup  []string // statements of a new session
 	info   Info
 	tables []Table // with columns, loaded last
+	wide   bool    // so were rows with wide payloads
 }
 
 func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
@@ -188,14 +189,14 @@ func (m *mysqlDB) Partition(node int, off bool) bool {
 func (m *mysqlDB) Load(ctx context.Context, d Data) error {
 	err := m.with(ctx, 0, func(c *sql.Conn) error {
 		for _, s := range slices.Concat(dropTables(), []string{
-			"create table isovet_kv(k bigint primary key, u bigint not null, p bigint) engine=InnoDB",
+			kvTable(d.Wide, "bigint", "mediumtext character set ascii") + " engine=InnoDB",
 			"create table isovet_list(k bigint primary key, val mediumtext character set ascii not null) engine=InnoDB",
 		}, createTables(d.Tables, "bigint", " engine=InnoDB")) {
 			if _, err := c.ExecContext(ctx, s); err != nil {
 				return err
 			}
 		}
-		m.tables = d.Tables
+		m.tables, m.wide = d.Tables, d.Wide
 		return sqlLoad(ctx, c, d, 5000)
 	})
 	if err != nil {
@@ -275,7 +276,7 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		discard(c)
 		return nil, err
 	}
-	s := &mysqlSession{c: c}
+	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, "on duplicate key update", "values(", ")")}
 	if len(m.tables) > 0 {
 		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: "on duplicate key update", value: "values(%s)", lock: " for update"}
 	}
@@ -291,6 +292,8 @@ func discard(c *sql.Conn) {
 type mysqlSession struct {
 	*columnsSQL // nil without tables with columns
 	c           *sql.Conn
+	wide        bool
+	get, put    string
 }
 
 func (s *mysqlSession) exec(q string, args ...any) error {
@@ -304,15 +307,15 @@ func (s *mysqlSession) Rollback() error { return s.exec("rollback") }
 func (s *mysqlSession) Close()          { discard(s.c) }
 
 func (s *mysqlSession) Get(key int64, lock bool) (Row, bool, error) {
-	q := "select u, p from isovet_kv where k = ?"
+	q := s.get
 	if lock {
 		q += " for update"
 	}
-	return scanRow(s.c.QueryRowContext(context.Background(), q, key))
+	return scanRow(s.wide, s.c.QueryRowContext(context.Background(), q, key))
 }
 
 func (s *mysqlSession) Put(key int64, r Row) error {
-	return s.exec("insert into isovet_kv values (?, ?, ?) on duplicate key update u = values(u), p = values(p)", key, r.Version, payload(r))
+	return s.exec(s.put, kvArgs(s.wide, key, r)...)
 }
 
 func (s *mysqlSession) Append(key, element int64) error {

@@ -141,7 +141,7 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 	defer c.Close(ctx)
 	p.data = d
 	for _, q := range slices.Concat(dropTables(), []string{
-		"create table isovet_kv(k bigint primary key, u bigint not null, p bigint)",
+		kvTable(d.Wide, "bigint", "text"),
 		"create table isovet_list(k bigint primary key, val text not null)",
 	}, createTables(d.Tables, "bigint", "")) {
 		if err := run(c, q); err != nil {
@@ -158,7 +158,14 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 		return err
 	}
 	for k, r := range d.Rows {
-		fmt.Fprintf(&b, "%d\t%d\t%d\n", k, r.Version, r.Payload)
+		fmt.Fprintf(&b, "%d\t%d\t%d", k, r.Version, r.Payload)
+		switch {
+		case r.Wide != nil:
+			b.Write(appendList([]byte{'\t'}, r.Wide))
+		case d.Wide:
+			b.WriteString("\t\\N")
+		}
+		b.WriteByte('\n')
 		if b.Len() > 1<<20 {
 			if err := flush(); err != nil {
 				return err
@@ -249,6 +256,12 @@ var postgresStatements = []struct{ name, sql string }{
 	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint) on conflict (k) do update set u = excluded.u, p = excluded.p"},
 }
 
+var postgresWideStatements = []struct{ name, sql string }{
+	{"get", "select u, p, w from isovet_kv where k = $1::bigint"},
+	{"lock", "select u, p, w from isovet_kv where k = $1::bigint for update"},
+	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint, $4::text) on conflict (k) do update set u = excluded.u, p = excluded.p, w = excluded.w"},
+}
+
 var postgresListStatements = []struct{ name, sql string }{
 	{"append", "insert into isovet_list as l values ($1::bigint, $2::text) on conflict (k) do update set val = l.val || ',' || excluded.val"},
 	{"list", "select val from isovet_list where k = $1::bigint"},
@@ -262,6 +275,9 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	// With the default of a second a workload that deadlocks often hardly moves. Only a superuser may set it.
 	_ = run(c, "set deadlock_timeout = '10ms'")
 	statements := postgresStatements
+	if p.data.Wide {
+		statements = postgresWideStatements
+	}
 	if p.data.Lists {
 		statements = slices.Concat(statements, postgresListStatements)
 	}
@@ -286,7 +302,7 @@ type postgresSession struct {
 	c           *pgconn.PgConn
 	stamp       Stamp
 	num         [3][24]byte
-	args        [3][]byte
+	args        [4][]byte
 }
 
 // arg writes an integer argument.
@@ -344,7 +360,9 @@ func (s *postgresSession) Get(key int64, lock bool) (r Row, found bool, err erro
 	s.arg(0, key)
 	err = s.exec(name, 1, func(v [][]byte) (err error) {
 		found = true
-		r, err = sqlRow(v[0], v[1])
+		if r, err = sqlRow(v[0], v[1]); err == nil && len(v) > 2 && v[2] != nil {
+			r.Wide, err = parseList([]int64{}, string(v[2]))
+		}
 		return err
 	})
 	return r, found, err
@@ -370,7 +388,14 @@ func (s *postgresSession) Put(key int64, r Row) error {
 	if r.Dead {
 		s.args[2] = nil
 	}
-	return s.exec("put", 3, none)
+	if !s.p.data.Wide {
+		return s.exec("put", 3, none)
+	}
+	s.args[3] = nil
+	if r.Wide != nil {
+		s.args[3] = appendList([]byte{}, r.Wide)
+	}
+	return s.exec("put", 4, none)
 }
 
 func (s *postgresSession) Append(key, element int64) error {

@@ -4,30 +4,80 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
 )
 
-// payload is a row's column p.
-func payload(r Row) any {
-	if r.Dead {
-		return nil
+// kvTable is the statement that makes the table of plain rows, all but its options.
+func kvTable(wide bool, integer, text string) string {
+	w := ""
+	if wide {
+		w = ", w " + text
 	}
-	return r.Payload
+	return fmt.Sprintf("create table isovet_kv(k %[1]s primary key, u %[1]s not null, p %[1]s%[2]s)", integer, w)
 }
 
-// scanRow reads the columns u and p.
-func scanRow(q *sql.Row) (r Row, found bool, err error) {
+// kvGet is the statement that reads a plain row, kvPut the one that writes it; a and b are how it says what is not inserted
+// but updated.
+func kvGet(wide bool) string {
+	if wide {
+		return "select u, p, w from isovet_kv where k = ?"
+	}
+	return "select u, p from isovet_kv where k = ?"
+}
+
+func kvPut(wide bool, update, a, b string) string {
+	columns, values := []string{"u", "p"}, "?, ?, ?"
+	if wide {
+		columns, values = append(columns, "w"), values+", ?"
+	}
+	for i, c := range columns {
+		columns[i] = c + " = " + a + c + b
+	}
+	return "insert into isovet_kv values (" + values + ") " + update + " " + strings.Join(columns, ", ")
+}
+
+// kvArgs are the arguments of kvPut.
+func kvArgs(wide bool, key int64, r Row) []any {
+	args := []any{key, r.Version, nil}
+	if !r.Dead {
+		args[2] = r.Payload
+	}
+	if wide {
+		args = append(args, wideText(r))
+	}
+	return args
+}
+
+// wideText is a row's column w.
+func wideText(r Row) any {
+	if r.Wide == nil {
+		return nil
+	}
+	return string(appendList(nil, r.Wide))
+}
+
+// scanRow reads the columns u and p, and w.
+func scanRow(wide bool, q *sql.Row) (r Row, found bool, err error) {
 	var p sql.NullInt64
-	if err = q.Scan(&r.Version, &p); err != nil {
+	var w sql.NullString
+	into := []any{&r.Version, &p, &w}
+	if !wide {
+		into = into[:2]
+	}
+	if err = q.Scan(into...); err != nil {
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 		return Row{}, false, err
 	}
 	r.Payload, r.Dead = p.Int64, !p.Valid
-	return r, true, nil
+	if w.Valid {
+		r.Wide, err = parseList([]int64{}, w.String)
+	}
+	return r, true, err
 }
 
 // scanList reads a list's text.
@@ -99,10 +149,17 @@ func sqlLoad(ctx context.Context, c *sql.Conn, d Data, batch int) error {
 		text = strconv.AppendInt(append(text, '('), k, 10)
 		text = strconv.AppendInt(append(text, ','), r.Version, 10)
 		if r.Dead {
-			text = append(text, ",null)"...)
+			text = append(text, ",null"...)
 		} else {
-			text = append(strconv.AppendInt(append(text, ','), r.Payload, 10), ')')
+			text = strconv.AppendInt(append(text, ','), r.Payload, 10)
 		}
+		switch {
+		case r.Wide != nil:
+			text = append(appendList(append(text, ",'"...), r.Wide), '\'')
+		case d.Wide:
+			text = append(text, ",null"...)
+		}
+		text = append(text, ')')
 		if n++; n == batch {
 			return flush()
 		}

@@ -31,6 +31,7 @@ type sqliteDB struct {
 	begin  string
 	info   Info
 	tables []Table // with columns, loaded last
+	wide   bool    // so were rows with wide payloads
 }
 
 func openSQLite(ctx context.Context, urls []string, iso string, o Options) (_ DB, err error) {
@@ -86,9 +87,9 @@ func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 		return err
 	}
 	defer c.Close()
-	s.tables = d.Tables
+	s.tables, s.wide = d.Tables, d.Wide
 	for _, q := range slices.Concat(dropTables(), []string{
-		"create table isovet_kv(k integer primary key, u integer not null, p integer)",
+		kvTable(d.Wide, "integer", "text"),
 		"create table isovet_list(k integer primary key, val text not null)",
 	}, createTables(d.Tables, "integer", ""), []string{"begin"}) {
 		if _, err := c.ExecContext(ctx, q); err != nil {
@@ -136,8 +137,8 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 		sql string
 	}{
 		{&x.begin, s.begin}, {&x.commit, "commit"}, {&x.rollback, "rollback"},
-		{&x.get, "select u, p from isovet_kv where k = ?"},
-		{&x.put, "insert into isovet_kv values (?, ?, ?) on conflict (k) do update set u = excluded.u, p = excluded.p"},
+		{&x.get, kvGet(s.wide)},
+		{&x.put, kvPut(s.wide, "on conflict (k) do update set", "excluded.", "")},
 		{&x.add, "insert into isovet_list values (?, ?) on conflict (k) do update set val = val || ',' || excluded.val"},
 		{&x.list, "select val from isovet_list where k = ?"},
 	} {
@@ -186,11 +187,11 @@ func (x *sqliteSession) Close() {
 
 func (x *sqliteSession) Get(key int64, _ bool) (Row, bool, error) {
 	runtime.Gosched()
-	return scanRow(x.get.QueryRowContext(context.Background(), key))
+	return scanRow(x.s.wide, x.get.QueryRowContext(context.Background(), key))
 }
 
 func (x *sqliteSession) Put(key int64, r Row) error {
-	return x.exec(x.put, key, r.Version, payload(r))
+	return x.exec(x.put, kvArgs(x.s.wide, key, r)...)
 }
 
 func (x *sqliteSession) Append(key, element int64) error { return x.exec(x.add, key, element) }

@@ -25,7 +25,9 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 	}
 	client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	args := []string{"--name", "etcd", "--data-dir", data, "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "etcd=" + peer, "--log-level", "error"}
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "etcd=" + peer, "--log-level", "error",
+		// A TPC-C delivery writes more than the default of 128.
+		"--max-txn-ops", "1024"}
 	for _, o := range sorted(options) {
 		args = append(args, "--"+o[0]+"="+o[1])
 	}
