@@ -98,9 +98,13 @@ func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolati
 	return nil
 }
 
-// ratio is by how much the series takes longer than base at most, over all metrics and groups where both came to a verdict; where is that.
-func (r *Report) ratio(base, series string) (most float64, where string) {
+// ratio is by how much the series takes longer than base at most, over all groups of the metrics (none: of all) where both came to a
+// verdict; where is that.
+func (r *Report) ratio(base, series string, metrics ...string) (most float64, where string) {
 	for _, m := range r.fig.Metrics {
+		if len(metrics) > 0 && !slices.Contains(metrics, m.Key) {
+			continue
+		}
 		for _, g := range r.Groups(m.Key) {
 			a, b := r.Find(m.Key, g, base), r.Find(m.Key, g, series)
 			if a == nil || b == nil || a.Value == 0 {
@@ -128,11 +132,22 @@ func mtcFig8(ctx context.Context, lab *Lab, r *Report) error {
 	if err := mtcPanels(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "mtc", "polysi", "viper", "replay"); err != nil {
 		return err
 	}
-	if most, where := r.ratio("mtc", "polysi"); most > 0 {
-		r.Claim("MTC-SI is up to 1600 times as fast as PolySI", fmt.Sprintf("up to %.0f times, %s", most, where), most > 100)
-	} else {
-		r.Open("MTC-SI is up to 1600 times as fast as PolySI", "PolySI came to no verdict", "there is nothing to compare with")
+	claims := []struct {
+		metrics []string
+		paper   string
+		least   float64
+	}{
+		{nil, "MTC-SI is up to 1600 times as fast as PolySI, there on Zipfian objects", 100},
+		{[]string{"txns"}, "up to 93 times as transactions become more", 50},
 	}
+	for _, c := range claims {
+		if most, where := r.ratio("mtc", "polysi", c.metrics...); most > 0 {
+			r.Claim(c.paper, fmt.Sprintf("up to %.0f times, %s", most, where), most > c.least)
+		} else {
+			r.Open(c.paper, "PolySI came to no verdict", "there is nothing to compare with")
+		}
+	}
+	r.Note("polysi is PolySI's algorithm as published, in the same language and on the same tables as mtc; its closure leaves out the rows that others imply, and isovet's solver, which these histories do not need, stands in for MonoSAT.")
 	return nil
 }
 

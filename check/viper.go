@@ -36,9 +36,20 @@ func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evide
 	if err != nil {
 		return nil, err
 	}
-	x, p, err := prunedSnapshot(ctx, "viper", back.Name, h, o)
-	if p == nil {
+	x, done := begin(ctx, "viper", h, o, snapshotLevels)
+	x.r.Solver = back.Name
+	if done {
+		return x.r, x.bad
+	}
+	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
+	p.Combine()
+	x.r.Stats.Constraints = p.Pairs
+	x.stage("construction")
+	switch refuted, err := pruneByRounds(x, p); {
+	case err != nil || x.r.Reason != "":
 		return x.r, err
+	case refuted:
+		return x.r, x.refutedSnapshot()
 	}
 	a := encode.Answer{Status: solver.Sat}
 	if len(p.Choices) > 0 {
@@ -55,27 +66,6 @@ func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evide
 	}
 	x.unsolved(a)
 	return x.r, nil
-}
-
-// prunedSnapshot is the beginning of viper and polysi: the polygraph of begins and commits, combined and pruned. p is nil where that
-// decided, or nothing can: then x.r is the answer.
-func prunedSnapshot(ctx context.Context, name, solver string, h *history.History, o Options) (x *run, p *polygraph.Polygraph, err error) {
-	x, done := begin(ctx, name, h, o, snapshotLevels)
-	x.r.Solver = solver
-	if done {
-		return x, nil, x.bad
-	}
-	p = polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
-	p.Combine()
-	x.r.Stats.Constraints = p.Pairs
-	x.stage("construction")
-	switch refuted, err := pruneByRounds(x, p); {
-	case err != nil || x.r.Reason != "":
-		return x, nil, err
-	case refuted:
-		return x, nil, x.refutedSnapshot()
-	}
-	return x, p, nil
 }
 
 // pruneByRounds settles what reachability settles, over a closure that is computed anew each round. Where the closure would be too

@@ -11,6 +11,7 @@
 //   - cobra.go: one variable an edge (Cobra §4.2, Vbox Eq. 4)
 //   - order.go: one variable a pair of nodes, transitive (what a plain SAT solver needs, errata V26)
 //   - predicates.go: what predicate operations were based on (Vbox §4.5), in any of these
+//   - induced.go: PolySI's induced graph, what pruning left of it
 //   - lazy.go: solve, find cycles, forbid them, solve again
 //   - theory.go: our solver with an acyclicity theory
 package encode

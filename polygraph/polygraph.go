@@ -13,6 +13,7 @@
 //   - choices.go: writer pairs; with times, only those that overlap (Vbox §4.3, "avoidance")
 //   - prune.go: choices settled by reachability, with the reason of each
 //   - combine.go: Cobra's chains of read-modify-writes and coalesced constraints
+//   - induced.go: PolySI's generalized constraints and the closure of its induced graph
 //   - cycle.go: paths and cycles as evidence
 package polygraph
 

@@ -1,0 +1,368 @@
+package polygraph
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/graph"
+)
+
+// Constraint is PolySI's generalized constraint of two transactions that write a common key: either A's versions come first, of all the
+// keys that both write, or B's.
+type Constraint struct {
+	A, B     int32 // transactions by number, A < B
+	from, to uint32
+}
+
+// Induced is a polygraph as PolySI sees it: a node a transaction (half the node's number in the polygraph, which is split), generalized
+// constraints, and reachability in the graph that the known part induces, (SO ∪ WR ∪ WW);RW?. Its cycles are what snapshot isolation
+// forbids.
+//
+// Source: [PolySI], generalized polygraphs, induced SI graph, pruning.
+// Differs: initial versions come first from the start; the paper has a transaction that writes them, and pruning find it so.
+type Induced struct {
+	P *Polygraph
+	N int
+	// Open are the constraints that are not settled.
+	Open  []Constraint
+	pairs [][2]uint32 // writes of one key by A and by B, those of a constraint together
+
+	deps, antis []graph.Edge // known: SO, WR, WW, real time; RW
+	settled     [][2]uint32  // pairs of writes in the order that pruning found
+
+	// Of the last round. In and Anti are the known dependencies by target and the known anti-dependencies by source.
+	In, Anti *graph.CSR
+	// Reduced are the edges of the known induced graph without those that others imply.
+	Reduced []graph.Edge
+	pos     []int32  // node → its place in a topological order of the known induced graph
+	width   int      // words a row
+	rows    []uint64 // Invariant: bit pos[v] of row pos[u] is set iff u reaches v, u ≠ v
+}
+
+// NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. false: the constraints and the
+// known graph would have more than limit edges.
+// Cost: quadratic in a key's writes, as the paper's.
+func NewInduced(p *Polygraph, limit int) (*Induced, bool) {
+	edges := len(p.Known)
+	for k := range uint32(p.V.H.NumKeys()) {
+		ws := p.Writers(k)
+		all := len(ws)
+		for _, w := range ws {
+			all += len(p.Readers(w))
+		}
+		if edges += max(len(ws)-1, 0) * all; edges > limit {
+			return nil, false
+		}
+	}
+	g := &Induced{P: p, N: p.N / 2}
+	for _, e := range p.Known {
+		if e.By != ByInner {
+			e.From, e.To = e.From>>1, e.To>>1
+			g.know(e)
+		}
+	}
+	g.realTime()
+	g.constrain()
+	return g, true
+}
+
+func (g *Induced) know(e Edge) {
+	at := graph.Edge{From: e.From, To: e.To}
+	if e.Dep == evidence.RW {
+		g.antis = append(g.antis, at)
+	} else {
+		g.deps = append(g.deps, at)
+	}
+}
+
+// realTime adds the pairs that real time orders and between which no third transaction lies: a path leads through those that do.
+// Cost: a pair for each transaction and each of those under way after its end; nodes are in the order of their starts.
+func (g *Induced) realTime() {
+	p := g.P
+	if p.Start == nil {
+		return
+	}
+	first := make([]int64, g.N+1) // the first end among nodes i:
+	first[g.N] = math.MaxInt64
+	for i := g.N - 1; i >= 0; i-- {
+		first[i] = min(first[i+1], p.End[2*i])
+	}
+	for i := range g.N {
+		end := p.End[2*i]
+		j, _ := slices.BinarySearchFunc(p.Start, end, func(s, end int64) int {
+			if s > end {
+				return 1
+			}
+			return -1
+		})
+		for j /= 2; j < g.N && end < math.MaxInt64 && p.Start[2*j] <= first[j]; j++ {
+			g.deps = append(g.deps, graph.Edge{From: int32(i), To: int32(j)})
+		}
+	}
+}
+
+// constrain makes a constraint of each two transactions that write a common key.
+func (g *Induced) constrain() {
+	p, v := g.P, g.P.V
+	later := slices.Clone(p.KWOff) // key → its writes by later transactions
+	for i := range int32(g.N) {
+		from := len(g.pairs)
+		t := p.Txn[2*i]
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			later[k]++
+			for _, b := range p.KW[later[k]:p.KWOff[k+1]] {
+				g.pairs = append(g.pairs, [2]uint32{w, b})
+			}
+		}
+		mine := g.pairs[from:]
+		if v.WOff[t+1]-v.WOff[t] > 1 {
+			slices.SortStableFunc(mine, func(x, y [2]uint32) int { return cmp.Compare(p.WriteNode(x[1]), p.WriteNode(y[1])) })
+		}
+		for len(mine) > 0 {
+			b := p.WriteNode(mine[0][1])
+			n := 1
+			for n < len(mine) && p.WriteNode(mine[n][1]) == b {
+				n++
+			}
+			g.Open = append(g.Open, Constraint{i, b >> 1, uint32(from), uint32(from + n)})
+			from, mine = from+n, mine[n:]
+		}
+	}
+}
+
+// Side calls f for each edge that putting one transaction of a constraint first adds, A with first, else B: its versions before the other's,
+// and those that read them before the other. Nodes are transactions.
+func (g *Induced) Side(c Constraint, first bool, f func(Edge)) {
+	for _, w := range g.Pairs(c, first) {
+		g.P.Side(w[0], w[1], func(e Edge) bool {
+			e.From, e.To = e.From>>1, e.To>>1
+			f(e)
+			return true
+		})
+	}
+}
+
+// Pairs returns the writes that putting one transaction of a constraint first, A with first, else B, puts in order.
+func (g *Induced) Pairs(c Constraint, first bool) [][2]uint32 {
+	pairs := g.pairs[c.from:c.to]
+	if first {
+		return pairs
+	}
+	pairs = slices.Clone(pairs)
+	for i, w := range pairs {
+		pairs[i] = [2]uint32{w[1], w[0]}
+	}
+	return pairs
+}
+
+// Settled returns the edges of the polygraph with split nodes that settled constraints brought.
+func (g *Induced) Settled() (out []Edge) {
+	for _, w := range g.settled {
+		g.P.Side(w[0], w[1], func(e Edge) bool { out = append(out, e); return true })
+	}
+	return out
+}
+
+// Bytes is the size of the closure.
+func (g *Induced) Bytes() int64 { return int64(g.N) * int64((g.N+63)/64) * 8 }
+
+// Prune settles every constraint one side of which would close a cycle with the known induced graph, over its transitive closure, which is
+// computed anew each round until one settles nothing. refuted: the known induced graph has a cycle, or neither side of a
+// constraint is possible. It counts rounds. The error is ctx's.
+//
+// Source: [PolySI], pruning constraints: a WW edge is impossible if its target reaches its source, an RW edge if its target reaches one of
+// those on which its source depends.
+// Cost: a round, for N transactions: a row of N bits for each known dependency that is followed by anti-dependencies, and for each edge that
+// no others imply; a question for each edge of a constraint, for an RW edge one for each dependency of its source.
+func (g *Induced) Prune(ctx context.Context) (rounds int, refuted bool, err error) {
+	for {
+		rounds++
+		acyclic, err := g.close(ctx)
+		if err != nil || !acyclic {
+			return rounds, !acyclic, err
+		}
+		before := len(g.Open)
+		if possible, err := g.round(ctx); err != nil || !possible {
+			return rounds, !possible, err
+		}
+		if len(g.Open) == before {
+			return rounds, false, nil
+		}
+	}
+}
+
+// round settles what the closure settles; false: neither side of a constraint is possible.
+func (g *Induced) round(ctx context.Context) (possible bool, err error) {
+	left := g.Open[:0]
+	for i, c := range g.Open {
+		if i&0xffff == 0 && ctx.Err() != nil {
+			return true, ctx.Err()
+		}
+		switch ab, ba := g.possible(c, true), g.possible(c, false); {
+		case !ab && !ba:
+			return false, nil
+		case ab && ba:
+			left = append(left, c)
+		default:
+			g.Side(c, ab, g.know)
+			g.settled = append(g.settled, g.Pairs(c, ab)...)
+		}
+	}
+	g.Open = left
+	return true, nil
+}
+
+// possible reports whether a constraint can be settled in one way without closing a cycle: A's versions first, or B's.
+func (g *Induced) possible(c Constraint, first bool) bool {
+	u, v, side := c.A, c.B, 0
+	if !first {
+		u, v, side = c.B, c.A, 1
+	}
+	if g.Reaches(v, u) {
+		return false
+	}
+	for _, w := range g.pairs[c.from:c.to] {
+		for _, r := range g.P.Readers(w[side]) {
+			r >>= 1
+			if r == v {
+				continue
+			}
+			for _, d := range g.In.Succ(r) {
+				if g.Reaches(v, d) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Reaches reports whether u reaches v, or is v, in the known induced graph as it was when the last round began.
+func (g *Induced) Reaches(u, v int32) bool {
+	at := g.pos[v]
+	return u == v || g.rows[int(g.pos[u])*g.width+int(at>>6)]>>(uint(at)&63)&1 != 0
+}
+
+// close computes the induced graph of what is known, and its closure; false: it has a cycle.
+func (g *Induced) close(ctx context.Context) (acyclic bool, err error) {
+	g.In = graph.BuildFunc(g.N, func(emit func(u, v int32)) {
+		for _, e := range g.deps {
+			emit(e.To, e.From)
+		}
+	})
+	g.Anti = graph.Build(g.N, g.antis)
+	order := g.order()
+	if len(order) < g.N {
+		return false, nil
+	}
+	g.pos = make([]int32, g.N)
+	for at, u := range order {
+		g.pos[u] = int32(at)
+	}
+	g.width = (g.N + 63) / 64
+	if g.rows == nil {
+		g.rows = make([]uint64, g.N*g.width)
+	}
+	clear(g.rows)
+	g.compose()
+
+	// Rows are merged from the last node to the first. What a merged row brought needs no merging of its own.
+	g.Reduced = g.Reduced[:0]
+	direct := make([]uint64, g.width)
+	for at := g.N - 1; at >= 0; at-- {
+		if at&255 == 0 && ctx.Err() != nil {
+			return true, ctx.Err()
+		}
+		row := g.rows[at*g.width : (at+1)*g.width]
+		copy(direct, row)
+		clear(row)
+		for i, d := range direct {
+			for todo := d &^ row[i]; todo != 0; todo = d &^ row[i] {
+				to := i<<6 | bits.TrailingZeros64(todo)
+				row[i] |= 1 << (uint(to) & 63)
+				g.Reduced = append(g.Reduced, graph.Edge{From: order[at], To: order[to]})
+				for j, w := range g.rows[to*g.width+i : (to+1)*g.width] {
+					row[i+j] |= w
+				}
+			}
+		}
+	}
+	return true, nil
+}
+
+// compose sets the bits of each dependency u → v and, for each anti-dependency v → w, of u → w.
+func (g *Induced) compose() {
+	both := make([]uint64, g.width)
+	for v := range int32(g.N) {
+		in, anti := g.In.Succ(v), g.Anti.Succ(v)
+		if len(in) == 0 {
+			continue
+		}
+		if len(anti) < g.width {
+			for _, u := range in {
+				row := g.rows[int(g.pos[u])*g.width:]
+				row[g.pos[v]>>6] |= 1 << (uint(g.pos[v]) & 63)
+				for _, w := range anti {
+					row[g.pos[w]>>6] |= 1 << (uint(g.pos[w]) & 63)
+				}
+			}
+			continue
+		}
+		clear(both)
+		both[g.pos[v]>>6] |= 1 << (uint(g.pos[v]) & 63)
+		for _, w := range anti {
+			both[g.pos[w]>>6] |= 1 << (uint(g.pos[w]) & 63)
+		}
+		for _, u := range in {
+			row := g.rows[int(g.pos[u])*g.width:]
+			for i, w := range both {
+				row[i] |= w
+			}
+		}
+	}
+}
+
+// order lists the nodes of the known induced graph in topological order, as far as no cycle stops it. Nothing is composed for it: the
+// anti-dependencies of a node let go of their targets as soon as all is out on which the node depends, though the node be not.
+func (g *Induced) order() []int32 {
+	out := graph.Build(g.N, g.deps)
+	waits := make([]int32, g.N) // anti-dependencies into the node, and itself to start
+	for i := range waits {
+		waits[i] = 1
+	}
+	for _, w := range g.Anti.Adj {
+		waits[w]++
+	}
+	order := make([]int32, 0, g.N)
+	free := func(v int32) {
+		if waits[v]--; waits[v] == 0 {
+			order = append(order, v)
+		}
+	}
+	start := func(v int32) {
+		free(v)
+		for _, w := range g.Anti.Succ(v) {
+			free(w)
+		}
+	}
+	depends := make([]uint32, g.N)
+	for v := range int32(g.N) {
+		depends[v] = g.In.Off[v+1] - g.In.Off[v]
+		if depends[v] == 0 {
+			start(v)
+		}
+	}
+	for at := 0; at < len(order); at++ {
+		for _, v := range out.Succ(order[at]) {
+			if depends[v]--; depends[v] == 0 {
+				start(v)
+			}
+		}
+	}
+	return order
+}
