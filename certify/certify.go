@@ -29,7 +29,7 @@ func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 // demands, or each anomaly by itself shows that no order does. An answer of Unknown needs a reason and no proof.
 //
 // Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without predicates, where it
-// is serializability. Read-committed, read-atomic and causal, for registers.
+// is serializability. Read-committed, read-atomic and causal, for registers and lists.
 // Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of the history, the
 // evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
 func Check(r *evidence.Result, o Options) error {

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -387,10 +388,12 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if err := p.version(e); err != nil {
 		return nil, err
 	}
-	if op, ok := listRead(p.h, e.To, e.Key); ok {
+	if ops := listReads(p.h, e.To, e.Key); len(ops) > 0 {
 		lo, _ := p.h.TxnOps(e.To)
-		seen, _ := others(p.h, op, lo)
-		if !contains(seen, e.Ver) {
+		if !slices.ContainsFunc(ops, func(op uint32) bool {
+			seen, _ := others(p.h, op, lo)
+			return contains(seen, e.Ver)
+		}) {
 			return nil, fmt.Errorf("%s did not read it in its list", name(p.h, e.To))
 		}
 	} else if !reads(p.h, e.To, e.Ver) {
@@ -437,10 +440,13 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	for _, op := range p.x.lists[e.Key] {
 		t := evidence.TxnOf(p.h, op)
 		lo, _ := p.h.TxnOps(t)
-		if _, ok := others(p.h, op, lo); !ok {
+		list, ok := others(p.h, op, lo)
+		if !ok {
 			continue
 		}
-		list := elems(p.h, p.h.Ops.Ver[op])
+		if !weak(p.level) { // there, what a transaction appends itself it may append without having seen what came before
+			list = elems(p.h, p.h.Ops.Ver[op])
+		}
 		i := index1(list, from)
 		if i < 0 {
 			continue
@@ -503,36 +509,44 @@ func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	return p.before(needs, e.Writer, e.To), nil
 }
 
-// listRW checks an anti-dependency of lists: From's list lacks what To appended. Nothing is assumed.
+// listRW checks an anti-dependency of lists: a list that From read lacks what To appended. Nothing is assumed.
 func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	h := p.h
-	op, ok := listRead(h, e.From, e.Key)
-	if !ok {
-		return nil, fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
-	}
-	lo, _ := h.TxnOps(e.From)
-	seen, ok := others(h, op, lo)
-	if !ok {
-		return nil, fmt.Errorf("the list that %s read does not end with its own appends", name(h, e.From))
-	}
-	if contains(seen, h.Ops.Ver[w]) {
-		return nil, fmt.Errorf("%s read %s, which %s appended", name(h, e.From), h.ValueString(h.Ops.Ver[w]), name(h, e.To))
-	}
-	if len(seen) == 0 {
-		if e.Writer != history.None && e.Writer != h.Init || e.Ver != history.None && e.Ver != h.InitVer[e.Key] {
-			return nil, fmt.Errorf("%s read an empty list", name(h, e.From))
-		}
-		return needs, nil
-	}
-	if e.Ver != seen[len(seen)-1] {
-		return nil, fmt.Errorf("the version is not the last element that %s read", name(h, e.From))
-	}
-	for _, c := range p.candidates(e.From, e.Ver) {
-		if c == e.Writer || c == initial && e.Writer == h.Init {
+	err := fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
+	for _, op := range listReads(h, e.From, e.Key) { // they differ at read-committed only
+		if err = p.lacks(op, e, w); err == nil {
 			return needs, nil
 		}
 	}
-	return nil, fmt.Errorf("the writer named did not append the last element that %s read", name(h, e.From))
+	return nil, err
+}
+
+// lacks checks it of one list read.
+func (p *proof) lacks(op uint32, e evidence.Edge, w uint32) error {
+	h := p.h
+	lo, _ := h.TxnOps(e.From)
+	seen, ok := others(h, op, lo)
+	if !ok {
+		return fmt.Errorf("the list that %s read does not end with its own appends", name(h, e.From))
+	}
+	if contains(seen, h.Ops.Ver[w]) {
+		return fmt.Errorf("%s read %s, which %s appended", name(h, e.From), h.ValueString(h.Ops.Ver[w]), name(h, e.To))
+	}
+	if len(seen) == 0 {
+		if e.Writer != history.None && e.Writer != h.Init || e.Ver != history.None && e.Ver != h.InitVer[e.Key] {
+			return fmt.Errorf("%s read an empty list", name(h, e.From))
+		}
+		return nil
+	}
+	if e.Ver != seen[len(seen)-1] {
+		return fmt.Errorf("the version is not the last element that %s read", name(h, e.From))
+	}
+	for _, c := range p.candidates(e.From, e.Ver) {
+		if c == e.Writer || c == initial && e.Writer == h.Init {
+			return nil
+		}
+	}
+	return fmt.Errorf("the writer named did not append the last element that %s read", name(h, e.From))
 }
 
 // settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where

@@ -332,15 +332,15 @@ func others(h *history.History, op, lo uint32) (seen []uint32, ok bool) {
 	return list[:n], true
 }
 
-// listRead returns the first list read of k in t.
-func listRead(h *history.History, t, k uint32) (op uint32, ok bool) {
+// listReads returns the reads of list k in t.
+func listReads(h *history.History, t, k uint32) (ops []uint32) {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		if h.Ops.Kind[op] == history.ReadList && h.OpKey(op) == k {
-			return op, true
+			ops = append(ops, op)
 		}
 	}
-	return 0, false
+	return ops
 }
 
 // sessionBefore reports whether session order has a before b: both in one session, a earlier and committed.

@@ -33,8 +33,11 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	}
 	path := slices.Concat(c[at+1:], c[:at])
 	for _, e := range path {
-		if e.Dep != evidence.SO && e.Dep != evidence.WR {
+		switch {
+		case e.Dep != evidence.SO && e.Dep != evidence.WR:
 			return fmt.Errorf("an anti-dependency beside an edge %s, which %s allows", e.Dep, p.level)
+		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
+			return fmt.Errorf("%s read a list in which %s is not the last of others", name(p.h, e.To), p.h.ValueString(e.Ver))
 		}
 	}
 	switch {
@@ -42,26 +45,52 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 		return nil
 	case len(path) > 1:
 		return fmt.Errorf("%s does not make visible what is seen through other transactions", p.level)
-	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver, c[at].Ver)):
+	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver, c[at])):
 		return fmt.Errorf("%s did not read from %s before what that overwrote", name(p.h, c[at].From), name(p.h, c[at].To))
 	}
 	return nil
 }
 
-// readsInTurn reports whether t reads version a and later version b, each before any own write of its key.
-func readsInTurn(h *history.History, t, a, b uint32) bool {
+// readsFrom reports whether t reads version a, or a list in which it is the last element of others.
+func readsFrom(h *history.History, t, a uint32) bool {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.ReadList && lastOfOthers(h, op, lo) == a {
+			return true
+		}
+	}
+	return reads(h, t, a)
+}
+
+// lastOfOthers is the last element that a list read shows of others than its transaction, whose operations begin at lo; None where
+// there is none.
+func lastOfOthers(h *history.History, op, lo uint32) uint32 {
+	if seen, _ := others(h, op, lo); len(seen) > 0 {
+		return seen[len(seen)-1]
+	}
+	return history.None
+}
+
+// readsInTurn reports whether t reads version a and later what the anti-dependency says, each before any own write of its register.
+func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	lo, hi := h.TxnOps(t)
 	seen := false
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
+		case history.ReadList:
+			v = lastOfOthers(h, op, lo)
+			if seen && h.OpKey(op) == e.Key && (v == e.Ver || v == h.InitVer[e.Key] && e.Writer == history.None) {
+				return true
+			}
+			seen = seen || v == a
 		case history.Read:
-			if seen && v == b {
+			if seen && v == e.Ver {
 				return true
 			}
 			seen = seen || v == a
 		case history.Write:
-			if k := h.VerKey[v]; k == h.VerKey[b] || !seen && k == h.VerKey[a] {
+			if k := h.VerKey[v]; k == e.Key || !seen && k == h.VerKey[a] {
 				return false
 			}
 		}
@@ -89,12 +118,12 @@ type commitOrder struct {
 type weakRead struct{ key, from uint32 }
 
 // checkCommitOrder demands that the order keeps sessions, that each read sees its own last write or the final write of an earlier
-// transaction, and the axiom.
+// transaction, and the axiom. A list has to be what the appends up to an earlier transaction make in this order, and then the own ones.
 // Cost: linear, and for each reader and each writer that it read from the smaller of what was written and what was read. Causal:
 // sessions × transactions, and for each read that did not see a current version the later ones before it.
 func checkCommitOrder(h *history.History, l level.Level, order []uint32, o Options) error {
-	if h.HasLists() || h.HasPredicates() {
-		return &Unsupported{fmt.Sprintf("an order of lists or predicates at level %s", l)}
+	if h.HasPredicates() {
+		return &Unsupported{fmt.Sprintf("an order of predicates at level %s", l)}
 	}
 	pos, err := places(h, order)
 	if err != nil {
@@ -147,10 +176,13 @@ func (x *commitOrder) resolve() error {
 		lo, hi := h.TxnOps(t)
 		first := len(x.keys)
 		for op := hi; op > lo; op-- {
-			if v := h.Ops.Ver[op-1]; h.Ops.Kind[op-1] == history.Write {
+			if v, kind := h.Ops.Ver[op-1], h.Ops.Kind[op-1]; kind == history.Write || kind == history.Append {
 				if k := h.VerKey[v]; x.stamp[k] != p {
 					x.stamp[k] = p
 					x.keys = append(x.keys, k)
+					if kind == history.Append {
+						continue
+					}
 					if writer[v] == history.None {
 						writer[v] = p
 					} else {
@@ -163,15 +195,28 @@ func (x *commitOrder) resolve() error {
 		x.wOff = append(x.wOff, uint32(len(x.keys)))
 	}
 	clear(x.stamp)
+	lists := x.lists()
 	own := make([]uint32, h.NumKeys()) // the own last write, or the version read before, where stamp says so
 	wrote := make([]bool, h.NumKeys())
 	for i, t := range x.order {
 		p := uint32(i) + 1
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+			v, kind := h.Ops.Ver[op], h.Ops.Kind[op]
+			if kind == history.ReadList {
+				r, err := lists.read(t, p, op, lo)
+				if err != nil {
+					return err
+				}
+				if first := lists.first[r.key]; first.by == p && first.from != r.from && x.level != level.ReadCommitted {
+					return fmt.Errorf("%s reads two states of the list %s", name(h, t), h.KeyString(r.key))
+				}
+				lists.first[r.key] = firstRead{p, r.from}
+				x.reads = append(x.reads, r)
+				continue
+			}
 			k := h.VerKey[v]
-			if h.Ops.Kind[op] == history.Write {
+			if kind == history.Write || kind == history.Append {
 				x.stamp[k], own[k], wrote[k] = p, v, true
 				continue
 			}
@@ -199,6 +244,79 @@ func (x *commitOrder) resolve() error {
 	}
 	clear(x.stamp)
 	return nil
+}
+
+// listStates are the lists that an order makes: of key k the elements elem[off[k]:off[k+1]], each appended by the transaction at a
+// place, 0 being the initial one.
+type listStates struct {
+	x     *commitOrder
+	off   []uint32
+	elem  []uint32
+	place []uint32
+	first []firstRead // by key
+}
+
+// firstRead is from where the transaction at place by read a list.
+type firstRead struct{ by, from uint32 }
+
+// lists makes the states; nil where the history has no lists.
+func (x *commitOrder) lists() *listStates {
+	h := x.h
+	if !h.HasLists() {
+		return nil
+	}
+	l := &listStates{x: x, off: make([]uint32, h.NumKeys()+1), first: make([]firstRead, h.NumKeys())}
+	each := func(f func(k, v, p uint32)) {
+		appends := func(t, p uint32) {
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append {
+					f(h.VerKey[v], v, p)
+				}
+			}
+		}
+		if h.Init != history.None {
+			appends(h.Init, 0)
+		}
+		for i, t := range x.order {
+			appends(t, uint32(i)+1)
+		}
+	}
+	each(func(k, _, _ uint32) { l.off[k+1]++ })
+	for k := range h.NumKeys() {
+		l.off[k+1] += l.off[k]
+	}
+	l.elem, l.place = make([]uint32, l.off[h.NumKeys()]), make([]uint32, l.off[h.NumKeys()])
+	next := slices.Clone(l.off)
+	each(func(k, v, p uint32) {
+		l.elem[next[k]], l.place[next[k]] = v, p
+		next[k]++
+	})
+	return l
+}
+
+// read checks list read op of transaction t, at place p, whose operations begin at lo.
+func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
+	h := l.x.h
+	k := h.OpKey(op)
+	seen, ok := others(h, op, lo)
+	if !ok {
+		return weakRead{}, fmt.Errorf("the list %s that %s reads does not end with its own appends", h.KeyString(k), name(h, t))
+	}
+	list, place := l.elem[l.off[k]:l.off[k+1]], l.place[l.off[k]:l.off[k+1]]
+	n, from := len(seen), uint32(0)
+	if n > 0 && n <= len(list) {
+		from = place[n-1]
+	}
+	switch {
+	case n > len(list) || !slices.Equal(seen, list[:n]):
+		return weakRead{}, fmt.Errorf("the list %s that %s reads is no state that the order makes", h.KeyString(k), name(h, t))
+	case n < len(list) && place[n] == from:
+		return weakRead{}, fmt.Errorf("the list %s that %s reads ends amid a transaction's appends", h.KeyString(k), name(h, t))
+	case from >= p:
+		return weakRead{}, fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, l.x.order[from-1]))
+	}
+	return weakRead{k, from}, nil
 }
 
 func (x *commitOrder) readsOf(p uint32) []weakRead { return x.reads[x.rOff[p]:x.rOff[p+1]] }

@@ -8,8 +8,10 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 	"isovet/lists"
 	"isovet/polygraph"
+	"isovet/weak"
 )
 
 // beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of
@@ -22,7 +24,7 @@ func beginLists(ctx context.Context, in Info, h *history.History, o Options) (x 
 	switch {
 	case !slices.Contains(in.Levels, o.Level):
 		return x, nil, x.unknown("%s does not decide %s", name, o.Level)
-	case !slices.Contains(orderLevels, o.Level):
+	case !in.Lists && !slices.Contains(orderLevels, o.Level):
 		return x, nil, x.unknown("list histories: %s decides them at the serializable and snapshot levels only, not at %s", name, o.Level)
 	case h.HasPredicates():
 		return x, nil, x.unknown("predicate operations beside lists: %s checks item operations only", name)
@@ -32,7 +34,7 @@ func beginLists(ctx context.Context, in Info, h *history.History, o Options) (x 
 			return x, nil, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t])
 		}
 	}
-	v = lists.Read(h)
+	v = lists.ReadWith(h, lists.Options{Blind: slices.Contains(weak.Levels(), o.Level), EachRead: o.Level == level.ReadCommitted})
 	x.stage("prepass")
 	if len(v.Anomalies) > 0 {
 		x.violated(v.Anomalies...)

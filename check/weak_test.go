@@ -3,12 +3,18 @@ package check
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/notation"
 	"isovet/level"
 	"isovet/oracle"
+	"isovet/oracle/oracletest"
 	"isovet/weak"
 )
 
@@ -56,6 +62,61 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 	}
 }
 
+// weakLists makes a tiny history of lists, with registers beside them in most, of one kind or another by the seed.
+func weakLists(seed uint64) *history.History {
+	switch seed % 8 {
+	case 0:
+		return tinyList(seed / 8)
+	case 1:
+		return datasets.Lagging(seed, datasets.RandomOptions{Txns: 6, Lists: true}, seed%2 == 0)
+	}
+	if seed%4 == 3 {
+		return oracletest.Random(seed, oracletest.Shape{Txns: 8, Keys: 3, Sessions: 8, Ops: 3, Lists: true, Torn: true})
+	}
+	return oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 3, Sessions: 4, Ops: 4, Lists: true, Torn: true,
+		Init: seed%3 == 0, Aborted: seed%7 == 0, Unknown: seed%5 == 0})
+}
+
+// TestWeakLists holds the weak levels of lists against the axioms over all sequences. What satisfies session snapshot isolation
+// satisfies them too.
+func TestWeakLists(t *testing.T) {
+	verdicts := map[string]int{}
+	for seed := range long(30_000, 300_000) {
+		h := weakLists(seed)
+		strong, err := oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range weak.Levels() {
+			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strong.Verdict == evidence.Holds && want.Verdict != evidence.Holds {
+				t.Fatalf("seed %d: %s by brute force, %s at session snapshot isolation\n%s", seed, want.Verdict, strong.Verdict, notation.Format(h))
+			}
+			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
+			}
+			if got.Verdict != want.Verdict {
+				t.Fatalf("seed %d, %s: weak says %s, brute force %s\n%s", seed, l, got.Verdict, want.Verdict, notation.Format(h))
+			}
+			verdicts[l.String()+" "+got.Verdict.String()]++
+			if h.HasLists() && got.Verdict == evidence.Violated {
+				verdicts[string(got.Anomalies[0].Kind)]++
+			}
+		}
+	}
+	t.Log(verdicts)
+	for _, k := range []level.Anomaly{level.IncompatibleOrder, level.FracturedRead, level.NonMonotonicRead, level.SessionGuarantee, level.CausalityViolation,
+		level.G1a, level.G1b, level.G1c, level.G0, level.FutureRead, level.NotMyOwnWrite, level.DuplicateElement} {
+		if verdicts[string(k)] < 10 {
+			t.Errorf("the mix is lopsided: %d times %s", verdicts[string(k)], k)
+		}
+	}
+}
+
 // TestWeakCatalogue: every cell of errata §5.1 at the weak levels, and of the other anomalies of the catalogue.
 func TestWeakCatalogue(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
@@ -77,8 +138,9 @@ func TestWeakMedium(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(300) {
 		o := datasets.RandomOptions{Txns: 200, Keys: 12, Sessions: 6, Unknown: seed%3 == 0}
+		o.Lists = seed%5 == 0
 		h := datasets.Medium(seed, o)
-		if seed%2 == 0 {
+		if seed%2 == 0 && !o.Lists {
 			h = datasets.Lagging(seed, o, seed%4 == 0)
 		}
 		weaker := evidence.Unknown
@@ -99,4 +161,51 @@ func TestWeakMedium(t *testing.T) {
 		}
 	}
 	t.Log(kinds)
+}
+
+// TestWeakCorpus: every file of the corpus that has lists gets a verdict at the three levels, certified; a level below one that
+// holds holds, and so does one that session snapshot isolation implies.
+func TestWeakCorpus(t *testing.T) {
+	dir := os.Getenv("ISOVET_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
+	}
+	verdicts := map[string]int{}
+	for line := range strings.Lines(string(manifest)) {
+		row := strings.Split(line, "\t")
+		if len(row) < 4 || row[1] == "format" {
+			continue
+		}
+		h, err := format.Read(t.Context(), filepath.Join(dir, row[0]), format.Options{})
+		if err != nil || !h.HasLists() || h.HasPredicates() {
+			continue // what cannot be read is TestForeignCorpus's concern
+		}
+		strong, err := Run(t.Context(), elle{}, h, Options{Level: level.SessionSnapshotIsolation})
+		if err != nil {
+			t.Fatalf("%s: %v", row[0], err)
+		}
+		stronger := strong.Verdict
+		for _, l := range []level.Level{level.Causal, level.ReadAtomic, level.ReadCommitted} {
+			r, err := Run(t.Context(), weakly{}, h, Options{Level: l})
+			switch {
+			case err != nil:
+				t.Errorf("%s, %s: %v", row[0], l, err)
+				continue
+			case r.Verdict == evidence.Unknown:
+				t.Errorf("%s, %s: %s", row[0], l, r.Reason)
+			case stronger == evidence.Holds && r.Verdict != stronger:
+				t.Errorf("%s: %s at %s, though a stronger level holds", row[0], r.Verdict, l)
+			}
+			stronger = r.Verdict
+			verdicts[l.String()+" "+r.Verdict.String()]++
+		}
+	}
+	t.Log(verdicts)
+	if verdicts["causal valid"] < 10 || verdicts["read-committed violation"] < 10 {
+		t.Error("too few lists in the corpus")
+	}
 }

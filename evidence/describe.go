@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/history"
@@ -236,7 +237,7 @@ func (d *describer) because(e Edge) string {
 	key := d.key(e.Key)
 	switch e.Dep {
 	case WR:
-		if l, ok := d.listRead(e.To, e.Key); ok {
+		if l, ok := d.listRead(e.To, e.Key, e.Ver, history.None); ok {
 			return fmt.Sprintf("%s read %s = %s, in which %s is %s's", d.txn(e.To), key, d.list(l), d.value(e.Ver), d.txn(e.From))
 		}
 		return fmt.Sprintf("%s read %s = %s, which %s wrote", d.txn(e.To), key, d.value(e.Ver), d.txn(e.From))
@@ -251,15 +252,15 @@ func (d *describer) because(e Edge) string {
 		}
 		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.value(fromVer), d.txn(e.To), d.overwrote(e.Ver))
 	}
-	if l, ok := d.listRead(e.From, e.Key); ok {
+	_, missed := d.finalWrite(e.To, e.Key)
+	if l, ok := d.listRead(e.From, e.Key, e.Ver, missed); ok {
 		return fmt.Sprintf("%s read %s = %s, without what %s appended", d.txn(e.From), key, d.list(l), d.txn(e.To))
 	}
 	initial := ""
 	if e.Writer == history.None || e.Writer == h.Init {
 		initial = ", the initial value,"
 	}
-	_, ver := d.finalWrite(e.To, e.Key)
-	return fmt.Sprintf("%s read %s = %s%s before %s %s", d.txn(e.From), key, d.value(e.Ver), initial, d.txn(e.To), d.overwrote(ver))
+	return fmt.Sprintf("%s read %s = %s%s before %s %s", d.txn(e.From), key, d.value(e.Ver), initial, d.txn(e.To), d.overwrote(missed))
 }
 
 func (d *describer) overwrote(v uint32) string {
@@ -288,15 +289,25 @@ func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 	return history.None, history.None
 }
 
-// listRead returns the first list read of k in t, as an index into Lists.
-func (d *describer) listRead(t, k uint32) (uint32, bool) {
+// listRead returns the first list read of k in t that has one element and lacks another, each if it is not None, as an index into
+// Lists; if there is none, the first one.
+func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
+	l := &d.h.Lists
 	lo, hi := d.h.TxnOps(t)
 	for op := lo; op < hi; op++ {
-		if d.h.Ops.Kind[op] == history.ReadList && d.h.OpKey(op) == k {
-			return d.h.Ops.Ver[op], true
+		if d.h.Ops.Kind[op] != history.ReadList || d.h.OpKey(op) != k {
+			continue
+		}
+		i := d.h.Ops.Ver[op]
+		elems := l.Elem[l.Off[i]:l.Off[i+1]]
+		if (has == history.None || slices.Contains(elems, has)) && (lacks == history.None || !slices.Contains(elems, lacks)) {
+			return i, true
+		}
+		if !ok {
+			list, ok = i, true
 		}
 	}
-	return 0, false
+	return list, ok
 }
 
 // shown returns a list read, of a transaction that did not abort, that shows From's element and not To's, or To's after it, for

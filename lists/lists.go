@@ -22,14 +22,15 @@
 //     the level. Only under snapshot isolation, where writers of a key may not be concurrent, the order of what nobody read
 //     matters; if an arbitrary one does not fit, the graph leaves the question open.
 //   - [Registers] tells the same history with registers, for every checker that knows those only: each writer of a chain reads
-//     the version before its own, so that the chain is forced.
+//     the version before its own, so that the chain is forced. At the levels where a read makes visible what an append does not,
+//     nothing is added to what was read ([View.Blind]), and the chains are told beside the registers.
 //
 // # Files
 //
 //   - lists.go: the view, and Read
 //   - reads.go: what is wrong with a single read
 //   - graph.go: the graph and its order; cycles.go: the telling cycles of one that has none
-//   - registers.go: lists as registers, and evidence brought back
+//   - registers.go: lists as registers, and evidence brought back; blind.go: the same without reads that nobody made
 //   - edges.go: evidence edges, and what shows them
 package lists
 
@@ -63,8 +64,8 @@ type View struct {
 	WTxn, WKey, WVer, WPos []uint32
 	WOff                   []uint32
 
-	// Read r is the first read of list RKey[r] by a transaction, operation ROp[r], and saw RSeen[r] writers of the chain. Those
-	// of t are ROff[t]:ROff[t+1].
+	// Read r is the first read of list RKey[r] by a transaction (each one, if Options say so), operation ROp[r], and saw RSeen[r]
+	// writers of the chain. Those of t are ROff[t]:ROff[t+1], in program order.
 	RKey, ROp, RSeen []uint32
 	ROff             []uint32
 
@@ -94,6 +95,7 @@ const (
 type reader struct {
 	v *View
 	h *history.History
+	o Options
 	// elemW[ver] is the write that has the version as an element, at place elemAt[ver] of those it appended, or one of the above.
 	elemW, elemAt []uint32
 	count         []uint32 // write → how many elements
@@ -126,8 +128,20 @@ const inVain = none - 1
 
 // Read takes a history's lists apart. Predicates are not looked at.
 // Cost: linear in operations and elements of lists.
-func Read(h *history.History) *View {
-	r := &reader{v: &View{H: h}, h: h}
+func Read(h *history.History) *View { return ReadWith(h, Options{}) }
+
+// Options are the parameters of ReadWith. The zero value is Read's.
+type Options struct {
+	// Blind takes an append for a write that sees nothing: two that read the same state of a list may both append to it, as the
+	// levels below snapshot isolation allow.
+	Blind bool
+	// EachRead lists every read, not only the first of each list and transaction, and lets them differ: what read-committed asks.
+	EachRead bool
+}
+
+// ReadWith is Read with options.
+func ReadWith(h *history.History, o Options) *View {
+	r := &reader{v: &View{H: h}, h: h, o: o}
 	r.writes()
 	r.walk()
 	r.chains()
@@ -364,7 +378,7 @@ func (r *reader) read(t, lo, op uint32) {
 			return
 		}
 	}
-	if x.first != none {
+	if x.first != none && !r.o.EachRead {
 		f := r.reads[x.first]
 		before := elems(h, h.Ops.Ver[f.op])[:f.n]
 		if !slices.Equal(before, list) {
@@ -535,6 +549,9 @@ func (r *reader) overtaken() {
 			v.Anomalies, v.Also = single, v.Also+n-len(single)
 			return
 		}
+	}
+	if r.o.Blind {
+		return
 	}
 	for w, t := range v.WTxn {
 		at, key := v.WPos[w], v.WKey[w]

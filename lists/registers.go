@@ -26,13 +26,63 @@ type Registers struct {
 // Registers tells a view's history with registers. The view must have no anomalies and not be ambiguous.
 // Cost: linear.
 func (v *View) Registers() *Registers {
+	g := v.told()
+	h := v.H
+	n, nk := uint32(h.NumTxns()), uint32(h.NumKeys())
+	// stamp[k] is 1 + the transaction that has told its part of list k.
+	stamp := make([]uint32, nk)
+	mine := make([]uint32, nk) // 1 + its read of the list, valid with its stamp
+	whose := make([]uint32, nk)
+	for t := range n {
+		g.H.Txns.OpOff[t] = uint32(len(g.op))
+		if t == h.Init {
+			g.tellInit()
+			continue
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			mine[v.RKey[r]], whose[v.RKey[r]] = r, t+1
+		}
+		next := v.WOff[t] // a transaction's writes are numbered as its lists come
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			kind := h.Ops.Kind[op]
+			if kind == history.Read || kind == history.Write {
+				g.tell(op, kind, h.Ops.Ver[op])
+				continue
+			}
+			if !v.Counts[t] {
+				continue
+			}
+			key := h.OpKey(op)
+			if stamp[key] != t+1 {
+				stamp[key] = t + 1
+				if whose[key] == t+1 {
+					g.tell(v.ROp[mine[key]], history.Read, g.state(key, v.RSeen[mine[key]]))
+				} else if w := v.write(t, key); v.WPos[w] != none {
+					g.tell(none, history.Read, g.state(key, v.WPos[w]))
+				}
+			}
+			if kind == history.Append && next < v.WOff[t+1] && v.WKey[next] == key {
+				g.tell(op, history.Write, g.first+next)
+				next++
+			}
+		}
+	}
+	g.H.Txns.OpOff[n] = uint32(len(g.op))
+	return g
+}
+
+// told makes the registers' history without operations: its values are the view's and one for each write of a list and each list's
+// initial elements.
+func (v *View) told() *Registers {
 	h := v.H
 	g := &Registers{v: v, first: uint32(h.NumVersions())}
-	n, nw, nk := uint32(h.NumTxns()), uint32(len(v.WTxn)), uint32(h.NumKeys())
+	nw, nk := uint32(len(v.WTxn)), uint32(h.NumKeys())
 	out := *h
 	out.Meta.Lists = false
 	out.Lists = history.Lists{}
-	out.Ops = history.Ops{}
+	out.Ops = history.Ops{Kind: make([]history.OpKind, 0, h.NumOps()), Ver: make([]uint32, 0, h.NumOps())}
+	g.op = make([]uint32, 0, h.NumOps())
 	// The values of lists are new ones, none of them the initial value of registers.
 	base := int64(1)
 	if h.Initial.Kind == history.Int && h.Initial.N > 0 {
@@ -59,57 +109,33 @@ func (v *View) Registers() *Registers {
 			out.InitVer[k] = g.first + nw + k
 		}
 	}
-	emit := func(o uint32, kind history.OpKind, ver uint32) {
-		out.Ops.Kind = append(out.Ops.Kind, kind)
-		out.Ops.Ver = append(out.Ops.Ver, ver)
-		g.op = append(g.op, o)
-	}
-	// stamp[k] is 1 + the transaction that has told its part of list k.
-	stamp := make([]uint32, nk)
-	mine := make([]uint32, nk) // 1 + its read of the list, valid with its stamp
-	whose := make([]uint32, nk)
-	out.Txns.OpOff = make([]uint32, n+1)
-	for t := range n {
-		out.Txns.OpOff[t] = uint32(len(out.Ops.Kind))
-		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			mine[v.RKey[r]], whose[v.RKey[r]] = r, t+1
-		}
-		next := v.WOff[t] // a transaction's writes are numbered as its lists come
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			kind := h.Ops.Kind[op]
-			if kind == history.Read || kind == history.Write {
-				emit(op, kind, h.Ops.Ver[op])
-				continue
-			}
-			key := h.OpKey(op)
-			if t == h.Init {
-				if stamp[key] != t+1 && v.InitVer[key] != none {
-					emit(op, history.Write, g.first+nw+key)
-				}
-				stamp[key] = t + 1
-				continue
-			}
-			if !v.Counts[t] {
-				continue
-			}
-			if stamp[key] != t+1 {
-				stamp[key] = t + 1
-				if whose[key] == t+1 {
-					emit(v.ROp[mine[key]], history.Read, g.state(key, v.RSeen[mine[key]]))
-				} else if w := v.write(t, key); v.WPos[w] != none {
-					emit(none, history.Read, g.state(key, v.WPos[w]))
-				}
-			}
-			if kind == history.Append && next < v.WOff[t+1] && v.WKey[next] == key {
-				emit(op, history.Write, g.first+next)
-				next++
-			}
-		}
-	}
-	out.Txns.OpOff[n] = uint32(len(out.Ops.Kind))
+	out.Txns.OpOff = make([]uint32, h.NumTxns()+1)
 	g.H = &out
 	return g
+}
+
+// tell adds an operation that stands for operation o of the list history, or for none.
+func (g *Registers) tell(o uint32, kind history.OpKind, ver uint32) {
+	g.H.Ops.Kind = append(g.H.Ops.Kind, kind)
+	g.H.Ops.Ver = append(g.H.Ops.Ver, ver)
+	g.op = append(g.op, o)
+}
+
+// tellInit tells the operations of the initial transaction.
+func (g *Registers) tellInit() {
+	h := g.v.H
+	done := make(map[uint32]bool)
+	lo, hi := h.TxnOps(h.Init)
+	for op := lo; op < hi; op++ {
+		key := h.OpKey(op)
+		switch kind := h.Ops.Kind[op]; {
+		case kind == history.Read || kind == history.Write:
+			g.tell(op, kind, h.Ops.Ver[op])
+		case !done[key] && g.v.InitVer[key] != none:
+			done[key] = true
+			g.tell(op, history.Write, g.initial(key))
+		}
+	}
 }
 
 // state is the version that stands for a list that the first of a chain have appended to.

@@ -16,7 +16,10 @@
 //   - Read-committed, read-atomic, causal: some writer for each read, and some sequence of the transactions that keeps sessions and
 //     has each writer before its readers, such that where t3 reads x from t1 and t2, another writer of x, is visible to t3, t2 is
 //     before t1. Visible is what t3 read from before that read; what it read from or follows in its session; what is before t3 by
-//     any number of these two. (Biswas and Enea 2019.) A read after an own write of its key returns the last one.
+//     any number of these two. (Biswas and Enea 2019.) A read after an own write of its key returns the last one. For lists the
+//     versions are the states of a list in the sequence: a read is of the initial list, or from the transaction whose appends
+//     are the last that it shows, and what it shows before its reader's own appends is all that the transactions up to that one
+//     append, in the sequence. An append is a write that sees nothing.
 //   - strict-: session-, and a is placed (committed) before b is placed (begins) where a.end + skew < b.start − skew.
 //
 // A predicate read returns the rows of all keys of the file of which the predicate is true when it is executed, with their

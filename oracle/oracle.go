@@ -42,7 +42,7 @@ type world struct {
 	preds
 }
 
-// Check decides whether h satisfies o.Level, one of the serializable or snapshot levels or, for registers, one of the weaker ones. The verdict is Unknown, with the
+// Check decides whether h satisfies o.Level, one of the serializable or snapshot levels or, without predicates, one of the weaker ones. The verdict is Unknown, with the
 // reason, for a history that is too large, or lacks the times that a strict level needs, and, unless o.VerdictOnly, for a
 // violation of which no evidence can be given: of those with predicate operations none is. An error is a fault of this package:
 // its two implementations disagree.
@@ -109,9 +109,9 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 func newWorld(h *history.History, o Options) (*world, string) {
 	switch {
 	case !o.Level.Serial() && !o.Level.Snapshot() && !weak(o.Level):
-		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels and, of registers, read-committed, read-atomic and causal, not %s", o.Level)
-	case weak(o.Level) && (h.HasLists() || h.HasPredicates()):
-		return nil, fmt.Sprintf("the oracle decides %s for registers only", o.Level)
+		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels and, of item operations, read-committed, read-atomic and causal, not %s", o.Level)
+	case weak(o.Level) && h.HasPredicates():
+		return nil, fmt.Sprintf("the oracle decides %s for item operations only", o.Level)
 	}
 	limit := o.MaxTxns
 	if limit == 0 {

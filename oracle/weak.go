@@ -12,9 +12,12 @@ func weak(l level.Level) bool {
 }
 
 // source is an external read of transaction t3, an index into txns: at operation op it read key x from t1, -1 for the initial state.
+// Of a list, seen is what it shows of others.
 type source struct {
 	t3, t1  int
 	op, key uint32
+	list    bool
+	seen    []uint32
 }
 
 // weak tries every subset of the unknown outcomes, every writer of every read, and every sequence.
@@ -38,17 +41,27 @@ func (w *world) weakAmong(in uint32, i int, rf []source) (order []uint32, ok boo
 		return w.weakAmong(in, i+1, rf)
 	}
 	h := w.h
-	own := map[uint32]uint32{}
-	var reads []uint32
+	own := map[uint32][]uint32{} // key → own writes so far
+	var reads []source
 	lo, hi := h.TxnOps(w.txns[i].id)
 	for op := lo; op < hi; op++ {
 		k, v := h.OpKey(op), h.Ops.Ver[op]
-		if h.Ops.Kind[op] == history.Write {
-			own[k] = v
-		} else if o, wrote := own[k]; !wrote {
-			reads = append(reads, op)
-		} else if o != v {
-			return nil, false
+		switch h.Ops.Kind[op] {
+		case history.Write, history.Append:
+			own[k] = append(own[k], v)
+		case history.Read:
+			if n := len(own[k]); n == 0 {
+				reads = append(reads, source{t3: i, op: op, key: k})
+			} else if own[k][n-1] != v {
+				return nil, false
+			}
+		case history.ReadList:
+			list := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
+			n := len(list) - len(own[k])
+			if n < 0 || !slices.Equal(list[n:], own[k]) {
+				return nil, false
+			}
+			reads = append(reads, source{t3: i, op: op, key: k, list: true, seen: list[:n]})
 		}
 	}
 	var choose func(n int, rf []source) ([]uint32, bool)
@@ -56,13 +69,13 @@ func (w *world) weakAmong(in uint32, i int, rf []source) (order []uint32, ok boo
 		if n == len(reads) {
 			return w.weakAmong(in, i+1, rf)
 		}
-		op := reads[n]
-		k, v := h.OpKey(op), h.Ops.Ver[op]
+		r := reads[n]
 		for t1 := -1; t1 < len(w.txns); t1++ {
-			if t1 == i || t1 >= 0 && (in>>t1&1 == 0 || w.installs(t1, k) != v) || t1 < 0 && w.initial().reg[k] != v {
+			if t1 == i || t1 >= 0 && in>>t1&1 == 0 || !w.mayBeOf(r, t1) {
 				continue
 			}
-			if order, ok := choose(n+1, append(rf[:len(rf):len(rf)], source{i, t1, op, k})); ok {
+			r.t1 = t1
+			if order, ok := choose(n+1, append(rf[:len(rf):len(rf)], r)); ok {
 				return order, true
 			}
 		}
@@ -71,12 +84,26 @@ func (w *world) weakAmong(in uint32, i int, rf []source) (order []uint32, ok boo
 	return choose(0, rf)
 }
 
-// installs returns the version of key k that the transaction installs, None if it does not write it.
+// mayBeOf reports whether t1 installed what r read, by itself: of a list, whether it appended the last element.
+func (w *world) mayBeOf(r source, t1 int) bool {
+	ver := w.h.Ops.Ver[r.op]
+	switch {
+	case r.list && t1 < 0:
+		return slices.Equal(r.seen, w.initial().list[r.key])
+	case r.list:
+		return len(r.seen) > 0 && w.installs(t1, r.key) == r.seen[len(r.seen)-1]
+	case t1 < 0:
+		return w.initial().reg[r.key] == ver
+	}
+	return w.installs(t1, r.key) == ver
+}
+
+// installs returns the version of key k that the transaction installs, of a list its last element; None if it does not write it.
 func (w *world) installs(i int, k uint32) uint32 {
 	last := uint32(history.None)
 	lo, hi := w.h.TxnOps(w.txns[i].id)
 	for op := lo; op < hi; op++ {
-		if w.h.Ops.Kind[op] == history.Write && w.h.OpKey(op) == k {
+		if kind := w.h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && w.h.OpKey(op) == k {
 			last = w.h.Ops.Ver[op]
 		}
 	}
@@ -144,7 +171,7 @@ func (w *world) commitOrder(in uint32, rf []source) (order []uint32, ok bool) {
 				continue
 			}
 			order = append(order, t.id)
-			if try(placed | 1<<i) {
+			if w.listsShow(order, i, rf) && try(placed|1<<i) {
 				return true
 			}
 			order = order[:len(order)-1]
@@ -153,4 +180,27 @@ func (w *world) commitOrder(in uint32, rf []source) (order []uint32, ok bool) {
 	}
 	ok = try(0)
 	return order, ok
+}
+
+// listsShow reports whether the lists that were read from i, the last of order, are what the appends of order make of them.
+func (w *world) listsShow(order []uint32, i int, rf []source) bool {
+	h := w.h
+	for _, r := range rf {
+		if !r.list || r.t1 != i {
+			continue
+		}
+		list := w.initial().list[r.key]
+		for _, t := range order {
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				if h.Ops.Kind[op] == history.Append && h.OpKey(op) == r.key {
+					list = append(list, h.Ops.Ver[op])
+				}
+			}
+		}
+		if !slices.Equal(list, r.seen) {
+			return false
+		}
+	}
+	return true
 }

@@ -136,11 +136,13 @@ type Options struct {
 	// EachRead lists every read before an own write of its key among the reads that others must explain, not only the first, and lets
 	// those of one key differ: what read-committed asks.
 	EachRead bool
+	// Count, if not nil, says of which transactions of unknown outcome it is known that they count.
+	Count []bool
 }
 
 // RunWith is Run with options.
 func RunWith(h *history.History, o Options) *View {
-	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed, each: o.EachRead}
+	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed, each: o.EachRead, known: o.Count}
 	if h.HasPredicates() {
 		if p.v.Index, p.v.Bad = predicates.NewIndex(h); p.v.Bad != nil {
 			return p.v
@@ -174,6 +176,7 @@ type pass struct {
 
 	closed  bool
 	each    bool     // Options.EachRead
+	known   []bool   // Options.Count
 	touched []touch  // by key
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
 	matched []uint32 // key → one more than the operation that matched it last
@@ -416,6 +419,7 @@ func (p *pass) settleUnknown() {
 		case history.Committed:
 			v.Counts[t] = true
 		case history.Unknown:
+			v.Counts[t] = p.known != nil && p.known[t]
 			some = true
 		}
 	}

@@ -42,7 +42,7 @@ func (c *checker) causal() Answer {
 		case c.stopped:
 			return c.answer(Stopped)
 		case p.bad != nil:
-			return c.violated(c.initialViolation(*p.bad))
+			return c.violated(c.broken(*p.bad))
 		case len(c.demands) == before && budget > 0:
 			return c.holds(topo)
 		}
@@ -56,7 +56,7 @@ func (c *checker) causal() Answer {
 	case c.stopped:
 		return c.answer(Stopped)
 	case p.bad != nil:
-		return c.violated(c.initialViolation(*p.bad))
+		return c.violated(c.broken(*p.bad))
 	}
 	g = c.graph()
 	if topo, ok := graph.TopologicalBy(g, hint); ok {
@@ -138,8 +138,8 @@ func (p *past) replay(budget *int, clocks bool) {
 			suspects = suspects[1:]
 			for ; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = older[w] {
 				*budget--
-				if u := int32(v.WTxn[w]); p.sees(t, u) {
-					if p.bad = p.demand(u, r); p.bad != nil {
+				if p.sees(t, int32(v.WTxn[w])) {
+					if p.bad = p.demand(uint32(w), r); p.bad != nil {
 						return
 					}
 				}
@@ -303,12 +303,12 @@ func (p *past) all() {
 	for k := range nk {
 		off[k+1] += off[k]
 	}
-	by := make([]int32, off[nk]) // nodes
+	by := make([]uint32, off[nk])
 	end := make([]uint32, len(by))
 	at := append([]uint32(nil), off[:nk]...)
 	add := func(t uint32) {
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			by[at[v.WKey[w]]] = int32(t)
+			by[at[v.WKey[w]]] = w
 			at[v.WKey[w]]++
 		}
 	}
@@ -324,9 +324,10 @@ func (p *past) all() {
 			}
 		}
 	}
+	chain := func(i uint32) int32 { return p.chain[v.WTxn[by[i]]] }
 	for k := range nk {
 		for i := off[k+1]; i > off[k]; i-- {
-			if end[i-1] = i; i < off[k+1] && p.chain[by[i]] == p.chain[by[i-1]] {
+			if end[i-1] = i; i < off[k+1] && chain(i) == chain(i-1) {
 				end[i-1] = end[i]
 			}
 		}
@@ -342,30 +343,30 @@ func (p *past) all() {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			k := v.RKey[r]
 			for i := off[k]; i < off[k+1]; {
-				u, s := by[i], p.chain[by[i]]
+				w, s := by[i], chain(i)
 				if s < 0 {
 					i++
-					if u == p.src[r] || u == t || !p.sees(t, u) {
+					if u := int32(v.WTxn[w]); u == p.src[r] || u == t || !p.sees(t, u) {
 						continue
 					}
 				} else {
 					lo, hi := i, end[i] // the last one with a place that t sees
 					i = hi
 					for lo < hi {
-						if m := lo + (hi-lo)/2; p.place[by[m]] <= p.now[s] {
+						if m := lo + (hi-lo)/2; p.place[v.WTxn[by[m]]] <= p.now[s] {
 							lo = m + 1
 						} else {
 							hi = m
 						}
 					}
-					if lo == 0 || lo == off[k] || p.chain[by[lo-1]] != s {
+					if lo == 0 || lo == off[k] || chain(lo-1) != s {
 						continue
 					}
-					if u = by[lo-1]; u == p.src[r] {
+					if w = by[lo-1]; w == v.RW[r] {
 						continue
 					}
 				}
-				if p.bad = p.demand(u, r); p.bad != nil {
+				if p.bad = p.demand(w, r); p.bad != nil {
 					return
 				}
 			}

@@ -5,8 +5,9 @@ import (
 	"isovet/graph"
 )
 
-// initialViolation explains a transaction that reads an initial version although another version of the key is visible to it.
-func (c *checker) initialViolation(d demand) evidence.Anomaly {
+// broken explains a transaction that reads an initial version although another version of the key is visible to it, or one that is
+// known to precede a visible one.
+func (c *checker) broken(d demand) evidence.Anomaly {
 	return evidence.Anomaly{Cycle: c.missed(d)}
 }
 
@@ -99,29 +100,47 @@ func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
 	}
 	for i := range nodes {
 		u, v := nodes[(from+i)%len(nodes)], nodes[(from+i+1)%len(nodes)]
-		if e, ok := c.adjacent(u, v); ok {
-			if n := len(main); n > 0 && e.Dep == evidence.SO && main[n-1].Dep == evidence.SO {
-				main[n-1].To = e.To
-				continue
-			}
-			main = append(main, e)
-			continue
+		e, ok := c.adjacent(u, v)
+		if !ok {
+			e, ok = c.shown(u, v)
 		}
-		d := c.demands[on[[2]int32{u, v}]]
-		e := edge(u, v, evidence.WW)
-		e.Key, e.Ver = c.v.RKey[d.read], c.v.RVer[d.read]
+		if !ok {
+			d := c.demands[on[[2]int32{u, v}]]
+			e = edge(u, v, evidence.WW)
+			e.Key, e.Ver = c.v.RKey[d.read], c.v.RVer[d.read]
+			reasons = append(reasons, c.missed(d))
+		} else if n := len(main); n > 0 && e.Dep == main[n-1].Dep && e.Key == main[n-1].Key && e.Dep != evidence.WR {
+			e.From = main[n-1].From // steps along a session, or along a list, become one
+			main = main[:n-1]
+		}
 		main = append(main, e)
-		reasons = append(reasons, c.missed(d))
 	}
 	if len(reasons) != 1 {
 		return evidence.Anomaly{Cycle: main, Cycles: reasons}
 	}
-	if len(main) == 2 {
+	if len(main) == 2 && (main[0].Dep != evidence.WW || main[1].Dep != evidence.WW) {
 		// The order of the two writers is plain: one read from the other, or came after it in its session.
 		return evidence.Anomaly{Cycle: reasons[0]}
 	}
 	return evidence.Anomaly{Cycle: reasons[0], Cycles: [][]evidence.Edge{main}}
 }
+
+// shown returns the edge of a known order of two versions.
+func (c *checker) shown(t, u int32) (evidence.Edge, bool) {
+	v := c.v
+	for a := v.WOff[t]; a < v.WOff[t+1] && c.o.Known.Rank != nil; a++ {
+		for b := v.WOff[u]; b < v.WOff[u+1]; b++ {
+			if v.WKey[a] == v.WKey[b] && c.rank(a) < c.rank(b) && c.rank(b) != none {
+				e := edge(t, u, evidence.WW)
+				e.Key, e.Ver = v.WKey[b], v.WVer[b]
+				return e, true
+			}
+		}
+	}
+	return evidence.Edge{}, false
+}
+
+func (c *checker) rank(w uint32) uint32 { return c.o.Known.Rank[c.v.WVer[w]] }
 
 // adjacent is hop for two nodes next to each other in the graph.
 func (c *checker) adjacent(u, v int32) (evidence.Edge, bool) {

@@ -1,6 +1,7 @@
 package weak
 
 import (
+	"cmp"
 	"slices"
 
 	"isovet/history"
@@ -44,7 +45,7 @@ func (c *checker) readCommitted() *demand {
 			k := v.RKey[r]
 			if c.keyStamp[k] == t+1 {
 				if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
-					if bad := c.demand(u, later); bad != nil {
+					if bad := c.demand(v.RW[r], later); bad != nil {
 						return bad
 					}
 				}
@@ -90,7 +91,7 @@ func (c *checker) readAtomic() *demand {
 			}
 		}
 	}
-	last := make([]int32, h.NumKeys()) // key → its last writer in the session at hand
+	last := make([]uint32, h.NumKeys()) // key → its last write in the session at hand
 	stamp := make([]uint32, h.NumKeys())
 	for s := range uint32(h.NumSessions()) {
 		if c.stop(int(s)) {
@@ -105,7 +106,7 @@ func (c *checker) readAtomic() *demand {
 				continue
 			}
 			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-				if k := v.RKey[r]; stamp[k] == s+1 && last[k] != c.src[r] {
+				if k := v.RKey[r]; stamp[k] == s+1 && last[k] != v.RW[r] {
 					if bad := c.demand(last[k], r); bad != nil {
 						return bad
 					}
@@ -115,16 +116,26 @@ func (c *checker) readAtomic() *demand {
 				continue
 			}
 			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-				last[v.WKey[w]], stamp[v.WKey[w]] = int32(t), s+1
+				last[v.WKey[w]], stamp[v.WKey[w]] = w, s+1
 			}
 		}
 	}
 	return nil
 }
 
-// demand adds the order "u before the writer of what r read", or returns it if that is the initial version.
-func (c *checker) demand(u int32, r uint32) *demand {
-	d := demand{u, c.src[r], r}
+// demand adds the order "write w before what r read", w being visible to r's transaction. It returns the order if nothing can keep it:
+// r read the initial version, or one that is known to precede w.
+func (c *checker) demand(w, r uint32) *demand {
+	v := c.v
+	d := demand{int32(v.WTxn[w]), c.src[r], r}
+	if c.o.Known.Rank != nil {
+		if at := c.o.Known.Rank[v.WVer[w]]; at != none {
+			if at < c.o.Known.Rank[v.RVer[r]] {
+				return nil
+			}
+			return &d
+		}
+	}
 	if d.to < 0 {
 		return &d
 	}
@@ -140,10 +151,10 @@ func (c *checker) overwritten(u int32, t uint32) *demand {
 	v := c.v
 	lo, hi := v.WOff[u], v.WOff[u+1]
 	if n := int(hi - lo); n <= fewWrites || n <= 4*len(c.keys) {
-		for _, k := range v.WKey[lo:hi] {
-			if c.keyStamp[k] == t+1 {
+		for w := lo; w < hi; w++ {
+			if k := v.WKey[w]; c.keyStamp[k] == t+1 {
 				if r := c.keyRead[k]; c.src[r] != u {
-					if bad := c.demand(u, r); bad != nil {
+					if bad := c.demand(w, r); bad != nil {
 						return bad
 					}
 				}
@@ -154,8 +165,8 @@ func (c *checker) overwritten(u int32, t uint32) *demand {
 	written := c.sortedWrites(u)
 	for _, k := range c.keys {
 		if r := c.keyRead[k]; c.src[r] != u {
-			if _, ok := slices.BinarySearch(written, k); ok {
-				if bad := c.demand(u, r); bad != nil {
+			if i, ok := slices.BinarySearchFunc(written, k, func(w, k uint32) int { return cmp.Compare(v.WKey[w], k) }); ok {
+				if bad := c.demand(written[i], r); bad != nil {
 					return bad
 				}
 			}
@@ -164,13 +175,16 @@ func (c *checker) overwritten(u int32, t uint32) *demand {
 	return nil
 }
 
-// sortedWrites are the keys that u wrote, ascending; kept, since who wrote much is read often.
+// sortedWrites are the writes of u by ascending key; kept, since who wrote much is read often.
 func (c *checker) sortedWrites(u int32) []uint32 {
 	if s, ok := c.sorted[u]; ok {
 		return s
 	}
-	s := slices.Clone(c.v.WKey[c.v.WOff[u]:c.v.WOff[u+1]])
-	slices.Sort(s)
+	var s []uint32
+	for w := c.v.WOff[u]; w < c.v.WOff[u+1]; w++ {
+		s = append(s, w)
+	}
+	slices.SortFunc(s, func(a, b uint32) int { return cmp.Compare(c.v.WKey[a], c.v.WKey[b]) })
 	if c.sorted == nil {
 		c.sorted = make(map[int32][]uint32)
 	}

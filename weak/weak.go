@@ -1,4 +1,4 @@
-// Package weak decides the levels below snapshot isolation, for registers: read-committed, read-atomic and causal.
+// Package weak decides the levels below snapshot isolation: read-committed, read-atomic and causal.
 //
 // # Problem
 //
@@ -7,6 +7,9 @@
 // the level's: t3 read from it before (read-committed), t3 read from it or it precedes t3 in its session (read-atomic), it is
 // before t3 by reads and sessions through any number of transactions (causal). None of this depends on the commit order. So all
 // orders that an axiom demands can be found first, and a commit order exists iff they have no cycle with reads and sessions.
+//
+// Where the order of a key's versions is known, because it is a list, the commit order has to keep it too. Then nothing is demanded
+// of the key: a visible writer is among those that the reader saw, or the axiom is broken.
 //
 // # Steps
 //
@@ -61,6 +64,16 @@ type Answer struct {
 type Options struct {
 	// NoGuess makes all orders that causal demands at once.
 	NoGuess bool
+	// Known, if set, are orders of versions that the commit order has to keep.
+	Known Known
+}
+
+// Known is the order of the versions of some keys: of each, those that were read and then, in any order, the others.
+type Known struct {
+	// Rank[ver] is the place of a version among its key's, 0 for the initial one; None where it is not known. Nil: of no key.
+	Rank []uint32
+	// Orders calls f for pairs of transactions, one before the other, of which all that the ranks say follows.
+	Orders func(f func(t, u int32))
 }
 
 // Levels are those that Check decides.
@@ -74,8 +87,7 @@ func Levels() []level.Level {
 // Cost: read-committed and read-atomic O(n^1.5) for n operations, linear where transactions are small; causal linear where the
 // guess holds, else O(n·k·log n) at most for k sessions of two transactions or more.
 func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
-	c := newChecker(ctx, v, l)
-	c.o = o
+	c := newChecker(ctx, v, l, o)
 	var bad *demand
 	switch l {
 	case level.ReadCommitted:
@@ -91,7 +103,7 @@ func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answe
 	case c.stopped:
 		return c.answer(Stopped)
 	case bad != nil:
-		return c.violated(c.initialViolation(*bad))
+		return c.violated(c.broken(*bad))
 	}
 	g := c.graph()
 	topo, ok := graph.Topological(g)
@@ -130,9 +142,9 @@ type checker struct {
 	sorted   map[int32][]uint32
 }
 
-func newChecker(ctx context.Context, v *prepass.View, l level.Level) *checker {
+func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) *checker {
 	h := v.H
-	c := &checker{ctx: ctx, v: v, h: h, level: l, n: h.NumTxns()}
+	c := &checker{ctx: ctx, v: v, h: h, level: l, o: o, n: h.NumTxns()}
 	c.src = make([]int32, len(v.RW))
 	for r, w := range v.RW {
 		c.src[r] = int32(v.WTxn[w]) // None becomes -1
@@ -186,6 +198,9 @@ func (c *checker) known(f func(u, v int32)) {
 func (c *checker) graph() *graph.CSR {
 	return graph.BuildFunc(c.n, func(emit func(u, v int32)) {
 		c.known(emit)
+		if c.o.Known.Rank != nil {
+			c.o.Known.Orders(emit)
+		}
 		for _, d := range c.demands {
 			emit(d.from, d.to)
 		}

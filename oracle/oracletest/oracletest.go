@@ -22,6 +22,7 @@ type Shape struct {
 	Unknown              bool
 	Lists                bool
 	Init                 bool // perhaps an initial transaction
+	Torn                 bool // reads of one transaction may be of several states, as below snapshot isolation
 }
 
 // Random makes a tiny history from a seed: transactions executed one after the other, some on an old state, then perhaps one
@@ -33,6 +34,7 @@ func Random(seed uint64, s Shape) *history.History {
 	sessions := 1 + rng.IntN(s.Sessions)
 	stale, wild := rng.IntN(3) == 0, rng.IntN(3) == 0
 	jitter := int64(1 + rng.IntN(40))
+	torn := s.Torn && rng.IntN(3) > 0
 	b := history.NewBuilder()
 	if rng.IntN(2) == 0 {
 		b.Initial = history.IntValue(0)
@@ -97,10 +99,19 @@ func Random(seed uint64, s Shape) *history.History {
 		ops := 1 + rng.IntN(s.Ops)
 		for range ops {
 			k := rng.IntN(keys)
+			at := from
+			if torn && !wrote[k] && rng.IntN(2) == 0 {
+				at = states[rng.IntN(len(states))]
+			} else if torn && rng.IntN(2) == 0 {
+				at = states[len(states)-1]
+			}
 			change := wild && rng.IntN(3) == 0 || i == odd && rng.IntN(2) == 0
 			switch {
 			case rng.IntN(2) == 0 && isList[k]:
 				l := append([]history.Value(nil), mine[k].list...)
+				if torn {
+					l = append(append([]history.Value(nil), at[k].list...), own[k]...)
+				}
 				if change && len(l) > 0 {
 					odd = -1
 					j := rng.IntN(len(l))
@@ -119,6 +130,9 @@ func Random(seed uint64, s Shape) *history.History {
 				b.Append(key(k), v)
 			case rng.IntN(2) == 0:
 				v := mine[k].v
+				if torn && !wrote[k] {
+					v = at[k].v
+				}
 				if change {
 					odd = -1
 					if m := len(written[k]); m > 0 && rng.IntN(4) > 0 {

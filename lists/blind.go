@@ -1,0 +1,128 @@
+package lists
+
+import (
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// Blind tells a view's history with registers as [View.Registers] does, but adds no read: each read of a list stands where it was
+// made, and a transaction's appends to a list are one write of a value of its own, at the transaction's end. The order of the
+// writers is told by [Registers.Ranks] and [Registers.Orders]. The view must be blind (Options), without anomalies and not
+// ambiguous.
+// Cost: linear.
+func (v *View) Blind() *Registers {
+	g := v.told()
+	h := v.H
+	n := uint32(h.NumTxns())
+	for t := range n {
+		g.H.Txns.OpOff[t] = uint32(len(g.op))
+		if t == h.Init {
+			g.tellInit()
+			continue
+		}
+		r := v.ROff[t]
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch kind := h.Ops.Kind[op]; {
+			case kind == history.Read || kind == history.Write:
+				g.tell(op, kind, h.Ops.Ver[op])
+			case r < v.ROff[t+1] && v.ROp[r] == op:
+				g.tell(op, history.Read, g.state(v.RKey[r], v.RSeen[r]))
+				r++
+			}
+		}
+		for w := v.WOff[t]; w < v.WOff[t+1] && v.Counts[t]; w++ {
+			g.tell(none, history.Write, g.first+w)
+		}
+	}
+	g.H.Txns.OpOff[n] = uint32(len(g.op))
+	return g
+}
+
+// Unshown is the rank of a version that nobody read: after all that were.
+const Unshown = none - 1
+
+// Ranks returns for each version of g.H its place in the known order of its list: 0 for the initial one, from 1 on along the chain,
+// then Unshown; None for versions of registers.
+func (g *Registers) Ranks() []uint32 {
+	v := g.v
+	out := make([]uint32, g.H.NumVersions())
+	for i := range out {
+		out[i] = none
+	}
+	for w, at := range v.WPos {
+		if at = at + 1; at == 0 {
+			at = Unshown
+		}
+		out[g.first+uint32(w)] = at
+	}
+	for k, is := range v.IsList {
+		if is {
+			out[g.initial(uint32(k))] = 0
+		}
+	}
+	return out
+}
+
+// Orders calls f for each two transactions next to each other in a chain, and for the last of a chain and each that appended what
+// nobody read.
+func (g *Registers) Orders(f func(t, u int32)) {
+	v := g.v
+	for k := range uint32(v.H.NumKeys()) {
+		chain := v.chain(k)
+		if len(chain) == 0 {
+			continue
+		}
+		for i := 1; i < len(chain); i++ {
+			f(int32(v.WTxn[chain[i-1]]), int32(v.WTxn[chain[i]]))
+		}
+		last := int32(v.WTxn[chain[len(chain)-1]])
+		for _, w := range v.unread(k) {
+			f(last, int32(v.WTxn[w]))
+		}
+	}
+}
+
+// Retold brings evidence about a blind view's registers back to the lists: the versions of its edges become the elements that they
+// stand for.
+func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
+	cycle := func(c []evidence.Edge) []evidence.Edge {
+		var out []evidence.Edge
+		for _, e := range c {
+			out = append(out, g.retold(e))
+		}
+		return out
+	}
+	back := evidence.Anomaly{Kind: a.Kind, Key: a.Key, Cycle: cycle(a.Cycle)}
+	for _, c := range a.Cycles {
+		back.Cycles = append(back.Cycles, cycle(c))
+	}
+	for _, op := range a.Ops {
+		back.Ops = append(back.Ops, g.op[op])
+	}
+	for _, ops := range a.Dead {
+		var d []uint32
+		for _, op := range ops {
+			d = append(d, g.op[op])
+		}
+		back.Dead = append(back.Dead, d)
+	}
+	return back
+}
+
+func (g *Registers) retold(e evidence.Edge) evidence.Edge {
+	v := g.v
+	if e.Key == none || !v.IsList[e.Key] {
+		return e
+	}
+	switch w := e.Ver - g.first; {
+	case w < uint32(len(v.WTxn)):
+		e.Ver = v.WVer[w]
+	default:
+		e.Ver = v.InitVer[e.Key]
+		if e.Dep == evidence.RW && e.Ver != none {
+			e.Writer = v.H.Init
+		}
+	}
+	return e
+}
