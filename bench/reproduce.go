@@ -95,11 +95,14 @@ type ReproduceOptions struct {
 	Command string
 	// Self is the program and the arguments under which it takes ChildCommand.
 	Self []string
+	// NoServers leaves out database servers even where they are installed.
+	NoServers bool
 	// Progress, if set, is told what is being measured, and for how many figures that is done.
 	Progress func(what string, done, total int)
 }
 
 // Lab is where figures are measured: it generates histories, once each, and runs checkers on them, each in a process of its own.
+// Databases that a figure asks for are started for it and removed after it.
 type Lab struct {
 	Scale   Scale
 	Seed    uint64
@@ -108,6 +111,11 @@ type Lab struct {
 	dir     string
 	sources map[datasets.Spec]Source
 	tell    func(what string)
+
+	noServers bool
+	servers   []*served  // of the present figure
+	trials    []trialsOf // Figures 13 and 14 of MTC show the same runs
+
 	// What the runs of the present figure took, in milliseconds.
 	wall, cpu float64
 }
@@ -127,7 +135,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, dir: dir, sources: map[datasets.Spec]Source{}}
+	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, dir: dir, sources: map[datasets.Spec]Source{}, noServers: o.NoServers}
 	if lab.Timeout == 0 {
 		lab.Timeout = timeouts[o.Scale]
 	}
@@ -142,7 +150,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		r := newReport(f, lab, o)
 		start := time.Now()
 		lab.wall, lab.cpu = 0, 0
-		err := f.Measure(ctx, lab, r)
+		err := lab.measure(ctx, f, r)
 		if lab.cpu > 0 && lab.wall > busy*lab.cpu {
 			r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. Times are too long, and time-outs too early.", lab.wall/lab.cpu)
 		}
@@ -162,6 +170,12 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		}
 	}
 	return reports, nil
+}
+
+// measure measures a figure, and ends its servers whatever happens.
+func (l *Lab) measure(ctx context.Context, f Figure, r *Report) (err error) {
+	defer func() { err = errors.Join(err, l.endServers()) }()
+	return f.Measure(ctx, l, r)
 }
 
 // Pick chooses by scale.

@@ -167,10 +167,10 @@ func TestFigureCells(t *testing.T) {
 // TestReproduceMTC runs MTC's evaluation at the quick scale: every figure has points, and no checker disagrees with a valid run.
 func TestReproduceMTC(t *testing.T) {
 	figures, err := LookupFigures([]string{"mtc"})
-	if err != nil || len(figures) != 8 {
+	if err != nil || len(figures) != 9 {
 		t.Fatal(len(figures), err)
 	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test"})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test", NoServers: true})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -200,7 +200,7 @@ func TestReproduceLeopard(t *testing.T) {
 	if err != nil || len(figures) != 6 {
 		t.Fatalf("%d figures, %v", len(figures), err)
 	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test"})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test", NoServers: true})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}

@@ -274,6 +274,8 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	// With the default of a second a workload that deadlocks often hardly moves. Only a superuser may set it.
 	_ = run(c, "set deadlock_timeout = '10ms'")
+	// A scan of the whole table, which is the plan for a small one, locks the whole table's predicate, and nearly everything aborts.
+	_ = run(c, "set enable_seqscan = off")
 	statements := postgresStatements
 	if p.data.Wide {
 		statements = postgresWideStatements
@@ -289,8 +291,6 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	s := &postgresSession{p: p, c: c}
 	if len(p.data.Tables) > 0 {
-		// A scan of the whole table locks the whole table's predicate, and nearly everything aborts.
-		_ = run(c, "set enable_seqscan = off")
 		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: "on conflict (k) do update set", value: "excluded.%s", lock: " for update"}
 	}
 	return s, nil

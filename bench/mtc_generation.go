@@ -1,0 +1,210 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+
+	"isovet/collect"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// Figures 10, 11 and 17 of [MTC]: what mini-transactions save where histories are made, on PostgreSQL as in the paper and in memory.
+
+// inMemory and inPostgres end the names of series.
+const (
+	inMemory   = ", in memory"
+	inPostgres = ", PostgreSQL"
+)
+
+// generate runs a workload in memory and says how long that took.
+func (l *Lab) generate(ctx context.Context, spec datasets.Spec) (*datasets.Result, float64, error) {
+	if spec.Seed == 0 {
+		spec.Seed = l.Seed
+	}
+	l.tell("generating " + Source{Workload: spec.Workload, Variant: spec.Variant}.Name())
+	start := time.Now()
+	res, err := datasets.Run(ctx, spec)
+	return res, float64(time.Since(start).Microseconds()) / 1e3, err
+}
+
+// claimed is that general transactions take more than so many times as much.
+type claimed struct {
+	metric, says string
+	least        float64
+}
+
+// endToEnd measures the making and the verifying of histories, of mini-transactions by MTC and of general ones by its rival.
+func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, isolation, rival string) error {
+	n := lab.Pick(200, 2000, 10_000)
+	pg, err := lab.serve(ctx, r, "postgres:start")
+	if err != nil {
+		return err
+	}
+	verify := func(group, series, checker string, src Source, generation float64) error {
+		m, err := lab.Run(ctx, src, at, Run{Checker: checker})
+		if err != nil {
+			return err
+		}
+		r.Add(point("generation", group, series, &m, generation))
+		r.Add(point("time", group, series, &m, m.Stats.CheckMS))
+		r.Add(point("memory", group, series, &m, m.Stats.PeakMB))
+		return nil
+	}
+	measure := func(group, series, checker string, spec datasets.Spec) error {
+		spec.Times, spec.Isolation = datasets.TxnTimes, memory
+		_, ms, err := lab.generate(ctx, spec)
+		if err != nil {
+			return err
+		}
+		src, err := lab.Source(ctx, spec)
+		if err != nil {
+			return err
+		}
+		if err := verify(group, series+inMemory, checker, src, ms); err != nil || pg == nil {
+			return err
+		}
+		res, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: isolation, Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops})
+		if err != nil {
+			return err
+		}
+		if src, err = lab.File(fmt.Sprintf("%s %s %s", path.Base(r.Figure), group, spec.Workload), res.History); err != nil {
+			return err
+		}
+		r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.Summary.DB)
+		return verify(group, series+inPostgres, checker, src, milliseconds(res.Summary.Elapsed))
+	}
+	mt, gt := "MT, mtc", "GT, "+rival
+	groups := []struct {
+		name            string
+		txns, ops, keys int
+	}{
+		{fmt.Sprintf("%d transactions", n/2), n / 2, 8, n}, {fmt.Sprintf("%d transactions", n), n, 8, n}, {fmt.Sprintf("%d transactions", 2*n), 2 * n, 8, n},
+		{"GT of 4 operations", n, 4, n}, {"GT of 16 operations", n, 16, n}, {fmt.Sprintf("%d objects", n/4), n, 8, n / 4}, {fmt.Sprintf("%d objects", 2*n), n, 8, 2 * n},
+	}
+	if lab.Scale == QuickScale {
+		groups = groups[:3]
+	}
+	for _, g := range groups {
+		if err := measure(g.name, mt, "mtc", datasets.Spec{Workload: "mini", Txns: g.txns, Keys: g.keys}); err != nil {
+			return err
+		}
+		if err := measure(g.name, gt, rival, datasets.Spec{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops, Keys: g.keys}); err != nil {
+			return err
+		}
+	}
+	where := inMemory
+	if pg != nil {
+		where = inPostgres
+	}
+	faster := claimed{"time", "mini-transactions are verified by two to three orders of magnitude faster than general ones with Cobra", 100}
+	if rival == "polysi" {
+		faster = claimed{"time", "mini-transactions are verified substantially faster than general ones with PolySI", 10}
+	}
+	for _, c := range []claimed{faster, {"generation", "they are generated faster too", 1}, {"memory", "and take less memory to verify", 1}} {
+		most, at := r.ratio(mt+where, gt+where, c.metric)
+		r.Claim(c.says, fmt.Sprintf("up to %.3g times, %s%s", most, at, where), most > c.least)
+	}
+	return nil
+}
+
+func mtcFig10(ctx context.Context, lab *Lab, r *Report) error {
+	err := endToEnd(ctx, lab, r, level.SessionSerializable, "serializable", "serializable", "cobra")
+	r.Note("Cobra runs without a GPU.")
+	return err
+}
+
+func mtcFig17(ctx context.Context, lab *Lab, r *Report) error {
+	return endToEnd(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "repeatable-read", "polysi")
+}
+
+// abortLevels are the levels of Figure 11, by their names in the paper, in memory and at PostgreSQL.
+var abortLevels = []struct{ name, memory, postgres string }{{"SER", "serializable-snapshot", "serializable"}, {"SI", "snapshot-isolation", "repeatable-read"}}
+
+func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
+	n := lab.Pick(200, 3000, 20_000)
+	pg, err := lab.serve(ctx, r, "postgres:start")
+	if err != nil {
+		return err
+	}
+	rate := func(metric, group string, sessions, keys int) error {
+		add := func(series string, aborted, all int) {
+			r.Add(Point{Metric: metric, Group: group, Series: series, Value: 100 * float64(aborted) / float64(max(1, all)), Verdict: evidence.Holds})
+		}
+		for _, w := range []struct {
+			name, workload, variant string
+			ops                     int
+		}{{"MT", "mini", "", 0}, {"GT", "gt", "cobra", 20}} {
+			for _, iso := range abortLevels {
+				series := w.name + ", " + iso.name
+				res, _, err := lab.generate(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Ops: w.ops, Isolation: iso.memory, Txns: n, Keys: keys, Sessions: sessions})
+				if err != nil {
+					return err
+				}
+				s := res.Stats
+				aborted := s.Rollbacks + s.Deadlocks + s.Conflicts + s.Dangerous
+				add(series+inMemory, aborted, aborted+s.Committed)
+				if pg == nil {
+					continue
+				}
+				got, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: iso.postgres, Workload: w.workload, Variant: w.variant, Ops: w.ops, Txns: n / 4, Keys: keys, Sessions: sessions, NoRecord: true})
+				if err != nil {
+					return err
+				}
+				add(series+inPostgres, got.Summary.Aborted, got.Summary.Committed+got.Summary.Aborted)
+			}
+		}
+		return nil
+	}
+	sizes := []int{2, 5, 10, 20}
+	if lab.Scale == QuickScale {
+		sizes = sizes[1:3]
+	}
+	for _, s := range sizes {
+		if err := rate("sessions", strconv.Itoa(s), s, 1000); err != nil {
+			return err
+		}
+	}
+	for _, per := range sizes {
+		if err := rate("skew", strconv.Itoa(per), 10, max(n/per, 50)); err != nil {
+			return err
+		}
+	}
+	for _, where := range []string{inPostgres, inMemory} {
+		lower, all, many := 0, 0, 0.0
+		few := map[string]float64{} // by sessions, the higher of the two levels
+		for _, m := range r.fig.Metrics {
+			for _, g := range r.Groups(m.Key) {
+				for _, iso := range abortLevels {
+					mt, gt := r.Find(m.Key, g, "MT, "+iso.name+where), r.Find(m.Key, g, "GT, "+iso.name+where)
+					if mt == nil || gt == nil {
+						continue
+					}
+					all++
+					if mt.Value <= gt.Value {
+						lower++
+					}
+					switch {
+					case m.Key == "sessions":
+						few[g] = max(few[g], gt.Value)
+					case m.Key == "skew" && g == "20":
+						many = max(many, gt.Value)
+					}
+				}
+			}
+		}
+		if all == 0 {
+			continue
+		}
+		r.Claim("fewer mini-transactions abort than general ones of 20 operations"+where, fmt.Sprintf("in %d of %d", lower, all), lower == all)
+		r.Claim("with few sessions nearly half of the general ones abort, with more sessions more"+where,
+			fmt.Sprintf("%s %% with 5 sessions, %s %% with 10", number(few["5"]), number(few["10"])), few["10"] > 40 && few["10"] > few["5"])
+		r.Claim("with 20 transactions an object over 60 % of the general ones abort"+where, number(many)+" %", many > 60)
+	}
+	r.Note("A refused transaction is tried again after a pause that grows, and counts each time. The paper does not say how many objects there were; here it is 1,000 in (a), and in (b) %d transactions.", n)
+	return nil
+}
