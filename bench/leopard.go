@@ -398,20 +398,28 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
+// fenceEvery is after how many transactions of a session a fence comes ([Leopard] §VI-E).
+const fenceEvery = 20
+
 func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 	base := lab.Pick(500, 5_000, 20_000)
 	runs := []struct {
-		name string
-		run  Run
-	}{{"leopard", Run{Checker: "leopard", MechanismsOnly: true}}, {"cobra", Run{Checker: "cobra"}}, {"replay", Run{Checker: "replay"}}}
+		name  string
+		run   Run
+		fence int
+	}{
+		{"leopard", Run{Checker: "leopard", MechanismsOnly: true}, 0}, {"cobra", Run{Checker: "cobra-rounds"}, fenceEvery},
+		{"cobra without GC", Run{Checker: "cobra"}, 0}, {"replay", Run{Checker: "replay"}, 0},
+	}
 	late := map[string]bool{}
 	one := func(group string, spec datasets.Spec, grows bool) error {
 		spec.Workload, spec.Variant, spec.Keys, spec.Isolation = "blindw", "RW", 2_000, "serializable-snapshot"
-		src, err := lab.Source(ctx, spec)
-		if err != nil {
-			return err
-		}
 		for _, c := range runs {
+			spec.FenceEvery = c.fence
+			src, err := lab.Source(ctx, spec)
+			if err != nil {
+				return err
+			}
 			m := Measured{Reason: "timeout on a smaller history"}
 			if !grows || !late[c.name] {
 				if m, err = lab.Run(ctx, src, level.SessionSerializable, c.run); err != nil {
@@ -439,15 +447,22 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	group := fmt.Sprintf("%d transactions", base)
-	a, c := r.Find("time", group, "leopard"), r.Find("time", group, "cobra")
-	switch {
-	case a == nil:
-		r.Open("Leopard is 114 times as fast as Cobra at 20,000 transactions", "-", "not measured")
-	case c == nil:
-		r.Claim("Leopard is 114 times as fast as Cobra at 20,000 transactions", "Cobra runs longer than "+r.Timeout, true)
-	default:
-		r.Claim("Leopard is 114 times as fast as Cobra at 20,000 transactions", fmt.Sprintf("%.0f times at %d", c.Value/a.Value, base), c.Value > 10*a.Value)
+	claim := func(what, metric, a, b string, holds func(a, b float64) bool, how func(a, b float64) string) {
+		x, y := r.Find(metric, group, a), r.Find(metric, group, b)
+		switch {
+		case x == nil:
+			r.Open(what, "-", "not measured")
+		case y == nil:
+			r.Claim(what, b+" runs longer than "+r.Timeout, true)
+		default:
+			r.Claim(what, how(x.Value, y.Value), holds(x.Value, y.Value))
+		}
 	}
-	r.Note("The paper's Cobra collects garbage at fence transactions; ours, which reads whole histories, does not: it is the paper's \"w/o GC\". Leopard proves nothing where it finds nothing, Cobra does.")
+	times := func(a, b float64) string { return fmt.Sprintf("%.2g times at %d", b/a, base) }
+	claim("Leopard is 114 times as fast as Cobra at 20,000 transactions", "time", "leopard", "cobra", func(a, b float64) bool { return b > 10*a }, times)
+	claim("Cobra without garbage collection needs the most memory", "memory", "cobra", "cobra without GC", func(a, b float64) bool { return b > a }, times)
+	claim("Cobra with garbage collection takes the longest", "time", "cobra without GC", "cobra", func(a, b float64) bool { return b > a }, times)
+	r.Note("Cobra's histories have a fence after every %d transactions of a session, the others' none. Leopard proves nothing where it finds nothing, Cobra does.", fenceEvery)
+	r.Note("The checker cobra-rounds forgets by a rule of its own (docs/checkers/cobra-rounds.md): rounds over what is left cost less than one over all, where the paper's Cobra spends its time on finding out what it may forget. Either Cobra holds the whole history.")
 	return nil
 }

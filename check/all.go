@@ -9,7 +9,7 @@ import (
 
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
-	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, biswasEnea{}, elle{}, elleRegister{}, lightweight{}, porcupineLib{},
+	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobraRounds{}, biswasEnea{}, elle{}, elleRegister{}, lightweight{}, porcupineLib{},
 		viper{}, polysi{}, bc{}, adya{}, adya{full: true},
 		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}, bruteForce{}}
 }

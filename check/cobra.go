@@ -62,29 +62,12 @@ func (c cobra) pipeline(x *run, back Solver, at attempt) error {
 	p.Combine()
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
-	build := closure.Warshall
-	for {
-		reach, cycle, err := build(closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)},
-			closure.Options{Stop: func() bool { return x.ctx.Err() != nil }})
-		if errors.Is(err, closure.ErrStopped) {
-			x.stopped()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if cycle != nil {
-			return no()
-		}
-		n, conflict := p.PruneRound(reach)
-		x.r.Stats.Rounds++
-		if conflict != nil {
-			return no()
-		}
-		if n == 0 {
-			break
-		}
-		build = closure.Purdom
+	_, ok, err := cobraPrune(x, p)
+	if err != nil || x.r.Reason != "" {
+		return err
+	}
+	if !ok {
+		return no()
 	}
 	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
 	x.stage("pruning")
@@ -103,4 +86,31 @@ func (c cobra) pipeline(x *run, back Solver, at attempt) error {
 	}
 	x.unsolved(a)
 	return nil
+}
+
+// cobraPrune is [Cobra] §4.3. It returns the closure of the known graph that it leaves, and whether that and each choice is possible; if
+// stopped, the result says so.
+func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, err error) {
+	build := closure.Warshall
+	for {
+		reach, cycle, err := build(closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)},
+			closure.Options{Stop: func() bool { return x.ctx.Err() != nil }})
+		if errors.Is(err, closure.ErrStopped) {
+			x.stopped()
+			return nil, false, nil
+		}
+		if err != nil || cycle != nil {
+			return nil, false, err
+		}
+		n, conflict := p.PruneRound(reach)
+		x.r.Stats.Rounds++
+		if conflict != nil {
+			return nil, false, nil
+		}
+		if n == 0 {
+			x.stage("pruning")
+			return reach, true, nil
+		}
+		build = closure.Purdom
+	}
 }

@@ -43,6 +43,8 @@ type Spec struct {
 	Keys     int     // 0: the workload's default
 	Ops      int     // operations a transaction; 0: the workload's default
 	Zipf     float64 // exponent of the keys' distribution, where the workload has one; 0: the workload's default
+	// FenceEvery has each session issue a fence transaction after so many others (workload.Fenced); 0: never.
+	FenceEvery int
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",
 	// "snapshot-isolation", "repeatable-read" (no range locks), "read-committed", "read-uncommitted", or a short name.
 	Isolation string
@@ -115,6 +117,12 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if spec.FenceEvery < 0 {
+		return nil, fmt.Errorf("fences every %d transactions; expected none or a positive number", spec.FenceEvery)
+	}
+	if spec.FenceEvery > 0 {
+		w = workload.Fenced(w, spec.FenceEvery)
+	}
 	if !(spec.UnknownOld >= 0 && spec.UnknownOld <= 1) {
 		return nil, fmt.Errorf("share of unknown old versions %v; expected it from 0 to 1", spec.UnknownOld)
 	}
@@ -164,6 +172,7 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 		on   bool
 		text string
 	}{
+		{spec.FenceEvery > 0, fmt.Sprintf("fences every %d transactions of a session", spec.FenceEvery)},
 		{spec.Zipf > 0, fmt.Sprintf("Zipf exponent %g", spec.Zipf)},
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},
 		{spec.AbortRate > 0, fmt.Sprintf("rollbacks %g", spec.AbortRate)},

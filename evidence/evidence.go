@@ -144,6 +144,8 @@ type Stats struct {
 	Propagated  int64   `json:"propagations,omitempty"`
 	Restarts    int64   `json:"restarts,omitempty"`
 	Rounds      int     `json:"rounds,omitempty"`
+	// Window is how many transactions a checker that forgets has held at once.
+	Window int `json:"window,omitempty"`
 	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of transaction and key.
 	Violations map[string]int `json:"violations,omitempty"`
 	BadTxns    int            `json:"violating_txns,omitempty"`

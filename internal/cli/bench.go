@@ -121,7 +121,7 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 	if len(f.history) == 0 {
 		return nil
 	}
-	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault", "fault-at", "times", "hint", "timestamps", "skew", "abort-rate", "unknown-rate", "no-aborted", "long-txn"} {
+	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault", "fault-at", "times", "hint", "timestamps", "skew", "fence-every", "abort-rate", "unknown-rate", "no-aborted", "long-txn"} {
 		if c.Flags().Changed(n) {
 			return usagef("--history and --%s cannot be combined: a history is there already, --%s says which to generate", n, n)
 		}
