@@ -38,7 +38,7 @@ func noneLeft(t *testing.T, dir string) {
 }
 
 // serverFigures are those that ask for database servers.
-var serverFigures = []string{"mtc/fig10", "mtc/fig11", "mtc/fig13", "mtc/fig14", "mtc/fig17", "mtc/table2"}
+var serverFigures = []string{"mtc/fig10", "mtc/fig11", "mtc/fig13", "mtc/fig14", "mtc/fig17", "mtc/table2", "leopard/fig11"}
 
 // TestReproduceOnServers runs the figures about databases at the quick scale on servers: each has PostgreSQL in it.
 func TestReproduceOnServers(t *testing.T) {

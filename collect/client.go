@@ -249,6 +249,9 @@ func (c *client) write(x txnRec) {
 		return
 	}
 	c.log.end(x)
+	if f := c.r.cfg.Feed; f != nil {
+		f.txn(int(c.id), &c.log, c.r.tables)
+	}
 	if c.r.target.opt.Timestamps {
 		s := driver.Stamp{Start: history.NoTime, Commit: history.NoTime}
 		if st, ok := c.sess.(driver.Stamper); ok {

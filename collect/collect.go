@@ -49,6 +49,8 @@ type Config struct {
 	Patience time.Duration
 	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no History.
 	NoRecord bool
+	// Feed, if set, is handed every transaction as soon as its session is done with it. It is for one run, with its sessions.
+	Feed *Feed
 	// Progress, if set, is told about twice a second how far the run is.
 	Progress func(Progress)
 }
@@ -90,6 +92,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations; expected none negative", c.Txns, c.Sessions, c.Keys, c.Ops)
 	case c.Duration < 0 || c.Think < 0:
 		return fmt.Errorf("a negative time")
+	case c.Feed != nil && (c.NoRecord || len(c.Feed.bufs) != c.withDefaults().Sessions):
+		return fmt.Errorf("a feed for %d sessions; expected one for %d, and a run that records", len(c.Feed.bufs), c.withDefaults().Sessions)
 	}
 	return nil
 }
@@ -335,7 +339,12 @@ func (r *run) drive(ctx context.Context) {
 	helpers.Go(func() { r.watch(ctx, done) })
 	helpers.Go(func() { r.breakThings(ctx, done) })
 	for _, c := range r.clients {
-		clients.Go(c.loop)
+		clients.Go(func() {
+			if f := r.cfg.Feed; f != nil {
+				defer f.close(int(c.id))
+			}
+			c.loop()
+		})
 	}
 	func() {
 		defer func() {
