@@ -495,7 +495,7 @@ func TestNoProofAgainstValid(t *testing.T) {
 					}
 				}
 			}
-			a.Complete(h)
+			a.Complete(h, r.Level, 0)
 			r.Anomalies = []evidence.Anomaly{a}
 			if err := certify.Check(r, certify.Options{}); err == nil {
 				t.Fatalf("seed %d, %s: %+v\nis accepted against\n%s", seed, l, a, oracletest.String(h))
@@ -603,7 +603,7 @@ func TestSingleReads(t *testing.T) {
 				if b.Ops[i] = op; op == a.Ops[i] {
 					continue
 				}
-				b.Complete(h)
+				b.Complete(h, r.Level, 0)
 				r.Anomalies[0] = b
 				// Another operation may show another anomaly of the kind, but only one that reads, writes and says the same.
 				if err := certify.Check(r, certify.Options{}); err == nil && h.Ops.Kind[op] != h.Ops.Kind[a.Ops[i]] {
@@ -712,7 +712,7 @@ T12: r(y,2) r(p7,1)`)
 			b := a
 			b.Cycles = slices.Delete(slices.Clone(a.Cycles), i, i+1)
 			b.Txns = nil
-			b.Complete(h)
+			b.Complete(h, r.Level, 0)
 			r.Anomalies = []evidence.Anomaly{b}
 			if err := certify.Check(r, certify.Options{}); err == nil {
 				t.Errorf("the proof is accepted without case %d", i+1)

@@ -550,17 +550,25 @@ func (p *proof) lacks(op uint32, e evidence.Edge, w uint32) error {
 }
 
 // settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where
-// there are such reasons for both orders, only one that rests on nothing counts, and not against another such: that contradiction
-// is a cycle of its own, which the evidence must show.
+// there are such reasons for both orders, only one that rests on nothing counts. Against another such, a read counts before an order of
+// sessions, and that before time: then a proof that needs fewer orders does at this level too. A contradiction of two of a sort is a
+// cycle of its own, which the evidence must show.
 func (p *proof) settle() {
 	for _, pair := range p.ordered {
 		l, a, b := p.pairs[pair], pair[0], pair[1]
 		ab, ba := p.settles(a, b), p.settles(b, a)
 		if len(ab) > 0 && len(ba) > 0 {
-			switch a, b := unconditional(ab), unconditional(ba); {
-			case a && !b:
+			first, then := unconditional(ab), unconditional(ba)
+			if first && then { // a proof without time, or without sessions either, may rest on what then is left
+				first, then = unconditional(p.readSettles(a, b, nil)), unconditional(p.readSettles(b, a, nil))
+				if !first && !then && p.level.Sessions() {
+					first, then = p.x.sessionBefore(a, b), p.x.sessionBefore(b, a)
+				}
+			}
+			switch {
+			case first && !then:
 				p.clause([]Lit{l})
-			case b && !a:
+			case then && !first:
 				p.clause([]Lit{l.Not()})
 			}
 			continue
@@ -589,6 +597,11 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 	if p.level.Sessions() && p.x.sessionBefore(a, b) || p.level.RealTime() && p.timeBefore(a, b) {
 		reasons = append(reasons, p.counts(nil, b))
 	}
+	return p.readSettles(a, b, reasons)
+}
+
+// readSettles adds the reasons that are reads of a by b.
+func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 	readsOf(p.h, b, func(v uint32) {
 		c := p.candidates(b, v)
 		if !contains(c, a) {

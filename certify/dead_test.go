@@ -89,7 +89,7 @@ func TestDead(t *testing.T) {
 	} {
 		h := notation.MustParse(text)
 		r := &evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{{Kind: level.G1a, Ops: []uint32{2}, Dead: [][]uint32{{0}}}}}
-		r.Anomalies[0].Complete(h)
+		r.Anomalies[0].Complete(h, level.Serializable, 0)
 		if err := certify.Check(r, certify.Options{}); (err == nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -136,7 +136,7 @@ func TestDeadMutated(t *testing.T) {
 		if a.Ops == nil {
 			continue
 		}
-		a.Complete(h)
+		a.Complete(h, level.Serializable, 0)
 		err := certify.Check(&evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
 		if len(a.Dead) > 0 && (err == nil) != want {
 			t.Fatalf("seed %d: %v, want accepted: %v\n%s\n%s", seed, err, want, a.Text, notation.Format(h))

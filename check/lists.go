@@ -72,8 +72,8 @@ func withRegisters(ctx context.Context, c Checker, v *lists.View, o Options) (*e
 		if !ok {
 			return nil, &Fault{Checker: c.Info().Name, Err: errors.New("nothing is left of the evidence on registers for one on lists")}
 		}
-		a.Complete(h)
 		r.Anomalies[i] = a
 	}
+	evidence.CompleteAll(r.Anomalies, h, o.Level, o.ClockSkew)
 	return r, nil
 }

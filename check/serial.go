@@ -113,9 +113,7 @@ func (x *run) unknown(format string, args ...any) bool {
 
 func (x *run) violated(as ...evidence.Anomaly) {
 	x.r.Verdict = evidence.Violated
-	for i := range as {
-		as[i].Complete(x.h)
-	}
+	evidence.CompleteAll(as, x.h, x.o.Level, x.o.ClockSkew)
 	x.r.Anomalies = as
 }
 

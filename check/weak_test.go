@@ -104,7 +104,7 @@ func TestWeakLists(t *testing.T) {
 			}
 			verdicts[l.String()+" "+got.Verdict.String()]++
 			if h.HasLists() && got.Verdict == evidence.Violated {
-				verdicts[string(got.Anomalies[0].Kind)]++
+				verdicts[string(got.Anomalies[0].Kind.Base())]++
 			}
 		}
 	}

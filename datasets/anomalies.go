@@ -157,7 +157,7 @@ func Anomalies() []Anomaly {
 		{Name: "write-skew-3", Kind: level.G2Item, Violates: serOnly, Fault: true,
 			About: "three transactions, each overwrites what the one before read",
 			Text:  "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,5]: r(y,0) r(z,0) w(y,1)\nT3 s3 [3,6]: r(z,0) r(x,0) w(z,1)"},
-		{Name: "monotonic-writes", Kind: level.SessionGuarantee, Violates: without(sessions, level.ReadAtomic), Fault: true,
+		{Name: "monotonic-writes", Kind: level.CausalityViolation + "-session", Violates: without(sessions, level.ReadAtomic), Fault: true,
 			About: "a session's second write is seen, its first is not",
 			Text:  "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s1 [3,4]: r(y,0) w(y,1)\nT3 s2 [5,6]: r(y,1) r(x,0)"},
 		{Name: "no-unit-reasoning", Kind: level.NoOrder, Violates: aboveCC,

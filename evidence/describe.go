@@ -42,6 +42,10 @@ func Describe(a *Anomaly, h *history.History) string {
 	if len(a.Cycle) > 0 {
 		cases = append(cases[:len(cases):len(cases)], a.Cycle)
 	}
+	if a.Kind.Base() == level.Divergence {
+		d.divergence(a)
+		return d.String()
+	}
 	d.WriteString("Every way to order the versions closes a cycle.\n")
 	for i, c := range cases {
 		if i == maxCases && len(cases) > maxCases {

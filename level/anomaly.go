@@ -1,5 +1,7 @@
 package level
 
+import "strings"
+
 // Anomaly is a kind of anomaly, by its short name in the literature.
 type Anomaly string
 
@@ -31,6 +33,7 @@ const (
 // Anomalies with a shape of their own, special cases of the above; a report prefers the most telling name.
 const (
 	LostUpdate         Anomaly = "lost-update"
+	Divergence         Anomaly = "divergence" // three transactions or more that read one version and overwrote it
 	WriteSkew          Anomaly = "write-skew"
 	ReadSkew           Anomaly = "read-skew"
 	FracturedRead      Anomaly = "fractured-read"
@@ -73,6 +76,7 @@ var anomalyNames = map[Anomaly]string{
 	G2Item:             "item anti-dependency cycle",
 	G2:                 "predicate anti-dependency cycle",
 	LostUpdate:         "lost update",
+	Divergence:         "divergence",
 	WriteSkew:          "write skew",
 	ReadSkew:           "read skew",
 	FracturedRead:      "fractured read",
@@ -90,6 +94,21 @@ var anomalyNames = map[Anomaly]string{
 	Timestamps:         "commit before start",
 	NoOrder:            "no order of the versions explains the reads",
 	NonLinearizable:    "no order of the operations on a key explains them in real time",
+}
+
+// Anomalies returns all kinds without suffix but the axioms of CHRONOS, in the order of the tables above.
+func Anomalies() []Anomaly {
+	return []Anomaly{ThinAirRead, G1a, G1b, FutureRead, NotMyOwnWrite, NotMyLastWrite, NonRepeatableRead, PredicateMismatch, DuplicateElement,
+		G0, G1c, GSingle, GNonadjacent, G2Item, G2,
+		LostUpdate, Divergence, WriteSkew, ReadSkew, FracturedRead, NonMonotonicRead, ReadOnlyAnomaly, LongFork, CausalityViolation,
+		SessionGuarantee, StaleRead, CausalReverse, IncompatibleOrder, NoOrder, NonLinearizable}
+}
+
+// Base is the kind without the suffix that says which orders its cycles need.
+func (a Anomaly) Base() Anomaly {
+	s, _ := strings.CutSuffix(string(a), "-session")
+	s, _ = strings.CutSuffix(s, "-realtime")
+	return Anomaly(s)
 }
 
 // Name returns the anomaly's name in words; the suffixes -session and -realtime are said in words too.

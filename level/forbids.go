@@ -1,6 +1,9 @@
 package level
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // singleRead says from which level on an anomaly of single reads is forbidden. Reads of what nobody, an aborted transaction or
 // a transaction in its midst wrote are Adya's G1, forbidden from PL-2; that a transaction sees its own writes is demanded there
@@ -30,18 +33,45 @@ var cycle = map[Anomaly][]Level{
 	G2Item:             {RepeatableRead},
 	G2:                 {Serializable},
 	LostUpdate:         {SnapshotIsolation, RepeatableRead},
+	Divergence:         {SnapshotIsolation, RepeatableRead},
 	WriteSkew:          {RepeatableRead},
-	ReadSkew:           {ReadAtomic, SnapshotIsolation, RepeatableRead},
+	ReadSkew:           {SnapshotIsolation, RepeatableRead},
 	FracturedRead:      {ReadAtomic, SnapshotIsolation, RepeatableRead},
 	NonMonotonicRead:   {ReadCommitted, SnapshotIsolation, RepeatableRead},
 	ReadOnlyAnomaly:    {RepeatableRead},
 	LongFork:           {SnapshotIsolation, RepeatableRead},
 	CausalityViolation: {Causal, SnapshotIsolation, RepeatableRead},
-	SessionGuarantee:   {Causal, SessionSnapshotIsolation, SessionSerializable},
+	SessionGuarantee:   {ReadAtomic, SessionSnapshotIsolation, SessionSerializable},
 	StaleRead:          {StrictSnapshotIsolation, Linearizable},
 	CausalReverse:      {StrictSnapshotIsolation},
 	NoOrder:            {SnapshotIsolation, RepeatableRead},
 	NonLinearizable:    {StrictSerializable, Linearizable},
+}
+
+// Weakest returns the levels that forbid the anomaly and none weaker does, strongest families first.
+func (a Anomaly) Weakest() (out []Level) {
+	for _, l := range All() {
+		if l.Forbids(a) && !slices.ContainsFunc(All(), func(m Level) bool { return m != l && l.Implies(m) && m.Forbids(a) }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// ForbidsSome reports whether the level, which does not forbid the anomaly, forbids some of its kind: read-committed forbids a
+// fractured read whose transaction saw the newer write first (errata §5.1, row j against j').
+func (l Level) ForbidsSome(a Anomaly) bool {
+	return l == ReadCommitted && a.Base() == FracturedRead
+}
+
+// Needs returns the weakest level of l's family, up to l, that forbids the anomaly.
+func (l Level) Needs(a Anomaly) Level {
+	for _, weaker := range l.Relaxed() {
+		if weaker.Forbids(a) {
+			return weaker
+		}
+	}
+	return l
 }
 
 // Forbids reports whether no history that satisfies l shows the anomaly. Cycles with session edges count at the levels that

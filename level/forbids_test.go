@@ -6,9 +6,7 @@ import (
 	"isovet/level"
 )
 
-var kinds = []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead, level.PredicateMismatch,
-	level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item, level.G2, level.LostUpdate, level.WriteSkew, level.ReadSkew, level.FracturedRead, level.NonMonotonicRead, level.ReadOnlyAnomaly, level.LongFork,
-	level.CausalityViolation, level.SessionGuarantee, level.StaleRead, level.CausalReverse, level.NoOrder, level.NonLinearizable}
+var kinds = level.Anomalies()
 
 // A stronger level forbids what a weaker one does.
 func TestForbidsFollowsImplies(t *testing.T) {

@@ -110,6 +110,17 @@ func (l Level) Implies(m Level) bool {
 	return slices.ContainsFunc(levels[l].implies, func(d Level) bool { return d.Implies(m) })
 }
 
+// Relaxed returns the levels of the same family that ask for fewer orders, the weakest first: without sessions, then with.
+func (l Level) Relaxed() []Level {
+	switch l {
+	case SessionSerializable, SessionSnapshotIsolation:
+		return []Level{l - 1}
+	case StrictSerializable, StrictSnapshotIsolation:
+		return []Level{l - 2, l - 1}
+	}
+	return nil
+}
+
 // Serial reports whether the level belongs to the serializable family.
 func (l Level) Serial() bool { return l <= StrictSerializable }
 

@@ -106,7 +106,7 @@ func (w *world) explain() (found []evidence.Anomaly, decided bool) {
 		return nil, false
 	}
 	a := x.arrange(cycles, clauses)
-	a.Complete(w.h)
+	a.Complete(w.h, w.o.Level, w.o.ClockSkew)
 	return []evidence.Anomaly{a}, true
 }
 

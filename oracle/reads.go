@@ -167,6 +167,12 @@ func (r *reads) listRead(t, op, k uint32, own []uint32) *evidence.Anomaly {
 			return r.anomaly(kind, op, own[len(own)-1])
 		}
 	}
+	times := map[uint32]int{}
+	for _, e := range elems {
+		if times[e]++; len(r.writes[e]) > 0 && times[e] > len(r.writes[e]) {
+			return r.anomaly(level.DuplicateElement, op)
+		}
+	}
 	seen := elems[:n]
 	if h.Init != history.None {
 		if first := r.appends[h.Init][k]; len(first) > 0 {
@@ -199,6 +205,6 @@ func (r *reads) listRead(t, op, k uint32, own []uint32) *evidence.Anomaly {
 
 func (r *reads) anomaly(kind level.Anomaly, ops ...uint32) *evidence.Anomaly {
 	a := &evidence.Anomaly{Kind: kind, Ops: ops}
-	a.Complete(r.h)
+	a.Complete(r.h, level.Serializable, 0)
 	return a
 }

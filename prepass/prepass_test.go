@@ -63,7 +63,7 @@ func TestAnomalies(t *testing.T) {
 		var got []string
 		for _, a := range v.Anomalies {
 			s := string(a.Kind)
-			a.Complete(h)
+			a.Complete(h, level.Serializable, 0)
 			for _, x := range a.Txns {
 				s += fmt.Sprintf(" T%d", h.Txns.ID[x])
 			}

@@ -50,7 +50,7 @@ func refuted(t *testing.T, h *history.History) {
 		t.Fatalf("no refutation: %v", err)
 	}
 	a := explain.Anomaly(explain.Core(context.Background(), proof, v, level.Serializable, 0))
-	a.Complete(h)
+	a.Complete(h, level.Serializable, 0)
 	r := &evidence.Result{Checker: "replay", H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}
 	if err := certify.Check(r, certify.Options{}); err != nil {
 		t.Fatal(err)

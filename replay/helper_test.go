@@ -66,7 +66,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 		if err != nil {
 			t.Fatalf("%s: seed %v: %v\n%s", o.Level, a.Seed, err, notation.Format(h))
 		}
-		x.Complete(h)
+		x.Complete(h, o.Level, o.Skew)
 		r.Verdict, r.Anomalies = evidence.Violated, []evidence.Anomaly{x}
 	default:
 		t.Fatalf("%s: no answer, and nobody stopped it\n%s", o.Level, notation.Format(h))

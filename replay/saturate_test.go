@@ -136,7 +136,7 @@ func explained(t *testing.T, name string, v *prepass.View, l level.Level, seed [
 	if err != nil {
 		t.Fatalf("%s: seed %v: %v", name, seed, err)
 	}
-	x.Complete(v.H)
+	x.Complete(v.H, l, 0)
 	r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{x}}
 	if err := certify.Check(r, certify.Options{}); err != nil {
 		t.Fatalf("%s: %v", name, err)

@@ -218,7 +218,7 @@ func long(t *testing.T, n int) *evidence.Result {
 		ver = h.Ops.Ver[lo]
 		a.Cycle = append(a.Cycle, evidence.Edge{From: from, To: to, Key: h.OpKey(lo), Ver: ver, Writer: history.None, Dep: evidence.RW})
 	}
-	a.Complete(h)
+	a.Complete(h, level.Serializable, 0)
 	return &evidence.Result{Verdict: evidence.Violated, Level: level.Serializable, H: h, Anomalies: []evidence.Anomaly{a}}
 }
 

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"slices"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/oracle/oracletest"
+)
+
+// namedRandom makes a random history, of registers or, for some seeds, of lists.
+func namedRandom(seed uint64) *history.History {
+	switch seed % 7 {
+	case 6:
+		return weakLists(seed / 7)
+	case 0:
+		return tiny(seed)
+	case 1:
+		return datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Sessions: 3})
+	case 2:
+		return datasets.Lagging(seed, datasets.RandomOptions{Txns: 6, Sessions: 3}, seed%4 == 0)
+	case 3:
+		return tinyMini(seed)
+	case 4:
+		return oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Duplicates: seed%12 == 4, Aborted: true, Unknown: seed%24 == 4})
+	}
+	return tinyList(seed)
+}
+
+// tinyMini makes a history of transactions that each read and mostly overwrite one or two keys, on old states now and then.
+func tinyMini(seed uint64) *history.History {
+	return datasets.Tiny(seed, datasets.RandomOptions{Txns: 5, Keys: 2, Sessions: 3, Ops: 2})
+}
+
+// TestNamesByTheLattice: on random histories, the kind that a checker reports at a level is one that the level forbids, and every
+// other level that forbids it is violated too, by brute force: so the name says what is wrong, and no more than the evidence shows.
+func TestNamesByTheLattice(t *testing.T) {
+	n := long(3000, 60_000)
+	kinds := map[level.Anomaly]int{}
+	for seed := range n {
+		h := namedRandom(seed)
+		verdicts := map[level.Level]evidence.Verdict{}
+		verdict := func(l level.Level) evidence.Verdict {
+			if v, ok := verdicts[l]; ok {
+				return v
+			}
+			v := evidence.Unknown
+			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err == nil {
+				v = r.Verdict
+			}
+			verdicts[l] = v
+			return v
+		}
+		for _, l := range datasets.Judged() {
+			for i, c := range All() {
+				in := c.Info()
+				if in.Timestamps || in.Name == "porcupine" || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() {
+					continue
+				}
+				if seed%12 == 4 && in.Name == "weak" { // which needs unique values
+					continue
+				}
+				if len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
+					continue
+				}
+				got, err := Run(t.Context(), c, h, Options{Level: l})
+				if err != nil {
+					t.Fatalf("seed %d, %s, %s: %v\n%s", seed, l, in.Name, err, notation.Format(h))
+				}
+				for _, a := range got.Anomalies {
+					kinds[a.Kind]++
+					if !l.Forbids(a.Kind) && !l.ForbidsSome(a.Kind) {
+						t.Fatalf("seed %d, %s: %s reports %s, which it allows\n%s\n%s", seed, l, in.Name, a.Kind, a.Text, notation.Format(h))
+					}
+					for _, m := range level.All() {
+						if m.Forbids(a.Kind) && verdict(m) == evidence.Holds {
+							t.Fatalf("seed %d, %s: %s reports %s, which %s forbids, and that holds\n%s\n%s", seed, l, in.Name, a.Kind, m, a.Text, notation.Format(h))
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Log(kinds)
+	for _, k := range level.Anomalies() {
+		if k != level.PredicateMismatch && k != level.G2 && k != level.NonLinearizable && kinds[k] == 0 {
+			t.Logf("no %s among them", k)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// maxForks bounds how many of those that overwrote one version the evidence of a divergence shows.
+const maxForks = 8
+
+// fork is a version that was read: by its last operation's version, None for an empty list.
+type fork struct{ key, ver uint32 }
+
+// diverge makes divergences of the lost updates of which a third transaction, or more, had part: all read one version of a key and
+// overwrote it ([MTC], Definition 10, has two or more under that name; two alone are the lost update of Berenson et al.). Whichever
+// of them came first, each of the others missed its write, so that every two are a proof; those of the first with each other are
+// added to the lost update's.
+func (n *namer) diverge(as []Anomaly) {
+	want := make(map[fork][]uint32)
+	for i := range as {
+		if f, ok := n.fork(&as[i]); ok {
+			want[f] = nil
+		}
+	}
+	if len(want) == 0 {
+		return
+	}
+	n.overwriters(want)
+	for i := range as {
+		a := &as[i]
+		f, ok := n.fork(a)
+		if !ok || len(want[f]) < 3 {
+			continue
+		}
+		first := cyclesOf(a)[0]
+		e := first[slices.IndexFunc(first, func(e Edge) bool { return e.Dep == RW })]
+		pair := [2]uint32{first[0].From, first[0].To}
+		if !slices.Contains(want[f], pair[0]) || !slices.Contains(want[f], pair[1]) {
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(want[f]), func(t uint32) bool { return t == pair[0] || t == pair[1] })
+		for _, t := range rest[:min(len(rest), maxForks-2)] {
+			a.Cycles = append(a.Cycles, n.missed(pair[0], t, e, n.l.Snapshot())...)
+		}
+		a.Kind = level.Divergence + level.Anomaly(string(a.Kind)[len(level.LostUpdate):])
+	}
+}
+
+// divergence says of those that overwrote one version what each saw.
+func (d *describer) divergence(a *Anomaly) {
+	said := make(map[uint32]bool)
+	var read Edge
+	for _, c := range slices.Concat(cyclesOf(a), a.Cycles) {
+		for _, e := range c {
+			if e.Dep == RW && !said[e.From] {
+				said[e.From] = true
+				read = e
+				_, ver := d.finalWrite(e.From, e.Key)
+				fmt.Fprintf(d, "%s read %s = %s and wrote %s.\n", d.txn(e.From), d.key(e.Key), d.sawOf(e), d.value(ver))
+			}
+		}
+	}
+	fmt.Fprintf(d, "Each of these %d overwrote the same version of %s; whichever came first, the others did not see its write: a contradiction.\n", len(said), d.key(read.Key))
+}
+
+// sawOf writes what the reader of an anti-dependency saw of its key.
+func (d *describer) sawOf(e Edge) string {
+	if l, ok := d.listRead(e.From, e.Key, e.Ver, history.None); ok {
+		return d.list(l)
+	}
+	return d.value(e.Ver)
+}
+
+func cyclesOf(a *Anomaly) [][]Edge {
+	if len(a.Cycle) > 0 {
+		return [][]Edge{a.Cycle}
+	}
+	return a.Cycles
+}
+
+// fork returns the version that both transactions of a lost update read; false where they read different ones, or others may have
+// written what they read.
+func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
+	if a.Kind.Base() != level.LostUpdate {
+		return f, false
+	}
+	for _, c := range slices.Concat(cyclesOf(a), a.Cycles) {
+		for _, e := range c {
+			if e.Dep != RW {
+				continue
+			}
+			if ok && f != (fork{e.Key, e.Ver}) || e.Ver != history.None && e.Writer != history.None && e.Writer != n.h.Init && n.writers(e.Ver) > 1 {
+				return f, false
+			}
+			f, ok = fork{e.Key, e.Ver}, true
+		}
+	}
+	return f, ok
+}
+
+// overwriters finds the committed transactions that read one of these versions, before any own write of its key, and then wrote
+// the key.
+// Cost: one pass over the operations.
+func (n *namer) overwriters(of map[fork][]uint32) {
+	h := n.h
+	keys := make(map[uint32]bool)
+	for f := range of {
+		keys[f.key] = true
+	}
+	read := make(map[uint32]uint32) // key → the version that the transaction at hand read first
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] != history.Committed || t == h.Init {
+			continue
+		}
+		clear(read)
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			kind, v := h.Ops.Kind[op], h.Ops.Ver[op]
+			switch kind {
+			case history.Read, history.ReadList:
+				key := h.OpKey(op)
+				if !keys[key] {
+					continue
+				}
+				if kind == history.ReadList {
+					last := h.Lists.Off[v+1]
+					if v = history.None; last > h.Lists.Off[h.Ops.Ver[op]] {
+						v = h.Lists.Elem[last-1]
+					}
+				}
+				if _, ok := read[key]; !ok {
+					read[key] = v
+				}
+			case history.Write, history.Append:
+				key := h.VerKey[v]
+				if !keys[key] {
+					continue
+				}
+				if saw, ok := read[key]; ok {
+					f := fork{key, saw}
+					if ts, wanted := of[f]; wanted && !slices.Contains(ts, t) {
+						of[f] = append(ts, t)
+					}
+				} else {
+					read[key] = v // its own
+				}
+			}
+		}
+	}
+}
+
+// missed returns the cycles by which one of two transactions missed the other's write of a key of which both read the same version,
+// as e, the one's or the other's anti-dependency, has it: one for each order of the two under snapshot isolation.
+func (n *namer) missed(t, u uint32, e Edge, snapshot bool) [][]Edge {
+	rw := func(from, to uint32) Edge {
+		x := e
+		x.From, x.To = from, to
+		return x
+	}
+	if !snapshot {
+		return [][]Edge{{rw(t, u), rw(u, t)}}
+	}
+	d := describer{h: n.h}
+	ww := func(from, to uint32) Edge {
+		_, ver := d.finalWrite(to, e.Key)
+		return Edge{From: from, To: to, Dep: WW, Key: e.Key, Ver: ver, Writer: history.None}
+	}
+	return [][]Edge{{ww(t, u), rw(u, t)}, {ww(u, t), rw(t, u)}}
+}
