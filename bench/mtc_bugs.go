@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"isovet/check"
@@ -33,6 +34,7 @@ func mtcTrials() []trial {
 // trialsOf is what came of one kind of trial on one database: means of a trial, in milliseconds.
 type trialsOf struct {
 	group, series            string
+	memory                   bool // not on a server
 	found, trials            int
 	generation, verification float64
 }
@@ -87,7 +89,7 @@ func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 					r.Note("%s is left out at %s, which it does not decide.", t.checker, db.at)
 					continue
 				}
-				x := trialsOf{group: fmt.Sprintf("%s, %d", db.name, ops), series: t.name, trials: times}
+				x := trialsOf{group: fmt.Sprintf("%s, %d", db.name, ops), series: t.name, memory: urls == nil, trials: times}
 				for i := range times {
 					spec := datasets.Spec{Workload: t.workload, Variant: t.variant, Txns: n, Keys: 10, Sessions: 10, Isolation: db.isolation, Seed: l.Seed*1000 + uint64(i) + 1}
 					if t.workload != "mini" {
@@ -144,41 +146,40 @@ func (l *Lab) judge(ctx context.Context, c check.Checker, h *history.History, at
 
 func mtcFig13(ctx context.Context, lab *Lab, r *Report) error {
 	trials, err := lab.runTrials(ctx, r)
-	for _, t := range trials {
-		share := 100 * float64(t.found) / float64(t.trials)
-		r.Add(measured("found", t.group, t.series, share))
-		const halfHour = 30 * 60 * 1000
-		r.Add(measured("pace", t.group, t.series, float64(int(share/100*halfHour/(t.generation+t.verification)))))
-	}
 	if err != nil {
 		return err
 	}
-	for _, series := range []string{"wr, elle-register", "append, elle"} {
-		more, all := r.beats("pace", "mini, mtc", series)
-		says := "in the same time MTC detects bugs in more trials than Elle with registers"
-		if series == "append, elle" {
-			says = "and in about as many as Elle with lists (32 against at most 35)"
+	by := "found"
+	for _, t := range trials {
+		share := float64(t.found) / float64(t.trials)
+		r.Add(measured("found", t.group, t.series, 100*share))
+		if !t.memory {
+			const halfHour = 30 * 60 * 1000
+			by = "pace"
+			r.Add(measured(by, t.group, t.series, math.Round(share*halfHour/(t.generation+t.verification))))
 		}
-		r.Claim(says, fmt.Sprintf("in more in %d of %d", more, all), 2*more >= all)
 	}
+	more, all := r.atLeast(by, "mini, mtc", "wr, elle-register")
+	r.Claim("MTC detects bugs in more trials than Elle with registers", fmt.Sprintf("in %d of %d", more, all), more == all)
+	more, all = r.atLeast(by, "mini, mtc", "append, elle")
+	r.Claim("and in nearly as many as Elle with lists (32 against 35 in half an hour at most)", fmt.Sprintf("in as many in %d of %d", more, all), 2*more >= all)
 	return nil
 }
 
-// beats counts in how many groups of 2, 4 and 8 operations a series has more than the other one, whose trials are of so many operations, where its own
-// are of 4.
-func (r *Report) beats(metric, series, other string) (more, all int) {
+// atLeast counts on how many databases, and at how many operations a transaction, a series of mini-transactions has as much as another one.
+func (r *Report) atLeast(metric, mini, other string) (count, all int) {
 	for _, db := range weakDatabases() {
-		m := r.Find(metric, db.name+", 4", series)
+		m := r.Find(metric, db.name+", 4", mini)
 		for _, ops := range []int{2, 4, 8} {
 			if e := r.Find(metric, fmt.Sprintf("%s, %d", db.name, ops), other); m != nil && e != nil {
 				all++
-				if m.Value > e.Value {
-					more++
+				if m.Value >= e.Value {
+					count++
 				}
 			}
 		}
 	}
-	return more, all
+	return count, all
 }
 
 func mtcFig14(ctx context.Context, lab *Lab, r *Report) error {
@@ -190,11 +191,23 @@ func mtcFig14(ctx context.Context, lab *Lab, r *Report) error {
 		r.Add(measured("generation", t.group, t.series, t.generation))
 		r.Add(measured("time", t.group, t.series, t.verification))
 	}
-	for _, c := range []struct{ metric, says string }{{"time", "MTC outperforms Elle in verification"}, {"generation", "and in generation"}} {
+	for _, c := range []struct{ metric, says string }{{"generation", "MTC outperforms Elle in generation"}, {"time", "and in verification"}} {
 		for _, series := range []string{"wr, elle-register", "append, elle"} {
-			slower, all := r.beats(c.metric, "mini, mtc", series)
-			r.Claim(c.says+" ("+series+")", fmt.Sprintf("MTC is faster in %d of %d", all-slower, all), 2*slower < all)
+			slower, all := r.atLeast(c.metric, "mini, mtc", series)
+			r.Claim(c.says+" ("+series+")", fmt.Sprintf("in %d of %d", all-slower, all), slower == 0)
 		}
+	}
+	const postgres = "PostgreSQL repeatable-read, SER"
+	times := func(metric string) float64 {
+		m, e := r.Find(metric, postgres+", 4", "mini, mtc"), r.Find(metric, postgres+", 8", "wr, elle-register")
+		if m == nil || e == nil {
+			return 0
+		}
+		return e.Value / m.Value
+	}
+	if made, checked := times("generation"), times("time"); made > 0 {
+		r.Claim("on PostgreSQL it is 3.5 times as fast in generation and 15 times in verification as registers of 8 operations",
+			fmt.Sprintf("%s and %s times", number(made), number(checked)), made >= 3.5 && checked >= 15)
 	}
 	return nil
 }
