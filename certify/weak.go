@@ -153,13 +153,27 @@ func checkCommitOrder(h *history.History, l level.Level, order []uint32, o Optio
 	return x.causal(o)
 }
 
-// several marks a version with more than one writer.
+// several marks a version with more writers than can be told apart.
 const several = history.None - 1
+
+// otherWriter returns where the transaction at place p can have read a version that the ones at places w and, unless it is 0, second
+// install.
+func otherWriter(w, second, p uint32) uint32 {
+	switch {
+	case second == 0 || second == p:
+		return w
+	case w == p:
+		return second
+	}
+	return several
+}
 
 // resolve fills wrote and reads.
 func (x *commitOrder) resolve() error {
 	h := x.h
 	writer := make([]uint32, h.NumVersions()) // place of who installs it; none: nobody
+	// twice has the second place for a version that two install: a read of the one is from the other, since it precedes its own write.
+	twice := map[uint32]uint32{}
 	for v := range writer {
 		writer[v] = history.None
 	}
@@ -180,13 +194,14 @@ func (x *commitOrder) resolve() error {
 				if k := h.VerKey[v]; x.stamp[k] != p {
 					x.stamp[k] = p
 					x.keys = append(x.keys, k)
-					if kind == history.Append {
-						continue
-					}
-					if writer[v] == history.None {
+					switch _, again := twice[v]; {
+					case kind == history.Append:
+					case writer[v] == history.None:
 						writer[v] = p
-					} else {
+					case again:
 						writer[v] = several
+					default:
+						twice[v] = p
 					}
 				}
 			}
@@ -229,7 +244,11 @@ func (x *commitOrder) resolve() error {
 				}
 			}
 			x.stamp[k], own[k], wrote[k] = p, v, false
-			switch w := writer[v]; {
+			w := writer[v]
+			if len(twice) > 0 && w != several {
+				w = otherWriter(w, twice[v], p)
+			}
+			switch {
 			case w == several:
 				return &Unsupported{fmt.Sprintf("an order at level %s of a history with reads that several writes explain", x.level)}
 			case w == history.None:

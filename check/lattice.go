@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"time"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -17,24 +18,42 @@ type Lattice struct {
 }
 
 // RunLattice checks a history at every level with the checker that Auto picks. Options.Level is not looked at. Where none decides a
-// level, its result is unknown with that reason.
+// level, its result is unknown with that reason. Where ctx has a deadline each level gets its share of the time that is left, and those
+// that are near-linear or bounded by a key's operations come first, so that one hard level does not take the answers of the others away.
 func RunLattice(ctx context.Context, h *history.History, o Options) (*Lattice, error) {
-	l := &Lattice{}
-	for _, at := range level.All() {
-		o.Level = at
-		c, ok := Auto(h, at)
-		if !ok {
-			l.Results = append(l.Results, &evidence.Result{Level: at, H: h, Reason: "no checker decides " + at.String() + " for this history"})
-			continue
+	levels := level.All()
+	l := &Lattice{Results: make([]*evidence.Result, len(levels))}
+	left := len(levels)
+	for _, hard := range []bool{false, true} {
+		for i, at := range levels {
+			if hard != (at.Serial() || at.Snapshot() || at == level.RepeatableRead) {
+				continue
+			}
+			r, err := runShare(ctx, h, o, at, left)
+			if err != nil {
+				return nil, err
+			}
+			l.Results[i] = r
+			left--
 		}
-		r, err := Run(ctx, c, h, o)
-		if err != nil {
-			return nil, err
-		}
-		l.Results = append(l.Results, r)
 	}
 	l.summarize()
 	return l, nil
+}
+
+// runShare checks one of so many levels that are left to be checked.
+func runShare(ctx context.Context, h *history.History, o Options, at level.Level, left int) (*evidence.Result, error) {
+	o.Level = at
+	c, ok := Auto(h, at)
+	if !ok {
+		return &evidence.Result{Level: at, H: h, Reason: "no checker decides " + at.String() + " for this history"}, nil
+	}
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
+		defer cancel()
+	}
+	return Run(ctx, c, h, o)
 }
 
 // summarize fills Holding and Failing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"isovet/datasets"
 	"isovet/evidence"
@@ -67,4 +68,44 @@ func mustAnomaly(t *testing.T, name string) *history.History {
 	}
 	t.Fatalf("the catalogue lacks %s", name)
 	return nil
+}
+
+// TestLatticeShares: a level that is not decided in time does not take the time of those that are. A lock that is taken and released by
+// turns, but for some times, has no order, and since its two values have many writers the serializable levels are hard.
+func TestLatticeShares(t *testing.T) {
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	lock := b.Key(history.IntValue(1))
+	for i := range int64(200) {
+		from := i % 2
+		if i%10 == 9 {
+			from = 0
+		}
+		b.Read(lock, history.IntValue(from))
+		b.Write(lock, history.IntValue(1-from))
+		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: i, End: i + 4, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	l, err := RunLattice(ctx, h, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[level.Level]*evidence.Result{}
+	for i, r := range l.Results {
+		if r.Level != level.All()[i] {
+			t.Errorf("result %d is that of %s", i, r.Level)
+		}
+		at[r.Level] = r
+	}
+	if r := at[level.Serializable]; r.Verdict != evidence.Unknown || r.Reason != "timeout" {
+		t.Errorf("serializable is decided (%s, %s): the history is too easy to show anything", r.Verdict, r.Reason)
+	}
+	if r := at[level.Linearizable]; r.Verdict != evidence.Violated {
+		t.Errorf("linearizable: %s (%s)", r.Verdict, r.Reason)
+	}
 }

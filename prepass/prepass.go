@@ -89,13 +89,15 @@ type View struct {
 }
 
 // Readers returns who read each write, reads with several possible writers left out: write w was read by those transactions
-// txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Every transaction with reads that counts must be among txns.
+// txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out.
 // Cost: linear, two words a write and one a read.
 func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
 	off = make([]uint32, len(v.WKey)+2)
-	for _, w := range v.RW {
-		if w != none {
-			off[w+2]++
+	for _, t := range txns {
+		for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
+			if w != none {
+				off[w+2]++
+			}
 		}
 	}
 	for w := range v.WKey {

@@ -87,6 +87,11 @@ func latticeOf(ctx context.Context, f *checkFlags, path string, p *progress) (l 
 	set("loading")
 	l, err = guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice, error) {
 		start := time.Now()
+		if f.limits.timeout > 0 { // so that the levels can share it
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, f.limits.timeout)
+			defer cancel()
+		}
 		h, err := loadHistory(ctx, path, f.format)
 		if err != nil {
 			return nil, err
