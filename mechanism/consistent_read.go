@@ -135,6 +135,11 @@ func (v *Verifier) follow(key uint32, w *version, succ, id uint32, why Reason, o
 // unseen reports a read of a version that the snapshot cannot see.
 func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint32{p.id}, Ops: []uint32{r.Op}, Key: r.Key, Val: r.Val}
+	add := func(id, op uint32) {
+		if id != none {
+			x.Txns, x.Ops = append(x.Txns, id), append(x.Ops, op)
+		}
+	}
 	for i := range k.vers {
 		w := &k.vers[i]
 		if w.val != r.Val || w.txn == p.serial && w.txn != none {
@@ -144,17 +149,27 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 		if w.c > b {
 			x.Kind = Uncommitted
 		}
-		if w.id != none {
-			x.Txns = append(x.Txns, w.id)
-			x.Ops = append(x.Ops, w.op)
-		}
+		add(w.id, w.op)
 		if x.Kind == Overwritten { // by whom
 			if _, j := k.until(i); j >= 0 {
-				x.Txns = append(x.Txns, k.vers[j].id)
-				x.Ops = append(x.Ops, k.vers[j].op)
+				add(k.vers[j].id, k.vers[j].op)
 			}
 		}
-		break
+		v.violation(x)
+		return
+	}
+	switch g := v.graves.find(k, r.Val); {
+	case g == nil:
+		if v.o.Late {
+			v.suspect(x)
+			return
+		}
+	case g.vain:
+		x.Vain = []uint32{g.id}
+	default:
+		x.Kind = Overwritten
+		add(g.id, g.op)
+		add(g.overID, g.overOp)
 	}
 	v.violation(x)
 }

@@ -116,6 +116,7 @@ func duplicates(h *history.History) bool {
 // transactions at a time.
 type source struct {
 	h     *history.History
+	timed bool       // some operation has times
 	txns  [][]uint32 // of a lane
 	bufs  [][]Trace
 	lanes [][]Trace // what is left to dispatch of the present transaction
@@ -128,7 +129,7 @@ type chain struct {
 }
 
 func newSource(h *history.History) (*source, error) {
-	s := &source{h: h}
+	s := &source{h: h, timed: h.Ops.End != nil}
 	var chains []chain
 	for ses := range h.NumSessions() {
 		var c chain
@@ -213,23 +214,21 @@ func (s *source) times(t uint32) (x span, ok bool) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
 	x.start, x.bef, x.aft = h.Start(t), h.Commit(t), h.End(t)
-	x.ops = h.Ops.Start != nil && h.Ops.End != nil
-	if x.ops {
-		prev := x.start
-		for op := lo; op < hi && x.ops; op++ {
-			a, b := h.OpStart(op), h.OpEnd(op)
-			x.ops = a != history.NoTime && b != history.NoTime && a >= prev && b >= a
-			prev = b
+	x.ops = true
+	prev := x.start
+	for op := lo; op < hi && x.ops; op++ {
+		a, b := h.OpStart(op), h.OpEnd(op)
+		x.ops = a != history.NoTime && b != history.NoTime && a >= prev && b >= a
+		prev = b
+	}
+	if x.ops && lo < hi {
+		if x.bef == history.NoTime {
+			x.bef = prev
 		}
-		if x.ops && lo < hi {
-			if x.bef == history.NoTime {
-				x.bef = prev
-			}
-			x.ops = prev <= x.bef
-		}
+		x.ops = prev <= x.bef
 	}
 	// Statements that go with the commit, in one message, may end with it.
-	together := !x.ops && h.Ops.End != nil
+	together := !x.ops && s.timed
 	if x.start == history.NoTime {
 		return x, false
 	}

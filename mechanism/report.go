@@ -73,6 +73,8 @@ type Violation struct {
 	Key       uint32
 	Val       uint64 // consistent read: what was read
 	Cycle     []Dependency
+	// Vain, of not-visible, is who wrote the value and never installed it, or installed it later, as far as that is remembered.
+	Vain []uint32
 }
 
 // Report is what a verifier found.

@@ -18,15 +18,21 @@ type describer struct {
 // Describe says in words what a violation of a history's report is: who did what when, times in ms since the history began.
 // Cost: one pass over the history for all of them where some read saw what was never visible.
 func Describe(h *history.History, r *Report, skew int64) []string {
-	d := &describer{h: h, skew: skew, origin: Forever}
+	origin := int64(Forever)
 	for t := range uint32(h.NumTxns()) {
 		if s := h.Start(t); s != history.NoTime && t != h.Init {
-			d.origin = min(d.origin, s)
+			origin = min(origin, s)
 		}
 	}
-	out := make([]string, len(r.Violations))
-	for i := range r.Violations {
-		out[i] = d.text(&r.Violations[i])
+	return DescribeSince(h, r.Violations, skew, origin)
+}
+
+// DescribeSince is Describe with times since a moment.
+func DescribeSince(h *history.History, vs []Violation, skew, origin int64) []string {
+	d := &describer{h: h, skew: skew, origin: origin}
+	out := make([]string, len(vs))
+	for i := range vs {
+		out[i] = d.text(&vs[i])
 	}
 	return out
 }
@@ -48,13 +54,13 @@ func (d *describer) ms(t int64) string {
 func (d *describer) span(a, b int64) string { return "[" + d.ms(a) + ", " + d.ms(b) + "] ms" }
 
 func (d *describer) commit(t uint32) string {
-	s := source{h: d.h}
+	s := source{h: d.h, timed: d.h.Ops.End != nil}
 	x, _ := s.times(t)
 	return d.span(x.bef, x.aft)
 }
 
 func (d *describer) op(op uint32) string {
-	s := source{h: d.h}
+	s := source{h: d.h, timed: d.h.Ops.End != nil}
 	x, _ := s.times(d.h.TxnOf(op))
 	if x.ops {
 		return d.span(d.h.OpStart(op), d.h.OpEnd(op))

@@ -17,6 +17,9 @@ type Options struct {
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
 	KeepEdges bool
+	// Late: transactions may come too late to be verified (Verifier.Late). A read of a value whose writer has not been seen is then
+	// no violation before the writer has come in time, or Close says that it never will.
+	Late bool
 }
 
 // Verifier mirrors a database's mechanisms. Traces come in the order of Bef, over all clients; Close ends the run.
@@ -43,6 +46,8 @@ type Verifier struct {
 	due      int    // transactions until floor is computed again
 	versions int
 	locks    int
+	graves   graveyard
+	suspects suspects
 }
 
 // client is a transaction being put together.
@@ -139,6 +144,7 @@ func later(t, by int64) int64 {
 // Close verifies what is left and returns the report. Transactions without an end take no part.
 func (v *Verifier) Close() *Report {
 	v.verify(Forever)
+	v.convict()
 	v.peaks()
 	return v.r
 }
@@ -191,7 +197,10 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		k := v.key(op.Key)
 		if op.Kind == Write {
 			if k.wrote == v.number {
-				ops[k.wroteAt].Val = op.Val // the lock was taken by the first write, the value is the last's
+				if o := &ops[k.wroteAt]; o.Val != op.Val {
+					v.vain(k, o, t.Txn)
+					o.Val = op.Val // the lock was taken by the first write, the value is the last's
+				}
 			} else {
 				k.wrote, k.wroteAt = v.number, int32(i)
 			}
@@ -234,6 +243,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		}
 		k.last = int32(k.install(w))
 		v.versions++
+		v.appeared(op.Key, op.Val, t.Txn)
 		v.pruneVersions(k)
 	}
 	p.to = v.numRead + len(v.reads) - v.readHead
@@ -274,6 +284,9 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		} else {
 			k.wroteAt = int32(i)
 		}
+		if t.Kind == Abort {
+			v.vain(k, op, t.Txn)
+		}
 	}
 	if t.Kind != Unknown {
 		return
@@ -287,6 +300,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			k.install(version{c: t.Bef - v.o.Skew, d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
 				val: op.Val, txn: none, succ: none, id: t.Txn, op: op.Op, readers: -1, open: true})
 			v.versions++
+			v.appeared(op.Key, op.Val, t.Txn)
 		}
 	}
 }
@@ -423,6 +437,7 @@ func (v *Verifier) pruneVersions(k *keyState) {
 		}
 		for i := range k.vers[:n] {
 			v.dropReaders(&k.vers[i])
+			v.graves.version(k, i)
 		}
 		k.vers = k.vers[:copy(k.vers, k.vers[n:])]
 		k.last -= int32(n)

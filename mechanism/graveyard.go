@@ -1,0 +1,59 @@
+package mechanism
+
+// grave is a value that no version holds any more, or ever did.
+type grave struct {
+	val            uint64
+	before         int64  // 1 + the number of the key's grave before this; 0: none
+	id, op         uint32 // who wrote it
+	overID, overOp uint32 // of a version: who surely overwrote it
+	vain           bool   // never installed: its transaction aborted, or wrote the key again
+}
+
+// graveyard remembers the latest values that were forgotten or never installed, so that what is said of a read of one does not
+// depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%graves], for made-graves ≤ i < made.
+type graveyard struct {
+	ring []grave
+	made int64
+}
+
+// graves is how many are remembered: 5 MB.
+const graves = 1 << 17
+
+func (g *graveyard) add(k *keyState, x grave) {
+	x.before = k.buried
+	if len(g.ring) < graves {
+		g.ring = append(g.ring, x)
+	} else {
+		g.ring[g.made%graves] = x
+	}
+	g.made++
+	k.buried = g.made
+}
+
+// version buries version i of a key, which was surely overwritten.
+func (g *graveyard) version(k *keyState, i int) {
+	w := &k.vers[i]
+	x := grave{val: w.val, id: w.id, op: w.op, overID: none}
+	if _, j := k.until(i); j >= 0 {
+		x.overID, x.overOp = k.vers[j].id, k.vers[j].op
+	}
+	g.add(k, x)
+}
+
+// find looks for a value of a key. Cost: the key's graves; only violations ask.
+func (g *graveyard) find(k *keyState, val uint64) *grave {
+	for i := k.buried; i > 0 && i > g.made-graves; {
+		x := &g.ring[(i-1)%graves]
+		if x.val == val {
+			return x
+		}
+		i = x.before
+	}
+	return nil
+}
+
+// vain buries what a transaction wrote and nobody may read.
+func (v *Verifier) vain(k *keyState, op *Trace, id uint32) {
+	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, vain: true})
+	v.appeared(op.Key, op.Val, id)
+}

@@ -1,0 +1,142 @@
+package mechanism
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A transaction that comes when transactions that ended after it have been dispatched already is late. It is not verified, and must
+// not make others look wrong. Two things see to that. Its versions are installed, as those of a transaction of unknown outcome
+// are: they can be read, and nothing is deduced from them. And a read of a value of which no writer is known waits
+// (Options.Late): its writer may be late. Once the writer has come in time the read is a violation, for then the snapshot
+// could not see it; once it has come late the read is not judged; and if it never comes, the read is a violation in the end.
+
+// suspects are violations that wait for a writer.
+type suspects struct {
+	of   map[wanted][]suspect
+	n    int
+	made int
+	// Unjudged are reads of what late transactions wrote, since Take was last called.
+	unjudged []Unjudged
+}
+
+type wanted struct {
+	val uint64
+	key uint32
+}
+
+type suspect struct {
+	number int
+	x      Violation
+}
+
+// maxSuspects bounds the reads that wait; more are not judged.
+const maxSuspects = 1 << 16
+
+// Unjudged is a read that was not verified, for its writer came late; by Trace.Txn and Trace.Op.
+type Unjudged struct {
+	Reader, Writer, Key, Op uint32
+	None                    bool // no writer is known: too many reads were waiting
+}
+
+func (v *Verifier) suspect(x Violation) {
+	s := &v.suspects
+	if s.n >= maxSuspects {
+		s.unjudged = append(s.unjudged, Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
+		return
+	}
+	if s.of == nil {
+		s.of = map[wanted][]suspect{}
+	}
+	w := wanted{x.Val, x.Key}
+	s.of[w] = append(s.of[w], suspect{s.made, x})
+	s.n++
+	s.made++
+}
+
+// appeared settles what waited for a value that a transaction has written in time.
+func (v *Verifier) appeared(key uint32, val uint64, writer uint32) {
+	if v.suspects.n == 0 {
+		return
+	}
+	for _, s := range v.settled(key, val) {
+		s.x.Vain = []uint32{writer}
+		v.violation(s.x)
+	}
+}
+
+func (v *Verifier) settled(key uint32, val uint64) []suspect {
+	w := wanted{val, key}
+	out := v.suspects.of[w]
+	if len(out) > 0 {
+		delete(v.suspects.of, w)
+		v.suspects.n -= len(out)
+	}
+	return out
+}
+
+// convict ends the waiting: nobody wrote what was read.
+func (v *Verifier) convict() {
+	var all []suspect
+	for _, s := range v.suspects.of {
+		all = append(all, s...)
+	}
+	slices.SortFunc(all, func(a, b suspect) int { return cmp.Compare(a.number, b.number) })
+	for _, s := range all {
+		v.violation(s.x)
+	}
+	v.suspects.of, v.suspects.n = nil, 0
+}
+
+// Late takes a whole transaction, begin and end with it, that cannot be verified any more: its end lies before that of another
+// which has been dispatched.
+func (v *Verifier) Late(traces []Trace) {
+	v.number++
+	end := &traces[len(traces)-1]
+	traces = traces[1 : len(traces)-1]
+	for i := range traces {
+		op := &traces[i]
+		if op.Kind != Write {
+			continue
+		}
+		k := v.key(op.Key)
+		k.wrote, k.wroteAt = v.number, int32(i)
+		for _, s := range v.settled(op.Key, op.Val) {
+			v.suspects.unjudged = append(v.suspects.unjudged, Unjudged{Reader: s.x.Txns[0], Writer: end.Txn, Key: op.Key, Op: s.x.Ops[0]})
+		}
+	}
+	for i := range traces {
+		op := &traces[i]
+		if op.Kind != Write {
+			continue
+		}
+		k := v.key(op.Key)
+		if k.wroteAt != int32(i) || end.Kind == Abort {
+			v.vain(k, op, end.Txn)
+			continue
+		}
+		d := int64(Forever)
+		if end.Kind == Commit {
+			d = later(end.Aft, v.o.Skew)
+		}
+		k.install(version{c: end.Bef - v.o.Skew, d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+			val: op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
+		v.versions++
+		v.pruneVersions(k)
+	}
+}
+
+// Advance says that no trace before t will come any more, but of transactions that are late: what waited for that moment is verified.
+func (v *Verifier) Advance(t int64) {
+	v.now = max(v.now, t-v.o.Skew)
+	if v.head < len(v.queue) {
+		v.verify(v.now)
+	}
+}
+
+// Take hands over what has been found since it was last called.
+func (v *Verifier) Take() ([]Violation, []Unjudged) {
+	vs, us := v.r.Violations, v.suspects.unjudged
+	v.r.Violations, v.suspects.unjudged = nil, nil
+	return vs, us
+}

@@ -1,0 +1,168 @@
+package mechanism
+
+// OnlineOptions are the parameters of NewOnline.
+type OnlineOptions struct {
+	Options
+	// Lateness: a transaction may begin so many ns before the latest end seen, and is not late; Forever: only Advance moves the watermark.
+	Lateness int64
+}
+
+// Online verifies whole transactions that arrive one after the other, each when its client was done with it, in an order that is
+// nearly that of their ends.
+//
+// The verifier wants the ends of transactions in the order of their Bef, and to know of each that is under way. So arrivals wait
+// until the watermark has passed their end: a moment before which no transaction that is still to arrive begins. The watermark is Lateness before
+// the latest end seen, or what Advance says. A transaction that begins before the watermark is late: it is not judged, and
+// makes nobody else look wrong (late.go). Everything is a function of the calls, in their order.
+//
+// Cost: log2 of those that wait, beside the verifier's. Memory: the transactions that end within Lateness of the latest, 40 bytes a trace.
+type Online struct {
+	v     *Verifier
+	o     OnlineOptions
+	wait  []waiting // a heap by end
+	lanes int
+	idle  []int32 // lanes of which no transaction waits
+	pool  [][]Trace
+	begun bool
+	mark  int64
+	max   int64
+	stats OnlineStats
+}
+
+// waiting is an arrived transaction whose end the watermark has not passed.
+type waiting struct {
+	end    int64
+	lane   int32
+	traces []Trace // behind its begin
+}
+
+// OnlineStats are counts of an Online.
+type OnlineStats struct {
+	Txns, Late int64 // arrived; of them late
+	Waiting    int   // not dispatched
+	Suspects   int   // reads that wait for a writer
+	Watermark  int64
+	Latest     int64 // end
+	Begun      bool
+	Versions   int // remembered
+	Locks      int
+}
+
+// NewOnline begins. o.Options.Late is taken for granted, and so is that values may come twice, as nobody knows what is still to come.
+func NewOnline(o OnlineOptions) *Online {
+	o.Options.Late, o.Duplicates = true, true
+	if o.MaxViolations == 0 {
+		o.MaxViolations = 1 << 40
+	}
+	return &Online{v: NewVerifier(0, o.Options), o: o, mark: -Forever, max: -Forever}
+}
+
+// Add takes a transaction, begin and end with it, and reports whether it is late. traces are copied.
+func (x *Online) Add(traces []Trace) (late bool) {
+	x.stats.Txns++
+	end := &traces[len(traces)-1]
+	begin := traces[0].Bef
+	latest := end.Aft
+	if latest == Forever {
+		latest = end.Bef
+	}
+	if begin < x.mark {
+		x.stats.Late++
+		x.v.Late(append([]Trace(nil), traces...))
+		return true
+	}
+	w := waiting{end: end.Bef}
+	if n := len(x.idle); n > 0 {
+		w.lane, x.idle = x.idle[n-1], x.idle[:n-1]
+	} else {
+		w.lane = int32(x.lanes)
+		x.lanes++
+	}
+	if n := len(x.pool); n > 0 {
+		w.traces, x.pool = x.pool[n-1], x.pool[:n-1]
+	}
+	w.traces = append(w.traces[:0], traces[1:]...)
+	x.v.Dispatch(int(w.lane), traces[:1])
+	x.push(w)
+	x.begun, x.max = true, max(x.max, latest)
+	if x.o.Lateness < Forever {
+		x.Advance(x.max - x.o.Lateness)
+	}
+	return false
+}
+
+// Advance says that no transaction that begins before t will arrive any more.
+func (x *Online) Advance(t int64) {
+	if t <= x.mark {
+		return
+	}
+	x.mark = t
+	for len(x.wait) > 0 && x.wait[0].end < t {
+		w := x.pop()
+		x.v.Dispatch(int(w.lane), w.traces)
+		x.idle = append(x.idle, w.lane)
+		x.pool = append(x.pool, w.traces)
+	}
+	x.v.Advance(t)
+}
+
+// Quiet returns a watermark that makes everything final that has arrived.
+func (x *Online) Quiet() int64 { return later(x.max, 2*x.o.Skew+1) }
+
+// Close ends the stream.
+func (x *Online) Close() *Report {
+	x.Advance(Forever)
+	for len(x.wait) > 0 { // those of clients that never got an answer, at the end of time
+		w := x.pop()
+		x.v.Dispatch(int(w.lane), w.traces)
+	}
+	return x.v.Close()
+}
+
+// Take hands over what has become certain since it was last called.
+func (x *Online) Take() ([]Violation, []Unjudged) { return x.v.Take() }
+
+// Stats returns the counts.
+func (x *Online) Stats() OnlineStats {
+	s := x.stats
+	s.Waiting, s.Suspects, s.Watermark, s.Latest, s.Begun = len(x.wait), x.v.suspects.n, x.mark, x.max, x.begun
+	s.Versions, s.Locks = x.v.versions, x.v.locks
+	return s
+}
+
+func (x *Online) push(w waiting) {
+	x.wait = append(x.wait, w)
+	h := x.wait
+	for i := len(h) - 1; i > 0; {
+		p := (i - 1) / 2
+		if h[p].end <= h[i].end {
+			break
+		}
+		h[p], h[i] = h[i], h[p]
+		i = p
+	}
+}
+
+func (x *Online) pop() waiting {
+	h := x.wait
+	w := h[0]
+	n := len(h) - 1
+	h[0], h[n] = h[n], waiting{}
+	h = h[:n]
+	for i := 0; ; {
+		j := 2*i + 1
+		if j >= n {
+			break
+		}
+		if j+1 < n && h[j+1].end < h[j].end {
+			j++
+		}
+		if h[i].end <= h[j].end {
+			break
+		}
+		h[i], h[j] = h[j], h[i]
+		i = j
+	}
+	x.wait = h
+	return w
+}

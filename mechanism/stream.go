@@ -1,0 +1,133 @@
+package mechanism
+
+import "isovet/history"
+
+// Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of them: keys are
+// numbered as they come, a value is a hash of 64 bits.
+type Stream struct {
+	numbers map[string]uint32
+	names   []string
+	initial []uint64
+	first   uint64 // what keys hold at first
+	src     source
+	keyOf   []uint32 // the piece's key → the stream's
+	valOf   []uint64 // the piece's version → its hash
+	text    []byte
+}
+
+// NewStream begins a stream.
+func NewStream() *Stream {
+	return &Stream{numbers: map[string]uint32{}, first: emptyList}
+}
+
+// Keys returns how many keys there have been.
+func (s *Stream) Keys() int { return len(s.names) }
+
+// Key returns a key's JSON.
+func (s *Stream) Key(k uint32) string { return s.names[k] }
+
+// Initial returns what a key held before everything, for Options.Initial.
+func (s *Stream) Initial(k uint32) uint64 { return s.initial[k] }
+
+// Starts says that keys hold h's initial value at first.
+func (s *Stream) Starts(h *history.History) { s.first = hashValue(h, h.Initial) }
+
+// hashValue names a value; null is what an empty list is.
+func hashValue(h *history.History, v history.Value) uint64 {
+	var x uint64
+	switch v.Kind {
+	case history.Null:
+		return emptyList
+	case history.String, history.Row:
+		x = h.Texts.Hash(uint32(v.N)) + uint64(v.Kind)
+	default:
+		x = uint64(v.N)*0x9e3779b97f4a7c15 + uint64(v.Kind)
+	}
+	if x == emptyList {
+		x--
+	}
+	return x
+}
+
+// Piece begins a new piece.
+func (s *Stream) Piece(h *history.History) {
+	s.src.h = h
+	s.keyOf = s.keyOf[:0]
+	for _, k := range h.Keys {
+		s.text = h.Texts.AppendValue(s.text[:0], k)
+		n, ok := s.numbers[string(s.text)]
+		if !ok {
+			n = uint32(len(s.names))
+			s.names = append(s.names, string(s.text))
+			s.numbers[s.names[n]] = n
+			s.initial = append(s.initial, s.first)
+		}
+		s.keyOf = append(s.keyOf, n)
+	}
+	for _, k := range h.Lists.Key {
+		s.initial[s.keyOf[k]] = emptyList
+	}
+	s.valOf = s.valOf[:0]
+	for v := range uint32(h.NumVersions()) {
+		s.valOf = append(s.valOf, hashValue(h, h.VerValue(v)))
+	}
+}
+
+// Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the initial
+// transaction, whose values it notes, and of those that have no times and did not commit. Errors: *MissingTimes.
+func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
+	h := s.src.h
+	lo, hi := h.TxnOps(t)
+	if t == h.Init {
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write {
+				v := h.Ops.Ver[op]
+				s.initial[s.keyOf[h.VerKey[v]]] = s.valOf[v]
+			}
+		}
+		return buf, nil
+	}
+	for op := lo; op < hi && !s.src.timed; op++ {
+		s.src.timed = h.OpEnd(op) != history.NoTime
+	}
+	if _, ok := s.src.times(t); !ok {
+		if h.Txns.Status[t] == history.Committed {
+			return buf, &MissingTimes{h.Txns.ID[t]}
+		}
+		return buf, nil
+	}
+	n := len(buf)
+	buf = s.src.txn(buf, t)
+	for i := n; i < len(buf); i++ {
+		x := &buf[i]
+		x.Txn = id
+		if x.Kind == Begin || x.Kind > Statement {
+			continue
+		}
+		x.Op -= lo
+		if x.Kind == Statement {
+			continue
+		}
+		x.Key = s.keyOf[x.Key]
+		if x.Val != emptyList {
+			x.Val = s.valOf[x.Val]
+		}
+	}
+	return buf, nil
+}
+
+// Find returns the key and the version of a piece that a violation names, history.None where the piece has neither.
+func (s *Stream) Find(h *history.History, key uint32, val uint64) (k, ver uint32) {
+	k, ver = history.None, history.None
+	for i, v := range h.Keys {
+		if string(h.Texts.AppendValue(nil, v)) == s.names[key] {
+			k = uint32(i)
+		}
+	}
+	for v := range uint32(h.NumVersions()) {
+		if h.VerKey[v] == k && hashValue(h, h.VerValue(v)) == val {
+			ver = v
+		}
+	}
+	return k, ver
+}
