@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"isovet/history"
 	"isovet/internal/safego"
@@ -25,6 +27,7 @@ type parser struct {
 	file    string
 	lines   uint32 // lines begun so far
 	any     bool   // a line with content has been seen: no header may follow
+	piece   bool   // see ReadPiece
 	whole   int    // bytes that the builder will hold the content of in the end; 0: unknown
 
 	tol tolerant
@@ -42,6 +45,28 @@ func newParser(file string) *parser {
 // referenced afterwards. Cost: one pass over the data, then history.Builder.Build.
 func Read(data []byte, file string) (*history.History, error) {
 	return ReadParallel(context.Background(), data, file, 1)
+}
+
+// ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are passed over, as the piece does
+// not have them whole. Many lines at once cost less than one after the other.
+func ReadPiece(data []byte) (*history.History, error) {
+	p := newParser("")
+	p.piece = true
+	if err := p.run(context.Background(), append(slices.Clip(data), blanks[:]...)); err != nil {
+		return nil, err
+	}
+	return p.finish(1)
+}
+
+// blanks are room for the scanner.
+var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
+
+// endTxn ends a transaction.
+func (p *parser) endTxn(h history.TxnHead) {
+	if p.piece {
+		h.HasSess, h.HasSeq = false, false
+	}
+	p.b.EndTxn(h)
 }
 
 // ReadParallel is Read on up to workers cores; it ends early when ctx does. The number of workers makes no difference to the

@@ -154,7 +154,7 @@ func (p *parser) scan(data []byte, i int) int {
 		return 0
 	}
 	h.Line = p.lines
-	p.b.EndTxn(h)
+	p.endTxn(h)
 	return i + 1
 }
 

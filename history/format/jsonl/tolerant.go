@@ -363,7 +363,7 @@ func (t *tolerant) txn(done int) {
 		return
 	}
 	h.Line = t.p.lines
-	t.p.b.EndTxn(h)
+	t.p.endTxn(h)
 }
 
 // wrong records that the value at the present position is not what it should be: malformed, or of another type.
