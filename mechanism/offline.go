@@ -16,8 +16,8 @@ func (m *MissingTimes) Error() string {
 	return fmt.Sprintf("transaction %d has no start or no end time; the mechanisms are verified over client times", m.Txn)
 }
 
-// emptyList is the value of what nobody has written and no operation names, a list before its first element above all.
-const emptyList = ^uint64(0)
+// Nothing is the value of what nobody has written and no operation names, a list before its first element above all.
+const Nothing = ^uint64(0)
 
 // Verify verifies a history's traces under a profile. Trace.Txn, Key and Op in the report are the history's transactions, keys
 // and operations, Val its versions. Options.Initial and Duplicates are the history's own.
@@ -34,7 +34,7 @@ func Verify(ctx context.Context, h *history.History, o Options) (*Report, error)
 		if v := h.InitVer[k]; v != history.None {
 			return uint64(v)
 		}
-		return emptyList
+		return Nothing
 	}
 	o.Duplicates = o.Duplicates || duplicates(h)
 	v := NewVerifier(len(s.lanes), o)
@@ -281,7 +281,7 @@ func (s *source) txn(buf []Trace, t uint32) []Trace {
 			tr.Kind, tr.Key, tr.Val = Write, h.VerKey[ver], uint64(ver)
 			buf = append(buf, tr)
 		case history.ReadList:
-			tr.Kind, tr.Key, tr.Val = Read, h.Lists.Key[ver], emptyList
+			tr.Kind, tr.Key, tr.Val = Read, h.Lists.Key[ver], Nothing
 			if n := h.Lists.Off[ver+1]; n > h.Lists.Off[ver] {
 				tr.Val = uint64(h.Lists.Elem[n-1])
 			}

@@ -9,6 +9,7 @@ type Stream struct {
 	names   []string
 	initial []uint64
 	first   uint64 // what keys hold at first
+	deletes bool   // Nothing has been written
 	src     source
 	keyOf   []uint32 // the piece's key → the stream's
 	valOf   []uint64 // the piece's version → its hash
@@ -17,7 +18,7 @@ type Stream struct {
 
 // NewStream begins a stream.
 func NewStream() *Stream {
-	return &Stream{numbers: map[string]uint32{}, first: emptyList}
+	return &Stream{numbers: map[string]uint32{}, first: Nothing}
 }
 
 // Keys returns how many keys there have been.
@@ -29,21 +30,32 @@ func (s *Stream) Key(k uint32) string { return s.names[k] }
 // Initial returns what a key held before everything, for Options.Initial.
 func (s *Stream) Initial(k uint32) uint64 { return s.initial[k] }
 
+// IsInitial reports whether a key, of the piece or another, held a value before everything; both as JSON of h.
+func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool {
+	k, ok := s.numbers[key]
+	return ok && s.initial[k] == hashValue(h, v)
+}
+
+// Deletes reports whether some key has been deleted: to be absent is then no version that one transaction wrote.
+func (s *Stream) Deletes() bool { return s.deletes }
+
 // Starts says that keys hold h's initial value at first.
 func (s *Stream) Starts(h *history.History) { s.first = hashValue(h, h.Initial) }
 
 // hashValue names a value; null is what an empty list is.
 func hashValue(h *history.History, v history.Value) uint64 {
-	var x uint64
 	switch v.Kind {
 	case history.Null:
-		return emptyList
+		return Nothing
 	case history.String, history.Row:
-		x = h.Texts.Hash(uint32(v.N)) + uint64(v.Kind)
-	default:
-		x = uint64(v.N)*0x9e3779b97f4a7c15 + uint64(v.Kind)
+		return named(h.Texts.Hash(uint32(v.N)), v.Kind)
 	}
-	if x == emptyList {
+	return named(uint64(v.N)*0x9e3779b97f4a7c15, v.Kind)
+}
+
+// named keeps kinds apart, and Nothing from all.
+func named(x uint64, kind history.ValueKind) uint64 {
+	if x += uint64(kind); x == Nothing {
 		x--
 	}
 	return x
@@ -65,7 +77,7 @@ func (s *Stream) Piece(h *history.History) {
 		s.keyOf = append(s.keyOf, n)
 	}
 	for _, k := range h.Lists.Key {
-		s.initial[s.keyOf[k]] = emptyList
+		s.initial[s.keyOf[k]] = Nothing
 	}
 	s.valOf = s.valOf[:0]
 	for v := range uint32(h.NumVersions()) {
@@ -109,9 +121,10 @@ func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
 			continue
 		}
 		x.Key = s.keyOf[x.Key]
-		if x.Val != emptyList {
+		if x.Val != Nothing {
 			x.Val = s.valOf[x.Val]
 		}
+		s.deletes = s.deletes || x.Kind == Write && x.Val == Nothing
 	}
 	return buf, nil
 }

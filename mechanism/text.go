@@ -71,7 +71,7 @@ func (d *describer) op(op uint32) string {
 func (d *describer) key(k uint32) string { return d.h.KeyString(k) }
 
 func (d *describer) val(v uint64) string {
-	if v == emptyList {
+	if v == Nothing {
 		return "nothing"
 	}
 	return d.h.ValueString(uint32(v))
@@ -155,7 +155,7 @@ func (d *describer) never(b *strings.Builder, v *Violation) {
 		}
 	}
 	var who []uint32
-	if v.Val != emptyList {
+	if v.Val != Nothing {
 		who = d.writers[uint32(v.Val)]
 	}
 	if len(who) == 0 {

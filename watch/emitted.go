@@ -10,10 +10,11 @@ import (
 
 // emitted is the file of final violations, a JSON line each, in the order in which they became final.
 type emitted struct {
-	f     *os.File
-	there int64 // lines found when it was opened
-	n     int64 // made since the beginning of the log
-	dirty bool
+	f      *os.File
+	there  int64 // lines found when it was opened
+	n      int64 // made since the beginning of the log
+	proved int64 // of the lines
+	dirty  bool
 }
 
 func openEmitted(dir string) (*emitted, error) {
@@ -31,19 +32,29 @@ func openEmitted(dir string) (*emitted, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &emitted{f: f, there: int64(bytes.Count(b, []byte("\n")))}, nil
+	return &emitted{f: f, there: int64(bytes.Count(b, []byte("\n"))), proved: int64(bytes.Count(b, proved))}, nil
 }
 
-// add writes a line unless it is there already; fresh says that it was not.
-func (e *emitted) add(line []byte) (fresh bool, err error) {
+// add numbers a violation and writes its line unless it is there already: nil then.
+func (e *emitted) add(line func(n int64) ([]byte, error)) ([]byte, error) {
 	e.n++
 	if e.n <= e.there {
-		return false, nil
+		return nil, nil
+	}
+	b, err := line(e.n)
+	if err != nil {
+		return nil, err
 	}
 	e.dirty = true
-	_, err = e.f.Write(append(line, '\n'))
-	return true, err
+	if bytes.Contains(b, proved) {
+		e.proved++
+	}
+	_, err = e.f.Write(append(b, '\n'))
+	return b, err
 }
+
+// proved stands in the lines of violations that are proved.
+var proved = []byte(`"proved":true`)
 
 func (e *emitted) sync() error {
 	if !e.dirty {

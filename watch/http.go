@@ -122,7 +122,7 @@ func (s *server) Next(ctx context.Context, _ int) ([]Line, error) {
 			}
 			out := make([]Line, len(b.texts))
 			for i, t := range b.texts {
-				out[i] = Line{from + int64(i), t}
+				out[i] = Line{Place: from + int64(i), Text: t}
 			}
 			s.open = b
 			s.mu.Lock()

@@ -22,13 +22,23 @@ type Log struct {
 	dir   string
 	f     *os.File
 	w     *bufio.Writer
-	n     int   // number of the segment being written
-	size  int64 // of it
-	bytes int64 // of all
-	last  int64 // place of the last line
-	lines int64
+	n     int    // number of the segment being written
+	size  int64  // of it
+	bytes int64  // of all
+	last  int64  // place of the last line
+	lines int64  // but for our own
+	index []mark // of line i*indexEvery
 	dirty bool
 }
+
+// mark is where a line begins.
+type mark struct {
+	segment int
+	at      int64
+}
+
+// indexEvery is how many lines are read to find one.
+const indexEvery = 64
 
 func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
@@ -37,20 +47,28 @@ func segmentName(dir string, n int) string {
 // OpenLog opens the log of a folder, which is made if need be, and calls f with each line that is there, in order. The line is valid during the
 // call.
 func OpenLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	l := &Log{dir: dir}
+	if err := l.open(f); err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir}
+	return l, nil
+}
+
+func (l *Log) open(f func(place int64, line []byte) error) error {
+	dir := l.dir
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	for n := 1; ; n++ {
-		size, torn, err := l.replay(segmentName(dir, n), f)
+		size, torn, err := l.replay(n, f)
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := os.Stat(segmentName(dir, n+1)); torn && err == nil {
-			return nil, fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last", segmentName(dir, n), size)
+			return fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last", segmentName(dir, n), size)
 		}
 		l.n, l.size = n, size
 		l.bytes += size
@@ -60,20 +78,20 @@ func OpenLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
 	}
 	file, err := os.OpenFile(segmentName(dir, l.n), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err = file.Truncate(l.size); err == nil {
 		_, err = file.Seek(l.size, io.SeekStart)
 	}
 	if err != nil {
-		file.Close()
-		return nil, err
+		return errors.Join(err, file.Close())
 	}
 	l.f, l.w = file, bufio.NewWriterSize(file, 1<<18)
-	return l, syncDir(dir)
+	return syncDir(dir)
 }
 
-func (l *Log) replay(path string, f func(place int64, line []byte) error) (size int64, torn bool, err error) {
+func (l *Log) replay(segment int, f func(place int64, line []byte) error) (size int64, torn bool, err error) {
+	path := segmentName(l.dir, segment)
 	in, err := os.Open(path)
 	if err != nil {
 		return 0, false, err
@@ -93,9 +111,11 @@ func (l *Log) replay(path string, f func(place int64, line []byte) error) (size 
 		if at < 0 || e != nil {
 			return size, false, fmt.Errorf("%s: byte %d: %.40q; expected a place and a line", path, size, line)
 		}
+		if own := at+1 < len(line) && line[at+1] == '!'; !own {
+			l.note(segment, size)
+		}
 		size += int64(len(line))
 		l.last = place
-		l.lines++
 		if err := f(place, line[at+1:len(line)-1]); err != nil {
 			return size, false, err
 		}
@@ -131,11 +151,63 @@ func (l *Log) Append(place int64, line []byte) (bool, error) {
 		}
 		n += m + k
 	}
+	l.note(l.n, l.size)
 	l.size += int64(n)
 	l.bytes += int64(n)
 	l.last, l.dirty = place, true
-	l.lines++
 	return true, err
+}
+
+// note counts a line that begins at a byte of a segment.
+func (l *Log) note(segment int, at int64) {
+	if l.lines%indexEvery == 0 {
+		l.index = append(l.index, mark{segment, at})
+	}
+	l.lines++
+}
+
+// Line reads a line that is safe again, by its number, our own not counted. Cost: a read of up to indexEvery lines.
+func (l *Log) Line(n int64) (line []byte, err error) {
+	if n < 0 || n >= l.lines {
+		return nil, fmt.Errorf("%s: no line %d", l.dir, n)
+	}
+	m := l.index[n/indexEvery]
+	skip := n % indexEvery
+	for ; ; m = (mark{m.segment + 1, 0}) {
+		in, err := os.Open(segmentName(l.dir, m.segment))
+		if err != nil {
+			return nil, err
+		}
+		line, skip, err = nth(in, m.at, skip)
+		if err = errors.Join(err, in.Close()); err != nil || line != nil {
+			return line, err
+		}
+	}
+}
+
+// nth reads the line behind skip others, our own not counted, from a byte of a segment on; nil: there are fewer, skip of them to go.
+func nth(in *os.File, at, skip int64) ([]byte, int64, error) {
+	if _, err := in.Seek(at, io.SeekStart); err != nil {
+		return nil, skip, err
+	}
+	r := bufio.NewReaderSize(in, 1<<15)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return nil, skip, nil
+		}
+		if err != nil {
+			return nil, skip, err
+		}
+		line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]
+		switch {
+		case len(line) > 0 && line[0] == '!':
+		case skip == 0:
+			return line, 0, nil
+		default:
+			skip--
+		}
+	}
 }
 
 func (l *Log) next() error {

@@ -6,19 +6,28 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-
-	"isovet/timestamp"
 )
 
 // Snapshot is what the loop has done.
 type Snapshot struct {
-	Aion       timestamp.AionStats
+	Txns, Late int64 // taken; of them late
+	Window     int   // not final
 	Lines      int64 // in the log
 	Bad        int64 // of them not understood
 	Keys       int
 	LogBytes   int64
-	Watermark  int64 // timestamp; meaningless before the first transaction
+	Watermark  int64 // timestamp, or client time; meaningless before the first transaction
 	Violations map[string]int64
+	Label      string // what the keys of Violations are
+	Proved     int64  // of the violations of mechanisms
+	More       []Count
+}
+
+// Count is a number of one judge's.
+type Count struct {
+	Name, Kind, Help string // for Prometheus
+	Short            string // for the table
+	N                int64
 }
 
 // Metrics hold the latest Snapshot. They are safe for concurrent use.
@@ -52,13 +61,15 @@ func (s Snapshot) write(w io.Writer) {
 	}
 	one("lines_total", "counter", "Lines in the segment log.", s.Lines)
 	one("bad_lines_total", "counter", "Lines that are no transaction.", s.Bad)
-	one("transactions_total", "counter", "Transactions taken.", s.Aion.Txns)
-	one("late_total", "counter", "Transactions below the watermark when they arrived.", s.Aion.Late)
-	one("flips_total", "counter", "Tentative verdicts of reads that changed.", s.Aion.Flips)
-	one("window_transactions", "gauge", "Transactions that are not final.", int64(s.Aion.Window))
+	one("transactions_total", "counter", "Transactions taken.", s.Txns)
+	one("late_total", "counter", "Transactions below the watermark when they arrived.", s.Late)
+	one("window_transactions", "gauge", "Transactions that are not final.", int64(s.Window))
 	one("keys", "gauge", "Keys seen.", int64(s.Keys))
 	one("log_bytes", "gauge", "Size of the segment log.", s.LogBytes)
-	one("watermark", "gauge", "Timestamp up to which verdicts are final.", s.Watermark)
+	one("watermark", "gauge", "Time up to which verdicts are final.", s.Watermark)
+	for _, c := range s.More {
+		one(c.Name, c.Kind, c.Help, c.N)
+	}
 	fmt.Fprint(w, "# HELP isovet_watch_violations_total Final violations.\n# TYPE isovet_watch_violations_total counter\n")
 	var axioms []string
 	for a := range s.Violations {
@@ -66,6 +77,6 @@ func (s Snapshot) write(w io.Writer) {
 	}
 	slices.Sort(axioms)
 	for _, a := range axioms {
-		fmt.Fprintf(w, "isovet_watch_violations_total{axiom=%q} %d\n", a, s.Violations[a])
+		fmt.Fprintf(w, "isovet_watch_violations_total{%s=%q} %d\n", s.Label, a, s.Violations[a])
 	}
 }

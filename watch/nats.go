@@ -92,7 +92,7 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 				}
 				s.seen++
 				s.at = int64(meta.Sequence.Stream)
-				out = append(out, Line{s.at, m.Data()})
+				out = append(out, Line{Place: s.at, Text: m.Data()})
 				s.last = m
 			}
 			if missing {

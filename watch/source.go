@@ -15,6 +15,7 @@ import (
 type Line struct {
 	Place int64
 	Text  []byte
+	N     int64 // its number in the log, from 0; sources leave it 0
 }
 
 // Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream. Done is called when all
@@ -47,7 +48,7 @@ func Pipe(r io.Reader, after int64) Source {
 			}
 			if len(text) > 0 {
 				select {
-				case p.lines <- Line{place, text}:
+				case p.lines <- Line{Place: place, Text: text}:
 				case <-p.stop:
 					return
 				}
@@ -123,7 +124,7 @@ func (s *file) Next(ctx context.Context, most int) ([]Line, error) {
 		case err == nil:
 			s.at += int64(len(s.part))
 			if line := s.part[:len(s.part)-1]; len(line) > 0 {
-				out = append(out, Line{s.at, line})
+				out = append(out, Line{Place: s.at, Text: line})
 			}
 			s.part = nil
 			if len(out) >= most {
@@ -135,7 +136,7 @@ func (s *file) Next(ctx context.Context, most int) ([]Line, error) {
 			return out, nil
 		case s.ends && len(s.part) > 0: // a last line without end
 			s.at += int64(len(s.part))
-			out = append(out, Line{s.at, s.part})
+			out = append(out, Line{Place: s.at, Text: s.part})
 			s.part = nil
 			return out, nil
 		case s.ends:

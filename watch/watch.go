@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,18 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"isovet/history"
-	"isovet/timestamp"
 )
 
 // Config says what to watch.
 type Config struct {
-	// Dir holds the segment log and the violations. It belongs to one stream and one set of options.
-	Dir     string
-	Options timestamp.Options
-	// Lateness is how far, in the database's timestamps, a transaction may start before the latest start seen and not be late.
-	Lateness int64
+	// Dir holds the segment log and the violations. It belongs to one stream and one judge.
+	Dir string
+	// Judge checks it. It is used up.
+	Judge Judge
 	// Idle, if positive: after so long without arrivals everything seen so far is final.
 	Idle time.Duration
 	// Open makes the source, which goes on behind the place of the last line in the log; none says that the log is empty.
@@ -33,62 +28,37 @@ type Config struct {
 	Metrics *Metrics // nil: none
 }
 
-// batchLines is how many lines are written, synced and acknowledged at once, at most.
+// batchLines is how many lines are written, synced, acknowledged and judged at once, at most.
 const batchLines = 4096
-
-// Violation is a final violation as the file has it.
-type Violation struct {
-	N     int64           `json:"n"` // from 1, in the order in which they became final
-	Axiom string          `json:"axiom"`
-	Why   string          `json:"why,omitempty"` // of EXT, as far as the window knows: own, before, uncommitted, after
-	Txn   int64           `json:"txn"`
-	Other *int64          `json:"other,omitempty"` // SESSION: the one before; NOCONFLICT: who committed first; EXT: who installed what should have been read
-	Key   json.RawMessage `json:"key,omitempty"`
-	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
-}
 
 type watcher struct {
 	cfg   Config
-	aion  *timestamp.Aion
-	p     *parser
+	judge Judge
 	log   *Log
 	out   *emitted
-	begun bool
-	max   int64 // latest start, or commit at the serializable levels
 	ended bool
-	fresh bool // the lines are new, not read from the log
+	fresh bool   // the lines are new, not read from the log
+	old   []Line // read from the log, to be judged
 	s     Snapshot
 }
 
-// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, a source that fails, a log that is damaged.
+// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, a source that fails, a log that is damaged, a judge that
+// cannot go on.
 func Run(ctx context.Context, cfg Config) (err error) {
-	w := &watcher{cfg: cfg}
-	if cfg.Lateness < 0 {
-		return fmt.Errorf("lateness %d is negative", cfg.Lateness)
-	}
-	if w.aion, err = timestamp.NewAion(cfg.Options); err != nil {
-		return err
-	}
-	w.p = newParser(w.aion)
+	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}}
+	w.judge.Begin(w.log.Line)
 	w.s.Violations = map[string]int64{}
-	w.log, err = OpenLog(cfg.Dir, func(place int64, line []byte) error {
-		if w.out == nil {
-			if w.out, err = openEmitted(cfg.Dir); err != nil {
-				return err
-			}
+	defer func() {
+		if w.out != nil {
+			err = errors.Join(err, w.out.sync(), w.out.f.Close())
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if w.log.f != nil {
+			err = errors.Join(err, w.log.Close())
 		}
-		return w.take(place, line)
-	})
-	if err == nil && w.out == nil {
-		w.out, err = openEmitted(cfg.Dir)
-	}
-	if err != nil {
+	}()
+	if err := w.again(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.out.sync(), w.out.f.Close(), w.log.Close()) }()
 	w.fresh = true
 	if err := w.out.sync(); err != nil {
 		return err
@@ -112,7 +82,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			return ctx.Err()
 		case errors.Is(err, context.DeadlineExceeded):
 			idle = true
-			err = w.control("!advance " + strconv.FormatInt(w.max, 10))
+			if mark, some := w.judge.Quiet(); some {
+				err = w.control(controlAdvance + strconv.FormatInt(mark, 10))
+			} else {
+				err = nil
+			}
 		case errors.Is(err, io.EOF):
 			if w.ended {
 				return nil
@@ -128,7 +102,46 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 }
 
-const controlEnd = "!end"
+// Lines of our own in the log.
+const (
+	controlAdvance = "!advance "
+	controlEnd     = "!end"
+)
+
+// again judges what is in the log.
+func (w *watcher) again(ctx context.Context) error {
+	err := w.log.open(func(place int64, line []byte) (err error) {
+		if w.out == nil {
+			if w.out, err = openEmitted(w.cfg.Dir); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(line) > 0 && line[0] == '!' {
+			if err := w.take(w.old); err != nil {
+				return err
+			}
+			w.old = w.old[:0]
+			return w.own(string(line))
+		}
+		w.old = append(w.old, Line{Place: place, Text: append([]byte(nil), line...), N: w.log.lines - 1})
+		if len(w.old) == batchLines {
+			err = w.take(w.old)
+			w.old = w.old[:0]
+		}
+		return err
+	})
+	if err == nil && w.out == nil {
+		w.out, err = openEmitted(w.cfg.Dir)
+	}
+	if err == nil {
+		err = w.take(w.old)
+	}
+	w.old = nil
+	return err
+}
 
 // batch logs, acknowledges, and only then looks.
 func (w *watcher) batch(src Source, lines []Line) error {
@@ -137,6 +150,7 @@ func (w *watcher) batch(src Source, lines []Line) error {
 		if len(l.Text) > 0 && l.Text[0] == '!' {
 			l.Text = append([]byte{' '}, l.Text...) // '!' begins lines of our own
 		}
+		l.N = w.log.lines
 		is, err := w.log.Append(l.Place, l.Text)
 		if err != nil {
 			return err
@@ -154,10 +168,8 @@ func (w *watcher) batch(src Source, lines []Line) error {
 	if err := src.Done(); err != nil {
 		return err
 	}
-	for _, l := range fresh {
-		if err := w.take(l.Place, l.Text); err != nil {
-			return err
-		}
+	if err := w.take(fresh); err != nil {
+		return err
 	}
 	w.publish()
 	return w.out.sync()
@@ -170,91 +182,53 @@ func (w *watcher) control(text string) error {
 	if err := w.log.Sync(); err != nil {
 		return err
 	}
-	if err := w.take(w.log.last, []byte(text)); err != nil {
+	if err := w.own(text); err != nil {
 		return err
 	}
 	w.publish()
 	return w.out.sync()
 }
 
-// take is a line of the log: everything that follows is a function of these, in their order.
-func (w *watcher) take(place int64, line []byte) error {
-	w.s.Lines++
-	if len(line) > 0 && line[0] == '!' {
-		w.s.Lines--
-		if string(line) == controlEnd {
-			w.ended = true
-			w.aion.Close()
-			return w.emit()
-		}
-		ts, err := strconv.ParseInt(strings.TrimPrefix(string(line), "!advance "), 10, 64)
-		if err != nil {
-			return fmt.Errorf("%s: %q; expected !advance and a timestamp", w.cfg.Dir, line)
-		}
-		if w.begun {
-			w.advance(ts)
-		}
+// own is a line of our own.
+func (w *watcher) own(text string) error {
+	if text == controlEnd {
+		w.ended = true
+		w.judge.End()
 		return w.emit()
 	}
-	t, err := w.p.parse(line)
+	mark, err := strconv.ParseInt(strings.TrimPrefix(text, controlAdvance), 10, 64)
 	if err != nil {
+		return fmt.Errorf("%s: %q; expected %sand a number", w.cfg.Dir, text, controlAdvance)
+	}
+	w.judge.Advance(mark)
+	return w.emit()
+}
+
+// take are lines of the log: everything that follows is a function of these and of our own, in their order.
+func (w *watcher) take(lines []Line) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	w.s.Lines += int64(len(lines))
+	err := w.judge.Take(lines, func(place int64, err error) {
 		w.s.Bad++
 		if w.fresh && w.cfg.Bad != nil {
 			w.cfg.Bad(place, err)
 		}
-		return nil
-	}
-	if t == nil {
-		return nil
-	}
-	w.aion.Add(t)
-	if !t.NoPart {
-		at := t.Start
-		if w.cfg.Options.Level.Serial() && !w.cfg.Options.ReadOnlyAtStart {
-			at = t.Commit
-		}
-		if !w.begun || at > w.max {
-			w.begun, w.max = true, at
-		}
-		if w.cfg.Lateness < AllLate {
-			w.advance(w.max - w.cfg.Lateness)
-		}
-	}
-	return w.emit()
-}
-
-func (w *watcher) advance(ts int64) {
-	w.aion.Advance(ts)
-	w.s.Watermark = ts
+	})
+	return errors.Join(err, w.emit())
 }
 
 // emit writes what has become final.
 func (w *watcher) emit() error {
-	for _, f := range w.aion.Take() {
-		v := Violation{N: w.out.n + 1, Axiom: f.Axiom.String(), Why: f.Kind.String(), Txn: f.Txn}
-		if f.Other != timestamp.NoID {
-			v.Other = &f.Other
-		}
-		if f.Key != history.None {
-			v.Key = json.RawMessage(w.p.names[f.Key])
-		}
-		if f.Op != history.None {
-			v.Op = &f.Op
-		}
-		line, err := json.Marshal(&v)
-		if err != nil {
-			return err
-		}
-		w.s.Violations[v.Axiom]++
+	return w.judge.Findings(func(class string, line func(n int64) ([]byte, error)) error {
+		w.s.Violations[class]++
 		fresh, err := w.out.add(line)
-		if err != nil {
-			return err
+		if fresh != nil && w.cfg.Violation != nil {
+			w.cfg.Violation(fresh)
 		}
-		if fresh && w.cfg.Violation != nil {
-			w.cfg.Violation(line)
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (w *watcher) publish() {
@@ -262,13 +236,8 @@ func (w *watcher) publish() {
 		return
 	}
 	s := w.s
-	s.Aion, s.Keys = w.aion.Stats(), len(w.p.names)
+	w.judge.Stats(&s)
 	s.Violations = maps.Clone(w.s.Violations)
-	if w.log != nil {
-		s.LogBytes = w.log.bytes
-	}
+	s.LogBytes, s.Proved = w.log.bytes, w.out.proved
 	w.cfg.Metrics.set(s)
 }
-
-// AllLate is a lateness at which nothing is final before the stream ends.
-const AllLate = 1 << 60

@@ -45,9 +45,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func aionOf(o timestamp.Options, lateness int64) Judge {
+	j, err := NewAion(AionOptions{o, lateness})
+	if err != nil {
+		panic(err)
+	}
+	return j
+}
+
 func child(arg string) error {
 	dir, what, _ := strings.Cut(arg, "|")
-	cfg := Config{Dir: dir, Options: si, Lateness: 400, Idle: 300 * time.Millisecond}
+	cfg := Config{Dir: dir, Judge: aionOf(si, 400), Idle: 300 * time.Millisecond}
 	if url, ok := strings.CutPrefix(what, "nats "); ok {
 		cfg.Open = func(ctx context.Context, after int64, none bool) (Source, error) {
 			s, err := NATS(ctx, url, "txns", "watch", max(after, 0))
@@ -192,7 +200,7 @@ func TestPipe(t *testing.T) {
 		dir := t.TempDir()
 		var m Metrics
 		calls := 0
-		err := Run(t.Context(), Config{Dir: dir, Options: o, Lateness: 400, Metrics: &m, Violation: func([]byte) { calls++ },
+		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(o, 400), Metrics: &m, Violation: func([]byte) { calls++ },
 			Open: func(_ context.Context, after int64, none bool) (Source, error) {
 				return Pipe(bytes.NewReader(join(lines)), after), nil
 			}})
@@ -331,7 +339,7 @@ func TestHTTP(t *testing.T) {
 	opened := make(chan string, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{Dir: dir, Options: si, Lateness: 400, Idle: 50 * time.Millisecond, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+		ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 400), Idle: 50 * time.Millisecond, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
 			s, err := HTTP("127.0.0.1:0", after)
 			if err == nil {
 				opened <- s.(interface{ Addr() string }).Addr()
@@ -465,7 +473,7 @@ func TestBad(t *testing.T) {
 {"id":6,"start_ts":5,"commit_ts":5,"ops":[["r","l",[]],["a","m",7]]}
 `
 	run := func(text string) (bad []string, err error) {
-		err = Run(t.Context(), Config{Dir: dir, Options: si, Lateness: 10, Bad: func(place int64, err error) { bad = append(bad, fmt.Sprint(place, ": ", err)) },
+		err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Bad: func(place int64, err error) { bad = append(bad, fmt.Sprint(place, ": ", err)) },
 			Open: func(_ context.Context, after int64, none bool) (Source, error) {
 				return Pipe(strings.NewReader(text), after), nil
 			}})

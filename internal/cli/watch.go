@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,35 +28,51 @@ type watchFlags struct {
 	lateness                       int64
 	idle                           time.Duration
 	atStart, once, quiet           bool
+	checker, profile               string
+	skew                           time.Duration
+	given                          func(flag string) bool
 }
 
+// watchCheckers are those that judge a stream.
+var watchCheckers = []string{"aion", "leopard"}
+
 func newWatch(e *env) *cobra.Command {
-	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet", lateness: 10_000, idle: 5 * time.Second}
+	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet", lateness: 10_000, idle: 5 * time.Second, checker: watchCheckers[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
-		Short: "Check transactions online, as they arrive, by the database's timestamps",
-		Long: `watch takes transactions as JSON lines of the history format, with start_ts and commit_ts, from a source: standard input, a
-file that grows, an address to listen on for POST, or a JetStream subject. Each is written to a segment log before it is acknowledged.
-A violation is written, as a JSON line, once no later arrival can change it. Killed and started again on the same folder, it goes on
-where it was: the log is read again, and no violation is lost or written twice.
+		Short: "Check transactions online, as they arrive",
+		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an address to
+listen on for POST, or a JetStream subject. Each is written to a segment log before it is acknowledged. A violation is written, as a
+JSON line, once no later arrival can change it. Killed and started again on the same folder, it goes on where it was: the log is
+read again, and no violation is lost or written twice.
 
-Verdicts are those of checker aion. A transaction may arrive so late that it starts --lateness below the latest start seen; below
-that it is late: it is not judged, and a LATE line says so. After --idle without arrivals all that has arrived is final.
+--checker aion (the default) goes by the database's timestamps, start_ts and commit_ts. --checker leopard goes by client times, start,
+commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold under the profile; those with
+"proved" violate the level (--level; without it what the profile promises) by themselves.
 
-Exit status: 0 the source ended without a violation, 1 there were violations, 254 bad input or flags, 255 a fault of isovet's,
-130 interrupted: start it again to go on.`,
+A transaction may arrive so late that it starts --lateness below the latest start seen (leopard: the latest end); below that it is late: it
+is not judged, and a LATE line says so. After --idle without arrivals all that has arrived is final.
+
+Exit status: 0 the source ended and nothing was found, 1 there were violations (leopard: proved ones), 2 leopard: violations under the
+profile alone, or late transactions, 254 bad input or flags, 255 a fault of isovet's, 130 interrupted: start it again to go on.`,
 		Example: `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1000000 --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
-  isovet watch --state w --source nats://127.0.0.1:4222/txns`,
+  isovet watch --state w --source nats://127.0.0.1:4222/txns
+  isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl`,
 		Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return runWatch(c.Context(), e, &f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.given = c.Flags().Changed
+			return runWatch(c.Context(), e, &f)
+		},
 	}
+	enumFlag(c, &f.checker, "checker", "checker", "what judges: aion, by timestamps, or leopard, by client times", watchCheckers)
 	levelFlag(c, &f.level)
 	fl := c.Flags()
 	fl.StringVar(&f.source, "source", f.source, "`SOURCE`: - (standard input), a file, http://ADDRESS to listen on, nats://HOST:PORT/SUBJECT")
 	fl.StringVar(&f.state, "state", "", "`FOLDER` of the segment log and the violations; one stream each (required)")
-	fl.Int64Var(&f.lateness, "lateness", f.lateness, "how late a transaction may arrive, in the database's timestamps")
+	fl.Int64Var(&f.lateness, "lateness", f.lateness, "how late a transaction may arrive: aion in the database's timestamps; leopard in ns of client time (default 5 s)")
+	addProfile(c, &f.profile, &f.skew)
 	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to serve Prometheus metrics on, under /metrics")
@@ -99,16 +116,77 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 	}, nil
 }
 
-func runWatch(ctx context.Context, e *env, f *watchFlags) error {
+// judge makes what judges.
+func (f *watchFlags) judge() (watch.Judge, error) {
+	if f.lateness < 0 || f.lateness > watch.AllLate {
+		return nil, usagef("--lateness %d; expected 0 to %d", f.lateness, int64(watch.AllLate))
+	}
+	if f.checker == "leopard" {
+		if f.atStart {
+			return nil, usagef("--read-only-at-start is for timestamps; leopard goes by client times")
+		}
+		o, err := leopardOptions(f.profile, f.skew)
+		if err != nil {
+			return nil, err
+		}
+		o.Lateness = f.lateness
+		if !f.given("lateness") {
+			o.Lateness = 5 * time.Second.Nanoseconds()
+		}
+		if f.given("level") {
+			o.Level = &f.level
+		}
+		return watch.NewLeopard(o)
+	}
 	switch {
-	case f.state == "":
-		return usagef("--state FOLDER is missing: it keeps the segment log and the violations")
+	case f.profile != "" || f.skew != 0:
+		return nil, usagef("--profile and --clock-skew are the checker leopard's; add --checker leopard")
 	case !slices.Contains(timestamp.Levels(), f.level):
-		return usagef("watch does not decide %s; expected one of %v", f.level, timestamp.Levels())
-	case f.lateness < 0 || f.lateness > watch.AllLate:
-		return usagef("--lateness %d; expected 0 to %d", f.lateness, int64(watch.AllLate))
-	case f.idle < 0:
+		return nil, usagef("watch does not decide %s; expected one of %v", f.level, timestamp.Levels())
+	}
+	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart}, Lateness: f.lateness})
+}
+
+// addProfile adds the flags of the checker leopard.
+func addProfile(c *cobra.Command, profile *string, skew *time.Duration) {
+	c.Flags().StringVar(profile, "profile", "", "leopard: how the database works inside, `DATABASE:LEVEL`, a file, or auto, what the header says (isovet profiles)")
+	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard: widen every client interval by this much at both ends")
+	complete(c, "profile", profileNames())
+}
+
+func leopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, error) {
+	if skew < 0 {
+		return watch.LeopardOptions{}, usagef("--clock-skew %v is negative", skew)
+	}
+	p, err := loadProfile(profile)
+	return watch.LeopardOptions{Profile: p, Skew: skew.Nanoseconds()}, err
+}
+
+// verdict is the exit status of what was found.
+func (f *watchFlags) verdict(s *watch.Snapshot) int {
+	total := int64(0)
+	for _, n := range s.Violations {
+		total += n
+	}
+	switch {
+	case total == 0:
+		return statusOK
+	case f.checker == "leopard" && s.Proved == 0:
+		return statusUnknown
+	}
+	return statusViolation
+}
+
+func runWatch(ctx context.Context, e *env, f *watchFlags) error {
+	if f.state == "" {
+		return usagef("--state FOLDER is missing: it keeps the segment log and the violations")
+	}
+	if f.idle < 0 {
 		return usagef("--idle %v is negative", f.idle)
+	}
+	judge, err := f.judge()
+	if err != nil {
+		return err
 	}
 	open, err := f.open(e)
 	if err != nil {
@@ -134,7 +212,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var bad atomic.Int64
 	var broken error // of standard output
 	err = watch.Run(ctx, watch.Config{
-		Dir: f.state, Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart}, Lateness: f.lateness, Idle: f.idle, Open: open, Metrics: &m,
+		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m,
 		Violation: func(line []byte) {
 			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
 				broken = err
@@ -154,13 +232,8 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	case broken != nil:
 		return broken
 	}
-	worst := statusOK
 	s := m.Get()
-	for _, n := range s.Violations {
-		if n > 0 {
-			worst = worse(worst, statusViolation)
-		}
-	}
+	worst := f.verdict(&s)
 	if s.Bad > 0 {
 		fmt.Fprintf(e.stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source, s.Bad)
 		worst = worse(worst, statusBadInput)
@@ -196,7 +269,7 @@ func (t *watchTable) run() {
 			t.draw(0)
 			return
 		case now := <-tick.C:
-			n := t.m.Get().Aion.Txns
+			n := t.m.Get().Txns
 			t.draw(float64(n-was) / now.Sub(at).Seconds())
 			was, at = n, now
 		}
@@ -211,14 +284,21 @@ func (t *watchTable) draw(rate float64) {
 	}
 	total := int64(0)
 	var by []string
-	for _, a := range []timestamp.Axiom{timestamp.TIMESTAMPS, timestamp.SESSION, timestamp.INT, timestamp.EXT, timestamp.NOCONFLICT, timestamp.LATE} {
-		if n := s.Violations[a.String()]; n > 0 {
+	for _, class := range slices.Sorted(maps.Keys(s.Violations)) {
+		if n := s.Violations[class]; n > 0 {
 			total += n
-			by = append(by, fmt.Sprintf("%s %d", a, n))
+			by = append(by, fmt.Sprintf("%s %d", class, n))
 		}
 	}
-	fmt.Fprintf(&b, "transactions %12d   a second %10.0f   in the window %8d   late %6d\n", s.Aion.Txns, rate, s.Aion.Window, s.Aion.Late)
-	fmt.Fprintf(&b, "keys         %12d   flips    %10d   final up to %10d   log %7.1f MB\n", s.Keys, s.Aion.Flips, s.Watermark, float64(s.LogBytes)/1e6)
+	if s.Proved > 0 {
+		by = append(by, fmt.Sprintf("(proved %d)", s.Proved))
+	}
+	var more strings.Builder
+	for _, c := range s.More {
+		fmt.Fprintf(&more, "   %s %d", c.Short, c.N)
+	}
+	fmt.Fprintf(&b, "transactions %12d   a second %10.0f   in the window %8d   late %6d\n", s.Txns, rate, s.Window, s.Late)
+	fmt.Fprintf(&b, "keys         %12d   log %12.1f MB   final up to %d%s\n", s.Keys, float64(s.LogBytes)/1e6, s.Watermark, more.String())
 	fmt.Fprintf(&b, "violations   %12d   %s\n", total, strings.Join(by, "   "))
 	t.drawn = 3
 	fmt.Fprint(t.w, b.String())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func Read(data []byte, file string) (*history.History, error) {
 }
 
 // ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are passed over, as the piece does
-// not have them whole. Many lines at once cost less than one after the other.
+// not have them whole, and a line without id gets one of its own, see Unnamed. Many lines at once cost less than one after the other.
 func ReadPiece(data []byte) (*history.History, error) {
 	p := newParser("")
 	p.piece = true
@@ -58,6 +59,12 @@ func ReadPiece(data []byte) (*history.History, error) {
 	return p.finish(1)
 }
 
+// unnamed is where the ids begin that ReadPiece gives to lines without.
+const unnamed = math.MinInt64 + 1
+
+// Unnamed reports whether ReadPiece gave an id to a line that had none.
+func Unnamed(id int64) bool { return id < unnamed+math.MaxUint32 }
+
 // blanks are room for the scanner.
 var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
 
@@ -65,6 +72,9 @@ var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
 func (p *parser) endTxn(h history.TxnHead) {
 	if p.piece {
 		h.HasSess, h.HasSeq = false, false
+		if !h.HasID {
+			h.ID, h.HasID = unnamed+int64(p.lines), true
+		}
 	}
 	p.b.EndTxn(h)
 }

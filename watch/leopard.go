@@ -1,0 +1,286 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/level"
+	"isovet/mechanism"
+)
+
+// LeopardOptions are the parameters of NewLeopard and NewLive.
+type LeopardOptions struct {
+	// Profile says how the database works inside; nil: what the header of the stream names.
+	Profile *mechanism.Profile
+	// Level is what violations are proved at; nil: what the profile promises.
+	Level *level.Level
+	// Skew, in ns, widens every interval at both ends.
+	Skew int64
+	// Lateness is how far, in ns of client time, a transaction may begin before the latest end seen and not be late; AllLate: nothing is late, or final
+	// before the stream ends.
+	Lateness int64
+}
+
+// leopard judges by the mechanisms of the database, over client times.
+type leopard struct {
+	o      LeopardOptions
+	line   func(n int64) ([]byte, error)
+	online *mechanism.Online // nil: before the header, or the first transaction
+	stream *mechanism.Stream
+	court  court
+	header []byte
+	first  int64 // number of the first transaction's line
+	begun  bool
+	taken  bool // a transaction has been taken
+	buf    []mechanism.Trace
+	text   []byte
+	found  []finding
+}
+
+// finding is a violation, or, where there is none, a transaction or a read that came too late to be judged.
+type finding struct {
+	v    *mechanism.Violation
+	read *mechanism.Unjudged
+	txn  int64
+}
+
+// NewLeopard returns a judge by the mechanisms of the database.
+func NewLeopard(o LeopardOptions) (Judge, error) {
+	if o.Lateness < 0 || o.Skew < 0 {
+		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
+	}
+	return &leopard{o: o, stream: mechanism.NewStream()}, nil
+}
+
+func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
+
+// start begins to judge. h is the header, or nil.
+func (j *leopard) start(h *history.History) error {
+	j.court = court{profile: j.o.Profile, skew: j.o.Skew, stream: j.stream, head: h, origin: mechanism.Forever, recall: j.recall}
+	if j.court.profile == nil {
+		if h == nil {
+			return errors.New(`the stream has no header that names the database; expected {"format":"isovet-history","version":1,"db":…,"isolation":…} first, or --profile`)
+		}
+		var err error
+		if j.court.profile, err = mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation); err != nil {
+			return err
+		}
+	}
+	j.court.level = j.court.profile.Level
+	if j.o.Level != nil {
+		j.court.level = *j.o.Level
+	}
+	if h != nil {
+		j.stream.Starts(h)
+	}
+	lateness := j.o.Lateness
+	if lateness >= AllLate {
+		lateness = mechanism.Forever
+	}
+	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: lateness,
+		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
+	return nil
+}
+
+func (j *leopard) Take(lines []Line, bad func(place int64, err error)) error {
+	if !j.begun && len(lines) > 0 {
+		j.begun = true
+		l := lines[0]
+		j.first = l.N
+		if bytes.Contains(l.Text, []byte(`"format"`)) {
+			if h, err := jsonl.ReadPiece(l.Text); err == nil && h.NumTxns() == 0 {
+				j.header = append(bytes.Clone(l.Text), '\n')
+				j.first++
+				lines = lines[1:]
+				if err := j.start(h); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	if j.online == nil {
+		if err := j.start(nil); err != nil {
+			return err
+		}
+	}
+	h, err := j.read(lines)
+	if err == nil {
+		return j.piece(h, lines, bad)
+	}
+	for i := range lines { // which of them?
+		h, err := j.read(lines[i : i+1])
+		if err == nil {
+			err = j.piece(h, lines[i:i+1], bad)
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if in, ok := errors.AsType[*history.InputError](err); ok {
+			in.Line, in.Off = 0, -1
+		}
+		bad(lines[i].Place, err)
+	}
+	return nil
+}
+
+// read reads lines as a history, behind the header.
+func (j *leopard) read(lines []Line) (*history.History, error) {
+	j.text = append(j.text[:0], j.header...)
+	for _, l := range lines {
+		j.text = append(append(j.text, l.Text...), '\n')
+	}
+	return jsonl.ReadPiece(j.text)
+}
+
+// nth returns which of the lines read a transaction was.
+func (j *leopard) nth(h *history.History, t uint32) int {
+	n := int(h.Txns.Line[t]) - 1
+	if j.header != nil {
+		n--
+	}
+	return n
+}
+
+// id is a transaction's id, or, of a line without, its number.
+func (j *leopard) id(h *history.History, t uint32, n int64) int64 {
+	if id := h.Txns.ID[t]; !jsonl.Unnamed(id) {
+		return id
+	}
+	return n - j.first
+}
+
+// piece takes what some lines hold.
+func (j *leopard) piece(h *history.History, lines []Line, bad func(place int64, err error)) error {
+	j.stream.Piece(h)
+	for t := range uint32(h.NumTxns()) {
+		l := &lines[j.nth(h, t)]
+		if l.N > math.MaxUint32-2 {
+			return errors.New("the stream has more than 4 billion lines; go on in another folder")
+		}
+		if t == h.Init && j.taken {
+			bad(l.Place, errors.New("the initial transaction comes after others; expected it first"))
+			continue
+		}
+		var err error
+		if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(l.N)); err != nil {
+			bad(l.Place, err)
+			continue
+		}
+		if len(j.buf) == 0 {
+			continue
+		}
+		j.taken = true
+		j.court.origin = min(j.court.origin, j.buf[0].Bef)
+		if j.online.Add(j.buf) {
+			j.found = append(j.found, finding{txn: j.id(h, t, l.N)})
+		}
+		j.collect()
+	}
+	return nil
+}
+
+// collect keeps what has been found.
+func (j *leopard) collect() {
+	vs, us := j.online.Take()
+	for i := range us {
+		j.found = append(j.found, finding{read: &us[i]})
+	}
+	for i := range vs {
+		j.found = append(j.found, finding{v: &vs[i]})
+	}
+}
+
+func (j *leopard) Quiet() (int64, bool) {
+	if j.online == nil || !j.online.Stats().Begun || j.o.Lateness >= AllLate {
+		return 0, false
+	}
+	return j.online.Quiet(), true
+}
+
+func (j *leopard) Advance(mark int64) {
+	if j.online != nil {
+		j.online.Advance(mark)
+		j.collect()
+	}
+}
+
+func (j *leopard) End() {
+	if j.online != nil {
+		j.online.Close()
+		j.collect()
+	}
+}
+
+// recall reads a transaction again.
+func (j *leopard) recall(id uint32) (witness, error) {
+	line, err := j.line(int64(id))
+	if err != nil {
+		return witness{}, err
+	}
+	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
+	if err != nil {
+		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", id, err)
+	}
+	return witness{h, 0, j.id(h, 0, int64(id))}, nil
+}
+
+func (j *leopard) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
+	for _, f := range j.found {
+		class := late
+		if f.v != nil {
+			class = f.v.Mechanism.String()
+		}
+		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, f) }); err != nil {
+			return err
+		}
+	}
+	j.found = j.found[:0]
+	return nil
+}
+
+func (j *leopard) tell(n int64, f finding) ([]byte, error) {
+	if f.v != nil {
+		return j.court.tell(n, *f.v)
+	}
+	v := Violation{N: n, Axiom: late, Txn: f.txn}
+	if r := f.read; r != nil {
+		w, err := j.recall(r.Reader)
+		if err != nil {
+			return nil, err
+		}
+		v.Txn, v.Key, v.Op = w.id, json.RawMessage(j.stream.Key(r.Key)), &r.Op
+		if !r.None {
+			if w, err = j.recall(r.Writer); err != nil {
+				return nil, err
+			}
+			v.Other = &w.id
+		}
+	}
+	return json.Marshal(&v)
+}
+
+func (j *leopard) Stats(s *Snapshot) {
+	s.Label = "mechanism"
+	if j.online == nil {
+		return
+	}
+	o := j.online.Stats()
+	s.Txns, s.Late, s.Window, s.Keys = o.Txns, o.Late, o.Waiting, j.stream.Keys()
+	if o.Begun {
+		s.Watermark = o.Watermark
+	}
+	s.More = []Count{
+		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
+		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
+		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
+	}
+}

@@ -1,0 +1,342 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/mechanism"
+)
+
+// MechanismViolation is a violation of a mechanism as the file has it.
+type MechanismViolation struct {
+	N int64 `json:"n"` // from 1, in the order in which they became certain
+	evidence.MechanismViolation
+	Anomaly level.Anomaly `json:"anomaly,omitempty"` // where it is proved: which
+}
+
+// witness is a transaction in a history that holds it.
+type witness struct {
+	h  *history.History
+	t  uint32
+	id int64
+}
+
+// court says what violations are: in words, and whether their transactions prove a violation of the level.
+type court struct {
+	profile *mechanism.Profile
+	level   level.Level
+	skew    int64
+	stream  *mechanism.Stream
+	head    *history.History // the header
+	origin  int64            // the first start
+	recall  func(id uint32) (witness, error)
+}
+
+// maxWitnesses bounds the transactions of a violation that are tried as a proof.
+const maxWitnesses = 64
+
+func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
+	txns := slices.Clone(v.Txns)
+	for _, t := range v.Vain {
+		if !slices.Contains(txns, t) {
+			txns = append(txns, t)
+		}
+	}
+	of := map[uint32]uint32{} // stream's → part's
+	var ws []witness
+	for _, t := range txns {
+		if _, there := of[t]; there {
+			continue
+		}
+		w, err := c.recall(t)
+		if err != nil {
+			return nil, err
+		}
+		of[t] = uint32(len(ws))
+		ws = append(ws, w)
+	}
+	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
+	for _, t := range v.Txns {
+		out.Txns = append(out.Txns, ws[of[t]].id)
+	}
+	h, err := c.copy(ws)
+	if err != nil {
+		return nil, err
+	}
+	out.Text = mechanism.DescribeSince(h, []mechanism.Violation{c.inside(h, v, of)}, c.skew, c.origin)[0]
+	if len(ws) <= maxWitnesses {
+		if out.Anomaly, out.Proved, err = c.prove(ws); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(&out)
+}
+
+// inside says a violation in the terms of a history that holds its transactions.
+func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint32]uint32) mechanism.Violation {
+	whose := slices.Clone(v.Txns) // of each operation
+	if v.Kind == mechanism.NoSnapshot {
+		for i := range whose {
+			whose[i] = v.Txns[0]
+		}
+		for len(whose) < len(v.Ops) {
+			whose = append(whose, v.Txns[0])
+		}
+	}
+	x := v
+	x.Txns, x.Ops, x.Cycle = nil, nil, nil
+	for _, t := range v.Txns {
+		x.Txns = append(x.Txns, of[t])
+	}
+	for i, op := range v.Ops {
+		x.Ops = append(x.Ops, h.Txns.OpOff[of[whose[i]]]+op)
+	}
+	k, ver := c.stream.Find(h, v.Key, v.Val)
+	x.Key = k
+	if x.Val = mechanism.Nothing; ver != history.None {
+		x.Val = uint64(ver)
+	}
+	for _, e := range v.Cycle {
+		e.From, e.To = of[e.From], of[e.To]
+		e.Key, _ = c.stream.Find(h, e.Key, 0)
+		x.Cycle = append(x.Cycle, e)
+	}
+	return x
+}
+
+// copier copies transactions of histories into one.
+type copier struct {
+	b *history.Builder
+}
+
+func (x copier) value(h *history.History, v history.Value) history.Value {
+	if v.Kind == history.String || v.Kind == history.Row {
+		v.N = int64(x.b.Text(h.Texts.Text(uint32(v.N))))
+	}
+	return v
+}
+
+func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.value(h, h.Keys[k])) }
+
+func (x copier) end(w witness) {
+	head := history.NewTxnHead()
+	head.ID, head.HasID = w.id, true
+	head.Status = w.h.Txns.Status[w.t]
+	head.Start, head.Commit, head.End = w.h.Start(w.t), w.h.Commit(w.t), w.h.End(w.t)
+	x.b.EndTxn(head)
+}
+
+// copy makes a history of transactions as they are.
+func (c *court) copy(ws []witness) (*history.History, error) {
+	x := copier{history.NewBuilder()}
+	x.b.Meta.Lists = c.head != nil && c.head.Meta.Lists
+	for _, w := range ws {
+		h := w.h
+		ver := func(v uint32) history.Value { return x.value(h, h.VerValue(v)) }
+		for op := h.Txns.OpOff[w.t]; op < h.Txns.OpOff[w.t+1]; op++ {
+			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				x.b.Read(x.key(h, h.VerKey[v]), ver(v))
+			case history.Write:
+				x.b.Write(x.key(h, h.VerKey[v]), ver(v))
+			case history.Append:
+				x.b.Append(x.key(h, h.VerKey[v]), ver(v))
+			case history.ReadList:
+				var elems []history.Value
+				for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+					elems = append(elems, ver(e))
+				}
+				x.b.ReadList(x.key(h, h.Lists.Key[v]), elems)
+			default:
+				var rows []history.PredRow
+				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+					row := history.PredRow{OldUnknown: h.Preds.Old[r] == history.None}
+					if o := h.Preds.Old[r]; o != history.None {
+						row.Key, row.Old = x.key(h, h.VerKey[o]), ver(o)
+					}
+					if o := h.Preds.New[r]; o != history.None {
+						row.Key, row.New = x.key(h, h.VerKey[o]), ver(o)
+					}
+					rows = append(rows, row)
+				}
+				x.b.Predicate(h.Ops.Kind[op], h.Texts.Text(h.Preds.Pred[v]), rows)
+			}
+			if h.OpStart(op) != history.NoTime && h.OpEnd(op) != history.NoTime {
+				x.b.OpTimes(h.OpStart(op), h.OpEnd(op))
+			}
+		}
+		x.end(w)
+	}
+	return x.b.Build()
+}
+
+// item is a read or a write of one key, in the terms of the stream.
+type item struct {
+	kind  history.OpKind
+	key   string
+	value string
+	list  []string
+	first bool // the value is the key's initial one
+}
+
+// prove looks for a violation of the level in the transactions alone. What others wrote that they read stands with a writer of its own, under way all the
+// time: an order that explains the whole stream, restricted to these, would explain them too, if each value is written once. Of predicate
+// operations the rows are taken, of lists the elements that these transactions appended.
+func (c *court) prove(ws []witness) (level.Anomaly, bool, error) {
+	h, err := c.part(ws)
+	if err != nil {
+		return "", false, err
+	}
+	at := c.level
+	checker, ok := check.Auto(h, at)
+	if !ok {
+		at = level.ReadCommitted // what every level that is left implies
+		if checker, ok = check.Auto(h, at); !ok {
+			return "", false, nil
+		}
+	}
+	r, err := check.Run(context.Background(), checker, h, check.Options{Level: at, ClockSkew: c.skew})
+	if err != nil {
+		return "", false, err
+	}
+	if r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
+		return "", false, nil
+	}
+	return r.Anomalies[0].Kind, true, nil
+}
+
+// part makes the history that prove looks at.
+func (c *court) part(ws []witness) (*history.History, error) {
+	type version struct{ key, value string }
+	wrote := map[version]bool{}
+	var txns [][]item
+	from, to := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, w := range ws {
+		items := c.itemsOf(w)
+		txns = append(txns, items)
+		for _, o := range items {
+			if o.kind == history.Write || o.kind == history.Append {
+				wrote[version{o.key, o.value}] = true
+			}
+		}
+		for _, at := range []int64{w.h.Start(w.t), w.h.Commit(w.t), w.h.End(w.t)} {
+			if at != history.NoTime {
+				from, to = min(from, at), max(to, at)
+			}
+		}
+	}
+	b := history.NewBuilder()
+	text := func(s string) history.Value { return b.StringValue([]byte(s)) }
+	x := copier{b}
+	var others, initial []version
+	seen := map[version]bool{}
+	for i, items := range txns {
+		for _, o := range items {
+			k := b.Key(text(o.key))
+			switch o.kind {
+			case history.Read:
+				if o.value == absent && (c.stream.Deletes() || !o.first) {
+					continue // of several possible versions
+				}
+				v := version{o.key, o.value}
+				if !wrote[v] && !seen[v] && o.value != absent {
+					seen[v] = true
+					if o.first {
+						initial = append(initial, v)
+					} else {
+						others = append(others, v)
+					}
+				}
+				if o.value == absent {
+					b.Read(k, history.Value{})
+				} else {
+					b.Read(k, text(o.value))
+				}
+			case history.Write:
+				if o.value == absent {
+					b.Write(k, history.Value{})
+				} else {
+					b.Write(k, text(o.value))
+				}
+			case history.Append:
+				b.Append(k, text(o.value))
+			case history.ReadList:
+				var elems []history.Value
+				for _, e := range o.list {
+					if wrote[version{o.key, e}] {
+						elems = append(elems, text(e))
+					}
+				}
+				b.ReadList(k, elems)
+			}
+		}
+		w := ws[i]
+		w.id = int64(i)
+		x.end(w)
+	}
+	id := int64(len(ws))
+	writer := func(vs []version, init bool) {
+		for _, v := range vs {
+			b.Write(b.Key(text(v.key)), text(v.value))
+		}
+		head := history.NewTxnHead()
+		head.ID, head.HasID, head.Init = id, true, init
+		if !init {
+			head.Start, head.End = from-1, to+1
+		}
+		b.EndTxn(head)
+		id++
+	}
+	for _, v := range others {
+		writer([]version{v}, false)
+	}
+	if len(initial) > 0 {
+		writer(initial, true)
+	}
+	return b.Build()
+}
+
+// absent is the value of a key that is not there.
+const absent = "null"
+
+// itemsOf takes a transaction apart.
+func (c *court) itemsOf(w witness) []item {
+	h := w.h
+	var out []item
+	val := func(v uint32) string { return string(h.Texts.AppendValue(nil, h.VerValue(v))) }
+	of := func(kind history.OpKind, v uint32) item {
+		o := item{kind: kind, key: h.KeyString(h.VerKey[v]), value: val(v)}
+		o.first = kind == history.Read && c.stream.IsInitial(o.key, h, h.VerValue(v))
+		return o
+	}
+	for op := h.Txns.OpOff[w.t]; op < h.Txns.OpOff[w.t+1]; op++ {
+		v := h.Ops.Ver[op]
+		switch kind := h.Ops.Kind[op]; kind {
+		case history.Read, history.Write, history.Append:
+			out = append(out, of(kind, v))
+		case history.ReadList:
+			o := item{kind: kind, key: h.KeyString(h.Lists.Key[v])}
+			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+				o.list = append(o.list, val(e))
+			}
+			out = append(out, o)
+		default:
+			for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+				if o := h.Preds.Old[r]; o != history.None {
+					out = append(out, of(history.Read, o))
+				}
+				if o := h.Preds.New[r]; o != history.None {
+					out = append(out, of(history.Write, o))
+				}
+			}
+		}
+	}
+	return out
+}
