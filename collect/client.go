@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"isovet/collect/driver"
@@ -22,6 +23,9 @@ type client struct {
 	work workload.Client
 	txn  workload.Txn
 	next int64 // unique value of the next write; sessions count in steps of their number
+	// For live: no transaction that is not published begins before since.
+	since     atomic.Int64
+	published atomic.Pointer[log]
 }
 
 func (c *client) seed() {
@@ -58,6 +62,7 @@ const (
 
 // loop is a session's work: transactions until enough have committed or the run is stopped.
 func (c *client) loop() {
+	defer c.since.Store(never)
 	for !c.r.stop.Load() && c.r.take() {
 		if err := c.draw(); err != nil {
 			c.r.fail(err)
@@ -129,6 +134,7 @@ func (c *client) reach() bool {
 	deadline := time.Now().Add(c.r.cfg.Patience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		var err error
+		c.since.Store(c.r.now())
 		if c.sess, err = c.r.target.db.Connect(context.Background(), c.node); err == nil {
 			return true
 		}
@@ -153,6 +159,7 @@ func (c *client) attempt() ended {
 	t.Reset()
 	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: t.Name, session: c.id, node: int32(c.node),
 		startTS: history.NoTime, commitTS: history.NoTime}
+	c.since.Store(x.start)
 	if err := c.sess.Begin(); err != nil {
 		return c.refused(&x, err, "begin")
 	}
@@ -252,6 +259,7 @@ func (c *client) write(x txnRec) {
 	if f := c.r.cfg.Feed; f != nil {
 		f.txn(int(c.id), &c.log, c.r.tables)
 	}
+	c.publish()
 	if c.r.target.opt.Timestamps {
 		s := driver.Stamp{Start: history.NoTime, Commit: history.NoTime}
 		if st, ok := c.sess.(driver.Stamper); ok {

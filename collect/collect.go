@@ -53,6 +53,8 @@ type Config struct {
 	Feed *Feed
 	// Progress, if set, is told about twice a second how far the run is.
 	Progress func(Progress)
+	// Live, if set, is given the transactions while the run lasts.
+	Live Live
 }
 
 // Progress is how far a run is.
@@ -208,6 +210,11 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
+	if c.Live != nil {
+		if err := c.Live.Begin(r.meta()); err != nil {
+			return nil, err
+		}
+	}
 	c.tell(Progress{Stage: "loading"})
 	if err := t.db.Load(ctx, r.data()); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
@@ -338,6 +345,7 @@ func (r *run) drive(ctx context.Context) {
 	done := make(chan struct{})
 	helpers.Go(func() { r.watch(ctx, done) })
 	helpers.Go(func() { r.breakThings(ctx, done) })
+	helpers.Go(func() { r.followLive(done) })
 	for _, c := range r.clients {
 		clients.Go(func() {
 			if f := r.cfg.Feed; f != nil {

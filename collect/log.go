@@ -85,11 +85,7 @@ func order(logs []*log) (all []*txnRec, of []*log) {
 	for _, l := range logs {
 		for i := range l.txns {
 			t := &l.txns[i]
-			end := t.end
-			if end == history.NoTime {
-				end = max(t.commit, t.start) // never answered, perhaps never sent
-			}
-			es = append(es, entry{t, l, end})
+			es = append(es, entry{t, l, t.ended()})
 		}
 	}
 	slices.SortStableFunc(es, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
@@ -114,8 +110,8 @@ type naming struct {
 	row func(l *log, key, v history.Value) history.Value // of values of kind Row
 }
 
-// fill adds all transactions to a builder, with ids from 1.
-func fill(b *history.Builder, logs []*log, nodes []string, called naming) {
+// fill adds all transactions to a builder, with ids from first on.
+func fill(b *history.Builder, logs []*log, first int64, nodes []string, called naming) {
 	key := called.key
 	names, texts := map[string]uint32{}, make([]uint32, len(nodes))
 	for i, n := range nodes {
@@ -152,7 +148,7 @@ func fill(b *history.Builder, logs []*log, nodes []string, called naming) {
 			b.OpTimes(o.start, o.end)
 		}
 		h := history.NewTxnHead()
-		h.ID, h.HasID = int64(i+1), true
+		h.ID, h.HasID = first+int64(i), true
 		h.Session, h.HasSess = int64(t.session), true
 		h.Status = t.status
 		h.Start, h.Commit, h.End = t.start, t.commit, t.end
@@ -180,26 +176,18 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 	if err := r.resolve(ctx); err != nil {
 		return nil, fmt.Errorf("the database's timestamps: %w", err)
 	}
+	var logs []*log
+	for _, c := range r.clients {
+		logs = append(logs, &c.log)
+	}
+	return r.history(logs, 1, map[int64]bool{})
+}
+
+// history makes a history of what logs hold, ids from first on. The initial transaction has the rows that are not known; they are then.
+func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.History, error) {
 	b := history.NewBuilder()
 	tables := r.tables
-	touched := map[int64]struct{}{}
-	for _, c := range r.clients {
-		for i := range c.log.ops {
-			if k := c.log.ops[i].kind; k != history.PredRead && k != history.PredWrite {
-				touched[c.log.ops[i].key.N] = struct{}{}
-			}
-		}
-		for i := range c.log.preds {
-			for _, row := range c.log.preds[i].rows {
-				touched[row.key.N] = struct{}{}
-			}
-		}
-	}
-	keys := make([]int64, 0, len(touched))
-	for k := range touched {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := touched(logs)
 	ids := make(map[int64]uint32, len(keys))
 	rows := newRowText(b, tables)
 	var text []byte
@@ -214,7 +202,7 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 		}
 		id := b.Key(v)
 		ids[n] = id
-		if k.PK() < int64(t.Rows) {
+		if !known[n] && k.PK() < int64(t.Rows) {
 			if t.Columns == nil {
 				b.Write(id, history.IntValue(initial))
 			} else {
@@ -222,6 +210,7 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 			}
 			loaded = true
 		}
+		known[n] = true
 	}
 	if loaded {
 		h := history.NewTxnHead()
@@ -229,15 +218,11 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 		h.Name = b.Text([]byte("load"))
 		b.EndTxn(h)
 	}
-	var logs []*log
-	for _, c := range r.clients {
-		logs = append(logs, &c.log)
-	}
 	var nodes []string
 	for _, n := range r.info.Nodes {
 		nodes = append(nodes, n.Name)
 	}
-	fill(b, logs, nodes, naming{
+	fill(b, logs, first, nodes, naming{
 		key: func(v history.Value) uint32 { return ids[v.N] },
 		row: func(l *log, key, v history.Value) history.Value {
 			table := workload.Key(key.N).Table()

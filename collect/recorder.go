@@ -93,7 +93,7 @@ func (r *Recorder) History() (*history.History, error) {
 	for _, s := range r.sessions {
 		logs = append(logs, &s.log)
 	}
-	fill(r.b, logs, r.nodes, naming{key: r.b.Key})
+	fill(r.b, logs, 1, r.nodes, naming{key: r.b.Key})
 	return r.b.Build()
 }
 

@@ -149,6 +149,8 @@ var isolationNames = map[string]string{
 	"ser": "serializable", "sr": "serializable", "s2pl": "serializable", "2pl": "serializable", "strict-serializable": "serializable", "strict-serializable-(linearizable)": "serializable",
 	"ssi": "serializable-snapshot", "si": "snapshot", "snapshot-isolation": "snapshot", "rr": "repeatable-read",
 	"rc": "read-committed", "ru": "read-uncommitted",
+	// What isovet's own drivers say.
+	"snapshot-reads-without-conflict-detection": "no-conflict-detection", "watch-and-multi": "watch", "reads-compared": "serializable",
 }
 
 // LookupProfile finds a built-in profile by database:isolation.
@@ -158,7 +160,11 @@ func LookupProfile(name string) (*Profile, error) {
 		return nil, fmt.Errorf("%q is no profile; expected database:isolation (isovet profiles lists them), auto, or a file", name)
 	}
 	db, iso = normal(db), normal(iso)
-	for _, want := range []string{iso, isolationNames[iso]} {
+	wanted := []string{iso, isolationNames[iso]}
+	if iso == "serializable" {
+		wanted = append(wanted, "serializable-snapshot") // where it is the only one
+	}
+	for _, want := range wanted {
 		for _, p := range Profiles() {
 			if want != "" && normal(p.Isolation) == want && (normal(p.Database) == db || slices.ContainsFunc(p.Systems, func(s string) bool { return normal(s) == db })) {
 				p.Database = db

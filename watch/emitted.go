@@ -46,7 +46,7 @@ func (e *emitted) add(line func(n int64) ([]byte, error)) ([]byte, error) {
 		return nil, err
 	}
 	e.dirty = true
-	if bytes.Contains(b, proved) {
+	if isProved(b) {
 		e.proved++
 	}
 	_, err = e.f.Write(append(b, '\n'))
@@ -55,6 +55,8 @@ func (e *emitted) add(line func(n int64) ([]byte, error)) ([]byte, error) {
 
 // proved stands in the lines of violations that are proved.
 var proved = []byte(`"proved":true`)
+
+func isProved(line []byte) bool { return bytes.Contains(line, proved) }
 
 func (e *emitted) sync() error {
 	if !e.dirty {

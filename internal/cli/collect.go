@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/server"
 	"isovet/history/format"
+	"isovet/watch"
 )
 
 // collectFlags are the flags that say what to collect, in collect and hunt alike.
@@ -93,17 +95,23 @@ func newCollect(e *env) *cobra.Command {
 	var f collectFlags
 	var out, to string
 	var asJSON, quiet bool
+	var live liveFlags
 	c := &cobra.Command{
 		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
 		Short: "Record a history from a real database: a workload run by many sessions",
 		Long: `collect runs a workload with many client sessions against a database and writes what the clients saw, and when. It uses tables
 of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database refuses are recorded as aborted
 and tried again; where a commit's answer is lost, the outcome is recorded as unknown. Passwords are neither recorded nor shown.
+
+--watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a violation is a JSON line on
+standard output as soon as it is certain. The file is written all the same. Exit status then: 1 there was a violation that is proved, 2 there were
+violations under the profile alone.
 ` + databases() + `
 Related: isovet workloads lists the workloads, isovet hunt collects and checks until a violation is found.`,
 		Example: `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
   isovet collect --db postgres://user@localhost/test --isolation repeatable-read --workload smallbank --keys 20 -o h.jsonl.zst
   isovet collect --db galera:start:3 --workload rmw --for 10s -o h.jsonl
+  isovet collect --db mariadb:start --isolation repeatable-read --workload rmw --watch --profile mariadb:repeatable-read-snapshot -o h.jsonl
   isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -113,13 +121,19 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 			if asJSON && out == "-" {
 				return usagef("--json and -o - both write to standard output; choose one")
 			}
+			if live.on && out == "-" {
+				return usagef("--watch and -o - both write to standard output; choose one")
+			}
+			if !live.on && (live.profile != "" || live.skew != 0) {
+				return usagef("--profile and --clock-skew are for --watch")
+			}
 			if err := f.finish(c); err != nil {
 				return err
 			}
 			if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {
 				f.cfg.Txns = 0
 			}
-			return runCollect(c.Context(), e, &f, out, to, asJSON, quiet)
+			return runCollect(c.Context(), e, &f, &live, out, to, asJSON, quiet)
 		},
 	}
 	f.add(c)
@@ -129,16 +143,83 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 	fl.DurationVar(&f.cfg.Duration, "for", 0, "stop after this long")
 	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
 	enumFlag(c, &to, "format", "format", "format of the file (default: by its name)", formatNames())
+	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms meanwhile; violations are JSON lines on standard output")
+	addProfile(c, &live.profile, &live.skew)
 	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was collected")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
 	return c
 }
 
-func runCollect(ctx context.Context, e *env, f *collectFlags, out, to string, asJSON, quiet bool) error {
+// liveFlags are those of collect --watch.
+type liveFlags struct {
+	on      bool
+	profile string
+	skew    time.Duration
+	live    *watch.Live
+}
+
+// begin makes the verifier; broken is what goes wrong with standard output.
+func (f *liveFlags) begin(e *env, p *progress, broken *error) error {
+	o, err := leopardOptions(f.profile, f.skew)
+	if err != nil {
+		return err
+	}
+	f.live = watch.NewLive(o, func(line []byte) {
+		p.Hide()
+		if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && *broken == nil {
+			*broken = err
+		}
+	})
+	return nil
+}
+
+// end says what was found.
+func (f *liveFlags) end(e *env, quiet bool) error {
+	if err := f.live.Close(); err != nil {
+		return err
+	}
+	s := f.live.Snapshot()
+	if f.live.Profile() == nil {
+		return nil // the run did not begin
+	}
+	if !quiet {
+		fmt.Fprintf(e.stderr, "watched under profile %s: %s\n", f.live.Profile().Name(), watched(&s))
+	}
+	switch {
+	case s.Proved > 0:
+		return status(statusViolation)
+	case s.Lines > 0:
+		return status(statusUnknown)
+	}
+	return nil
+}
+
+// watched says in words what was found.
+func watched(s *watch.Snapshot) string {
+	if len(s.Violations) == 0 {
+		return fmt.Sprintf("%d transactions, no violation found, which proves nothing", s.Txns)
+	}
+	var by []string
+	total := int64(0)
+	for _, class := range slices.Sorted(maps.Keys(s.Violations)) {
+		total += s.Violations[class]
+		by = append(by, fmt.Sprintf("%s %d", class, s.Violations[class]))
+	}
+	return fmt.Sprintf("%d transactions, %d violations (%s), %d of them proved", s.Txns, total, strings.Join(by, ", "), s.Proved)
+}
+
+func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, out, to string, asJSON, quiet bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("collecting " + out)
 	f.cfg.Progress = f.tell(p)
+	var broken error // of standard output
+	if live.on {
+		if err := live.begin(e, p, &broken); err != nil {
+			return err
+		}
+		f.cfg.Live = live.live
+	}
 	r, err := collect.Run(ctx, f.cfg)
 	if r == nil || r.History == nil {
 		if ctx.Err() != nil {
@@ -151,6 +232,12 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, out, to string, as
 		return errors.Join(err, werr)
 	}
 	p.Hide()
+	var found error // an exit status
+	if live.on {
+		if found = live.end(e, quiet); found == nil {
+			found = broken
+		}
+	}
 	if asJSON {
 		if err := jsonLine(e.stdout, summaryJSON(out, r)); err != nil {
 			return err
@@ -167,7 +254,7 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, out, to string, as
 	case r.Interrupted:
 		return &exitError{statusInterrupted, fmt.Errorf("interrupted; %s holds what was recorded by then", out)}
 	}
-	return nil
+	return found
 }
 
 // writeHistory writes the file; an error names it, not the temporary one.

@@ -1,0 +1,147 @@
+package collect
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"isovet/history"
+)
+
+// Live is told of a run while it lasts, in pieces of its history. Its methods are called one after the other; an error ends the run. (Feed hands out bare
+// traces, at the least cost for the sessions.)
+type Live interface {
+	// Begin is told the history's header before the first transaction.
+	Begin(meta history.Meta) error
+	// Ended is given transactions that have ended, in the order and with the ids that they will have in the Result's History, but without the database's
+	// timestamps. The initial transaction, which comes first, has the loaded versions of rows that had not been touched before. No transaction that follows
+	// in later pieces begins before mark.
+	Ended(piece *history.History, mark int64) error
+}
+
+// liveEvery is how often the sessions are looked at.
+const liveEvery = 10 * time.Millisecond
+
+// Each session publishes what it has written down (client.published), and a moment before which no transaction of it begins that is not published
+// (client.since). Who reads all moments first and then what is published has every transaction that ended before the least of them.
+
+// never is client.since of a session that is done.
+const never = math.MaxInt64
+
+// publish makes the session's log visible to live. What stands in it is not changed before the run is over, and a longer one is another slice.
+func (c *client) publish() {
+	if c.r.cfg.Live == nil {
+		return
+	}
+	l := c.log
+	c.published.Store(&l)
+}
+
+// live gives pieces to cfg.Live until done, and what is left then.
+type live struct {
+	r     *run
+	to    Live
+	at    []int // transactions of each session that have been given
+	known map[int64]bool
+	last  int64 // id
+}
+
+func (r *run) followLive(done <-chan struct{}) {
+	if r.cfg.Live == nil {
+		return
+	}
+	l := &live{r: r, to: r.cfg.Live, at: make([]int, len(r.clients)), known: map[int64]bool{}}
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	for {
+		ended := false
+		select {
+		case <-done:
+			ended = true
+		case <-tick.C:
+		}
+		if err := l.step(); err != nil {
+			r.fail(err)
+			return
+		}
+		if ended {
+			return
+		}
+	}
+}
+
+// step gives what has ended since the last.
+func (l *live) step() error {
+	mark := int64(never)
+	for _, c := range l.r.clients {
+		mark = min(mark, c.since.Load())
+	}
+	var logs []*log
+	past := mark // no transaction that is given later begins before
+	for i, c := range l.r.clients {
+		p := c.published.Load()
+		if p == nil {
+			continue
+		}
+		n := l.at[i]
+		for n < len(p.txns) && p.txns[n].ended() < mark {
+			n++
+		}
+		if n < len(p.txns) {
+			past = min(past, p.txns[n].start)
+		}
+		if n > l.at[i] {
+			part := *p
+			part.txns = p.txns[l.at[i]:n]
+			logs = append(logs, &part)
+			l.at[i] = n
+		}
+	}
+	if len(logs) == 0 {
+		return nil
+	}
+	h, err := l.r.history(logs, l.last+1, l.known)
+	if err != nil {
+		return err
+	}
+	for _, p := range logs {
+		l.last += int64(len(p.txns))
+	}
+	return l.to.Ended(h, past)
+}
+
+// ended is when the client was done with a transaction.
+func (t *txnRec) ended() int64 {
+	if t.end == history.NoTime {
+		return max(t.commit, t.start) // never answered, perhaps never sent
+	}
+	return t.end
+}
+
+// touched returns the keys that transactions touch, in order.
+func touched(logs []*log) []int64 {
+	var keys []int64
+	seen := map[int64]struct{}{}
+	touch := func(n int64) {
+		if _, ok := seen[n]; !ok {
+			seen[n] = struct{}{}
+			keys = append(keys, n)
+		}
+	}
+	for _, l := range logs {
+		for i := range l.txns {
+			t := &l.txns[i]
+			for _, o := range l.ops[t.off : t.off+t.n] {
+				if o.kind != history.PredRead && o.kind != history.PredWrite {
+					touch(o.key.N)
+					continue
+				}
+				for _, row := range l.preds[o.ext].rows {
+					touch(row.key.N)
+				}
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

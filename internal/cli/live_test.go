@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"isovet/collect"
+	"isovet/mechanism"
+	"isovet/watch"
+)
+
+// TestLiveIsVerify: what is found while Badger runs without conflict detection is what Verify finds in the history, and is told soon.
+func TestLiveIsVerify(t *testing.T) {
+	p, err := mechanism.LookupProfile("badger:serializable-snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	var first time.Duration
+	begin := time.Now()
+	live := watch.NewLive(watch.LeopardOptions{Profile: p}, func(line []byte) {
+		var v watch.MechanismViolation
+		if err := json.Unmarshal(line, &v); err != nil {
+			t.Error(err)
+		}
+		if first == 0 {
+			first = time.Since(begin)
+		}
+		slices.Sort(v.Txns)
+		got = append(got, fmt.Sprint(v.Mechanism, v.Kind, v.Txns, string(v.Key)))
+	})
+	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begin)
+	if err := live.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, MaxViolations: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, v := range rep.Violations {
+		var txns []int64
+		for _, x := range v.Txns {
+			txns = append(txns, r.History.Txns.ID[x])
+		}
+		slices.Sort(txns)
+		want = append(want, fmt.Sprint(v.Mechanism, v.Kind, txns, r.History.KeyString(v.Key)))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("%d violations live, %d in the history, or they differ", len(got), len(want))
+	}
+	t.Logf("%d violations, the first after %v of %v", len(got), first, took)
+}

@@ -1,0 +1,113 @@
+package watch
+
+import (
+	"fmt"
+	"sort"
+
+	"isovet/history"
+	"isovet/mechanism"
+)
+
+// Live verifies the mechanisms of a database in the process that runs its transactions: no lines, no log, nothing late. It is for one goroutine.
+type Live struct {
+	o      LeopardOptions
+	each   func(line []byte)
+	j      leopard
+	pieces []*history.History
+	first  []int64 // id of each piece's first transaction
+	s      Snapshot
+}
+
+// NewLive returns a verifier that calls each with every violation, a JSON line without its end, as soon as it is certain. Lateness is not used.
+func NewLive(o LeopardOptions, each func(line []byte)) *Live {
+	o.Lateness = AllLate
+	l := &Live{o: o, each: each, j: leopard{o: o, stream: mechanism.NewStream()}}
+	l.s.Violations = map[string]int64{}
+	return l
+}
+
+// Begin takes the header. Errors: the options name no profile, and the header neither.
+func (l *Live) Begin(meta history.Meta) error {
+	b := history.NewBuilder()
+	b.Meta = meta
+	h, err := b.Build()
+	if err != nil {
+		return err
+	}
+	if err := l.j.start(h); err != nil {
+		return err
+	}
+	l.j.court.recall = l.recall
+	return nil
+}
+
+// Ended takes transactions whose ids increase, over all calls, by one each; an initial transaction stands before them. No transaction that comes later
+// begins before mark.
+func (l *Live) Ended(h *history.History, mark int64) error {
+	j := &l.j
+	j.stream.Piece(h)
+	for t := range uint32(h.NumTxns()) {
+		if t != h.Init && (len(l.pieces) == 0 || l.pieces[len(l.pieces)-1] != h) {
+			l.pieces, l.first = append(l.pieces, h), append(l.first, h.Txns.ID[t])
+		}
+		var err error
+		if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(h.Txns.ID[t])); err != nil {
+			return err
+		}
+		if len(j.buf) == 0 {
+			continue
+		}
+		j.court.origin = min(j.court.origin, j.buf[0].Bef)
+		if j.online.Add(j.buf) {
+			return fmt.Errorf("transaction %d begins before what was said to be past", h.Txns.ID[t])
+		}
+	}
+	j.online.Advance(mark)
+	j.collect()
+	return l.tell()
+}
+
+// Close ends the stream.
+func (l *Live) Close() error {
+	if l.j.online == nil {
+		return nil
+	}
+	l.j.End()
+	return l.tell()
+}
+
+func (l *Live) tell() error {
+	return l.j.Findings(func(class string, line func(n int64) ([]byte, error)) error {
+		l.s.Violations[class]++
+		l.s.Lines++
+		b, err := line(l.s.Lines)
+		if err != nil {
+			return err
+		}
+		if isProved(b) {
+			l.s.Proved++
+		}
+		l.each(b)
+		return nil
+	})
+}
+
+// Profile is what is verified; nil before Begin.
+func (l *Live) Profile() *mechanism.Profile { return l.j.court.profile }
+
+// Snapshot returns what has been done. Lines are those of violations.
+func (l *Live) Snapshot() Snapshot {
+	s := l.s
+	l.j.Stats(&s)
+	return s
+}
+
+func (l *Live) recall(id uint32) (witness, error) {
+	p := sort.Search(len(l.first), func(i int) bool { return l.first[i] > int64(id) }) - 1
+	h := l.pieces[p]
+	t := uint32(int64(id) - l.first[p])
+	if h.Init != history.None && h.Init <= t {
+		t++
+	}
+	return witness{h, t, int64(id)}, nil
+}
