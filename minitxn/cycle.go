@@ -53,7 +53,7 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 			if !ok {
 				return evidence.Anomaly{Cycle: d.reasons(d.cycle(g), want)}
 			}
-			if d.from == nil || !so {
+			if !d.timed || !so {
 				continue
 			}
 			if path := d.late(g, topo); path != nil {
@@ -123,12 +123,14 @@ func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	late := make([]int64, n)
 	source, hops := make([]uint32, n), make([]int32, n)
 	for node := range uint32(n) {
-		late[node], source[node] = d.from[d.txn(node)], node
+		source[node] = node
+		late[node], _ = Window(d.h, d.txn(node), d.skew)
 	}
 	best, bestHops := none, int32(0)
 	for _, at := range order {
 		node := uint32(at)
-		if d.v.Counts[d.txn(node)] && late[node] > d.until[d.txn(node)] && (!d.split || node&1 == 1) && (best == none || hops[node] < bestHops) {
+		_, until := Window(d.h, d.txn(node), d.skew)
+		if d.v.Counts[d.txn(node)] && late[node] > until && (!d.split || node&1 == 1) && (best == none || hops[node] < bestHops) {
 			best, bestHops = node, hops[node]
 		}
 		for _, to := range g.Succ(int32(node)) {

@@ -1,6 +1,8 @@
 package minitxn
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -10,60 +12,128 @@ import (
 // divergence is two transactions that overwrote one version, which both had read ([MTC] Definition 10).
 type divergence struct{ read, first, second uint32 } // write read; transactions
 
+// version is what is known of a write: who overwrote it, the first of those that read it, each plus one, and how many read it that no
+// overwriter waits for yet. What is asked of a write together stands together.
+type version struct{ next, first, readers uint32 }
+
+// seen is a read: the next of the same write, plus one, and its transaction.
+type seen struct{ more, txn uint32 }
+
 // dependencies is the graph of a history of mini-transactions, as lists: nothing is written down edge by edge.
 type dependencies struct {
 	v *prepass.View
 	h *history.History
-	// next[w] is the transaction that overwrote write w, none if nobody did.
-	next []uint32
-	// The reads of write w are first[w], then more[first[w]] and so on to none; read r is transaction reader[r]'s.
-	first, more, reader []uint32
-	// place[t] is the index of t in History.SessTxn; nil where session order is not asked for.
-	place []uint32
-	split bool // two nodes a transaction, t<<1 its begin and t<<1|1 its commit; else one
-	// from and until are when a transaction began and ended, skew included; nil without real time.
-	from, until []int64
-	div         *divergence
+	// versions are by write, reads by read: the reads of write w are versions[w].first, then their more, and so on to 0.
+	versions []version
+	reads    []seen
+	// follows[t] is the transaction that counts and is the next of t's session, plus one; nil where session order is not asked for.
+	follows []uint32
+	split   bool // two nodes a transaction, t<<1 its begin and t<<1|1 its commit; else one
+	timed   bool // real time
+	skew    int64
+	waits   []uint32 // node → edges that enter it
+	size    int      // edges
+	div     *divergence
 }
 
-// build finds who read and who overwrote each write, of several overwriters the first.
-// Cost: linear; two words a write and two a read.
+// next is the transaction that overwrote write w, none if nobody did.
+func (d *dependencies) next(w uint32) uint32 { return d.versions[w].next - 1 }
+
+// build finds who read and who overwrote each write, of several overwriters the first, and how many edges enter each node.
+// Cost: linear; three words a write, two a read, and one a node. All of it is one walk in the order of the file, in which what belongs
+// together is mostly close: a walk for the edges into nodes, one by sessions, and an array for each word took a tenth more of the whole check.
 func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 	h := v.H
-	d := &dependencies{v: v, h: h, split: l.Snapshot()}
-	d.next, d.first = filled(len(v.WKey)), filled(len(v.WKey))
-	d.more, d.reader = make([]uint32, len(v.RW)), make([]uint32, len(v.RW))
+	d := &dependencies{v: v, h: h, split: l.Snapshot(), timed: l.RealTime(), skew: skew}
+	d.versions, d.reads = make([]version, len(v.WKey)), make([]seen, len(v.RW))
+	d.waits = make([]uint32, d.nodes())
+	initial := uint32(h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
 		if !v.Counts[t] {
 			continue
 		}
+		begin, commit := d.begins(t), d.ends(t)
+		if d.split {
+			d.waits[commit]++
+			d.size++
+		}
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			w := v.RW[r]
-			d.reader[r] = t
-			d.more[r] = d.first[w]
-			d.first[w] = r
+			x := &d.versions[w]
+			d.reads[r] = seen{x.first, t}
+			x.first = r + 1
+			if w >= initial {
+				d.waits[begin]++
+				d.size++
+			}
+			if u := x.next - 1; u != none {
+				d.waits[d.ends(u)]++
+				d.size++
+			} else {
+				x.readers++
+			}
 		}
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			read := overwritten(v, t, w)
-			if u := d.next[read]; u != none {
+			x := &d.versions[read]
+			if u := x.next - 1; u != none {
 				if d.div == nil {
 					d.div = &divergence{read, u, t}
 				}
 				continue
 			}
-			d.next[read] = t
+			x.next = t + 1
+			d.waits[commit] += x.readers - 1 // t does not wait for itself
+			d.size += int(x.readers) - 1
 		}
 	}
 	if l.Sessions() {
-		d.place = make([]uint32, h.NumTxns())
-		for i, t := range h.SessTxn {
-			d.place[t] = uint32(i)
-		}
-	}
-	if l.RealTime() {
-		d.times(skew)
+		d.sessions()
 	}
 	return d
+}
+
+// sessions fills follows, in the order of the file where the sessions are in it.
+func (d *dependencies) sessions() {
+	h := d.h
+	d.follows = make([]uint32, h.NumTxns())
+	// last is the session's transaction before, before whether a committed one has been; each plus one.
+	type head struct {
+		last   uint32
+		before bool
+	}
+	next := func(x *head, t uint32) {
+		if !d.v.Counts[t] {
+			return
+		}
+		if x.last > 0 {
+			d.follows[x.last-1] = t + 1
+		}
+		x.last = t + 1
+		if x.before {
+			d.waits[d.begins(t)]++
+			d.size++
+		}
+		x.before = x.before || h.Txns.Status[t] == history.Committed
+	}
+	sorted := true
+	for s := range h.NumSessions() {
+		sorted = sorted && slices.IsSorted(h.SessTxn[h.SessOff[s]:h.SessOff[s+1]])
+	}
+	heads := make([]head, h.NumSessions())
+	if sorted {
+		for t := range uint32(h.NumTxns()) {
+			if s := h.Txns.Sess[t]; s != none {
+				next(&heads[s], t)
+			}
+		}
+		return
+	}
+	for s := range heads {
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			next(&heads[s], t)
+		}
+	}
 }
 
 func filled(n int) []uint32 {
@@ -72,16 +142,6 @@ func filled(n int) []uint32 {
 		out[i] = none
 	}
 	return out
-}
-
-// times are the client intervals, widened by the skew; a transaction of unknown outcome has no end.
-func (d *dependencies) times(skew int64) {
-	h := d.h
-	n := uint32(h.NumTxns())
-	d.from, d.until = make([]int64, n), make([]int64, n)
-	for t := range n {
-		d.from[t], d.until[t] = Window(h, t, skew)
-	}
 }
 
 // Window is the client interval of a transaction, widened by the skew at both ends. What is missing, and the end of a transaction of
@@ -103,18 +163,13 @@ func Window(h *history.History, t uint32, skew int64) (from, until int64) {
 // followers calls f for the transactions that session order puts after t directly: the next committed one, and those of unknown outcome
 // before it. One of unknown outcome precedes nobody.
 func (d *dependencies) followers(t uint32, f func(u uint32)) {
-	h := d.h
-	if d.place == nil || h.Txns.Status[t] != history.Committed {
+	status := d.h.Txns.Status
+	if d.follows == nil || status[t] != history.Committed {
 		return
 	}
-	end := h.SessOff[h.Txns.Sess[t]+1]
-	for i := d.place[t] + 1; i < end; i++ {
-		u := h.SessTxn[i]
-		if !d.v.Counts[u] {
-			continue
-		}
+	for u := d.follows[t] - 1; u != none; u = d.follows[u] - 1 {
 		f(u)
-		if h.Txns.Status[u] == history.Committed {
+		if status[u] == history.Committed {
 			return
 		}
 	}
@@ -157,8 +212,9 @@ func (d *dependencies) edges(node uint32, f func(to uint32, why evidence.Edge)) 
 	t := d.txn(node)
 	if !d.split || node&1 == 1 {
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			for r := d.first[w]; r != none; r = d.more[r] {
-				f(d.begins(d.reader[r]), evidence.Edge{From: t, To: d.reader[r], Dep: evidence.WR, Key: v.WKey[w], Ver: v.WVer[w], Writer: none})
+			for r := d.versions[w].first; r > 0; r = d.reads[r-1].more {
+				u := d.reads[r-1].txn
+				f(d.begins(u), evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: v.WKey[w], Ver: v.WVer[w], Writer: none})
 			}
 		}
 		d.followers(t, func(u uint32) {
@@ -171,7 +227,7 @@ func (d *dependencies) edges(node uint32, f func(to uint32, why evidence.Edge)) 
 	if !d.split || node&1 == 0 {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			w := v.RW[r]
-			if u := d.next[w]; u != none && u != t {
+			if u := d.next(w); u != none && u != t {
 				f(d.ends(u), d.anti(t, u, w, v.RVer[r]))
 			}
 		}

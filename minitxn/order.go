@@ -1,8 +1,6 @@
 package minitxn
 
 import (
-	"slices"
-
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/history"
@@ -37,12 +35,12 @@ func Check(v *prepass.View, l level.Level, skew int64) Answer {
 		want *= 2
 	}
 	if d.div != nil || len(k.order) < want || k.disagrees {
-		return Answer{Anomaly: d.violation(l), Edges: k.edges}
+		return Answer{Anomaly: d.violation(l), Edges: d.size}
 	}
-	if d.from != nil {
+	if d.timed {
 		k.order = sortBy(k.order, k.number)
 	}
-	return Answer{Holds: true, Order: k.order, Edges: k.edges}
+	return Answer{Holds: true, Order: k.order, Edges: d.size}
 }
 
 // kahn lists the nodes of the transactions that count, first in first out, as far as no cycle stops it.
@@ -50,7 +48,6 @@ type kahn struct {
 	d     *dependencies
 	waits []uint32 // edges that enter a node from nodes that are not out yet
 	order []uint32
-	edges int
 	// With real time, latest[node] is the latest start among what the graph puts before the node, itself included, and number[i] that of
 	// order[i]. The graph and real time disagree if a node ended before that.
 	latest, number []int64
@@ -75,19 +72,15 @@ func (k *kahn) run() {
 	if d.split {
 		nodes *= 2
 	}
-	k.waits = make([]uint32, d.nodes())
-	d.indegrees(k.waits)
+	k.waits = d.waits
 	k.order = make([]uint32, 0, nodes)
-	for _, w := range k.waits {
-		k.edges += int(w)
-	}
-	if d.from != nil {
+	var until []int64
+	if d.timed {
 		k.number = make([]int64, 0, nodes)
-		if k.latest = slices.Clone(d.from); d.split {
-			k.latest = make([]int64, d.nodes())
-			for t, from := range d.from {
-				k.latest[t<<1], k.latest[t<<1|1] = from, from
-			}
+		k.latest, until = make([]int64, d.nodes()), make([]int64, n)
+		for t := range n {
+			k.latest[d.begins(t)], until[t] = Window(h, t, d.skew)
+			k.latest[d.ends(t)] = k.latest[d.begins(t)]
 		}
 	}
 	for t := range n {
@@ -103,63 +96,26 @@ func (k *kahn) run() {
 		if k.latest != nil {
 			m = k.latest[node]
 			k.number = append(k.number, m)
-			k.disagrees = k.disagrees || commit && m > d.until[t]
+			k.disagrees = k.disagrees || commit && m > until[t]
 		}
 		if begin {
 			for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
-				if u := d.next[w]; u != none && u != t {
+				if u := d.next(w); u != none && u != t {
 					k.free(d.ends(u), m)
 				}
 			}
 		}
 		if commit {
 			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-				for r := d.first[w]; r != none; r = d.more[r] {
-					k.free(d.begins(d.reader[r]), m)
+				for r := d.versions[w].first; r > 0; {
+					x := d.reads[r-1]
+					k.free(d.begins(x.txn), m)
+					r = x.more
 				}
 			}
-			if d.place != nil {
-				d.followers(t, func(u uint32) { k.free(d.begins(u), m) })
-			}
+			d.followers(t, func(u uint32) { k.free(d.begins(u), m) })
 		} else {
 			k.free(node|1, m)
-		}
-	}
-}
-
-// indegrees counts the edges that enter each node.
-func (d *dependencies) indegrees(waits []uint32) {
-	v, h := d.v, d.h
-	for t := range uint32(h.NumTxns()) {
-		if !v.Counts[t] {
-			continue
-		}
-		if d.split {
-			waits[t<<1|1]++
-		}
-		b := d.begins(t)
-		for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
-			if v.WTxn[w] != none {
-				waits[b]++
-			}
-			if u := d.next[w]; u != none && u != t {
-				waits[d.ends(u)]++
-			}
-		}
-	}
-	if d.place == nil {
-		return
-	}
-	for s := range h.NumSessions() {
-		before := false
-		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if !v.Counts[t] {
-				continue
-			}
-			if before {
-				waits[d.begins(t)]++
-			}
-			before = before || h.Txns.Status[t] == history.Committed
 		}
 	}
 }

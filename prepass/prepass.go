@@ -218,34 +218,15 @@ func (p *pass) own() {
 	nk, nv := h.NumKeys(), h.NumVersions()
 	p.final = make([]uint64, h.NumOps()/64+1)
 	p.rOff = make([]uint32, n+1)
-	reads, writes := 0, nk
-	for t := range n {
-		if h.Txns.Status[t] == history.Aborted && p.matched != nil {
-			continue // its predicate operations are not looked at, and of its items there are few
-		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
-			case history.Read:
-				reads++
-			case history.Write:
-				writes++
-			case history.PredRead:
-				reads += int(h.Preds.Off[q+1] - h.Preds.Off[q])
-			case history.PredWrite:
-				rows := int(h.Preds.Off[q+1] - h.Preds.Off[q])
-				reads, writes = reads+rows, writes+rows
-			}
-		}
-	}
+	reads, writes := p.operations()
 	p.rOp = make([]uint32, 0, reads)
 	p.rKey = make([]uint32, 0, reads)
 	if p.matched != nil {
 		p.rVer = make([]uint32, 0, reads)
 	}
-	v.WKey = make([]uint32, nk, writes)
-	v.WTxn = make([]uint32, nk, writes)
-	v.WVer = make([]uint32, nk, writes)
+	v.WKey = make([]uint32, nk, nk+writes)
+	v.WTxn = make([]uint32, nk, nk+writes)
+	v.WVer = make([]uint32, nk, nk+writes)
 	v.WOff = make([]uint32, n+1)
 	p.last = make([]uint32, nv)
 	for i := range p.last {
@@ -293,6 +274,42 @@ func (p *pass) own() {
 		}
 	}
 	v.WOff[n] = uint32(len(v.WKey))
+}
+
+// operations counts reads and writes, those of predicate operations by their rows.
+func (p *pass) operations() (reads, writes int) {
+	h := p.h
+	if p.matched == nil {
+		for _, k := range h.Ops.Kind {
+			if k == history.Read {
+				reads++
+			}
+			if k == history.Write {
+				writes++
+			}
+		}
+		return reads, writes
+	}
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] == history.Aborted {
+			continue // its predicate operations are not looked at, and of its items there are few
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Read:
+				reads++
+			case history.Write:
+				writes++
+			case history.PredRead:
+				reads += int(h.Preds.Off[q+1] - h.Preds.Off[q])
+			case history.PredWrite:
+				rows := int(h.Preds.Off[q+1] - h.Preds.Off[q])
+				reads, writes = reads+rows, writes+rows
+			}
+		}
+	}
+	return reads, writes
 }
 
 // write follows a write of the transaction, row being its row where it is a predicate write's.
@@ -502,20 +519,21 @@ func (p *pass) finish() {
 			p.report(f.a)
 		}
 	}
-	v.ROff = make([]uint32, n+1)
 	v.RW = make([]uint32, 0, len(p.rOp))
-	v.ROp = make([]uint32, 0, len(p.rOp))
 	v.RVer = make([]uint32, 0, len(p.rOp))
-	v.RKey = make([]uint32, 0, len(p.rOp))
+	// What is kept moves to the front, never past what is still to be looked at.
+	v.ROff, v.ROp, v.RKey = p.rOff, p.rOp[:0], p.rKey[:0]
 	v.CandOff = []uint32{0}
 	simple := p.same == nil && !left && len(v.Open) == 0
 	var cand []uint32
+	lo, hi := uint32(0), uint32(0)
 	for t := range n {
+		lo, hi = hi, p.rOff[t+1]
 		v.ROff[t] = uint32(len(v.RW))
 		if !part[t] {
 			continue
 		}
-		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+		for i := lo; i < hi; i++ {
 			op := p.rOp[i]
 			ver := p.readVer(i)
 			w := p.last[ver]
