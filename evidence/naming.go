@@ -122,9 +122,10 @@ type namer struct {
 // time, is in one of its cycles or settles an order of versions that one assumes.
 func (n *namer) name(a *Anomaly) level.Anomaly {
 	cycles := a.Cycles
-	main := a.Cycle
+	var main []Edge
 	switch {
-	case len(main) > 0:
+	case len(a.Cycle) > 0:
+		main = a.Cycle
 		cycles = append(cycles[:len(cycles):len(cycles)], main)
 	case len(cycles) == 1:
 		main = cycles[0]

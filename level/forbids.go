@@ -59,9 +59,10 @@ func (a Anomaly) Weakest() (out []Level) {
 }
 
 // ForbidsSome reports whether the level, which does not forbid the anomaly, forbids some of its kind: read-committed forbids a
-// fractured read whose transaction saw the newer write first (errata §5.1, row j against j').
+// fractured read whose transaction saw the newer write first (errata §5.1, row j against j'); linearizability, which has no order of
+// sessions, what needs real time and not sessions too, in a history of one key a transaction.
 func (l Level) ForbidsSome(a Anomaly) bool {
-	return l == ReadCommitted && a.Base() == FracturedRead
+	return l == ReadCommitted && a.Base() == FracturedRead || l == Linearizable && (strings.HasSuffix(string(a), "-realtime") || a == CausalReverse)
 }
 
 // Needs returns the weakest level of l's family, up to l, that forbids the anomaly.
@@ -86,10 +87,11 @@ func (l Level) Forbids(a Anomaly) bool {
 		return l.Sessions() && l.Forbids(Anomaly(base))
 	}
 	if base, ok := strings.CutSuffix(string(a), "-realtime"); ok {
-		return l.RealTime() && l.Forbids(Anomaly(base))
+		return l.RealTime() && l != Linearizable && l.Forbids(Anomaly(base))
 	}
 	for _, from := range cycle[a] {
-		if l.Implies(from) {
+		// By locality a history of one key a transaction that has no serial order has a key that is not linearizable.
+		if l.Implies(from) || l == Linearizable && from == RepeatableRead {
 			return true
 		}
 	}

@@ -59,6 +59,7 @@ func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 		if c == nil {
 			panic("lists: a component without a cycle")
 		}
+		c = v.plain(c)
 		found = append(found, evidence.Anomaly{Cycle: c, Cycles: v.reasons(c)})
 	}
 	return found, also

@@ -1,6 +1,8 @@
 package lists
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -77,6 +79,40 @@ func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 			}
 			out = append(out, []evidence.Edge{v.ww(e.To, e.From, e.Key), v.rw(e.From, e.To, e.Key)})
 		}
+	}
+	return out
+}
+
+// appended reports whether a list's chain shows that t appended to it before u, so that what t did not see of u says no more.
+func (v *View) appended(t, u, key uint32) bool {
+	a, ok := v.place(t, key)
+	b, also := v.place(u, key)
+	return ok && also && a < b
+}
+
+// plain tells a cycle with an anti-dependency by edges that need no other cycle and say more: where a list read shows the order of two
+// that append to a list, the second's read is from the first, and who read a list before another appended to it, whether or not it
+// appended too, missed that. The latter only where that makes no two anti-dependencies adjacent.
+func (v *View) plain(c []evidence.Edge) []evidence.Edge {
+	if !slices.ContainsFunc(c, func(e evidence.Edge) bool { return e.Dep != evidence.WW && e.Dep != evidence.WR }) {
+		return c
+	}
+	out, missed := slices.Clone(c), slices.Clone(c)
+	for i, e := range c {
+		if e.Dep != evidence.WW || !v.IsList[e.Key] {
+			continue
+		}
+		a, _ := v.place(e.From, e.Key)
+		b, _ := v.place(e.To, e.Key)
+		if r := v.read(e.To, e.Key); r != none && a < v.RSeen[r] {
+			out[i] = v.wr(e.From, e.To, e.Key)
+			missed[i] = out[i]
+		} else if r := v.read(e.From, e.Key); a == b && r != none && int(v.RSeen[r]) >= len(v.chain(e.Key)) {
+			missed[i] = v.rw(e.From, e.To, e.Key)
+		}
+	}
+	if !evidence.Adjacent(missed) {
+		return missed
 	}
 	return out
 }

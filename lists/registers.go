@@ -1,6 +1,8 @@
 package lists
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -199,11 +201,19 @@ func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back
 	if len(back.Cycle)+len(back.Cycles) == 0 {
 		return back, false
 	}
+	back.Cycle = g.v.plain(back.Cycle)
+	for i, c := range back.Cycles {
+		back.Cycles[i] = g.v.plain(c)
+	}
 	extra = append(extra, g.v.reasons(append([][]evidence.Edge{back.Cycle}, back.Cycles...)...)...)
 	if len(back.Cycle) == 0 && len(back.Cycles) == 1 {
 		back.Cycle, back.Cycles = back.Cycles[0], nil
 	}
-	back.Cycles = append(back.Cycles, extra...)
+	for _, c := range extra {
+		if !slices.ContainsFunc(back.Cycles, func(d []evidence.Edge) bool { return sameCycle(c, d) }) {
+			back.Cycles = append(back.Cycles, c)
+		}
+	}
 	return back, true
 }
 
@@ -282,8 +292,21 @@ func (g *Registers) edge(e evidence.Edge) (b evidence.Edge, more [][]evidence.Ed
 	switch {
 	case !list:
 		return e, more, true
-	case v.read(e.From, e.Key) == none:
+	case v.appended(e.From, e.To, e.Key), v.read(e.From, e.Key) == none:
 		return v.ww(e.From, e.To, e.Key), more, true
 	}
 	return v.rw(e.From, e.To, e.Key), more, true
+}
+
+// sameCycle reports whether two cycles have the same edges, from whichever on.
+func sameCycle(c, d []evidence.Edge) bool {
+	if len(c) != len(d) {
+		return false
+	}
+	for i := range d {
+		if slices.Equal(c, slices.Concat(d[i:], d[:i])) {
+			return true
+		}
+	}
+	return false
 }

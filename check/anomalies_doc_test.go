@@ -1,0 +1,84 @@
+package check
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/history/notation"
+	"isovet/level"
+)
+
+// TestAnomaliesPage: docs/anomalies.md has every kind once, says which levels are the weakest that forbid it as package level does, and
+// its examples are named so by the checkers that auto takes, at those levels.
+func TestAnomaliesPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/anomalies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []level.Anomaly
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		row := strings.Split(strings.Trim(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00"), "| "), " | ")
+		if len(row) != 4 {
+			t.Fatalf("%d columns: %s", len(row), line)
+		}
+		kind := level.Anomaly(strings.Trim(row[0], "`"))
+		kinds = append(kinds, kind)
+		if kind.Name() == string(kind) && strings.ContainsAny(string(kind), "-0123456789") {
+			t.Errorf("%s has no name in words", kind)
+		}
+		h, err := notation.Parse(strings.ReplaceAll(strings.Trim(row[3], "`"), "\x00", "|"))
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		var weakest []string
+		checked := 0
+		for _, l := range kind.Weakest() {
+			c, ok := Auto(h, l)
+			if kind == level.PredicateMismatch && !l.Snapshot() || l == level.Linearizable && kind != level.StaleRead && kind != level.NonLinearizable {
+				continue // the others that forbid it decide no predicates; linearizability forbids nearly all, and the page says so
+			}
+			weakest = append(weakest, l.String())
+			if !ok || h.HasPredicates() && !l.Serial() && !l.Snapshot() {
+				continue
+			}
+			r, err := Run(t.Context(), c, h, Options{Level: l})
+			switch {
+			case err != nil:
+				t.Errorf("%s at %s: %v", kind, l, err)
+			case r.Verdict == evidence.Unknown && l == level.Linearizable, kind == level.NonLinearizable && l != level.Linearizable:
+			case r.Verdict != evidence.Violated || r.Anomalies[0].Kind != kind:
+				got := ""
+				if len(r.Anomalies) > 0 {
+					got = string(r.Anomalies[0].Kind) + "\n" + r.Anomalies[0].Text
+				}
+				t.Errorf("%s at %s: %s says %s %s %s", kind, l, r.Checker, r.Verdict, r.Reason, got)
+			default:
+				checked++
+			}
+		}
+		if checked == 0 {
+			t.Errorf("%s: no level was checked", kind)
+		}
+		if got := strings.Join(weakest, ", "); got != row[2] {
+			t.Errorf("%s: the page says %s; want %s", kind, row[2], got)
+		}
+	}
+	for _, k := range level.Anomalies() {
+		want := []level.Anomaly{k}
+		if slices.Contains([]level.Anomaly{level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item, level.G2}, k) {
+			want = append(want, k+"-session", k+"-realtime")
+		}
+		for _, k := range want {
+			if n := len(slices.DeleteFunc(slices.Clone(kinds), func(o level.Anomaly) bool { return o != k })); n != 1 {
+				t.Errorf("the page has %s %d times", k, n)
+			}
+		}
+	}
+}
