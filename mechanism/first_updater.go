@@ -7,6 +7,9 @@ package mechanism
 // that is a violation: were it earlier, it would have ended before the other got its lock or its snapshot, before the other
 // ended. With clock skew both may be possible; then nothing is deduced.
 //
+// Where the intervals leave open which was first, but only one order is no violation, first updater wins has the earlier one commit before the
+// later one's snapshot; whether the later one's reads agree is seen when they are verified (whole).
+//
 // Source: [Leopard] §V-B and §V-C, Algorithm 2 lines 10 to 26, Theorems 3 and 4; errata L8.
 // Cost: the versions that overlap with the writer.
 func (v *Verifier) order(key uint32, k *keyState, w *version) {
@@ -43,8 +46,11 @@ func (v *Verifier) order(key uint32, k *keyState, w *version) {
 			switch {
 			case !before && !after:
 				v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{u.id, w.id}, Ops: []uint32{u.op, w.op}, Key: key})
-			case before && !after && !decided:
-				why, decided = BySnapshot, true
+			case before && !after:
+				v.before = append(v.before, predecessor{txn: u.txn, id: u.id, key: key, op: u.op, mine: w.op})
+				if !decided {
+					why, decided = BySnapshot, true
+				}
 			}
 		}
 		if unset {

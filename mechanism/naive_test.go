@@ -147,8 +147,44 @@ func explained(vers [][]naiveVersion, reads []Trace, a, b int64) bool {
 	return false
 }
 
+// missed calls f for each committed transaction that surely wrote after what a read of transaction id saw, and the read.
+func (r *drawn) missed(id int, f func(w int, read Trace)) {
+	for _, op := range r.txns[id].ops {
+		if op.Kind != Read {
+			continue
+		}
+		d, known := int64(-Forever), op.Val == 0
+		for _, x := range r.txns {
+			for _, o := range x.ops {
+				if o.Kind == Write && o.Key == op.Key && o.Val == op.Val {
+					d, known = x.d, x.kind == Commit
+				}
+			}
+		}
+		for w, x := range r.txns {
+			for _, o := range x.ops {
+				if known && w != id && x.kind == Commit && o.Kind == Write && o.Key == op.Key && d < x.c {
+					f(w, op)
+				}
+			}
+		}
+	}
+}
+
+// fractured reports whether a transaction saw some of what another wrote, and missed some.
+func (r *drawn) fractured(id int) (found bool) {
+	r.missed(id, func(w int, _ Trace) {
+		for _, op := range r.txns[id].ops {
+			for _, o := range r.txns[w].ops {
+				found = found || op.Kind == Read && o.Kind == Write && o.Key == op.Key && o.Val == op.Val
+			}
+		}
+	})
+	return found
+}
+
 func TestConsistentReadIsTheDefinition(t *testing.T) {
-	bad, good := 0, 0
+	bad, good, broken := 0, 0, 0
 	for seed := range seeds() {
 		const keys = 3
 		r := draw(seed, 2+int(seed%4), 30, keys)
@@ -182,6 +218,10 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 				default:
 					want = !explained(vers, reads, x.ops[0].Bef, x.ops[0].Aft)
 				}
+				if !want && p.Reads == TransactionReads && r.fractured(id) {
+					want = true
+					broken++
+				}
 				if want {
 					bad++
 				} else {
@@ -192,6 +232,9 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
+	}
+	if broken < 20 {
+		t.Errorf("only %d fractured reads that no interval shows", broken)
 	}
 	if bad < 500 || good < 500 {
 		t.Fatalf("%d violations and %d correct transactions: one of the two is hardly tested", bad, good)
@@ -254,7 +297,7 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 }
 
 func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
-	total := 0
+	total, byReads := 0, 0
 	for seed := range seeds() {
 		r := draw(seed, 2+int(seed%5), 40, 3)
 		want := 0
@@ -273,13 +316,48 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 			}
 		}
 		rep := r.run(Options{Profile: Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, FirstUpdaterWins: true}})
-		if rep.Found[FirstUpdaterWins] != want {
+		got := 0
+		shown := map[uint32]bool{} // lost an update of another, as a read shows
+		for _, v := range rep.Violations {
+			switch {
+			case v.Mechanism == FirstUpdaterWins && len(v.Ops) == 2:
+				got++
+			case v.Mechanism == FirstUpdaterWins:
+				shown[v.Txns[1]] = true
+			case v.Mechanism == ConsistentRead:
+				shown[v.Txns[0]] = true // its reads show something else, perhaps in place of that
+			}
+		}
+		if got != want {
 			t.Fatalf("seed %d: %v violations, by definition %d", seed, rep.Found, want)
 		}
 		total += want
+		for id, x := range r.txns {
+			if x.kind != Commit || shown[uint32(id)] {
+				continue
+			}
+			r.missed(id, func(w int, read Trace) {
+				y := &r.txns[w]
+				for _, a := range x.ops {
+					for _, b := range y.ops {
+						// Its commit is not before the other's snapshot, and the other's not before its own, as the read says.
+						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.c >= y.ops[0].Aft {
+							if y.c < x.ops[0].Aft {
+								t.Fatalf("seed %d: transaction %d missed what %d wrote, and both wrote key %d", seed, id, w, a.Key)
+							}
+						}
+					}
+				}
+			})
+		}
+		for _, v := range rep.Violations {
+			if v.Mechanism == FirstUpdaterWins && len(v.Ops) == 3 {
+				byReads++
+			}
+		}
 	}
-	if total < 300 {
-		t.Fatalf("only %d violations", total)
+	if total < 300 || byReads < 20 {
+		t.Fatalf("only %d violations, and %d that only a read shows", total, byReads)
 	}
 }
 

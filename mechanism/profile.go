@@ -2,9 +2,12 @@ package mechanism
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -101,6 +104,8 @@ func (p *Profile) Validate() error {
 		return bad("database", "missing; expected a name")
 	case p.Isolation == "":
 		return bad("isolation", "missing; expected a name")
+	case !p.Level.Serial() && !p.Level.Snapshot() && p.Level != level.RepeatableRead && p.Level != level.ReadCommitted:
+		return bad("level", "%s; expected a serializable or snapshot level, repeatable-read or read-committed", p.Level)
 	case !slices.Contains([]Reads{NoReads, StatementReads, TransactionReads}, p.Reads):
 		return bad("reads", "%q; expected none, statement or transaction", p.Reads)
 	case p.Reads == TransactionReads && !slices.Contains([]Snapshot{AtFirstStatement, AtFirstRead, AtBegin}, p.Snapshot):
@@ -117,7 +122,8 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
-// ReadProfile reads a profile as JSON. Fields that it does not know are an error: a misspelt mechanism would not be verified.
+// ReadProfile reads a profile as JSON. Fields that it does not know, and those that come twice, are an error: a misspelt mechanism would not
+// be verified.
 func ReadProfile(r io.Reader) (*Profile, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -126,17 +132,68 @@ func ReadProfile(r io.Reader) (*Profile, error) {
 	p := &Profile{Certifier: NoCertifier}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(p); err != nil {
-		line := 1 + bytes.Count(b[:min(int(d.InputOffset()), len(b))], []byte("\n"))
+	err = d.Decode(p)
+	line := 1 + bytes.Count(b[:min(int(d.InputOffset()), len(b))], []byte("\n"))
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("empty; expected a profile as a JSON object")
+	case errors.As(err, &kind) && kind.Field != "":
+		want := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Slice: "a list of strings"}[kind.Type.Kind()]
+		return nil, fmt.Errorf("line %d: field %q: a JSON %s; expected %s", line, kind.Field, kind.Value, cmp.Or(want, "a string"))
+	case kind != nil:
+		return nil, fmt.Errorf("line %d: a JSON %s; expected a profile as a JSON object", line, kind.Value)
+	case err != nil:
 		return nil, fmt.Errorf("line %d: not a profile: %w", line, err)
 	}
 	if d.More() {
 		return nil, fmt.Errorf("more than one JSON value; expected one profile")
 	}
+	if err := fields(b); err != nil {
+		return nil, err
+	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// fields looks at the names of a JSON object of plain values and lists: each once, and as it is written here, which json.Decoder does not mind.
+func fields(b []byte) error {
+	known := make(map[string]bool)
+	for f := range reflect.TypeFor[Profile]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known[name] = true
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	seen := make(map[string]bool)
+	for depth, name := 0, false; ; {
+		t, err := d.Token()
+		if err != nil {
+			return nil // the end
+		}
+		switch v := t.(type) {
+		case json.Delim:
+			if v == '{' || v == '[' {
+				depth++
+			} else {
+				depth--
+			}
+			name = depth == 1
+			continue
+		case string:
+			if depth == 1 && name {
+				if seen[v] {
+					return fmt.Errorf("field %q comes twice", v)
+				}
+				if !known[v] {
+					return fmt.Errorf("unknown field %q; names are in lower case", v)
+				}
+				seen[v] = true
+			}
+		}
+		name = depth == 1 && !name
+	}
 }
 
 // normal is a name as it is compared.

@@ -30,6 +30,7 @@ const (
 	NotVisible    = "not-visible"    // consistent read: no transaction whose commit the snapshot may see installed the value
 	OwnWrite      = "own-write"      // consistent read: not what the transaction itself had written
 	NoSnapshot    = "no-snapshot"    // consistent read: no moment at which all versions read were visible
+	Fractured     = "fractured"      // consistent read: it saw a part of what a transaction wrote, and missed another
 	TwoHolders    = "two-holders"    // mutual exclusion
 	LostUpdate    = "lost-update"    // first updater wins
 	Cycle         = "cycle"          // certifier
@@ -69,10 +70,11 @@ type Violation struct {
 	Mechanism Mechanism
 	Kind      string
 	Txns      []uint32 // Trace.Txn of those involved; of consistent read the reader first
-	Ops       []uint32 // Trace.Op: the read or the two lock requests; of no-snapshot the two reads that exclude each other
-	Key       uint32
-	Val       uint64 // consistent read: what was read
-	Cycle     []Dependency
+	Ops       []uint32 // Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each other; of
+	// a lost update that only a read shows, the read too
+	Key   uint32
+	Val   uint64 // consistent read: what was read
+	Cycle []Dependency
 	// Vain, of not-visible, is who wrote the value and never installed it, or installed it later, as far as that is remembered.
 	Vain []uint32
 }

@@ -88,6 +88,9 @@ func (d *describer) text(v *Violation) string {
 	case FirstUpdaterWins:
 		fmt.Fprintf(&b, "%s and %s both wrote key %s, and neither had committed when the other took its snapshot: commits in %s and %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
 			d.commit(v.Txns[0]), d.commit(v.Txns[1]))
+		if len(v.Ops) > 2 {
+			fmt.Fprintf(&b, "; operation %d of %s, in %s, missed what %s wrote", v.Ops[2]-d.h.Txns.OpOff[v.Txns[1]], d.txn(v.Txns[1]), d.op(v.Ops[2]), d.txn(v.Txns[0]))
+		}
 	case SerializationCertifier:
 		b.WriteString("a cycle: ")
 		for i, e := range v.Cycle {
@@ -101,7 +104,11 @@ func (d *describer) text(v *Violation) string {
 }
 
 func (d *describer) read(b *strings.Builder, v *Violation) {
-	fmt.Fprintf(b, "%s read %s = %s in %s", d.txn(v.Txns[0]), d.key(v.Key), d.val(v.Val), d.op(v.Ops[0]))
+	at := v.Ops[0]
+	if v.Kind == Fractured {
+		at = v.Ops[1]
+	}
+	fmt.Fprintf(b, "%s read %s = %s in %s", d.txn(v.Txns[0]), d.key(v.Key), d.val(v.Val), d.op(at))
 	switch v.Kind {
 	case Overwritten:
 		b.WriteString(", which had been overwritten by then")
@@ -132,6 +139,8 @@ func (d *describer) read(b *strings.Builder, v *Violation) {
 			}
 			fmt.Fprintf(b, "%s, committed in %s", d.txn(t), d.commit(t))
 		}
+	case Fractured:
+		fmt.Fprintf(b, ", and so missed what %s wrote, of which operation %d in %s saw a part", d.txn(v.Txns[1]), v.Ops[0]-d.h.Txns.OpOff[v.Txns[0]], d.op(v.Ops[0]))
 	case NotVisible:
 		d.never(b, v)
 	}

@@ -26,28 +26,31 @@ type Options struct {
 //
 // Invariant: when a transaction is verified, all commits that its snapshots may see have been dispatched.
 type Verifier struct {
-	o        Options
-	p        Profile
-	r        *Report
-	keys     []keyState
-	clients  []client
-	queue    []pending // from head on: committed, not verified
-	head     int
-	reads    []Trace // their reads, from readHead on
-	readHead int
-	numRead  int // reads ever taken off the front of reads
-	g        certifier
-	readers  []reader
-	freeRead int32
-	number   uint32 // of ended transactions
-	serial   uint32 // of committed ones
-	now      int64  // Bef of the trace being dispatched
-	floor    int64  // nothing that will be verified began before
-	due      int    // transactions until floor is computed again
-	versions int
-	locks    int
-	graves   graveyard
-	suspects suspects
+	o          Options
+	p          Profile
+	r          *Report
+	keys       []keyState
+	clients    []client
+	queue      []pending // from head on: committed, not verified
+	head       int
+	reads      []Trace // their reads, from readHead on
+	readHead   int
+	numRead    int           // reads ever taken off the front of reads
+	before     []predecessor // of those in the queue, from beforeHead on
+	beforeHead int
+	together   []together // scratch of whole
+	g          certifier
+	readers    []reader
+	freeRead   int32
+	number     uint32 // of ended transactions
+	serial     uint32 // of committed ones
+	now        int64  // Bef of the trace being dispatched
+	floor      int64  // nothing that will be verified began before
+	due        int    // transactions until floor is computed again
+	versions   int
+	locks      int
+	graves     graveyard
+	suspects   suspects
 }
 
 // client is a transaction being put together.
@@ -61,8 +64,19 @@ type client struct {
 type pending struct {
 	serial, id uint32
 	from, to   int // its reads, counted from the beginning of time
+	before     int // how many of Verifier.before are its
 	a, b       int64
 	ready      int64
+}
+
+// predecessor is a writer of a key that first updater wins has commit before the snapshot of a later writer, though their intervals overlap.
+type predecessor struct{ txn, id, key, op, mine uint32 }
+
+// together is a transaction that has surely committed when a snapshot is taken, and what says so: a read of what it wrote, or a predecessor.
+type together struct {
+	txn, id uint32
+	read    int // -1: by first updater wins
+	by      predecessor
 }
 
 // reader waits for the version after the one that it read.
@@ -188,6 +202,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	cBef, cAft := t.Bef-v.o.Skew, later(t.Aft, v.o.Skew)
 	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn, a, b, cBef, cAft)
+	before := len(v.before)
 	p := pending{serial: me, id: t.Txn, from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, ready: b}
 	for i := range ops {
 		op := &ops[i]
@@ -247,6 +262,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		v.pruneVersions(k)
 	}
 	p.to = v.numRead + len(v.reads) - v.readHead
+	p.before = len(v.before) - before
 	v.queue = append(v.queue, p)
 }
 
@@ -339,16 +355,24 @@ func (v *Verifier) verify(now int64) {
 		p := v.queue[v.head]
 		at := v.readHead + p.from - v.numRead
 		reads := v.reads[at : at+p.to-p.from]
+		before := v.before[v.beforeHead : v.beforeHead+p.before]
 		if len(reads) > 0 {
-			v.consistent(&p, reads)
+			v.consistent(&p, reads, before)
 		}
 		v.head++
+		if v.beforeHead += p.before; v.beforeHead == len(v.before) {
+			v.before, v.beforeHead = v.before[:0], 0
+		}
 		v.readHead += len(reads)
 		v.numRead += len(reads)
 	}
 	if v.head > 64 && 2*v.head > len(v.queue) {
 		v.queue = v.queue[:copy(v.queue, v.queue[v.head:])]
 		v.head = 0
+	}
+	if v.beforeHead > 64 && 2*v.beforeHead > len(v.before) {
+		v.before = v.before[:copy(v.before, v.before[v.beforeHead:])]
+		v.beforeHead = 0
 	}
 	if v.readHead > 256 && 2*v.readHead > len(v.reads) {
 		v.reads = v.reads[:copy(v.reads, v.reads[v.readHead:])]
