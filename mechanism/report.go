@@ -79,6 +79,17 @@ type Violation struct {
 	Vain []uint32
 }
 
+// Whose is the transaction of Ops[i].
+func (v *Violation) Whose(i int) uint32 {
+	switch {
+	case v.Kind == NoSnapshot || v.Kind == Fractured:
+		return v.Txns[0]
+	case v.Kind == LostUpdate && i == 2:
+		return v.Txns[1]
+	}
+	return v.Txns[i]
+}
+
 // Report is what a verifier found.
 type Report struct {
 	Profile Profile

@@ -80,22 +80,13 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 
 // inside says a violation in the terms of a history that holds its transactions.
 func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint32]uint32) mechanism.Violation {
-	whose := slices.Clone(v.Txns) // of each operation
-	if v.Kind == mechanism.NoSnapshot {
-		for i := range whose {
-			whose[i] = v.Txns[0]
-		}
-		for len(whose) < len(v.Ops) {
-			whose = append(whose, v.Txns[0])
-		}
-	}
 	x := v
 	x.Txns, x.Ops, x.Cycle = nil, nil, nil
 	for _, t := range v.Txns {
 		x.Txns = append(x.Txns, of[t])
 	}
 	for i, op := range v.Ops {
-		x.Ops = append(x.Ops, h.Txns.OpOff[of[whose[i]]]+op)
+		x.Ops = append(x.Ops, h.Txns.OpOff[of[v.Whose(i)]]+op)
 	}
 	k, ver := c.stream.Find(h, v.Key, v.Val)
 	x.Key = k
