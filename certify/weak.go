@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -446,6 +447,7 @@ func (x *commitOrder) causal(o Options) error {
 	writer := make([]uint32, len(x.keys))
 	mark := make([]uint32, len(x.order)+1)
 	var stale []weakRead
+	var runs *writerRuns
 	for p := uint32(1); int(p) <= len(x.order); p++ {
 		if p&0xfff == 0 && o.Stop != nil && o.Stop() {
 			return ErrStopped
@@ -458,13 +460,24 @@ func (x *commitOrder) causal(o Options) error {
 				continue
 			}
 			stale = append(stale, r)
-			for i := last[r.key]; i > 0 && writer[i-1] > r.from; i = older[i-1] {
+			i, steps := last[r.key], 0
+			for ; i > 0 && writer[i-1] > r.from && steps < fewWriters; i, steps = older[i-1], steps+1 {
 				w := writer[i-1]
 				if c.session[w] == history.None {
 					walk = true
 				} else if c.sees(w) {
 					return x.broken(p, r.key, w)
 				}
+			}
+			if steps == fewWriters && i > 0 {
+				if runs == nil {
+					runs = c.runs()
+				}
+				w, alone := runs.visible(p, r, c.now)
+				if w > 0 {
+					return x.broken(p, r.key, w)
+				}
+				walk = walk || alone
 			}
 		}
 		if walk {
@@ -479,6 +492,73 @@ func (x *commitOrder) causal(o Options) error {
 		}
 	}
 	return nil
+}
+
+// fewWriters is up to how many writers of a key, the latest first, are looked at one by one; beyond, sessions are.
+const fewWriters = 16
+
+// writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is that of session[i],
+// None for writers without clock, place[lo[i]:lo[i+1]], ascending.
+type writerRuns struct {
+	off, session, lo, place []uint32
+}
+
+func (c *clocks) runs() *writerRuns {
+	x := c.x
+	nk := x.h.NumKeys()
+	at := make([]uint32, nk+1)
+	for _, k := range x.keys {
+		at[k+1]++
+	}
+	for k := range nk {
+		at[k+1] += at[k]
+	}
+	r := &writerRuns{off: make([]uint32, nk+1), place: make([]uint32, len(x.keys))}
+	next := slices.Clone(at)
+	for p := uint32(1); int(p) <= len(x.order); p++ {
+		for _, k := range x.wrote(p) {
+			r.place[next[k]] = p
+			next[k]++
+		}
+	}
+	for k := range nk {
+		ps := r.place[at[k]:at[k+1]]
+		slices.SortStableFunc(ps, func(a, b uint32) int { return cmp.Compare(c.session[a], c.session[b]) })
+		for i, p := range ps {
+			if i == 0 || c.session[p] != c.session[ps[i-1]] {
+				r.session = append(r.session, c.session[p])
+				r.lo = append(r.lo, at[k]+uint32(i))
+			}
+		}
+		r.off[k+1] = uint32(len(r.session))
+	}
+	r.lo = append(r.lo, uint32(len(r.place)))
+	return r
+}
+
+// visible returns a writer of the read's key, later than what it read from and among those that the clock sees, 0 if there is none; alone
+// reports one without clock between the two.
+// Cost: logarithmic in the key's writers for each session that has one.
+func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, alone bool) {
+	for i := r.off[read.key]; i < r.off[read.key+1]; i++ {
+		until := p - 1
+		if s := r.session[i]; s != history.None {
+			until = now[s]
+		}
+		ps := r.place[r.lo[i]:r.lo[i+1]]
+		n, found := slices.BinarySearch(ps, until)
+		if found {
+			n++
+		}
+		if n == 0 || ps[n-1] <= read.from {
+			continue
+		}
+		if r.session[i] != history.None {
+			return ps[n-1], false
+		}
+		alone = true
+	}
+	return 0, alone
 }
 
 // walkPast looks at all that is before p by sessions and reads and later than what it saw.

@@ -55,9 +55,10 @@ func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) 
 // Cost: linear in reads and writes; with real time, times the transactions that are concurrent on a key.
 func inferRegisters(p *polygraph.Polygraph) (open int) {
 	v, h := p.V, p.V.H
-	in := &inference{p: p, next: make([][]uint32, len(v.WKey))}
+	in := &inference{p: p, next: make([][]uint32, len(v.WKey)), wrote: make([]uint32, h.NumKeys()), readAt: make([]uint32, h.NumKeys())}
 	// What each transaction did to a key: the write it read, the one it made.
 	touches := func(t uint32, f func(key uint32, x touched)) {
+		in.enter(t)
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			f(v.RKey[r], touched{p.Node[t], v.RW[r], in.write(t, v.RKey[r])})
 		}
@@ -125,21 +126,33 @@ type touched struct {
 type inference struct {
 	p    *polygraph.Polygraph
 	next [][]uint32 // write → later ones of its key
+	// By key: a write and a read of it, those of the transaction at hand where that has such.
+	wrote, readAt []uint32
+}
+
+// enter makes t the transaction that write and reads are asked about.
+func (in *inference) enter(t uint32) {
+	v := in.p.V
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		in.wrote[v.WKey[w]] = w
+	}
+	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+		in.readAt[v.RKey[r]] = r
+	}
 }
 
 func (in *inference) write(t, key uint32) uint32 {
 	v := in.p.V
-	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-		if v.WKey[w] == key {
-			return w
-		}
+	if w := in.wrote[key]; w >= v.WOff[t] && w < v.WOff[t+1] && v.WKey[w] == key {
+		return w
 	}
 	return history.None
 }
 
 func (in *inference) reads(t, key uint32) bool {
 	v := in.p.V
-	return slices.Contains(v.RKey[v.ROff[t]:v.ROff[t+1]], key)
+	r := in.readAt[key]
+	return r >= v.ROff[t] && r < v.ROff[t+1] && v.RKey[r] == key
 }
 
 // before notes that write a is before write b, since bad, an edge of the opposite order, closes a cycle.

@@ -48,6 +48,7 @@ func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 	d.versions, d.reads = make([]version, len(v.WKey)), make([]seen, len(v.RW))
 	d.waits = make([]uint32, d.nodes())
 	initial := uint32(h.NumKeys())
+	look := lookup{v: v}
 	for t := range uint32(h.NumTxns()) {
 		if !v.Counts[t] {
 			continue
@@ -74,7 +75,7 @@ func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 			}
 		}
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			read := overwritten(v, t, w)
+			read := look.overwritten(t, w)
 			x := &d.versions[read]
 			if u := x.next - 1; u != none {
 				if d.div == nil {

@@ -26,12 +26,13 @@ func Outside(v *prepass.View) string {
 	case len(v.Open) > 0:
 		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
 	}
+	read := lookup{v: v}
 	for t := range uint32(h.NumTxns()) {
 		if !v.Counts[t] {
 			continue
 		}
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			if overwritten(v, t, w) == none {
+			if read.overwritten(t, w) == none {
 				return fmt.Sprintf("transaction %d writes %s without having read it (Definition 8)", h.Txns.ID[t], h.KeyString(v.WKey[w]))
 			}
 		}
@@ -39,14 +40,49 @@ func Outside(v *prepass.View) string {
 	return ""
 }
 
+// fewOps is up to how many operations of a transaction are looked through one by one for those on a key.
+const fewOps = 32
+
+// lookup finds what a transaction read of a key. The zero value with a view is ready.
+type lookup struct {
+	v *prepass.View
+	// Of a transaction with many reads, by key: the write that it read, where owner says so; from is one more than the last such transaction.
+	seen, owner []uint32
+	from        uint32
+}
+
 // overwritten returns the write that t read of the key before it wrote w, none if it did not.
-func overwritten(v *prepass.View, t, w uint32) uint32 {
-	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+// Cost: amortized over a transaction's writes, linear in its reads.
+func (l *lookup) overwritten(t, w uint32) uint32 {
+	v := l.v
+	lo, hi := v.ROff[t], v.ROff[t+1]
+	if hi-lo > fewOps {
+		return l.byKey(t, v.WKey[w])
+	}
+	for r := lo; r < hi; r++ {
 		if v.RKey[r] == v.WKey[w] {
 			return v.RW[r]
 		}
 	}
 	return none
+}
+
+// byKey is overwritten for a transaction with many reads.
+func (l *lookup) byKey(t, k uint32) uint32 {
+	v := l.v
+	if l.owner == nil {
+		l.seen, l.owner = make([]uint32, v.H.NumKeys()), filled(v.H.NumKeys())
+	}
+	if l.from != t+1 {
+		l.from = t + 1
+		for r := v.ROff[t+1]; r > v.ROff[t]; r-- {
+			l.seen[v.RKey[r-1]], l.owner[v.RKey[r-1]] = v.RW[r-1], t
+		}
+	}
+	if l.owner[k] != t {
+		return none
+	}
+	return l.seen[k]
 }
 
 // Larger counts the transactions that count and are larger than Definition 8 allows, two reads and two writes, or read nothing; first is
@@ -86,24 +122,37 @@ func Suits(h *history.History) bool {
 	if h.HasPredicates() {
 		return false
 	}
+	var used []uint32 // key → the last transaction of many operations that has one on it
 	for t := range uint32(h.NumTxns()) {
 		if h.Txns.Status[t] != history.Committed || t == h.Init {
 			continue
 		}
 		lo, hi := h.TxnOps(t)
+		if hi-lo > fewOps && used == nil {
+			used = filled(h.NumKeys())
+		}
 		for op := lo; op < hi; op++ {
 			switch h.Ops.Kind[op] {
 			case history.Read:
 			case history.Write:
-				k, before := h.VerKey[h.Ops.Ver[op]], op
-				for before > lo && h.OpKey(before-1) != k {
-					before--
-				}
-				if before == lo {
-					return false
+				if k := h.VerKey[h.Ops.Ver[op]]; hi-lo > fewOps {
+					if used[k] != t {
+						return false
+					}
+				} else {
+					before := op
+					for before > lo && h.OpKey(before-1) != k {
+						before--
+					}
+					if before == lo {
+						return false
+					}
 				}
 			default:
 				return false
+			}
+			if hi-lo > fewOps {
+				used[h.OpKey(op)] = t
 			}
 		}
 	}

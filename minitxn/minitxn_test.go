@@ -275,3 +275,51 @@ func TestZones(t *testing.T) {
 		t.Errorf("%d have an order, %d have none", found, failed)
 	}
 }
+
+// TestLargeTransactions: transactions of hundreds of operations are looked up by key, small ones one by one, with the same answer.
+func TestLargeTransactions(t *testing.T) {
+	const n = 300
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	key := func(k int) uint32 { return b.Key(history.IntValue(int64(k))) }
+	end := func(id int64) {
+		b.EndTxn(history.TxnHead{ID: id, Session: id, Start: history.NoTime, End: history.NoTime, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+	}
+	for v := range int64(3) {
+		for k := range n {
+			b.Read(key(k), history.IntValue(v))
+			b.Write(key(k), history.IntValue(v+1))
+		}
+		end(v)
+	}
+	b.Read(key(n-1), history.IntValue(3)) // a small one after a large one
+	b.Write(key(n-1), history.IntValue(4))
+	end(3)
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := prepass.Run(h)
+	if why := minitxn.Outside(v); why != "" || !minitxn.Suits(h) {
+		t.Fatalf("suits %t, outside: %s", minitxn.Suits(h), why)
+	}
+	if a := minitxn.Check(v, level.Serializable, 0); !a.Holds || !slices.Equal(a.Order, []uint32{0, 1, 2, 3}) {
+		t.Errorf("holds %t, order %v", a.Holds, a.Order)
+	}
+	// A write of a key that the large transaction reads only later is blind.
+	b = history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	for k := range n {
+		b.Read(key(k), history.IntValue(0))
+	}
+	b.Write(key(n), history.IntValue(1))
+	end(0)
+	b.Read(key(n), history.IntValue(1))
+	end(1)
+	if h, err = b.Build(); err != nil {
+		t.Fatal(err)
+	}
+	if minitxn.Suits(h) || minitxn.Outside(prepass.Run(h)) == "" {
+		t.Error("a blind write in a large transaction is not noticed")
+	}
+}

@@ -1,0 +1,56 @@
+package certify
+
+import (
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// chainWith are n transactions, three sessions by turns: number i writes x = i and a key of its own. A reader in a session of its own sees
+// number seen's key and x = old.
+func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
+	t.Helper()
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	x, own := b.Key(history.IntValue(-1)), func(i int64) uint32 { return b.Key(history.IntValue(i)) }
+	var order []uint32
+	end := func(id, session int64) {
+		b.EndTxn(history.TxnHead{ID: id, Session: session, Start: history.NoTime, End: history.NoTime, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+		order = append(order, uint32(len(order)))
+	}
+	for i := int64(1); i <= n; i++ {
+		b.Write(x, history.IntValue(i))
+		b.Write(own(i), history.IntValue(1))
+		end(i, i%3)
+	}
+	b.Read(own(seen), history.IntValue(1))
+	b.Read(x, history.IntValue(old))
+	end(n+1, 7)
+	b.Read(x, history.IntValue(n))
+	end(n+2, 7)
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, order
+}
+
+// TestCausalManyWriters: an order in which many writers of a key are between what a read saw and the reader is refused exactly if one of them is
+// visible: the sessions 0, 1 and 2 write by turns.
+func TestCausalManyWriters(t *testing.T) {
+	for seen := range int64(60) {
+		for old := range int64(60) {
+			h, order := chainWith(t, 200, seen+1, old+1)
+			r := &evidence.Result{Level: level.Causal, Checker: "test", H: h, Verdict: evidence.Holds, Order: order}
+			err := Check(r, Options{})
+			// Visible are number seen and those before it in its session.
+			broken := seen > old
+			if broken != (err != nil) || broken && !strings.Contains(err.Error(), "visible") {
+				t.Fatalf("saw number %d, read x = %d: %v", seen+1, old+1, err)
+			}
+		}
+	}
+}
