@@ -16,6 +16,15 @@ func rusageSelfMB() float64 {
 	return rusageMB(&u)
 }
 
+// selfCPUMS is what this process has computed.
+func selfCPUMS() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
+}
+
 // rusageMB turns ru_maxrss into MB: Darwin gives bytes, the others kibibytes.
 func rusageMB(u *syscall.Rusage) float64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
