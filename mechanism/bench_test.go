@@ -2,8 +2,8 @@ package mechanism
 
 import (
 	"context"
+	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 	"testing"
 
@@ -36,19 +36,21 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	for _, n := range sizes {
 		h := benchHistory(b, n)
-		b.Run("txns="+strconv.Itoa(n), func(b *testing.B) {
-			p, err := LookupProfile("store:serializable")
-			if err != nil {
-				b.Fatal(err)
-			}
-			user := userSeconds()
-			for b.Loop() {
-				r, err := Verify(context.Background(), h, Options{Profile: *p})
-				if err != nil || r.Total() != 0 || r.Verified != n {
-					b.Fatal(r, err)
+		for _, async := range []bool{false, true} {
+			b.Run(fmt.Sprintf("txns=%d/async=%v", n, async), func(b *testing.B) {
+				p, err := LookupProfile("store:serializable")
+				if err != nil {
+					b.Fatal(err)
 				}
-			}
-			b.ReportMetric((userSeconds()-user)/float64(b.N)*1e9/float64(n), "user-ns/txn")
-		})
+				user := userSeconds()
+				for b.Loop() {
+					r, err := Verify(context.Background(), h, Options{Profile: *p, AsyncPrune: async})
+					if err != nil || r.Total() != 0 || r.Verified != n {
+						b.Fatal(r, err)
+					}
+				}
+				b.ReportMetric((userSeconds()-user)/float64(b.N)*1e9/float64(n), "user-ns/txn")
+			})
+		}
 	}
 }

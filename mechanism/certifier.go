@@ -212,24 +212,39 @@ func (g *certifier) prune(floor int64) {
 		for len(g.stack) > 0 {
 			t := g.stack[len(g.stack)-1]
 			g.stack = g.stack[:len(g.stack)-1]
-			n := g.at(t)
-			n.gone = true
-			g.alive--
-			for e := n.in; e >= 0; { // all dead
-				next := g.edges[e].nextIn
-				g.edges[e].nextOut = g.freeEdge
-				g.freeEdge = e
-				e = next
+			if g.at(t).gone {
+				continue // two edges led there
 			}
-			for e := n.out; e >= 0; e = g.edges[e].nextOut {
-				g.edges[e].dead = true
-				m := g.at(g.edges[e].to)
-				if m.nin--; m.nin == 0 && m.d < floor && g.edges[e].to <= s {
+			g.forget(t)
+			for e := g.at(t).out; e >= 0; e = g.edges[e].nextOut {
+				if m := g.at(g.edges[e].to); m.nin == 0 && m.d < floor && g.edges[e].to <= s {
 					g.stack = append(g.stack, g.edges[e].to)
 				}
 			}
 		}
 	}
+	g.advance()
+}
+
+// forget takes out a transaction that nothing precedes.
+func (g *certifier) forget(t uint32) {
+	n := g.at(t)
+	n.gone = true
+	g.alive--
+	for e := n.in; e >= 0; { // all dead
+		next := g.edges[e].nextIn
+		g.edges[e].nextOut = g.freeEdge
+		g.freeEdge = e
+		e = next
+	}
+	for e := n.out; e >= 0; e = g.edges[e].nextOut {
+		g.edges[e].dead = true
+		g.at(g.edges[e].to).nin--
+	}
+}
+
+// advance gives room to what comes.
+func (g *certifier) advance() {
 	for g.base < g.next && g.at(g.base).gone {
 		g.base++
 	}

@@ -122,7 +122,7 @@ func (v *Verifier) Late(traces []Trace) {
 		k.install(version{c: end.Bef - v.o.Skew, d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
 			val: op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
 		v.versions++
-		v.pruneVersions(k)
+		v.pruneVersions(op.Key, k)
 	}
 }
 

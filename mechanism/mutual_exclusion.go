@@ -41,23 +41,18 @@ func (v *Verifier) hold(key uint32, k *keyState, l lock) {
 			}
 		}
 	}
-	if n := len(k.locks); n > 0 && k.locks[n-1].maxRel < v.floor && !v.o.NoPrune {
+	switch n := len(k.locks); {
+	case v.o.NoPrune:
+	case n >= int(k.locksLimit) && v.o.AsyncPrune:
+		v.async.locksDirty = append(v.async.locksDirty, key)
+		k.locksLimit = queued
+	case v.o.AsyncPrune:
+	case n > 0 && k.locks[n-1].maxRel < v.floor:
 		v.locks -= n // all released before whatever is still to come
 		k.locks = k.locks[:0]
-	} else if n >= int(k.locksLimit) && !v.o.NoPrune {
-		n = 0
-		most := int64(-Forever)
-		for _, m := range k.locks {
-			if m.rel >= v.floor {
-				most = max(most, m.rel)
-				m.maxRel = most
-				k.locks[n] = m
-				n++
-			}
-		}
-		v.locks -= len(k.locks) - n
-		k.locks = k.locks[:n]
-		k.locksLimit = int32(2*n) + 4
+	case n >= int(k.locksLimit):
+		v.dropLocks(k, v.floor)
+		k.locksLimit = int32(2*len(k.locks)) + 4
 	}
 	l.maxRel = l.rel
 	if n := len(k.locks); n > 0 {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -93,6 +94,59 @@ func TestIdleClient(t *testing.T) {
 	}
 	if p.Client(0).Push(Trace{Bef: 20}) {
 		t.Error("a stopped pipeline takes traces")
+	}
+}
+
+// TestStalledClient: while one client says nothing the others may go on so far and no further, and memory is bounded; once it promises something, they do.
+func TestStalledClient(t *testing.T) {
+	const clients, batch, queue, each = 5, 8, 4, 1000
+	p := NewPipeline(clients, PipelineOptions{Batch: batch, Queue: queue})
+	var pushed atomic.Int64
+	var wg sync.WaitGroup
+	for i := 1; i < clients; i++ {
+		wg.Go(func() {
+			for n := range int64(each) {
+				p.Client(i).Push(Trace{Bef: n})
+				pushed.Add(1)
+			}
+			p.Client(i).Close()
+		})
+	}
+	var dispatched atomic.Int64
+	var last atomic.Int64
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Run(context.Background(), func(client int, traces []Trace) {
+			dispatched.Add(int64(len(traces)))
+			last.Store(traces[len(traces)-1].Bef)
+		})
+	}()
+	// Room for the queues, a buffer that waits and one that is being filled, and what the merge holds.
+	const most = (clients - 1) * batch * (queue + 3)
+	settled := func() int64 { // until nothing moves
+		for was := int64(-1); ; {
+			n := pushed.Load()
+			if n == was && n > 0 {
+				return n
+			}
+			was = n
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	if n := settled(); n > most || dispatched.Load() > 0 {
+		t.Errorf("%d traces pushed, %d dispatched while a client stalls; expected at most %d and none", n, dispatched.Load(), most)
+	}
+	p.Client(0).Idle(500)
+	for dispatched.Load() < (clients-1)*500 {
+		time.Sleep(time.Millisecond)
+	}
+	if n := settled(); n > (clients-1)*501+most || last.Load() > 500 {
+		t.Errorf("%d traces pushed, the last dispatched at %d, of a client that promised 500", n, last.Load())
+	}
+	p.Client(0).Close()
+	wg.Wait()
+	if err := <-done; err != nil || dispatched.Load() != (clients-1)*each || p.Peak() > most {
+		t.Errorf("%v; %d dispatched, up to %d waited", err, dispatched.Load(), p.Peak())
 	}
 }
 

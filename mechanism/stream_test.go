@@ -21,6 +21,7 @@ type streamed struct {
 	p       *Profile
 	skew    int64
 	arrival []uint32
+	every   int   // transactions after which it is pruned
 	apart   int64 // no transaction begins so long before an end that came before it
 }
 
@@ -35,7 +36,7 @@ func stream(t *testing.T, iso, workload, broken string, seed uint64, txns int) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p, skew: spec.Skew}
+	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p, skew: spec.Skew, every: 1 + int(seed%7)*int(seed%5)}
 	rng := rand.New(rand.NewPCG(seed, 0xa))
 	at := make([]int64, h.NumTxns())
 	jitter := int64(1 + rng.IntN(3_000_000))
@@ -146,11 +147,11 @@ func eachStream(t *testing.T, seeds uint64, f func(s *streamed)) {
 func TestOnlineIsOffline(t *testing.T) {
 	found := [4]int{}
 	eachStream(t, max(5, seeds()/500), func(s *streamed) {
-		want, err := Verify(context.Background(), s.h, Options{Profile: *s.p, Skew: s.skew})
+		want, err := Verify(context.Background(), s.h, Options{Profile: *s.p, Skew: s.skew, every: s.every})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, unjudged, st := s.run(t, s.apart, Options{})
+		got, unjudged, st := s.run(t, s.apart, Options{every: s.every})
 		if st.Late > 0 || len(unjudged) > 0 {
 			t.Fatalf("%s: %d late, %d reads not judged", s.name, st.Late, len(unjudged))
 		}
@@ -178,7 +179,7 @@ func TestLateIsNoFalseAlarm(t *testing.T) {
 			return
 		}
 		for _, part := range []int64{2, 5, 20, 1 << 40} {
-			got, us, st := s.run(t, s.apart/part, Options{})
+			got, us, st := s.run(t, s.apart/part, Options{every: s.every})
 			if len(got) > 0 {
 				t.Fatalf("%s, lateness %d of %d: false alarm: %v", s.name, s.apart/part, s.apart, s.keysOf(got, false))
 			}
@@ -190,4 +191,49 @@ func TestLateIsNoFalseAlarm(t *testing.T) {
 		t.Errorf("%d late, %d reads of what they wrote: too few to be a test", late, unjudged)
 	}
 	t.Logf("%d late, %d reads of what they wrote", late, unjudged)
+}
+
+// TestAsyncPruneIsInline: who decides what is forgotten makes no difference to what is found, whatever the goroutine's pace.
+func TestAsyncPruneIsInline(t *testing.T) {
+	found := 0
+	eachStream(t, max(5, seeds()/500), func(s *streamed) {
+		o := Options{Profile: *s.p, Skew: s.skew, every: s.every, MaxViolations: 1 << 20}
+		inline, err := Verify(context.Background(), s.h, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.AsyncPrune = true
+		async, err := Verify(context.Background(), s.h, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := s.keysOf(async.Violations, true), s.keysOf(inline.Violations, true)
+		if !slices.Equal(a, b) {
+			t.Fatalf("%s:\nasync  %s\ninline %s", s.name, strings.Join(a, "\n       "), strings.Join(b, "\n       "))
+		}
+		got, _, _ := s.run(t, s.apart, Options{every: s.every, AsyncPrune: true})
+		if a := s.keysOf(got, false); !slices.Equal(a, b) {
+			t.Fatalf("%s:\nasync, online %s\ninline        %s", s.name, strings.Join(a, "\n              "), strings.Join(b, "\n              "))
+		}
+		found += len(b)
+		if s.every < 3 && async.PeakVersions > 3*inline.PeakVersions {
+			t.Errorf("%s: up to %d versions kept, %d inline", s.name, async.PeakVersions, inline.PeakVersions)
+		}
+	})
+	for seed := range seeds() {
+		r := draw(seed, 4, 200, 4)
+		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true, FirstUpdaterWins: true, Certifier: CycleCheck}
+		o := Options{Profile: p, MaxViolations: 1 << 20, every: 1 + int(seed%9)}
+		inline := r.run(o)
+		o.AsyncPrune = true
+		async := r.run(o)
+		if async.Found != inline.Found {
+			t.Fatalf("seed %d: %v, inline %v", seed, async.Found, inline.Found)
+		}
+		found += inline.Total()
+	}
+	if found < 1000 {
+		t.Errorf("%d violations are too few to compare", found)
+	}
+	t.Logf("%d violations", found)
 }

@@ -13,6 +13,9 @@ type Options struct {
 	Duplicates bool
 	// NoPrune keeps everything; memory is then not bounded.
 	NoPrune bool
+	// AsyncPrune has a goroutine of its own decide what is forgotten.
+	AsyncPrune bool
+	every      int // transactions between two computations of the floor; 0: pruneEvery
 	// MaxViolations bounds those that are listed; 0: 1000.
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
@@ -51,6 +54,7 @@ type Verifier struct {
 	locks      int
 	graves     graveyard
 	suspects   suspects
+	async      pruning
 }
 
 // client is a transaction being put together.
@@ -94,7 +98,10 @@ func NewVerifier(clients int, o Options) *Verifier {
 	if o.MaxViolations == 0 {
 		o.MaxViolations = 1000
 	}
-	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1, floor: -Forever, due: pruneEvery}
+	if o.every == 0 {
+		o.every = pruneEvery
+	}
+	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1, floor: -Forever, due: o.every}
 	v.g.init(o.Profile.Certifier == CycleCheck || o.Profile.Certifier == SSICertifier)
 	return v
 }
@@ -157,6 +164,7 @@ func later(t, by int64) int64 {
 
 // Close verifies what is left and returns the report. Transactions without an end take no part.
 func (v *Verifier) Close() *Report {
+	v.async.group.Wait() // what it has decided does not matter any more
 	v.verify(Forever)
 	v.convict()
 	v.peaks()
@@ -259,7 +267,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		k.last = int32(k.install(w))
 		v.versions++
 		v.appeared(op.Key, op.Val, t.Txn)
-		v.pruneVersions(k)
+		v.pruneVersions(op.Key, k)
 	}
 	p.to = v.numRead + len(v.reads) - v.readHead
 	p.before = len(v.before) - before
@@ -421,7 +429,7 @@ func (v *Verifier) depend(from, to, key uint32, fromID, toID uint32, kind int, w
 // prune computes anew what no transaction that is still to be verified can see, and forgets transactions ([Leopard] Definition 4,
 // with errata L11). Versions and locks go as their keys are used.
 func (v *Verifier) prune() {
-	v.due = pruneEvery
+	v.due = v.o.every
 	v.peaks()
 	if v.o.NoPrune {
 		return
@@ -438,8 +446,13 @@ func (v *Verifier) prune() {
 	for i := v.readHead; i < len(v.reads); i++ {
 		floor = min(floor, v.reads[i].Bef)
 	}
+	was := v.floor
 	v.floor = floor
-	v.g.prune(floor)
+	if v.o.AsyncPrune {
+		v.handOver()
+	} else {
+		v.g.prune(was) // one late, as the goroutine's decisions are
+	}
 }
 
 func (v *Verifier) peaks() {
@@ -449,8 +462,13 @@ func (v *Verifier) peaks() {
 }
 
 // pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be verified.
-func (v *Verifier) pruneVersions(k *keyState) {
+func (v *Verifier) pruneVersions(key uint32, k *keyState) {
 	if len(k.vers) < int(k.versLimit) || v.o.NoPrune || v.p.StaleReads {
+		return
+	}
+	if v.o.AsyncPrune {
+		v.async.versDirty = append(v.async.versDirty, key)
+		k.versLimit = queued
 		return
 	}
 	n := k.before(v.floor)
@@ -459,14 +477,8 @@ func (v *Verifier) pruneVersions(k *keyState) {
 		for n > 0 && k.vers[n-1].d >= pivot {
 			n--
 		}
-		for i := range k.vers[:n] {
-			v.dropReaders(&k.vers[i])
-			v.graves.version(k, i)
-		}
-		k.vers = k.vers[:copy(k.vers, k.vers[n:])]
-		k.last -= int32(n)
-		v.versions -= n
 	}
+	v.dropVersions(k, n)
 	k.versLimit = int32(len(k.vers)+len(k.vers)/2) + 3
 }
 
