@@ -23,6 +23,6 @@
 // # Files
 //
 // collect.go a run and its configuration; client.go one session; log.go what sessions write down, and the history made of it;
-// recorder.go recording the transactions of others; feed.go what sessions do, to Leopard as they do it; fault.go kill, pause; summary.go what is told about a run; hunt.go runs and
+// recorder.go recording the transactions of others; live.go pieces of the history while it is made; feed.go what sessions do, to Leopard as they do it; fault.go kill, pause; summary.go what is told about a run; hunt.go runs and
 // checks until a violation is found. Packages below: driver speaks with databases, server starts throw-away ones.
 package collect

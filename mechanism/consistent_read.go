@@ -247,7 +247,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 			v.suspect(x)
 			return
 		}
-	case g.vain:
+	case g.overID == none && g.overOp == vain:
 		x.Vain = []uint32{g.id}
 	default:
 		x.Kind = Overwritten

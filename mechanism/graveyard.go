@@ -5,26 +5,32 @@ type grave struct {
 	val            uint64
 	before         int64  // 1 + the number of the key's grave before this; 0: none
 	id, op         uint32 // who wrote it
-	overID, overOp uint32 // of a version: who surely overwrote it
-	vain           bool   // never installed: its transaction aborted, or wrote the key again
+	overID, overOp uint32 // of a version: who surely overwrote it; none and vain: it was never installed, for its transaction aborted, or wrote the key again
 }
 
+// vain is grave.overOp of what was never installed.
+const vain = 1
+
 // graveyard remembers the latest values that were forgotten or never installed, so that what is said of a read of one does not
-// depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%graves], for made-graves ≤ i < made.
+// depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for made-most ≤ i < made.
 type graveyard struct {
 	ring []grave
 	made int64
+	most int64 // a power of two
 }
 
-// graves is how many are remembered: 5 MB.
-const graves = 1 << 17
+// How many are remembered: few, that stay in the processor's cache; or 4 MB, where a read waits whose value is not known.
+const (
+	fewGraves  = 1 << 12
+	manyGraves = 1 << 17
+)
 
 func (g *graveyard) add(k *keyState, x grave) {
 	x.before = k.buried
-	if len(g.ring) < graves {
+	if g.made < g.most {
 		g.ring = append(g.ring, x)
 	} else {
-		g.ring[g.made%graves] = x
+		g.ring[g.made&(g.most-1)] = x
 	}
 	g.made++
 	k.buried = g.made
@@ -34,7 +40,9 @@ func (g *graveyard) add(k *keyState, x grave) {
 func (g *graveyard) version(k *keyState, i int) {
 	w := &k.vers[i]
 	x := grave{val: w.val, id: w.id, op: w.op, overID: none}
-	if _, j := k.until(i); j >= 0 {
+	if j := i + 1; j < len(k.vers) && k.vers[j].c > w.d { // as until says, mostly
+		x.overID, x.overOp = k.vers[j].id, k.vers[j].op
+	} else if _, j := k.until(i); j >= 0 {
 		x.overID, x.overOp = k.vers[j].id, k.vers[j].op
 	}
 	g.add(k, x)
@@ -42,8 +50,8 @@ func (g *graveyard) version(k *keyState, i int) {
 
 // find looks for a value of a key. Cost: the key's graves; only violations ask.
 func (g *graveyard) find(k *keyState, val uint64) *grave {
-	for i := k.buried; i > 0 && i > g.made-graves; {
-		x := &g.ring[(i-1)%graves]
+	for i := k.buried; i > 0 && i > g.made-g.most; {
+		x := &g.ring[(i-1)&(g.most-1)]
 		if x.val == val {
 			return x
 		}
@@ -54,6 +62,6 @@ func (g *graveyard) find(k *keyState, val uint64) *grave {
 
 // vain buries what a transaction wrote and nobody may read.
 func (v *Verifier) vain(k *keyState, op *Trace, id uint32) {
-	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, vain: true})
+	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, overOp: vain})
 	v.appeared(op.Key, op.Val, id)
 }

@@ -91,7 +91,7 @@ type reader struct {
 	next int32
 }
 
-const pruneEvery = 1024
+const pruneEvery = 512
 
 // NewVerifier returns a verifier for traces of so many clients.
 func NewVerifier(clients int, o Options) *Verifier {
@@ -102,6 +102,10 @@ func NewVerifier(clients int, o Options) *Verifier {
 		o.every = pruneEvery
 	}
 	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1, floor: -Forever, due: o.every}
+	v.graves.most = fewGraves
+	if o.Late {
+		v.graves.most = manyGraves
+	}
 	v.g.init(o.Profile.Certifier == CycleCheck || o.Profile.Certifier == SSICertifier)
 	return v
 }
