@@ -60,16 +60,7 @@ func beginOrdered(ctx context.Context, info Info, h *history.History, o Options)
 	in = bcgraph.Input{V: x.v, Level: o.Level, Skew: o.ClockSkew, Orders: orders}
 	switch {
 	case fork[0] != history.None:
-		// A lost update: no order of the two. The reason needs no graph.
-		seed := []uint32{x.v.WTxn[fork[0]], x.v.WTxn[fork[1]]}
-		for _, w := range x.v.RW[x.v.ROff[seed[0]]:x.v.ROff[seed[0]+1]] {
-			if t := x.v.WTxn[w]; t != history.None {
-				seed = append(seed, t)
-			}
-		}
-		if err := x.explain(seed, explain.Item); err != nil {
-			x.bad = err
-		}
+		x.bad = x.forked(fork)
 		return x, in, true, true
 	case open == history.None:
 		return x, in, true, false
@@ -77,6 +68,18 @@ func beginOrdered(ctx context.Context, info Info, h *history.History, o Options)
 	in.Orders, x.guess = bcgraph.Guess(x.v)
 	x.open = open
 	return x, in, false, false
+}
+
+// forked explains two writes that both overwrote one version: a lost update, since there is no order of the two. The reason needs no
+// graph.
+func (x *run) forked(fork [2]uint32) error {
+	seed := []uint32{x.v.WTxn[fork[0]], x.v.WTxn[fork[1]]}
+	for _, w := range x.v.RW[x.v.ROff[seed[0]]:x.v.ROff[seed[0]+1]] {
+		if t := x.v.WTxn[w]; t != history.None {
+			seed = append(seed, t)
+		}
+	}
+	return x.explain(seed, explain.Item)
 }
 
 // orderOpen says that a guessed order of versions explains nothing.

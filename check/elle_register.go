@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"isovet/bcgraph"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/polygraph"
@@ -15,7 +16,7 @@ type elleRegister struct{}
 
 func (elleRegister) Info() Info {
 	return Info{
-		Name: "elle-register", Paper: "Elle", Levels: serialLevels, Partial: true,
+		Name: "elle-register", Paper: "Elle", Levels: orderLevels, Partial: true,
 		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories stay unknown",
 	}
 }
@@ -28,11 +29,13 @@ func (elleRegister) Info() Info {
 //     sequential keys)
 //   - at the strict levels: of what one transaction wrote or read, and another that began after its end (linearizable keys)
 //
-// and then the edges between neighbours of that order. What Elle takes as an option, the level says here.
+// and then the edges between neighbours of that order. What Elle takes as an option, the level says here. At the snapshot levels the
+// same is inferred, and the edges are between begins and commits: a cycle of these has no two anti-dependencies in a row. Two
+// transactions that read one version and overwrote it are a lost update there, which no cycle of inferred edges shows.
 //
 // Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done := begin(ctx, "elle-register", h, o, serialLevels)
+	x, done := begin(ctx, "elle-register", h, o, orderLevels)
 	if done {
 		return x.r, nil
 	}
@@ -42,6 +45,11 @@ func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) 
 	x.stage("construction")
 	if cycle := p.KnownCycle(); cycle != nil {
 		return x.r, x.explained(p, [][]polygraph.Edge{cycle}, true)
+	}
+	if o.Level.Snapshot() {
+		if _, fork, _ := bcgraph.Chains(x.v); fork[0] != history.None {
+			return x.r, x.forked(fork)
+		}
 	}
 	if open > 0 {
 		x.unknown("incomplete: no cycle in what Elle infers of registers, but %d times several writes of a register could come next in it", open)
@@ -68,10 +76,13 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 			}
 		}
 	}
-	for _, t := range p.Txn {
+	for u, t := range p.Txn {
+		if p.BeginNode(int32(u)) != int32(u) {
+			continue
+		}
 		touches(t, func(_ uint32, x touched) {
 			if x.read != history.None && x.wrote != history.None && !v.Initial(x.read) {
-				in.before(x.read, x.wrote, polygraph.Edge{From: x.node, To: p.WriteNode(x.read), W: x.read, Dep: evidence.WW})
+				in.before(x.read, x.wrote, polygraph.Edge{From: p.CommitNode(x.node), To: p.BeginNode(p.WriteNode(x.read)), W: x.read, Dep: evidence.WW})
 			}
 		})
 	}
@@ -96,15 +107,18 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 	if p.Start != nil {
 		by := make([][]touched, h.NumKeys()) // ended, and none that began later has ended
 		running := make([][]touched, h.NumKeys())
-		for _, t := range p.Txn { // by start
+		for u, t := range p.Txn { // by start
+			if p.BeginNode(int32(u)) != int32(u) {
+				continue
+			}
 			touches(t, func(key uint32, x touched) {
 				still := running[key][:0]
 				for _, a := range running[key] {
-					if !p.Before(a.node, x.node) {
+					if !p.Before(p.CommitNode(a.node), x.node) {
 						still = append(still, a)
 						continue
 					}
-					by[key] = append(slices.DeleteFunc(by[key], func(b touched) bool { return p.Before(b.node, a.node) }), a)
+					by[key] = append(slices.DeleteFunc(by[key], func(b touched) bool { return p.Before(p.CommitNode(b.node), a.node) }), a)
 				}
 				running[key] = append(still, x)
 				for _, a := range by[key] {
@@ -118,7 +132,7 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 
 // touched is what a transaction did to a key: the write that it read, the write that it made, each or None.
 type touched struct {
-	node        int32
+	node        int32 // the transaction's, its begin of two
 	read, wrote uint32
 }
 
@@ -183,12 +197,12 @@ func (in *inference) after(first, then touched) {
 	if b == history.None {
 		b, dep = then.wrote, evidence.WW
 	}
-	if a == b || p.V.Initial(a) || p.V.Initial(b) || p.WriteNode(a) == then.node {
+	if a == b || p.V.Initial(a) || p.V.Initial(b) || p.BeginNode(p.WriteNode(a)) == then.node {
 		return // readers of initial versions are before all writers as it is
 	}
 	bad := polygraph.Edge{From: then.node, To: p.WriteNode(a), W: b, Dep: dep}
 	if dep == evidence.WW {
-		bad.W = a
+		bad = polygraph.Edge{From: p.CommitNode(then.node), To: p.BeginNode(p.WriteNode(a)), W: a, Dep: dep}
 	}
 	in.before(a, b, bad)
 }
