@@ -24,6 +24,8 @@ func beginLists(ctx context.Context, in Info, h *history.History, o Options) (x 
 	switch {
 	case !slices.Contains(in.Levels, o.Level):
 		return x, nil, x.unknown("%s does not decide %s", name, o.Level)
+	case o.Level == level.Linearizable:
+		return x, nil, x.unknown("list histories: linearizability is decided of registers only")
 	case !in.Lists && !slices.Contains(orderLevels, o.Level):
 		return x, nil, x.unknown("list histories: %s decides them at the serializable and snapshot levels only, not at %s", name, o.Level)
 	case h.HasPredicates():

@@ -28,6 +28,7 @@ const (
 
 type pageData struct {
 	Name, Level, About, Verdict, Reason, Summary string
+	Levels                                       []pageLevel // of a page on all levels
 	Meta                                         []pair
 	Anomalies                                    []pageAnomaly
 	More                                         int
@@ -93,11 +94,7 @@ func HTML(w io.Writer, name string, r *evidence.Result) error {
 	d := pageData{Name: name, Level: r.Label(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
 	if h := r.H; h != nil {
-		for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
-			if p.Value != "" {
-				d.Meta = append(d.Meta, p)
-			}
-		}
+		d.Meta = metaPairs(h)
 		for i := range r.Anomalies {
 			if i == maxAnomalies {
 				break
@@ -108,12 +105,26 @@ func HTML(w io.Writer, name string, r *evidence.Result) error {
 		d.Deps = used(r.Anomalies)
 		d.Order = orderText(r)
 	}
+	return d.write(w)
+}
+
+func (d *pageData) write(w io.Writer) error {
 	var b bytes.Buffer
-	if err := page.Execute(&b, &d); err != nil {
+	if err := page.Execute(&b, d); err != nil {
 		return err
 	}
 	_, err := w.Write(allowed(b.Bytes()))
 	return err
+}
+
+// metaPairs is what a history says of itself.
+func metaPairs(h *history.History) (out []pair) {
+	for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
+		if p.Value != "" {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8. Names from a history may have them.

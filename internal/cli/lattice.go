@@ -14,6 +14,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/level"
+	"isovet/report"
 )
 
 // allLevels stands for the whole lattice in --level.
@@ -44,13 +45,13 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	switch {
 	case f.checker != auto || f.solver != "":
 		return usagef("--level all takes the checker of each level; leave --checker and --solver out")
-	case f.html != "" || f.dot != "" || f.certificate != "":
-		return usagef("--report, --dot and --certificate are of one level; leave them out with --level all")
+	case f.dot != "" || f.certificate != "":
+		return usagef("--dot and --certificate are of one level; leave them out with --level all")
 	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
 	worst := statusOK
-	for _, path := range args {
+	for i, path := range args {
 		if ctx.Err() != nil {
 			return &exitError{status: statusInterrupted}
 		}
@@ -71,6 +72,12 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 				worst = worse(worst, statusViolation)
 			case r.Verdict == evidence.Unknown && r.Checker != "":
 				worst = worse(worst, f.unknownStatus)
+			}
+		}
+		if f.html != "" {
+			page := func(w io.Writer) error { return report.LatticeHTML(w, path, l.Results, l.Holding, l.Failing) }
+			if err := e.writeFile(numbered(f.html, i, len(args)), page); err != nil {
+				return err
 			}
 		}
 		if err := printLattice(e.stdout, f, path, l, load); err != nil {
@@ -148,21 +155,10 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Level, r.Verdict, by, what)
 	}
 	t.Flush()
-	fmt.Fprintf(&b, "strongest that hold: %s\nweakest that fail: %s\n", names(l.Holding), names(l.Failing))
-	said := make(map[string]bool)
-	for i, r := range l.Results {
-		if len(r.Anomalies) == 0 || said[r.Anomalies[0].Text] {
-			continue
-		}
-		a := r.Anomalies[0]
-		said[a.Text] = true
-		var at []level.Level // the same evidence may do at several
-		for _, s := range l.Results[i:] {
-			if len(s.Anomalies) > 0 && s.Anomalies[0].Text == a.Text {
-				at = append(at, s.Level)
-			}
-		}
-		fmt.Fprintf(&b, "\n%s: %s (%s)\n", names(at), a.Kind, a.Kind.Name())
+	fmt.Fprintf(&b, "strongest that hold: %s\nweakest that fail: %s\n", report.LevelNames(l.Holding), report.LevelNames(l.Failing))
+	for _, of := range report.Failures(l.Results) {
+		a := &of.Result.Anomalies[0]
+		fmt.Fprintf(&b, "\n%s: %s (%s)\n", report.LevelNames(of.At), a.Kind, a.Kind.Name())
 		for line := range strings.Lines(a.Text) {
 			fmt.Fprintf(&b, "  %s", line)
 		}
@@ -170,17 +166,6 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 	}
 	_, err := io.WriteString(w, trimLines(b.String()))
 	return err
-}
-
-func names(ls []level.Level) string {
-	if len(ls) == 0 {
-		return "none"
-	}
-	var out []string
-	for _, l := range ls {
-		out = append(out, l.String())
-	}
-	return strings.Join(out, ", ")
 }
 
 // trimLines drops blanks at the ends of lines.
