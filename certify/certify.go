@@ -112,7 +112,7 @@ func checkOrder(r *evidence.Result, o Options) error {
 		return nil
 	}
 	if weak(l) {
-		return checkCommitOrder(h, l, r.Order, o)
+		return checkCommitOrder(r, o)
 	}
 	return &Unsupported{fmt.Sprintf("an order at level %s", l)}
 }

@@ -260,6 +260,9 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	if len(c) == 1 {
 		return ls, nil
 	}
+	if p.level == level.ReadCommitted && readsTwice(p.h, reader, v) {
+		return nil, &Unsupported{fmt.Sprintf("what %s saw at read-committed, which reads %s twice: of two reads, each may be from another writer", name(p.h, reader), p.h.ValueString(v))}
+	}
 	return append(ls, p.sources[source{reader, v, writer}]), nil
 }
 

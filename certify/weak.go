@@ -99,6 +99,21 @@ func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	return false
 }
 
+// readsTwice reports whether t reads a version of a register twice before any own write of it.
+func readsTwice(h *history.History, t, ver uint32) bool {
+	lo, hi := h.TxnOps(t)
+	n := 0
+	for op := lo; op < hi; op++ {
+		switch v := h.Ops.Ver[op]; {
+		case h.Ops.Kind[op] == history.Read && v == ver:
+			n++
+		case h.Ops.Kind[op] == history.Write && h.VerKey[v] == h.VerKey[ver]:
+			return n > 1
+		}
+	}
+	return n > 1
+}
+
 // commitOrder checks an order against the axiom of a weak level. Places count from 1; 0 is the initial state's.
 type commitOrder struct {
 	h     *history.History
@@ -111,6 +126,9 @@ type commitOrder struct {
 	rOff       []uint32
 	reads      []weakRead
 
+	sources map[uint32]uint32   // read operation → its writer, where several can explain it
+	writers map[uint32][]uint32 // version → the places of those who install it, if they are several
+
 	low   []uint32 // scratch by key: the earliest place read from, where stamp says so
 	stamp []uint32
 }
@@ -122,7 +140,8 @@ type weakRead struct{ key, from uint32 }
 // transaction, and the axiom. A list has to be what the appends up to an earlier transaction make in this order, and then the own ones.
 // Cost: linear, and for each reader and each writer that it read from the smaller of what was written and what was read. Causal:
 // sessions × transactions, and for each read that did not see a current version the later ones before it.
-func checkCommitOrder(h *history.History, l level.Level, order []uint32, o Options) error {
+func checkCommitOrder(r *evidence.Result, o Options) error {
+	h, l, order := r.H, r.Level, r.Order
 	if h.HasPredicates() {
 		return &Unsupported{fmt.Sprintf("an order of predicates at level %s", l)}
 	}
@@ -138,7 +157,13 @@ func checkCommitOrder(h *history.History, l level.Level, order []uint32, o Optio
 			pos[t] = p + 1
 		}
 	}
-	x := &commitOrder{h: h, level: l, order: order, pos: pos, low: make([]uint32, h.NumKeys()), stamp: make([]uint32, h.NumKeys())}
+	x := &commitOrder{h: h, level: l, order: order, pos: pos, low: make([]uint32, h.NumKeys()), stamp: make([]uint32, h.NumKeys()), sources: make(map[uint32]uint32), writers: make(map[uint32][]uint32)}
+	for _, s := range r.Sources {
+		if int(s.Op) >= h.NumOps() || h.Ops.Kind[s.Op] != history.Read || s.Writer != history.None && int(s.Writer) >= h.NumTxns() {
+			return fmt.Errorf("operation %d from transaction index %d: no read, or nobody", s.Op, s.Writer)
+		}
+		x.sources[s.Op] = s.Writer
+	}
 	if err := x.resolve(); err != nil {
 		return err
 	}
@@ -157,24 +182,10 @@ func checkCommitOrder(h *history.History, l level.Level, order []uint32, o Optio
 // several marks a version with more writers than can be told apart.
 const several = history.None - 1
 
-// otherWriter returns where the transaction at place p can have read a version that the ones at places w and, unless it is 0, second
-// install.
-func otherWriter(w, second, p uint32) uint32 {
-	switch {
-	case second == 0 || second == p:
-		return w
-	case w == p:
-		return second
-	}
-	return several
-}
-
 // resolve fills wrote and reads.
 func (x *commitOrder) resolve() error {
 	h := x.h
 	writer := make([]uint32, h.NumVersions()) // place of who installs it; none: nobody
-	// twice has the second place for a version that two install: a read of the one is from the other, since it precedes its own write.
-	twice := map[uint32]uint32{}
 	for v := range writer {
 		writer[v] = history.None
 	}
@@ -195,14 +206,17 @@ func (x *commitOrder) resolve() error {
 				if k := h.VerKey[v]; x.stamp[k] != p {
 					x.stamp[k] = p
 					x.keys = append(x.keys, k)
-					switch _, again := twice[v]; {
-					case kind == history.Append:
-					case writer[v] == history.None:
+					if kind == history.Append {
+						continue
+					}
+					switch writer[v] {
+					case history.None:
 						writer[v] = p
-					case again:
-						writer[v] = several
+					case several:
+						x.writers[v] = append(x.writers[v], p)
 					default:
-						twice[v] = p
+						x.writers[v] = append(x.writers[v], writer[v], p)
+						writer[v] = several
 					}
 				}
 			}
@@ -240,18 +254,19 @@ func (x *commitOrder) resolve() error {
 				if own[k] != v && (wrote[k] || x.level != level.ReadCommitted) {
 					return wrongRead(h, op, t, own[k])
 				}
-				if wrote[k] {
-					continue
+				if wrote[k] || x.level != level.ReadCommitted {
+					continue // read from where it was read before
 				}
 			}
 			x.stamp[k], own[k], wrote[k] = p, v, false
 			w := writer[v]
-			if len(twice) > 0 && w != several {
-				w = otherWriter(w, twice[v], p)
+			if w == several || len(x.sources) > 0 {
+				var err error
+				if w, err = x.source(op, t, v, w); err != nil {
+					return err
+				}
 			}
 			switch {
-			case w == several:
-				return &Unsupported{fmt.Sprintf("an order at level %s of a history with reads that several writes explain", x.level)}
 			case w == history.None:
 				return fmt.Errorf("%s reads %s = %s, which no transaction of the order installs", name(h, t), h.KeyString(k), h.ValueString(v))
 			case w >= p:
@@ -337,6 +352,34 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 		return weakRead{}, fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, l.x.order[from-1]))
 	}
 	return weakRead{k, from}, nil
+}
+
+// source returns the place of the writer of a read of t: the one that the evidence names; else only, the one there is; where there are
+// several, a read being earlier than an own write of its key, the only one but t.
+func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
+	h := x.h
+	w, ok := x.sources[op]
+	if !ok && only != several {
+		return only, nil
+	}
+	if others := slices.DeleteFunc(slices.Clone(x.writers[v]), func(p uint32) bool { return p == x.pos[t] }); !ok && len(others) == 1 {
+		return others[0], nil
+	}
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("%s reads %s = %s, which several wrote, and its writer is not named", name(h, t), h.KeyString(h.VerKey[v]), h.ValueString(v))
+	case w == history.None || w == h.Init:
+		if h.InitVer[h.VerKey[v]] != v {
+			return 0, fmt.Errorf("%s is not the initial value of %s", h.ValueString(v), h.KeyString(h.VerKey[v]))
+		}
+		return 0, nil
+	case x.pos[w] == history.None:
+		return 0, fmt.Errorf("%s reads from %s, which takes no part", name(h, t), name(h, w))
+	}
+	if _, last := finalWrite(h, w, h.VerKey[v]); last != v {
+		return 0, fmt.Errorf("%s does not install %s = %s", name(h, w), h.KeyString(h.VerKey[v]), h.ValueString(v))
+	}
+	return x.pos[w], nil
 }
 
 func (x *commitOrder) readsOf(p uint32) []weakRead { return x.reads[x.rOff[p]:x.rOff[p+1]] }

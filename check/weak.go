@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"time"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -20,18 +21,73 @@ func (weakly) Info() Info {
 	}
 }
 
-// Check is package weak on item operations with unique values. Lists are told as registers whose order is known.
+// Check is package weak on item operations. Lists are told as registers whose order is known.
 func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	if h.HasLists() {
 		return c.lists(ctx, h, o)
 	}
-	x, done := begin(ctx, "weak", h, o, weak.Levels())
+	x, done := beginAble(ctx, "weak", h, o, weak.Levels(), able{ambiguous: true})
 	if done {
 		return x.r, nil
 	}
-	a := weak.Check(ctx, x.v, o.Level, weak.Options{})
+	a := weak.Check(ctx, x.v, o.Level, weak.Options{Choices: fewChoices + fewWork/(1+h.NumTxns())})
+	if a.Status == weak.GaveUp {
+		if done, err := x.implied(); done || err != nil {
+			return x.r, err
+		}
+		a = weak.Check(ctx, x.v, o.Level, weak.Options{})
+	}
 	x.weak(a, a.Anomaly)
 	return x.r, nil
+}
+
+const (
+	// Before a stronger level is asked, fewChoices of the writers of reads are refuted, and in small histories more: fewWork over the
+	// number of transactions.
+	fewChoices, fewWork = 64, 1 << 19
+	// impliedFor bounds the time for that.
+	impliedFor = 3 * time.Second
+)
+
+// implied asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its order of commits is a
+// commit order, and the snapshots say from whom each read is. No answer but "valid" is of use. done: that was it.
+func (x *run) implied() (done bool, err error) {
+	ctx, cancel := context.WithTimeout(x.ctx, impliedFor)
+	defer cancel()
+	const stronger = level.SessionSnapshotIsolation
+	o := x.o
+	o.Level = stronger
+	r, err := replayer{}.Check(ctx, x.h, o)
+	if err != nil || r.Verdict != evidence.Holds {
+		return false, err
+	}
+	v := x.v
+	current := make([]uint32, x.h.NumKeys())
+	for k := range current {
+		current[k] = history.None // the initial version
+	}
+	open := make(map[uint32][]uint32) // transaction → its reads that several can explain
+	for _, r := range v.Amb {
+		t := x.h.TxnOf(v.ROp[r])
+		open[t] = append(open[t], r)
+	}
+	for _, event := range r.Order {
+		t := event >> 1
+		if event&1 == 0 {
+			for _, r := range open[t] {
+				x.r.Sources = append(x.r.Sources, evidence.Source{Op: v.ROp[r], Writer: current[v.RKey[r]]})
+			}
+			continue
+		}
+		x.r.Order = append(x.r.Order, t)
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			current[v.WKey[w]] = t
+		}
+	}
+	x.r.Verdict = evidence.Holds
+	x.r.Note = stronger.String() + ", which implies it, holds: replay found that"
+	x.stage("solving")
+	return true, nil
 }
 
 func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
@@ -40,20 +96,24 @@ func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evid
 		return x.r, nil
 	}
 	g := v.Blind()
-	x.v = prepass.RunWith(g.H, prepass.Options{Closed: true, EachRead: o.Level == level.ReadCommitted, Count: v.Counts})
+	x.v = prepass.RunWith(g.H, prepass.Options{EachRead: o.Level == level.ReadCommitted, Count: v.Counts})
 	x.stage("prepass")
 	if len(x.v.Anomalies) > 0 {
-		for _, a := range x.v.Anomalies {
-			x.violated(g.Retold(a))
+		for i, a := range x.v.Anomalies {
+			x.v.Anomalies[i] = g.Retold(a)
 		}
+		x.violated(x.v.Anomalies...)
 		x.r.Also = x.v.Also
 		return x.r, nil
 	}
-	if x.v.Ambiguous() {
-		x.unknown("needs unique values: %s", ambiguity(x.v))
+	if len(x.v.Open) > 0 {
+		x.unknown("registers beside lists need known outcomes: whether transaction %d committed is open", h.Txns.ID[x.v.Open[0]])
 		return x.r, nil
 	}
 	a := weak.Check(ctx, x.v, o.Level, weak.Options{Known: weak.Known{Rank: g.Ranks(), Orders: g.Orders}})
+	for i := range a.Sources {
+		a.Sources[i].Op = g.Op(a.Sources[i].Op)
+	}
 	x.weak(a, g.Retold(a.Anomaly))
 	return x.r, nil
 }
@@ -64,9 +124,15 @@ func (x *run) weak(a weak.Answer, shown evidence.Anomaly) {
 	x.stage("solving")
 	switch a.Status {
 	case weak.Holds:
-		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
+		x.r.Verdict, x.r.Order, x.r.Sources = evidence.Holds, a.Order, a.Sources
 	case weak.Violated:
+		if a.Twice {
+			x.unknown("no choice of writers explains the history, but a transaction reads one version twice that several wrote, and the evidence does not tell the two reads apart")
+			return
+		}
 		x.violated(shown)
+	case weak.GaveUp:
+		x.unknown("%s", a.Reason)
 	default:
 		x.stopped()
 	}

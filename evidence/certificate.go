@@ -21,8 +21,9 @@ import (
 //	[3,1,2]
 //
 // A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there are in
-// all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. A violation's goes on
-// with one line for each of its "anomalies":
+// all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. At read-committed, read-atomic
+// and causal it ends with arrays of [reader, place of the read in it, writer] for reads that several can explain, "sources" being how
+// many; the writer is null for the initial version. A violation's goes on with one line for each of its "anomalies":
 //
 //	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],"cycles":[[…],…],"text":"…"}
 //	{"kind":"G1a","txns":[2,1],"ops":[[2,0],[1,1]],"text":"…"}
@@ -51,6 +52,7 @@ type certificateHeader struct {
 	Solver    string             `json:"solver,omitempty"`
 	History   certificateHistory `json:"history"`
 	Order     int                `json:"order,omitempty"`
+	Sources   int                `json:"sources,omitempty"`
 	Anomalies int                `json:"anomalies,omitempty"`
 	Also      int                `json:"also,omitempty"`
 }
@@ -101,7 +103,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		head.History.Name = h.File
 	}
 	if r.Verdict == Holds {
-		head.Order = len(r.Order)
+		head.Order, head.Sources = len(r.Order), len(r.Sources)
 	}
 	if r.ReadOnlyAtStart {
 		head.ReadsAt = atStart
@@ -127,6 +129,21 @@ func WriteCertificate(w io.Writer, r *Result) error {
 			if _, err := out.Write(append(line, "]\n"...)); err != nil {
 				return err
 			}
+		}
+	}
+	for lo := 0; lo < len(r.Sources) && r.Verdict == Holds; lo += idsPerLine {
+		var line [][3]*int64
+		for _, s := range r.Sources[lo:min(lo+idsPerLine, len(r.Sources))] {
+			t := TxnOf(h, s.Op)
+			at := int64(s.Op - h.Txns.OpOff[t])
+			j := [3]*int64{&h.Txns.ID[t], &at}
+			if s.Writer != history.None {
+				j[2] = &h.Txns.ID[s.Writer]
+			}
+			line = append(line, j)
+		}
+		if err := enc.Encode(line); err != nil {
+			return err
 		}
 	}
 	for i := range r.Anomalies {
@@ -221,6 +238,9 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 		return nil, c.errorf("order", "%d entries for %d transactions", head.Order, h.NumTxns())
 	}
 	if err := c.order(res, head.Order); err != nil {
+		return nil, err
+	}
+	if err := c.sources(res, head.Sources); err != nil {
 		return nil, err
 	}
 	var raw []certificateAnomaly
@@ -346,6 +366,43 @@ func (c *certificateReader) order(r *Result, n int) error {
 				t = e
 			}
 			r.Order = append(r.Order, t)
+		}
+	}
+	return nil
+}
+
+// sources reads the writers of n reads.
+func (c *certificateReader) sources(r *Result, n int) error {
+	if n < 0 || n > c.h.NumOps() {
+		return c.errorf("sources", "%d for %d operations", n, c.h.NumOps())
+	}
+	for len(r.Sources) < n {
+		line, err := c.next()
+		if err != nil {
+			return err
+		}
+		var raw [][3]*int64
+		if err := json.Unmarshal(line, &raw); err != nil {
+			return c.jsonError(err)
+		}
+		if len(raw) == 0 || len(raw) > n-len(r.Sources) {
+			return c.errorf("sources", "%d in a line, %d are left", len(raw), n-len(r.Sources))
+		}
+		for _, j := range raw {
+			if j[0] == nil || j[1] == nil {
+				return c.errorf("sources", "expected [reader, place, writer or null]")
+			}
+			ops, err := c.ops("sources", [][2]int64{{*j[0], *j[1]}})
+			if err != nil {
+				return err
+			}
+			s := Source{Op: ops[0], Writer: history.None}
+			if j[2] != nil {
+				if s.Writer, err = c.txn("sources", *j[2]); err != nil {
+					return err
+				}
+			}
+			r.Sources = append(r.Sources, s)
 		}
 	}
 	return nil

@@ -177,6 +177,9 @@ type Result struct {
 	// t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal: those transactions in a commit order that
 	// satisfies the level's axiom, in which a read need not see what is current.
 	Order []uint32
+	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several can explain. At
+	// the other levels the order says it.
+	Sources []Source
 	// Anomalies prove Violated; at least one then.
 	Anomalies []Anomaly
 	// Also is the number of further anomalies found and not listed.
@@ -189,6 +192,9 @@ type Result struct {
 	// H is the history that transactions, keys and versions refer to.
 	H *history.History
 }
+
+// Source says that read operation Op saw what transaction Writer installed, history.None being the initial version.
+type Source struct{ Op, Writer uint32 }
 
 // Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps, "items:" where
 // predicates were ignored.

@@ -83,6 +83,9 @@ func (g *Registers) Orders(f func(t, u int32)) {
 	}
 }
 
+// Op returns the operation of the list history that operation o of g.H stands for, None if it stands for none.
+func (g *Registers) Op(o uint32) uint32 { return g.op[o] }
+
 // Retold brings evidence about a blind view's registers back to the lists: the versions of its edges become the elements that they
 // stand for.
 func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {

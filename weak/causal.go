@@ -26,7 +26,7 @@ func (c *checker) causal() Answer {
 		g := c.graph()
 		topo, ok := graph.TopologicalBy(g, hint)
 		if !ok {
-			return c.violated(c.cycle(g))
+			return c.violated(g)
 		}
 		if c.o.NoGuess || c.rounds == maxGuesses || budget <= 0 {
 			break
@@ -41,8 +41,8 @@ func (c *checker) causal() Answer {
 		switch {
 		case c.stopped:
 			return c.answer(Stopped)
-		case p.bad != nil:
-			return c.violated(c.broken(*p.bad))
+		case len(c.broken) > 0:
+			return c.violated(nil)
 		case len(c.demands) == before && budget > 0:
 			return c.holds(topo)
 		}
@@ -55,14 +55,14 @@ func (c *checker) causal() Answer {
 	switch {
 	case c.stopped:
 		return c.answer(Stopped)
-	case p.bad != nil:
-		return c.violated(c.broken(*p.bad))
+	case len(c.broken) > 0:
+		return c.violated(nil)
 	}
 	g = c.graph()
 	if topo, ok := graph.TopologicalBy(g, hint); ok {
 		return c.holds(topo)
 	}
-	return c.violated(c.cycle(g))
+	return c.violated(g)
 }
 
 // past knows who is visible to whom. Sessions of two transactions or more that count are chains: a transaction's clock says up
@@ -78,7 +78,6 @@ type past struct {
 
 	// suspects are the reads that did not see the current version, in the order of the replay.
 	suspects []uint32
-	bad      *demand
 
 	chain, place []int32 // node → its chain or -1, and its place in it from 1
 	chains       int
@@ -115,7 +114,7 @@ func (p *past) replay(budget *int, clocks bool) {
 	}
 	suspects := p.suspects
 	for i, t := range p.topo {
-		if p.stop(i) {
+		if p.stop(i) || p.enough() {
 			return
 		}
 		if !v.Counts[t] {
@@ -139,9 +138,7 @@ func (p *past) replay(budget *int, clocks bool) {
 			for ; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = older[w] {
 				*budget--
 				if p.sees(t, int32(v.WTxn[w])) {
-					if p.bad = p.demand(uint32(w), r); p.bad != nil {
-						return
-					}
+					p.demand(uint32(w), r)
 				}
 			}
 		}
@@ -333,7 +330,7 @@ func (p *past) all() {
 		}
 	}
 	for i, t := range p.topo {
-		if p.stop(i) {
+		if p.stop(i) || p.enough() {
 			return
 		}
 		if !v.Counts[t] {
@@ -366,9 +363,7 @@ func (p *past) all() {
 						continue
 					}
 				}
-				if p.bad = p.demand(w, r); p.bad != nil {
-					return
-				}
+				p.demand(w, r)
 			}
 		}
 		p.keep(t)

@@ -1,15 +1,12 @@
 package weak
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/graph"
+	"isovet/level"
 )
-
-// broken explains a transaction that reads an initial version although another version of the key is visible to it, or one that is
-// known to precede a visible one.
-func (c *checker) broken(d demand) evidence.Anomaly {
-	return evidence.Anomaly{Cycle: c.missed(d)}
-}
 
 // missed is the cycle of a demanded order: its reader would precede d.from, which overwrote what it read, unless d.from is before
 // the version that was read; and d.from is visible to the reader.
@@ -33,8 +30,10 @@ func (c *checker) path(u, t int32) []evidence.Edge {
 	if e, ok := c.hop(u, t); ok {
 		return []evidence.Edge{e}
 	}
-	nodes := graph.ShortestPath(graph.BuildFunc(c.n, c.known), u, t)
-	return c.hops(nodes)
+	if c.reads == nil {
+		c.reads, c.paths = graph.BuildFunc(c.n, c.known), graph.NewSearcher(c.n)
+	}
+	return c.hops(c.paths.ShortestPath(c.reads, u, t))
 }
 
 // hops turns a path of known edges into evidence; several steps along a session become one.
@@ -54,22 +53,29 @@ func (c *checker) hops(nodes []int32) []evidence.Edge {
 	return out
 }
 
-// hop returns the edge of a read of t from u, its first, or of their session.
+// hop returns the edge of a read of t from u, its first, or of their session. One that rests on a picked writer is the last resort, but
+// at read-committed, which asks for the first read.
 func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 	v := c.v
-	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-		if c.src[r] == u {
-			e := edge(u, t, evidence.WR)
-			e.Key, e.Ver = v.RKey[r], v.RVer[r]
-			return e, true
+	read := func(picked bool) (evidence.Edge, bool) {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if c.src[r] == u && (picked || c.ambAt == nil || c.ambAt[r] == 0) {
+				e := edge(u, t, evidence.WR)
+				e.Key, e.Ver = v.RKey[r], v.RVer[r]
+				return e, true
+			}
 		}
+		return evidence.Edge{}, false
+	}
+	if e, ok := read(c.level == level.ReadCommitted); ok {
+		return e, true
 	}
 	for p := c.prev[t]; p >= 0; p = c.prev[p] {
 		if p == u {
 			return edge(u, t, evidence.SO), true
 		}
 	}
-	return evidence.Edge{}, false
+	return read(true)
 }
 
 // searchWork bounds the search for a cycle of the fewest edges.
@@ -77,8 +83,10 @@ const searchWork = 4 << 20
 
 // cycle explains a cycle of known and demanded edges: a cycle, and for each demanded order in it the cycle that the opposite order
 // closes. With one demanded order, that other cycle says more and stands first.
-func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
-	nodes := c.shortest(g)
+func (c *checker) cycle(g *graph.CSR) evidence.Anomaly { return c.explained(c.shortest(g)) }
+
+// explained is cycle for given nodes.
+func (c *checker) explained(nodes []int32) evidence.Anomaly {
 	on := make(map[[2]int32]int)
 	for i, u := range nodes {
 		on[[2]int32{u, nodes[(i+1)%len(nodes)]}] = -1
@@ -93,14 +101,14 @@ func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
 	from := 0 // a cycle begins after a demanded order, so that steps of a session stay together
 	for i, u := range nodes {
 		v := nodes[(i+1)%len(nodes)]
-		if _, ok := c.adjacent(u, v); !ok {
+		if _, ok := c.hop(u, v); !ok {
 			from = i + 1
 			break
 		}
 	}
 	for i := range nodes {
 		u, v := nodes[(from+i)%len(nodes)], nodes[(from+i+1)%len(nodes)]
-		e, ok := c.adjacent(u, v)
+		e, ok := c.hop(u, v)
 		if !ok {
 			e, ok = c.shown(u, v)
 		}
@@ -118,7 +126,8 @@ func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
 	if len(reasons) != 1 {
 		return evidence.Anomaly{Cycle: main, Cycles: reasons}
 	}
-	if len(main) == 2 && (main[0].Dep != evidence.WW || main[1].Dep != evidence.WW) {
+	if other := slices.IndexFunc(main, func(e evidence.Edge) bool { return e.Dep != evidence.WW }); len(main) == 2 && other >= 0 &&
+		(c.ambAt == nil || main[other].Dep == evidence.SO) {
 		// The order of the two writers is plain: one read from the other, or came after it in its session.
 		return evidence.Anomaly{Cycle: reasons[0]}
 	}
@@ -141,12 +150,6 @@ func (c *checker) shown(t, u int32) (evidence.Edge, bool) {
 }
 
 func (c *checker) rank(w uint32) uint32 { return c.o.Known.Rank[c.v.WVer[w]] }
-
-// adjacent is hop for two nodes next to each other in the graph.
-func (c *checker) adjacent(u, v int32) (evidence.Edge, bool) {
-	e, ok := c.hop(u, v)
-	return e, ok && (e.Dep != evidence.SO || c.prev[v] == u)
-}
 
 // shortest returns a cycle of few edges, in a component of few nodes.
 func (c *checker) shortest(g *graph.CSR) []int32 {

@@ -8,22 +8,22 @@ import (
 )
 
 // readCommitted makes the orders that read-committed demands: t2 before t1 where a transaction reads something from t2 and later
-// reads, from t1, a key that t2 wrote. It returns one that no order can keep, if it meets one: t1 the initial state.
+// reads, from t1, a key that t2 wrote.
 //
 // A transaction's reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an
 // order of; the later ones follow, since consecutive reads of a key order their writers too.
 //
 // Source: [AWDIT], read committed.
 // Cost:   for each reader and each writer that it read from, the smaller of what was written and what was read.
-func (c *checker) readCommitted() *demand {
+func (c *checker) readCommitted() {
 	v := c.v
 	var first []bool
 	for t := range uint32(c.n) {
-		if c.stop(int(t)) {
-			return nil
+		if c.stop(int(t)) || c.enough() {
+			return
 		}
 		lo, hi := v.ROff[t], v.ROff[t+1]
-		if hi-lo < 2 {
+		if hi-lo < 2 || !v.Counts[t] {
 			continue
 		}
 		first = first[:0]
@@ -38,16 +38,12 @@ func (c *checker) readCommitted() *demand {
 		for r := hi; r > lo; {
 			r--
 			if first[r-lo] {
-				if bad := c.overwritten(c.src[r], t); bad != nil {
-					return bad
-				}
+				c.overwritten(c.src[r], t)
 			}
 			k := v.RKey[r]
 			if c.keyStamp[k] == t+1 {
 				if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
-					if bad := c.demand(v.RW[r], later); bad != nil {
-						return bad
-					}
+					c.demand(v.RW[r], later)
 				}
 			} else {
 				c.keyStamp[k] = t + 1
@@ -56,22 +52,20 @@ func (c *checker) readCommitted() *demand {
 			c.keyRead[k] = r
 		}
 	}
-	return nil
 }
 
 // readAtomic makes the orders that read-atomic demands: t2 before t1 where a transaction reads from t2, or follows it in its
-// session, and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices. It returns one that no
-// order can keep, if it meets one.
+// session, and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices.
 //
 // Source: [AWDIT], read atomic. Cost: as readCommitted, and linear for the sessions.
-func (c *checker) readAtomic() *demand {
+func (c *checker) readAtomic() {
 	v, h := c.v, c.h
 	for t := range uint32(c.n) {
-		if c.stop(int(t)) {
-			return nil
+		if c.stop(int(t)) || c.enough() {
+			return
 		}
 		lo, hi := v.ROff[t], v.ROff[t+1]
-		if hi-lo < 2 {
+		if hi-lo < 2 || !v.Counts[t] {
 			continue
 		}
 		c.keys = c.keys[:0]
@@ -86,16 +80,14 @@ func (c *checker) readAtomic() *demand {
 				continue
 			}
 			c.srcStamp[u] = t + 1
-			if bad := c.overwritten(u, t); bad != nil {
-				return bad
-			}
+			c.overwritten(u, t)
 		}
 	}
 	last := make([]uint32, h.NumKeys()) // key → its last write in the session at hand
 	stamp := make([]uint32, h.NumKeys())
 	for s := range uint32(h.NumSessions()) {
-		if c.stop(int(s)) {
-			return nil
+		if c.stop(int(s)) || c.enough() {
+			return
 		}
 		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
 		if len(txns) < 2 {
@@ -107,9 +99,7 @@ func (c *checker) readAtomic() *demand {
 			}
 			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 				if k := v.RKey[r]; stamp[k] == s+1 && last[k] != v.RW[r] {
-					if bad := c.demand(last[k], r); bad != nil {
-						return bad
-					}
+					c.demand(last[k], r)
 				}
 			}
 			if h.Txns.Status[t] == history.Unknown {
@@ -120,59 +110,58 @@ func (c *checker) readAtomic() *demand {
 			}
 		}
 	}
-	return nil
 }
 
-// demand adds the order "write w before what r read", w being visible to r's transaction. It returns the order if nothing can keep it:
-// r read the initial version, or one that is known to precede w.
-func (c *checker) demand(w, r uint32) *demand {
+// demand adds the order "write w before what r read", w being visible to r's transaction: to broken if nothing can keep it, since r
+// read the initial version, or one that is known to precede w.
+func (c *checker) demand(w, r uint32) {
 	v := c.v
 	d := demand{int32(v.WTxn[w]), c.src[r], r}
 	if c.o.Known.Rank != nil {
 		if at := c.o.Known.Rank[v.WVer[w]]; at != none {
-			if at < c.o.Known.Rank[v.RVer[r]] {
-				return nil
+			if at > c.o.Known.Rank[v.RVer[r]] {
+				c.broken = append(c.broken, d)
 			}
-			return &d
+			return
 		}
 	}
 	if d.to < 0 {
-		return &d
+		c.broken = append(c.broken, d)
+		return
 	}
 	c.demands = append(c.demands, d)
-	return nil
+}
+
+// enough: no more orders that nothing can keep are looked for.
+func (c *checker) enough() bool {
+	return len(c.broken) > 0 && (c.ambAt == nil || len(c.broken) >= maxConflicts)
 }
 
 // fewWrites is up to how many writes are walked without asking whether the reader's keys are fewer.
 const fewWrites = 16
 
 // overwritten demands that u comes before the writers of those of t's stamped reads whose keys u wrote too.
-func (c *checker) overwritten(u int32, t uint32) *demand {
+func (c *checker) overwritten(u int32, t uint32) {
 	v := c.v
 	lo, hi := v.WOff[u], v.WOff[u+1]
 	if n := int(hi - lo); n <= fewWrites || n <= 4*len(c.keys) {
 		for w := lo; w < hi; w++ {
 			if k := v.WKey[w]; c.keyStamp[k] == t+1 {
 				if r := c.keyRead[k]; c.src[r] != u {
-					if bad := c.demand(w, r); bad != nil {
-						return bad
-					}
+					c.demand(w, r)
 				}
 			}
 		}
-		return nil
+		return
 	}
 	written := c.sortedWrites(u)
 	for _, k := range c.keys {
 		if r := c.keyRead[k]; c.src[r] != u {
 			if i, ok := slices.BinarySearchFunc(written, k, func(w, k uint32) int { return cmp.Compare(v.WKey[w], k) }); ok {
-				if bad := c.demand(written[i], r); bad != nil {
-					return bad
-				}
+				c.demand(written[i], r)
 			}
 		}
 	}
-	return nil
 }
 
 // sortedWrites are the writes of u by ascending key; kept, since who wrote much is read often.

@@ -18,6 +18,7 @@
 //   - causal.go: a guessed commit order is replayed; only a read whose version is not the current one asks which transactions are
 //     visible, and vector clocks answer. Where guesses do not lead to an order, all demanded orders are made.
 //   - explain.go: a cycle, and for each demanded order in it the read that demands it
+//   - choice.go: where several writers can explain a read, a solver picks one, and learns from what refutes that
 //
 // Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k), n
 // operations, k sessions.
@@ -47,6 +48,7 @@ const (
 	Stopped Status = iota // the context ended
 	Holds
 	Violated
+	GaveUp // Answer.Reason says why
 )
 
 // Answer is what Check found.
@@ -54,16 +56,25 @@ type Answer struct {
 	Status Status
 	// Order is a commit order, if the level holds.
 	Order []uint32
+	// Sources are the writers chosen for reads that several can explain.
+	Sources []evidence.Source
 	// Anomaly proves that it does not.
 	Anomaly evidence.Anomaly
-	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of a causal order.
-	Edges, Demanded, Rounds int
+	// Twice, with Violated at read-committed: a transaction reads one version twice that several can explain, and the anomaly
+	// does not tell the two reads apart.
+	Twice  bool
+	Reason string
+	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of a causal order,
+	// Choices those of writers.
+	Edges, Demanded, Rounds, Choices int
 }
 
 // Options are the parameters of Check. The zero value is the default.
 type Options struct {
 	// NoGuess makes all orders that causal demands at once.
 	NoGuess bool
+	// Choices bounds how many choices of writers are tried; 0: 20,000.
+	Choices int
 	// Known, if set, are orders of versions that the commit order has to keep.
 	Known Known
 }
@@ -81,34 +92,40 @@ func Levels() []level.Level {
 	return []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal}
 }
 
-// Check decides a level for a view without ambiguous reads and without anomalies of single reads. At read-committed the view must
-// be one of each read ([prepass.Options.EachRead]).
+// Check decides a level for a view without anomalies of single reads. At read-committed the view must be one of each read
+// ([prepass.Options.EachRead]).
 //
 // Cost: read-committed and read-atomic O(n^1.5) for n operations, linear where transactions are small; causal linear where the
-// guess holds, else O(n·k·log n) at most for k sessions of two transactions or more.
+// guess holds, else O(n·k·log n) at most for k sessions of two transactions or more. Where reads have several possible writers, that
+// for each choice of them that is tried.
 func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
-	c := newChecker(ctx, v, l, o)
-	var bad *demand
-	switch l {
+	if v.Ambiguous() {
+		return choose(ctx, v, l, o)
+	}
+	return newChecker(ctx, v, l, o).run()
+}
+
+func (c *checker) run() Answer {
+	switch c.level {
 	case level.ReadCommitted:
-		bad = c.readCommitted()
+		c.readCommitted()
 	case level.ReadAtomic:
-		bad = c.readAtomic()
+		c.readAtomic()
 	case level.Causal:
 		return c.causal()
 	default:
-		panic(fmt.Sprintf("weak: no rules for %s", l))
+		panic(fmt.Sprintf("weak: no rules for %s", c.level))
 	}
 	switch {
 	case c.stopped:
 		return c.answer(Stopped)
-	case bad != nil:
-		return c.violated(c.broken(*bad))
+	case len(c.broken) > 0:
+		return c.violated(nil)
 	}
 	g := c.graph()
 	topo, ok := graph.Topological(g)
 	if !ok {
-		return c.violated(c.cycle(g))
+		return c.violated(g)
 	}
 	return c.holds(topo)
 }
@@ -132,8 +149,15 @@ type checker struct {
 	prev []int32
 
 	demands []demand
+	broken  []demand // those that nothing can keep
 	rounds  int
 	stopped bool
+
+	// ambAt, where writers were picked, is 1 + the place of a picked read among those, 0 of others. Then more than one anomaly is found.
+	ambAt []int32
+	found []evidence.Anomaly
+	reads *graph.CSR // of known
+	paths *graph.Searcher
 
 	keyStamp []uint32 // key → 1 + the reader that stamped it; the read is in keyRead
 	keyRead  []uint32
@@ -147,7 +171,10 @@ func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	c := &checker{ctx: ctx, v: v, h: h, level: l, o: o, n: h.NumTxns()}
 	c.src = make([]int32, len(v.RW))
 	for r, w := range v.RW {
-		c.src[r] = int32(v.WTxn[w]) // None becomes -1
+		c.src[r] = -1
+		if w != none { // or its transaction does not count
+			c.src[r] = int32(v.WTxn[w]) // None becomes -1
+		}
 	}
 	c.sessions()
 	c.keyStamp = make([]uint32, h.NumKeys())
@@ -262,9 +289,16 @@ func (c *checker) holds(topo []int32) Answer {
 	return a
 }
 
-func (c *checker) violated(an evidence.Anomaly) Answer {
+// violated explains the orders that nothing can keep, or if there are none, cycles of g.
+func (c *checker) violated(g *graph.CSR) Answer {
 	a := c.answer(Violated)
-	a.Anomaly = an
+	for _, d := range c.broken {
+		c.found = append(c.found, evidence.Anomaly{Cycle: c.missed(d)})
+	}
+	if len(c.broken) == 0 {
+		c.cycles(g)
+	}
+	a.Anomaly = c.found[0]
 	return a
 }
 

@@ -52,7 +52,7 @@ var importers = map[string][]string{
 	"graph":            {"graph/order", "closure", "timestamp", "solver/acyclic", "polygraph", "weak", "bcgraph", "lists", "minitxn", "encode", "explain", "replay", "check"},
 	"graph/order":      {"solver/acyclic", "encode", "explain", "replay", "check"},
 	"closure":          {"solver/acyclic", "polygraph", "encode", "explain", "replay", "check"},
-	"solver":           {"solver/*", "encode", "explain", "replay", "check"},
+	"solver":           {"solver/*", "weak", "encode", "explain", "replay", "check"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},

@@ -1,0 +1,357 @@
+package weak
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/graph"
+	"isovet/level"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+const (
+	// maxChoices bounds the choices of writers that are refuted one after the other, unless Options say otherwise.
+	maxChoices = 20_000
+	// maxConflicts bounds what is learned from one of them.
+	maxConflicts = 64
+)
+
+// choice decides a view in which a read has several possible writers, or a transaction of unknown outcome may or may not count. A
+// solver picks a writer for each such read, at first the latest before the reader that client times or places suggest. With that the
+// view is as any other. What refutes it names the picks that it rests on: not all of them again. So it goes on until a pick holds, or
+// none is left; then what was learned is the proof, read as clauses over the picks.
+type choice struct {
+	ctx   context.Context
+	v     *prepass.View
+	level level.Level
+	o     Options
+
+	s      *solver.Solver
+	lit    []solver.Lit // place in v.Cand → "that is the writer"; LitUndef where it is the only one
+	counts []solver.Lit // transaction → "it counts"; LitUndef where that is no question
+	base   [][]solver.Lit
+	ambAt  []int32 // read → 1 + its place in v.Amb
+	picked []uint32
+	fixed  prepass.View // the view under the pick at hand
+
+	lemmas []lemma
+	told   map[string]bool
+}
+
+// lemma says that an anomaly excludes these literals together.
+type lemma struct {
+	lits    []solver.Lit
+	anomaly evidence.Anomaly
+}
+
+func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
+	x := &choice{ctx: ctx, v: v, level: l, o: o, told: make(map[string]bool)}
+	x.encode()
+	sum := Answer{}
+	rounds := o.Choices
+	if rounds <= 0 {
+		rounds = maxChoices
+	}
+	for range rounds {
+		switch x.s.Solve(ctx) {
+		case solver.Unknown:
+			return Answer{Status: Stopped}
+		case solver.Unsat:
+			sum.Status = Violated
+			sum.Anomaly, sum.Twice = x.proof()
+			return sum
+		}
+		x.pick()
+		c := newChecker(ctx, &x.fixed, l, o)
+		c.ambAt = x.ambAt
+		a := c.run()
+		sum.Edges, sum.Demanded, sum.Choices = a.Edges, a.Demanded, sum.Choices+1
+		sum.Rounds += a.Rounds
+		switch a.Status {
+		case Stopped:
+			return a
+		case Holds:
+			sum.Status, sum.Order, sum.Sources = Holds, a.Order, x.sources()
+			return sum
+		}
+		for _, an := range c.found {
+			x.learn(an)
+		}
+	}
+	sum.Status = GaveUp
+	sum.Reason = fmt.Sprintf("%d choices of the writers of %d reads were refuted one after the other, and others are left", sum.Choices, len(v.Amb))
+	return sum
+}
+
+// encode makes the solver's variables and says that each read of a transaction that counts has a writer, which counts.
+func (x *choice) encode() {
+	v, h := x.v, x.v.H
+	x.s = solver.New(solver.Options{})
+	x.lit = make([]solver.Lit, len(v.Cand))
+	x.counts = make([]solver.Lit, h.NumTxns())
+	for i := range x.lit {
+		x.lit[i] = solver.LitUndef
+	}
+	for t := range x.counts {
+		x.counts[t] = solver.LitUndef
+	}
+	for _, t := range v.Open {
+		x.counts[t] = solver.Pos(x.s.NewVar())
+	}
+	x.ambAt = make([]int32, len(v.RW))
+	x.picked = make([]uint32, len(v.Amb))
+	hint := newChecker(x.ctx, v, x.level, x.o).hint()
+	for i, r := range v.Amb {
+		x.ambAt[r] = int32(i) + 1
+		t := h.TxnOf(v.ROp[r])
+		var some []solver.Lit
+		if x.counts[t] != solver.LitUndef {
+			some = append(some, x.counts[t].Not())
+		}
+		lo, hi := v.CandOff[i], v.CandOff[i+1]
+		best := x.favourite(hint, t, v.Cand[lo:hi])
+		for j := lo; j < hi; j++ {
+			given := some[:0:0]
+			if x.counts[t] != solver.LitUndef {
+				given = append(given, x.counts[t].Not())
+			}
+			if hi-lo > 1 {
+				va := x.s.NewVar()
+				x.s.SetPhase(va, int(j-lo) == best)
+				x.lit[j] = solver.Pos(va)
+				some = append(some, x.lit[j])
+				given = append(given, x.lit[j].Not())
+			}
+			if u := v.WTxn[v.Cand[j]]; u != none && x.counts[u] != solver.LitUndef {
+				x.clause(append(given, x.counts[u]))
+			}
+		}
+		if hi-lo > 1 {
+			x.clause(some)
+		}
+	}
+	x.fixed = *v
+	x.fixed.Amb, x.fixed.Open = nil, nil
+	x.fixed.RW = slices.Clone(v.RW)
+	x.fixed.Counts = slices.Clone(v.Counts)
+}
+
+func (x *choice) clause(c []solver.Lit) {
+	x.base = append(x.base, c)
+	x.s.AddClause(c...)
+}
+
+// favourite is the place of the latest writer before the reader, as far as is guessed; of the first one, if none is before it.
+func (x *choice) favourite(hint []int64, t uint32, writers []uint32) int {
+	best, latest := 0, int64(math.MinInt64)
+	for i, w := range writers {
+		at := latest + 1 // the initial version, if nothing better came yet
+		if u := x.v.WTxn[w]; u != none {
+			if at = hint[u]; at >= hint[t] {
+				continue
+			}
+		} else if i > 0 {
+			continue // it comes first
+		}
+		if at > latest {
+			best, latest = i, at
+		}
+	}
+	return best
+}
+
+// pick makes the fixed view of the solver's model. Who counts follows from the reads.
+func (x *choice) pick() {
+	v, f := x.v, &x.fixed
+	for i := range v.Amb {
+		x.picked[i] = v.CandOff[i]
+		for j := v.CandOff[i]; j < v.CandOff[i+1]; j++ {
+			if x.lit[j] != solver.LitUndef && x.s.Value(x.lit[j].Var()) {
+				x.picked[i] = j
+				break
+			}
+		}
+	}
+	copy(f.Counts, v.Counts)
+	f.NumCounts = v.NumCounts
+	var work []uint32
+	read := func(t, r uint32) {
+		if f.RW[r] = v.RW[r]; x.ambAt[r] > 0 {
+			f.RW[r] = v.Cand[x.picked[x.ambAt[r]-1]]
+		}
+		if u := v.WTxn[f.RW[r]]; u != none && !f.Counts[u] {
+			f.Counts[u] = true
+			f.NumCounts++
+			work = append(work, u)
+		}
+	}
+	for _, t := range v.Open {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			f.RW[r] = none
+		}
+	}
+	for _, r := range v.Amb {
+		if t := v.H.TxnOf(v.ROp[r]); v.Counts[t] {
+			read(t, r)
+		}
+	}
+	for len(work) > 0 {
+		t := work[len(work)-1]
+		work = work[:len(work)-1]
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			read(t, r)
+		}
+	}
+}
+
+// sources are the picks of the reads that count.
+func (x *choice) sources() (out []evidence.Source) {
+	v := x.v
+	for i, r := range v.Amb {
+		if x.fixed.RW[r] != none {
+			out = append(out, evidence.Source{Op: v.ROp[r], Writer: v.WTxn[v.Cand[x.picked[i]]]})
+		}
+	}
+	return out
+}
+
+// learn adds the clause of an anomaly.
+func (x *choice) learn(a evidence.Anomaly) {
+	v := x.v
+	var lits []solver.Lit
+	txn := func(t uint32) {
+		if t != none && x.counts[t] != solver.LitUndef {
+			lits = append(lits, x.counts[t].Not())
+		}
+	}
+	// A transaction may read a version twice, at read-committed from two writers: all that the edge may mean are named.
+	from := func(t, ver, writer uint32) {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if i := x.ambAt[r] - 1; i >= 0 && v.RVer[r] == ver && v.WTxn[v.Cand[x.picked[i]]] == writer && x.lit[x.picked[i]] != solver.LitUndef {
+				lits = append(lits, x.lit[x.picked[i]].Not())
+			}
+		}
+	}
+	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
+		for _, e := range c {
+			txn(e.From)
+			txn(e.To)
+			switch e.Dep {
+			case evidence.WR:
+				from(e.To, e.Ver, e.From)
+			case evidence.RW:
+				txn(e.Writer)
+				from(e.From, e.Ver, e.Writer)
+			}
+		}
+	}
+	slices.Sort(lits)
+	lits = slices.Compact(lits)
+	if key := fmt.Sprint(lits); !x.told[key] {
+		x.told[key] = true
+		x.lemmas = append(x.lemmas, lemma{lits, a})
+		x.s.AddClause(lits...)
+	}
+}
+
+// proof puts those lemmas together that leave no pick. twice says that one of them is about a transaction that reads one version
+// twice, maybe from two writers, of which the edges do not tell which is meant.
+func (x *choice) proof() (a evidence.Anomaly, twice bool) {
+	core := x.core()
+	if len(core) == 1 {
+		a = core[0].anomaly
+	} else {
+		for _, l := range core {
+			if len(l.anomaly.Cycle) > 0 {
+				a.Cycles = append(a.Cycles, l.anomaly.Cycle)
+			}
+			a.Cycles = append(a.Cycles, l.anomaly.Cycles...)
+		}
+	}
+	if x.level != level.ReadCommitted {
+		return a, false // a transaction that reads a key twice reads from one writer
+	}
+	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
+		for _, e := range c {
+			twice = twice || e.Dep == evidence.WR && x.again(e.To, e.Ver) || e.Dep == evidence.RW && x.again(e.From, e.Ver)
+		}
+	}
+	return a, twice
+}
+
+// again reports whether t reads a version twice whose writers were picked.
+func (x *choice) again(t, ver uint32) bool {
+	n := 0
+	for r := x.v.ROff[t]; r < x.v.ROff[t+1]; r++ {
+		if x.v.RVer[r] == ver && x.ambAt[r] > 0 {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// core leaves out lemmas without which no pick is left either: a solver names those that it used, again and again while they get
+// fewer.
+func (x *choice) core() []lemma {
+	core := x.lemmas
+	for {
+		s := solver.New(solver.Options{})
+		s.NewVars(x.s.NumVars())
+		for _, c := range x.base {
+			s.AddClause(c...)
+		}
+		use := make(map[solver.Lit]int, len(core))
+		var all []solver.Lit
+		for i, l := range core {
+			u := solver.Pos(s.NewVar())
+			use[u] = i
+			all = append(all, u)
+			s.AddClause(append(slices.Clone(l.lits), u.Not())...)
+		}
+		if s.Solve(x.ctx, all...) != solver.Unsat {
+			return core // the context ended
+		}
+		var less []lemma
+		for _, u := range s.Failed() {
+			i, ok := use[u]
+			if !ok {
+				i = use[u.Not()]
+			}
+			less = append(less, core[i])
+		}
+		if len(less) >= len(core) {
+			return core
+		}
+		core = less
+	}
+}
+
+// cycles explains cycles of the graph: one, or, where writers were picked, one through each of some picks and demanded orders.
+func (c *checker) cycles(g *graph.CSR) {
+	c.found = append(c.found, c.cycle(g))
+	if c.ambAt == nil {
+		return
+	}
+	comp, _ := graph.Components(g)
+	s := graph.NewSearcher(g.N())
+	left := min(maxConflicts, 1+searchWork/(1+g.M()))
+	through := func(u, v int32) {
+		if u < 0 || comp[u] != comp[v] || left == 0 {
+			return
+		}
+		left--
+		c.found = append(c.found, c.explained(s.ShortestPath(g, v, u)))
+	}
+	for r, i := range c.ambAt {
+		if i > 0 && c.src[r] >= 0 {
+			through(c.src[r], int32(c.h.TxnOf(c.v.ROp[r])))
+		}
+	}
+	for _, d := range c.demands {
+		through(d.from, d.to)
+	}
+}
