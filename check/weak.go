@@ -30,29 +30,31 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if done {
 		return x.r, nil
 	}
-	a := weak.Check(ctx, x.v, o.Level, weak.Options{Choices: fewChoices + fewWork/(1+h.NumTxns())})
-	if a.Status == weak.GaveUp {
-		if done, err := x.implied(); done || err != nil {
+	a := weak.Check(ctx, x.v, o.Level, weak.Options{Choices: fewChoices})
+	for _, more := range []struct {
+		patience time.Duration // of the stronger level
+		choices  int
+	}{{100 * time.Millisecond, fewChoices + fewWork/(1+h.NumTxns())}, {3 * time.Second, 0}} {
+		if a.Status != weak.GaveUp {
+			break
+		}
+		if done, err := x.implied(more.patience); done || err != nil {
 			return x.r, err
 		}
-		a = weak.Check(ctx, x.v, o.Level, weak.Options{})
+		a = weak.Check(ctx, x.v, o.Level, weak.Options{Choices: more.choices})
 	}
 	x.weak(a, a.Anomaly)
 	return x.r, nil
 }
 
-const (
-	// Before a stronger level is asked, fewChoices of the writers of reads are refuted, and in small histories more: fewWork over the
-	// number of transactions.
-	fewChoices, fewWork = 64, 1 << 19
-	// impliedFor bounds the time for that.
-	impliedFor = 3 * time.Second
-)
+// Before a stronger level is asked, fewChoices of the writers of reads are refuted; before it is asked at length, more: fewWork over the
+// number of transactions.
+const fewChoices, fewWork = 64, 1 << 19
 
 // implied asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its order of commits is a
 // commit order, and the snapshots say from whom each read is. No answer but "valid" is of use. done: that was it.
-func (x *run) implied() (done bool, err error) {
-	ctx, cancel := context.WithTimeout(x.ctx, impliedFor)
+func (x *run) implied(patience time.Duration) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(x.ctx, patience)
 	defer cancel()
 	const stronger = level.SessionSnapshotIsolation
 	o := x.o
