@@ -100,13 +100,14 @@ func (g *certifier) insert(from, to, key uint32, kind uint8, why Reason) []Depen
 		g.reorder()
 	}
 	i := g.freeEdge
-	if i >= 0 {
-		g.freeEdge = g.edges[i].nextOut
-	} else {
+	if i < 0 {
 		g.edges = append(g.edges, edge{})
 		i = int32(len(g.edges)) - 1
+	} else {
+		g.freeEdge = g.edges[i].nextOut
 	}
-	g.edges[i] = edge{from: from, to: to, key: key, nextOut: u.out, nextIn: v.in, kind: kind, why: why}
+	x := &g.edges[i]
+	*x = edge{from: from, to: to, key: key, nextOut: u.out, nextIn: v.in, kind: kind, why: why}
 	u.out, v.in = i, i
 	v.nin++
 	return nil
@@ -204,12 +205,14 @@ func (g *certifier) prune(floor int64) {
 	}
 	g.stack = g.stack[:0]
 	for s := g.base; s < g.next; s++ {
-		if n := g.at(s); n.c >= floor {
+		n := g.at(s)
+		if n.c >= floor {
 			break
-		} else if !n.gone && n.nin == 0 && n.d < floor {
-			g.stack = append(g.stack, s)
 		}
-		for len(g.stack) > 0 {
+		if n.gone || n.nin > 0 || n.d >= floor {
+			continue
+		}
+		for g.stack = append(g.stack, s); len(g.stack) > 0; {
 			t := g.stack[len(g.stack)-1]
 			g.stack = g.stack[:len(g.stack)-1]
 			if g.at(t).gone {
@@ -217,8 +220,12 @@ func (g *certifier) prune(floor int64) {
 			}
 			g.forget(t)
 			for e := g.at(t).out; e >= 0; e = g.edges[e].nextOut {
-				if m := g.at(g.edges[e].to); m.nin == 0 && m.d < floor && g.edges[e].to <= s {
-					g.stack = append(g.stack, g.edges[e].to)
+				to := g.edges[e].to
+				if to > s {
+					continue // the loop comes to it
+				}
+				if m := g.at(to); m.nin == 0 && m.d < floor {
+					g.stack = append(g.stack, to)
 				}
 			}
 		}
@@ -231,15 +238,18 @@ func (g *certifier) forget(t uint32) {
 	n := g.at(t)
 	n.gone = true
 	g.alive--
+	edges, ring, mask := g.edges, g.ring, uint32(len(g.ring)-1)
 	for e := n.in; e >= 0; { // all dead
-		next := g.edges[e].nextIn
-		g.edges[e].nextOut = g.freeEdge
+		x := &edges[e]
+		x.nextOut = g.freeEdge
 		g.freeEdge = e
-		e = next
+		e = x.nextIn
 	}
-	for e := n.out; e >= 0; e = g.edges[e].nextOut {
-		g.edges[e].dead = true
-		g.at(g.edges[e].to).nin--
+	for e := n.out; e >= 0; {
+		x := &edges[e]
+		x.dead = true
+		ring[x.to&mask].nin--
+		e = x.nextOut
 	}
 }
 

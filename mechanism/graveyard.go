@@ -21,7 +21,7 @@ type graveyard struct {
 
 // How many are remembered: few, that stay in the processor's cache; or 4 MB, where a read waits whose value is not known.
 const (
-	fewGraves  = 1 << 12
+	fewGraves  = 1 << 10
 	manyGraves = 1 << 17
 )
 

@@ -119,7 +119,7 @@ func (v *Verifier) Late(traces []Trace) {
 		if end.Kind == Commit {
 			d = later(end.Aft, v.o.Skew)
 		}
-		k.install(version{c: end.Bef - v.o.Skew, d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+		k.install(&version{c: end.Bef - v.o.Skew, d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
 			val: op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
 		v.versions++
 		v.pruneVersions(op.Key, k)

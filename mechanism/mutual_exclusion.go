@@ -11,7 +11,7 @@ func possible(rel, acqAft int64) bool { return rel < acqAft }
 //
 // Source: [Leopard] §V-B, Algorithm 2 lines 10 to 17, Definition 3; errata L6, L8.
 // Cost: the locks and versions of the key that may overlap.
-func (v *Verifier) share(key uint32, k *keyState, l lock) {
+func (v *Verifier) share(key uint32, k *keyState, l *lock) {
 	if v.p.WriteLocks {
 		for i := len(k.vers) - 1; i >= 0 && k.vers[i].d >= l.acqBef; i-- {
 			w := &k.vers[i]
@@ -27,7 +27,7 @@ func (v *Verifier) share(key uint32, k *keyState, l lock) {
 }
 
 // hold takes a lock of a list: against the others of the list that conflict with it.
-func (v *Verifier) hold(key uint32, k *keyState, l lock) {
+func (v *Verifier) hold(key uint32, k *keyState, l *lock) {
 	for i := len(k.locks) - 1; i >= 0 && k.locks[i].maxRel >= l.acqBef; i-- {
 		m := &k.locks[i]
 		if (m.exclusive || l.exclusive) && m.id != l.id && !possible(m.rel, l.acqAft) && !possible(l.rel, m.acqAft) {
@@ -58,7 +58,7 @@ func (v *Verifier) hold(key uint32, k *keyState, l lock) {
 	if n := len(k.locks); n > 0 {
 		l.maxRel = max(l.rel, k.locks[n-1].maxRel)
 	}
-	k.locks = append(k.locks, l)
+	k.locks = append(k.locks, *l)
 	v.locks++
 }
 

@@ -137,22 +137,27 @@ func newSource(h *history.History) (*source, error) {
 			if t == h.Init {
 				continue
 			}
-			x, ok := s.times(t)
-			if !ok {
-				if h.Txns.Status[t] == history.Committed {
-					return nil, &MissingTimes{h.Txns.ID[t]}
+			start, last := h.Start(t), h.Commit(t)
+			if start == history.NoTime || last == history.NoTime || h.End(t) == history.NoTime {
+				x, ok := s.times(t)
+				if !ok {
+					if h.Txns.Status[t] == history.Committed {
+						return nil, &MissingTimes{h.Txns.ID[t]}
+					}
+					continue
 				}
-				continue
+				last = x.last
 			}
-			if len(c.txns) > 0 && x.start < c.end {
+			last = max(last, start)
+			if len(c.txns) > 0 && start < c.end {
 				chains = append(chains, c)
 				c = chain{}
 			}
 			if len(c.txns) == 0 {
-				c.start = x.start
+				c.start = start
 			}
 			c.txns = append(c.txns, t)
-			c.end = x.last
+			c.end = last
 		}
 		if len(c.txns) > 0 {
 			chains = append(chains, c)
@@ -216,10 +221,18 @@ func (s *source) times(t uint32) (x span, ok bool) {
 	x.start, x.bef, x.aft = h.Start(t), h.Commit(t), h.End(t)
 	x.ops = true
 	prev := x.start
-	for op := lo; op < hi && x.ops; op++ {
-		a, b := h.OpStart(op), h.OpEnd(op)
-		x.ops = a != history.NoTime && b != history.NoTime && a >= prev && b >= a
-		prev = b
+	if lo < hi && (h.Ops.Start == nil || h.Ops.End == nil) {
+		x.ops = false
+	} else if lo < hi {
+		ends := h.Ops.End[lo:hi]
+		for i, a := range h.Ops.Start[lo:hi] {
+			b := ends[i]
+			if a == history.NoTime || b == history.NoTime || a < prev || b < a {
+				x.ops = false
+				break
+			}
+			prev = b
+		}
 	}
 	if x.ops && lo < hi {
 		if x.bef == history.NoTime {
@@ -265,8 +278,8 @@ func (s *source) next(lane int) []Trace {
 func (s *source) txn(buf []Trace, t uint32) []Trace {
 	h := s.h
 	x, _ := s.times(t)
-	buf = append(buf, Trace{Kind: Begin, Bef: x.start, Aft: x.start, Txn: t})
 	lo, hi := h.TxnOps(t)
+	buf = append(slices.Grow(buf, int(hi-lo)+2), Trace{Kind: Begin, Bef: x.start, Aft: x.start, Txn: t})
 	for op := lo; op < hi; op++ {
 		tr := Trace{Bef: x.start, Aft: x.opAft, Txn: t, Op: op}
 		if x.ops {
@@ -275,11 +288,9 @@ func (s *source) txn(buf []Trace, t uint32) []Trace {
 		ver := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.Read:
-			tr.Kind, tr.Key, tr.Val = Read, h.VerKey[ver], uint64(ver)
-			buf = append(buf, tr)
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op, Kind: Read})
 		case history.Write, history.Append:
-			tr.Kind, tr.Key, tr.Val = Write, h.VerKey[ver], uint64(ver)
-			buf = append(buf, tr)
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op, Kind: Write})
 		case history.ReadList:
 			tr.Kind, tr.Key, tr.Val = Read, h.Lists.Key[ver], Nothing
 			if n := h.Lists.Off[ver+1]; n > h.Lists.Off[ver] {

@@ -242,7 +242,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		if k.read != v.number {
 			k.read, k.readAt = v.number, int32(len(v.reads)-v.readHead)
 			if v.p.ReadLocks && op.Kind == Read {
-				v.share(op.Key, k, lock{rel: cBef, acqBef: op.Bef, acqAft: op.Aft, txn: me, id: t.Txn, op: op.Op})
+				v.share(op.Key, k, &lock{rel: cBef, acqBef: op.Bef, acqAft: op.Aft, txn: me, id: t.Txn, op: op.Op})
 			}
 		}
 		v.reads = append(v.reads, *op)
@@ -268,7 +268,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		if v.p.WriteLocks && len(k.locks) > 0 {
 			v.exclude(op.Key, k, &w)
 		}
-		k.last = int32(k.install(w))
+		k.last = int32(k.install(&w))
 		v.versions++
 		v.appeared(op.Key, op.Val, t.Txn)
 		v.pruneVersions(op.Key, k)
@@ -298,7 +298,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			if v.p.ReadLocks && op.Kind == Read {
 				k := v.key(op.Key)
 				if k.wrote != v.number {
-					v.share(op.Key, k, lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op})
+					v.share(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op})
 				}
 			}
 			continue
@@ -307,7 +307,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		if k.wrote != v.number {
 			k.wrote, k.wroteAt = v.number, int32(i)
 			if v.p.WriteLocks && i != last {
-				v.hold(op.Key, k, lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op, exclusive: true})
+				v.hold(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op, exclusive: true})
 			}
 		} else {
 			k.wroteAt = int32(i)
@@ -325,7 +325,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			continue
 		}
 		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
-			k.install(version{c: t.Bef - v.o.Skew, d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+			k.install(&version{c: t.Bef - v.o.Skew, d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
 				val: op.Val, txn: none, succ: none, id: t.Txn, op: op.Op, readers: -1, open: true})
 			v.versions++
 			v.appeared(op.Key, op.Val, t.Txn)

@@ -96,21 +96,24 @@ func (k *keyState) until(i int) (int64, int) {
 }
 
 // install puts a version in its place and returns it.
-func (k *keyState) install(v version) int {
+func (k *keyState) install(v *version) int {
 	i := len(k.vers)
 	for i > 0 && k.vers[i-1].d > v.d {
 		i--
-	}
-	k.vers = append(k.vers, version{})
-	copy(k.vers[i+1:], k.vers[i:])
-	if int(k.last) >= i {
-		k.last++
 	}
 	v.maxC = v.c
 	if i > 0 {
 		v.maxC = max(v.c, k.vers[i-1].maxC)
 	}
-	k.vers[i] = v
+	k.vers = append(k.vers, *v)
+	if i == len(k.vers)-1 {
+		return i
+	}
+	copy(k.vers[i+1:], k.vers[i:])
+	if int(k.last) >= i {
+		k.last++
+	}
+	k.vers[i] = *v
 	for j := i + 1; j < len(k.vers); j++ {
 		k.vers[j].maxC = max(k.vers[j].maxC, v.c)
 	}
