@@ -3,6 +3,7 @@ package watch
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"isovet/history"
 	"isovet/timestamp"
@@ -38,6 +39,14 @@ func NewAion(o AionOptions) (Judge, error) {
 		return nil, err
 	}
 	return &aion{a: a, p: newParser(a), o: o}, nil
+}
+
+func (j *aion) Settings() []Setting {
+	s := []Setting{{"checker", "aion"}, {"level", j.o.Level.String()}, {"lateness", strconv.FormatInt(j.o.Lateness, 10)}}
+	if j.o.Level.Serial() {
+		s = append(s, Setting{"read-only-at-start", strconv.FormatBool(j.o.ReadOnlyAtStart)})
+	}
+	return s
 }
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}

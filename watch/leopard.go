@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"strconv"
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
@@ -55,6 +57,24 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
 	}
 	return &leopard{o: o, stream: mechanism.NewStream()}, nil
+}
+
+func (j *leopard) Settings() []Setting {
+	profile, lvl := "auto", "the profile's"
+	if p := j.o.Profile; p != nil {
+		profile = p.Name()
+		if q, err := mechanism.LookupProfile(profile); err != nil || !reflect.DeepEqual(p, q) { // a user's own
+			text, err := json.Marshal(p)
+			if err != nil {
+				panic(err) // its fields are plain
+			}
+			profile = string(text)
+		}
+	}
+	if j.o.Level != nil {
+		lvl = j.o.Level.String()
+	}
+	return []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns", j.o.Skew)}, {"lateness", strconv.FormatInt(j.o.Lateness, 10)}}
 }
 
 func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }

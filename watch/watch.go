@@ -37,12 +37,13 @@ type watcher struct {
 	log   *Log
 	out   *emitted
 	ended bool
+	kept  bool   // the folder has its options
 	fresh bool   // the lines are new, not read from the log
 	old   []Line // read from the log, to be judged
 	s     Snapshot
 }
 
-// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, a source that fails, a log that is damaged, a judge that
+// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, or was begun with other options (*SettingsError), a source that fails, a log that is damaged, a judge that
 // cannot go on.
 func Run(ctx context.Context, cfg Config) (err error) {
 	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}}
@@ -56,6 +57,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			err = errors.Join(err, w.log.Close())
 		}
 	}()
+	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
+		return err
+	}
 	if err := w.again(ctx); err != nil {
 		return err
 	}
@@ -216,6 +220,12 @@ func (w *watcher) take(lines []Line) error {
 			w.cfg.Bad(place, err)
 		}
 	})
+	if err == nil && !w.kept { // not before: options with which nothing could be judged may be put right
+		if err := keepSettings(w.cfg.Dir, w.judge.Settings()); err != nil {
+			return err // and no violation without them
+		}
+		w.kept = true
+	}
 	return errors.Join(err, w.emit())
 }
 

@@ -44,7 +44,8 @@ func newWatch(e *env) *cobra.Command {
 		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an address to
 listen on for POST, or a JetStream subject. Each is written to a segment log before it is acknowledged. A violation is written, as a
 JSON line, once no later arrival can change it. Killed and started again on the same folder, it goes on where it was: the log is
-read again, and no violation is lost or written twice.
+read again, and no violation is lost or written twice. A folder keeps to the checker, level, profile, clock skew and lateness that it
+was begun with.
 
 --checker aion (the default) goes by the database's timestamps, start_ts and commit_ts. --checker leopard goes by client times, start,
 commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold under the profile; those with

@@ -1,0 +1,101 @@
+package watch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Setting is one of the options by which a judge judges, as the command line names it.
+type Setting struct{ Name, Value string }
+
+// SettingsError says that a folder was begun with other options. Its violations would be those of neither.
+type SettingsError struct {
+	Path  string    // of the file that keeps the folder's options
+	Was   []Setting // of the folder, where they differ
+	Given []Setting // of the same names
+}
+
+func (e *SettingsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: this folder was begun with other options: ", e.Path)
+	for i := range e.Was {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "--%s was %s, given %s", e.Was[i].Name, e.Was[i].said(), e.Given[i].said())
+	}
+	b.WriteString("; expected the same ones, or another --state folder")
+	return b.String()
+}
+
+func (s Setting) said() string {
+	if s.Value == "" {
+		return "not taken"
+	}
+	return s.Value
+}
+
+const settingsFile = "options.json"
+
+// sameSettings compares options with those that a folder was begun with; false: it has none, for nothing was judged in it yet (or an
+// isovet did that kept none).
+func sameSettings(dir string, given []Setting) (kept bool, err error) {
+	path := filepath.Join(dir, settingsFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	was := map[string]string{}
+	if err := json.Unmarshal(text, &was); err != nil {
+		return false, fmt.Errorf("%s: %w; expected an object of options, as isovet watch wrote it", path, err)
+	}
+	e := &SettingsError{Path: path}
+	if was[given[0].Name] != given[0].Value {
+		given = given[:1] // another checker has other options altogether
+	}
+	for _, s := range given {
+		if old := was[s.Name]; old != s.Value {
+			e.Was, e.Given = append(e.Was, Setting{s.Name, old}), append(e.Given, s)
+		}
+	}
+	if len(e.Was) > 0 {
+		return false, e
+	}
+	return true, nil
+}
+
+// keepSettings writes down what a folder is begun with. It is there before the first violation.
+func keepSettings(dir string, given []Setting) error {
+	m := map[string]string{}
+	for _, s := range given {
+		m[s.Name] = s.Value
+	}
+	path := filepath.Join(dir, settingsFile)
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}

@@ -1,0 +1,110 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/level"
+	"isovet/mechanism"
+	"isovet/timestamp"
+)
+
+// TestSettings: a folder is judged with the options that it was begun with, or not at all; what is there stays as it is.
+func TestSettings(t *testing.T) {
+	profile := func(name string) *mechanism.Profile {
+		p, err := mechanism.LookupProfile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	own := *profile("postgresql:repeatable-read")
+	own.WriteLocks = false
+	serial := level.Serializable
+	judges := []Judge{
+		aionOf(timestamp.Options{Level: level.SnapshotIsolation}, 10),
+		aionOf(timestamp.Options{Level: level.SnapshotIsolation}, 11),
+		aionOf(timestamp.Options{Level: level.SessionSnapshotIsolation}, 10),
+		aionOf(timestamp.Options{Level: serial}, 10),
+		aionOf(timestamp.Options{Level: serial, ReadOnlyAtStart: true}, 10),
+	}
+	for _, o := range []LeopardOptions{{Lateness: 10}, {Lateness: 11}, {Lateness: 10, Skew: 1}, {Lateness: 10, Level: &serial},
+		{Lateness: 10, Profile: profile("postgresql:repeatable-read")}, {Lateness: 10, Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
+		judges = append(judges, leopardOf(t, o))
+	}
+	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15","isolation":"repeatable read"}` + "\n"
+	run := func(dir, text string, j Judge) error {
+		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+			return Pipe(strings.NewReader(text), after), nil
+		}})
+	}
+	text := header + `{"id":1,"session":1,"start":1,"commit":20,"end":21,"start_ts":1,"commit_ts":2,"ops":[["w","x",1,2,3]]}` + "\n"
+	for i, begun := range judges {
+		dir := t.TempDir()
+		if err := run(dir, text, renewed(t, begun)); err != nil {
+			t.Fatal(err)
+		}
+		before := contents(t, dir)
+		for k, given := range judges {
+			err := run(dir, text[:0], renewed(t, given))
+			var e *SettingsError
+			if (i == k) != (err == nil) || err != nil && (!errors.As(err, &e) || len(e.Was) == 0 || len(e.Was) != len(e.Given)) {
+				t.Errorf("begun with %v, given %v: error %v", begun.Settings(), given.Settings(), err)
+			}
+			if !bytes.Equal(before, contents(t, dir)) {
+				t.Errorf("begun with %v, given %v: the folder has changed", begun.Settings(), given.Settings())
+			}
+		}
+	}
+	// Options with which nothing can be judged bind nobody; options that cannot be read are said.
+	dir := t.TempDir()
+	if err := run(dir, strings.TrimPrefix(text, header), leopardOf(t, LeopardOptions{})); err == nil {
+		t.Error("a profile was found without a header")
+	}
+	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err != nil {
+		t.Error(err)
+	}
+	path := filepath.Join(dir, settingsFile)
+	if err := os.WriteFile(path, []byte(`{"checker":`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v; expected the name of the file", err)
+	}
+}
+
+// renewed makes a judge with the options of another.
+func renewed(t *testing.T, j Judge) Judge {
+	switch j := j.(type) {
+	case *aion:
+		return aionOf(j.o.Options, j.o.Lateness)
+	case *leopard:
+		return leopardOf(t, j.o)
+	}
+	t.Fatalf("%T", j)
+	return nil
+}
+
+// contents are the names and texts of a folder's files.
+func contents(t *testing.T, dir string) []byte {
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	var all []byte
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, p...), b...)
+	}
+	return all
+}
