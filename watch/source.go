@@ -35,7 +35,8 @@ type pipe struct {
 	reading safego.Group
 }
 
-// Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log.
+// Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r begins at the
+// beginning of the stream again: the log passes over the lines that it has.
 func Pipe(r io.Reader, after int64) Source {
 	p := &pipe{lines: make(chan Line, 1024), stop: make(chan struct{})}
 	p.reading.Go(func() {

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -69,6 +70,12 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
 	for _, t := range v.Txns {
 		out.Txns = append(out.Txns, ws[of[t]].id)
+	}
+	for i, w := range ws {
+		if slices.ContainsFunc(ws[:i], func(o witness) bool { return o.id == w.id }) { // sent twice, perhaps: there is no history of these
+			out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two together break what is assumed", w.id)
+			return json.Marshal(&out)
+		}
 	}
 	h, err := c.copy(ws)
 	if err != nil {

@@ -88,7 +88,15 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 	u, err := url.Parse(f.source)
 	switch {
 	case f.source == "-":
-		return func(_ context.Context, after int64, _ bool) (watch.Source, error) {
+		return func(_ context.Context, after int64, none bool) (watch.Source, error) {
+			if in, ok := e.stdin.(*os.File); ok {
+				if s, err := in.Stat(); err == nil && s.Mode().IsRegular() {
+					return watch.Pipe(in, -1), nil // a file stands at its beginning again: what the log has is passed over
+				}
+			}
+			if !none {
+				fmt.Fprintf(e.stderr, "isovet: -: %s has the first %d lines of the stream; what comes is taken for what follows them\n", f.state, after+1)
+			}
 			return watch.Pipe(e.stdin, after), nil
 		}, nil
 	case err == nil && u.Scheme == "http":
