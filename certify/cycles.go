@@ -58,6 +58,15 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 		}
 	}
 	p := newProof(x, l, o.ClockSkew)
+	if a.Kind == level.IncompatibleOrder && len(a.Ops) > 0 {
+		if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
+			return fmt.Errorf("operations beside cycles")
+		}
+		if !l.Serial() && !l.Snapshot() {
+			return &Unsupported{fmt.Sprintf("list reads that nothing explains together at level %s", l)}
+		}
+		return x.nobodyAppended(a.Ops, o)
+	}
 	if singleReads(a.Kind) {
 		if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
 			return fmt.Errorf("an anomaly of single reads with a cycle")
@@ -184,7 +193,8 @@ type proof struct {
 	bases   map[base]Lit       // for what predicate operations missed
 	open    map[[2]uint32]bool // predicate operation and key: the clauses are made
 	count   map[uint32]Lit     // transactions of unknown outcome → "it counts"
-	queue   []uint32           // those whose readers are yet to be looked at
+	lists   map[uint32]*doubledProof
+	queue   []uint32 // those whose readers are yet to be looked at
 }
 
 // source says that reader saw the version ver as writer installed it.
@@ -192,7 +202,7 @@ type source struct{ reader, ver, writer uint32 }
 
 func newProof(x *index, l level.Level, skew int64) *proof {
 	return &proof{x: x, h: x.h, level: l, skew: skew, pairs: make(map[[2]uint32]Lit), sources: make(map[source]Lit),
-		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit), bases: make(map[base]Lit), open: make(map[[2]uint32]bool)}
+		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit), bases: make(map[base]Lit), open: make(map[[2]uint32]bool), lists: make(map[uint32]*doubledProof)}
 }
 
 func (p *proof) newVar() Lit {
@@ -392,6 +402,14 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, err
 	}
 	if ops := listReads(p.h, e.To, e.Key); len(ops) > 0 {
+		if !weak(p.level) {
+			if d, err := p.doubled(e.Key); err != nil || d != nil {
+				if err != nil {
+					return nil, err
+				}
+				return p.doubledWR(d, needs, e)
+			}
+		}
 		lo, _ := p.h.TxnOps(e.To)
 		if !slices.ContainsFunc(ops, func(op uint32) bool {
 			seen, _ := others(p.h, op, lo)
@@ -422,6 +440,14 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return needs, nil
 	}
 	if h.Ops.Kind[a] == history.Append {
+		if !weak(p.level) {
+			if d, err := p.doubled(e.Key); err != nil {
+				return nil, err
+			} else if d != nil {
+				p.link(d, e.From, e.To)
+				return p.before(needs, e.From, e.To), nil
+			}
+		}
 		by := p.shown(from, to, e)
 		if len(by) > 0 && h.Txns.Status[by[0]] == history.Committed {
 			return needs, nil
@@ -515,6 +541,13 @@ func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 // listRW checks an anti-dependency of lists: a list that From read lacks what To appended. Nothing is assumed.
 func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	h := p.h
+	if !weak(p.level) {
+		if d, err := p.doubled(e.Key); err != nil {
+			return nil, err
+		} else if d != nil {
+			return p.doubledRW(d, needs, e)
+		}
+	}
 	err := fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
 	for _, op := range listReads(h, e.From, e.Key) { // they differ at read-committed only
 		if err = p.lacks(op, e, w); err == nil {
@@ -605,9 +638,21 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 
 // readSettles adds the reasons that are reads of a by b.
 func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
+	tried := make(map[uint32]bool) // doubled lists
 	readsOf(p.h, b, func(v uint32) {
 		c := p.candidates(b, v)
 		if !contains(c, a) {
+			return
+		}
+		if key := p.h.VerKey[v]; len(p.x.writes[v]) > 0 && p.h.Ops.Kind[p.x.writes[v][0].op] == history.Append && !weak(p.level) && p.x.isDoubled(key) {
+			if d, err := p.doubled(key); err == nil && !tried[key] {
+				tried[key] = true
+				if n, err := p.seen(d, b, key); err == nil {
+					if l, never := p.in(d, a, n); !never {
+						reasons = append(reasons, append(p.counts(nil, b), l))
+					}
+				}
+			}
 			return
 		}
 		p.read(b, v, c)

@@ -32,6 +32,10 @@
 //
 // For lists a read shows the order itself: who is in it came before its reader, in that order, and who is not came after.
 //
+// Where an element of a list was appended more than once, which append a place of the longest read is of is a variable for each place where
+// a transaction's appends, all in a row, fit between the ends of the reads: every place is of one transaction, and none is there twice. That
+// a read shows a transaction, or not, and who of two is first, are assumptions with these for reasons.
+//
 // # Timestamps
 //
 // A verdict about the database's timestamps is another question: whether the one order that they give is an order of the level. A
@@ -46,6 +50,7 @@
 //   - reads.go: anomalies of single reads
 //   - dead.go: reads of what only transactions wrote that cannot have committed
 //   - cycles.go: from cycles to clauses
+//   - doubled.go: lists with elements that were appended more than once
 //   - index.go: who wrote and who read the versions that the evidence names
 //   - timestamps.go: verdicts about database timestamps: orders that they give, violations of axioms
 //   - sat.go: unsatisfiability of a set of clauses, by search with learning

@@ -20,7 +20,9 @@ type index struct {
 	listKeys map[uint32]bool
 	lists    map[uint32][]uint32
 	dead     map[uint32]bool // transactions of unknown outcome that cannot have committed; see bury
-	place    []uint32        // transaction → place in its session; made when first asked for
+	// doubledKeys are the lists one of whose elements was appended more than once; made when first asked for.
+	doubledKeys map[uint32]bool
+	place       []uint32 // transaction → place in its session; made when first asked for
 	// installed are the final writes of the keys in keys, or of all of them, of transactions that did not abort, Init left out; truths are the
 	// predicates' on them.
 	keys      map[uint32]bool

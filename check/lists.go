@@ -15,25 +15,25 @@ import (
 )
 
 // beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of
-// them, show. done: r is the answer.
-func beginLists(ctx context.Context, in Info, h *history.History, o Options) (x *run, v *lists.View, done bool) {
+// them, show, and goes through the cases where elements were appended more than once. done: r is the answer.
+func beginLists(ctx context.Context, in Info, h *history.History, o Options, decide func(v *lists.View) (*evidence.Result, error)) (x *run, v *lists.View, done bool, err error) {
 	name := in.Name
 	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
 	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
 	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
 	switch {
 	case !slices.Contains(in.Levels, o.Level):
-		return x, nil, x.unknown("%s does not decide %s", name, o.Level)
+		return x, nil, x.unknown("%s does not decide %s", name, o.Level), nil
 	case o.Level == level.Linearizable:
-		return x, nil, x.unknown("list histories: linearizability is decided of registers only")
+		return x, nil, x.unknown("list histories: linearizability is decided of registers only"), nil
 	case !in.Lists && !slices.Contains(orderLevels, o.Level):
-		return x, nil, x.unknown("list histories: %s decides them at the serializable and snapshot levels only, not at %s", name, o.Level)
+		return x, nil, x.unknown("list histories: %s decides them at the serializable and snapshot levels only, not at %s", name, o.Level), nil
 	case h.HasPredicates():
-		return x, nil, x.unknown("predicate operations beside lists: %s checks item operations only", name)
+		return x, nil, x.unknown("predicate operations beside lists: %s checks item operations only", name), nil
 	}
 	if o.Level.RealTime() {
 		if t, missing := polygraph.MissingTime(h); missing {
-			return x, nil, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t])
+			return x, nil, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t]), nil
 		}
 	}
 	v = lists.ReadWith(h, lists.Options{Blind: slices.Contains(weak.Levels(), o.Level), EachRead: o.Level == level.ReadCommitted})
@@ -41,21 +41,27 @@ func beginLists(ctx context.Context, in Info, h *history.History, o Options) (x 
 	if len(v.Anomalies) > 0 {
 		x.violated(v.Anomalies...)
 		x.r.Also = v.Also
-		return x, nil, true
+		return x, nil, true, nil
 	}
 	if v.Ambiguous != "" {
-		return x, nil, x.unknown("list elements must be appended once: %s", v.Ambiguous)
+		why := "list elements must be appended once: " + v.Ambiguous
+		if decide == nil {
+			return x, nil, x.unknown("%s", why), nil
+		}
+		err = x.byCases(why, decide)
+		return x, nil, true, err
 	}
-	return x, v, false
+	return x, v, false, nil
 }
 
 // checkLists has a checker of registers decide a list history.
 func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	x, v, done := beginLists(ctx, c.Info(), h, o)
-	if done {
-		return x.r, nil
+	decide := func(v *lists.View) (*evidence.Result, error) { return withRegisters(ctx, c, v, o) }
+	x, v, done, err := beginLists(ctx, c.Info(), h, o, decide)
+	if done || err != nil {
+		return x.r, err
 	}
-	return withRegisters(ctx, c, v, o)
+	return decide(v)
 }
 
 // withRegisters has a checker decide a list history told with registers, and brings its answer back. The transactions are the

@@ -93,9 +93,9 @@ func (x *run) implied(patience time.Duration) (done bool, err error) {
 }
 
 func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, v, done := beginLists(ctx, c.Info(), h, o)
-	if done {
-		return x.r, nil
+	x, v, done, err := beginLists(ctx, c.Info(), h, o, nil)
+	if done || err != nil {
+		return x.r, err
 	}
 	g := v.Blind()
 	x.v = prepass.RunWith(g.H, prepass.Options{EachRead: o.Level == level.ReadCommitted, Count: v.Counts})

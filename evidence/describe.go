@@ -460,6 +460,12 @@ func (d *describer) reads(a *Anomaly) {
 			return
 		}
 		fmt.Fprintf(d, "%s read %s, which no transaction wrote.", t, r)
+	case level.IncompatibleOrder:
+		fmt.Fprintf(d, "%s read %s", t, r)
+		for _, op := range a.Ops[1:] {
+			fmt.Fprintf(d, ", %s read %s", d.txn(TxnOf(h, op)), what(op))
+		}
+		fmt.Fprintf(d, ": no transactions' appends, each whole and once, show that.")
 	case level.DuplicateElement:
 		fmt.Fprintf(d, "%s read %s, with an element more often than it was appended.", t, r)
 	case level.G1a:

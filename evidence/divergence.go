@@ -145,7 +145,7 @@ func (n *namer) overwriters(of map[fork][]uint32) {
 						of[f] = append(ts, t)
 					}
 				} else {
-					read[key] = v // its own
+					read[key] = history.None - 1 // its own, even if the value is the one that others read
 				}
 			}
 		}

@@ -31,6 +31,7 @@
 //   - reads.go: what is wrong with a single read
 //   - graph.go: the graph and its order; cycles.go: the telling cycles of one that has none
 //   - registers.go: lists as registers, and evidence brought back; blind.go: the same without reads that nobody made
+//   - cases.go: where elements were appended more than once, which append each is that was read
 //   - edges.go: evidence edges, and what shows them
 package lists
 

@@ -1,0 +1,135 @@
+package check
+
+import (
+	"slices"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/lists"
+)
+
+const (
+	// maxCases bounds how many cases of a history with doubled elements are decided, and in large ones less: caseWork over its operations.
+	maxCases, caseWork = 1 << 12, 1 << 26
+	// fewConflicts bounds how long certify is asked whether what was found leaves a case.
+	fewConflicts = 5000
+)
+
+// byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order explains the history.
+// Where none holds, the cycles of all cases together are the proof, which is tried before it is given. A case that the cycles found so
+// far refute too is passed over.
+func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, error)) error {
+	c, shown, reason := lists.ReadCases(x.h)
+	switch {
+	case shown != nil:
+		x.proven(evidence.Anomaly{Kind: shown.Kind, Ops: shown.Ops})
+		return nil
+	case reason != "":
+		x.unknown("%s; %s", why, reason)
+		return nil
+	}
+	limit := min(maxCases, 1+caseWork/(1+x.h.NumOps()))
+	var proof [][]evidence.Edge // of all cases
+	var plain [][]evidence.Edge // those cycles that by themselves refute a case where they are there
+	tried := 0
+	for more := true; more; more = c.Next() {
+		if x.ctx.Err() != nil {
+			x.stopped()
+			return nil
+		}
+		h := c.History()
+		v := lists.Read(h)
+		if slices.ContainsFunc(plain, v.Shows) {
+			continue
+		}
+		if tried++; tried > limit {
+			if x.refutes(proof) {
+				return nil
+			}
+			x.unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more", why, limit)
+			return nil
+		}
+		r, err := decideCase(v, decide)
+		if err != nil {
+			return err
+		}
+		switch r.Verdict {
+		case evidence.Holds:
+			x.r.Verdict, x.r.Order = evidence.Holds, r.Order
+			return nil
+		case evidence.Unknown:
+			x.unknown("%s; in one case of which: %s", why, r.Reason)
+			return nil
+		}
+		a := r.Anomalies[0]
+		if len(a.Ops)+len(a.Dead) > 0 {
+			// Of another key, and so in each case.
+			x.proven(evidence.Anomaly{Kind: a.Kind, Ops: a.Ops, Key: a.Key, Dead: a.Dead})
+			return nil
+		}
+		cycles := a.Cycles
+		if len(a.Cycle) > 0 {
+			cycles = append([][]evidence.Edge{a.Cycle}, cycles...)
+		}
+		if len(cycles) == 1 {
+			plain = append(plain, cycles[0])
+		}
+		for _, cycle := range cycles {
+			cycle = c.Back(cycle)
+			if !slices.ContainsFunc(proof, func(d []evidence.Edge) bool { return slices.Equal(cycle, d) }) {
+				proof = append(proof, cycle)
+			}
+		}
+		if tried&(tried-1) == 0 && c.More() && x.refutes(proof) { // now and then: what is found may do for all the others
+			return nil
+		}
+	}
+	if !c.Whole {
+		if x.refutes(proof) {
+			return nil
+		}
+		x.unknown("%s; of the ways to say which, those tried do not explain the history, and there are more", why)
+		return nil
+	}
+	x.proven(oneOf(proof))
+	return nil
+}
+
+// oneOf is the anomaly that these cycles show together.
+func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
+	if len(cycles) == 1 {
+		return evidence.Anomaly{Cycle: cycles[0]}
+	}
+	return evidence.Anomaly{Cycles: slices.Clone(cycles)}
+}
+
+// refutes makes the cycles found so far the answer if they leave no case, which certify finds out by its own search.
+func (x *run) refutes(cycles [][]evidence.Edge) bool {
+	x.violated(oneOf(cycles))
+	if certify.Check(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts, Stop: func() bool { return x.ctx.Err() != nil }}) == nil {
+		return true
+	}
+	x.r.Verdict, x.r.Anomalies = evidence.Unknown, nil
+	return false
+}
+
+// decideCase answers for a history in which each element that was read has one append.
+func decideCase(v *lists.View, decide func(v *lists.View) (*evidence.Result, error)) (*evidence.Result, error) {
+	switch {
+	case len(v.Anomalies) > 0:
+		return &evidence.Result{Verdict: evidence.Violated, Anomalies: v.Anomalies, H: v.H}, nil
+	case v.Ambiguous != "":
+		return &evidence.Result{Reason: v.Ambiguous, H: v.H}, nil
+	}
+	return decide(v)
+}
+
+// proven makes a an answer of "violation" if it is a proof, and of "unknown" if not.
+func (x *run) proven(a evidence.Anomaly) {
+	x.violated(a)
+	err := certify.Check(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
+	if err != nil {
+		x.r.Anomalies = nil
+		x.unknown("no order explains the history, but no evidence can be given of that, list elements having been appended more than once: %s", err)
+	}
+}

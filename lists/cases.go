@@ -1,0 +1,449 @@
+package lists
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Cases are the ways to say, of each element that a read shows and that was appended more than once, which append it was.
+//
+// All states of a list are prefixes of one another, so the element at a place is the same append in every read. The longest list of a key
+// is made of whole transactions' appends, each at most once; other reads end where a transaction's end; nobody's own are among
+// those of others. What values allow of this is found by trying: one case for each way to take each such list apart, and the cases of
+// several lists are independent. In each case the history is one of unique elements. An order explains the history if and only if it
+// explains one of the cases.
+type Cases struct {
+	h    *history.History
+	keys []doubled
+	base history.History // with a version for each append of a doubled element
+	orig []uint32        // of the new versions, from first on
+	// first is the first of the new versions.
+	first uint32
+	at    []int // the place of the case at hand, by key
+	// Whole says that the cases are all there are.
+	Whole bool
+}
+
+// doubled is a list that has such elements.
+type doubled struct {
+	key   uint32
+	inits []uint32 // appends of Init, as new versions
+	list  []uint32 // the longest, as values
+	reads []uint32 // list reads of transactions that did not abort, operations
+	// ways are those to take the list apart: the writes, by order.
+	ways [][]uint32
+	ws   []block
+}
+
+// block is what a transaction appends to a list.
+type block struct {
+	t          uint32
+	vals, vers []uint32
+	own        int // the longest list of others that it read
+	at         int64
+}
+
+const (
+	maxWays  = 1 << 12 // ways to take one list apart
+	maxSteps = 1 << 18 // tried for that
+	// maxBlamed is among how many reads of a list that nothing explains those to blame are looked for.
+	maxBlamed = 64
+)
+
+// ReadCases finds the cases of a history whose view is ambiguous. reason says why there are none to find; or shown is the anomaly that
+// some reads of a list are in all.
+// Cost: exponential in the doubled elements at worst, bounded.
+func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason string) {
+	c = &Cases{h: h, base: *h, first: uint32(h.NumVersions()), Whole: true}
+	times := make([]uint32, h.NumVersions())
+	isDoubled := make([]bool, h.NumKeys())
+	appends := func(f func(t, op uint32)) {
+		for t := range uint32(h.NumTxns()) {
+			if h.Txns.Status[t] == history.Aborted {
+				continue
+			}
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				if h.Ops.Kind[op] == history.Append {
+					f(t, op)
+				}
+			}
+		}
+	}
+	appends(func(_, op uint32) { times[h.Ops.Ver[op]]++ })
+	place := make([]int, h.NumKeys())
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.ReadList || h.Txns.Status[t] == history.Aborted {
+				continue
+			}
+			k := h.OpKey(op)
+			if !isDoubled[k] && slices.ContainsFunc(elems(h, h.Ops.Ver[op]), func(e uint32) bool { return times[e] > 1 }) {
+				isDoubled[k] = true
+				place[k] = len(c.keys)
+				c.keys = append(c.keys, doubled{key: k})
+			}
+		}
+	}
+	// Every append of a doubled element is a version of its own.
+	c.base.Ops.Ver = slices.Clone(h.Ops.Ver)
+	c.base.VerKey, c.base.VerKind, c.base.VerN = slices.Clone(h.VerKey), slices.Clone(h.VerKind), slices.Clone(h.VerN)
+	last := make(map[[2]uint32]int) // transaction and key → its block
+	appends(func(t, op uint32) {
+		ver := h.Ops.Ver[op]
+		k := h.VerKey[ver]
+		if !isDoubled[k] {
+			return
+		}
+		own := ver
+		if times[ver] > 1 {
+			own = c.first + uint32(len(c.orig))
+			c.orig = append(c.orig, ver)
+			c.base.VerKey = append(c.base.VerKey, k)
+			c.base.VerKind = append(c.base.VerKind, h.VerKind[ver])
+			c.base.VerN = append(c.base.VerN, h.VerN[ver])
+			c.base.Ops.Ver[op] = own
+		}
+		d := &c.keys[place[k]]
+		if t == h.Init {
+			d.inits = append(d.inits, own)
+			return
+		}
+		i, ok := last[[2]uint32{t, k}]
+		if !ok {
+			i = len(d.ws)
+			last[[2]uint32{t, k}] = i
+			at := h.Commit(t)
+			if at == history.NoTime {
+				at = h.End(t)
+			}
+			if at == history.NoTime {
+				at = int64(t)
+			}
+			d.ws = append(d.ws, block{t: t, at: at})
+		}
+		d.ws[i].vals = append(d.ws[i].vals, ver)
+		d.ws[i].vers = append(d.ws[i].vers, own)
+	})
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.ReadList || h.Txns.Status[t] == history.Aborted || !isDoubled[h.OpKey(op)] {
+				continue
+			}
+			if h.Txns.Status[t] != history.Committed {
+				return nil, nil, fmt.Sprintf("whether transaction %d committed, which reads list %s, is open", h.Txns.ID[t], h.KeyString(h.OpKey(op)))
+			}
+			d := &c.keys[place[h.OpKey(op)]]
+			d.reads = append(d.reads, op)
+		}
+	}
+	for i := range c.keys {
+		d := &c.keys[i]
+		if shown := c.takeApart(d); shown != nil {
+			return nil, shown, ""
+		}
+		if len(d.ways) == 0 {
+			return nil, nil, fmt.Sprintf("list %s can be taken apart in too many ways", h.KeyString(d.key))
+		}
+	}
+	c.at = make([]int, len(c.keys))
+	return c, nil, ""
+}
+
+// others is what a list read shows of other transactions.
+func others(h *history.History, op uint32) []uint32 {
+	lo, _ := h.TxnOps(evidence.TxnOf(h, op))
+	r := reader{h: h}
+	list, _ := r.ownSuffix(elems(h, h.Ops.Ver[op]), h.OpKey(op), lo, op)
+	return list
+}
+
+// takeApart finds the ways of a list, or the anomaly of reads that have none.
+func (c *Cases) takeApart(d *doubled) *evidence.Anomaly {
+	h := c.h
+	slices.SortStableFunc(d.ws, func(a, b block) int { return cmp.Compare(a.at, b.at) })
+	longest := d.reads[0]
+	for _, op := range d.reads {
+		if len(others(h, op)) > len(others(h, longest)) {
+			longest = op
+		}
+	}
+	d.list = others(h, longest)
+	for _, op := range d.reads {
+		if list := others(h, op); !slices.Equal(list, d.list[:len(list)]) {
+			return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{op, longest}}
+		}
+	}
+	ways, whole := c.ways(d, d.reads, d.list, maxWays)
+	d.ways = ways
+	if !whole {
+		c.Whole = false
+	}
+	if len(ways) > 0 || !whole {
+		return nil
+	}
+	// Nobody appended this: the fewest reads that show it, if they are soon found.
+	if len(d.reads) > maxBlamed {
+		if ways, whole := c.ways(d, []uint32{longest}, d.list, 1); whole && len(ways) == 0 {
+			return c.alone(d, longest)
+		}
+		return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: d.reads}
+	}
+	for _, op := range d.reads {
+		if ways, whole := c.ways(d, []uint32{op}, others(h, op), 1); whole && len(ways) == 0 {
+			return c.alone(d, op)
+		}
+	}
+	for i, a := range d.reads {
+		for _, b := range d.reads[:i] {
+			list := others(h, a)
+			if l := others(h, b); len(l) > len(list) {
+				list = l
+			}
+			if ways, whole := c.ways(d, []uint32{a, b}, list, 1); whole && len(ways) == 0 {
+				return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{b, a}}
+			}
+		}
+	}
+	return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: d.reads}
+}
+
+// alone names what is wrong with a read that cannot be taken apart by itself.
+func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
+	h := c.h
+	t := evidence.TxnOf(h, op)
+	list := others(h, op)
+	var left, right uint32 // appends of the element by others, and by the reader
+	for _, e := range list {
+		n := uint32(0)
+		for _, x := range list {
+			if x == e {
+				n++
+			}
+		}
+		left, right = 0, 0
+		for _, w := range d.ws {
+			for _, v := range w.vals {
+				switch {
+				case v != e:
+				case w.t == t:
+					right++
+				default:
+					left++
+				}
+			}
+		}
+		for _, v := range d.inits {
+			if c.Orig(v) == e {
+				left++
+			}
+		}
+		if left >= n {
+			continue
+		}
+		total := uint32(0)
+		for _, x := range elems(h, h.Ops.Ver[op]) {
+			if x == e {
+				total++
+			}
+		}
+		if total > 1 && total > left+right {
+			return &evidence.Anomaly{Kind: level.DuplicateElement, Ops: []uint32{op}}
+		}
+		if left > 0 || n > 1 {
+			return &evidence.Anomaly{Kind: level.ThinAirRead, Ops: []uint32{op}}
+		}
+		if by := (&reader{h: h}).aborted(e); by != none {
+			return &evidence.Anomaly{Kind: level.G1a, Ops: []uint32{op, by}}
+		}
+		_, hi := h.TxnOps(t)
+		for own := op; own < hi; own++ {
+			if h.Ops.Kind[own] == history.Append && h.Ops.Ver[own] == e {
+				return &evidence.Anomaly{Kind: level.FutureRead, Ops: []uint32{op, own}}
+			}
+		}
+		return &evidence.Anomaly{Kind: level.ThinAirRead, Ops: []uint32{op}}
+	}
+	if len(list) > 0 {
+		for _, w := range d.ws {
+			if w.t != t && slices.Contains(w.vals, list[len(list)-1]) {
+				return &evidence.Anomaly{Kind: level.G1b, Ops: []uint32{op, (&reader{h: h}).appendOf(w.t, list[len(list)-1])}}
+			}
+		}
+	}
+	return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{op}}
+}
+
+// ways takes a list apart so that it explains these reads: at most so many ways; whole says that these are all.
+func (c *Cases) ways(d *doubled, reads, list []uint32, limit int) (ways [][]uint32, whole bool) {
+	h := c.h
+	if len(list) < len(d.inits) {
+		return nil, true
+	}
+	end := make([]bool, len(list)+1) // where a transaction's appends must end
+	end[len(d.inits)], end[len(list)] = true, true
+	for i := range d.ws {
+		d.ws[i].own = 0
+	}
+	for _, op := range reads {
+		n := len(others(h, op))
+		if n < len(d.inits) {
+			return nil, true
+		}
+		end[n] = true
+		t := evidence.TxnOf(h, op)
+		for i := range d.ws {
+			if d.ws[i].t == t {
+				d.ws[i].own = max(d.ws[i].own, n)
+			}
+		}
+	}
+	for i, v := range d.inits {
+		if c.Orig(v) != list[i] {
+			return nil, true
+		}
+	}
+	used := make([]bool, len(d.ws))
+	begins := make(map[uint32][]uint32) // element → the blocks that begin with it
+	for i, w := range d.ws {
+		begins[w.vals[0]] = append(begins[w.vals[0]], uint32(i))
+	}
+	var way []uint32
+	steps := 0
+	var try func(at int) bool
+	try = func(at int) bool {
+		if at == len(list) {
+			if len(ways) == limit {
+				return false
+			}
+			ways = append(ways, slices.Clone(way))
+			return true
+		}
+	next:
+		for _, i := range begins[list[at]] {
+			w := d.ws[i]
+			if steps++; steps > maxSteps {
+				return false
+			}
+			to := at + len(w.vals)
+			if used[i] || at < w.own || to > len(list) {
+				continue
+			}
+			for j, v := range w.vals {
+				if v != list[at+j] || j > 0 && end[at+j] {
+					continue next
+				}
+			}
+			used[i], way = true, append(way, i)
+			ok := try(to)
+			used[i], way = false, way[:len(way)-1]
+			if !ok {
+				return false
+			}
+		}
+		return true
+	}
+	whole = try(len(d.inits))
+	return ways, whole
+}
+
+// Orig is the version of the history that a version of a case stands for.
+func (c *Cases) Orig(v uint32) uint32 {
+	if v != none && v >= c.first {
+		return c.orig[v-c.first]
+	}
+	return v
+}
+
+// History is the history in the case at hand: the same, but what was appended several times is as many versions.
+func (c *Cases) History() *history.History {
+	out := c.base
+	h := c.h
+	out.Lists.Elem = slices.Clone(h.Lists.Elem)
+	for i := range c.keys {
+		d := &c.keys[i]
+		list := slices.Clone(d.inits)
+		for _, w := range d.ways[c.at[i]] {
+			list = append(list, d.ws[w].vers...)
+		}
+		for _, op := range d.reads {
+			at := h.Lists.Off[h.Ops.Ver[op]]
+			n := uint32(len(others(h, op)))
+			copy(out.Lists.Elem[at:at+n], list)
+			at += n
+			lo, _ := h.TxnOps(evidence.TxnOf(h, op))
+			for q := lo; q < op; q++ {
+				if h.Ops.Kind[q] == history.Append && h.OpKey(q) == d.key {
+					out.Lists.Elem[at] = c.base.Ops.Ver[q]
+					at++
+				}
+			}
+		}
+	}
+	return &out
+}
+
+// Next goes to the next case; there is none, it returns false.
+func (c *Cases) Next() bool {
+	for i := range c.at {
+		if c.at[i]++; c.at[i] < len(c.keys[i].ways) {
+			return true
+		}
+		c.at[i] = 0
+	}
+	return false
+}
+
+// More reports whether there are cases beside the one at hand, known or not.
+func (c *Cases) More() bool {
+	return !c.Whole || slices.ContainsFunc(c.keys, func(d doubled) bool { return len(d.ways) > 1 })
+}
+
+// Back tells the evidence of a case with the history's versions.
+func (c *Cases) Back(cycle []evidence.Edge) []evidence.Edge {
+	out := slices.Clone(cycle)
+	for i := range out {
+		out[i].Ver = c.Orig(out[i].Ver)
+	}
+	return out
+}
+
+// Shows reports whether a view shows each edge of a cycle without assumption.
+func (v *View) Shows(cycle []evidence.Edge) bool {
+	for _, e := range cycle {
+		if e.Dep == evidence.SO || e.Dep == evidence.RT {
+			continue
+		}
+		if e.Key == none || !v.IsList[e.Key] || len(v.Anomalies) > 0 || !v.Counts[e.From] || !v.Counts[e.To] {
+			return false
+		}
+		w, r := v.write(e.To, e.Key), none
+		switch e.Dep {
+		case evidence.WW:
+			a, ok := v.place(e.From, e.Key)
+			b, also := v.place(e.To, e.Key)
+			if !ok || !also || a >= b {
+				return false
+			}
+		case evidence.WR:
+			r, w = v.read(e.To, e.Key), v.write(e.From, e.Key)
+			if r == none || w == none || v.WPos[w] >= v.RSeen[r] {
+				return false
+			}
+		case evidence.RW:
+			if r = v.read(e.From, e.Key); r == none || w == none || v.WPos[w] < v.RSeen[r] {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
