@@ -51,8 +51,8 @@ func (a *Adya) realTime(reduced bool, add func(edge)) {
 			txns = append(txns, uint32(t))
 		}
 	}
-	start := func(t uint32) int64 { s, _ := in.interval(t); return s }
-	end := func(t uint32) int64 { _, e := in.interval(t); return e }
+	start := func(t uint32) int64 { s, _ := in.V.H.Window(t, in.Skew); return s }
+	end := func(t uint32) int64 { _, e := in.V.H.Window(t, in.Skew); return e }
 	slices.SortFunc(txns, func(x, y uint32) int {
 		switch sx, sy := start(x), start(y); {
 		case sx < sy:

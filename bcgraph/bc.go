@@ -24,7 +24,7 @@ func NewBC(in Input) *BC {
 		for t := range uint32(b.base / 2) {
 			rel[2*t], due[2*t], rel[2*t+1], due[2*t+1] = graph.NoStart, graph.NoEnd, graph.NoStart, graph.NoEnd
 			if in.V.Counts[t] {
-				rel[2*t], due[2*t+1] = in.interval(t)
+				rel[2*t], due[2*t+1] = in.V.H.Window(t, in.Skew)
 			}
 		}
 		aux, edges := graph.TimeChain(rel, due)

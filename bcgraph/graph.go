@@ -2,7 +2,6 @@ package bcgraph
 
 import (
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
 	"isovet/prepass"
@@ -75,19 +74,6 @@ func (in *Input) sessions(all bool, f func(e edge)) {
 			}
 		}
 	}
-}
-
-// interval is a transaction's client interval, widened by the skew, unbounded where it has no time.
-func (in *Input) interval(t uint32) (start, end int64) {
-	h := in.V.H
-	start, end = graph.NoStart, graph.NoEnd
-	if s := h.Start(t); s != history.NoTime {
-		start = s - in.Skew
-	}
-	if e := h.End(t); e != history.NoTime && h.Txns.Status[t] != history.Unknown {
-		end = e + in.Skew
-	}
-	return start, end
 }
 
 // evidence turns an edge into evidence.

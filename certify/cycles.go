@@ -35,7 +35,11 @@ func checkAnomalies(r *evidence.Result, o Options) error {
 	newProof(x, r.Level, o.ClockSkew).bury()
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		if err := x.checkAnomaly(a, r.Level, o); err != nil {
+		err := x.checkAnomaly(a, r.Level, o)
+		if err == nil {
+			err = x.checkName(a, r.Level, o)
+		}
+		if err != nil {
 			if _, ok := err.(*Unsupported); ok {
 				return err
 			}
@@ -117,6 +121,24 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 		return fmt.Errorf("it does not exclude every order of the versions it assumes, nor that a transaction of unknown outcome aborted")
 	}
 	return nil
+}
+
+// checkName demands that the kind of a proof by cycles is the name of what they show: at the level, or at one that asks for fewer orders
+// if the proof holds there too. Those of single reads and of operations without an order are part of their proofs.
+func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
+	if len(a.Cycle)+len(a.Cycles) == 0 {
+		return nil
+	}
+	named := a.Named(x.h, l, o.ClockSkew)
+	if named == a.Kind {
+		return nil
+	}
+	for _, weaker := range l.Relaxed() {
+		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("what its cycles show is %s", named)
 }
 
 // checkTxns demands that Txns has each transaction of the proof once, and no other.

@@ -141,7 +141,7 @@ func newRounds(x *run, back Solver, at attempt) *rounds {
 	}
 	s.soonest[n] = math.MaxInt64
 	for i := n - 1; i >= 0; i-- {
-		from, to := polygraph.Interval(h, s.arrival[i], at.order.Skew)
+		from, to := h.Window(s.arrival[i], at.order.Skew)
 		mine := &s.start[h.Txns.Sess[s.arrival[i]]]
 		s.soonest[i] = min(s.soonest[i+1], to)
 		s.later[i] = *mine

@@ -546,6 +546,9 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 	if j.Kind == "" {
 		return a, c.errorf("kind", "missing")
 	}
+	if !known(j.Kind) {
+		return a, c.errorf("kind", "%q is no anomaly; expected one such as %s or %s", j.Kind, level.G1c, level.LostUpdate)
+	}
 	for _, id := range j.Txns {
 		t, err := c.txn("txns", id)
 		if err != nil {

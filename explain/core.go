@@ -7,7 +7,6 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/polygraph"
 	"isovet/predicates"
 	"isovet/prepass"
 	"isovet/solver"
@@ -166,8 +165,8 @@ func (c *core) direct(a, b uint32) bool {
 		}
 	}
 	if c.l.RealTime() {
-		_, end := polygraph.Interval(h, a, c.skew)
-		if start, _ := polygraph.Interval(h, b, c.skew); end < start {
+		_, end := h.Window(a, c.skew)
+		if start, _ := h.Window(b, c.skew); end < start {
 			return true
 		}
 	}

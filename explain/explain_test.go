@@ -69,6 +69,7 @@ func checkProof(t *testing.T, h *history.History, l level.Level, a evidence.Anom
 	}
 	l = l.Needs(a.Kind) // of what needs no real time, or no sessions, nothing can be left out at the level without
 	proves := func(a evidence.Anomaly) error {
+		a.Kind = a.Named(h, l, 0)
 		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
 	}
 	if err := proves(a); err != nil {

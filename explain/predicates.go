@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"isovet/history"
-	"isovet/polygraph"
 	"isovet/predicates"
 	"isovet/prepass"
 	"isovet/solver"
@@ -232,11 +231,11 @@ func (c *core) hidden(t, key uint32) func(w uint32) bool {
 		return func(uint32) bool { return false }
 	}
 	h, v := c.v.H, c.v
-	start, end := polygraph.Interval(h, t, c.skew)
+	start, end := h.Window(t, c.skew)
 	latest, some := int64(0), false
 	for _, w := range v.Writes(key) {
 		if b := v.WTxn[w]; b != t && h.Txns.Status[b] == history.Committed {
-			if s, e := polygraph.Interval(h, b, c.skew); e < start && (!some || s > latest) {
+			if s, e := h.Window(b, c.skew); e < start && (!some || s > latest) {
 				latest, some = s, true
 			}
 		}
@@ -246,7 +245,7 @@ func (c *core) hidden(t, key uint32) func(w uint32) bool {
 		if b == history.None {
 			return some
 		}
-		s, e := polygraph.Interval(h, b, c.skew)
+		s, e := h.Window(b, c.skew)
 		return end < s || some && e < latest
 	}
 }

@@ -197,6 +197,17 @@ func (h *History) Commit(t uint32) int64 { return at(h.Txns.Commit, t) }
 // End returns the client time just after commit's answer arrived, or NoTime.
 func (h *History) End(t uint32) int64 { return at(h.Txns.End, t) }
 
+// Window returns the client interval of a transaction, widened by skew ≥ 0 at both ends. A missing start is −∞ (NoTime); without an end,
+// and of one that is not known to have committed, which may take effect at any time after its start, the end is +∞ (math.MaxInt64). What
+// would be past these is there: since a is before b in real time if a's end is less than b's start, no order is lost or made.
+func (h *History) Window(t uint32, skew int64) (start, end int64) {
+	start, end = h.Start(t), h.End(t)
+	if start = max(start, NoTime+skew) - skew; end == NoTime || h.Txns.Status[t] != Committed {
+		return start, math.MaxInt64
+	}
+	return start, min(end, math.MaxInt64-skew) + skew
+}
+
 // StartTS returns the database's snapshot timestamp, or NoTime.
 func (h *History) StartTS(t uint32) int64 { return at(h.Txns.StartTS, t) }
 

@@ -137,8 +137,8 @@ func (v *View) sessionBefore(t, u uint32) bool {
 
 // timeBefore reports whether t ended before u began, both widened by skew.
 func (v *View) timeBefore(t, u uint32, skew int64) bool {
-	_, end := v.interval(t, skew)
-	start, _ := v.interval(u, skew)
+	_, end := v.H.Window(t, skew)
+	start, _ := v.H.Window(u, skew)
 	return end < start
 }
 

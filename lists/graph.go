@@ -1,7 +1,6 @@
 package lists
 
 import (
-	"math"
 	"slices"
 
 	"isovet/evidence"
@@ -121,25 +120,12 @@ func (g *Graph) realTime() {
 	}
 	for t, c := range g.v.Counts {
 		if c {
-			start, end := g.v.interval(uint32(t), g.skew)
+			start, end := g.v.H.Window(uint32(t), g.skew)
 			rel[g.begin(uint32(t))], due[g.commit(uint32(t))] = start, end
 		}
 	}
 	aux, edges := graph.TimeChain(rel, due)
 	g.total, g.time = g.n+aux, edges
-}
-
-// interval is t's client interval, widened by the skew; one of unknown outcome has no end.
-func (v *View) interval(t uint32, skew int64) (start, end int64) {
-	h := v.H
-	start, end = h.Start(t), h.End(t)
-	if start != history.NoTime {
-		start = max(start, math.MinInt64+skew+1) - skew
-	}
-	if end == history.NoTime || h.Txns.Status[t] == history.Unknown {
-		return start, graph.NoEnd
-	}
-	return start, min(end, math.MaxInt64-skew-1) + skew
 }
 
 func (g *Graph) begin(t uint32) int32 {

@@ -119,7 +119,7 @@ func (v *Verifier) Late(traces []Trace) {
 		if end.Kind == Commit {
 			d = later(end.Aft, v.o.Skew)
 		}
-		k.install(&version{c: end.Bef - v.o.Skew, d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+		k.install(&version{c: earlier(end.Bef, v.o.Skew), d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
 			val: op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
 		v.versions++
 		v.pruneVersions(op.Key, k)
@@ -128,7 +128,7 @@ func (v *Verifier) Late(traces []Trace) {
 
 // Advance says that no trace before t will come any more, but of transactions that are late: what waited for that moment is verified.
 func (v *Verifier) Advance(t int64) {
-	v.now = max(v.now, t-v.o.Skew)
+	v.now = max(v.now, earlier(t, v.o.Skew))
 	if v.head < len(v.queue) {
 		v.verify(v.now)
 	}

@@ -86,7 +86,7 @@ func (x *Online) Add(traces []Trace) (late bool) {
 	x.push(w)
 	x.begun, x.max = true, max(x.max, latest)
 	if x.o.Lateness < Forever {
-		x.Advance(x.max - x.o.Lateness)
+		x.Advance(earlier(x.max, x.o.Lateness))
 	}
 	return false
 }
@@ -107,7 +107,7 @@ func (x *Online) Advance(t int64) {
 }
 
 // Quiet returns a watermark that makes everything final that has arrived.
-func (x *Online) Quiet() int64 { return later(x.max, 2*x.o.Skew+1) }
+func (x *Online) Quiet() int64 { return later(later(later(x.max, x.o.Skew), x.o.Skew), 1) }
 
 // Close ends the stream.
 func (x *Online) Close() *Report {

@@ -122,7 +122,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 		switch t.Kind {
 		case Begin:
 			c.ops = c.ops[:0]
-			c.start, c.open = t.Bef-v.o.Skew, true
+			c.start, c.open = earlier(t.Bef, v.o.Skew), true
 		case Read, LockedRead, Write, Statement:
 			// The rest of a transaction that is here whole is used where it stands.
 			n := i + 1
@@ -132,7 +132,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 			ops := traces[i:n]
 			if s := v.o.Skew; s != 0 {
 				for j := range ops {
-					ops[j].Bef, ops[j].Aft = ops[j].Bef-s, later(ops[j].Aft, s)
+					ops[j].Bef, ops[j].Aft = earlier(ops[j].Bef, s), later(ops[j].Aft, s)
 				}
 			}
 			i = n - 1
@@ -151,12 +151,20 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 
 // ended takes a transaction that has ended, and verifies what waited for that moment.
 func (v *Verifier) ended(c *client, ops []Trace, t *Trace) {
-	v.now = t.Bef - v.o.Skew
+	v.now = earlier(t.Bef, v.o.Skew)
 	v.end(c.start, ops, t)
 	c.open = false
 	if v.head < len(v.queue) {
 		v.verify(v.now)
 	}
+}
+
+// earlier and later move a time, at most to where all times end.
+func earlier(t, by int64) int64 {
+	if t < by-Forever {
+		return -Forever
+	}
+	return t - by
 }
 
 func later(t, by int64) int64 {
@@ -211,7 +219,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.r.Verified++
 	me := v.serial
 	v.serial++
-	cBef, cAft := t.Bef-v.o.Skew, later(t.Aft, v.o.Skew)
+	cBef, cAft := earlier(t.Bef, v.o.Skew), later(t.Aft, v.o.Skew)
 	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn, a, b, cBef, cAft)
 	before := len(v.before)
@@ -325,7 +333,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			continue
 		}
 		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
-			k.install(&version{c: t.Bef - v.o.Skew, d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+			k.install(&version{c: earlier(t.Bef, v.o.Skew), d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
 				val: op.Val, txn: none, succ: none, id: t.Txn, op: op.Op, readers: -1, open: true})
 			v.versions++
 			v.appeared(op.Key, op.Val, t.Txn)

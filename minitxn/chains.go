@@ -174,7 +174,7 @@ func (c *chains) walk() ([]uint32, bool) {
 		left := active[:0]
 		for _, k := range active {
 			t := c.head[k]
-			from, until := Window(h, t, c.skew)
+			from, until := h.Window(t, c.skew)
 			if late[k] > until {
 				return nil, false
 			}
@@ -205,7 +205,7 @@ func (c *chains) stand(reader uint32, since int64, late *int64) bool {
 	slices.Reverse(c.group)
 	sorted, last := true, int64(history.NoTime)
 	for _, t := range c.group {
-		from, until := Window(c.h, t, c.skew)
+		from, until := c.h.Window(t, c.skew)
 		if since > until {
 			return false
 		}

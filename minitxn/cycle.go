@@ -124,12 +124,12 @@ func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	source, hops := make([]uint32, n), make([]int32, n)
 	for node := range uint32(n) {
 		source[node] = node
-		late[node], _ = Window(d.h, d.txn(node), d.skew)
+		late[node], _ = d.h.Window(d.txn(node), d.skew)
 	}
 	best, bestHops := none, int32(0)
 	for _, at := range order {
 		node := uint32(at)
-		_, until := Window(d.h, d.txn(node), d.skew)
+		_, until := d.h.Window(d.txn(node), d.skew)
 		if d.v.Counts[d.txn(node)] && late[node] > until && (!d.split || node&1 == 1) && (best == none || hops[node] < bestHops) {
 			best, bestHops = node, hops[node]
 		}

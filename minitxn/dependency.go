@@ -145,22 +145,6 @@ func filled(n int) []uint32 {
 	return out
 }
 
-// Window is the client interval of a transaction, widened by the skew at both ends. What is missing, and the end of a transaction of
-// unknown outcome, is infinite.
-func Window(h *history.History, t uint32, skew int64) (from, until int64) {
-	from, until = h.Start(t), h.End(t)
-	if from != history.NoTime && from >= -1<<62 {
-		from -= skew
-	}
-	switch {
-	case until == history.NoTime || h.Txns.Status[t] != history.Committed:
-		until = 1<<63 - 1
-	case until <= 1<<62:
-		until += skew
-	}
-	return from, until
-}
-
 // followers calls f for the transactions that session order puts after t directly: the next committed one, and those of unknown outcome
 // before it. One of unknown outcome precedes nobody.
 func (d *dependencies) followers(t uint32, f func(u uint32)) {

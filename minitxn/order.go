@@ -79,7 +79,7 @@ func (k *kahn) run() {
 		k.number = make([]int64, 0, nodes)
 		k.latest, until = make([]int64, d.nodes()), make([]int64, n)
 		for t := range n {
-			k.latest[d.begins(t)], until[t] = Window(h, t, d.skew)
+			k.latest[d.begins(t)], until[t] = h.Window(t, d.skew)
 			k.latest[d.ends(t)] = k.latest[d.begins(t)]
 		}
 	}

@@ -63,7 +63,7 @@ func Registers(v *prepass.View, skew int64) []Register {
 	}
 	froms := make([]int64, h.NumTxns())
 	for t := range froms {
-		froms[t], _ = Window(h, uint32(t), skew)
+		froms[t], _ = h.Window(uint32(t), skew)
 	}
 	for _, at := range sortedBy(froms) {
 		t := uint32(at)
@@ -71,7 +71,7 @@ func Registers(v *prepass.View, skew int64) []Register {
 			continue
 		}
 		o := Op{Txn: t, Need: none, Sets: none, Maybe: h.Txns.Status[t] == history.Unknown}
-		o.From, o.Until = Window(h, t, skew)
+		o.From, o.Until = h.Window(t, skew)
 		key := none
 		if v.ROff[t] < v.ROff[t+1] {
 			o.Need, key = v.RVer[v.ROff[t]], v.RKey[v.ROff[t]]

@@ -156,7 +156,7 @@ func (p *Polygraph) nodes(o Options) {
 		p.Start = make([]int64, p.N)
 		p.End = make([]int64, p.N)
 		for i, t := range p.Txn {
-			p.Start[i], p.End[i] = Interval(h, t, o.Skew)
+			p.Start[i], p.End[i] = h.Window(t, o.Skew)
 		}
 	}
 	if p.Split {
@@ -255,19 +255,6 @@ func (p *Polygraph) Sooner(a, b uint32) bool {
 		return p.Hint[u] < p.Hint[v]
 	}
 	return u < v
-}
-
-// Interval is a transaction's client interval, widened by skew. A missing start is −∞; a transaction of unknown outcome has no
-// end, since it may take effect at any time after its start.
-func Interval(h *history.History, t uint32, skew int64) (start, end int64) {
-	start, end = h.Start(t), h.End(t)
-	if start != history.NoTime {
-		start -= skew
-	}
-	if end == history.NoTime || h.Txns.Status[t] == history.Unknown {
-		return start, math.MaxInt64
-	}
-	return start, end + skew
 }
 
 // MissingTime returns a committed transaction without start or end, which the strict levels need; false where there is none.

@@ -10,7 +10,6 @@ import (
 	"isovet/history"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/polygraph"
 	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/acyclic"
@@ -344,7 +343,7 @@ func (e *engine) windows() (rel, due []int64) {
 		rel[i], due[i] = graph.NoStart, graph.NoEnd
 	}
 	for i, t := range e.txn {
-		start, end := polygraph.Interval(e.h, t, e.o.Skew)
+		start, end := e.h.Window(t, e.o.Skew)
 		rel[e.begin(int32(i))] = start
 		due[e.commit(int32(i))] = end
 	}

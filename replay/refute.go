@@ -9,7 +9,6 @@ import (
 	"isovet/graph/order"
 	"isovet/history"
 	"isovet/level"
-	"isovet/polygraph"
 	"isovet/prepass"
 	"isovet/solver"
 	"isovet/solver/acyclic"
@@ -203,9 +202,9 @@ func (e *engine) fixed(f func(u, v int32, dep evidence.Dep, a, b uint32)) {
 	}
 	if e.o.Level.RealTime() {
 		for i, a := range e.txn {
-			_, end := polygraph.Interval(e.h, a, e.o.Skew)
+			_, end := e.h.Window(a, e.o.Skew)
 			for j, b := range e.txn {
-				if start, _ := polygraph.Interval(e.h, b, e.o.Skew); end < start {
+				if start, _ := e.h.Window(b, e.o.Skew); end < start {
 					f(e.commit(int32(i)), e.begin(int32(j)), evidence.RT, a, b)
 				}
 			}

@@ -135,6 +135,16 @@ func writeDir(path string, h *history.History, f Format) error {
 	return nil
 }
 
+// ErrEnding is the error for a file to write whose ending names no format.
+var ErrEnding = errors.New("the ending names no format")
+
+// Writable returns what Write would say before it looks at a history: that no format has the file's ending (ErrEnding) or the name, or that
+// the format is only read. "-", a file without an ending and the name "", or "auto", are JSON lines.
+func Writable(path, name string) error {
+	_, err := writable(path, name)
+	return err
+}
+
 // writable chooses the format to write.
 func writable(path, name string) (Format, error) {
 	f := isovet
@@ -145,12 +155,20 @@ func writable(path, name string) (Format, error) {
 		}
 	} else {
 		ext := filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"))
-		for _, g := range All() {
-			if ext != "" && slices.Contains(g.Ext, ext) && (g.Write != nil || g.WriteDir != nil) {
-				f = g
-				break
-			}
+		if ext == "" || path == "-" {
+			return f, nil
 		}
+		var known []string
+		for _, g := range All() {
+			if g.Write == nil && g.WriteDir == nil {
+				continue
+			}
+			if slices.Contains(g.Ext, ext) {
+				return g, nil
+			}
+			known = append(known, g.Ext...)
+		}
+		return f, fmt.Errorf("%s: %w; expected %s, with .gz or .zst behind it or without", path, ErrEnding, strings.Join(known, ", "))
 	}
 	if f.Write == nil && f.WriteDir == nil {
 		return f, fmt.Errorf("format %s is only read, not written", f.Name)

@@ -127,6 +127,9 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 			if !live.on && (live.profile != "" || live.skew != 0) {
 				return usagef("--profile and --clock-skew are for --watch")
 			}
+			if err := writable(out, to, "--format"); err != nil {
+				return err
+			}
 			if err := f.finish(c); err != nil {
 				return err
 			}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +17,7 @@ func newConvert() *cobra.Command {
 		Short: "Convert a history between formats",
 		Long: `convert reads a history in one format and writes it in another, where the other can hold it; what it cannot hold is an
 error that names it, unless --lossy drops it. "-" is standard input or output. The format of OUT follows from its name; .gz and .zst at its
-end compress.
+end compress. Standard output and a file without an ending get JSON lines; of another ending --to has to name the format.
 
 Related: isovet formats lists the formats and which of them can be written.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl
@@ -33,7 +35,19 @@ Related: isovet formats lists the formats and which of them can be written.`,
 	return c
 }
 
+// writable says before any work whether a file can be written; flag is the one that names its format.
+func writable(out, to, flag string) error {
+	err := format.Writable(out, to)
+	if errors.Is(err, format.ErrEnding) {
+		return fmt.Errorf("%w; or %s FORMAT", err, flag)
+	}
+	return err
+}
+
 func runConvert(ctx context.Context, in, out, from, to string, lossy bool) error {
+	if err := writable(out, to, "--to"); err != nil {
+		return err
+	}
 	h, err := loadHistory(ctx, in, from)
 	if err != nil {
 		return orInterrupted(err, "loading "+in)

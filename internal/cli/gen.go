@@ -127,6 +127,9 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
 			if asJSON && out == "-" {
 				return usagef("--json and -o - both write to standard output; choose one")
 			}
+			if err := writable(out, to, "--format"); err != nil {
+				return err
+			}
 			if noTimes {
 				if c.Flags().Changed("times") && g.times != "none" {
 					return usagef("--no-times and --times %s contradict each other", g.times)

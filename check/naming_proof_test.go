@@ -1,0 +1,63 @@
+package check
+
+import (
+	"slices"
+	"testing"
+
+	"isovet/certify"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history/notation"
+	"isovet/level"
+)
+
+// TestNameIsProved: a proof by cycles under any other name than that of what they show is refused, unless it shows that at a level that
+// asks for fewer orders.
+func TestNameIsProved(t *testing.T) {
+	var kinds []level.Anomaly
+	for _, k := range level.Anomalies() {
+		kinds = append(kinds, k, k+"-session", k+"-realtime")
+	}
+	proofs := 0
+	for seed := range long(1000, 10_000) {
+		h := namedRandom(seed)
+		for _, l := range datasets.Judged() {
+			c, ok := Auto(h, l)
+			if !ok {
+				continue
+			}
+			got, err := Run(t.Context(), c, h, Options{Level: l})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, l, err)
+			}
+			for _, a := range got.Anomalies {
+				if len(a.Cycle)+len(a.Cycles) == 0 {
+					continue
+				}
+				proofs++
+				right := a.Kind
+				for _, k := range kinds {
+					if k == right || k == level.G0 && right == level.IncompatibleOrder || k == level.IncompatibleOrder && right == level.G0 {
+						continue // an incompatible order is a G0
+					}
+					a.Kind = k
+					r := *got
+					r.Anomalies = []evidence.Anomaly{a}
+					if certify.Check(&r, certify.Options{}) != nil {
+						continue
+					}
+					weaker := func(m level.Level) bool {
+						r.Level = m
+						return a.Named(r.H, m, 0) == k && certify.Check(&r, certify.Options{}) == nil
+					}
+					if !slices.ContainsFunc(l.Relaxed(), weaker) {
+						t.Fatalf("seed %d, %s: a proof of %s passes for one of %s\n%+v\n%s", seed, l, right, k, a, notation.Format(h))
+					}
+				}
+			}
+		}
+	}
+	if proofs < 500 {
+		t.Errorf("%d proofs only", proofs)
+	}
+}

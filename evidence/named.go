@@ -1,0 +1,86 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// Named returns the name that Complete gives a proof by cycles, found at level l with clocks off by skew ns at most, whatever Kind it
+// has; "" without cycles, and of single reads. So whoever is handed a proof can tell whether its name says what it shows.
+// Cost: that of Complete.
+func (a *Anomaly) Named(h *history.History, l level.Level, skew int64) level.Anomaly {
+	n := namer{h: h, l: l, skew: skew}
+	if kind, ok := n.divergent(a); ok {
+		return kind
+	}
+	if a.Kind == level.IncompatibleOrder && n.incompatible(a) {
+		return a.Kind
+	}
+	return n.name(a)
+}
+
+// divergent names a divergence as diverge makes them: a lost update of two, with cycles of the first of them and others which overwrote
+// the same version.
+func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
+	cycles := slices.Concat(cyclesOf(a), a.Cycles)
+	if len(cycles) == 0 || len(cycles[0]) != 2 {
+		return "", false
+	}
+	two := Anomaly{Cycle: a.Cycle}
+	var forks []uint32
+	pair := [][]Edge{cycles[0]}
+	for _, c := range cycles {
+		if len(c) != 2 || shapeOf(c) != level.LostUpdate {
+			return "", false
+		}
+		for _, e := range c {
+			if e.Dep == RW && !slices.Contains(forks, e.From) {
+				forks = append(forks, e.From)
+			}
+		}
+	}
+	if len(forks) < 3 {
+		return "", false
+	}
+	for _, c := range a.Cycles {
+		if sameTwo([][]Edge{pair[0], c}) {
+			two.Cycles = append(two.Cycles, c)
+		}
+	}
+	two.Kind = n.name(&two)
+	of := *a
+	of.Kind = two.Kind
+	f, ok := n.fork(&of)
+	if !ok {
+		return "", false
+	}
+	want := map[fork][]uint32{f: nil}
+	n.overwriters(want)
+	for _, t := range forks {
+		if !slices.Contains(want[f], t) {
+			return "", false
+		}
+	}
+	return level.Divergence + level.Anomaly(string(two.Kind)[len(level.LostUpdate):]), true
+}
+
+// incompatible reports whether two transactions appended to one list, each before the other.
+func (n *namer) incompatible(a *Anomaly) bool {
+	c := a.Cycle
+	return len(a.Cycles) == 0 && len(c) == 2 && count(c, WW) == 2 && c[0].Key == c[1].Key && isList(n.h, c[0].To, c[0].Key) && isList(n.h, c[1].To, c[1].Key)
+}
+
+// known reports whether a kind is one of the package level's, with one suffix at most.
+func known(kind level.Anomaly) bool {
+	switch kind {
+	case level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps:
+		return true
+	}
+	if base := kind.Base(); base != kind && strings.Contains(string(kind), "-session-realtime") {
+		return false
+	}
+	return slices.Contains(level.Anomalies(), kind.Base())
+}
