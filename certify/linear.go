@@ -116,7 +116,7 @@ func (s *state) key() string {
 // is none. The anomaly's first operation is of the transaction whose end no state survives.
 func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) error {
 	h := x.h
-	if l != level.Linearizable {
+	if l != level.Linearizable && l != level.StrictSerializable { // which implies it, of transactions on one key each
 		return &Unsupported{fmt.Sprintf("%s at level %s", a.Kind, l)}
 	}
 	if err := oneKeyEach(h); err != nil {

@@ -26,12 +26,12 @@ func Auto(h *history.History, l level.Level) (Checker, bool) {
 	}
 	for _, c := range All() {
 		if s, ok := c.(suited); ok && slices.Contains(c.Info().Levels, l) && s.suits(h, l) {
-			return c, true
+			return byKeys(h, l, c), true
 		}
 	}
 	for _, c := range All() {
 		if in := c.Info(); !in.Hidden && !in.Partial && !in.Timestamps && slices.Contains(in.Levels, l) {
-			return c, true
+			return byKeys(h, l, c), true
 		}
 	}
 	return nil, false

@@ -66,6 +66,9 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 // maxRelaxed is up to how many transactions a violation is looked for at levels that ask for fewer orders.
 const maxRelaxed = 1000
 
+// relaxTime is how long, half of what is left at most: the violation that is there must not be lost over a better one.
+const relaxTime = 10 * time.Second
+
 // relax looks for an anomaly that needs fewer orders than the one at hand: what violates the level without real time, or without
 // sessions, says more of the database than what needs them, and has its name at every level. Larger histories have it where the
 // checker's own proof does without (explain.ViolationBy, lists.Graph.Violations).
@@ -73,6 +76,15 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
 		return
 	}
+	if r.Anomalies[0].Kind == level.NonLinearizable { // found where a search at the level itself may take forever
+		return
+	}
+	most := relaxTime
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
 	for _, weaker := range o.Level.Relaxed() {
 		if weaker.Forbids(r.Anomalies[0].Kind) {
 			return

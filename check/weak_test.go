@@ -321,3 +321,13 @@ func TestWeakCorpus(t *testing.T) {
 		t.Error("too few lists in the corpus")
 	}
 }
+
+// TestWeakOwnValue: a read of a value that its transaction and others wrote has an order, and its sources are named.
+func TestWeakOwnValue(t *testing.T) {
+	h := notation.MustParse(`init=0: s2: w(0,2) | s2: r(0,2) w(0,2) r(0,2) | s1: w(0,3)!`)
+	for _, l := range []level.Level{level.Causal, level.ReadAtomic, level.ReadCommitted} {
+		if r, err := Run(t.Context(), weakly{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Holds {
+			t.Errorf("%s: %+v, %v", l, r, err)
+		}
+	}
+}
