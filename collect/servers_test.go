@@ -264,9 +264,9 @@ func TestHunts(t *testing.T) {
 		kinds                   []string // one of them is the anomaly; empty: none is found
 	}{
 		{"postgres:start", "repeatable-read", "smallbank", level.Serializable, time.Minute, []string{"write-skew", "read-only-anomaly", "G2-item", "G2", "no-version-order"}},
-		{"mariadb:start", "", "rmw", level.SnapshotIsolation, time.Minute, []string{"lost-update"}},
+		{"mariadb:start", "", "rmw", level.SnapshotIsolation, time.Minute, []string{"lost-update", "divergence"}},
 		{"mariadb:start", "read-uncommitted", "contended", level.SnapshotIsolation, time.Minute, []string{"G1a"}},
-		{"galera:start:3", "", "rmw", level.SnapshotIsolation, time.Minute, []string{"lost-update"}},
+		{"galera:start:3", "", "rmw", level.SnapshotIsolation, time.Minute, []string{"lost-update", "divergence"}},
 		{"postgres:start:standby", "repeatable-read", "longfork", level.SnapshotIsolation, time.Minute, []string{"long-fork", "no-version-order"}},
 		{"postgres:start", "serializable", "smallbank", level.Serializable, none, nil},
 		{"sqlite:", "", "smallbank", level.Serializable, none, nil},
