@@ -138,8 +138,16 @@ func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("what its cycles show is %s", named)
+	return &NameError{a, named}
 }
+
+// NameError says that a proof by cycles is right, but has another name than that of what it shows.
+type NameError struct {
+	Of    *evidence.Anomaly
+	Shows level.Anomaly
+}
+
+func (e *NameError) Error() string { return fmt.Sprintf("what its cycles show is %s", e.Shows) }
 
 // checkTxns demands that Txns has each transaction of the proof once, and no other.
 func (x *index) checkTxns(a *evidence.Anomaly) error {

@@ -52,6 +52,11 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
 	err = certify.Check(r, how)
+	for wrong := (*certify.NameError)(nil); errors.As(err, &wrong); err = certify.Check(r, how) {
+		a := wrong.Of // the proof stands: better under the right name than not at all
+		a.Kind = wrong.Shows
+		a.Text = evidence.Describe(a, r.H)
+	}
 	switch {
 	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
 		r.Reason = "no order explains the history, but the proof of that is too large to be certified in time: " + err.Error()

@@ -49,19 +49,19 @@ func (n *namer) diverge(as []Anomaly) {
 	}
 }
 
-// divergence says of those that overwrote one version what each saw.
+// divergence says of those that overwrote one version what each saw: all the same.
 func (d *describer) divergence(a *Anomaly) {
+	all := slices.Concat(slices.Concat(cyclesOf(a), a.Cycles)...)
+	read := all[slices.IndexFunc(all, func(e Edge) bool { return e.Dep == RW })]
 	said := make(map[uint32]bool)
-	var read Edge
-	for _, c := range slices.Concat(cyclesOf(a), a.Cycles) {
-		for _, e := range c {
-			if e.Dep == RW && !said[e.From] {
-				said[e.From] = true
-				read = e
-				_, ver := d.finalWrite(e.From, e.Key)
-				fmt.Fprintf(d, "%s read %s = %s and wrote %s.\n", d.txn(e.From), d.key(e.Key), d.sawOf(e), d.value(ver))
-			}
+	for _, e := range all {
+		if said[e.From] {
+			continue
 		}
+		said[e.From] = true
+		read.From = e.From
+		_, ver := d.finalWrite(e.From, e.Key)
+		fmt.Fprintf(d, "%s read %s = %s and wrote %s.\n", d.txn(e.From), d.key(e.Key), d.sawOf(read), d.value(ver))
 	}
 	fmt.Fprintf(d, "Each of these %d overwrote the same version of %s; whichever came first, the others did not see its write: a contradiction.\n", len(said), d.key(read.Key))
 }

@@ -37,7 +37,7 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 			return "", false
 		}
 		for _, e := range c {
-			if e.Dep == RW && !slices.Contains(forks, e.From) {
+			if !slices.Contains(forks, e.From) { // by its anti-dependency, or where a list shows who came first by its write
 				forks = append(forks, e.From)
 			}
 		}

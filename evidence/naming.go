@@ -172,7 +172,16 @@ func (n *namer) name(a *Anomaly) level.Anomaly {
 // shape returns the telling name of a proof, "" if its class says as much.
 func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 	if main == nil {
-		if s <= refutesSI {
+		switch s {
+		case refutesRC:
+			if slices.ContainsFunc(cycles, func(c []Edge) bool { return anti(c) > 0 }) {
+				return level.NonMonotonicRead
+			}
+		case refutesRA:
+			return level.FracturedRead
+		case refutesCC:
+			return level.CausalityViolation
+		case refutesSI:
 			if sameTwo(cycles) && !slices.ContainsFunc(cycles, func(c []Edge) bool { return shapeOf(c) != level.LostUpdate }) {
 				return level.LostUpdate
 			}
