@@ -32,12 +32,13 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 	two := Anomaly{Cycle: a.Cycle}
 	var forks []uint32
 	pair := [][]Edge{cycles[0]}
-	for _, c := range cycles {
+	for i, c := range cycles {
 		if len(c) != 2 || shapeOf(c) != level.LostUpdate {
 			return "", false
 		}
+		alone := i == 0 && len(a.Cycle) > 0 // no case: its edges show that the other one too overwrote what it read
 		for _, e := range c {
-			if !slices.Contains(forks, e.From) { // by its anti-dependency, or where a list shows who came first by its write
+			if (e.Dep == RW || alone) && !slices.Contains(forks, e.From) {
 				forks = append(forks, e.From)
 			}
 		}
