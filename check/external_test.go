@@ -1,7 +1,9 @@
 package check
 
 import (
+	"flag"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -13,6 +15,11 @@ import (
 
 func TestMain(m *testing.M) {
 	externaltest.Main()
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" { // a quarter less time: the tests' heaps are tiny, and collected all the while
+		debug.SetGCPercent(-1)
+		debug.SetMemoryLimit(512 << 20)
+	}
 	os.Exit(m.Run())
 }
 
