@@ -20,24 +20,21 @@ const (
 // After a few guesses, or where too many writers are between, all orders that the axiom demands are made, of each session and key
 // the last visible writer.
 func (c *checker) causal() Answer {
-	hint := c.hint()
+	topo := graph.SortIndex(c.hint())
 	budget := maxWalk * (len(c.src) + c.n)
+	p := newPast(c)
 	for {
-		g := c.graph()
-		topo, ok := graph.TopologicalBy(g, hint)
-		if !ok {
-			return c.violated(g)
+		var ok bool
+		if topo, ok = c.arrange(topo); !ok {
+			return c.violated(c.graph())
 		}
 		if c.o.NoGuess || c.rounds == maxGuesses || budget <= 0 {
 			break
 		}
 		c.rounds++
-		p := newPast(c, topo)
 		before := len(c.demands)
-		p.replay(&budget, false)
-		if len(p.suspects) > 0 {
-			p.replay(&budget, true)
-		}
+		p.order(topo)
+		p.replay(&budget)
 		switch {
 		case c.stopped:
 			return c.answer(Stopped)
@@ -48,9 +45,7 @@ func (c *checker) causal() Answer {
 		}
 	}
 	c.demands = c.demands[:0]
-	g := c.graph()
-	topo, _ := graph.TopologicalBy(g, hint)
-	p := newPast(c, topo)
+	p.order(topo)
 	p.all()
 	switch {
 	case c.stopped:
@@ -58,11 +53,10 @@ func (c *checker) causal() Answer {
 	case len(c.broken) > 0:
 		return c.violated(nil)
 	}
-	g = c.graph()
-	if topo, ok := graph.TopologicalBy(g, hint); ok {
+	if topo, ok := c.arrange(topo); ok {
 		return c.holds(topo)
 	}
-	return c.violated(g)
+	return c.violated(c.graph())
 }
 
 // past knows who is visible to whom. Sessions of two transactions or more that count are chains: a transaction's clock says up
@@ -76,13 +70,13 @@ type past struct {
 	topo []int32
 	at   []int32 // node → place in topo
 
-	// suspects are the reads that did not see the current version, in the order of the replay.
-	suspects []uint32
+	cur   []int32 // key → the last write so far, -1: the initial one
+	older []int32 // write → the one of its key before it
 
 	chain, place []int32 // node → its chain or -1, and its place in it from 1
 	chains       int
-	row          []int32 // node → its clock's place in rows, or -1
-	uses         []uint32
+	row          []int32  // node → its clock's place in rows, or -1
+	used, uses   []uint32 // node → by how many its clock is needed, and is still
 	rows         []int32
 	free         []int32
 	now          []int32 // the clock of the node at hand
@@ -93,26 +87,34 @@ type past struct {
 	stack        []int32
 }
 
-func newPast(c *checker, topo []int32) *past {
-	p := &past{checker: c, topo: topo, at: make([]int32, c.n)}
+func newPast(c *checker) *past {
+	return &past{checker: c, at: make([]int32, c.n), cur: make([]int32, c.h.NumKeys()), older: make([]int32, len(c.v.WKey))}
+}
+
+// order sets the guess that the next replay goes through.
+func (p *past) order(topo []int32) {
+	p.topo = topo
 	for i, t := range topo {
 		p.at[t] = int32(i)
 	}
-	return p
+	for k := range p.cur {
+		p.cur[k] = -1
+	}
 }
 
-// replay goes through the guess. Without clocks it only collects suspects; with them it looks at the writers between.
-func (p *past) replay(budget *int, clocks bool) {
+// install notes t's writes.
+func (p *past) install(t int32) {
 	v := p.v
-	cur := make([]int32, p.h.NumKeys()) // key → the last write so far, -1: the initial one
-	for k := range cur {
-		cur[k] = -1
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		k := v.WKey[w]
+		p.older[w], p.cur[k] = p.cur[k], int32(w)
 	}
-	older := make([]int32, len(v.WKey)) // write → the one of its key before it
-	if clocks {
-		p.startClocks()
-	}
-	suspects := p.suspects
+}
+
+// replay goes through the guess: of each read that does not see the current version it asks which writers between are visible.
+func (p *past) replay(budget *int) {
+	v := p.v
+	p.startClocks()
 	for i, t := range p.topo {
 		if p.stop(i) || p.enough() {
 			return
@@ -120,58 +122,51 @@ func (p *past) replay(budget *int, clocks bool) {
 		if !v.Counts[t] {
 			continue
 		}
-		if clocks {
-			p.tick(t)
-		}
+		p.tick(t)
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			w := cur[v.RKey[r]]
-			if !clocks {
-				if w >= 0 && uint32(w) != v.RW[r] {
-					p.suspects = append(p.suspects, r)
-				}
-				continue
-			}
-			if len(suspects) == 0 || suspects[0] != r {
-				continue
-			}
-			suspects = suspects[1:]
-			for ; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = older[w] {
+			for w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = p.older[w] {
 				*budget--
 				if p.sees(t, int32(v.WTxn[w])) {
 					p.demand(uint32(w), r)
 				}
 			}
 		}
-		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			k := v.WKey[w]
-			older[w], cur[k] = cur[k], int32(w)
-		}
-		if clocks {
-			p.keep(t)
-		}
+		p.install(t)
+		p.keep(t)
 	}
 }
 
-// startClocks makes the chains.
+// startClocks makes the chains, once, and forgets all clocks.
 func (p *past) startClocks() {
+	p.rows, p.free = p.rows[:0], p.free[:0]
+	if p.chain == nil {
+		p.makeChains()
+	}
+	copy(p.uses, p.used)
+	for t := range p.row {
+		p.row[t] = -1
+	}
+}
+
+func (p *past) makeChains() {
 	v, h := p.v, p.h
 	p.chain, p.place = make([]int32, p.n), make([]int32, p.n)
-	p.row, p.uses = make([]int32, p.n), make([]uint32, p.n)
+	p.row, p.uses, p.used = make([]int32, p.n), make([]uint32, p.n), make([]uint32, p.n)
 	p.mark = make([]int32, p.n)
 	for t := range p.chain {
-		p.chain[t], p.row[t] = -1, -1
+		p.chain[t] = -1
 		p.mark[t] = -1
 	}
 	for _, u := range p.prev {
 		if u >= 0 {
-			p.uses[u]++
+			p.used[u]++
 		}
 	}
 	for s := range h.NumSessions() {
 		n := int32(0)
 		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
 			// Followed by transactions of unknown outcome only, one is visible to those.
-			if v.Counts[t] && h.Txns.Status[t] != history.Unknown && (p.prev[t] >= 0 || p.uses[t] > 0) {
+			if v.Counts[t] && h.Txns.Status[t] != history.Unknown && (p.prev[t] >= 0 || p.used[t] > 0) {
 				n++
 				p.chain[t], p.place[t] = int32(p.chains), n
 			}
@@ -183,7 +178,7 @@ func (p *past) startClocks() {
 	loners := false
 	for _, u := range p.src {
 		if u >= 0 {
-			p.uses[u]++
+			p.used[u]++
 			loners = loners || p.chain[u] < 0
 		}
 	}

@@ -2,87 +2,92 @@ package weak
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"isovet/history"
+	"isovet/level"
 )
 
-// readCommitted makes the orders that read-committed demands: t2 before t1 where a transaction reads something from t2 and later
-// reads, from t1, a key that t2 wrote.
-//
-// A transaction's reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an
-// order of; the later ones follow, since consecutive reads of a key order their writers too.
-//
-// Source: [AWDIT], read committed.
-// Cost:   for each reader and each writer that it read from, the smaller of what was written and what was read.
-func (c *checker) readCommitted() {
-	v := c.v
-	var first []bool
-	for t := range uint32(c.n) {
-		if c.stop(int(t)) || c.enough() {
-			return
-		}
-		lo, hi := v.ROff[t], v.ROff[t+1]
-		if hi-lo < 2 || !v.Counts[t] {
-			continue
-		}
-		first = first[:0]
-		for r := lo; r < hi; r++ {
-			u := c.src[r]
-			first = append(first, u >= 0 && c.srcStamp[u] != t+1)
-			if u >= 0 {
-				c.srcStamp[u] = t + 1
-			}
-		}
-		c.keys = c.keys[:0]
-		for r := hi; r > lo; {
-			r--
-			if first[r-lo] {
-				c.overwritten(c.src[r], t)
-			}
-			k := v.RKey[r]
-			if c.keyStamp[k] == t+1 {
-				if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
-					c.demand(v.RW[r], later)
-				}
-			} else {
-				c.keyStamp[k] = t + 1
-				c.keys = append(c.keys, k)
-			}
-			c.keyRead[k] = r
-		}
+// rule makes the orders that the level demands for the reads of t, those of sessions left out.
+func (c *checker) rule(t uint32) {
+	if n := c.v.ROff[t+1] - c.v.ROff[t]; n < 2 || !c.v.Counts[t] {
+		return
+	}
+	c.keys = c.keys[:0]
+	switch c.level {
+	case level.ReadCommitted:
+		c.readCommitted(t)
+	case level.ReadAtomic:
+		c.readAtomic(t)
+	default:
+		panic(fmt.Sprintf("weak: no rule for %s", c.level))
 	}
 }
 
-// readAtomic makes the orders that read-atomic demands: t2 before t1 where a transaction reads from t2, or follows it in its
-// session, and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices.
+// readCommitted makes the orders that read-committed demands: t2 before t1 where t reads something from t2 and later reads, from
+// t1, a key that t2 wrote.
 //
-// Source: [AWDIT], read atomic. Cost: as readCommitted, and linear for the sessions.
-func (c *checker) readAtomic() {
-	v, h := c.v, c.h
-	for t := range uint32(c.n) {
-		if c.stop(int(t)) || c.enough() {
-			return
-		}
-		lo, hi := v.ROff[t], v.ROff[t+1]
-		if hi-lo < 2 || !v.Counts[t] {
-			continue
-		}
-		c.keys = c.keys[:0]
-		for r := lo; r < hi; r++ {
-			k := v.RKey[r]
-			c.keyStamp[k], c.keyRead[k] = t+1, r
-			c.keys = append(c.keys, k)
-		}
-		for r := lo; r < hi; r++ {
-			u := c.src[r]
-			if u < 0 || c.srcStamp[u] == t+1 {
-				continue
-			}
+// The reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an order of; the
+// later ones follow, since consecutive reads of a key order their writers too.
+//
+// Source: [AWDIT], read committed.
+// Cost:   for each writer that t read from, the smaller of what was written and what was read.
+func (c *checker) readCommitted(t uint32) {
+	v := c.v
+	lo, hi := v.ROff[t], v.ROff[t+1]
+	c.first = c.first[:0]
+	for r := lo; r < hi; r++ {
+		u := c.src[r]
+		c.first = append(c.first, u >= 0 && c.srcStamp[u] != t+1)
+		if u >= 0 {
 			c.srcStamp[u] = t + 1
-			c.overwritten(u, t)
 		}
 	}
+	for r := hi; r > lo; {
+		r--
+		if c.first[r-lo] {
+			c.overwritten(c.src[r], t)
+		}
+		k := v.RKey[r]
+		if c.keyStamp[k] == t+1 {
+			if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
+				c.demand(v.RW[r], later)
+			}
+		} else {
+			c.keyStamp[k] = t + 1
+			c.keys = append(c.keys, k)
+		}
+		c.keyRead[k] = r
+	}
+}
+
+// readAtomic makes the orders that read-atomic demands of t's reads: t2 before t1 where t reads from t2, and from t1 a key that t2
+// wrote.
+//
+// Source: [AWDIT], read atomic. Cost: as readCommitted.
+func (c *checker) readAtomic(t uint32) {
+	v := c.v
+	lo, hi := v.ROff[t], v.ROff[t+1]
+	for r := lo; r < hi; r++ {
+		k := v.RKey[r]
+		c.keyStamp[k], c.keyRead[k] = t+1, r
+		c.keys = append(c.keys, k)
+	}
+	for r := lo; r < hi; r++ {
+		u := c.src[r]
+		if u < 0 || c.srcStamp[u] == t+1 {
+			continue
+		}
+		c.srcStamp[u] = t + 1
+		c.overwritten(u, t)
+	}
+}
+
+// sessionsAtomic makes the orders that read-atomic demands of sessions: t2 before t1 where a transaction follows t2 in its session,
+// and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices. Cost: linear.
+func (c *checker) sessionsAtomic() {
+	v, h := c.v, c.h
 	last := make([]uint32, h.NumKeys()) // key → its last write in the session at hand
 	stamp := make([]uint32, h.NumKeys())
 	for s := range uint32(h.NumSessions()) {

@@ -13,23 +13,23 @@
 //
 // # Steps
 //
-//   - rules.go: the orders that read-committed and read-atomic demand, each found by the smaller of two sets, what a writer wrote
-//     and what a reader read
-//   - causal.go: a guessed commit order is replayed; only a read whose version is not the current one asks which transactions are
-//     visible, and vector clocks answer. Where guesses do not lead to an order, all demanded orders are made.
+//   - guess.go: a commit order is guessed, from the file, and replayed; only a read whose version is not the current one asks which
+//     of the writers between are visible. What they demand is kept by the next guess.
+//   - rules.go: where guesses do not lead to an order, all those that read-committed and read-atomic demand, each found by the smaller
+//     of two sets, what a writer wrote and what a reader read
+//   - causal.go: the guess, with vector clocks to say who is visible, and all demanded orders
 //   - explain.go: a cycle, and for each demanded order in it the read that demands it
 //   - choice.go: where several writers can explain a read, a solver picks one, and learns from what refutes that
 //
 // Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k), n
 // operations, k sessions.
-// Differs: the guess; the paper makes all demanded orders of every key and session.
+// Differs: the guesses; the paper makes all demanded orders at once.
 //
 // A transaction of unknown outcome that counts comes after the earlier ones of its session and before none of the later ones.
 package weak
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"isovet/evidence"
@@ -64,14 +64,14 @@ type Answer struct {
 	// does not tell the two reads apart.
 	Twice  bool
 	Reason string
-	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of a causal order,
+	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of an order,
 	// Choices those of writers.
 	Edges, Demanded, Rounds, Choices int
 }
 
 // Options are the parameters of Check. The zero value is the default.
 type Options struct {
-	// NoGuess makes all orders that causal demands at once.
+	// NoGuess makes all orders that the level demands at once.
 	NoGuess bool
 	// Choices bounds how many choices of writers are tried; 0: 20,000.
 	Choices int
@@ -106,15 +106,20 @@ func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answe
 }
 
 func (c *checker) run() Answer {
-	switch c.level {
-	case level.ReadCommitted:
-		c.readCommitted()
-	case level.ReadAtomic:
-		c.readAtomic()
-	case level.Causal:
+	if c.level == level.Causal {
 		return c.causal()
-	default:
-		panic(fmt.Sprintf("weak: no rules for %s", c.level))
+	}
+	if topo, ok := c.guessed(); ok {
+		return c.holds(topo)
+	}
+	for t := range uint32(c.n) {
+		if c.stop(int(t)) || c.enough() {
+			break
+		}
+		c.rule(t)
+	}
+	if c.level == level.ReadAtomic {
+		c.sessionsAtomic()
 	}
 	switch {
 	case c.stopped:
@@ -163,6 +168,7 @@ type checker struct {
 	keyRead  []uint32
 	srcStamp []uint32 // node → 1 + the reader that last read from it
 	keys     []uint32 // those stamped
+	first    []bool   // of a reader's reads: the first from its writer
 	sorted   map[int32][]uint32
 }
 

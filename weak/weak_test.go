@@ -174,3 +174,34 @@ func TestLargeWriters(t *testing.T) {
 		}
 	}
 }
+
+// TestLateReader: a transaction that reads old versions of thousands of keys is not held against itself, read by read.
+func TestLateReader(t *testing.T) {
+	b := history.NewBuilder()
+	const keys = 100_000
+	key := func(k int) uint32 { return b.Key(history.IntValue(int64(k))) }
+	for value := range int64(2) {
+		for k := range keys {
+			b.Write(key(k), history.IntValue(value+1))
+			if value == 1 {
+				b.EndTxn(history.NewTxnHead())
+			}
+		}
+		if value == 0 {
+			b.EndTxn(history.NewTxnHead())
+		}
+	}
+	for k := range keys {
+		b.Read(key(k), history.IntValue(1))
+	}
+	b.EndTxn(history.NewTxnHead())
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range Levels() {
+		if a := Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l, Options{}); a.Status != Holds {
+			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
+		}
+	}
+}

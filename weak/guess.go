@@ -1,0 +1,132 @@
+package weak
+
+import (
+	"slices"
+
+	"isovet/graph"
+	"isovet/history"
+	"isovet/level"
+)
+
+// maxDirect is maxWalk below causal, where the rules cost less.
+const maxDirect = 8
+
+// guessed looks for a commit order at read-committed or read-atomic, as causal does. False if no guess held; the level may hold all the same.
+func (c *checker) guessed() (order []int32, ok bool) {
+	if c.o.NoGuess {
+		return nil, false
+	}
+	order = graph.SortIndex(c.hint())
+	budget := maxDirect * (len(c.src) + c.n)
+	p := newPast(c)
+	for range maxGuesses {
+		if order, ok = c.arrange(order); !ok {
+			break
+		}
+		c.rounds++
+		before := len(c.demands)
+		p.order(order)
+		p.direct(&budget)
+		if c.stopped || len(c.broken) > 0 || budget <= 0 {
+			break
+		}
+		if len(c.demands) == before {
+			return order, true
+		}
+	}
+	c.demands, c.broken = c.demands[:0], nil // all over again, by the rules alone
+	return nil, false
+}
+
+// direct is replay for what is visible by a read or a session alone: all of it at read-committed, where of a session nothing is, and at
+// read-atomic.
+func (p *past) direct(budget *int) {
+	v := p.v
+	for i, t := range p.topo {
+		if p.stop(i) || p.enough() {
+			return
+		}
+		lo, hi := v.ROff[t], v.ROff[t+1]
+		for r := lo; r < hi; r++ {
+			for w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = p.older[w] {
+				*budget -= 1 + int(hi-lo)/fewWrites
+				u := int32(v.WTxn[w])
+				if p.level == level.ReadCommitted && slices.Contains(p.src[lo:r], u) ||
+					p.level != level.ReadCommitted && (slices.Contains(p.src[lo:hi], u) || p.follows(t, u)) {
+					p.demand(uint32(w), r)
+				}
+			}
+		}
+		p.install(t)
+	}
+}
+
+// follows reports whether t comes after u in their session, so that it sees it. u is before t in the guess.
+func (p *past) follows(t, u int32) bool {
+	h, last := p.h, p.prev[t]
+	return last >= 0 && h.Txns.Sess[u] == h.Txns.Sess[t] && h.Txns.Status[u] != history.Unknown && p.at[u] <= p.at[last]
+}
+
+// arrange returns the transactions in an order that keeps sessions, reads, what is known of versions and what is demanded, near to a given
+// one: each comes where that has it, or as soon after as all who must come before have come. False if there is a cycle.
+//
+// Invariant: one that waits is in the list of one of those that it waits for.
+// Cost: linear. Where the given order is the file's, and nearly right, memory is read in the order of the file too.
+func (c *checker) arrange(near []int32) (order []int32, ok bool) {
+	v := c.v
+	more := graph.BuildFunc(c.n, func(emit func(u, v int32)) { // who must come before, beside sessions and reads
+		if c.o.Known.Rank != nil {
+			c.o.Known.Orders(func(t, u int32) { emit(u, t) })
+		}
+		for _, d := range c.demands {
+			emit(d.to, d.from)
+		}
+	})
+	came := make([]bool, c.n)
+	seen := make([]uint32, c.n) // node → how many of its reads, and then of more, are known to have come
+	missing := func(t int32) int32 {
+		if u := c.prev[t]; u >= 0 && !came[u] {
+			return u
+		}
+		reads := c.src[v.ROff[t]:v.ROff[t+1]]
+		i := int(seen[t])
+		for ; i < len(reads); i++ {
+			if u := reads[i]; u >= 0 && !came[u] {
+				seen[t] = uint32(i)
+				return u
+			}
+		}
+		for succ := more.Succ(t); i < len(reads)+len(succ); i++ {
+			if u := succ[i-len(reads)]; !came[u] {
+				seen[t] = uint32(i)
+				return u
+			}
+		}
+		return -1
+	}
+	waits := make([]int32, c.n) // node → 1 + the first of those that wait for it
+	next := make([]int32, c.n)  // of who waits: 1 + the one after it in the same list
+	order = make([]int32, 0, c.n)
+	for _, t := range near {
+		if u := missing(t); u >= 0 {
+			waits[u], next[t] = t+1, waits[u]
+			continue
+		}
+		from := len(order)
+		came[t] = true
+		order = append(order, t)
+		for ; from < len(order); from++ { // those that came may let others come
+			for w := waits[order[from]]; w > 0; {
+				t := w - 1
+				w = next[t]
+				if u := missing(t); u >= 0 {
+					waits[u], next[t] = t+1, waits[u]
+				} else {
+					came[t] = true
+					order = append(order, t)
+				}
+			}
+		}
+	}
+	return order, len(order) == c.n
+}
