@@ -53,7 +53,7 @@ type Info struct {
 	Timestamps bool
 	// Items checkers refuse predicate operations, unless told to ignore them.
 	Items bool
-	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential).
+	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential; cobra-rounds: cobra, for histories with fences).
 	Hidden bool
 }
 

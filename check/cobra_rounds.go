@@ -25,7 +25,7 @@ const roundsBatch = 512
 
 func (cobraRounds) Info() Info {
 	return Info{
-		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Items: true,
+		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Items: true, Hidden: true,
 		About: "cobra round by round over a growing history, forgetting behind fence transactions",
 	}
 }
