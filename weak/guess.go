@@ -46,6 +46,9 @@ func (p *past) direct(budget *int) {
 		if p.stop(i) || p.enough() {
 			return
 		}
+		if !v.Counts[t] {
+			continue
+		}
 		lo, hi := v.ROff[t], v.ROff[t+1]
 		for r := lo; r < hi; r++ {
 			for w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = p.older[w] {

@@ -7,6 +7,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/notation"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -202,6 +203,46 @@ func TestLateReader(t *testing.T) {
 	for _, l := range Levels() {
 		if a := Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l, Options{}); a.Status != Holds {
 			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
+		}
+	}
+}
+
+// TestManySessions: where every read sees the current version no clocks are kept, which cost sessions × transactions.
+func TestManySessions(t *testing.T) {
+	const sessions = 20_000
+	b := history.NewBuilder()
+	for range 2 {
+		for s := range int64(sessions) {
+			k := b.Key(history.IntValue(s))
+			if b.NumTxns() < sessions {
+				b.Write(k, history.IntValue(1))
+			} else {
+				b.Read(k, history.IntValue(1))
+			}
+			head := history.NewTxnHead()
+			head.HasSess, head.Session = true, s
+			b.EndTxn(head)
+		}
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := Check(t.Context(), prepass.Run(h), level.Causal, Options{}); a.Status != Holds || a.Rounds != 1 {
+		t.Errorf("%d in %d rounds", a.Status, a.Rounds)
+	}
+}
+
+// TestOpenWriter: a write of a transaction that does not count, since its outcome is open, is none of its key's when all orders are made.
+func TestOpenWriter(t *testing.T) {
+	h := notation.MustParse("init=0: s1: w(x,1) @[0,1] | s2: w(y,7) @[2,3] | s3: w(y,7)? @[4,_] | s4: r(y,7) @[6,7] | s2: r(x,1) @[8,9]")
+	v := prepass.Run(h)
+	if len(v.Open) == 0 {
+		t.Fatal("no open outcome")
+	}
+	for _, o := range []Options{{}, {NoGuess: true}} {
+		if a := Check(t.Context(), v, level.Causal, o); a.Status != Holds {
+			t.Errorf("%+v: %d, %v", o, a.Status, a.Anomaly)
 		}
 	}
 }
