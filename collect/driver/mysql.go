@@ -71,7 +71,7 @@ func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, e
 		m.nodes, m.addrs = append(m.nodes, sql.OpenDB(c)), append(m.addrs, cfg.Addr)
 		m.info.Nodes = append(m.info.Nodes, Node{Name: o.Nodes[i]})
 	}
-	err := m.with(ctx, 0, func(c *sql.Conn) error {
+	err := m.settledWith(ctx, 0, func(c *sql.Conn) error {
 		var version string
 		if err := c.QueryRowContext(ctx, "select version()").Scan(&version); err != nil {
 			return err
@@ -147,8 +147,26 @@ func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
 	}
 	db := sql.OpenDB(c)
 	defer db.Close()
-	_, err = db.ExecContext(ctx, "create database if not exists `"+strings.ReplaceAll(cfg.DBName, "`", "``")+"`")
-	return err
+	return settled(ctx, func() error {
+		_, err := db.ExecContext(ctx, "create database if not exists `"+strings.ReplaceAll(cfg.DBName, "`", "``")+"`")
+		return err
+	})
+}
+
+// settled calls f again while a server hangs up on it, as a node of Galera does while others join: a few times, a moment apart. Only for what
+// may be done twice.
+func settled(ctx context.Context, f func() error) error {
+	for try := 0; ; try++ {
+		err := f()
+		if try == 5 || !errors.Is(err, mysql.ErrInvalidConn) && !errors.Is(err, sqldriver.ErrBadConn) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
 }
 
 // prepare runs the statements of a new session. A variable that a server does not have is the isolation that it cannot give.
@@ -166,6 +184,11 @@ func (m *mysqlDB) prepare(ctx context.Context, c *sql.Conn) error {
 		}
 	}
 	return nil
+}
+
+// settledWith is with for what may be done twice.
+func (m *mysqlDB) settledWith(ctx context.Context, node int, f func(*sql.Conn) error) error {
+	return settled(ctx, func() error { return m.with(ctx, node, f) })
 }
 
 // with runs f on a connection of its own.
@@ -187,7 +210,7 @@ func (m *mysqlDB) Partition(node int, off bool) bool {
 }
 
 func (m *mysqlDB) Load(ctx context.Context, d Data) error {
-	err := m.with(ctx, 0, func(c *sql.Conn) error {
+	err := m.settledWith(ctx, 0, func(c *sql.Conn) error {
 		for _, s := range slices.Concat(dropTables(), []string{
 			kvTable(d.Wide, "bigint", "mediumtext character set ascii") + " engine=InnoDB",
 			"create table isovet_list(k bigint primary key, val mediumtext character set ascii not null) engine=InnoDB",
