@@ -30,6 +30,7 @@ func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 //
 // Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without predicates, where it
 // is serializability. Read-committed, read-atomic and causal, for registers and lists.
+// Errors: *Unsupported, *NameError for a proof that only has the wrong name, ErrGaveUp, ErrStopped; any other refutes the evidence.
 // Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of the history, the
 // evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
 func Check(r *evidence.Result, o Options) error {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -20,7 +21,12 @@ func TestMain(m *testing.M) {
 		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(512 << 20)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if n := misnamed.Load(); n > 0 {
+		fmt.Printf("%d proofs had another name than that of what they show\nFAIL\n", n)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // TestExternalSolvers: vbox and cobra with another program, by DIMACS and by GNF, say what they say with our own solver. Programs

@@ -315,7 +315,7 @@ func (p *past) all() {
 	nk := p.h.NumKeys()
 	off := make([]uint32, nk+1)
 	for w := nk; w < len(v.WKey); w++ {
-		if v.Counts[v.WTxn[w]] { // or it is open
+		if v.Counts[v.WTxn[w]] { // the view keeps the writes of open outcomes, which nobody sees
 			off[v.WKey[w]+1]++
 		}
 	}

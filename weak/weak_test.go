@@ -2,6 +2,7 @@ package weak
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"isovet/datasets"
@@ -228,8 +229,16 @@ func TestManySessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := Check(t.Context(), prepass.Run(h), level.Causal, Options{}); a.Status != Holds || a.Rounds != 1 {
+	v := prepass.Run(h)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	a := Check(t.Context(), v, level.Causal, Options{})
+	runtime.ReadMemStats(&after)
+	if a.Status != Holds || a.Rounds != 1 {
 		t.Errorf("%d in %d rounds", a.Status, a.Rounds)
+	}
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
+		t.Errorf("%d MB were allocated; expected a few", mb)
 	}
 }
 

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
@@ -153,20 +154,15 @@ func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
 	})
 }
 
-// settled calls f again while a server hangs up on it, as a node of Galera does while others join: a few times, a moment apart. Only for what
-// may be done twice.
-func settled(ctx context.Context, f func() error) error {
-	for try := 0; ; try++ {
-		err := f()
-		if try == 5 || !errors.Is(err, mysql.ErrInvalidConn) && !errors.Is(err, sqldriver.ErrBadConn) {
+// settled is f, tried again while a server hangs up on it, as a node of Galera does while others join. Only for what may be done twice.
+func settled(ctx context.Context, f func() error) (err error) {
+	gone := until(ctx, 2*time.Second, func() error {
+		if err = f(); errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sqldriver.ErrBadConn) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(300 * time.Millisecond):
-		}
-	}
+		return nil
+	})
+	return cmp.Or(gone, err)
 }
 
 // prepare runs the statements of a new session. A variable that a server does not have is the isolation that it cannot give.
