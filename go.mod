@@ -83,4 +83,10 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
+require (
+	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
+
 tool honnef.co/go/tools/cmd/staticcheck

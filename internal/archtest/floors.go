@@ -14,7 +14,7 @@ var floors = [][]string{
 	{"report", "collect", "watch"},
 	{"bench"},
 	{"internal/cli"},
-	{"cmd/isovet", "cmd/bench"},
+	{"cmd/isovet", "cmd/bench", "internal/release"},
 	{"internal/archtest"},
 }
 
@@ -57,7 +57,7 @@ var importers = map[string][]string{
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},
 	"oracle":           {"check"},
-	"internal/cli":     {"cmd/isovet", "cmd/bench"},
+	"internal/cli":     {"cmd/isovet", "cmd/bench", "internal/release"},
 }
 
 // goroutines lists the files that start goroutines without safego, and why a panic there does no harm. All others use

@@ -85,6 +85,11 @@ const exitHelp = `Exit status:
   255  a fault of isovet's own: please report it
   130  interrupted; what was done is kept`
 
+// Root is the tree of a program's commands, for who writes man pages and completions of it.
+func Root(p Program) *cobra.Command {
+	return newRoot(&env{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}, p)
+}
+
 func newRoot(e *env, p Program) *cobra.Command {
 	if p == Bench {
 		root := newBench(e)
