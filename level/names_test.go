@@ -1,0 +1,134 @@
+package level_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"isovet/level"
+)
+
+// Every name, in any spelling that a person may use, is the level; what is none is refused with the list of those that are.
+func TestParse(t *testing.T) {
+	for _, l := range level.All() {
+		spellings := append(l.ShortNames(), l.String(), strings.ToUpper(l.String()), " "+strings.ReplaceAll(l.String(), "-", "_")+" ",
+			strings.ReplaceAll(l.String(), "-", " "))
+		for _, s := range spellings {
+			if got, err := level.Parse(s); err != nil || got != l {
+				t.Errorf("Parse(%q) = %v, %v; want %v", s, got, err, l)
+			}
+		}
+		if l.About() == "" {
+			t.Errorf("%v says nothing about itself", l)
+		}
+		var back level.Level
+		if b, err := json.Marshal(l); err != nil || json.Unmarshal(b, &back) != nil || back != l {
+			t.Errorf("%v is %v after JSON", l, back)
+		}
+	}
+	seen := map[string]level.Level{}
+	for _, l := range level.All() {
+		for _, s := range append(l.ShortNames(), l.String()) {
+			if m, ok := seen[s]; ok {
+				t.Errorf("%q names %v and %v", s, l, m)
+			}
+			seen[s] = l
+		}
+	}
+	for _, s := range []string{"", "serialisable", "snapshot"} {
+		if _, err := level.Parse(s); err == nil || !strings.Contains(err.Error(), "expected one of serializable,") {
+			t.Errorf("Parse(%q): %v", s, err)
+		}
+	}
+	if s := level.Level(200).String(); s != "level 200" {
+		t.Errorf("a level that is none is called %q", s)
+	}
+}
+
+// The families, and that a relaxed level is one of the same family which the level implies, weakest first.
+func TestFamilies(t *testing.T) {
+	for _, l := range level.All() {
+		relaxed := l.Relaxed()
+		for i, m := range relaxed {
+			if m == l || !l.Implies(m) || m.Serial() != l.Serial() || m.Snapshot() != l.Snapshot() || i > 0 && !m.Implies(relaxed[i-1]) {
+				t.Errorf("%v relaxes to %v", l, relaxed)
+			}
+		}
+		if l.Serial() && l.Snapshot() {
+			t.Errorf("%v is of two families", l)
+		}
+		if want := strings.HasPrefix(l.String(), "strict-") || l == level.Linearizable; l.RealTime() != want {
+			t.Errorf("%v respects real time: %v", l, l.RealTime())
+		}
+		if l.RealTime() && l != level.Linearizable && !l.Sessions() {
+			t.Errorf("%v respects real time and not sessions", l)
+		}
+	}
+	for l, n := range map[level.Level]int{level.Serializable: 0, level.SessionSerializable: 1, level.StrictSnapshotIsolation: 2, level.Causal: 0} {
+		if got := len(l.Relaxed()); got != n {
+			t.Errorf("%v relaxes to %d levels, want %d", l, got, n)
+		}
+	}
+}
+
+// Needs and Weakest name levels that forbid the anomaly, and none weaker does.
+func TestWeakest(t *testing.T) {
+	for _, a := range kinds {
+		for _, a := range []level.Anomaly{a, a + "-session", a + "-realtime"} {
+			weakest := a.Weakest()
+			for _, l := range level.All() {
+				under := false
+				for _, w := range weakest {
+					under = under || l.Implies(w)
+				}
+				if under != l.Forbids(a) {
+					t.Errorf("%v forbids %s: %v; the weakest that do are %v", l, a, l.Forbids(a), weakest)
+				}
+				if need := l.Needs(a); !l.Implies(need) || l.Forbids(a) && !need.Forbids(a) {
+					t.Errorf("%v needs %v for %s", l, need, a)
+				}
+				if l.ForbidsSome(a) && l.Forbids(a) {
+					t.Errorf("%v forbids %s, and only some of it", l, a)
+				}
+			}
+		}
+	}
+	for a, want := range map[level.Anomaly][]level.Level{
+		level.G0:        {level.SnapshotIsolation, level.ReadCommitted, level.RepeatableRead, level.Linearizable},
+		level.StaleRead: {level.StrictSnapshotIsolation, level.Linearizable},
+	} {
+		got := a.Weakest()
+		for _, l := range want {
+			found := false
+			for _, m := range got {
+				found = found || m == l
+			}
+			if !found {
+				t.Errorf("the weakest levels that forbid %s are %v, without %v", a, got, l)
+			}
+		}
+	}
+}
+
+// Every kind has a name in words, with suffixes in words too; what is no kind is its own name.
+func TestNames(t *testing.T) {
+	for _, a := range kinds {
+		if a.Name() == string(a) && a != level.Divergence { // a word already
+			t.Errorf("%s has no name in words", a)
+		}
+		if a.Base() != a {
+			t.Errorf("the base of %s is %s", a, a.Base())
+		}
+		for suffix, words := range map[level.Anomaly]string{"-session": " through session order", "-realtime": " through real time"} {
+			if got := (a + suffix).Name(); got != a.Name()+words {
+				t.Errorf("%s is called %q", a+suffix, got)
+			}
+			if (a + suffix).Base() != a {
+				t.Errorf("the base of %s is %s", a+suffix, (a + suffix).Base())
+			}
+		}
+	}
+	if got := level.Anomaly("no-such").Name(); got != "no-such" {
+		t.Errorf("an unknown kind is called %q", got)
+	}
+}
