@@ -110,12 +110,12 @@ func (r *Report) Find(metric, group, series string) *Point {
 	return nil
 }
 
-// Groups and Series list what a metric's points have, in the order of their first points.
+// Groups lists the groups that a metric's points have, in the order of their first points.
 func (r *Report) Groups(metric string) []string {
 	return r.names(metric, func(p *Point) string { return p.Group })
 }
 
-// Series: see Groups.
+// Series lists the series that a metric's points have, in the order of their first points.
 func (r *Report) Series(metric string) []string {
 	return r.names(metric, func(p *Point) string { return p.Series })
 }

@@ -86,7 +86,7 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 			}
 			lo, hi := h.TxnOps(t)
 			var own []uint32
-			var before map[uint32][]uint32 = map[uint32][]uint32{}
+			before := map[uint32][]uint32{}
 			for op := lo; op < hi; op++ {
 				k := h.OpKey(op)
 				switch h.Ops.Kind[op] {
