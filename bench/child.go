@@ -123,7 +123,7 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
 	s := res.Stats
-	s.Txns, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
+	s.Txns, s.Invented, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Invented, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
 	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, Stats: s, Mechanisms: res.Mechanisms}
 }
 
@@ -133,9 +133,10 @@ func runHere(ctx context.Context, r Run, h *history.History) (Measured, *history
 	return m, h, ctx.Err()
 }
 
-// Sizes are the sizes of a history. The initial transaction is one of its transactions, and no client's session.
+// Sizes are the sizes of a history. The initial transaction is one of its transactions, and no client's session; writers that its reader
+// invented are counted apart.
 func Sizes(h *history.History) evidence.Stats {
-	s := evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
+	s := evidence.Stats{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
 	if h.Init != history.None {
 		s.Sessions--
 	}

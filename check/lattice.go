@@ -11,6 +11,7 @@ import (
 
 // Lattice has every level's answer for one history, each certified, strongest families first, and what of them says most.
 type Lattice struct {
+	H       *history.History
 	Results []*evidence.Result
 	// Holding are the strongest levels that hold: none that implies one of them does. Failing are the weakest that are violated:
 	// all that they imply hold, or are unknown.
@@ -22,7 +23,7 @@ type Lattice struct {
 // that are near-linear or bounded by a key's operations come first, so that one hard level does not take the answers of the others away.
 func RunLattice(ctx context.Context, h *history.History, o Options) (*Lattice, error) {
 	levels := level.All()
-	l := &Lattice{Results: make([]*evidence.Result, len(levels))}
+	l := &Lattice{H: h, Results: make([]*evidence.Result, len(levels))}
 	left := len(levels)
 	for _, hard := range []bool{false, true} {
 		for i, at := range levels {

@@ -126,7 +126,8 @@ type Anomaly struct {
 
 // Stats is what a checker measured. Times are milliseconds; a count that does not apply is left at zero and omitted.
 type Stats struct {
-	Txns        int     `json:"txns"`
+	Txns        int     `json:"txns"`                       // without the invented ones
+	Invented    int     `json:"invented_writers,omitempty"` // transactions that stand for writers of whom the file has no record
 	Ops         int     `json:"ops"`
 	Sessions    int     `json:"sessions"`
 	Keys        int     `json:"keys"`

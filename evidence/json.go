@@ -18,6 +18,7 @@ type Report struct {
 	Verdict   Verdict         `json:"verdict"`
 	Reason    string          `json:"reason,omitempty"` // with unknown only
 	Note      string          `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
+	Notes     []history.Note  `json:"notes,omitempty"`  // what the reader has to say of the file
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
 	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
@@ -65,6 +66,9 @@ func NewReport(r *Result, historyName string) *Report {
 	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
 	h := r.H
+	if h != nil {
+		out.Notes = h.Notes
+	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
 		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Why: a.Why, Text: a.Text}

@@ -11,7 +11,7 @@ func (b *Builder) Build() (*History, error) {
 	if err := b.checkTxns(); err != nil {
 		return nil, err
 	}
-	h := &History{File: b.File, Meta: b.Meta, Initial: b.Initial, Init: b.init}
+	h := &History{File: b.File, Meta: b.Meta, Notes: b.notes, Initial: b.Initial, Init: b.init}
 	if err := b.sessions(h); err != nil {
 		return nil, err
 	}

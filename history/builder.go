@@ -45,6 +45,7 @@ type Builder struct {
 	opEnd    []int64
 	lists    Lists
 	preds    Preds
+	notes    []Note
 	extra    uint32 // number of extra references handed out (list elements, predicate rows)
 	join     joiner
 

@@ -14,7 +14,7 @@
 //
 // # Files
 //
-//   - history.go: the columns and their accessors
+//   - history.go: the columns and their accessors; note.go: what a reader has to say of the file
 //   - value.go: values, keys and interned texts
 //   - builder.go: from operations in any order of fields to columns; session.go: the sessions; merge.go: builders filled side
 //     by side, one behind the other

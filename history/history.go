@@ -95,6 +95,8 @@ type Preds struct {
 type History struct {
 	File string // where it came from, for messages
 	Meta Meta
+	// Notes are what the reader has to say of the file.
+	Notes []Note
 
 	Txns  Txns
 	Ops   Ops

@@ -58,6 +58,7 @@ func Items(h *History) *History {
 		}
 		b.EndTxn(head)
 	}
+	b.notes = h.Notes
 	out, err := b.Build()
 	if err != nil {
 		panic("history: its items are not a history: " + err.Error())

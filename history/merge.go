@@ -40,6 +40,9 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 	b.preds.Old = mergePlaces(b.preds.Old, other.preds.Old, b.extra)
 	b.preds.New = mergePlaces(b.preds.New, other.preds.New, b.extra)
 	b.extra += other.extra
+	for _, n := range other.notes {
+		b.notes = addNote(b.notes, n)
+	}
 
 	for _, i := range []uint32{other.init, other.init2} {
 		if i != None {

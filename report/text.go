@@ -117,7 +117,11 @@ func Summary(r *evidence.Result) string {
 	s := &r.Stats
 	parts := []string{}
 	if r.H != nil {
-		parts = append(parts, fmt.Sprintf("%s, %s, %s, %s", count(s.Txns, "transaction", "transactions"),
+		txns := count(s.Txns, "transaction", "transactions")
+		if s.Invented > 0 {
+			txns += " and " + count(s.Invented, "writer", "writers") + " that the file has no record of"
+		}
+		parts = append(parts, fmt.Sprintf("%s, %s, %s, %s", txns,
 			count(s.Ops, "operation", "operations"), count(s.Sessions, "session", "sessions"), count(s.Keys, "key", "keys")))
 	}
 	if r.Checker != "" {

@@ -67,6 +67,8 @@ type Format struct {
 	Holds Feature  // what it can hold
 	Ext   []string // usual endings of file names, with the dot; for the choice of a format to write
 	Dir   bool     // a history is a folder
+	// Events says that files are invocations and completions in the order in which they happened, and Read heeds Options.RealTime.
+	Events bool
 
 	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil, the
 	// folder at path. It must not judge by the file's name.
@@ -85,8 +87,24 @@ const HeadSize = 1 << 16
 
 // Options says how to read. The zero value detects the format and uses all cores.
 type Options struct {
-	Format  string // a format's name; "" or "auto": by content
-	Workers int    // cores to use; 0: all
+	Format   string   // a format's name; "" or "auto": by content
+	Workers  int      // cores to use; 0: all
+	RealTime RealTime // what real time is told by; "": by the file
+}
+
+// RealTime says what tells the real time of transactions.
+type RealTime string
+
+const (
+	ByFile  RealTime = "auto"  // what the file's times and positions tell: see the format
+	ByTime  RealTime = "time"  // the file's times
+	ByIndex RealTime = "index" // the order of invocations and completions in the file
+	Untimed RealTime = "none"  // nothing: there is no real time
+)
+
+// RealTimes are the values of RealTime.
+func RealTimes() []string {
+	return []string{string(ByFile), string(ByTime), string(ByIndex), string(Untimed)}
 }
 
 // All returns the formats, the project's own first.

@@ -258,5 +258,28 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 			return nil, err
 		}
 	}
-	return f.Read(ctx, in, o)
+	h, err := f.Read(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	return h, o.RealTime.apply(h, f)
+}
+
+// apply is what RealTime says where the format's reader has not done it: Untimed drops the client's times. What the format cannot tell is
+// an error.
+func (r RealTime) apply(h *history.History, f Format) error {
+	switch {
+	case r == "" || r == ByFile || f.Events:
+	case r == Untimed:
+		h.Txns.Start, h.Txns.Commit, h.Txns.End, h.Ops.Start, h.Ops.End = nil, nil, nil, nil, nil
+	case r == ByIndex:
+		return fmt.Errorf("real time by index: format %s has no invocations and completions in an order; expected time or none", f.Name)
+	case r == ByTime:
+		if h.Txns.Start == nil && h.Txns.End == nil {
+			return fmt.Errorf("real time by time: %s has no times; expected none", h.File)
+		}
+	default:
+		return fmt.Errorf("unknown real time %q; expected one of %s", r, strings.Join(RealTimes(), ", "))
+	}
+	return nil
 }

@@ -24,15 +24,16 @@ import (
 )
 
 type checkFlags struct {
-	ignore                  bool // predicates, where a checker knows none
-	level                   level.Level
-	all                     bool // levels
-	checker, solver, format string
-	limits                  limits
-	skew                    time.Duration
-	json, quiet, atStart    bool
-	html, dot, certificate  string
-	unknownStatus           int
+	ignore                 bool // predicates, where a checker knows none
+	level                  level.Level
+	all                    bool // levels
+	checker, solver        string
+	loading                loading
+	limits                 limits
+	skew                   time.Duration
+	json, quiet, atStart   bool
+	html, dot, certificate string
+	unknownStatus          int
 
 	profileName    string
 	mechanismsOnly bool
@@ -43,7 +44,7 @@ type checkFlags struct {
 const auto = "auto"
 
 func newCheck(e *env) *cobra.Command {
-	f := checkFlags{checker: auto, format: auto, unknownStatus: statusUnknown}
+	f := checkFlags{checker: auto, unknownStatus: statusUnknown}
 	c := &cobra.Command{
 		Use:     "check [flags] HISTORY…",
 		GroupID: "work",
@@ -82,7 +83,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history", checkerNames())
 	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
 	complete(c, "solver", solverNames())
-	enumFlag(c, &f.format, "format", "format", "format of the files", formatNames())
+	f.loading.flags(c, "format", "the files")
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
@@ -201,7 +202,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	soFar.Store(known)
 	r, err := guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result, error) {
 		start := time.Now()
-		h, err := loadHistory(ctx, path, f.format)
+		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +232,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 			r.Reason = f.limits.reason(cause, *stage.Load())
 		}
 		n := bench.Sizes(h)
-		r.Stats.Txns, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = n.Txns, n.Ops, n.Sessions, n.Keys
+		r.Stats.Txns, r.Stats.Invented, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = n.Txns, n.Invented, n.Ops, n.Sessions, n.Keys
 		r.Stats.LoadMS = k.Stats.LoadMS
 		if !r.Items { // else r is about what is left of h
 			r.H = h
@@ -351,6 +352,9 @@ func (f *checkFlags) print(e *env, o outcome) error {
 		if statusOf(o.err) == statusFault {
 			fmt.Fprintln(e.stderr, reportPlease)
 		}
+	}
+	if o.result != nil {
+		e.sayNotes(o.path, o.result.H)
 	}
 	if f.json {
 		b, err := resultJSON(f, o)

@@ -10,8 +10,9 @@ import (
 	"isovet/history/format"
 )
 
-func newConvert() *cobra.Command {
-	from, to, lossy := auto, auto, false
+func newConvert(e *env) *cobra.Command {
+	var from loading
+	to, lossy := auto, false
 	c := &cobra.Command{
 		Use: "convert [flags] IN OUT", GroupID: "work",
 		Short: "Convert a history between formats",
@@ -26,10 +27,10 @@ Related: isovet formats lists the formats and which of them can be written.`,
 		Args:              exactly("IN", "OUT"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			return runConvert(c.Context(), args[0], args[1], from, to, lossy)
+			return runConvert(c.Context(), e, args[0], args[1], from, to, lossy)
 		},
 	}
-	enumFlag(c, &from, "from", "format", "format of IN", formatNames())
+	from.flags(c, "from", "IN")
 	enumFlag(c, &to, "to", "format", "format of OUT", formatNames())
 	c.Flags().BoolVar(&lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and values where it must")
 	return c
@@ -44,7 +45,7 @@ func writable(out, to, flag string) error {
 	return err
 }
 
-func runConvert(ctx context.Context, in, out, from, to string, lossy bool) error {
+func runConvert(ctx context.Context, e *env, in, out string, from loading, to string, lossy bool) error {
 	if err := writable(out, to, "--to"); err != nil {
 		return err
 	}
@@ -52,5 +53,6 @@ func runConvert(ctx context.Context, in, out, from, to string, lossy bool) error
 	if err != nil {
 		return orInterrupted(err, "loading "+in)
 	}
+	e.sayNotes(in, h)
 	return format.Write(out, h, to, lossy)
 }

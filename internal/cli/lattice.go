@@ -13,6 +13,7 @@ import (
 
 	"isovet/check"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/level"
 	"isovet/report"
 )
@@ -66,6 +67,7 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 			worst = worse(worst, statusOf(err))
 			continue
 		}
+		e.sayNotes(path, l.H)
 		for _, r := range l.Results {
 			switch {
 			case r.Verdict == evidence.Violated:
@@ -99,7 +101,7 @@ func latticeOf(ctx context.Context, f *checkFlags, path string, p *progress) (l 
 			ctx, cancel = context.WithTimeout(ctx, f.limits.timeout)
 			defer cancel()
 		}
-		h, err := loadHistory(ctx, path, f.format)
+		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
 			return nil, err
 		}
@@ -125,11 +127,12 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 	if f.json {
 		out := struct {
 			History string             `json:"history"`
+			Notes   []history.Note     `json:"notes,omitempty"`
 			LoadMS  float64            `json:"load_ms"`
 			Holding []level.Level      `json:"strongest_holding"`
 			Failing []level.Level      `json:"weakest_failing"`
 			Levels  []*evidence.Report `json:"levels"`
-		}{History: path, LoadMS: milliseconds(load), Holding: append([]level.Level{}, l.Holding...), Failing: append([]level.Level{}, l.Failing...)}
+		}{History: path, Notes: l.H.Notes, LoadMS: milliseconds(load), Holding: append([]level.Level{}, l.Holding...), Failing: append([]level.Level{}, l.Failing...)}
 		for _, r := range l.Results {
 			out.Levels = append(out.Levels, evidence.NewReport(r, path))
 		}

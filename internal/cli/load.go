@@ -8,13 +8,25 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"isovet/history"
 	"isovet/history/format"
 )
 
-// loadHistory reads a history; "-" is standard input.
-func loadHistory(ctx context.Context, path, name string) (*history.History, error) {
-	h, err := format.Read(ctx, path, format.Options{Format: name})
+// loading says how a command reads histories. The zero value is auto throughout.
+type loading struct{ format, realTime string }
+
+// flags adds the flags; name is that of the one that names the format, of what.
+func (l *loading) flags(c *cobra.Command, name, of string) {
+	l.format, l.realTime = auto, auto
+	enumFlag(c, &l.format, name, "format", "format of "+of, formatNames())
+	enumFlag(c, &l.realTime, "real-time", "real time", "what tells real time: the file's times, the order of its events (index), nothing, or what fits the file (auto)", format.RealTimes())
+}
+
+// loadHistory reads a history; "-" is standard input. What its reader has to say is in the history's notes: sayNotes.
+func loadHistory(ctx context.Context, path string, l loading) (*history.History, error) {
+	h, err := format.Read(ctx, path, format.Options{Format: l.format, RealTime: format.RealTime(l.realTime)})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -22,6 +34,16 @@ func loadHistory(ctx context.Context, path, name string) (*history.History, erro
 		return nil, err
 	}
 	return h, nil
+}
+
+// sayNotes writes on standard error what the reader of a history has to say of it.
+func (e *env) sayNotes(path string, h *history.History) {
+	if h == nil {
+		return
+	}
+	for _, n := range h.Notes {
+		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", path, n.Text)
+	}
 }
 
 // orInterrupted gives an error that comes from an interrupt its status and words.

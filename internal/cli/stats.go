@@ -23,6 +23,7 @@ type historyStats struct {
 	Note      string `json:"note,omitempty"`
 
 	Txns      int `json:"txns"`
+	Invented  int `json:"invented_writers,omitempty"` // writers whom the file has no record of, of unknown outcome; not in txns
 	Committed int `json:"committed"`
 	Aborted   int `json:"aborted"`
 	Unknown   int `json:"unknown"`
@@ -50,6 +51,8 @@ type historyStats struct {
 	Duplicates   int  `json:"duplicate_values"` // versions written more than once
 
 	Times timeStats `json:"times"`
+
+	Notes []history.Note `json:"notes,omitempty"` // what the reader has to say of the file
 }
 
 // timeStats counts the transactions (for ops: the operations) that carry a time.
@@ -70,7 +73,7 @@ type timeStats struct {
 
 func newStats(e *env) *cobra.Command {
 	var asJSON bool
-	format := auto
+	var from loading
 	c := &cobra.Command{
 		Use: "stats [flags] HISTORY…", GroupID: "work",
 		Short: "Say what is in a history",
@@ -83,7 +86,7 @@ and end), and how much the transactions overlap in time.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			worst := statusOK
 			for i, path := range args {
-				h, err := loadHistory(c.Context(), path, format)
+				h, err := loadHistory(c.Context(), path, from)
 				if err != nil {
 					if c.Context().Err() != nil {
 						return orInterrupted(err, "loading "+path)
@@ -92,6 +95,7 @@ and end), and how much the transactions overlap in time.`,
 					worst = worse(worst, statusOf(err))
 					continue
 				}
+				e.sayNotes(path, h)
 				s := newHistoryStats(path, h)
 				if asJSON {
 					err = jsonLine(e.stdout, s)
@@ -109,13 +113,13 @@ and end), and how much the transactions overlap in time.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
-	enumFlag(c, &format, "format", "format", "format of the files", formatNames())
+	from.flags(c, "format", "the files")
 	return c
 }
 
 func newHistoryStats(path string, h *history.History) *historyStats {
 	s := &historyStats{History: path, Name: h.Meta.Name, DB: h.Meta.DB, Isolation: h.Meta.Isolation, Workload: h.Meta.Workload, Note: h.Meta.Note,
-		Txns: h.NumTxns(), Sessions: h.NumSessions(), Ops: h.NumOps(), Keys: h.NumKeys(), Versions: h.NumVersions()}
+		Notes: h.Notes, Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions(), Ops: h.NumOps(), Keys: h.NumKeys(), Versions: h.NumVersions()}
 	if h.Init != history.None {
 		s.Sessions-- // the initial transaction belongs to no session
 	}
@@ -196,6 +200,7 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 			s.ReadOnly++
 		}
 	}
+	s.Unknown -= s.Invented
 	for _, n := range written {
 		if n > 1 {
 			s.Duplicates++
@@ -293,6 +298,9 @@ func (s *historyStats) text(w io.Writer) error {
 		initial = 1
 	}
 	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown, "of unknown outcome", initial, "initial"))
+	if s.Invented > 0 {
+		add("", "and %s of whom the file has no record, of unknown outcome", list(s.Invented, "writer(s)"))
+	}
 	add("", "%s", list(s.ReadOnly, "read-only", s.WriteOnly, "write-only", s.ReadWrite, "reading and writing"))
 	add("sessions", "%d", s.Sessions)
 	add("operations", "%d: %s", s.Ops, list(s.Reads, "read(s)", s.Writes, "write(s)", s.Appends, "append(s)", s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))

@@ -12,12 +12,13 @@ import (
 
 	"isovet/certify"
 	"isovet/evidence"
+	"isovet/history"
 )
 
 func newVerify(e *env) *cobra.Command {
 	var asJSON bool
 	var skew time.Duration
-	format := auto
+	var from loading
 	c := &cobra.Command{
 		Use: "verify [flags] CERT HISTORY", GroupID: "work",
 		Short: "Replay a certificate without the checker that wrote it",
@@ -36,12 +37,12 @@ Exit status: 0 the certificate proves its verdict, 1 it does not, 254 it cannot 
 			if skew < 0 {
 				return usagef("--clock-skew %v is negative", skew)
 			}
-			return runVerify(c.Context(), e, args[0], args[1], format, skew, asJSON)
+			return runVerify(c.Context(), e, args[0], args[1], from, skew, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
 	c.Flags().DurationVar(&skew, "clock-skew", 0, "what isovet check was given")
-	enumFlag(c, &format, "format", "format", "format of the history", formatNames())
+	from.flags(c, "format", "the history")
 	return c
 }
 
@@ -54,13 +55,16 @@ type verifyResult struct {
 	Verdict     string `json:"verdict"`
 	Certified   bool   `json:"certified"`
 	Reason      string `json:"reason,omitempty"` // where it is refuted: why
+
+	Notes []history.Note `json:"notes,omitempty"` // what the history's reader has to say of it
 }
 
-func runVerify(ctx context.Context, e *env, cert, path, format string, skew time.Duration, asJSON bool) error {
-	h, err := loadHistory(ctx, path, format)
+func runVerify(ctx context.Context, e *env, cert, path string, from loading, skew time.Duration, asJSON bool) error {
+	h, err := loadHistory(ctx, path, from)
 	if err != nil {
 		return orInterrupted(err, "loading "+path)
 	}
+	e.sayNotes(path, h)
 	var in io.Reader = e.stdin
 	if cert != "-" {
 		f, err := os.Open(cert)
@@ -79,7 +83,7 @@ func runVerify(ctx context.Context, e *env, cert, path, format string, skew time
 	if errors.As(err, &cannot) {
 		return usagef("%s: %v", cert, err)
 	}
-	v := verifyResult{Certificate: cert, History: path, Level: r.Label(), Checker: r.Checker, Verdict: r.Verdict.String(), Certified: err == nil}
+	v := verifyResult{Certificate: cert, History: path, Level: r.Label(), Checker: r.Checker, Verdict: r.Verdict.String(), Certified: err == nil, Notes: h.Notes}
 	if err != nil {
 		v.Reason = err.Error()
 	}

@@ -1,0 +1,52 @@
+package history
+
+import "fmt"
+
+// Note is something that a reader did not take from the file as it stands there, or took otherwise than one might expect: what a
+// person has to know to judge the verdict. Notes are about the file; no checker looks at them.
+type Note struct {
+	Kind  string `json:"kind"`            // one of the constants below: stable, for programs
+	Count int    `json:"count,omitempty"` // how many lines, transactions or operations it is about; 0: the file
+	Text  string `json:"text"`            // a sentence without the file's name and a full stop
+}
+
+// Kinds of notes.
+const (
+	NoteSkipped  = "lines-passed-over" // lines, records or operations that say nothing the history can hold
+	NoteInvented = "invented-writers"  // transactions, of unknown outcome, that stand for writers of whom the file has no record
+	NoteTimes    = "times"             // how real time was told, where the file's times do not tell it
+	NoteInitial  = "initial-values"    // what keys hold at first, where that was guessed from the reads
+	NoteTorn     = "torn-end"          // the file ends within a line or record
+)
+
+// Note adds a note. One of the same kind and text is added once, with the sum of the counts.
+func (b *Builder) Note(kind string, n int, format string, args ...any) {
+	b.notes = addNote(b.notes, Note{kind, n, fmt.Sprintf(format, args...)})
+}
+
+// AddNote adds a note to a history that has been built. It is for readers, before they hand the history out.
+func (h *History) AddNote(kind string, n int, format string, args ...any) {
+	h.Notes = addNote(h.Notes, Note{kind, n, fmt.Sprintf(format, args...)})
+}
+
+func addNote(all []Note, n Note) []Note {
+	for i := range all {
+		if all[i].Kind == n.Kind && all[i].Text == n.Text {
+			all[i].Count += n.Count
+			return all
+		}
+	}
+	return append(all, n)
+}
+
+// Invented returns how many of the transactions stand for writers of whom the file has no record: no client ran them, as far as the file
+// says.
+func (h *History) Invented() int {
+	n := 0
+	for i := range h.Notes {
+		if h.Notes[i].Kind == NoteInvented {
+			n += h.Notes[i].Count
+		}
+	}
+	return n
+}
