@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ var (
 	jepsenEDN = Format{
 		Name: "jepsen-edn", About: "Jepsen's and Elle's operations in EDN: transactions, lists, registers, mutexes, sets",
 		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists, Ext: []string{".edn"},
-		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) }),
+		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) && !porcupine.IsKV(head) }),
 		Read:   whole(func(data []byte, file string) (*history.History, error) { return jepsen.Read(data, file, false) }),
 		Write: func(w io.Writer, h *history.History, lossy bool) error {
 			if err := jepsen.Check(h, lossy); err != nil {
@@ -56,7 +57,7 @@ var (
 		Name: "plume", About: "text, r(key,value,session,txn) a line; aborted transactions have the id -1",
 		Tool: "Plume, C4, IsoVista, MTC", Holds: Aborted | Initial, Ext: []string{".txt"},
 		Detect: detect(plume.Is),
-		Read:   whole(plume.Read),
+		Read:   some(plume.Read),
 		Write: numbered("plume", integers.AnyKeys, func(w io.Writer, h *history.History, n *integers.Numbers) error {
 			return plume.Write(w, h, n, true)
 		}),
@@ -66,7 +67,7 @@ var (
 		Name: "polysi", About: "the same text without aborted transactions and without an initial one",
 		Tool: "PolySI", Holds: 0,
 		Detect: func([]byte, string) Confidence { return No },
-		Read:   whole(plume.Read),
+		Read:   some(plume.Read),
 		Write: numbered("polysi", integers.NoKeys, func(w io.Writer, h *history.History, n *integers.Numbers) error {
 			return plume.Write(w, h, n, false)
 		}),
@@ -75,7 +76,7 @@ var (
 		Name: "awdit", About: "text, r key value a line, transactions and sessions apart by lines of - and =",
 		Tool: "AWDIT", Holds: 0,
 		Detect: detect(awdit.Is),
-		Read:   whole(awdit.Read),
+		Read:   some(awdit.Read),
 	}
 	viperJSON = Format{
 		Name: "viper", About: "a folder of logs, J<n>.log, one a client, a JSON object a line for each transaction",
@@ -87,13 +88,51 @@ var (
 		Name: "timekiller", About: "JSON with the database's start and commit timestamps; registers or lists",
 		Tool: "TimeKiller (CHRONOS, AION)", Holds: Timestamps | Lists,
 		Detect: detect(timekiller.Is),
-		Read:   whole(timekiller.Read),
+		Read:   some(timekiller.Read),
+	}
+	dbcopJSON = Format{
+		Name: "dbcop-json", About: "JSON: sessions, transactions, events",
+		Tool: "dbcop since 2026", Holds: Aborted,
+		Detect: detect(dbcop.IsJSON),
+		Read:   some(dbcop.ReadJSON),
+	}
+	dbcopHist = Format{
+		Name: "dbcop-hist", About: "text, [x:=1 y==2] for a transaction, sessions apart by lines of -",
+		Tool: "dbcop since 2026", Holds: Aborted, Ext: []string{".hist"},
+		Detect: detect(dbcop.IsText),
+		Read:   whole(dbcop.ReadText),
 	}
 	porcupineLog = Format{
 		Name: "porcupine", About: "console log of Jepsen's etcd register test",
-		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Predicates,
-		Detect: detect(porcupine.Is),
-		Read:   whole(porcupine.Read),
+		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Predicates, Events: true,
+		Detect: func(head []byte, _ string) Confidence {
+			switch is, sure := porcupine.Is(head); {
+			case sure:
+				return Certain
+			case is:
+				return Likely
+			}
+			return No
+		},
+		Read: positions(func(data []byte, file string) (*history.History, error) {
+			h, passed, err := porcupine.Read(data, file)
+			if err == nil && passed > 0 {
+				h.AddNote(history.NoteSkipped, passed, "%d lines are no events and were passed over", passed)
+			}
+			return h, err
+		}),
+	}
+	porcupineKV = Format{
+		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",
+		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Initial, Events: true,
+		Detect: detect(porcupine.IsKV),
+		Read: positions(func(data []byte, file string) (*history.History, error) {
+			h, repeated, err := porcupine.ReadKV(data, file)
+			if err == nil && repeated > 0 {
+				h.AddNote(history.NoteTimes, repeated, "%d tokens were put or appended more than once to a key; which operation a state came from was told by the order of events, as in a linearizable store", repeated)
+			}
+			return h, err
+		}),
 	}
 )
 
@@ -128,6 +167,38 @@ func whole(read func(data []byte, file string) (*history.History, error)) func(c
 			return nil, err
 		}
 		return read(data, in.Name)
+	}
+}
+
+// some is whole for formats of which a file without any transaction is none: nothing in it was understood.
+func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input, Options) (*history.History, error) {
+	return whole(func(data []byte, file string) (*history.History, error) {
+		h, err := read(data, file)
+		if err != nil || h.NumTxns() > 0 {
+			return h, err
+		}
+		n := 0
+		for line := range bytes.Lines(data) {
+			n++
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				return nil, &history.InputError{File: file, Line: n, Off: -1, Msg: fmt.Sprintf("found %.60q, and no transaction in the file; expected some", line)}
+			}
+		}
+		return nil, &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected transactions"}
+	})
+}
+
+// positions makes a Read of one whose times are positions in the file.
+func positions(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input, Options) (*history.History, error) {
+	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
+		if o.RealTime == ByTime {
+			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "real time by time: the format has no times; expected index or none"}
+		}
+		h, err := whole(read)(ctx, in, o)
+		if err == nil && o.RealTime == Untimed {
+			h.Txns.Start, h.Txns.End = nil, nil
+		}
+		return h, err
 	}
 }
 

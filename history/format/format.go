@@ -87,9 +87,10 @@ const HeadSize = 1 << 16
 
 // Options says how to read. The zero value detects the format and uses all cores.
 type Options struct {
-	Format   string   // a format's name; "" or "auto": by content
-	Workers  int      // cores to use; 0: all
-	RealTime RealTime // what real time is told by; "": by the file
+	Format   string       // a format's name; "" or "auto": by content
+	Workers  int          // cores to use; 0: all
+	RealTime RealTime     // what real time is told by; "": by the file
+	Initial  InitialValue // what registers hold at first; "": by the file
 }
 
 // RealTime says what tells the real time of transactions.
@@ -109,7 +110,7 @@ func RealTimes() []string {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, cobraLog, dbcopBincode, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog}
+	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, cobraLog, dbcopBincode, dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV}
 }
 
 // ByName returns the format of that name.

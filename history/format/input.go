@@ -242,6 +242,9 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 			return nil, err
 		}
 	}
+	if err := o.Initial.Check(); err != nil {
+		return nil, err
+	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -260,6 +263,9 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	}
 	h, err := f.Read(ctx, in, o)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.Initial.apply(h); err != nil {
 		return nil, err
 	}
 	return h, o.RealTime.apply(h, f)

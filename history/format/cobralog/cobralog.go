@@ -86,13 +86,18 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 		ops += len(data) / 33
 		f.survey(&all[i])
 	}
+	if len(f.told) == 0 {
+		return nil, &history.InputError{File: files[0].Path, Off: 0, Msg: "the file is empty, like all logs of the folder; expected transactions"}
+	}
 	f.b.Reserve(0, ops)
 	f.init()
 	for i := range all {
 		f.add(&all[i], files[i].Number)
 		all[i].data = nil
 	}
-	f.strangers()
+	if n := f.strangers(); n > 0 {
+		f.b.Note(history.NoteInvented, n, "%d writers are read of whom there is no log: they are taken for transactions of unknown outcome", n)
+	}
 	return f.b.Build()
 }
 
@@ -273,8 +278,8 @@ func (f *folder) always(key uint64) bool {
 	return before && !deletes
 }
 
-// strangers adds the writers that were read and have no log.
-func (f *folder) strangers() {
+// strangers adds the writers that were read and have no log, and returns how many there are.
+func (f *folder) strangers() int {
 	ids := make([]uint64, 0, len(f.lost))
 	for id := range f.lost {
 		ids = append(ids, id)
@@ -290,4 +295,5 @@ func (f *folder) strangers() {
 		h.HasID, h.ID, h.Status = true, int64(id), history.Unknown
 		f.b.EndTxn(h)
 	}
+	return len(ids)
 }

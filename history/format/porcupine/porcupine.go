@@ -1,7 +1,11 @@
-// Package porcupine reads the console logs of Jepsen's etcd test that Porcupine's tests use: one register, a line an event.
+// Package porcupine reads what Porcupine's tests read: the console logs of Jepsen's etcd test, one register, a line an event, and the logs of a
+// key-value store (see [ReadKV]).
 //
 //	INFO  jepsen.util - 2	:invoke	:cas	[1 4]
 //	INFO  jepsen.util - 2	:fail	:cas	[1 4]
+//
+// The columns are parted by tabs or spaces; what stands before the process is not looked at. A line that has no event is passed over and counted, a
+// nemesis' event passed over.
 //
 // The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another value than
 // the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one that compared with nil:
@@ -16,17 +20,87 @@ import (
 	"isovet/history"
 )
 
-var marker = []byte("jepsen.util - ")
-
-// Is reports whether a file's first line with content is an event of such a log.
-func Is(head []byte) bool {
+// Is reports whether the first line with an event among a file's first lines is one of such a log; sure, if it is written as etcd's test did.
+func Is(head []byte) (is, sure bool) {
+	const most = 100
+	n := 0
 	for line := range bytes.Lines(head) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			_, rest, ok := bytes.Cut(line, marker)
-			return ok && len(bytes.Split(rest, []byte{'\t'})) >= 4
+		if n++; n > most {
+			break
+		}
+		e, ok := split(line)
+		if !ok || e.prefix == 0 {
+			continue // a process at the beginning of a line is another format's
+		}
+		if is = e.nemesis() || known(e.name); is {
+			return true, bytes.Contains(line, []byte("jepsen.util - "))
 		}
 	}
-	return false
+	return false, false
+}
+
+// event is the columns of a line.
+type event struct {
+	prefix              int // bytes before the process
+	process, kind, name []byte
+	value               []byte // the rest
+}
+
+func (e *event) nemesis() bool { return e.process[0] == ':' }
+
+func known(name []byte) bool {
+	return string(name) == ":read" || string(name) == ":write" || string(name) == ":cas"
+}
+
+// split finds the event of a line: a process, a type, an operation and the value; false: there is none.
+func split(line []byte) (e event, ok bool) {
+	var last, before []byte
+	for pos := 0; ; {
+		for pos < len(line) && space(line[pos]) {
+			pos++
+		}
+		from := pos
+		for pos < len(line) && !space(line[pos]) {
+			pos++
+		}
+		if from == pos {
+			return e, false
+		}
+		switch word := line[from:pos]; string(word) {
+		case ":invoke", ":ok", ":fail", ":info":
+			if last == nil || last[0] != ':' && (last[0] < '0' || last[0] > '9') {
+				return e, false
+			}
+			e = event{prefix: len(before), process: last, kind: word}
+			rest := bytes.TrimSpace(line[pos:])
+			n := 0
+			for n < len(rest) && !space(rest[n]) {
+				n++
+			}
+			e.name, e.value = rest[:n], form(bytes.TrimSpace(rest[n:]))
+			return e, true
+		default:
+			before, last = line[:from], word
+		}
+	}
+}
+
+func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// form is the value at the beginning of a text: brackets with what is in them, or a word. What follows is why an operation failed.
+func form(text []byte) []byte {
+	if len(text) > 0 && text[0] == '[' {
+		if end := bytes.IndexByte(text, ']'); end > 0 {
+			return text[:end+1]
+		}
+		return text
+	}
+	for i, c := range text {
+		if space(c) {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 type op struct {
@@ -41,44 +115,48 @@ type op struct {
 	skip       bool
 }
 
-// Read reads a log. Errors are *history.InputError with the line. Cost: one pass, and history.Builder.Build.
-func Read(data []byte, file string) (*history.History, error) {
+// Read reads a log. passed is the number of lines without an event. Errors are *history.InputError with the line; a file without any event is one. Cost: one
+// pass, and history.Builder.Build.
+func Read(data []byte, file string) (h *history.History, passed int, err error) {
 	var ops []op
 	open := map[int64]int{}
-	lineNo := 0
+	lineNo, events, first := 0, 0, 0
+	var firstText []byte
 	for line := range bytes.Lines(data) {
 		lineNo++
-		_, rest, ok := bytes.Cut(bytes.TrimSpace(line), marker)
+		e, ok := split(line)
 		if !ok {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				if passed++; passed == 1 {
+					first, firstText = lineNo, line
+				}
+			}
 			continue // of another part of the test
 		}
-		f := bytes.Split(rest, []byte{'\t'})
+		events++
 		wrong := func(field, found, expected string) error {
-			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf("found %q; expected %s", found, expected)}
+			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf("found %.60q; expected %s", found, expected)}
 		}
-		if len(f) < 4 {
-			return nil, wrong("", string(rest), "process, type, operation and value, with tabs between them")
+		if e.nemesis() {
+			continue
 		}
-		if bytes.HasPrefix(f[0], []byte(":")) {
-			continue // :nemesis
-		}
-		p, err := strconv.ParseInt(string(f[0]), 10, 64)
+		p, err := strconv.ParseInt(string(e.process), 10, 64)
 		if err != nil {
-			return nil, wrong("process", string(f[0]), "an integer")
+			return nil, 0, wrong("process", string(e.process), "an integer")
 		}
-		kind, name, value := string(f[1]), string(f[2]), bytes.TrimSpace(f[3])
-		if name != ":read" && name != ":write" && name != ":cas" {
-			return nil, wrong("operation", name, ":read, :write or :cas")
+		kind, name, value := string(e.kind), string(e.name), e.value
+		if !known(e.name) {
+			return nil, 0, wrong("operation", name, ":read, :write or :cas")
 		}
 		at, pending := open[p]
 		if kind == ":invoke" {
 			if pending {
-				return nil, wrong("process", string(f[0]), "the completion of its operation of line "+strconv.Itoa(int(ops[at].line)))
+				return nil, 0, wrong("process", string(e.process), "the completion of its operation of line "+strconv.Itoa(int(ops[at].line)))
 			}
 			o := op{start: int64(lineNo), end: history.NoTime, line: uint32(lineNo), process: p, f: name, status: history.Unknown, skip: name == ":read"}
 			if name != ":read" {
 				if err := o.values(value); err != nil {
-					return nil, wrong("value", string(value), err.Error())
+					return nil, 0, wrong("value", string(value), err.Error())
 				}
 			}
 			open[p] = len(ops)
@@ -86,7 +164,7 @@ func Read(data []byte, file string) (*history.History, error) {
 			continue
 		}
 		if !pending || ops[at].f != name {
-			return nil, wrong("type", kind, ":invoke before a completion")
+			return nil, 0, wrong("type", kind, ":invoke before a completion")
 		}
 		delete(open, p)
 		o := &ops[at]
@@ -94,7 +172,7 @@ func Read(data []byte, file string) (*history.History, error) {
 		case ":ok":
 			o.status, o.end, o.skip = history.Committed, int64(lineNo), false
 			if err := o.values(value); err != nil {
-				return nil, wrong("value", string(value), err.Error())
+				return nil, 0, wrong("value", string(value), err.Error())
 			}
 		case ":fail":
 			switch {
@@ -105,11 +183,21 @@ func Read(data []byte, file string) (*history.History, error) {
 				o.status = history.Aborted
 			}
 		case ":info":
-		default:
-			return nil, wrong("type", kind, ":invoke, :ok, :fail or :info")
 		}
 	}
-	return build(ops, file)
+	if events == 0 {
+		return nil, 0, nothing(file, first, firstText, "an event: INFO  jepsen.util - 0	:invoke	:read	nil")
+	}
+	h, err = build(ops, file)
+	return h, passed, err
+}
+
+// nothing is the error for a file of which nothing is what it should be.
+func nothing(file string, line int, text []byte, expected string) error {
+	if text == nil {
+		return &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected " + expected}
+	}
+	return &history.InputError{File: file, Line: line, Off: -1, Msg: fmt.Sprintf("found %.60q, and in no other line what is a part of a history; expected %s", text, expected)}
 }
 
 // values reads nil, n or [n n].

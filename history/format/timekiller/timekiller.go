@@ -103,6 +103,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	}
 	if r.zeroRead && !r.zeroWritten && !r.nullRead {
 		r.b.Initial = history.IntValue(0)
+		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first, since reads find it and nobody writes it")
 	}
 	return r.b.Build()
 }

@@ -98,6 +98,7 @@ func (r *reader) init() {
 	h := history.NewTxnHead()
 	h.Init = true
 	r.b.EndTxn(h)
+	r.b.Note(history.NoteInitial, len(r.order), "what %d keys held at first is the first value read of them that nobody wrote", len(r.order))
 }
 
 func (r *reader) log(session int64) error {

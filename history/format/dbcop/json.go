@@ -1,0 +1,299 @@
+package dbcop
+
+import (
+	"bytes"
+
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// transaction is one of dbcop's since its rewrite of 2026.
+type transaction struct {
+	session   int64
+	line      uint32
+	committed bool
+	events    []event
+}
+
+type event struct {
+	write   bool
+	none    bool // a read of what was never written
+	key     history.Value
+	version int64
+}
+
+// build makes the history. Nothing is there at first; a version 0 that nobody writes is that too.
+func build(b *history.Builder, txns []transaction) (*history.History, error) {
+	zero := map[history.Value]struct{}{} // keys to which 0 is written
+	for _, t := range txns {
+		for _, e := range t.events {
+			if e.write && e.version == 0 {
+				zero[e.key] = struct{}{}
+			}
+		}
+	}
+	for _, t := range txns {
+		h := history.NewTxnHead()
+		h.Line, h.HasSess, h.Session = t.line, true, t.session
+		if !t.committed {
+			h.Status = history.Aborted
+		}
+		for _, e := range t.events {
+			key := b.Key(e.key)
+			if e.write {
+				b.Write(key, history.IntValue(e.version))
+				continue
+			}
+			if !t.committed {
+				continue // it says nothing
+			}
+			v := history.IntValue(e.version)
+			if _, own := zero[e.key]; e.none || e.version == 0 && !own {
+				v = history.Value{Kind: history.Null}
+			}
+			b.Read(key, v)
+		}
+		b.EndTxn(h)
+	}
+	return b.Build()
+}
+
+// IsJSON reports whether a file begins as a history in JSON: an array of arrays of objects with events, or an object with that and how it was made.
+func IsJSON(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	s := edn.Scanner{Data: head, JSON: true}
+	t, err := s.Next()
+	switch {
+	case err != nil:
+		return false
+	case t.OpensMap():
+		for {
+			name, err := s.Next()
+			if err != nil || name.Kind != edn.Text {
+				return false
+			}
+			t, err := s.Next()
+			if err != nil {
+				return false
+			}
+			switch {
+			case name.Is("data"):
+				return t.Opens() && isSessions(&s)
+			case name.Is("params"):
+				return t.OpensMap() && bytes.Contains(head, []byte(`"n_transaction"`))
+			case s.SkipRest(t) != nil:
+				return false
+			}
+		}
+	case t.Opens():
+		return isSessions(&s)
+	}
+	return false
+}
+
+// isSessions reports whether the first session that is not empty begins with a transaction. The bracket of all has been read.
+func isSessions(s *edn.Scanner) bool {
+	for {
+		t, err := s.Next()
+		if err != nil || !t.Opens() {
+			return false
+		}
+		if t, err = s.Next(); err != nil {
+			return false
+		}
+		if t.Kind == edn.Close {
+			continue
+		}
+		if !t.OpensMap() {
+			return false
+		}
+		t, err = s.Next()
+		return err == nil && (t.Is("events") || t.Is("committed"))
+	}
+}
+
+// ReadJSON reads a history in the JSON of dbcop since its rewrite of 2026: an array of sessions, or an object with that in its field data. A session is an array
+// of transactions, {"events": […], "committed": true}; an event is {"Write": {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. A
+// read's version null is what was never written, and so is 0 where nobody writes it. Transactions that are not committed are aborted. Errors are
+// *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
+func ReadJSON(data []byte, file string) (*history.History, error) {
+	r := jsonReader{s: edn.Scanner{Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), File: file, JSON: true}, b: history.NewBuilder()}
+	r.b.File = file
+	t, err := r.s.Next()
+	if err != nil {
+		return nil, err
+	}
+	if t.OpensMap() {
+		has := false
+		err = r.s.Fields(t, "", func(name edn.Token) error {
+			t, err := r.s.Next()
+			switch {
+			case err != nil:
+				return err
+			case name.Is("data"):
+				if has {
+					return r.s.Errorf(name.Pos, "data", "given twice")
+				}
+				has = true
+				return r.sessions(t)
+			case name.Is("info") && t.Kind == edn.Text:
+				r.b.Meta.Note = string(t.Text)
+			}
+			return r.s.SkipRest(t)
+		})
+		if err == nil && !has {
+			err = r.s.Errorf(t.Pos, "data", "missing; expected an array of sessions")
+		}
+	} else {
+		err = r.sessions(t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t, err := r.s.Next(); err != nil {
+		return nil, err
+	} else if t.Kind != edn.EOF {
+		return nil, r.s.Errorf(t.Pos, "", "found %v behind the history; expected the end of the file", t)
+	}
+	return build(r.b, r.txns)
+}
+
+type jsonReader struct {
+	s    edn.Scanner
+	b    *history.Builder
+	txns []transaction
+}
+
+func (r *jsonReader) sessions(t edn.Token) error {
+	session := int64(0)
+	return r.s.Elements(t, "sessions", func(t edn.Token) error {
+		err := r.s.Elements(t, "session", func(t edn.Token) error { return r.txn(t, session) })
+		session++
+		return err
+	})
+}
+
+func (r *jsonReader) txn(t edn.Token, session int64) error {
+	x := transaction{session: session, line: uint32(r.s.Line(t.Pos))}
+	events, committed := false, false
+	if err := r.s.Fields(t, "transaction", func(name edn.Token) error {
+		v, err := r.s.Next()
+		switch {
+		case err != nil:
+			return err
+		case name.Is("events"):
+			if events {
+				return r.s.Errorf(name.Pos, "events", "given twice")
+			}
+			events = true
+			return r.s.Elements(v, "events", func(t edn.Token) error {
+				e, err := r.event(t)
+				x.events = append(x.events, e)
+				return err
+			})
+		case name.Is("committed"):
+			if v.Kind != edn.Bool {
+				return r.s.Errorf(v.Pos, "committed", "found %v; expected true or false", v)
+			}
+			committed, x.committed = true, v.N == 1
+			return nil
+		}
+		return r.s.SkipRest(v)
+	}); err != nil {
+		return err
+	}
+	switch {
+	case !events:
+		return r.s.Errorf(t.Pos, "events", "missing; expected an array of events")
+	case !committed:
+		return r.s.Errorf(t.Pos, "committed", "missing; expected true or false")
+	}
+	r.txns = append(r.txns, x)
+	return nil
+}
+
+// event reads one, in either form.
+func (r *jsonReader) event(t edn.Token) (e event, err error) {
+	if t.Opens() {
+		n := 0
+		err = r.s.Elements(t, "event", func(t edn.Token) error {
+			n++
+			switch n {
+			case 1:
+				if !t.Is("r") && !t.Is("w") {
+					return r.s.Errorf(t.Pos, "event", "found %v; expected r or w", t)
+				}
+				e.write = t.Is("w")
+				return nil
+			case 2:
+				return r.variable(t, &e)
+			case 3:
+				return r.version(t, &e)
+			}
+			return r.s.Errorf(t.Pos, "event", "found a fourth element, %v; expected [kind, variable, version]", t)
+		})
+		if err == nil && n < 3 {
+			err = r.s.Errorf(t.Pos, "event", "found %d elements; expected [kind, variable, version]", n)
+		}
+		return e, err
+	}
+	kinds := 0
+	err = r.s.Fields(t, "event", func(name edn.Token) error {
+		if !name.Is("Read") && !name.Is("Write") {
+			return r.s.Errorf(name.Pos, "event", "found %v; expected Read or Write", name)
+		}
+		kinds++
+		e.write = name.Is("Write")
+		m, err := r.s.Next()
+		if err != nil {
+			return err
+		}
+		variable, version := false, false
+		err = r.s.Fields(m, "event", func(name edn.Token) error {
+			t, err := r.s.Next()
+			switch {
+			case err != nil:
+				return err
+			case name.Is("variable"):
+				variable = true
+				return r.variable(t, &e)
+			case name.Is("version"):
+				version = true
+				return r.version(t, &e)
+			}
+			return r.s.SkipRest(t)
+		})
+		if err == nil && (!variable || !version) {
+			err = r.s.Errorf(m.Pos, "event", "variable or version is missing; expected both")
+		}
+		return err
+	})
+	if err == nil && kinds != 1 {
+		err = r.s.Errorf(t.Pos, "event", "found %d of Read and Write; expected one", kinds)
+	}
+	return e, err
+}
+
+func (r *jsonReader) variable(t edn.Token, e *event) error {
+	switch t.Kind {
+	case edn.Int:
+		e.key = history.IntValue(t.N)
+	case edn.Text:
+		e.key = r.b.StringValue(t.Text)
+	default:
+		return r.s.Errorf(t.Pos, "variable", "found %v; expected an integer or a string", t)
+	}
+	return nil
+}
+
+func (r *jsonReader) version(t edn.Token, e *event) error {
+	switch {
+	case t.Kind == edn.Int:
+		e.version = t.N
+	case t.Kind == edn.Nil && !e.write:
+		e.none = true
+	default:
+		return r.s.Errorf(t.Pos, "version", "found %v; expected an integer, or null in a read", t)
+	}
+	return nil
+}
