@@ -54,7 +54,7 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 			opts.SaturateAfter = 2000 // conflicts are dear here, at some ms each
 		}
 		if a, err = replay.Run(ctx, x.v, opts); err != nil {
-			return nil, &Fault{Checker: "replay", Err: err}
+			return x.r, x.fault(err)
 		}
 	}
 	s := &x.r.Stats
@@ -82,6 +82,15 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 	return x.r, nil
 }
 
+// fault says of an error of package replay whether it is one of ours or a bound reached, which is an answer.
+func (x *run) fault(err error) error {
+	if errors.Is(err, replay.ErrNoRoom) {
+		x.unknown("%v", err)
+		return nil
+	}
+	return &Fault{Checker: x.r.Checker, Err: err}
+}
+
 // mismatches makes violations of predicate operations by themselves.
 func (x *run) mismatches(ms []prepass.Miss) {
 	x.r.Also = max(0, len(ms)-prepass.MaxAnomalies)
@@ -106,7 +115,7 @@ func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 	}
 	a, err = replay.Run(x.ctx, x.v, replay.Options{Level: l, Skew: x.o.ClockSkew})
 	if err != nil {
-		return a, true, &Fault{Checker: x.r.Checker, Err: err}
+		return a, true, x.fault(err)
 	}
 	if l == x.o.Level || a.Status != solver.Unsat {
 		return a, false, nil
@@ -123,7 +132,7 @@ func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 	if l == level.SessionSnapshotIsolation && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned {
 		b, err := replay.Run(x.ctx, x.v, replay.Options{Level: level.Serializable, NoGuess: true, SaturateAfter: 1})
 		if err != nil {
-			return a, true, &Fault{Checker: x.r.Checker, Err: err}
+			return a, true, x.fault(err)
 		}
 		x.stage("solving")
 		if b.Status == solver.Sat {

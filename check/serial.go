@@ -133,7 +133,10 @@ func (x *run) stopped() bool {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return x.unknown("timeout")
 	}
-	if cause == nil || errors.Is(cause, context.Canceled) {
+	if cause == nil {
+		return x.unknown("the solver has no room for more clauses")
+	}
+	if errors.Is(cause, context.Canceled) {
 		return x.unknown("interrupted")
 	}
 	return x.unknown("%v", cause)
@@ -226,7 +229,7 @@ func (x *run) explain(seed []uint32, refute explain.Refuter) error {
 			x.stopped()
 			return nil
 		}
-		return &Fault{Checker: x.r.Checker, Err: err}
+		return x.fault(err)
 	}
 	x.violated(a)
 	x.stage("evidence")
@@ -289,6 +292,10 @@ func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 			lazy := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
 			if lazy.Status == solver.Sat && external.Is(back.Name) {
 				x.liar()
+				return nil
+			}
+			if lazy.Status == solver.Unknown {
+				x.unsolved(lazy)
 				return nil
 			}
 			a.Cycles = lazy.Cycles

@@ -8,9 +8,6 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// maxGuards bounds the guarded edges of all open choices together.
-const maxGuards = 1 << 22
-
 // dense is the search among all open choices at once.
 type dense struct {
 	s      *solver.Solver
@@ -32,7 +29,7 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, expla
 		return nil, solver.Unknown, nil
 	}
 	d = &dense{}
-	o := solver.Options{ConflictBudget: budget}
+	o := solver.Options{ConflictBudget: budget, MaxArena: e.o.bounds.arena}
 	if explained {
 		d.log.read = none
 		o.Proof = &d.log
@@ -120,7 +117,7 @@ func (e *engine) openPairs(d *dense, sat *saturation) bool {
 				d.s.SetPhase(x, sat.rank[e.commit(u)] <= sat.rank[e.commit(v)])
 				side(solver.Pos(x), a, b)
 				side(solver.Neg(x), b, a)
-				if len(d.guards) > maxGuards {
+				if len(d.guards) > e.o.bounds.guards {
 					return false
 				}
 			}

@@ -35,6 +35,8 @@ type Options struct {
 	SaturateAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool
+	// bounds, where tests set them; the zero value is defaultBounds.
+	bounds bounds
 }
 
 // Stats counts a run.
@@ -44,6 +46,7 @@ type Stats struct {
 	Failed                 int // reads and writes that failed, over all rounds
 	Facts                  int // edges that saturation found
 	Pairs                  int // choices made all at once after that
+	Astray                 int // orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
 	Decisions, Conflicts   int64
 	Propagations, Restarts int64
 }
@@ -143,6 +146,9 @@ func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
 }
 
 func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bool) (Answer, error) {
+	if o.bounds == (bounds{}) {
+		o.bounds = defaultBounds
+	}
 	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot(), sessions: sessions}
 	e.needSeed = sessions == o.Level.Sessions()
 	e.number()

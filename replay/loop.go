@@ -30,6 +30,9 @@ type selection struct {
 // errStuck is a fault of ours: a round in which something failed and nothing could be learned from it.
 var errStuck = errors.New("replay: a failed read whose constraint the order obeys")
 
+// ErrNoRoom says that a refutation was found, but its proof is larger than a solver can hold.
+var ErrNoRoom = errors.New("no order explains the history, but the proof of that is too large for a solver")
+
 // lemmaLog keeps the theory's clauses: what a refutation rests on.
 type lemmaLog struct {
 	lits []solver.Lit
@@ -69,6 +72,16 @@ func (*lemmaLog) Learn([]solver.Lit)  {}
 func (*lemmaLog) Delete([]solver.Lit) {}
 
 // run is the loop; ready waits for what is made beside the first order.
+//
+// It ends, where ctx does not end it first, since each round either answers or makes a constraint that was not there, and there are
+// finitely many: choices are pairs of writes, guards are (choice, reader, writer) or (read, write, later write), selections are reads, and
+// those of predicate operations (read, write). It is never stuck, since an order that the solver accepts obeys the guards of all literals
+// that are true, and those of choices left open in the direction that it has them: had the constraint of a failed read r of a, which
+// found c, been there, then a before c in the order would have brought r before c, and c before a would have had r find a (or another
+// write, whose constraint then is the one to make). A write that another installed in between (read = none) had its choice open or against
+// the order. No bound enters this: those of saturation and of the search after it only decide whether that search answers first, or what
+// facts it leaves (see escalate, which runs once); a budget of conflicts used up only makes the solver go on; and one that is exhausted
+// ends the loop without an answer.
 func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	if e.si && e.preds != nil && e.guess == nil {
 		e.preds.whenBegun()
@@ -89,7 +102,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	if e.o.NoSaturation || e.guess != nil {
 		budget = 0
 	}
-	e.s = solver.New(solver.Options{Proof: &e.log, ConflictBudget: budget})
+	e.s = solver.New(solver.Options{Proof: &e.log, ConflictBudget: budget, MaxArena: e.o.bounds.arena})
 	e.top = e.s.NewVar()
 	e.s.AddClause(solver.Pos(e.top))
 	e.pair = make(map[[2]uint32]solver.Var)
@@ -133,7 +146,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 				return a, err
 			}
 		}
-		for status == solver.Unknown && ctx.Err() == nil && budget > 0 {
+		for status == solver.Unknown && ctx.Err() == nil && !e.s.Exhausted() {
 			status = e.s.Solve(ctx)
 		}
 		switch status {
@@ -149,9 +162,10 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	}
 }
 
-// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads with several
-// possible writers, those of predicate operations among them, are still wrong in the order found, it begins again from that order, with
-// what saturation found as known edges. A "no" of that second beginning is taken only where no seed is needed: there the edges have no
+// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads are still wrong in
+// the order found, it begins again from that order, with what saturation found as known edges. Reads with several possible writers, those
+// of predicate operations among them, may be wrong; others only where saturation was stopped by a bound: its facts hold, and so does a
+// "no" of the search after it, whose clauses follow from the history, but choices that it takes for settled may say more than the facts. A "no" of that second beginning is taken only where no seed is needed: there the edges have no
 // explanation, so the search before goes on to find one.
 func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
 	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
@@ -168,18 +182,21 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		if !e.needSeed {
 			return Answer{Status: solver.Unsat}, true, nil
 		}
-		sat.renew()
+		sat.renew(e.o.bounds.words)
 		d, status, _ := e.dense(ctx, sat, 0, true)
 		if status != solver.Unsat {
-			return Answer{}, true, nil // stopped
+			return Answer{}, ctx.Err() != nil, nil // stopped, or the proof has no room: the search before goes on
 		}
 		return e.refuted(ctx, sat, d)
 	case solver.Sat:
 		if !e.v.Ambiguous() && e.preds == nil {
-			if failed := e.replay(order, e.counted, nil); len(failed) > 0 {
-				return Answer{}, true, errStuck
+			failed := e.replay(order, e.counted, nil)
+			if len(failed) == 0 {
+				return Answer{Status: solver.Sat, Order: e.answer(order)}, true, nil
 			}
-			return Answer{Status: solver.Sat, Order: e.answer(order)}, true, nil
+			if sat.whole {
+				e.stats.Astray++
+			}
 		}
 		for p, x := range order {
 			sat.rank[x] = int64(p)
@@ -504,9 +521,12 @@ func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 
 // seedOfLemmas returns the transactions of the cycles that a refutation rests on.
 func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
-	core, selections := e.core(ctx)
-	if core == nil && ctx.Err() == nil {
+	core, selections, status := e.core(ctx)
+	switch {
+	case status == solver.Sat:
 		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
+	case status == solver.Unknown && ctx.Err() == nil:
+		return nil, ErrNoRoom
 	}
 	byLit := make([][]int32, 2*e.s.NumVars())
 	all := e.pk.Guards()
@@ -544,10 +564,10 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	return slices.Compact(seed), nil
 }
 
-// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict; nil if they
-// do not, which is a fault unless the context ended.
-func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32) {
-	s := solver.New(solver.Options{})
+// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The status is Unsat; or
+// Sat if they do not, which is a fault; or Unknown if the context ended or the clauses have no room.
+func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, status solver.Status) {
+	s := solver.New(solver.Options{MaxArena: e.o.bounds.arena})
 	s.NewVars(e.s.NumVars())
 	var use []solver.Lit
 	lemma, read := map[solver.Lit][]solver.Lit{}, map[solver.Lit]uint32{}
@@ -570,8 +590,8 @@ func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []
 		from = to
 		lemma[guarded(c)] = c
 	}
-	if s.Solve(ctx, use...) != solver.Unsat {
-		return nil, nil
+	if status = s.Solve(ctx, use...); status != solver.Unsat {
+		return nil, nil, status
 	}
 	lemmas = [][]solver.Lit{}
 	for _, l := range s.Failed() {
@@ -582,7 +602,7 @@ func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []
 			selections = append(selections, r)
 		}
 	}
-	return lemmas, selections
+	return lemmas, selections, status
 }
 
 // paths finds the cycle behind a lemma.

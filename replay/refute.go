@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"isovet/evidence"
@@ -62,18 +63,32 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	case solver.Sat:
 		return nil, nil
 	case solver.Unknown:
-		return nil, context.Cause(ctx)
+		return nil, stopCause(ctx)
 	}
-	return x.proof(ctx), nil
+	return x.proof(ctx)
 }
 
 // proof returns the cycles that the refutation rests on.
-func (x *refuter) proof(ctx context.Context) (out [][]evidence.Edge) {
-	core, _ := x.core(ctx)
+func (x *refuter) proof(ctx context.Context) (out [][]evidence.Edge, err error) {
+	core, _, status := x.core(ctx)
+	switch status {
+	case solver.Sat:
+		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
+	case solver.Unknown:
+		return nil, stopCause(ctx)
+	}
 	for _, c := range core {
 		out = append(out, x.cycleOf(c))
 	}
-	return out
+	return out, nil
+}
+
+// stopCause says why a solver without a budget gave no answer.
+func stopCause(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return ErrNoRoom
 }
 
 // asNeeded is the rest of Refute where there are predicate operations, whose choices all at once would be too many: those of reads
@@ -107,10 +122,10 @@ func (x *refuter) asNeeded(ctx context.Context) ([][]evidence.Edge, error) {
 		e.guards = e.guards[:0]
 		switch e.s.Solve(ctx) {
 		case solver.Unknown:
-			return nil, context.Cause(ctx)
+			return nil, stopCause(ctx)
 		case solver.Unsat:
 			x.reasons(e.pk.Guards())
-			return x.proof(ctx), nil
+			return x.proof(ctx)
 		}
 	}
 }

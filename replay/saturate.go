@@ -1,12 +1,26 @@
 package replay
 
 import (
+	"math"
+
 	"isovet/graph"
 	"isovet/solver/acyclic"
 )
 
-// maxScans bounds the pairs of writers that a round of saturation looks at.
-const maxScans = 1 << 26
+// bounds are what saturation and the search after it may take. None of them but arena changes an answer: a round that is stopped goes on behind
+// where it stopped, over a closure that knows what was found so far; saturation that is stopped altogether leaves its facts, all of
+// which hold, to searches that do not rely on there being no others (see escalate).
+type bounds struct {
+	roundScans int64 // pairs of writers that a round of saturation looks at before the closure is made anew
+	scans      int64 // pairs that saturation looks at in all
+	facts      int   // edges that it may find
+	words      int   // words of the closure's windows
+	guards     int   // guarded edges of all open choices together
+	arena      int   // words of a solver's clauses, see solver.Options; beyond there is no answer
+}
+
+// defaultBounds: 2^33 pairs take half a minute, 2^24 facts half a GiB, 2^23 words a quarter, 2^22 guards and their theory half a GiB.
+var defaultBounds = bounds{roundScans: 1 << 26, scans: 1 << 33, facts: 1 << 24, words: acyclic.MaxWindowWords, guards: 1 << 22, arena: 0}
 
 // saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the reachability of
 // both, which later searches go on from.
@@ -17,6 +31,9 @@ type saturation struct {
 	last  []fact          // these
 	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
 	rank  []int64         // graph node → a guess of when: what reaches it less what it reaches
+	// whole: nothing follows any more, from what is known and the facts, about reads with one possible writer. Only then does every
+	// order of the writers that obeys both explain all of those reads.
+	whole bool
 }
 
 // fact is an edge that follows from known edges and earlier facts: because from reaches to, and read r saw a's version, and b wrote the
@@ -34,16 +51,24 @@ type fact struct {
 // Many edges at once make a new closure, whose windows are narrower; a few are added to the old one, and then only reads that they
 // touch are looked at again.
 //
+// It ends. A round of the first loop looks at one read at least, so that a pass through all reads ends; a pass after which there is
+// another found a fact. A round of the second loop that is followed by another did so too. A fact orders two nodes that nothing ordered
+// when its round began; that a pass of several rounds finds it twice is ruled out since each round knows the facts of those before it.
+// So there are at most as many rounds with facts as pairs of nodes, whatever the bounds.
+//
 // Source: the pruning rules of Cobra and PolySI, in batches.
 // Cost: a round, the words of the closure's windows, and for each read the writers of its key in the windows of version and read;
-// done says when to stop early, with what was found so far.
+// done says when to stop early, with what was found so far, and so do the bounds.
 func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 	s = &saturation{rank: make([]int64, e.total)}
 	for x := range s.rank {
 		s.rank[x] = int64(e.ord.Pos(int32(x)))
 	}
+	c := &scan{left: e.o.bounds.scans, room: e.o.bounds.facts, done: done}
+	round := e.o.bounds.roundScans
 	var more []fact
-	for all := true; ; {
+	rounds, found := 0, 0 // of the pass that is under way
+	for {
 		s.base = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
 			e.certain(emit)
 			for _, f := range s.facts {
@@ -54,21 +79,31 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		if !acyclical {
 			return s, false
 		}
-		s.reach = acyclic.NewWindow(s.base, topo)
-		if s.reach == nil || !all || done() {
+		s.reach = acyclic.NewWindowOf(s.base, topo, e.o.bounds.words)
+		if s.reach == nil || c.stopped {
 			return s, true
 		}
 		for x := range s.rank {
 			s.rank[x] = s.reach.Middle(int32(x))
 		}
-		more, all = e.implied(s.reach, done, nil)
+		more = e.implied(s.reach, c, round, nil)
 		s.batch = append(s.batch, int32(len(s.facts)))
 		s.facts = append(s.facts, more...)
-		if all && len(more) <= e.total/4 {
-			break
+		rounds, found = rounds+1, found+len(more)
+		switch {
+		case c.stopped || c.at > 0:
+			continue // with what was found
+		case rounds == 1 && found <= e.total/4 || found == 0:
+		default:
+			if rounds > 1 {
+				round = doubled(round) // in the end a pass is one round
+			}
+			rounds, found = 0, 0
+			continue
 		}
+		break
 	}
-	for all := true; len(more) > 0 && all; {
+	for len(more) > 0 {
 		s.last = append(s.last, more...)
 		s.reach.Rest()
 		for _, f := range more {
@@ -76,20 +111,55 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 				return s, false
 			}
 		}
-		more, all = e.implied(s.reach, done, s.reach.Touched)
+		if c.stopped {
+			break
+		}
+		// These rounds are not parted: what is touched would be forgotten.
+		more = e.implied(s.reach, c, math.MaxInt64, s.reach.Touched)
 		s.batch = append(s.batch, int32(len(s.facts)))
 		s.facts = append(s.facts, more...)
 	}
-	s.last = s.facts[len(s.facts)-len(s.last)-len(more):]
+	s.whole = !c.stopped
+	s.last = s.facts[len(s.facts)-len(s.last):]
 	for x := range s.rank {
 		s.rank[x] = s.reach.Middle(int32(x))
 	}
 	return s, true
 }
 
+func doubled(n int64) int64 {
+	if n > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return 2 * n
+}
+
+// scan is how far a pass through the reads has come, and what saturation may still look at and find.
+type scan struct {
+	at      int // the transaction to go on with
+	left    int64
+	room    int
+	polled  int64 // of left, when done was asked last
+	done    func() bool
+	stopped bool // for good: some of what follows was not derived
+}
+
+// pollScans is how many pairs may be looked at before done is asked: some ms.
+const pollScans = 1 << 20
+
+// stop reports whether to stop for good, with so many pairs left and facts found.
+func (c *scan) stop(left int64, facts int) bool {
+	if c.polled-left >= pollScans || c.polled == 0 {
+		c.polled = left
+		c.stopped = c.stopped || c.done()
+	}
+	c.stopped = c.stopped || left <= 0 || facts >= c.room
+	return c.stopped
+}
+
 // renew makes the closure again as saturation left it.
-func (s *saturation) renew() {
-	s.reach = acyclic.NewWindow(s.base, s.reach.Order())
+func (s *saturation) renew(words int) {
+	s.reach = acyclic.NewWindowOf(s.base, s.reach.Order(), words)
 	for _, f := range s.last {
 		s.reach.Know(f.From, f.To)
 	}
@@ -107,12 +177,16 @@ func (e *engine) certain(f func(u, v int32)) {
 	}
 }
 
-// implied returns the edges that one look at reachability shows, at all reads or at those one of whose ends is touched; all is false
-// if it was stopped early or the pairs were too many.
-func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x int32) bool) (facts []fact, all bool) {
+// implied returns the edges that one look at reachability shows, at all reads from c.at on or at those one of whose ends is touched.
+// It ends the round after so many pairs at the end of a transaction, the next of which is c.at then, and else 0.
+func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched func(x int32) bool) (facts []fact) {
 	ws := e.writersBy(reach.Order(), e.commit)
 	v := e.v
-	scans := 0
+	scans := int64(0)
+	defer func() {
+		c.left -= scans
+		c.room -= len(facts)
+	}()
 	// first returns the first of in whose commit is at a rank or later.
 	first := func(in []uint32, rank int32) int {
 		lo, hi := 0, len(in)
@@ -151,18 +225,25 @@ func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x
 			facts = append(facts, f)
 		}
 	}
-	for i, t := range e.txn {
-		if i&1023 == 0 && done() || scans > maxScans {
-			return facts, false
-		}
+	from := c.at
+	c.at = 0
+	for i := from; i < len(e.txn); i++ {
+		t := e.txn[i]
 		if e.open[i] {
 			continue
+		}
+		if scans >= round && i > from {
+			c.at = i
+			return facts
 		}
 		r := int32(i)
 		for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
 			w := v.RW[q]
 			if w == none {
 				continue
+			}
+			if c.stop(c.left-scans, len(facts)) {
+				return facts
 			}
 			in := ws.of(v.RKey[q])
 			if v.Initial(w) {
@@ -203,7 +284,7 @@ func (e *engine) implied(reach *acyclic.Window, done func() bool, touched func(x
 			}
 		}
 	}
-	return facts, true
+	return facts
 }
 
 // writers are the writes of each key by transactions whose outcome is known, in some order.

@@ -107,13 +107,15 @@ func (t *tracer) guard(g int) {
 
 // lemmas notes what cycles contradict each other.
 func (t *tracer) lemmas(ctx context.Context) error {
-	search := &engine{s: t.d.s, log: t.d.log}
-	core, _ := search.core(ctx)
-	if core == nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	search := &engine{s: t.d.s, log: t.d.log, o: t.e.o}
+	core, _, status := search.core(ctx)
+	switch {
+	case status == solver.Sat:
 		return errors.New("replay: the lemmas about all open choices do not contradict each other")
+	case status == solver.Unknown && ctx.Err() != nil:
+		return ctx.Err()
+	case status == solver.Unknown:
+		return ErrNoRoom
 	}
 	byLit := make([][]int32, 2*t.d.s.NumVars())
 	for i, g := range t.d.guards {

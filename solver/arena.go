@@ -46,7 +46,7 @@ func (a arena) has(c clauseRef, flag Lit) bool { return a[c]&flag != 0 }
 
 // alloc appends a clause and returns its place, or 0 if the arena is full.
 func (s *Solver) alloc(lits []Lit, flags Lit, glue int) clauseRef {
-	if len(s.arena)+len(lits)+headerLen > maxArena {
+	if len(s.arena)+len(lits)+headerLen > s.opts.MaxArena {
 		s.exhausted = true
 		return 0
 	}

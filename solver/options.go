@@ -47,6 +47,8 @@ type Options struct {
 	// ConflictBudget, if greater than 0, bounds the conflicts of each call of Solve; Solve then
 	// returns Unknown.
 	ConflictBudget int64
+	// MaxArena bounds the words of 4 bytes that clauses of three and more literals take, up to 2^30, the default; see [Solver.Exhausted].
+	MaxArena int
 	// Proof, if not nil, receives every clause that comes, is learned, or goes.
 	Proof Proof
 }
@@ -59,6 +61,9 @@ const (
 )
 
 func (o Options) withDefaults() Options {
+	if o.MaxArena <= 0 || o.MaxArena > maxArena {
+		o.MaxArena = maxArena
+	}
 	if o.LubyUnit <= 0 {
 		o.LubyUnit = defaultLubyUnit
 	}

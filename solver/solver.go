@@ -206,7 +206,7 @@ func (s *Solver) learnEmpty() {
 
 // Solve looks for a model of the clauses that the theory accepts and in which the assumptions are
 // true. It returns Unknown if ctx ended, which is looked at once a conflict and once every 16
-// decisions, or if the conflict budget was used up. What was learned is kept for the next call.
+// decisions, if the conflict budget was used up, or if the solver is exhausted. What was learned is kept for the next call.
 func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 	s.model = s.model[:0]
 	s.failed = s.failed[:0]
@@ -239,6 +239,10 @@ func (s *Solver) DontCare(v Var) bool {
 // Failed returns, after Unsat, assumptions that cannot be true together; not a smallest set. It is
 // empty if there is no model at all. The slice is valid until the next Solve.
 func (s *Solver) Failed() []Lit { return s.failed }
+
+// Exhausted reports whether a clause was lost since there was no room for it ([Options].MaxArena). From then on Solve returns Unknown,
+// and asking again is of no use.
+func (s *Solver) Exhausted() bool { return s.exhausted }
 
 func (s *Solver) search(done <-chan struct{}) Status {
 	budget := int64(1<<63 - 1)

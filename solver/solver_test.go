@@ -220,6 +220,41 @@ func TestBruteForce(t *testing.T) {
 	}
 }
 
+// TestFullArena: a solver without room for a clause gives no answer, or a right one, and says so.
+func TestFullArena(t *testing.T) {
+	ctx := context.Background()
+	full, found := 0, 0
+	for seed := range 4000 {
+		r := rng(seed)
+		n := 1 + r.IntN(12)
+		f := randomCNF(r, n, r.IntN(5*n+2), 1+r.IntN(4))
+		want := statusOf(bruteForce(f))
+		o := variants[seed%len(variants)]
+		o.MaxArena = 1 + r.IntN(80)
+		s := solver.New(o)
+		load(s, f)
+		got := s.Solve(ctx)
+		switch {
+		case got == want:
+			found++
+		case got != solver.Unknown:
+			t.Fatalf("seed %d: %v, brute force says %v", seed, got, want)
+		case !s.Exhausted() || s.Solve(ctx) != solver.Unknown:
+			t.Fatalf("seed %d: no answer, and no reason", seed)
+		default:
+			full++
+		}
+		if got == solver.Sat {
+			if err := f.holds(s.Value); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+	}
+	if full < 500 || found < 500 {
+		t.Fatalf("one-sided test: %d without room, %d answers", full, found)
+	}
+}
+
 // Mid-size formulas: all solvers say the same, models hold, and refutations check.
 func TestAgreesWithOthers(t *testing.T) {
 	ctx := context.Background()

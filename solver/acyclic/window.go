@@ -2,6 +2,7 @@ package acyclic
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -20,6 +21,7 @@ import (
 type Window struct {
 	theory
 	base   *graph.CSR
+	most   int     // words of rows
 	rank   []int32 // node → rank
 	node   []int32 // rank → node
 	lo, hi []int32 // rank → the words of its window
@@ -86,16 +88,21 @@ type windowWord struct {
 	old uint64
 }
 
-// maxWindowWords bounds the words of the rows of a [Window].
-const maxWindowWords = 1 << 23
+// MaxWindowWords is how many words the rows of a [Window] may have, by default.
+const MaxWindowWords = 1 << 23
 
 // NewWindow makes the closure of known edges, which must not change afterwards; order is a topological order of them. Guards come
 // by [Window.Attach]. It returns nil if the windows are too wide: more than 2^23 words (64 MB, three times) in all.
 //
 // Cost: the edges times the words of their windows.
 func NewWindow(base *graph.CSR, order []int32) *Window {
+	return NewWindowOf(base, order, MaxWindowWords)
+}
+
+// NewWindowOf is [NewWindow] for at most so many words, up to 2^31−1.
+func NewWindowOf(base *graph.CSR, order []int32, words int) *Window {
 	n := int32(base.N())
-	t := &Window{base: base, node: order, rank: make([]int32, n)}
+	t := &Window{base: base, node: order, rank: make([]int32, n), most: min(words, math.MaxInt32)}
 	for r, v := range order {
 		t.rank[v] = int32(r)
 	}
@@ -108,10 +115,10 @@ func NewWindow(base *graph.CSR, order []int32) *Window {
 		return nil
 	}
 	t.lo, t.hi, t.at = up.lo, down.hi, make([]int32, n)
-	total := int32(0)
+	total := 0
 	for r := range n {
-		t.at[r] = total - t.lo[r]
-		if total += t.hi[r] - t.lo[r]; total > maxWindowWords {
+		t.at[r] = int32(total) - t.lo[r]
+		if total += int(t.hi[r] - t.lo[r]); total > t.most {
 			return nil
 		}
 	}
@@ -138,19 +145,20 @@ type halfRows struct {
 	rows   [][]uint64
 	slab   []uint64
 	words  int
+	most   int // words in all
 	lo, hi []int32
 }
 
 const slabWords = 1 << 16
 
-func newHalfRows(n int) *halfRows {
-	return &halfRows{rows: make([][]uint64, n), lo: make([]int32, n), hi: make([]int32, n)}
+func newHalfRows(n, most int) *halfRows {
+	return &halfRows{most: most, rows: make([][]uint64, n), lo: make([]int32, n), hi: make([]int32, n)}
 }
 
 // open begins row r with its own bit, for the words [lo, hi).
 func (h *halfRows) open(r, lo, hi int32) (row []uint64, ok bool) {
 	n := int(hi - lo)
-	if h.words+n > maxWindowWords {
+	if h.words+n > h.most {
 		return nil, false
 	}
 	if len(h.slab) < n {
@@ -172,7 +180,7 @@ func (h *halfRows) keep(r, lo, hi int32, row []uint64) {
 // descendants computes what each rank reaches, up to the word from which on it reaches all.
 func (t *Window) descendants() (h *halfRows, ok bool) {
 	n := int32(len(t.node))
-	h = newHalfRows(int(n))
+	h = newHalfRows(int(n), t.most)
 	words := (n + 63) / 64
 	for r := n - 1; r >= 0; r-- {
 		lo, hi := r>>6, words
@@ -203,7 +211,7 @@ func (t *Window) descendants() (h *halfRows, ok bool) {
 // ancestors computes what reaches each rank, down to the word below which all do.
 func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 	n := int32(len(t.node))
-	h = newHalfRows(int(n))
+	h = newHalfRows(int(n), t.most)
 	for r := range n {
 		lo, hi := int32(0), r>>6+1
 		next := back.Succ(t.node[r])

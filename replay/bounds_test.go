@@ -1,0 +1,155 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"isovet/certify"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/explain"
+	"isovet/history"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/oracle"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// tight are bounds of which one, and then all, are as low as they can be.
+var tight = map[string]func(*bounds){
+	"rounds":       func(b *bounds) { b.roundScans = 1 },
+	"scans":        func(b *bounds) { b.scans = 1 },
+	"facts":        func(b *bounds) { b.facts = 1 },
+	"words":        func(b *bounds) { b.words = 1 },
+	"guards":       func(b *bounds) { b.guards = 1 },
+	"all":          func(b *bounds) { *b = bounds{1, 1, 1, 1, 1, 1} },
+	"arena":        func(b *bounds) { b.arena = 1 },
+	"arena of 30":  func(b *bounds) { b.arena = 30 },
+	"arena of 300": func(b *bounds) { b.arena = 300 },
+	// Some facts are found, more would follow.
+	"some scans": func(b *bounds) { b.roundScans, b.scans = 5, 40 },
+	"some facts": func(b *bounds) { b.facts = 20 },
+}
+
+func manyBounds(few, long uint64) uint64 {
+	if os.Getenv("ISOVET_LONG") != "" {
+		return long
+	}
+	return few
+}
+
+// bounded runs replay under tight bounds; a bound may cost time, not the answer.
+func bounded(t *testing.T, what string, v *prepass.View, l level.Level, want evidence.Verdict, seen map[string]int) {
+	t.Helper()
+	for name, tighten := range tight {
+		b := defaultBounds
+		tighten(&b)
+		got, err := Run(context.Background(), v, Options{Level: l, SaturateAfter: 1, bounds: b})
+		if b.arena > 0 && (errors.Is(err, ErrNoRoom) || err == nil && got.Status == solver.Unknown) {
+			seen["no room"]++
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s, %s, bound on %s: %v\n%s", what, l, name, err, notation.Format(v.H))
+		}
+		if want != evidence.Unknown && (got.Status == solver.Unknown || (got.Status == solver.Sat) != (want == evidence.Holds)) {
+			t.Fatalf("%s, %s, bound on %s: %s, expected %s\n%s", what, l, name, got.Status, want, notation.Format(v.H))
+		}
+		if got.Stats.Astray > 0 {
+			t.Fatalf("%s, %s, bound on %s: saturation said that nothing follows any more, and an order of what it left open has a read wrong\n%s",
+				what, l, name, notation.Format(v.H))
+		}
+		if got.Status == solver.Sat {
+			r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Holds, Order: got.Order}
+			if err := certify.Check(r, certify.Options{}); err != nil {
+				t.Fatalf("%s, %s, bound on %s: %v\n%s", what, l, name, err, notation.Format(v.H))
+			}
+		}
+		if got.Status == solver.Unsat && !slices.Contains(v.H.Txns.Status, history.Unknown) {
+			x, err := explain.Violation(context.Background(), v, l, 0, got.Seed, Refute)
+			if err != nil {
+				t.Fatalf("%s, %s, bound on %s: seed %v: %v\n%s", what, l, name, got.Seed, err, notation.Format(v.H))
+			}
+			x.Complete(v.H, l, 0)
+			r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{x}}
+			if err := certify.Check(r, certify.Options{}); err != nil {
+				t.Fatalf("%s, %s, bound on %s: %v\n%s", what, l, name, err, notation.Format(v.H))
+			}
+			seen["violated"]++
+		}
+		if got.Stats.Facts > 0 {
+			seen[name]++
+		}
+	}
+}
+
+// TestBoundsKeepVerdicts: each bound of saturation and of the search after it set to 1, alone and all together, gives the verdict of brute
+// force on small histories.
+func TestBoundsKeepVerdicts(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range manyBounds(250, 20000) {
+		h := datasets.Tiny(seed, datasets.RandomOptions{
+			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
+		})
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 {
+			continue
+		}
+		for _, l := range level.All() {
+			if !l.Serial() && !l.Snapshot() {
+				continue
+			}
+			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			bounded(t, fmt.Sprint("seed ", seed), v, l, want.Verdict, seen)
+		}
+	}
+	t.Log(seen)
+}
+
+// TestBoundsOnLargerHistories is the same with hundreds of transactions, against runs without saturation, where many writers of a few
+// popular keys are unordered.
+func TestBoundsOnLargerHistories(t *testing.T) {
+	seen := map[string]int{}
+	compare := func(name string, h *history.History) {
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 {
+			return
+		}
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation, level.SessionSnapshotIsolation} {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			lazy, err := Run(ctx, v, Options{Level: l})
+			cancel()
+			if err != nil {
+				t.Fatalf("%s, %s: %v", name, l, err)
+			}
+			want := map[solver.Status]evidence.Verdict{solver.Sat: evidence.Holds, solver.Unsat: evidence.Violated}[lazy.Status]
+			if lazy.Status != solver.Unknown {
+				bounded(t, name, v, l, want, seen)
+			}
+		}
+	}
+	for seed := range manyBounds(4, 300) {
+		isolation := []string{"serializable", "snapshot-isolation", "serializable", "read-committed"}[seed%4]
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy", Zipf: 1.2, Txns: 60 + 20*int(seed%8),
+			Sessions: 8, Keys: 12, Isolation: isolation, Seed: seed, Times: datasets.NoTimes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(fmt.Sprintf("write-heavy, %s, seed %d", isolation, seed), h)
+	}
+	t.Log(seen)
+	for _, name := range []string{"rounds", "some scans", "some facts", "guards"} {
+		if seen[name] == 0 {
+			t.Errorf("bound on %s: saturation found nothing in any run", name)
+		}
+	}
+}
