@@ -147,7 +147,8 @@ func (p *Polygraph) KnownCycle() []Edge {
 }
 
 // Reasons returns for a set of cycles all cycles of the proof: the given ones, and for every order of writes that they assume
-// and that pruning or time settled, the cycle that the opposite order closes, and so on. Read as clauses over the orders, the
+// and that pruning or time settled, the cycle that the opposite order closes; for every predicate operation of which they assume what
+// it was based on, the cycles of what pruning found it not to be based on, though its constraint may still be open; and so on. Read as clauses over the orders, the
 // result leaves the orders of open choices only.
 func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	var f *Finder
@@ -160,6 +161,7 @@ func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	settled := make(map[int32]bool)
 	timed := make(map[[2]int32]bool)
 	based := make(map[[2]int32]bool)
+	dropped := make(map[int32]bool) // by predicate constraint
 	var pairs map[[2]uint32]int32
 	out := cycles
 	choice := func(by int32) {
@@ -177,12 +179,17 @@ func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	}
 	for i := 0; i < len(out); i++ {
 		for _, e := range out[i] {
+			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
+				if of := p.Options[e.W].Of; !dropped[of] {
+					dropped[of] = true
+					out = append(out, p.dropped(finder(), &p.Based[of])...)
+				}
+			}
 			switch {
 			case e.By >= 0 && p.Settled[e.By].Based > 0:
 				if at := [2]int32{e.By, e.To}; !based[at] {
 					based[at] = true
-					out = append(out, p.baseReasons(finder(), e, !settled[e.By])...)
-					settled[e.By] = true
+					out = append(out, p.baseReasons(finder(), e)...)
 				}
 			case e.By >= 0:
 				choice(e.By)

@@ -37,7 +37,8 @@ type Based struct {
 type Option struct {
 	Of  int32 // in Based
 	W   uint32
-	Out bool // pruning found it impossible
+	Out bool  // pruning found it impossible
+	At  int32 // if Out: how many choices were settled by then; its reason rests on no later one
 }
 
 // Predicates makes the constraints of the view's predicates and of its reads with several possible writers, and reports whether they have no more than limit options and targets in
@@ -252,6 +253,9 @@ func (b *baser) sweep() {
 	}
 	// hides[off[g]:off[g+1]]: the writes that node g hides from all that begin after its end, and no node that ends earlier does.
 	hider := make([]int32, len(v.WKey))
+	for w := range hider {
+		hider[w] = -1 // those of transactions that do not count never come
+	}
 	off := make([]uint32, p.N+2)
 	var soonest []int32
 	for k := range uint32(v.H.NumKeys()) {
@@ -266,7 +270,6 @@ func (b *baser) sweep() {
 			}
 		}
 		set := func(w uint32, j int) {
-			hider[w] = -1
 			if j < len(ws) {
 				hider[w] = soonest[j]
 				off[soonest[j]+2]++
@@ -384,7 +387,7 @@ func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) 
 			}
 			switch possible, free := p.option(reach, c, p.Options[o].W); {
 			case !possible:
-				p.Options[o].Out = true
+				p.Options[o].Out, p.Options[o].At = true, int32(len(p.Settled))
 				changed = true
 			case free:
 				c.Done = true
@@ -581,22 +584,11 @@ func (p *Polygraph) excluded(f *Finder, o uint32, use func(*Edge) bool) ([][]Edg
 	return nil, false
 }
 
-// baseReasons returns the cycles behind an edge that pruning took from the one option left of a constraint: why it was not based
-// on the others, if asked for, and why its target's version is later than the option's.
-func (p *Polygraph) baseReasons(f *Finder, e Edge, others bool) (out [][]Edge) {
+// baseReasons returns the cycle behind an edge that pruning took from the one option left of a constraint, beside those of dropped:
+// why its target's version is later than the option's.
+func (p *Polygraph) baseReasons(f *Finder, e Edge) (out [][]Edge) {
 	s := p.Settled[e.By]
-	c := &p.Based[s.Based-1]
 	use := func(x *Edge) bool { return x.By < e.By }
-	for o := c.Lo; o < c.Hi && others; o++ {
-		if o == s.Option {
-			continue
-		}
-		cycles, ok := p.excluded(f, o, use)
-		if !ok {
-			panic("polygraph: a dropped option has no reason")
-		}
-		out = append(out, cycles...)
-	}
 	base := p.Options[s.Option].W
 	if u := p.WriteNode(base); e.Dep == evidence.PRW && u >= 0 {
 		path, ok := f.Path(u, e.To, use)
@@ -608,18 +600,28 @@ func (p *Polygraph) baseReasons(f *Finder, e Edge, others bool) (out [][]Edge) {
 	return out
 }
 
-// baseConflict returns the cycles of a predicate constraint without options: why each was dropped, and where time leaves none, for
-// each version that the operation may have been based on how time excludes it.
-func (p *Polygraph) baseConflict(f *Finder, c *Based) (out [][]Edge) {
+// dropped returns the cycles that show why pruning dropped options of a predicate constraint: what another cycle assumes of the
+// operation is that it was based on one of the others.
+func (p *Polygraph) dropped(f *Finder, c *Based) (out [][]Edge) {
 	for o := c.Lo; o < c.Hi; o++ {
-		cycles, ok := p.excluded(f, o, nil)
+		if !p.Options[o].Out {
+			continue
+		}
+		at := p.Options[o].At
+		cycles, ok := p.excluded(f, o, func(x *Edge) bool { return x.By < at })
 		if !ok {
 			panic("polygraph: a dropped option has no reason")
 		}
 		out = append(out, cycles...)
 	}
+	return out
+}
+
+// baseConflict returns the cycles of a predicate constraint without options: why each was dropped, and where time leaves none, for
+// each version that the operation may have been based on how time excludes it.
+func (p *Polygraph) baseConflict(f *Finder, c *Based) (out [][]Edge) {
 	if c.Lo < c.Hi {
-		return out
+		return p.dropped(f, c)
 	}
 	of := int32(slices.IndexFunc(p.Based, func(x Based) bool { return x.Op == c.Op && x.Key == c.Key }))
 	bases, others, _ := p.V.Bases(prepass.Miss{Op: c.Op, Key: c.Key})

@@ -1,0 +1,125 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/encode"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/native"
+	"isovet/oracle"
+)
+
+// oddPredicates is a random history with predicates and anything else that one may have, by number.
+func oddPredicates(seed uint64) *history.History {
+	shapes := []datasets.RandomOptions{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 2, Ops: 2}}
+	o, s := every(seed), shapes[seed/32%4]
+	o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
+	return datasets.Odd(seed, o)
+}
+
+// TestOddPredicates: histories with predicates beside unknown outcomes, deletes, initial rows, equal values, transactions without
+// operations, and times at both ends of int64 or missing get from vbox, with every solver and pipeline, and from replay the verdict of
+// brute force at all six levels, certified.
+func TestOddPredicates(t *testing.T) {
+	first, n := uint64(0), long(1500, 100_000)
+	if s := os.Getenv("ISOVET_SEEDS"); s != "" {
+		if _, err := fmt.Sscanf(s, "%d,%d", &first, &n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdicts := map[string]int{}
+	for seed := first; seed < first+n; seed++ {
+		h := oddPredicates(seed)
+		rng := rand.New(rand.NewPCG(seed, 1))
+		skew := []int64{0, 0, 0, 1, 45, math.MaxInt64}[rng.IntN(6)]
+		for _, l := range orderLevels {
+			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, ClockSkew: skew})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, l, err)
+			}
+			o := Options{Level: l, ClockSkew: skew}
+			oddly(t, seed, h, replayer{}, o, want.Verdict, verdicts)
+			if l.Snapshot() {
+				continue
+			}
+			oddly(t, seed, h, vbox{}, o, want.Verdict, verdicts)
+			o.Solver = solverNames()[rng.IntN(len(solverNames()))]
+			if rng.IntN(2) == 0 {
+				one := func(names []string) string { return names[rng.IntN(len(names))] }
+				o.Pipeline = Pipeline{Closure: one(Closures()), Pruning: one(Prunings()), Phase: one(Phases()), AtMostOne: one(AtMostOnes())}
+				if LookupSolver(o.Solver).Theory != "closure" {
+					o.Pipeline.Encoding = encode.Encodings()[0].Name
+				}
+			}
+			oddly(t, seed, h, vbox{}, o, want.Verdict, verdicts)
+		}
+	}
+	t.Log(verdicts)
+	if verdicts["replay valid"] < int(n/10) || verdicts["replay violation"] < int(n/10) || verdicts["vbox valid"] < int(n/10) || verdicts["vbox violation"] < int(n/10) {
+		t.Errorf("the mix is lopsided: %v", verdicts)
+	}
+}
+
+func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, want evidence.Verdict, verdicts map[string]int) {
+	t.Helper()
+	name := c.Info().Name
+	r, err := Run(context.Background(), c, h, o)
+	switch {
+	case err != nil:
+		oddFailure(t, seed, h, fmt.Sprintf("%s, %+v, skew %d: %.600v", name, o.Pipeline, o.ClockSkew, err), o)
+	case r.Verdict == evidence.Unknown:
+		verdicts[name+" unknown when "+want.String()]++
+		if want == evidence.Unknown || o.Level.RealTime() && strings.Contains(r.Reason, "needs start and end") {
+			return
+		}
+		if strings.HasPrefix(r.Reason, "no order explains") {
+			verdicts[name+" no evidence"]++
+			if os.Getenv("ISOVET_KEEP") != "" {
+				keepOdd(t, h, fmt.Sprintf("bare-%s-%d-%s", name, seed, o.Level))
+			}
+			return
+		}
+		if name == "vbox" && strings.Contains(r.Reason, "is open") {
+			return
+		}
+		oddFailure(t, seed, h, fmt.Sprintf("%s: unknown: %s; brute force says %s", name, r.Reason, want), o)
+	default:
+		verdicts[name+" "+r.Verdict.String()]++
+		if want != evidence.Unknown && r.Verdict != want {
+			oddFailure(t, seed, h, fmt.Sprintf("%s: %s; brute force says %s", name, r.Verdict, want), o)
+		}
+	}
+}
+
+func oddFailure(t *testing.T, seed uint64, h *history.History, what string, o Options) {
+	t.Helper()
+	t.Errorf("seed %d, %s, solver %s: %s", seed, o.Level, o.Solver, what)
+	keepOdd(t, h, fmt.Sprintf("%d-%s", seed, o.Level))
+}
+
+// keepOdd writes a history to the folder that ISOVET_KEEP names, if it is set.
+func keepOdd(t *testing.T, h *history.History, name string) {
+	dir := os.Getenv("ISOVET_KEEP")
+	if dir == "" {
+		return
+	}
+	f, err := os.Create(dir + "/" + name + ".jsonl")
+	if err == nil {
+		err = native.Write(f, h)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
