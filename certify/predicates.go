@@ -215,14 +215,7 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	}
 	p.open[[2]uint32{op, k}] = true
 	some := p.not(p.counts(nil, t))
-	late := int64(history.NoTime) // the latest start of a writer that ended before t began
-	if p.level.RealTime() {
-		for _, w := range p.x.installed[k] {
-			if w.txn != t && p.h.Txns.Status[w.txn] == history.Committed && p.timeBefore(w.txn, t) {
-				late = max(late, p.h.Start(w.txn))
-			}
-		}
-	}
+	hidden := p.hidden(t, k)
 	for _, w := range candidates {
 		var is []Lit
 		if len(candidates) > 1 {
@@ -231,17 +224,13 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 			some = append(some, l)
 			is = append(is, l)
 		}
-		if w == initial {
-			if late != history.NoTime {
-				p.clause(append(p.not(p.counts(nil, t)), p.not(is)...))
-			}
-			continue
-		}
-		for _, c := range p.counts(nil, w) {
-			p.clause(append(p.not(p.counts(is, t)), c))
-		}
-		if p.level.RealTime() && (p.timeBefore(t, w) || inTime(endOf(p.h, w), late, p.skew)) {
+		if hidden(w) {
 			p.clause(append(p.not(p.counts(nil, t)), p.not(is)...))
+		}
+		if w != initial {
+			for _, c := range p.counts(nil, w) {
+				p.clause(append(p.not(p.counts(is, t)), c))
+			}
 		}
 	}
 	if len(candidates) != 1 {
@@ -249,8 +238,30 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	}
 }
 
+// hidden tells of which writers of k, initial among them, real time excludes that t saw what they left there: see based.
+func (p *proof) hidden(t, k uint32) func(w uint32) bool {
+	if !p.level.RealTime() {
+		return func(uint32) bool { return false }
+	}
+	late, some := int64(0), false // the latest start of a writer that ended before t began
+	for _, w := range p.x.installed[k] {
+		if w.txn != t && p.h.Txns.Status[w.txn] == history.Committed && p.timeBefore(w.txn, t) {
+			if s := p.h.Start(w.txn); !some || s > late {
+				late, some = s, true
+			}
+		}
+	}
+	return func(w uint32) bool {
+		if w == initial {
+			return some
+		}
+		return p.timeBefore(t, w) || some && inTime(endOf(p.h, w), late, p.skew)
+	}
+}
+
 // forced adds what predicate operations say of u, of unknown outcome, that no cycle need speak of: a key was missed, or overwritten, which
-// only transactions of unknown outcome can have left so; one of those counts. The operation is u's, or u one of those.
+// only transactions of unknown outcome can have left so, the others' versions being hidden by real time or none to be based on; one of
+// those counts. The operation is u's, or u one of those.
 // Cost: the keys that u writes × predicate operations, and u's own × keys.
 func (p *proof) forced(u uint32) {
 	h := p.h
@@ -285,12 +296,13 @@ func (p *proof) forced(u uint32) {
 
 func (p *proof) forcedBy(t, op, k uint32) {
 	missed, err := p.x.openKey(t, op, k)
-	if err != nil || !p.x.allKeys || p.x.fits(op, k, p.h.InitVer[k], missed) {
-		return // it says which version it saw, or may have seen the initial one
+	if err != nil || !p.x.allKeys {
+		return // it says which version it saw
 	}
 	c := p.x.candidateBases(t, op, k, missed)
+	hidden := p.hidden(t, k)
 	for _, w := range c {
-		if p.h.Txns.Status[w] == history.Committed {
+		if (w == initial || p.h.Txns.Status[w] == history.Committed) && !hidden(w) {
 			return
 		}
 	}
