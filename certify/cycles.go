@@ -616,15 +616,14 @@ func (p *proof) lacks(op uint32, e evidence.Edge, w uint32) error {
 }
 
 // settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where
-// there are such reasons for both orders, only one that rests on nothing counts. Against another such, a read counts before an order of
+// there are such reasons for both orders, one that rests on nothing counts alone; if none does, all do. Against another such, a read counts before an order of
 // sessions, and that before time: then a proof that needs fewer orders does at this level too. A contradiction of two of a sort is a
 // cycle of its own, which the evidence must show.
 func (p *proof) settle() {
 	for _, pair := range p.ordered {
 		l, a, b := p.pairs[pair], pair[0], pair[1]
 		ab, ba := p.settles(a, b), p.settles(b, a)
-		if len(ab) > 0 && len(ba) > 0 {
-			first, then := unconditional(ab), unconditional(ba)
+		if first, then := unconditional(ab), unconditional(ba); len(ab) > 0 && len(ba) > 0 && (first || then) {
 			if first && then { // a proof without time, or without sessions either, may rest on what then is left
 				first, then = unconditional(p.readSettles(a, b, nil)), unconditional(p.readSettles(b, a, nil))
 				if !first && !then && p.level.Sessions() {
