@@ -6,7 +6,7 @@ var floors = [][]string{
 	{"internal/safego"},
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
-	{"prepass", "solver/acyclic", "collect/driver", "collect/server"},
+	{"prepass", "solver/acyclic", "collect/driver", "collect/server", "internal/histtest"},
 	{"polygraph", "frontier", "weak", "bcgraph", "timestamp", "lists", "minitxn", "mechanism", "certify", "oracle", "oracle/oracletest"},
 	{"encode"},
 	{"explain", "replay"},

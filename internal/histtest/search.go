@@ -1,0 +1,132 @@
+package histtest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"isovet/history"
+	"isovet/history/format/jsonl"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "random tests: the first seed")
+	countFlag = flag.Uint64("n", 0, "random tests: how many histories (default: the test's own, ISOVET_LONG=1 for its long form)")
+)
+
+// Failure is what a history shows to be wrong.
+type Failure struct {
+	// Class names what fails, without the history: a smaller history that fails in the same class fails in the same way.
+	Class string
+	Err   error
+	// Again judges another history by what failed alone, which is quicker than everything; nil: the whole test does.
+	Again func(text []byte) bool
+}
+
+func (f *Failure) Error() string { return f.Class + ": " + f.Err.Error() }
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Search says how a random test goes about it.
+type Search struct {
+	// N and Long are how many histories are tried, by default and with ISOVET_LONG=1; the flag -n counts instead of either.
+	N, Long uint64
+	// Make makes the text of a history from a seed.
+	Make func(seed uint64) []byte
+	// Judge returns what is wrong, a *Failure where it can tell more than that.
+	Judge func(text []byte) error
+	// Dir is where the smallest history that still fails is written; "": testdata/found.
+	Dir string
+	// Most is after how many different failures the search ends; 0: one.
+	Most int
+}
+
+// Run tries histories until one fails, shrinks it, writes it to s.Dir, and fails the test with its seed, its text and the file. It
+// returns how many were tried.
+func (s Search) Run(t *testing.T) (tried uint64) {
+	t.Helper()
+	n := s.N
+	if os.Getenv("ISOVET_LONG") == "1" {
+		n = s.Long
+	}
+	if *countFlag > 0 {
+		n = *countFlag
+	}
+	seen := map[string]bool{}
+	for seed := *seedFlag; seed < *seedFlag+n; seed++ {
+		tried++
+		text := s.Make(seed)
+		err := s.Judge(text)
+		if err == nil {
+			continue
+		}
+		class := ""
+		if f, ok := errors.AsType[*Failure](err); ok {
+			class = f.Class
+		}
+		if seen[class] {
+			continue
+		}
+		seen[class] = true
+		t.Error(s.report(seed, text, err))
+		if len(seen) >= max(s.Most, 1) {
+			break
+		}
+	}
+	return tried
+}
+
+// report shrinks a history that fails, writes it, and says so.
+func (s Search) report(seed uint64, text []byte, err error) string {
+	f, known := errors.AsType[*Failure](err)
+	class, again := "", func(text []byte) bool { return s.Judge(text) != nil }
+	if known {
+		class = f.Class
+		if again = f.Again; again == nil {
+			again = func(text []byte) bool {
+				f, ok := errors.AsType[*Failure](s.Judge(text))
+				return ok && f.Class == class
+			}
+		}
+	}
+	small := Shrink(text, again)
+	dir := s.Dir
+	if dir == "" {
+		dir = filepath.Join("testdata", "found")
+	}
+	sum := fnv.New32a()
+	sum.Write(small)
+	path := filepath.Join(dir, fmt.Sprintf("new-%08x.jsonl", sum.Sum32()))
+	wrote := "written to " + path + ": give it a name that says what is wrong"
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		wrote = err.Error()
+	} else if err := os.WriteFile(path, small, 0o644); err != nil {
+		wrote = err.Error()
+	}
+	return fmt.Sprintf("seed %d: %v\nthe smallest that fails so, %s\n%s", seed, err, wrote, small)
+}
+
+// Read reads a history's text as isovet check reads a file.
+func Read(text []byte) (*history.History, error) { return jsonl.Read(text, "") }
+
+// Found calls f with every history of a folder, each in a test of its own. The folder must not be empty.
+func Found(t *testing.T, dir string, f func(t *testing.T, text []byte)) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no histories in %s: %v", dir, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, text)
+		})
+	}
+}
