@@ -40,7 +40,7 @@ func oneKeyEach(h *history.History) error {
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	switch {
-	case lo == hi:
+	case lo == hi, h.NumKeys() == 0: // nothing, or predicates where there are no rows
 		return history.None
 	case h.OpKey(lo) == history.None:
 		return 0

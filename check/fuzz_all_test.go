@@ -276,6 +276,11 @@ func (j *judge) run(c check.Checker, l level.Level) (bad *wrong) {
 	case r.Verdict != want:
 		return wrongf("verdict", "%s says %s, brute force %s", who, r.Verdict, want)
 	}
+	for _, a := range r.Anomalies {
+		if !r.Timestamps && !l.Forbids(a.Kind) && !l.ForbidsSome(a.Kind) {
+			return wrongf("name", "%s names %s, which %s allows", who, a.Kind, l)
+		}
+	}
 	if in.Name == "chronos" || in.Name == "aion" {
 		j.got[in.Name+l.String()] = r.Verdict
 		a, b := j.got["aion"+l.String()], j.got["chronos"+l.String()]

@@ -117,6 +117,21 @@ func (v *View) plain(c []evidence.Edge) []evidence.Edge {
 	return out
 }
 
+// seen is the edge from one that appended to a list to one that read the list so.
+func (v *View) seen(t, u uint32) (evidence.Edge, bool) {
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		if r := v.read(u, v.WKey[w]); r != none && v.WPos[w] < v.RSeen[r] {
+			return v.wr(t, u, v.WKey[w]), true
+		}
+	}
+	return evidence.Edge{}, false
+}
+
+// committed reports whether all of a cycle committed.
+func (v *View) committed(c []evidence.Edge) bool {
+	return !slices.ContainsFunc(c, func(e evidence.Edge) bool { return v.H.Txns.Status[e.From] != history.Committed })
+}
+
 // session and time edges have neither list nor version.
 func bare(t, u uint32, dep evidence.Dep) evidence.Edge {
 	return evidence.Edge{From: t, To: u, Dep: dep, Key: history.None, Ver: history.None, Writer: history.None}

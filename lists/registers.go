@@ -186,6 +186,11 @@ func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back
 			}
 			out = append(out, b)
 			extra = append(extra, more...)
+			if c := g.opposed(b, l, skew); c != nil {
+				if extra = append(extra, c); whole == nil && g.v.committed(c) {
+					whole = c
+				}
+			}
 		}
 		return out
 	}
@@ -242,12 +247,56 @@ func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []
 			return []evidence.Edge{v.ww(first, then, key), back}
 		}
 	}
-	for r := v.H.Txns.OpOff[then]; r < v.H.Txns.OpOff[then+1]; r++ { // a register
-		if ver := v.H.Ops.Ver[r]; v.H.Ops.Kind[r] == history.Read && v.wrote(first, ver) {
-			return []evidence.Edge{{From: first, To: then, Dep: evidence.WR, Key: v.H.VerKey[ver], Ver: ver, Writer: none}, back}
-		}
+	if e, ok := g.read(first, then); ok {
+		return []evidence.Edge{e, back}
 	}
 	return nil
+}
+
+// opposed returns a cycle of an order of two writers that an edge assumes of a register, where something demands it, and of a list read
+// that shows the opposite. Told with registers it is not there to be seen: a list read shows all that was appended, that of a register
+// only who wrote last. Such a demand counts for nothing against a read, and the cycle must stand in its place.
+func (g *Registers) opposed(e evidence.Edge, l level.Level, skew int64) []evidence.Edge {
+	v := g.v
+	first, then := e.From, e.To
+	switch e.Dep {
+	case evidence.WW:
+	case evidence.RW:
+		if v.IsList[e.Key] || e.Writer == none || e.Writer == v.H.Init {
+			return nil
+		}
+		first = e.Writer
+	default:
+		return nil
+	}
+	back, ok := v.seen(then, first)
+	if !ok {
+		return nil
+	}
+	switch {
+	case l.Sessions() && v.sessionBefore(first, then):
+		return []evidence.Edge{bare(first, then, evidence.SO), back}
+	case l.RealTime() && v.timeBefore(first, then, skew):
+		return []evidence.Edge{bare(first, then, evidence.RT), back}
+	}
+	if forth, ok := v.seen(first, then); ok {
+		return []evidence.Edge{forth, back}
+	}
+	if forth, ok := g.read(first, then); ok {
+		return []evidence.Edge{forth, back}
+	}
+	return nil
+}
+
+// read is the edge from one that wrote a register to one that read that.
+func (g *Registers) read(t, u uint32) (evidence.Edge, bool) {
+	h := g.v.H
+	for r := h.Txns.OpOff[u]; r < h.Txns.OpOff[u+1]; r++ {
+		if ver := h.Ops.Ver[r]; h.Ops.Kind[r] == history.Read && g.v.wrote(t, ver) {
+			return evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: h.VerKey[ver], Ver: ver, Writer: none}, true
+		}
+	}
+	return evidence.Edge{}, false
 }
 
 // edge is Anomaly for an edge. more are cycles that force what it assumes; says is false if that is not so.

@@ -81,6 +81,9 @@ func Registers(v *prepass.View, skew int64) []Register {
 		}
 		if v.POff != nil {
 			for _, op := range v.POp[v.POff[t]:v.POff[t+1]] {
+				if len(keys) == 0 {
+					break // no rows at all: it matched what there is
+				}
 				key = 0 // there is one key only
 				if !wroteBefore(h, t, op) {
 					o.Preds = append(o.Preds, op)
@@ -97,8 +100,13 @@ func Registers(v *prepass.View, skew int64) []Register {
 // wroteBefore reports whether a transaction on one key wrote before an operation: what that saw is its own.
 func wroteBefore(h *history.History, t, op uint32) bool {
 	for o := h.Txns.OpOff[t]; o < op; o++ {
-		if k := h.Ops.Kind[o]; k == history.Write || k == history.PredWrite {
+		switch q := h.Ops.Ver[o]; h.Ops.Kind[o] {
+		case history.Write:
 			return true
+		case history.PredWrite:
+			if h.Preds.Off[q] < h.Preds.Off[q+1] { // it matched a row
+				return true
+			}
 		}
 	}
 	return false

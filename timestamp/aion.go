@@ -70,17 +70,16 @@ type AionStats struct {
 // for the newest version of each key (C17).
 // Cost: a transaction's operations by their displacement among those of their keys. Memory: the window, and 136 bytes a key.
 type Aion struct {
-	o     Options
-	begun bool
-	zero  int64 // the timestamp that positions count from
-	keys  []onlineKey
+	o    Options
+	keys []onlineKey
 	// The window: transactions that are not final, in the order of arrival. Number n stands at slots[n-first].
 	slots    []slot
 	head     int // those before it are final
 	first    int64
 	reads    []uint32 // keys of the external reads of the slots, one behind the other
 	readHead int      // those before it are of slots that are final
-	mark     int64    // position of the watermark
+	mark     int64    // the watermark
+	closed   bool     // nothing is still to come
 	sess     []onlineSession
 	out      []Final
 	stats    AionStats
@@ -88,8 +87,8 @@ type Aion struct {
 	wrote    []pendingWrite
 }
 
-// Positions: timestamp ts is 2·(ts − zero); a version stands at its commit, a reader one behind its start, or, where it writes and
-// everything happens at the commit, at that. A reader sees the versions before it.
+// A version stands at its commit. A reader sees the versions up to a timestamp, that included: its start, or, where everything happens at
+// the commit, that, and where it writes there itself, the one before. Any timestamp but history.NoTime, the least of all, has one before it.
 
 type onlineVersion struct {
 	pos, start int64
@@ -99,7 +98,7 @@ type onlineVersion struct {
 }
 
 type onlineReader struct {
-	pos   int64
+	upTo  int64
 	val   uint64
 	want  uint64
 	by    int64
@@ -120,7 +119,7 @@ type onlineKey struct {
 }
 
 type slot struct {
-	pos   int64
+	upTo  int64
 	id    int64
 	bad   int32
 	flips int32
@@ -179,19 +178,10 @@ func (a *Aion) key(key uint32) *onlineKey {
 	return &a.keys[key]
 }
 
-func (a *Aion) at(ts int64) int64 {
-	if !a.begun {
-		a.begun, a.zero = true, ts
-	}
-	return 2 * (ts - a.zero)
-}
-
-// far reports whether a timestamp is so far from the first one, by 2⁶¹, that it cannot be of the same clock, and has no position.
-func (a *Aion) far(ts int64) bool {
-	if a.at(ts); ts >= a.zero {
-		return uint64(ts)-uint64(a.zero) > 1<<61
-	}
-	return uint64(a.zero)-uint64(ts) > 1<<61
+// sealed reports whether no version still to come stands at ts or before: it starts at the watermark or later, and so commits later; at
+// the serializable levels it stands at the watermark or later.
+func (a *Aion) sealed(ts int64) bool {
+	return ts < a.mark || ts == a.mark && !a.o.Level.Serial() || a.closed
 }
 
 // Stats returns the counts so far.
@@ -224,43 +214,35 @@ func (a *Aion) Add(t *Arrival) {
 		a.session(t, 0, 0, false, writer)
 		return
 	}
-	if a.far(t.Commit) || !(serial && !a.o.ReadOnlyAtStart) && a.far(t.Start) {
+	looks := !writer
+	start, commit := t.Start, t.Commit
+	atStart := !serial || a.o.ReadOnlyAtStart && looks
+	if !atStart {
+		start = commit
+	}
+	if commit == history.NoTime || start == history.NoTime || start > commit || !serial && writer && start == commit {
 		a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
 		a.session(t, 0, 0, false, writer)
 		return
 	}
-	looks := !writer
-	var start, commit, pos int64
-	commit = a.at(t.Commit)
-	switch {
-	case !serial || a.o.ReadOnlyAtStart && looks:
-		start = a.at(t.Start)
-		pos = start + 1
-		if t.Start > t.Commit || !serial && writer && t.Start == t.Commit {
-			a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
-			a.session(t, 0, 0, false, writer)
-			return
-		}
-	default:
-		start, pos = commit, commit
-		if looks {
-			pos++
-		}
+	upTo := start
+	if !atStart && writer {
+		upTo--
 	}
 	end := commit
 	if serial {
 		end = start
 	}
 	a.session(t, start, end, true, writer)
-	late := pos < a.mark
+	late := start < a.mark
 	if late {
 		a.stats.Late++
 		a.final(Final{Axiom: LATE, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
 	}
 	n := a.first + int64(len(a.slots))
-	a.slots = append(a.slots, slot{pos: pos, id: t.ID, late: late})
+	a.slots = append(a.slots, slot{upTo: upTo, id: t.ID, late: late})
 	a.stats.MaxWindow = max(a.stats.MaxWindow, len(a.slots)-a.head)
-	a.look(t, n, pos, late)
+	a.look(t, n, upTo, late)
 	for _, w := range a.wrote {
 		a.install(w.key, onlineVersion{pos: commit, start: start, val: w.val, elem: w.val, by: t.ID}, serial)
 	}
@@ -269,7 +251,7 @@ func (a *Aion) Add(t *Arrival) {
 func (a *Aion) final(f Final) { a.out = append(a.out, f) }
 
 // look goes through the operations once: INT, what is read of others, what is written at last.
-func (a *Aion) look(t *Arrival, n, pos int64, late bool) {
+func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 	if a.stamp++; a.stamp == 0 {
 		for i := range a.keys {
 			a.keys[i].mine = 0
@@ -290,7 +272,7 @@ func (a *Aion) look(t *Arrival, n, pos int64, late bool) {
 		case history.Read:
 			if k.mine != a.stamp {
 				if !late {
-					a.read(k, op.Key, onlineReader{pos: pos, val: op.Val, n: n, op: uint32(i)})
+					a.read(k, op.Key, onlineReader{upTo: upTo, val: op.Val, n: n, op: uint32(i)})
 				}
 			} else if k.own != op.Val {
 				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val, Want: k.own})
@@ -313,14 +295,14 @@ func (a *Aion) look(t *Arrival, n, pos int64, late bool) {
 			k.mine, k.wrote = a.stamp, true
 		case history.ReadList:
 			k.asList()
-			a.lookList(t, uint32(i), n, pos, late)
+			a.lookList(t, uint32(i), n, upTo, late)
 			k.mine = a.stamp
 		}
 	}
 }
 
 // lookList is look for a list read: own operations before it, the last first (errata C19).
-func (a *Aion) lookList(t *Arrival, at uint32, n, pos int64, late bool) {
+func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	key := t.Ops[at].Key
 	got := t.Lists[t.Ops[at].Val]
 	k := &a.keys[key]
@@ -359,14 +341,14 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, pos int64, late bool) {
 	for _, e := range got {
 		state = fold(state, e)
 	}
-	a.read(k, key, onlineReader{pos: pos, val: state, n: n, op: at})
+	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: at})
 }
 
 // read judges an external read by what has arrived and keeps it for what will.
 func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 	v := &k.base
 	for i := len(k.versions) - 1; i >= 0; i-- {
-		if k.versions[i].pos < r.pos {
+		if k.versions[i].pos <= r.upTo {
 			v = &k.versions[i]
 			break
 		}
@@ -383,7 +365,7 @@ func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 	}
 	k.readers = append(k.readers, r)
 	i := len(k.readers) - 1
-	for i > 0 && k.readers[i-1].pos > r.pos {
+	for i > 0 && k.readers[i-1].upTo > r.upTo {
 		k.readers[i] = k.readers[i-1]
 		i--
 	}
@@ -450,7 +432,8 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 // rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all later states
 // change, all behind it.
 func (a *Aion) rejudge(k *onlineKey, i int) {
-	from, to := k.versions[i].pos, int64(math.MaxInt64)
+	from := k.versions[i].pos
+	next := len(k.versions)
 	if k.list {
 		state := k.base.val
 		if i > 0 {
@@ -461,16 +444,16 @@ func (a *Aion) rejudge(k *onlineKey, i int) {
 			k.versions[j].val = state
 		}
 	} else if i+1 < len(k.versions) {
-		to = k.versions[i+1].pos
+		next = i + 1
 	}
 	live := a.first + int64(a.head)
 	v := len(k.versions) - 1
-	for r := len(k.readers) - 1; r >= 0 && k.readers[r].pos > from; r-- {
+	for r := len(k.readers) - 1; r >= 0 && k.readers[r].upTo >= from; r-- {
 		x := &k.readers[r]
-		if x.pos > to || x.n < live {
+		if next < len(k.versions) && x.upTo >= k.versions[next].pos || x.n < live {
 			continue
 		}
-		for k.versions[v].pos >= x.pos {
+		for k.versions[v].pos > x.upTo {
 			v--
 		}
 		a.judge(x, k.versions[v].val, k.versions[v].by)
@@ -480,7 +463,7 @@ func (a *Aion) rejudge(k *onlineKey, i int) {
 // dropVersions forgets the versions that nobody still to come sees (errata C17).
 func (a *Aion) dropVersions(k *onlineKey) {
 	n := len(k.versions)
-	for n > 0 && k.versions[n-1].pos >= a.mark {
+	for n > 0 && !a.sealed(k.versions[n-1].pos) {
 		n--
 	}
 	if n > 0 {
@@ -504,19 +487,15 @@ func (a *Aion) dropReaders(k *onlineKey) {
 // Advance declares that no transaction still to come starts before ts; at the serializable levels, that none of them stands before it.
 // What can no longer change is final: the transactions at the head of the order of arrival that the watermark has passed.
 func (a *Aion) Advance(ts int64) {
-	mark := a.at(ts)
-	if !a.o.Level.Serial() {
-		mark++
-	}
-	if mark > a.mark {
-		a.mark = mark
+	if ts > a.mark {
+		a.mark = ts
 		a.settle()
 	}
 }
 
 // Close ends the stream: everything is final.
 func (a *Aion) Close() {
-	a.mark = math.MaxInt64
+	a.mark, a.closed = math.MaxInt64, true
 	a.settle()
 	for s := range a.sess {
 		a.flushSession(uint32(s), 0)
@@ -526,7 +505,7 @@ func (a *Aion) Close() {
 func (a *Aion) settle() {
 	for a.head < len(a.slots) {
 		s := &a.slots[a.head]
-		if s.pos > a.mark && !s.late {
+		if !s.late && !a.sealed(s.upTo) {
 			break
 		}
 		if s.bad > 0 {
@@ -571,9 +550,9 @@ func (a *Aion) reportReads(s *slot, n int64) {
 				switch {
 				case w.by == s.id:
 					f.Kind = Own
-				case w.pos < x.pos:
+				case w.pos <= x.upTo:
 					f.Kind = Before
-				case w.start < x.pos:
+				case w.start <= x.upTo:
 					f.Kind = Uncommitted
 				default:
 					f.Kind = After

@@ -3,6 +3,7 @@ package watch
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 
 	"isovet/history"
@@ -77,7 +78,7 @@ func (j *aion) add(t *timestamp.Arrival) {
 		j.begun, j.max = true, at
 	}
 	if j.o.Lateness < AllLate {
-		j.Advance(j.max - j.o.Lateness)
+		j.Advance(max(j.max, math.MinInt64+j.o.Lateness) - j.o.Lateness) // there is nothing before the first timestamp of all
 	}
 }
 
