@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -24,7 +25,8 @@ type Input struct {
 
 	mapped []byte    // the content of a plain file
 	stream io.Reader // of anything else
-	head   []byte    // the stream's beginning, not yet read by the reader
+	blank  newlines  // how many lines of the stream before head are blank
+	head   []byte    // what comes next of it, not yet read by the reader
 	close  []func() error
 }
 
@@ -40,7 +42,8 @@ func (in *Input) Reader() (io.Reader, error) {
 	if in.mapped != nil {
 		return bytes.NewReader(in.mapped), nil
 	}
-	return io.MultiReader(bytes.NewReader(in.head), in.stream), nil
+	blank := in.blank
+	return io.MultiReader(&blank, bytes.NewReader(in.head), in.stream), nil
 }
 
 // Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are gone once the reader
@@ -60,6 +63,45 @@ func (in *Input) Bytes() ([]byte, error) {
 	return b, nil
 }
 
+// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows a hundred times as it is
+// decompressed, beyond a size that does no harm, is no history but a bomb.
+const (
+	maxGrowth   = 100
+	freeGrowth  = 64 << 20
+	maxZstdSpan = 128 << 20 // the largest window that the program zstd accepts unless told otherwise
+)
+
+// errBomb says what to do about what is none.
+var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if this is one, decompress it and give the plain file", maxGrowth)
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n atomic.Int64 // decompressors read ahead on goroutines of their own
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// bounded ends with errBomb where much more comes out of a decompressor than goes in.
+type bounded struct {
+	r   io.Reader
+	in  *counted
+	out int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.out > freeGrowth && b.out/maxGrowth > b.in.n.Load() {
+		return 0, errBomb
+	}
+	n, err := b.r.Read(p)
+	b.out += int64(n)
+	return n, err
+}
+
 // Close lets go of the file and its mapping.
 func (in *Input) Close() error {
 	var errs []error
@@ -70,23 +112,52 @@ func (in *Input) Close() error {
 	return errors.Join(errs...)
 }
 
-// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder.
+// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. Blank lines are no content where they
+// fill that.
 func (in *Input) Head() ([]byte, error) {
 	if in.Dir {
 		return nil, nil
 	}
 	if in.mapped != nil {
-		return in.mapped[:min(HeadSize, len(in.mapped))], nil
+		data := in.mapped
+		for len(data) > HeadSize && firstInk(data[:HeadSize]) == HeadSize {
+			data = data[HeadSize:]
+		}
+		return data[:min(HeadSize, len(data))], nil
 	}
 	if in.head == nil {
 		head, err := readUpTo(in.stream, HeadSize)
-		if err != nil && len(head) == 0 {
+		for len(head) == HeadSize && firstInk(head) == HeadSize && err == nil {
+			in.blank += newlines(bytes.Count(head, []byte("\n")))
+			head, err = readUpTo(in.stream, HeadSize)
+		}
+		if err != nil && firstInk(head) == len(head) {
 			return nil, &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
 		}
 		// An error behind some content will come again when that has been read, and then with the line.
 		in.head = head
 	}
 	return in.head, nil
+}
+
+// firstInk is where the first byte that is not blank stands, or the length.
+func firstInk(data []byte) int {
+	return len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
+}
+
+// newlines reads as so many ends of lines.
+type newlines int
+
+func (n *newlines) Read(p []byte) (int, error) {
+	if *n == 0 {
+		return 0, io.EOF
+	}
+	k := min(len(p), int(*n))
+	for i := range k {
+		p[i] = '\n'
+	}
+	*n -= newlines(k)
+	return k, nil
 }
 
 // readUpTo reads n bytes or all there are. Unlike io.ReadFull it does not mistake a decompressor's "unexpected EOF" for the end.
@@ -169,7 +240,7 @@ func (in *Input) decompress(r io.Reader) error {
 	if err != nil {
 		return &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
 	}
-	all := io.MultiReader(bytes.NewReader(magic), r)
+	all := &counted{r: io.MultiReader(bytes.NewReader(magic), r)}
 	switch compression(magic) {
 	case "gzip":
 		z, err := gzip.NewReader(all)
@@ -177,16 +248,16 @@ func (in *Input) decompress(r io.Reader) error {
 			return &history.InputError{File: in.Name, Off: 0, Msg: "looks like gzip, but: " + err.Error()}
 		}
 		in.close = append(in.close, z.Close)
-		in.stream = z
+		in.stream = &bounded{r: z, in: all}
 	case "zstd":
-		z, err := zstd.NewReader(all, zstd.WithDecoderMaxMemory(1<<30))
+		z, err := zstd.NewReader(all, zstd.WithDecoderMaxWindow(maxZstdSpan), zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return &history.InputError{File: in.Name, Off: 0, Msg: "looks like zstd, but: " + err.Error()}
 		}
 		in.close = append(in.close, func() error { z.Close(); return nil })
-		in.stream = z
+		in.stream = &bounded{r: z, in: all}
 	default:
-		in.stream = all
+		in.stream = all.r
 	}
 	return nil
 }

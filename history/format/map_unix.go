@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"isovet/internal/mapped"
 )
 
 // mapFile maps a file into memory for reading from front to back.
@@ -19,7 +21,8 @@ func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error
 		return nil, nil, err
 	}
 	_ = unix.Madvise(data, unix.MADV_SEQUENTIAL) // advice only
-	return data, func() error { return unix.Munmap(data) }, nil
+	remove := mapped.Add(data)
+	return data, func() error { remove(); return unix.Munmap(data) }, nil
 }
 
 // releaseMapped gives the whole pages of a part of a mapping back; reading them again would bring them back from the file.

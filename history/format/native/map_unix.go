@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"isovet/internal/mapped"
 )
 
 // mapFile maps a file into memory, for reading only: a history is immutable, and whoever writes to one should hear of it.
@@ -18,5 +20,6 @@ func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error
 		return nil, nil, err
 	}
 	_ = unix.Madvise(data, unix.MADV_WILLNEED) // advice only
-	return data, func() error { return unix.Munmap(data) }, nil
+	remove := mapped.Add(data)
+	return data, func() error { remove(); return unix.Munmap(data) }, nil
 }
