@@ -143,8 +143,12 @@ func Sizes(h *history.History) evidence.Stats {
 	return s
 }
 
-// killAfter is how long after its time-out a child that has not stopped by itself is killed.
-const killAfter = 2 * time.Second
+// killAfter is how long after its time-out a child that has not stopped by itself is killed, its start included; drainAfter how long
+// its output is waited for then.
+const (
+	killAfter  = 250 * time.Millisecond
+	drainAfter = 2 * time.Second
+)
 
 // runChild is the parent's side of a run. self is the program with its first arguments. The error is the parent's context's.
 func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
@@ -159,7 +163,7 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		defer stop()
 	}
 	cmd := exec.CommandContext(kill, self[0], append(append([]string(nil), self[1:]...), ChildCommand, string(arg))...)
-	cmd.WaitDelay = killAfter
+	cmd.WaitDelay = drainAfter
 	var out bytes.Buffer
 	var errs tail
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -197,6 +201,8 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 		m.Stats.CheckMS = milliseconds(r.Timeout) // a lower bound: how much of it was loading died with the process
 	case killed(err):
 		m.Reason = "the process was killed, perhaps for want of memory"
+	case strings.Contains(errs.String(), "out of memory") || strings.Contains(errs.String(), "cannot allocate memory"):
+		m.Reason = "the process died for want of memory"
 	default:
 		m.Fault = fmt.Sprintf("the process died: %v\n%s", err, strings.TrimSpace(errs.String()))
 	}

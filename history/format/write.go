@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,11 @@ import (
 // the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file appears under its name
 // only when it is whole. What the format cannot hold is an error that says so, unless lossy drops it.
 func Write(path string, h *history.History, name string, lossy bool) (err error) {
+	return WriteContext(context.Background(), path, h, name, lossy)
+}
+
+// WriteContext is Write that ends with ctx, and then leaves nothing behind.
+func WriteContext(ctx context.Context, path string, h *history.History, name string, lossy bool) (err error) {
 	f, err := writable(path, name)
 	if err != nil {
 		return err
@@ -31,7 +37,7 @@ func Write(path string, h *history.History, name string, lossy bool) (err error)
 		return writeDir(path, h, f)
 	}
 	if path == "-" {
-		w := bufio.NewWriterSize(os.Stdout, 1<<16)
+		w := bufio.NewWriterSize(stoppable{ctx, os.Stdout}, 1<<16)
 		if err := f.Write(w, h, lossy); err != nil {
 			return err
 		}
@@ -47,12 +53,13 @@ func Write(path string, h *history.History, name string, lossy bool) (err error)
 			os.Remove(tmp.Name())
 		}
 	}()
-	var w io.WriteCloser = nopCloser{tmp}
+	var to io.Writer = stoppable{ctx, tmp}
+	var w io.WriteCloser = nopCloser{to}
 	switch filepath.Ext(path) {
 	case ".gz":
-		w = gzip.NewWriter(tmp)
+		w = gzip.NewWriter(to)
 	case ".zst":
-		if w, err = zstd.NewWriter(tmp); err != nil {
+		if w, err = zstd.NewWriter(to); err != nil {
 			return err
 		}
 	}
@@ -106,6 +113,19 @@ func Used(h *history.History) Feature {
 		f |= Initial
 	}
 	return f
+}
+
+// stoppable writes no more once its context has ended.
+type stoppable struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s stoppable) Write(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.w.Write(p)
 }
 
 type nopCloser struct{ io.Writer }

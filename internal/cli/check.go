@@ -112,6 +112,7 @@ type outcome struct {
 	path   string
 	result *evidence.Result // nil where there is no answer at all
 	err    error
+	began  time.Time // the limits count from here
 }
 
 func (f *checkFlags) validate(args []string) error {
@@ -159,7 +160,11 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
 	worst, unknown := statusOK, false
+	first := e.carried(&worst, &unknown)
 	for i, path := range args {
+		if i < first {
+			continue
+		}
 		if ctx.Err() != nil {
 			return &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked", path, i, len(args))}
 		}
@@ -176,7 +181,7 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 					s, unknown = statusUnknown, true
 				}
 			}
-			if err := f.outputs(e, o, i, len(args)); err != nil {
+			if err := f.outputs(ctx, e, o, i, len(args)); err != nil {
 				o.err = errors.Join(o.err, err)
 				s = worse(s, statusOf(err))
 			}
@@ -185,6 +190,9 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 			return err
 		}
 		worst = worse(worst, s)
+		if i+1 < len(args) && ctx.Err() == nil {
+			e.carryOn(i+1, worst, unknown)
+		}
 	}
 	if worst == statusUnknown && unknown {
 		worst = f.unknownStatus
@@ -197,6 +205,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	var stage atomic.Pointer[string]
 	set := func(s string) { stage.Store(&s) }
 	set("loading")
+	began := time.Now()
 	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver} // what is known if work is left behind
 	var soFar atomic.Pointer[evidence.Result]
 	soFar.Store(known)
@@ -257,7 +266,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	if r != nil {
 		r.Stats.PeakMB = bench.PeakMB()
 	}
-	return outcome{path, r, err}
+	return outcome{path, r, err, began}
 }
 
 // profiled is the profile of a history's database and the level to check: the one that was asked for, else with the checker
@@ -320,28 +329,65 @@ func numbered(path string, i, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// outputs writes the files that the flags ask for.
-func (f *checkFlags) outputs(e *env, o outcome, i, n int) error {
-	if o.result.H == nil {
+// outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at all.
+func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) error {
+	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" {
 		return nil // not even loaded: there is nothing to show
 	}
-	var errs []error
-	if f.html != "" {
-		errs = append(errs, e.writeFile(numbered(f.html, i, n), func(w io.Writer) error { return report.HTML(w, o.path, o.result) }))
+	left := f.limits
+	if left.timeout > 0 { // what was cut off is soon shown, or not
+		left.timeout = max(left.timeout-time.Since(o.began), grace/2)
 	}
-	if f.dot != "" {
-		errs = append(errs, e.writeFile(numbered(f.dot, i, n), func(w io.Writer) error { return report.DOT(w, o.result) }))
+	if left.memory > 0 && o.result.Verdict == evidence.Unknown {
+		left.memory += left.memory / 20
 	}
-	if f.certificate != "" {
-		if o.result.Items {
-			fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n", o.path)
-		} else if o.result.Verdict == evidence.Unknown {
-			fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
-		} else {
-			errs = append(errs, e.writeFile(numbered(f.certificate, i, n), func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
+	var file atomic.Pointer[string]
+	file.Store(&o.path)
+	write := func(ctx context.Context, path string, w func(io.Writer) error) error {
+		file.Store(&path)
+		return e.writeFile(path, func(to io.Writer) error { return w(stoppable{ctx, to}) })
+	}
+	_, err := guard(ctx, left, func() string { return "writing " + *file.Load() }, func(ctx context.Context) (struct{}, error) {
+		var errs []error
+		if f.html != "" {
+			errs = append(errs, write(ctx, numbered(f.html, i, n), func(w io.Writer) error { return report.HTML(w, o.path, o.result) }))
 		}
+		if f.dot != "" {
+			errs = append(errs, write(ctx, numbered(f.dot, i, n), func(w io.Writer) error { return report.DOT(w, o.result) }))
+		}
+		if f.certificate != "" {
+			if o.result.Items {
+				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n", o.path)
+			} else if o.result.Verdict == evidence.Unknown {
+				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
+			} else {
+				errs = append(errs, write(ctx, numbered(f.certificate, i, n), func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
+			}
+		}
+		return struct{}{}, errors.Join(errs...)
+	})
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		stopped.text = strings.Replace(stopped.text, f.reasonOf(left), f.reasonOf(f.limits), 1)
+		return &exitError{stopped.status(), fmt.Errorf("%s; it was not written", stopped.text)}
 	}
-	return errors.Join(errs...)
+	return err
+}
+
+// reasonOf is how reasons name a time-out.
+func (f *checkFlags) reasonOf(l limits) string { return l.timeout.String() + " passed" }
+
+// stoppable is a writer that writes no more once its context has ended.
+type stoppable struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s stoppable) Write(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.w.Write(p)
 }
 
 // print says what became of a history: the verdict on standard output, mistakes on standard error.

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,9 @@ var errInterrupted = errors.New("interrupted")
 type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+
+	mu    sync.Mutex
+	temps map[string]bool // half-written files
 }
 
 // Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second kills.
@@ -43,6 +47,9 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 		// Histories are a few large slices without pointers: collecting often costs little, and a smaller heap saves a tenth.
 		debug.SetGCPercent(50)
 	}
+	// What even the runtime cannot mend, such as memory that the system refuses, ends a Go program with status 2, which here means
+	// "unknown". Like this it ends with a signal, SIGABRT.
+	debug.SetTraceback("crash")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
@@ -64,6 +71,7 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	e.removeTemporary()
 	s := statusOf(err)
 	var said *exitError
 	if err != nil && !(errors.As(err, &said) && said.err == nil) {

@@ -49,10 +49,13 @@ func runConvert(ctx context.Context, e *env, in, out string, from loading, to st
 	if err := writable(out, to, "--to"); err != nil {
 		return err
 	}
-	h, err := loadHistory(ctx, in, from)
-	if err != nil {
-		return orInterrupted(err, "loading "+in)
-	}
-	e.sayNotes(in, h)
-	return format.Write(out, h, to, lossy)
+	_, err := guard(ctx, limits{}, func() string { return "converting " + in }, func(ctx context.Context) (struct{}, error) {
+		h, err := loadHistory(ctx, in, from)
+		if err != nil {
+			return struct{}{}, err
+		}
+		e.sayNotes(in, h)
+		return struct{}{}, format.WriteContext(ctx, out, h, to, lossy)
+	})
+	return orInterrupted(err, "converting "+in+"; nothing was written")
 }

@@ -176,16 +176,20 @@ func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJ
 	defer p.Close()
 	p.Begin("generating " + out)
 	start := time.Now()
-	r, err := datasets.Run(ctx, spec)
+	ms := 0.0
+	r, err := guard(ctx, limits{}, func() string { return "generating" }, func(ctx context.Context) (*datasets.Result, error) {
+		r, err := datasets.Run(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		ms = milliseconds(time.Since(start))
+		p.Begin("writing " + out)
+		return r, format.WriteContext(ctx, out, r.History, to, false)
+	})
 	if err != nil {
 		return orInterrupted(err, "generating; nothing was written")
 	}
 	h := r.History
-	ms := milliseconds(time.Since(start))
-	p.Begin("writing " + out)
-	if err := format.Write(out, h, to, false); err != nil {
-		return err
-	}
 	p.Hide()
 	sessions := h.NumSessions()
 	if asJSON {

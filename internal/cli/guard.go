@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
-	"runtime/metrics"
+	"sync/atomic"
 	"time"
 )
 
-// limits bound a piece of work. The zero value bounds nothing.
+// limits bound a piece of work. The zero value bounds nothing but what the machine does.
 type limits struct {
 	timeout time.Duration
 	memory  int64 // bytes; 0: none
@@ -19,41 +19,54 @@ type limits struct {
 var (
 	errTimeout = errors.New("timeout")
 	errMemory  = errors.New("memory bound")
+	errMachine = errors.New("out of memory")
 )
 
-// grace is how long work that was told to stop may take to hand over what it knows, before it is left behind.
-const grace = time.Second
+// grace is how long work that was told to stop may take to hand over what it knows, before it is left behind. The answer that is then
+// given without it, and the end of the process, must come within 0.3 s of the limit.
+const grace = 150 * time.Millisecond
 
 // stoppedError says that work was stopped and why; its text is the reason of an unknown verdict.
 type stoppedError struct {
-	cause error // errTimeout, errMemory or errInterrupted
+	cause error // errTimeout, errMemory, errMachine or errInterrupted
 	text  string
 }
 
 func (s *stoppedError) Error() string { return s.text }
 func (s *stoppedError) Unwrap() error { return s.cause }
 
+// status is the exit status of work that was stopped.
+func (s *stoppedError) status() int {
+	if errors.Is(s.cause, errInterrupted) {
+		return statusInterrupted
+	}
+	return statusUnknown
+}
+
+// leftBehind says that work which did not stop in time may still be running in this process.
+var leftBehind atomic.Bool
+
 // guard runs work under limits, in a goroutine of its own so that work which does not look at its context cannot hold up the
 // answer. Panics come back as faults. If work was stopped, the error is a *stoppedError unless work itself returned in time
-// without one.
+// without one. Work that takes longer than grace to stop, or goes on taking memory beyond the bound, is left behind.
 func guard[T any](ctx context.Context, l limits, stage func() string, work func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if l.timeout > 0 {
-		t := time.AfterFunc(l.timeout, func() { cancel(errTimeout) })
-		defer t.Stop()
+	if l.timeout > 0 { // a deadline that work can see, to divide its time by
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, l.timeout, errTimeout)
+		defer stop()
 	}
-	if l.memory > 0 {
-		debug.FreeOSMemory() // what an earlier history left does not count
-		old := debug.SetMemoryLimit(l.memory)
-		defer debug.SetMemoryLimit(old)
-		watched := make(chan struct{})
-		go func() {
-			defer close(watched)
-			watchMemory(ctx, l.memory, func() { cancel(errMemory) })
-		}()
-		defer func() { cancel(nil); <-watched }()
-	}
+	urgent := make(chan struct{}) // closed where memory grows on although work was told to stop
+	m := newMeter(l.memory)
+	old := debug.SetMemoryLimit(m.soft())
+	defer debug.SetMemoryLimit(old)
+	finished, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		m.watch(cancel, urgent, finished)
+	}()
+	defer func() { close(finished); <-watched }()
 	type answer struct {
 		v   T
 		err error
@@ -77,8 +90,12 @@ func guard[T any](ctx context.Context, l limits, stage func() string, work func(
 		defer late.Stop()
 		select {
 		case a = <-done:
+		case <-urgent:
+			a.err = context.Cause(ctx)
+			leftBehind.Store(true)
 		case <-late.C:
 			a.err = context.Cause(ctx)
+			leftBehind.Store(true)
 		}
 	}
 	if cause := context.Cause(ctx); a.err != nil && (errors.Is(a.err, context.Canceled) || errors.Is(a.err, context.DeadlineExceeded) || errors.Is(a.err, cause)) && cause != nil {
@@ -90,33 +107,16 @@ func guard[T any](ctx context.Context, l limits, stage func() string, work func(
 // reason says for people why work was stopped.
 func (l limits) reason(cause error, stage string) string {
 	switch {
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
 		return fmt.Sprintf("timeout: %v passed while %s", l.timeout, stage)
 	case errors.Is(cause, errMemory):
 		return fmt.Sprintf("memory bound: %s reached while %s", bytesText(l.memory), stage)
+	case errors.Is(cause, errMachine):
+		return fmt.Sprintf("out of memory: this machine has no more for the program, while %s", stage)
 	case errors.Is(cause, errInterrupted):
 		return "interrupted while " + stage
 	}
 	return fmt.Sprintf("%v while %s", cause, stage)
-}
-
-// watchMemory calls over once the Go runtime holds more than bound bytes. It asks every 5 ms, which costs some microseconds.
-func watchMemory(ctx context.Context, bound int64, over func()) {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		metrics.Read(samples)
-		if held := samples[0].Value.Uint64() - samples[1].Value.Uint64(); held > uint64(bound) {
-			over()
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // bytesText writes a number of bytes with a unit, exact where it can be.

@@ -51,8 +51,15 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
-	worst := statusOK
+	worst, unused := statusOK, false
+	first := e.carried(&worst, &unused)
 	for i, path := range args {
+		if i < first {
+			continue
+		}
+		if i > first && ctx.Err() == nil {
+			e.carryOn(i, worst, false)
+		}
 		if ctx.Err() != nil {
 			return &exitError{status: statusInterrupted}
 		}
@@ -96,11 +103,6 @@ func latticeOf(ctx context.Context, f *checkFlags, path string, p *progress) (l 
 	set("loading")
 	l, err = guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice, error) {
 		start := time.Now()
-		if f.limits.timeout > 0 { // so that the levels can share it
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, f.limits.timeout)
-			defer cancel()
-		}
 		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
 			return nil, err

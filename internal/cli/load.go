@@ -52,6 +52,9 @@ func orInterrupted(err error, while string) error {
 	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
 		return &exitError{statusInterrupted, fmt.Errorf("interrupted while %s", while)}
 	}
+	if stopped, ok := errors.AsType[*stoppedError](err); ok { // the machine's memory
+		return &exitError{statusUnknown, fmt.Errorf("stopped while %s: %w", while, stopped)}
+	}
 	return err
 }
 
@@ -82,6 +85,7 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
+	defer e.temporary(f.Name())() // where this is left behind
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -99,6 +103,30 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// temporary notes a file that is to be removed when the program ends, unless the function that it returns was called before.
+func (e *env) temporary(path string) (done func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.temps == nil {
+		e.temps = make(map[string]bool)
+	}
+	e.temps[path] = true
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.temps, path)
+	}
+}
+
+// removeTemporary removes what work that was left behind has begun to write.
+func (e *env) removeTemporary() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for path := range e.temps {
+		os.Remove(path)
+	}
 }
 
 // copyStdin keeps standard input in a file, for what must be read more than once.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -86,7 +87,7 @@ and end), and how much the transactions overlap in time.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			worst := statusOK
 			for i, path := range args {
-				h, err := loadHistory(c.Context(), path, from)
+				s, err := statsOf(c.Context(), e, path, from)
 				if err != nil {
 					if c.Context().Err() != nil {
 						return orInterrupted(err, "loading "+path)
@@ -95,8 +96,6 @@ and end), and how much the transactions overlap in time.`,
 					worst = worse(worst, statusOf(err))
 					continue
 				}
-				e.sayNotes(path, h)
-				s := newHistoryStats(path, h)
 				if asJSON {
 					err = jsonLine(e.stdout, s)
 				} else {
@@ -115,6 +114,18 @@ and end), and how much the transactions overlap in time.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
 	from.flags(c, "format", "the files")
 	return c
+}
+
+// statsOf loads a history and looks at it.
+func statsOf(ctx context.Context, e *env, path string, from loading) (*historyStats, error) {
+	return guard(ctx, limits{}, func() string { return "loading " + path }, func(ctx context.Context) (*historyStats, error) {
+		h, err := loadHistory(ctx, path, from)
+		if err != nil {
+			return nil, err
+		}
+		e.sayNotes(path, h)
+		return newHistoryStats(path, h), nil
+	})
 }
 
 func newHistoryStats(path string, h *history.History) *historyStats {

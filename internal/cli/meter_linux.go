@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// openStatm is asked a thousand times a second and stays open.
+var openStatm = sync.OnceValues(func() (int, error) { return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+
+// statm returns the process's pages in bytes: mapped in any way, resident, and of these those of files.
+func statm() (size, rss, shared int64, ok bool) {
+	fd, err := openStatm()
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	var buf [128]byte
+	n, err := unix.Pread(fd, buf[:], 0)
+	if err != nil {
+		return 0, 0, 0, false
+	}
+	var v [3]int64
+	at := 0
+	for i := range v {
+		for ; at < n && buf[at] >= '0' && buf[at] <= '9'; at++ {
+			v[i] = 10*v[i] + int64(buf[at]-'0')
+		}
+		at++ // the blank
+	}
+	page := int64(os.Getpagesize())
+	return v[0] * page, v[1] * page, v[2] * page, at <= n
+}
+
+// resident returns the process's resident set and what of it are pages of files, in bytes.
+func resident() (rss, shared int64, ok bool) {
+	_, rss, shared, ok = statm()
+	return rss, shared, ok
+}
+
+// machineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v leaves of that; 0
+// where it cannot be told.
+func machineMemory() int64 {
+	most := int64(math.MaxInt64)
+	if total, _ := meminfo(); total > 0 {
+		most = total
+	}
+	most = min(most, groupLimit())
+	if as := addressSpace(); as < math.MaxInt64 {
+		if size, rss, _, ok := statm(); ok {
+			most = min(most, max(as-size+rss, 64<<20))
+		}
+	}
+	if most == math.MaxInt64 {
+		return 0
+	}
+	return most
+}
+
+// exhausted reports whether the process has come close to the end of the memory that it can have, or the machine has none left and
+// the process a good part of it.
+func exhausted(held, machine int64) bool {
+	if held > machine-machine/20 {
+		return true
+	}
+	if as := addressSpace(); as < math.MaxInt64 { // the runtime takes it in steps of 64 MiB
+		if size, _, _, ok := statm(); ok && size > as-min(192<<20, as/8) {
+			return true
+		}
+	}
+	if held < machine/4 {
+		return false
+	}
+	total, free := meminfo()
+	return total > 0 && free < total/50
+}
+
+func addressSpace() int64 {
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &r) != nil || r.Cur > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(r.Cur)
+}
+
+// meminfo returns the machine's memory and what of it and of swap can still be had, in bytes; 0 where the system does not say.
+func meminfo() (total, free int64) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			continue
+		}
+		switch f[0] {
+		case "MemTotal:":
+			total = n << 10
+		case "MemAvailable:", "SwapFree:":
+			free += n << 10
+		}
+	}
+	return total, free
+}
+
+// groupLimit is the smallest memory limit of the process's control group and those above it, of either version.
+func groupLimit() int64 {
+	most := int64(math.MaxInt64)
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return most
+	}
+	take := func(file string) {
+		if b, err := os.ReadFile(file); err == nil {
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n > 0 {
+				most = min(most, n)
+			}
+		}
+	}
+	for line := range strings.Lines(string(b)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		base, name := "", ""
+		switch {
+		case parts[1] == "":
+			base, name = "/sys/fs/cgroup", "memory.max"
+		case parts[1] == "memory":
+			base, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		for dir := parts[2]; ; dir = path.Dir(dir) {
+			take(path.Join(base, dir, name))
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	return most
+}
