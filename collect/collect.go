@@ -30,6 +30,7 @@ type Config struct {
 
 	Workload, Variant string // "": blindw, and the workload's first
 	Keys, Ops         int    // 0: the workload's own
+	Values            int    // as workload.Params.Values: what the history shows; the database holds unique ids
 	// Custom is run instead of a named workload.
 	Custom workload.Workload
 
@@ -90,8 +91,8 @@ func (c *Config) validate() error {
 	switch {
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
-	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0:
-		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations; expected none negative", c.Txns, c.Sessions, c.Keys, c.Ops)
+	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0 || c.Values < 0:
+		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations, %d values; expected none negative", c.Txns, c.Sessions, c.Keys, c.Ops, c.Values)
 	case c.Duration < 0 || c.Think < 0:
 		return fmt.Errorf("a negative time")
 	case c.Feed != nil && (c.NoRecord || len(c.Feed.bufs) != c.withDefaults().Sessions):
@@ -188,6 +189,7 @@ type run struct {
 	work    workload.Workload
 	what    string // workload/variant
 	note    string
+	values  int // as Config.Values, or the variant's
 	clients []*client
 	epoch   time.Time
 
@@ -246,16 +248,19 @@ func (r *run) prepare() error {
 		if err != nil {
 			return err
 		}
-		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions})
+		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions, Values: c.Values})
 		if err != nil {
 			return err
 		}
-		r.work, r.what, keys = w, info.Name+"/"+p.Variant, p.Keys
+		r.work, r.what, keys, r.values = w, info.Name+"/"+p.Variant, p.Keys, p.Values
 	}
 	r.tables = r.work.Tables()
 	r.note = fmt.Sprintf("seed %d, %d sessions", c.Seed, c.Sessions)
 	if keys > 0 {
 		r.note += fmt.Sprintf(", %d keys", keys)
+	}
+	if r.values > 0 {
+		r.note += fmt.Sprintf(", %d values a key", r.values)
 	}
 	if c.Fault.Kind != NoFault {
 		r.note += ", fault " + c.Fault.String()

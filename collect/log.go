@@ -108,6 +108,8 @@ func (l *log) row(cells []int64) history.Value {
 type naming struct {
 	key func(history.Value) uint32
 	row func(l *log, key, v history.Value) history.Value // of values of kind Row
+	// values, if not 0, has workload.FewValue in the place of versions.
+	values int
 }
 
 // fill adds all transactions to a builder, with ids from first on.
@@ -124,6 +126,9 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 		value := func(key, v history.Value) history.Value {
 			if v.Kind == history.Row {
 				return called.row(l, key, v)
+			}
+			if called.values > 0 && v.Kind == history.Int && v.N != initial {
+				return history.IntValue(workload.FewValue(v.N, called.values))
 			}
 			return v
 		}
@@ -228,6 +233,7 @@ func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.
 			table := workload.Key(key.N).Table()
 			return rows.value(table, l.cells[v.N:v.N+1+int64(len(tables[table].Columns))])
 		},
+		values: r.values,
 	})
 	b.Meta = r.meta()
 	return b.Build()

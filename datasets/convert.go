@@ -44,6 +44,9 @@ func (c *convert) value(r uint32, version int64) history.Value {
 	}
 	cols := c.columns[c.log.Rows[r].Table()]
 	if cols == nil {
+		if c.values > 0 && version != store.Initial {
+			version = workload.FewValue(version, c.values)
+		}
 		return history.IntValue(version)
 	}
 	c.text = append(c.text[:0], '{')

@@ -30,6 +30,9 @@ func TestDocs(t *testing.T) {
 			if v.Keys > 0 {
 				keys = fmt.Sprintf("; %d keys", v.Keys)
 			}
+			if v.Zipf > 0 {
+				keys += fmt.Sprintf("; exponent %g", v.Zipf)
+			}
 			fmt.Fprintf(&w, "| `%s` | %s%s |\n", v.Name, v.About, keys)
 		}
 		w.WriteString("\n")

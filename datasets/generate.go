@@ -43,6 +43,7 @@ type Spec struct {
 	Keys     int     // 0: the workload's default
 	Ops      int     // operations a transaction; 0: the workload's default
 	Zipf     float64 // exponent of the keys' distribution, where the workload has one; 0: the workload's default
+	Values   int     // values that the writes of a key are drawn from, in plain tables; 0: the variant's default, mostly a value of its own for each write
 	// FenceEvery has each session issue a fence transaction after so many others (workload.Fenced); 0: never.
 	FenceEvery int
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",
@@ -113,9 +114,12 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	if spec.Skew < 0 {
 		return nil, fmt.Errorf("clock skew %d; expected none or a positive number of nanoseconds", spec.Skew)
 	}
-	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Zipf: spec.Zipf, Sessions: spec.Sessions})
+	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Zipf: spec.Zipf, Sessions: spec.Sessions, Values: spec.Values})
 	if err != nil {
 		return nil, err
+	}
+	if params.Values > 0 && spec.Fault != "" {
+		return nil, fmt.Errorf("a planted fault among values written more than once may have another explanation; expected one of the two")
 	}
 	if spec.FenceEvery < 0 {
 		return nil, fmt.Errorf("fences every %d transactions; expected none or a positive number", spec.FenceEvery)
@@ -147,7 +151,7 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 		return nil, err
 	}
 	b := history.NewBuilder()
-	c := convert{spec: &spec, log: log, b: b}
+	c := convert{spec: &spec, log: log, b: b, values: params.Values}
 	planted := c.fill()
 	b.Meta = history.Meta{
 		Lists:     slices.ContainsFunc(log.Tables, func(t workload.Table) bool { return t.List }),
@@ -174,6 +178,7 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 	}{
 		{spec.FenceEvery > 0, fmt.Sprintf("fences every %d transactions of a session", spec.FenceEvery)},
 		{spec.Zipf > 0, fmt.Sprintf("Zipf exponent %g", spec.Zipf)},
+		{p.Values > 0, fmt.Sprintf("%d values a key", p.Values)},
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},
 		{spec.AbortRate > 0, fmt.Sprintf("rollbacks %g", spec.AbortRate)},
 		{spec.UnknownRate > 0, fmt.Sprintf("unknown outcomes %g", spec.UnknownRate)},
@@ -214,6 +219,8 @@ type convert struct {
 	log  *store.Log
 	b    *history.Builder
 	key  []uint32 // row → key of the history
+
+	values int // as workload.Params.Values
 
 	columns [][]column // table → its columns and "u", in the order of their names
 	rng     *rand.Rand // of the old versions that clients do not learn

@@ -13,6 +13,9 @@ func mixInfo() Info {
 			{Name: "hotspot", About: "80 % of the operations on 20 % of the keys, half reads"},
 			{Name: "read-heavy", About: "Zipf keys, 90 % reads"},
 			{Name: "write-heavy", About: "Zipf keys, 10 % reads"},
+			{Name: "blind", About: "a little skew, half reads; 200 values a key", Keys: 5000, Zipf: 0.5, Values: 200},
+			{Name: "blind-heavy", About: "as blind, 30 % reads", Keys: 5000, Zipf: 0.5, Values: 200},
+			{Name: "duplicates", About: "80 % of the operations on 20 % of the keys, half reads; 40 values a key", Keys: 5000, Values: 40},
 		},
 		Keys: 1000,
 		Ops:  8,
@@ -48,8 +51,10 @@ func newMix(p Params) (Workload, error) {
 		w.dist = Uniform(p.Keys)
 	case "cobra":
 		w.dist, w.whole = Uniform(p.Keys), true
-	case "hotspot":
+	case "hotspot", "duplicates":
 		w.dist = Hotspot(p.Keys)
+	case "blind-heavy":
+		w.reads = 30
 	case "read-heavy":
 		w.reads = 90
 	case "write-heavy":

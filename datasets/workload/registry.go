@@ -14,12 +14,16 @@ type Params struct {
 	Ops      int     // operations a transaction
 	Zipf     float64 // exponent of the distribution of the keys, where the workload has one
 	Sessions int     // clients that will run it; some workloads split work by session
+	// Values is how many values there are for the writes of a key, FewValue saying which it is; 0: each write has a value of its own.
+	Values int
 }
 
 // Variant is a named setting of a workload.
 type Variant struct {
 	Name, About string
-	Keys        int // default Params.Keys where it differs from the workload's
+	Keys        int     // default Params.Keys where it differs from the workload's
+	Zipf        float64 // default Params.Zipf where it differs from the workload's
+	Values      int     // default Params.Values
 }
 
 // Info describes a workload.
@@ -75,8 +79,8 @@ func (in Info) New(p Params) (Workload, Params, error) {
 		return nil, p, fmt.Errorf("workload %s has no variant %q; expected one of %s", in.Name, p.Variant, strings.Join(names, ", "))
 	}
 	p.Variant = in.Variants[i].Name
-	if p.Keys < 0 || p.Ops < 0 || p.Sessions < 0 {
-		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d; expected none negative", in.Name, p.Keys, p.Ops, p.Sessions)
+	if p.Keys < 0 || p.Ops < 0 || p.Sessions < 0 || p.Values < 0 {
+		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d, values %d; expected none negative", in.Name, p.Keys, p.Ops, p.Sessions, p.Values)
 	}
 	if p.Ops != 0 && in.Ops == 0 {
 		return nil, p, fmt.Errorf("workload %s: operations a transaction are fixed by its templates; expected none given", in.Name)
@@ -87,7 +91,8 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	if !(p.Zipf >= 0 && p.Zipf <= 8) {
 		return nil, p, fmt.Errorf("workload %s: Zipf exponent %v; expected one from 0 to 8", in.Name, p.Zipf)
 	}
-	p.Zipf = cmp.Or(p.Zipf, in.Zipf)
+	p.Zipf = cmp.Or(p.Zipf, in.Variants[i].Zipf, in.Zipf)
+	p.Values = cmp.Or(p.Values, in.Variants[i].Values)
 	if p.Keys == 0 {
 		p.Keys = cmp.Or(in.Variants[i].Keys, in.Keys)
 	}
@@ -101,7 +106,26 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	if err != nil {
 		return nil, p, fmt.Errorf("workload %s: %w", in.Name, err)
 	}
+	if p.Values > 0 && !slices.ContainsFunc(w.Tables(), Table.plain) {
+		return nil, p, fmt.Errorf("workload %s: its rows have columns or are lists; expected no number of values", in.Name)
+	}
 	return w, p, nil
+}
+
+// plain: what the history shows of a row is a number alone.
+func (t Table) plain() bool { return t.Columns == nil && !t.List }
+
+// FewValue returns the value, of values many, that a write with this unique id stands for. A history has it in the id's place, so that
+// clients see what they would have seen had they written it, and a value may be written to its key more than once. Values begin with 1, so none is that
+// of a loaded row.
+func FewValue(id int64, values int) int64 {
+	x := uint64(id) * 0x9e3779b97f4a7c15 // spread as SplitMix64 does
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	x ^= x >> 31
+	return 1 + int64(x%uint64(values))
 }
 
 func needKeys(p Params, least int) error {

@@ -51,6 +51,7 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.cfg.Sessions, "sessions", f.cfg.Sessions, "client sessions")
 	fl.IntVar(&f.cfg.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
 	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
+	fl.IntVar(&f.cfg.Values, "values", 0, "have the history show one of so many values a key in place of each write's unique one, so that a value may be written more than once (default: the variant's)")
 	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; what the database makes of it differs from run to run")
 	fl.DurationVar(&f.cfg.Think, "think", 0, "pause of a session before each operation")
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
@@ -65,7 +66,7 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	for _, n := range []struct {
 		name   string
 		v, min int
-	}{{"sessions", f.cfg.Sessions, 1}, {"keys", f.cfg.Keys, 0}, {"ops", f.cfg.Ops, 0}, {"txns", f.cfg.Txns, 1}} {
+	}{{"sessions", f.cfg.Sessions, 1}, {"keys", f.cfg.Keys, 0}, {"ops", f.cfg.Ops, 0}, {"values", f.cfg.Values, 0}, {"txns", f.cfg.Txns, 1}} {
 		if n.v < n.min {
 			return usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
 		}

@@ -43,6 +43,7 @@ func (g *genFlags) add(c *cobra.Command) {
 	fl.IntVar(&g.spec.Sessions, "sessions", g.spec.Sessions, "client sessions")
 	fl.IntVar(&g.spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's own)")
 	fl.Float64Var(&g.spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload has one (default: its own)")
+	fl.IntVar(&g.spec.Values, "values", 0, "draw the values that are written to a key from so many, so that a value may be written more than once (default: the variant's; mostly each write has a value of its own)")
 	fl.IntVar(&g.spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
 	fl.IntVar(&g.spec.FenceEvery, "fence-every", 0, "have each session read and write the one key epoch/0 after so many transactions, as cobra-rounds needs (default: never)")
 	fl.StringVar(&g.spec.Isolation, "isolation", g.spec.Isolation, "the store's concurrency control: "+strings.Join(datasets.Isolations(), ", "))
@@ -69,7 +70,7 @@ func (g *genFlags) finish() error {
 		name string
 		v    int
 		min  int
-	}{{"txns", s.Txns, 1}, {"sessions", s.Sessions, 1}, {"keys", s.Keys, 0}, {"ops", s.Ops, 0}, {"fault-at", s.FaultAt, 0}, {"fence-every", s.FenceEvery, 0}} {
+	}{{"txns", s.Txns, 1}, {"sessions", s.Sessions, 1}, {"keys", s.Keys, 0}, {"ops", s.Ops, 0}, {"values", s.Values, 0}, {"fault-at", s.FaultAt, 0}, {"fence-every", s.FenceEvery, 0}} {
 		if n.v < n.min {
 			return usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
 		}
