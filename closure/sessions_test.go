@@ -1,0 +1,124 @@
+package closure_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"isovet/closure"
+	"isovet/graph"
+)
+
+// reached is the naive twin: a search.
+func reached(n int, edges []graph.Edge, u int32) []bool {
+	seen := make([]bool, n)
+	seen[u] = true
+	for more := true; more; {
+		more = false
+		for _, e := range edges {
+			if seen[e.From] && !seen[e.To] {
+				seen[e.To], more = true, true
+			}
+		}
+	}
+	return seen
+}
+
+// TestSessionsEqualsSearch: built at once, edge by edge, undone and built again, the closure reaches what a search reaches, and its cuts say the same
+// as Reaches; what it says of cycles is true.
+func TestSessionsEqualsSearch(t *testing.T) {
+	cycles, undone := 0, 0
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 71))
+		n := 1 + r.IntN(14)
+		chains := make([][]int32, 1+r.IntN(4))
+		var edges []graph.Edge // those of chains too
+		for _, x := range r.Perm(n) {
+			c := r.IntN(len(chains))
+			if k := len(chains[c]); k > 0 {
+				edges = append(edges, graph.Edge{From: chains[c][k-1], To: int32(x)})
+			}
+			chains[c] = append(chains[c], int32(x))
+		}
+		var known []graph.Edge
+		for range r.IntN(n) {
+			e := graph.Edge{From: int32(r.IntN(n)), To: int32(r.IntN(n))}
+			known = append(known, e)
+		}
+		all := append(edges, known...)
+		s, ok, err := closure.NewSessions(graph.Build(n, known), chains)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, acyclic := graph.Topological(graph.Build(n, all)); acyclic != ok {
+			t.Fatalf("seed %d: acyclic %v, built %v", seed, acyclic, ok)
+		}
+		if !ok {
+			cycles++
+			continue
+		}
+		agree := func(edges []graph.Edge) {
+			t.Helper()
+			for u := range int32(n) {
+				seen := reached(n, edges, u)
+				for v := range int32(n) {
+					c, p := s.Chain(v)
+					d, q := s.Chain(u)
+					if s.At(c, p) != v || s.Reaches(u, v) != seen[v] || (s.After(u)[c] <= p) != seen[v] || (s.Before(v)[d] > q) != seen[v] {
+						t.Fatalf("seed %d: %d reaches %d: search says %v", seed, u, v, seen[v])
+					}
+					if u != v && seen[v] && s.Middle(u) >= s.Middle(v) {
+						t.Fatalf("seed %d: the middles of %d and %d are against their path", seed, u, v)
+					}
+				}
+			}
+		}
+		agree(all)
+		s.Rest()
+		s.Keep()
+		var marks []int
+		for range 3 * n {
+			if len(marks) > 0 && r.IntN(4) == 0 {
+				k := r.IntN(len(marks))
+				s.Undo(marks[k])
+				all = all[:len(edges)+len(known)+marks[k]]
+				marks = marks[:k]
+				undone++
+				agree(all)
+				continue
+			}
+			u, v := int32(r.IntN(n)), int32(r.IntN(n))
+			back, forth := reached(n, all, v)[u], reached(n, all, u)[v]
+			mark := s.Mark()
+			changed, cycle := s.AddEdge(u, v)
+			if cycle != back || changed != (!back && !forth) {
+				t.Fatalf("seed %d: adding %d→%d: changed %v, cycle %v", seed, u, v, changed, cycle)
+			}
+			if cycle {
+				continue
+			}
+			if changed && (!s.Touched(u) || !s.Touched(v)) {
+				t.Fatalf("seed %d: the ends of %d→%d are not touched", seed, u, v)
+			}
+			marks = append(marks, mark)
+			all = append(all, graph.Edge{From: u, To: v})
+			agree(all)
+		}
+		if !s.Rebuild(graph.Build(n, all)) {
+			t.Fatalf("seed %d: a cycle where there is none", seed)
+		}
+		agree(all)
+	}
+	if cycles < 100 || undone < 1000 {
+		t.Fatalf("%d cycles, %d undone: the test does not test", cycles, undone)
+	}
+}
+
+// TestSessionsRefuses: chains that do not cover the nodes once each.
+func TestSessionsRefuses(t *testing.T) {
+	g := graph.Build(3, nil)
+	for _, chains := range [][][]int32{{{0, 1}}, {{0, 1}, {1, 2}}, {{0, 1, 2, 3}}, {{0, -1, 2}}} {
+		if _, _, err := closure.NewSessions(g, chains); err == nil {
+			t.Errorf("%v is accepted", chains)
+		}
+	}
+}
