@@ -28,6 +28,8 @@ type Options struct {
 	Hint []int64
 	// NoGuess: where the level does not ask for session order, do not look first for an order that respects it.
 	NoGuess bool
+	// NoSettling: never look first for what the reads' possible writers leave open.
+	NoSettling bool
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
@@ -41,12 +43,15 @@ type Options struct {
 
 // Stats counts a run.
 type Stats struct {
-	Rounds, Vars, Guards   int
-	KnownEdges, Backward   int // edges of the history; of these, against the first order
-	Failed                 int // reads and writes that failed, over all rounds
-	Facts                  int // edges that saturation found
-	Pairs                  int // choices made all at once after that
-	Astray                 int // orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
+	Rounds, Vars, Guards int
+	KnownEdges, Backward int // edges of the history; of these, against the first order
+	Failed               int // reads and writes that failed, over all rounds
+	Facts                int // edges that saturation found
+	Pairs                int // choices made all at once after that
+	Astray               int // orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
+	// Settled reads with several possible writers have one before the loop begins; then it is run, unless Contradiction: that refuted the level.
+	Settled                int
+	Contradiction          bool
 	Decisions, Conflicts   int64
 	Propagations, Restarts int64
 }
@@ -79,11 +84,12 @@ type engine struct {
 	rdOff []uint32 // readers of each write, as in the polygraph
 	rd    []int32
 
-	wnode []int32      // write → the node of its transaction, -1 for an initial version
-	lost  []uint32     // two read-modify-writes of one version, if there are; see known
-	facts []graph.Edge // what saturation found
-	guess []int64      // graph node → when, by what saturation found; nil before
-	preds *predReads   // nil: no predicate operations
+	wnode    []int32      // write → the node of its transaction, -1 for an initial version
+	lost     []uint32     // two read-modify-writes of one version, if there are; see known
+	facts    []graph.Edge // what saturation found
+	guess    []int64      // graph node → when, by what saturation found; nil before
+	preds    *predReads   // nil: no predicate operations
+	settling *settling    // what was settled before the loop; nil if nothing was
 	// atCommit: the hint has each transaction begin where it commits.
 	atCommit bool
 
@@ -166,7 +172,15 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 			e.preds = preds
 		}
 	}
-	a, err := e.run(ctx, ready)
+	var a Answer
+	var err error
+	done := false
+	if e.worthSettling() {
+		a, done, err = e.runSettled(ctx)
+	}
+	if !done {
+		a, err = e.run(ctx, ready)
+	}
 	e.stats.Vars, e.stats.Guards = 0, len(e.about)
 	if e.s != nil {
 		e.stats.Vars = e.s.NumVars() + e.stats.Pairs

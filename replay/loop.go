@@ -156,6 +156,10 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 			if !e.needSeed {
 				return Answer{Status: solver.Unsat}, nil
 			}
+			if e.settling != nil {
+				seed, err := e.settling.seedOfLemmas(ctx, e)
+				return Answer{Status: solver.Unsat, Seed: seed}, err
+			}
 			seed, err := e.seedOfLemmas(ctx)
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}

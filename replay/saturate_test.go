@@ -42,7 +42,7 @@ func TestSaturationKeepsVerdicts(t *testing.T) {
 			if want.Verdict == evidence.Unknown {
 				continue
 			}
-			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1})
+			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1, NoSettling: true})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
@@ -85,7 +85,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, l, err)
 			}
-			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1})
+			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1, NoSettling: true})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, l, err)
 			}

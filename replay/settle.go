@@ -1,0 +1,565 @@
+package replay
+
+import (
+	"context"
+	"slices"
+
+	"isovet/closure"
+	"isovet/graph"
+	"isovet/history"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// settleBytes bounds the closure that settling works with.
+const settleBytes = 1 << 28
+
+// settling is what can be told of a history without trying anything: edges that every order obeys, and of reads with several possible
+// writers which of these they cannot have seen. Both follow from reachability, kept by sessions (closure.Sessions), and lead to more of it,
+// until there is no more to find.
+type settling struct {
+	e     *engine // with the view as it came
+	reach *closure.Sessions
+	base  *graph.CSR // the known edges
+	found []finding
+	none  int32 // 1 + the ambiguous read that no candidate is left for
+
+	rw     []uint32 // as View.RW, with what was settled
+	gone   []int32  // candidate → 1 + the finding that dropped it
+	left   []int32  // ambiguous read → candidates left
+	reader []int32  // ambiguous read → its transaction node
+	by     keyWriters
+
+	next []finding // of this round
+	last []int32   // of an ambiguous read, for each group of writers the last that reaches it, or -1
+}
+
+// why says by which rule something was found.
+type why uint8
+
+const (
+	// isBefore: b reaches the read of a's version, so it is before a.
+	isBefore why = iota
+	// isAfter: a reaches b, so the read of a's version is before b; or a is initial.
+	isAfter
+	// overwrites: a, writing the key too, began before b's commit, so it is before b (snapshot levels).
+	overwrites
+	// saw: a is all that is left.
+	saw
+	// afterAny: b reaches all that is left, so it reaches the read.
+	afterAny
+	// beforeAny: all that is left reaches b, so the read is before b.
+	beforeAny
+	// notLater: the read reaches its candidate.
+	notLater
+	// notOld: b, writing the key too, is after the candidate and reaches the read.
+	notOld
+)
+
+// finding is an edge that every order obeys or, with From < 0, a candidate cand that a read cannot have seen. It rests on known
+// edges, on the edges among the first mark findings, and on what was dropped before it.
+type finding struct {
+	graph.Edge
+	rule why
+	mark int32
+	read uint32 // none: of no read
+	cand int32  // place in View.Cand
+	a, b int32  // transaction nodes; -1: the initial version, or nobody
+}
+
+// keyWriters lists the writers of each key, chain by chain. Those of unknown outcome are left out.
+type keyWriters struct {
+	group []int32 // key → its groups, one for each chain with writers
+	chain []int32 // group → its chain
+	off   []int32 // group → where its writers begin
+	node  []int32 // writer → its transaction node
+	place []int32 // writer → the place of its begin in the chain
+}
+
+// first returns the first writer of a group whose begin is at a place or behind it.
+func (k *keyWriters) first(group, place int32) int32 {
+	lo, hi := k.off[group], k.off[group+1]
+	for lo < hi {
+		if m := int32(uint32(lo+hi) / 2); k.place[m] < place {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
+}
+
+// settle finds all that follows. ok is false if that is a contradiction. nil, with ok, says that it was stopped, or that there are too many
+// chains.
+//
+// Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates.
+// Cost: each round, for every read that something new reaches, and every version that reaches something new, the writers of its key, or a search
+// among those of each session where they are many; and the closure's.
+func (e *engine) settle(done func() bool) (s *settling, ok bool) {
+	total := int32(len(e.txn))
+	if e.si {
+		total *= 2
+	}
+	chains := e.chains()
+	if closure.SessionsSize(int(total), len(chains)) > settleBytes {
+		return nil, true
+	}
+	s = &settling{e: e, base: graph.BuildFunc(int(total), func(emit func(u, v int32)) { e.known(emit) })}
+	var err error
+	if s.reach, ok, err = closure.NewSessions(s.base, chains); err != nil {
+		return nil, true
+	} else if !ok {
+		return nil, true // a cycle of known edges: whoever looks at the first order finds it
+	}
+	v := e.v
+	s.rw = slices.Clone(v.RW)
+	s.gone = make([]int32, len(v.Cand))
+	s.left = make([]int32, len(v.Amb))
+	s.reader = make([]int32, len(v.Amb))
+	for j, q := range v.Amb {
+		s.left[j] = int32(v.CandOff[j+1] - v.CandOff[j])
+		s.reader[j] = e.node[e.readerOf(q)]
+	}
+	s.writers(chains)
+	for all := true; ; all = false {
+		if done() {
+			return nil, true
+		}
+		s.next = s.next[:0]
+		s.look(all)
+		if s.none > 0 {
+			return s, false
+		}
+		if len(s.next) == 0 {
+			return s, true
+		}
+		s.reach.Rest()
+		if !s.add(int(total)) {
+			return s, false
+		}
+	}
+}
+
+// worthSettling: where reads have several possible writers, and no times tell the order, mostly many of them fail in the first order.
+func (e *engine) worthSettling() bool {
+	if e.o.NoSettling || len(e.v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() {
+		return false
+	}
+	return true
+}
+
+// chains are the sessions as chains of graph nodes, and each transaction that no session edge leaves as a chain of its own.
+func (e *engine) chains() (chains [][]int32) {
+	h := e.h
+	nodes := func(to []int32, i int32) []int32 {
+		if e.si {
+			return append(to, 2*i, 2*i+1)
+		}
+		return append(to, i)
+	}
+	for s := range h.NumSessions() {
+		var in []int32
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			switch i := e.node[t]; {
+			case i < 0:
+			case h.Txns.Status[t] == history.Unknown || !e.sessions:
+				chains = append(chains, nodes(nil, i))
+			default:
+				in = nodes(in, i)
+			}
+		}
+		if in != nil {
+			chains = append(chains, in)
+		}
+	}
+	return chains
+}
+
+// writers fills by.
+func (s *settling) writers(chains [][]int32) {
+	e, v := s.e, s.e.v
+	nk := e.h.NumKeys()
+	off := make([]int32, nk+1)
+	each := func(f func(chain, i int32, place int, k uint32)) {
+		for c, in := range chains {
+			for p, x := range in {
+				i := e.nodeOf(x)
+				if e.si && x&1 != 0 || e.open[i] {
+					continue
+				}
+				for w := v.WOff[e.txn[i]]; w < v.WOff[e.txn[i]+1]; w++ {
+					f(int32(c), i, p, v.WKey[w])
+				}
+			}
+		}
+	}
+	each(func(_, _ int32, _ int, k uint32) { off[k+1]++ })
+	for k := range nk {
+		off[k+1] += off[k]
+	}
+	n := off[nk]
+	by := &s.by
+	by.node, by.place = make([]int32, n), make([]int32, n)
+	in := make([]int32, n)
+	next := slices.Clone(off[:nk])
+	each(func(c, i int32, p int, k uint32) {
+		at := next[k]
+		next[k]++
+		by.node[at], by.place[at], in[at] = i, int32(p), c
+	})
+	by.group = make([]int32, nk+1)
+	for k := range nk {
+		for at := off[k]; at < off[k+1]; at++ {
+			if at == off[k] || in[at] != in[at-1] {
+				by.chain, by.off = append(by.chain, in[at]), append(by.off, at)
+			}
+		}
+		by.group[k+1] = int32(len(by.chain))
+	}
+	by.off = append(by.off, n)
+}
+
+// look applies the rules where something has changed, or everywhere.
+func (s *settling) look(all bool) {
+	e, v := s.e, s.e.v
+	r := s.reach
+	for i, t := range e.txn {
+		i := int32(i)
+		if e.open[i] {
+			continue
+		}
+		if e.si && (all || r.Touched(e.begin(i))) {
+			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+				s.overwritten(i, v.WKey[w])
+			}
+		}
+		came := all || r.Touched(e.begin(i))
+		for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
+			w := s.rw[q]
+			if w == none {
+				continue
+			}
+			a := e.writer(w)
+			if a < 0 && !all || a >= 0 && (e.open[a] || !came && !r.Touched(e.commit(a))) {
+				continue
+			}
+			s.read(q, i, a)
+		}
+	}
+	for j := range v.Amb {
+		if s.left[j] <= 1 || e.open[s.reader[j]] {
+			continue
+		}
+		touched := all || r.Touched(e.begin(s.reader[j]))
+		for c := v.CandOff[j]; c < v.CandOff[j+1] && !touched; c++ {
+			if a := e.writer(v.Cand[c]); a >= 0 && s.gone[c] == 0 {
+				touched = r.Touched(e.commit(a))
+			}
+		}
+		if touched {
+			if s.choose(j); s.none > 0 {
+				return
+			}
+		}
+	}
+}
+
+func (s *settling) propose(from, to int32, rule why, read uint32, cand, a, b int32) {
+	s.next = append(s.next, finding{graph.Edge{From: from, To: to}, rule, int32(len(s.found)), read, cand, a, b})
+}
+
+// overwritten looks for those who write a key after transaction a.
+func (s *settling) overwritten(a int32, key uint32) {
+	e := s.e
+	by := &s.by
+	after, done := s.reach.After(e.begin(a)), s.reach.After(e.commit(a))
+	for g := by.group[key]; g < by.group[key+1]; g++ {
+		c := by.chain[g]
+		at := by.first(g, after[c]-1) // its commit stands one place behind its begin
+		if at == by.off[g+1] {
+			continue
+		}
+		if b := by.node[at]; b != a && done[c] > by.place[at] {
+			s.propose(e.commit(a), e.begin(b), overwrites, none, -1, a, b)
+		}
+	}
+}
+
+// read applies the rules to read q by transaction r, which saw a's version; a is -1 for an initial one.
+func (s *settling) read(q uint32, r, a int32) {
+	e := s.e
+	by := &s.by
+	key := e.v.RKey[q]
+	d := e.commit(0) - e.begin(0) // from begin to commit in a chain
+	begin := e.begin(r)
+	to := s.reach.After(begin)
+	if a < 0 {
+		for g := by.group[key]; g < by.group[key+1]; g++ {
+			if at := by.off[g]; by.node[at] != r && to[by.chain[g]] > by.place[at]+d {
+				s.propose(begin, e.commit(by.node[at]), isAfter, q, -1, -1, by.node[at])
+			}
+		}
+		return
+	}
+	before, after := s.reach.Before(begin), s.reach.After(e.commit(a))
+	known := s.reach.Before(e.begin(a))
+	for g := by.group[key]; g < by.group[key+1]; g++ {
+		c := by.chain[g]
+		// The last of the chain that reaches the read is before a, and with it those before it.
+		if lim := before[c] - d; lim > by.place[by.off[g]] {
+			at := by.first(g, lim) - 1
+			if by.node[at] == r {
+				at--
+			}
+			if at >= by.off[g] {
+				if b := by.node[at]; b != a && known[c] <= by.place[at]+d {
+					s.propose(e.commit(b), e.begin(a), isBefore, q, -1, a, b)
+				}
+			}
+		}
+		// The first of the chain that a reaches is after the read, and with it those behind it.
+		if lim := after[c]; lim <= by.place[by.off[g+1]-1] {
+			at := by.first(g, lim)
+			if by.node[at] == a {
+				at++
+			}
+			if at < by.off[g+1] {
+				if b := by.node[at]; b != r && to[c] > by.place[at]+d {
+					s.propose(begin, e.commit(b), isAfter, q, -1, a, b)
+				}
+			}
+		}
+	}
+}
+
+// choose drops what ambiguous read j cannot have seen, and finds what all the rest have in common.
+func (s *settling) choose(j int) {
+	e, v := s.e, s.e.v
+	by := &s.by
+	q, r := v.Amb[j], s.reader[j]
+	key := v.RKey[q]
+	d := e.commit(0) - e.begin(0)
+	begin := e.begin(r)
+	before, to := s.reach.Before(begin), s.reach.After(begin)
+	g0, g1 := by.group[key], by.group[key+1]
+	s.last = s.last[:0]
+	for g := g0; g < g1; g++ {
+		at := int32(-1)
+		if lim := before[by.chain[g]] - d; lim > by.place[by.off[g]] {
+			at = by.first(g, lim) - 1
+			if by.node[at] == r {
+				at--
+			}
+			if at < by.off[g] {
+				at = -1
+			}
+		}
+		s.last = append(s.last, at)
+	}
+	keep := int32(-1) // the last candidate left
+	for c := v.CandOff[j]; c < v.CandOff[j+1]; c++ {
+		if s.gone[c] > 0 {
+			continue
+		}
+		a := e.writer(v.Cand[c])
+		if a >= 0 {
+			if in, p := s.reach.Chain(e.commit(a)); to[in] <= p {
+				s.drop(j, int32(c), notLater, a, -1)
+				continue
+			}
+		}
+		var after []int32
+		if a >= 0 {
+			after = s.reach.After(e.commit(a))
+		}
+		dropped := false
+		for g, at := range s.last {
+			if at >= 0 && by.node[at] != a && (a < 0 || after[by.chain[g0+int32(g)]] <= by.place[at]) {
+				s.drop(j, int32(c), notOld, a, by.node[at])
+				dropped = true
+				break
+			}
+		}
+		if !dropped {
+			keep = int32(c)
+		}
+	}
+	switch s.left[j] {
+	case 0:
+		s.none = int32(j) + 1
+		return
+	case 1:
+		w := v.Cand[keep]
+		a := e.writer(w)
+		if a >= 0 && e.open[a] {
+			return // its selection says that it counts
+		}
+		s.rw[q] = w
+		if a >= 0 {
+			s.propose(e.commit(a), begin, saw, q, keep, a, -1)
+		}
+		s.read(q, r, a)
+		return
+	}
+	s.common(j, key, begin, r, to, before)
+}
+
+// drop says that ambiguous read j did not see a candidate, of a; see the rules for b.
+func (s *settling) drop(j int, cand int32, rule why, a, b int32) {
+	s.found = append(s.found, finding{graph.Edge{From: -1, To: -1}, rule, int32(len(s.found)), s.e.v.Amb[j], cand, a, b})
+	s.gone[cand] = int32(len(s.found))
+	s.left[j]--
+}
+
+// common finds what is before, or after, an ambiguous read whatever it saw.
+func (s *settling) common(j int, key uint32, begin, r int32, to, before []int32) {
+	e, v := s.e, s.e.v
+	by := &s.by
+	d := e.commit(0) - e.begin(0)
+	initial := false
+	least, most := slices.Clone(before), make([]int32, len(to)) // cuts that all candidates share
+	first := true
+	for c := v.CandOff[j]; c < v.CandOff[j+1]; c++ {
+		if s.gone[c] > 0 {
+			continue
+		}
+		a := e.writer(v.Cand[c])
+		if a < 0 {
+			initial = true
+			continue
+		}
+		b, t := s.reach.Before(e.commit(a)), s.reach.After(e.commit(a))
+		for x := range least {
+			if first {
+				least[x] = b[x]
+			} else {
+				least[x] = min(least[x], b[x])
+			}
+			most[x] = max(most[x], t[x])
+		}
+		first = false
+	}
+	if !initial {
+		for x, p := range least {
+			if p > before[x] {
+				u := s.reach.At(int32(x), p-1)
+				s.propose(u, begin, afterAny, v.Amb[j], -1, -1, e.nodeOf(u))
+			}
+		}
+	}
+	for g := by.group[key]; g < by.group[key+1]; g++ {
+		c := by.chain[g]
+		for at := by.first(g, most[c]); at < by.off[g+1] && to[c] > by.place[at]+d; at++ {
+			b := by.node[at]
+			if b == r {
+				break
+			}
+			if !s.candidate(j, b) {
+				s.propose(begin, e.commit(b), beforeAny, v.Amb[j], -1, -1, b)
+				break
+			}
+		}
+	}
+}
+
+// candidate: b's is among the candidates that an ambiguous read is left with.
+func (s *settling) candidate(j int, b int32) bool {
+	for c := s.e.v.CandOff[j]; c < s.e.v.CandOff[j+1]; c++ {
+		if s.gone[c] == 0 && s.e.writer(s.e.v.Cand[c]) == b {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds what a round proposed. It is false on a cycle, which the last finding then closes, or one of the last if they were added at once.
+func (s *settling) add(total int) bool {
+	if len(s.next) > total/16 {
+		mark := int32(len(s.found))
+		for i := range s.next {
+			s.next[i].mark = mark
+		}
+		s.found = append(s.found, s.next...)
+		return s.reach.Rebuild(graph.BuildFunc(total, func(emit func(u, v int32)) {
+			for u := range int32(total) {
+				for _, v := range s.base.Succ(u) {
+					emit(u, v)
+				}
+			}
+			for _, f := range s.found {
+				if f.From >= 0 {
+					emit(f.From, f.To)
+				}
+			}
+		}))
+	}
+	mark := int32(len(s.found))
+	for _, f := range s.next {
+		changed, cycle := s.reach.AddEdge(f.From, f.To)
+		f.mark = mark
+		if changed || cycle || f.rule == saw {
+			s.found = append(s.found, f)
+		}
+		if cycle {
+			return false
+		}
+	}
+	return true
+}
+
+// view is the engine's view with what was settled.
+func (s *settling) view() *prepass.View {
+	v := *s.e.v
+	v.RW = s.rw
+	v.Amb, v.Cand, v.CandOff = nil, nil, []uint32{0}
+	for j, q := range s.e.v.Amb {
+		if s.rw[q] != none {
+			continue
+		}
+		for c := s.e.v.CandOff[j]; c < s.e.v.CandOff[j+1]; c++ {
+			if s.gone[c] == 0 {
+				v.Cand = append(v.Cand, s.e.v.Cand[c])
+			}
+		}
+		v.Amb, v.CandOff = append(v.Amb, q), append(v.CandOff, uint32(len(v.Cand)))
+	}
+	return &v
+}
+
+// takes goes on from what was settled: reads with fewer candidates, edges among the known ones, and an order close to which there may be one that explains all.
+func (e *engine) takes(s *settling) {
+	e.settling = s
+	e.stats.Settled = len(e.v.Amb)
+	e.v = s.view()
+	e.stats.Settled -= len(e.v.Amb)
+	e.stats.Facts = len(s.found)
+	e.rdOff, e.rd = e.v.Readers(e.txn)
+	for _, f := range s.found {
+		if f.From >= 0 {
+			e.facts = append(e.facts, f.Edge)
+		}
+	}
+	e.guess = make([]int64, s.base.N())
+	for x := range e.guess {
+		e.guess[x] = s.reach.Middle(int32(x))
+	}
+}
+
+// runSettled settles, and runs the loop on what is left. done is false where nothing was settled, and the loop is still to be run.
+func (e *engine) runSettled(ctx context.Context) (a Answer, done bool, err error) {
+	x := *e // takes changes it, and findings speak of the view as it was
+	s, ok := x.settle(func() bool { return ctx.Err() != nil })
+	if s == nil {
+		return Answer{}, false, nil
+	}
+	if !ok {
+		a.Status, e.stats.Contradiction = solver.Unsat, true
+		if e.needSeed {
+			a.Seed, err = s.seed()
+		}
+		return a, true, err
+	}
+	e.takes(s)
+	a, err = e.run(ctx, func() {})
+	return a, true, err
+}

@@ -1,0 +1,259 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"isovet/graph"
+	"isovet/graph/order"
+	"isovet/solver"
+)
+
+// seed returns the transactions that a contradiction found by settling rests on.
+// Cost: a search for each finding of the refutation, between the positions that it spans.
+func (s *settling) seed() ([]uint32, error) {
+	last := len(s.found) // the findings that are surely free of cycles end here
+	if s.none == 0 {
+		last = int(s.found[len(s.found)-1].mark)
+	}
+	t, err := s.tracer(last)
+	if err != nil {
+		return nil, err
+	}
+	if s.none > 0 {
+		t.read(s.e.v.Amb[s.none-1], int32(len(s.found)))
+		return t.back()
+	}
+	for i := last; i < len(s.found); i++ {
+		if t.add(i) {
+			t.need[i] = true
+			if err := t.path(s.found[i].To, s.found[i].From); err != nil {
+				return nil, err
+			}
+			return t.back()
+		}
+	}
+	return nil, errors.New("replay: the findings that should close a cycle do not")
+}
+
+// seedOfLemmas returns the transactions that a refutation rests on which x, the engine that went on from what was settled, came to.
+func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error) {
+	core, selections, status := x.core(ctx)
+	switch {
+	case status == solver.Sat:
+		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
+	case status == solver.Unknown && ctx.Err() != nil:
+		return nil, nil
+	case status == solver.Unknown:
+		return nil, ErrNoRoom
+	}
+	t, err := s.tracer(len(s.found))
+	if err != nil {
+		return nil, err
+	}
+	byLit := make([][]int32, 2*x.s.NumVars())
+	guards := x.pk.Guards()
+	for i, g := range guards {
+		byLit[g.Lit] = append(byLit[g.Lit], int32(i))
+	}
+	t.guard = func(i int) {
+		for _, w := range []uint32{x.about[i].a, x.about[i].b} {
+			t.write(w)
+		}
+	}
+	for _, c := range core {
+		if err := t.lemma(c, byLit, func(i int32) (u, v int32) { return guards[i].From, guards[i].To }); err != nil {
+			return nil, err
+		}
+	}
+	for _, q := range selections {
+		t.read(q, int32(len(s.found)))
+		t.seed = append(t.seed, s.e.txn[s.e.reader(q)])
+		for _, w := range x.sel[q].cand {
+			t.write(w)
+		}
+	}
+	return t.back()
+}
+
+// settleTracer follows findings back. Tags of its order are findings, and behind them guards.
+type settleTracer struct {
+	s     *settling
+	ord   *order.Order
+	upto  []int32 // finding → edges among those before it
+	need  []bool  // findings to be explained
+	guard func(i int)
+	seed  []uint32
+}
+
+// tracer makes one whose order has the known edges and those of the first findings.
+func (s *settling) tracer(first int) (*settleTracer, error) {
+	total := s.base.N()
+	each := func(emit func(u, v int32)) {
+		for u := range int32(total) {
+			for _, v := range s.base.Succ(u) {
+				emit(u, v)
+			}
+		}
+	}
+	topo, ok := graph.Topological(graph.BuildFunc(total, func(emit func(u, v int32)) {
+		each(emit)
+		for _, f := range s.found[:first] {
+			if f.From >= 0 {
+				emit(f.From, f.To)
+			}
+		}
+	}))
+	if !ok {
+		return nil, errors.New("replay: findings before the last ones close a cycle")
+	}
+	t := &settleTracer{s: s, ord: order.FromGraph(graph.BuildFunc(total, each), topo), need: make([]bool, len(s.found)), upto: make([]int32, len(s.found)+1)}
+	for i, f := range s.found {
+		t.upto[i+1] = t.upto[i]
+		if f.From >= 0 {
+			t.upto[i+1]++
+		}
+	}
+	for i := range s.found[:first] {
+		t.add(i)
+	}
+	return t, nil
+}
+
+// add adds a finding's edge, if it has one.
+func (t *settleTracer) add(i int) (cycle bool) {
+	f := &t.s.found[i]
+	return f.From >= 0 && t.ord.AddEdge(f.From, f.To, int32(i))
+}
+
+// write notes the transaction of a write.
+func (t *settleTracer) write(w uint32) {
+	if x := t.s.e.v.WTxn[w]; x != none {
+		t.seed = append(t.seed, x)
+	}
+}
+
+// read notes, of an ambiguous read, what dropped its candidates before a finding.
+func (t *settleTracer) read(q uint32, before int32) {
+	e := t.s.e
+	j, ok := slices.BinarySearch(e.v.Amb, q)
+	if !ok {
+		return
+	}
+	for c := e.v.CandOff[j]; c < e.v.CandOff[j+1]; c++ {
+		t.write(e.v.Cand[c])
+		if f := t.s.gone[c]; f > 0 && f <= before {
+			t.need[f-1] = true
+		}
+	}
+	t.seed = append(t.seed, e.txn[t.s.reader[j]])
+}
+
+// path notes what a path from u to v rests on.
+func (t *settleTracer) path(u, v int32) error {
+	path, ok := t.ord.Path(u, v, func(int32) int8 { return 1 })
+	if !ok {
+		return errors.New("replay: nothing is found that a finding follows from")
+	}
+	nodes := []int32{u}
+	for _, s := range path {
+		nodes = append(nodes, s.To)
+		switch {
+		case s.Tag == order.Static:
+		case int(s.Tag) < len(t.need):
+			t.need[s.Tag] = true
+		default:
+			t.guard(int(s.Tag) - len(t.need))
+		}
+	}
+	t.seed = append(t.seed, t.s.e.seedOfNodes(nodes)...)
+	return nil
+}
+
+// lemma notes the cycle that the edges of a clause's literals close.
+func (t *settleTracer) lemma(c []solver.Lit, byLit [][]int32, ends func(i int32) (u, v int32)) error {
+	mark := t.ord.Mark()
+	defer t.ord.Undo(mark)
+	for _, l := range c {
+		for _, i := range byLit[l.Not()] {
+			u, v := ends(i)
+			if t.ord.AddEdge(u, v, int32(len(t.need))+i) {
+				t.guard(int(i))
+				return t.path(v, u)
+			}
+		}
+	}
+	return errors.New("replay: a lemma after settling has no cycle")
+}
+
+// back explains what is needed, the last first, and returns all transactions named.
+func (t *settleTracer) back() ([]uint32, error) {
+	for i := len(t.need) - 1; i >= 0; i-- {
+		if !t.need[i] {
+			continue
+		}
+		f := &t.s.found[i]
+		if to := int(t.upto[f.mark]); to < t.ord.Mark() {
+			t.ord.Undo(to)
+		}
+		if err := t.finding(f, int32(i)); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(t.seed)
+	return slices.Compact(t.seed), nil
+}
+
+// finding notes what finding i follows from.
+func (t *settleTracer) finding(f *finding, i int32) error {
+	e := t.s.e
+	for _, x := range []int32{f.a, f.b} {
+		if x >= 0 {
+			t.seed = append(t.seed, e.txn[x])
+		}
+	}
+	r := int32(-1)
+	if f.read != none {
+		r = e.node[e.readerOf(f.read)]
+		t.seed = append(t.seed, e.txn[r])
+		t.read(f.read, i)
+	}
+	var paths [][2]int32
+	switch f.rule {
+	case isBefore:
+		paths = append(paths, [2]int32{e.commit(f.b), e.begin(r)})
+	case isAfter:
+		if f.a >= 0 {
+			paths = append(paths, [2]int32{e.commit(f.a), e.begin(f.b)})
+		}
+	case overwrites:
+		paths = append(paths, [2]int32{e.begin(f.a), e.commit(f.b)})
+	case notLater:
+		paths = append(paths, [2]int32{e.begin(r), e.commit(f.a)})
+	case notOld:
+		if f.a >= 0 {
+			paths = append(paths, [2]int32{e.commit(f.a), e.begin(f.b)})
+		}
+		paths = append(paths, [2]int32{e.commit(f.b), e.begin(r)})
+	case afterAny, beforeAny:
+		j, _ := slices.BinarySearch(e.v.Amb, f.read)
+		for c := e.v.CandOff[j]; c < e.v.CandOff[j+1]; c++ {
+			a := e.writer(e.v.Cand[c])
+			if g := t.s.gone[c]; g > 0 && g <= i || a < 0 {
+				continue
+			}
+			if f.rule == afterAny {
+				paths = append(paths, [2]int32{f.From, e.commit(a)})
+			} else {
+				paths = append(paths, [2]int32{e.commit(a), e.begin(f.b)})
+			}
+		}
+	}
+	for _, p := range paths {
+		if err := t.path(p[0], p[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
