@@ -285,7 +285,7 @@ func smallTimes(d *doc, i int) bool {
 	return true
 }
 
-// smallNumber replaces a number of the operations by a smaller one, wherever it stands.
+// smallNumber replaces the numbers of the operations by their ranks, or one of them by a smaller one, wherever it stands.
 func smallNumber(d *doc, i int) bool {
 	var all []int64
 	var walk func(v any, f func(json.Number) any) any
@@ -319,7 +319,18 @@ func smallNumber(d *doc, i int) bool {
 	})
 	slices.Sort(all)
 	all = slices.Compact(all)
-	if i >= len(all) {
+	if i == 0 {
+		every(func(n json.Number) any {
+			x, err := n.Int64()
+			if err != nil {
+				return n
+			}
+			at, _ := slices.BinarySearch(all, x)
+			return json.Number(strconv.Itoa(at))
+		})
+		return true
+	}
+	if i--; i >= len(all) {
 		return false
 	}
 	old, small := all[i], int64(0)
