@@ -327,12 +327,21 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers) error {
 		u64(uint64(len(run)))
 		for _, t := range run {
 			lo, hi := h.TxnOps(t)
-			u64(uint64(hi - lo))
+			kept := uint64(0)
 			for op := lo; op < hi; op++ {
+				if !n.Skip(op) {
+					kept++
+				}
+			}
+			u64(kept)
+			for op := lo; op < hi; op++ {
+				if n.Skip(op) {
+					continue
+				}
 				v := h.Ops.Ver[op]
 				flag(h.Ops.Kind[op] == history.Write)
 				u64(uint64(n.Key(h.VerKey[v])))
-				u64(uint64(n.Value(v)))
+				u64(uint64(n.Value(op)))
 				flag(true)
 			}
 			flag(h.Txns.Status[t] != history.Aborted)

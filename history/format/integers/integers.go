@@ -18,6 +18,8 @@ type Numbers struct {
 	Order    []uint32
 	renumber bool
 	local    []int64 // version → number within its key, where renumbered
+	skip     []bool  // operation → a read that is left out; nil: there is none
+	fresh    []int64 // operation → its number within its key in place of its version's, 0: that; nil: there is none
 }
 
 // Explicit is what a format can hold of an initial transaction.
@@ -33,6 +35,12 @@ const (
 // a text or row as a key or value, null, an initial version that cannot be said. With lossy such a history is renumbered: keys by
 // their dense index from 1, the values of a key from 1, and 0 for what it holds at first. Operations on lists and predicates
 // have no place in either and are errors always. Cost: linear.
+//
+// What is left out makes no violation of a valid history. Of the transactions of unknown outcome those stay, as committed ones, that committed in every
+// order that explains the history: they alone can have written something that another that stays has read. The others go, and with them the reads of what they
+// could have written and others too, for without them nobody may be left who wrote it in time. So do the reads of what a key held at first, in a
+// history that is renumbered, where somebody writes the same, such as null by a delete: what is written gets a number of its own then. Orders that explain
+// the whole explain what stays.
 func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	if h.HasLists() {
 		return nil, fmt.Errorf("the history has list operations; expected reads and writes only")
@@ -55,15 +63,16 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 				n.local[v] = count[k]
 			}
 		}
+		n.rewritten(count)
 	}
 	// An initial transaction that says no more than the format says by itself is left out.
 	if h.Init != history.None && !n.renumber && n.writesNonzero(h.Init) {
 		n.Order = append(n.Order, h.Init)
 	}
-	seen := seenUnknown(h)
+	stays := n.unknown()
 	for s := range h.NumSessions() {
 		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if t != h.Init && (h.Txns.Status[t] != history.Unknown || seen[t]) {
+			if t != h.Init && (h.Txns.Status[t] != history.Unknown || stays[t]) {
 				n.Order = append(n.Order, t)
 			}
 		}
@@ -71,35 +80,93 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	return n, nil
 }
 
-// seenUnknown marks the transactions of unknown outcome of which somebody committed, or one of them, has read a write: they did
-// commit. nil if there are none of unknown outcome. Cost: linear.
-func seenUnknown(h *history.History) []bool {
+// rewritten leaves out the reads of initial versions that are written again, and gives those writes numbers of their own, from count on for each key.
+func (n *Numbers) rewritten(count []int64) {
+	h := n.h
+	for op, v := range h.Ops.Ver {
+		k := h.VerKey[v]
+		if h.Ops.Kind[op] != history.Write || h.InitVer[k] != v || n.of(uint32(op), h.Init) {
+			continue
+		}
+		if n.fresh == nil {
+			n.fresh = make([]int64, h.NumOps())
+		}
+		count[k]++
+		n.fresh[op] = count[k]
+	}
+	if n.fresh == nil {
+		return
+	}
+	again := make([]bool, h.NumKeys())
+	for op, x := range n.fresh {
+		if x > 0 {
+			again[h.VerKey[h.Ops.Ver[op]]] = true
+		}
+	}
+	for op, v := range h.Ops.Ver {
+		if k := h.VerKey[v]; h.Ops.Kind[op] == history.Read && h.InitVer[k] == v && again[k] {
+			n.leaveOut(uint32(op))
+		}
+	}
+}
+
+// of reports whether an operation is a transaction's.
+func (n *Numbers) of(op, t uint32) bool {
+	if t == history.None {
+		return false
+	}
+	lo, hi := n.h.TxnOps(t)
+	return lo <= op && op < hi
+}
+
+func (n *Numbers) leaveOut(op uint32) {
+	if n.skip == nil {
+		n.skip = make([]bool, n.h.NumOps())
+	}
+	n.skip[op] = true
+}
+
+// Skip reports whether an operation of a transaction in Order is left out.
+func (n *Numbers) Skip(op uint32) bool { return n.skip != nil && n.skip[op] }
+
+// unknown marks the transactions of unknown outcome that stay, and leaves out the reads of what the others could have written; nil if there are none of
+// unknown outcome. Cost: linear.
+func (n *Numbers) unknown() []bool {
+	h := n.h
 	if !slices.Contains(h.Txns.Status, history.Unknown) {
 		return nil
 	}
-	// The writes of unknown outcome, in a list for each version.
-	first := make([]uint32, h.NumVersions())
-	for v := range first {
-		first[v] = history.None
+	// Who wrote a version without having aborted: the only one, or several.
+	const several = history.None - 1
+	writer := make([]uint32, h.NumVersions())
+	for v := range writer {
+		writer[v] = history.None
 	}
-	type write struct{ txn, next uint32 }
-	var writes []write
+	for _, v := range h.InitVer {
+		if v != history.None {
+			writer[v] = several
+		}
+	}
 	var todo []uint32 // transactions that did commit
 	for t := range uint32(h.NumTxns()) {
-		switch h.Txns.Status[t] {
-		case history.Committed:
+		if h.Txns.Status[t] == history.Aborted {
+			continue
+		}
+		if h.Txns.Status[t] == history.Committed {
 			todo = append(todo, t)
-		case history.Unknown:
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
-				if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write {
-					writes = append(writes, write{t, first[v]})
-					first[v] = uint32(len(writes)) - 1
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write {
+				if writer[v] == history.None || writer[v] == t {
+					writer[v] = t
+				} else {
+					writer[v] = several
 				}
 			}
 		}
 	}
-	seen := make([]bool, h.NumTxns())
+	stays := make([]bool, h.NumTxns())
 	for len(todo) > 0 {
 		lo, hi := h.TxnOps(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]
@@ -107,17 +174,32 @@ func seenUnknown(h *history.History) []bool {
 			if h.Ops.Kind[op] != history.Read {
 				continue
 			}
-			v := h.Ops.Ver[op]
-			for i := first[v]; i != history.None; i = writes[i].next {
-				if t := writes[i].txn; !seen[t] {
-					seen[t] = true
-					todo = append(todo, t)
-				}
+			t := writer[h.Ops.Ver[op]]
+			if t < several && h.Txns.Status[t] == history.Unknown && !stays[t] {
+				stays[t] = true
+				todo = append(todo, t)
 			}
-			first[v] = history.None
 		}
 	}
-	return seen
+	// Several could have written it. If those of unknown outcome all stay, nothing is lost.
+	gone := make([]bool, h.NumVersions())
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] != history.Unknown || stays[t] {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write && writer[v] == several {
+				gone[v] = true
+			}
+		}
+	}
+	for op, v := range h.Ops.Ver {
+		if h.Ops.Kind[op] == history.Read && gone[v] {
+			n.leaveOut(uint32(op))
+		}
+	}
+	return stays
 }
 
 func (n *Numbers) writesNonzero(t uint32) bool {
@@ -190,10 +272,14 @@ func (n *Numbers) Key(k uint32) int64 {
 	return n.h.Keys[k].N
 }
 
-// Value returns the number of a version.
-func (n *Numbers) Value(v uint32) int64 {
-	if n.renumber {
-		return n.local[v]
+// Value returns the number of what an operation read or wrote.
+func (n *Numbers) Value(op uint32) int64 {
+	v := n.h.Ops.Ver[op]
+	switch {
+	case !n.renumber:
+		return n.h.VerN[v]
+	case n.fresh != nil && n.fresh[op] > 0:
+		return n.fresh[op]
 	}
-	return n.h.VerN[v]
+	return n.local[v]
 }

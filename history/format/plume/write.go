@@ -38,6 +38,9 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) e
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
+			if n.Skip(op) {
+				continue
+			}
 			letter := byte('r')
 			if h.Ops.Kind[op] == history.Write {
 				letter = 'w'
@@ -49,7 +52,7 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) e
 				id = -1
 			}
 			v := h.Ops.Ver[op]
-			if err := put(letter, n.Key(h.VerKey[v]), n.Value(v), session, id); err != nil {
+			if err := put(letter, n.Key(h.VerKey[v]), n.Value(op), session, id); err != nil {
 				return err
 			}
 		}
