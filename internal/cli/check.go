@@ -157,53 +157,78 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	if err := f.validate(args); err != nil {
 		return err
 	}
+	t := tally{}
+	if e.kept != nil {
+		t = e.kept.first
+	}
+	if f.needsKeeper(e, args) {
+		t, err := e.keep(ctx, f, args, func(k *keeper, cause error) {
+			o := k.outcome(cause)
+			k.tally.add(o)
+			if err := f.print(e, o); err != nil {
+				k.tally.Worst = worse(k.tally.Worst, statusOf(err))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return t.status(f)
+	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
-	worst, unknown := statusOK, false
-	first := e.carried(&worst, &unknown)
-	for i, path := range args {
-		if i < first {
-			continue
-		}
+	for i := t.Next; i < len(args); i++ {
+		path := args[i]
 		if ctx.Err() != nil {
 			return &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked", path, i, len(args))}
 		}
 		p.Begin("checking " + path)
+		e.kept.begins(i)
 		o := checkOne(ctx, e, f, path, p)
-		p.Hide()
-		s := statusOf(o.err)
 		if o.result != nil {
-			switch o.result.Verdict {
-			case evidence.Violated:
-				s = worse(s, statusViolation)
-			case evidence.Unknown:
-				if s == statusOK {
-					s, unknown = statusUnknown, true
-				}
-			}
 			if err := f.outputs(ctx, e, o, i, len(args)); err != nil {
 				o.err = errors.Join(o.err, err)
-				s = worse(s, statusOf(err))
 			}
 		}
+		e.kept.answers()
+		p.Hide()
+		t.add(o)
 		if err := f.print(e, o); err != nil {
 			return err
 		}
-		worst = worse(worst, s)
-		if i+1 < len(args) && ctx.Err() == nil {
-			e.carryOn(i+1, worst, unknown)
+		t.Next = i + 1
+		e.kept.done(ctx, t)
+	}
+	return t.status(f)
+}
+
+// add counts in what became of a history.
+func (t *tally) add(o outcome) {
+	s := statusOf(o.err)
+	if o.result != nil {
+		switch o.result.Verdict {
+		case evidence.Violated:
+			s = worse(s, statusViolation)
+		case evidence.Unknown:
+			if s == statusOK {
+				s, t.Unknown = statusUnknown, true
+			}
 		}
 	}
-	if worst == statusUnknown && unknown {
-		worst = f.unknownStatus
+	t.Worst = worse(t.Worst, s)
+}
+
+// status is the exit status that all histories come to.
+func (t *tally) status(f *checkFlags) error {
+	if t.Worst == statusUnknown && t.Unknown {
+		return status(f.unknownStatus)
 	}
-	return status(worst)
+	return status(t.Worst)
 }
 
 // checkOne loads and checks a history under the limits. Stopped work is an answer: unknown, with what was known by then.
 func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progress) outcome {
 	var stage atomic.Pointer[string]
-	set := func(s string) { stage.Store(&s) }
+	set := func(s string) { stage.Store(&s); e.kept.does(s) }
 	set("loading")
 	began := time.Now()
 	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver} // what is known if work is left behind
@@ -228,6 +253,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		k.Checker, k.Timestamps = c.Info().Name, c.Info().Timestamps
 		at, profile := f.profiled(h)
 		k.Level = at
+		e.kept.sayJSON(saysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
 		set("checking")
 		o := check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Progress: func(s string, done, total int) {
 			set("checking (" + s + ")")

@@ -33,6 +33,7 @@ type env struct {
 
 	mu    sync.Mutex
 	temps map[string]bool // half-written files
+	kept  *kept           // nil: nobody keeps this process
 }
 
 // Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second kills.
@@ -65,6 +66,9 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 	}()
 
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	if stdout == os.Stdout {
+		e.kept = newKept(func() { cancel(errInterrupted) })
+	}
 	root := newRoot(e, p)
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -16,6 +16,9 @@ type limits struct {
 	memory  int64 // bytes; 0: none
 }
 
+// heldElsewhere are bytes that count as the process's own: those of its keeper.
+var heldElsewhere int64
+
 var (
 	errTimeout = errors.New("timeout")
 	errMemory  = errors.New("memory bound")
@@ -24,7 +27,7 @@ var (
 
 // grace is how long work that was told to stop may take to hand over what it knows, before it is left behind. The answer that is then
 // given without it, and the end of the process, must come within 0.3 s of the limit.
-const grace = 150 * time.Millisecond
+const grace = 100 * time.Millisecond
 
 // stoppedError says that work was stopped and why; its text is the reason of an unknown verdict.
 type stoppedError struct {

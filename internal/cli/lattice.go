@@ -51,15 +51,8 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
-	worst, unused := statusOK, false
-	first := e.carried(&worst, &unused)
+	worst := statusOK
 	for i, path := range args {
-		if i < first {
-			continue
-		}
-		if i > first && ctx.Err() == nil {
-			e.carryOn(i, worst, false)
-		}
 		if ctx.Err() != nil {
 			return &exitError{status: statusInterrupted}
 		}

@@ -113,10 +113,12 @@ func (e *env) temporary(path string) (done func()) {
 		e.temps = make(map[string]bool)
 	}
 	e.temps[path] = true
+	e.kept.say(saysTemp, path)
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.temps, path)
+		e.kept.say(saysWhole, path)
 	}
 }
 

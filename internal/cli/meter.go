@@ -39,7 +39,7 @@ func newMeter(bound int64) *meter {
 func (m *meter) soft() int64 {
 	if m.bound > 0 {
 		_, shared, _ := resident()
-		return max(m.bound-m.bound/20-shared, 4<<20)
+		return max(m.bound-m.bound/20-shared-heldElsewhere, 4<<20)
 	}
 	if m.machine > 0 {
 		return m.machine - m.machine/8
@@ -48,12 +48,12 @@ func (m *meter) soft() int64 {
 }
 
 // held returns the memory that the process holds as others see it (its resident set, the program and mapped files included) or, where
-// that is more, what the Go runtime has taken, since it will be touched in a moment. A large allocation is seen there at once.
+// that is more, what the Go runtime has taken, since it will be touched in a moment; its keeper's is added.
 func (m *meter) held() int64 {
 	metrics.Read(m.samples)
 	taken := int64(m.samples[0].Value.Uint64() - m.samples[1].Value.Uint64())
 	rss, shared, _ := resident()
-	return max(rss, taken+shared)
+	return max(rss, taken+shared) + heldElsewhere
 }
 
 // watch cancels with errMemory or errMachine once too much is held, and closes urgent if it then goes on to grow. It ends when finished

@@ -43,6 +43,20 @@ func resident() (rss, shared int64, ok bool) {
 	return rss, shared, ok
 }
 
+// residentOf returns another process's resident set in bytes; 0 where it cannot be told.
+func residentOf(pid int) int64 {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b))
+	if len(f) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(f[1], 10, 64)
+	return n * int64(os.Getpagesize())
+}
+
 // machineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v leaves of that; 0
 // where it cannot be told.
 func machineMemory() int64 {

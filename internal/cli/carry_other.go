@@ -1,6 +1,0 @@
-//go:build !unix
-
-package cli
-
-// replace cannot replace a running program here.
-func replace(string, []string, []string) {}

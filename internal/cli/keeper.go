@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"isovet/evidence"
+	"isovet/level"
+)
+
+// A check with limits runs in a process of its own, which is kept by this one: a process that collects garbage, or that moves a slice
+// of a gigabyte, does not look at its clock in time, and one that the system refuses memory cannot say so. The kept process holds the
+// limits itself and answers; only where it is late, too large, or gone, its keeper ends it and answers in its place, with what it has
+// been told so far, and has another process go on with the next history.
+//
+// The kept process tells on one pipe what it does, a line each: its letter, a blank, JSON or text.
+const (
+	saysBegin  = 'h' // it begins history number N
+	saysStage  = 's' // what it does now
+	saysKnown  = 'k' // what is known of the history: a knownSoFar
+	saysAnswer = 'a' // it would print its answer; it waits for mayAnswer
+	saysDone   = 'd' // history N is done: the tally so far
+	saysTemp   = 't' // a file that it has begun to write
+	saysWhole  = 'w' // that file is there under its name
+)
+
+// On another pipe it is told by single bytes. The end of that pipe is the keeper's.
+const (
+	mayAnswer = 'g'
+	interrupt = 'i'
+)
+
+// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH NEXT WORST UNKNOWN HELD".
+const keptVar = "ISOVET_KEPT"
+
+const (
+	keeperGrace = 50 * time.Millisecond // beyond that which the kept process gives its own work
+	keeperLook  = 2 * time.Millisecond
+	keptBig     = 16 << 20 // bytes of a plain file that has a process of its own without limits too; compressed ones an eighth
+)
+
+// knownSoFar is what is known of a history before its answer is.
+type knownSoFar struct {
+	Level   level.Level    `json:"level"`
+	Checker string         `json:"checker"`
+	Solver  string         `json:"solver"`
+	TS      bool           `json:"ts"`
+	Stats   evidence.Stats `json:"stats"`
+}
+
+// tally is what many histories come to.
+type tally struct {
+	Next    int  `json:"next"` // the first that is not done
+	Worst   int  `json:"worst"`
+	Unknown bool `json:"unknown"`
+}
+
+// needsKeeper reports whether the histories are checked in a process of their own.
+func (f *checkFlags) needsKeeper(e *env, args []string) bool {
+	if e.kept != nil || e.stdout != os.Stdout || e.stderr != os.Stderr || e.stdin != os.Stdin || runtime.GOOS == "windows" {
+		return false
+	}
+	if f.limits != (limits{}) {
+		return true
+	}
+	for _, path := range args {
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			big := int64(keptBig)
+			if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
+				big /= 8
+			}
+			if st.Size() > big {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keeper is this side of a kept process.
+type keeper struct {
+	e    *env
+	f    *checkFlags
+	args []string
+
+	cmd    *exec.Cmd
+	tell   io.WriteCloser
+	lines  chan string
+	ended  chan error
+	crash  *tailFile
+	tally  tally
+	at     int       // the history that it is at; -1: none
+	began  time.Time // that
+	stage  string
+	known  *knownSoFar
+	may    bool // it prints its answer
+	peakMB float64
+	temps  map[string]bool
+}
+
+// keep runs the command in kept processes until every history is done, and returns the exit status as an error.
+func (e *env) keep(ctx context.Context, f *checkFlags, args []string, answer func(k *keeper, cause error)) (tally, error) {
+	t := tally{}
+	for t.Next < len(args) {
+		k := &keeper{e: e, f: f, args: args, tally: t, at: -1, stage: "starting", temps: make(map[string]bool)}
+		if err := k.start(); err != nil {
+			return t, err
+		}
+		cause := k.follow(ctx)
+		if cause != nil {
+			if k.at < 0 {
+				k.at = k.tally.Next
+			}
+			if !k.may && k.at < len(args) {
+				answer(k, cause)
+			}
+			k.tally.Next = k.at + 1
+		} else if code := k.cmd.ProcessState.ExitCode(); k.tally.Next < len(args) && (code != 0 || k.tally.Next == t.Next) {
+			return k.tally, status(code) // it has said why
+		}
+		t = k.tally
+		if ctx.Err() != nil && t.Next < len(args) {
+			return t, &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked", args[t.Next], t.Next, len(args))}
+		}
+	}
+	return t, nil
+}
+
+func (k *keeper) start() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	hear, said, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	heard, tell, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	last, crash, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	mine, _, _ := resident()
+	k.cmd = exec.Command(self, os.Args[1:]...)
+	k.cmd.Args[0] = os.Args[0]
+	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	k.cmd.ExtraFiles = []*os.File{said, heard, crash}
+	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %t %d", keptVar, k.tally.Next, k.tally.Worst, k.tally.Unknown, mine))
+	err = k.cmd.Start()
+	said.Close()
+	heard.Close()
+	crash.Close()
+	if err != nil {
+		hear.Close()
+		tell.Close()
+		last.Close()
+		return fmt.Errorf("cannot start a process to check in: %w", err)
+	}
+	k.began = time.Now()
+	k.tell = tell
+	k.crash = &tailFile{done: make(chan struct{})}
+	go k.crash.read(last)
+	k.lines = make(chan string, 64)
+	k.ended = make(chan error, 1)
+	go func() {
+		defer hear.Close()
+		in := bufio.NewReader(hear)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				break
+			}
+			k.lines <- strings.TrimSuffix(line, "\n")
+		}
+		close(k.lines)
+		k.ended <- k.cmd.Wait()
+	}()
+	return nil
+}
+
+var (
+	errKilled  = errors.New("killed")
+	errCrashed = errors.New("crashed")
+)
+
+// follow listens to the kept process until it ends, nil, or has to be ended or has crashed, with the cause.
+func (k *keeper) follow(ctx context.Context) error {
+	defer k.tell.Close()
+	tick := time.NewTicker(keeperLook)
+	defer tick.Stop()
+	interrupted := ctx.Done()
+	var late time.Time // when an interrupt must have been heeded
+	kill := func(cause error) error {
+		_ = k.cmd.Process.Kill()
+		go func() { // so that it does not wait to be heard
+			for range k.lines {
+			}
+		}()
+		for path := range k.temps {
+			os.Remove(path)
+		}
+		return cause
+	}
+	lines := k.lines
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				lines = nil
+				continue
+			}
+			k.hears(line)
+		case <-interrupted:
+			interrupted = nil
+			late = time.Now().Add(grace + keeperGrace)
+			_, _ = k.tell.Write([]byte{interrupt})
+		case err := <-k.ended:
+			for line := range k.lines {
+				k.hears(line)
+			}
+			if err == nil || k.cmd.ProcessState.Exited() {
+				return nil
+			}
+			for path := range k.temps {
+				os.Remove(path)
+			}
+			switch k.cmd.ProcessState.String() {
+			case "signal: " + os.Kill.String():
+				return errKilled
+			case "signal: " + os.Interrupt.String(), "signal: terminated": // before it could ignore them
+				return errInterrupted
+			}
+			<-k.crash.done
+			if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") {
+				return errMachine
+			}
+			return errCrashed
+		case now := <-tick.C:
+			rss := residentOf(k.cmd.Process.Pid)
+			k.peakMB = max(k.peakMB, float64(rss)/1e6)
+			mine, _, _ := resident()
+			if b := k.f.limits.memory; b > 0 && rss+mine > b+b/20 {
+				return kill(errMemory)
+			}
+			if k.may {
+				continue
+			}
+			if t := k.f.limits.timeout; t > 0 && now.Sub(k.began) > t+grace+keeperGrace {
+				return kill(errTimeout)
+			}
+			if !late.IsZero() && now.After(late) {
+				return kill(errInterrupted)
+			}
+		}
+	}
+}
+
+// hears takes in a line.
+func (k *keeper) hears(line string) {
+	if len(line) < 2 {
+		return
+	}
+	rest := line[2:]
+	switch line[0] {
+	case saysBegin:
+		if n, err := strconv.Atoi(rest); err == nil && n >= 0 && n < len(k.args) {
+			k.at, k.began, k.stage, k.known, k.may = n, time.Now(), "loading", nil, false
+		}
+	case saysStage:
+		k.stage = rest
+	case saysKnown:
+		s := new(knownSoFar)
+		if json.Unmarshal([]byte(rest), s) == nil {
+			k.known = s
+		}
+	case saysAnswer:
+		k.may = true
+		_, _ = k.tell.Write([]byte{mayAnswer})
+	case saysDone:
+		t := tally{}
+		if json.Unmarshal([]byte(rest), &t) == nil {
+			k.tally, k.at, k.may = t, -1, false
+			k.began = time.Now()
+		}
+	case saysTemp:
+		k.temps[rest] = true
+	case saysWhole:
+		delete(k.temps, rest)
+	}
+}
+
+// outcome is the answer in place of the kept process.
+func (k *keeper) outcome(cause error) outcome {
+	r := &evidence.Result{Level: k.f.level, Checker: k.f.checker, Solver: k.f.solver}
+	if s := k.known; s != nil {
+		r.Level, r.Checker, r.Solver, r.Timestamps, r.Stats = s.Level, s.Checker, s.Solver, s.TS, s.Stats
+	}
+	r.Stats.PeakMB = max(r.Stats.PeakMB, k.peakMB)
+	path := k.args[k.at]
+	switch {
+	case errors.Is(cause, errCrashed):
+		return outcome{path: path, err: faultf("the process that checked %s crashed while %s:\n%s", path, k.stage, k.crash)}
+	case errors.Is(cause, errKilled):
+		r.Reason = "the process was killed while " + k.stage + ", perhaps for want of memory"
+		return outcome{path: path, result: r}
+	}
+	r.Reason = k.f.limits.reason(cause, k.stage)
+	o := outcome{path: path, result: r}
+	if errors.Is(cause, errInterrupted) {
+		o.err = &exitError{status: statusInterrupted}
+	}
+	return o
+}
+
+// tailFile keeps the beginning of what a crash says.
+type tailFile struct {
+	b    []byte
+	done chan struct{}
+}
+
+func (t *tailFile) read(f *os.File) {
+	defer close(t.done)
+	defer f.Close()
+	t.b, _ = io.ReadAll(io.LimitReader(f, 1<<14))
+	_, _ = io.Copy(io.Discard, f)
+}
+
+func (t *tailFile) String() string { return strings.TrimSpace(string(t.b)) }

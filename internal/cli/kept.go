@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"syscall"
+)
+
+// kept is a kept process's side: see keeper. Its methods do nothing on nil, in a process that nobody keeps.
+type kept struct {
+	first tally
+	held  int64 // bytes that the keeper holds, which count as ours
+
+	mu    sync.Mutex
+	tell  *os.File
+	stage string
+	may   chan struct{}
+}
+
+// newKept makes the process a kept one, if it was started as such. interrupted is called when the keeper was.
+func newKept(interrupted func()) *kept {
+	s, ok := os.LookupEnv(keptVar)
+	if !ok {
+		return nil
+	}
+	os.Unsetenv(keptVar)
+	k := &kept{may: make(chan struct{}, 1)}
+	var tell, hear, crash uintptr
+	if n, err := fmt.Sscanf(s, "%d %d %d %d %d %t %d", &tell, &hear, &crash, &k.first.Next, &k.first.Worst, &k.first.Unknown, &k.held); err != nil || n != 7 {
+		return nil
+	}
+	heldElsewhere = k.held
+	k.tell = os.NewFile(tell, "tell")
+	said := os.NewFile(hear, "hear")
+	for _, fd := range []uintptr{tell, hear, crash} {
+		syscall.CloseOnExec(int(fd))
+	}
+	if f := os.NewFile(crash, "crash"); f != nil {
+		_ = debug.SetCrashOutput(f, debug.CrashOptions{})
+		f.Close()
+	}
+	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the keeper's
+	go func() {
+		var b [1]byte
+		for {
+			if n, err := said.Read(b[:]); err != nil || n == 0 { // it is gone, and whoever waited for the answer
+				os.Exit(statusFault)
+			}
+			switch b[0] {
+			case mayAnswer:
+				k.may <- struct{}{}
+			case interrupt:
+				interrupted()
+			}
+		}
+	}()
+	return k
+}
+
+func (k *kept) say(letter byte, text string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, _ = fmt.Fprintf(k.tell, "%c %s\n", letter, text)
+}
+
+func (k *kept) sayJSON(letter byte, v any) {
+	if k == nil {
+		return
+	}
+	if b, err := json.Marshal(v); err == nil {
+		k.say(letter, string(b))
+	}
+}
+
+// begins says at which history it is.
+func (k *kept) begins(i int) {
+	if k != nil {
+		k.mu.Lock()
+		k.stage = ""
+		k.mu.Unlock()
+	}
+	k.say(saysBegin, fmt.Sprint(i))
+}
+
+// does says what is being done.
+func (k *kept) does(stage string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	same := k.stage == stage
+	k.stage = stage
+	k.mu.Unlock()
+	if !same {
+		k.say(saysStage, stage)
+	}
+}
+
+// answers waits until the answer may be printed. If the keeper has decided to give it, that is never.
+func (k *kept) answers() {
+	if k == nil {
+		return
+	}
+	k.say(saysAnswer, "")
+	<-k.may
+}
+
+// done says what the histories have come to. Work that was left behind does not share the process with the next history.
+func (k *kept) done(ctx context.Context, t tally) {
+	if k == nil {
+		return
+	}
+	k.sayJSON(saysDone, t)
+	if leftBehind.Load() && ctx.Err() == nil {
+		os.Exit(statusOK)
+	}
+}
