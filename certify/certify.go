@@ -3,6 +3,7 @@ package certify
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -66,6 +67,23 @@ func Check(r *evidence.Result, o Options) error {
 	}
 	return fmt.Errorf("there is no verdict %d", r.Verdict)
 }
+
+// Verify reads a certificate of h (evidence.ReadCertificate) and checks it. There is no result where it cannot be read; the error is then what
+// ReadCertificate says. A certificate of the verdict Unknown proves nothing, and says so with ErrUnknown.
+// Cost: that of ReadCertificate and Check.
+func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, error) {
+	r, err := evidence.ReadCertificate(in, h)
+	if err != nil {
+		return nil, err
+	}
+	if r.Verdict == evidence.Unknown {
+		return r, ErrUnknown
+	}
+	return r, Check(r, o)
+}
+
+// ErrUnknown says that a certificate's verdict is unknown, so that there is nothing that it could prove.
+var ErrUnknown = errors.New("the certificate says that its checker did not decide, and certifies nothing")
 
 func checkOrder(r *evidence.Result, o Options) error {
 	h, l := r.H, r.Level

@@ -66,7 +66,7 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 		if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
 			return fmt.Errorf("operations beside cycles")
 		}
-		if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // which asks the same of reads by key as serializability
+		if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // whose lists are those of serializability
 			return &Unsupported{fmt.Sprintf("list reads that nothing explains together at level %s", l)}
 		}
 		return x.nobodyAppended(a.Ops, o)

@@ -102,6 +102,9 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 				return d
 			}
 		}
+		if len(d.list) < d.inits { // nobody reads it
+			d.list = inits
+		}
 	}
 	end[len(d.list)] = true
 	ts := make([]uint32, 0, len(by))

@@ -171,7 +171,8 @@ func (x *index) build() {
 				}
 			case history.ReadList:
 				if x.unknown {
-					for _, e := range elems(h, v) {
+					seen, _ := others(h, op, lo) // what it appended itself it did not read from anybody
+					for _, e := range seen {
 						if x.wants(e) {
 							x.readers[e] = append(x.readers[e], t)
 						}

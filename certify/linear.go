@@ -36,7 +36,8 @@ func oneKeyEach(h *history.History) error {
 	return nil
 }
 
-// keyOf is the key of a transaction on one key, history.None of one without operations. A predicate operation's is the only one.
+// keyOf is the key of a transaction on one key, history.None of one without operations. A predicate operation's is the only one; where the
+// history names none, there is nothing to match, and it has none either.
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	switch {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,91 +17,188 @@ import (
 	"isovet/history"
 )
 
+type verifyFlags struct {
+	from   loading
+	skew   time.Duration
+	limits limits
+	json   bool
+}
+
 func newVerify(e *env) *cobra.Command {
-	var asJSON bool
-	var skew time.Duration
-	var from loading
+	var f verifyFlags
 	c := &cobra.Command{
 		Use: "verify [flags] CERT HISTORY", GroupID: "work",
 		Short: "Replay a certificate without the checker that wrote it",
 		Long: `verify reads a certificate, as isovet check --certificate writes it, and replays it against the history: the order of a
 valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the two may
-be "-", standard input.
+be "-", standard input. Two files in the wrong order are taken in the right one.
 
-Exit status: 0 the certificate proves its verdict, 1 it does not, 254 it cannot be read or speaks of another history.`,
+Exit status: 0 the certificate proves its verdict, 1 it does not, 2 that was not found out (a time-out, a memory bound, a proof of a
+kind that verify has no rules for), or the certificate says "unknown", which proves nothing, 254 it cannot be read or speaks of another
+history.`,
 		Example:           "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
 		Args:              exactly("CERT", "HISTORY"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			if args[0] == "-" && args[1] == "-" {
+			switch {
+			case args[0] == "-" && args[1] == "-":
 				return usagef("standard input is named twice")
+			case f.skew < 0:
+				return usagef("--clock-skew %v is negative", f.skew)
+			case f.limits.timeout < 0:
+				return usagef("--timeout %v is negative", f.limits.timeout)
 			}
-			if skew < 0 {
-				return usagef("--clock-skew %v is negative", skew)
+			cert, path := args[0], args[1]
+			if isCertificate(path) && !isCertificate(cert) {
+				cert, path = path, cert
 			}
-			return runVerify(c.Context(), e, args[0], args[1], from, skew, asJSON)
+			return runVerify(c.Context(), e, &f, cert, path)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
-	c.Flags().DurationVar(&skew, "clock-skew", 0, "what isovet check was given")
-	from.flags(c, "format", "the history")
+	fl := c.Flags()
+	fl.BoolVar(&f.json, "json", false, "one JSON object")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "what isovet check was given")
+	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long: unknown")
+	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: unknown")
+	f.from.flags(c, "format", "the history")
 	return c
 }
+
+// isCertificate reports whether a file begins as a certificate does. What is no regular file, a pipe say, is not looked at.
+func isCertificate(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 256)
+	n, _ := io.ReadFull(f, start)
+	return bytes.Contains(start[:n], []byte(`"isovet-certificate"`))
+}
+
+// The answers of isovet verify.
+const (
+	certified  = "certified"
+	refuted    = "refuted"
+	unanswered = "unknown"
+)
 
 // verifyResult is what "isovet verify --json" prints.
 type verifyResult struct {
 	Certificate string `json:"certificate"`
 	History     string `json:"history"`
-	Level       string `json:"level"`
-	Checker     string `json:"checker"`
-	Verdict     string `json:"verdict"`
+	Level       string `json:"level,omitempty"`
+	Checker     string `json:"checker,omitempty"`
+	Verdict     string `json:"verdict,omitempty"` // of the certificate, once it is read
 	Certified   bool   `json:"certified"`
-	Reason      string `json:"reason,omitempty"` // where it is refuted: why
+	Answer      string `json:"answer"`           // certified, refuted or unknown
+	Reason      string `json:"reason,omitempty"` // where it is not certified: why
 
 	Notes []history.Note `json:"notes,omitempty"` // what the history's reader has to say of it
 }
 
-func runVerify(ctx context.Context, e *env, cert, path string, from loading, skew time.Duration, asJSON bool) error {
-	h, err := loadHistory(ctx, path, from)
-	if err != nil {
-		return orInterrupted(err, "loading "+path)
-	}
-	e.sayNotes(path, h)
-	var in io.Reader = e.stdin
-	if cert != "-" {
-		f, err := os.Open(cert)
-		if err != nil {
-			return err
+func runVerify(ctx context.Context, e *env, f *verifyFlags, cert, path string) error {
+	var stage atomic.Pointer[string]
+	set := func(s string) { stage.Store(&s) }
+	set("loading " + path)
+	v := verifyResult{Certificate: cert, History: path}
+	a, err := guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (replayed, error) {
+		h, err := loadHistory(ctx, path, f.from)
+		if err == nil {
+			err = context.Cause(ctx)
 		}
-		defer f.Close()
-		in = f
+		if err != nil {
+			return replayed{}, err
+		}
+		e.sayNotes(path, h)
+		set("verifying " + cert)
+		in := e.stdin
+		if cert != "-" {
+			file, err := os.Open(cert)
+			if err != nil {
+				return replayed{}, err
+			}
+			defer file.Close()
+			in = file
+		}
+		r, err := certify.Verify(in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(), Stop: func() bool { return ctx.Err() != nil }})
+		if r == nil {
+			if err = named(err, cert); cert != "-" && !isCertificate(cert) {
+				err = fmt.Errorf("%w; isovet verify takes a certificate and then its history", err)
+			}
+			return replayed{}, err
+		}
+		if errors.Is(err, certify.ErrStopped) {
+			return replayed{}, context.Cause(ctx)
+		}
+		return replayed{r, err}, nil
+	})
+	var stopped *stoppedError
+	s := statusOK
+	switch {
+	case err == nil:
+		v.Level, v.Checker, v.Verdict = a.r.Label(), a.r.Checker, a.r.Verdict.String()
+		v.Notes = a.r.H.Notes
+		s = v.say(a.err)
+	case errors.As(err, &stopped):
+		v.Answer, v.Reason = unanswered, stopped.text
+		if s = statusUnknown; errors.Is(stopped, errInterrupted) {
+			s = statusInterrupted
+		}
+	default:
+		return err
 	}
-	r, err := evidence.ReadCertificate(in, h)
-	if err != nil {
-		return named(err, cert)
+	if err := v.print(e, f, a.r); err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
 	}
-	err = certify.Check(r, certify.Options{ClockSkew: skew.Nanoseconds()})
+	return status(s)
+}
+
+// replayed is a certificate that was read, and what the certifier says of it.
+type replayed struct {
+	r   *evidence.Result
+	err error
+}
+
+// say sets the answer from what the certifier says, and returns its exit status.
+func (v *verifyResult) say(err error) int {
 	var cannot *certify.Unsupported
-	if errors.As(err, &cannot) {
-		return usagef("%s: %v", cert, err)
-	}
-	v := verifyResult{Certificate: cert, History: path, Level: r.Label(), Checker: r.Checker, Verdict: r.Verdict.String(), Certified: err == nil, Notes: h.Notes}
 	if err != nil {
 		v.Reason = err.Error()
 	}
-	if asJSON {
-		if err := jsonLine(e.stdout, &v); err != nil {
-			return err
-		}
-	} else if v.Certified {
-		fmt.Fprintf(e.stdout, "%s: certified: %s is %s at %s\n", cert, path, verdictWords(r.Verdict), r.Label())
-	} else {
-		fmt.Fprintf(e.stdout, "%s: REFUTED: it does not prove that %s is %s at %s: %s\n", cert, path, verdictWords(r.Verdict), r.Label(), v.Reason)
+	switch {
+	case err == nil:
+		v.Answer, v.Certified = certified, true
+		return statusOK
+	case errors.Is(err, certify.ErrUnknown), errors.Is(err, certify.ErrGaveUp), errors.As(err, &cannot):
+		v.Answer = unanswered
+		return statusUnknown
 	}
-	if !v.Certified {
-		return status(statusViolation)
+	v.Answer = refuted
+	return statusViolation
+}
+
+func (v *verifyResult) print(e *env, f *verifyFlags, r *evidence.Result) error {
+	if f.json {
+		return jsonLine(e.stdout, v)
 	}
-	return nil
+	says := ""
+	if r != nil {
+		says = fmt.Sprintf("%s is %s at %s", v.History, verdictWords(r.Verdict), r.Label())
+	}
+	var err error
+	switch v.Answer {
+	case certified:
+		_, err = fmt.Fprintf(e.stdout, "%s: certified: %s\n", v.Certificate, says)
+	case refuted:
+		_, err = fmt.Fprintf(e.stdout, "%s: REFUTED: it does not prove that %s: %s\n", v.Certificate, says, v.Reason)
+	default:
+		_, err = fmt.Fprintf(e.stdout, "%s: unknown: %s\n", v.Certificate, v.Reason)
+	}
+	return err
 }
 
 func verdictWords(v evidence.Verdict) string {

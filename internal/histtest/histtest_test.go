@@ -78,7 +78,9 @@ func TestShrink(t *testing.T) {
 	if got := string(Shrink([]byte(text), reads)); got != want {
 		t.Errorf("shrunk to\n%swant\n%s", got, want)
 	}
-	elements := func(text []byte) bool { return strings.Contains(string(text), `[4,5]`) || strings.Contains(string(text), `[0,1]`) }
+	elements := func(text []byte) bool {
+		return strings.Contains(string(text), `[4,5]`) || strings.Contains(string(text), `[0,1]`)
+	}
 	want = `{"ops":[["r","l",[0,1]]]}` + "\n"
 	if got := string(Shrink([]byte(text), elements)); got != want {
 		t.Errorf("shrunk to\n%swant\n%s", got, want)
