@@ -230,7 +230,11 @@ func (d *describer) because(e Edge) string {
 		}
 		return fmt.Sprintf("%s came after %s in its session", d.txn(e.To), d.txn(e.From))
 	case RT:
-		return fmt.Sprintf("%s ended at %d, before %s began at %d", d.txn(e.From), h.End(e.From), d.txn(e.To), h.Start(e.To))
+		at := "at"
+		if h.Positions {
+			at = "at position"
+		}
+		return fmt.Sprintf("%s ended %s %d, before %s began %s %d", d.txn(e.From), at, h.End(e.From), d.txn(e.To), at, h.Start(e.To))
 	case TS:
 		return fmt.Sprintf("the database's timestamps put %s before %s", d.txn(e.From), d.txn(e.To))
 	case PWR:

@@ -97,6 +97,8 @@ type History struct {
 	Meta Meta
 	// Notes are what the reader has to say of the file.
 	Notes []Note
+	// Positions says that the clients' times are places in the file, where it has none that tell real time.
+	Positions bool
 
 	Txns  Txns
 	Ops   Ops

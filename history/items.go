@@ -60,6 +60,9 @@ func Items(h *History) *History {
 	}
 	b.notes = h.Notes
 	out, err := b.Build()
+	if err == nil {
+		out.Positions = h.Positions
+	}
 	if err != nil {
 		panic("history: its items are not a history: " + err.Error())
 	}

@@ -16,6 +16,7 @@ const (
 	NoteInvented = "invented-writers"  // transactions, of unknown outcome, that stand for writers of whom the file has no record
 	NoteTimes    = "times"             // how real time was told, where the file's times do not tell it
 	NoteInitial  = "initial-values"    // what keys hold at first, where that was guessed from the reads
+	NoteIgnored  = "ignored"           // parts of operations that nothing is made of
 	NoteTorn     = "torn-end"          // the file ends within a line or record
 )
 

@@ -24,7 +24,7 @@ var (
 		Name: "jepsen-edn", About: "Jepsen's and Elle's operations in EDN: transactions, lists, registers, mutexes, sets",
 		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists, Ext: []string{".edn"},
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) && !porcupine.IsKV(head) }),
-		Read:   whole(func(data []byte, file string) (*history.History, error) { return jepsen.Read(data, file, false) }),
+		Read:   jepsenRead(jepsen.Read, false), Events: true,
 		Write: func(w io.Writer, h *history.History, lossy bool) error {
 			if err := jepsen.Check(h, lossy); err != nil {
 				return fmt.Errorf("format jepsen-edn: %w", err)
@@ -36,7 +36,13 @@ var (
 		Name: "jepsen-json", About: "the same operations in JSON: an array of objects, or an object a line",
 		Tool: "elle-cli", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, true) }),
-		Read:   whole(func(data []byte, file string) (*history.History, error) { return jepsen.Read(data, file, true) }),
+		Read:   jepsenRead(jepsen.Read, true), Events: true,
+	}
+	jepsenLog = Format{
+		Name: "jepsen-log", About: "the same operations as lines of a log: history.txt, jepsen.log",
+		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists,
+		Detect: detect(jepsen.IsLog),
+		Read:   jepsenRead(jepsen.ReadLog, false), Events: true,
 	}
 	cobraLog = Format{
 		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",
@@ -199,6 +205,15 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 			h.Txns.Start, h.Txns.End = nil, nil
 		}
 		return h, err
+	}
+}
+
+// jepsenRead makes a Read of one of package jepsen's.
+func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, error), json bool) func(context.Context, *Input, Options) (*history.History, error) {
+	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
+		return whole(func(data []byte, file string) (*history.History, error) {
+			return read(data, file, jepsen.Options{JSON: json, RealTime: string(o.RealTime)})
+		})(ctx, in, o)
 	}
 }
 

@@ -68,11 +68,7 @@ func bincodeOf(info string, sessions ...[][]event) []byte {
 
 // samples are small histories in each foreign format, and the same as JSON lines. A folder has a file for each name; else the name
 // is "".
-var samples = []struct {
-	format string
-	files  map[string]string
-	want   string
-}{
+var samples = []sample{
 	{"plume", map[string]string{"": "w(1,5,0,10)\nr(1,5,1,11)\r\nw(2,6,0,10)\n\nw(1,9,2,-1)\nr(1,8,2,-1)\nr(2,0,1,12)\n"}, `
 		{"format":"isovet-history","version":1,"initial":0}
 		{"session":0,"ops":[["w",1,5],["w",2,6]]}
@@ -244,7 +240,7 @@ func put(t *testing.T, files map[string]string) string {
 
 // Each sample is found by its content, by its own format alone, and is the history that it should be.
 func TestForeign(t *testing.T) {
-	for i, s := range samples {
+	for i, s := range slices.Concat(samples, jepsenSamples) {
 		path := put(t, s.files)
 		in, err := Open(path)
 		if err != nil {

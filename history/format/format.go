@@ -110,7 +110,7 @@ func RealTimes() []string {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, cobraLog, dbcopBincode, dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV}
+	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, jepsenLog, cobraLog, dbcopBincode, dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV}
 }
 
 // ByName returns the format of that name.

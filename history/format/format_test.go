@@ -117,7 +117,7 @@ func TestReadErrors(t *testing.T) {
 	}{
 		{"empty", nil, "FILE:1: the file is empty; expected a history"},
 		{"blank", []byte(" \n\n"), "FILE:1: the file is empty; expected a history"},
-		{"text", []byte("hello"), "FILE:1: unknown format; expected " + strings.Join(files, ", ")},
+		{"text", []byte("hello"), `FILE:1: unknown format: found "hello"; expected ` + strings.Join(files, ", ")},
 		{"other-json", []byte(`{"type":"drama"}`), `FILE:1: field "ops": missing; expected an array of operations`},
 		{"broken", []byte("{\"ops\":[]}\n{\"ops\":"), `FILE:2: field "ops": malformed JSON at byte 8 of the line: found the end of the line; expected a value`},
 		{"short.gz", short[:len(short)/2], "unexpected EOF"},
@@ -137,7 +137,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "cannot open: no such file or directory",
-		dir:                        "a folder in no known format; expected a file, or a folder in cobra or viper",
+		dir:                        "an empty folder; expected a file, Jepsen's folder with history.edn, or a folder in cobra or viper",
 	} {
 		if _, err := Read(t.Context(), path, Options{}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("%s: %v; want %s", path, err, want)

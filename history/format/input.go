@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -24,14 +25,15 @@ type Input struct {
 	Dir  bool   // it is a folder: only Path can be used
 
 	mapped []byte    // the content of a plain file
+	mark   int       // the length of the byte order mark that it begins with
 	stream io.Reader // of anything else
 	blank  newlines  // how many lines of the stream before head are blank
 	head   []byte    // what comes next of it, not yet read by the reader
 	close  []func() error
 }
 
-// Mapped returns the content of a plain file, mapped into memory; false: there is none, use Reader or Bytes. The bytes are
-// gone once the reader has returned.
+// Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is none, use Reader
+// or Bytes. The bytes are gone once the reader has returned.
 func (in *Input) Mapped() ([]byte, bool) { return in.mapped, in.mapped != nil }
 
 // Reader returns the decompressed content.
@@ -40,17 +42,17 @@ func (in *Input) Reader() (io.Reader, error) {
 		return nil, &history.InputError{File: in.Name, Off: -1, Msg: "is a folder; expected a file in this format"}
 	}
 	if in.mapped != nil {
-		return bytes.NewReader(in.mapped), nil
+		return bytes.NewReader(in.mapped[in.mark:]), nil
 	}
 	blank := in.blank
-	return io.MultiReader(&blank, bytes.NewReader(in.head), in.stream), nil
+	return io.MultiReader(&blank, bytes.NewReader(in.head[in.mark:]), in.stream), nil
 }
 
 // Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are gone once the reader
 // has returned.
 func (in *Input) Bytes() ([]byte, error) {
 	if in.mapped != nil {
-		return in.mapped, nil
+		return in.mapped[in.mark:], nil
 	}
 	r, err := in.Reader()
 	if err != nil {
@@ -112,6 +114,17 @@ func (in *Input) Close() error {
 	return errors.Join(errs...)
 }
 
+// bom is the byte order mark that some programs put before a text in UTF-8. It is no part of the content.
+var bom = []byte("\xef\xbb\xbf")
+
+// marked returns the length of a text's byte order mark. A binary file that happens to begin with its bytes has zeros near.
+func marked(head []byte) int {
+	if !bytes.HasPrefix(head, bom) || bytes.IndexByte(head[:min(64, len(head))], 0) >= 0 {
+		return 0
+	}
+	return len(bom)
+}
+
 // Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. Blank lines are no content where they
 // fill that.
 func (in *Input) Head() ([]byte, error) {
@@ -119,7 +132,8 @@ func (in *Input) Head() ([]byte, error) {
 		return nil, nil
 	}
 	if in.mapped != nil {
-		data := in.mapped
+		in.mark = marked(in.mapped)
+		data := in.mapped[in.mark:]
 		for len(data) > HeadSize && firstInk(data[:HeadSize]) == HeadSize {
 			data = data[HeadSize:]
 		}
@@ -136,8 +150,9 @@ func (in *Input) Head() ([]byte, error) {
 		}
 		// An error behind some content will come again when that has been read, and then with the line.
 		in.head = head
+		in.mark = marked(head)
 	}
-	return in.head, nil
+	return in.head[in.mark:], nil
 }
 
 // firstInk is where the first byte that is not blank stands, or the length.
@@ -291,17 +306,7 @@ func Detect(in *Input) (Format, error) {
 	if best != nil {
 		return Format{}, &history.InputError{File: in.Name, Off: -1, Msg: "the format could be " + strings.Join(names, " or ") + "; expected one to be named (--format)"}
 	}
-	for _, f := range All() {
-		if f.Dir == in.Dir {
-			names = append(names, f.Name)
-		}
-	}
-	e := &history.InputError{File: in.Name, Line: 1, Msg: "unknown format; expected " + strings.Join(names, ", ")}
-	if in.Dir {
-		e.Line, e.Off = 0, -1
-		e.Msg = "a folder in no known format; expected a file, or a folder in " + strings.Join(names, " or ")
-	}
-	return Format{}, e
+	return Format{}, unknown(in, head)
 }
 
 // Read reads a history from a file or folder, "-" being standard input. Errors about the input are *history.InputError.
@@ -316,6 +321,9 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	if err := o.Initial.Check(); err != nil {
 		return nil, err
 	}
+	if o.RealTime != "" && !slices.Contains(RealTimes(), string(o.RealTime)) {
+		return nil, fmt.Errorf("unknown real time %q; expected one of %s", o.RealTime, strings.Join(RealTimes(), ", "))
+	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -326,7 +334,15 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	if err != nil {
 		return nil, err
 	}
+	if in.Dir && f.Name == "" {
+		if in, err = within(in); err != nil {
+			return nil, err
+		}
+	}
 	defer in.Close()
+	if _, err := in.Head(); err != nil {
+		return nil, err
+	}
 	if f.Name == "" {
 		if f, err = Detect(in); err != nil {
 			return nil, err
@@ -350,13 +366,11 @@ func (r RealTime) apply(h *history.History, f Format) error {
 	case r == Untimed:
 		h.Txns.Start, h.Txns.Commit, h.Txns.End, h.Ops.Start, h.Ops.End = nil, nil, nil, nil, nil
 	case r == ByIndex:
-		return fmt.Errorf("real time by index: format %s has no invocations and completions in an order; expected time or none", f.Name)
+		return &history.InputError{File: h.File, Off: -1, Msg: "real time by index: format " + f.Name + " has no invocations and completions in an order; expected time or none"}
 	case r == ByTime:
 		if h.Txns.Start == nil && h.Txns.End == nil {
-			return fmt.Errorf("real time by time: %s has no times; expected none", h.File)
+			return &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; expected none"}
 		}
-	default:
-		return fmt.Errorf("unknown real time %q; expected one of %s", r, strings.Join(RealTimes(), ", "))
 	}
 	return nil
 }

@@ -33,7 +33,9 @@ var isovet = Format{
 // be ours, if it is nobody else's: then its reader says what is wrong with it.
 func detectJSONL(head []byte, path string) Confidence {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if !bytes.HasPrefix(head, []byte("{")) {
+	rest, is := bytes.CutPrefix(head, []byte("{"))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	if !is || len(rest) > 0 && rest[0] != '"' && rest[0] != '}' {
 		return No
 	}
 	line, _, _ := bytes.Cut(head, []byte("\n"))

@@ -5,6 +5,10 @@
 // EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white space, "; …" is
 // a comment, "#_ value" is left out, "#tag value" is the value. JSON: its colon is white space and null is nil; everything else it
 // has is EDN too. Brackets must match, and are checked; that maps have an even number of elements is the reader's to check.
+//
+// Clojure's printer writes more than that, and programs leave more than that in JSON: ##NaN and NaN are numbers, 0x1f an integer,
+// #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What is left out ([Scanner.Skip]) need
+// not be text at all but for its brackets and quotes, since nobody looks at it.
 package edn
 
 import (
@@ -28,6 +32,7 @@ const (
 	Number      // any other number: Text
 	Text        // a string or character, without quotes and escapes: Text
 	Word        // a keyword, without its colon, or a symbol: Text
+	Odd         // a word that is no value: Text
 	Open        // ( [ { or, for a set, #: Bracket
 	Close       // ) ] }: Bracket
 )
@@ -85,6 +90,7 @@ type Scanner struct {
 	pos     int
 	open    []byte // brackets to be closed
 	within  int    // how many values that are left out, #_, the scanner is in
+	loose   int    // how many calls of Skip it is in: what is in a value that nobody looks at need not be one
 	scratch []byte // of a string with escapes
 	again   bool   // after Seek
 	line    int    // of lineAt, from 0
@@ -150,7 +156,7 @@ func (s *Scanner) skipSpace() error {
 				return err
 			}
 			s.within--
-		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && !delim[s.Data[s.pos+1]] && s.Data[s.pos+1] != '#':
+		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && !delim[s.Data[s.pos+1]] && s.Data[s.pos+1] != '#' && s.Data[s.pos+1] != '<' && !bytes.HasPrefix(s.Data[s.pos:], object):
 			// A tag: the value behind it is what counts.
 			for s.pos++; s.pos < len(s.Data) && !delim[s.Data[s.pos]]; s.pos++ {
 			}
@@ -182,7 +188,7 @@ func (s *Scanner) Next() (Token, error) {
 		s.pos++
 		if c == '#' {
 			if s.pos >= len(s.Data) || s.Data[s.pos] != '{' {
-				return t, s.Errorf(t.Pos, "", "found #; expected a set, #{…}, or a tag")
+				return s.dispatch(t)
 			}
 			s.pos++
 		}
@@ -216,7 +222,7 @@ func (s *Scanner) Next() (Token, error) {
 		if len(t.Text) == 0 {
 			return t, s.Errorf(t.Pos, "", "found a colon by itself; expected a keyword")
 		}
-		if !utf8.Valid(t.Text) {
+		if s.loose == 0 && !utf8.Valid(t.Text) {
 			return t, s.Errorf(t.Pos, "", "found a keyword that is not UTF-8")
 		}
 	default:
@@ -237,6 +243,62 @@ func closer(open byte) byte {
 		return ']'
 	}
 	return '}'
+}
+
+// object is the tag of what is no data: Clojure prints objects of Java as #object[class hash text].
+var object = []byte("#object[")
+
+// dispatch reads what stands behind a #, but for sets, tags and what is left out: ##NaN, #"…", #<…>, #object[…].
+func (s *Scanner) dispatch(t Token) (Token, error) {
+	c := byte(0)
+	if s.pos < len(s.Data) {
+		c = s.Data[s.pos]
+	}
+	switch c {
+	case '#':
+		s.pos++
+		t.Kind, t.Text = Number, s.word()
+		switch string(t.Text) {
+		case "NaN", "Inf", "-Inf":
+			return t, nil
+		}
+		return t, s.Errorf(t.Pos, "", "found ##%s; expected ##NaN, ##Inf or ##-Inf", t)
+	case '"': // a pattern: backslashes mean themselves
+		for i := s.pos + 1; i < len(s.Data); i++ {
+			switch s.Data[i] {
+			case '\\':
+				i++
+			case '"':
+				t.Kind, t.Text = Text, s.Data[s.pos+1:i]
+				s.pos = i + 1
+				return t, nil
+			}
+		}
+		return t, s.Errorf(t.Pos, "", "a string without end")
+	case '<': // how Clojure printed objects of Java before 1.7
+		for i, depth := s.pos, 0; i < len(s.Data); i++ {
+			switch s.Data[i] {
+			case '<':
+				depth++
+			case '>':
+				if depth--; depth == 0 {
+					t.Kind, t.Text = Odd, s.Data[t.Pos:i+1]
+					s.pos = i + 1
+					return t, nil
+				}
+			}
+		}
+		return t, s.Errorf(t.Pos, "", "found #< without its >")
+	case 'o':
+		if !bytes.HasPrefix(s.Data[t.Pos:], object) {
+			break
+		}
+		s.pos = t.Pos + len(object) - 1
+		err := s.Skip()
+		t.Kind, t.Text = Odd, s.Data[t.Pos:s.pos]
+		return t, err
+	}
+	return t, s.Errorf(t.Pos, "", "found #; expected a set, #{…}, or a tag")
 }
 
 // word returns the bytes up to the next delimiter.
@@ -265,7 +327,10 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 			t.Kind = Bool
 		default:
 			t.Kind = Word
-			if s.JSON || !utf8.Valid(w) {
+			switch {
+			case s.JSON && (string(w) == "NaN" || string(w) == "Infinity" || string(w) == "-Infinity"):
+				t.Kind = Number
+			case s.JSON || s.loose == 0 && !utf8.Valid(w):
 				return t, s.Errorf(t.Pos, "", "found %q; expected a value", t.String())
 			}
 		}
@@ -277,9 +342,17 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 		return t, nil
 	}
 	for _, c := range w {
-		if !numeric[c] {
+		if numeric[c] {
+			continue
+		}
+		if s.JSON {
 			return t, s.Errorf(t.Pos, "", "found %q; expected a value", t.String())
 		}
+		t.Kind = Odd
+		if n, ok := hexadecimal(w); ok {
+			t.Kind, t.N = Int, n
+		}
+		break
 	}
 	return t, nil
 }
@@ -312,6 +385,20 @@ func integer(w []byte) (int64, bool) {
 	return 0, false
 }
 
+// hexadecimal reads 0x1f, with a sign or not.
+func hexadecimal(w []byte) (int64, bool) {
+	digits, neg := bytes.CutPrefix(w, []byte("-"))
+	digits = bytes.TrimPrefix(digits, []byte("+"))
+	if len(digits) < 3 || len(digits) > 18 || digits[0] != '0' || digits[1]|0x20 != 'x' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(digits[2:]), 16, 63)
+	if neg {
+		return -int64(n), err == nil
+	}
+	return int64(n), err == nil
+}
+
 // text reads a string.
 func (s *Scanner) text(t Token) (Token, error) {
 	t.Kind = Text
@@ -326,7 +413,7 @@ func (s *Scanner) text(t Token) (Token, error) {
 	} else if err := s.escaped(&t, start); err != nil {
 		return t, err
 	}
-	if !utf8.Valid(t.Text) {
+	if s.loose == 0 && !utf8.Valid(t.Text) {
 		return t, s.Errorf(t.Pos, "", "found a string that is not UTF-8")
 	}
 	return t, nil
@@ -364,6 +451,9 @@ func (s *Scanner) escaped(t *Token, start int) error {
 				}
 				n, err := strconv.ParseUint(string(s.Data[i+1:i+5]), 16, 16)
 				if err != nil {
+					if s.loose > 0 {
+						continue
+					}
 					return s.Errorf(i, "", "found \\%s; expected four hexadecimal digits behind \\u", s.Data[i:i+5])
 				}
 				r := rune(n)
@@ -377,7 +467,9 @@ func (s *Scanner) escaped(t *Token, start int) error {
 				}
 				buf = utf8.AppendRune(buf, r)
 			default:
-				return s.Errorf(i, "", "found \\%c in a string; expected an escape", e)
+				if s.loose == 0 {
+					return s.Errorf(i, "", "found \\%c in a string; expected an escape", e)
+				}
 			}
 		default:
 			buf = append(buf, c)
@@ -417,11 +509,14 @@ func (s *Scanner) char(t Token) (Token, error) {
 		}
 		code, err := strconv.ParseUint(string(t.Text[1:]), 16, 16)
 		if len(t.Text) != 5 || t.Text[0] != 'u' || err != nil {
+			if s.loose > 0 {
+				return t, nil
+			}
 			return t, s.Errorf(t.Pos, "", "found the character %q; expected one, its name, or u and four hexadecimal digits", `\`+t.String())
 		}
 		t.Text = utf8.AppendRune(nil, rune(code))
 	}
-	if !utf8.Valid(t.Text) {
+	if s.loose == 0 && !utf8.Valid(t.Text) {
 		return t, s.Errorf(t.Pos, "", "found a character that is not UTF-8")
 	}
 	return t, nil
@@ -429,6 +524,8 @@ func (s *Scanner) char(t Token) (Token, error) {
 
 // Skip leaves out the next value, whatever it is.
 func (s *Scanner) Skip() error {
+	s.loose++
+	defer func() { s.loose-- }()
 	t, err := s.Next()
 	if err != nil {
 		return err
@@ -442,6 +539,8 @@ func (s *Scanner) SkipRest(t Token) error {
 	case EOF, Close:
 		return s.Errorf(t.Pos, "", "found %v; expected a value", t)
 	case Open:
+		s.loose++
+		defer func() { s.loose-- }()
 		for depth := len(s.open); len(s.open) >= depth; {
 			t, err := s.Next()
 			if err != nil {

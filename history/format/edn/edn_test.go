@@ -35,6 +35,8 @@ func tokens(text string, json bool) ([]string, error) {
 			all = append(all, fmt.Sprintf("text %q", t.Text))
 		case Word:
 			all = append(all, "word "+string(t.Text))
+		case Odd:
+			all = append(all, "odd "+string(t.Text))
 		default:
 			all = append(all, t.String())
 		}
@@ -69,6 +71,11 @@ func TestTokens(t *testing.T) {
 		{false, `[\a]`, `[|text "a"|]`},
 		// Tags are not values; a namespaced map is a map.
 		{false, `#inst "2020-01-01" #jepsen.history.Op{:a 1} #a #b 1 #:ns{:x 1}`, `text "2020-01-01"|{|word a|int 1|}|int 1|{|word x|int 1|}`},
+		// What Clojure prints and no reader of EDN reads.
+		{false, "##NaN [##Inf ##-Inf]", "number NaN|[|number Inf|number -Inf|]"},
+		{false, `#object[a.b.C 0x1f "x"] 0x7fffffffffffffff -0x10 0x8000000000000000 0xg 12ab`, `odd #object[a.b.C 0x1f "x"]|int 9223372036854775807|int -16|odd 0x8000000000000000|odd 0xg|odd 12ab`},
+		{false, `#"a\"b[" #<Ref@1f: #<x y>> 1`, `text "a\\\"b["|odd #<Ref@1f: #<x y>>|int 1`},
+		{true, "[NaN, Infinity, -Infinity]", "[|number NaN|number Infinity|number -Infinity|]"},
 		// What is left out, with what it is left out of.
 		{false, "#_ 1 2 #_[1 [2] #_3] 4 #_#_ 5 6 7 [#_8] #_ #tag 9 #_\"s\"", "int 2|int 4|int 7|[|]"},
 		{false, "#{1 #{2}}", "#{|int 1|#{|int 2|}|}"},
@@ -100,15 +107,18 @@ func TestErrors(t *testing.T) {
 		{false, "\"\xff\"", "found a string that is not UTF-8"},
 		{false, ":\xff", "found a keyword that is not UTF-8"},
 		{false, "a\xff", "expected a value"},
-		{false, "1\xff", "expected a value"},
 		{false, "\\\xff", "found a character that is not UTF-8"},
-		{false, "12ab", `found "12ab"; expected a value`},
 		{false, `\abc`, "found the character"},
 		{false, `\u00zz`, "found the character"},
 		{false, `\`, `found \ at the end of the file; expected a character`},
 		{false, ": a", "found a colon by itself; expected a keyword"},
 		{false, "#", "found #; expected a set, #{…}, or a tag"},
-		{false, "##NaN", "found #; expected a set"},
+		{false, "##Nan", "found ##Nan; expected ##NaN, ##Inf or ##-Inf"},
+		{false, "##", "found ##; expected ##NaN"},
+		{false, "#<a.b.C <c>", "found #< without its >"},
+		{false, `#"abc\"`, "a string without end"},
+		{true, "[0x1f]", `found "0x1f"; expected a value`},
+		{true, "[NAN]", `found "NAN"; expected a value`},
 		{false, "#_", "found the end of the file; expected a value"},
 		{false, "[#_]", "found ]; expected a value"},
 		{false, strings.Repeat("[", 2000), "nested deeper than 1024"},
@@ -163,6 +173,23 @@ func TestSkipSeekLine(t *testing.T) {
 	for _, want := range []string{"1", "{", "a", "[", "3", "4", "]", "}", "x", "#{", "5", "}", "]", "6", "the end of the file"} {
 		if tok, err := s.Next(); err != nil || tok.String() != want {
 			t.Errorf("%v, %v; want %s", tok, err, want)
+		}
+	}
+}
+
+// What nobody looks at need not be a value, as long as its brackets and quotes are balanced.
+func TestSkipLoose(t *testing.T) {
+	for _, text := range []string{`"\%\u12z"`, "\"\xff\"", ":\xff", "a\xff", "1\xff", `\abc`, `\u00zz`, "{:a [\"\xff\" #<b c> 0xzz]}"} {
+		s := Scanner{Data: []byte(text + " 7")}
+		if err := s.Skip(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if tok, err := s.Next(); err != nil || tok.N != 7 {
+			t.Errorf("behind %q: %v, %v", text, tok, err)
+		}
+		// Looked at, it is an error, or a token of no use.
+		if got, err := tokens(text, false); err == nil && !strings.Contains(strings.Join(got, "|"), "odd ") {
+			t.Errorf("%q is %q", text, got)
 		}
 	}
 }

@@ -1,24 +1,35 @@
-// Package jepsen reads and writes the histories of Jepsen and Elle: operations as EDN maps or JSON objects, one after another, a
-// line each or in one vector.
+// Package jepsen reads and writes the histories of Jepsen, Elle and Knossos: operations as EDN maps or JSON objects, one after another, a
+// line each or in one vector; as vectors, which Knossos had first; and as lines of a log.
 //
 //	{:type :invoke, :process 3, :f :txn, :value [[:append 7 1] [:r 8 nil]], :time 57677097, :index 0}
 //	{:type :ok,     :process 3, :f :txn, :value [[:append 7 1] [:r 8 [2 4]]], :time 67936298, :index 1}
+//	[3 :invoke :write 5]
+//	2021-02-26 23:39:01,300{GMT}	INFO	[jepsen worker 3] jepsen.util: 3	:invoke	:write	5
 //
 // # Transactions
 //
 // An invocation is completed by its process's next operation: ok has committed, fail has not, info or none may have. A process is a
-// session. Operations without process have no session, and of one :f only one may be open at a time. What is not a
-// client's (:nemesis) is left out, and so is what cannot matter: reads of transactions that did not say what they read. Of a failed
-// transaction its writes stay, as invoked, so that whoever saw them is an aborted read. Completions alone have no times. Times are
-// :time where every operation has one, they never go back and are not all 0, else the operation's position, which is what
-// Jepsen's own checkers go by. :start-timestamp and :commit-timestamp of a completion are database timestamps.
+// session; a client stands for it where there is none, and one with a name gets a number below zero that no other has. Operations without
+// process have no session, and of one :f only one may be open at a time. What is not a
+// client's (:nemesis, and names of which there are infos that complete nothing) is left out, and so is what cannot matter: reads of
+// transactions that did not say what they read. Of a failed
+// transaction its writes stay, as invoked, so that whoever saw them is an aborted read. Completions alone have no times.
+// :start-timestamp and :commit-timestamp of a completion are database timestamps.
+//
+// # Real time
+//
+// is told by :time, if every operation has one, they are not all the same, no operation ends before it begins and none begins before its
+// process's operation before it. Otherwise by :index, if all operations have one, or by their order in the file, as Jepsen's own checkers
+// do. Where the two tell otherwise a note says which was taken; [Options] decides. Operations whose indices are not in order are put in order first.
 //
 // # Models
 //
-// A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v]) is a transaction, whatever :f says; with an append
-// anywhere the history is one of lists. Otherwise :f says what it is:
+// A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a transaction, whatever :f
+// says; with an append anywhere the history is one of lists. Otherwise :f says what it is:
 //
-//   - read, write, cas: one register, or one for each key where values are [key value] (independent). A cas is a read and a write.
+//   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value] (independent). A
+//     cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with the version that a database
+//     gave them, [key [version value]], count without it, which a note says.
 //     A failed cas says nothing, since Jepsen's fail has many reasons. A read of nil says nothing either: Knossos's registers take it for
 //     one whose answer is not known.
 //   - acquire, release: a mutex, a register that is 0, then 1, then 0 again.
@@ -38,8 +49,13 @@ import (
 func Is(head []byte, json bool) bool {
 	s := edn.Scanner{Data: head, JSON: json}
 	t, err := s.Next()
-	if err == nil && t.Opens() && (!json || t.Bracket == '[') {
-		t, err = s.Next()
+	if err == nil && t.Opens() {
+		if t, err = s.Next(); err == nil && t.Opens() {
+			t, err = s.Next()
+		}
+		if err == nil && !t.OpensMap() {
+			return isVector(&s, t, json)
+		}
 	}
 	if err != nil || !t.OpensMap() {
 		return false
@@ -55,7 +71,11 @@ func Is(head []byte, json bool) bool {
 		}
 		if t.Is("type") {
 			v, err := s.Next()
-			return err == nil && (v.Is("invoke") || v.Is("ok") || v.Is("fail") || v.Is("info"))
+			return err == nil && isKind(v)
+		}
+		if t.Is("history") {
+			v, err := s.Next()
+			return err == nil && v.Opens() && Is(head[v.Pos:], json)
 		}
 		name := bytes.Clone(t.Text)
 		if err := s.Skip(); err != nil {
@@ -64,9 +84,30 @@ func Is(head []byte, json bool) bool {
 	}
 }
 
+// isVector reports whether what follows process is the rest of an operation that is a vector.
+func isVector(s *edn.Scanner, process edn.Token, json bool) bool {
+	if process.Kind != edn.Int && process.Kind != edn.Word && process.Kind != edn.Text {
+		return false
+	}
+	t, err := s.Next()
+	if err != nil || json != (t.Kind == edn.Text) || !isKind(t) {
+		return false
+	}
+	t, err = s.Next()
+	return err == nil && (t.Kind == edn.Word || t.Kind == edn.Text)
+}
+
+func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fail") || t.Is("info") }
+
+// Options says how to read.
+type Options struct {
+	JSON     bool   // the notation
+	RealTime string // what real time is told by: "time", "index", "none", or else what fits
+}
+
 // event is one operation of the file.
 type event struct {
-	process    int64
+	process    int64 // of a named one its place among the names
 	time       int64
 	index      int64
 	start, end int64 // database timestamps
@@ -75,6 +116,11 @@ type event struct {
 	line       uint32
 	kind       kind
 	f          fn
+	named      bool
+}
+
+func newEvent(pos int) event {
+	return event{process: noProcess, time: history.NoTime, index: history.NoTime, start: history.NoTime, end: history.NoTime, value: -1, key: -1, pos: pos}
 }
 
 type kind uint8
@@ -115,289 +161,74 @@ const noProcess = history.NoTime
 
 // reader holds a file's operations until they are paired.
 type reader struct {
-	s      edn.Scanner
-	events []event
-	used   [otherFn + 1]bool
-	model  model
+	s        edn.Scanner
+	realTime string
+	events   []event
+	used     [otherFn + 1]bool
+	other    string           // an :f of otherFn
+	names    map[string]int64 // of processes
+	noClient int              // operations of what is no client
+	wrapped  bool             // the operations are a field of a map
+	lines    bool             // of a log
+	model    model
 
-	anyProcess, allTimes, allIndexed bool
+	completion []int32 // of an invocation its completion and the other way round; -1: none
+	byTime     bool
+	indexed    bool // all have an index, and in order
+	versions   int  // values that have a version
+	reads      int  // of nil and of what nobody knows
 
 	b     *history.Builder
+	forms []form
 	elems []history.Value
 	rows  []history.PredRow
 	buf   []byte
 }
 
-// Read reads a file in EDN or JSON. Errors are *history.InputError with the line. Cost: two passes over the bytes, memory for 80
-// bytes an operation of the file, history.Builder.Build. data is not referenced afterwards.
-func Read(data []byte, file string, json bool) (*history.History, error) {
-	r := reader{s: edn.Scanner{Data: data, File: file, JSON: json}, b: history.NewBuilder(), allTimes: true, allIndexed: true}
+func newReader(data []byte, file string, o Options) *reader {
+	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, realTime: o.RealTime, b: history.NewBuilder(), names: map[string]int64{}}
 	r.b.File = file
+	return r
+}
+
+// Read reads a file in EDN or JSON. Errors are *history.InputError with the line. Cost: two passes over the bytes, memory for 100
+// bytes an operation of the file, history.Builder.Build. data is not referenced afterwards.
+func Read(data []byte, file string, o Options) (*history.History, error) {
+	r := newReader(data, file, o)
 	if err := r.file(); err != nil {
 		return nil, err
 	}
+	return r.build()
+}
+
+// build makes the history of the operations that have been read.
+func (r *reader) build() (*history.History, error) {
+	if len(r.events) == 0 {
+		found := "no operation"
+		if r.noClient > 0 {
+			found = plural(r.noClient, "operation, not of a client", "operations, none of a client")
+		}
+		return nil, r.s.Errorf(0, "", "found %s; expected a history", found)
+	}
+	r.nameProcesses()
 	if err := r.choose(); err != nil {
+		return nil, err
+	}
+	if err := r.sort(); err != nil {
 		return nil, err
 	}
 	if err := r.pair(); err != nil {
 		return nil, err
 	}
-	return r.b.Build()
-}
-
-// file reads all operations, in a vector or one after another.
-func (r *reader) file() error {
-	t, err := r.s.Next()
-	if err != nil {
-		return err
+	if err := r.clock(); err != nil {
+		return nil, err
 	}
-	inVector := t.Opens()
-	if inVector {
-		t, err = r.s.Next()
+	if err := r.txns(); err != nil {
+		return nil, err
 	}
-	for ; err == nil; t, err = r.s.Next() {
-		switch {
-		case t.Kind == edn.EOF:
-			return nil
-		case t.Kind == edn.Close && inVector:
-			t, err = r.s.Next()
-			if err == nil && t.Kind != edn.EOF {
-				err = r.s.Errorf(t.Pos, "", "found %v behind the history; expected the end of the file", t)
-			}
-			return err
-		}
-		if err := r.event(t); err != nil {
-			return err
-		}
+	h, err := r.b.Build()
+	if err == nil {
+		h.Positions = h.Txns.Start != nil && !r.byTime
 	}
-	return err
-}
-
-// event reads one operation; t is its bracket.
-func (r *reader) event(t edn.Token) error {
-	if !t.OpensMap() {
-		return r.s.Errorf(t.Pos, "", "found %v; expected an operation: a map", t)
-	}
-	e := event{process: noProcess, time: history.NoTime, index: history.NoTime, start: history.NoTime, end: history.NoTime, value: -1, key: -1, pos: t.Pos, line: uint32(r.s.Line(t.Pos))}
-	client, typed := true, false
-	for {
-		name, err := r.s.Next()
-		if err != nil {
-			return err
-		}
-		if name.Kind == edn.Close {
-			break
-		}
-		if name.Kind != edn.Word && name.Kind != edn.Text {
-			return r.s.Errorf(name.Pos, "", "found %v; expected the name of a field", name)
-		}
-		switch string(name.Text) {
-		case "type":
-			typed = true
-			e.kind, err = r.kind()
-		case "process":
-			var t edn.Token
-			if t, err = r.s.Next(); err != nil {
-				return err
-			}
-			switch t.Kind {
-			case edn.Int:
-				e.process = t.N
-			case edn.Nil:
-			case edn.Word, edn.Text:
-				client = false
-			default:
-				err = r.s.Errorf(t.Pos, "process", "found %v; expected an integer, or the name of what is no client", t)
-			}
-		case "f":
-			var t edn.Token
-			if t, err = r.s.Next(); err != nil {
-				return err
-			}
-			switch f, known := fns[string(t.Text)]; {
-			case t.Kind == edn.Nil:
-			case t.Kind != edn.Word && t.Kind != edn.Text:
-				err = r.s.Errorf(t.Pos, "f", "found %v; expected a keyword", t)
-			case known:
-				e.f = f
-			default:
-				e.f = otherFn
-			}
-		case "value":
-			e.value = r.s.Pos()
-			err = r.s.Skip()
-		case "key":
-			e.key = r.s.Pos()
-			err = r.s.Skip()
-		case "time":
-			e.time, err = r.integer("time")
-		case "index":
-			e.index, err = r.integer("index")
-		case "start-timestamp":
-			e.start, err = r.integer("start-timestamp")
-		case "commit-timestamp":
-			e.end, err = r.integer("commit-timestamp")
-		default:
-			err = r.s.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !client {
-		return nil
-	}
-	if !typed {
-		return r.s.Errorf(t.Pos, "type", "missing; expected invoke, ok, fail or info")
-	}
-	r.anyProcess = r.anyProcess || e.process != noProcess
-	if n := len(r.events); e.time == history.NoTime || (n > 0 && e.time < r.events[n-1].time) {
-		r.allTimes = false
-	}
-	r.allIndexed = r.allIndexed && e.index != history.NoTime && (len(r.events) == 0 || e.index > r.events[len(r.events)-1].index)
-	r.used[e.f] = true
-	r.events = append(r.events, e)
-	return nil
-}
-
-func (r *reader) kind() (kind, error) {
-	t, err := r.s.Next()
-	if err != nil {
-		return 0, err
-	}
-	for k, name := range kinds {
-		if t.Is(name) {
-			return kind(k), nil
-		}
-	}
-	return 0, r.s.Errorf(t.Pos, "type", "found %v; expected invoke, ok, fail or info", t)
-}
-
-// integer reads a time or an index; nil is none.
-func (r *reader) integer(field string) (int64, error) {
-	t, err := r.s.Next()
-	switch {
-	case err != nil:
-		return 0, err
-	case t.Kind == edn.Int:
-		return t.N, nil
-	case t.Kind == edn.Nil:
-		return history.NoTime, nil
-	}
-	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer", t)
-}
-
-// pair finds each invocation's completion and adds the transactions, in the order of the invocations.
-func (r *reader) pair() error {
-	completion := make([]int32, len(r.events))
-	pending := map[int64]int32{}
-	var loose [otherFn + 1][]int32 // those without process
-	invoked := false
-	for i := range r.events {
-		e := &r.events[i]
-		completion[i] = -1
-		if e.kind == invoke {
-			invoked = true
-			if e.process == noProcess {
-				loose[e.f] = append(loose[e.f], int32(i))
-				continue
-			}
-			if j, open := pending[e.process]; open {
-				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not completed; expected ok, fail or info", e.process, r.events[j].line)
-			}
-			pending[e.process] = int32(i)
-			continue
-		}
-		if e.process == noProcess {
-			switch open := loose[e.f]; {
-			case len(open) > 1:
-				return r.s.Errorf(e.pos, "process", "missing, so that it may complete the operation of line %d or that of line %d; expected an integer", r.events[open[0]].line, r.events[open[1]].line)
-			case len(open) == 1:
-				completion[open[0]], completion[i] = int32(i), open[0]
-				loose[e.f] = open[:0]
-			}
-			continue
-		}
-		if j, open := pending[e.process]; open {
-			completion[j], completion[i] = int32(i), j
-			delete(pending, e.process)
-		}
-	}
-	if n := len(r.events); n > 0 && r.events[0].time == 0 && r.events[n-1].time == 0 {
-		r.allTimes = false // no clock, and an order only where there are invocations
-	}
-	for i := range r.events {
-		e := &r.events[i]
-		first, last := int32(i), completion[i]
-		if e.kind != invoke {
-			if last >= 0 {
-				continue // added with its invocation
-			}
-			first, last = -1, int32(i)
-		}
-		if err := r.txn(first, last, invoked); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// txn adds a transaction: invocation first and completion last, either of which may be missing (-1).
-func (r *reader) txn(first, last int32, timed bool) error {
-	h := history.NewTxnHead()
-	var e event // the one that says most
-	h.Status = history.Unknown
-	if first >= 0 {
-		e = r.events[first]
-		if timed {
-			h.Start = r.time(first)
-		}
-	}
-	if last >= 0 {
-		c := r.events[last]
-		if c.value < 0 {
-			c.value = e.value
-		}
-		if c.f == noFn {
-			c.f = e.f
-		}
-		if c.key < 0 {
-			c.key = e.key
-		}
-		switch c.kind {
-		case ok:
-			h.Status = history.Committed
-			if timed && first >= 0 {
-				h.End = r.time(last)
-			}
-		case fail:
-			h.Status = history.Aborted
-		}
-		h.StartTS, h.CommitTS = c.start, c.end
-		// What a transaction that did not finish asked for is in its invocation.
-		if c.kind != ok && first >= 0 {
-			c.value = e.value
-		}
-		e = c
-	}
-	any, err := r.ops(&e, h.Status)
-	if err != nil || !any {
-		return err
-	}
-	if r.anyProcess && e.process != noProcess {
-		h.HasSess, h.Session = true, e.process
-	}
-	if r.allIndexed {
-		h.HasID, h.ID = true, e.index
-	}
-	h.Line = e.line
-	r.b.EndTxn(h)
-	return nil
-}
-
-func (r *reader) time(i int32) int64 {
-	if r.allTimes {
-		return r.events[i].time
-	}
-	return int64(i)
+	return h, err
 }

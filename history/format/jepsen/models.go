@@ -18,8 +18,9 @@ const (
 
 // choose decides the model from what the file uses, or says why there is none.
 func (r *reader) choose() error {
-	collection, number, balances := false, false, false
+	collection, number, balances, hasVersions := false, false, false, false
 	lists := bytes.Contains(r.s.Data, []byte("append"))
+	shaped := false // a write has shown whether values have versions
 	for i := range r.events {
 		e := &r.events[i]
 		if e.value < 0 {
@@ -37,6 +38,14 @@ func (r *reader) choose() error {
 				break // micro-operations throughout, and no lists
 			}
 			continue
+		}
+		if e.f == writeFn && !shaped {
+			shaped = true
+			v, err := r.versioned(e)
+			if err != nil {
+				return err
+			}
+			hasVersions = v
 		}
 		if e.kind == ok && e.f == readFn {
 			c, n, m, err := r.readShape(e.value)
@@ -56,7 +65,7 @@ func (r *reader) choose() error {
 		return refuse("key-value log", "an append to a string does not say what it wrote")
 	case r.used[addFn] && number:
 		return refuse("counter", "an add does not say what it wrote")
-	case r.used[addFn] || (r.used[readFn] && r.used[writeFn] && collection && !number):
+	case r.used[addFn] || (r.used[readFn] && r.used[writeFn] && collection && !number && !hasVersions):
 		r.model = sets
 	case r.used[acquireFn] || r.used[releaseFn]:
 		r.b.Initial = history.IntValue(0)
@@ -73,8 +82,12 @@ func (r *reader) begins(at int) (bool, error) {
 		}
 	}
 	t, err := r.s.Next()
-	return t.Is("r") || t.Is("w") || t.Is("append"), err
+	return isRead(t) || isWrite(t) || t.Is("append"), err
 }
+
+// Micro-operations have short names, and in Knossos's multi-registers long ones.
+func isRead(t edn.Token) bool  { return t.Is("r") || t.Is("read") }
+func isWrite(t edn.Token) bool { return t.Is("w") || t.Is("write") }
 
 // micro reports whether a value is a sequence of micro-operations, and whether one of them appends, or reads a list.
 func (r *reader) micro(at int) (micro, appends bool, err error) {
@@ -104,8 +117,8 @@ func (r *reader) micro(at int) (micro, appends bool, err error) {
 		if err != nil {
 			return false, false, err
 		}
-		read := f.Is("r")
-		micro = micro || read || f.Is("w") || f.Is("append")
+		read := isRead(f)
+		micro = micro || read || isWrite(f) || f.Is("append")
 		appends = appends || f.Is("append")
 		for n := 0; f.Kind != edn.Close; n++ {
 			appends = appends || (read && n == 2 && f.Opens())
@@ -194,7 +207,6 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 			return r.microOps(e, status)
 		}
 	}
-	known := status == history.Committed
 	value := edn.Token{Kind: edn.Nil, Pos: e.pos}
 	if e.value >= 0 {
 		r.s.Seek(e.value)
@@ -205,23 +217,10 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 	}
 	switch e.f {
 	case acquireFn, releaseFn:
-		if err := r.leave(value, nil); err != nil {
-			return false, err
-		}
-		if status == history.Aborted {
-			return false, nil
-		}
-		k := r.b.Key(r.b.StringValue([]byte("lock")))
-		before, after := history.IntValue(0), history.IntValue(1)
-		if e.f == releaseFn {
-			before, after = after, before
-		}
-		r.b.Read(k, before)
-		r.b.Write(k, after)
-		return true, nil
+		return r.mutex(e, value, status)
 	case addFn, readFn, writeFn, casFn:
 		if r.model == sets {
-			return r.set(e, value, known)
+			return r.set(e, value, status)
 		}
 		return r.register(e, value, status)
 	case noFn, txnFn:
@@ -241,7 +240,7 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 		}
 		return false, r.s.Errorf(value.Pos, "value", "found %v; expected a sequence of micro-operations", value)
 	}
-	return false, r.s.Errorf(e.pos, "f", "an operation that is neither a transaction nor one of read, write, cas, acquire, release and add; expected one of them")
+	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, acquire, release and add", r.other)
 }
 
 // scalar makes a key or value of a token.
@@ -289,8 +288,8 @@ func (r *reader) microOps(e *event, status history.Status) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		write, appends := f.Is("w"), f.Is("append")
-		if !f.Is("r") && !write && !appends {
+		write, appends := isWrite(f), f.Is("append")
+		if !isRead(f) && !write && !appends {
 			return false, r.s.Errorf(f.Pos, "value", "found the micro-operation %v; expected r, w or append", f)
 		}
 		kt, err := r.s.Next()
@@ -373,150 +372,4 @@ func (r *reader) list(k uint32, v edn.Token) error {
 	}
 	r.b.ReadList(k, r.elems)
 	return nil
-}
-
-// register adds an operation on one register, or one of several: independent values are [key value].
-func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, error) {
-	key := r.b.Key(r.b.StringValue([]byte("register")))
-	var pair [2]history.Value
-	if v.Opens() {
-		// A cas is [old new] or [key [old new]], the others [key value].
-		first, err := r.s.Next()
-		if err != nil {
-			return false, err
-		}
-		kept := edn.Token{Kind: first.Kind, N: first.N, Pos: first.Pos, Text: bytes.Clone(first.Text)}
-		if v, err = r.s.Next(); err != nil {
-			return false, err
-		}
-		if e.f == casFn && !v.Opens() {
-			if pair[0], err = r.scalar(kept, "value"); err == nil {
-				pair[1], err = r.scalar(v, "value")
-			}
-			if err != nil {
-				return false, err
-			}
-		} else if key, err = r.key(kept); err != nil {
-			return false, err
-		}
-		if e.f == casFn && v.Opens() {
-			for i := range pair {
-				t, err := r.s.Next()
-				if err != nil {
-					return false, err
-				}
-				if pair[i], err = r.scalar(t, "value"); err != nil {
-					return false, err
-				}
-			}
-		}
-	} else if e.f == casFn {
-		return false, r.s.Errorf(v.Pos, "value", "found %v; expected [old new]", v)
-	}
-	switch e.f {
-	case casFn:
-		if status == history.Aborted {
-			return false, nil
-		}
-		r.b.Read(key, pair[0])
-		r.b.Write(key, pair[1])
-		return true, nil
-	case writeFn:
-		x, err := r.scalar(v, "value")
-		if err != nil || x.Kind == history.Null {
-			return false, err
-		}
-		r.b.Write(key, x)
-		return true, nil
-	}
-	x, err := r.scalar(v, "value")
-	if err != nil || status != history.Committed || x.Kind == history.Null {
-		return false, err
-	}
-	r.b.Read(key, x)
-	return true, nil
-}
-
-// set adds an operation on a set: an element is a key. Of independent sets the keys are texts, "set element".
-func (r *reader) set(e *event, v edn.Token, known bool) (bool, error) {
-	name := []byte(nil)
-	if v.Opens() {
-		// [key value] of an independent set has a scalar first; so has a set's answer that is a vector, so its second decides: for add
-		// any pair is independent, for read a nested collection is.
-		at := v.Pos
-		first, err := r.s.Next()
-		if err != nil {
-			return false, err
-		}
-		if first.Kind != edn.Close && first.Kind != edn.Open {
-			kept := append(bytes.Clone(first.Text), ' ')
-			if first.Kind == edn.Int {
-				kept = append([]byte(first.String()), ' ')
-			}
-			second, err := r.s.Next()
-			if err != nil {
-				return false, err
-			}
-			if e.f == addFn && second.Kind != edn.Close || second.Kind == edn.Open || second.Kind == edn.Nil {
-				name, v = kept, second
-			}
-		}
-		if name == nil {
-			r.s.Seek(at)
-			if v, err = r.s.Next(); err != nil {
-				return false, err
-			}
-		}
-	}
-	key := func(t edn.Token) (uint32, error) {
-		if name == nil {
-			return r.key(t)
-		}
-		if t.Kind == edn.Open {
-			return 0, r.s.Errorf(t.Pos, "value", "found %v; expected an element: a number or a word", t)
-		}
-		r.buf = append(append(r.buf[:0], name...), t.Text...)
-		if t.Kind == edn.Int {
-			r.buf = append(append(r.buf[:0], name...), t.String()...)
-		}
-		return r.b.Key(r.b.StringValue(r.buf)), nil
-	}
-	if e.f != readFn {
-		if v.Kind == edn.Nil {
-			return false, nil
-		}
-		k, err := key(v)
-		if err != nil {
-			return false, err
-		}
-		r.b.Write(k, history.IntValue(1))
-		return true, nil
-	}
-	if !known || v.Kind != edn.Open {
-		return false, r.leave(v, nil)
-	}
-	r.rows = r.rows[:0]
-	for {
-		t, err := r.s.Next()
-		if err != nil {
-			return false, err
-		}
-		if t.Kind == edn.Close {
-			break
-		}
-		k, err := key(t)
-		if err != nil {
-			return false, err
-		}
-		r.rows = append(r.rows, history.PredRow{Key: k, Old: history.IntValue(1)})
-	}
-	pred := []byte(`{}`)
-	if name != nil {
-		pred = append([]byte(`{"key":{">=":`), history.AppendJSONString(nil, string(name))...)
-		pred = append(pred, `,"<":`...)
-		pred = append(pred, history.AppendJSONString(nil, string(name[:len(name)-1])+"!")...)
-		pred = append(pred, `}}`...)
-	}
-	r.b.Predicate(history.PredRead, pred, r.rows)
-	return true, nil
 }

@@ -78,8 +78,8 @@ func times(h *history.History) error {
 			first, last = min(first, start), max(last, end)
 		}
 	}
-	if first == 0 && last == 0 && h.NumTxns() > 1 {
-		return errors.New("all times are 0, which readers take for no clock")
+	if first == last {
+		return fmt.Errorf("all times are %d, which readers take for no clock", first)
 	}
 	return nil
 }

@@ -3,7 +3,9 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +49,9 @@ func number(name, prefix string) (int64, bool) {
 	return int64(n), isLog && ours && err == nil
 }
 
+// bom is the byte order mark that some programs put before a text. No record of a binary log begins so.
+var bom = []byte("\xef\xbb\xbf")
+
 // Head returns the beginning, up to n bytes, of the first log that is not empty; nil if all are, false if there are none.
 func Head(dir, prefix string, n int) (head []byte, ok bool) {
 	all, err := List(dir, prefix)
@@ -58,21 +63,21 @@ func Head(dir, prefix string, n int) (head []byte, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		head := make([]byte, n)
-		n, _ := f.Read(head)
+		head := make([]byte, n+len(bom))
+		got, _ := io.ReadFull(f, head)
 		f.Close()
-		if n > 0 {
-			return head[:n], true
+		if head = bytes.TrimPrefix(head[:got], bom); len(head) > 0 {
+			return head[:min(n, len(head))], true
 		}
 	}
 	return nil, true
 }
 
-// Read returns a log's bytes.
+// Read returns a log's bytes, without a byte order mark.
 func (l Log) Read() ([]byte, error) {
 	data, err := os.ReadFile(l.Path)
 	if err != nil {
 		return nil, &history.InputError{File: l.Path, Off: -1, Msg: "cannot read: " + err.Error()}
 	}
-	return data, nil
+	return bytes.TrimPrefix(data, bom), nil
 }

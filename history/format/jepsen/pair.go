@@ -1,0 +1,299 @@
+package jepsen
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"isovet/history"
+)
+
+// sort puts the operations in the order of their indices, if all have one and no two the same.
+func (r *reader) sort() error {
+	before := int64(math.MinInt64)
+	back := 0
+	for i := range r.events {
+		switch x := r.events[i].index; {
+		case x == history.NoTime:
+			return nil
+		case x <= before:
+			back++
+		default:
+			before = x
+		}
+	}
+	if r.indexed = true; back == 0 {
+		return nil
+	}
+	byIndex := slices.Clone(r.events)
+	slices.SortStableFunc(byIndex, func(a, b event) int { return cmp.Compare(a.index, b.index) })
+	for i := 1; i < len(byIndex); i++ {
+		if byIndex[i].index == byIndex[i-1].index {
+			r.indexed = false
+			r.b.Note(history.NoteTimes, 0, "the index %d stands at lines %d and %d: indices are not looked at", byIndex[i].index, byIndex[i-1].line, byIndex[i].line)
+			return nil
+		}
+	}
+	r.events = byIndex
+	r.b.Note(history.NoteTimes, back, "%s not where its index says: all were put in the order of their indices", plural(back, "operation was", "operations were"))
+	return nil
+}
+
+// dropped marks an operation that is nobody's.
+const dropped = -2
+
+// pair finds each invocation's completion.
+func (r *reader) pair() error {
+	r.completion = make([]int32, len(r.events))
+	pending := map[int64]int32{}
+	var loose [otherFn + 1][]int32 // those without process
+	for i := range r.events {
+		e := &r.events[i]
+		r.completion[i] = -1
+		if e.kind == invoke {
+			if e.process == noProcess {
+				loose[e.f] = append(loose[e.f], int32(i))
+				continue
+			}
+			if j, open := pending[e.process]; open {
+				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not completed; expected ok, fail or info", e.process, r.events[j].line)
+			}
+			pending[e.process] = int32(i)
+			continue
+		}
+		if e.process == noProcess {
+			switch open := loose[e.f]; {
+			case len(open) > 1:
+				return r.s.Errorf(e.pos, "process", "missing, so that it may complete the operation of line %d or that of line %d; expected an integer", r.events[open[0]].line, r.events[open[1]].line)
+			case len(open) == 1:
+				r.completion[open[0]], r.completion[i] = int32(i), open[0]
+				loose[e.f] = open[:0]
+			}
+			continue
+		}
+		if j, open := pending[e.process]; open {
+			r.completion[j], r.completion[i] = int32(i), j
+			delete(pending, e.process)
+		} else if e.named && e.kind == info {
+			r.completion[i] = dropped
+			r.noClient++
+		}
+	}
+	return nil
+}
+
+// clock decides what tells real time, and says so where it is not what one would think.
+func (r *reader) clock() error {
+	invoked, orphans, orphan := false, 0, 0
+	for i := range r.events {
+		switch {
+		case r.events[i].kind == invoke:
+			invoked = true
+		case r.completion[i] == -1:
+			if orphans++; orphans == 1 {
+				orphan = i
+			}
+		}
+	}
+	if !invoked {
+		r.realTime = "none" // without an invocation nothing says when one began
+	}
+	if r.realTime == "none" {
+		return nil
+	}
+	if orphans > 0 {
+		r.b.Note(history.NoteTimes, orphans, "%s completed without an invocation, the first at line %d: nothing says when they began", operations(orphans), r.events[orphan].line)
+	}
+	if r.realTime == "index" {
+		return nil
+	}
+	missing, back := 0, 0
+	var noTime, firstBack int
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range r.events {
+		if r.completion[i] == dropped {
+			continue
+		}
+		t := r.events[i].time
+		switch {
+		case t == history.NoTime:
+			if missing++; missing == 1 {
+				noTime = i
+			}
+			continue
+		case t < most:
+			if back++; back == 1 {
+				firstBack = i
+			}
+		}
+		least, most = min(least, t), max(most, t)
+	}
+	if r.realTime == "time" {
+		if missing > 0 {
+			if r.lines {
+				return r.s.Errorf(r.events[noTime].pos, "time", "missing: lines of a log have none; expected real time by index or none")
+			}
+			return r.s.Errorf(r.events[noTime].pos, "time", "missing; expected an integer, since real time is to be told by it")
+		}
+		r.byTime = true
+		if back > 0 {
+			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time", goBack(back), r.events[firstBack].line)
+		}
+		return nil
+	}
+	order := "their order in the file"
+	if r.indexed {
+		order = "index"
+	}
+	switch {
+	case missing == len(r.events) || missing > 0 && least == math.MaxInt64:
+	case missing > 0:
+		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is told by %s", have(missing), r.events[noTime].line, order)
+	case least == most && len(r.events) == 1:
+		r.byTime = true
+	case least == most:
+		r.b.Note(history.NoteTimes, len(r.events), "all operations have the time %d: real time is told by %s", least, order)
+	default:
+		r.byTime = true
+	}
+	if !r.byTime || back == 0 {
+		return nil
+	}
+	if bad, first := r.unlike(); bad > 0 {
+		r.byTime = false
+		r.b.Note(history.NoteTimes, back, "%s, and %s before what the same process did before, the first at line %d: real time is told by %s (--real-time time takes the times)", goBack(back), plural(bad, "operation is", "operations are"), r.events[first].line, order)
+		return nil
+	}
+	r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time (--real-time index takes the order)", goBack(back), r.events[firstBack].line)
+	return nil
+}
+
+func operations(n int) string { return plural(n, "operation", "operations") }
+
+func have(n int) string { return plural(n, "operation has", "operations have") }
+
+func goBack(n int) string { return plural(n, "time goes back", "times go back") }
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// unlike counts the operations whose times cannot be: before their invocation's, or before what their process did before; and says
+// which is the first.
+func (r *reader) unlike() (bad, first int) {
+	last := map[int64]int64{}
+	for i := range r.events {
+		e := &r.events[i]
+		if r.completion[i] == dropped {
+			continue
+		}
+		wrong := false
+		if e.process != noProcess {
+			before, known := last[e.process]
+			wrong = known && e.time < before
+			last[e.process] = e.time
+		} else if j := r.completion[i]; e.kind != invoke && j >= 0 {
+			wrong = e.time < r.events[j].time
+		}
+		if wrong {
+			if bad++; bad == 1 {
+				first = i
+			}
+		}
+	}
+	return bad, first
+}
+
+// txns adds the transactions, in the order of the invocations.
+func (r *reader) txns() error {
+	for i := range r.events {
+		first, last := int32(i), r.completion[i]
+		if last == dropped {
+			continue
+		}
+		if r.events[i].kind != invoke {
+			if last >= 0 {
+				continue // added with its invocation
+			}
+			first, last = -1, int32(i)
+		}
+		if err := r.txn(first, last); err != nil {
+			return err
+		}
+	}
+	if r.versions > 0 {
+		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not looked at", plural(r.versions, "value comes", "values come"))
+	}
+	return nil
+}
+
+// txn adds a transaction: invocation first and completion last, either of which may be missing (-1).
+func (r *reader) txn(first, last int32) error {
+	timed := r.realTime != "none"
+	h := history.NewTxnHead()
+	e := newEvent(0) // the one that says most
+	h.Status = history.Unknown
+	if first >= 0 {
+		e = r.events[first]
+		if timed {
+			h.Start = r.time(first)
+		}
+	}
+	if last >= 0 {
+		c := r.events[last]
+		if c.value < 0 {
+			c.value = e.value
+		}
+		if c.f == noFn {
+			c.f = e.f
+		}
+		if c.key < 0 {
+			c.key = e.key
+		}
+		switch c.kind {
+		case ok:
+			h.Status = history.Committed
+			if timed && first >= 0 {
+				h.End = r.time(last)
+			}
+		case fail:
+			h.Status = history.Aborted
+		}
+		h.StartTS, h.CommitTS = c.start, c.end
+		// What a transaction that did not finish asked for is in its invocation.
+		if c.kind != ok && first >= 0 {
+			c.value = e.value
+		}
+		e = c
+	}
+	any, err := r.ops(&e, h.Status)
+	if err != nil || !any {
+		return err
+	}
+	if e.process != noProcess {
+		h.HasSess, h.Session = true, e.process
+	}
+	if r.indexed {
+		h.HasID, h.ID = true, e.index
+	}
+	h.Line = e.line
+	r.b.EndTxn(h)
+	return nil
+}
+
+// time returns when an operation was: its time, or where it stands.
+func (r *reader) time(i int32) int64 {
+	switch e := &r.events[i]; {
+	case r.byTime:
+		return e.time
+	case r.lines:
+		return int64(e.line)
+	case r.indexed:
+		return e.index
+	}
+	return int64(i)
+}

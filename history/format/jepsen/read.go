@@ -1,0 +1,287 @@
+package jepsen
+
+import (
+	"strings"
+
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// file reads all operations, in a vector or one after another.
+func (r *reader) file() error {
+	t, err := r.s.Next()
+	if err != nil {
+		return err
+	}
+	if !t.Opens() {
+		return r.operations(t, edn.EOF)
+	}
+	first, err := r.s.Next()
+	if err != nil {
+		return err
+	}
+	if first.Kind != edn.Open && first.Kind != edn.Close {
+		// Not around the history: the first of the operations that are vectors.
+		if err := r.vector(t, first); err != nil {
+			return err
+		}
+		if t, err = r.s.Next(); err != nil {
+			return err
+		}
+		return r.operations(t, edn.EOF)
+	}
+	if err := r.operations(first, edn.Close); err != nil {
+		return err
+	}
+	if t, err = r.s.Next(); err == nil && t.Kind != edn.EOF {
+		err = r.s.Errorf(t.Pos, "", "found %v behind the history; expected the end of the file", t)
+	}
+	return err
+}
+
+// operations reads those from t on until a token of the kind end.
+func (r *reader) operations(t edn.Token, end edn.Kind) (err error) {
+	for ; err == nil; t, err = r.s.Next() {
+		switch {
+		case t.Kind == end:
+			return nil
+		case t.OpensMap():
+			err = r.event(t)
+		case t.Opens():
+			var process edn.Token
+			if process, err = r.s.Next(); err == nil {
+				err = r.vector(t, process)
+			}
+		default:
+			err = r.s.Errorf(t.Pos, "", "found %v; expected an operation: a map, or a vector [process type f value]", t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// event reads one operation that is a map; t is its bracket.
+func (r *reader) event(t edn.Token) error {
+	e := newEvent(t.Pos)
+	client, typed, process := true, false, false
+	for {
+		name, err := r.s.Next()
+		if err != nil {
+			return err
+		}
+		if name.Kind == edn.Close {
+			break
+		}
+		if name.Kind != edn.Word && name.Kind != edn.Text {
+			return r.s.Errorf(name.Pos, "", "found %v; expected the name of a field", name)
+		}
+		switch string(name.Text) {
+		case "type":
+			typed = true
+			var v edn.Token
+			if v, err = r.s.Next(); err == nil {
+				e.kind, err = r.kind(v)
+			}
+		case "process", "client":
+			isProcess := len(name.Text) == len("process")
+			var v edn.Token
+			if v, err = r.s.Next(); err != nil {
+				return err
+			}
+			if process && !isProcess {
+				err = r.s.SkipRest(v) // both: the process it is
+				break
+			}
+			process = process || isProcess
+			client, err = r.process(&e, v)
+		case "f":
+			var v edn.Token
+			if v, err = r.s.Next(); err == nil {
+				err = r.function(&e, v)
+			}
+		case "value":
+			e.value = r.s.Pos()
+			err = r.s.Skip()
+		case "key":
+			e.key = r.s.Pos()
+			err = r.s.Skip()
+		case "time":
+			e.time, err = r.integer("time")
+		case "index":
+			e.index, err = r.integer("index")
+		case "start-timestamp":
+			e.start, err = r.integer("start-timestamp")
+		case "commit-timestamp":
+			e.end, err = r.integer("commit-timestamp")
+		case "history":
+			var v edn.Token
+			if v, err = r.s.Next(); err != nil {
+				return err
+			}
+			if !v.Opens() || typed || r.wrapped || len(r.events) > 0 {
+				err = r.s.SkipRest(v)
+				break
+			}
+			r.wrapped = true
+			if v, err = r.s.Next(); err == nil {
+				err = r.operations(v, edn.Close)
+			}
+		default:
+			err = r.s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !typed && r.wrapped {
+		return nil // what the history is a part of
+	}
+	if !client {
+		r.noClient++
+		return nil
+	}
+	if !typed {
+		return r.s.Errorf(t.Pos, "type", "missing; expected invoke, ok, fail or info")
+	}
+	r.add(e)
+	return nil
+}
+
+// vector reads one operation that is a vector, as Knossos had them first: [process type f value error]; t is its bracket.
+func (r *reader) vector(t, process edn.Token) error {
+	e := newEvent(t.Pos)
+	client, err := r.process(&e, process)
+	if err != nil {
+		return err
+	}
+	v, err := r.s.Next()
+	if err != nil {
+		return err
+	}
+	if e.kind, err = r.kind(v); err != nil {
+		return err
+	}
+	if v, err = r.s.Next(); err != nil {
+		return err
+	}
+	if v.Kind == edn.Close {
+		return r.s.Errorf(v.Pos, "f", "missing; expected [process type f value]")
+	}
+	if err := r.function(&e, v); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		at := r.s.Pos()
+		if v, err = r.s.Next(); err != nil {
+			return err
+		}
+		if v.Kind == edn.Close {
+			break
+		}
+		if n == 0 {
+			e.value = at
+		}
+		if err := r.s.SkipRest(v); err != nil {
+			return err
+		}
+	}
+	if !client {
+		r.noClient++
+		return nil
+	}
+	r.add(e)
+	return nil
+}
+
+// add adds an operation of a client.
+func (r *reader) add(e event) {
+	if e.line == 0 {
+		e.line = uint32(r.s.Line(e.pos))
+	}
+	r.used[e.f] = true
+	r.events = append(r.events, e)
+}
+
+// process reads who did it; false: no client.
+func (r *reader) process(e *event, t edn.Token) (client bool, err error) {
+	switch t.Kind {
+	case edn.Int:
+		e.process, e.named = t.N, false
+		return true, nil
+	case edn.Nil:
+		e.process, e.named = noProcess, false
+		return true, nil
+	case edn.Word, edn.Text:
+		if strings.HasPrefix(string(t.Text), "nemesis") {
+			return false, nil
+		}
+		id, known := r.names[string(t.Text)]
+		if !known {
+			id = int64(len(r.names))
+			r.names[string(t.Text)] = id
+		}
+		e.process, e.named = id, true
+		return true, nil
+	}
+	return false, r.s.Errorf(t.Pos, "process", "found %v; expected an integer or a name", t)
+}
+
+// nameProcesses gives processes with names numbers below zero that no other has.
+func (r *reader) nameProcesses() {
+	if len(r.names) == 0 {
+		return
+	}
+	least := int64(0)
+	for i := range r.events {
+		if e := &r.events[i]; !e.named && e.process != noProcess {
+			least = min(least, e.process)
+		}
+	}
+	least = max(least, history.NoTime+1+int64(len(r.names)))
+	for i := range r.events {
+		if e := &r.events[i]; e.named {
+			e.process = least - 1 - e.process
+		}
+	}
+}
+
+// function reads what was done.
+func (r *reader) function(e *event, t edn.Token) error {
+	switch f, known := fns[string(t.Text)]; {
+	case t.Kind == edn.Nil:
+	case t.Kind != edn.Word && t.Kind != edn.Text:
+		return r.s.Errorf(t.Pos, "f", "found %v; expected a keyword", t)
+	case known:
+		e.f = f
+	default:
+		if e.f = otherFn; r.other == "" {
+			r.other = t.String()
+		}
+	}
+	return nil
+}
+
+func (r *reader) kind(t edn.Token) (kind, error) {
+	for k, name := range kinds {
+		if t.Is(name) {
+			return kind(k), nil
+		}
+	}
+	return 0, r.s.Errorf(t.Pos, "type", "found %v; expected invoke, ok, fail or info", t)
+}
+
+// integer reads a time or an index; nil is none.
+func (r *reader) integer(field string) (int64, error) {
+	t, err := r.s.Next()
+	switch {
+	case err != nil:
+		return 0, err
+	case t.Kind == edn.Int:
+		return t.N, nil
+	case t.Kind == edn.Nil:
+		return history.NoTime, nil
+	}
+	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer", t)
+}

@@ -1,0 +1,128 @@
+package jepsen
+
+import (
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// set adds an operation on a set: an element is a key. Of independent sets the keys are texts, "set element".
+func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error) {
+	if e.f == readFn && status != history.Committed {
+		return false, nil
+	}
+	t, keyed, err := r.named(e)
+	if err != nil {
+		return false, err
+	}
+	name := []byte(nil)
+	if keyed {
+		if t.Kind == edn.Open || t.Kind == edn.Close {
+			return false, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word", t)
+		}
+		name = append(spelled(nil, t), ' ')
+		r.s.Seek(v.Pos)
+		if v, err = r.s.Next(); err != nil {
+			return false, err
+		}
+	}
+	pair := false // [key value]
+	if v.Opens() && !keyed {
+		// [key value] of an independent set has a scalar first; so has a set's answer that is a vector, so its second decides: for add
+		// any pair is independent, for read a nested collection is.
+		at := v.Pos
+		first, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		if first.Kind != edn.Close && first.Kind != edn.Open {
+			kept := append(spelled(nil, first), ' ')
+			second, err := r.s.Next()
+			if err != nil {
+				return false, err
+			}
+			if e.f == addFn && second.Kind != edn.Close || second.Kind == edn.Open || second.Kind == edn.Nil {
+				name, v, pair = kept, second, true
+			}
+		}
+		if name == nil {
+			r.s.Seek(at)
+			if v, err = r.s.Next(); err != nil {
+				return false, err
+			}
+		}
+	}
+	key := func(t edn.Token) (uint32, error) {
+		if name == nil {
+			return r.key(t)
+		}
+		if t.Kind == edn.Open {
+			return 0, r.s.Errorf(t.Pos, "value", "found %v; expected an element: a number or a word", t)
+		}
+		r.buf = spelled(append(r.buf[:0], name...), t)
+		return r.b.Key(r.b.StringValue(r.buf)), nil
+	}
+	if e.f != readFn {
+		if v.Kind == edn.Nil {
+			return false, nil
+		}
+		k, err := key(v)
+		if err != nil {
+			return false, err
+		}
+		if err := r.ends(pair); err != nil {
+			return false, err
+		}
+		r.b.Write(k, history.IntValue(1))
+		return true, nil
+	}
+	if v.Kind != edn.Open {
+		return false, r.ends(pair)
+	}
+	r.rows = r.rows[:0]
+	for {
+		t, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		if t.Kind == edn.Close {
+			break
+		}
+		k, err := key(t)
+		if err != nil {
+			return false, err
+		}
+		r.rows = append(r.rows, history.PredRow{Key: k, Old: history.IntValue(1)})
+	}
+	if err := r.ends(pair); err != nil {
+		return false, err
+	}
+	pred := []byte(`{}`)
+	if name != nil {
+		pred = append([]byte(`{"key":{">=":`), history.AppendJSONString(nil, string(name))...)
+		pred = append(pred, `,"<":`...)
+		pred = append(pred, history.AppendJSONString(nil, string(name[:len(name)-1])+"!")...)
+		pred = append(pred, `}}`...)
+	}
+	r.b.Predicate(history.PredRead, pred, r.rows)
+	return true, nil
+}
+
+// ends reads the end of [key value].
+func (r *reader) ends(pair bool) error {
+	if !pair {
+		return nil
+	}
+	t, err := r.s.Next()
+	if err == nil && t.Kind != edn.Close {
+		err = r.s.Errorf(t.Pos, "value", "found %v; expected the end of [key value]", t)
+	}
+	return err
+}
+
+// spelled appends a scalar's text.
+func spelled(dst []byte, t edn.Token) []byte {
+	if t.Kind == edn.Int {
+		return append(dst, t.String()...)
+	}
+	return append(dst, t.Text...)
+}

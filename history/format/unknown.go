@@ -1,0 +1,111 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"isovet/history"
+)
+
+// parts are the files of a Jepsen run's folder that have its history, the best first.
+var parts = []string{"history.edn", "history.edn.gz", "history.edn.zst", "history.txt", "jepsen.log"}
+
+// within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's folders do. The folder is closed then.
+func within(in *Input) (*Input, error) {
+	for _, f := range All() {
+		if f.Dir && f.Detect(nil, in.Path) > No {
+			return in, nil
+		}
+	}
+	for _, name := range parts {
+		path := filepath.Join(in.Path, name)
+		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		in.Close()
+		return Open(path)
+	}
+	return in, nil
+}
+
+// unknown is the error of an input in no known format: what it is, as far as that can be told, and what was expected.
+func unknown(in *Input, head []byte) error {
+	var names []string
+	for _, f := range All() {
+		if f.Dir == in.Dir {
+			names = append(names, f.Name)
+		}
+	}
+	if in.Dir {
+		found := "a folder in no known format"
+		if entries, err := os.ReadDir(in.Path); err != nil {
+			found = "a folder that cannot be read (" + reason(err) + ")"
+		} else if len(entries) == 0 {
+			found = "an empty folder"
+		} else if _, err := os.Stat(filepath.Join(in.Path, "test.jepsen")); err == nil {
+			found = "a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn"
+		}
+		return &history.InputError{File: in.Name, Off: -1, Msg: found + "; expected a file, Jepsen's folder with history.edn, or a folder in " + strings.Join(names, " or ")}
+	}
+	if what := known(head); what != "" {
+		return &history.InputError{File: in.Name, Off: -1, Msg: "found " + what + "; expected a history"}
+	}
+	return &history.InputError{File: in.Name, Line: 1, Msg: "unknown format: found " + firstLine(head) + "; expected " + strings.Join(names, ", ")}
+}
+
+// known says what files are that people have beside their histories.
+func known(head []byte) string {
+	for _, k := range []struct{ magic, what string }{
+		{"JEPSEN", "Jepsen's test.jepsen, which is binary and not read (history.edn beside it is)"},
+		{"\xff\xfe", "UTF-16 (expected UTF-8)"},
+		{"\xfe\xff", "UTF-16 (expected UTF-8)"},
+		{"PK\x03\x04", "a zip archive"},
+		{"BZh", "bzip2 (gzip and zstd are understood)"},
+		{"\xfd7zXZ", "xz (gzip and zstd are understood)"},
+		{"7z\xbc\xaf", "a 7z archive"},
+		{"\x7fELF", "a program"},
+		{"\x89PNG", "an image"},
+		{"%PDF", "a PDF"},
+		{"SQLite format 3\x00", "an SQLite database"},
+		{"<!DOCTYPE", "a page in HTML"},
+		{"<html", "a page in HTML"},
+		{"<?xml", "XML"},
+		{"version https://git-lfs", "a pointer of Git LFS in the file's place"},
+	} {
+		if bytes.HasPrefix(head, []byte(k.magic)) {
+			return k.what
+		}
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return "a tar archive"
+	}
+	text := bytes.TrimLeft(head, " \t\r\n")
+	if bytes.HasPrefix(text, []byte("{:valid?")) || bytes.HasPrefix(text, []byte("{")) && bytes.Contains(head, []byte(":valid? ")) && !bytes.Contains(head, []byte(":invoke")) {
+		return "Jepsen's results (the history is history.edn)"
+	}
+	return ""
+}
+
+// firstLine quotes the beginning of the first line with content, or counts the bytes of what is no text.
+func firstLine(head []byte) string {
+	const most = 60
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
+	line = bytes.TrimSpace(line)
+	dots := ""
+	if len(line) > most {
+		n := most
+		for n > most-utf8.UTFMax && !utf8.RuneStart(line[n]) {
+			n--
+		}
+		line, dots = line[:n], "…"
+	}
+	if bytes.IndexByte(line, 0) >= 0 || !utf8.Valid(line) {
+		return fmt.Sprintf("a binary file that begins with %#x", line[:min(8, len(line))])
+	}
+	return strconv.Quote(string(line)) + dots
+}
