@@ -55,10 +55,10 @@ func (j *aion) Begin(func(n int64) ([]byte, error)) {}
 func (j *aion) Take(lines []Line, bad func(place int64, err error)) error {
 	for _, l := range lines {
 		t, err := j.p.parse(l.Text)
-		switch {
-		case err != nil:
+		if err != nil {
 			bad(l.Place, err)
-		case t != nil:
+		}
+		if t != nil {
 			j.add(t)
 		}
 	}
@@ -96,6 +96,9 @@ func (j *aion) End() { j.a.Close() }
 
 func (j *aion) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
 	for _, f := range j.a.Take() {
+		if j.p.doubtful(&f) {
+			continue
+		}
 		axiom := f.Axiom.String()
 		err := each(axiom, func(n int64) ([]byte, error) {
 			v := Violation{N: n, Axiom: axiom, Why: f.Kind.String(), Txn: f.Txn}

@@ -1,17 +1,19 @@
 package watch
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
 
 	"isovet/history"
+	"isovet/history/format/jsonl"
 	"isovet/timestamp"
 )
 
-// parser turns lines into arrivals. Keys and sessions are numbered as they come; a value is a hash of 64 bits of its JSON, null is 0.
+// parser turns lines into arrivals; what a line says is for the reader of the history format to tell. Keys and sessions are numbered as they come; a value is a
+// hash of 64 bits of its JSON as the project writes it, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
 	keys     map[string]uint32
@@ -20,126 +22,91 @@ type parser struct {
 	initial  uint64
 	lists    bool
 	ordinal  int64
+	text     []byte
 	buf      timestamp.Arrival
+	// What lines that are not understood may have written: of registers, and lists. Who reads it is not accused.
+	lost      map[version]struct{}
+	lostLists map[uint32]struct{}
+}
+
+type version struct {
+	key uint32
+	val uint64
 }
 
 func newParser(a *timestamp.Aion) *parser {
-	return &parser{aion: a, keys: map[string]uint32{}, sessions: map[int64]uint32{}}
+	return &parser{aion: a, keys: map[string]uint32{}, sessions: map[int64]uint32{}, lost: map[version]struct{}{}, lostLists: map[uint32]struct{}{}}
 }
 
-type lineTxn struct {
-	Format  string            `json:"format"`
-	Initial json.RawMessage   `json:"initial"`
-	Model   string            `json:"model"`
-	ID      *int64            `json:"id"`
-	Session *int64            `json:"session"`
-	Seq     *int64            `json:"seq"`
-	Status  string            `json:"status"`
-	StartTS *int64            `json:"start_ts"`
-	Commit  *int64            `json:"commit_ts"`
-	Init    bool              `json:"init"`
-	Ops     []json.RawMessage `json:"ops"`
+// value hashes a value.
+func (p *parser) value(h *history.History, v history.Value) uint64 {
+	if v.Kind == history.Null {
+		return 0
+	}
+	p.text = h.Texts.AppendValue(p.text[:0], v)
+	return max(xxhash.Sum64(p.text), 1)
 }
 
-// value hashes a value's JSON, blanks taken out.
-func value(raw json.RawMessage) (uint64, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return 0, nil
-	}
-	if raw[0] == '{' { // a row: columns in one order
-		var row map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return 0, err
-		}
-		b, err := json.Marshal(row)
-		if err != nil {
-			return 0, err
-		}
-		raw = b
-	} else if raw[0] == '"' { // escapes in one way
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return 0, err
-		}
-		raw = append([]byte{'"'}, s...)
-	}
-	if h := xxhash.Sum64(raw); h != 0 {
-		return h, nil
-	}
-	return 1, nil
-}
-
-func (p *parser) key(raw json.RawMessage) (uint32, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
-		return 0, fmt.Errorf("key %.40s; expected a string or an integer", raw)
-	}
-	if k, ok := p.keys[string(raw)]; ok {
-		return k, nil
+func (p *parser) key(h *history.History, key uint32) uint32 {
+	p.text = h.Texts.AppendValue(p.text[:0], h.Keys[key])
+	if k, ok := p.keys[string(p.text)]; ok {
+		return k
 	}
 	k := uint32(len(p.names))
-	p.keys[string(raw)] = k
-	p.names = append(p.names, string(raw))
+	p.names = append(p.names, string(p.text))
+	p.keys[p.names[k]] = k
 	p.aion.SetInitial(k, p.initial)
-	return k, nil
+	return k
 }
 
-// parse returns nil for lines that are no transaction to be judged: a header, the initial transaction. The arrival is valid until the next
-// call.
+// parse returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that is not understood it returns, beside the
+// error, what keeps its place in its session, if it says that. The arrival is valid until the next call.
 func (p *parser) parse(line []byte) (*timestamp.Arrival, error) {
-	var t lineTxn
-	if err := json.Unmarshal(line, &t); err != nil {
-		return nil, fmt.Errorf("no JSON object of the history format: %w", err)
+	ordinal := p.ordinal
+	a, err := p.line(line)
+	if err != nil {
+		a = p.doubt(line, ordinal)
 	}
-	if t.Format != "" {
-		p.lists = t.Model == "list"
-		if len(t.Initial) > 0 {
-			v, err := value(t.Initial)
-			if err != nil {
-				return nil, fmt.Errorf("field %q: %w", "initial", err)
-			}
-			p.initial = v
-		}
+	return a, err
+}
+
+func (p *parser) line(line []byte) (*timestamp.Arrival, error) {
+	l, err := jsonl.ReadLine(line, p.lists)
+	if err != nil {
+		p.ordinal++
+		return nil, plain(err)
+	}
+	h, t := l.H, &l.Head
+	if h.NumTxns() == 0 {
+		p.lists, p.initial = h.Meta.Lists, p.value(h, h.Initial)
 		return nil, nil
 	}
 	a := &p.buf
 	*a = timestamp.Arrival{ID: p.ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0], Lists: a.Lists[:0]}
 	p.ordinal++
-	if t.ID != nil {
-		a.ID = *t.ID
+	if !jsonl.Unnamed(h.Txns.ID[0]) {
+		a.ID = h.Txns.ID[0]
 	}
-	if t.Session != nil && !t.Init {
-		n, ok := p.sessions[*t.Session]
-		if !ok {
-			n = uint32(len(p.sessions))
-			p.sessions[*t.Session] = n
-		}
-		a.Session = n
-		if t.Seq != nil {
-			a.Seq = *t.Seq
-		}
-	}
-	switch t.Status {
-	case "", "committed":
-	case "aborted":
-		a.NoPart = true
-	case "unknown":
-		a.NoPart = t.Commit == nil
-	default:
-		return nil, fmt.Errorf("field %q: %q; expected committed, aborted or unknown", "status", t.Status)
-	}
+	a.NoPart = t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
 	if !a.NoPart && !t.Init {
-		if t.StartTS == nil || t.Commit == nil {
+		if t.StartTS == history.NoTime || t.CommitTS == history.NoTime {
 			return nil, fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's timestamps on every committed transaction", a.ID)
 		}
-		a.Start, a.Commit = *t.StartTS, *t.Commit
+		a.Start, a.Commit = t.StartTS, t.CommitTS
 	}
-	for i, raw := range t.Ops {
-		if err := p.op(raw); err != nil {
-			return nil, fmt.Errorf("transaction %d, field %q: operation %d: %w", a.ID, "ops", i, err)
+	if t.HasSeq && t.Seq < 0 {
+		return nil, fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", a.ID, "seq", t.Seq)
+	}
+	if h.HasPredicates() {
+		return nil, fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and lists", a.ID, "ops")
+	}
+	if t.HasSess && !t.Init {
+		a.Session = p.session(t.Session)
+		if t.HasSeq {
+			a.Seq = t.Seq
 		}
 	}
+	p.ops(h)
 	if t.Init {
 		for _, op := range a.Ops {
 			if op.Kind == history.Append {
@@ -153,44 +120,113 @@ func (p *parser) parse(line []byte) (*timestamp.Arrival, error) {
 	return a, nil
 }
 
-func (p *parser) op(raw json.RawMessage) error {
-	var f []json.RawMessage
-	if err := json.Unmarshal(raw, &f); err != nil || len(f) < 3 {
-		return fmt.Errorf("%.60s; expected [kind, key, value]", raw)
+func (p *parser) session(name int64) uint32 {
+	n, ok := p.sessions[name]
+	if !ok {
+		n = uint32(len(p.sessions))
+		p.sessions[name] = n
 	}
+	return n
+}
+
+// ops adds the operations of a line.
+func (p *parser) ops(h *history.History) {
 	a := &p.buf
-	kind := string(bytes.TrimSpace(f[0]))
-	if kind == `"pr"` || kind == `"pw"` {
-		return fmt.Errorf("a predicate operation; watch checks registers and lists")
-	}
-	k, err := p.key(f[1])
-	if err != nil {
-		return err
-	}
-	op := timestamp.ArrivalOp{Key: k}
-	v := bytes.TrimSpace(f[2])
-	switch {
-	case kind == `"r"` && (len(v) > 0 && v[0] == '[' || p.lists):
-		op.Kind, op.Val = history.ReadList, uint64(len(a.Lists))
-		var elems []json.RawMessage
-		if err := json.Unmarshal(v, &elems); err != nil {
-			return err
+	for op, kind := range h.Ops.Kind {
+		o := timestamp.ArrivalOp{Key: p.key(h, h.OpKey(uint32(op))), Kind: kind}
+		v := h.Ops.Ver[op]
+		if kind != history.ReadList {
+			o.Val = p.value(h, h.VerValue(v))
+			a.Ops = append(a.Ops, o)
+			continue
 		}
+		o.Val = uint64(len(a.Lists))
+		elems := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
 		list := make([]uint64, len(elems))
 		for i, e := range elems {
-			if list[i], err = value(e); err != nil {
-				return err
-			}
+			list[i] = p.value(h, h.VerValue(e))
 		}
 		a.Lists = append(a.Lists, list)
-	case kind == `"r"`, kind == `"w"`, kind == `"a"`:
-		op.Kind = map[string]history.OpKind{`"r"`: history.Read, `"w"`: history.Write, `"a"`: history.Append}[kind]
-		if op.Val, err = value(f[2]); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("kind %s; expected r, w or a", kind)
+		a.Ops = append(a.Ops, o)
 	}
-	a.Ops = append(a.Ops, op)
-	return nil
+}
+
+// plain is an input error without the number of the line, which is 1 of 1.
+func plain(err error) error {
+	in, ok := errors.AsType[*history.InputError](err)
+	switch {
+	case !ok:
+		return err
+	case in.Field != "":
+		return fmt.Errorf("field %q: %s", in.Field, in.Msg)
+	}
+	return errors.New(in.Msg)
+}
+
+// doubt notes what a line that is not understood may have written, if its operations can be read, and returns what takes its place in its session.
+func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
+	var t map[string]json.RawMessage
+	if json.Unmarshal(line, &t) != nil {
+		return nil
+	}
+	number := func(field string) *int64 {
+		var n *int64
+		if json.Unmarshal(t[field], &n) != nil {
+			return nil
+		}
+		return n
+	}
+	var a *timestamp.Arrival
+	if s := number("session"); s != nil {
+		p.buf = timestamp.Arrival{ID: ordinal, Session: p.session(*s), Seq: timestamp.NoSeq, NoPart: true, Ops: p.buf.Ops[:0], Lists: p.buf.Lists[:0]}
+		a = &p.buf
+		if id := number("id"); id != nil {
+			a.ID = *id
+		}
+		if q := number("seq"); q != nil && *q >= 0 {
+			a.Seq = *q
+		}
+	}
+	var ops []json.RawMessage
+	if json.Unmarshal(t["ops"], &ops) == nil {
+		for _, op := range ops {
+			p.doubtOp(op)
+		}
+	}
+	return a
+}
+
+func (p *parser) doubtOp(op []byte) {
+	l, err := jsonl.ReadLine(append(append([]byte(`{"ops":[`), op...), "]}"...), p.lists)
+	if err != nil {
+		return
+	}
+	h := l.H
+	note := func(ver uint32) {
+		p.lost[version{p.key(h, h.VerKey[ver]), p.value(h, h.VerValue(ver))}] = struct{}{}
+	}
+	for op, kind := range h.Ops.Kind {
+		switch v := h.Ops.Ver[op]; kind {
+		case history.Write:
+			note(v)
+		case history.Append:
+			p.lostLists[p.key(h, h.VerKey[v])] = struct{}{}
+		case history.PredWrite:
+			for _, made := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+				note(made)
+			}
+		}
+	}
+}
+
+// doubtful reports whether a finding rests on what a line that is not understood may have written.
+func (p *parser) doubtful(f *timestamp.Final) bool {
+	if f.Key == history.None || f.Axiom != timestamp.EXT {
+		return false
+	}
+	if _, lost := p.lostLists[f.Key]; lost {
+		return true
+	}
+	_, lost := p.lost[version{f.Key, f.Got}]
+	return lost
 }

@@ -103,7 +103,9 @@ func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines []
 	rng := rand.New(rand.NewPCG(seed, 5))
 	var by []at
 	for line := range bytes.Lines(b) {
-		var x lineTxn
+		var x struct {
+			StartTS *int64 `json:"start_ts"`
+		}
 		if err := json.Unmarshal(line, &x); err != nil {
 			t.Fatal(err)
 		}
@@ -467,7 +469,7 @@ func TestBad(t *testing.T) {
 {"id":1,"session":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1],["r","y",0]]}
 !advance 99999
 {"id":2,"start_ts":1,"ops":[]}
-{"id":3,"start_ts":3,"commit_ts":4,"ops":[["pr",{"v":1},[]]]}
+{"id":3,"start_ts":3,"commit_ts":4,"ops":[["pr",{"v":{"=":1}},[]]]}
 {"id":4,"start_ts":3,"commit_ts":4,"status":"gone","ops":[]}
 {"id":5,"session":0,"start_ts":5,"commit_ts":6,"ops":[["r","x",0]]}
 {"id":6,"start_ts":5,"commit_ts":5,"ops":[["r","l",[]],["a","m",7]]}
@@ -483,7 +485,7 @@ func TestBad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"2: no JSON", "3: transaction 2 has not both", "4: transaction 3, field \"ops\": operation 0: a predicate", `5: field "status": "gone"; expected`} {
+	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 has not both", "4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
 			t.Fatalf("%q", bad)
 		}

@@ -295,7 +295,7 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers) error {
 	most := 0
 	for i := 0; i < len(n.Order); {
 		j := i + 1
-		for j < len(n.Order) && n.Order[i] != h.Init && h.Txns.Sess[n.Order[j]] == h.Txns.Sess[n.Order[i]] {
+		for j < len(n.Order) && n.Order[i] != h.Init && n.Session(n.Order[j]) == n.Session(n.Order[i]) {
 			j++
 		}
 		runs = append(runs, n.Order[i:j])

@@ -13,8 +13,8 @@ import (
 // Numbers says how keys and values are written.
 type Numbers struct {
 	h *history.History
-	// Order has the transactions in the order to write them: the initial one first, then session by session. Of those of unknown
-	// outcome it has the ones that were seen, which are to be written as committed.
+	// Order has the transactions in the order to write them: the initial one first, then session by session (see Session). Of those of unknown
+	// outcome it has the ones that did commit, at the end.
 	Order    []uint32
 	renumber bool
 	local    []int64 // version → number within its key, where renumbered
@@ -40,7 +40,7 @@ const (
 // order that explains the history: they alone can have written something that another that stays has read. The others go, and with them the reads of what they
 // could have written and others too, for without them nobody may be left who wrote it in time. So do the reads of what a key held at first, in a
 // history that is renumbered, where somebody writes the same, such as null by a delete: what is written gets a number of its own then. Orders that explain
-// the whole explain what stays.
+// the whole explain what stays. Those of unknown outcome that stay are in sessions of their own.
 func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	if h.HasLists() {
 		return nil, fmt.Errorf("the history has list operations; expected reads and writes only")
@@ -72,12 +72,26 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	stays := n.unknown()
 	for s := range h.NumSessions() {
 		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if t != h.Init && (h.Txns.Status[t] != history.Unknown || stays[t]) {
+			if t != h.Init && h.Txns.Status[t] != history.Unknown {
 				n.Order = append(n.Order, t)
 			}
 		}
 	}
+	for t, s := range stays {
+		if s {
+			n.Order = append(n.Order, uint32(t))
+		}
+	}
 	return n, nil
+}
+
+// Session returns the session in which a transaction is written, from 0: its own, or, of an unknown outcome, one for it alone. It may have taken effect after what
+// its client did next.
+func (n *Numbers) Session(t uint32) int64 {
+	if n.h.Txns.Status[t] == history.Unknown {
+		return int64(n.h.NumSessions()) + int64(t)
+	}
+	return int64(n.h.Txns.Sess[t])
 }
 
 // rewritten leaves out the reads of initial versions that are written again, and gives those writes numbers of their own, from count on for each key.

@@ -26,10 +26,11 @@ type parser struct {
 	release func(part []byte) // see ReadMapped
 	b       *history.Builder
 	file    string
-	lines   uint32 // lines begun so far
-	any     bool   // a line with content has been seen: no header may follow
-	piece   bool   // see ReadPiece
-	whole   int    // bytes that the builder will hold the content of in the end; 0: unknown
+	lines   uint32          // lines begun so far
+	any     bool            // a line with content has been seen: no header may follow
+	piece   bool            // see ReadPiece
+	last    history.TxnHead // of a piece's last transaction
+	whole   int             // bytes that the builder will hold the content of in the end; 0: unknown
 
 	tol tolerant
 }
@@ -59,6 +60,27 @@ func ReadPiece(data []byte) (*history.History, error) {
 	return p.finish(1)
 }
 
+// Line is what one line of a stream says: a header, or a transaction.
+type Line struct {
+	// H is the history of the one transaction, alone and in no session; of a header it has no transaction, and Meta and Initial.
+	H *history.History
+	// Head has what the line says of the transaction beside its operations, sessions and places among it.
+	Head history.TxnHead
+}
+
+// ReadLine reads a line of a stream by itself. lists: the stream's header says that its keys are lists. Errors are *history.InputError, with line 1. Cost: that
+// of the line's bytes, and a few microseconds.
+func ReadLine(line []byte, lists bool) (Line, error) {
+	p := newParser("")
+	p.piece = true
+	p.b.Meta.Lists = lists
+	if err := p.run(context.Background(), append(append(make([]byte, 0, len(line)+1+len(blanks)), line...), blanks[:]...)); err != nil {
+		return Line{}, err
+	}
+	h, err := p.finish(1)
+	return Line{h, p.last}, err
+}
+
 // unnamed is where the ids begin that ReadPiece gives to lines without.
 const unnamed = math.MinInt64 + 1
 
@@ -71,6 +93,7 @@ var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
 // endTxn ends a transaction.
 func (p *parser) endTxn(h history.TxnHead) {
 	if p.piece {
+		p.last = h
 		h.HasSess, h.HasSeq = false, false
 		if !h.HasID {
 			h.ID, h.HasID = unnamed+int64(p.lines), true

@@ -32,7 +32,7 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) e
 		if h.Txns.Status[t] == history.Aborted && !aborted {
 			continue
 		}
-		session, id := int64(h.Txns.Sess[t])+1, int64(t)+1
+		session, id := n.Session(t)+1, int64(t)+1
 		if t == h.Init {
 			session, id = 0, 0
 		}
