@@ -23,6 +23,8 @@ type client struct {
 	work workload.Client
 	txn  workload.Txn
 	next int64 // unique value of the next write; sessions count in steps of their number
+	// intent is the id of the transaction that is being committed in the recording in progress; 0: it is not there.
+	intent int64
 	// For live: no transaction that is not published begins before since.
 	since     atomic.Int64
 	published atomic.Pointer[log]
@@ -193,6 +195,14 @@ func (c *client) attempt() ended {
 		c.r.aborted.Add(1)
 		return rolledBack
 	}
+	if p := c.r.partial; p != nil {
+		var err error
+		if c.intent, err = p.intend(&c.log, &x); err != nil {
+			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
+			c.giveUp(&x)
+			return stopped
+		}
+	}
 	err := c.sess.Commit()
 	x.end = c.r.now()
 	if err == nil {
@@ -256,6 +266,12 @@ func (c *client) write(x txnRec) {
 		return
 	}
 	c.log.end(x)
+	if p := c.r.partial; p != nil {
+		if err := p.ended(&c.log, &x, c.intent); err != nil {
+			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
+		}
+		c.intent = 0
+	}
 	if f := c.r.cfg.Feed; f != nil {
 		f.txn(int(c.id), &c.log, c.r.tables)
 	}

@@ -56,6 +56,10 @@ type Config struct {
 	Progress func(Progress)
 	// Live, if set, is given the transactions while the run lasts.
 	Live Live
+	// Partial, if set, is a file for the recording while the run lasts, which holds all that the clients saw if this program is killed: isovet reads it as a
+	// history. It is begun anew by each run, lacks the database's timestamps, and stays when the run has ended: the caller removes it once it has the
+	// history safe.
+	Partial string
 }
 
 // Progress is how far a run is.
@@ -192,6 +196,7 @@ type run struct {
 	values  int // as Config.Values, or the variant's
 	clients []*client
 	epoch   time.Time
+	partial *partial // nil: none
 
 	tickets                     atomic.Int64 // transactions that may still be begun
 	committed, aborted, unknown atomic.Int64
@@ -224,7 +229,20 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
+	if c.Partial != "" && !c.NoRecord {
+		p, err := r.openPartial(c.Partial)
+		if err != nil {
+			r.disconnect()
+			return nil, err
+		}
+		r.partial = p
+	}
 	r.drive(ctx)
+	if r.partial != nil {
+		if err := errors.Join(r.partial.f.Sync(), r.partial.f.Close()); err != nil {
+			r.fail(fmt.Errorf("the recording in progress: %w", err))
+		}
+	}
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
 	if c.NoRecord {
 		return res, r.err
@@ -351,6 +369,9 @@ func (r *run) drive(ctx context.Context) {
 	helpers.Go(func() { r.watch(ctx, done) })
 	helpers.Go(func() { r.breakThings(ctx, done) })
 	helpers.Go(func() { r.followLive(done) })
+	if r.partial != nil {
+		helpers.Go(func() { r.partial.follow(done) })
+	}
 	for _, c := range r.clients {
 		clients.Go(func() {
 			if f := r.cfg.Feed; f != nil {

@@ -275,15 +275,21 @@ func newRowText(b *history.Builder, tables []workload.Table) *rowText {
 }
 
 func (x *rowText) value(table int, row []int64) history.Value {
-	x.text = append(x.text[:0], '{')
+	x.text = x.row(x.text[:0], table, row)
+	return x.b.RowValue(x.text)
+}
+
+// row appends a row.
+func (x *rowText) row(text []byte, table int, row []int64) []byte {
+	text = append(text, '{')
 	for i, at := range x.order[table] {
 		if i > 0 {
-			x.text = append(x.text, ',')
+			text = append(text, ',')
 		}
-		x.text = append(history.AppendJSONString(x.text, x.names[table][at]), ':')
-		x.text = strconv.AppendInt(x.text, row[at], 10)
+		text = append(history.AppendJSONString(text, x.names[table][at]), ':')
+		text = strconv.AppendInt(text, row[at], 10)
 	}
-	return x.b.RowValue(append(x.text, '}'))
+	return append(text, '}')
 }
 
 // condition writes ranges as a predicate of the format: columns in the order of their names, several ranges of one as "and".

@@ -17,6 +17,13 @@ var isovet = Format{
 	Ext:    []string{".jsonl"},
 	Detect: detectJSONL,
 	Read: func(ctx context.Context, in *Input, o Options) (*history.History, error) {
+		if head, err := in.Head(); err == nil && jsonl.IsPartial(head) {
+			data, err := in.Bytes()
+			if err != nil {
+				return nil, err
+			}
+			return jsonl.ReadPartial(ctx, data, in.Name, o.Workers)
+		}
 		if data, ok := in.Mapped(); ok {
 			return jsonl.ReadMapped(ctx, data, in.Name, o.Workers, releaseMapped)
 		}

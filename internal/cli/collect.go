@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -224,6 +225,12 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, o
 		}
 		f.cfg.Live = live.live
 	}
+	if out != "-" {
+		f.cfg.Partial = out + partialEnding
+		if !quiet {
+			fmt.Fprintf(e.stderr, "recording into %s until %s is written\n", f.cfg.Partial, out)
+		}
+	}
 	r, err := collect.Run(ctx, f.cfg)
 	if r == nil || r.History == nil {
 		if ctx.Err() != nil {
@@ -233,7 +240,13 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, o
 	}
 	p.Begin("writing " + out)
 	if werr := writeHistory(out, r, to); werr != nil {
+		if f.cfg.Partial != "" {
+			werr = fmt.Errorf("%w; %s holds what was recorded", werr, f.cfg.Partial)
+		}
 		return errors.Join(err, werr)
+	}
+	if rerr := removePartial(f.cfg.Partial); rerr != nil {
+		return errors.Join(err, rerr)
 	}
 	p.Hide()
 	var found error // an exit status
@@ -268,6 +281,19 @@ func writeHistory(out string, r *collect.Result, to string) error {
 			return fmt.Errorf("cannot write %s: %w", out, p.Err)
 		}
 		return fmt.Errorf("cannot write %s: %w", out, err)
+	}
+	return nil
+}
+
+// partialEnding is behind the name of a history while it is recorded.
+const partialEnding = ".partial"
+
+func removePartial(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

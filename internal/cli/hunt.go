@@ -93,6 +93,10 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 	p.Begin("hunting")
 	cfg := collect.HuntConfig{Config: f.cfg, Level: l, For: limit}
 	cfg.Progress = f.tell(p)
+	cfg.Partial = out + partialEnding
+	if !quiet {
+		fmt.Fprintf(e.stderr, "recording each round into %s until it is checked\n", cfg.Partial)
+	}
 	cfg.Told = func(r collect.Round) {
 		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
 		if !quiet && r.Verdict == evidence.Unknown {
@@ -125,6 +129,9 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		j.Result = b
 	case h.Undecided > 0:
 		j.Verdict = "unknown"
+	}
+	if err == nil { // else the round that failed is there
+		err = removePartial(cfg.Partial)
 	}
 	if err := sayHunt(e, h, &j, asJSON); err != nil {
 		return err

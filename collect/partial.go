@@ -1,0 +1,252 @@
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+// syncEvery is how often a recording is made safe against the end of the machine; against the end of this program it is so at once.
+const syncEvery = 300 * time.Millisecond
+
+// partial is the recording of a run while it lasts: JSON lines that jsonl.Recover makes a history of. A transaction that wrote stands there before its commit
+// is sent, since others may see what it wrote before its client has the answer; how it ended is a line of its own. Each line is handed to the
+// operating system before the session goes on.
+type partial struct {
+	r     *run
+	rows  *rowText
+	nodes []string
+
+	mu    sync.Mutex
+	f     *os.File
+	known map[int64]bool // keys whose loaded versions have been told
+	last  int64          // id
+	dirty bool
+	buf   []byte
+}
+
+// openPartial begins a recording.
+func (r *run) openPartial(path string) (*partial, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("the recording in progress: %w", err)
+	}
+	p := &partial{r: r, rows: newRowText(nil, r.tables), f: f, known: map[int64]bool{}}
+	for _, n := range r.info.Nodes {
+		p.nodes = append(p.nodes, string(history.AppendJSONString(nil, n.Name)))
+	}
+	m := r.meta()
+	b := []byte(`{"format":"isovet-history","version":1,"partial":true`)
+	for _, x := range [...][2]string{{"name", m.Name}, {"db", m.DB}, {"isolation", m.Isolation}, {"workload", m.Workload}, {"note", m.Note}} {
+		b = append(b, `,"`+x[0]+`":`...)
+		b = history.AppendJSONString(b, x[1])
+	}
+	if m.Lists {
+		b = append(b, `,"model":"list"`...)
+	}
+	if _, err := f.Write(append(b, "}\n"...)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return p, nil
+}
+
+// follow makes what is written safe until done.
+func (p *partial) follow(done <-chan struct{}) {
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			dirty := p.dirty
+			p.dirty = false
+			p.mu.Unlock()
+			if dirty {
+				if err := p.f.Sync(); err != nil {
+					p.r.fail(fmt.Errorf("the recording in progress: %w", err))
+					return
+				}
+			}
+		}
+	}
+}
+
+// write appends lines: what the keys of operations held at first, where that is new, then the line.
+func (p *partial) write(l *log, ops []opRec, line []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.buf[:0]
+	first := true
+	touch := func(n int64) {
+		if p.known[n] {
+			return
+		}
+		p.known[n] = true
+		k := workload.Key(n)
+		t := &p.r.tables[k.Table()]
+		if k.PK() >= int64(t.Rows) {
+			return
+		}
+		if first {
+			b = append(b, `{"init":true,"ops":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		first = false
+		b = p.key(append(b, `["w",`...), n)
+		b = append(b, ',')
+		if t.Columns == nil {
+			b = strconv.AppendInt(b, initial, 10)
+		} else {
+			b = p.rows.row(b, k.Table(), loadedRow(t, k.PK()))
+		}
+		b = append(b, ']')
+	}
+	for i := range ops {
+		if o := &ops[i]; o.kind != history.PredRead && o.kind != history.PredWrite {
+			touch(o.key.N)
+		} else {
+			for _, row := range l.preds[o.ext].rows {
+				touch(row.key.N)
+			}
+		}
+	}
+	if !first {
+		b = append(b, "]}\n"...)
+	}
+	b = append(b, line...)
+	p.buf, p.dirty = b, true
+	_, err := p.f.Write(b)
+	return err
+}
+
+// id gives out the next transaction's.
+func (p *partial) id() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last++
+	return p.last
+}
+
+func (p *partial) key(b []byte, n int64) []byte {
+	k := workload.Key(n)
+	if t := &p.r.tables[k.Table()]; t.Name != "" {
+		b = append(append(append(b, '"'), t.Name...), '/')
+		return append(strconv.AppendInt(b, k.PK(), 10), '"')
+	}
+	return strconv.AppendInt(b, k.PK(), 10)
+}
+
+func (p *partial) value(b []byte, l *log, key, v history.Value) []byte {
+	switch v.Kind {
+	case history.Null:
+		return append(b, "null"...)
+	case history.Row:
+		table := workload.Key(key.N).Table()
+		return p.rows.row(b, table, l.cells[v.N:v.N+1+int64(len(p.r.tables[table].Columns))])
+	}
+	return strconv.AppendInt(b, v.N, 10)
+}
+
+// txn writes a transaction behind what begins its line; without the end of the line.
+func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte {
+	number := func(name string, n int64) {
+		if n != history.NoTime {
+			b = append(append(append(b, '"'), name...), '"', ':')
+			b = append(strconv.AppendInt(b, n, 10), ',')
+		}
+	}
+	number("id", id)
+	number("session", int64(x.session))
+	number("start", x.start)
+	number("commit", x.commit)
+	if x.node >= 0 && int(x.node) < len(p.nodes) {
+		b = append(append(append(b, `"node":`...), p.nodes[x.node]...), ',')
+	}
+	if x.name != "" {
+		b = append(history.AppendJSONString(append(b, `"name":`...), x.name), ',')
+	}
+	b = append(b, `"ops":[`...)
+	for i := range ops {
+		o := &ops[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '[', '"'), o.kind.String()...), '"', ',')
+		switch o.kind {
+		case history.PredRead, history.PredWrite:
+			rec := &l.preds[o.ext]
+			b = append(append(b, rec.pred...), ',', '[')
+			for j, r := range rec.rows {
+				if j > 0 {
+					b = append(b, ',')
+				}
+				b = p.key(append(b, '['), r.key.N)
+				if !r.oldUnknown {
+					b = p.value(append(b, ','), l, r.key, r.old)
+				}
+				if o.kind == history.PredWrite {
+					b = p.value(append(b, ','), l, r.key, r.new)
+				}
+				b = append(b, ']')
+			}
+			b = append(b, ']')
+		case history.ReadList:
+			b = append(p.key(b, o.key.N), ',', '[')
+			for j, e := range l.lists[o.ext] {
+				if j > 0 {
+					b = append(b, ',')
+				}
+				b = strconv.AppendInt(b, e.N, 10)
+			}
+			b = append(b, ']')
+		default:
+			b = append(p.key(b, o.key.N), ',')
+			b = p.value(b, l, o.key, o.value)
+		}
+		b = append(strconv.AppendInt(append(b, ','), o.start, 10), ',')
+		b = append(strconv.AppendInt(b, o.end, 10), ']')
+	}
+	return append(b, "]}\n"...)
+}
+
+// intend writes a transaction that is about to be committed, if it wrote; 0: it did not.
+func (p *partial) intend(l *log, x *txnRec) (id int64, err error) {
+	ops := l.ops[len(l.ops)-l.pending():]
+	wrote := false
+	for i := range ops {
+		wrote = wrote || ops[i].kind == history.Write || ops[i].kind == history.Append || ops[i].kind == history.PredWrite
+	}
+	if !wrote {
+		return 0, nil
+	}
+	id = p.id()
+	return id, p.write(l, ops, p.txn([]byte(`{"intent":true,`), l, x, id, ops))
+}
+
+// ended writes how a transaction ended; intent is its id if it stands there already. Its operations are the log's last.
+func (p *partial) ended(l *log, x *txnRec, intent int64) error {
+	b := []byte(`{"status":"` + x.status.String() + `",`)
+	if x.end != history.NoTime {
+		b = append(strconv.AppendInt(append(b, `"end":`...), x.end, 10), ',')
+	}
+	if intent > 0 {
+		b = append(strconv.AppendInt([]byte(`{"outcome":`), intent, 10), ',')
+		b = append(b, `"status":"`+x.status.String()+`"`...)
+		if x.end != history.NoTime {
+			b = strconv.AppendInt(append(b, `,"end":`...), x.end, 10)
+		}
+		return p.write(l, nil, append(b, "}\n"...))
+	}
+	last := l.txns[len(l.txns)-1]
+	ops := l.ops[last.off : last.off+last.n]
+	return p.write(l, ops, p.txn(b, l, x, p.id(), ops))
+}

@@ -1,0 +1,113 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"isovet/history"
+)
+
+// IsPartial reports whether a file begins as the recording of a run that is in progress, or was cut off: its header says "partial":true.
+func IsPartial(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	return bytes.HasPrefix(line, []byte(`{"format":"isovet-history"`)) && bytes.Contains(line, []byte(`,"partial":true`))
+}
+
+// Lines of such a recording beside those of the format.
+const (
+	initPrefix    = `{"init":true,"ops":[` // versions that were there before, as their keys are met: one transaction in all
+	intentPrefix  = `{"intent":true,`      // a transaction that is about to be committed
+	outcomePrefix = `{"outcome":`          // how the one with that id ended: {"outcome":7,"status":"committed","end":99}
+)
+
+// ReadPartial reads the recording of a run that was cut off. A transaction that was about to be committed and of which no line says how it ended is of unknown
+// outcome. The last line may be torn, if it has no line feed: it is left out. Both are said in the history's notes; anything else that is wrong is an error, with the
+// line. Cost: that of Read, and another pass over the data and a copy of it.
+func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
+	torn := 0
+	if end := bytes.LastIndexByte(data, '\n') + 1; end < len(data) {
+		torn = len(data) - end
+		data = data[:end]
+	}
+	outcomes := map[string][]byte{} // id → status and end
+	lineNo := 0
+	wrong := func(field, format string, args ...any) error {
+		return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+	}
+	intents := map[string]bool{}
+	for line := range bytes.Lines(data) {
+		lineNo++
+		switch {
+		case bytes.HasPrefix(line, []byte(intentPrefix)):
+			id, ok := intentID(line)
+			if !ok || intents[id] {
+				return nil, wrong("intent", "found %.60q; expected a transaction with an id of its own", line)
+			}
+			intents[id] = true
+		case bytes.HasPrefix(line, []byte(outcomePrefix)):
+			id, rest, ok := bytes.Cut(line[len(outcomePrefix):], []byte(","))
+			rest = bytes.TrimSpace(rest)
+			if _, twice := outcomes[string(id)]; !ok || !bytes.HasSuffix(rest, []byte("}")) || !intents[string(id)] || twice {
+				return nil, wrong("outcome", "found %.60q; expected the outcome of a transaction of a line above", line)
+			}
+			outcomes[string(id)] = rest[:len(rest)-1]
+		}
+	}
+	lineNo = 0
+	clean := make([]byte, 0, len(data)+len(data)/8)
+	var first []byte // what was there before
+	open := 0
+	for line := range bytes.Lines(data) {
+		lineNo++
+		switch {
+		case bytes.HasPrefix(line, []byte(initPrefix)):
+			ops, ok := bytes.CutSuffix(bytes.TrimSpace(line[len(initPrefix):]), []byte("]}"))
+			if !ok {
+				return nil, wrong("init", "found %.60q; expected the versions that were there before", line)
+			}
+			if first != nil {
+				first = append(first, ',')
+			}
+			first = append(first, ops...)
+			clean = append(clean, '\n') // so that lines keep their numbers
+		case bytes.HasPrefix(line, []byte(outcomePrefix)):
+			clean = append(clean, '\n')
+		case bytes.HasPrefix(line, []byte(intentPrefix)):
+			id, _ := intentID(line)
+			how, ok := outcomes[id]
+			if !ok {
+				how = []byte(`"status":"unknown"`)
+				open++
+			}
+			clean = append(append(append(clean, '{'), how...), ',')
+			clean = append(clean, line[len(intentPrefix):]...)
+		default:
+			clean = append(clean, line...)
+		}
+	}
+	if first != nil {
+		clean = append(append(append(clean, `{"id":0,`+initPrefix[1:]...), first...), "]}\n"...)
+	}
+	h, err := ReadParallel(ctx, clean, file, workers)
+	if err != nil {
+		return nil, err
+	}
+	h.AddNote(history.NoteTorn, 0, "the recording of a run that was cut off: what was answered by then")
+	if torn > 0 {
+		h.AddNote(history.NoteTorn, 1, "the last line is torn, line %d, and was left out: %d bytes", lineNo+1, torn)
+	}
+	if open > 0 {
+		h.AddNote(history.NoteTorn, open, "%d transactions were being committed at the end, and are of unknown outcome", open)
+	}
+	return h, nil
+}
+
+// intentID returns the id of a transaction that is about to be committed.
+func intentID(line []byte) (string, bool) {
+	rest, ok := bytes.CutPrefix(line[len(intentPrefix):], []byte(`"id":`))
+	id, _, more := bytes.Cut(rest, []byte(","))
+	_, err := strconv.ParseInt(string(id), 10, 64)
+	return string(id), ok && more && err == nil
+}
