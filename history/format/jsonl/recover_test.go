@@ -1,0 +1,109 @@
+package jsonl
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"isovet/history"
+)
+
+const recording = `{"format":"isovet-history","version":1,"partial":true,"name":"x"}
+{"init":true,"ops":[["w",1,0],["w",2,0]]}
+{"intent":true,"id":1,"session":0,"start":1,"commit":3,"ops":[["r",1,0,1,2],["w",1,7,2,3]]}
+{"status":"committed","end":5,"id":2,"session":1,"start":2,"commit":4,"ops":[["r",1,7,2,3]]}
+{"outcome":1,"status":"committed","end":6}
+{"init":true,"ops":[["w",3,0]]}
+{"status":"aborted","end":9,"id":3,"session":1,"start":7,"commit":8,"ops":[["w",3,9,7,8]]}
+{"intent":true,"id":4,"session":0,"start":10,"commit":11,"ops":[["w",2,8,10,11]]}
+`
+
+const recovered = `{"format":"isovet-history","version":1,"name":"x"}
+{"id":1,"session":0,"start":1,"commit":3,"end":6,"ops":[["r",1,0,1,2],["w",1,7,2,3]]}
+{"id":2,"session":1,"start":2,"commit":4,"end":5,"ops":[["r",1,7,2,3]]}
+{"id":3,"session":1,"status":"aborted","start":7,"commit":8,"end":9,"ops":[["w",3,9,7,8]]}
+{"id":4,"session":0,"status":"unknown","start":10,"commit":11,"ops":[["w",2,8,10,11]]}
+{"id":0,"init":true,"ops":[["w",1,0],["w",2,0],["w",3,0]]}
+`
+
+func notes(h *history.History) string {
+	var s []string
+	for _, n := range h.Notes {
+		s = append(s, n.Text)
+	}
+	return strings.Join(s, "; ")
+}
+
+func TestReadPartial(t *testing.T) {
+	got, err := ReadPartial(t.Context(), []byte(recording), "f", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Read([]byte(recovered), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := history.Diff(got, want); d != "" {
+		t.Error(d)
+	}
+	if n := notes(got); !strings.Contains(n, "1 transactions were being committed at the end") || strings.Contains(n, "torn") {
+		t.Error(n)
+	}
+	// Cut off anywhere behind the header: a history, and said; as many lines as are whole.
+	header := strings.IndexByte(recording, '\n') + 1
+	for end := header; end < len(recording); end++ {
+		h, err := ReadPartial(t.Context(), []byte(recording[:end]), "f", 1)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", end, err)
+		}
+		if torn := recording[end-1] != '\n'; torn != strings.Contains(notes(h), "the last line is torn") {
+			t.Errorf("cut at %d: %s", end, notes(h))
+		}
+		txns := strings.Count(recording[:end], "\"session\"")
+		if last := recording[strings.LastIndexByte(recording[:end], '\n')+1 : end]; strings.Contains(last, "\"session\"") {
+			txns--
+		}
+		if h.Init != history.None {
+			txns++
+		}
+		if h.NumTxns() != txns {
+			t.Errorf("cut at %d: %d transactions; want %d", end, h.NumTxns(), txns)
+		}
+	}
+	// What is wrong above the last line is an error in its line.
+	for _, c := range []struct{ from, to, want string }{
+		{`"ops":[["r",1,7,2,3]]}`, `"ops":[["r",1,7,2,3]`, "f:4: "},
+		{`{"outcome":1,`, `{"outcome":5,`, "f:5: field \"outcome\""},
+		{`"status":"committed","end":6}`, `"status":"comm","end":6}`, "f:3: field \"status\""},
+		{`{"init":true,"ops":[["w",3,0]]}`, `{"init":true,"ops":[["w",3,0]`, "f:6: field \"init\""},
+		{`{"intent":true,"id":4,`, `{"intent":true,"id":1,`, "f:8: field \"intent\""},
+		{`,"start":7,`, `,"st`, "f:7: "},
+	} {
+		text := strings.Replace(recording, c.from, c.to, 1)
+		if _, err := ReadPartial(t.Context(), []byte(text), "f", 1); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %s", c.to, err, c.want)
+		}
+	}
+	// A history that is not one in progress has no torn line.
+	if _, err := Read([]byte(strings.TrimSuffix(recovered, "]]}\n")), "f"); err == nil {
+		t.Error("a torn line was taken")
+	}
+}
+
+func FuzzReadPartial(f *testing.F) {
+	f.Add([]byte(recording))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !IsPartial(data) {
+			data = append([]byte(`{"format":"isovet-history","version":1,"partial":true}`+"\n"), data...)
+		}
+		if h, err := ReadPartial(t.Context(), data, "f", 1); err == nil {
+			var b bytes.Buffer
+			if err := Write(&b, h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Read(b.Bytes(), "f"); err != nil {
+				t.Fatalf("%v\n%s", err, b.Bytes())
+			}
+		}
+	})
+}
