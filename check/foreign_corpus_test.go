@@ -17,7 +17,6 @@ import (
 // beyond says which files of the corpus hold no history, or none that reads and writes can say, and why.
 var beyond = []struct{ path, why string }{
 	{"cobra/bsl/polyg/", "unknown format"}, // constraints, not a history
-	{"porcupine/test_data/kv/", "an append to a string does not say what it wrote"},
 	{"elle-cli/histories/jepsen/bank", "a transfer does not say what it wrote"},
 	{"elle-cli/histories/jepsen/counter", "an add does not say what it wrote"},
 	{"c4/History/testcase/viper/tap-a", "the file is empty"},

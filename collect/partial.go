@@ -34,8 +34,11 @@ type partial struct {
 // openPartial begins a recording.
 func (r *run) openPartial(path string) (*partial, error) {
 	f, err := os.Create(path)
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("cannot write %s: %w", path, p.Err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the recording in progress: %w", err)
+		return nil, err
 	}
 	p := &partial{r: r, rows: newRowText(nil, r.tables), f: f, known: map[int64]bool{}}
 	for _, n := range r.info.Nodes {

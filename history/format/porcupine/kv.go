@@ -334,7 +334,7 @@ func (k *kvKey) parse(o *kvOp) (chain []int32, clear bool) {
 }
 
 // root finds the operation that began the string that a get saw, with the string's first token: one that began before the get ended, and behind which no put
-// came that had ended before the get began. An append is one only where nothing was there.
+// came that had ended before the get began, nor an append that the string has nothing of. An append is one only where nothing was there.
 func (k *kvKey) root(get *kvOp, token string) int32 {
 	ops := k.tokens[token]
 	if len(ops) == 1 {
@@ -344,8 +344,8 @@ func (k *kvKey) root(get *kvOp, token string) int32 {
 	for _, i := range ops {
 		o := &k.ops[i]
 		if o.start < get.end && o.status != history.Aborted && !slices.ContainsFunc(k.ops, func(x kvOp) bool {
-			over := x.status == history.Committed && x.f == 'p' && x.start > o.end && o.end != history.NoTime && x.end < get.start
-			return over || o.f == 'a' && x.status == history.Committed && x.f != 'g' && x.end < o.start
+			over := x.status == history.Committed && x.start > o.end && o.end != history.NoTime && x.end < get.start
+			return over && (x.f == 'p' || x.f == 'a' && !strings.Contains(get.text, x.text)) || o.f == 'a' && x.status == history.Committed && x.f != 'g' && x.end < o.start
 		}) {
 			found = append(found, i)
 		}
@@ -409,7 +409,7 @@ func (k *kvKey) assign(token string) {
 		return n
 	}
 	switch n := ways(0); {
-	case n == 0:
+	case n == 0 && k.either == nil: // else it may be for what was chosen
 		k.ruledOut = true
 	case n > 1 && k.either == nil && len(ops) > 1:
 		k.either = ops[:2]
