@@ -201,8 +201,12 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "real time by time: the format has no times; expected index or none"}
 		}
 		h, err := whole(read)(ctx, in, o)
-		if err == nil && o.RealTime == Untimed {
+		switch {
+		case err != nil:
+		case o.RealTime == Untimed:
 			h.Txns.Start, h.Txns.End = nil, nil
+		default:
+			h.AddNote(history.NoteTimes, 0, "the format has no times: those shown are positions of events in the file")
 		}
 		return h, err
 	}

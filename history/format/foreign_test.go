@@ -218,6 +218,48 @@ var samples = []sample{
 		{"session":1,"status":"unknown","start":3,"ops":[["w","register",3]]}
 		{"session":2,"start":8,"end":9,"ops":[["pr",{"":{"=":1}},[]]]}
 		{"session":2,"start":10,"end":11,"ops":[["r","register",3],["w","register",4]]}`},
+	// Columns parted by spaces, another logger, lines of others, why an operation failed.
+	{"porcupine", map[string]string{"": "2020-01-01 INFO  jepsen.core - starting\nINFO  jepsen.util - 1   :invoke :write  3\nINFO [2020-01-01 10:00:00] jepsen.util: 1 :info :write 3 :timed-out\r\nINFO  jepsen.util - 2 :invoke :cas [3 4]\n" +
+		"java.lang.Exception: no\nINFO  jepsen.util - 2 :ok :cas [3 4] :really\n"}, `
+		{"session":1,"status":"unknown","start":2,"ops":[["w","register",3]]}
+		{"session":2,"start":4,"end":6,"ops":[["r","register",3],["w","register",4]]}`},
+	// What gets saw says what an append found; what nobody saw has a version of its own.
+	{"porcupine-kv", map[string]string{"": `{:process 0, :type :invoke, :f :append, :key "k", :value "a"}
+		{:process 0, :type :ok, :f :append, :key "k", :value "a"}
+		{:process 1, :type :invoke, :f :append, :key "k", :value "b"}
+		{:process 2, :type :invoke, :f :get, :key "k", :value nil}
+		{:process 2, :type :ok, :f :get, :key "k", :value "ab"}
+		{:process :nemesis, :type :info, :f :kill, :value nil}
+		{:process 2, :type :invoke, :f :append, :key "k", :value "c"}
+		{:process 2, :type :ok, :f :append, :key "k", :value "c"}
+		{:process 2, :type :invoke, :f :put, :key "k", :value "d"}
+		{:process 2, :type :ok, :f :put, :key "k", :value "d"}
+		{:process 2, :type :invoke, :f :get, :key "k", :value nil}
+		{:process 2, :type :ok, :f :get, :key "k", :value "da"}
+		{:process 2, :type :invoke, :f :get, :key "l", :value nil}
+		{:process 2, :type :ok, :f :get, :key "l", :value ""}`}, `
+		{"format":"isovet-history","version":1,"initial":""}
+		{"session":0,"start":1,"end":2,"ops":[["r","k",""],["w","k","a"]]}
+		{"session":1,"status":"unknown","start":3,"ops":[["r","k","a"],["w","k","b"]]}
+		{"session":2,"start":4,"end":5,"ops":[["r","k","b"]]}
+		{"session":2,"start":7,"end":8,"ops":[["w","k","c"]]}
+		{"session":2,"start":9,"end":10,"ops":[["w","k","d"]]}
+		{"session":2,"start":11,"end":12,"ops":[["r","k","a@#4"]]}
+		{"session":2,"start":13,"end":14,"ops":[["r","l",""]]}`},
+	{"dbcop-hist", map[string]string{"": "// one\n[x:=1 y:=0] [x==1 z==0  z==?]\n---\n\n[y==0 x:=2]! [ u==? u:=7 ]\n"}, `
+		{"session":0,"ops":[["w","x",1],["w","y",0]]}
+		{"session":0,"ops":[["r","x",1],["r","z",null],["r","z",null]]}
+		{"session":1,"status":"aborted","ops":[["w","x",2]]}
+		{"session":1,"ops":[["r","u",null],["w","u",7]]}`},
+	{"dbcop-json", map[string]string{"": `[[{"events":[{"Write":{"variable":0,"version":1}},{"Read":{"variable":1,"version":null}}],"committed":true}],[{"events":[["r",0,1],["w","x",0],["r","x",0],["r",1,0]],"committed":true},{"events":[["w",0,2]],"committed":false}]]`}, `
+		{"session":0,"ops":[["w",0,1],["r",1,null]]}
+		{"session":1,"ops":[["r",0,1],["w","x",0],["r","x",0],["r",1,null]]}
+		{"session":1,"status":"aborted","ops":[["w",0,2]]}`},
+	{"dbcop-json", map[string]string{"": `{
+		"params":{"id":0,"n_node":1,"n_variable":1,"n_transaction":1,"n_event":1},"info":"x","start":"a","end":"b",
+		"data":[[],[{"committed":true,"events":[["w",0,1]]}]]}`}, `
+		{"format":"isovet-history","version":1,"note":"x"}
+		{"session":1,"ops":[["w",0,1]]}`},
 }
 
 // put writes a sample and returns its path.
@@ -317,6 +359,22 @@ func TestForeignErrors(t *testing.T) {
 		{"jepsen-json", `[{"type":"ok","value":[["w",1,2]],"process":{}}]`, `field "process": found {; expected an integer`},
 		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:write\tx\n", `FILE:1: field "value": found "x"; expected an integer or nil`},
 		{"porcupine", "INFO  jepsen.util - 0\t:ok\t:read\t1\n", `FILE:1: field "type": found ":ok"; expected :invoke before a completion`},
+		{"porcupine", "\nhello\nworld\n", `FILE:2: found "hello", and in no other line`},
+		{"porcupine", "INFO  jepsen.util - 0 :invoke :cas [1 2 3]\n", `FILE:1: field "value": found "[1 2 3]"; expected [old new]`},
+		{"porcupine", "INFO  jepsen.util - 0 :invoke :append 1\n", `FILE:1: field "operation": found ":append"; expected :read, :write or :cas`},
+		{"porcupine-kv", `{:process 0, :type :invoke, :f :add, :key "k", :value "a"}`, `FILE:1: field "f": found add; expected :get, :put or :append`},
+		{"porcupine-kv", `{:process 0, :type :ok, :f :get, :key "k", :value "a"}`, `FILE:1: field "type": found ok; expected :invoke of the operation`},
+		{"porcupine-kv", "{:process 0, :type :invoke, :f :put, :key \"k\", :value \"a\"}\n{:process 1, :type :invoke, :f :put, :key \"k\", :value \"aa\"}\n{:process 2, :type :invoke, :f :get, :key \"k\", :value nil}\n{:process 2, :type :ok, :f :get, :key \"k\", :value \"aa\"}", `FILE:3: field "value": found "aa", which is made of the key's tokens in more than one way`},
+		{"dbcop-hist", "[x:=1]\n[x=1]\n", `FILE:2: found "=1]"; expected :=, == or ==?`},
+		{"dbcop-hist", "---\n// x\n", `FILE:1: found "---", and no transaction in the file`},
+		{"dbcop-hist", "[x:=1", `FILE:1: found the end of the line; expected`},
+		{"dbcop-json", "[[{\"events\":[[\"r\",0]],\n\"committed\":true}]]", `FILE:1: field "event": found 2 elements`},
+		{"dbcop-json", `[[{"events":[["w",0,null]],"committed":true}]]`, `field "version": found nil; expected an integer`},
+		{"dbcop-json", `[[{"events":[]}]]`, `field "committed": missing`},
+		{"dbcop-json", `{"params":{}}`, `field "data": missing`},
+		{"awdit", "-----\n====\n", `FILE:1: found "-----", and no transaction in the file`},
+		{"plume", "\n\n", `FILE:1: the file is empty`},
+		{"timekiller", "[]", `FILE:1: found "[]", and no transaction in the file`},
 	} {
 		path := write(t, "in", []byte(c.text))
 		_, err := Read(t.Context(), path, Options{Format: c.format})

@@ -101,6 +101,9 @@ func Read(data []byte, file string) (*history.History, error) {
 		}
 		r.b.EndTxn(x.head)
 	}
+	if slices.ContainsFunc(txns, func(x txn) bool { return x.sts.l != 0 || x.cts.l != 0 }) {
+		r.b.Note(history.NoteTimes, 0, "timestamps have logical parts: those shown are their places in the order of all")
+	}
 	if r.zeroRead && !r.zeroWritten && !r.nullRead {
 		r.b.Initial = history.IntValue(0)
 		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first, since reads find it and nobody writes it")
