@@ -105,6 +105,8 @@ func newCollect(e *env) *cobra.Command {
 of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database refuses are recorded as aborted
 and tried again; where a commit's answer is lost, the outcome is recorded as unknown. Passwords are neither recorded nor shown.
 
+The recording is on disk while the run lasts, in FILE.partial: if isovet is killed, check takes it. In the end FILE is written and FILE.partial removed.
+
 --watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a violation is a JSON line on
 standard output as soon as it is certain. The file is written all the same. Exit status then: 1 there was a violation that is proved, 2 there were
 violations under the profile alone.
