@@ -23,7 +23,7 @@ func (biswasEnea) Info() Info {
 }
 
 // maxFrontiers bounds the memory of visited frontiers.
-const maxFrontiers = 1 << 30
+var maxFrontiers = 1 << 30
 
 // Check is package frontier's search. A "no" is explained in the graph's terms, which knows nothing of the search.
 func (biswasEnea) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {

@@ -28,7 +28,7 @@ func (leopard) Info() Info {
 }
 
 // maxTried bounds the violations of mechanisms that are tried as violations of the level by themselves.
-const maxTried = 20
+var maxTried = 20
 
 // Check verifies the mechanisms. Three things are never mixed: what the history proves (the verdict), what fails under the profile
 // (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order explains the history.

@@ -8,7 +8,7 @@ import (
 	"isovet/lists"
 )
 
-const (
+var (
 	// maxCases bounds how many cases of a history with doubled elements are decided, and in large ones less: caseWork over its operations.
 	maxCases, caseWork = 1 << 12, 1 << 26
 	// fewConflicts bounds how long certify is asked whether what was found leaves a case.

@@ -139,7 +139,7 @@ func (x *run) registers() error {
 }
 
 // maxExplained is up to how many operations a cycle is looked for that shows the violation without a search.
-const maxExplained = 60
+var maxExplained = 60
 
 // noOrder is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is found soon among what
 // was under way then and what those read, else by themselves.

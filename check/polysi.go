@@ -36,7 +36,7 @@ func inducedSolvers() []string {
 }
 
 // maxInduced bounds the edges of a polygraph's constraints, and those of the induced graph that the solver gets.
-const maxInduced = 50_000_000
+var maxInduced = 50_000_000
 
 // Check makes a generalized constraint of each two transactions that write a common key, prunes by reachability in the known induced
 // graph, and has the solver settle the rest on the induced graph.

@@ -27,7 +27,7 @@ func (replayer) Info() Info {
 }
 
 // maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the sessions.
-const maxPruned = 30_000
+var maxPruned = 30_000
 
 // Check is the loop of package replay, and the explanation of what it refutes.
 func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {

@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 var misnamed atomic.Int64
 
 // maxRelaxed is up to how many transactions a violation is looked for at levels that ask for fewer orders.
-const maxRelaxed = 1000
+var maxRelaxed = 1000
 
 // relaxTime is how long, half of what is left at most: the violation that is there must not be lost over a better one.
 const relaxTime = 10 * time.Second

@@ -144,7 +144,7 @@ func (x *run) stopped() bool {
 
 // maxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself: beyond, the trial
 // could take as long as the question.
-const maxTrial = 200
+var maxTrial = 200
 
 // explained makes a violation of cycles of a polygraph over all of the history. Where the polygraph's question is not the level's
 // own, its transactions mostly violate the level too, since few violations need what was added; if they do not, the verdict is

@@ -23,7 +23,7 @@ type Solver struct {
 }
 
 // maxEager bounds the clauses of the eager order encoding, which grow with the cube of the transactions in question.
-const maxEager = 20_000_000
+var maxEager = 20_000_000
 
 // eagerly solves the eager order encoding of the problem's polygraph in place of the problem.
 func eagerly(b func() solver.Backend) func(context.Context, *encode.Problem) encode.Answer {

@@ -7,9 +7,12 @@ import (
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
+	"isovet/solver/acyclic"
 )
 
 // vbox is Vbox: client times make most of the graph known, a compact closure prunes what is left, one variable a choice goes to
@@ -17,7 +20,17 @@ import (
 type vbox struct{}
 
 // maxClosure bounds the closure where no times make it compact; past it, pruning is left to the solver.
-const maxClosure = 1 << 30
+var maxClosure int64 = 1 << 30
+
+// Up to fewPairs choices, where client times leave no more open fewTimed, are all listed and then pruned, as the paper has it; past that,
+// only those that reachability leaves open are (polygraph.Narrow), up to maxPairs of 16 bytes. narrowWords bounds that reachability, in
+// words of 8 bytes, twice.
+var (
+	fewPairs    = 1 << 16
+	fewTimed    = 1 << 22
+	maxPairs    = 1 << 24
+	narrowWords = 1 << 26
+)
 
 func (vbox) Info() Info {
 	return Info{
@@ -70,7 +83,7 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 }
 
 // maxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into memory.
-const maxBased = 20_000_000
+var maxBased = 20_000_000
 
 // attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times count.
 type attempt struct {
@@ -98,10 +111,31 @@ func attempts(o Options, timed bool) []attempt {
 
 // pipeline is the paper's §4 from the known graph to the solver. Where the attempt fails and its "no" is not the level's own,
 // it leaves the verdict open, without a reason.
-func (vbox) pipeline(x *run, back Solver, a attempt) error {
+func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 	// §4.2 known graph, §4.3 avoidance
 	a.order.AtMostOne = x.o.Pipeline.AtMostOne == "on"
+	// Predicate constraints ask for the order of any two writes, and what was asked for by name is done.
+	if x.v.Index == nil && len(x.v.Amb) == 0 && x.o.Pipeline.Closure == "" && x.o.Pipeline.Pruning == "" {
+		if a.order.Most = fewPairs; a.order.RealTime {
+			a.order.Most = fewTimed
+		}
+	}
 	p := polygraph.New(x.v, a.level, a.order)
+	if p.Crowded {
+		x.r.Stats.Constraints = p.Pairs
+		x.stage("construction")
+		if done, err := c.narrowed(x, p, back, a); done {
+			return err
+		}
+		a.order.Most = 0 // as far as there is room, all are listed after all
+		p = polygraph.New(x.v, a.level, a.order)
+	}
+	if n := p.ListBytes(); n > fewBytes {
+		if err := room.For(n); err != nil {
+			x.unknown("too many pairs of writes are open: listing them %v", err)
+			return nil
+		}
+	}
 	if a.order.RealTime {
 		p.Overlapping()
 	} else {
@@ -140,7 +174,18 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 		return no(conflict)
 	}
 	// §4.5 encoding, §4.6 solving
+	return c.search(x, p, back, a, reach)
+}
+
+// search encodes and solves what pruning left.
+func (vbox) search(x *run, p *polygraph.Polygraph, back Solver, a attempt, reach closure.Dynamic) error {
 	enc := x.o.Pipeline.encoding()
+	if n := p.OpenEdges(); n > fewEdges {
+		if err := room.For(float64(n) * edgeBytes); err != nil {
+			x.unknown("%d edges of %d open choices are too many to be searched: that %v", n, len(p.Choices), err)
+			return nil
+		}
+	}
 	if enc.Name == "order" {
 		if n := encode.OrderClauses(p); n > maxEager {
 			x.unsolved(tooLarge(enc, n))
@@ -153,6 +198,61 @@ func (vbox) pipeline(x *run, back Solver, a attempt) error {
 		q.Reach = reach
 		return q
 	}, back, a.own)
+}
+
+// An edge of an open choice takes about edgeBytes in an encoding and its solver; fewEdges are not worth an estimate.
+const (
+	edgeBytes = 160
+	fewEdges  = 1 << 20
+	fewBytes  = 1 << 26
+)
+
+// narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the windows of a
+// topological order, made anew each round, and only what is left open is listed. done is false where that is too much, or the order
+// that is known too loose for windows.
+//
+// It ends: a round that is followed by another added an edge that nothing implied.
+func (c vbox) narrowed(x *run, p *polygraph.Polygraph, back Solver, a attempt) (done bool, err error) {
+	var rank []int64 // node → a guess of its place
+	for {
+		g := p.FullGraph(nil)
+		if rank == nil {
+			rank = make([]int64, g.N())
+			if copy(rank, p.Hint); p.Start != nil {
+				for i := range rank {
+					rank[i] = int64(i)
+				}
+			}
+		}
+		order, acyclical := graph.TopologicalBy(g, rank)
+		if !acyclical {
+			return true, x.explained(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
+		}
+		words := int(min(int64(narrowWords), room.Left()/32))
+		reach := acyclic.NewReach(g, order, words, func() bool { return x.ctx.Err() != nil })
+		x.stage("closure")
+		if reach == nil {
+			return x.ctx.Err() != nil && x.stopped(), nil
+		}
+		for v := range rank {
+			rank[v] = reach.Middle(int32(v))
+		}
+		edges, left, conflict, err := p.Narrow(x.ctx, reach, maxPairs)
+		x.r.Stats.Rounds++
+		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), left
+		x.stage("pruning")
+		switch {
+		case err != nil:
+			return x.stopped(), nil
+		case conflict != nil:
+			return true, x.explained(p, p.ConflictCycles(conflict), a.own)
+		case edges > 0 && room.For(float64(24*len(p.Known))) == nil:
+		case edges > 0 || left > maxPairs:
+			return false, nil
+		default:
+			return true, c.search(x, p, back, a, nil)
+		}
+	}
 }
 
 // prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round by
@@ -181,7 +281,7 @@ func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, 
 	for {
 		x.stage("pruning")
 		in := closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}
-		reach, cyc, err := closure.New(kind, in, closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
+		reach, cyc, err := closure.New(kind, in, closure.Options{MaxBytes: max(1, min(maxClosure, room.Left()/2)), Stop: func() bool { return x.ctx.Err() != nil }})
 		x.stage("closure")
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()

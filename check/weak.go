@@ -49,7 +49,7 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 
 // Before a stronger level is asked, fewChoices of the writers of reads are refuted; before it is asked at length, more: fewWork over the
 // number of transactions.
-const fewChoices, fewWork = 64, 1 << 19
+var fewChoices, fewWork = 64, 1 << 19
 
 // implied asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its order of commits is a
 // commit order, and the snapshots say from whom each read is. No answer but "valid" is of use. done: that was it.

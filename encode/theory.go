@@ -17,7 +17,7 @@ import (
 // Source: [Vbox] §4.6.
 func WithClosure(ctx context.Context, q *Problem) Answer {
 	p := q.P
-	if q.Reach == nil && p.Start == nil && p.N > 2000 {
+	if q.Reach == nil && (p.Start == nil && p.N > 2000 || p.Crowded) {
 		return WithOrder(ctx, q)
 	}
 	if q.Reach == nil {

@@ -11,6 +11,7 @@
 //   - polygraph.go: nodes, known edges, readers
 //   - predicates.go: what predicate operations missed: constraints, their avoidance, pruning and reasons
 //   - choices.go: writer pairs; with times, only those that overlap (Vbox §4.3, "avoidance")
+//   - narrow.go: the choices that reachability leaves open, where all of them would be too many to list
 //   - prune.go: choices settled by reachability, with the reason of each
 //   - combine.go: Cobra's chains of read-modify-writes and coalesced constraints
 //   - induced.go: PolySI's generalized constraints and the closure of its induced graph
@@ -106,6 +107,8 @@ type Polygraph struct {
 	Relaxed, AtMostOne bool
 	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
 	Pairs int
+	// Crowded: choices and readers of initial versions would be more than Options.Most. Neither is made: see Narrow.
+	Crowded bool
 }
 
 // Options say which parts of the level's order to use and how.
@@ -120,10 +123,12 @@ type Options struct {
 	// AtMostOne makes encodings demand that a predicate operation was based on one version only (Vbox Eq. 7), which changes no
 	// verdict (errata V15).
 	AtMostOne bool
+	// Most bounds choices, and edges from readers of initial versions to writers; see Polygraph.Crowded. 0: no bound.
+	Most int
 }
 
 // New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial versions
-// before every writer. It does not make choices: see Overlapping, AllPairs.
+// before every writer. It does not make choices: see Overlapping, AllPairs, and, where there are too many, Narrow.
 // Reads with several possible writers are left to Predicates. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	p := &Polygraph{V: v, Level: l, Split: l.Snapshot(), Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
@@ -134,7 +139,9 @@ func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	if l.Sessions() {
 		p.sessionEdges()
 	}
-	p.initialReaders()
+	if p.Crowded = o.Most > 0 && p.crowded(o.Most); !p.Crowded {
+		p.initialReaders()
+	}
 	return p
 }
 

@@ -21,7 +21,8 @@ import (
 type Window struct {
 	theory
 	base   *graph.CSR
-	most   int     // words of rows
+	most   int // words of rows
+	stop   func() bool
 	rank   []int32 // node → rank
 	node   []int32 // rank → node
 	lo, hi []int32 // rank → the words of its window
@@ -189,7 +190,7 @@ func (t *Window) descendants() (h *halfRows, ok bool) {
 			hi = min(hi, h.hi[t.rank[v]])
 		}
 		row, ok := h.open(r, lo, hi)
-		if !ok {
+		if !ok || r&4095 == 0 && t.stop != nil && t.stop() {
 			return nil, false
 		}
 		for _, v := range next {
@@ -219,7 +220,7 @@ func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 			lo = max(lo, h.lo[t.rank[v]])
 		}
 		row, ok := h.open(r, lo, hi)
-		if !ok {
+		if !ok || r&4095 == 0 && t.stop != nil && t.stop() {
 			return nil, false
 		}
 		for _, v := range next {

@@ -1,0 +1,265 @@
+package polygraph
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sort"
+
+	"isovet/closure"
+	"isovet/evidence"
+)
+
+// crowded reports whether the pairs of writes that time leaves open, and the pairs of readers of an initial version and writers, are more
+// than most.
+// Cost: linear, with times times log n.
+func (p *Polygraph) crowded(most int) bool {
+	n := 0
+	for k := range uint32(p.V.H.NumKeys()) {
+		if ws := len(p.Writers(k)); p.Start != nil && ws*(ws+len(p.Readers(k))) <= 1<<10 {
+			continue // all of the small ones together are few
+		}
+		if n += p.pairs(k) + p.initials(k); n > most {
+			return true
+		}
+	}
+	return false
+}
+
+// pairs counts the pairs of writes of a key that time leaves open.
+func (p *Polygraph) pairs(k uint32) (n int) {
+	ws := p.Writers(k)
+	if p.Start == nil {
+		return len(ws) * (len(ws) - 1) / 2
+	}
+	for i, a := range ws {
+		n += max(0, p.until(ws, p.WriteNode(a))-i-1)
+	}
+	return n
+}
+
+// initials counts the pairs of a reader of a key's initial version and a writer of the key that time leaves open.
+func (p *Polygraph) initials(k uint32) (n int) {
+	ws, rs := p.Writers(k), p.Readers(k)
+	if p.Start == nil {
+		return len(ws) * len(rs)
+	}
+	for _, r := range rs {
+		n += p.until(ws, r)
+	}
+	return n
+}
+
+// until returns which of the writes of a key is the first that begins after node u ended.
+func (p *Polygraph) until(ws []uint32, u int32) int {
+	return sort.Search(len(ws), func(j int) bool { return p.Start[p.WriteNode(ws[j])] > p.End[u] })
+}
+
+// ListBytes is about how many bytes the choices of AllPairs or Overlapping take, and the edges of readers of initial versions.
+func (p *Polygraph) ListBytes() float64 {
+	n := 0.0
+	for k := range uint32(p.V.H.NumKeys()) {
+		n += 16*float64(p.pairs(k)) + 20*float64(p.initials(k))
+	}
+	return n
+}
+
+// OpenEdges counts the edges of both sides of all open choices.
+func (p *Polygraph) OpenEdges() int {
+	n := 0
+	for _, c := range p.Choices {
+		n += 2 + len(p.Readers(c.A)) + len(p.Readers(c.B))
+	}
+	return n
+}
+
+// Ranked is reachability with a topological order.
+type Ranked interface {
+	closure.Index
+	// Rank is the place of a node in the order.
+	Rank(v int32) int32
+	// Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
+	Span(v int32) (from, to int32)
+}
+
+// maxNarrow is how many edges a round of Narrow adds before it ends: those of later pairs may follow from them.
+var maxNarrow = 1 << 22
+
+// Narrow is Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound in one, for a polygraph that is Crowded: it
+// adds the edges that every order of the history obeys by what reach says, and lists in Choices only what it leaves open. reach is the
+// closure of the known graph, real time included (FullGraph). The caller computes it anew until a round adds no edge; then Choices are what
+// is left, unless left, their number, is more than most. Without split nodes, a pair of writes that nobody read is no choice: in any
+// order of the nodes one of the two is first, and nothing else rests on it.
+//
+// A pair of writes is looked at only where one of the two, or a reader of the earlier one, has no order with the other: beyond the window
+// of the one and its readers all edges of the pair are implied.
+//
+// Source: [Cobra] §4.3, in windows of a topological order. An edge that another of the same round implies is not added.
+// Keeps:   the polygraph has an acyclic completion before iff after.
+// Cost:    a round: for each write, the writers of its key in its window and its readers', times the readers of both.
+func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, left int, conflict *Conflict, err error) {
+	x := &narrower{p: p, reach: reach}
+	p.Choices = p.Choices[:0]
+	rank := func(w uint32) int32 { return reach.Rank(p.BeginNode(p.WriteNode(w))) }
+	for k := range uint32(p.V.H.NumKeys()) {
+		if len(p.Writers(k)) == 0 {
+			continue
+		}
+		x.ws = append(x.ws[:0], p.Writers(k)...)
+		slices.SortFunc(x.ws, func(a, b uint32) int { return cmp.Compare(rank(a), rank(b)) })
+		for i, r := range p.Readers(k) {
+			if i&63 == 0 && ctx.Err() != nil {
+				return x.edges, left, nil, ctx.Err()
+			}
+			x.initial(k, r)
+		}
+		for i, a := range x.ws {
+			if x.steps >= 1<<16 {
+				if x.steps = 0; ctx.Err() != nil {
+					return x.edges, left, nil, ctx.Err()
+				}
+			}
+			x.begin(a)
+			for _, b := range x.ws[i+1:] {
+				if rank(b) >= x.end {
+					break
+				}
+				x.steps += 1 + len(x.last) + len(p.Readers(b))
+				switch open, c := x.pair(b); {
+				case c != nil:
+					return x.edges, left, c, nil
+				case open:
+					if left++; left <= most {
+						p.Choices = append(p.Choices, Choice{a, b, a, b})
+					}
+				}
+			}
+			x.finish()
+			if x.edges >= maxNarrow {
+				return x.edges, left, nil, nil
+			}
+		}
+	}
+	return x.edges, left, nil, nil
+}
+
+// narrower is a round of Narrow, at the pairs of write a.
+type narrower struct {
+	p     *Polygraph
+	reach Ranked
+	edges int
+	steps int
+	ws    []uint32 // writes of the key, by rank
+
+	a     uint32
+	u     int32 // its node
+	end   int32 // the rank from which on a and its readers reach everything
+	after int32 // the last target of an edge from u, -1
+	last  []int32
+	// before are writes that turned out to be before a, with the edges that say so.
+	before []Settled
+}
+
+// initial adds the edges from a reader of a key's initial version to the writers that it does not reach.
+func (x *narrower) initial(k uint32, r int32) {
+	p := x.p
+	_, end := x.reach.Span(r)
+	last := int32(-1)
+	for _, b := range x.ws {
+		v := p.WriteNode(b)
+		if x.reach.Rank(p.BeginNode(v)) >= end {
+			break
+		}
+		if p.BeginNode(v) == r || x.reach.Reaches(r, v) || last >= 0 && x.reach.Reaches(last, v) {
+			continue
+		}
+		p.Known = append(p.Known, Edge{From: r, To: v, W: k, Dep: evidence.RW, By: ByHistory})
+		x.edges++
+		last = v
+	}
+}
+
+// begin turns to the pairs of write a with those after it.
+func (x *narrower) begin(a uint32) {
+	x.a, x.u, x.after, x.before = a, x.p.WriteNode(a), -1, x.before[:0]
+	_, x.end = x.reach.Span(x.u)
+	x.last = x.last[:0]
+	for _, r := range x.p.Readers(a) {
+		_, end := x.reach.Span(r)
+		x.end = max(x.end, end)
+		x.last = append(x.last, -1)
+	}
+}
+
+// pair looks at the pair of a and b, whose begin is not before that of a in the topological order.
+func (x *narrower) pair(b uint32) (open bool, conflict *Conflict) {
+	p := x.p
+	if !p.Split && len(x.last) == 0 && len(p.Readers(b)) == 0 {
+		return false, nil
+	}
+	either, badE := p.impossible(x.reach, x.a, b)
+	or, badO := p.impossible(x.reach, b, x.a)
+	switch {
+	case badE && badO:
+		return false, &Conflict{Choice: Choice{x.a, b, x.a, b}, Either: either, Or: or}
+	case badE:
+		x.before = append(x.before, Settled{First: b, Then: x.a, Bad: either})
+	case badO:
+		x.follows(b, or)
+	default:
+		return true, nil
+	}
+	return false, nil
+}
+
+// add appends an edge that settling s brings.
+func (x *narrower) add(by *int32, s Settled, e Edge) {
+	if *by < 0 {
+		*by = int32(len(x.p.Settled))
+		x.p.Settled = append(x.p.Settled, s)
+	}
+	e.By = *by
+	x.p.Known = append(x.p.Known, e)
+	x.edges++
+}
+
+// follows adds the edges of "a before b", where bad is an edge of the other order that would close a cycle.
+func (x *narrower) follows(b uint32, bad Edge) {
+	p, by, s := x.p, int32(-1), Settled{First: x.a, Then: b, Bad: bad}
+	v := p.WriteNode(b)
+	begin := p.BeginNode(v)
+	news := func(u, v, last int32) bool {
+		return !x.reach.Reaches(u, v) && (last < 0 || !x.reach.Reaches(last, v))
+	}
+	if news(x.u, begin, x.after) {
+		x.add(&by, s, Edge{From: x.u, To: begin, W: b, Dep: evidence.WW})
+		x.after = begin
+	}
+	for i, r := range p.Readers(x.a) {
+		if r != begin && news(r, v, x.last[i]) {
+			x.add(&by, s, Edge{From: r, To: v, W: x.a, Dep: evidence.RW})
+			x.last[i] = v
+		}
+	}
+}
+
+// finish adds the edges of the writes that are before a. Of those that one another reaches only the last has new ones.
+func (x *narrower) finish() {
+	p, last := x.p, int32(-1)
+	begin := p.BeginNode(x.u)
+	for _, s := range slices.Backward(x.before) {
+		by := int32(-1)
+		v := p.WriteNode(s.First)
+		if !x.reach.Reaches(v, begin) && (last < 0 || !x.reach.Reaches(v, last)) {
+			x.add(&by, s, Edge{From: v, To: begin, W: x.a, Dep: evidence.WW})
+		}
+		for _, r := range p.Readers(s.First) {
+			if r != begin && !x.reach.Reaches(r, x.u) && (last < 0 || !x.reach.Reaches(r, last)) {
+				x.add(&by, s, Edge{From: r, To: x.u, W: s.First, Dep: evidence.RW})
+			}
+		}
+		if last < 0 && by >= 0 {
+			last = v
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package polygraph
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"isovet/closure"
+	"isovet/datasets"
+	"isovet/graph"
+	"isovet/history/notation"
+	"isovet/level"
+	"isovet/prepass"
+	"isovet/solver/acyclic"
+)
+
+// narrowed runs Narrow to its end; refuted: a cycle or a conflict. The graph is that of its end.
+func narrowed(t *testing.T, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
+	t.Helper()
+	last := -1
+	for {
+		g := p.FullGraph(nil)
+		order, ok := graph.Topological(g)
+		if !ok {
+			return nil, true
+		}
+		reach := acyclic.NewReach(g, order, 1<<20, nil)
+		edges, left, conflict, err := p.Narrow(context.Background(), reach, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conflict != nil {
+			if len(p.ConflictCycles(conflict)) != 2 {
+				t.Fatal("a conflict without two cycles")
+			}
+			return nil, true
+		}
+		if edges == 0 {
+			if left != len(p.Choices) {
+				t.Fatalf("%d pairs left, %d choices", left, len(p.Choices))
+			}
+			return reach, false
+		}
+		if len(p.Known) == last {
+			t.Fatal("a round says that it added edges, and there are no more")
+		}
+		last = len(p.Known)
+	}
+}
+
+// TestNarrowIsPruning: Narrow settles what listing all choices and pruning them settles, finds a conflict where that does, and leaves the
+// same choices open, but for pairs of writes that nobody read; with rounds cut short too.
+func TestNarrowIsPruning(t *testing.T) {
+	n := uint64(600)
+	if os.Getenv("ISOVET_LONG") != "" {
+		n = 100000
+	}
+	old := maxNarrow
+	defer func() { maxNarrow = old }()
+	refutedRuns, openRuns := 0, 0
+	for seed := range n {
+		o := datasets.RandomOptions{Txns: 5 + int(seed%40), Keys: 3, Sessions: 4, NoTimes: seed&1 != 0}
+		h := datasets.Medium(seed, o)
+		if seed%4 < 2 {
+			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 9, Keys: 2, Sessions: 4, NoTimes: seed&1 != 0})
+		}
+		v := prepass.Run(h)
+		if len(v.Anomalies) > 0 {
+			continue
+		}
+		maxNarrow = []int{1, old}[seed/4%2]
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable, level.SnapshotIsolation} {
+			_, missing := MissingTime(h)
+			if l.RealTime() && missing {
+				continue
+			}
+			o := Options{RealTime: l.RealTime()}
+			what := fmt.Sprintf("seed %d, %s", seed, l)
+			p := New(v, l, o)
+			if o.RealTime {
+				p.Overlapping()
+			} else {
+				p.AllPairs()
+			}
+			var full closure.Index
+			refuted := false
+			for !refuted {
+				reach, cycle, err := closure.New(closure.KindWarshall, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)}, closure.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if refuted = cycle != nil; refuted {
+					break
+				}
+				settled, conflict := p.PruneRound(reach)
+				refuted = conflict != nil
+				if full = reach; settled == 0 {
+					break
+				}
+			}
+			o.Most = 1
+			q := New(v, l, o)
+			if !q.Crowded {
+				continue
+			}
+			reach, no := narrowed(t, q)
+			if no != refuted {
+				t.Fatalf("%s: refuted %v, by pruning all choices %v\n%s", what, no, refuted, notation.Format(h))
+			}
+			if no {
+				refutedRuns++
+				continue
+			}
+			for a := range int32(q.N) {
+				for b := range int32(q.N) {
+					if x := reach.Reaches(a, b); x != full.Reaches(a, b) {
+						t.Fatalf("%s: %d reaches %d: %v, by pruning all choices %v\n%s", what, a, b, x, !x, notation.Format(h))
+					}
+				}
+			}
+			open := map[[2]uint32]bool{}
+			for _, c := range q.Choices {
+				open[[2]uint32{min(c.A, c.B), max(c.A, c.B)}] = true
+			}
+			for _, c := range p.Choices {
+				k := [2]uint32{min(c.A, c.B), max(c.A, c.B)}
+				if plain := !q.Split && len(q.Readers(c.A))+len(q.Readers(c.B)) == 0; open[k] == plain {
+					t.Fatalf("%s: the choice of writes %v: listed %v, unread %v\n%s", what, k, open[k], plain, notation.Format(h))
+				}
+				delete(open, k)
+			}
+			if len(open) > 0 {
+				t.Fatalf("%s: choices %v that pruning settles\n%s", what, open, notation.Format(h))
+			}
+			if len(q.Choices) > 0 {
+				openRuns++
+			}
+		}
+	}
+	t.Log(refutedRuns, openRuns)
+	if refutedRuns < 50 || openRuns < 50 {
+		t.Errorf("lopsided: %d refuted, %d with open choices", refutedRuns, openRuns)
+	}
+}
