@@ -58,8 +58,14 @@ func (c cobra) pipeline(x *run, back Solver, at attempt) error {
 		// Chains hide the transactions inside them from a cycle.
 		return x.refuted()
 	}
+	if x.tooManyInitial() {
+		return nil
+	}
 	p := polygraph.New(x.v, at.level, at.order)
-	p.Combine()
+	if err := p.Combine(); err != nil {
+		x.unknown("too many pairs of chains of writes are open: listing them %v", err)
+		return nil
+	}
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
 	_, ok, err := cobraPrune(x, p)
@@ -97,6 +103,10 @@ func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, e
 			closure.Options{Stop: func() bool { return x.ctx.Err() != nil }})
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()
+			return nil, false, nil
+		}
+		if errors.Is(err, closure.ErrTooLarge) {
+			x.unknown("%v", err)
 			return nil, false, nil
 		}
 		if err != nil || cycle != nil {

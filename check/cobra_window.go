@@ -20,6 +20,7 @@ type window struct {
 	local []uint32
 	stamp []int32
 	made  int32
+	short error // there was no room for its choices
 }
 
 type member struct {
@@ -139,7 +140,7 @@ func (s *window) polygraph(at attempt) (p *polygraph.Polygraph, stale bool) {
 	}
 	v.ROff[n] = uint32(len(v.RW))
 	p = polygraph.New(v, at.level, at.order)
-	p.Combine()
+	s.short = p.Combine()
 	return p, false
 }
 

@@ -39,6 +39,9 @@ func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) 
 	if done {
 		return x.r, nil
 	}
+	if x.tooManyInitial() {
+		return x.r, nil
+	}
 	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
 	open := inferRegisters(p)
 	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), open

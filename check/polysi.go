@@ -9,6 +9,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/room"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -58,6 +59,9 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if done {
 		return x.r, x.bad
 	}
+	if x.tooManyInitial() {
+		return x.r, nil
+	}
 	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
 	g, ok := polygraph.NewInduced(p, maxInduced)
 	x.stage("construction")
@@ -65,8 +69,8 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 	case !ok:
 		x.unknown("the constraints would have more than %d edges", maxInduced)
 		return x.r, nil
-	case g.Bytes() > maxClosure:
-		x.unknown("the closure of %d transactions would take more than %d MiB", g.N, maxClosure>>20)
+	case g.Bytes() > maxClosure || room.For(float64(g.Bytes())) != nil:
+		x.unknown("the closure of %d transactions would take about %s, which is too much", g.N, room.Size(float64(g.Bytes())))
 		return x.r, nil
 	}
 	x.r.Stats.Constraints = len(g.Open)

@@ -120,6 +120,9 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 			a.order.Most = fewTimed
 		}
 	}
+	if a.order.Most == 0 && x.tooManyInitial() {
+		return nil
+	}
 	p := polygraph.New(x.v, a.level, a.order)
 	if p.Crowded {
 		x.r.Stats.Constraints = p.Pairs
@@ -127,14 +130,14 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 		if done, err := c.narrowed(x, p, back, a); done {
 			return err
 		}
-		a.order.Most = 0 // as far as there is room, all are listed after all
-		p = polygraph.New(x.v, a.level, a.order)
-	}
-	if n := p.ListBytes(); n > fewBytes {
-		if err := room.For(n); err != nil {
-			x.unknown("too many pairs of writes are open: listing them %v", err)
+		if x.tooMany(p.ListBytes()) {
 			return nil
 		}
+		a.order.Most = 0 // all are listed after all
+		p = polygraph.New(x.v, a.level, a.order)
+	}
+	if x.tooMany(p.ListBytes()) {
+		return nil
 	}
 	if a.order.RealTime {
 		p.Overlapping()
@@ -206,6 +209,30 @@ const (
 	fewEdges  = 1 << 20
 	fewBytes  = 1 << 26
 )
+
+// tooMany gives up, with true, where listing open pairs of writes would take so many bytes and they cannot be had.
+func (x *run) tooMany(bytes float64) bool {
+	if bytes <= fewBytes {
+		return false
+	}
+	if err := room.For(bytes); err != nil {
+		return x.unknown("too many pairs of writes are open: listing them %v", err)
+	}
+	return false
+}
+
+// tooManyInitial gives up, with true, where a polygraph's edges from readers of initial versions to writers do not fit into memory. With
+// times there are far fewer.
+func (x *run) tooManyInitial() bool {
+	bytes := polygraph.InitialBytes(x.v)
+	if _, missing := polygraph.MissingTime(x.h); bytes <= fewBytes || !missing {
+		return false
+	}
+	if err := room.For(bytes); err != nil {
+		return x.unknown("too many transactions read initial versions of keys that too many wrote: listing the pairs %v", err)
+	}
+	return false
+}
 
 // narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the windows of a
 // topological order, made anew each round, and only what is left open is listed. done is false where that is too much, or the order

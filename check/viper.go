@@ -8,6 +8,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -41,8 +42,14 @@ func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evide
 	if done {
 		return x.r, x.bad
 	}
+	if x.tooManyInitial() {
+		return x.r, nil
+	}
 	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
-	p.Combine()
+	if err := p.Combine(); err != nil {
+		x.unknown("too many pairs of chains of writes are open: listing them %v", err)
+		return x.r, nil
+	}
 	x.r.Stats.Constraints = p.Pairs
 	x.stage("construction")
 	switch refuted, err := pruneByRounds(x, p); {
@@ -98,9 +105,15 @@ func pruneByRounds(x *run, p *polygraph.Polygraph) (refuted bool, err error) {
 // refutedSnapshot proves the "no" of a checker of snapshot isolation in terms of single writes. The proof starts from a pruned
 // polygraph without chains and does not rely on the checker; if there is none, the checker was wrong, and that is a fault.
 func (x *run) refutedSnapshot() error {
+	if x.tooManyInitial() {
+		return nil
+	}
 	p := polygraph.New(x.v, x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(), Skew: x.o.ClockSkew})
 	if c := p.KnownCycle(); c != nil {
 		return x.explained(p, [][]polygraph.Edge{c}, true)
+	}
+	if n := p.ListBytes(); n > fewBytes && room.For(n) != nil {
+		return x.replayed()
 	}
 	p.AllPairs()
 	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)},

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"isovet/graph"
+	"isovet/internal/room"
 )
 
 // problem is a checked input in the form all constructors use.
@@ -97,10 +98,15 @@ func (p *problem) acyclic() (topo []int32, cycle []Step) {
 	return topo, cycle
 }
 
-// checkSize compares the bytes of a closure with the limit.
+// checkSize compares the bytes of a closure with the limit, and with the memory that can still be had.
 func checkSize(bytes int64, opt Options) error {
 	if opt.MaxBytes > 0 && bytes > opt.MaxBytes {
 		return fmt.Errorf("%w: needs %d bytes, limit %d", ErrTooLarge, bytes, opt.MaxBytes)
+	}
+	if bytes > 1<<26 { // the rest is not worth the question
+		if err := room.For(float64(bytes)); err != nil {
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		}
 	}
 	return nil
 }

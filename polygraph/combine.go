@@ -1,6 +1,9 @@
 package polygraph
 
-import "isovet/evidence"
+import (
+	"isovet/evidence"
+	"isovet/internal/room"
+)
 
 // Combine makes choices between chains of writes rather than between writes: a transaction that reads a version and
 // overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no other
@@ -10,8 +13,8 @@ import "isovet/evidence"
 // Source:  [Cobra] §4.2.1 "Combining writes" and §4.2.2 "Coalescing constraints".
 // Keeps:   an acyclic completion exists before iff after. Two read-modify-writes of one version (a lost update) give a cycle of
 // known edges.
-// Cost:    linear, and quadratic in the chains of a key.
-func (p *Polygraph) Combine() {
+// Cost:    linear, and quadratic in the chains of a key. The error is a *room.ShortError: the choices do not fit into memory.
+func (p *Polygraph) Combine() error {
 	v := p.V
 	const noWrite = none
 	next := make([]uint32, len(v.WKey)) // the write that replaced this one in a read-modify-write
@@ -49,6 +52,7 @@ func (p *Polygraph) Combine() {
 	}
 	type chain struct{ head, tail uint32 }
 	var chains []chain
+	pairs, checked := 0.0, float64(1<<22)
 	for k := range uint32(v.H.NumKeys()) {
 		chains = chains[:0]
 		first := k
@@ -72,10 +76,17 @@ func (p *Polygraph) Combine() {
 				})
 			}
 		}
+		if pairs += float64(len(chains)) * float64(len(chains)-1) / 2; pairs > checked {
+			checked = 2 * pairs
+			if err := room.For(4 * 16 * pairs); err != nil { // twice while the list grows
+				return err
+			}
+		}
 		for i, a := range chains {
 			for _, b := range chains[i+1:] {
 				p.Choices = append(p.Choices, Choice{a.tail, b.tail, a.head, b.head})
 			}
 		}
 	}
+	return nil
 }

@@ -43,7 +43,7 @@ var narrow = map[string][]string{
 	"oracle":            {"history", "level", "evidence", "predicates"},
 	"solver":            {},
 	"graph":             {},
-	"closure":           {"graph"},
+	"closure":           {"graph", "internal/room"},
 	"datasets/workload": {},
 }
 
