@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
+	"isovet/internal/bounds"
 	"isovet/level"
 	"isovet/oracle"
 	"isovet/oracle/oracletest"
@@ -44,6 +45,25 @@ var lowBounds = map[string]func() (restore func()){
 	"maxInduced":   func() func() { return setBound(&maxInduced, 1) },
 	"maxFrontiers": func() func() { return setBound(&maxFrontiers, 1) },
 	"maxEager":     func() func() { return setBound(&maxEager, 1) },
+	"all": func() func() {
+		var undo []func()
+		for _, name := range bounds.Names() {
+			undo = append(undo, bounds.Set(name, 1))
+		}
+		return func() {
+			for _, f := range undo {
+				f()
+			}
+		}
+	},
+}
+
+// low sets a bound of this package, or of one that it uses, to 1.
+func low(name string) (restore func()) {
+	if set := lowBounds[name]; set != nil {
+		return set()
+	}
+	return bounds.Set(name, 1)
 }
 
 // crowd has the choices of a pair of writes or more not all be listed.
@@ -54,6 +74,7 @@ func crowd() func() {
 
 // TestBoundsAtOne sets each bound to 1 and asks every checker at every level that it has: no fault, and the verdict of brute force or none.
 func TestBoundsAtOne(t *testing.T) {
+	names := append(slices.Sorted(maps.Keys(lowBounds)), bounds.Names()...)
 	decided, open := map[string]int{}, map[string]int{}
 	for seed := range long(60, 4000) {
 		var h *history.History
@@ -74,8 +95,8 @@ func TestBoundsAtOne(t *testing.T) {
 				if i := c.Info(); !slices.Contains(i.Levels, l) || i.Name == "oracle" {
 					continue
 				}
-				for _, name := range slices.Sorted(maps.Keys(lowBounds)) {
-					restore := lowBounds[name]()
+				for _, name := range names {
+					restore := low(name)
 					r, err := Run(context.Background(), c, h, Options{Level: l})
 					restore()
 					what := fmt.Sprintf("seed %d, %s at %s, bound %s", seed, c.Info().Name, l, name)

@@ -31,7 +31,7 @@ type Refuter func(ctx context.Context, v *prepass.View, l level.Level, skew int6
 type Minimizer func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error)
 
 // maxSearch is up to how many transactions a minimizer takes a seed as it is: its clauses are reads times writers.
-const maxSearch = 200
+var maxSearch = 200
 
 // Violation explains why the view's history violates l. seed are transactions that violate it by themselves, those of a
 // checker's cycles; refute decides small parts. Where they violate the level without real time too, or without sessions, the proof does without. The anomaly's

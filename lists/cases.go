@@ -48,7 +48,7 @@ type block struct {
 	at         int64
 }
 
-const (
+var (
 	maxWays  = 1 << 12 // ways to take one list apart
 	maxSteps = 1 << 18 // tried for that
 	// maxBlamed is among how many reads of a list that nothing explains those to blame are looked for.

@@ -6,10 +6,10 @@ import (
 )
 
 // maxWork bounds the edges that the search for one kind of cycle looks at.
-const maxWork = 1 << 22
+var maxWork = 1 << 22
 
 // maxCycles bounds how many cycles are reported.
-const maxCycles = 20
+var maxCycles = 20
 
 // typed is an edge of the graph with begin and commit nodes, and why.
 type typed struct {

@@ -31,7 +31,7 @@ type suspect struct {
 }
 
 // maxSuspects bounds the reads that wait; more are not judged.
-const maxSuspects = 1 << 16
+var maxSuspects = 1 << 16
 
 // Unjudged is a read that was not verified, for its writer came late; by Trace.Txn and Trace.Op.
 type Unjudged struct {

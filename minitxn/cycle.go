@@ -10,7 +10,7 @@ import (
 )
 
 // maxWork bounds the search for the shortest cycle of all, in edges; beyond, a short one will do.
-const maxWork = 1 << 22
+var maxWork = 1 << 22
 
 // diverged is the violation by two overwriters of a version. At the serializable levels each read what the other overwrote. At the
 // snapshot levels such a cycle proves nothing: whichever of the two versions came first, its writer was missed by the other's.

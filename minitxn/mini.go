@@ -41,7 +41,7 @@ func Outside(v *prepass.View) string {
 }
 
 // fewOps is up to how many operations of a transaction are looked through one by one for those on a key.
-const fewOps = 32
+var fewOps = 32
 
 // lookup finds what a transaction read of a key. The zero value with a view is ready.
 type lookup struct {
@@ -56,7 +56,7 @@ type lookup struct {
 func (l *lookup) overwritten(t, w uint32) uint32 {
 	v := l.v
 	lo, hi := v.ROff[t], v.ROff[t+1]
-	if hi-lo > fewOps {
+	if hi-lo > uint32(fewOps) {
 		return l.byKey(t, v.WKey[w])
 	}
 	for r := lo; r < hi; r++ {
@@ -128,14 +128,14 @@ func Suits(h *history.History) bool {
 			continue
 		}
 		lo, hi := h.TxnOps(t)
-		if hi-lo > fewOps && used == nil {
+		if hi-lo > uint32(fewOps) && used == nil {
 			used = filled(h.NumKeys())
 		}
 		for op := lo; op < hi; op++ {
 			switch h.Ops.Kind[op] {
 			case history.Read:
 			case history.Write:
-				if k := h.VerKey[h.Ops.Ver[op]]; hi-lo > fewOps {
+				if k := h.VerKey[h.Ops.Ver[op]]; hi-lo > uint32(fewOps) {
 					if used[k] != t {
 						return false
 					}
@@ -151,7 +151,7 @@ func Suits(h *history.History) bool {
 			default:
 				return false
 			}
-			if hi-lo > fewOps {
+			if hi-lo > uint32(fewOps) {
 				used[h.OpKey(op)] = t
 			}
 		}

@@ -124,7 +124,7 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 }
 
 // maxConflict bounds how many operations of a conflict are handed back.
-const maxConflict = 40
+var maxConflict = 40
 
 // conflicting are the operations at the bounds of clusters, then others of theirs.
 func conflicting(reg *Register, cs ...*cluster) []uint32 {

@@ -581,7 +581,7 @@ type sessionTurn struct {
 }
 
 // maxAhead is how many transactions of a session wait for one before them, which then counts as missing.
-const maxAhead = 1 << 16
+var maxAhead = 1 << 16
 
 func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
 	if t.Session == NoSession || !a.o.Level.Sessions() {

@@ -13,7 +13,7 @@ import (
 	"isovet/solver"
 )
 
-const (
+var (
 	// maxChoices bounds the choices of writers that are refuted one after the other, unless Options say otherwise.
 	maxChoices = 20_000
 	// maxConflicts bounds what is learned from one of them.

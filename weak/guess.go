@@ -9,7 +9,7 @@ import (
 )
 
 // maxDirect is maxWalk below causal, where the rules cost less.
-const maxDirect = 8
+var maxDirect = 8
 
 // guessed looks for a commit order at read-committed or read-atomic, as causal does. False if no guess held; the level may hold all the same.
 func (c *checker) guessed() (order []int32, ok bool) {

@@ -143,7 +143,7 @@ func (c *checker) enough() bool {
 }
 
 // fewWrites is up to how many writes are walked without asking whether the reader's keys are fewer.
-const fewWrites = 16
+var fewWrites = 16
 
 // overwritten demands that u comes before the writers of those of t's stamped reads whose keys u wrote too.
 func (c *checker) overwritten(u int32, t uint32) {

@@ -3,7 +3,7 @@ package archtest
 // floors lists the packages, a floor a line group, lowest first. A package imports packages of lower floors only. "/*"
 // stands for every package below: a new file format is one new package and no new line here.
 var floors = [][]string{
-	{"internal/safego", "internal/mapped", "internal/room"},
+	{"internal/safego", "internal/mapped", "internal/room", "internal/bounds"},
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic", "collect/driver", "collect/server", "internal/histtest"},

@@ -1,0 +1,12 @@
+package lists
+
+import "isovet/internal/bounds"
+
+// Tests set them to 1.
+func init() {
+	bounds.Register("lists.maxWays", &maxWays)
+	bounds.Register("lists.maxSteps", &maxSteps)
+	bounds.Register("lists.maxBlamed", &maxBlamed)
+	bounds.Register("lists.maxWork", &maxWork)
+	bounds.Register("lists.maxCycles", &maxCycles)
+}

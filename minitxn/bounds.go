@@ -1,0 +1,10 @@
+package minitxn
+
+import "isovet/internal/bounds"
+
+// Tests set them to 1.
+func init() {
+	bounds.Register("minitxn.maxWork", &maxWork)
+	bounds.Register("minitxn.fewOps", &fewOps)
+	bounds.Register("minitxn.maxConflict", &maxConflict)
+}

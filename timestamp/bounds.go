@@ -1,0 +1,8 @@
+package timestamp
+
+import "isovet/internal/bounds"
+
+// Tests set them to 1.
+func init() {
+	bounds.Register("timestamp.maxAhead", &maxAhead)
+}

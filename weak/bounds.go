@@ -1,0 +1,13 @@
+package weak
+
+import "isovet/internal/bounds"
+
+// Tests set them to 1.
+func init() {
+	bounds.Register("weak.maxGuesses", &maxGuesses)
+	bounds.Register("weak.maxWalk", &maxWalk)
+	bounds.Register("weak.maxDirect", &maxDirect)
+	bounds.Register("weak.maxChoices", &maxChoices)
+	bounds.Register("weak.maxConflicts", &maxConflicts)
+	bounds.Register("weak.fewWrites", &fewWrites)
+}
