@@ -113,7 +113,19 @@ func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 	case l == level.SnapshotIsolation:
 		l = level.SessionSnapshotIsolation
 	}
-	a, err = replay.Run(x.ctx, x.v, replay.Options{Level: l, Skew: x.o.ClockSkew})
+	opts := replay.Options{Level: l, Skew: x.o.ClockSkew}
+	if x.h.HasPredicates() {
+		opts.GiveUpAfter = replayConflicts
+	}
+	a, err = replay.Run(x.ctx, x.v, opts)
+	if err == nil && a.GaveUp {
+		x.stage("solving")
+		if done, err = x.byPolygraph(); done || err != nil {
+			return a, true, err
+		}
+		opts.GiveUpAfter = 0
+		a, err = replay.Run(x.ctx, x.v, opts)
+	}
 	if err != nil {
 		return a, true, x.fault(err)
 	}

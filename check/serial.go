@@ -30,6 +30,9 @@ type run struct {
 	v   *prepass.View
 	at  time.Time
 	bad error // what is wrong with the history
+	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at snapshot isolation too,
+	// so that what it refutes is explained by package replay.
+	fallback bool
 }
 
 // begin answers what needs no search: unsupported input, anomalies of single reads, missing times. done: r is the answer.
@@ -150,30 +153,18 @@ var maxTrial = 200
 // own, its transactions mostly violate the level too, since few violations need what was added; if they do not, the verdict is
 // left open, without a reason.
 func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
-	if x.v.Ambiguous() {
+	if x.v.Ambiguous() && !x.fallback {
 		return x.severalWriters(own)
 	}
 	var seed []uint32
-	misses := make(map[prepass.Miss]bool)
+	told := make(map[int32]bool)
 	for _, c := range p.Reasons(cycles) {
 		for _, e := range c {
 			seed = append(seed, p.Txn[e.From])
 			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
-				ev := p.Evidence(e)
-				m := prepass.Miss{Op: ev.Op, Key: ev.Key}
-				if misses[m] {
-					continue
-				}
-				misses[m] = true
-				// Without one of those that it may have been based on, the operation proves nothing.
-				bases, _, _ := p.V.Bases(m)
-				for _, w := range bases {
-					if t := p.V.WTxn[w]; t != history.None {
-						seed = append(seed, t)
-					}
-				}
-				if t, ok := p.LastBefore(m); ok { // which hides others
-					seed = append(seed, t)
+				if of := p.Options[e.W].Of; !told[of] {
+					told[of] = true
+					p.Story(e, func(t uint32) { seed = append(seed, t) })
 				}
 			}
 			if e.Dep == evidence.RW && e.W != history.None {
@@ -183,14 +174,23 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own b
 			}
 		}
 	}
+	return x.explainedBy(seed, own)
+}
+
+// explainedBy is explained of the transactions of its cycles.
+func (x *run) explainedBy(seed []uint32, own bool) error {
+	refute := explain.Item
+	if x.fallback {
+		refute = replay.Refute
+	}
 	if own {
-		return x.explain(seed, explain.Item)
+		return x.explain(seed, refute)
 	}
 	slices.Sort(seed)
 	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > maxTrial {
 		return nil
 	}
-	if err := x.explain(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+	if err := x.explain(seed, refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 		return err
 	}
 	return nil

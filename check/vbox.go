@@ -56,14 +56,18 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 		return x.r, x.bad
 	}
 	_, missing := polygraph.MissingTime(h)
-	todo := attempts(o, !missing)
+	return x.r, c.decide(x, back, attempts(o, !missing))
+}
+
+// decide puts the questions of todo, the last the level's own, until one is answered.
+func (c vbox) decide(x *run, back Solver, todo []attempt) error {
 	if len(x.v.LeftOut)+len(x.v.Open) > 0 {
 		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others wrote too. Without what they could explain, a "no"
 		// of the level's own is one whether they committed or not; else an order without them will do.
 		ask := todo[len(todo)-1]
 		ask.order.Relaxed = true
 		if err := c.pipeline(x, back, ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
-			return x.r, err
+			return err
 		}
 		x.r.Verdict, x.r.Order = evidence.Unknown, nil
 		for i := range todo {
@@ -72,14 +76,14 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 	}
 	for _, a := range todo {
 		if err := c.pipeline(x, back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
-			return x.r, err
+			return err
 		}
 	}
 	if x.r.Reason == "" {
 		open := append(x.v.Open, x.v.LeftOut...)
-		x.unknown("whether transaction %d committed is open, and what others saw rests on it", h.Txns.ID[open[0]])
+		x.unknown("whether transaction %d committed is open, and what others saw rests on it", x.h.Txns.ID[open[0]])
 	}
-	return x.r, nil
+	return nil
 }
 
 // maxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into memory.
@@ -106,7 +110,11 @@ func attempts(o Options, timed bool) []attempt {
 	if o.Level.Sessions() {
 		return []attempt{{level: o.Level, own: true}}
 	}
-	return []attempt{{level: level.SessionSerializable}, {level: o.Level, own: true}}
+	stricter := level.SessionSerializable
+	if o.Level.Snapshot() {
+		stricter = level.SessionSnapshotIsolation
+	}
+	return []attempt{{level: stricter}, {level: o.Level, own: true}}
 }
 
 // pipeline is the paper's §4 from the known graph to the solver. Where the attempt fails and its "no" is not the level's own,
@@ -124,6 +132,10 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 		return nil
 	}
 	p := polygraph.New(x.v, a.level, a.order)
+	if x.fallback && !a.order.RealTime && p.Pairs > maxFallback {
+		x.unknown("%d pairs of writes", p.Pairs)
+		return nil
+	}
 	if p.Crowded {
 		x.r.Stats.Constraints = p.Pairs
 		x.stage("construction")
@@ -145,17 +157,26 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 		p.AllPairs()
 	}
 	// §4.1 predicate constraints, §4.3 their avoidance
-	if !p.Predicates(maxBased) {
+	most := maxBased
+	if x.fallback {
+		most = maxFallback
+	}
+	if !p.Predicates(most) {
 		x.unknown("predicate constraints name more than %d versions, since no times tell which are visible", maxBased)
 		return nil
 	}
 	x.r.Stats.Constraints = p.Pairs + len(p.Based)
 	x.stage("construction")
 	no := func(c *polygraph.Conflict) error {
-		if x.v.Ambiguous() {
+		if x.v.Ambiguous() && !x.fallback {
 			return x.severalWriters(a.own)
 		}
-		return x.explained(p, p.ConflictCycles(c), a.own)
+		if cycles := p.ConflictCycles(c); len(cycles) > 0 {
+			return x.explained(p, cycles, a.own)
+		}
+		var seed []uint32
+		p.StoryOf(c.Based, func(t uint32) { seed = append(seed, t) })
+		return x.explainedBy(seed, a.own)
 	}
 	if m, ok := p.Mismatch(); ok {
 		x.violated(m)

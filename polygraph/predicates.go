@@ -71,8 +71,8 @@ func (p *Polygraph) Predicates(limit int) bool {
 	case p.Start != nil:
 		b.sweep()
 	default:
-		for u := range int32(p.N) {
-			b.operations(u, v.Index.Each)
+		for u := 0; u < p.N; u += p.step() {
+			b.operations(int32(u), v.Index.Each)
 		}
 	}
 	return !b.full
@@ -183,7 +183,7 @@ func (b *baser) base(u int32, m prepass.Miss, missed bool, read uint32, fits fun
 	initial, latest := true, int64(0)
 	if p.Start != nil {
 		for _, w := range ws {
-			if g := p.WriteNode(w); g != u && p.Before(g, u) && (initial || p.Start[g] > latest) {
+			if g := p.WriteNode(w); p.BeginNode(g) != u && p.Before(g, u) && (initial || p.Start[g] > latest) {
 				initial, latest = false, p.Start[g]
 			}
 		}
@@ -198,7 +198,7 @@ func (b *baser) base(u int32, m prepass.Miss, missed bool, read uint32, fits fun
 	}
 	for _, w := range ws {
 		x := p.WriteNode(w)
-		if x == u || p.Start != nil && (p.Before(u, x) || !initial && p.End[x] < latest) {
+		if p.BeginNode(x) == u || p.Start != nil && (p.Before(u, x) || !initial && p.End[x] < latest) {
 			continue
 		}
 		if fits(v.WVer[w]) {
@@ -262,7 +262,7 @@ func (b *baser) sweep() {
 		ws := p.Writers(k)
 		soonest = soonest[:0]
 		for _, w := range ws {
-			soonest = append(soonest, p.WriteNode(w))
+			soonest = append(soonest, p.BeginNode(p.WriteNode(w)))
 		}
 		for i := len(soonest) - 2; i >= 0; i-- {
 			if p.End[soonest[i+1]] < p.End[soonest[i]] {
@@ -297,12 +297,12 @@ func (b *baser) sweep() {
 			off[g+1]++
 		}
 	}
-	byEnd := make([]int32, p.N)
-	for i := range byEnd {
-		byEnd[i] = int32(i)
+	byEnd := make([]int32, 0, p.N/p.step())
+	for u := 0; u < p.N; u += p.step() {
+		byEnd = append(byEnd, int32(u))
 	}
 	slices.SortFunc(byEnd, func(x, y int32) int { return cmp.Or(cmp.Compare(p.End[x], p.End[y]), cmp.Compare(x, y)) })
-	endless := p.N // byEnd[endless:] have no end
+	endless := len(byEnd) // byEnd[endless:] have no end
 	for endless > 0 && p.End[byEnd[endless-1]] == math.MaxInt64 {
 		endless--
 	}
@@ -314,7 +314,7 @@ func (b *baser) sweep() {
 	begun, hid := 0, 0
 	each := func(q uint32, _ predicates.Truth, f func(key, ver uint32)) { live.Each(q, f) }
 	for i, u := range byEnd[:endless] {
-		for ; begun < p.N && p.Start[begun] <= p.End[u]; begun++ {
+		for ; begun < p.N && p.Start[begun] <= p.End[u]; begun += p.step() {
 			t := p.Txn[begun]
 			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 				live.Add(v.WKey[w], v.WVer[w])
@@ -346,9 +346,9 @@ const (
 func (p *Polygraph) relate(reach closure.Index, f, w uint32) Relation {
 	u, v := p.WriteNode(f), p.WriteNode(w)
 	switch {
-	case u < 0 || reach.Reaches(u, v):
+	case u < 0 || reach.Reaches(p.BeginNode(u), v):
 		return Before
-	case reach.Reaches(v, u):
+	case reach.Reaches(p.BeginNode(v), u):
 		return After
 	}
 	return Open
@@ -456,6 +456,32 @@ func (p *Polygraph) OpenBased() int {
 		}
 	}
 	return n
+}
+
+// Story calls f with the transactions without which an edge of kind PWR or PRW says nothing: of those that the operation may have
+// been based on, and of the one that hides others by time.
+func (p *Polygraph) Story(e Edge, f func(t uint32)) { p.StoryOf(&p.Based[p.Options[e.W].Of], f) }
+
+// StoryOf is Story of a constraint, with its own transaction.
+func (p *Polygraph) StoryOf(c *Based, f func(t uint32)) {
+	v := p.V
+	m := prepass.Miss{Op: c.Op, Key: c.Key}
+	var bases []uint32
+	if c.Read > 0 {
+		at, _ := slices.BinarySearch(v.Amb, c.Read-1)
+		bases = v.Cand[v.CandOff[at]:v.CandOff[at+1]]
+	} else {
+		bases, _, _ = v.Bases(m)
+	}
+	f(p.Txn[c.Node])
+	for _, w := range bases {
+		if t := v.WTxn[w]; t != none {
+			f(t)
+		}
+	}
+	if t, ok := p.LastBefore(m); ok {
+		f(t)
+	}
 }
 
 // Later guesses whether option a's version came after option b's.
@@ -577,8 +603,8 @@ func (p *Polygraph) excluded(f *Finder, o uint32, use func(*Edge) bool) ([][]Edg
 		if u < 0 {
 			return out, true
 		}
-		if path, ok := f.Path(u, v, use); ok {
-			return append(out, append([]Edge{{From: v, To: u, W: base, Dep: evidence.WW, By: ByHistory}}, path...)), true
+		if path, ok := f.Path(p.BeginNode(u), v, use); ok {
+			return append(out, append([]Edge{{From: v, To: p.BeginNode(u), W: base, Dep: evidence.WW, By: ByHistory}}, path...)), true
 		}
 	}
 	return nil, false
@@ -591,6 +617,7 @@ func (p *Polygraph) baseReasons(f *Finder, e Edge) (out [][]Edge) {
 	use := func(x *Edge) bool { return x.By < e.By }
 	base := p.Options[s.Option].W
 	if u := p.WriteNode(base); e.Dep == evidence.PRW && u >= 0 {
+		u = p.BeginNode(u)
 		path, ok := f.Path(u, e.To, use)
 		if !ok {
 			panic("polygraph: a target is later for no reason")
@@ -622,6 +649,9 @@ func (p *Polygraph) dropped(f *Finder, c *Based) (out [][]Edge) {
 func (p *Polygraph) baseConflict(f *Finder, c *Based) (out [][]Edge) {
 	if c.Lo < c.Hi {
 		return p.dropped(f, c)
+	}
+	if c.Read > 0 {
+		return nil // the reader and its possible writers tell all, see Story
 	}
 	of := int32(slices.IndexFunc(p.Based, func(x Based) bool { return x.Op == c.Op && x.Key == c.Key }))
 	bases, others, _ := p.V.Bases(prepass.Miss{Op: c.Op, Key: c.Key})

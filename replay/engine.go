@@ -35,6 +35,8 @@ type Options struct {
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
 	// ten transactions.
 	SaturateAfter int64
+	// GiveUpAfter so many conflicts of a search, if not 0, Run gives up: Answer.GaveUp.
+	GiveUpAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool
 	// bounds, where tests set them; the zero value is defaultBounds.
@@ -60,6 +62,7 @@ type Stats struct {
 // (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless there is Mismatch.
 type Answer struct {
 	Status solver.Status // Sat: the level holds
+	GaveUp bool          // Unknown, by Options.GiveUpAfter
 	Order  []uint32
 	Seed   []uint32
 	// Mismatch, if any, are keys that a predicate operation of a transaction that counts missed, or overwrote, though no version that

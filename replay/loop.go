@@ -102,6 +102,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	if e.o.NoSaturation || e.guess != nil {
 		budget = 0
 	}
+	if e.o.GiveUpAfter > 0 {
+		budget = e.o.GiveUpAfter
+	}
 	e.s = solver.New(solver.Options{Proof: &e.log, ConflictBudget: budget, MaxArena: e.o.bounds.arena})
 	e.top = e.s.NewVar()
 	e.s.AddClause(solver.Pos(e.top))
@@ -140,6 +143,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 		}
 		e.guards = e.guards[:0]
 		status := e.s.Solve(ctx)
+		if e.o.GiveUpAfter > 0 && status != solver.Unsat && e.s.Stats().Conflicts >= budget {
+			return Answer{GaveUp: ctx.Err() == nil}, nil
+		}
 		if budget > 0 && !e.saturated && status != solver.Unsat && ctx.Err() == nil && e.s.Stats().Conflicts >= budget {
 			e.saturated = true
 			if a, done, err := e.escalate(ctx, denseConflicts+4*budget); done {
