@@ -30,9 +30,10 @@ type run struct {
 	v   *prepass.View
 	at  time.Time
 	bad error // what is wrong with the history
-	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at snapshot isolation too,
-	// so that what it refutes is explained by package replay.
+	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at snapshot isolation too.
+	// It explains nothing: seed are the transactions of the cycles that refute its question.
 	fallback bool
+	seed     []uint32
 }
 
 // begin answers what needs no search: unsupported input, anomalies of single reads, missing times. done: r is the answer.
@@ -179,18 +180,18 @@ func (x *run) explained(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own b
 
 // explainedBy is explained of the transactions of its cycles.
 func (x *run) explainedBy(seed []uint32, own bool) error {
-	refute := explain.Item
 	if x.fallback {
-		refute = replay.Refute
+		x.seed = seed
+		return nil
 	}
 	if own {
-		return x.explain(seed, refute)
+		return x.explain(seed, explain.Item)
 	}
 	slices.Sort(seed)
 	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > maxTrial {
 		return nil
 	}
-	if err := x.explain(seed, refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+	if err := x.explain(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 		return err
 	}
 	return nil

@@ -197,6 +197,10 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 	case conflict != nil:
 		return no(conflict)
 	}
+	if x.fallback && p.OpenEdges() > maxFallback {
+		x.unknown("pruning left too much open")
+		return nil
+	}
 	// §4.5 encoding, §4.6 solving
 	return c.search(x, p, back, a, reach)
 }

@@ -484,6 +484,20 @@ func (p *Polygraph) StoryOf(c *Based, f func(t uint32)) {
 	}
 }
 
+// OpenEdges counts the edges that the open choices and predicate constraints may bring, an upper bound.
+func (p *Polygraph) OpenEdges() int {
+	n := 0
+	for _, c := range p.Choices {
+		n += 2 + len(p.Readers(c.A)) + len(p.Readers(c.B))
+	}
+	for i := range p.Based {
+		if c := &p.Based[i]; !c.Done {
+			n += int(c.Hi-c.Lo) * (1 + int(c.THi-c.TLo))
+		}
+	}
+	return n
+}
+
 // Later guesses whether option a's version came after option b's.
 func (p *Polygraph) Later(a, b uint32) bool {
 	w, x := p.Options[a].W, p.Options[b].W
