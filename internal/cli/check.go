@@ -183,7 +183,7 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 		}
 		p.Begin("checking " + path)
 		e.kept.begins(i)
-		o := checkOne(ctx, e, f, path, p)
+		o := checkOne(ctx, e, f, path, p, e.kept.started(i))
 		if o.result != nil {
 			if err := f.outputs(ctx, e, o, i, len(args)); err != nil {
 				o.err = errors.Join(o.err, err)
@@ -196,7 +196,7 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 			return err
 		}
 		t.Next = i + 1
-		e.kept.done(ctx, t)
+		e.kept.done(t)
 	}
 	return t.status(f)
 }
@@ -225,16 +225,18 @@ func (t *tally) status(f *checkFlags) error {
 	return status(t.Worst)
 }
 
-// checkOne loads and checks a history under the limits. Stopped work is an answer: unknown, with what was known by then.
-func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progress) outcome {
+// checkOne loads and checks a history under the limits, for which started has gone by already. Stopped work is an answer: unknown, with what was known by then.
+func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progress, started time.Duration) outcome {
 	var stage atomic.Pointer[string]
 	set := func(s string) { stage.Store(&s); e.kept.does(s) }
 	set("loading")
-	began := time.Now()
+	began := time.Now().Add(-started)
+	limits := f.limits
+	limits.used = started
 	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver} // what is known if work is left behind
 	var soFar atomic.Pointer[evidence.Result]
 	soFar.Store(known)
-	r, err := guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result, error) {
+	r, err := guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result, error) {
 		start := time.Now()
 		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
@@ -276,6 +278,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	})
 	var stopped *stoppedError
 	if errors.As(err, &stopped) {
+		e.kept.leaves(stopped)
 		k := *soFar.Load()
 		k.Reason = stopped.text
 		r, err = &k, nil

@@ -13,7 +13,8 @@ import (
 // limits bound a piece of work. The zero value bounds nothing but what the machine does.
 type limits struct {
 	timeout time.Duration
-	memory  int64 // bytes; 0: none
+	memory  int64         // bytes; 0: none
+	used    time.Duration // of timeout
 }
 
 // heldElsewhere are bytes that count as the process's own: those of its keeper.
@@ -57,7 +58,7 @@ func guard[T any](ctx context.Context, l limits, stage func() string, work func(
 	defer cancel(nil)
 	if l.timeout > 0 { // a deadline that work can see, to divide its time by
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, l.timeout, errTimeout)
+		ctx, stop = context.WithTimeoutCause(ctx, l.timeout-l.used, errTimeout)
 		defer stop()
 	}
 	urgent := make(chan struct{}) // closed where memory grows on although work was told to stop

@@ -29,6 +29,7 @@ const (
 	saysStage  = 's' // what it does now
 	saysKnown  = 'k' // what is known of the history: a knownSoFar
 	saysAnswer = 'a' // it would print its answer; it waits for mayAnswer
+	saysLeft   = 'l' // its work did not stop in time, and the keeper is to end it and to answer: TIMEOUT, MEMORY, …
 	saysDone   = 'd' // history N is done: the tally so far
 	saysTemp   = 't' // a file that it has begun to write
 	saysWhole  = 'w' // that file is there under its name
@@ -40,7 +41,8 @@ const (
 	interrupt = 'i'
 )
 
-// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH NEXT WORST UNKNOWN HELD".
+// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH NEXT WORST UNKNOWN HELD
+// BEGAN", BEGAN in nanoseconds since 1970.
 const keptVar = "ISOVET_KEPT"
 
 const (
@@ -99,11 +101,13 @@ type keeper struct {
 	ended  chan error
 	crash  *tailFile
 	tally  tally
-	at     int       // the history that it is at; -1: none
+	first  int       // the history that it began with
+	at     int       // the one that it is at; -1: none
 	began  time.Time // that
 	stage  string
 	known  *knownSoFar
 	may    bool // it prints its answer
+	left   error
 	peakMB float64
 	temps  map[string]bool
 }
@@ -112,7 +116,7 @@ type keeper struct {
 func (e *env) keep(ctx context.Context, f *checkFlags, args []string, answer func(k *keeper, cause error)) (tally, error) {
 	t := tally{}
 	for t.Next < len(args) {
-		k := &keeper{e: e, f: f, args: args, tally: t, at: -1, stage: "starting", temps: make(map[string]bool)}
+		k := &keeper{e: e, f: f, args: args, tally: t, first: t.Next, at: -1, stage: "starting", temps: make(map[string]bool)}
 		if err := k.start(); err != nil {
 			return t, err
 		}
@@ -154,11 +158,12 @@ func (k *keeper) start() error {
 		return err
 	}
 	mine, _, _ := resident()
+	k.began = time.Now()
 	k.cmd = exec.Command(self, os.Args[1:]...)
 	k.cmd.Args[0] = os.Args[0]
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	k.cmd.ExtraFiles = []*os.File{said, heard, crash}
-	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %t %d", keptVar, k.tally.Next, k.tally.Worst, k.tally.Unknown, mine))
+	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %t %d %d", keptVar, k.tally.Next, k.tally.Worst, k.tally.Unknown, mine, k.began.UnixNano()))
 	err = k.cmd.Start()
 	said.Close()
 	heard.Close()
@@ -169,7 +174,6 @@ func (k *keeper) start() error {
 		last.Close()
 		return fmt.Errorf("cannot start a process to check in: %w", err)
 	}
-	k.began = time.Now()
 	k.tell = tell
 	k.crash = &tailFile{done: make(chan struct{})}
 	go k.crash.read(last)
@@ -222,7 +226,9 @@ func (k *keeper) follow(ctx context.Context) error {
 				lines = nil
 				continue
 			}
-			k.hears(line)
+			if k.hears(line); k.left != nil {
+				return kill(k.left)
+			}
 		case <-interrupted:
 			interrupted = nil
 			late = time.Now().Add(grace + keeperGrace)
@@ -252,11 +258,11 @@ func (k *keeper) follow(ctx context.Context) error {
 			rss := residentOf(k.cmd.Process.Pid)
 			k.peakMB = max(k.peakMB, float64(rss)/1e6)
 			mine, _, _ := resident()
+			if k.may {
+				continue // nothing runs beside
+			}
 			if b := k.f.limits.memory; b > 0 && rss+mine > b+b/20 {
 				return kill(errMemory)
-			}
-			if k.may {
-				continue
 			}
 			if t := k.f.limits.timeout; t > 0 && now.Sub(k.began) > t+grace+keeperGrace {
 				return kill(errTimeout)
@@ -277,7 +283,10 @@ func (k *keeper) hears(line string) {
 	switch line[0] {
 	case saysBegin:
 		if n, err := strconv.Atoi(rest); err == nil && n >= 0 && n < len(k.args) {
-			k.at, k.began, k.stage, k.known, k.may = n, time.Now(), "loading", nil, false
+			if n > k.first { // else starting the process counts
+				k.began = time.Now()
+			}
+			k.at, k.stage, k.known, k.may = n, "loading", nil, false
 		}
 	case saysStage:
 		k.stage = rest
@@ -285,6 +294,12 @@ func (k *keeper) hears(line string) {
 		s := new(knownSoFar)
 		if json.Unmarshal([]byte(rest), s) == nil {
 			k.known = s
+		}
+	case saysLeft:
+		for _, cause := range []error{errTimeout, errMemory, errMachine, errInterrupted} {
+			if cause.Error() == rest {
+				k.left = cause
+			}
 		}
 	case saysAnswer:
 		k.may = true

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,12 +8,14 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // kept is a kept process's side: see keeper. Its methods do nothing on nil, in a process that nobody keeps.
 type kept struct {
 	first tally
-	held  int64 // bytes that the keeper holds, which count as ours
+	held  int64     // bytes that the keeper holds, which count as ours
+	began time.Time // when the process was started for the first history
 
 	mu    sync.Mutex
 	tell  *os.File
@@ -31,9 +32,11 @@ func newKept(interrupted func()) *kept {
 	os.Unsetenv(keptVar)
 	k := &kept{may: make(chan struct{}, 1)}
 	var tell, hear, crash uintptr
-	if n, err := fmt.Sscanf(s, "%d %d %d %d %d %t %d", &tell, &hear, &crash, &k.first.Next, &k.first.Worst, &k.first.Unknown, &k.held); err != nil || n != 7 {
+	var began int64
+	if n, err := fmt.Sscanf(s, "%d %d %d %d %d %t %d %d", &tell, &hear, &crash, &k.first.Next, &k.first.Worst, &k.first.Unknown, &k.held, &began); err != nil || n != 8 {
 		return nil
 	}
+	k.began = time.Unix(0, began)
 	heldElsewhere = k.held
 	k.tell = os.NewFile(tell, "tell")
 	said := os.NewFile(hear, "hear")
@@ -113,13 +116,22 @@ func (k *kept) answers() {
 	<-k.may
 }
 
-// done says what the histories have come to. Work that was left behind does not share the process with the next history.
-func (k *kept) done(ctx context.Context, t tally) {
-	if k == nil {
+// started is how much of the time for history i went by before it was begun: the start of the process.
+func (k *kept) started(i int) time.Duration {
+	if k == nil || i != k.first.Next {
+		return 0
+	}
+	return max(time.Since(k.began), 0)
+}
+
+// leaves has the keeper answer in the place of work that did not stop in time, and does not return then.
+func (k *kept) leaves(stopped *stoppedError) {
+	if k == nil || !leftBehind.Load() {
 		return
 	}
-	k.sayJSON(saysDone, t)
-	if leftBehind.Load() && ctx.Err() == nil {
-		os.Exit(statusOK)
-	}
+	k.say(saysLeft, stopped.cause.Error())
+	select {}
 }
+
+// done says what the histories have come to.
+func (k *kept) done(t tally) { k.sayJSON(saysDone, t) }
