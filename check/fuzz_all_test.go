@@ -365,7 +365,7 @@ func output(r *evidence.Result, o check.Options) (bad *wrong) {
 func (j *judge) lattice() *wrong {
 	var all *check.Lattice
 	_, bad := guarded(func(ctx context.Context) (_ *evidence.Result, err error) {
-		all, err = check.RunLattice(ctx, j.h, j.options)
+		all, err = check.RunLattice(ctx, j.h, j.options, nil)
 		return nil, err
 	})
 	if bad != nil || all == nil {

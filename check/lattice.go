@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"isovet/evidence"
@@ -18,48 +19,132 @@ type Lattice struct {
 	Holding, Failing []level.Level
 }
 
+// quick is how long a level is tried at first. What is decided by then decides others too, those that are hard by themselves among them.
+func quick(h *history.History) time.Duration {
+	return 300*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
+}
+
 // RunLattice checks a history at every level with the checker that Auto picks. Options.Level is not looked at. Where none decides a
-// level, its result is unknown with that reason. Where ctx has a deadline each level gets its share of the time that is left, and those
-// that are near-linear or bounded by a key's operations come first, so that one hard level does not take the answers of the others away.
-func RunLattice(ctx context.Context, h *history.History, o Options) (*Lattice, error) {
+// level, its result is unknown with that reason. A level that holds decides all that it implies, and one that is violated all that imply
+// it; such answers say so (Result.Implied) and are certified at their own level. First each level is tried for a short time, the strongest
+// first; then those that are open at length. Where ctx has a deadline each gets its share of the time that is left, and those that are
+// near-linear or bounded by a key's operations come first, so that one hard level does not take the answers of the others away.
+// Partial, if set, is told after each answer what there is so far.
+func RunLattice(ctx context.Context, h *history.History, o Options, partial func(*Lattice)) (*Lattice, error) {
 	levels := level.All()
 	l := &Lattice{H: h, Results: make([]*evidence.Result, len(levels))}
-	left := len(levels)
-	for _, hard := range []bool{false, true} {
-		for i, at := range levels {
-			if hard != (at.Serial() || at.Snapshot() || at == level.RepeatableRead) {
+	open := strongestFirst(levels)
+	final := make([]bool, len(levels)) // unknown for another reason than time
+	for _, atLength := range []bool{false, true} {
+		if atLength {
+			slices.SortStableFunc(open, func(a, b level.Level) int { return hard(a) - hard(b) })
+		}
+		left := len(open)
+		for _, at := range open {
+			if left--; l.decided(at) || final[at] {
 				continue
 			}
-			if ser := l.Results[level.Serializable]; at == level.RepeatableRead && ser != nil && !h.HasPredicates() { // the same, by definition
-				same := *ser
-				same.Level = at
-				l.Results[i] = &same
-				left--
-				continue
+			most := time.Duration(0)
+			if !atLength {
+				most = quick(h)
 			}
-			r, err := runShare(ctx, h, o, at, left)
+			if end, ok := ctx.Deadline(); ok {
+				share := time.Until(end) / time.Duration(left+1)
+				if !atLength {
+					share /= 4
+				}
+				if most == 0 || share < most {
+					most = max(share, time.Microsecond)
+				}
+			}
+			start := time.Now()
+			r, err := runAt(ctx, h, o, at, most)
 			if err != nil {
 				return nil, err
 			}
-			l.Results[i] = r
-			left--
+			l.Results[at] = r
+			final[at] = ctx.Err() == nil && (most == 0 || time.Since(start) < most)
+			l.spread(ctx, r, o)
+			if partial != nil {
+				partial(l.filled(h))
+			}
 		}
 	}
 	l.summarize()
 	return l, nil
 }
 
-// runShare checks one of so many levels that are left to be checked.
-func runShare(ctx context.Context, h *history.History, o Options, at level.Level, left int) (*evidence.Result, error) {
+// strongestFirst sorts levels by how many they imply.
+func strongestFirst(levels []level.Level) []level.Level {
+	out := slices.Clone(levels)
+	implies := func(l level.Level) (n int) {
+		for _, m := range levels {
+			if l.Implies(m) {
+				n++
+			}
+		}
+		return n
+	}
+	slices.SortStableFunc(out, func(a, b level.Level) int { return implies(b) - implies(a) })
+	return out
+}
+
+// hard orders levels by what their checkers cost at worst: those that are near-linear, or bounded by a key's operations, come first.
+func hard(l level.Level) int {
+	if l.Serial() || l.Snapshot() || l == level.RepeatableRead {
+		return 1
+	}
+	return 0
+}
+
+// decided reports whether there is an answer at a level, or none to be had.
+func (l *Lattice) decided(at level.Level) bool {
+	r := l.Results[at]
+	return r != nil && (r.Verdict != evidence.Unknown || r.Checker == "")
+}
+
+// spread has an answer decide other levels.
+func (l *Lattice) spread(ctx context.Context, r *evidence.Result, o Options) {
+	if r.Verdict == evidence.Unknown {
+		return
+	}
+	for i, m := range level.All() {
+		if l.decided(m) {
+			continue
+		}
+		if m == level.RepeatableRead && r.Level == level.Serializable && !r.H.HasPredicates() { // the same, by definition
+			same := *r
+			same.Level = m
+			l.Results[i] = &same
+			continue
+		}
+		if s := implied(ctx, r, m, o); s != nil {
+			l.Results[i] = s
+		}
+	}
+}
+
+// filled is what there is so far, the other levels unknown.
+func (l *Lattice) filled(h *history.History) *Lattice {
+	p := &Lattice{H: h, Results: slices.Clone(l.Results)}
+	for i, r := range p.Results {
+		if r == nil {
+			p.Results[i] = &evidence.Result{Level: level.All()[i], H: h, Checker: "auto", Reason: "not yet looked at"}
+		}
+	}
+	p.summarize()
+	return p
+}
+
+// runAt checks at a level, at most so long; 0: as long as it takes.
+func runAt(ctx context.Context, h *history.History, o Options, at level.Level, most time.Duration) (*evidence.Result, error) {
 	o.Level = at
 	c, ok := Auto(h, at)
 	if !ok {
 		return &evidence.Result{Level: at, H: h, Reason: "no checker decides " + at.String() + " for this history"}, nil
 	}
-	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
-		defer cancel()
+	if most > 0 {
+		return runFor(ctx, most, c, h, o)
 	}
 	return Run(ctx, c, h, o)
 }

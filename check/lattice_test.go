@@ -16,7 +16,7 @@ import (
 // implications of package level.
 func TestLattice(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
-		l, err := RunLattice(context.Background(), a.History(), Options{})
+		l, err := RunLattice(context.Background(), a.History(), Options{}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", a.Name, err)
 		}
@@ -50,7 +50,7 @@ func TestLattice(t *testing.T) {
 			}
 		}
 	}
-	l, err := RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{})
+	l, err := RunLattice(context.Background(), mustAnomaly(t, "long-fork"), Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestLatticeShares(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	l, err := RunLattice(ctx, h, Options{})
+	l, err := RunLattice(ctx, h, Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

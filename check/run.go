@@ -52,13 +52,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	relax(ctx, c, r, o, how)
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
-	err = certify.Check(r, how)
-	for wrong := (*certify.NameError)(nil); errors.As(err, &wrong); err = certify.Check(r, how) {
-		a := wrong.Of // the proof stands: better under the right name than not at all
-		misnamed.Add(1)
-		a.Kind = wrong.Shows
-		a.Text = evidence.Describe(a, r.H)
-	}
+	err = certified(r, how)
 	switch {
 	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
 		r.Reason = "no order explains the history, but the proof of that is too large to be certified in time: " + err.Error()
@@ -70,7 +64,19 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	return r, nil
 }
 
-// misnamed counts the proofs that Run had to rename: package evidence then disagrees with itself, which no test may show.
+// certified is certify.Check, which gives a proof that stands under a wrong name the right one.
+func certified(r *evidence.Result, how certify.Options) error {
+	err := certify.Check(r, how)
+	for wrong := (*certify.NameError)(nil); errors.As(err, &wrong); err = certify.Check(r, how) {
+		a := wrong.Of // better under the right name than not at all
+		misnamed.Add(1)
+		a.Kind = wrong.Shows
+		a.Text = evidence.Describe(a, r.H)
+	}
+	return err
+}
+
+// misnamed counts the proofs that certified had to rename: package evidence then disagrees with itself, which no test may show.
 var misnamed atomic.Int64
 
 // maxRelaxed is up to how many transactions a violation is looked for at levels that ask for fewer orders.

@@ -63,31 +63,10 @@ func (x *run) implied(patience time.Duration) (done bool, err error) {
 	if err != nil || r.Verdict != evidence.Holds {
 		return false, err
 	}
-	v := x.v
-	current := make([]uint32, x.h.NumKeys())
-	for k := range current {
-		current[k] = history.None // the initial version
-	}
-	open := make(map[uint32][]uint32) // transaction → its reads that several can explain
-	for _, r := range v.Amb {
-		t := x.h.TxnOf(v.ROp[r])
-		open[t] = append(open[t], r)
-	}
-	for _, event := range r.Order {
-		t := event >> 1
-		if event&1 == 0 {
-			for _, r := range open[t] {
-				x.r.Sources = append(x.r.Sources, evidence.Source{Op: v.ROp[r], Writer: current[v.RKey[r]]})
-			}
-			continue
-		}
-		x.r.Order = append(x.r.Order, t)
-		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			current[v.WKey[w]] = t
-		}
-	}
+	x.r.Order, x.r.Sources = commitOrder(x.h, x.v, r.Order)
 	x.r.Verdict = evidence.Holds
 	x.r.Note = stronger.String() + ", which implies it, holds: replay found that"
+	x.r.Implied, x.r.ImpliedBy = true, stronger
 	x.stage("solving")
 	return true, nil
 }

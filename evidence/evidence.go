@@ -162,6 +162,9 @@ type Result struct {
 	Reason  string // with Unknown: why
 	Note    string // what a reader must know of how the answer was found: that another checker had to decide, and why
 	Level   level.Level
+	// Implied: the level was decided at another one, ImpliedBy: a stronger one that holds, or a weaker one that is violated.
+	Implied   bool
+	ImpliedBy level.Level
 	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order, which they
 	// give, is an order of the level. Valid is then valid without them too; a violation may not be one (errata C8).
 	Timestamps bool

@@ -11,14 +11,16 @@ import (
 // Report is a Result as `isovet check --json` writes it, one object a history. Field names are stable. Transactions are named
 // by their ids in the file, keys and values are the file's own.
 type Report struct {
-	History   string          `json:"history"`
-	Level     string          `json:"level"` // "ts:" before it where the verdict is about database timestamps
-	Checker   string          `json:"checker"`
-	Solver    string          `json:"solver,omitempty"`
-	Verdict   Verdict         `json:"verdict"`
-	Reason    string          `json:"reason,omitempty"` // with unknown only
-	Note      string          `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
-	Notes     []history.Note  `json:"notes,omitempty"`  // what the reader has to say of the file
+	History string         `json:"history"`
+	Level   string         `json:"level"` // "ts:" before it where the verdict is about database timestamps
+	Checker string         `json:"checker"`
+	Solver  string         `json:"solver,omitempty"`
+	Verdict Verdict        `json:"verdict"`
+	Reason  string         `json:"reason,omitempty"` // with unknown only
+	Note    string         `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
+	Notes   []history.Note `json:"notes,omitempty"`  // what the reader has to say of the file
+	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is violated.
+	ImpliedBy string          `json:"implied_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
 	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
@@ -65,6 +67,9 @@ type EdgeReport struct {
 func NewReport(r *Result, historyName string) *Report {
 	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
+	if r.Implied {
+		out.ImpliedBy = r.ImpliedBy.String()
+	}
 	h := r.H
 	if h != nil {
 		out.Notes = h.Notes

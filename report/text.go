@@ -129,6 +129,12 @@ func Summary(r *evidence.Result) string {
 		if r.Solver != "" {
 			by += " with " + r.Solver
 		}
+		switch {
+		case r.Implied && r.Verdict == evidence.Holds:
+			by += " at " + r.ImpliedBy.String() + ", which implies it"
+		case r.Implied:
+			by += " at " + r.ImpliedBy.String() + ", which it implies"
+		}
 		parts = append(parts, by)
 	}
 	if s.LoadMS > 0 {

@@ -66,6 +66,8 @@ var goroutines = map[string]string{
 	"internal/safego/safego.go":     "it is what recovers",
 	"internal/cli/cli.go":           "waits for a signal, nothing else",
 	"internal/cli/guard.go":         "recovers, and makes a fault of it",
+	"internal/cli/keeper.go":        "copies what another process says, nothing else",
+	"internal/cli/kept.go":          "reads single bytes, nothing else",
 	"internal/cli/progress.go":      "writes a line now and then",
 	"bench/child.go":                "reads its input to the end, nothing else",
 	"solver/gophersat/gophersat.go": "recovers, and panics again where it is waited for",

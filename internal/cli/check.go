@@ -261,7 +261,11 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
 		}}
-		r, err := check.Run(ctx, c, h, o)
+		run := check.Run
+		if f.checker == auto && f.solver == "" {
+			run = check.Decide
+		}
+		r, err := run(ctx, c, h, o)
 		if err != nil {
 			return nil, err
 		}

@@ -49,70 +49,136 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	case f.dot != "" || f.certificate != "":
 		return usagef("--dot and --certificate are of one level; leave them out with --level all")
 	}
+	if f.limits.timeout < 0 {
+		return usagef("--timeout %v is negative", f.limits.timeout)
+	}
+	t := tally{}
+	if e.kept != nil {
+		t = e.kept.first
+	}
+	if f.needsKeeper(e, args) {
+		t, err := e.keep(ctx, f, args, func(k *keeper, cause error) {
+			o := k.outcome(cause)
+			if o.result == nil {
+				fmt.Fprintf(e.stderr, "isovet: %v\n%s\n", o.err, reportPlease)
+				k.tally.Worst = worse(k.tally.Worst, statusOf(o.err))
+				return
+			}
+			l := unknownLattice(o.result.Reason)
+			k.tally.addLattice(f, l, o.err)
+			if err := printLattice(e.stdout, f, o.path, l, 0); err != nil {
+				k.tally.Worst = worse(k.tally.Worst, statusOf(err))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return status(t.Worst)
+	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
-	worst := statusOK
-	for i, path := range args {
+	for i := t.Next; i < len(args); i++ {
+		path := args[i]
 		if ctx.Err() != nil {
 			return &exitError{status: statusInterrupted}
 		}
 		p.Begin("checking " + path)
-		l, load, err := latticeOf(ctx, f, path, p)
+		e.kept.begins(i)
+		l, load, err := latticeOf(ctx, e, f, path, p, e.kept.started(i))
+		if l != nil && f.html != "" {
+			page := func(w io.Writer) error {
+				return report.LatticeHTML(stoppable{ctx, w}, path, l.Results, l.Holding, l.Failing)
+			}
+			if werr := e.writeFile(numbered(f.html, i, len(args)), page); werr != nil {
+				err = errors.Join(err, werr)
+			}
+		}
+		e.kept.answers()
 		p.Hide()
-		if err != nil {
-			if s := statusOf(err); s == statusInterrupted {
-				return err
-			}
+		if said, ok := errors.AsType[*exitError](err); err != nil && !(ok && said.err == nil) {
 			fmt.Fprintf(e.stderr, "isovet: %v\n", err)
-			worst = worse(worst, statusOf(err))
-			continue
 		}
-		e.sayNotes(path, l.H)
-		for _, r := range l.Results {
-			switch {
-			case r.Verdict == evidence.Violated:
-				worst = worse(worst, statusViolation)
-			case r.Verdict == evidence.Unknown && r.Checker != "":
-				worst = worse(worst, f.unknownStatus)
-			}
-		}
-		if f.html != "" {
-			page := func(w io.Writer) error { return report.LatticeHTML(w, path, l.Results, l.Holding, l.Failing) }
-			if err := e.writeFile(numbered(f.html, i, len(args)), page); err != nil {
+		t.addLattice(f, l, err)
+		if l != nil {
+			e.sayNotes(path, l.H)
+			if err := printLattice(e.stdout, f, path, l, load); err != nil {
 				return err
 			}
 		}
-		if err := printLattice(e.stdout, f, path, l, load); err != nil {
-			return err
+		t.Next = i + 1
+		e.kept.done(t)
+		if e.kept != nil && leftBehind.Load() && t.Next < len(args) && ctx.Err() == nil {
+			return nil // the next one gets a process of its own
 		}
 	}
-	return status(worst)
+	return status(t.Worst)
 }
 
-// latticeOf loads a history and checks it. Where a limit ends the work there is no answer at any level, and that is an error.
-func latticeOf(ctx context.Context, f *checkFlags, path string, p *progress) (l *check.Lattice, load time.Duration, err error) {
+// unknownLattice is the answer where there is none at any level.
+func unknownLattice(reason string) *check.Lattice {
+	l := &check.Lattice{}
+	for _, at := range level.All() {
+		l.Results = append(l.Results, &evidence.Result{Level: at, Checker: auto, Reason: reason})
+	}
+	return l
+}
+
+// addLattice counts in what became of a history at every level.
+func (t *tally) addLattice(f *checkFlags, l *check.Lattice, err error) {
+	t.Worst = worse(t.Worst, statusOf(err))
+	if l == nil {
+		return
+	}
+	for _, r := range l.Results {
+		switch {
+		case r.Verdict == evidence.Violated:
+			t.Worst = worse(t.Worst, statusViolation)
+		case r.Verdict == evidence.Unknown && r.Checker != "":
+			t.Worst = worse(t.Worst, f.unknownStatus)
+		}
+	}
+}
+
+// latticeOf loads a history and checks it. Where a limit ends the work the levels that are open are unknown for that reason.
+func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progress, started time.Duration) (l *check.Lattice, load time.Duration, err error) {
 	var stage atomic.Pointer[string]
-	set := func(s string) { stage.Store(&s) }
+	var soFar atomic.Pointer[check.Lattice]
+	var loaded atomic.Int64
+	set := func(s string) { stage.Store(&s); e.kept.does(s) }
 	set("loading")
-	l, err = guard(ctx, f.limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice, error) {
+	limits := f.limits
+	limits.used = started
+	l, err = guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice, error) {
 		start := time.Now()
 		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
 			return nil, err
 		}
-		load = time.Since(start)
+		loaded.Store(int64(time.Since(start)))
 		set("checking")
 		return check.RunLattice(ctx, h, check.Options{ClockSkew: f.skew.Nanoseconds(), Progress: func(s string, done, total int) {
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
-		}})
+		}}, func(l *check.Lattice) { soFar.Store(l) })
 	})
-	var stopped *stoppedError
-	if errors.As(err, &stopped) {
-		if errors.Is(stopped, errInterrupted) {
-			return nil, 0, &exitError{status: statusInterrupted}
+	load = time.Duration(loaded.Load())
+	if stopped, ok := errors.AsType[*stoppedError](err); ok {
+		l = unknownLattice(stopped.text)
+		if k := soFar.Load(); k != nil {
+			for i, r := range k.Results {
+				if r.Verdict != evidence.Unknown || r.Checker == "" {
+					l.Results[i] = r
+				}
+			}
+			l.H, l.Holding, l.Failing = k.H, k.Holding, k.Failing
 		}
-		return nil, 0, &exitError{statusUnknown, fmt.Errorf("%s: %s", path, stopped.text)}
+		err = nil
+		if errors.Is(stopped, errInterrupted) {
+			err = &exitError{status: statusInterrupted}
+		}
+	}
+	if errors.Is(context.Cause(ctx), errInterrupted) && err == nil {
+		err = &exitError{status: statusInterrupted}
 	}
 	return l, load, err
 }
@@ -144,6 +210,9 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 	fmt.Fprintf(t, "level\tverdict\tchecker\tanomaly\n")
 	for _, r := range l.Results {
 		what, by := r.Reason, r.Checker
+		if r.Implied {
+			by += " at " + r.ImpliedBy.String()
+		}
 		if len(r.Anomalies) > 0 {
 			what = string(r.Anomalies[0].Kind)
 		}

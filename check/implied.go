@@ -1,0 +1,225 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"time"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/safego"
+	"isovet/level"
+	"isovet/polygraph"
+	"isovet/prepass"
+)
+
+// What is known at one level is known at others: an order that satisfies a level satisfies all that it implies, and what violates a
+// level violates all that imply it. A stronger question is often the easier one, since what it adds settles most choices.
+
+// patience is how long the asked level has the machine for itself: by then nearly every history is decided.
+func patience(h *history.History) time.Duration {
+	return 100*time.Millisecond + 2*time.Microsecond*time.Duration(h.NumOps())
+}
+
+// attemptTimes are how long each other level is tried, turn by turn.
+var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Second}
+
+// Decide is Run with the checker that Auto picked. Where that takes longer than most do, levels that imply the one asked for, or that
+// it implies, are tried beside it, on another core; whichever answers first decides. The answer then says so (Result.ImpliedBy), and
+// is certified at the level asked for. The asked level's own work never stops for that.
+func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var found *evidence.Result
+	var beside safego.Group
+	beside.Go(func() {
+		if found = tryOthers(ctx, h, o); found != nil {
+			cancel()
+		}
+	})
+	start := time.Now()
+	r, err := Run(ctx, c, h, o)
+	cancel()
+	beside.Wait()
+	if found != nil && (err == nil && r.Verdict == evidence.Unknown || errors.Is(err, context.Canceled)) {
+		found.Stats.CheckMS = float64(time.Since(start).Microseconds())/1e3 - found.Stats.CertifyMS
+		return found, nil
+	}
+	return r, err
+}
+
+// tryOthers tries the levels that could decide the one asked for until one does or ctx ends.
+func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Result {
+	wait := time.NewTimer(patience(h))
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-wait.C:
+	}
+	asked := o.Level
+	o.Progress = nil
+	for _, most := range attemptTimes {
+		for _, at := range related(asked) {
+			if ctx.Err() != nil || !room() {
+				return nil
+			}
+			c, ok := Auto(h, at)
+			if !ok {
+				continue
+			}
+			o.Level = at
+			r, err := runFor(ctx, most, c, h, o)
+			if err != nil { // at its own level it would be reported
+				continue
+			}
+			if r := implied(ctx, r, asked, o); r != nil {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// runFor is Run within a time.
+func runFor(ctx context.Context, most time.Duration, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return Run(ctx, c, h, o)
+}
+
+// related lists the levels whose answer could be that of l: those that imply it, the strongest first, then those that it implies, the
+// weakest first.
+func related(l level.Level) (out []level.Level) {
+	var weaker []level.Level
+	for _, m := range strongestFirst(level.All()) {
+		switch {
+		case m == l:
+		case m.Implies(l):
+			out = append(out, m)
+		case l.Implies(m):
+			weaker = append(weaker, m)
+		}
+	}
+	slices.Reverse(weaker)
+	return append(out, weaker...)
+}
+
+// room reports whether the memory that the program may have suffices for a second check beside the one that runs.
+func room() bool {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64()) < debug.SetMemoryLimit(-1)/3
+}
+
+// implied makes an answer at one level the answer at another, certified there; nil where it is none.
+func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Options) *evidence.Result {
+	at := from.Level
+	switch {
+	case from.Timestamps || from.Items:
+		return nil
+	case from.Verdict == evidence.Holds && at.Implies(asked), from.Verdict == evidence.Violated && asked.Implies(at):
+	default:
+		return nil
+	}
+	if asked.RealTime() { // without times nothing is said of real time
+		if _, missing := polygraph.MissingTime(from.H); missing {
+			return nil
+		}
+	}
+	r := *from
+	r.Level, r.ImpliedBy = asked, at
+	r.Implied = true
+	if r.Verdict == evidence.Holds {
+		r.Note = fmt.Sprintf("%s, which implies it, holds: %s found that", at, r.Checker)
+		if !reorder(&r, from) {
+			return nil
+		}
+	} else {
+		r.Note = fmt.Sprintf("%s, which it implies, is violated: %s found that", at, r.Checker)
+		r.Anomalies = slices.Clone(from.Anomalies)
+	}
+	start := time.Now()
+	if certified(&r, certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}) != nil {
+		return nil
+	}
+	r.Stats.CertifyMS += float64(time.Since(start).Microseconds()) / 1e3
+	return &r
+}
+
+// reorder tells the order of a stronger level as the weaker one has it: at the snapshot levels by begins and commits; below them by
+// commits, and the writers of reads that several can explain. false: it cannot be told.
+func reorder(r *evidence.Result, from *evidence.Result) bool {
+	at := from.Level
+	if r.Level.Serial() || r.Level == level.RepeatableRead {
+		return at.Serial() || at == r.Level
+	}
+	events := from.Order
+	if at.Serial() {
+		events = make([]uint32, 0, 2*len(from.Order))
+		for _, t := range from.Order {
+			events = append(events, t<<1, t<<1|1)
+		}
+	}
+	switch {
+	case r.Level.Snapshot():
+		r.Order = events
+		return true
+	case !at.Serial() && !at.Snapshot(): // weak levels share the form
+		return true
+	}
+	h := from.H
+	if h.HasLists() {
+		r.Order = commits(events)
+		return true
+	}
+	v := prepass.RunWith(h, prepass.Options{EachRead: r.Level == level.ReadCommitted})
+	if v.Bad != nil || len(v.Anomalies) > 0 {
+		return false
+	}
+	r.Order, r.Sources = commitOrder(h, v, events)
+	return true
+}
+
+// commits are the commits of an order of begins and commits.
+func commits(events []uint32) (out []uint32) {
+	for _, e := range events {
+		if e&1 != 0 {
+			out = append(out, e>>1)
+		}
+	}
+	return out
+}
+
+// commitOrder returns the commits of an order of begins and commits, and from its snapshots the writers of the reads that several can
+// explain.
+func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []uint32, sources []evidence.Source) {
+	current := make([]uint32, h.NumKeys())
+	for k := range current {
+		current[k] = history.None // the initial version
+	}
+	open := make(map[uint32][]uint32) // transaction → its reads that several can explain
+	for _, r := range v.Amb {
+		t := h.TxnOf(v.ROp[r])
+		open[t] = append(open[t], r)
+	}
+	for _, event := range events {
+		t := event >> 1
+		if event&1 == 0 {
+			for _, r := range open[t] {
+				sources = append(sources, evidence.Source{Op: v.ROp[r], Writer: current[v.RKey[r]]})
+			}
+			continue
+		}
+		order = append(order, t)
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			current[v.WKey[w]] = t
+		}
+	}
+	return order, sources
+}
