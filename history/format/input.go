@@ -65,10 +65,10 @@ func (in *Input) Bytes() ([]byte, error) {
 	return b, nil
 }
 
-// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows a hundred times as it is
+// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds of times as it is
 // decompressed, beyond a size that does no harm, is no history but a bomb.
 const (
-	maxGrowth   = 100
+	maxGrowth   = 250
 	freeGrowth  = 64 << 20
 	maxZstdSpan = 128 << 20 // the largest window that the program zstd accepts unless told otherwise
 )

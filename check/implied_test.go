@@ -1,0 +1,132 @@
+package check
+
+import (
+	"context"
+	"testing"
+
+	"isovet/certify"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// someHistory is a small history with some of what histories can have.
+func someHistory(seed uint64) *history.History {
+	return datasets.Tiny(seed, datasets.RandomOptions{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0,
+		Duplicates: seed%4 == 0, NoTimes: seed%7 == 0, Lists: seed%5 == 1, Predicates: seed%5 == 2})
+}
+
+// TestImplied: an answer at one level is certified at each level that it decides, and is the answer there.
+func TestImplied(t *testing.T) {
+	carried := map[evidence.Verdict]int{}
+	for seed := range uint64(150) {
+		h := someHistory(seed)
+		if h.NumKeys() == 0 {
+			continue
+		}
+		direct := map[level.Level]*evidence.Result{}
+		for _, l := range level.All() {
+			if c, ok := Auto(h, l); ok {
+				r, err := Run(t.Context(), c, h, Options{Level: l})
+				if err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, l, err)
+				}
+				direct[l] = r
+			}
+		}
+		for from, r := range direct {
+			for to, want := range direct {
+				if from == to {
+					continue
+				}
+				s := implied(t.Context(), r, to, Options{})
+				if s == nil {
+					continue
+				}
+				carried[s.Verdict]++
+				if s.Level != to || !s.Implied || s.ImpliedBy != from {
+					t.Fatalf("seed %d: from %s to %s the answer is of %s, by %s", seed, from, to, s.Level, s.ImpliedBy)
+				}
+				if want.Verdict != evidence.Unknown && s.Verdict != want.Verdict {
+					t.Errorf("seed %d: %s is %s by %s, %s by itself", seed, to, s.Verdict, from, want.Verdict)
+				}
+				if err := certify.Check(s, certify.Options{}); err != nil {
+					t.Errorf("seed %d: from %s to %s: %v", seed, from, to, err)
+				}
+			}
+			if r.Verdict == evidence.Holds && r.Level == level.SessionSerializable && !h.HasLists() && !h.HasPredicates() {
+				for _, to := range []level.Level{level.Serializable, level.SnapshotIsolation, level.SessionSnapshotIsolation, level.Causal, level.ReadAtomic, level.ReadCommitted} {
+					if implied(t.Context(), r, to, Options{}) == nil {
+						t.Errorf("seed %d: an order for session-serializable is none for %s", seed, to)
+					}
+				}
+			}
+		}
+	}
+	if carried[evidence.Holds] < 100 || carried[evidence.Violated] < 100 {
+		t.Errorf("carried over: %v; the histories are too much alike to show anything", carried)
+	}
+}
+
+// TestDecide: whoever answers first, the verdict is that of the level by itself.
+func TestDecide(t *testing.T) {
+	hurried = true
+	defer func() { hurried = false }()
+	for seed := range uint64(40) {
+		h := someHistory(seed)
+		if h.NumKeys() == 0 {
+			continue
+		}
+		for _, l := range level.All() {
+			c, ok := Auto(h, l)
+			if !ok {
+				continue
+			}
+			want, err := Run(t.Context(), c, h, Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Decide(context.Background(), c, h, Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want.Verdict != evidence.Unknown && got.Verdict != want.Verdict || got.Level != l {
+				t.Errorf("seed %d, %s: %s by others' help, %s alone", seed, l, got.Verdict, want.Verdict)
+			}
+		}
+	}
+}
+
+// TestDecideHard: a lock that nobody timed but strict serializability knows is hard where real time does not count.
+func TestDecideHard(t *testing.T) {
+	hurried = true
+	defer func() { hurried = false }()
+	h := strictLock(t, 300)
+	c, _ := Auto(h, level.Serializable)
+	r, err := Decide(t.Context(), c, h, Options{Level: level.Serializable})
+	if err != nil || r.Verdict != evidence.Holds {
+		t.Fatalf("%v (%s), %v", r.Verdict, r.Reason, err)
+	}
+	if r.Implied && !r.ImpliedBy.Implies(level.Serializable) {
+		t.Errorf("implied by %s", r.ImpliedBy)
+	}
+}
+
+// strictLock is a lock that is taken and released by turns, one transaction after the other in time.
+func strictLock(t *testing.T, n int64) *history.History {
+	t.Helper()
+	b := history.NewBuilder()
+	b.Initial = history.IntValue(0)
+	lock := b.Key(history.IntValue(1))
+	for i := range n {
+		b.Read(lock, history.IntValue(i%2))
+		b.Write(lock, history.IntValue(1-i%2))
+		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: 2 * i, End: 2*i + 1, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
