@@ -72,7 +72,7 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 	o.Progress = nil
 	for _, most := range attemptTimes {
 		for _, at := range related(asked) {
-			if ctx.Err() != nil || !room() {
+			if ctx.Err() != nil || !roomForSecond() {
 				return nil
 			}
 			c, ok := Auto(h, at)
@@ -116,8 +116,8 @@ func related(l level.Level) (out []level.Level) {
 	return append(out, weaker...)
 }
 
-// room reports whether the memory that the program may have suffices for a second check beside the one that runs.
-func room() bool {
+// roomForSecond reports whether the memory that the program may have suffices for a second check beside the one that runs.
+func roomForSecond() bool {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64()) < debug.SetMemoryLimit(-1)/3

@@ -83,15 +83,6 @@ func InitialBytes(v *prepass.View) float64 {
 	return n
 }
 
-// OpenEdges counts the edges of both sides of all open choices.
-func (p *Polygraph) OpenEdges() int {
-	n := 0
-	for _, c := range p.Choices {
-		n += 2 + len(p.Readers(c.A)) + len(p.Readers(c.B))
-	}
-	return n
-}
-
 // Ranked is reachability with a topological order.
 type Ranked interface {
 	closure.Index
