@@ -2,7 +2,7 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch test race invariants fuzz bench long clean
+.PHONY: all check fmt vet staticcheck arch test race invariants fuzz bench long mutants clean
 
 all: check
 
@@ -43,9 +43,16 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
 
-# The tests that take minutes too.
+# The tests that take minutes too, and forged certificates for as long again.
 long:
 	ISOVET_LONG=1 $(GO) test -timeout 25m $(PKGS)
+	$(MAKE) mutants MUTANTS=20000000
+
+# False certificates that isovet verify must not accept: so many, from this seed on. It prints up to which seed it got; begin there to go on.
+MUTANTS ?= 200000
+MUTANT_SEED ?= 0
+mutants:
+	ISOVET_MUTANTS=$(MUTANTS) ISOVET_MUTANT_SEED=$(MUTANT_SEED) $(GO) test -timeout 0 -v -run '^TestMutants$$' ./certify
 
 clean:
 	rm -rf bin coverage.out

@@ -42,6 +42,9 @@ func Check(r *evidence.Result, o Options) error {
 	if o.ClockSkew < 0 {
 		return fmt.Errorf("clock skew %d is negative", o.ClockSkew)
 	}
+	if r.Timestamps && !r.Level.Serial() && !r.Level.Snapshot() {
+		return &Unsupported{fmt.Sprintf("an answer by timestamps at level %s", r.Level)}
+	}
 	switch r.Verdict {
 	case evidence.Unknown:
 		if r.Reason == "" {
@@ -57,7 +60,7 @@ func Check(r *evidence.Result, o Options) error {
 		}
 		return checkStampedOrder(r)
 	case evidence.Violated:
-		if len(r.Anomalies) == 0 {
+		if len(r.Anomalies) == 0 || r.Also < 0 {
 			return errors.New("the verdict is violation, without an anomaly")
 		}
 		if r.Timestamps {

@@ -271,7 +271,14 @@ func proves(h *history.History, l level.Level, cycles [][]evidence.Edge) bool {
 			if e.To != next.From || e.From == e.To || e.From >= n || e.To >= n {
 				return false
 			}
-			if l.Snapshot() && e.Dep == evidence.RW && next.Dep == evidence.RW {
+			overlaps := func(e evidence.Edge) bool { // of two writers of a key one commits before the other begins
+				if e.Dep != evidence.RW || int(e.From) >= h.NumTxns() {
+					return e.Dep == evidence.RW
+				}
+				_, wrote := first(e.From, e.Key)
+				return wrote == history.None
+			}
+			if l.Snapshot() && overlaps(e) && overlaps(next) {
 				return false
 			}
 			if e.Dep == evidence.SO || e.Dep == evidence.RT {

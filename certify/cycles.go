@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -129,16 +130,88 @@ func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return nil
 	}
+	// On which orders the bases of predicate operations rest, only the proof says.
 	named := a.Named(x.h, l, o.ClockSkew)
-	if named == a.Kind {
+	shows := plain(x.h, l)
+	for _, kind := range []level.Anomaly{named, named.Base() + "-session", named.Base() + "-realtime"} {
+		if (kind == named || l.Forbids(kind)) && x.bearsOut(a, kind, l, o) {
+			shows = kind
+			break
+		}
+	}
+	if shows == a.Kind {
 		return nil
 	}
 	for _, weaker := range l.Relaxed() {
-		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil {
+		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil && x.bearsOut(a, a.Kind, weaker, o) {
 			return nil
 		}
 	}
-	return &NameError{a, named}
+	return &NameError{a, shows}
+}
+
+// bearsOut reports whether a proof at level l holds at each of the weakest levels that forbid a kind too, so that whatever forbids the kind
+// is violated. Where such a level has no rules for the proof, those above it are asked that have.
+func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level, o Options) bool {
+	of := *a
+	of.Kind = kind
+	for _, weakest := range kind.Weakest() {
+		holds, ruled := x.holdsAt(&of, weakest, l, o)
+		for _, m := range level.All() {
+			if !ruled && m != weakest && m.Implies(weakest) && m.Forbids(kind) {
+				above, _ := x.holdsAt(&of, m, l, o)
+				holds = holds && above
+			}
+		}
+		if !holds {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it; without, it is taken to hold. So it is where m is
+// violated with l. Linearizability says of transactions on one key each what the serializable levels do.
+func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds, ruled bool) {
+	if m == level.Linearizable || m.Implies(l) || m == level.RepeatableRead && l == level.Serializable {
+		return true, true
+	}
+	if m.Forbids(level.NonRepeatableRead) != l.Forbids(level.NonRepeatableRead) {
+		dead := x.dead
+		defer func() { x.dead = dead }()
+		newProof(x, m, o.ClockSkew).bury()
+	}
+	var cannot *Unsupported
+	err := x.checkAnomaly(a, m, o)
+	ruled = !errors.As(err, &cannot)
+	return err == nil || !ruled || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrStopped), ruled
+}
+
+// plain is the name that says least of a violation of a level by cycles: no level forbids it that the level does not imply, or that does not
+// imply the level.
+func plain(h *history.History, l level.Level) level.Anomaly {
+	kind := level.G2Item
+	switch {
+	case l == level.Linearizable:
+		return level.StaleRead
+	case l == level.ReadCommitted:
+		kind = level.NonMonotonicRead
+	case l == level.ReadAtomic:
+		kind = level.FracturedRead
+	case l == level.Causal:
+		kind = level.CausalityViolation
+	case l.Snapshot():
+		kind = level.NoOrder
+	case l.Serial() && h.HasPredicates():
+		kind = level.G2
+	}
+	switch {
+	case l.RealTime():
+		kind += "-realtime"
+	case l.Sessions():
+		kind += "-session"
+	}
+	return kind
 }
 
 // NameError says that a proof by cycles is right, but has another name than that of what it shows.
@@ -343,7 +416,7 @@ func (p *proof) cycle(c []evidence.Edge) error {
 		if e.To != next.From {
 			return fmt.Errorf("edge %d ends at transaction index %d, the next begins at %d", i+1, e.To, next.From)
 		}
-		if p.level.Snapshot() && anti(e.Dep) && anti(next.Dep) {
+		if p.level.Snapshot() && p.overlaps(e) && p.overlaps(next) {
 			return fmt.Errorf("anti-dependencies %d and %d are adjacent, which %s allows", i+1, (i+1)%len(c)+1, p.level)
 		}
 		var err error
@@ -361,6 +434,17 @@ func (p *proof) cycle(c []evidence.Edge) error {
 	}
 	p.clause(p.not(needs))
 	return nil
+}
+
+// overlaps reports whether an edge says under snapshot isolation no more than that From began before To committed, as an anti-dependency
+// does. Of one between two that write its key it follows that From committed before To began: the two do not overlap, and To did not
+// commit before From began.
+func (p *proof) overlaps(e evidence.Edge) bool {
+	if !anti(e.Dep) || int(e.From) >= p.h.NumTxns() {
+		return anti(e.Dep)
+	}
+	w, _ := finalWrite(p.h, e.From, e.Key)
+	return w == history.None
 }
 
 // edge checks an edge against the history and adds what it assumes.
@@ -707,7 +791,7 @@ func (p *proof) contradictsItself(t uint32) bool {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.PredRead, history.PredWrite:
-			if p.x.contradicts(op, saw) {
+			if p.x.contradicts(op, saw, p.level.Forbids(level.NonRepeatableRead)) {
 				return true
 			}
 		case history.Read:

@@ -25,7 +25,10 @@
 // "Not all assumptions of this cycle hold" is true of every order that explains the history, for each cycle. So if the clauses
 // of an anomaly cannot be satisfied together, there is no such order: that is the proof, and a cycle without assumptions is
 // the empty clause. Under snapshot isolation a cycle counts only if no two anti-dependencies are adjacent in it, the last and
-// the first edge included (errata B2).
+// the first edge included (errata B2); one between two writers of its key is as good as the order of their writes.
+//
+// The name of a proof by cycles claims something too: that whatever level forbids the kind is violated. So the proof must hold at each of
+// the weakest of these.
 //
 // At the weaker levels a commit order is checked against the level's axiom, and a cycle counts if it has no anti-dependency, or one
 // and beside it what makes the overwriter visible to the reader.

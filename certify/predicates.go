@@ -331,8 +331,9 @@ func external(h *history.History, t uint32) map[uint32]uint32 {
 	return saw
 }
 
-// contradicts follows a predicate operation through what its transaction has seen so far, and reports whether it disagrees.
-func (x *index) contradicts(op uint32, saw map[uint32]uint32) bool {
+// contradicts follows a predicate operation through what its transaction has seen so far, or where reads need not repeat has written itself,
+// and reports whether it disagrees.
+func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool {
 	h := x.h
 	i := h.Ops.Ver[op]
 	matched := make(map[uint32]bool)
@@ -346,7 +347,7 @@ func (x *index) contradicts(op uint32, saw map[uint32]uint32) bool {
 		case v == history.None && ok && x.truths.Of(i, k, seen) == predicates.False:
 			return true
 		}
-		if v != history.None {
+		if v != history.None && repeat {
 			saw[k] = v
 		}
 	}

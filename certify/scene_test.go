@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 
 	"isovet/check"
@@ -107,7 +106,7 @@ func (s *scene) false(r *evidence.Result) string {
 	if v != evidence.Unknown && v != r.Verdict && (exact || v == evidence.Holds) {
 		return fmt.Sprintf("brute force says that it %s %s", map[evidence.Verdict]string{evidence.Holds: "holds at", evidence.Violated: "violates"}[v], r.Label())
 	}
-	if r.Verdict != evidence.Violated || r.Timestamps || os.Getenv("NAMES") == "" {
+	if r.Verdict != evidence.Violated || r.Timestamps {
 		return ""
 	}
 	// Whatever forbids the kind is violated by the history, at whichever level it was found.

@@ -115,7 +115,36 @@ func checkStampedOrder(r *evidence.Result) error {
 		}
 		last, installed, looked = at, installed || is, looked || looks
 	}
+	return s.keepsSessions()
+}
+
+// keepsSessions demands that each transaction of a session that takes part starts when the one before it is over. Here those of unknown
+// outcome count, for a commit timestamp says that they committed.
+func (s *stamps) keepsSessions() error {
+	h := s.h
+	if !s.l.Sessions() {
+		return nil
+	}
+	for i := range h.NumSessions() {
+		last := history.None
+		for _, t := range h.SessTxn[h.SessOff[i]:h.SessOff[i+1]] {
+			if !takesPart(h, t) {
+				continue
+			}
+			if last != history.None && !s.follows(t, last) {
+				return fmt.Errorf("%s starts before %s, which is earlier in its session, is over", name(h, t), name(h, last))
+			}
+			last = t
+		}
+	}
 	return nil
+}
+
+// follows reports whether t starts when u is over. At one moment of a serial order what installs comes first.
+func (s *stamps) follows(t, u uint32) bool {
+	begin, _ := s.span(t)
+	_, end := s.span(u)
+	return begin > end || begin == end && !(s.l.Serial() && installs(s.h, t) && !installs(s.h, u))
 }
 
 // checkStampedAnomalies derives each violation of an axiom again, from the history and the timestamps.
@@ -322,7 +351,7 @@ func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
 		return fmt.Errorf("%s is not earlier in the session", name(h, u))
 	}
 	begin, _ := s.span(t)
-	if from, end := s.span(u); from > end || begin > end || begin == end && !(s.l.Serial() && installs(h, t) && !installs(h, u)) {
+	if from, end := s.span(u); from > end || s.follows(t, u) {
 		return fmt.Errorf("%s starts at %d, not before %s is over at %d", name(h, t), begin, name(h, u), end)
 	}
 	return nil
