@@ -391,7 +391,7 @@ func (j *judge) lattice() *wrong {
 }
 
 // TestFuzzAll: random histories of every kind, every checker at every level: no fault of ours, no wrong verdict, and certificates that hold.
-// -seed and -n choose the histories. ISOVET_FOUND is another folder for those that fail, ISOVET_MOST how many different failures end it.
+// -seed and -histories choose them. ISOVET_FOUND is another folder for those that fail, ISOVET_MOST how many different failures end it.
 func TestFuzzAll(t *testing.T) {
 	most := 1
 	if m := os.Getenv("ISOVET_MOST"); m != "" {

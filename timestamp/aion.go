@@ -9,7 +9,7 @@ import (
 )
 
 // Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers given by the caller; values are numbers too,
-// equal if and only if the values are, such as version ids or hashes.
+// equal if and only if the values are, such as version ids or hashes; of a key that may be a list, 0 is null.
 type Arrival struct {
 	ID            int64  // the caller's name of it
 	Session       uint32 // NoSession: none
@@ -68,7 +68,7 @@ type AionStats struct {
 // version that arrives re-judges the readers up to the next version only, and meets the versions that it overlaps (C14 to C16). A
 // verdict is one flag a read (C10); own operations are looked at once, on arrival (C11). What the watermark has passed is forgotten but
 // for the newest version of each key (C17).
-// Cost: a transaction's operations by their displacement among those of their keys. Memory: the window, and 136 bytes a key.
+// Cost: a transaction's operations by their displacement among those of their keys. Memory: the window, and 144 bytes a key.
 type Aion struct {
 	o    Options
 	keys []onlineKey
@@ -115,6 +115,7 @@ type onlineKey struct {
 	mine     uint32 // stamp of the arrival that touched it last
 	wrote    bool   // by that arrival
 	own      uint64
+	initial  uint64 // as a register
 	list     bool
 }
 
@@ -154,20 +155,47 @@ func fold(state, elem uint64) uint64 {
 // SetInitial says what a register holds before everything. Until then it is 0.
 func (a *Aion) SetInitial(key uint32, val uint64) {
 	k := a.key(key)
-	k.base.val = val
+	k.initial = val
+	if !k.list {
+		k.base.val = val
+	}
 }
 
 // AppendInitial appends to the list that a key holds before everything.
 func (a *Aion) AppendInitial(key uint32, elem uint64) {
 	k := a.key(key)
-	k.asList()
+	a.asList(k)
 	k.base.val = fold(k.base.val, elem)
 }
 
-func (k *onlineKey) asList() {
-	if !k.list {
-		k.list = true
-		k.base.val = emptyList
+// asList makes a key a list, as soon as that shows. Who read it as null before, 0, read a list that nothing had been appended to.
+func (a *Aion) asList(k *onlineKey) {
+	if k.list || len(k.versions) > 0 || k.base.by != NoID { // written: a register, of which null may look like a list
+		return
+	}
+	k.list = true
+	a.retell(k, emptyList, 0, emptyList)
+}
+
+// asRegister makes a key a register that was taken for a list because it was read as null where lists are, and by no more.
+func (a *Aion) asRegister(k *onlineKey) {
+	if k.list && len(k.versions) == 0 && k.base.by == NoID && k.base.val == emptyList {
+		k.list = false
+		a.retell(k, k.initial, emptyList, 0)
+	}
+}
+
+// retell judges a key's readers by another initial state, and takes what they read for another value where it is the one.
+func (a *Aion) retell(k *onlineKey, base, was, is uint64) {
+	k.base.val = base
+	live := a.first + int64(a.head)
+	for i := range k.readers {
+		if r := &k.readers[i]; r.n >= live {
+			if r.val == was {
+				r.val = is
+			}
+			a.judge(r, base, k.base.by)
+		}
 	}
 }
 
@@ -205,9 +233,15 @@ func (a *Aion) Add(t *Arrival) {
 	serial := a.o.Level.Serial()
 	writer := false
 	for i := range t.Ops {
-		if k := t.Ops[i].Kind; k == history.Write || k == history.Append {
+		switch op := &t.Ops[i]; op.Kind {
+		case history.Append:
 			writer = true
-			break
+			a.asList(a.key(op.Key)) // also where it does not commit: reads of null are of a list
+		case history.Write:
+			writer = true
+			a.asRegister(a.key(op.Key))
+		case history.ReadList:
+			a.asList(a.key(op.Key))
 		}
 	}
 	if t.NoPart {
@@ -271,8 +305,11 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 		switch op.Kind {
 		case history.Read:
 			if k.mine != a.stamp {
-				if !late {
-					a.read(k, op.Key, onlineReader{upTo: upTo, val: op.Val, n: n, op: uint32(i)})
+				if val := op.Val; !late {
+					if k.list && val == 0 {
+						val = emptyList
+					}
+					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: uint32(i)})
 				}
 			} else if k.own != op.Val {
 				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val, Want: k.own})
@@ -290,11 +327,9 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 			}
 			k.own, k.mine, k.wrote = op.Val, a.stamp, true
 		case history.Append:
-			k.asList()
 			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
 			k.mine, k.wrote = a.stamp, true
 		case history.ReadList:
-			k.asList()
 			a.lookList(t, uint32(i), n, upTo, late)
 			k.mine = a.stamp
 		}
@@ -338,6 +373,9 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 		return
 	}
 	state := uint64(emptyList)
+	if !k.list && len(got) == 0 {
+		state = 0
+	}
 	for _, e := range got {
 		state = fold(state, e)
 	}
@@ -411,11 +449,14 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 		return
 	}
 	if !serial && !again {
+		// Who appends several times has several versions at one place, and is one conflict.
 		for j := i - 1; j >= 0 && k.versions[j].pos > v.start; j-- {
-			a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None})
+			if j+1 == i || k.versions[j].by != k.versions[j+1].by {
+				a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None})
+			}
 		}
 		for j := i; j < len(k.versions); j++ {
-			if k.versions[j].start < v.pos {
+			if k.versions[j].start < v.pos && (j == i || k.versions[j].by != k.versions[j-1].by) {
 				a.final(Final{Axiom: NOCONFLICT, Txn: k.versions[j].by, Other: v.by, Key: key, Op: history.None})
 			}
 		}

@@ -32,7 +32,7 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 	}
 	if h.HasLists() {
 		for _, k := range h.Lists.Key {
-			a.key(k).asList()
+			a.asList(a.key(k))
 		}
 	}
 	if h.Init != history.None {

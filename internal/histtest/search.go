@@ -15,7 +15,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "random tests: the first seed")
-	countFlag = flag.Uint64("n", 0, "random tests: how many histories (default: the test's own, ISOVET_LONG=1 for its long form)")
+	countFlag = flag.Uint64("histories", 0, "random tests: how many histories (default: the test's own, ISOVET_LONG=1 for its long form)")
 )
 
 // Failure is what a history shows to be wrong.
@@ -33,7 +33,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Search says how a random test goes about it.
 type Search struct {
-	// N and Long are how many histories are tried, by default and with ISOVET_LONG=1; the flag -n counts instead of either.
+	// N and Long are how many histories are tried, by default and with ISOVET_LONG=1; the flag -histories counts instead of either.
 	N, Long uint64
 	// Make makes the text of a history from a seed.
 	Make func(seed uint64) []byte
@@ -106,6 +106,9 @@ func (s Search) report(seed uint64, text []byte, err error) string {
 		wrote = err.Error()
 	} else if err := os.WriteFile(path, small, 0o644); err != nil {
 		wrote = err.Error()
+	}
+	if f == nil { // it may fail in another way by now
+		err = errors.Join(err, fmt.Errorf("then: %w", s.Judge(small)))
 	}
 	return fmt.Sprintf("seed %d: %v\nthe smallest that fails so, %s\n%s", seed, err, wrote, small)
 }
