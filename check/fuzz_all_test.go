@@ -400,11 +400,19 @@ func TestFuzzAll(t *testing.T) {
 	n := histtest.Search{
 		N: 1500, Long: 200_000, Most: most, Dir: os.Getenv("ISOVET_FOUND"),
 		Make: func(seed uint64) []byte {
-			s := histtest.Shape{}
-			if seed%16 == 0 {
-				s = histtest.Shape{Txns: 14, Keys: 4, Ops: 5} // too many for brute force: the checkers against one another
+			switch seed % 16 {
+			case 0:
+				return histtest.Random(seed, histtest.Shape{Txns: 14, Keys: 4, Ops: 5}) // too many for brute force: the checkers against one another
+			case 1, 2:
+				return histtest.Random(seed, histtest.Shape{Txns: 8, Keys: 2, Ops: 3})
+			case 3, 4:
+				return histtest.Random(seed, histtest.Shape{Txns: 4, Keys: 1})
+			case 5:
+				return histtest.Random(seed, histtest.Shape{Txns: 7, Keys: 3, Kinds: []histtest.Kind{histtest.Lists}})
+			case 6:
+				return histtest.Random(seed, histtest.Shape{Txns: 6, Keys: 1, Ops: 2, Kinds: []histtest.Kind{histtest.Single, histtest.Predicates}})
 			}
-			return histtest.Random(seed, s)
+			return histtest.Random(seed, histtest.Shape{})
 		},
 		Judge: judgeAll,
 	}.Run(t)

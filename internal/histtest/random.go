@@ -44,6 +44,8 @@ type run struct {
 	opTimes    bool
 	clock      int64
 	predBefore bool // a predicate write names what it replaced
+	aborts     int  // a transaction in so many aborts
+	unknowns   int  // and one in so many has no known outcome
 }
 
 // state is what each key holds: a register's value as text, a list's elements.
@@ -110,6 +112,7 @@ func Random(seed uint64, s Shape) []byte {
 	r.noise = []int{0, 0, 3, 6, 12}[r.IntN(5)]
 	r.opTimes = r.one(6)
 	r.predBefore = !r.one(3)
+	r.aborts, r.unknowns = []int{14, 14, 4}[r.IntN(3)], []int{7, 7, 1 << 30, 2}[r.IntN(4)]
 	r.initial = "null"
 	header := `"format":"isovet-history","version":1`
 	hasHeader := r.one(2)
@@ -328,10 +331,10 @@ func (r *run) txn(ops int, snapshots, overlap bool) txn {
 		}
 	}
 	lands := true
-	switch r.IntN(14) {
-	case 0:
+	switch {
+	case r.one(r.aborts):
 		t.status, lands = "aborted", r.one(4)
-	case 1, 2:
+	case r.one(r.unknowns):
 		t.status, lands = "unknown", r.one(2)
 	}
 	if lands {

@@ -72,7 +72,7 @@ func (s Search) Run(t *testing.T) (tried uint64) {
 			continue
 		}
 		seen[class] = true
-		t.Error(s.report(seed, text, err))
+		t.Errorf("%s\nrepeat with: go test -run '^%s$' -seed %d -histories 1", s.report(seed, text, err), t.Name(), seed)
 		if len(seen) >= max(s.Most, 1) {
 			break
 		}
