@@ -92,6 +92,7 @@ type engine struct {
 	facts    []graph.Edge // what saturation found
 	guess    []int64      // graph node → when, by what saturation found; nil before
 	preds    *predReads   // nil: no predicate operations
+	at       []int32      // with it: graph node → its place in the order that was replayed last
 	settling *settling    // what was settled before the loop; nil if nothing was
 	// atCommit: the hint has each transaction begin where it commits.
 	atCommit bool

@@ -110,12 +110,21 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	e.s.AddClause(solver.Pos(e.top))
 	e.pair = make(map[[2]uint32]solver.Var)
 	e.extra = make(map[[3]uint32]bool)
-	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Propagate: e.o.Propagate})
+	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Propagate: e.o.Propagate, Phases: e.settling != nil})
 	e.openOutcomes()
 	var failed []failure
 	for {
 		e.stats.Rounds++
 		order := e.ord.Topological()
+		if e.settling != nil {
+			if order = e.agree(); len(order) < e.total {
+				return Answer{}, errStuck
+			}
+			for p, x := range order {
+				e.at[x] = int32(p)
+			}
+			e.pk.Arrange(order)
+		}
 		if e.preds != nil {
 			failed = e.preds.replay(order, e.counted, failed[:0])
 		} else {
@@ -320,7 +329,7 @@ func (e *engine) before(a, b uint32) solver.Lit {
 		e.pair[k] = x
 		e.side(solver.Pos(x), k[0], k[1])
 		e.side(solver.Neg(x), k[1], k[0])
-		e.s.SetPhase(x, e.ord.Less(e.commit(e.writer(k[0])), e.commit(e.writer(k[1]))))
+		e.s.SetPhase(x, e.sooner(e.commit(e.writer(k[0])), e.commit(e.writer(k[1]))))
 	}
 	if a < b {
 		return solver.Pos(x)
@@ -448,7 +457,7 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 		e.via = make(map[[3]uint32]solver.Var)
 	}
 	y := e.s.NewVar()
-	e.s.SetPhase(y, false)
+	e.s.SetPhase(y, e.settling != nil)
 	e.via[k] = y
 	clause := []solver.Lit{solver.Pos(y)}
 	for _, l := range conds {
@@ -467,7 +476,7 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 	}
 	sel, ok := e.sel[r]
 	if !ok {
-		sel.cand = e.candidates(r)
+		sel.cand = e.likely(e.candidates(r), i)
 		sel.first = e.s.NewVars(len(sel.cand))
 		e.sel[r] = sel
 		some := make([]solver.Lit, 0, len(sel.cand)+1)
@@ -476,7 +485,7 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 		}
 		for j, w := range sel.cand {
 			l := solver.Pos(sel.first + solver.Var(j))
-			e.s.SetPhase(l.Var(), false)
+			e.s.SetPhase(l.Var(), e.settling != nil && j == 0)
 			some = append(some, l)
 			if u := e.writer(w); u >= 0 {
 				e.guard(l, e.commit(u), e.begin(i), w, w)

@@ -65,6 +65,7 @@ type Solver struct {
 	lemmaFlat  []Lit
 	lemmaEnds  []int
 	openScan   int // the clause that was last seen to fail under a completion
+	openBin    int // the same of clauses of two: the literal that they follow
 
 	addBuf   []Lit
 	model    []bool
@@ -117,6 +118,9 @@ func (s *Solver) NewVars(n int) Var {
 // SetPhase says which value a decision on v tries first. Phase saving replaces it by v's last value.
 // The phase of a new variable is false.
 func (s *Solver) SetPhase(v Var, positive bool) { s.phase[v] = positive }
+
+// Phase returns the value that a decision on v would try first.
+func (s *Solver) Phase(v Var) bool { return s.phase[v] }
 
 // NumVars returns the number of variables.
 func (s *Solver) NumVars() int { return len(s.vars) }
@@ -369,25 +373,33 @@ func (s *Solver) complete() {
 	s.model = slices.Grow(s.model[:0], n)[:n]
 	s.dontCare = slices.Grow(s.dontCare[:0], n)[:n]
 	for v := range s.model {
-		val := s.vals[Pos(Var(v))]
-		s.dontCare[v] = val == 0
-		switch {
-		case val != 0:
-			s.model[v] = val > 0
-		case s.completer != nil && s.observed[v]:
-			s.model[v] = s.completer.Complete(Var(v))
-		default:
-			s.model[v] = s.phase[v]
-		}
+		s.dontCare[v] = s.vals[Pos(Var(v))] == 0
+		s.model[v] = s.completed(Var(v))
 	}
 }
 
+// completed is a variable's value, or the one that it has in the completion.
+func (s *Solver) completed(v Var) bool {
+	val := s.vals[Pos(v)]
+	switch {
+	case val != 0:
+		return val > 0
+	case s.completer != nil && s.observed[v]:
+		return s.completer.Complete(v)
+	default:
+		return s.phase[v]
+	}
+}
+
+// holds reports whether a literal is true in the completion.
+func (s *Solver) holds(l Lit) bool { return s.completed(l.Var()) != l.IsNeg() }
+
 // uncovered tests the clauses under the theory's completion. It returns LitUndef if all hold, else an
-// open literal of a clause that does not. The search starts at the clause that failed last.
+// open literal of a clause that does not. The search starts at the clause that failed last, and only literals that it comes upon are
+// completed: many decisions are made between one conflict and the next, each for the next clause.
 //
-// Cost: linear in the clauses.
+// Cost: linear in the clauses up to the next that does not hold.
 func (s *Solver) uncovered() Lit {
-	s.complete()
 	n := len(s.clauses)
 	for i := range n {
 		at := s.openScan + i
@@ -400,28 +412,33 @@ func (s *Solver) uncovered() Lit {
 			return l
 		}
 	}
-	for p, list := range s.bins {
-		if s.model[p>>1] == (p&1 != 0) {
-			continue // ¬p holds
+	n = len(s.bins)
+	for i := range n {
+		p := s.openBin + i
+		if p >= n {
+			p %= n
 		}
-		for _, q := range list {
-			if s.model[q>>1] == (q&1 != 0) {
+		if len(s.bins[p]) == 0 || !s.holds(Lit(p)) {
+			continue
+		}
+		for _, q := range s.bins[p] {
+			if !s.holds(q) {
 				pair := [2]Lit{Lit(p) ^ 1, q}
 				if l := s.openLit(pair[:]); l != LitUndef {
+					s.openBin = p
 					return l
 				}
 			}
 		}
 	}
-	s.model = s.model[:0]
 	return LitUndef
 }
 
-// openLit returns LitUndef if c holds in s.model, else its most active open literal.
+// openLit returns LitUndef if c holds in the completion, else its most active open literal.
 func (s *Solver) openLit(c []Lit) Lit {
 	best := LitUndef
 	for _, l := range c {
-		if s.model[l>>1] != (l&1 != 0) {
+		if s.holds(l) {
 			return LitUndef
 		}
 		if s.vals[l] == 0 && (best == LitUndef || s.heap.activity[l>>1] > s.heap.activity[best>>1]) {

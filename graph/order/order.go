@@ -120,6 +120,20 @@ func (o *Order) Topological() []int32 {
 	return nodes
 }
 
+// Arrange has the nodes stand in another order, which all present edges must obey. Cost: O(n).
+func (o *Order) Arrange(order []int32) {
+	if len(order) != len(o.pos) {
+		panic(fmt.Sprintf("order: %d nodes listed, want %d", len(order), len(o.pos)))
+	}
+	for p, v := range order {
+		o.pos[v] = int32(p)
+	}
+	o.moved, o.split = o.moved[:0], 0
+	if invariants {
+		o.mustBeSound()
+	}
+}
+
 // Stats returns the counters.
 func (o *Order) Stats() Stats { return o.stats }
 

@@ -15,6 +15,8 @@ type PKOptions struct {
 	Propagate bool
 	// NoDontCares makes the solver decide every variable, even where the order already obeys one side.
 	NoDontCares bool
+	// Phases completes an open variable of which the order obeys both sides by its phase.
+	Phases bool
 }
 
 // PK keeps guarded edges acyclic by a topological order.
@@ -91,9 +93,25 @@ func (t *PK) bad(v solver.Var) bool {
 	return t.back[solver.Pos(v)] > 0 && t.back[solver.Neg(v)] > 0
 }
 
-// Complete gives an open variable a side that the order obeys: the negative one if it can. See
-// solver.Completer.
-func (t *PK) Complete(v solver.Var) bool { return t.back[solver.Neg(v)] > 0 }
+// Complete gives an open variable a side that the order obeys: the negative one if it can, or with Phases, the one that the solver would try
+// first. See solver.Completer.
+func (t *PK) Complete(v solver.Var) bool {
+	if t.back[solver.Neg(v)] > 0 {
+		return true
+	}
+	return t.opts.Phases && t.back[solver.Pos(v)] == 0 && t.s.Phase(v)
+}
+
+// Arrange has the nodes stand in another order, between calls of Solve. All known edges, and the edges of literals that are true in the last
+// model, must obey it.
+//
+// Cost: linear in nodes and guards.
+func (t *PK) Arrange(order []int32) {
+	t.ord.Arrange(order)
+	for i := range t.guards {
+		t.turn(int32(i))
+	}
+}
 
 // Propagate returns what the reorderings since the last call found. See solver.Theory.
 func (t *PK) Propagate() []solver.Lit {

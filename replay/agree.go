@@ -1,0 +1,270 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/graph"
+)
+
+// scheduler makes an order of the graph nodes that obeys what is known, and in which few reads fail: of the nodes that may come next, mostly one a
+// session, it takes one that overwrites nothing which is still to be read; of several the one that reachability says is the
+// earliest.
+type scheduler struct {
+	e       *engine
+	s       *settling
+	g       *graph.CSR
+	cur     []uint32 // key → the write that it holds
+	pending []int32  // write → its readers still to come, those with several candidates left out
+	wanted  []int32  // version → reads with several candidates still to come of which all candidates have been
+	to      []int32  // ambiguous read → candidates still to come
+	done    []bool   // ambiguous read → has been
+	offCand []int32  // write → the ambiguous reads of which it is a candidate
+	reads   []int32
+	amb     []int32 // read → its place in View.Amb, or -1
+	writing []int32 // key → transactions that have begun and will write it (snapshot levels)
+}
+
+// agree returns an order that obeys what was settled, and the guarded edges that the solver's model has.
+// Cost: for each node, the operations of all that may come next.
+func (e *engine) agree() []int32 {
+	v, s := e.v, e.settling
+	c := &scheduler{e: e, s: s}
+	total := s.base.N()
+	c.g = graph.BuildFunc(total, func(emit func(u, v int32)) {
+		for u := range int32(total) {
+			for _, v := range s.base.Succ(u) {
+				emit(u, v)
+			}
+		}
+		for _, f := range s.found {
+			if f.From >= 0 {
+				emit(f.From, f.To)
+			}
+		}
+		if e.pk != nil {
+			for _, g := range e.pk.Guards() {
+				if e.s.Value(g.Lit.Var()) != g.Lit.IsNeg() {
+					emit(g.From, g.To)
+				}
+			}
+		}
+	})
+	c.cur = make([]uint32, e.h.NumKeys())
+	for k := range c.cur {
+		c.cur[k] = uint32(k)
+	}
+	c.pending = make([]int32, len(v.WKey))
+	for w := range c.pending {
+		c.pending[w] = int32(e.rdOff[w+1] - e.rdOff[w])
+	}
+	c.wanted = make([]int32, e.h.NumVersions())
+	c.to, c.done = make([]int32, len(v.Amb)), make([]bool, len(v.Amb))
+	c.amb = make([]int32, len(v.RW))
+	for q := range c.amb {
+		c.amb[q] = -1
+	}
+	c.offCand = make([]int32, len(v.WKey)+2)
+	for _, w := range v.Cand {
+		c.offCand[w+2]++
+	}
+	for w := range v.WKey {
+		c.offCand[w+2] += c.offCand[w+1]
+	}
+	c.reads = make([]int32, len(v.Cand))
+	for j, q := range v.Amb {
+		c.amb[q] = int32(j)
+		for _, w := range v.Cand[v.CandOff[j]:v.CandOff[j+1]] {
+			c.reads[c.offCand[w+1]] = int32(j)
+			c.offCand[w+1]++
+			if !v.Initial(w) {
+				c.to[j]++
+			}
+		}
+		if c.to[j] == 0 {
+			c.wanted[v.RVer[q]]++
+		}
+	}
+	if e.si {
+		c.writing = make([]int32, len(c.cur))
+	}
+	return c.run(total)
+}
+
+func (c *scheduler) run(total int) (order []int32) {
+	waits := make([]int32, total)
+	for _, y := range c.g.Adj {
+		waits[y]++
+	}
+	var ready []int32
+	middle := make([]int64, total)
+	for x := range int32(total) {
+		middle[x] = c.s.reach.Middle(x)
+		if waits[x] == 0 {
+			ready = append(ready, x)
+		}
+	}
+	order = make([]int32, 0, total)
+	for len(ready) > 0 {
+		best, least := 0, int32(-1)
+		for i, x := range ready {
+			cost := c.cost(x)
+			if least < 0 || cost < least || cost == least && (middle[x] < middle[ready[best]] || middle[x] == middle[ready[best]] && x < ready[best]) {
+				best, least = i, cost
+			}
+		}
+		x := ready[best]
+		ready[best] = ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		order = append(order, x)
+		c.take(x)
+		for _, y := range c.g.Succ(x) {
+			if waits[y]--; waits[y] == 0 {
+				ready = append(ready, y)
+			}
+		}
+	}
+	return order
+}
+
+// cost counts what would fail for good if x came next, or might not if it came later.
+func (c *scheduler) cost(x int32) (n int32) {
+	e, v := c.e, c.e.v
+	i := e.nodeOf(x)
+	t := e.txn[i]
+	if e.open[i] {
+		return 0
+	}
+	if x == e.begin(i) {
+		for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
+			if j := c.amb[q]; j >= 0 && c.to[j] > 0 && v.WVer[c.cur[v.RKey[q]]] != v.RVer[q] {
+				n++
+			}
+		}
+		if e.si {
+			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+				n += c.writing[v.WKey[w]]
+			}
+		}
+	}
+	if x == e.commit(i) {
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			u := c.cur[k]
+			n += c.pending[u]
+			if v.WVer[u] != v.WVer[w] && v.WVer[u] != none {
+				n += c.wanted[v.WVer[u]]
+			}
+			if e.si {
+				n += c.writing[k] - 1
+			}
+		}
+		if !e.si { // its own reads are no harm
+			for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
+				k := v.RKey[q]
+				if !c.writes(t, k) {
+					continue
+				}
+				if u := c.cur[k]; v.RW[q] == u {
+					n--
+				} else if j := c.amb[q]; j >= 0 && c.to[j] == 0 && v.WVer[u] == v.RVer[q] && !c.rewrites(t, k, v.WVer[u]) {
+					n--
+				}
+			}
+		}
+	}
+	return n
+}
+
+// writes: transaction t writes key k.
+func (c *scheduler) writes(t, k uint32) bool {
+	v := c.e.v
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		if v.WKey[w] == k {
+			return true
+		}
+	}
+	return false
+}
+
+// rewrites: transaction t writes to key k the version that it holds.
+func (c *scheduler) rewrites(t, k, ver uint32) bool {
+	v := c.e.v
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		if v.WKey[w] == k {
+			return v.WVer[w] == ver
+		}
+	}
+	return false
+}
+
+// take lets x come next.
+func (c *scheduler) take(x int32) {
+	e, v := c.e, c.e.v
+	i := e.nodeOf(x)
+	t := e.txn[i]
+	if x == e.begin(i) {
+		for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
+			if w := v.RW[q]; w != none {
+				c.pending[w]--
+			} else if j := c.amb[q]; j >= 0 {
+				c.done[j] = true
+				if c.to[j] == 0 {
+					c.wanted[v.RVer[q]]--
+				}
+			}
+		}
+		if e.si && !e.open[i] {
+			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+				c.writing[v.WKey[w]]++
+			}
+		}
+	}
+	if x != e.commit(i) || e.open[i] {
+		return
+	}
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		k := v.WKey[w]
+		c.cur[k] = w
+		if e.si {
+			c.writing[k]--
+		}
+		for at := c.offCand[w]; at < c.offCand[w+1]; at++ {
+			j := c.reads[at]
+			if c.to[j]--; c.to[j] == 0 && !c.done[j] {
+				c.wanted[v.RVer[v.Amb[j]]]++
+			}
+		}
+	}
+}
+
+// likely sorts an ambiguous read's candidates, where there is an order that was made to agree with reads: first those before the read, the last of
+// them first, then those after it, the first of them first. The solver tries a new clause's literals in this order.
+func (e *engine) likely(cand []uint32, reader int32) []uint32 {
+	if e.at == nil {
+		return cand
+	}
+	begin := e.at[e.begin(reader)]
+	far := func(w uint32) int32 {
+		u := e.writer(w)
+		if u < 0 {
+			return begin + 1
+		}
+		if d := begin - e.at[e.commit(u)]; d > 0 {
+			return d
+		} else {
+			return int32(len(e.at)) - d
+		}
+	}
+	cand = slices.Clone(cand)
+	slices.SortStableFunc(cand, func(a, b uint32) int { return cmp.Compare(far(a), far(b)) })
+	return cand
+}
+
+// sooner reports whether graph node u was before v in the order that was replayed last.
+func (e *engine) sooner(u, v int32) bool {
+	if e.at != nil {
+		return e.at[u] < e.at[v]
+	}
+	return e.ord.Less(u, v)
+}
