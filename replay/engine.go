@@ -30,6 +30,8 @@ type Options struct {
 	NoGuess bool
 	// NoSettling: never look first for what the reads' possible writers leave open.
 	NoSettling bool
+	// SettleFirst: look for it before the first order is replayed, even where times may tell the order or such reads are few.
+	SettleFirst bool
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
@@ -92,6 +94,7 @@ type engine struct {
 	facts    []graph.Edge // what saturation found
 	guess    []int64      // graph node → when, by what saturation found; nil before
 	preds    *predReads   // nil: no predicate operations
+	later    bool         // settling is an option should the loop get stuck
 	at       []int32      // with it: graph node → its place in the order that was replayed last
 	settling *settling    // what was settled before the loop; nil if nothing was
 	// atCommit: the hint has each transaction begin where it commits.
@@ -178,12 +181,20 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	}
 	var a Answer
 	var err error
-	done := false
-	if e.worthSettling() {
-		a, done, err = e.runSettled(ctx)
-	}
-	if !done {
+	when := e.whenToSettle()
+	asItWas := *e
+	if when == settleFirst {
+		a, err = e.runSettled(ctx)
+	} else {
+		e.later = when == settleLater
 		a, err = e.run(ctx, ready)
+	}
+	if err == errLater {
+		e.count(e.s)
+		stats := e.stats
+		*e = asItWas
+		e.stats = stats
+		a, err = e.runSettled(ctx)
 	}
 	e.stats.Vars, e.stats.Guards = 0, len(e.about)
 	if e.s != nil {
@@ -200,14 +211,6 @@ func (e *engine) hint() func(t uint32) int64 {
 	if e.o.Hint != nil {
 		return func(t uint32) int64 { return e.o.Hint[t] }
 	}
-	all := func(at func(uint32) int64) bool {
-		for _, t := range e.txn {
-			if at(t) == history.NoTime && h.Txns.Status[t] == history.Committed {
-				return false
-			}
-		}
-		return len(e.txn) > 0
-	}
 	late := func(at func(uint32) int64) func(uint32) int64 {
 		return func(t uint32) int64 {
 			if x := at(t); x != history.NoTime {
@@ -218,9 +221,9 @@ func (e *engine) hint() func(t uint32) int64 {
 	}
 	if !e.o.NoTimes {
 		switch {
-		case h.Txns.CommitTS != nil && all(h.CommitTS):
+		case h.Txns.CommitTS != nil && e.all(h.CommitTS):
 			return late(h.CommitTS)
-		case h.Txns.End != nil && all(h.End):
+		case h.Txns.End != nil && e.all(h.End):
 			return late(h.End)
 		}
 	}
@@ -232,6 +235,16 @@ func (e *engine) hint() func(t uint32) int64 {
 		}
 	}
 	return func(t uint32) int64 { return place[t] }
+}
+
+// all reports whether all transactions that are known to have committed have such a time.
+func (e *engine) all(at func(uint32) int64) bool {
+	for _, t := range e.txn {
+		if at(t) == history.NoTime && e.h.Txns.Status[t] == history.Committed {
+			return false
+		}
+	}
+	return len(e.txn) > 0
 }
 
 // number makes the nodes, in the order of the hint, so that neighbours in the order are neighbours in memory.

@@ -137,6 +137,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 		if ctx.Err() != nil {
 			return Answer{}, nil
 		}
+		if e.later && severalWriters(failed) > failedLater {
+			return Answer{}, errLater
+		}
 		before := e.learned()
 		for _, f := range failed {
 			e.constrain(f)
@@ -156,6 +159,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 			return Answer{GaveUp: ctx.Err() == nil}, nil
 		}
 		if budget > 0 && !e.saturated && status != solver.Unsat && ctx.Err() == nil && e.s.Stats().Conflicts >= budget {
+			if e.later {
+				return Answer{}, errLater
+			}
 			e.saturated = true
 			if a, done, err := e.escalate(ctx, denseConflicts+4*budget); done {
 				return a, err
@@ -179,6 +185,16 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}
 	}
+}
+
+// severalWriters counts the failed reads that have several possible writers.
+func severalWriters(failed []failure) (n int) {
+	for _, f := range failed {
+		if f.w == none {
+			n++
+		}
+	}
+	return n
 }
 
 // escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads are still wrong in

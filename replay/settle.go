@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"isovet/closure"
@@ -11,8 +12,14 @@ import (
 	"isovet/solver"
 )
 
-// settleBytes bounds the closure that settling works with.
-const settleBytes = 1 << 28
+// settleBytes bounds the closure that settling works with. Where sessions are no chains, and each transaction is one, it takes the time of a full
+// matrix too.
+func (e *engine) settleBytes() int64 {
+	if e.sessions {
+		return 1 << 27
+	}
+	return 1 << 24
+}
 
 // settling is what can be told of a history without trying anything: edges that every order obeys, and of reads with several possible
 // writers which of these they cannot have seen. Both follow from reachability, kept by sessions (closure.Sessions), and lead to more of it,
@@ -89,21 +96,15 @@ func (k *keyWriters) first(group, place int32) int32 {
 	return lo
 }
 
-// settle finds all that follows. ok is false if that is a contradiction. nil, with ok, says that it was stopped, or that there are too many
-// chains.
+// settle finds all that follows. ok is false if that is a contradiction. nil, with ok, says that it was stopped, or that the known edges have a
+// cycle.
 //
 // Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates.
 // Cost: each round, for every read that something new reaches, and every version that reaches something new, the writers of its key, or a search
 // among those of each session where they are many; and the closure's.
 func (e *engine) settle(done func() bool) (s *settling, ok bool) {
-	total := int32(len(e.txn))
-	if e.si {
-		total *= 2
-	}
+	total := int32(e.events())
 	chains := e.chains()
-	if closure.SessionsSize(int(total), len(chains)) > settleBytes {
-		return nil, true
-	}
 	s = &settling{e: e, base: graph.BuildFunc(int(total), func(emit func(u, v int32)) { e.known(emit) })}
 	var err error
 	if s.reach, ok, err = closure.NewSessions(s.base, chains); err != nil {
@@ -140,12 +141,43 @@ func (e *engine) settle(done func() bool) (s *settling, ok bool) {
 	}
 }
 
-// worthSettling: where reads have several possible writers, and no times tell the order, mostly many of them fail in the first order.
-func (e *engine) worthSettling() bool {
-	if e.o.NoSettling || len(e.v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() {
-		return false
+// Whether and when to settle.
+const (
+	settleNever = iota
+	settleFirst
+	settleLater // once the loop has shown that it is needed
+)
+
+// failedLater is how many reads with several possible writers may fail in an order by times before settling takes over.
+const failedLater = 50
+
+// errLater ends a loop that is to begin anew with what can be settled.
+var errLater = errors.New("replay: settling comes first")
+
+// whenToSettle: where many reads have several possible writers, and no times tell the order, mostly a good part of them fail in the first order.
+// Times may tell it well enough, and a few such reads are not worth it.
+func (e *engine) whenToSettle() int {
+	v := e.v
+	if e.o.NoSettling || len(v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() || closure.SessionsSize(e.events(), e.countChains()) > e.settleBytes() {
+		return settleNever
 	}
-	return true
+	timed := e.o.Hint != nil
+	if !e.o.NoTimes {
+		h := e.h
+		timed = timed || h.Txns.CommitTS != nil && e.all(h.CommitTS) || h.Txns.End != nil && e.all(h.End)
+	}
+	if !e.o.SettleFirst && (timed || len(v.Amb) < len(v.RW)/64) {
+		return settleLater
+	}
+	return settleFirst
+}
+
+// events is the number of graph nodes of transactions.
+func (e *engine) events() int {
+	if e.si {
+		return 2 * len(e.txn)
+	}
+	return len(e.txn)
 }
 
 // chains are the sessions as chains of graph nodes, and each transaction that no session edge leaves as a chain of its own.
@@ -173,6 +205,19 @@ func (e *engine) chains() (chains [][]int32) {
 		}
 	}
 	return chains
+}
+
+// countChains is how many chains are.
+func (e *engine) countChains() (n int) {
+	if !e.sessions {
+		return len(e.txn)
+	}
+	for _, t := range e.txn {
+		if e.h.Txns.Status[t] == history.Unknown {
+			n++
+		}
+	}
+	return n + e.h.NumSessions()
 }
 
 // writers fills by.
@@ -545,21 +590,20 @@ func (e *engine) takes(s *settling) {
 	}
 }
 
-// runSettled settles, and runs the loop on what is left. done is false where nothing was settled, and the loop is still to be run.
-func (e *engine) runSettled(ctx context.Context) (a Answer, done bool, err error) {
+// runSettled settles, and runs the loop on what is left.
+func (e *engine) runSettled(ctx context.Context) (a Answer, err error) {
 	x := *e // takes changes it, and findings speak of the view as it was
 	s, ok := x.settle(func() bool { return ctx.Err() != nil })
-	if s == nil {
-		return Answer{}, false, nil
-	}
-	if !ok {
+	switch {
+	case s == nil:
+	case ok:
+		e.takes(s)
+	default:
 		a.Status, e.stats.Contradiction = solver.Unsat, true
 		if e.needSeed {
 			a.Seed, err = s.seed()
 		}
-		return a, true, err
+		return a, err
 	}
-	e.takes(s)
-	a, err = e.run(ctx, func() {})
-	return a, true, err
+	return e.run(ctx, func() {})
 }

@@ -47,7 +47,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 			if want.Verdict == evidence.Unknown {
 				continue // with a reason: certain unknown outcomes
 			}
-			got := decide(t, h, replay.Options{Level: l})
+			got := decide(t, h, replay.Options{Level: l, SettleFirst: true})
 			if got != want.Verdict {
 				t.Fatalf("seed %d, %s: %s, brute force %s\n%s", seed, l, got, want.Verdict, notation.Format(h))
 			}
