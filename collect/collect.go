@@ -239,7 +239,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	}
 	r.drive(ctx)
 	if r.partial != nil {
-		if err := errors.Join(r.partial.f.Sync(), r.partial.f.Close()); err != nil {
+		if err := r.partial.close(); err != nil {
 			r.fail(fmt.Errorf("the recording in progress: %w", err))
 		}
 	}

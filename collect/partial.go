@@ -12,12 +12,16 @@ import (
 	"isovet/history"
 )
 
-// syncEvery is how often a recording is made safe against the end of the machine; against the end of this program it is so at once.
-const syncEvery = 300 * time.Millisecond
+const (
+	// flushEvery is how often lines that nobody waits for are handed to the operating system, and are safe against the end of this program.
+	flushEvery = 100 * time.Millisecond
+	// syncEvery, in flushes, is how often they are made safe against the end of the machine.
+	syncEvery = 4
+)
 
 // partial is the recording of a run while it lasts: JSON lines that jsonl.Recover makes a history of. A transaction that wrote stands there before its commit
-// is sent, since others may see what it wrote before its client has the answer; how it ended is a line of its own. Each line is handed to the
-// operating system before the session goes on.
+// is sent, since others may see what it wrote before its client has the answer; how it ended is a line of its own. Nobody waits for
+// that, nor for what wrote nothing: if it is lost, the outcome is unknown.
 type partial struct {
 	r     *run
 	rows  *rowText
@@ -61,32 +65,54 @@ func (r *run) openPartial(path string) (*partial, error) {
 
 // follow makes what is written safe until done.
 func (p *partial) follow(done <-chan struct{}) {
-	tick := time.NewTicker(syncEvery)
+	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-done:
 			return
 		case <-tick.C:
 			p.mu.Lock()
-			dirty := p.dirty
-			p.dirty = false
-			p.mu.Unlock()
+			err := p.flush()
+			dirty := p.dirty && n%syncEvery == 0
 			if dirty {
-				if err := p.f.Sync(); err != nil {
-					p.r.fail(fmt.Errorf("the recording in progress: %w", err))
-					return
-				}
+				p.dirty = false
+			}
+			p.mu.Unlock()
+			if err == nil && dirty {
+				err = p.f.Sync()
+			}
+			if err != nil {
+				p.r.fail(fmt.Errorf("the recording in progress: %w", err))
+				return
 			}
 		}
 	}
 }
 
-// write appends lines: what the keys of operations held at first, where that is new, then the line.
-func (p *partial) write(l *log, ops []opRec, line []byte) error {
+// flush hands what is there to the operating system. The caller has the lock.
+func (p *partial) flush() error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	_, err := p.f.Write(p.buf)
+	p.buf, p.dirty = p.buf[:0], true
+	return err
+}
+
+// close makes all of it safe.
+func (p *partial) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.buf[:0]
+	return errors.Join(p.flush(), p.f.Sync(), p.f.Close())
+}
+
+// write appends lines: what the keys of operations held at first, where that is new, then the line. now: they are handed to the operating system, and all before
+// them.
+func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.buf
 	first := true
 	touch := func(n int64) {
 		if p.known[n] {
@@ -126,9 +152,11 @@ func (p *partial) write(l *log, ops []opRec, line []byte) error {
 		b = append(b, "]}\n"...)
 	}
 	b = append(b, line...)
-	p.buf, p.dirty = b, true
-	_, err := p.f.Write(b)
-	return err
+	p.buf = b
+	if now || len(b) >= 1<<16 {
+		return p.flush()
+	}
+	return nil
 }
 
 // id gives out the next transaction's.
@@ -232,7 +260,7 @@ func (p *partial) intend(l *log, x *txnRec) (id int64, err error) {
 		return 0, nil
 	}
 	id = p.id()
-	return id, p.write(l, ops, p.txn([]byte(`{"intent":true,`), l, x, id, ops))
+	return id, p.write(l, ops, p.txn([]byte(`{"intent":true,`), l, x, id, ops), true)
 }
 
 // ended writes how a transaction ended; intent is its id if it stands there already. Its operations are the log's last.
@@ -247,9 +275,9 @@ func (p *partial) ended(l *log, x *txnRec, intent int64) error {
 		if x.end != history.NoTime {
 			b = strconv.AppendInt(append(b, `,"end":`...), x.end, 10)
 		}
-		return p.write(l, nil, append(b, "}\n"...))
+		return p.write(l, nil, append(b, "}\n"...), false)
 	}
 	last := l.txns[len(l.txns)-1]
 	ops := l.ops[last.off : last.off+last.n]
-	return p.write(l, ops, p.txn(b, l, x, p.id(), ops))
+	return p.write(l, ops, p.txn(b, l, x, p.id(), ops), false)
 }
