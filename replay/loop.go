@@ -12,11 +12,11 @@ import (
 
 // fewReaders is how many readers of a version a new choice brings along; those of popular versions follow one by one, when
 // their reads fail, so that nothing is quadratic in the readers of a version.
-const fewReaders = 8
+var fewReaders = 8
 
 // After saturateAfter conflicts, and one for ten transactions, the choices are many enough to be made all at once. BlindW of
 // 100,000 transactions takes 2,400 without times, and 5,200 with random ones.
-const saturateAfter = 500
+var saturateAfter = 500
 
 // denseConflicts is how many conflicts that may take, and four times what led to it.
 const denseConflicts = 20000
@@ -97,7 +97,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	e.log.read = none
 	budget := e.o.SaturateAfter
 	if budget <= 0 {
-		budget = saturateAfter + int64(len(e.txn)/10)
+		budget = int64(saturateAfter + len(e.txn)/10)
 	}
 	if e.o.NoSaturation || e.guess != nil {
 		budget = 0

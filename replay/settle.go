@@ -12,13 +12,16 @@ import (
 	"isovet/solver"
 )
 
+// settleChained and settleSingle bound the closure that settling works with, in bytes, with sessions and without.
+var settleChained, settleSingle = 1 << 27, 1 << 24
+
 // settleBytes bounds the closure that settling works with. Where sessions are no chains, and each transaction is one, it takes the time of a full
 // matrix too.
 func (e *engine) settleBytes() int64 {
 	if e.sessions {
-		return 1 << 27
+		return int64(settleChained)
 	}
-	return 1 << 24
+	return int64(settleSingle)
 }
 
 // settling is what can be told of a history without trying anything: edges that every order obeys, and of reads with several possible

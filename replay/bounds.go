@@ -1,0 +1,14 @@
+package replay
+
+import registry "isovet/internal/bounds"
+
+// Tests set them to 1.
+func init() {
+	registry.Register("replay.saturateAfter", &saturateAfter)
+	registry.Register("replay.fewReaders", &fewReaders)
+	registry.Register("replay.settleChained", &settleChained)
+	registry.Register("replay.settleSingle", &settleSingle)
+	registry.Register("replay.facts", &defaultBounds.facts)
+	registry.Register("replay.words", &defaultBounds.words)
+	registry.Register("replay.guards", &defaultBounds.guards)
+}
