@@ -27,7 +27,7 @@ var maxClosure int64 = 1 << 30
 // words of 8 bytes, twice.
 var (
 	fewPairs    = 1 << 16
-	fewTimed    = 1 << 22
+	fewTimed    = 1 << 24
 	maxPairs    = 1 << 24
 	narrowWords = 1 << 26
 )

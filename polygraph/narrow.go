@@ -16,10 +16,15 @@ import (
 // Cost: linear, with times times log n.
 func (p *Polygraph) crowded(most int) bool {
 	n := 0
+	for k := range uint32(p.V.H.NumKeys()) { // as if there were no times
+		ws := len(p.Writers(k))
+		n += ws*(ws-1)/2 + ws*len(p.Readers(k))
+	}
+	if n <= most || p.Start == nil {
+		return n > most
+	}
+	n = 0
 	for k := range uint32(p.V.H.NumKeys()) {
-		if ws := len(p.Writers(k)); p.Start != nil && ws*(ws+len(p.Readers(k))) <= 1<<10 {
-			continue // all of the small ones together are few
-		}
 		if n += p.pairs(k) + p.initials(k); n > most {
 			return true
 		}
