@@ -193,7 +193,10 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 			Holding []level.Level      `json:"strongest_holding"`
 			Failing []level.Level      `json:"weakest_failing"`
 			Levels  []*evidence.Report `json:"levels"`
-		}{History: path, Notes: l.H.Notes, LoadMS: milliseconds(load), Holding: append([]level.Level{}, l.Holding...), Failing: append([]level.Level{}, l.Failing...)}
+		}{History: path, LoadMS: milliseconds(load), Holding: append([]level.Level{}, l.Holding...), Failing: append([]level.Level{}, l.Failing...)}
+		if l.H != nil { // else it was not even loaded
+			out.Notes = l.H.Notes
+		}
 		for _, r := range l.Results {
 			out.Levels = append(out.Levels, evidence.NewReport(r, path))
 		}
