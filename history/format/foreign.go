@@ -113,6 +113,7 @@ var (
 		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Predicates, Events: true,
 		Detect: func(head []byte, _ string) Confidence {
 			switch is, sure := porcupine.Is(head); {
+			case jepsen.IsLog(head):
 			case sure:
 				return Certain
 			case is:
