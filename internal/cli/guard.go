@@ -28,7 +28,7 @@ var (
 
 // grace is how long work that was told to stop may take to hand over what it knows, before it is left behind. The answer that is then
 // given without it, and the end of the process, must come within 0.3 s of the limit.
-const grace = 100 * time.Millisecond
+const grace = 70 * time.Millisecond
 
 // stoppedError says that work was stopped and why; its text is the reason of an unknown verdict.
 type stoppedError struct {
