@@ -40,6 +40,8 @@
 //   - pass.go: the replay of an order, at both families
 //   - predicates.go: predicate operations: replay, and failures to choices
 //   - loop.go: failures to choices, solving, rounds
+//   - settle.go: before the first order: what reads with several possible writers cannot have seen; settle_trace.go: what that rests on
+//   - agree.go: after it: orders that agree with reads
 //   - saturate.go: when conflicts pile up: edges that every order obeys
 //   - dense.go: then all choices left open at once, over the closure
 //   - trace.go: what a refutation by these two rests on

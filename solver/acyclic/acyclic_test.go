@@ -172,6 +172,7 @@ var ways = []struct {
 }{
 	{"pk", pk(acyclic.PKOptions{})},
 	{"pk-all", pk(acyclic.PKOptions{NoDontCares: true})},
+	{"pk-phases", pk(acyclic.PKOptions{Phases: true})},
 	{"pk-propagate", pk(acyclic.PKOptions{Propagate: true})},
 	{"pk-propagate-all", pk(acyclic.PKOptions{Propagate: true, NoDontCares: true})},
 	{"closure", clo(closure.KindPurdomPlus, acyclic.ClosureOptions{})},
