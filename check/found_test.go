@@ -10,8 +10,9 @@ import (
 	"isovet/internal/histtest"
 )
 
-// TestFound: histories on which some checker once failed; the note in each says at what. Every checker agrees with brute force on them,
-// at each of its levels and with each of its solvers, or says unknown; its answers are certified, and what it names the level forbids.
+// TestFound: histories on which some checker once failed; the note in each says at what. Every checker agrees with
+// brute force on them, at each of its levels and with each of its solvers, or says unknown; its answers are certified,
+// and what it names the level forbids.
 func TestFound(t *testing.T) {
 	histtest.Found(t, filepath.Join("testdata", "found"), func(t *testing.T, text []byte) {
 		for turn := range 8 {

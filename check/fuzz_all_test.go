@@ -32,8 +32,8 @@ const printedOne = 16
 // patience is what a run may take: histories as small as these take milliseconds.
 const patience = 20 * time.Second
 
-// judge runs every checker at every level it takes on one history, as isovet check does, and holds the answers against brute force and
-// against one another.
+// judge runs every checker at every level it takes on one history, as isovet check does, and holds the answers against
+// brute force and against one another.
 type judge struct {
 	options check.Options // the header's: clock_skew, read_only_at_start
 	h       *history.History
@@ -104,7 +104,8 @@ func judgeWith(text []byte, only func(checker string, l level.Level) bool) error
 	return nil
 }
 
-// failure is what fails at a checker and level. It is the same in another history where its text is, but for numbers and names.
+// failure is what fails at a checker and level. It is the same in another history where its text is, but for numbers
+// and names.
 func failure(checker string, l level.Level, bad *wrong) *histtest.Failure {
 	class := func(w *wrong) string {
 		text, _, _ := strings.Cut(w.err.Error(), "\n")
@@ -390,8 +391,9 @@ func (j *judge) lattice() *wrong {
 	return nil
 }
 
-// TestFuzzAll: random histories of every kind, every checker at every level: no fault of ours, no wrong verdict, and certificates that hold.
-// -seed and -histories choose them. ISOVET_FOUND is another folder for those that fail, ISOVET_MOST how many different failures end it.
+// TestFuzzAll: random histories of every kind, every checker at every level: no fault of ours, no wrong verdict, and
+// certificates that hold. -seed and -histories choose them. ISOVET_FOUND is another folder for those that fail,
+// ISOVET_MOST how many different failures end it.
 func TestFuzzAll(t *testing.T) {
 	most := 1
 	if m := os.Getenv("ISOVET_MOST"); m != "" {

@@ -14,8 +14,9 @@ import (
 	"isovet/timestamp"
 )
 
-// TestRandom: small random histories, times at both ends of the 64 bits among them, as a stream whose every transaction is within the
-// lateness: the judge finds what CHRONOS finds in the file, and lines that it refuses are those of which it says what is missing.
+// TestRandom: small random histories, times at both ends of the 64 bits among them, as a stream whose every transaction
+// is within the lateness: the judge finds what CHRONOS finds in the file, and lines that it refuses are those of which
+// it says what is missing.
 func TestRandom(t *testing.T) {
 	judged, wrong := 0, 0
 	histtest.Search{

@@ -8,7 +8,8 @@ import (
 	"isovet/history"
 )
 
-// TestRandom: nearly all of the histories are legal, one seed makes one text, and what the package promises is drawn does occur.
+// TestRandom: nearly all of the histories are legal, one seed makes one text, and what the package promises is drawn
+// does occur.
 func TestRandom(t *testing.T) {
 	const n = 4000
 	bad := 0

@@ -20,7 +20,8 @@ var (
 
 // Failure is what a history shows to be wrong.
 type Failure struct {
-	// Class names what fails, without the history: a smaller history that fails in the same class fails in the same way.
+	// Class names what fails, without the history: a smaller history that fails in the same class fails in the same
+	// way.
 	Class string
 	Err   error
 	// Again judges another history by what failed alone, which is quicker than everything; nil: the whole test does.
@@ -33,7 +34,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Search says how a random test goes about it.
 type Search struct {
-	// N and Long are how many histories are tried, by default and with ISOVET_LONG=1; the flag -histories counts instead of either.
+	// N and Long are how many histories are tried, by default and with ISOVET_LONG=1; the flag -histories counts
+	// instead of either.
 	N, Long uint64
 	// Make makes the text of a history from a seed.
 	Make func(seed uint64) []byte
@@ -45,8 +47,8 @@ type Search struct {
 	Most int
 }
 
-// Run tries histories until one fails, shrinks it, writes it to s.Dir, and fails the test with its seed, its text and the file. It
-// returns how many were tried.
+// Run tries histories until one fails, shrinks it, writes it to s.Dir, and fails the test with its seed, its text and
+// the file. It returns how many were tried.
 func (s Search) Run(t *testing.T) (tried uint64) {
 	t.Helper()
 	n := s.N

@@ -77,9 +77,6 @@ func compact(v any) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// isHeader reports whether a line is the header.
-func isHeader(m map[string]any) bool { _, ok := m["format"]; return ok }
-
 // reseat makes the places of each session consecutive again.
 func (d *doc) reseat() {
 	by := map[string][]map[string]any{}
@@ -105,9 +102,9 @@ func (d *doc) reseat() {
 	}
 }
 
-// Shrink returns a history that fails as text does, and from which nothing can be taken without its no longer failing: neither a
-// transaction, nor an operation, a field, an element or a row; and whose times and values are the smallest of their order.
-// Cost: quadratic in the size of the text, times what fails costs.
+// Shrink returns a history that fails as text does, and from which nothing can be taken without its no longer failing:
+// neither a transaction, nor an operation, a field, an element or a row; and whose times and values are the smallest of
+// their order. Cost: quadratic in the size of the text, times what fails costs.
 func Shrink(text []byte, fails func(text []byte) bool) []byte {
 	d, err := parse(text)
 	if err != nil {
@@ -285,7 +282,8 @@ func smallTimes(d *doc, i int) bool {
 	return true
 }
 
-// smallNumber replaces the numbers of the operations by their ranks, or one of them by a smaller one, wherever it stands.
+// smallNumber replaces the numbers of the operations by their ranks, or one of them by a smaller one, wherever it
+// stands.
 func smallNumber(d *doc, i int) bool {
 	var all []int64
 	var walk func(v any, f func(json.Number) any) any
