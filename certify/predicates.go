@@ -342,7 +342,7 @@ func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool 
 		matched[k] = true
 		seen, ok := saw[k]
 		switch {
-		case v != history.None && (ok && seen != v || x.truths.Of(i, k, v) == predicates.False):
+		case v != history.None && (ok && seen != v || repeat && x.truths.Of(i, k, v) == predicates.False):
 			return true
 		case v == history.None && ok && x.truths.Of(i, k, seen) == predicates.False:
 			return true

@@ -8,6 +8,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/predicates"
 )
 
 // weak reports whether the level is one of Biswas and Enea's axioms on a commit order: where t3 reads key x from t1 and t2, another
@@ -79,6 +80,24 @@ func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			is := func(ver uint32) bool {
+				r := rowOf(h, op, h.VerKey[ver])
+				return ver != history.None && r != history.None && h.Preds.Old[r] == ver
+			}
+			if seen && e.Ver != history.None && is(e.Ver) {
+				return true
+			}
+			wasSeen := seen
+			seen = seen || is(a)
+			stop := false
+			wrote(h, op, func(w uint32) {
+				k := h.VerKey[w]
+				stop = stop || k == e.Key || !wasSeen && !seen && k == h.VerKey[a]
+			})
+			if stop {
+				return false
+			}
 		case history.ReadList:
 			v = lastOfOthers(h, op, lo)
 			if seen && h.OpKey(op) == e.Key && (v == e.Ver || v == h.InitVer[e.Key] && e.Writer == history.None) {
@@ -126,6 +145,7 @@ type commitOrder struct {
 	rOff       []uint32
 	reads      []weakRead
 
+	truths  *predicates.Truths  // nil: no predicate operations
 	sources map[uint32]uint32   // read operation → its writer, where several can explain it
 	writers map[uint32][]uint32 // version → the places of those who install it, if they are several
 
@@ -134,7 +154,7 @@ type commitOrder struct {
 }
 
 // weakRead is a read of key from the transaction at place from.
-type weakRead struct{ key, from uint32 }
+type weakRead struct{ key, from, op uint32 }
 
 // checkCommitOrder demands that the order keeps sessions, that each read sees its own last write or the final write of an earlier
 // transaction, and the axiom. A list has to be what the appends up to an earlier transaction make in this order, and then the own ones.
@@ -142,7 +162,7 @@ type weakRead struct{ key, from uint32 }
 // sessions × transactions, and for each read that did not see a current version the later ones before it.
 func checkCommitOrder(r *evidence.Result, o Options) error {
 	h, l, order := r.H, r.Level, r.Order
-	if h.HasPredicates() {
+	if h.HasPredicates() && l != level.ReadCommitted {
 		return &Unsupported{fmt.Sprintf("an order of predicates at level %s", l)}
 	}
 	pos, err := places(h, order)
@@ -158,6 +178,11 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 		}
 	}
 	x := &commitOrder{h: h, level: l, order: order, pos: pos, low: make([]uint32, h.NumKeys()), stamp: make([]uint32, h.NumKeys()), sources: make(map[uint32]uint32), writers: make(map[uint32][]uint32)}
+	if h.HasPredicates() {
+		if x.truths, err = predicates.NewTruths(h); err != nil {
+			return err
+		}
+	}
 	for _, s := range r.Sources {
 		if int(s.Op) >= h.NumOps() || h.Ops.Kind[s.Op] != history.Read || s.Writer != history.None && int(s.Writer) >= h.NumTxns() {
 			return fmt.Errorf("operation %d from transaction index %d: no read, or nobody", s.Op, s.Writer)
@@ -202,12 +227,13 @@ func (x *commitOrder) resolve() error {
 		lo, hi := h.TxnOps(t)
 		first := len(x.keys)
 		for op := hi; op > lo; op-- {
-			if v, kind := h.Ops.Ver[op-1], h.Ops.Kind[op-1]; kind == history.Write || kind == history.Append {
+			kind := h.Ops.Kind[op-1]
+			wrote(h, op-1, func(v uint32) {
 				if k := h.VerKey[v]; x.stamp[k] != p {
 					x.stamp[k] = p
 					x.keys = append(x.keys, k)
 					if kind == history.Append {
-						continue
+						return
 					}
 					switch writer[v] {
 					case history.None:
@@ -219,7 +245,7 @@ func (x *commitOrder) resolve() error {
 						writer[v] = several
 					}
 				}
-			}
+			})
 		}
 		slices.Sort(x.keys[first:])
 		x.wOff = append(x.wOff, uint32(len(x.keys)))
@@ -243,6 +269,12 @@ func (x *commitOrder) resolve() error {
 				}
 				lists.first[r.key] = firstRead{p, r.from}
 				x.reads = append(x.reads, r)
+				continue
+			}
+			if isPredicate(h, op) {
+				if err := x.rows(t, p, op, writer, own, wrote); err != nil {
+					return err
+				}
 				continue
 			}
 			k := h.VerKey[v]
@@ -272,7 +304,7 @@ func (x *commitOrder) resolve() error {
 			case w >= p:
 				return fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, x.order[w-1]))
 			default:
-				x.reads = append(x.reads, weakRead{k, w})
+				x.reads = append(x.reads, weakRead{k, w, op})
 			}
 		}
 		x.rOff = append(x.rOff, uint32(len(x.reads)))
@@ -351,7 +383,7 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	case from >= p:
 		return weakRead{}, fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, l.x.order[from-1]))
 	}
-	return weakRead{k, from}, nil
+	return weakRead{k, from, op}, nil
 }
 
 // source returns the place of the writer of a read of t: the one that the evidence names; else only, the one there is; where there are
@@ -419,17 +451,25 @@ func (x *commitOrder) readCommitted() error {
 			first = append(first, seen[r.from] != p)
 			seen[r.from] = p
 		}
-		for i := len(rs) - 1; i >= 0; i-- {
-			r := rs[i]
-			if first[i] {
-				if err := x.visible(p, r.from, rs[i+1:]); err != nil {
-					return err
+		for end := len(rs); end > 0; {
+			from := end - 1
+			for from > 0 && rs[from-1].op == rs[end-1].op { // rows that a predicate matched, none before another
+				from--
+			}
+			for i, r := range rs[from:end] {
+				if first[from+i] {
+					if err := x.visible(p, r.from, rs[end:]); err != nil {
+						return err
+					}
 				}
 			}
-			if x.stamp[r.key] != p {
-				x.stamp[r.key], x.low[r.key] = p, r.from
+			for _, r := range rs[from:end] {
+				if x.stamp[r.key] != p {
+					x.stamp[r.key], x.low[r.key] = p, r.from
+				}
+				x.low[r.key] = min(x.low[r.key], r.from)
 			}
-			x.low[r.key] = min(x.low[r.key], r.from)
+			end = from
 		}
 	}
 	return nil

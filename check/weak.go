@@ -26,9 +26,17 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if h.HasLists() {
 		return c.lists(ctx, h, o)
 	}
-	x, done := beginAble(ctx, "weak", h, o, weak.Levels(), able{ambiguous: true})
+	x, done := beginAble(ctx, "weak", h, o, weak.Levels(), able{ambiguous: true, predicates: o.Level == level.ReadCommitted})
 	if done {
-		return x.r, nil
+		return x.r, x.bad
+	}
+	if h.HasPredicates() {
+		for _, r := range x.v.Amb {
+			if k := h.Ops.Kind[x.v.ROp[r]]; k != history.Read {
+				x.unknown("a predicate operation of transaction %d matched a row that several transactions wrote alike", h.Txns.ID[h.TxnOf(x.v.ROp[r])])
+				return x.r, nil
+			}
+		}
 	}
 	a := weak.Check(ctx, x.v, o.Level, weak.Options{Choices: fewChoices})
 	for _, more := range []struct {

@@ -110,7 +110,7 @@ func newWorld(h *history.History, o Options) (*world, string) {
 	switch {
 	case !o.Level.Serial() && !o.Level.Snapshot() && !weak(o.Level):
 		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels and, of item operations, read-committed, read-atomic and causal, not %s", o.Level)
-	case weak(o.Level) && h.HasPredicates():
+	case weak(o.Level) && o.Level != level.ReadCommitted && h.HasPredicates():
 		return nil, fmt.Sprintf("the oracle decides %s for item operations only", o.Level)
 	}
 	limit := o.MaxTxns

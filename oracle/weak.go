@@ -5,6 +5,7 @@ import (
 
 	"isovet/history"
 	"isovet/level"
+	"isovet/predicates"
 )
 
 func weak(l level.Level) bool {
@@ -16,6 +17,7 @@ func weak(l level.Level) bool {
 type source struct {
 	t3, t1  int
 	op, key uint32
+	ver     uint32
 	list    bool
 	seen    []uint32
 }
@@ -51,9 +53,31 @@ func (w *world) weakAmong(in uint32, i int, rf []source) (order []uint32, ok boo
 			own[k] = append(own[k], v)
 		case history.Read:
 			if n := len(own[k]); n == 0 {
-				reads = append(reads, source{t3: i, op: op, key: k})
+				reads = append(reads, source{t3: i, op: op, key: k, ver: v})
 			} else if own[k][n-1] != v {
 				return nil, false
+			}
+		case history.PredRead, history.PredWrite:
+			rows := predRows(h, op)
+			for _, r := range rows {
+				n := len(own[r.key])
+				switch {
+				case n > 0 && (r.before != history.None && own[r.key][n-1] != r.before || r.before == history.None && w.of(h, v, r.key, own[r.key][n-1]) == predicates.False):
+					return nil, false
+				case n == 0 && r.before != history.None:
+					reads = append(reads, source{t3: i, op: op, key: r.key, ver: r.before})
+				}
+			}
+			for k, vs := range own {
+				missed := !slices.ContainsFunc(rows, func(r predRow) bool { return r.key == k })
+				if missed && w.of(h, v, k, vs[len(vs)-1]) == predicates.True {
+					return nil, false
+				}
+			}
+			for _, r := range rows {
+				if r.after != history.None {
+					own[r.key] = append(own[r.key], r.after)
+				}
 			}
 		case history.ReadList:
 			list := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
@@ -86,16 +110,15 @@ func (w *world) weakAmong(in uint32, i int, rf []source) (order []uint32, ok boo
 
 // mayBeOf reports whether t1 installed what r read, by itself: of a list, whether it appended the last element.
 func (w *world) mayBeOf(r source, t1 int) bool {
-	ver := w.h.Ops.Ver[r.op]
 	switch {
 	case r.list && t1 < 0:
 		return slices.Equal(r.seen, w.initial().list[r.key])
 	case r.list:
 		return len(r.seen) > 0 && w.installs(t1, r.key) == r.seen[len(r.seen)-1]
 	case t1 < 0:
-		return w.initial().reg[r.key] == ver
+		return w.initial().reg[r.key] == r.ver
 	}
-	return w.installs(t1, r.key) == ver
+	return w.installs(t1, r.key) == r.ver
 }
 
 // installs returns the version of key k that the transaction installs, of a list its last element; None if it does not write it.
@@ -105,6 +128,12 @@ func (w *world) installs(i int, k uint32) uint32 {
 	for op := lo; op < hi; op++ {
 		if kind := w.h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && w.h.OpKey(op) == k {
 			last = w.h.Ops.Ver[op]
+		} else if kind == history.PredWrite {
+			for _, r := range predRows(w.h, op) {
+				if r.key == k && r.after != history.None {
+					last = r.after
+				}
+			}
 		}
 	}
 	return last

@@ -54,7 +54,7 @@ func (p *past) direct(budget *int) {
 			for w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = p.older[w] {
 				*budget -= 1 + int(hi-lo)/fewWrites
 				u := int32(v.WTxn[w])
-				if p.level == level.ReadCommitted && slices.Contains(p.src[lo:r], u) ||
+				if p.level == level.ReadCommitted && slices.Contains(p.src[lo:p.turn(lo, r+1)], u) ||
 					p.level != level.ReadCommitted && (slices.Contains(p.src[lo:hi], u) || p.follows(t, u)) {
 					p.demand(uint32(w), r)
 				}

@@ -44,22 +44,38 @@ func (c *checker) readCommitted(t uint32) {
 			c.srcStamp[u] = t + 1
 		}
 	}
-	for r := hi; r > lo; {
-		r--
-		if c.first[r-lo] {
-			c.overwritten(c.src[r], t)
-		}
-		k := v.RKey[r]
-		if c.keyStamp[k] == t+1 {
-			if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
-				c.demand(v.RW[r], later)
+	for end := hi; end > lo; {
+		from := c.turn(lo, end)
+		for r := from; r < end; r++ {
+			if c.first[r-lo] {
+				c.overwritten(c.src[r], t)
 			}
-		} else {
-			c.keyStamp[k] = t + 1
-			c.keys = append(c.keys, k)
 		}
-		c.keyRead[k] = r
+		for r := end; r > from; {
+			r--
+			k := v.RKey[r]
+			if c.keyStamp[k] == t+1 {
+				if u, later := c.src[r], c.keyRead[k]; u >= 0 && u != c.src[later] {
+					c.demand(v.RW[r], later)
+				}
+			} else {
+				c.keyStamp[k] = t + 1
+				c.keys = append(c.keys, k)
+			}
+			c.keyRead[k] = r
+		}
+		end = from
 	}
+}
+
+// turn returns the first of the reads from lo on, before end, that are of one operation with the last: those of the rows that a predicate
+// matched, of which none was before another.
+func (c *checker) turn(lo, end uint32) uint32 {
+	from := end - 1
+	for from > lo && c.v.ROp[from-1] == c.v.ROp[end-1] {
+		from--
+	}
+	return from
 }
 
 // readAtomic makes the orders that read-atomic demands of t's reads: t2 before t1 where t reads from t2, and from t1 a key that t2
