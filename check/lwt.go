@@ -155,7 +155,7 @@ func (x *run) noOrder(reg *minitxn.Register, last minitxn.Op) evidence.Anomaly {
 	}
 	add(last.Txn)
 	for _, op := range part.Ops {
-		if op.Txn != last.Txn && op.Until >= last.Until {
+		if op.Txn != last.Txn && op.Until >= last.Until && op.End >= last.End {
 			add(op.Txn)
 		}
 	}

@@ -69,7 +69,7 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 			ended = append(ended, op)
 		}
 	}
-	slices.SortStableFunc(ended, func(a, b Op) int { return cmp.Compare(a.Until, b.Until) })
+	slices.SortStableFunc(ended, func(a, b Op) int { return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End, b.End)) })
 	lo, hi := 0, len(ended)-1
 	for lo < hi {
 		m := (lo + hi) / 2
@@ -82,6 +82,9 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 		} else {
 			hi = m
 		}
+	}
+	for lo+1 < len(ended) && ended[lo+1].Until == ended[lo].Until { // the prefix has all of these
+		lo++
 	}
 	return ended[lo], nil
 }

@@ -43,6 +43,7 @@ type Register struct {
 type Op struct {
 	Txn         uint32
 	From, Until int64  // its window
+	End         int64  // as the client's clock had it, where several windows end at the end of all times; Until where there is none
 	Need        uint32 // the version that it read, history.None if it did not read
 	Sets        uint32 // the version that it installed, history.None if it did not write
 	Preds       []uint32
@@ -72,6 +73,9 @@ func Registers(v *prepass.View, skew int64) []Register {
 		}
 		o := Op{Txn: t, Need: none, Sets: none, Maybe: h.Txns.Status[t] == history.Unknown}
 		o.From, o.Until = h.Window(t, skew)
+		if o.End = o.Until; !o.Maybe && h.End(t) != history.NoTime {
+			o.End = h.End(t)
+		}
 		key := none
 		if v.ROff[t] < v.ROff[t+1] {
 			o.Need, key = v.RVer[v.ROff[t]], v.RKey[v.ROff[t]]
