@@ -118,3 +118,29 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 		t.Error("the mix is lopsided")
 	}
 }
+
+// TestSettlingLater: where times lie about the order, and many reads with several possible writers fail, settling takes over; with unknown outcomes
+// too, and both answers are certified.
+func TestSettlingLater(t *testing.T) {
+	for seed := range many(2, 40) {
+		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
+			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: 2000, Keys: 1000,
+				Seed: seed, Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
+				want := evidence.Holds
+				if isolation != "serializable" && l == level.SessionSerializable {
+					want = evidence.Violated
+				}
+				if r := checked(t, h, l); r.Verdict != want {
+					t.Fatalf("seed %d, %s, %s: %s (%s)", seed, isolation, l, r.Verdict, r.Reason)
+				}
+				if a, err := replay.Run(context.Background(), prepass.Run(h), replay.Options{Level: l}); err != nil || a.Stats.Settled == 0 && !a.Stats.Contradiction {
+					t.Fatalf("seed %d, %s, %s: nothing was settled (%v)", seed, isolation, l, err)
+				}
+			}
+		}
+	}
+}
