@@ -106,7 +106,7 @@ func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
 // refutes makes the cycles found so far the answer if they leave no case, which certify finds out by its own search.
 func (x *run) refutes(cycles [][]evidence.Edge) bool {
 	x.violated(oneOf(cycles))
-	if certify.Check(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts, Stop: func() bool { return x.ctx.Err() != nil }}) == nil {
+	if _, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts, Stop: func() bool { return x.ctx.Err() != nil }}); err == nil {
 		return true
 	}
 	x.r.Verdict, x.r.Anomalies = evidence.Unknown, nil
@@ -127,7 +127,8 @@ func decideCase(v *lists.View, decide func(v *lists.View) (*evidence.Result, err
 // proven makes a an answer of "violation" if it is a proof, and of "unknown" if not.
 func (x *run) proven(a evidence.Anomaly) {
 	x.violated(a)
-	err := certify.Check(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
+	// The cases' cycles together may be more than it takes, and named after what is superfluous.
+	_, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
 	if err != nil {
 		x.r.Anomalies = nil
 		x.unknown("no order explains the history, but no evidence can be given of that, list elements having been appended more than once: %s", err)

@@ -66,16 +66,24 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 
 // certified is certify.Check, which gives a proof that stands under a wrong name the right one.
 func certified(r *evidence.Result, how certify.Options) error {
-	err := certify.Check(r, how)
+	renamed, err := renaming(r, how)
+	misnamed.Add(renamed)
+	return err
+}
+
+// renaming is certify.Check, which gives a proof that stands under a wrong name the right one, and counts those whose name was wrong in
+// more than the orders that it needs.
+func renaming(r *evidence.Result, how certify.Options) (renamed int64, err error) {
+	err = certify.Check(r, how)
 	for wrong := (*certify.NameError)(nil); errors.As(err, &wrong); err = certify.Check(r, how) {
 		a := wrong.Of // better under the right name than not at all
 		if a.Kind.Base() != wrong.Shows.Base() {
-			misnamed.Add(1)
+			renamed++
 		}
 		a.Kind = wrong.Shows
 		a.Text = evidence.Describe(a, r.H)
 	}
-	return err
+	return renamed, err
 }
 
 // misnamed counts the proofs that certified had to rename, but for the orders that they need: package evidence then disagrees with itself,
