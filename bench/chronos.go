@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"isovet/check"
+	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/timestamp"
 )
 
 // The evaluation of [CHRONOS] §V and §VI. Its histories are Dgraph's, TiDB's and YugabyteDB's, ours those of the store in memory at

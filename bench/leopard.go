@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"time"
 
+	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/mechanism"
 )
 
 // The evaluation of [Leopard] §IV-B and §VI. Its histories are PostgreSQL's and OceanBase's, ours those of the store in memory but for

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"isovet/check/mechanism"
 	"isovet/collect"
 	"isovet/collect/server"
 	"isovet/internal/safego"
-	"isovet/mechanism"
 )
 
 // Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once. While it runs, its traces

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 var predicateOptions = datasets.RandomOptions{Predicates: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Txns: 4}

@@ -8,12 +8,12 @@ import (
 	"slices"
 
 	"isovet/check"
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 // A scene is a history with the clocks' skew, and what brute force says of it at each level, asked once.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"isovet/bcgraph"
+	"isovet/check/bcgraph"
 	"isovet/evidence"
 	"isovet/history"
 )

@@ -3,9 +3,9 @@ package check
 import (
 	"context"
 
+	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/timestamp"
 )
 
 // aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the watermark makes final.

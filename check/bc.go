@@ -3,9 +3,9 @@ package check
 import (
 	"context"
 
-	"isovet/bcgraph"
+	"isovet/check/bcgraph"
+	"isovet/check/explain"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 )
 

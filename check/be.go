@@ -3,8 +3,8 @@ package check
 import (
 	"context"
 
+	"isovet/check/frontier"
 	"isovet/evidence"
-	"isovet/frontier"
 	"isovet/history"
 	"isovet/level"
 )

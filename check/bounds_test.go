@@ -7,14 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/internal/bounds"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 // setBound sets a bound for the time of a test.

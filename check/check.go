@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/mechanism"
 )
 
 // Options are a check's parameters. The zero value asks for serializability with the checker's own defaults.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/timestamp"
 )
 
 // chronos is CHRONOS: one sweep over the starts and commits in the order of the database's timestamps.

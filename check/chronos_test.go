@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/level"
-	"isovet/timestamp"
 )
 
 // TestStampedCertified: every answer of a checker that trusts timestamps is certified; valid is valid for brute force too (errata C8:

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"isovet/check/lists"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/lists"
 )
 
 // elle is Elle on append-only lists: reads of whole lists show the order of versions, and that the level.

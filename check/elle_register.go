@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"isovet/bcgraph"
+	"isovet/check/bcgraph"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/polygraph"

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/timestamp"
 )
 
 // emme is the baseline of CHRONOS: the version order from the commit timestamps, a graph of the whole history, its cycles.

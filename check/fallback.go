@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"isovet/check/explain"
+	"isovet/check/replay"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/polygraph"
-	"isovet/replay"
 )
 
 const (

@@ -17,12 +17,12 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/mechanism"
+	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/level"
-	"isovet/mechanism"
-	"isovet/oracle"
 	"isovet/report"
 )
 

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
-	"isovet/oracle"
 )
 
 // TestIgnorePredicates: cobra and be refuse predicates, and ignore them when told to: what they say then is what brute force says of

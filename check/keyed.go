@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/minitxn"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/minitxn"
 )
 
 // keyed is what auto takes at strict-serializable for transactions on one key each. Strict serializability implies that each key is

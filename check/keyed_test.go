@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // TestKeyed: histories of transactions on one key each, few values among them, at strict-serializable: by keys first as by brute force.

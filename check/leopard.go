@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	"isovet/check/explain"
+	"isovet/check/mechanism"
+	"isovet/check/replay"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/level"
-	"isovet/mechanism"
-	"isovet/replay"
 )
 
 // leopard verifies the mechanisms of the database (package mechanism), under a profile, and then the level itself.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/evidence"
-	"isovet/mechanism"
 )
 
 // brokenRun is a run of the store in which one part failed once, and who found it.

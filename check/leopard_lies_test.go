@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/mechanism"
 )
 
 // mistold is a history with its times changed for the worse: coarse clocks, sessions that overlap themselves, missing times of operations and commits.

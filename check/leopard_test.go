@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/mechanism"
 )
 
 func profileOf(t *testing.T, name string) *mechanism.Profile {

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"isovet/certify"
+	"isovet/check/lists"
 	"isovet/evidence"
-	"isovet/lists"
 )
 
 var (

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // doubledList makes a tiny history of lists whose elements are few: a run, one transaction after the other, some on an old state, then

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"isovet/check/lists"
+	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/lists"
 	"isovet/polygraph"
-	"isovet/weak"
 )
 
 // beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of

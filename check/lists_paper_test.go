@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle/oracletest"
 )
 
 var itemOp = regexp.MustCompile(`([rw])\((\w+),(\w+)\)`)

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 // tinyList makes a random history with lists: of one kind or another by the seed.

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 // What is dropped for a format that cannot hold it makes no violation of a valid history, at any level; what needs nothing dropped keeps its verdicts.

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/minitxn"
+	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/minitxn"
 	"isovet/polygraph"
-	"isovet/replay"
 )
 
 // lightweight decides linearizability, each key by itself.

@@ -6,13 +6,13 @@ import (
 	"os"
 	"testing"
 
+	"isovet/check/minitxn"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/minitxn"
-	"isovet/oracle"
 )
 
 // alone copies a history so that each transaction is a session of its own: linearizability knows no sessions, so it is strict

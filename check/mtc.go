@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"isovet/check/minitxn"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/minitxn"
 )
 
 // miniTxns are the linear checkers for mini-transactions.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/minitxn"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/minitxn"
-	"isovet/oracle"
 	"isovet/prepass"
 )
 

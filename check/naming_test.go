@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 // namedRandom makes a random history, of registers or, for some seeds, of lists.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/native"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // oddPredicates is a random history with predicates and anything else that one may have, by number.

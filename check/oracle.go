@@ -3,10 +3,10 @@ package check
 import (
 	"context"
 
+	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // bruteForce is the oracle: every order, by definition. The naive twin of all others.

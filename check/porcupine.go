@@ -7,9 +7,9 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"isovet/check/minitxn"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/minitxn"
 )
 
 // porcupineLib is Porcupine, another program's library, to compare with.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // The counterexamples to the text of Vbox, named after the items of the errata and of algorithms §6.2: vbox and brute force agree on

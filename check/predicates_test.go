@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/oracle"
 )
 
 // predicateOptions are the kinds of tiny histories with predicates that checkers are compared with brute force on.

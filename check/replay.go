@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
+	"isovet/check/explain"
+	"isovet/check/replay"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // TestReplayErrata: the counterexamples of the errata to Vbox's predicate constraints, and those of the five mistakes in its text

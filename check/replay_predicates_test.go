@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // TestReplayPredicatesAgainstBruteForce holds replay against the oracle on tiny histories with predicate reads and writes: rows that

@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // long is few by default and many with ISOVET_LONG.

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"isovet/check/explain"
+	"isovet/check/replay"
 	"isovet/encode"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 	"isovet/solver/external"
 )

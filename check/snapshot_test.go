@@ -6,12 +6,12 @@ import (
 	"os"
 	"testing"
 
-	"isovet/bcgraph"
+	"isovet/check/bcgraph"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
 	"isovet/prepass"
 )
 

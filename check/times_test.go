@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // TestTimesAtTheEnds: with times at the ends of the clock, and clocks off by up to all of it, every checker says what brute force says.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
+	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/weak"
 )
 
 // weakly decides the levels below snapshot isolation by the orders that their axioms demand.

@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
+	"isovet/check/weak"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
-	"isovet/weak"
 )
 
 // TestWeakAgainstBruteForce holds the checker of the weak levels against the axioms over all sequences; Run certifies each answer.

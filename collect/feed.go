@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
+	"isovet/check/mechanism"
 	"isovet/datasets/workload"
 	"isovet/history"
-	"isovet/mechanism"
 )
 
 // Feed hands what the sessions of a run do to Leopard's pipeline while the run lasts ([Leopard] §IV-C): a client of the pipeline each. Config.Feed

@@ -3,9 +3,9 @@ package collect_test
 import (
 	"testing"
 
+	"isovet/check/mechanism"
 	"isovet/collect"
 	"isovet/internal/safego"
-	"isovet/mechanism"
 )
 
 // TestFeed: what is verified while the database runs is what its history says, for rows, lists and predicates; and a database that

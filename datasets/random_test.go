@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // TestTinyMix: at each of the six levels and with every option, neither verdict is rare.

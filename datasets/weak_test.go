@@ -3,9 +3,9 @@ package datasets
 import (
 	"testing"
 
+	"isovet/check/oracle"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // satisfies decides a judged level by definition: the oracle for the serializable and snapshot families, every commit order

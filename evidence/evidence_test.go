@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 func check(t *testing.T, text string, l level.Level) *evidence.Result {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 
+	"isovet/check/timestamp"
 	"isovet/history"
-	"isovet/timestamp"
 )
 
 // AionOptions are the parameters of NewAion.

@@ -9,10 +9,10 @@ import (
 	"reflect"
 	"strconv"
 
+	"isovet/check/mechanism"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/level"
-	"isovet/mechanism"
 )
 
 // LeopardOptions are the parameters of NewLeopard and NewLive.

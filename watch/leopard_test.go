@@ -18,10 +18,10 @@ import (
 	"syscall"
 	"testing"
 
+	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/mechanism"
 )
 
 // mechanisms is a run of the store with a part broken, as lines in an order of arrival, and what Verify finds in it.

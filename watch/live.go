@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sort"
 
+	"isovet/check/mechanism"
 	"isovet/history"
-	"isovet/mechanism"
 )
 
 // Live verifies the mechanisms of a database in the process that runs its transactions: no lines, no log, nothing late. It is for one goroutine.

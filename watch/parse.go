@@ -7,9 +7,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/history/format/jsonl"
-	"isovet/timestamp"
 )
 
 // parser turns lines into arrivals; what a line says is for the reader of the history format to tell. Keys and sessions are numbered as they come; a value is a

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
+	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/internal/histtest"
-	"isovet/timestamp"
 )
 
 // TestRandom: small random histories, times at both ends of the 64 bits among them, as a stream whose every transaction

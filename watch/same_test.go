@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"isovet/check"
+	"isovet/check/oracle/oracletest"
+	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/level"
-	"isovet/oracle/oracletest"
-	"isovet/timestamp"
 )
 
 // TestSame: what watch says of a stream is what check says of the file with it, whatever the JSON looks like.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/mechanism"
+	"isovet/check/timestamp"
 	"isovet/level"
-	"isovet/mechanism"
-	"isovet/timestamp"
 )
 
 // TestSettings: a folder is judged with the options that it was begun with, or not at all; what is there stays as it is.

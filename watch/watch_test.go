@@ -24,11 +24,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/level"
-	"isovet/timestamp"
 )
 
 var si = timestamp.Options{Level: level.SessionSnapshotIsolation}

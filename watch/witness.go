@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"isovet/check"
+	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/mechanism"
 )
 
 // MechanismViolation is a violation of a mechanism as the file has it.

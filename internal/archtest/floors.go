@@ -7,9 +7,9 @@ var floors = [][]string{
 	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
 	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
 	{"prepass", "solver/acyclic", "collect/driver", "collect/server", "internal/histtest"},
-	{"polygraph", "frontier", "weak", "bcgraph", "timestamp", "lists", "minitxn", "mechanism", "certify", "oracle", "oracle/oracletest"},
+	{"polygraph", "check/frontier", "check/weak", "check/bcgraph", "check/timestamp", "check/lists", "check/minitxn", "check/mechanism", "certify", "check/oracle", "check/oracle/oracletest"},
 	{"encode"},
-	{"explain", "replay"},
+	{"check/explain", "check/replay"},
 	{"check"},
 	{"report", "collect", "watch"},
 	{"bench"},
@@ -40,7 +40,7 @@ var narrow = map[string][]string{
 	// Whoever checks proofs must not share code with whoever makes them.
 	"certify": {"history", "level", "evidence", "predicates"},
 	// Brute force is the twin of all checkers, by definition and nothing else.
-	"oracle":            {"history", "level", "evidence", "predicates"},
+	"check/oracle":            {"history", "level", "evidence", "predicates"},
 	"solver":            {},
 	"graph":             {},
 	"closure":           {"graph", "internal/room"},
@@ -49,14 +49,14 @@ var narrow = map[string][]string{
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
 var importers = map[string][]string{
-	"graph":            {"graph/order", "closure", "timestamp", "solver/acyclic", "polygraph", "weak", "bcgraph", "lists", "minitxn", "encode", "explain", "replay", "check"},
-	"graph/order":      {"solver/acyclic", "encode", "explain", "replay", "check"},
-	"closure":          {"solver/acyclic", "polygraph", "encode", "explain", "replay", "check"},
-	"solver":           {"solver/*", "weak", "encode", "explain", "replay", "check"},
+	"graph":            {"graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph", "check/weak", "check/bcgraph", "check/lists", "check/minitxn", "encode", "check/explain", "check/replay", "check"},
+	"graph/order":      {"solver/acyclic", "encode", "check/explain", "check/replay", "check"},
+	"closure":          {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
+	"solver":           {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},
-	"oracle":           {"check"},
+	"check/oracle":           {"check"},
 	"internal/cli":     {"cmd/isovet", "cmd/bench", "internal/release"},
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/bench"
+	"isovet/check/timestamp"
 	"isovet/level"
-	"isovet/timestamp"
 )
 
 func newBench(e *env) *cobra.Command {

@@ -16,10 +16,10 @@ import (
 
 	"isovet/bench"
 	"isovet/check"
+	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/mechanism"
 	"isovet/report"
 )
 

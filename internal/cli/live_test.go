@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/mechanism"
 	"isovet/collect"
-	"isovet/mechanism"
 	"isovet/watch"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"isovet/mechanism"
+	"isovet/check/mechanism"
 )
 
 // newProfiles lists what --profile takes.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"isovet/check/timestamp"
 	"isovet/internal/safego"
 	"isovet/level"
-	"isovet/timestamp"
 	"isovet/watch"
 )
 

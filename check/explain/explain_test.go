@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/explain"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 	"isovet/prepass"
 )
 

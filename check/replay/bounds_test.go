@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/explain"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 	"isovet/prepass"
 	"isovet/solver"
 )

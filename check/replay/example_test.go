@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"isovet/check/replay"
 	"isovet/history/notation"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

@@ -9,14 +9,14 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/explain"
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"isovet/certify"
+	"isovet/check/explain"
+	"isovet/check/oracle"
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

@@ -7,13 +7,13 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/explain"
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/explain"
 	"isovet/history"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

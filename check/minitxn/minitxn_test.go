@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/minitxn"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/minitxn"
 	"isovet/prepass"
 )
 

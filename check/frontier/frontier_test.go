@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/frontier"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/frontier"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 	"isovet/prepass"
 )
 

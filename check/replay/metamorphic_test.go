@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
-	"isovet/replay"
 )
 
 // cases calls f for random histories: tiny ones of every mix, and a medium one now and then, more rarely later on, since one full of

@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 )
 
 // TestMinimize: a minimizer finds something exactly where a refutation is found; what it finds violates the level by itself and

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/oracle"
 )
 
 // Predicate reads and writes by definition: examples of errata V4 to V16 and V27, of algorithms §6.2, and the rules one by one.

@@ -8,13 +8,13 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

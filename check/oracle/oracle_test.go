@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 var six = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/check/replay"
 	"isovet/datasets"
 	"isovet/history/notation"
 	"isovet/level"
 	"isovet/prepass"
-	"isovet/replay"
 	"isovet/solver"
 )
 

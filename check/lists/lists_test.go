@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/check/lists"
+	"isovet/check/oracle"
+	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/notation"
 	"isovet/level"
-	"isovet/lists"
-	"isovet/oracle"
-	"isovet/oracle/oracletest"
 )
 
 var six = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,

@@ -65,7 +65,7 @@ func corpusProfile(file, db, isolation string) (*Profile, error) {
 // TestNoFalseAlarmOnDatabases: histories of real databases. The one of a primary and its standby is no correct run: snapshots of
 // the two contradict each other, and the standby lags.
 func TestNoFalseAlarmOnDatabases(t *testing.T) {
-	files, err := filepath.Glob("../../shared/corpus/databases/*.zst")
+	files, err := filepath.Glob("../../../shared/corpus/databases/*.zst")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"isovet/check/lists"
 	"isovet/datasets"
 	"isovet/level"
-	"isovet/lists"
 )
 
 // BenchmarkElle reads a list-append history of 100,000 transactions and decides it: to be 0.3 s at most.
