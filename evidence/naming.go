@@ -443,7 +443,7 @@ func isList(h *history.History, t, key uint32) bool {
 }
 
 // saw reports whether an operation of a transaction that begins at lo reads version ver of key: of a list, as the last element that
-// others had appended, none if ver is none or an initial one.
+// others had appended, none if ver is none or an initial one; of a predicate operation, as a row that it matched.
 func saw(h *history.History, op, lo, key, ver uint32) bool {
 	switch h.Ops.Kind[op] {
 	case history.Read:
@@ -457,6 +457,12 @@ func saw(h *history.History, op, lo, key, ver uint32) bool {
 			return ver == history.None || ver == h.InitVer[key]
 		}
 		return list[len(list)-1] == ver
+	case history.PredRead, history.PredWrite:
+		r := history.None
+		if ver != history.None {
+			r = predRow(h, op, key)
+		}
+		return r != history.None && h.Preds.Old[r] == ver
 	}
 	return false
 }

@@ -40,7 +40,7 @@ var narrow = map[string][]string{
 	// Whoever checks proofs must not share code with whoever makes them.
 	"certify": {"history", "level", "evidence", "predicates"},
 	// Brute force is the twin of all checkers, by definition and nothing else.
-	"check/oracle":            {"history", "level", "evidence", "predicates"},
+	"check/oracle":      {"history", "level", "evidence", "predicates"},
 	"solver":            {},
 	"graph":             {},
 	"closure":           {"graph", "internal/room"},
@@ -56,7 +56,7 @@ var importers = map[string][]string{
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},
-	"check/oracle":           {"check"},
+	"check/oracle":     {"check"},
 	"internal/cli":     {"cmd/isovet", "cmd/bench", "internal/release"},
 }
 

@@ -41,7 +41,7 @@ func newKept(interrupted func()) *kept {
 	k.tell = os.NewFile(tell, "tell")
 	said := os.NewFile(hear, "hear")
 	for _, fd := range []uintptr{tell, hear, crash} {
-		syscall.CloseOnExec(int(fd))
+		closeOnExec(fd)
 	}
 	if f := os.NewFile(crash, "crash"); f != nil {
 		_ = debug.SetCrashOutput(f, debug.CrashOptions{})
