@@ -24,7 +24,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

@@ -7,13 +7,13 @@ import (
 
 	"isovet/certify"
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
-var predicateOptions = datasets.RandomOptions{Predicates: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Txns: 4}
+var predicateOptions = random.Options{Predicates: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Txns: 4}
 
 // Of histories with predicates, some order is accepted if and only if brute force finds one; brute force's own is.
 func TestPredicateOrders(t *testing.T) {
@@ -23,7 +23,7 @@ func TestPredicateOrders(t *testing.T) {
 	}
 	accepted, rejected := 0, 0
 	for seed := range n {
-		h := datasets.Tiny(seed, predicateOptions)
+		h := random.Tiny(seed, predicateOptions)
 		for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -95,7 +95,7 @@ func permutations(part []uint32, fixed int, f func([]uint32) bool) bool {
 func TestPredicateEventsRefused(t *testing.T) {
 	tried := 0
 	for seed := range uint64(1500) {
-		h := datasets.Tiny(seed, predicateOptions)
+		h := random.Tiny(seed, predicateOptions)
 		want, _ := oracle.Check(h, oracle.Options{Level: level.SnapshotIsolation, VerdictOnly: true})
 		if want.Verdict != evidence.Violated {
 			continue

@@ -9,10 +9,10 @@ import (
 
 	"isovet/check"
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -396,15 +396,15 @@ func randomScene(seed uint64) *scene {
 	case 1:
 		h = oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Lists: true, Aborted: some(), Unknown: some(), Init: some(), Torn: some()})
 	case 2:
-		o := datasets.RandomOptions{Txns: 5, Aborted: some(), Unknown: some(), NoTimes: rng.IntN(4) == 0}
+		o := random.Options{Txns: 5, Aborted: some(), Unknown: some(), NoTimes: rng.IntN(4) == 0}
 		if o.Lists = some(); !o.Lists {
 			o.Single, o.Duplicates, o.Deletes = some(), some(), some()
 		}
-		h = datasets.Tiny(seed, o)
+		h = random.Tiny(seed, o)
 	case 3:
-		h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 4, Keys: 1 + rng.IntN(2), Predicates: true, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some()})
+		h = random.Tiny(seed, random.Options{Txns: 4, Keys: 1 + rng.IntN(2), Predicates: true, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some()})
 	case 4:
-		h = datasets.Stamped(seed, datasets.StampedOptions{Txns: 4, Ties: some(), Lists: some(), Predicates: rng.IntN(3) == 0, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some(), Serial: some()})
+		h = random.Stamped(seed, random.StampedOptions{Txns: 4, Ties: some(), Lists: some(), Predicates: rng.IntN(3) == 0, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some(), Serial: some()})
 	default:
 		h = crowded(rng)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestBE(t *testing.T) {
 	var yes, no int
 	for seed := range uint64(3000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0, Duplicates: seed%7 == 0})
+		h := random.Tiny(seed, random.Options{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0, Duplicates: seed%7 == 0})
 		want, err := Run(context.Background(), bruteForce{}, h, Options{Level: level.SessionSerializable})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -43,7 +44,7 @@ func TestBE(t *testing.T) {
 
 // TestBERefuses: other levels, and histories that it does not get through.
 func TestBERefuses(t *testing.T) {
-	h := datasets.Tiny(1, datasets.RandomOptions{})
+	h := random.Tiny(1, random.Options{})
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation} {
 		r, err := Run(t.Context(), biswasEnea{}, h, Options{Level: l})
 		if err != nil || r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "be does not decide") {

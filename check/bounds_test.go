@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
 	"isovet/internal/bounds"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -80,9 +80,9 @@ func TestBoundsAtOne(t *testing.T) {
 		var h *history.History
 		switch seed % 4 {
 		case 0, 1:
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 2, Ops: 3, Unknown: seed&8 != 0, Duplicates: seed&16 != 0, Deletes: seed&32 != 0})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 2, Ops: 3, Unknown: seed&8 != 0, Duplicates: seed&16 != 0, Deletes: seed&32 != 0})
 		case 2:
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 5, Keys: 3, Ops: 3, Predicates: true, NoTimes: seed&8 != 0})
+			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 3, Ops: 3, Predicates: true, NoTimes: seed&8 != 0})
 		default:
 			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Lists: true, Init: true, Duplicates: seed&8 != 0})
 		}

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/oracletest"
 )
 
 // TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists: every checker of a

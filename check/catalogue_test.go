@@ -8,7 +8,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

@@ -10,7 +10,7 @@ import (
 	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 )
 
 // TestPredicateCertificates: certificates with predicate edges, of vbox and of replay, are written, read again against the history and

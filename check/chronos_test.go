@@ -10,17 +10,17 @@ import (
 
 	"isovet/certify"
 	"isovet/check/timestamp"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
 // TestStampedCertified: every answer of a checker that trusts timestamps is certified; valid is valid for brute force too (errata C8:
 // accept implies strong session snapshot isolation).
 func TestStampedCertified(t *testing.T) {
-	all := []datasets.StampedOptions{
+	all := []random.StampedOptions{
 		{Ties: true},
 		{Ties: true, Serial: true, Txns: 4},
 		{Ties: true, Deletes: true, Duplicates: true, Aborted: true, Unknown: true},
@@ -32,7 +32,7 @@ func TestStampedCertified(t *testing.T) {
 	black := map[string]int{}
 	for i, so := range all {
 		for seed := range uint64(400) {
-			h := datasets.Stamped(seed+uint64(i)<<32, so)
+			h := random.Stamped(seed+uint64(i)<<32, so)
 			for _, l := range timestamp.Levels() {
 				for _, atStart := range []bool{false, true} {
 					if atStart && !l.Serial() {
@@ -76,7 +76,7 @@ func TestStampedCertified(t *testing.T) {
 func TestStampedClaims(t *testing.T) {
 	refused, tried := map[string]int{}, map[string]int{}
 	for seed := range uint64(1500) {
-		h := datasets.Stamped(seed, datasets.StampedOptions{Ties: true, Lists: seed%2 == 0, Predicates: seed%3 == 0, Unknown: true, Aborted: true})
+		h := random.Stamped(seed, random.StampedOptions{Ties: true, Lists: seed%2 == 0, Predicates: seed%3 == 0, Unknown: true, Aborted: true})
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 			r, err := Run(t.Context(), chronos{}, h, Options{Level: l})
 			if err != nil {
@@ -168,7 +168,7 @@ func TestChronosFigure11(t *testing.T) {
 
 // TestStampedNeeds: without timestamps the verdict is unknown; timestamps that no database gives are bad input.
 func TestStampedNeeds(t *testing.T) {
-	h := datasets.Tiny(1, datasets.RandomOptions{})
+	h := random.Tiny(1, random.Options{})
 	r, err := Run(t.Context(), chronos{}, h, Options{Level: level.SnapshotIsolation})
 	if err != nil || r.Verdict != evidence.Unknown || r.Reason == "" {
 		t.Errorf("%+v, %v", r, err)

@@ -10,7 +10,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/polygraph"
 )
@@ -18,13 +19,13 @@ import (
 // TestCobraRoundsTiny: with rounds of a transaction or two, cobra-rounds says what cobra says, on tiny histories of every kind, at every
 // level; Run certifies the orders, and every "no" has been proved on the whole history.
 func TestCobraRoundsTiny(t *testing.T) {
-	shapes := []datasets.RandomOptions{{}, {Txns: 9, Keys: 2, Sessions: 2}, {Txns: 14, Keys: 3, Sessions: 3, Ops: 3}, {Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
+	shapes := []random.Options{{}, {Txns: 9, Keys: 2, Sessions: 2}, {Txns: 14, Keys: 3, Sessions: 3, Ops: 3}, {Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
 	verdicts := map[string]int{}
 	forgot := 0
 	for seed := range long(3000, 40000) {
 		o := shapes[seed%5]
 		o.Aborted, o.Unknown, o.NoTimes, o.Deletes = seed&1 != 0, seed&6 == 2, seed&8 != 0, seed&16 != 0
-		h := datasets.Tiny(seed, o)
+		h := random.Tiny(seed, o)
 		for _, l := range serialLevels {
 			skew := int64(seed>>5&1) * 3
 			want, err := Run(context.Background(), cobra{}, h, Options{Level: l, ClockSkew: skew})
@@ -98,7 +99,7 @@ func TestCobraRoundsFences(t *testing.T) {
 func TestCobraForgetsTheLargest(t *testing.T) {
 	sizes := map[int]int{}
 	for seed := range long(1500, 20000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0, Unknown: seed&6 == 2})
+		h := random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0, Unknown: seed&6 == 2})
 		l := level.SessionSerializable
 		if seed&1 == 0 {
 			l = level.StrictSerializable

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 )
 
 // tiny makes a random history of few transactions on few keys: half of them from a serial run whose reads are then disturbed,
@@ -106,9 +106,9 @@ func TestAgainstBruteForce(t *testing.T) {
 	n := uint64(6000)
 	verdicts := map[string]int{}
 	for seed := range n {
-		h := tiny(seed) // which has thin-air reads and ends of unknown transactions; datasets.Tiny has snapshots and coarse clocks
+		h := tiny(seed) // which has thin-air reads and ends of unknown transactions; random.Tiny has snapshots and coarse clocks
 		if seed%2 == 1 {
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
 		}
 		for _, l := range orderLevels {
 			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})

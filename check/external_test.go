@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest/random"
+	"isovet/internal/solvertest/fake"
 	"isovet/level"
-	"isovet/solver/external/externaltest"
 )
 
 func TestMain(m *testing.M) {
-	externaltest.Main()
+	fake.Main()
 	flag.Parse()
 	if flag.Lookup("test.bench").Value.String() == "" { // a quarter less time: the tests' heaps are tiny, and collected all the while
 		debug.SetGCPercent(-1)
@@ -37,10 +37,10 @@ func TestExternalSolvers(t *testing.T) {
 		t.Fatal(err)
 	}
 	gnf, dimacs := "external:"+self, "external-dimacs:"+self
-	t.Setenv(externaltest.Variable, "competition")
+	t.Setenv(fake.Variable, "competition")
 	asked, no, found := 0, 0, map[string]int{}
 	for seed := uint64(0); seed < 4000 && (asked < 25 || no < 5); seed++ {
-		h := datasets.Medium(seed, datasets.RandomOptions{Txns: 12, Keys: 3, NoTimes: true})
+		h := random.Medium(seed, random.Options{Txns: 12, Keys: 3, NoTimes: true})
 		own, err := Run(t.Context(), vbox{}, h, Options{Level: level.Serializable})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestExternalSolvers(t *testing.T) {
 			continue
 		}
 		for _, mode := range []string{"all-false", "unsat", "crash"} {
-			t.Setenv(externaltest.Variable, mode)
+			t.Setenv(fake.Variable, mode)
 			for _, c := range []Checker{vbox{}, cobra{}} {
 				for _, s := range []string{gnf, dimacs} {
 					r, err := Run(t.Context(), c, h, Options{Level: level.Serializable, Solver: s})
@@ -79,7 +79,7 @@ func TestExternalSolvers(t *testing.T) {
 				}
 			}
 		}
-		t.Setenv(externaltest.Variable, "competition")
+		t.Setenv(fake.Variable, "competition")
 	}
 	if asked < 25 || no < 5 || found["all-false"] == 0 || found["unsat"] == 0 || found["crash"] == 0 {
 		t.Errorf("asked %d times, %d violations, lies found: %v", asked, no, found)
@@ -87,7 +87,7 @@ func TestExternalSolvers(t *testing.T) {
 }
 
 func TestNoSuchExternalSolver(t *testing.T) {
-	h := datasets.Tiny(1, datasets.RandomOptions{})
+	h := random.Tiny(1, random.Options{})
 	_, err := Run(t.Context(), vbox{}, h, Options{Solver: "external:no-such-program"})
 	if err == nil || !strings.Contains(err.Error(), "no such program on the PATH: no-such-program") {
 		t.Error(err)

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"isovet/certify"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
 // someHistory is a small history with some of what histories can have.
 func someHistory(seed uint64) *history.History {
-	return datasets.Tiny(seed, datasets.RandomOptions{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0,
+	return random.Tiny(seed, random.Options{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0,
 		Duplicates: seed%4 == 0, NoTimes: seed%7 == 0, Lists: seed%5 == 1, Predicates: seed%5 == 2})
 }
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 )
 
 // TestIgnorePredicates: cobra and be refuse predicates, and ignore them when told to: what they say then is what brute force says of
@@ -70,7 +70,7 @@ func TestIgnorePredicates(t *testing.T) {
 // TestItems: what is left of a history without predicates is all of it.
 func TestItems(t *testing.T) {
 	for seed := range uint64(300) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
+		h := random.Tiny(seed, random.Options{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
 		if a, b := notation.Format(h), notation.Format(history.Items(h)); a != b {
 			t.Fatalf("seed %d: %s became %s", seed, a, b)
 		}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/format"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestKeyed(t *testing.T) {
 	said, byKeys := map[evidence.Verdict]int{}, 0
 	for seed := range long(1500, 30_000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 1 + int(seed%3), Sessions: 3, Ops: 1})
+		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 1 + int(seed%3), Sessions: 3, Ops: 1})
 		if seed%2 == 1 {
 			h = tiny(seed)
 		}

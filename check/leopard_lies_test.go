@@ -10,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -111,9 +112,9 @@ func TestLeopardNeverLies(t *testing.T) {
 			if o.Lists {
 				o.Predicates, o.Duplicates, o.Deletes = false, false, false
 			}
-			h = datasets.Tiny(seed, o)
+			h = random.Tiny(seed, o)
 		case 2:
-			h = datasets.Medium(seed, datasets.RandomOptions{Txns: 40, Aborted: r.IntN(2) == 0, Unknown: r.IntN(3) == 0})
+			h = random.Medium(seed, random.Options{Txns: 40, Aborted: r.IntN(2) == 0, Unknown: r.IntN(3) == 0})
 		default:
 			spec := datasets.Spec{Workload: []string{"mix", "blindw", "smallbank", "rmw", "booking"}[r.IntN(5)], Txns: 60, Keys: 20, Sessions: 6, Seed: seed, AbortRate: .1, UnknownRate: .03}
 			isos := datasets.Isolations()

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -148,7 +149,7 @@ func TestListNames(t *testing.T) {
 func TestListsMedium(t *testing.T) {
 	verdicts := map[string]int{}
 	for seed := range long(60, 600) {
-		h := datasets.Medium(seed, datasets.RandomOptions{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0, Aborted: seed%4 == 0})
+		h := random.Medium(seed, random.Options{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0, Aborted: seed%4 == 0})
 		for _, l := range orderLevels {
 			var first *evidence.Result
 			for _, c := range []Checker{elle{}, replayer{}, vbox{}} {

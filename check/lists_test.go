@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 )
 
 // tinyList makes a random history with lists: of one kind or another by the seed.
@@ -19,11 +19,11 @@ func tinyList(seed uint64) *history.History {
 	case 0:
 		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 3, Sessions: 4, Ops: 4, Lists: true, Init: true, Aborted: true, Unknown: seed%8 == 4})
 	case 1:
-		return datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Lists: true})
+		return random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Lists: true})
 	case 2:
-		return datasets.Tiny(seed, datasets.RandomOptions{Lists: true, Aborted: true, Unknown: true})
+		return random.Tiny(seed, random.Options{Lists: true, Aborted: true, Unknown: true})
 	}
-	return datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 2, Sessions: 5, Ops: 3, Lists: true, NoTimes: seed%3 == 0})
+	return random.Tiny(seed, random.Options{Txns: 6, Keys: 2, Sessions: 5, Ops: 3, Lists: true, NoTimes: seed%3 == 0})
 }
 
 // TestListsAgainstBruteForce holds every checker against the oracle on tiny histories with lists; Run certifies each answer on

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
 

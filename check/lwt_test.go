@@ -11,7 +11,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -115,13 +116,13 @@ func TestLWTAgainstOracle(t *testing.T) {
 		make func(seed uint64) *history.History
 	}{
 		{"lwt", func(s uint64) *history.History {
-			return datasets.Tiny(s, datasets.RandomOptions{Mini: true, Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+			return random.Tiny(s, random.Options{Mini: true, Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
 		}},
 		{"blind", func(s uint64) *history.History {
-			return datasets.Tiny(s, datasets.RandomOptions{Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+			return random.Tiny(s, random.Options{Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
 		}},
 		{"duplicates", func(s uint64) *history.History {
-			return datasets.Tiny(s, datasets.RandomOptions{Single: true, Duplicates: true, Deletes: s%5 == 4, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+			return random.Tiny(s, random.Options{Single: true, Duplicates: true, Deletes: s%5 == 4, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
 		}},
 		{"failed", registerHistory},
 	} {

@@ -9,7 +9,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -22,11 +23,11 @@ func TestMedium(t *testing.T) {
 	}
 	verdicts := map[string]int{}
 	for seed := range seeds {
-		o := datasets.RandomOptions{Aborted: seed%3 == 0, Unknown: seed%5 == 0, NoTimes: seed%4 == 0}
+		o := random.Options{Aborted: seed%3 == 0, Unknown: seed%5 == 0, NoTimes: seed%4 == 0}
 		if seed%2 == 0 {
 			o.Keys, o.Sessions = 100, 20 // room for open choices
 		}
-		h := datasets.Medium(seed, o)
+		h := random.Medium(seed, o)
 		for _, l := range serialLevels {
 			want, err := Run(context.Background(), vbox{}, h, Options{Level: l})
 			if err != nil {
@@ -176,9 +177,9 @@ func disguise(h *history.History, seed uint64) *history.History {
 func TestDisguised(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	for seed := range uint64(1500) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 7, Keys: 3, Aborted: true, Unknown: true, NoTimes: seed%3 == 0})
+		h := random.Tiny(seed, random.Options{Txns: 7, Keys: 3, Aborted: true, Unknown: true, NoTimes: seed%3 == 0})
 		if seed%10 == 0 {
-			h = datasets.Medium(seed, datasets.RandomOptions{Txns: 60})
+			h = random.Medium(seed, random.Options{Txns: 60})
 		}
 		g := disguise(h, seed)
 		for _, l := range serialLevels {

@@ -12,7 +12,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -47,8 +48,8 @@ func TestMTCAgainstOracle(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for seed := range n {
-		o := datasets.RandomOptions{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2, Ops: 4}
-		h := datasets.Tiny(seed, o)
+		o := random.Options{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2, Ops: 4}
+		h := random.Tiny(seed, o)
 		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
 	}
 	t.Log(seen)
@@ -65,7 +66,7 @@ func TestMTCAgainstOracle(t *testing.T) {
 func TestMTCOutside(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(300) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Unknown: true, Duplicates: seed%2 == 0})
+		h := random.Tiny(seed, random.Options{Unknown: true, Duplicates: seed%2 == 0})
 		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
 	}
 	for _, c := range []struct{ h, note string }{

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -21,9 +22,9 @@ func namedRandom(seed uint64) *history.History {
 	case 0:
 		return tiny(seed)
 	case 1:
-		return datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Sessions: 3})
+		return random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Sessions: 3})
 	case 2:
-		return datasets.Lagging(seed, datasets.RandomOptions{Txns: 6, Sessions: 3}, seed%4 == 0)
+		return random.Lagging(seed, random.Options{Txns: 6, Sessions: 3}, seed%4 == 0)
 	case 3:
 		return tinyMini(seed)
 	case 4:
@@ -34,7 +35,7 @@ func namedRandom(seed uint64) *history.History {
 
 // tinyMini makes a history of transactions that each read and mostly overwrite one or two keys, on old states now and then.
 func tinyMini(seed uint64) *history.History {
-	return datasets.Tiny(seed, datasets.RandomOptions{Txns: 5, Keys: 2, Sessions: 3, Ops: 2})
+	return random.Tiny(seed, random.Options{Txns: 5, Keys: 2, Sessions: 3, Ops: 2})
 }
 
 // TestNamesByTheLattice: on random histories, the kind that a checker reports at a level is one that the level forbids, and every

@@ -10,20 +10,20 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/native"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
 // oddPredicates is a random history with predicates and anything else that one may have, by number.
 func oddPredicates(seed uint64) *history.History {
-	shapes := []datasets.RandomOptions{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 2, Ops: 2}}
+	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 2, Ops: 2}}
 	o, s := every(seed), shapes[seed/32%4]
 	o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
-	return datasets.Odd(seed, o)
+	return random.Odd(seed, o)
 }
 
 // TestOddPredicates: histories with predicates beside unknown outcomes, deletes, initial rows, equal values, transactions without

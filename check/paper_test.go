@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestPipelineChoicesDoNotMatter(t *testing.T) {
 	var yes, no int
 	for seed := range uint64(400) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{})
+		h := random.Tiny(seed, random.Options{})
 		l := serialLevels[seed%3]
 		want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 		if err != nil {
@@ -52,7 +52,7 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 }
 
 func TestPipelineNames(t *testing.T) {
-	h := datasets.Tiny(1, datasets.RandomOptions{})
+	h := random.Tiny(1, random.Options{})
 	for want, p := range map[string]Pipeline{"unknown closure": {Closure: "x"}, "unknown pruning": {Pruning: "x"}, "unknown encoding": {Encoding: "x"}, "unknown phase": {Phase: "x"}} {
 		if _, err := Run(context.Background(), vbox{}, h, Options{Level: level.Serializable, Pipeline: p}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v; want %q", p, err, want)

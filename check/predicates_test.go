@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 )
 
 // predicateOptions are the kinds of tiny histories with predicates that checkers are compared with brute force on.
-var predicateOptions = []datasets.RandomOptions{
+var predicateOptions = []random.Options{
 	{Predicates: true},
 	{Predicates: true, Txns: 4, Keys: 3},
 	{Predicates: true, Deletes: true},
@@ -31,7 +31,7 @@ func TestVboxPredicates(t *testing.T) {
 	var decided, undecided [3]int
 	for _, o := range predicateOptions {
 		for seed := range seeds {
-			h := datasets.Tiny(seed, o)
+			h := random.Tiny(seed, o)
 			if o.Predicates && !h.HasPredicates() {
 				continue
 			}
@@ -65,8 +65,8 @@ func TestVboxPredicates(t *testing.T) {
 }
 
 // tinyPredicates is a tiny history with predicates, or nil.
-func tinyPredicates(seed uint64, o datasets.RandomOptions) *history.History {
-	if h := datasets.Tiny(seed, o); h.HasPredicates() {
+func tinyPredicates(seed uint64, o random.Options) *history.History {
+	if h := random.Tiny(seed, o); h.HasPredicates() {
 		return h
 	}
 	return nil
@@ -76,8 +76,8 @@ func tinyPredicates(seed uint64, o datasets.RandomOptions) *history.History {
 func TestVboxAmbiguousMedium(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	for seed := range long(40, 1000) {
-		o := datasets.RandomOptions{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
-		h := datasets.Medium(seed, o)
+		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
+		h := random.Medium(seed, o)
 		for _, l := range serialLevels {
 			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {

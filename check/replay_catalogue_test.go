@@ -7,7 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

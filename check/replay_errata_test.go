@@ -6,7 +6,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

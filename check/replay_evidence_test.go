@@ -9,7 +9,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -51,11 +52,11 @@ func inSession(h *history.History, txns []uint32) (out []uint32) {
 func TestReplayMinimal(t *testing.T) {
 	explained := map[level.Level]int{}
 	for seed := range long(600, 20000) {
-		o := datasets.RandomOptions{Aborted: seed%2 == 0, NoTimes: seed%3 == 0}
-		h := datasets.Tiny(seed, o)
+		o := random.Options{Aborted: seed%2 == 0, NoTimes: seed%3 == 0}
+		h := random.Tiny(seed, o)
 		if seed%2 != 0 {
 			o.Txns = 40
-			h = datasets.Medium(seed, o)
+			h = random.Medium(seed, o)
 		}
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
@@ -182,7 +183,7 @@ func TestReplayCertificates(t *testing.T) {
 		try("forced", forced, l)
 	}
 	for seed := range long(200, 5000) {
-		h := datasets.Tiny(seed, every(seed))
+		h := random.Tiny(seed, every(seed))
 		for _, l := range orderLevels {
 			try(notation.Format(h), h, l)
 		}

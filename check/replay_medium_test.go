@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -15,11 +16,11 @@ import (
 func TestReplayAgainstPolygraphs(t *testing.T) {
 	same := map[evidence.Verdict]int{}
 	for seed := range long(80, 3000) {
-		o := datasets.RandomOptions{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 != 0}
+		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 != 0}
 		if seed%3 == 0 {
 			o.Keys, o.Sessions = 100, 20 // room for open choices
 		}
-		h := datasets.Medium(seed, o)
+		h := random.Medium(seed, o)
 		got := map[level.Level]evidence.Verdict{}
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -16,7 +16,7 @@ import (
 // are absent, deleted or equal, truths that are unknown, versions that the client does not know, unknown outcomes, with and without
 // times, at all six levels. Run certifies every answer.
 func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
-	shapes := []datasets.RandomOptions{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
+	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
 	verdicts := map[level.Level]map[evidence.Verdict]int{}
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
@@ -25,7 +25,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 	for seed := range long(4000, 60000) {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
-		h := datasets.Tiny(seed, o)
+		h := random.Tiny(seed, o)
 		for _, l := range orderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -83,7 +83,7 @@ func TestReplayPredicatesKnows(t *testing.T) {
 		if o.Duplicates { // explanations are long where values say little
 			o.Txns = 12
 		}
-		h := datasets.Medium(seed, o)
+		h := random.Medium(seed, o)
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -21,8 +21,8 @@ func long(few, many uint64) uint64 {
 }
 
 // every is the mix of what a random history may have, by number, all 32 of them.
-func every(n uint64) datasets.RandomOptions {
-	return datasets.RandomOptions{
+func every(n uint64) random.Options {
+	return random.Options{
 		Duplicates: n&1 != 0, Deletes: n&2 != 0, Aborted: n&4 != 0, Unknown: n&8 != 0, NoTimes: n&16 != 0,
 	}
 }
@@ -30,7 +30,7 @@ func every(n uint64) datasets.RandomOptions {
 // TestReplayAgainstBruteForce holds replay against the oracle on tiny histories of every mix, at all six levels: several possible
 // writers, deletes, aborted reads, unknown outcomes, with and without times. Run certifies every answer of both.
 func TestReplayAgainstBruteForce(t *testing.T) {
-	shapes := []datasets.RandomOptions{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
+	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
 	verdicts := map[level.Level]map[evidence.Verdict]int{}
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
@@ -38,7 +38,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 	for seed := range long(4000, 60000) {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
-		h := datasets.Tiny(seed, o)
+		h := random.Tiny(seed, o)
 		for _, l := range orderLevels {
 			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 			if err != nil {
@@ -79,7 +79,7 @@ func TestReplayKnows(t *testing.T) {
 		if o.Duplicates { // explanations are long where values say little
 			o.Txns = 24
 		}
-		h := datasets.Medium(seed, o)
+		h := random.Medium(seed, o)
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {

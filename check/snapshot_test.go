@@ -11,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -82,7 +83,7 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 		case 1:
 			h = tiny(seed)
 		default:
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2})
 		}
 		chained := false
 		if v := prepass.Run(h); !v.Ambiguous() && len(v.Anomalies) == 0 {

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -25,7 +25,7 @@ func TestTimesAtTheEnds(t *testing.T) {
 		if seed%5 == 4 {
 			h = tinyList(seed)
 		} else {
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 5, Keys: 1 + int(seed%2), Sessions: 5, Ops: 2})
+			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 1 + int(seed%2), Sessions: 5, Ops: 2})
 		}
 		h.Txns.Start, h.Txns.End = make([]int64, h.NumTxns()), make([]int64, h.NumTxns())
 		for i := range h.Txns.Start {

@@ -12,13 +12,14 @@ import (
 
 	"isovet/certify"
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
 	"isovet/check/weak"
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -33,9 +34,9 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 		h := tiny(seed)
 		switch seed % 3 {
 		case 0:
-			h = datasets.Lagging(seed, datasets.RandomOptions{Txns: 6}, seed%2 == 0)
+			h = random.Lagging(seed, random.Options{Txns: 6}, seed%2 == 0)
 		case 1:
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
 		}
 		for _, l := range weak.Levels() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
@@ -74,7 +75,7 @@ func TestWeakAmbiguous(t *testing.T) {
 		var h *history.History
 		switch seed % 4 {
 		case 0:
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 5, Keys: 2, Duplicates: true, Deletes: true, Unknown: seed%8 == 0, Aborted: true})
+			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 2, Duplicates: true, Deletes: true, Unknown: seed%8 == 0, Aborted: true})
 		default:
 			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2 + int(seed%2), Sessions: 4, Ops: 4, Duplicates: true, Torn: true, Deletes: seed%3 == 0,
 				Lists: seed%16 == 1, Init: seed%5 == 0, Aborted: seed%7 == 0, Unknown: seed%5 < 2})
@@ -140,7 +141,7 @@ func chosen(t *testing.T, r *evidence.Result) {
 func TestWeakImplied(t *testing.T) {
 	implied := 0
 	for seed := uint64(0); seed < 15 && implied < 2; seed++ {
-		h := datasets.Medium(seed, datasets.RandomOptions{Txns: 800, Keys: 80, Sessions: 8, Duplicates: true, Deletes: true})
+		h := random.Medium(seed, random.Options{Txns: 800, Keys: 80, Sessions: 8, Duplicates: true, Deletes: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		strong, err := Run(ctx, replayer{}, h, Options{Level: level.SessionSnapshotIsolation})
 		cancel()
@@ -171,7 +172,7 @@ func weakLists(seed uint64) *history.History {
 	case 0:
 		return tinyList(seed / 8)
 	case 1:
-		return datasets.Lagging(seed, datasets.RandomOptions{Txns: 6, Lists: true}, seed%2 == 0)
+		return random.Lagging(seed, random.Options{Txns: 6, Lists: true}, seed%2 == 0)
 	}
 	if seed%4 == 3 {
 		return oracletest.Random(seed, oracletest.Shape{Txns: 8, Keys: 3, Sessions: 8, Ops: 3, Lists: true, Torn: true})
@@ -240,11 +241,11 @@ func TestWeakCatalogue(t *testing.T) {
 func TestWeakMedium(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(300) {
-		o := datasets.RandomOptions{Txns: 200, Keys: 12, Sessions: 6, Unknown: seed%3 == 0}
+		o := random.Options{Txns: 200, Keys: 12, Sessions: 6, Unknown: seed%3 == 0}
 		o.Lists = seed%5 == 0
-		h := datasets.Medium(seed, o)
+		h := random.Medium(seed, o)
 		if seed%2 == 0 && !o.Lists {
-			h = datasets.Lagging(seed, o, seed%4 == 0)
+			h = random.Lagging(seed, o, seed%4 == 0)
 		}
 		weaker := evidence.Unknown
 		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal, level.SessionSnapshotIsolation} {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 

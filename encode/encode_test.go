@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/encode"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"
@@ -97,7 +97,7 @@ type ends struct{ from, to int32 }
 func TestEveryWay(t *testing.T) {
 	yes, no, n := 0, 0, 0
 	for seed := uint64(0); n < 1200; seed++ {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 7, Keys: 3, Unknown: seed%3 == 0})
+		h := random.Tiny(seed, random.Options{Txns: 7, Keys: 3, Unknown: seed%3 == 0})
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
 			continue

@@ -12,9 +12,9 @@ import (
 
 	"isovet/certify"
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
 

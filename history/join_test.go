@@ -239,7 +239,7 @@ func TestJoinAndMerge(t *testing.T) {
 		}
 		for i, workers := range []int{1, 2, 5, 16} {
 			h := build(false, workers, uint64(i))
-			if d := Diff(one, h); d != "" {
+			if d := differ(one, h); d != "" {
 				t.Fatalf("seed %d, workers %d: %s", seed, workers, d)
 			}
 			for v := range one.VerKey {

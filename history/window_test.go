@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
+
+func init() { history.SetDiffer(diff.Histories) }
 
 // TestWindow: real time by windows is what it is by exact arithmetic, at the ends of the clock too.
 func TestWindow(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"
@@ -46,7 +47,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0})
 		}
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {

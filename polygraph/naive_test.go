@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"isovet/closure"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"
@@ -22,7 +22,7 @@ func each(t *testing.T, seeds uint64, f func(seed uint64, h *history.History, l 
 	t.Helper()
 	n := 0
 	for seed := range seeds {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0, NoTimes: seed%5 == 0})
+		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0, NoTimes: seed%5 == 0})
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
 			continue

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"isovet/closure"
-	"isovet/datasets"
 	"isovet/graph"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver/acyclic"
@@ -60,10 +60,10 @@ func TestNarrowIsPruning(t *testing.T) {
 	defer func() { maxNarrow = old }()
 	refutedRuns, openRuns := 0, 0
 	for seed := range n {
-		o := datasets.RandomOptions{Txns: 5 + int(seed%40), Keys: 3, Sessions: 4, NoTimes: seed&1 != 0}
-		h := datasets.Medium(seed, o)
+		o := random.Options{Txns: 5 + int(seed%40), Keys: 3, Sessions: 4, NoTimes: seed&1 != 0}
+		h := random.Medium(seed, o)
 		if seed%4 < 2 {
-			h = datasets.Tiny(seed, datasets.RandomOptions{Txns: 9, Keys: 2, Sessions: 4, NoTimes: seed&1 != 0})
+			h = random.Tiny(seed, random.Options{Txns: 9, Keys: 2, Sessions: 4, NoTimes: seed&1 != 0})
 		}
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {

@@ -9,7 +9,7 @@ import (
 
 	"isovet/closure"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/prepass"

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/prepass"
 )
 
@@ -256,13 +256,13 @@ func text(v *prepass.View) string {
 func TestAgainstNaive(t *testing.T) {
 	lines := map[string]int{}
 	for seed := range uint64(5000) {
-		for which, o := range []datasets.RandomOptions{
+		for which, o := range []random.Options{
 			{Aborted: true, Unknown: true},
 			{Aborted: true, Unknown: true, Duplicates: true, Deletes: true, Txns: 7},
 			{Ops: 8, Keys: 1, Duplicates: true},
 			{},
 		} {
-			h := datasets.Tiny(seed, o)
+			h := random.Tiny(seed, o)
 			if which == 3 {
 				h = manyUnknown(seed)
 			}

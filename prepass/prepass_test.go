@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 	"isovet/prepass"
 )

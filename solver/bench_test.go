@@ -6,10 +6,10 @@ import (
 	"os"
 	"testing"
 
+	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"
-	"isovet/solver/proof"
 )
 
 // families are fixed sets of formulas. The answers of our solver and gini are compared in

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
 	"isovet/solver/gophersat"
-	"isovet/solver/proof"
 )
 
 type cnf struct {

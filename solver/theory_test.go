@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/internal/solvertest/proof"
 	"isovet/solver"
-	"isovet/solver/proof"
 )
 
 // hidden is a theory that knows clauses the solver does not. It uses every way of saying so that the

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"isovet/check"
-	"isovet/check/oracle/oracletest"
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 	"isovet/prepass"
 )

@@ -12,7 +12,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -100,11 +101,11 @@ func checkProof(t *testing.T, h *history.History, l level.Level, a evidence.Anom
 func TestMinimal(t *testing.T) {
 	proofs, multi := 0, 0
 	for seed := range uint64(3000) {
-		o := datasets.RandomOptions{Txns: 8, Keys: 3}
-		h := datasets.Tiny(seed, o)
+		o := random.Options{Txns: 8, Keys: 3}
+		h := random.Tiny(seed, o)
 		if seed%20 == 0 {
 			o.Txns = 40
-			h = datasets.Medium(seed, o)
+			h = random.Medium(seed, o)
 		}
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {

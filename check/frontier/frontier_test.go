@@ -9,7 +9,8 @@ import (
 	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -18,7 +19,7 @@ import (
 func TestAgainstBruteForce(t *testing.T) {
 	var yes, no int
 	for seed := range uint64(6000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0, Deletes: seed%5 == 0, NoTimes: true})
+		h := random.Tiny(seed, random.Options{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0, Deletes: seed%5 == 0, NoTimes: true})
 		v := prepass.Run(h)
 		if v.Ambiguous() || len(v.Anomalies) > 0 {
 			continue

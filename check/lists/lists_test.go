@@ -7,11 +7,11 @@ import (
 
 	"isovet/check/lists"
 	"isovet/check/oracle"
-	"isovet/check/oracle/oracletest"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -22,7 +22,7 @@ func tiny(seed uint64) *history.History {
 	if seed%2 == 0 {
 		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Lists: true, Init: true, Aborted: true, Unknown: seed%4 == 0})
 	}
-	return datasets.Tiny(seed, datasets.RandomOptions{Lists: true, Aborted: true, Unknown: seed%3 == 0})
+	return random.Tiny(seed, random.Options{Lists: true, Aborted: true, Unknown: seed%3 == 0})
 }
 
 // TestRegisters: the history told with registers satisfies a level if and only if the one with lists does.
@@ -148,7 +148,7 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 func TestRead(t *testing.T) {
 	wrong, right := 0, 0
 	for seed := range uint64(6000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Lists: true, Aborted: true, Unknown: seed%3 == 0, Ops: 5})
+		h := random.Tiny(seed, random.Options{Lists: true, Aborted: true, Unknown: seed%3 == 0, Ops: 5})
 		v := lists.Read(h)
 		counts, longest, bad := naive(h)
 		single := slices.ContainsFunc(v.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 || a.Kind == level.IncompatibleOrder })

@@ -10,7 +10,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history/format"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 )
 
 // TestNoFalseAlarm: correct runs of the store under their own profiles, with clock skew within what is allowed for.

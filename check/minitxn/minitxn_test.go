@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"isovet/check/minitxn"
-	"isovet/datasets"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -196,7 +196,7 @@ func TestSearchEnds(t *testing.T) {
 func TestChainsAgainstGraph(t *testing.T) {
 	yes, no := 0, 0
 	for seed := range uint64(10_000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Mini: true, Single: true, Txns: 12, Keys: 3, Sessions: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0})
+		h := random.Tiny(seed, random.Options{Mini: true, Single: true, Txns: 12, Keys: 3, Sessions: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0})
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || minitxn.Outside(v) != "" {
 			continue

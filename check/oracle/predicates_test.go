@@ -6,10 +6,10 @@ import (
 
 	"isovet/certify"
 	"isovet/check/oracle"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -76,7 +76,7 @@ func TestPredicatesLaws(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	only := 0 // snapshot isolated and not serializable
 	for seed := range uint64(1500) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{Predicates: true, Keys: 3, Duplicates: seed%3 == 0, Deletes: seed%2 == 0,
+		h := random.Tiny(seed, random.Options{Predicates: true, Keys: 3, Duplicates: seed%3 == 0, Deletes: seed%2 == 0,
 			Aborted: seed%5 == 0, Unknown: seed%4 == 0})
 		var all []uint32
 		for s := range h.NumSessions() {

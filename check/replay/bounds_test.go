@@ -15,7 +15,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
@@ -94,7 +95,7 @@ func bounded(t *testing.T, what string, v *prepass.View, l level.Level, want evi
 func TestBoundsKeepVerdicts(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range manyBounds(250, 20000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{
+		h := random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
 		v := prepass.Run(h)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"isovet/check/replay"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"

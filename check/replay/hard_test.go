@@ -9,16 +9,16 @@ import (
 	"isovet/check"
 	"isovet/check/explain"
 	"isovet/check/replay"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/hard"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
 )
 
 // satisfiable asks a plain solver.
-func satisfiable(t *testing.T, f datasets.Formula) bool {
+func satisfiable(t *testing.T, f hard.Formula) bool {
 	t.Helper()
 	s := solver.New(solver.Options{})
 	s.NewVars(f.Vars)
@@ -60,10 +60,10 @@ func refuted(t *testing.T, h *history.History) {
 // TestFormulas: histories made of random 3-SAT formulas at the hard ratio hold exactly if the formula is satisfiable.
 func TestFormulas(t *testing.T) {
 	answers := map[bool]int{}
-	try := func(seed uint64, f datasets.Formula, whole bool) {
+	try := func(seed uint64, f hard.Formula, whole bool) {
 		want := satisfiable(t, f)
 		answers[want]++
-		h, err := datasets.FromFormula(f, seed)
+		h, err := hard.FromFormula(f, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,15 +83,15 @@ func TestFormulas(t *testing.T) {
 	}
 	for seed := range many(30, 300) {
 		vars := 3 + int(seed%6)
-		try(seed, datasets.RandomFormula(seed, vars, (vars*426+50)/100, false), vars == 3)
+		try(seed, hard.RandomFormula(seed, vars, (vars*426+50)/100, false), vars == 3)
 	}
 	for seed := range many(14, 140) {
 		vars := 8 + 2*int(seed%7)
 		planted := seed%3 == 0
-		try(seed, datasets.RandomFormula(seed, vars, (vars*426+50)/100, planted), planted)
+		try(seed, hard.RandomFormula(seed, vars, (vars*426+50)/100, planted), planted)
 	}
 	// All eight clauses over three variables: no assignment, and no clause may be missing.
-	var all datasets.Formula
+	var all hard.Formula
 	all.Vars = 3
 	for m := range 8 {
 		c := []int{1, 2, 3}
@@ -104,7 +104,7 @@ func TestFormulas(t *testing.T) {
 	}
 	try(1, all, true)
 	for drop := range all.Clauses {
-		f := datasets.Formula{Vars: 3}
+		f := hard.Formula{Vars: 3}
 		for i, c := range all.Clauses {
 			if i != drop {
 				f.Clauses = append(f.Clauses, c)
@@ -125,7 +125,7 @@ func TestHardFamily(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range datasets.HardInstances() {
+	for _, in := range hard.Instances() {
 		size := sizes[in.Name]
 		if size == 0 {
 			size = int(many(600, 3000))
@@ -153,7 +153,7 @@ func TestHardFamily(t *testing.T) {
 
 // TestStopped: a run that is stopped says that it does not know, before it has begun to solve or in the middle of it.
 func TestStopped(t *testing.T) {
-	in, err := datasets.LookupHard("contended")
+	in, err := hard.Lookup("contended")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestStopped(t *testing.T) {
 			t.Errorf("%s: %v, %v; want no answer", l, a, err)
 		}
 	}
-	hole, err := datasets.LookupHard("pigeonhole")
+	hole, err := hard.Lookup("pigeonhole")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 	"isovet/check"
 	"isovet/check/explain"
 	"isovet/check/replay"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
@@ -34,8 +34,8 @@ func many(few, long uint64) uint64 {
 }
 
 // mix draws options for random histories: every combination of what a history may have comes up.
-func mix(seed uint64) datasets.RandomOptions {
-	return datasets.RandomOptions{
+func mix(seed uint64) random.Options {
+	return random.Options{
 		Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, NoTimes: seed&16 != 0,
 	}
 }

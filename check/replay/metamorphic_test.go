@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"isovet/check/replay"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 )
 
 // cases calls f for random histories: tiny ones of every mix, and a medium one now and then, more rarely later on, since one full of
@@ -24,11 +24,11 @@ func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
 		o := mix(seed)
 		if seed%16 == 15 && (seed < 500 || seed%512 == 511) {
 			o.Txns = 80
-			f(seed, datasets.Medium(seed, o))
+			f(seed, random.Medium(seed, o))
 			return
 		}
 		o.Txns, o.Keys, o.Sessions = 7, 3, 4
-		f(seed, datasets.Tiny(seed, o))
+		f(seed, random.Tiny(seed, o))
 	}
 	for seed := range n {
 		one(seed)

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"isovet/check/replay"
-	"isovet/datasets"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -19,7 +19,7 @@ func TestMinimize(t *testing.T) {
 	for seed := range many(3000, 60000) {
 		o := mix(seed)
 		o.Txns, o.Keys, o.Sessions = 7, 3, 4
-		h := datasets.Tiny(seed, o)
+		h := random.Tiny(seed, o)
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
 			continue

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"isovet/check/replay"
-	"isovet/datasets"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
@@ -18,9 +18,9 @@ import (
 func TestPredicateHints(t *testing.T) {
 	answers := map[solver.Status]int{}
 	for seed := range many(400, 4000) {
-		o := datasets.RandomOptions{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
 		o.Txns, o.Keys = 14, 5
-		h := datasets.Medium(seed, o)
+		h := random.Medium(seed, o)
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
 			continue

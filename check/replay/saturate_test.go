@@ -14,7 +14,8 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
@@ -24,7 +25,7 @@ import (
 func TestSaturationKeepsVerdicts(t *testing.T) {
 	saturated, dense := 0, 0
 	for seed := range many(1500, 20000) {
-		h := datasets.Tiny(seed, datasets.RandomOptions{
+		h := random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
 		v := prepass.Run(h)
@@ -108,11 +109,11 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 		}
 	}
 	for seed := range many(40, 2000) {
-		o := datasets.RandomOptions{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 == 0}
+		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 == 0}
 		if seed%3 != 0 {
 			o.Keys, o.Sessions = 30, 20 // room for open choices
 		}
-		compare(fmt.Sprint("medium, seed ", seed), datasets.Medium(seed, o))
+		compare(fmt.Sprint("medium, seed ", seed), random.Medium(seed, o))
 	}
 	for seed := range many(10, 300) {
 		isolation := []string{"serializable", "snapshot-isolation", "read-committed"}[seed%3]

@@ -12,15 +12,16 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
 )
 
 // crowded draws options of histories in which most values are written more than once.
-func crowded(seed uint64) datasets.RandomOptions {
-	return datasets.RandomOptions{
+func crowded(seed uint64) random.Options {
+	return random.Options{
 		Duplicates: true, Txns: 6, Keys: 1 + int(seed%3), Sessions: 1 + int(seed/3%5), Ops: 2 + int(seed/15%3),
 		Deletes: seed/45%4 == 0, Aborted: seed/180%4 == 0, Unknown: seed/720%4 == 0, NoTimes: seed%2 == 0,
 	}
@@ -35,7 +36,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 	said := map[level.Level]map[evidence.Verdict]int{}
 	for seed := range many(3000, 60000) {
 		o := crowded(seed)
-		h := datasets.Tiny(seed, o)
+		h := random.Tiny(seed, o)
 		for _, l := range levels {
 			if o.NoTimes && l.RealTime() {
 				continue
@@ -73,8 +74,8 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 func TestSettlingKeepsVerdicts(t *testing.T) {
 	contradictions, lemmas, settled, holds := 0, 0, 0, 0
 	for seed := range many(250, 5000) {
-		o := datasets.RandomOptions{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5), Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
-		h := datasets.Medium(seed, o)
+		o := random.Options{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5), Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
+		h := random.Medium(seed, o)
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -20,7 +21,7 @@ func TestAionIsChronos(t *testing.T) {
 			t.Parallel()
 			flips, wrong := int64(0), 0
 			for seed := range uint64(2500) {
-				h := datasets.Stamped(seed, c.o)
+				h := random.Stamped(seed, c.o)
 				rng := rand.New(rand.NewPCG(seed, 0xa10))
 				for _, o := range allOptions() {
 					want, err := Chronos(t.Context(), h, o)

@@ -5,22 +5,22 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
 var stamped = []struct {
 	name string
-	o    datasets.StampedOptions
+	o    random.StampedOptions
 }{
-	{"unique", datasets.StampedOptions{}},
-	{"ties", datasets.StampedOptions{Ties: true}},
-	{"serial", datasets.StampedOptions{Serial: true, Ties: true}},
-	{"all registers", datasets.StampedOptions{Ties: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true}},
-	{"lists", datasets.StampedOptions{Ties: true, Lists: true, Aborted: true, Unknown: true}},
-	{"predicates", datasets.StampedOptions{Predicates: true, Deletes: true, Duplicates: true, Aborted: true}},
-	{"everything", datasets.StampedOptions{Ties: true, Predicates: true, Lists: true, Deletes: true, Aborted: true, Unknown: true, Txns: 9, Ops: 6}},
+	{"unique", random.StampedOptions{}},
+	{"ties", random.StampedOptions{Ties: true}},
+	{"serial", random.StampedOptions{Serial: true, Ties: true}},
+	{"all registers", random.StampedOptions{Ties: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true}},
+	{"lists", random.StampedOptions{Ties: true, Lists: true, Aborted: true, Unknown: true}},
+	{"predicates", random.StampedOptions{Predicates: true, Deletes: true, Duplicates: true, Aborted: true}},
+	{"everything", random.StampedOptions{Ties: true, Predicates: true, Lists: true, Deletes: true, Aborted: true, Unknown: true, Txns: 9, Ops: 6}},
 }
 
 func allOptions() []Options {
@@ -63,7 +63,7 @@ func TestChronosIsNaive(t *testing.T) {
 			valid, found := 0, map[Axiom]int{}
 			kinds := map[Kind]int{}
 			for seed := range n {
-				h := datasets.Stamped(seed, c.o)
+				h := random.Stamped(seed, c.o)
 				for _, o := range allOptions() {
 					r, err := Chronos(t.Context(), h, o)
 					if err != nil {

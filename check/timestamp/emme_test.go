@@ -5,17 +5,17 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 )
 
 // TestEmmeAgrees: the same verdict as Chronos, and of INT, EXT and SESSION the same violations; conflicts are listed between
 // neighbours in the version order only.
 func TestEmmeAgrees(t *testing.T) {
 	decided, valid := 0, 0
-	for _, so := range []datasets.StampedOptions{{}, {Ties: true, Aborted: true, Unknown: true}, {Ties: true, Serial: true, Deletes: true}} {
+	for _, so := range []random.StampedOptions{{}, {Ties: true, Aborted: true, Unknown: true}, {Ties: true, Serial: true, Deletes: true}} {
 		for seed := range uint64(2500) {
-			h := datasets.Stamped(seed, so)
+			h := random.Stamped(seed, so)
 			for _, o := range allOptions() {
 				want, err := Chronos(t.Context(), h, o)
 				if err != nil {

@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -99,7 +99,7 @@ func naive(v *prepass.View, l level.Level) bool {
 func TestNaive(t *testing.T) {
 	count := map[string]int{}
 	for seed := range uint64(12000) {
-		h := datasets.Lagging(seed, datasets.RandomOptions{Txns: 30, Keys: 6, Sessions: 8, Ops: 5}, seed%2 == 0)
+		h := random.Lagging(seed, random.Options{Txns: 30, Keys: 6, Sessions: 8, Ops: 5}, seed%2 == 0)
 		for _, l := range Levels() {
 			v := prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted})
 			if len(v.Anomalies) > 0 || v.Ambiguous() {
@@ -139,7 +139,7 @@ func TestNaive(t *testing.T) {
 func TestStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	v := prepass.Run(datasets.Lagging(1, datasets.RandomOptions{}, false))
+	v := prepass.Run(random.Lagging(1, random.Options{}, false))
 	for _, l := range Levels() {
 		if a := Check(ctx, v, l, Options{}); a.Status != Stopped {
 			t.Errorf("%s: %d; want stopped", l, a.Status)

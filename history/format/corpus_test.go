@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 // corpus returns the folder of real histories: ISOVET_CORPUS, or ../shared/corpus beside the module.
@@ -71,7 +72,7 @@ func TestCorpus(t *testing.T) {
 		g, err := Read(t.Context(), out, Options{})
 		if err != nil {
 			t.Errorf("%s: written and read: %v", row[0], err)
-		} else if d := history.Diff(h, g); d != "" {
+		} else if d := diff.Histories(h, g); d != "" {
 			t.Errorf("%s: written and read: %s", row[0], d)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 // be and le append integers as Cobra and bincode have them.
@@ -307,7 +308,7 @@ func TestForeign(t *testing.T) {
 		if err != nil {
 			t.Fatalf("sample %d of %s: %v", i, s.format, err)
 		}
-		if d := history.Diff(got, want); d != "" {
+		if d := diff.Histories(got, want); d != "" {
 			t.Errorf("sample %d of %s: %s", i, s.format, d)
 		}
 		f, _ := ByName(s.format)
@@ -462,7 +463,7 @@ func TestForeignRoundTrip(t *testing.T) {
 						h.SessName[i] = 1 // the first that is free
 					}
 				}
-				if d := history.Diff(h, g); d != "" {
+				if d := diff.Histories(h, g); d != "" {
 					t.Errorf("%s: %s", c.format, d)
 				}
 				continue
@@ -478,7 +479,7 @@ func TestForeignRoundTrip(t *testing.T) {
 				}
 			}
 			h.Initial, g.Initial = history.Value{}, history.Value{}
-			if d := history.Diff(h, g); d != "" {
+			if d := diff.Histories(h, g); d != "" {
 				t.Errorf("%s: %s", c.format, d)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 const sampleDoc = `{"format":"isovet-history","version":1,"name":"sample"}
@@ -72,7 +73,7 @@ func TestReadByContent(t *testing.T) {
 			if want == nil {
 				want = h
 			}
-			if d := history.Diff(want, h); d != "" || h.NumTxns() != 2 {
+			if d := diff.Histories(want, h); d != "" || h.NumTxns() != 2 {
 				t.Errorf("%s: %s", c.name, d)
 			}
 			if h.File != path {
@@ -175,7 +176,7 @@ func TestWrite(t *testing.T) {
 		g, err := Read(t.Context(), path, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if d := history.Diff(h, g); d != "" {
+		} else if d := diff.Histories(h, g); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

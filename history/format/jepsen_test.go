@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 // sample is a history in a format, and the same in the project's own.
@@ -256,13 +257,13 @@ func TestByteOrderMark(t *testing.T) {
 			h, err := Read(t.Context(), path, Options{Format: name})
 			if err != nil {
 				t.Errorf("sample %d of %s as %s: %v", i, s.format, name, err)
-			} else if d := history.Diff(plain, h); d != "" {
+			} else if d := diff.Histories(plain, h); d != "" {
 				t.Errorf("sample %d of %s as %s: %s", i, s.format, name, d)
 			}
 			h, err = Read(t.Context(), write(t, "in.gz", gz(t, []byte(mark+text))), Options{Format: name})
 			if err != nil {
 				t.Errorf("sample %d of %s as %s, compressed: %v", i, s.format, name, err)
-			} else if d := history.Diff(plain, h); d != "" {
+			} else if d := diff.Histories(plain, h); d != "" {
 				t.Errorf("sample %d of %s as %s, compressed: %s", i, s.format, name, d)
 			}
 		}

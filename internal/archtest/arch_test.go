@@ -1,11 +1,14 @@
 package archtest
 
 import (
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,8 +96,12 @@ func packages(t *testing.T) map[string]*pkg {
 	return all
 }
 
+func (r room) names() []string { return strings.Fields(r.packages) }
+
 func floorOf(path string) int {
-	return slices.IndexFunc(floors, func(f []string) bool { return anyMatches(f, path) })
+	return slices.IndexFunc(floors, func(f []room) bool {
+		return slices.ContainsFunc(f, func(r room) bool { return anyMatches(r.names(), path) })
+	})
 }
 
 func matches(pattern, path string) bool {
@@ -110,7 +117,9 @@ func anyMatches(patterns []string, path string) bool {
 
 func mayImport(from, to string) bool {
 	a, b := floorOf(from), floorOf(to)
-	return b < a || a == b && slices.ContainsFunc(alongFloor, func(r along) bool { return matches(r.from, from) && matches(r.to, to) })
+	return b < a || a == b && slices.ContainsFunc(alongFloor, func(r along) bool {
+		return matches(r.from, from) && matches(r.to, to)
+	})
 }
 
 // TestEveryPackageHasAFloor: a new package goes into the table, a removed one out of it.
@@ -118,12 +127,15 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 	all := packages(t)
 	for path := range all {
 		if floorOf(path) < 0 {
-			t.Errorf("package %s is not in the table of floors (internal/archtest/floors.go, docs/architecture.md)", path)
+			t.Errorf("package %s is not in the table of floors (internal/archtest/floors.go)", path)
 		}
 	}
 	seen := map[string]bool{}
-	for _, f := range floors {
-		for _, path := range f {
+	for _, r := range slices.Concat(floors...) {
+		if r.purpose == "" {
+			t.Errorf("%s has no purpose", r.packages)
+		}
+		for _, path := range r.names() {
 			if all[path] == nil && !strings.HasSuffix(path, "/*") {
 				t.Errorf("the table of floors names %s, which is not there", path)
 			}
@@ -142,7 +154,8 @@ func TestImportsGoDown(t *testing.T) {
 				continue // the other test says so
 			}
 			if !mayImport(p.path, im) {
-				t.Errorf("%s (floor %d) imports %s (floor %d); a package imports lower floors only", p.path, floorOf(p.path), im, floorOf(im))
+				t.Errorf("%s (floor %d) imports %s (floor %d); a package imports lower floors only",
+					p.path, floorOf(p.path), im, floorOf(im))
 			}
 		}
 	}
@@ -151,7 +164,7 @@ func TestImportsGoDown(t *testing.T) {
 func TestNarrowPackages(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, im := range p.imports {
-			if allowed, ok := narrow[p.path]; ok && im != "internal/safego" && !anyMatches(allowed, im) {
+			if allowed, ok := narrow[p.path]; ok && !anyMatches(allowed, im) {
 				t.Errorf("%s imports %s; it may import %q only", p.path, im, allowed)
 			}
 			if from, ok := importers[im]; ok && !anyMatches(from, p.path) {
@@ -177,6 +190,7 @@ func TestRulesCatch(t *testing.T) {
 		{"solver/gini", "solver", true},
 		{"solver", "solver/gini", false},
 		{"cmd/isovet", "cmd/bench", false},
+		{"internal/cli", "internal/histtest/random", false}, // tests only
 	} {
 		if got := mayImport(c.from, c.to); got != c.want {
 			t.Errorf("mayImport(%s, %s) = %v", c.from, c.to, got)
@@ -196,16 +210,85 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestDocumented: the plan in words names every package of the table, so that the two do not part.
+var update = flag.Bool("update", false, "write the tables of docs/architecture.md")
+
+// table is what docs/architecture.md says of the packages.
+func table() string {
+	code := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+	var b strings.Builder
+	b.WriteString("| floor | package | its purpose |\n| --- | --- | --- |\n")
+	for i, f := range floors {
+		for _, r := range f {
+			fmt.Fprintf(&b, "| %d | %s | %s |\n", i, code(r.names()), r.purpose)
+		}
+	}
+	b.WriteString("\nThese import less than the floors allow:\n\n| package | of this module it imports only |\n| --- | --- |\n")
+	for _, p := range slices.Sorted(maps.Keys(narrow)) {
+		only := "nothing"
+		if len(narrow[p]) > 0 {
+			only = code(narrow[p])
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", p, only)
+	}
+	b.WriteString("\nThese are imported by few:\n\n| package | imported only by |\n| --- | --- |\n")
+	for _, p := range slices.Sorted(maps.Keys(importers)) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", p, code(importers[p]))
+	}
+	return b.String()
+}
+
+// TestDocumented: the tables of docs/architecture.md are these.
 func TestDocumented(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(root(t), "docs", "architecture.md"))
+	path := filepath.Join(root(t), "docs", "architecture.md")
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range floors {
-		for _, path := range f {
-			if !strings.Contains(string(b), "`"+path+"`") {
-				t.Errorf("docs/architecture.md does not name `%s`", path)
+	const begin = "<!-- begin: go test ./internal/archtest -update -->\n\n"
+	const end = "\n<!-- end -->\n"
+	head, rest, ok := strings.Cut(string(b), begin)
+	got, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("docs/architecture.md has no place for the tables, between %q and %q", begin, end)
+	}
+	want := table()
+	if got == want {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	a, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(w)) {
+		if a[i] != w[i] {
+			t.Fatalf("docs/architecture.md says\n%s\nand the table of floors\n%s\n"+
+				"go test ./internal/archtest -update writes it", a[i], w[i])
+		}
+	}
+	t.Fatalf("the tables of docs/architecture.md have %d lines, and ought to have %d", len(a), len(w))
+}
+
+// TestImportersAreReal: who may import a package, and does not, stands in the table for nothing.
+func TestImportersAreReal(t *testing.T) {
+	all := packages(t)
+	for to, from := range importers {
+		for _, pattern := range from {
+			used := false
+			for _, p := range all {
+				used = used || matches(pattern, p.path) && slices.Contains(p.imports, to)
+			}
+			if !used {
+				t.Errorf("%s may import %s, and does not", pattern, to)
+			}
+		}
+	}
+	for from, tos := range narrow {
+		for _, to := range tos {
+			if !slices.Contains(all[from].imports, to) {
+				t.Errorf("%s may import %s, and does not", from, to)
 			}
 		}
 	}

@@ -1,21 +1,144 @@
 package archtest
 
-// floors lists the packages, a floor a line group, lowest first. A package imports packages of lower floors only. "/*"
-// stands for every package below: a new file format is one new package and no new line here.
-var floors = [][]string{
-	{"internal/safego", "internal/mapped", "internal/room", "internal/bounds"},
-	{"history", "level", "graph", "graph/order", "solver", "solver/gini", "solver/gophersat", "solver/proof", "solver/dimacs", "solver/external", "solver/external/externaltest"},
-	{"evidence", "closure", "predicates", "history/notation", "history/format", "history/format/*", "datasets", "datasets/store", "datasets/workload"},
-	{"prepass", "solver/acyclic", "collect/driver", "collect/server", "internal/histtest"},
-	{"polygraph", "check/frontier", "check/weak", "check/bcgraph", "check/timestamp", "check/lists", "check/minitxn", "check/mechanism", "certify", "check/oracle", "check/oracle/oracletest"},
-	{"encode"},
-	{"check/explain", "check/replay"},
-	{"check"},
-	{"report", "collect", "watch"},
-	{"bench"},
-	{"internal/cli"},
-	{"cmd/isovet", "cmd/bench", "internal/release"},
-	{"internal/archtest"},
+// room is a package, or several of one purpose; "/*" stands for every package below, so that a new file format is one
+// new package and no new line here.
+type room struct {
+	packages, purpose string // packages: separated by blanks
+}
+
+// floors lists the packages, lowest first. A package imports packages of lower floors only. docs/architecture.md has it
+// as a table, which `go test ./internal/archtest -update` writes.
+var floors = [][]room{
+	{
+		{"internal/safego",
+			"goroutines whose panics reach the one who waits for them"},
+		{"internal/mapped",
+			"the files that are mapped into memory, so that their pages can be given back"},
+		{"internal/room",
+			"how much memory can still be had, asked before what is large is allocated"},
+		{"internal/bounds",
+			"the algorithms' bounds by name, for tests to set as low as can be"},
+	},
+	{
+		{"history",
+			"what clients saw: sessions, transactions, operations, versions, times; columnar, interned, immutable once built"},
+		{"level",
+			"isolation levels and anomalies, who implies whom, as data with its source"},
+		{"graph",
+			"directed graphs on dense int32 nodes: components, topological order, shortest cycle, the time chain"},
+		{"graph/order",
+			"a topological order kept while edges come and go (Pearce and Kelly), with undo"},
+		{"solver",
+			"CDCL and the theory interface, one technique a file; knows nothing of databases"},
+		{"solver/gini solver/gophersat",
+			"the same problems for two other solvers"},
+		{"solver/external",
+			"other programs as solvers: DIMACS, and MonoSAT's formulas with a graph"},
+		{"solver/dimacs",
+			"formulas as text"},
+	},
+	{
+		{"evidence",
+			"what every checker hands back: a verdict with a commit order, or a violation whose every edge says why; JSON, certificates, words"},
+		{"closure",
+			"reachability of a growing DAG: the compact windowed closure, and the full ones to compare with"},
+		{"predicates",
+			"the predicate language: text form, and truth of a version in three values; an index of which versions match, and counts of them during a replay"},
+		{"history/format history/format/*",
+			"the list of file formats, and a package for each: `Read` and, where the format can hold it, `Write`"},
+		{"datasets datasets/workload datasets/store",
+			"what clients do; a seeded in-memory store that runs it at an isolation with planted faults; anomalies by name"},
+	},
+	{
+		{"prepass",
+			"what every checker does first: anomalies of single reads, and who wrote what a read saw"},
+		{"solver/acyclic",
+			"theories that keep a graph of guarded edges acyclic: over the compact closure, over an order, over windows of bits"},
+		{"collect/driver",
+			"speaks with databases: one small file a client library, behind one interface"},
+		{"collect/server",
+			"starts throw-away database servers from installed binaries, kills and restarts them, removes them"},
+	},
+	{
+		{"polygraph",
+			"known graph plus choices, built from a history at a level; combined, coalesced, pruned"},
+		{"check/frontier",
+			"the search over prefixes of sessions: Biswas and Enea's serializability"},
+		{"check/timestamp",
+			"checkers that trust database timestamps: CHRONOS, AION, their SER forms, Emme"},
+		{"check/lists",
+			"version orders read off append-only lists (Elle), the graph that decides them, and lists told as registers"},
+		{"check/minitxn",
+			"the linear checkers for mini-transactions and lightweight transactions, and the search for linearizability"},
+		{"check/mechanism",
+			"Leopard: the four mechanisms mirrored over client time intervals, and its two-level pipeline"},
+		{"check/weak",
+			"read-committed, read-atomic and causal: the orders that Biswas and Enea's axioms demand, and a commit order that keeps them"},
+		{"check/bcgraph",
+			"snapshot isolation with known version orders: the graph of begins and commits, and Adya's start-ordered one"},
+		{"certify",
+			"replays evidence against the history; shares no code with what it checks"},
+		{"check/oracle",
+			"brute force by definition, for few transactions: the naive twin of every checker"},
+	},
+	{
+		{"encode",
+			"polygraph → clauses and guarded edges and back; one file an encoding"},
+	},
+	{
+		{"check/explain",
+			"from a solver's refutation to the smallest set of cycles that a person can check"},
+		{"check/replay",
+			"guess an order, replay it, make a constraint only where a read fails, repair with the solver"},
+	},
+	{
+		{"check",
+			"the one `Checker` interface, one short file a checker that reads like its paper's pipeline, the list of all, the automatic choice"},
+	},
+	{
+		{"watch",
+			"transactions checked as they arrive: sources, a segment log, judges behind one interface, violations once they are final"},
+		{"report",
+			"evidence for people: text, DOT, one HTML page"},
+		{"collect",
+			"runs a workload against a real database and records what the clients saw; hunts for violations"},
+	},
+	{
+		{"bench",
+			"comparisons, the papers' figures again, ablation: every run in its own process, raw results, tables, charts"},
+	},
+	{
+		{"internal/cli",
+			"the commands: flags in, exit status out"},
+	},
+	{
+		{"cmd/isovet cmd/bench",
+			"the two programs, a line each"},
+		{"internal/release",
+			"writes what a release archive holds beside the programs: completions, man pages, licences"},
+	},
+	{
+		{"internal/histtest",
+			"random histories as text, the search for one that fails, the smallest that still does, the folder of those that did"},
+		{"internal/histtest/random",
+			"random histories for tests: tiny ones for brute force, larger ones, odd ones, with database timestamps"},
+		{"internal/histtest/hard",
+			"histories that are hard to judge, or large in one direction, and formulas as histories"},
+		{"internal/histtest/notation",
+			"one-line histories"},
+		{"internal/histtest/diff",
+			"where two histories differ"},
+		{"internal/histtest/oracletest",
+			"random histories for brute force, and the papers' notation"},
+		{"internal/solvertest/proof",
+			"a solver's proofs as text, and a checker of them"},
+		{"internal/solvertest/fake",
+			"a solver as another program, with the faults that such have"},
+	},
+	{
+		{"internal/archtest",
+			"this table as data, and the tests that hold the code to it"},
+	},
 }
 
 // along is an import between packages of one floor, and why it is right.
@@ -24,9 +147,8 @@ type along struct{ from, to, why string }
 // alongFloor are the imports along a floor that are allowed. A trailing "/*" stands for every package below.
 var alongFloor = []along{
 	{"graph/order", "graph", "an order is an order of a graph"},
-	{"solver/*", "solver", "back ends and proofs of one interface"},
+	{"solver/*", "solver", "back ends of one interface"},
 	{"solver/external", "solver/dimacs", "one of the forms in which it writes formulas"},
-	{"solver/external/externaltest", "solver/dimacs", "the form in which the program of the tests reads them"},
 	{"history/format", "history/format/*", "the list of formats names them all"},
 	{"history/format/*", "history/format/edn", "several formats are EDN or JSON"},
 	{"history/format/*", "history/format/integers", "several formats have integers only"},
@@ -43,16 +165,17 @@ var narrow = map[string][]string{
 	"check/oracle":      {"history", "level", "evidence", "predicates"},
 	"solver":            {},
 	"graph":             {},
-	"closure":           {"graph", "internal/room"},
+	"closure":           {"graph", "internal/room", "internal/safego"},
 	"datasets/workload": {},
 }
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
 var importers = map[string][]string{
-	"graph":            {"graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph", "check/weak", "check/bcgraph", "check/lists", "check/minitxn", "encode", "check/explain", "check/replay", "check"},
-	"graph/order":      {"solver/acyclic", "encode", "check/explain", "check/replay", "check"},
+	"graph": {"graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph", "check/weak", "check/bcgraph",
+		"check/lists", "check/minitxn", "encode", "check/replay", "check"},
+	"graph/order":      {"solver/acyclic", "encode", "check/replay"},
 	"closure":          {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
-	"solver":           {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check"},
+	"solver":           {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check", "internal/solvertest/*"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},

@@ -11,9 +11,9 @@ import (
 	"isovet/closure"
 	"isovet/graph"
 	"isovet/graph/order"
+	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/acyclic"
-	"isovet/solver/proof"
 )
 
 // instance is a formula whose literals carry edges.

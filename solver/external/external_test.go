@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/solvertest/fake"
 	"isovet/solver"
 	"isovet/solver/external"
-	"isovet/solver/external/externaltest"
 )
 
 func TestMain(m *testing.M) {
-	externaltest.Main()
+	fake.Main()
 	os.Exit(m.Run())
 }
 
-// fake is this program as a solver.
-func fake(t *testing.T, prefix, mode, args string) *external.Program {
+// program is this program as a solver.
+func program(t *testing.T, prefix, mode, args string) *external.Program {
 	t.Helper()
-	t.Setenv(externaltest.Variable, mode)
+	t.Setenv(fake.Variable, mode)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ var protocols = []struct{ mode, args string }{
 // TestDIMACS: by every protocol, the same answers as our own solver, with models that hold.
 func TestDIMACS(t *testing.T) {
 	for _, c := range protocols {
-		p := fake(t, external.ForceDIMACS, c.mode, c.args)
+		p := program(t, external.ForceDIMACS, c.mode, c.args)
 		var yes, no int
 		for seed := range uint64(12) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -103,7 +103,7 @@ acyclic 0 7
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 	for _, c := range protocols {
-		p := fake(t, external.Auto, c.mode, c.args)
+		p := program(t, external.Auto, c.mode, c.args)
 		if p.Format != external.GNF {
 			t.Fatalf("%+v is no program that is known to read DIMACS", p)
 		}
@@ -122,7 +122,7 @@ acyclic 0 7
 // TestBadPrograms: crashes, silence, wrong models and programs that do not end are errors, not answers.
 func TestBadPrograms(t *testing.T) {
 	for mode, want := range map[string]string{"crash": "out of cheese", "silent": "neither SATISFIABLE nor", "all-false": "does not satisfy clause 1 of 1"} {
-		b := external.New(fake(t, external.ForceDIMACS, mode, ""))
+		b := external.New(program(t, external.ForceDIMACS, mode, ""))
 		b.NewVars(1)
 		b.AddClause(solver.Pos(0))
 		if got := b.Solve(t.Context()); got != solver.Unknown || b.Err() == nil || !strings.Contains(b.Err().Error(), want) {
@@ -131,7 +131,7 @@ func TestBadPrograms(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	b := external.New(fake(t, external.ForceDIMACS, "hang", ""))
+	b := external.New(program(t, external.ForceDIMACS, "hang", ""))
 	b.NewVars(1)
 	start := time.Now()
 	if got := b.Solve(ctx); got != solver.Unknown || b.Err() != nil || time.Since(start) > 20*time.Second {

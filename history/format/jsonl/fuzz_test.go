@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 // FuzzRead: reading never panics; the scanner with its fall-back and the tolerant reader alone agree, on errors too; and what is
@@ -39,7 +40,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Fatal(d)
 		}
 		// With some blanks behind it the scanner gets every line.
@@ -47,7 +48,7 @@ func FuzzRead(f *testing.F) {
 		if g, err = Read(padded, "t"); err != nil {
 			t.Fatalf("with blanks behind: %v", err)
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("with blanks behind: %s", d)
 		}
 		var buf bytes.Buffer
@@ -58,7 +59,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, buf.Bytes())
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s\n%s", d, buf.Bytes())
 		}
 	})
@@ -116,7 +117,7 @@ func TestStreamBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Error(d)
 		}
 	}
@@ -125,7 +126,7 @@ func TestStreamBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Errorf("%d workers: %s", workers, d)
 		}
 		for v := range h.VerKey {

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 // doc writes a random valid document, more or less wildly.
@@ -475,7 +476,7 @@ func TestRandomDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %s: %v\n%s", seed, who, err, data)
 			}
-			if diff := history.Diff(h, g); diff != "" {
+			if diff := diff.Histories(h, g); diff != "" {
 				t.Fatalf("seed %d: %s: %s\n%s", seed, who, diff, data)
 			}
 			if lines && !sameLines(h, g) {

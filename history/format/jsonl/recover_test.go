@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 const recording = `{"format":"isovet-history","version":1,"partial":true,"name":"x"}
@@ -43,7 +44,7 @@ func TestReadPartial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := history.Diff(got, want); d != "" {
+	if d := diff.Histories(got, want); d != "" {
 		t.Error(d)
 	}
 	if n := notes(got); !strings.Contains(n, "1 transactions were being committed at the end") || strings.Contains(n, "torn") {

@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"isovet/datasets"
-	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest/diff"
+	"isovet/internal/histtest/random"
 )
 
 // Files of every name that package format gives this format to, and back to JSON lines.
@@ -33,7 +34,7 @@ func TestConvert(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", last, err)
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s: %s", last, d)
 		}
 		last = filepath.Join(dir, name)
@@ -53,7 +54,7 @@ func TestConvert(t *testing.T) {
 // A history outlives the Input that it was read from, and so does a file that was removed or replaced by another.
 func TestOutlivesInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh")
-	h := datasets.Medium(1, datasets.RandomOptions{})
+	h := random.Medium(1, random.Options{})
 	if err := format.Write(path, h, "", false); err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +62,10 @@ func TestOutlivesInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Write(path, datasets.Medium(2, datasets.RandomOptions{}), "", false); err != nil {
+	if err := format.Write(path, random.Medium(2, random.Options{}), "", false); err != nil {
 		t.Fatal(err)
 	}
-	if d := history.Diff(h, g); d != "" {
+	if d := diff.Histories(h, g); d != "" {
 		t.Error(d)
 	}
 }
@@ -72,7 +73,7 @@ func TestOutlivesInput(t *testing.T) {
 // What is wrong with a compressed file is an error about the input, too.
 func TestCorruptCompressed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.ivh.zst")
-	h := datasets.Medium(1, datasets.RandomOptions{})
+	h := random.Medium(1, random.Options{})
 	if err := format.Write(path, h, "", false); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestCorruptCompressed(t *testing.T) {
 				}
 				continue
 			}
-			if d := history.Diff(h, g); d != "" {
+			if d := diff.Histories(h, g); d != "" {
 				t.Fatalf("byte %d: another history: %s", i, d)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/histtest/diff"
 	"isovet/prepass"
 )
 
@@ -307,7 +308,7 @@ func duplicates(h *history.History) bool {
 
 // use walks a history as checkers and writers do.
 func use(t testing.TB, h *history.History) {
-	if d := history.Diff(h, h); d != "" {
+	if d := diff.Histories(h, h); d != "" {
 		t.Fatalf("a history differs from itself: %s", d)
 	}
 	if err := jsonl.Write(io.Discard, h); err != nil {

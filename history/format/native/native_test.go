@@ -17,6 +17,8 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/histtest/diff"
+	"isovet/internal/histtest/random"
 )
 
 // misaligned returns a copy of data at an odd address.
@@ -45,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		g, err := Read(t.Context(), data, "f", 1)
 		check("in place", g, err)
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("%s: %s", name, d)
 		}
 		g, err = read(t.Context(), data, "f", 3, false)
@@ -290,7 +292,7 @@ func TestWriteRefuses(t *testing.T) {
 		"columns of two sizes": func(h *history.History) { h.Txns.Sess = h.Txns.Sess[1:] },
 		"session twice":        func(h *history.History) { h.SessTxn[0] = h.SessTxn[1] },
 	} {
-		h := datasets.Medium(1, datasets.RandomOptions{})
+		h := random.Medium(1, random.Options{})
 		spoil(h)
 		if err := Write(io.Discard, h); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 			t.Errorf("%s: error %v", name, err)

@@ -12,7 +12,8 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
-	"isovet/history/notation"
+	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 )
 
 // randomHistory makes a history that has, at random, everything that one can have.
@@ -130,11 +131,11 @@ func randomHistory(t testing.TB, seed uint64) *history.History {
 func histories(t testing.TB, n uint64, f func(name string, h *history.History)) {
 	for seed := range n {
 		f(fmt.Sprintf("random, seed %d", seed), randomHistory(t, seed))
-		f(fmt.Sprintf("tiny, seed %d", seed), datasets.Tiny(seed, datasets.RandomOptions{
+		f(fmt.Sprintf("tiny, seed %d", seed), random.Tiny(seed, random.Options{
 			Duplicates: seed&1 > 0, Deletes: seed&2 > 0, Aborted: seed&4 > 0, Unknown: seed&8 > 0, NoTimes: seed&16 > 0,
 		}))
 		if seed%8 == 0 {
-			f(fmt.Sprintf("medium, seed %d", seed), datasets.Medium(seed, datasets.RandomOptions{Unknown: true}))
+			f(fmt.Sprintf("medium, seed %d", seed), random.Medium(seed, random.Options{Unknown: true}))
 		}
 	}
 	for _, s := range []string{"s1: w(x,1) | s2: r(x,1) w(y,2)", "s1: r(x,null)", "s1: w(x,1) w(x,null) r(x,null)"} {

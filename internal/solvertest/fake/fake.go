@@ -1,6 +1,6 @@
-// Package externaltest is a small solver to run as another program, so that tests of package external need none installed: a test
-// program that calls [Main] first is one when the environment says so.
-package externaltest
+// Package fake is a small solver to run as another program, so that tests of package external need none installed: a
+// test program that calls [Main] first is one when the environment says so.
+package fake
 
 import (
 	"bufio"
@@ -30,8 +30,8 @@ import (
 //	unsat         unsatisfiable, whatever the input
 const Variable = "ISOVET_FAKE_SOLVER"
 
-// Main does nothing unless the environment makes this program a solver; then it solves, and ends the program. Arguments: the input
-// file or "-", and for minisat the file for the model.
+// Main does nothing unless the environment makes this program a solver; then it solves, and ends the program.
+// Arguments: the input file or "-", and for minisat the file for the model.
 func Main() {
 	mode := os.Getenv(Variable)
 	if mode == "" {

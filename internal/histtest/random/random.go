@@ -1,4 +1,7 @@
-package datasets
+// Package random makes small random histories, for tests to compare checkers on: [Tiny] for brute force, [Medium] for
+// checkers with one another, [Odd] with what few histories have, [Stamped] and [Lagging] with database timestamps. Only
+// tests import it. Package histtest makes them as text, of every kind that the format knows.
+package random
 
 import (
 	"math/rand/v2"
@@ -7,9 +10,9 @@ import (
 	"isovet/history"
 )
 
-// RandomOptions bound a random history. The zero value is up to 5 transactions of up to 4 operations in up to 3 sessions on up
-// to 2 keys, with client times, unique values and nothing unusual.
-type RandomOptions struct {
+// Options bound a random history. The zero value is up to 5 transactions of up to 4 operations in up to 3 sessions on
+// up to 2 keys, with client times, unique values and nothing unusual.
+type Options struct {
 	Txns, Keys, Sessions, Ops int // at most; 0: the default
 
 	Duplicates bool // the same value may be written twice to a key
@@ -17,8 +20,8 @@ type RandomOptions struct {
 	Aborted    bool // aborted transactions; their values may be read
 	Unknown    bool // transactions of unknown outcome, without end
 	NoTimes    bool
-	// Mini: mini-transactions of up to two keys, every write after a read of its key. Single: each transaction reads one key, writes it,
-	// or does both; writes without a read are left out with Mini. Both without predicates.
+	// Mini: mini-transactions of up to two keys, every write after a read of its key. Single: each transaction reads
+	// one key, writes it, or does both; writes without a read are left out with Mini. Both without predicates.
 	Mini, Single bool
 	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of few
 	// values, at times missing or null, and u, which makes them unique unless there are duplicates.
@@ -27,7 +30,7 @@ type RandomOptions struct {
 	Lists bool
 }
 
-func (o RandomOptions) or(txns, keys, sessions, ops int) RandomOptions {
+func (o Options) or(txns, keys, sessions, ops int) Options {
 	for _, x := range []struct {
 		field *int
 		or    int
@@ -39,11 +42,11 @@ func (o RandomOptions) or(txns, keys, sessions, ops int) RandomOptions {
 	return o
 }
 
-// Tiny makes a random history small enough for brute force. Three quarters come from a real run, most with snapshots, the
-// others serial; then, most often, a read is changed, or two transactions swap their sessions or their times. The rest is
-// arbitrary, each read returning some value of its key. Clocks are at times so coarse that transactions touch, tie or
-// have no length. So both valid and violating histories are common at every level (TestTinyMix has the shares).
-func Tiny(seed uint64, o RandomOptions) *history.History {
+// Tiny makes a random history small enough for brute force. Three quarters come from a real run, most with snapshots,
+// the others serial; then, most often, a read is changed, or two transactions swap their sessions or their times. The
+// rest is arbitrary, each read returning some value of its key. Clocks are at times so coarse that transactions touch,
+// tie or have no length. So both valid and violating histories are common at every level (TestTinyMix has the shares).
+func Tiny(seed uint64, o Options) *history.History {
 	g := newRandomRun(seed, o.or(5, 2, 3, 4))
 	switch g.rng.IntN(4) {
 	case 0:
@@ -61,9 +64,9 @@ func Tiny(seed uint64, o RandomOptions) *history.History {
 	return g.build()
 }
 
-// Medium makes a random history of up to 200 transactions (or o.Txns) in up to 8 sessions on up to 20 keys from a real run,
-// serial or with snapshots; in half of them one record is changed as in Tiny.
-func Medium(seed uint64, o RandomOptions) *history.History {
+// Medium makes a random history of up to 200 transactions (or o.Txns) in up to 8 sessions on up to 20 keys from a real
+// run, serial or with snapshots; in half of them one record is changed as in Tiny.
+func Medium(seed uint64, o Options) *history.History {
 	g := newRandomRun(seed, o.or(200, 20, 8, 6))
 	if g.rng.IntN(2) == 0 {
 		g.serial()
@@ -93,7 +96,7 @@ type randomTxn struct {
 // randomRun builds a random history.
 type randomRun struct {
 	rng      *rand.Rand
-	o        RandomOptions
+	o        Options
 	keys     int
 	sessions int
 	txns     []randomTxn // in session order
@@ -102,12 +105,12 @@ type randomRun struct {
 	seen     [][]history.Value
 	next     int64
 	rows     *randomRows // nil: values are integers
-	// lists are the states of lists, the empty one first; nil where there are none. A state's value, in initial, seen and reads,
-	// is its index, that of a write the element.
+	// lists are the states of lists, the empty one first; nil where there are none. A state's value, in initial, seen
+	// and reads, is its index, that of a write the element.
 	lists [][]history.Value
 }
 
-func newRandomRun(seed uint64, o RandomOptions) *randomRun {
+func newRandomRun(seed uint64, o Options) *randomRun {
 	g := &randomRun{rng: rand.New(rand.NewPCG(seed, 0x7173)), o: o, next: 1}
 	g.keys = 1 + g.rng.IntN(o.Keys)
 	g.sessions = 1 + max(g.rng.IntN(o.Sessions), g.rng.IntN(o.Sessions))
@@ -280,7 +283,8 @@ func (g *randomRun) run(t *randomTxn, from []history.Value, to []history.Value, 
 	}
 }
 
-// serial runs one transaction after the other. Client intervals hold the point of the run and reach as far as the session allows.
+// serial runs one transaction after the other. Client intervals hold the point of the run and reach as far as the
+// session allows.
 func (g *randomRun) serial() {
 	state := append([]history.Value(nil), g.initial...)
 	for i := range g.txns {
@@ -292,8 +296,8 @@ func (g *randomRun) serial() {
 	g.widen()
 }
 
-// snapshots runs transactions with snapshot reads, first committer wins: of two that would conflict the later waits with its
-// beginning until the earlier has committed.
+// snapshots runs transactions with snapshot reads, first committer wins: of two that would conflict the later waits
+// with its beginning until the earlier has committed.
 func (g *randomRun) snapshots() {
 	state := append([]history.Value(nil), g.initial...)
 	now := int64(40)

@@ -21,7 +21,8 @@ func MustParse(text string) *history.History {
 	return h
 }
 
-// Parse reads a history in the notation of the package comment. Errors are *history.InputError with the offset in the text.
+// Parse reads a history in the notation of the package comment. Errors are *history.InputError with the offset in the
+// text.
 func Parse(text string) (*history.History, error) {
 	p := &parser{text: text, b: history.NewBuilder()}
 	p.b.File = "notation"

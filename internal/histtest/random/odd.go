@@ -1,4 +1,4 @@
-package datasets
+package random
 
 import (
 	"math"
@@ -6,9 +6,10 @@ import (
 	"isovet/history"
 )
 
-// Odd is Tiny with what few histories have and any may have: transactions without operations, operations twice, times at either end
-// of int64 or far apart, intervals that all touch, ends and starts that are missing, sessions out of the order of the file.
-func Odd(seed uint64, o RandomOptions) *history.History {
+// Odd is Tiny with what few histories have and any may have: transactions without operations, operations twice, times
+// at either end of int64 or far apart, intervals that all touch, ends and starts that are missing, sessions out of the
+// order of the file.
+func Odd(seed uint64, o Options) *history.History {
 	g := newRandomRun(seed, o.or(5, 2, 3, 4))
 	switch g.rng.IntN(4) {
 	case 0:

@@ -1,4 +1,4 @@
-package datasets
+package hard
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ type Formula struct {
 	Clauses [][]int
 }
 
-// RandomFormula returns uniform random 3-SAT: each clause has three distinct variables (fewer if vars < 3) with random signs.
-// At 4.26 clauses a variable about half of the formulas are satisfiable and both answers are hardest. If planted, every clause
-// satisfies a hidden assignment.
+// RandomFormula returns uniform random 3-SAT: each clause has three distinct variables (fewer if vars < 3) with random
+// signs. At 4.26 clauses a variable about half of the formulas are satisfiable and both answers are hardest. If
+// planted, every clause satisfies a hidden assignment.
 func RandomFormula(seed uint64, vars, clauses int, planted bool) Formula {
 	rng := rand.New(rand.NewPCG(seed, 0x3547))
 	hidden := make([]bool, vars)
@@ -41,33 +41,34 @@ func RandomFormula(seed uint64, vars, clauses int, planted bool) Formula {
 	return f
 }
 
-// FromFormula returns a history, without times and with every transaction in a session of its own, that is serializable iff
-// the formula is satisfiable. Its reads are consistent by themselves; all of its difficulty lies in the order of blind writes.
-// The seed shuffles the transactions.
+// FromFormula returns a history, without times and with every transaction in a session of its own, that is serializable
+// iff the formula is satisfiable. Its reads are consistent by themselves; all of its difficulty lies in the order of
+// blind writes. The seed shuffles the transactions.
 //
 // # The construction
 //
-// A switch is a key with two blind writers A and B and readers of either. Whoever comes first, its readers come before the
-// other: the switch is on (A first) and then every reader of A precedes B, or off (B first) and then every reader of B
-// precedes A. A known edge u→v is a private key that u writes and v reads.
+// A switch is a key with two blind writers A and B and readers of either. Whoever comes first, its readers come before
+// the other: the switch is on (A first) and then every reader of A precedes B, or off (B first) and then every reader
+// of B precedes A. A known edge u→v is a private key that u writes and v reads.
 //
-// Each variable has a switch, on = true. Each occurrence of a literal in a clause has a switch too, its copy, which may be on
-// only if the literal is true. For a literal x, were x's switch off and the copy on, these would close a cycle:
+// Each variable has a switch, on = true. Each occurrence of a literal in a clause has a switch too, its copy, which may
+// be on only if the literal is true. For a literal x, were x's switch off and the copy on, these would close a cycle:
 //
 //	reader of x's B → x's A          (x off)
 //	x's A → reader of the copy's A   (known)
 //	reader of the copy's A → copy's B (copy on)
 //	copy's B → reader of x's B       (known)
 //
-// with a reader for this occurrence alone in x's switch; for ¬x the same with x's A and B exchanged. In a clause, the copies'
-// "off" edges are tied to a ring by known edges: copy i's A → a reader of copy i+1's B. All copies off close it.
+// with a reader for this occurrence alone in x's switch; for ¬x the same with x's A and B exchanged. In a clause, the
+// copies' "off" edges are tied to a ring by known edges: copy i's A → a reader of copy i+1's B. All copies off close
+// it.
 //
-// If the formula is unsatisfiable, any serial order sets the variables' switches, some clause has only false literals, hence
-// only copies that are off, and its ring is a cycle. If it is satisfiable, set each switch by a satisfying assignment and each
-// copy to its literal's value: a path that enters a reader on the side not in force ends there (a reader has no other way
-// out); what remains goes from variables to copies that are on and ends at variable readers not in force, or from copies that
-// are off along a ring up to a copy that is on, or into a variable and to copies not in force. No cycle; a topological order
-// is a serial order.
+// If the formula is unsatisfiable, any serial order sets the variables' switches, some clause has only false literals,
+// hence only copies that are off, and its ring is a cycle. If it is satisfiable, set each switch by a satisfying
+// assignment and each copy to its literal's value: a path that enters a reader on the side not in force ends there (a
+// reader has no other way out); what remains goes from variables to copies that are on and ends at variable readers not
+// in force, or from copies that are off along a ring up to a copy that is on, or into a variable and to copies not in
+// force. No cycle; a topological order is a serial order.
 //
 // Size: two transactions a variable and five an occurrence (four, and the reader in the variable's switch).
 func FromFormula(f Formula, seed uint64) (*history.History, error) {

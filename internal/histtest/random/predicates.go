@@ -1,4 +1,4 @@
-package datasets
+package random
 
 import (
 	"fmt"
@@ -64,7 +64,8 @@ func (g *randomRun) row() history.Value {
 	return g.rows.intern(cols)
 }
 
-// first draws what a key holds at first, where keys hold something: the same everywhere unless an initial transaction says so.
+// first draws what a key holds at first, where keys hold something: the same everywhere unless an initial transaction
+// says so.
 func (g *randomRun) first(k int) history.Value {
 	switch {
 	case g.loaded && g.o.Predicates && g.rng.IntN(4) == 0:
@@ -77,7 +78,8 @@ func (g *randomRun) first(k int) history.Value {
 	return g.rows.intern(map[string]randomCell{"v": {history.Int, 1}, "w": {history.Int, 1}})
 }
 
-// randomPred is a predicate read or write. What depends on chance is drawn beforehand, so that it does the same whenever it runs.
+// randomPred is a predicate read or write. What depends on chance is drawn beforehand, so that it does the same
+// whenever it runs.
 type randomPred struct {
 	cond  randomCond
 	write bool
@@ -232,7 +234,8 @@ func (g *randomRun) add(p *randomPred, k int, v history.Value) {
 	p.rows = append(p.rows, r)
 }
 
-// matchAnything makes the result of a predicate operation on some version of each key, the one in own where there is one.
+// matchAnything makes the result of a predicate operation on some version of each key, the one in own where there is
+// one.
 func (g *randomRun) matchAnything(p *randomPred, own map[int]history.Value) {
 	state := make([]history.Value, g.keys)
 	for k := range state {

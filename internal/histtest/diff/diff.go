@@ -1,15 +1,18 @@
-package history
+// Package diff compares histories, for tests of what reads and writes them. Only tests import it.
+package diff
 
 import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"isovet/history"
 )
 
-// Diff says where two histories first differ, "" if nowhere: same header, transactions in the same order with the same sessions,
-// times and operations. How keys, versions and texts are numbered makes no difference, nor do the file and its lines.
-// Cost: one pass over both.
-func Diff(a, b *History) string {
+// Histories says where two histories first differ, "" if nowhere: same header, transactions in the same order with the
+// same sessions, times and operations. How keys, versions and texts are numbered makes no difference, nor do the file
+// and its lines. Cost: one pass over both.
+func Histories(a, b *history.History) string {
 	switch {
 	case a.Meta != b.Meta:
 		return fmt.Sprintf("header: %+v and %+v", a.Meta, b.Meta)
@@ -22,7 +25,7 @@ func Diff(a, b *History) string {
 	case a.NumSessions() != b.NumSessions():
 		return fmt.Sprintf("%d and %d sessions", a.NumSessions(), b.NumSessions())
 	}
-	posA, posB := a.positions(), b.positions()
+	posA, posB := positions(a), positions(b)
 	for t := range uint32(a.NumTxns()) {
 		if d := diffTxn(a, b, t); d != "" {
 			return fmt.Sprintf("transaction %d: %s", a.Txns.ID[t], d)
@@ -32,17 +35,17 @@ func Diff(a, b *History) string {
 		}
 		lo, hi := a.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			if x, y := a.describeOp(op), b.describeOp(op); !bytes.Equal(x, y) {
+			if x, y := describeOp(a, op), describeOp(b, op); !bytes.Equal(x, y) {
 				return fmt.Sprintf("transaction %d: operation %d: %s and %s", a.Txns.ID[t], op-lo, x, y)
 			}
 		}
 	}
 	for k := range a.Keys {
-		va, vb := a.InitVer[k], b.initVerOf(a, uint32(k))
+		va, vb := a.InitVer[k], initVerOf(b, a, uint32(k))
 		switch {
-		case va == None != (vb == None):
+		case va == history.None != (vb == history.None):
 			return fmt.Sprintf("key %s: an initial version and none", a.KeyString(uint32(k)))
-		case va != None && !sameValue(a, b, a.VerValue(va), b.VerValue(vb)):
+		case va != history.None && !sameValue(a, b, a.VerValue(va), b.VerValue(vb)):
 			return fmt.Sprintf("key %s: initial version %s and %s", a.KeyString(uint32(k)), a.ValueString(va), b.ValueString(vb))
 		}
 	}
@@ -50,7 +53,7 @@ func Diff(a, b *History) string {
 }
 
 // positions returns each transaction's position in its session.
-func (h *History) positions() []uint32 {
+func positions(h *history.History) []uint32 {
 	pos := make([]uint32, h.NumTxns())
 	for s := range h.NumSessions() {
 		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
@@ -60,18 +63,18 @@ func (h *History) positions() []uint32 {
 	return pos
 }
 
-func sameValue(a, b *History, x, y Value) bool {
+func sameValue(a, b *history.History, x, y history.Value) bool {
 	if x.Kind != y.Kind {
 		return false
 	}
-	if x.Kind == String || x.Kind == Row {
+	if x.Kind == history.String || x.Kind == history.Row {
 		return bytes.Equal(a.Texts.Text(uint32(x.N)), b.Texts.Text(uint32(y.N)))
 	}
 	return x.N == y.N
 }
 
 // initVerOf returns the initial version in h of a's key k.
-func (h *History) initVerOf(a *History, k uint32) uint32 {
+func initVerOf(h, a *history.History, k uint32) uint32 {
 	if int(k) < h.NumKeys() && sameValue(a, h, a.Keys[k], h.Keys[k]) {
 		return h.InitVer[k] // the usual case: both were filled in the same order
 	}
@@ -80,17 +83,17 @@ func (h *History) initVerOf(a *History, k uint32) uint32 {
 			return h.InitVer[j]
 		}
 	}
-	return None
+	return history.None
 }
 
-func diffTxn(a, b *History, t uint32) string {
+func diffTxn(a, b *history.History, t uint32) string {
 	loA, hiA := a.TxnOps(t)
 	loB, hiB := b.TxnOps(t)
-	text := func(h *History, col []uint32) string {
-		if col == nil || col[t] == None {
+	text := func(h *history.History, col []uint32) string {
+		if col == nil || col[t] == history.None {
 			return "none"
 		}
-		return string(h.Texts.AppendValue(nil, Value{Kind: String, N: int64(col[t])}))
+		return string(h.Texts.AppendValue(nil, history.Value{Kind: history.String, N: int64(col[t])}))
 	}
 	for _, f := range []struct {
 		name string
@@ -118,24 +121,24 @@ func diffTxn(a, b *History, t uint32) string {
 }
 
 // describeOp returns an operation as JSON, as in the history format but for its times, which are marked.
-func (h *History) describeOp(op uint32) []byte {
+func describeOp(h *history.History, op uint32) []byte {
 	v := h.Ops.Ver[op]
 	dst := append([]byte(`["`), h.Ops.Kind[op].String()...)
 	dst = append(dst, `",`...)
 	version := func(v uint32) { dst = h.Texts.AppendValue(dst, h.VerValue(v)) }
 	switch h.Ops.Kind[op] {
-	case ReadList:
+	case history.ReadList:
 		dst = append(append(dst, h.KeyString(h.Lists.Key[v])...), `,[`...)
 		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
 			version(e)
 			dst = append(dst, ',')
 		}
 		dst = append(dst, ']')
-	case PredRead, PredWrite:
+	case history.PredRead, history.PredWrite:
 		dst = append(dst, h.Texts.Text(h.Preds.Pred[v])...)
 		for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
 			for _, x := range []uint32{h.Preds.Old[j], h.Preds.New[j]} {
-				if x == None {
+				if x == history.None {
 					dst = append(dst, ",_"...)
 					continue
 				}

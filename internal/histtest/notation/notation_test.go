@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/diff"
 )
 
 func Example() {
@@ -102,7 +103,7 @@ func TestRoundTripRandom(t *testing.T) {
 		if again := Format(g); again != text {
 			t.Fatalf("seed %d:\n%s\n%s", seed, text, again)
 		}
-		if d := history.Diff(h, g); d != "" {
+		if d := diff.Histories(h, g); d != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, d, text)
 		}
 	}

@@ -2,7 +2,8 @@
 //
 //	s1: r(x,0) w(x,1) @[1,2] | s2: r(x,1)! | s1: r(x,1)
 //
-// is three transactions, two of them in session 1 in that order, the one of session 2 aborted, the first with client times.
+// is three transactions, two of them in session 1 in that order, the one of session 2 aborted, the first with client
+// times.
 //
 // # Grammar
 //
@@ -28,9 +29,9 @@
 //	key       = integer | word | string
 //	value     = "_" | "null" | integer | "true" | "false" | word | string | row
 //
-// A string is a JSON string, a row and a predicate a JSON object as in the history format; a word is a letter followed by
-// letters, digits, '_' and '.', and stands for the string. The value in front, "init=0:", is what every key holds at first; the
-// segment "init:" is the transaction that writes initial versions.
+// A string is a JSON string, a row and a predicate a JSON object as in the history format; a word is a letter followed
+// by letters, digits, '_' and '.', and stands for the string. The value in front, "init=0:", is what every key holds at
+// first; the segment "init:" is the transaction that writes initial versions.
 //
 // Transactions have the ids 1, 2, 3, … in order of appearance, the init segment the id 0, unless an id is given.
 package notation

@@ -1,10 +1,13 @@
-package datasets
+// Package hard makes histories that are hard to judge, or large in one direction: for tests and their benchmarks, which
+// alone import it.
+package hard
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
+	"isovet/datasets"
 	"isovet/history"
 	"isovet/level"
 )
@@ -15,13 +18,13 @@ type Instance struct {
 	Level       level.Level
 	// Valid and Violates say what the verdict is by construction; neither: it is not known beforehand.
 	Valid, Violates bool
-	spec            Spec
+	spec            datasets.Spec
 	formula         func(size int, seed uint64) Formula
 	size            int
 }
 
-// HardInstances returns the family, each with the size that makes it worth its name.
-func HardInstances() []Instance {
+// Instances returns the family, each with the size that makes it worth its name.
+func Instances() []Instance {
 	threeSAT := func(planted bool) func(int, uint64) Formula {
 		return func(vars int, seed uint64) Formula {
 			return RandomFormula(seed, vars, (vars*426+50)/100, planted)
@@ -29,36 +32,36 @@ func HardInstances() []Instance {
 	}
 	return []Instance{
 		{Name: "contended", About: "blind writes on few keys, little session order, no times", Valid: true, size: 20000,
-			spec: Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: NoTimes, NoAborted: true}},
+			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes, NoAborted: true}},
 		{Name: "contended-fault", About: "the same with a long fork in the middle", Violates: true, size: 20000,
-			spec: Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: NoTimes, NoAborted: true, Fault: "long-fork"}},
+			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes, NoAborted: true, Fault: "long-fork"}},
 		{Name: "3sat", About: "random 3-SAT at 4.26 clauses a variable, as a history", size: 20, formula: threeSAT(false)},
 		{Name: "3sat-satisfiable", About: "random 3-SAT at 4.26 with a hidden solution", Valid: true, size: 20, formula: threeSAT(true)},
 		{Name: "pigeonhole", About: "size+1 pigeons in size holes: refutations are long", Violates: true, size: 4,
 			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }},
 		{Name: "long-transaction", About: "one transaction open through the whole run", Level: level.StrictSerializable, Valid: true, size: 20000,
-			spec: Spec{LongTxn: true}},
+			spec: datasets.Spec{LongTxn: true}},
 		{Name: "many-sessions", About: "five thousand sessions of a few transactions each", Level: level.StrictSerializable, Valid: true, size: 20000,
-			spec: Spec{Sessions: 5000, Keys: 200000}},
+			spec: datasets.Spec{Sessions: 5000, Keys: 200000}},
 		{Name: "one-key", About: "every transaction reads and writes the same key", Valid: true, size: 20000,
-			spec: Spec{Workload: "rmw", Variant: "counters", Keys: 1, Times: NoTimes, NoAborted: true}},
+			spec: datasets.Spec{Workload: "rmw", Variant: "counters", Keys: 1, Times: datasets.NoTimes, NoAborted: true}},
 		{Name: "one-key-blind", About: "every transaction reads or writes the same key, no times", Valid: true, size: 20000,
-			spec: Spec{Workload: "mix", Variant: "uniform", Keys: 1, Ops: 1, Times: NoTimes, NoAborted: true}},
+			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Keys: 1, Ops: 1, Times: datasets.NoTimes, NoAborted: true}},
 		{Name: "million-keys", About: "a million keys, hardly one touched twice", Valid: true, size: 200000,
-			spec: Spec{Keys: 1000000}},
+			spec: datasets.Spec{Keys: 1000000}},
 		{Name: "thousand-operations", About: "transactions of a thousand operations", Valid: true, size: 1000,
-			spec: Spec{Ops: 1000, Keys: 100000}},
+			spec: datasets.Spec{Ops: 1000, Keys: 100000}},
 		{Name: "reversed-times", About: "client times run backwards: a hint that is always wrong", Valid: true, size: 20000,
-			spec: Spec{Hint: ReversedTimes}},
+			spec: datasets.Spec{Hint: datasets.ReversedTimes}},
 		{Name: "random-times", About: "client times shuffled among transactions: a hint worth nothing", Valid: true, size: 20000,
-			spec: Spec{Hint: RandomTimes}},
+			spec: datasets.Spec{Hint: datasets.RandomTimes}},
 	}
 }
 
-// LookupHard finds an instance by name.
-func LookupHard(name string) (*Instance, error) {
+// Lookup finds an instance by name.
+func Lookup(name string) (*Instance, error) {
 	var names []string
-	for _, in := range HardInstances() {
+	for _, in := range Instances() {
 		if strings.EqualFold(in.Name, name) {
 			return &in, nil
 		}
@@ -77,7 +80,7 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 	}
 	spec := in.spec
 	spec.Txns, spec.Seed = size, seed
-	return Generate(ctx, spec)
+	return datasets.Generate(ctx, spec)
 }
 
 // pigeonhole says that holes+1 pigeons sit in so many holes, no two in one: unsatisfiable.

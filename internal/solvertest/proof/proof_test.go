@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/solvertest/proof"
 	"isovet/solver"
-	"isovet/solver/proof"
 )
 
 func random3SAT(seed uint64, vars int) [][]solver.Lit {

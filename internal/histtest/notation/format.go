@@ -6,9 +6,9 @@ import (
 	"isovet/history"
 )
 
-// Format writes a history in the notation; Parse reads the same history back, but for what the notation has no place for: the
-// header's texts, nodes and names. Transactions stand in the order of the file, exchanged within a session where that is needed
-// to keep the session's order.
+// Format writes a history in the notation; Parse reads the same history back, but for what the notation has no place
+// for: the header's texts, nodes and names. Transactions stand in the order of the file, exchanged within a session
+// where that is needed to keep the session's order.
 func Format(h *history.History) string {
 	f := formatter{h: h}
 	if h.Initial.Kind != history.Null {

@@ -1,4 +1,5 @@
-// Package oracletest makes histories for tests: tiny random ones, and small ones written by hand in the papers' notation.
+// Package oracletest makes histories for tests: tiny random ones, and small ones written by hand in the papers'
+// notation.
 package oracletest
 
 import (
@@ -25,8 +26,9 @@ type Shape struct {
 	Torn                 bool // reads of one transaction may be of several states, as below snapshot isolation
 }
 
-// Random makes a tiny history from a seed: transactions executed one after the other, some on an old state, then perhaps one
-// read changed. So about half of them are serializable, and most others are nearly. Every committed transaction has times.
+// Random makes a tiny history from a seed: transactions executed one after the other, some on an old state, then
+// perhaps one read changed. So about half of them are serializable, and most others are nearly. Every committed
+// transaction has times.
 func Random(seed uint64, s Shape) *history.History {
 	rng := rand.New(rand.NewPCG(seed, 0x15071e7))
 	n := 1 + rng.IntN(s.Txns)
@@ -193,9 +195,9 @@ var (
 	opText  = regexp.MustCompile(`^\s*([rwa])\((\w+),\s*(\[[^\]]*\]|[^)]*)\)`)
 )
 
-// Parse reads a history with one transaction a line, as errata §5.1 writes them: T<id> s<session> [<start>,<end>]: r(x,0)
-// w(x,1) a(l,2) r(l,[2]); the session and the times may be missing, ABORTED, UNKNOWN or INIT may follow them. Every key is 0 at
-// first. It panics on what it cannot read.
+// Parse reads a history with one transaction a line, as errata §5.1 writes them: T<id> s<session> [<start>,<end>]:
+// r(x,0) w(x,1) a(l,2) r(l,[2]); the session and the times may be missing, ABORTED, UNKNOWN or INIT may follow them.
+// Every key is 0 at first. It panics on what it cannot read.
 func Parse(text string) *history.History {
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)
@@ -327,7 +329,8 @@ func String(h *history.History) string {
 type Anomaly struct {
 	Name    string
 	History string
-	// Violated at: snapshot isolation without and with sessions, serializable without and with sessions, strict serializable.
+	// Violated at: snapshot isolation without and with sessions, serializable without and with sessions, strict
+	// serializable.
 	SI, SessionSI, SER, SessionSER, StrictSER bool
 }
 

@@ -1,4 +1,4 @@
-package datasets
+package random
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 	"isovet/history"
 )
 
-// Lagging makes a random history in which each read saw some earlier write of its key, a recent one mostly and none older than what
-// its session has seen: what a store gives that replicates each key by itself. About half satisfy the levels below snapshot
-// isolation. Of o the sizes count, defaults as [Tiny]'s. With repeat a transaction may read a key twice and see different versions.
-func Lagging(seed uint64, o RandomOptions, repeat bool) *history.History {
+// Lagging makes a random history in which each read saw some earlier write of its key, a recent one mostly and none
+// older than what its session has seen: what a store gives that replicates each key by itself. About half satisfy the
+// levels below snapshot isolation. Of o the sizes count, defaults as [Tiny]'s. With repeat a transaction may read a key
+// twice and see different versions.
+func Lagging(seed uint64, o Options, repeat bool) *history.History {
 	o = o.or(5, 3, 3, 4)
 	r := rand.New(rand.NewPCG(seed, 7))
 	b := history.NewBuilder()

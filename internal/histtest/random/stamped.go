@@ -1,4 +1,4 @@
-package datasets
+package random
 
 import (
 	"fmt"
@@ -8,8 +8,9 @@ import (
 	"isovet/history"
 )
 
-// StampedOptions bound a random history with database timestamps. The zero value is up to 6 transactions of up to 4 operations in up
-// to 3 sessions on up to 3 keys, registers, with different timestamps and unique values, all committed.
+// StampedOptions bound a random history with database timestamps. The zero value is up to 6 transactions of up to 4
+// operations in up to 3 sessions on up to 3 keys, registers, with different timestamps and unique values, all
+// committed.
 type StampedOptions struct {
 	Txns, Keys, Sessions, Ops int // at most; 0: the default
 
@@ -39,8 +40,9 @@ type stampedOp struct {
 	rows   []history.PredRow
 }
 
-// Stamped makes a small random history with database timestamps. Reads are what the timestamps say; then, in two thirds of the
-// histories, some are changed, or timestamps or sessions swapped. Half of them avoid what first committer wins forbids.
+// Stamped makes a small random history with database timestamps. Reads are what the timestamps say; then, in two thirds
+// of the histories, some are changed, or timestamps or sessions swapped. Half of them avoid what first committer wins
+// forbids.
 func Stamped(seed uint64, o StampedOptions) *history.History {
 	g := &stampedRun{rng: rand.New(rand.NewPCG(seed, 0x7473)), o: o, next: 1}
 	or := func(n, or int) int {
@@ -191,7 +193,8 @@ func (g *stampedRun) settle() {
 	}
 }
 
-// run fills in what is read. With first committer wins in half of the histories: a transaction that would lose starts later.
+// run fills in what is read. With first committer wins in half of the histories: a transaction that would lose starts
+// later.
 func (g *stampedRun) run() {
 	avoid := !g.o.Serial && g.rng.IntN(2) == 0
 	by := make([]int, len(g.txns))
