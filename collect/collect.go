@@ -158,9 +158,6 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 	return t, nil
 }
 
-// Info says what database it is.
-func (t *Target) Info() driver.Info { return t.db.Info() }
-
 // Close removes what was loaded, closes the database, and ends a server that Open has started.
 func (t *Target) Close() (err error) {
 	t.closed.Do(func() {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"isovet/datasets/workload"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/workloads.md")
@@ -15,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/workloads.md
 // TestDocs: docs/workloads.md lists what there is.
 func TestDocs(t *testing.T) {
 	var w strings.Builder
-	for _, in := range Workloads() {
+	for _, in := range workload.All() {
 		fmt.Fprintf(&w, "## %s\n\n%s.\n\n", in.Name, upper(in.About))
 		fmt.Fprintf(&w, "Source: %s. `--keys`: %s, %d by default", in.Paper, cmp.Or(in.Scales, "keys"), in.Keys)
 		if in.Ops > 0 {

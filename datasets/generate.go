@@ -36,7 +36,7 @@ const (
 // Spec says which history to generate. The zero value is BlindW-WR, 10,000 transactions of 24 sessions, serializable by
 // two-phase locking, with client times, seed 0.
 type Spec struct {
-	Workload string  // "": blindw; Workloads lists them
+	Workload string  // "": blindw; workload.All lists them
 	Variant  string  // "": the workload's first
 	Txns     int     // committed transactions; 0: 10,000. The initial transaction is not counted
 	Sessions int     // 0: 24
@@ -88,9 +88,6 @@ func Generate(ctx context.Context, spec Spec) (*history.History, error) {
 	}
 	return r.History, nil
 }
-
-// Workloads describes all workloads.
-func Workloads() []workload.Info { return workload.All() }
 
 // Breaks returns the names of what of the store's concurrency controls can be broken.
 func Breaks() []string { return store.Breaks() }

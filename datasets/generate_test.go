@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 )
@@ -17,7 +18,7 @@ import (
 // specs are runs that differ in everything that the store does differently.
 func specs() []Spec {
 	var out []Spec
-	for _, w := range Workloads() {
+	for _, w := range workload.All() {
 		for _, v := range w.Variants {
 			s := Spec{Workload: w.Name, Variant: v.Name, Txns: 600, DBTimes: true}
 			switch { // predicates are evaluated on every key

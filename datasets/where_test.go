@@ -28,7 +28,7 @@ func (x *rows) matches(op, ver uint32) bool {
 		return false
 	}
 	if x.row[ver] == nil {
-		x.row[ver], x.present[ver] = predicates.RowOf(x.h, ver)
+		x.row[ver], x.present[ver] = predicates.RowOfValue(x.h, x.h.VerKey[ver], x.h.VerValue(ver))
 		if x.row[ver] == nil {
 			x.row[ver] = predicates.Row{}
 		}

@@ -18,8 +18,6 @@ package encode
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"isovet/closure"
 	"isovet/polygraph"
@@ -72,18 +70,6 @@ func Encodings() []Encoding {
 		{"cobra", "one variable an edge, one more a choice", "Cobra §4.2", Cobra},
 		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone", "errata V26", Order},
 	}
-}
-
-// ByName finds an encoding.
-func ByName(name string) (Encoding, error) {
-	var names []string
-	for _, e := range Encodings() {
-		if e.Name == name {
-			return e, nil
-		}
-		names = append(names, e.Name)
-	}
-	return Encoding{}, fmt.Errorf("unknown encoding %q; expected one of %s", name, strings.Join(names, ", "))
 }
 
 // Answer is what solving gave. Sat: Edges are the chosen edges, acyclic with the known graph. Unsat: Cycles, if any were

@@ -178,11 +178,6 @@ func scalar(v any) (Scalar, error) {
 	return Scalar{}, fmt.Errorf("expected an integer, a string, a boolean or null")
 }
 
-// RowOf returns what a predicate sees of a version, and whether there is a row at all.
-func RowOf(h *history.History, ver uint32) (Row, bool) {
-	return RowOfValue(h, h.VerKey[ver], h.VerValue(ver))
-}
-
 // RowOfValue returns what a predicate sees of a key that holds a value (the initial value need not be a version that an
 // operation names), and whether there is a row at all. A text that is not a row's is our fault: histories hold canonical JSON.
 func RowOfValue(h *history.History, key uint32, v history.Value) (Row, bool) {
@@ -216,12 +211,6 @@ func interned(h *history.History, v history.Value) Scalar {
 		return Scalar{Kind: v.Kind, S: string(h.Texts.Text(uint32(v.N)))}
 	}
 	return Scalar{Kind: v.Kind, N: v.N}
-}
-
-// Matches reports whether the predicate is true of a version. Cost: decoding the row, and the predicate's size.
-func (p *Predicate) Matches(h *history.History, ver uint32) bool {
-	row, present := RowOf(h, ver)
-	return present && p.Eval(row) == True
 }
 
 // Eval returns the predicate's truth of a row that is there.

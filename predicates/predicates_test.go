@@ -72,7 +72,8 @@ func TestTruth(t *testing.T) {
 			continue
 		}
 		h := build(t, history.Value{Kind: history.String}, c.value, c.text)
-		if got := p.Matches(h, 0); got != c.want {
+		row, present := RowOfValue(h, h.VerKey[0], h.VerValue(0))
+		if got := present && p.Eval(row) == True; got != c.want {
 			t.Errorf("%s on %s: %v", c.pred, h.ValueString(0), got)
 		}
 	}

@@ -44,16 +44,8 @@ func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
 }
 
-// OpenLog opens the log of a folder, which is made if need be, and calls f with each line that is there, in order. The line is valid during the
-// call.
-func OpenLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
-	l := &Log{dir: dir}
-	if err := l.open(f); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
+// open opens the log of a folder, which is made if need be, and calls f with each line that is there, in order. The line
+// is valid during the call.
 func (l *Log) open(f func(place int64, line []byte) error) error {
 	dir := l.dir
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -404,7 +404,7 @@ func TestHTTP(t *testing.T) {
 func TestLog(t *testing.T) {
 	dir := t.TempDir()
 	none := func(int64, []byte) error { return errors.New("a line in an empty log") }
-	l, err := OpenLog(dir, none)
+	l, err := openLog(dir, none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestLog(t *testing.T) {
 	}
 	f.Close()
 	n := 0
-	l, err = OpenLog(dir, func(place int64, line []byte) error {
+	l, err = openLog(dir, func(place int64, line []byte) error {
 		if place != int64(10*n) || string(line) != fmt.Sprint("line ", n) {
 			t.Errorf("%d %q", place, line)
 		}
@@ -457,7 +457,7 @@ func TestLog(t *testing.T) {
 	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := openLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("error %v; expected one of the damage", err)
 	}
 }
@@ -550,4 +550,10 @@ func TestFollow(t *testing.T) {
 	if _, err = again.Next(t.Context(), 10); err != io.EOF {
 		t.Error(err)
 	}
+}
+
+// openLog opens the log of a folder.
+func openLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
+	l := &Log{dir: dir}
+	return l, l.open(f)
 }

@@ -10,38 +10,6 @@ import (
 	"isovet/history"
 )
 
-// Options bound a random history. The zero value is up to 5 transactions of up to 4 operations in up to 3 sessions on
-// up to 2 keys, with client times, unique values and nothing unusual.
-type Options struct {
-	Txns, Keys, Sessions, Ops int // at most; 0: the default
-
-	Duplicates bool // the same value may be written twice to a key
-	Deletes    bool // writes of null
-	Aborted    bool // aborted transactions; their values may be read
-	Unknown    bool // transactions of unknown outcome, without end
-	NoTimes    bool
-	// Mini: mini-transactions of up to two keys, every write after a read of its key. Single: each transaction reads
-	// one key, writes it, or does both; writes without a read are left out with Mini. Both without predicates.
-	Mini, Single bool
-	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of few
-	// values, at times missing or null, and u, which makes them unique unless there are duplicates.
-	Predicates bool
-	// Lists: keys are append-only lists of unique elements.
-	Lists bool
-}
-
-func (o Options) or(txns, keys, sessions, ops int) Options {
-	for _, x := range []struct {
-		field *int
-		or    int
-	}{{&o.Txns, txns}, {&o.Keys, keys}, {&o.Sessions, sessions}, {&o.Ops, ops}} {
-		if *x.field <= 0 {
-			*x.field = x.or
-		}
-	}
-	return o
-}
-
 // Tiny makes a random history small enough for brute force. Three quarters come from a real run, most with snapshots,
 // the others serial; then, most often, a read is changed, or two transactions swap their sessions or their times. The
 // rest is arbitrary, each read returning some value of its key. Clocks are at times so coarse that transactions touch,
@@ -111,6 +79,9 @@ type randomRun struct {
 }
 
 func newRandomRun(seed uint64, o Options) *randomRun {
+	if o.Lists { // a list holds no nulls, and no predicate sees it
+		o.Deletes, o.Predicates = false, false
+	}
 	g := &randomRun{rng: rand.New(rand.NewPCG(seed, 0x7173)), o: o, next: 1}
 	g.keys = 1 + g.rng.IntN(o.Keys)
 	g.sessions = 1 + max(g.rng.IntN(o.Sessions), g.rng.IntN(o.Sessions))
@@ -154,8 +125,7 @@ func newRandomRun(seed uint64, o Options) *randomRun {
 			op := &t.ops[j]
 			if o.Mini || o.Single {
 				if op.write {
-					op.val = g.value(op.key)
-					g.note(op.key, op.val)
+					g.draw(op)
 				}
 				continue
 			}
@@ -171,9 +141,7 @@ func newRandomRun(seed uint64, o Options) *randomRun {
 			case o.Predicates && g.rng.IntN(2) == 0:
 				op.pred = g.predicate(op.write)
 			case op.write:
-				if op.val = g.value(op.key); !o.Lists {
-					g.note(op.key, op.val)
-				}
+				g.draw(op)
 			}
 		}
 		switch {
@@ -213,6 +181,8 @@ func (g *randomRun) value(k int) history.Value {
 	var v history.Value
 	switch {
 	case g.o.Deletes && g.rng.IntN(5) == 0:
+	case g.o.Duplicates && g.lists != nil && g.rng.IntN(2) == 0:
+		v = history.IntValue(1 + g.rng.Int64N(g.next)) // an element of its own or of another key
 	case g.o.Duplicates && g.rng.IntN(2) == 0:
 		if v = g.seen[k][g.rng.IntN(len(g.seen[k]))]; v.Kind == history.Null {
 			v = fresh()
@@ -242,6 +212,13 @@ func (g *randomRun) someStates() {
 				}
 			}
 		}
+	}
+}
+
+// draw draws what a write writes. An element of a list is seen only as a part of states.
+func (g *randomRun) draw(op *randomOp) {
+	if op.val = g.value(op.key); g.lists == nil {
+		g.note(op.key, op.val)
 	}
 }
 
