@@ -7,7 +7,6 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/level"
 )
 
 // Options are the parameters of Check. The zero value is the default.
@@ -87,57 +86,6 @@ func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, erro
 
 // ErrUnknown says that a certificate's verdict is unknown, so that there is nothing that it could prove.
 var ErrUnknown = errors.New("the certificate says that its checker did not decide, and certifies nothing")
-
-func checkOrder(r *evidence.Result, o Options) error {
-	h, l := r.H, r.Level
-	if h.HasPredicates() && l == level.RepeatableRead {
-		return &Unsupported{fmt.Sprintf("an order for a history with predicates at level %s", l)}
-	}
-	switch {
-	case l == level.Linearizable:
-		return checkLinear(h, r.Order, o.ClockSkew)
-	case l.Serial() || l == level.RepeatableRead:
-		replay := replaySerial
-		if h.HasPredicates() {
-			replay = replaySerialPredicates
-		}
-		pos, err := replay(h, r.Order)
-		if err != nil {
-			return err
-		}
-		if l.Sessions() {
-			if err := serialSessions(h, pos); err != nil {
-				return err
-			}
-		}
-		if l.RealTime() {
-			return serialTime(h, r.Order, o.ClockSkew)
-		}
-		return nil
-	case l.Snapshot():
-		replay := replaySnapshot
-		if h.HasPredicates() {
-			replay = replaySnapshotPredicates
-		}
-		begin, commit, err := replay(h, r.Order)
-		if err != nil {
-			return err
-		}
-		if l.Sessions() {
-			if err := snapshotSessions(h, begin, commit); err != nil {
-				return err
-			}
-		}
-		if l.RealTime() {
-			return snapshotTime(h, r.Order, o.ClockSkew)
-		}
-		return nil
-	}
-	if weak(l) {
-		return checkCommitOrder(r, o)
-	}
-	return &Unsupported{fmt.Sprintf("an order at level %s", l)}
-}
 
 // inTime reports whether end is before start by more than twice the skew, without overflow.
 func inTime(end, start, skew int64) bool {

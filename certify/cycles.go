@@ -11,16 +11,6 @@ import (
 	"isovet/predicates"
 )
 
-// singleReads says of which anomalies the proof is in Ops.
-func singleReads(k level.Anomaly) bool {
-	switch k {
-	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead,
-		level.PredicateMismatch, level.DuplicateElement:
-		return true
-	}
-	return false
-}
-
 func checkAnomalies(r *evidence.Result, o Options) error {
 	x := newIndex(r.H)
 	if r.H.HasPredicates() {
@@ -373,7 +363,7 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	if len(c) == 1 {
 		return ls, nil
 	}
-	if p.level == level.ReadCommitted && readsTwice(p.h, reader, v) {
+	if p.level == level.ReadCommitted && readings(p.h, reader, v) > 1 {
 		return nil, &Unsupported{fmt.Sprintf("what %s saw at read-committed, which reads %s twice: of two reads, each may be from another writer", name(p.h, reader), p.h.ValueString(v))}
 	}
 	return append(ls, p.sources[source{reader, v, writer}]), nil
@@ -590,11 +580,11 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 		if !weak(p.level) { // there, what a transaction appends itself it may append without having seen what came before
 			list = elems(p.h, p.h.Ops.Ver[op])
 		}
-		i := index1(list, from)
+		i := slices.Index(list, from)
 		if i < 0 {
 			continue
 		}
-		if j := index1(list, to); j >= 0 {
+		if j := slices.Index(list, to); j >= 0 {
 			if c := p.candidates(history.None, to); j < i || len(c) != 1 || c[0] != e.To {
 				continue
 			}
@@ -607,16 +597,9 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	return by
 }
 
-func index1(list []uint32, v uint32) int {
-	for i, e := range list {
-		if e == v {
-			return i
-		}
-	}
-	return -1
-}
+func contains(list []uint32, v uint32) bool { return slices.Contains(list, v) }
 
-func contains(list []uint32, v uint32) bool { return index1(list, v) >= 0 }
+func anti(d evidence.Dep) bool { return d == evidence.RW || d == evidence.PRW }
 
 func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	h := p.h

@@ -65,7 +65,7 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	if h.Ops.Ver[first] == h.Ops.Ver[second] {
 		return fmt.Errorf("operations %d and %d are of one version", first, second)
 	}
-	own := lastOwn(h, t, second)
+	own, _ := lastWrite(h, t, h.OpKey(first), second)
 	switch h.Ops.Kind[first] {
 	case history.Write:
 		if own == first {

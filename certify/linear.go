@@ -55,11 +55,7 @@ func checkLinear(h *history.History, order []uint32, skew int64) error {
 	if err := oneKeyEach(h); err != nil {
 		return err
 	}
-	replay := replaySerial
-	if h.HasPredicates() {
-		replay = replaySerialPredicates
-	}
-	if _, err := replay(h, order); err != nil {
+	if _, err := serial(h, order); err != nil {
 		return err
 	}
 	late := make([]int64, h.NumKeys()) // the latest start so far

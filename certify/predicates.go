@@ -5,48 +5,8 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/level"
 	"isovet/predicates"
 )
-
-func isPredicate(h *history.History, op uint32) bool {
-	k := h.Ops.Kind[op]
-	return k == history.PredRead || k == history.PredWrite
-}
-
-func anti(d evidence.Dep) bool { return d == evidence.RW || d == evidence.PRW }
-
-// rowKey returns the key of a row that a predicate operation matched.
-func rowKey(h *history.History, r uint32) uint32 {
-	if v := h.Preds.Old[r]; v != history.None {
-		return h.VerKey[v]
-	}
-	return h.VerKey[h.Preds.New[r]]
-}
-
-// rowOf returns the row of key k that a predicate operation matched, history.None if it did not.
-func rowOf(h *history.History, op, k uint32) uint32 {
-	i := h.Ops.Ver[op]
-	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-		if rowKey(h, r) == k {
-			return r
-		}
-	}
-	return history.None
-}
-
-// wrote calls f with each version that an operation writes.
-func wrote(h *history.History, op uint32, f func(v uint32)) {
-	v := h.Ops.Ver[op]
-	switch h.Ops.Kind[op] {
-	case history.Write, history.Append:
-		f(v)
-	case history.PredWrite:
-		for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-			f(h.Preds.New[r])
-		}
-	}
-}
 
 // install is a transaction's final write of a key.
 type install struct{ txn, ver uint32 }
@@ -92,24 +52,6 @@ func (x *index) rows(op, t, hi uint32) {
 	}
 }
 
-// ownBefore returns the last write of k in t before op, and its version.
-func ownBefore(h *history.History, t, k, op uint32) (w, ver uint32) {
-	lo, _ := h.TxnOps(t)
-	for q := op; q > lo; q-- {
-		switch h.Ops.Kind[q-1] {
-		case history.Write:
-			if h.OpKey(q-1) == k {
-				return q - 1, h.Ops.Ver[q-1]
-			}
-		case history.PredWrite:
-			if r := rowOf(h, q-1, k); r != history.None {
-				return q - 1, h.Preds.New[r]
-			}
-		}
-	}
-	return history.None, history.None
-}
-
 // A base says that a predicate operation, about a key that it did not read, was based on writer's version (initial: on that).
 type base struct{ op, key, writer uint32 }
 
@@ -137,7 +79,7 @@ func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	if r != history.None && h.Preds.Old[r] != history.None {
 		return false, fmt.Errorf("it matched %s at a known version", h.KeyString(k))
 	}
-	if w, _ := ownBefore(h, t, k, op); w != history.None {
+	if w, _ := lastWrite(h, t, k, op); w != history.None {
 		return false, fmt.Errorf("%s had written %s itself", name(h, t), h.KeyString(k))
 	}
 	return r == history.None, nil
@@ -362,141 +304,4 @@ func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool 
 		}
 	}
 	return false
-}
-
-// checkPredicateReads is checkReads for histories with predicates: where an operation is on one, the anomaly is about its Key. Ops are as there; of a
-// predicate-mismatch there is one, which matched a version of which its predicate is false, or which no version explains.
-func (x *index) checkPredicateReads(a *evidence.Anomaly) (reader uint32, err error) {
-	h := x.h
-	want := 2
-	if a.Kind == level.ThinAirRead || a.Kind == level.PredicateMismatch {
-		want = 1
-	}
-	if len(a.Ops) != want {
-		return 0, fmt.Errorf("%d operations; expected %d", len(a.Ops), want)
-	}
-	for _, op := range a.Ops {
-		if int(op) >= h.NumOps() {
-			return 0, fmt.Errorf("operation %d of %d", op, h.NumOps())
-		}
-	}
-	op, k := a.Ops[0], a.Key
-	if !isPredicate(h, op) && (want == 1 || !isPredicate(h, a.Ops[1])) {
-		k = h.OpKey(op) // Key says nothing
-	}
-	if int(k) >= h.NumKeys() {
-		return 0, fmt.Errorf("key %d of %d", k, h.NumKeys())
-	}
-	t := evidence.TxnOf(h, op)
-	if h.Txns.Status[t] == history.Aborted {
-		return 0, fmt.Errorf("%s, the reader, aborted", name(h, t))
-	}
-	v, about := x.saw(op, k)
-	if !about {
-		return t, fmt.Errorf("operation %d does not read %s", op, h.KeyString(k))
-	}
-	own, ownVer := ownBefore(h, t, k, op)
-	other, by := history.None, history.None
-	if want == 2 {
-		other = a.Ops[1]
-		by = evidence.TxnOf(h, other)
-	}
-	switch a.Kind {
-	case level.NotMyOwnWrite, level.NotMyLastWrite:
-		if own == history.None || own != other {
-			return t, fmt.Errorf("operation %d is not the last own write before the read", other)
-		}
-		if x.agrees(op, k, ownVer) {
-			return t, fmt.Errorf("the read is of the last own write")
-		}
-		earlier := false
-		lo, _ := h.TxnOps(t)
-		for q := lo; q < own; q++ {
-			wrote(h, q, func(w uint32) { earlier = earlier || v != history.None && w == v })
-		}
-		if earlier != (a.Kind == level.NotMyLastWrite) {
-			return t, fmt.Errorf("whether the value read is an own earlier write is said wrongly")
-		}
-		return t, nil
-	case level.NonRepeatableRead:
-		w, also := x.saw(other, k)
-		switch {
-		case by != t || other <= op || !also:
-			return t, fmt.Errorf("operation %d is not a later read of %s in the same transaction", other, h.KeyString(k))
-		case v == history.None && w == history.None:
-			return t, fmt.Errorf("neither read shows which version it saw")
-		case v != history.None && x.agrees(other, k, v), v == history.None && x.agrees(op, k, w):
-			return t, fmt.Errorf("the two reads agree")
-		}
-		if w, _ := ownBefore(h, t, k, other); w != history.None {
-			return t, fmt.Errorf("there is an own write before the second read")
-		}
-		return t, nil
-	case level.PredicateMismatch:
-		if !isPredicate(h, op) {
-			return t, fmt.Errorf("operation %d is no predicate operation", op)
-		}
-		if v != history.None {
-			if x.truths.Of(h.Ops.Ver[op], k, v) != predicates.False {
-				return t, fmt.Errorf("the predicate may be true of %s", h.ValueString(v))
-			}
-			return t, nil
-		}
-		missed, err := x.openKey(t, op, k)
-		if err != nil {
-			return t, err
-		}
-		c := x.candidateBases(t, op, k, missed)
-		for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
-			if w == initial || h.Txns.Status[w] == history.Committed {
-				return t, fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c), h.KeyString(k))
-			}
-		}
-		return t, nil
-	}
-	if v == history.None {
-		return t, fmt.Errorf("operation %d does not show which version of %s it saw", op, h.KeyString(k))
-	}
-	if own != history.None && ownVer == v {
-		return t, fmt.Errorf("the read is of the transaction's own write")
-	}
-	if c := x.candidates(t, v); len(c) > 0 {
-		return t, fmt.Errorf("another transaction, or the initial state, may have the version read")
-	}
-	if want == 2 {
-		is := false
-		wrote(h, other, func(w uint32) { is = is || w == v })
-		if !is {
-			return t, fmt.Errorf("operation %d is not a write of the version read", other)
-		}
-	}
-	return t, x.origin(a.Kind, t, k, v, op, other, by)
-}
-
-// saw returns the version of k that an operation shows to have read, history.None where it only shows whether a predicate holds,
-// and whether it reads k at all: a predicate operation reads every key.
-func (x *index) saw(op, k uint32) (ver uint32, reads bool) {
-	h := x.h
-	switch h.Ops.Kind[op] {
-	case history.Read:
-		return h.Ops.Ver[op], h.OpKey(op) == k
-	case history.PredRead, history.PredWrite:
-		if r := rowOf(h, op, k); r != history.None {
-			return h.Preds.Old[r], true
-		}
-		return history.None, true
-	}
-	return history.None, false
-}
-
-// agrees reports whether an operation that reads k can have seen version ver.
-func (x *index) agrees(op, k, ver uint32) bool {
-	v, _ := x.saw(op, k)
-	if !isPredicate(x.h, op) {
-		return v == ver
-	}
-	if v != history.None {
-		return v == ver && x.truths.Of(x.h.Ops.Ver[op], k, ver) != predicates.False
-	}
-	return x.fits(op, k, ver, rowOf(x.h, op, k) == history.None)
 }

@@ -2,285 +2,239 @@ package certify
 
 import (
 	"fmt"
-	"slices"
 
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
+	"isovet/predicates"
 )
+
+// singleReads says of which anomalies the proof is in Ops.
+func singleReads(k level.Anomaly) bool {
+	switch k {
+	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite,
+		level.NonRepeatableRead, level.PredicateMismatch, level.DuplicateElement:
+		return true
+	}
+	return false
+}
+
+// singleRead is an anomaly of single reads: transaction t's operation op shows version ver of key, or if ver is None
+// that it is a predicate operation of which only its predicate says what it saw. other, of transaction by, explains it.
+type singleRead struct {
+	kind           level.Anomaly
+	t, op, key     uint32
+	ver            uint32
+	other, by      uint32 // history.None: the kind has none
+	own, ownWrites uint32 // the last own write of key before op, and the version that it wrote
+}
 
 // checkReads proves an anomaly of single reads from the operations it names, and returns the transaction that shows it.
 // Ops has the read first and then, where the kind has one, the operation that explains it:
 //
-//   - thin-air-read, duplicate-element: nothing more
-//   - G1a: the aborted write; G1b: the write of the version read (or, of a list, an append) that its transaction overwrote or
-//     that is not shown with the rest; future-read: the own later write
+//   - thin-air-read, duplicate-element, predicate-mismatch: nothing more
+//   - G1a: the aborted write; G1b: the write of the version read (or, of a list, an append) that its transaction
+//     overwrote or that is not shown with the rest; future-read: the own later write
 //   - not-my-own-write, not-my-last-write: the last own write before the read
 //   - non-repeatable-read: the second read
+//
+// Where one of them is a predicate operation, the anomaly is about its Key. A predicate-mismatch matched a version of
+// which its predicate is false, or one which no version explains.
 func (x *index) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
-	h := x.h
-	if len(a.Ops) > 0 && int(a.Ops[0]) < h.NumOps() && h.HasPredicates() && h.Ops.Kind[a.Ops[0]] != history.ReadList {
-		return x.checkPredicateReads(a)
+	r, err := x.singleRead(a)
+	if err != nil {
+		return 0, err
 	}
+	switch {
+	case x.h.Ops.Kind[r.op] == history.ReadList:
+		return r.t, x.checkListRead(r)
+	case a.Kind == level.NotMyOwnWrite || a.Kind == level.NotMyLastWrite:
+		return r.t, x.checkOwn(r)
+	case a.Kind == level.NonRepeatableRead:
+		return r.t, x.checkRepeated(r)
+	case a.Kind == level.PredicateMismatch:
+		return r.t, x.checkMismatch(r)
+	}
+	return r.t, x.checkOrigin(r)
+}
+
+// singleRead reads which operations an anomaly is about, and demands that they are what its kind asks for.
+func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
+	h := x.h
 	want := 2
-	if a.Kind == level.ThinAirRead || a.Kind == level.DuplicateElement {
+	if a.Kind == level.ThinAirRead || a.Kind == level.DuplicateElement || a.Kind == level.PredicateMismatch {
 		want = 1
 	}
 	if len(a.Ops) != want {
-		return 0, fmt.Errorf("%d operations; expected %d", len(a.Ops), want)
+		return r, fmt.Errorf("%d operations; expected %d", len(a.Ops), want)
 	}
+	predicate := false
 	for _, op := range a.Ops {
 		if int(op) >= h.NumOps() {
-			return 0, fmt.Errorf("operation %d of %d", op, h.NumOps())
+			return r, fmt.Errorf("operation %d of %d", op, h.NumOps())
 		}
+		predicate = predicate || isPredicate(h, op)
 	}
 	op := a.Ops[0]
-	kind := h.Ops.Kind[op]
-	if kind != history.Read && kind != history.ReadList {
-		return 0, fmt.Errorf("operation %d is no read", op)
+	r = singleRead{kind: a.Kind, op: op, t: evidence.TxnOf(h, op), key: h.OpKey(op), ver: history.None,
+		other: history.None, by: history.None}
+	if predicate && h.Ops.Kind[op] != history.ReadList {
+		r.key = a.Key
 	}
-	t := evidence.TxnOf(h, op)
-	if h.Txns.Status[t] == history.Aborted {
-		return 0, fmt.Errorf("%s, the reader, aborted", name(h, t))
+	if int(r.key) >= h.NumKeys() {
+		return r, fmt.Errorf("key %d of %d", r.key, h.NumKeys())
 	}
-	other, by := history.None, history.None
+	if h.Txns.Status[r.t] == history.Aborted {
+		return r, fmt.Errorf("%s, the reader, aborted", name(h, r.t))
+	}
 	if want == 2 {
-		other = a.Ops[1]
-		by = evidence.TxnOf(h, other)
-		if h.OpKey(other) != h.OpKey(op) {
-			return 0, fmt.Errorf("operations %d and %d are not on one key", op, other)
+		r.other, r.by = a.Ops[1], evidence.TxnOf(h, a.Ops[1])
+		if !predicate && h.OpKey(r.other) != r.key {
+			return r, fmt.Errorf("operations %d and %d are not on one key", op, r.other)
 		}
 	}
-	own := lastOwn(h, t, op)
-	if kind == history.ReadList {
-		return t, x.checkListRead(a.Kind, t, op, other, by, own)
+	r.own, r.ownWrites = lastWrite(h, r.t, r.key, op)
+	if h.Ops.Kind[op] != history.ReadList {
+		about := false
+		if r.ver, about = x.saw(op, r.key); !about {
+			return r, fmt.Errorf("operation %d does not read %s", op, h.KeyString(r.key))
+		}
 	}
-	v := h.Ops.Ver[op]
-	isWrite := other != history.None && h.Ops.Kind[other] == history.Write
-	switch a.Kind {
-	case level.NotMyOwnWrite, level.NotMyLastWrite:
-		if own == history.None || own != other {
-			return t, fmt.Errorf("operation %d is not the last own write before the read", other)
-		}
-		if h.Ops.Ver[own] == v {
-			return t, fmt.Errorf("the read is of the last own write")
-		}
-		earlier := false
-		lo, _ := h.TxnOps(t)
-		for w := lo; w < own; w++ {
-			wrote(h, w, func(x uint32) { earlier = earlier || x == v })
-		}
-		if earlier != (a.Kind == level.NotMyLastWrite) {
-			return t, fmt.Errorf("whether the value read is an own earlier write is said wrongly")
-		}
-		return t, nil
-	case level.NonRepeatableRead:
-		switch {
-		case h.Ops.Kind[other] != history.Read || by != t || other <= op:
-			return t, fmt.Errorf("operation %d is not a later read of the same transaction", other)
-		case h.Ops.Ver[other] == v:
-			return t, fmt.Errorf("the two reads are of one version")
-		case lastOwn(h, t, other) != history.None:
-			return t, fmt.Errorf("there is an own write before the second read")
-		}
-		return t, nil
-	}
-	if own != history.None && h.Ops.Ver[own] == v {
-		return t, fmt.Errorf("the read is of the transaction's own write")
-	}
-	if c := x.candidates(t, v); len(c) > 0 {
-		if c[0] == initial {
-			return t, fmt.Errorf("the version read may be the initial one")
-		}
-		return t, fmt.Errorf("%s may have installed the version read", name(h, c[0]))
-	}
-	if want == 2 && (!isWrite || h.Ops.Ver[other] != v) {
-		return t, fmt.Errorf("operation %d is not a write of the version read", other)
-	}
-	return t, x.origin(a.Kind, t, h.OpKey(op), v, op, other, by)
+	return r, nil
 }
 
-// origin proves that version v of key k, which operation op of t read and no counting transaction installed, came from where kind says:
-// from nowhere, or from operation other of transaction by.
-func (x *index) origin(kind level.Anomaly, t, k, v, op, other, by uint32) error {
+// checkOwn proves that a read is not of the last own write before it.
+func (x *index) checkOwn(r singleRead) error {
 	h := x.h
-	switch kind {
+	if r.own == history.None || r.own != r.other {
+		return fmt.Errorf("operation %d is not the last own write before the read", r.other)
+	}
+	if x.agrees(r.op, r.key, r.ownWrites) {
+		return fmt.Errorf("the read is of the last own write")
+	}
+	earlier := false
+	lo, _ := h.TxnOps(r.t)
+	for op := lo; op < r.own; op++ {
+		earlier = earlier || r.ver != history.None && writes(h, op, r.ver)
+	}
+	if earlier != (r.kind == level.NotMyLastWrite) {
+		return fmt.Errorf("whether the value read is an own earlier write is said wrongly")
+	}
+	return nil
+}
+
+// checkRepeated proves that two reads of one transaction disagree, without an own write before the second.
+func (x *index) checkRepeated(r singleRead) error {
+	h := x.h
+	v := r.ver
+	w, also := x.saw(r.other, r.key)
+	switch {
+	case r.by != r.t || r.other <= r.op || !also:
+		return fmt.Errorf("operation %d is not a later read of %s in the same transaction", r.other, h.KeyString(r.key))
+	case v == history.None && w == history.None:
+		return fmt.Errorf("neither read shows which version it saw")
+	case v != history.None && x.agrees(r.other, r.key, v), v == history.None && x.agrees(r.op, r.key, w):
+		return fmt.Errorf("the two reads agree")
+	}
+	if own, _ := lastWrite(h, r.t, r.key, r.other); own != history.None {
+		return fmt.Errorf("there is an own write before the second read")
+	}
+	return nil
+}
+
+// checkMismatch proves that what a predicate operation says of its key is true of no version that it may have seen.
+func (x *index) checkMismatch(r singleRead) error {
+	h := x.h
+	if !isPredicate(h, r.op) {
+		return fmt.Errorf("operation %d is no predicate operation", r.op)
+	}
+	if r.ver != history.None {
+		if x.truths.Of(h.Ops.Ver[r.op], r.key, r.ver) != predicates.False {
+			return fmt.Errorf("the predicate may be true of %s", h.ValueString(r.ver))
+		}
+		return nil
+	}
+	missed, err := x.openKey(r.t, r.op, r.key)
+	if err != nil {
+		return err
+	}
+	c := x.candidateBases(r.t, r.op, r.key, missed)
+	for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
+		if w == initial || h.Txns.Status[w] == history.Committed {
+			return fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c), h.KeyString(r.key))
+		}
+	}
+	return nil
+}
+
+// checkOrigin proves that the version read, which no counting transaction installed, came from where the kind says: from
+// nowhere, or from an aborted, an intermediate, or an own later write.
+func (x *index) checkOrigin(r singleRead) error {
+	h := x.h
+	if r.ver == history.None {
+		return fmt.Errorf("operation %d does not show which version of %s it saw", r.op, h.KeyString(r.key))
+	}
+	if r.own != history.None && r.ownWrites == r.ver {
+		return fmt.Errorf("the read is of the transaction's own write")
+	}
+	if c := x.candidates(r.t, r.ver); len(c) > 0 {
+		if c[0] == initial {
+			return fmt.Errorf("the version read may be the initial one")
+		}
+		return fmt.Errorf("%s may have installed the version read", name(h, c[0]))
+	}
+	if r.other != history.None && !writes(h, r.other, r.ver) {
+		return fmt.Errorf("operation %d is not a write of the version read", r.other)
+	}
+	switch r.kind {
 	case level.ThinAirRead:
-		if w := x.writes[v]; len(w) > 0 {
+		if w := x.writes[r.ver]; len(w) > 0 {
 			return fmt.Errorf("%s wrote the value read", name(h, w[0].txn))
 		}
+		return nil
 	case level.G1a:
-		if h.Txns.Status[by] != history.Aborted {
-			return fmt.Errorf("%s, the writer, did not abort", name(h, by))
-		}
-	case level.G1b:
-		_, hi := h.TxnOps(by)
-		if by == t || isFinal(h, k, other, hi) {
-			return fmt.Errorf("operation %d is no other transaction's intermediate write", other)
-		}
-	case level.FutureRead:
-		if by != t || other < op {
-			return fmt.Errorf("operation %d is not a later write of the reader", other)
-		}
-	default:
-		return fmt.Errorf("%q is not an anomaly of single reads", kind)
-	}
-	return nil
-}
-
-// lastOwn returns the last own write or append of op's key in t before op, or history.None.
-func lastOwn(h *history.History, t, op uint32) uint32 {
-	k := h.OpKey(op)
-	lo, _ := h.TxnOps(t)
-	for w := op; w > lo; w-- {
-		if kind := h.Ops.Kind[w-1]; (kind == history.Write || kind == history.Append) && h.OpKey(w-1) == k {
-			return w - 1
-		}
-	}
-	return history.None
-}
-
-// checkListRead proves that no order gives t the list that it read.
-func (x *index) checkListRead(kind level.Anomaly, t, op, other, by, own uint32) error {
-	h := x.h
-	lo, _ := h.TxnOps(t)
-	seen, ends := others(h, op, lo)
-	switch kind {
-	case level.NotMyOwnWrite, level.NotMyLastWrite:
-		if own == history.None || own != other {
-			return fmt.Errorf("operation %d is not the last own append before the read", other)
-		}
-		if ends {
-			return fmt.Errorf("the list ends with all own appends")
-		}
-		return nil
-	case level.NonRepeatableRead:
-		if h.Ops.Kind[other] != history.ReadList || by != t || other <= op {
-			return fmt.Errorf("operation %d is not a later list read of the same transaction", other)
-		}
-		second, ok := others(h, other, lo)
-		if !ends || !ok || slices.Equal(seen, second) {
-			return fmt.Errorf("both reads show the same of others")
-		}
-		return nil
-	}
-	if !ends {
-		return fmt.Errorf("the list does not end with the own appends, which is another anomaly")
-	}
-	has := func(w uint32) bool {
-		for _, e := range seen {
-			if e == h.Ops.Ver[w] {
-				return true
-			}
-		}
-		return false
-	}
-	if other != history.None && (h.Ops.Kind[other] != history.Append || kind != level.G1b && !has(other)) {
-		return fmt.Errorf("operation %d is not an append of an element read", other)
-	}
-	switch kind {
-	case level.DuplicateElement:
-		count := make(map[uint32]int)
-		for _, e := range elems(h, h.Ops.Ver[op]) {
-			count[e]++
-		}
-		for e, n := range count {
-			for _, w := range x.writes[e] {
-				if h.Txns.Status[w.txn] != history.Aborted {
-					n--
-				}
-			}
-			if n > 0 && count[e] > 1 {
-				return nil
-			}
-		}
-		return fmt.Errorf("every element read was appended as often")
-	case level.ThinAirRead:
-		count := make(map[uint32]int)
-		for _, e := range seen {
-			count[e]++
-		}
-		for e, n := range count {
-			for _, w := range x.writes[e] {
-				if w.txn != t && h.Txns.Status[w.txn] != history.Aborted {
-					n--
-				}
-			}
-			if n > 0 && (len(x.writes[e]) == 0 || count[e] > 1) {
-				return nil
-			}
-		}
-		return fmt.Errorf("every element read was appended")
-	case level.G1a:
-		if h.Txns.Status[by] != history.Aborted {
-			return fmt.Errorf("%s, which appended it, did not abort", name(h, by))
-		}
-		if c := x.candidates(t, h.Ops.Ver[other]); len(c) > 0 {
-			return fmt.Errorf("another transaction appended the element too")
-		}
-		return nil
-	case level.FutureRead:
-		if by != t || other < op {
-			return fmt.Errorf("operation %d is not a later append of the reader", other)
-		}
-		if c := x.candidates(t, h.Ops.Ver[other]); len(c) > 0 {
-			return fmt.Errorf("another transaction appended the element too")
+		if h.Txns.Status[r.by] != history.Aborted {
+			return fmt.Errorf("%s, the writer, did not abort", name(h, r.by))
 		}
 		return nil
 	case level.G1b:
-		if by == t || h.Txns.Status[by] == history.Aborted {
-			return fmt.Errorf("operation %d is no append of another transaction that counts", other)
+		if _, hi := h.TxnOps(r.by); r.by == r.t || isFinal(h, r.key, r.other, hi) {
+			return fmt.Errorf("operation %d is no other transaction's intermediate write", r.other)
 		}
-		if x.isDoubled(h.OpKey(op)) && x.nobodyAppended([]uint32{op}, Options{}) == nil {
-			return nil // at no level is a list shown that is not made of whole transactions' appends
-		}
-		return x.checkTorn(t, seen, by, h.OpKey(op), has)
-	}
-	return fmt.Errorf("%q is not an anomaly of single reads", kind)
-}
-
-// checkTorn proves that a list shows the appends of by to key k, each appended by no other, but not all of them, in their
-// order and without another's between; or that it lacks the initial ones at its beginning.
-func (x *index) checkTorn(t uint32, seen []uint32, by, k uint32, has func(op uint32) bool) error {
-	h := x.h
-	var all []uint32
-	lo, hi := h.TxnOps(by)
-	any := false
-	for op := lo; op < hi; op++ {
-		if h.Ops.Kind[op] == history.Append && h.OpKey(op) == k {
-			all = append(all, h.Ops.Ver[op])
-			any = any || has(op)
-		}
-	}
-	if by == h.Init {
-		if len(seen) >= len(all) && slices.Equal(seen[:len(all)], all) {
-			return fmt.Errorf("the list begins with the initial elements")
+		return nil
+	case level.FutureRead:
+		if r.by != r.t || r.other < r.op {
+			return fmt.Errorf("operation %d is not a later write of the reader", r.other)
 		}
 		return nil
 	}
-	if !any {
-		return fmt.Errorf("the list shows nothing of %s", name(h, by))
+	return fmt.Errorf("%s is not an anomaly of registers", r.kind)
+}
+
+// saw returns the version of k that an operation shows to have read, history.None where it only shows whether a
+// predicate holds, and whether it reads k at all: a predicate operation reads every key.
+func (x *index) saw(op, k uint32) (ver uint32, reads bool) {
+	h := x.h
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return h.Ops.Ver[op], h.OpKey(op) == k
+	case history.PredRead, history.PredWrite:
+		if r := rowOf(h, op, k); r != history.None {
+			return h.Preds.Old[r], true
+		}
+		return history.None, true
 	}
-	for _, e := range all {
-		if len(x.candidates(t, e)) != 1 {
-			return fmt.Errorf("%s is not the only one that appended %s", name(h, by), h.ValueString(e))
-		}
+	return history.None, false
+}
+
+// agrees reports whether an operation that reads k can have seen version ver.
+func (x *index) agrees(op, k, ver uint32) bool {
+	v, _ := x.saw(op, k)
+	if !isPredicate(x.h, op) {
+		return v == ver
 	}
-	for i := range seen {
-		if seen[i] != all[0] {
-			continue
-		}
-		if len(seen) < i+len(all) || !slices.Equal(seen[i:i+len(all)], all) {
-			return nil
-		}
-		for _, e := range append(seen[:i:i], seen[i+len(all):]...) {
-			for _, m := range all {
-				if e == m {
-					return nil
-				}
-			}
-		}
-		return fmt.Errorf("the list shows the appends of %s whole", name(h, by))
+	if v != history.None {
+		return v == ver && x.truths.Of(x.h.Ops.Ver[op], k, ver) != predicates.False
 	}
-	return nil
+	return x.fits(op, k, ver, rowOf(x.h, op, k) == history.None)
 }

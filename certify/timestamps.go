@@ -411,7 +411,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32) (why string, err err
 	}
 	// A predicate operation, about k.
 	want, mine := s.current(t, k), false
-	if w, ver := ownBefore(h, t, k, op); w != history.None {
+	if w, ver := lastWrite(h, t, k, op); w != history.None {
 		want, mine = ver, true
 	}
 	truth := s.truths.Of(v, k, want)

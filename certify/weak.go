@@ -55,82 +55,62 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 
 // readsFrom reports whether t reads version a, or a list in which it is the last element of others.
 func readsFrom(h *history.History, t, a uint32) bool {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		if h.Ops.Kind[op] == history.ReadList && lastOfOthers(h, op, lo) == a {
+	lo, _ := h.TxnOps(t)
+	for _, op := range listReads(h, t, h.VerKey[a]) {
+		if lastOfOthers(h, op, lo) == a {
 			return true
 		}
 	}
 	return reads(h, t, a)
 }
 
-// lastOfOthers is the last element that a list read shows of others than its transaction, whose operations begin at lo; None where
-// there is none.
-func lastOfOthers(h *history.History, op, lo uint32) uint32 {
-	if seen, _ := others(h, op, lo); len(seen) > 0 {
-		return seen[len(seen)-1]
-	}
-	return history.None
-}
-
-// readsInTurn reports whether t reads version a and later what the anti-dependency says, each before any own write of its register.
+// readsInTurn reports whether t reads version a and later what the anti-dependency says, each before any own write of
+// its register.
 func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	lo, hi := h.TxnOps(t)
 	seen := false
 	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
-		switch h.Ops.Kind[op] {
-		case history.PredRead, history.PredWrite:
-			is := func(ver uint32) bool {
-				r := rowOf(h, op, h.VerKey[ver])
-				return ver != history.None && r != history.None && h.Preds.Old[r] == ver
-			}
-			if seen && e.Ver != history.None && is(e.Ver) {
-				return true
-			}
-			wasSeen := seen
-			seen = seen || is(a)
-			stop := false
-			wrote(h, op, func(w uint32) {
-				k := h.VerKey[w]
-				stop = stop || k == e.Key || !wasSeen && !seen && k == h.VerKey[a]
-			})
-			if stop {
-				return false
-			}
-		case history.ReadList:
-			v = lastOfOthers(h, op, lo)
-			if seen && h.OpKey(op) == e.Key && (v == e.Ver || v == h.InitVer[e.Key] && e.Writer == history.None) {
-				return true
-			}
-			seen = seen || v == a
-		case history.Read:
-			if seen && v == e.Ver {
-				return true
-			}
-			seen = seen || v == a
-		case history.Write:
-			if k := h.VerKey[v]; k == e.Key || !seen && k == h.VerKey[a] {
-				return false
-			}
+		if seen && (shows(h, op, lo, e.Ver) || showsState(h, op, lo, e)) {
+			return true
+		}
+		seen = seen || shows(h, op, lo, a)
+		if overwrites(h, op, e.Key) || !seen && overwrites(h, op, h.VerKey[a]) {
+			return false
 		}
 	}
 	return false
 }
 
-// readsTwice reports whether t reads a version of a register twice before any own write of it.
-func readsTwice(h *history.History, t, ver uint32) bool {
-	lo, hi := h.TxnOps(t)
-	n := 0
-	for op := lo; op < hi; op++ {
-		switch v := h.Ops.Ver[op]; {
-		case h.Ops.Kind[op] == history.Read && v == ver:
-			n++
-		case h.Ops.Kind[op] == history.Write && h.VerKey[v] == h.VerKey[ver]:
-			return n > 1
+// shows reports whether an operation of a transaction whose operations begin at lo reads version v, or a list of which it
+// is the last element of others.
+func shows(h *history.History, op, lo, v uint32) bool {
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return h.Ops.Ver[op] == v
+	case history.ReadList:
+		return lastOfOthers(h, op, lo) == v && v != history.None
+	case history.PredRead, history.PredWrite:
+		if v == history.None {
+			return false
 		}
+		r := rowOf(h, op, h.VerKey[v])
+		return r != history.None && h.Preds.Old[r] == v
 	}
-	return n > 1
+	return false
+}
+
+// showsState reports whether an operation reads the list in the state that an anti-dependency says.
+func showsState(h *history.History, op, lo uint32, e evidence.Edge) bool {
+	if h.Ops.Kind[op] != history.ReadList || h.OpKey(op) != e.Key {
+		return false
+	}
+	v := lastOfOthers(h, op, lo)
+	return v == e.Ver || v == h.InitVer[e.Key] && e.Writer == history.None
+}
+
+// overwrites reports whether an operation writes register k.
+func overwrites(h *history.History, op, k uint32) bool {
+	return h.Ops.Kind[op] != history.Append && writtenTo(h, op, k) != history.None
 }
 
 // commitOrder checks an order against the axiom of a weak level. Places count from 1; 0 is the initial state's.

@@ -7,9 +7,92 @@ import (
 	"isovet/predicates"
 )
 
+// maxGrids bounds the columns that have a grid; predicates of others look at every row.
+var maxGrids = 16
+
+// ranges spares the replay of an order from looking at every row for every predicate operation, and from evaluating its
+// predicate: for predicate q the range in[q] of the column of grids[of[q]], if of[q] ≥ 0. Its plain twin is nil, which
+// knows nothing.
+type ranges struct {
+	grids []*grid
+	cells *cells
+	of    []int32
+	in    []predicates.Interval
+}
+
+func newRanges(h *history.History, truths *predicates.Truths) *ranges {
+	n := len(h.Preds.Pred)
+	s := &ranges{of: make([]int32, n), in: make([]predicates.Interval, n)}
+	var columns []string
+	for q := range s.of {
+		s.of[q] = -1
+		if in, ok := truths.Predicate(uint32(q)).Interval(); ok {
+			at := slices.Index(columns, in.Column)
+			if at < 0 && len(columns) < maxGrids {
+				at = len(columns)
+				columns = append(columns, in.Column)
+			}
+			s.of[q], s.in[q] = int32(at), in
+		}
+	}
+	if len(columns) == 0 {
+		return nil
+	}
+	s.grids, s.cells = newGrids(h, columns), newCells(h, columns)
+	for k, v := range h.InitVer {
+		s.set(uint32(k), v)
+	}
+	return s
+}
+
+// set says that a version is current.
+func (s *ranges) set(k, v uint32) {
+	if s == nil {
+		return
+	}
+	s.cells.decode(k, v)
+	for i, g := range s.grids {
+		g.set(k, s.cells.n[i], s.cells.has[i])
+	}
+}
+
+// write says that the transaction at hand made a version.
+func (s *ranges) write(k, v uint32) {
+	if s == nil {
+		return
+	}
+	s.cells.decode(k, v)
+	for i, g := range s.grids {
+		g.own[k], g.ownHas[k] = s.cells.n[i], s.cells.has[i]
+	}
+}
+
+// truth is that of predicate q of the current version of k, or of what the transaction at hand made of it.
+func (s *ranges) truth(q, k uint32, own bool) (truth predicates.Truth, known bool) {
+	if s == nil || s.of[q] < 0 || !s.in[q].Exact {
+		return 0, false
+	}
+	g := s.grids[s.of[q]]
+	n, has := g.value[k], g.at[k] > 0
+	if own {
+		n, has = g.own[k], g.ownHas[k]
+	}
+	if s.in[q].Lo <= n && n <= s.in[q].Hi {
+		return predicates.True, has
+	}
+	return predicates.False, has
+}
+
+// each calls f for the keys in whose current version predicate q may be true, until it returns an error.
+func (s *ranges) each(q uint32, f func(k uint32) error) (err error, known bool) {
+	if s == nil || s.of[q] < 0 {
+		return nil, false
+	}
+	return s.grids[s.of[q]].each(s.in[q].Lo, s.in[q].Hi, f), true
+}
+
 // grid finds the keys whose current row holds an integer of a range in a column: they lie in buckets by that integer, the buckets'
-// bounds being values of versions picked evenly, so that no bucket has many unless many rows hold the same. It spares the replay of
-// an order from looking at every row for every predicate operation.
+// bounds being values of versions picked evenly, so that no bucket has many unless many rows hold the same.
 type grid struct {
 	column string
 	bounds []int64    // bucket b has the integers from bounds[b-1] on and below bounds[b]

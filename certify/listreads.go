@@ -1,0 +1,135 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// checkListRead proves that no order gives a transaction the list that it read.
+func (x *index) checkListRead(r singleRead) error {
+	h := x.h
+	lo, _ := h.TxnOps(r.t)
+	seen, ends := others(h, r.op, lo)
+	switch r.kind {
+	case level.NotMyOwnWrite, level.NotMyLastWrite:
+		if r.own == history.None || r.own != r.other {
+			return fmt.Errorf("operation %d is not the last own append before the read", r.other)
+		}
+		if ends {
+			return fmt.Errorf("the list ends with all own appends")
+		}
+		return nil
+	case level.NonRepeatableRead:
+		if h.Ops.Kind[r.other] != history.ReadList || r.by != r.t || r.other <= r.op {
+			return fmt.Errorf("operation %d is not a later list read of the same transaction", r.other)
+		}
+		second, ok := others(h, r.other, lo)
+		if !ends || !ok || slices.Equal(seen, second) {
+			return fmt.Errorf("both reads show the same of others")
+		}
+		return nil
+	}
+	if !ends {
+		return fmt.Errorf("the list does not end with the own appends, which is another anomaly")
+	}
+	if r.other != history.None && (h.Ops.Kind[r.other] != history.Append || r.kind != level.G1b && !contains(seen, h.Ops.Ver[r.other])) {
+		return fmt.Errorf("operation %d is not an append of an element read", r.other)
+	}
+	switch r.kind {
+	case level.DuplicateElement, level.ThinAirRead:
+		return x.checkTooMany(r, seen)
+	case level.G1a, level.FutureRead:
+		return x.checkElement(r)
+	case level.G1b:
+		if r.by == r.t || h.Txns.Status[r.by] == history.Aborted {
+			return fmt.Errorf("operation %d is no append of another transaction that counts", r.other)
+		}
+		if x.isDoubled(r.key) && x.nobodyAppended([]uint32{r.op}, Options{}) == nil {
+			return nil // at no level is a list shown that is not made of whole transactions' appends
+		}
+		return x.checkTorn(r, seen)
+	}
+	return fmt.Errorf("%s is not an anomaly of lists", r.kind)
+}
+
+// checkTooMany proves that a list shows an element more often than it was appended: for a thin-air-read once, and nobody
+// appended it, or it shows more of it than others appended; for a duplicate-element more often than all appended it.
+func (x *index) checkTooMany(r singleRead, seen []uint32) error {
+	h := x.h
+	thinAir := r.kind == level.ThinAirRead
+	list := elems(h, h.Ops.Ver[r.op])
+	if thinAir {
+		list = seen
+	}
+	count := make(map[uint32]int)
+	for _, e := range list {
+		count[e]++
+	}
+	for e, n := range count {
+		for _, w := range x.writes[e] {
+			if h.Txns.Status[w.txn] != history.Aborted && !(thinAir && w.txn == r.t) {
+				n--
+			}
+		}
+		if n > 0 && (count[e] > 1 || thinAir && len(x.writes[e]) == 0) {
+			return nil
+		}
+	}
+	return fmt.Errorf("every element read was appended as often")
+}
+
+// checkElement proves that an element that a list shows was appended by nobody but one that aborted, or by the reader
+// after it.
+func (x *index) checkElement(r singleRead) error {
+	h := x.h
+	if r.kind == level.G1a && h.Txns.Status[r.by] != history.Aborted {
+		return fmt.Errorf("%s, which appended it, did not abort", name(h, r.by))
+	}
+	if r.kind == level.FutureRead && (r.by != r.t || r.other < r.op) {
+		return fmt.Errorf("operation %d is not a later append of the reader", r.other)
+	}
+	if c := x.candidates(r.t, h.Ops.Ver[r.other]); len(c) > 0 {
+		return fmt.Errorf("another transaction appended the element too")
+	}
+	return nil
+}
+
+// checkTorn proves that a list shows the appends of r.by to its key, each appended by no other, but not all of them, in
+// their order and without another's between; or that it lacks the initial ones at its beginning.
+func (x *index) checkTorn(r singleRead, seen []uint32) error {
+	h := x.h
+	var all []uint32
+	lo, hi := h.TxnOps(r.by)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.Append && h.OpKey(op) == r.key {
+			all = append(all, h.Ops.Ver[op])
+		}
+	}
+	if r.by == h.Init {
+		if len(seen) >= len(all) && slices.Equal(seen[:len(all)], all) {
+			return fmt.Errorf("the list begins with the initial elements")
+		}
+		return nil
+	}
+	if !slices.ContainsFunc(all, func(e uint32) bool { return contains(seen, e) }) {
+		return fmt.Errorf("the list shows nothing of %s", name(h, r.by))
+	}
+	for _, e := range all {
+		if len(x.candidates(r.t, e)) != 1 {
+			return fmt.Errorf("%s is not the only one that appended %s", name(h, r.by), h.ValueString(e))
+		}
+	}
+	i := slices.Index(seen, all[0])
+	if i < 0 || len(seen) < i+len(all) || !slices.Equal(seen[i:i+len(all)], all) {
+		return nil
+	}
+	for _, e := range slices.Concat(seen[:i], seen[i+len(all):]) {
+		if contains(all, e) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the list shows the appends of %s whole", name(h, r.by))
+}

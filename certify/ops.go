@@ -1,0 +1,214 @@
+package certify
+
+import (
+	"iter"
+
+	"isovet/history"
+)
+
+func isPredicate(h *history.History, op uint32) bool {
+	k := h.Ops.Kind[op]
+	return k == history.PredRead || k == history.PredWrite
+}
+
+// rowKey returns the key of a row that a predicate operation matched.
+func rowKey(h *history.History, r uint32) uint32 {
+	if v := h.Preds.Old[r]; v != history.None {
+		return h.VerKey[v]
+	}
+	return h.VerKey[h.Preds.New[r]]
+}
+
+// rowOf returns the row of key k that a predicate operation matched, history.None if it did not.
+func rowOf(h *history.History, op, k uint32) uint32 {
+	i := h.Ops.Ver[op]
+	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
+		if rowKey(h, r) == k {
+			return r
+		}
+	}
+	return history.None
+}
+
+// wrote calls f with each version that an operation writes.
+func wrote(h *history.History, op uint32, f func(v uint32)) {
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Write, history.Append:
+		f(v)
+	case history.PredWrite:
+		for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+			f(h.Preds.New[r])
+		}
+	}
+}
+
+// writes reports whether an operation writes version v.
+func writes(h *history.History, op, v uint32) (is bool) {
+	wrote(h, op, func(w uint32) { is = is || w == v })
+	return is
+}
+
+// writtenTo returns the version that an operation writes to k, history.None if it writes none.
+func writtenTo(h *history.History, op, k uint32) uint32 {
+	switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
+	case history.Write, history.Append:
+		if h.VerKey[v] == k {
+			return v
+		}
+	case history.PredWrite:
+		if r := rowOf(h, op, k); r != history.None {
+			return h.Preds.New[r]
+		}
+	}
+	return history.None
+}
+
+// lastWrite returns the last write or append of k in t before operation end and the version that it wrote, history.None
+// if there is none.
+func lastWrite(h *history.History, t, k, end uint32) (op, ver uint32) {
+	lo, _ := h.TxnOps(t)
+	for op := end; op > lo; op-- {
+		if v := writtenTo(h, op-1, k); v != history.None {
+			return op - 1, v
+		}
+	}
+	return history.None, history.None
+}
+
+// finalWrite is the last write or append of k in t.
+func finalWrite(h *history.History, t, k uint32) (op, ver uint32) {
+	_, hi := h.TxnOps(t)
+	return lastWrite(h, t, k, hi)
+}
+
+// isFinal reports whether no write of key k follows op before hi.
+func isFinal(h *history.History, k, op, hi uint32) bool {
+	for later := op + 1; later < hi; later++ {
+		if writtenTo(h, later, k) != history.None {
+			return false
+		}
+	}
+	return true
+}
+
+// An access is what an operation does to one register: the version that it shows to have seen there, and the one that
+// it writes; history.None where it does not.
+type access struct{ op, key, saw, wrote uint32 }
+
+// accesses goes through what t does to registers, in program order.
+func accesses(h *history.History, t uint32) iter.Seq[access] {
+	return func(yield func(access) bool) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				if !yield(access{op, h.VerKey[v], v, history.None}) {
+					return
+				}
+			case history.Write:
+				if !yield(access{op, h.VerKey[v], history.None, v}) {
+					return
+				}
+			case history.PredRead, history.PredWrite:
+				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+					if !yield(access{op, rowKey(h, r), h.Preds.Old[r], h.Preds.New[r]}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// reads reports whether t reads version v of its key before any own write of the key.
+func reads(h *history.History, t, v uint32) bool { return readings(h, t, v) > 0 }
+
+// readings is how often.
+func readings(h *history.History, t, v uint32) (n int) {
+	for a := range accesses(h, t) {
+		if a.key != h.VerKey[v] {
+			continue
+		}
+		if a.saw == v {
+			n++
+		}
+		if a.wrote != history.None {
+			break
+		}
+	}
+	return n
+}
+
+// readsOf calls f with each version that t reads before any own write of its key, and each element of others that it
+// reads in a list.
+func readsOf(h *history.History, t uint32, f func(v uint32)) {
+	var own map[uint32]bool
+	for a := range accesses(h, t) {
+		if a.saw != history.None && !own[a.key] {
+			f(a.saw)
+		}
+		if a.wrote != history.None {
+			if own == nil {
+				own = make(map[uint32]bool)
+			}
+			own[a.key] = true
+		}
+	}
+	if !h.HasLists() {
+		return
+	}
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.ReadList {
+			seen, _ := others(h, op, lo)
+			for _, e := range seen {
+				f(e)
+			}
+		}
+	}
+}
+
+// elems returns the elements of list read i.
+func elems(h *history.History, i uint32) []uint32 {
+	return h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
+}
+
+// others returns what the list read op shows of other transactions: the list without its own appends since lo, with
+// which it must end.
+func others(h *history.History, op, lo uint32) (seen []uint32, ok bool) {
+	list := elems(h, h.Ops.Ver[op])
+	k := h.OpKey(op)
+	n := len(list)
+	for own := op; own > lo; own-- {
+		if h.Ops.Kind[own-1] != history.Append || h.OpKey(own-1) != k {
+			continue
+		}
+		if n == 0 || list[n-1] != h.Ops.Ver[own-1] {
+			return nil, false
+		}
+		n--
+	}
+	return list[:n], true
+}
+
+// lastOfOthers is the last element that a list read shows of others than its transaction, whose operations begin at lo;
+// None where there is none.
+func lastOfOthers(h *history.History, op, lo uint32) uint32 {
+	if seen, _ := others(h, op, lo); len(seen) > 0 {
+		return seen[len(seen)-1]
+	}
+	return history.None
+}
+
+// listReads returns the reads of list k in t.
+func listReads(h *history.History, t, k uint32) (ops []uint32) {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.ReadList && h.OpKey(op) == k {
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}

@@ -1,0 +1,213 @@
+package certify
+
+import (
+	"fmt"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// checkOrder proves that an order explains every read and respects what the level demands.
+func checkOrder(r *evidence.Result, o Options) error {
+	h, l := r.H, r.Level
+	if h.HasPredicates() && l == level.RepeatableRead {
+		return &Unsupported{fmt.Sprintf("an order for a history with predicates at level %s", l)}
+	}
+	switch {
+	case l == level.Linearizable:
+		return checkLinear(h, r.Order, o.ClockSkew)
+	case l.Serial() || l == level.RepeatableRead:
+		pos, err := serial(h, r.Order)
+		if err == nil && l.Sessions() {
+			err = serialSessions(h, pos)
+		}
+		if err == nil && l.RealTime() {
+			err = serialTime(h, r.Order, o.ClockSkew)
+		}
+		return err
+	case l.Snapshot():
+		begin, commit, err := snapshot(h, r.Order)
+		if err == nil && l.Sessions() {
+			err = snapshotSessions(h, begin, commit)
+		}
+		if err == nil && l.RealTime() {
+			err = snapshotTime(h, r.Order, o.ClockSkew)
+		}
+		return err
+	case weak(l):
+		return checkCommitOrder(r, o)
+	}
+	return &Unsupported{fmt.Sprintf("an order at level %s", l)}
+}
+
+// serial replays a serial order and returns each transaction's place, history.None for those that take no part.
+func serial(h *history.History, order []uint32) (pos []uint32, err error) {
+	if pos, err = places(h, order); err != nil {
+		return nil, err
+	}
+	if h.HasLists() || h.HasPredicates() {
+		return pos, replaySerial(h, order)
+	}
+	return pos, flatSerial(h, order)
+}
+
+// snapshot replays an order of events and returns the places of each transaction's two.
+func snapshot(h *history.History, events []uint32) (begin, commit []uint32, err error) {
+	if begin, commit, err = eventPlaces(h, events); err != nil {
+		return nil, nil, err
+	}
+	if h.HasLists() || h.HasPredicates() {
+		return begin, commit, replaySnapshot(h, events, begin)
+	}
+	return begin, commit, flatSnapshot(h, events, begin)
+}
+
+// nowhere are n places of nobody.
+func nowhere(n int) []uint32 {
+	pos := make([]uint32, n)
+	for t := range pos {
+		pos[t] = history.None
+	}
+	return pos
+}
+
+// places checks that the order has each committed transaction but the initial one exactly once, and no aborted one.
+func places(h *history.History, order []uint32) ([]uint32, error) {
+	pos := nowhere(h.NumTxns())
+	for i, t := range order {
+		if err := mayTakePart(h, i, t); err != nil {
+			return nil, err
+		}
+		if pos[t] != history.None {
+			return nil, fmt.Errorf("the order has %s twice", name(h, t))
+		}
+		pos[t] = uint32(i)
+	}
+	return pos, lacksNone(h, pos)
+}
+
+// eventPlaces checks that the order of events has the begin and then the commit of each committed transaction but the
+// initial one, each once, and of no aborted one.
+func eventPlaces(h *history.History, events []uint32) (begin, commit []uint32, err error) {
+	begin, commit = nowhere(h.NumTxns()), nowhere(h.NumTxns())
+	for i, e := range events {
+		t := e >> 1
+		if err := mayTakePart(h, i, t); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case e&1 == 0 && begin[t] != history.None:
+			return nil, nil, fmt.Errorf("%s begins twice", name(h, t))
+		case e&1 == 0:
+			begin[t] = uint32(i)
+		case begin[t] == history.None:
+			return nil, nil, fmt.Errorf("%s commits before it begins", name(h, t))
+		case commit[t] != history.None:
+			return nil, nil, fmt.Errorf("%s commits twice", name(h, t))
+		default:
+			commit[t] = uint32(i)
+		}
+	}
+	for t := range begin {
+		if begin[t] != history.None && commit[t] == history.None {
+			return nil, nil, fmt.Errorf("%s begins and does not commit", name(h, uint32(t)))
+		}
+	}
+	return begin, commit, lacksNone(h, begin)
+}
+
+func lacksNone(h *history.History, pos []uint32) error {
+	for t, p := range pos {
+		if p == history.None && h.Txns.Status[t] == history.Committed && uint32(t) != h.Init {
+			return fmt.Errorf("the order lacks %s, which committed", name(h, uint32(t)))
+		}
+	}
+	return nil
+}
+
+func mayTakePart(h *history.History, i int, t uint32) error {
+	switch {
+	case int(t) >= h.NumTxns():
+		return fmt.Errorf("the order's entry %d names transaction index %d of %d", i, t, h.NumTxns())
+	case t == h.Init:
+		return fmt.Errorf("the order has %s, the initial one, which precedes it", name(h, t))
+	case h.Txns.Status[t] == history.Aborted:
+		return fmt.Errorf("the order has %s, which aborted", name(h, t))
+	}
+	return nil
+}
+
+// serialSessions demands that each transaction comes after the committed ones before it in its session.
+func serialSessions(h *history.History, pos []uint32) error {
+	t, last := outOfSession(h, pos, pos)
+	if t == history.None {
+		return nil
+	}
+	return fmt.Errorf("%s comes before %s, which is earlier in its session", name(h, t), name(h, last))
+}
+
+// snapshotSessions demands that each transaction begins after the committed ones before it in its session committed.
+func snapshotSessions(h *history.History, begin, commit []uint32) error {
+	t, last := outOfSession(h, begin, commit)
+	if t == history.None {
+		return nil
+	}
+	return fmt.Errorf("%s begins before %s, which is earlier in its session, commits", name(h, t), name(h, last))
+}
+
+// outOfSession finds a transaction that begins before the committed one before it in its session commits.
+func outOfSession(h *history.History, begin, commit []uint32) (t, last uint32) {
+	for s := range h.NumSessions() {
+		last, lastCommit := history.None, uint32(0)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if begin[t] == history.None {
+				continue
+			}
+			if last != history.None && begin[t] < lastCommit {
+				return t, last
+			}
+			if h.Txns.Status[t] == history.Committed {
+				last, lastCommit = t, commit[t]
+			}
+		}
+	}
+	return history.None, history.None
+}
+
+// serialTime demands that no transaction stands after one that began after its end: the latest start so far decides.
+func serialTime(h *history.History, order []uint32, skew int64) error {
+	late := history.None // the one with the latest start so far
+	start := int64(history.NoTime)
+	for _, t := range order {
+		if err := hasTimes(h, t); err != nil {
+			return err
+		}
+		if inTime(endOf(h, t), start, skew) {
+			return fmt.Errorf("%s comes after %s, which began after its end", name(h, t), name(h, late))
+		}
+		if s := h.Start(t); s > start {
+			late, start = t, s
+		}
+	}
+	return nil
+}
+
+// snapshotTime demands that no transaction commits after the begin of one that began, in real time, after its end.
+func snapshotTime(h *history.History, events []uint32, skew int64) error {
+	late, start := history.None, int64(history.NoTime)
+	for _, e := range events {
+		t := e >> 1
+		if e&1 == 0 {
+			if err := hasTimes(h, t); err != nil {
+				return err
+			}
+			if s := h.Start(t); s > start {
+				late, start = t, s
+			}
+		} else if inTime(endOf(h, t), start, skew) {
+			return fmt.Errorf("%s commits after %s begins, which began after its end", name(h, t), name(h, late))
+		}
+	}
+	return nil
+}
