@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"bytes"
 	"slices"
 
 	"isovet/history"
@@ -216,51 +217,54 @@ func (c *cells) decode(k, ver uint32) {
 	}
 }
 
-// flat reads a row that consists of integers under names without escapes, as most do; false: it does not.
+// flat reads a row that consists of integers under names without escapes, as most do; false: it does not. Its plain
+// twin is predicates.RowOfValue.
 func (c *cells) flat(text []byte) bool {
 	clear(c.has)
-	if len(text) < 2 || text[0] != '{' {
+	if string(text) == "{}" {
+		return true
+	}
+	if len(text) == 0 || text[0] != '{' {
 		return false
 	}
-	for i := 1; i < len(text); {
-		if text[i] != '"' {
-			return text[i] == '}' && i == 1
-		}
-		name := i + 1
-		for i = name; i < len(text) && text[i] != '"'; i++ {
-			if text[i] == '\\' {
-				return false
-			}
-		}
-		end := i
-		if i+2 >= len(text) || text[i+1] != ':' {
+	for i := 1; i < len(text); i++ {
+		name, n, end := field(text, i)
+		if end < 0 || text[end] != ',' && text[end] != '}' {
 			return false
-		}
-		i += 2
-		negative := text[i] == '-'
-		if negative {
-			i++
-		}
-		n, digits := int64(0), 0
-		for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
-			n = 10*n + int64(text[i]-'0')
-			digits++
-		}
-		if digits == 0 || digits > 18 || i >= len(text) || text[i] != ',' && text[i] != '}' {
-			return false
-		}
-		if negative {
-			n = -n
 		}
 		for j, column := range c.columns {
-			if column == string(text[name:end]) {
+			if column == string(name) {
 				c.n[j], c.has[j] = n, true
 			}
 		}
-		if text[i] == '}' {
+		if i = end; text[i] == '}' {
 			return i == len(text)-1
 		}
-		i++
 	}
 	return false
+}
+
+// field reads "name":integer at i, and returns where it ends, before the end of the text; -1: it is something else.
+func field(text []byte, i int) (name []byte, n int64, end int) {
+	colon := bytes.Index(text[i:], []byte(`":`))
+	if text[i] != '"' || colon < 1 || bytes.ContainsAny(text[i+1:i+colon], `"\\`) {
+		return nil, 0, -1
+	}
+	name = text[i+1 : i+colon]
+	i += colon + 2
+	negative := i < len(text) && text[i] == '-'
+	if negative {
+		i++
+	}
+	first := i
+	for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+		n = 10*n + int64(text[i]-'0')
+	}
+	if i == first || i-first > 18 || i == len(text) {
+		return nil, 0, -1
+	}
+	if negative {
+		n = -n
+	}
+	return name, n, i
 }

@@ -151,37 +151,42 @@ func (x *index) build() {
 		x.readers = make(map[uint32][]uint32)
 		x.allKeys = x.truths != nil
 	}
-	lists := len(x.listKeys) > 0
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
-			switch h.Ops.Kind[op] {
-			case history.Write:
-				x.write(v, op, t, hi)
-			case history.PredRead, history.PredWrite:
-				x.rows(op, t, hi)
-			case history.Append:
-				if x.wants(v) {
-					x.writes[v] = append(x.writes[v], writer{op, t, true})
-				}
-			case history.Read:
-				if x.unknown && x.wants(v) {
-					x.readers[v] = append(x.readers[v], t)
-				}
-			case history.ReadList:
-				if x.unknown {
-					seen, _ := others(h, op, lo) // what it appended itself it did not read from anybody
-					for _, e := range seen {
-						if x.wants(e) {
-							x.readers[e] = append(x.readers[e], t)
-						}
-					}
-				}
-				if lists && x.listKeys[h.Lists.Key[v]] && h.Txns.Status[t] != history.Aborted {
-					x.lists[h.Lists.Key[v]] = append(x.lists[h.Lists.Key[v]], op)
+			x.op(t, op, lo, hi)
+		}
+	}
+}
+
+// op books an operation of t, whose operations are lo to hi.
+func (x *index) op(t, op, lo, hi uint32) {
+	h := x.h
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Write:
+		x.write(v, op, t, hi)
+	case history.PredRead, history.PredWrite:
+		x.rows(op, t, hi)
+	case history.Append:
+		if x.wants(v) {
+			x.writes[v] = append(x.writes[v], writer{op, t, true})
+		}
+	case history.Read:
+		if x.unknown && x.wants(v) {
+			x.readers[v] = append(x.readers[v], t)
+		}
+	case history.ReadList:
+		if x.unknown {
+			seen, _ := others(h, op, lo) // what it appended itself it did not read from anybody
+			for _, e := range seen {
+				if x.wants(e) {
+					x.readers[e] = append(x.readers[e], t)
 				}
 			}
+		}
+		if k := h.Lists.Key[v]; x.listKeys[k] && h.Txns.Status[t] != history.Aborted {
+			x.lists[k] = append(x.lists[k], op)
 		}
 	}
 }

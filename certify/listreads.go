@@ -23,14 +23,7 @@ func (x *index) checkListRead(r singleRead) error {
 		}
 		return nil
 	case level.NonRepeatableRead:
-		if h.Ops.Kind[r.other] != history.ReadList || r.by != r.t || r.other <= r.op {
-			return fmt.Errorf("operation %d is not a later list read of the same transaction", r.other)
-		}
-		second, ok := others(h, r.other, lo)
-		if !ends || !ok || slices.Equal(seen, second) {
-			return fmt.Errorf("both reads show the same of others")
-		}
-		return nil
+		return x.checkRepeatedList(r)
 	}
 	if !ends {
 		return fmt.Errorf("the list does not end with the own appends, which is another anomaly")
@@ -53,6 +46,21 @@ func (x *index) checkListRead(r singleRead) error {
 		return x.checkTorn(r, seen)
 	}
 	return fmt.Errorf("%s is not an anomaly of lists", r.kind)
+}
+
+// checkRepeatedList proves that two reads of a list in one transaction show different elements of others.
+func (x *index) checkRepeatedList(r singleRead) error {
+	h := x.h
+	if h.Ops.Kind[r.other] != history.ReadList || r.by != r.t || r.other <= r.op {
+		return fmt.Errorf("operation %d is not a later list read of the same transaction", r.other)
+	}
+	lo, _ := h.TxnOps(r.t)
+	first, ends := others(h, r.op, lo)
+	second, too := others(h, r.other, lo)
+	if !ends || !too || slices.Equal(first, second) {
+		return fmt.Errorf("both reads show the same of others")
+	}
+	return nil
 }
 
 // checkTooMany proves that a list shows an element more often than it was appended: for a thin-air-read once, and nobody

@@ -1,0 +1,276 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+func checkAnomalies(r *evidence.Result, o Options) error {
+	x := newIndex(r.H)
+	if r.H.HasPredicates() {
+		var err error
+		if x.truths, err = predicates.NewTruths(r.H); err != nil {
+			return err
+		}
+	}
+	for i := range r.Anomalies {
+		x.wantAnomaly(&r.Anomalies[i])
+	}
+	x.build()
+	newProof(x, r.Level, o.ClockSkew).bury()
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		err := x.checkAnomaly(a, r.Level, o)
+		if err == nil {
+			err = x.checkName(a, r.Level, o)
+		}
+		if err != nil {
+			if _, ok := err.(*Unsupported); ok {
+				return err
+			}
+			return fmt.Errorf("anomaly %d (%s): %w", i, a.Kind, err)
+		}
+	}
+	return nil
+}
+
+func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) error {
+	if err := x.checkTxns(a); err != nil {
+		return err
+	}
+	if a.Kind == level.NonLinearizable {
+		return x.checkNoOrder(a, l, o)
+	}
+	if l == level.Linearizable {
+		if err := oneKeyEach(x.h); err != nil {
+			return err
+		}
+	}
+	if a.Kind == level.IncompatibleOrder && len(a.Ops) > 0 {
+		return x.checkTogether(a, l, o)
+	}
+	p := newProof(x, l, o.ClockSkew)
+	prove := p.cycles
+	if singleReads(a.Kind) {
+		prove = p.read
+	}
+	if err := prove(a); err != nil {
+		return err
+	}
+	p.settle()
+	p.inclusion()
+	unsat, err := Unsatisfiable(p.clauses, o)
+	if err == nil && !unsat {
+		err = fmt.Errorf("it does not exclude every order of the versions it assumes, nor that a transaction of unknown outcome aborted")
+	}
+	return err
+}
+
+// checkTogether proves that list reads show no state of a list together.
+func (x *index) checkTogether(a *evidence.Anomaly, l level.Level, o Options) error {
+	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
+		return fmt.Errorf("operations beside cycles")
+	}
+	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // whose lists are those of serializability
+		return &Unsupported{fmt.Sprintf("list reads that nothing explains together at level %s", l)}
+	}
+	return x.nobodyAppended(a.Ops, o)
+}
+
+// read proves an anomaly of single reads and adds that its reader does not count.
+func (p *proof) read(a *evidence.Anomaly) error {
+	if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
+		return fmt.Errorf("an anomaly of single reads with a cycle")
+	}
+	if !p.level.Forbids(a.Kind) {
+		return fmt.Errorf("%s allows it", p.level)
+	}
+	check := p.x.checkReads
+	if len(a.Dead) > 0 {
+		check = p.checkDead
+	}
+	t, err := check(a)
+	switch {
+	case err != nil:
+		return err
+	case a.Kind == level.PredicateMismatch:
+		p.mismatch(a, t)
+	default:
+		p.clause(p.not(p.counts(nil, t)))
+	}
+	return nil
+}
+
+// cycles checks the cycles of an anomaly and adds their clauses.
+func (p *proof) cycles(a *evidence.Anomaly) error {
+	if len(a.Cycle)+len(a.Cycles) == 0 {
+		return fmt.Errorf("neither operations nor a cycle prove it")
+	}
+	if len(a.Ops)+len(a.Dead) > 0 {
+		return fmt.Errorf("operations beside cycles")
+	}
+	if len(a.Cycle) > 0 {
+		if err := p.cycle(a.Cycle); err != nil {
+			return fmt.Errorf("the cycle: %w", err)
+		}
+	}
+	for i, c := range a.Cycles {
+		if err := p.cycle(c); err != nil {
+			return fmt.Errorf("cycle %d of %d: %w", i+1, len(a.Cycles), err)
+		}
+	}
+	return nil
+}
+
+// checkName demands that the kind of a proof by cycles is the name of what they show: at the level, or at one that asks for fewer orders
+// if the proof holds there too. Those of single reads and of operations without an order are part of their proofs.
+func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
+	if len(a.Cycle)+len(a.Cycles) == 0 {
+		return nil
+	}
+	// On which orders the bases of predicate operations rest, only the proof says.
+	named := a.Named(x.h, l, o.ClockSkew)
+	shows := plain(x.h, l)
+	for _, kind := range []level.Anomaly{named, named.Base() + "-session", named.Base() + "-realtime"} {
+		if (kind == named || l.Forbids(kind)) && x.bearsOut(a, kind, l, o) {
+			shows = kind
+			break
+		}
+	}
+	if shows == a.Kind {
+		return nil
+	}
+	for _, weaker := range l.Relaxed() {
+		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil && x.bearsOut(a, a.Kind, weaker, o) {
+			return nil
+		}
+	}
+	return &NameError{a, shows}
+}
+
+// bearsOut reports whether a proof at level l holds at each of the weakest levels that forbid a kind too, so that whatever forbids the kind
+// is violated. Where such a level has no rules for the proof, those above it are asked that have.
+func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level, o Options) bool {
+	of := *a
+	of.Kind = kind
+	for _, weakest := range kind.Weakest() {
+		holds, ruled := x.holdsAt(&of, weakest, l, o)
+		for _, m := range level.All() {
+			if !ruled && m != weakest && m.Implies(weakest) && m.Forbids(kind) {
+				above, _ := x.holdsAt(&of, m, l, o)
+				holds = holds && above
+			}
+		}
+		if !holds {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it; without, it is taken to hold. So it is where m is
+// violated with l. Linearizability says of transactions on one key each what the serializable levels do.
+func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds, ruled bool) {
+	if m == level.Linearizable || m.Implies(l) || m == level.RepeatableRead && l == level.Serializable {
+		return true, true
+	}
+	if m.Forbids(level.NonRepeatableRead) != l.Forbids(level.NonRepeatableRead) {
+		dead := x.dead
+		defer func() { x.dead = dead }()
+		newProof(x, m, o.ClockSkew).bury()
+	}
+	var cannot *Unsupported
+	err := x.checkAnomaly(a, m, o)
+	ruled = !errors.As(err, &cannot)
+	return err == nil || !ruled || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrStopped), ruled
+}
+
+// plain is the name that says least of a violation of a level by cycles: no level forbids it that the level does not imply, or that does not
+// imply the level.
+func plain(h *history.History, l level.Level) level.Anomaly {
+	kind := level.G2Item
+	switch {
+	case l == level.Linearizable:
+		return level.StaleRead
+	case l == level.ReadCommitted:
+		kind = level.NonMonotonicRead
+	case l == level.ReadAtomic:
+		kind = level.FracturedRead
+	case l == level.Causal:
+		kind = level.CausalityViolation
+	case l.Snapshot():
+		kind = level.NoOrder
+	case l.Serial() && h.HasPredicates():
+		kind = level.G2
+	}
+	switch {
+	case l.RealTime():
+		kind += "-realtime"
+	case l.Sessions():
+		kind += "-session"
+	}
+	return kind
+}
+
+// NameError says that a proof by cycles is right, but has another name than that of what it shows.
+type NameError struct {
+	Of    *evidence.Anomaly
+	Shows level.Anomaly
+}
+
+func (e *NameError) Error() string { return fmt.Sprintf("what its cycles show is %s", e.Shows) }
+
+// checkTxns demands that Txns has each transaction of the proof once, and no other.
+func (x *index) checkTxns(a *evidence.Anomaly) error {
+	listed := make(map[uint32]bool, len(a.Txns)) // and whether it takes part
+	for _, t := range a.Txns {
+		if int(t) >= x.h.NumTxns() {
+			return fmt.Errorf("transaction index %d of %d", t, x.h.NumTxns())
+		}
+		if _, twice := listed[t]; twice {
+			return fmt.Errorf("%s is listed twice", name(x.h, t))
+		}
+		listed[t] = false
+	}
+	for _, t := range x.involved(a) {
+		if int(t) >= x.h.NumTxns() {
+			return fmt.Errorf("transaction index %d of %d takes part", t, x.h.NumTxns())
+		}
+		if _, is := listed[t]; !is {
+			return fmt.Errorf("%s takes part and is not listed", name(x.h, t))
+		}
+		listed[t] = true
+	}
+	for _, t := range a.Txns {
+		if !listed[t] {
+			return fmt.Errorf("%s is listed and takes no part", name(x.h, t))
+		}
+	}
+	return nil
+}
+
+// involved are the transactions of a proof: those of its operations, at both ends of its edges, and who wrote what an
+// anti-dependency's reader saw.
+func (x *index) involved(a *evidence.Anomaly) (ts []uint32) {
+	for _, ops := range append([][]uint32{a.Ops}, a.Dead...) {
+		for _, op := range ops {
+			if int(op) < x.h.NumOps() {
+				ts = append(ts, evidence.TxnOf(x.h, op))
+			}
+		}
+	}
+	for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
+		for _, e := range c {
+			ts = append(ts, e.From, e.To)
+			if anti(e.Dep) && e.Writer != history.None && e.Writer != x.h.Init {
+				ts = append(ts, e.Writer)
+			}
+		}
+	}
+	return ts
+}

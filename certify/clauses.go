@@ -1,0 +1,268 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// proof turns the cycles of one anomaly into clauses.
+type proof struct {
+	x       *index
+	h       *history.History
+	level   level.Level
+	skew    int64
+	clauses [][]Lit
+	vars    Lit
+	pairs   map[[2]uint32]Lit // two writers of a common key, lower index first → "the first is before the second"
+	ordered [][2]uint32       // the keys of pairs, in the order in which they came up
+	sources map[source]Lit    // for ambiguous reads
+	closed  map[[2]uint32]bool
+	bases   map[base]Lit       // for what predicate operations missed
+	open    map[[2]uint32]bool // predicate operation and key: the clauses are made
+	count   map[uint32]Lit     // transactions of unknown outcome → "it counts"
+	lists   map[uint32]*doubledProof
+	queue   []uint32 // those whose readers are yet to be looked at
+}
+
+// source says that reader saw the version ver as writer installed it.
+type source struct{ reader, ver, writer uint32 }
+
+func newProof(x *index, l level.Level, skew int64) *proof {
+	return &proof{x: x, h: x.h, level: l, skew: skew, pairs: make(map[[2]uint32]Lit), sources: make(map[source]Lit),
+		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit), bases: make(map[base]Lit), open: make(map[[2]uint32]bool), lists: make(map[uint32]*doubledProof)}
+}
+
+func (p *proof) newVar() Lit {
+	p.vars++
+	return (p.vars - 1) << 1
+}
+
+func (p *proof) clause(ls []Lit) { p.clauses = append(p.clauses, ls) }
+
+// not returns the clause "not all of ls".
+func (p *proof) not(ls []Lit) []Lit {
+	out := make([]Lit, len(ls))
+	for i, l := range ls {
+		out[i] = l.Not()
+	}
+	return out
+}
+
+// counts adds to ls what t needs to count as committed: nothing if it committed.
+func (p *proof) counts(ls []Lit, t uint32) []Lit {
+	if p.h.Txns.Status[t] != history.Unknown {
+		return ls
+	}
+	l, ok := p.count[t]
+	if !ok {
+		l = p.newVar()
+		p.count[t] = l
+		p.queue = append(p.queue, t)
+	}
+	return append(ls, l)
+}
+
+// before adds the assumption that a's versions come before b's.
+func (p *proof) before(ls []Lit, a, b uint32) []Lit {
+	flip := Lit(0)
+	if a > b {
+		a, b, flip = b, a, 1
+	}
+	l, ok := p.pairs[[2]uint32{a, b}]
+	if !ok {
+		l = p.newVar()
+		p.pairs[[2]uint32{a, b}] = l
+		p.ordered = append(p.ordered, [2]uint32{a, b})
+	}
+	return append(ls, l^flip)
+}
+
+// from adds the assumption that reader saw version v as writer installed it: none where nobody else can have.
+func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
+	if writer == p.h.Init {
+		writer = initial
+	}
+	c := p.candidates(reader, v)
+	if !slices.Contains(c, writer) {
+		if writer == initial {
+			return nil, fmt.Errorf("%s is not the initial value of %s", p.h.ValueString(v), p.h.KeyString(p.h.VerKey[v]))
+		}
+		return nil, fmt.Errorf("%s did not install %s = %s", name(p.h, writer), p.h.KeyString(p.h.VerKey[v]), p.h.ValueString(v))
+	}
+	p.source(reader, v, c)
+	if len(c) == 1 {
+		return ls, nil
+	}
+	if p.level == level.ReadCommitted && readings(p.h, reader, v) > 1 {
+		return nil, &Unsupported{fmt.Sprintf("what %s saw at read-committed, which reads %s twice: of two reads, each may be from another writer", name(p.h, reader), p.h.ValueString(v))}
+	}
+	return append(ls, p.sources[source{reader, v, writer}]), nil
+}
+
+// source adds the clauses of a read of v by reader, once: some candidate is its source, and that counts if the reader does.
+func (p *proof) source(reader, v uint32, candidates []uint32) {
+	if p.closed[[2]uint32{reader, v}] {
+		return
+	}
+	p.closed[[2]uint32{reader, v}] = true
+	some := p.not(p.counts(nil, reader))
+	for _, w := range candidates {
+		var is []Lit
+		if len(candidates) > 1 {
+			l := p.newVar()
+			p.sources[source{reader, v, w}] = l
+			some = append(some, l)
+			is = append(is, l)
+		}
+		if w != initial {
+			for _, c := range p.counts(nil, w) {
+				p.clause(append(p.not(p.counts(is, reader)), c))
+			}
+		}
+	}
+	if len(candidates) != 1 {
+		p.clause(some) // without candidates: the reader does not count
+	}
+}
+
+// settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where
+// there are such reasons for both orders, one that rests on nothing counts alone; if none does, all do. Against another such, a read counts before an order of
+// sessions, and that before time: then a proof that needs fewer orders does at this level too. A contradiction of two of a sort is a
+// cycle of its own, which the evidence must show.
+func (p *proof) settle() {
+	for _, pair := range p.ordered {
+		l, a, b := p.pairs[pair], pair[0], pair[1]
+		ab, ba := p.settles(a, b), p.settles(b, a)
+		if first, then := unconditional(ab), unconditional(ba); len(ab) > 0 && len(ba) > 0 && (first || then) {
+			if first && then { // a proof without time, or without sessions either, may rest on what then is left
+				first, then = unconditional(p.readSettles(a, b, nil)), unconditional(p.readSettles(b, a, nil))
+				if !first && !then && p.level.Sessions() {
+					first, then = p.x.sessionBefore(a, b), p.x.sessionBefore(b, a)
+				}
+			}
+			switch {
+			case first && !then:
+				p.clause([]Lit{l})
+			case then && !first:
+				p.clause([]Lit{l.Not()})
+			}
+			continue
+		}
+		for _, needs := range ab {
+			p.clause(append(p.not(needs), l))
+		}
+		for _, needs := range ba {
+			p.clause(append(p.not(needs), l.Not()))
+		}
+	}
+}
+
+// unconditional reports whether one of the reasons rests on nothing.
+func unconditional(reasons [][]Lit) bool {
+	for _, r := range reasons {
+		if len(r) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settles returns the reasons why a is before b by the history alone, each as the assumptions that it rests on.
+func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
+	if p.level.Sessions() && p.x.sessionBefore(a, b) || p.level.RealTime() && p.timeBefore(a, b) {
+		reasons = append(reasons, p.counts(nil, b))
+	}
+	return p.readSettles(a, b, reasons)
+}
+
+// readSettles adds the reasons that are reads of a by b.
+func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
+	tried := make(map[uint32]bool) // doubled lists
+	readsOf(p.h, b, func(v uint32) {
+		c := p.candidates(b, v)
+		if !contains(c, a) {
+			return
+		}
+		if key := p.h.VerKey[v]; len(p.x.writes[v]) > 0 && p.h.Ops.Kind[p.x.writes[v][0].op] == history.Append && !weak(p.level) && p.x.isDoubled(key) {
+			if d, err := p.doubled(key); err == nil && !tried[key] {
+				tried[key] = true
+				if n, err := p.seen(d, b, key); err == nil {
+					if l, never := p.in(d, a, n); !never {
+						reasons = append(reasons, append(p.counts(nil, b), l))
+					}
+				}
+			}
+			return
+		}
+		p.source(b, v, c)
+		needs := p.counts(nil, b)
+		if len(c) > 1 {
+			needs = append(needs, p.sources[source{b, v, a}])
+		}
+		reasons = append(reasons, needs)
+	})
+	return reasons
+}
+
+// contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read of a
+// register, so that it cannot have committed at a level that forbids that.
+func (p *proof) contradictsItself(t uint32) bool {
+	h := p.h
+	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
+	lo, hi := h.TxnOps(t)
+	if p.x.truths != nil && p.level.Forbids(level.NonRepeatableRead) {
+		saw = external(h, t) // what a predicate says of a key may be shown wrong by a later read
+	}
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			if p.x.contradicts(op, saw, p.level.Forbids(level.NonRepeatableRead)) {
+				return true
+			}
+		case history.Read:
+			if w, ok := saw[h.VerKey[v]]; ok && w != v {
+				return true
+			}
+			if p.level.Forbids(level.NonRepeatableRead) {
+				saw[h.VerKey[v]] = v
+			}
+		case history.Write:
+			saw[h.VerKey[v]] = v
+		}
+	}
+	return false
+}
+
+// inclusion adds, for the transactions of unknown outcome that the proof speaks of, what their readers say of them.
+func (p *proof) inclusion() {
+	for len(p.queue) > 0 {
+		u := p.queue[0]
+		p.queue = p.queue[1:]
+		if p.contradictsItself(u) {
+			p.clause(p.not(p.counts(nil, u)))
+		}
+		readsOf(p.h, u, func(v uint32) { p.source(u, v, p.candidates(u, v)) })
+		lo, hi := p.h.TxnOps(u)
+		for op := lo; op < hi; op++ {
+			k := p.h.Ops.Kind[op]
+			wrote(p.h, op, func(v uint32) {
+				if k != history.Append && !isFinal(p.h, p.h.VerKey[v], op, hi) {
+					return
+				}
+				for _, r := range p.x.readers[v] {
+					if r == u || p.h.Txns.Status[r] == history.Aborted || k != history.Append && !reads(p.h, r, v) {
+						continue
+					}
+					p.source(r, v, p.candidates(r, v))
+				}
+			})
+		}
+		if p.x.truths != nil {
+			p.forced(u)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package certify
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/history"
+)
+
+// causal replays the order. Whoever does not see the current version of a key must not have in its past a writer of it that is
+// later than what it saw. Who is in a past is read off clocks, which say up to which place of each session a transaction sees; the
+// past of a transaction to which that does not apply, because a writer in question is no part of a session, is walked.
+func (x *commitOrder) causal(o Options) error {
+	c := x.newClocks()
+	cur := make([]uint32, x.h.NumKeys())
+	older := make([]uint32, len(x.keys)) // place in keys → that of the write of the same key before it, plus one; 0: none
+	last := make([]uint32, x.h.NumKeys())
+	writer := make([]uint32, len(x.keys))
+	mark := make([]uint32, len(x.order)+1)
+	var stale []weakRead
+	var runs *writerRuns
+	for p := uint32(1); int(p) <= len(x.order); p++ {
+		if p&0xfff == 0 && o.Stop != nil && o.Stop() {
+			return ErrStopped
+		}
+		c.enter(p)
+		stale = stale[:0]
+		walk := false
+		for _, r := range x.readsOf(p) {
+			if cur[r.key] == r.from {
+				continue
+			}
+			stale = append(stale, r)
+			i, steps := last[r.key], 0
+			for ; i > 0 && writer[i-1] > r.from && steps < fewWriters; i, steps = older[i-1], steps+1 {
+				w := writer[i-1]
+				if c.session[w] == history.None {
+					walk = true
+				} else if c.sees(w) {
+					return x.broken(p, r.key, w)
+				}
+			}
+			if steps == fewWriters && i > 0 {
+				if runs == nil {
+					runs = c.runs()
+				}
+				w, alone := runs.visible(p, r, c.now)
+				if w > 0 {
+					return x.broken(p, r.key, w)
+				}
+				walk = walk || alone
+			}
+		}
+		if walk {
+			if err := x.walkPast(p, c.before, stale, mark); err != nil {
+				return err
+			}
+		}
+		c.leave(p)
+		for i := x.wOff[p]; i < x.wOff[p+1]; i++ {
+			k := x.keys[i]
+			cur[k], writer[i], older[i], last[k] = p, p, last[k], i+1
+		}
+	}
+	return nil
+}
+
+// fewWriters is up to how many writers of a key, the latest first, are looked at one by one; beyond, sessions are.
+const fewWriters = 16
+
+// writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is that of session[i],
+// None for writers without clock, place[lo[i]:lo[i+1]], ascending.
+type writerRuns struct {
+	off, session, lo, place []uint32
+}
+
+func (c *clocks) runs() *writerRuns {
+	x := c.x
+	nk := x.h.NumKeys()
+	at := make([]uint32, nk+1)
+	for _, k := range x.keys {
+		at[k+1]++
+	}
+	for k := range nk {
+		at[k+1] += at[k]
+	}
+	r := &writerRuns{off: make([]uint32, nk+1), place: make([]uint32, len(x.keys))}
+	next := slices.Clone(at)
+	for p := uint32(1); int(p) <= len(x.order); p++ {
+		for _, k := range x.wrote(p) {
+			r.place[next[k]] = p
+			next[k]++
+		}
+	}
+	for k := range nk {
+		ps := r.place[at[k]:at[k+1]]
+		slices.SortStableFunc(ps, func(a, b uint32) int { return cmp.Compare(c.session[a], c.session[b]) })
+		for i, p := range ps {
+			if i == 0 || c.session[p] != c.session[ps[i-1]] {
+				r.session = append(r.session, c.session[p])
+				r.lo = append(r.lo, at[k]+uint32(i))
+			}
+		}
+		r.off[k+1] = uint32(len(r.session))
+	}
+	r.lo = append(r.lo, uint32(len(r.place)))
+	return r
+}
+
+// visible returns a writer of the read's key, later than what it read from and among those that the clock sees, 0 if there is none; alone
+// reports one without clock between the two.
+// Cost: logarithmic in the key's writers for each session that has one.
+func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, alone bool) {
+	for i := r.off[read.key]; i < r.off[read.key+1]; i++ {
+		until := p - 1
+		if s := r.session[i]; s != history.None {
+			until = now[s]
+		}
+		ps := r.place[r.lo[i]:r.lo[i+1]]
+		n, found := slices.BinarySearch(ps, until)
+		if found {
+			n++
+		}
+		if n == 0 || ps[n-1] <= read.from {
+			continue
+		}
+		if r.session[i] != history.None {
+			return ps[n-1], false
+		}
+		alone = true
+	}
+	return 0, alone
+}
+
+// walkPast looks at all that is before p by sessions and reads and later than what it saw.
+func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark []uint32) error {
+	oldest := p
+	for _, r := range stale {
+		oldest = min(oldest, r.from)
+	}
+	stack := []uint32{p}
+	look := func(w uint32) error {
+		if w <= oldest || mark[w] == p {
+			return nil
+		}
+		mark[w] = p
+		stack = append(stack, w)
+		for _, r := range stale {
+			if _, ok := slices.BinarySearch(x.wrote(w), r.key); ok && r.from < w {
+				return x.broken(p, r.key, w)
+			}
+		}
+		return nil
+	}
+	for len(stack) > 0 {
+		u := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if err := look(before[u]); err != nil {
+			return err
+		}
+		for _, r := range x.readsOf(u) {
+			if err := look(r.from); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clocks are the clocks of the transactions that somebody later will ask. Sessions of which one transaction takes part have none.
+type clocks struct {
+	x       *commitOrder
+	before  []uint32 // place → that of the committed transaction before it in its session, or 0
+	session []uint32 // place → its session among those with clocks, None for the others and for unknown outcomes
+	n       int
+	waiting []uint32   // place → readers and session successors to come
+	clock   [][]uint32 // place → up to which place it sees each session
+	spare   [][]uint32
+	now     []uint32
+}
+
+func (x *commitOrder) newClocks() *clocks {
+	h := x.h
+	c := &clocks{x: x, before: x.sessionPredecessors()}
+	size := len(x.order) + 1
+	c.session, c.waiting, c.clock = make([]uint32, size), make([]uint32, size), make([][]uint32, size)
+	for p, b := range c.before {
+		c.session[p] = history.None
+		c.waiting[b]++
+	}
+	for s := range h.NumSessions() {
+		any := false
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			p := x.pos[t]
+			if p != history.None && h.Txns.Status[t] == history.Committed && (c.before[p] > 0 || c.waiting[p] > 0) {
+				c.session[p] = uint32(c.n)
+				any = true
+			}
+		}
+		if any {
+			c.n++
+		}
+	}
+	for _, r := range x.reads {
+		c.waiting[r.from]++
+	}
+	c.now = make([]uint32, c.n)
+	return c
+}
+
+// enter makes now what the transaction at place p sees.
+func (c *clocks) enter(p uint32) {
+	clear(c.now)
+	c.join(c.before[p])
+	for _, r := range c.x.readsOf(p) {
+		c.join(r.from)
+	}
+}
+
+func (c *clocks) join(u uint32) {
+	if u == 0 {
+		return
+	}
+	if s := c.session[u]; s == history.None || c.now[s] < u {
+		for i, q := range c.clock[u] {
+			if q > c.now[i] {
+				c.now[i] = q
+			}
+		}
+		if s != history.None {
+			c.now[s] = u
+		}
+	}
+	if c.waiting[u]--; c.waiting[u] == 0 {
+		c.spare = append(c.spare, c.clock[u])
+		c.clock[u] = nil
+	}
+}
+
+// sees reports whether the transaction that entered sees u, one with a session. A session's places ascend.
+func (c *clocks) sees(u uint32) bool { return c.now[c.session[u]] >= u }
+
+// leave keeps now for those to come.
+func (c *clocks) leave(p uint32) {
+	if c.waiting[p] == 0 {
+		return
+	}
+	if n := len(c.spare); n > 0 {
+		c.clock[p] = c.spare[n-1]
+		c.spare = c.spare[:n-1]
+	} else {
+		c.clock[p] = make([]uint32, c.n)
+	}
+	copy(c.clock[p], c.now)
+}
+
+// sessionPredecessors returns for each place that of the last committed transaction before it in its session, or 0.
+func (x *commitOrder) sessionPredecessors() []uint32 {
+	h := x.h
+	out := make([]uint32, len(x.order)+1)
+	for s := range h.NumSessions() {
+		last := uint32(0)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if p := x.pos[t]; p != history.None {
+				out[p] = last
+				if h.Txns.Status[t] == history.Committed {
+					last = p
+				}
+			}
+		}
+	}
+	return out
+}

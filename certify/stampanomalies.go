@@ -1,0 +1,246 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// checkStampedAnomalies derives each violation of an axiom again, from the history and the timestamps.
+func checkStampedAnomalies(r *evidence.Result) error {
+	h := r.H
+	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart, installs: map[uint32][]stamped{}, keys: map[uint32]bool{}, wanted: map[uint32][]stamped{}}
+	if h.HasPredicates() {
+		var err error
+		if s.truths, err = predicates.NewTruths(h); err != nil {
+			return err
+		}
+	}
+	for i := range r.Anomalies {
+		if err := s.want(&r.Anomalies[i]); err != nil {
+			return fmt.Errorf("anomaly %d (%s): %w", i, r.Anomalies[i].Kind, err)
+		}
+	}
+	if err := s.scan(); err != nil {
+		return err
+	}
+	for i := range r.Anomalies {
+		if err := s.check(&r.Anomalies[i]); err != nil {
+			return fmt.Errorf("anomaly %d (%s): %w", i, r.Anomalies[i].Kind, err)
+		}
+	}
+	return nil
+}
+
+// want notes which keys and versions an anomaly is about, and that its form is right.
+func (s *stamps) want(a *evidence.Anomaly) error {
+	h := s.h
+	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
+		return fmt.Errorf("a violation of timestamps with a cycle")
+	}
+	if len(a.Txns) == 0 {
+		return fmt.Errorf("it names no transaction")
+	}
+	for _, t := range a.Txns {
+		if int(t) >= h.NumTxns() {
+			return fmt.Errorf("transaction index %d of %d", t, h.NumTxns())
+		}
+	}
+	if a.Kind == level.NoConflict {
+		if int(a.Key) >= h.NumKeys() {
+			return fmt.Errorf("key %d of %d", a.Key, h.NumKeys())
+		}
+		return nil
+	}
+	if a.Kind != level.Int && a.Kind != level.Ext {
+		return nil
+	}
+	if len(a.Ops) != 1 || int(a.Ops[0]) >= h.NumOps() || evidence.TxnOf(h, a.Ops[0]) != a.Txns[0] {
+		return fmt.Errorf("it names no read of its first transaction")
+	}
+	op := a.Ops[0]
+	k := a.Key
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		k = h.VerKey[v]
+		s.wanted[v] = nil
+	case history.ReadList:
+		k = h.Lists.Key[v]
+		for _, e := range elems(h, v) {
+			s.wanted[e] = nil
+		}
+	case history.PredRead, history.PredWrite:
+		if int(k) >= h.NumKeys() {
+			return fmt.Errorf("key %d of %d", k, h.NumKeys())
+		}
+		for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+			if old := h.Preds.Old[r]; old != history.None && rowKey(h, r) == k {
+				s.wanted[old] = nil
+			}
+		}
+	default:
+		return fmt.Errorf("operation %d is no read", op)
+	}
+	s.keys[k] = true
+	return nil
+}
+
+// scan finds the writes of those keys and versions.
+func (s *stamps) scan() error {
+	h := s.h
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			wrote(h, op, func(v uint32) {
+				k := h.VerKey[v]
+				w := stamped{op, t, v, h.Ops.Kind[op] == history.Append || isFinal(h, k, op, hi)}
+				if _, ok := s.wanted[v]; ok {
+					s.wanted[v] = append(s.wanted[v], w)
+				}
+				if s.keys[k] && (takesPart(h, t) || t == h.Init) {
+					s.installs[k] = append(s.installs[k], w)
+				}
+			})
+		}
+	}
+	for _, in := range s.installs {
+		at := func(w stamped) int64 {
+			if w.txn == h.Init {
+				return history.NoTime
+			}
+			return h.CommitTS(w.txn)
+		}
+		slices.SortStableFunc(in, func(a, b stamped) int {
+			switch x, y := at(a), at(b); {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		})
+	}
+	return nil
+}
+
+// sees reports whether t's snapshot holds what u installed.
+func (s *stamps) sees(t, u uint32) bool {
+	if u == s.h.Init {
+		return true
+	}
+	begin, _ := s.span(t)
+	c := s.h.CommitTS(u)
+	if u == t || s.h.StartTS(u) > c && !s.l.Serial() {
+		return false
+	}
+	if s.l.Serial() {
+		return c < begin || c == begin && !installs(s.h, t)
+	}
+	return c <= begin
+}
+
+// current is the version of a register in t's snapshot.
+func (s *stamps) current(t, k uint32) uint32 {
+	v := s.h.InitVer[k]
+	for _, w := range s.installs[k] {
+		if s.sees(t, w.txn) {
+			v = w.ver
+		}
+	}
+	return v
+}
+
+// list is the list in t's snapshot.
+func (s *stamps) list(t, k uint32) []uint32 {
+	var out []uint32
+	for _, w := range s.installs[k] {
+		if s.sees(t, w.txn) {
+			out = append(out, w.ver)
+		}
+	}
+	return out
+}
+
+func (s *stamps) check(a *evidence.Anomaly) error {
+	h := s.h
+	t := a.Txns[0]
+	if !takesPart(h, t) {
+		return fmt.Errorf("%s did not commit by its timestamps", name(h, t))
+	}
+	begin, end := s.span(t)
+	if a.Kind == level.Timestamps {
+		if begin == history.NoTime || begin <= end {
+			return fmt.Errorf("%s starts no later than it commits", name(h, t))
+		}
+		return nil
+	}
+	if begin == history.NoTime || begin > end {
+		return fmt.Errorf("%s starts at no time, or after its commit", name(h, t))
+	}
+	switch a.Kind {
+	case level.Session:
+		return s.checkSession(a, t)
+	case level.NoConflict:
+		return s.checkConflict(a, t)
+	case level.Int, level.Ext:
+		why, err := s.wrong(a.Kind, t, a.Ops[0], a.Key)
+		if err == nil && why != a.Why {
+			err = fmt.Errorf("the read is wrong in another way: %q, not %q", why, a.Why)
+		}
+		return err
+	}
+	return fmt.Errorf("%q is no axiom of timestamps", a.Kind)
+}
+
+func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
+	h := s.h
+	if !s.l.Sessions() {
+		return fmt.Errorf("%s does not ask for session order", s.l)
+	}
+	if len(a.Txns) != 2 {
+		return fmt.Errorf("%d transactions; expected 2", len(a.Txns))
+	}
+	u := a.Txns[1]
+	if !takesPart(h, u) || h.Txns.Sess[t] != h.Txns.Sess[u] {
+		return fmt.Errorf("%s did not commit, or not in the same session", name(h, u))
+	}
+	in := h.SessTxn[h.SessOff[h.Txns.Sess[t]]:h.SessOff[h.Txns.Sess[t]+1]]
+	if slices.Index(in, u) >= slices.Index(in, t) {
+		return fmt.Errorf("%s is not earlier in the session", name(h, u))
+	}
+	begin, _ := s.span(t)
+	if from, end := s.span(u); from > end || s.follows(t, u) {
+		return fmt.Errorf("%s starts at %d, not before %s is over at %d", name(h, t), begin, name(h, u), end)
+	}
+	return nil
+}
+
+func (s *stamps) checkConflict(a *evidence.Anomaly, t uint32) error {
+	h := s.h
+	if !s.l.Snapshot() {
+		return fmt.Errorf("%s has no such axiom", s.l)
+	}
+	if len(a.Txns) != 2 {
+		return fmt.Errorf("%d transactions; expected 2", len(a.Txns))
+	}
+	u := a.Txns[1]
+	begin, end := s.span(t)
+	from, c := s.span(u)
+	switch {
+	case u == t || !takesPart(h, u) || from > c:
+		return fmt.Errorf("%s did not commit by its timestamps", name(h, u))
+	case !(begin < c && c < end):
+		return fmt.Errorf("%s commits at %d, not between %d and %d", name(h, u), c, begin, end)
+	}
+	for _, x := range []uint32{t, u} {
+		if op, _ := finalWrite(h, x, a.Key); op == history.None {
+			return fmt.Errorf("%s does not write %s", name(h, x), h.KeyString(a.Key))
+		}
+	}
+	return nil
+}

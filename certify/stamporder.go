@@ -1,0 +1,167 @@
+package certify
+
+import (
+	"fmt"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// stamps is what the database's timestamps say of a history: where each transaction stands, and for the keys that anomalies name who
+// installed what, in the order of the commits.
+type stamps struct {
+	h           *history.History
+	l           level.Level
+	readsAtOnce bool // ReadOnlyAtStart
+	// installs of a key by those that take part, and by the initial transaction (first), by commit timestamp.
+	installs map[uint32][]stamped
+	keys     map[uint32]bool
+	wanted   map[uint32][]stamped // version → all its writes, of whomever
+	truths   *predicates.Truths
+}
+
+// stamped is a write of a version.
+type stamped struct {
+	op, txn, ver uint32
+	final        bool
+}
+
+// takesPart reports whether timestamps say that t took effect: it has a commit timestamp and did not abort.
+func takesPart(h *history.History, t uint32) bool {
+	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.CommitTS(t) != history.NoTime
+}
+
+func installs(h *history.History, t uint32) bool {
+	lo, hi := h.TxnOps(t)
+	found := false
+	for op := lo; op < hi && !found; op++ {
+		wrote(h, op, func(uint32) { found = true })
+	}
+	return found
+}
+
+// span is when t begins and ends; at the serializable levels both are its one moment.
+func (s *stamps) span(t uint32) (begin, end int64) {
+	end = s.h.CommitTS(t)
+	switch {
+	case !s.l.Serial():
+		begin = s.h.StartTS(t)
+	case s.readsAtOnce && !installs(s.h, t):
+		begin = s.h.StartTS(t)
+		end = begin
+	default:
+		begin = end
+	}
+	return begin, end
+}
+
+// checkStampedOrder proves that an order, which has been replayed, is the one that the timestamps give: of events begin and commit at
+// the snapshot levels, of transactions at the serializable ones. At equal timestamps what installs comes first (errata C2); of two
+// that install, none may be equal (C3).
+func checkStampedOrder(r *evidence.Result) error {
+	h := r.H
+	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart}
+	part := 0
+	for t := range uint32(h.NumTxns()) {
+		if takesPart(h, t) {
+			part++
+		} else if h.Txns.Status[t] == history.Committed && t != h.Init {
+			return fmt.Errorf("%s committed and has no commit timestamp", name(h, t))
+		}
+	}
+	want := part
+	if r.Level.Snapshot() {
+		want *= 2
+	}
+	if len(r.Order) != want {
+		return fmt.Errorf("the order has %d entries; the timestamps place %d", len(r.Order), want)
+	}
+	if err := s.ascends(r.Order); err != nil {
+		return err
+	}
+	return s.keepsSessions()
+}
+
+// A moment is when an entry of an order takes place, and whether it installs versions or looks at what is there.
+type moment struct {
+	at              int64
+	installs, looks bool
+}
+
+// moment is that of an entry of an order, which must be of a transaction that the timestamps place.
+func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
+	h, t := s.h, e
+	if s.l.Snapshot() {
+		t = e >> 1
+	}
+	if !takesPart(h, t) {
+		return t, m, fmt.Errorf("the order has %s, which did not commit by its timestamps", name(h, t))
+	}
+	begin, end := s.span(t)
+	if begin == history.NoTime || begin > end {
+		return t, m, fmt.Errorf("%s starts at no time, or after its commit", name(h, t))
+	}
+	w := installs(h, t)
+	switch {
+	case s.l.Snapshot() && e&1 == 0:
+		return t, moment{begin, false, true}, nil
+	case !s.l.Snapshot():
+		return t, moment{begin, w, !w}, nil
+	case w && begin == end:
+		return t, m, fmt.Errorf("%s writes and takes no time", name(h, t))
+	}
+	return t, moment{end, w, false}, nil
+}
+
+// ascends demands that an order's moments do; at one moment what installs comes first, and is alone in that.
+func (s *stamps) ascends(order []uint32) error {
+	last := moment{} // of all entries so far at its time
+	for i, e := range order {
+		t, m, err := s.moment(e)
+		if err != nil {
+			return err
+		}
+		if i == 0 || m.at != last.at {
+			last.installs, last.looks = false, false
+		}
+		if m.installs && last.installs {
+			return fmt.Errorf("%s commits at %d, as another writer does", name(s.h, t), m.at)
+		}
+		if i > 0 && m.at < last.at || m.installs && last.looks {
+			return fmt.Errorf("the order's entry %d, of %s, is at %d, before the one in front of it, at %d", i, name(s.h, t), m.at, last.at)
+		}
+		last = moment{m.at, last.installs || m.installs, last.looks || m.looks}
+	}
+	return nil
+}
+
+// keepsSessions demands that each transaction of a session that takes part starts when the one before it is over. Here those of unknown
+// outcome count, for a commit timestamp says that they committed.
+func (s *stamps) keepsSessions() error {
+	h := s.h
+	if !s.l.Sessions() {
+		return nil
+	}
+	for i := range h.NumSessions() {
+		last := history.None
+		for _, t := range h.SessTxn[h.SessOff[i]:h.SessOff[i+1]] {
+			if !takesPart(h, t) {
+				continue
+			}
+			if last != history.None && !s.follows(t, last) {
+				return fmt.Errorf("%s starts before %s, which is earlier in its session, is over", name(h, t), name(h, last))
+			}
+			last = t
+		}
+	}
+	return nil
+}
+
+// follows reports whether t starts when u is over. At one moment of a serial order what installs comes first.
+func (s *stamps) follows(t, u uint32) bool {
+	begin, _ := s.span(t)
+	_, end := s.span(u)
+	return begin > end || begin == end && !(s.l.Serial() && installs(s.h, t) && !installs(s.h, u))
+}

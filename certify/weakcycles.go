@@ -1,0 +1,112 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// weak reports whether the level is one of Biswas and Enea's axioms on a commit order: where t3 reads key x from t1 and t2, another
+// writer of x, is visible to t3, t2 is before t1. Visible is what t3 read from before that read (read-committed), what it read from
+// or follows in its session (read-atomic), what is before it by reads and sessions (causal).
+func weak(l level.Level) bool {
+	return l == level.ReadCommitted || l == level.ReadAtomic || l == level.Causal
+}
+
+// weakCycle demands that a cycle is one that the level's axiom excludes. Without anti-dependency it is: a commit order is total and
+// keeps sessions and reads. With one, the rest must make the overwriter visible to the reader.
+func (p *proof) weakCycle(c []evidence.Edge) error {
+	at := -1
+	for i, e := range c {
+		if anti(e.Dep) {
+			if at >= 0 {
+				return fmt.Errorf("two anti-dependencies, which %s allows", p.level)
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	path := slices.Concat(c[at+1:], c[:at])
+	for _, e := range path {
+		switch {
+		case e.Dep != evidence.SO && e.Dep != evidence.WR:
+			return fmt.Errorf("an anti-dependency beside an edge %s, which %s allows", e.Dep, p.level)
+		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
+			return fmt.Errorf("%s read a list in which %s is not the last of others", name(p.h, e.To), p.h.ValueString(e.Ver))
+		}
+	}
+	switch {
+	case p.level == level.Causal:
+		return nil
+	case len(path) > 1:
+		return fmt.Errorf("%s does not make visible what is seen through other transactions", p.level)
+	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver, c[at])):
+		return fmt.Errorf("%s did not read from %s before what that overwrote", name(p.h, c[at].From), name(p.h, c[at].To))
+	}
+	return nil
+}
+
+// readsFrom reports whether t reads version a, or a list in which it is the last element of others.
+func readsFrom(h *history.History, t, a uint32) bool {
+	lo, _ := h.TxnOps(t)
+	for _, op := range listReads(h, t, h.VerKey[a]) {
+		if lastOfOthers(h, op, lo) == a {
+			return true
+		}
+	}
+	return reads(h, t, a)
+}
+
+// readsInTurn reports whether t reads version a and later what the anti-dependency says, each before any own write of
+// its register.
+func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
+	lo, hi := h.TxnOps(t)
+	seen := false
+	for op := lo; op < hi; op++ {
+		if seen && (shows(h, op, lo, e.Ver) || showsState(h, op, lo, e)) {
+			return true
+		}
+		seen = seen || shows(h, op, lo, a)
+		if overwrites(h, op, e.Key) || !seen && overwrites(h, op, h.VerKey[a]) {
+			return false
+		}
+	}
+	return false
+}
+
+// shows reports whether an operation of a transaction whose operations begin at lo reads version v, or a list of which it
+// is the last element of others.
+func shows(h *history.History, op, lo, v uint32) bool {
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return h.Ops.Ver[op] == v
+	case history.ReadList:
+		return lastOfOthers(h, op, lo) == v && v != history.None
+	case history.PredRead, history.PredWrite:
+		if v == history.None {
+			return false
+		}
+		r := rowOf(h, op, h.VerKey[v])
+		return r != history.None && h.Preds.Old[r] == v
+	}
+	return false
+}
+
+// showsState reports whether an operation reads the list in the state that an anti-dependency says.
+func showsState(h *history.History, op, lo uint32, e evidence.Edge) bool {
+	if h.Ops.Kind[op] != history.ReadList || h.OpKey(op) != e.Key {
+		return false
+	}
+	v := lastOfOthers(h, op, lo)
+	return v == e.Ver || v == h.InitVer[e.Key] && e.Writer == history.None
+}
+
+// overwrites reports whether an operation writes register k.
+func overwrites(h *history.History, op, k uint32) bool {
+	return h.Ops.Kind[op] != history.Append && writtenTo(h, op, k) != history.None
+}
