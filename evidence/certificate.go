@@ -237,6 +237,9 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	if head.Order < 0 || head.Order > 2*h.NumTxns() {
 		return nil, c.errorf("order", "%d entries for %d transactions", head.Order, h.NumTxns())
 	}
+	if head.Sources < 0 || head.Sources > h.NumOps() {
+		return nil, c.errorf("sources", "%d for %d operations", head.Sources, h.NumOps())
+	}
 	if err := c.order(res, head.Order); err != nil {
 		return nil, err
 	}
@@ -373,9 +376,6 @@ func (c *certificateReader) order(r *Result, n int) error {
 
 // sources reads the writers of n reads.
 func (c *certificateReader) sources(r *Result, n int) error {
-	if n < 0 || n > c.h.NumOps() {
-		return c.errorf("sources", "%d for %d operations", n, c.h.NumOps())
-	}
 	for len(r.Sources) < n {
 		line, err := c.next()
 		if err != nil {

@@ -403,8 +403,10 @@ func (d *describer) linear(a *Anomaly) {
 			fmt.Fprintf(d, "  %s", d.txn(t))
 			if h.Txns.Status[t] == history.Committed {
 				fmt.Fprintf(d, ", from %d to %d: ", h.Start(t), h.End(t))
+			} else if start := h.Start(t); start != history.NoTime {
+				fmt.Fprintf(d, ", from %d on, of unknown outcome: ", start)
 			} else {
-				fmt.Fprintf(d, ", from %d on, of unknown outcome: ", h.Start(t))
+				d.WriteString(", of unknown start and outcome: ")
 			}
 		} else {
 			d.WriteString(", ")
