@@ -227,7 +227,7 @@ func TestPredicateViews(t *testing.T) {
 			}
 			h, err := histtest.Read(text)
 			if err != nil {
-				return err
+				return nil // a shrunk text may be none
 			}
 			all := true
 			for t := range h.NumTxns() {
