@@ -13,8 +13,9 @@ import (
 	"isovet/solver"
 )
 
-// twoWay makes two variables of each choice, "A before B" and "B before A", of which at least one must hold: Vbox's Eq. 3 without
-// its exclusive half, which never matters (errata V3). It is worse than vbox's one variable a choice; by how much, Ablate says.
+// twoWay makes two variables of each choice, "A before B" and "B before A", of which at least one must hold: Vbox's
+// Eq. 3 without its exclusive half, which never matters (docs/errata.md, V3). It is worse than vbox's one variable a
+// choice; by how much, Ablate says.
 func twoWay(p *polygraph.Polygraph) *encode.Problem {
 	q := &encode.Problem{P: p}
 	for _, c := range p.Choices {
@@ -35,7 +36,8 @@ func ExampleAblate() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	history, err := bench.Generate(ctx, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 300, Keys: 40, Seed: 1}, dir)
+	spec := datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 300, Keys: 40, Seed: 1}
+	history, err := bench.Generate(ctx, spec, dir)
 	if err != nil {
 		panic(err)
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,28 +12,25 @@ import (
 	"isovet/level"
 )
 
-// TestAnomaliesPage: docs/anomalies.md has every kind once, says which levels are the weakest that forbid it as package level does, and
-// its examples are named so by the checkers that auto takes, at those levels.
+// anomalyItem is an item of the page's list: a kind, what it is, the weakest levels that forbid it, an example.
+var anomalyItem = regexp.MustCompile("(?m)^- `([A-Za-z0-9-]+)`: (.+)\\. Weakest levels: (.+)\\. Example: `(.+)`$")
+
+// TestAnomaliesPage: docs/anomalies.md has every kind once, says which levels are the weakest that forbid it as package
+// level does, and its examples are named so by the checkers that auto takes, at those levels.
 func TestAnomaliesPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/anomalies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var kinds []level.Anomaly
-	for line := range strings.Lines(string(page)) {
-		if !strings.HasPrefix(line, "| `") {
-			continue
-		}
-		row := strings.Split(strings.Trim(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00"), "| "), " | ")
-		if len(row) != 4 {
-			t.Fatalf("%d columns: %s", len(row), line)
-		}
-		kind := level.Anomaly(strings.Trim(row[0], "`"))
+	items := strings.ReplaceAll(string(page), "\n  ", " ") // an item's further lines are indented
+	for _, item := range anomalyItem.FindAllStringSubmatch(items, -1) {
+		kind := level.Anomaly(item[1])
 		kinds = append(kinds, kind)
 		if kind.Name() == string(kind) && strings.ContainsAny(string(kind), "-0123456789") {
 			t.Errorf("%s has no name in words", kind)
 		}
-		h, err := notation.Parse(strings.ReplaceAll(strings.Trim(row[3], "`"), "\x00", "|"))
+		h, err := notation.Parse(item[4])
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -66,8 +64,8 @@ func TestAnomaliesPage(t *testing.T) {
 		if checked == 0 {
 			t.Errorf("%s: no level was checked", kind)
 		}
-		if got := strings.Join(weakest, ", "); got != row[2] {
-			t.Errorf("%s: the page says %s; want %s", kind, row[2], got)
+		if got := strings.Join(weakest, ", "); got != item[3] {
+			t.Errorf("%s: the page says %s; want %s", kind, item[3], got)
 		}
 	}
 	for _, k := range level.Anomalies() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"isovet/datasets/workload"
 )
@@ -18,15 +19,15 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/workloads.md
 func TestDocs(t *testing.T) {
 	var w strings.Builder
 	for _, in := range workload.All() {
-		fmt.Fprintf(&w, "## %s\n\n%s.\n\n", in.Name, upper(in.About))
-		fmt.Fprintf(&w, "Source: %s. `--keys`: %s, %d by default", in.Paper, cmp.Or(in.Scales, "keys"), in.Keys)
+		fmt.Fprintf(&w, "## %s\n\n%s\n", in.Name, wrapped("", upper(in.About)+"."))
+		source := fmt.Sprintf("Source: %s. `--keys`: %s, %d by default", in.Paper, cmp.Or(in.Scales, "keys"), in.Keys)
 		if in.Ops > 0 {
-			fmt.Fprintf(&w, "; `--ops` %d", in.Ops)
+			source += fmt.Sprintf("; `--ops` %d", in.Ops)
 		}
 		if in.Zipf > 0 {
-			fmt.Fprintf(&w, "; `--zipf` %g", in.Zipf)
+			source += fmt.Sprintf("; `--zipf` %g", in.Zipf)
 		}
-		fmt.Fprintf(&w, ".\n\n| variant | what |\n| --- | --- |\n")
+		fmt.Fprintf(&w, "%s\n| variant | what |\n| --- | --- |\n", wrapped("", source+"."))
 		for _, v := range in.Variants {
 			keys := ""
 			if v.Keys > 0 {
@@ -40,13 +41,12 @@ func TestDocs(t *testing.T) {
 		w.WriteString("\n")
 	}
 	var f strings.Builder
-	f.WriteString("| fault | what | violates |\n| --- | --- | --- |\n")
 	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
 		var levels []string
 		for _, l := range a.Violates {
 			levels = append(levels, l.String())
 		}
-		fmt.Fprintf(&f, "| `%s` | %s | %s |\n", a.Name, a.About, strings.Join(levels, ", "))
+		f.WriteString(wrapped("- ", fmt.Sprintf("`%s`: %s. Violates %s.", a.Name, a.About, strings.Join(levels, ", "))))
 	}
 	const file = "../docs/workloads.md"
 	text, err := os.ReadFile(file)
@@ -54,7 +54,9 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(text)
-	for _, part := range []struct{ begin, text string }{{"<!-- generated -->\n", w.String()}, {"<!-- generated faults -->\n", f.String()}} {
+	for _, part := range []struct{ begin, text string }{
+		{"<!-- generated -->\n", w.String()}, {"<!-- generated faults -->\n", f.String()},
+	} {
 		head, rest, ok := strings.Cut(got, part.begin)
 		_, tail, ok2 := strings.Cut(rest, "<!-- end -->\n")
 		if !ok || !ok2 {
@@ -74,3 +76,22 @@ func TestDocs(t *testing.T) {
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// wrapped breaks a paragraph or a list's item into lines of at most 120 columns.
+func wrapped(mark, text string) string {
+	var b strings.Builder
+	line := mark
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 120:
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", len(mark)) + word
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const module = "isovet"
@@ -210,34 +211,50 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the tables of docs/architecture.md")
+var update = flag.Bool("update", false, "write the lists of docs/architecture.md")
 
-// table is what docs/architecture.md says of the packages.
-func table() string {
+// lists is what docs/architecture.md says of the packages.
+func lists() string {
 	code := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 	var b strings.Builder
-	b.WriteString("| floor | package | its purpose |\n| --- | --- | --- |\n")
 	for i, f := range floors {
+		fmt.Fprintf(&b, "**Layer %d**\n\n", i)
 		for _, r := range f {
-			fmt.Fprintf(&b, "| %d | %s | %s |\n", i, code(r.names()), r.purpose)
+			b.WriteString(item(code(r.names()) + ": " + r.purpose))
 		}
+		b.WriteString("\n")
 	}
-	b.WriteString("\nThese import less than the floors allow:\n\n| package | of this module it imports only |\n| --- | --- |\n")
+	b.WriteString("These packages import less than their layers allow:\n\n")
 	for _, p := range slices.Sorted(maps.Keys(narrow)) {
-		only := "nothing"
+		only := "nothing of this module"
 		if len(narrow[p]) > 0 {
-			only = code(narrow[p])
+			only = "only " + code(narrow[p])
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", p, only)
+		b.WriteString(item("`" + p + "` imports " + only))
 	}
-	b.WriteString("\nThese are imported by few:\n\n| package | imported only by |\n| --- | --- |\n")
+	b.WriteString("\nThese packages are imported by few:\n\n")
 	for _, p := range slices.Sorted(maps.Keys(importers)) {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", p, code(importers[p]))
+		b.WriteString(item("`" + p + "` is imported only by " + code(importers[p])))
 	}
 	return b.String()
 }
 
-// TestDocumented: the tables of docs/architecture.md are these.
+// item is an item of a list, in lines of at most maxColumns.
+func item(text string) string {
+	var b strings.Builder
+	line := "-"
+	for _, word := range strings.Fields(text) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > maxColumns {
+			b.WriteString(line + "\n")
+			line = " "
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}
+
+// TestDocumented: the lists of docs/architecture.md are these.
 func TestDocumented(t *testing.T) {
 	path := filepath.Join(root(t), "docs", "architecture.md")
 	b, err := os.ReadFile(path)
@@ -249,9 +266,9 @@ func TestDocumented(t *testing.T) {
 	head, rest, ok := strings.Cut(string(b), begin)
 	got, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("docs/architecture.md has no place for the tables, between %q and %q", begin, end)
+		t.Fatalf("docs/architecture.md has no place for the lists, between %q and %q", begin, end)
 	}
-	want := table()
+	want := lists()
 	if got == want {
 		return
 	}
@@ -268,7 +285,7 @@ func TestDocumented(t *testing.T) {
 				"go test ./internal/archtest -update writes it", a[i], w[i])
 		}
 	}
-	t.Fatalf("the tables of docs/architecture.md have %d lines, and ought to have %d", len(a), len(w))
+	t.Fatalf("the lists of docs/architecture.md have %d lines, and ought to have %d", len(a), len(w))
 }
 
 // TestImportersAreReal: who may import a package, and does not, stands in the table for nothing.
