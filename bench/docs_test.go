@@ -1,10 +1,59 @@
 package bench
 
 import (
+	"bytes"
+	"encoding/json"
+	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
+
+var update = flag.Bool("update", false, "write the pages of bench/results anew from their JSON")
+
+// TestPages: the pages of bench/results are what WriteText makes of the results beside them, and no line is too long.
+func TestPages(t *testing.T) {
+	files, err := filepath.Glob("results/*/*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d results, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r Report
+		if err := json.Unmarshal(data, &r); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		figures, err := LookupFigures([]string{r.Figure})
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		r.fig = figures[0]
+		var want bytes.Buffer
+		if err := r.WriteText(&want, true); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		page := strings.TrimSuffix(file, ".json") + ".md"
+		if *update {
+			if err := os.WriteFile(page, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(page)
+		if err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%s is not what is made of %s (%v): go test ./bench -run TestPages -update", page, file, err)
+		}
+		for line := range strings.Lines(want.String()) {
+			if n := utf8.RuneCountInString(line) - 1; n > pageColumns {
+				t.Errorf("%s has a line of %d columns: %s", page, n, line)
+			}
+		}
+	}
+}
 
 // TestAddingAnEncoding: what the page shows is the example that is compiled and run, and short.
 func TestAddingAnEncoding(t *testing.T) {

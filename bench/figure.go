@@ -192,49 +192,90 @@ func (r *Report) grid(m Metric) (header []string, rows [][]string) {
 func (r *Report) WriteText(w io.Writer, markdown bool) error {
 	b := &bytes.Buffer{}
 	if markdown {
-		fmt.Fprintf(b, "# %s: %s\n\n%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %s), %s, commit %s; %.0f s in all.\n\n",
-			r.Figure, r.Title, r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout, r.Machine.Cores, r.Machine.CPU, r.Machine.OS, r.Go, short12(r.Commit), r.Seconds)
-		if r.Command != "" {
-			fmt.Fprintf(b, "    %s\n\n", r.Command)
-		}
-		if !r.Complete {
-			fmt.Fprintf(b, "**Interrupted: some of it is missing.**\n\n")
-		}
+		r.writeHead(b)
 	} else {
 		fmt.Fprintf(b, "%s: %s (%s)\n\n", r.Figure, r.Title, r.Where)
 	}
 	for _, m := range r.fig.Metrics {
-		header, rows := r.grid(m)
-		if len(rows) == 0 {
+		if err := r.writeMetric(b, m, markdown); err != nil {
+			return err
+		}
+	}
+	lists := []struct {
+		title  string
+		header []string
+		rows   [][]string
+		item   func(row []string) string
+	}{
+		{"Beside the paper's figures", []string{"what", r.fig.Axis, "series", "here", "paper"}, r.beside(), besideItem},
+		{"What the paper concludes", []string{"the paper", "here", "holds"}, r.claimed(), claimItem},
+	}
+	for _, l := range lists {
+		if len(l.rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "%s, %s:\n\n", m.Label, m.Unit)
-		if err := writeTable(b, header, rows, markdown); err != nil {
-			return err
+		fmt.Fprintf(b, "%s:\n\n", l.title)
+		var err error
+		if markdown {
+			err = pageList(b, l.header, l.rows, l.item)
+		} else {
+			err = writeTable(b, l.header, l.rows, false)
 		}
-		fmt.Fprintln(b)
-		if markdown && r.charted(m) {
-			fmt.Fprintf(b, "![%s](%s)\n\n", m.Label, r.chartName(m))
-		}
-	}
-	if rows := r.beside(); len(rows) > 0 {
-		fmt.Fprintf(b, "Beside the paper's figures:\n\n")
-		if err := writeTable(b, []string{"what", r.fig.Axis, "series", "here", "paper"}, rows, markdown); err != nil {
+		if err != nil {
 			return err
 		}
 		fmt.Fprintln(b)
 	}
-	if len(r.Claims) > 0 {
-		rows := make([][]string, len(r.Claims))
-		for i, c := range r.Claims {
-			rows[i] = []string{c.Paper, c.Here, c.Holds}
+	for _, n := range r.notes() {
+		if markdown {
+			b.WriteString(wrapped("- ", n))
+		} else {
+			fmt.Fprintf(b, "- %s\n", n)
 		}
-		fmt.Fprintf(b, "What the paper concludes:\n\n")
-		if err := writeTable(b, []string{"the paper", "here", "holds"}, rows, markdown); err != nil {
-			return err
-		}
-		fmt.Fprintln(b)
 	}
+	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
+	return err
+}
+
+// writeHead writes the head of a page: what was measured, where and how.
+func (r *Report) writeHead(b *bytes.Buffer) {
+	about := fmt.Sprintf("%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %s), %s, commit %s; %.0f s in all.",
+		r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout, r.Machine.Cores, r.Machine.CPU, r.Machine.OS, r.Go,
+		short12(r.Commit), r.Seconds)
+	fmt.Fprintf(b, "# %s: %s\n\n%s\n", r.Figure, r.Title, wrapped("", about))
+	if r.Command != "" {
+		fmt.Fprintf(b, "    %s\n\n", r.Command)
+	}
+	if !r.Complete {
+		fmt.Fprintf(b, "**Interrupted: some of it is missing.**\n\n")
+	}
+}
+
+// writeMetric writes a metric's table, and on a page its picture.
+func (r *Report) writeMetric(b *bytes.Buffer, m Metric, markdown bool) error {
+	header, rows := r.grid(m)
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(b, "%s, %s:\n\n", m.Label, m.Unit)
+	var err error
+	if markdown {
+		err = pageGrid(b, header, rows)
+	} else {
+		err = writeTable(b, header, rows, false)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(b)
+	if markdown && r.charted(m) {
+		fmt.Fprintf(b, "![%s](%s)\n\n", m.Label, r.chartName(m))
+	}
+	return nil
+}
+
+// notes lists the remarks, and why points have no value.
+func (r *Report) notes() []string {
 	notes := slices.Clone(r.Notes)
 	for i := range r.Points {
 		if p := &r.Points[i]; !p.Decided() && !p.TimedOut && p.Reason != "" {
@@ -243,11 +284,15 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 			}
 		}
 	}
-	for _, n := range notes {
-		fmt.Fprintf(b, "- %s\n", n)
+	return notes
+}
+
+func (r *Report) claimed() [][]string {
+	rows := make([][]string, len(r.Claims))
+	for i, c := range r.Claims {
+		rows[i] = []string{c.Paper, c.Here, c.Holds}
 	}
-	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
-	return err
+	return rows
 }
 
 func short12(commit string) string { return commit[:min(12, len(commit))] }
