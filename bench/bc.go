@@ -85,7 +85,7 @@ func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	bcCompare(r, "solving", "adya-si", sizes, "BC-graphs outperform the optimized baseline on every history, about 8 times on the largest (160 ms against 1.31 s)")
-	r.Note("The reduction is exact here (errata B6). The store's histories have few and small components to search, so that the baseline is not exponential on them; its graph is the larger one.")
+	r.Note("The reduction is exact here. The store's histories have few and small components to search, so that the baseline is not exponential on them; its graph is the larger one.")
 	return bcLong(ctx, lab, r)
 }
 

@@ -96,7 +96,7 @@ func faster(r *Report, paper, a, b string) {
 }
 
 func chronosFig4(ctx context.Context, lab *Lab, r *Report) error {
-	r.Note("PolySI and Viper are not built in; replay is a black-box checker of the same level. ElleKV is told from the same histories' unique values, and is left out here.")
+	r.Note("PolySI, Viper and ElleKV are left out; replay is a black-box checker of the same level.")
 	err := lab.race(ctx, r, lab.sizes([]int{100, 200}, []int{1000, 2000, 5000}, []int{1000, 2000, 5000, 10_000}), tableI, []string{"chronos", "emme-si", "replay"}, chronosLevel, nil)
 	faster(r, "CHRONOS significantly outperforms black-box checkers", "chronos", "replay")
 	return err
@@ -429,7 +429,7 @@ func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	r.Claim("about 12 K transactions a second with garbage collection, 18 K without", fmt.Sprintf("never below %.0f K", slowest/1000), slowest > 12_000)
-	r.Note("15 operations a transaction, arrivals at 25 K a second of the database's time with delays of N(100, 10²) ms; one goroutine, parsing apart. Cobra's fences are not built in.")
+	r.Note("15 operations a transaction, arrivals at 25 K a second of the database's time with delays of N(100, 10²) ms; one goroutine, parsing apart. Cobra is left out.")
 	return nil
 }
 

@@ -113,7 +113,7 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	low, high := r.Find("overlap", "skew 0.2", "in-memory store"), r.Find("overlap", "skew 0.99", "in-memory store")
 	r.Claim("skew and threads raise the overlap", fmt.Sprintf("skew 0.2: %s %%, 0.99: %s %%", number(low.Value), number(high.Value)), high.Value >= low.Value)
-	r.Claim("it stays small, below 6 %", number(most)+" % at most", most < 6)
+	r.Claim("the overlap stays small, below 6 %", number(most)+" % at most", most < 6)
 	r.Note("The paper's database is PostgreSQL, with network times of its own. The store's operations take about 0.1 ms each.")
 	return nil
 }
@@ -319,9 +319,9 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 	r.Claim("Leopard's time is linear in the transactions", fmt.Sprintf("eight times as many take %.1f times as long", b.Value/a.Value), b.Value/a.Value < 12)
 	c := r.Find("time", fmt.Sprintf("%d transactions", 2*base), "cycle search")
 	if c == nil {
-		r.Claim("and far below that of cycle searching", number(b.Value)+" ms; cycle searching runs longer than "+r.Timeout, true)
+		r.Claim("Leopard's time is far below that of cycle searching", number(b.Value)+" ms; cycle searching runs longer than "+r.Timeout, true)
 	} else {
-		r.Claim("and far below that of cycle searching", fmt.Sprintf("%s ms against %s ms", number(b.Value), number(c.Value)), 2*b.Value < c.Value)
+		r.Claim("Leopard's time is far below that of cycle searching", fmt.Sprintf("%s ms against %s ms", number(b.Value), number(c.Value)), 2*b.Value < c.Value)
 	}
 	r.Note("The cycle search is the naive one: the whole graph, after every hundred transactions with new dependencies. Its graph is given to it, so that nothing but the search is measured.")
 	return nil

@@ -105,7 +105,7 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 	if rival == "polysi" {
 		faster = claimed{"time", "mini-transactions are verified substantially faster than general ones with PolySI", 10}
 	}
-	for _, c := range []claimed{faster, {"generation", "they are generated faster too", 1}, {"memory", "and take less memory to verify", 1}} {
+	for _, c := range []claimed{faster, {"generation", "mini-transactions are generated faster too", 1}, {"memory", "mini-transactions take less memory to verify", 1}} {
 		most, at := r.ratio(mt+where, gt+where, c.metric)
 		r.Claim(c.says, fmt.Sprintf("up to %.3g times, %s%s", most, at, where), most > c.least)
 	}

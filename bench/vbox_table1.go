@@ -96,7 +96,7 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			r.Claim("Vbox detects all anomalies ("+c+")", word, complete[c])
 		}
 	}
-	r.Note("The paper's Cobra and BE look for neither aborted nor intermediate reads. Here every checker begins with the same pass over single reads (docs/papers.md, V11), so that these find more than the paper's.")
+	r.Note("The paper's Cobra and BE look for neither aborted nor intermediate reads. Here every checker begins with the same pass over single reads (docs/papers.md), so that these find more than the paper's.")
 	return nil
 }
 

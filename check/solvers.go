@@ -50,7 +50,7 @@ func Solvers() []Solver {
 		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", "lazy", lazily(cdcl)},
 		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", "lazy", lazily(func() solver.Backend { return gini.New() })},
 		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat", "lazy", lazily(func() solver.Backend { return gophersat.New() })},
-		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question (errata V26)", "cdcl", "eager", eagerly(cdcl)},
+		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl", "eager", eagerly(cdcl)},
 		{"gini-eager", "gini on the eager order encoding", "gini", "eager", eagerly(func() solver.Backend { return gini.New() })},
 		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", "eager", eagerly(func() solver.Backend { return gophersat.New() })},
 	}

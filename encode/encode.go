@@ -68,7 +68,7 @@ func Encodings() []Encoding {
 	return []Encoding{
 		{"vbox", "one variable a choice, carrying all edges of the side chosen", "Vbox §4.5", Vbox},
 		{"cobra", "one variable an edge, one more a choice", "Cobra §4.2", Cobra},
-		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone", "errata V26", Order},
+		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone", "Vbox §5, its MiniSat baseline made transitive", Order},
 	}
 }
 

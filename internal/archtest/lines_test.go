@@ -1,0 +1,103 @@
+package archtest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The bounds of a line, in characters (a tab of Go code counts as four), and of a file, in lines.
+const (
+	maxColumns = 120
+	maxLines   = 500
+)
+
+// holdGo switches the test of Go files on.
+const holdGo = false
+
+// longFiles are files that are longer than maxLines, and why. The list may only shrink.
+var longFiles = map[string]string{}
+
+// TestLines: no line of a page or of a Go file is too long to be read in one look, and no Go file has too many.
+// Pictures, tables and data beside the pages are not read by people in a terminal, and are left alone.
+func TestLines(t *testing.T) {
+	top := root(t)
+	pages, files := 0, 0
+	seen := map[string]bool{}
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		rel, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch ext := filepath.Ext(path); {
+		case ext == ".md":
+			pages++
+		case ext == ".go" && holdGo:
+			files++
+		default:
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if long := tooLong(string(text)); len(long) > 0 {
+			t.Errorf("%s: lines %v have more than %d columns", rel, long, maxColumns)
+		}
+		if n := strings.Count(string(text), "\n"); n > maxLines && filepath.Ext(path) == ".go" {
+			seen[rel] = true
+			if longFiles[rel] == "" {
+				t.Errorf("%s has %d lines, more than %d", rel, n, maxLines)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages < 50 || holdGo && files < 500 {
+		t.Errorf("%d pages and %d Go files; the test looks in the wrong place", pages, files)
+	}
+	for name := range longFiles {
+		if holdGo && !seen[name] {
+			t.Errorf("%s is excused and not too long", name)
+		}
+	}
+}
+
+// tooLong lists the lines that are too long, from 1.
+func tooLong(text string) []int {
+	var long []int
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if utf8.RuneCountInString(line)+3*strings.Count(line, "\t") > maxColumns {
+			long = append(long, n)
+		}
+	}
+	return long
+}
+
+// TestTooLong: the test of lines can fail.
+func TestTooLong(t *testing.T) {
+	text := strings.Repeat("ä", 120) + "\n" + strings.Repeat("a", 121) + "\n\t" + strings.Repeat("a", 116) + "\r\n\t" +
+		strings.Repeat("a", 117)
+	if got := tooLong(text); !slices.Equal(got, []int{2, 4}) {
+		t.Errorf("lines %v are too long; want 2 and 4", got)
+	}
+}
