@@ -446,7 +446,8 @@ func (f *checkFlags) print(e *env, o outcome) error {
 	if o.result == nil {
 		return nil
 	}
-	if o.result.Note != "" {
+	if o.result.Note != "" && (f.checker != auto || o.result.Checker != "mtc" || o.result.Implied) {
+		// What a checker notes of its own preconditions is for whoever named it; JSON has it all the same.
 		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", o.path, o.result.Note)
 	}
 	return report.Text(e.stdout, o.path, o.result, report.TextOptions{})
