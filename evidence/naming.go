@@ -113,13 +113,15 @@ type namer struct {
 	wrote []uint8  // version → by how many it is written, two for several; likewise
 }
 
-// name names a proof by cycles, by what all of it refutes: the most telling name of those that no level forbids which the proof
-// does not refute. So whatever forbids the kind is violated by the history, at whichever level it was found.
+// name names a proof by cycles, by what the whole proof refutes. A name may be given only if the proof refutes every level
+// that forbids this anomaly; of these names the most telling one is taken. So a history in which a kind is reported
+// violates every level that forbids the kind, whichever level was checked.
 //
-// What a proof refutes is the strongest that one of its cycles needs: of one with adjacent anti-dependencies on two keys,
-// serializability; of one with others snapshot isolation, except that one anti-dependency beside reads and sessions alone breaks
-// the axiom of causal, read-atomic or read-committed; of one without, all. The suffix says that an order of sessions, or of
-// time, is in one of its cycles or settles an order of versions that one assumes.
+// A proof refutes the weakest level that each of its cycles refutes. A cycle with adjacent anti-dependencies on two keys
+// refutes serializability only; a cycle with other anti-dependencies refutes snapshot isolation too; a cycle with one
+// anti-dependency beside reads and sessions alone also breaks the axiom of causal, read-atomic or read-committed; a cycle
+// without any refutes every level. The suffix says that session order, or real time, is in one of the proof's cycles, or
+// settles a version order that one of them assumes.
 func (n *namer) name(a *Anomaly) level.Anomaly {
 	cycles := a.Cycles
 	var main []Edge

@@ -19,13 +19,17 @@ type Answer struct {
 	Edges int
 }
 
-// Check decides a history of mini-transactions, one of which [Outside] says nothing, at one of the serializable or snapshot levels, or
-// at linearizable where [MultiKey] finds nothing: there as at strict-serializable, without session order.
+// Check decides a history of mini-transactions at a serializable or snapshot level. [Outside] must have returned "" for
+// the history. Check also decides linearizability if [MultiKey] has found no transaction on several keys: it then asks
+// for what strict-serializable does, without session order.
 //
 // Source:  [MTC] Algorithm 1 and §IV-D.
-// Differs: divergence is noted as the overwriters are found, and reported where no cycle among the others tells more; T ≠ S at lines 14 and 15 (errata M1); RW? (M2); real time by the lemma of two integers (M3; see [graph.Windows]) in place of an edge for each pair;
-// at the snapshot levels the graph is that of begin and commit events.
-// Cost: O(transactions + operations), whatever the level; a violation adds the search for a short cycle among what is on cycles.
+// Differs: divergence is noted as the overwriters are found, and is reported if no cycle of the other edges has a more
+// telling name; T ≠ S at lines 14 and 15 (errata M1); RW? (errata M2); real time follows from two integers for each
+// transaction (errata M3; see [graph.Windows]) in place of an edge for each pair; at the snapshot levels the graph is
+// that of begin and commit events.
+// Cost: O(transactions + operations) at every level; a violation adds the search for a short cycle among the
+// transactions that are on cycles.
 func Check(v *prepass.View, l level.Level, skew int64) Answer {
 	d := build(v, l, skew)
 	k := kahn{d: d}
