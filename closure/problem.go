@@ -68,10 +68,7 @@ func (p *problem) order() (topo []int32, cycle []Step) {
 		return topo, nil
 	}
 	// A few million edges are looked at for a short cycle; then any will do.
-	nodes, _ := graph.NewSearcher(p.n).ShortestCycle(p.known, nil, 1<<22)
-	if nodes == nil {
-		nodes = graph.FindCycle(p.known)
-	}
+	nodes := graph.ShortCycleIn(p.known, nil, 1<<22)
 	for i, u := range nodes {
 		cycle = append(cycle, Step{From: u, To: nodes[(i+1)%len(nodes)], Kind: Known})
 	}

@@ -1,6 +1,10 @@
 package closure
 
-import "slices"
+import (
+	"slices"
+
+	"isovet/graph"
+)
 
 // PurdomPlus builds the compact closure from all known edges at once.
 //
@@ -80,8 +84,8 @@ func (c *Compact) fillByTime(t *timeline, b bounds) {
 	if len(delayed) == 0 {
 		return
 	}
-	lateOff, byLatest := bucket(latest, n)
-	off, byEarliest := bucket(b.earliest, n)
+	lateOff, byLatest := graph.Group(latest, n+1)
+	off, byEarliest := graph.Group(b.earliest, n+1)
 	set := make([]uint64, (n+63)/64)
 	lowest := int32(n) // smallest rank in set
 	for h := n; h >= 0; h-- {
@@ -103,25 +107,6 @@ func (c *Compact) fillByTime(t *timeline, b bounds) {
 			}
 		}
 	}
-}
-
-// bucket lists indices by key, 0 ≤ key ≤ n: those of key k are items[off[k]:off[k+1]].
-func bucket(keys []int32, n int) (off, items []int32) {
-	off = make([]int32, n+2)
-	for _, k := range keys {
-		off[k+1]++
-	}
-	for k := range n + 1 {
-		off[k+1] += off[k]
-	}
-	items = make([]int32, len(keys))
-	for i, k := range keys {
-		items[off[k]] = int32(i)
-		off[k]++
-	}
-	copy(off[1:], off)
-	off[0] = 0
-	return off, items
 }
 
 // fillColumnsByEdges notes who reaches each straggler by known edges, over a mask of stragglers for

@@ -1,5 +1,7 @@
 package closure
 
+import "isovet/graph"
+
 // Limits of the automatic choice: rows of up to narrow words on average are not worth widening the
 // code path for; more than manyStragglers are no longer exceptions, and every added edge looks at all.
 const (
@@ -83,7 +85,7 @@ func chooseStragglers(t *timeline, b bounds, wanted int) *layout {
 	for place, due := range l.due {
 		span[place] = max(0, due-int32(place))
 	}
-	_, bySpan := bucket(span, n) // places, shortest first
+	_, bySpan := graph.Group(span, n+1) // places, shortest first
 	try := func(count int) int {
 		clear(l.straggler)
 		for _, place := range bySpan[n-count:] {

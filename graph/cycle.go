@@ -2,7 +2,7 @@ package graph
 
 // FindCycle returns the nodes of some cycle in order, the last one closing on the first, or nil if
 // there is none. It is the first cycle a depth-first search meets: quick, not short; see
-// [ShortestCycle].
+// [ShortCycle].
 //
 // Cost: O(n+m), 9 bytes a node, explicit stack.
 func FindCycle(g *CSR) []int32 {
@@ -48,11 +48,41 @@ func FindCycle(g *CSR) []int32 {
 	return nil
 }
 
-// ShortestCycle returns a shortest cycle among the nodes of within (nil: all nodes), or nil if they
-// induce no cycle. See [Searcher.ShortestCycle] for the work bound.
-func ShortestCycle(g *CSR, within []int32) []int32 {
-	cycle, _ := NewSearcher(g.N()).ShortestCycle(g, within, 0)
-	return cycle
+// Cyclic lists the nodes of each component of two or more, ascending; the components stand in topological order.
+//
+// Cost: O(n+m).
+func Cyclic(g *CSR) (parts [][]int32) {
+	comp, n := Components(g)
+	off, nodes := Group(comp, n)
+	for c := range n {
+		if part := nodes[off[c]:off[c+1]]; len(part) > 1 {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// ShortCycle returns a shortest cycle of the smallest component that has one, or where that needs more work than is given (see
+// [Searcher.ShortestCycle]), another cycle; nil if there is none.
+func ShortCycle(g *CSR, work int) []int32 {
+	var smallest []int32
+	for _, part := range Cyclic(g) {
+		if smallest == nil || len(part) < len(smallest) {
+			smallest = part
+		}
+	}
+	if smallest == nil {
+		return FindCycle(g) // of one node, if any
+	}
+	return ShortCycleIn(g, smallest, work)
+}
+
+// ShortCycleIn is [ShortCycle] among the given nodes (nil: all nodes).
+func ShortCycleIn(g *CSR, within []int32, work int) []int32 {
+	if cycle, _ := NewSearcher(g.N()).ShortestCycle(g, within, work); cycle != nil {
+		return cycle
+	}
+	return FindCycle(g)
 }
 
 // ShortestCycle returns a shortest cycle among the nodes of within (nil: all nodes), or nil if they

@@ -1,5 +1,7 @@
 package graph
 
+import "isovet/internal/heap"
+
 // Topological lists the nodes so that every edge goes from an earlier to a later one (Kahn). If the
 // graph has a cycle, ok is false and order holds only the nodes that no cycle reaches.
 //
@@ -42,74 +44,23 @@ func indegrees(g *CSR) []uint32 {
 func TopologicalBy(g *CSR, priority []int64) (order []int32, ok bool) {
 	n := g.N()
 	waits := indegrees(g)
-	ready := heap{key: priority}
+	var ready heap.Heap[int64, int32]
 	for v, w := range waits {
 		if w == 0 {
-			ready.push(int32(v))
+			ready.Push(priority[v], int32(v))
 		}
 	}
 	order = make([]int32, 0, n)
-	for len(ready.node) > 0 {
-		u := ready.pop()
+	for ready.Len() > 0 {
+		_, u := ready.Pop()
 		order = append(order, u)
 		for _, v := range g.Succ(u) {
 			if waits[v]--; waits[v] == 0 {
-				ready.push(v)
+				ready.Push(priority[v], v)
 			}
 		}
 	}
 	return order, len(order) == n
-}
-
-// heap is a binary heap of nodes, smallest (key, id) on top. container/heap would box every node.
-type heap struct {
-	node []int32
-	key  []int64
-}
-
-func (h *heap) less(u, v int32) bool {
-	return h.key[u] < h.key[v] || h.key[u] == h.key[v] && u < v
-}
-
-func (h *heap) push(v int32) {
-	h.node = append(h.node, v)
-	i := len(h.node) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !h.less(v, h.node[up]) {
-			break
-		}
-		h.node[i] = h.node[up]
-		i = up
-	}
-	h.node[i] = v
-}
-
-func (h *heap) pop() int32 {
-	top := h.node[0]
-	last := len(h.node) - 1
-	v := h.node[last]
-	h.node = h.node[:last]
-	if last == 0 {
-		return top
-	}
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= last {
-			break
-		}
-		if down+1 < last && h.less(h.node[down+1], h.node[down]) {
-			down++
-		}
-		if !h.less(h.node[down], v) {
-			break
-		}
-		h.node[i] = h.node[down]
-		i = down
-	}
-	h.node[i] = v
-	return top
 }
 
 // IsTopological reports whether order lists every node once and every edge goes forward in it.

@@ -291,27 +291,24 @@ func (p *Polygraph) Readers(w uint32) []int32 { return p.Rd[p.RdOff[w]:p.RdOff[w
 func (p *Polygraph) writersByKey() {
 	v := p.V
 	nk := v.H.NumKeys()
-	p.KWOff = make([]uint32, nk+1)
+	by := graph.NewGroups[uint32](nk)
 	for i := 0; i < p.N; i += p.step() {
 		t := p.Txn[i]
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			p.KWOff[v.WKey[w]+1]++
+			by.Count(v.WKey[w])
 		}
 	}
-	for k := range nk {
-		n := int(p.KWOff[k+1])
+	p.KW = make([]uint32, by.Sum())
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			p.KW[by.Place(v.WKey[w])] = w
+		}
+	}
+	p.KWOff = by.Off()
+	for k := range uint32(nk) {
+		n := len(p.Writers(k))
 		p.Pairs += n * (n - 1) / 2
-		p.KWOff[k+1] += p.KWOff[k]
-	}
-	p.KW = make([]uint32, p.KWOff[nk])
-	next := slices.Clone(p.KWOff[:nk])
-	for i := 0; i < p.N; i += p.step() {
-		t := p.Txn[i]
-		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			k := v.WKey[w]
-			p.KW[next[k]] = w
-			next[k]++
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"isovet/closure"
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
@@ -256,7 +257,7 @@ func (b *baser) sweep() {
 	for w := range hider {
 		hider[w] = -1 // those of transactions that do not count never come
 	}
-	off := make([]uint32, p.N+2)
+	by := graph.NewGroups[uint32](p.N)
 	var soonest []int32
 	for k := range uint32(v.H.NumKeys()) {
 		ws := p.Writers(k)
@@ -272,7 +273,7 @@ func (b *baser) sweep() {
 		set := func(w uint32, j int) {
 			if j < len(ws) {
 				hider[w] = soonest[j]
-				off[soonest[j]+2]++
+				by.Count(uint32(soonest[j]))
 			}
 		}
 		set(k, 0)
@@ -287,16 +288,13 @@ func (b *baser) sweep() {
 			set(w, j)
 		}
 	}
-	for g := range p.N {
-		off[g+2] += off[g+1]
-	}
-	hides := make([]uint32, off[p.N+1])
+	hides := make([]uint32, by.Sum())
 	for w, g := range hider {
 		if g >= 0 {
-			hides[off[g+1]] = uint32(w)
-			off[g+1]++
+			hides[by.Place(uint32(g))] = uint32(w)
 		}
 	}
+	off := by.Off()
 	byEnd := make([]int32, 0, p.N/p.step())
 	for u := 0; u < p.N; u += p.step() {
 		byEnd = append(byEnd, int32(u))

@@ -2,6 +2,7 @@ package prepass
 
 import (
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
@@ -265,18 +266,11 @@ type byKey struct {
 }
 
 func (v *View) writesByKey() *byKey {
-	x := &byKey{off: make([]uint32, v.H.NumKeys()+2), left: make(map[uint32][]uint32)}
 	first := v.H.NumKeys()
-	for _, k := range v.WKey[first:] {
-		x.off[k+2]++
-	}
-	for k := range v.H.NumKeys() {
-		x.off[k+2] += x.off[k+1]
-	}
-	x.writes = make([]uint32, len(v.WKey)-first)
-	for i, k := range v.WKey[first:] {
-		x.writes[x.off[k+1]] = uint32(first + i)
-		x.off[k+1]++
+	x := &byKey{left: make(map[uint32][]uint32)}
+	x.off, x.writes = graph.Group(v.WKey[first:], first)
+	for i := range x.writes {
+		x.writes[i] += uint32(first)
 	}
 	v.eachLeftOut(func(key, ver uint32) { x.left[key] = append(x.left[key], ver) })
 	return x

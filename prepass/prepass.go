@@ -24,6 +24,7 @@ import (
 	"slices"
 
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
 	"isovet/predicates"
@@ -92,27 +93,23 @@ type View struct {
 // txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out.
 // Cost: linear, two words a write and one a read.
 func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
-	off = make([]uint32, len(v.WKey)+2)
+	by := graph.NewGroups[uint32](len(v.WKey))
 	for _, t := range txns {
 		for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
 			if w != none {
-				off[w+2]++
+				by.Count(w)
 			}
 		}
 	}
-	for w := range v.WKey {
-		off[w+2] += off[w+1]
-	}
-	readers = make([]int32, off[len(v.WKey)+1])
+	readers = make([]int32, by.Sum())
 	for i, t := range txns {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if w := v.RW[r]; w != none {
-				readers[off[w+1]] = int32(i)
-				off[w+1]++
+				readers[by.Place(w)] = int32(i)
 			}
 		}
 	}
-	return off[:len(v.WKey)+1], readers
+	return by.Off(), readers
 }
 
 // MaxAnomalies bounds how many anomalies of single reads are listed; the rest is counted.

@@ -94,13 +94,10 @@ func (a *Adya) realTime(reduced bool, add func(edge)) {
 // Cost:   exponential in the size of a component.
 func (a *Adya) Forbidden(ctx context.Context) (cycle []evidence.Edge, ok bool) {
 	comp, n := graph.Components(a.g)
-	size := make([]int32, n)
-	for _, c := range comp {
-		size[c]++
-	}
+	off, _ := graph.Group(comp, n)
 	s := &search{Adya: a, ctx: ctx, comp: comp, on: make([]bool, a.g.N())}
 	for root := range int32(a.g.N()) {
-		if size[comp[root]] < 2 {
+		if c := comp[root]; off[c+1]-off[c] < 2 {
 			continue
 		}
 		if s.from(root) {

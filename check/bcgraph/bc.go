@@ -100,28 +100,7 @@ const cycleWork = 4 << 20
 
 // Cycle returns a cycle of few edges of a graph that has one: in it no two anti-dependencies are adjacent.
 func (b *BC) Cycle() []evidence.Edge {
-	comp, n := graph.Components(b.g)
-	size := make([]int32, n)
-	for _, c := range comp {
-		size[c]++
-	}
-	best := int32(-1)
-	for c, m := range size {
-		if m > 1 && (best < 0 || m < size[best]) {
-			best = int32(c)
-		}
-	}
-	var within []int32
-	for u, c := range comp {
-		if c == best {
-			within = append(within, int32(u))
-		}
-	}
-	nodes, _ := graph.NewSearcher(b.g.N()).ShortestCycle(b.g, within, cycleWork)
-	if nodes == nil {
-		nodes = graph.FindCycle(b.g)
-	}
-	return b.explain(nodes)
+	return b.explain(graph.ShortCycle(b.g, cycleWork))
 }
 
 // explain turns a cycle of nodes into evidence: steps within a transaction are left out, those through nodes of time become one.

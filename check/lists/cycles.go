@@ -1,6 +1,8 @@
 package lists
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/graph"
 )
@@ -35,13 +37,10 @@ func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 		}}}, 0
 	}
 	comp, n := graph.Components(g.g)
-	size := make([]int, n)
-	for _, c := range comp {
-		size[c]++
-	}
+	off, _ := graph.Group(comp, n)
 	rank := make(map[int32]int) // component of a cycle → its place
 	for _, c := range comp {
-		if _, ok := rank[c]; !ok && size[c] > 1 {
+		if _, ok := rank[c]; !ok && off[c+1]-off[c] > 1 {
 			rank[c] = len(rank)
 		}
 	}
@@ -50,8 +49,8 @@ func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 	}
 	parts := make([][]typed, min(len(rank), maxCycles))
 	g.each(func(u, v int32, dep evidence.Dep, key uint32) {
-		if c := comp[u]; size[c] > 1 && comp[v] == c && rank[c] < len(parts) {
-			parts[rank[c]] = append(parts[rank[c]], typed{u, v, dep, key})
+		if at, ok := rank[comp[u]]; ok && comp[v] == comp[u] && at < len(parts) {
+			parts[at] = append(parts[at], typed{u, v, dep, key})
 		}
 	})
 	for _, p := range parts {
@@ -192,24 +191,12 @@ func (s *cycleSearch) of(edges []typed, use func(evidence.Dep) bool) (*graph.CSR
 // shortest returns a short cycle of the edges that use says, or nil.
 func (s *cycleSearch) shortest(edges []typed, use func(evidence.Dep) bool) []typed {
 	g, by := s.of(edges, use)
-	comp, n := graph.Components(g)
-	size := make([]int32, n)
-	for _, c := range comp {
-		size[c]++
-	}
-	var within []int32
-	for u, c := range comp {
-		if size[c] > 1 {
-			within = append(within, int32(u))
-		}
-	}
+	within := slices.Concat(graph.Cyclic(g)...)
 	if len(within) == 0 {
 		return nil
 	}
-	nodes, _ := graph.NewSearcher(g.N()).ShortestCycle(g, within, maxWork)
-	if nodes == nil {
-		nodes = graph.FindCycle(g)
-	}
+	slices.Sort(within)
+	nodes := graph.ShortCycleIn(g, within, maxWork)
 	return s.along(g, by, nodes, nodes[0])
 }
 

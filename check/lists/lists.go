@@ -40,6 +40,7 @@ import (
 	"slices"
 
 	"isovet/evidence"
+	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
 )
@@ -470,23 +471,19 @@ func (r *reader) chains() {
 		}
 	}
 	v.KOff[nk] = uint32(len(v.Chain))
-	v.UOff = make([]uint32, nk+1)
+	by := graph.NewGroups[uint32](nk)
 	for w, t := range v.WTxn {
 		if v.Counts[t] && v.WPos[w] == none {
-			v.UOff[v.WKey[w]+1]++
+			by.Count(v.WKey[w])
 		}
 	}
-	for k := range nk {
-		v.UOff[k+1] += v.UOff[k]
-	}
-	v.Unread = make([]uint32, v.UOff[nk])
-	next := slices.Clone(v.UOff[:nk])
+	v.Unread = make([]uint32, by.Sum())
 	for w, t := range v.WTxn {
 		if v.Counts[t] && v.WPos[w] == none {
-			v.Unread[next[v.WKey[w]]] = uint32(w)
-			next[v.WKey[w]]++
+			v.Unread[by.Place(v.WKey[w])] = uint32(w)
 		}
 	}
+	v.UOff = by.Off()
 }
 
 // places finds for each read how many writers of the chain it saw: a list may end only where a transaction's appends end, and
@@ -513,19 +510,14 @@ func (r *reader) places() {
 			cut[at] = uint32(i) + 1
 		}
 	}
-	n := uint32(h.NumTxns())
-	v.ROff = make([]uint32, n+1)
+	by := graph.NewGroups[uint32](h.NumTxns())
 	for _, s := range r.reads {
-		v.ROff[s.t+1]++
+		by.Count(s.t)
 	}
-	for t := range n {
-		v.ROff[t+1] += v.ROff[t]
-	}
+	by.Sum()
 	v.RKey, v.ROp, v.RSeen = make([]uint32, len(r.reads)), make([]uint32, len(r.reads)), make([]uint32, len(r.reads))
-	next := slices.Clone(v.ROff[:n])
 	for _, s := range r.reads {
-		i := next[s.t]
-		next[s.t]++
+		i := by.Place(s.t)
 		c := cut[base[s.key]+s.n]
 		if r.bad[s.key] {
 			c = none
@@ -536,6 +528,7 @@ func (r *reader) places() {
 		}
 		v.RKey[i], v.ROp[i], v.RSeen[i] = s.key, s.op, c
 	}
+	v.ROff = by.Off()
 	r.overtaken()
 }
 

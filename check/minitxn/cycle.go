@@ -1,9 +1,6 @@
 package minitxn
 
 import (
-	"maps"
-	"slices"
-
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/level"
@@ -67,25 +64,13 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 
 // cycle returns a short cycle of a graph that has one, its first node at its end again.
 func (d *dependencies) cycle(g *graph.CSR) []int32 {
-	comp, n := graph.Components(g)
-	size := make([]int32, n)
-	for _, c := range comp {
-		size[c]++
-	}
-	members := make(map[int32][]int32)
-	for node, c := range comp {
-		if size[c] > 1 {
-			members[c] = append(members[c], int32(node))
-		}
-	}
 	var best []int32
 	s := graph.NewSearcher(g.N())
 	work := maxWork
-	for _, c := range slices.Sorted(maps.Keys(members)) {
+	for _, in := range graph.Cyclic(g) {
 		if work <= 0 {
 			break
 		}
-		in := members[c]
 		cycle, _ := s.ShortestCycle(g, in, work)
 		work -= min(len(in)*len(in), maxWork/16)
 		if cycle == nil { // the work did not suffice for one

@@ -64,19 +64,16 @@ func (e *engine) agree() []int32 {
 	for q := range c.amb {
 		c.amb[q] = -1
 	}
-	c.offCand = make([]int32, len(v.WKey)+2)
+	by := graph.NewGroups[int32](len(v.WKey))
 	for _, w := range v.Cand {
-		c.offCand[w+2]++
+		by.Count(int32(w))
 	}
-	for w := range v.WKey {
-		c.offCand[w+2] += c.offCand[w+1]
-	}
+	by.Sum()
 	c.reads = make([]int32, len(v.Cand))
 	for j, q := range v.Amb {
 		c.amb[q] = int32(j)
 		for _, w := range v.Cand[v.CandOff[j]:v.CandOff[j+1]] {
-			c.reads[c.offCand[w+1]] = int32(j)
-			c.offCand[w+1]++
+			c.reads[by.Place(int32(w))] = int32(j)
 			if !v.Initial(w) {
 				c.to[j]++
 			}
@@ -85,6 +82,7 @@ func (e *engine) agree() []int32 {
 			c.wanted[v.RVer[q]]++
 		}
 	}
+	c.offCand = by.Off()
 	if e.si {
 		c.writing = make([]int32, len(c.cur))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"isovet/graph"
 	"isovet/history"
 	"isovet/predicates"
 	"isovet/prepass"
@@ -286,19 +287,7 @@ func (p *predReads) read(k keyRead) uint32 {
 // ofKey returns the writes of a key, the initial one first.
 func (p *predReads) ofKey(k uint32) []uint32 {
 	if p.keyOff == nil {
-		v := p.e.v
-		p.keyOff = make([]uint32, p.e.h.NumKeys()+2)
-		for _, x := range v.WKey {
-			p.keyOff[x+2]++
-		}
-		for x := 2; x < len(p.keyOff); x++ {
-			p.keyOff[x] += p.keyOff[x-1]
-		}
-		p.byKey = make([]uint32, len(v.WKey))
-		for w, x := range v.WKey {
-			p.byKey[p.keyOff[x+1]] = uint32(w)
-			p.keyOff[x+1]++
-		}
+		p.keyOff, p.byKey = graph.Group(p.e.v.WKey, p.e.h.NumKeys())
 	}
 	return p.byKey[p.keyOff[k]:p.keyOff[k+1]]
 }

@@ -298,8 +298,8 @@ func (ws *writers) of(key uint32) []uint32 { return ws.w[ws.off[key]:ws.off[key+
 // writersBy lists them by the places of the graph nodes at in an order.
 func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 	v := e.v
-	nk := e.h.NumKeys()
-	ws := writers{off: make([]int32, nk+1)}
+	by := graph.NewGroups[int32](e.h.NumKeys())
+	var ws writers
 	each := func(i int32, f func(w uint32)) {
 		if !e.open[i] {
 			for w := v.WOff[e.txn[i]]; w < v.WOff[e.txn[i]+1]; w++ {
@@ -308,23 +308,16 @@ func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 		}
 	}
 	for i := range int32(len(e.txn)) {
-		each(i, func(w uint32) { ws.off[v.WKey[w]+1]++ })
+		each(i, func(w uint32) { by.Count(int32(v.WKey[w])) })
 	}
-	for k := range nk {
-		ws.off[k+1] += ws.off[k]
-	}
-	ws.w = make([]uint32, ws.off[nk])
-	next := append([]int32(nil), ws.off[:nk]...)
+	ws.w = make([]uint32, by.Sum())
 	for _, x := range order {
 		i := e.nodeOf(x)
 		if int(i) < len(e.txn) && x == at(i) {
-			each(i, func(w uint32) {
-				k := v.WKey[w]
-				ws.w[next[k]] = w
-				next[k]++
-			})
+			each(i, func(w uint32) { ws.w[by.Place(int32(v.WKey[w]))] = w })
 		}
 	}
+	ws.off = by.Off()
 	return ws
 }
 

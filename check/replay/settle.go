@@ -227,7 +227,7 @@ func (e *engine) countChains() (n int) {
 func (s *settling) writers(chains [][]int32) {
 	e, v := s.e, s.e.v
 	nk := e.h.NumKeys()
-	off := make([]int32, nk+1)
+	sort := graph.NewGroups[int32](nk)
 	each := func(f func(chain, i int32, place int, k uint32)) {
 		for c, in := range chains {
 			for p, x := range in {
@@ -241,20 +241,16 @@ func (s *settling) writers(chains [][]int32) {
 			}
 		}
 	}
-	each(func(_, _ int32, _ int, k uint32) { off[k+1]++ })
-	for k := range nk {
-		off[k+1] += off[k]
-	}
-	n := off[nk]
+	each(func(_, _ int32, _ int, k uint32) { sort.Count(int32(k)) })
+	n := int32(sort.Sum())
 	by := &s.by
 	by.node, by.place = make([]int32, n), make([]int32, n)
 	in := make([]int32, n)
-	next := slices.Clone(off[:nk])
 	each(func(c, i int32, p int, k uint32) {
-		at := next[k]
-		next[k]++
+		at := sort.Place(int32(k))
 		by.node[at], by.place[at], in[at] = i, int32(p), c
 	})
+	off := sort.Off()
 	by.group = make([]int32, nk+1)
 	for k := range nk {
 		for at := off[k]; at < off[k+1]; at++ {

@@ -3,7 +3,6 @@ package timestamp
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sort"
 	"time"
 
@@ -94,7 +93,7 @@ func (e *emme) versionOrder() error {
 	for v := range e.writer {
 		e.writer[v], e.place[v] = history.None, history.None
 	}
-	e.off = make([]uint32, h.NumKeys()+1)
+	by := graph.NewGroups[uint32](h.NumKeys())
 	var clash error
 	each := func(f func(t, v uint32)) {
 		for _, m := range e.l.moments {
@@ -118,20 +117,16 @@ func (e *emme) versionOrder() error {
 			return
 		}
 		e.writer[v] = t
-		e.off[h.VerKey[v]+1]++
+		by.Count(h.VerKey[v])
 	})
-	for k := range h.NumKeys() {
-		e.off[k+1] += e.off[k]
-	}
-	e.ver = make([]uint32, e.off[h.NumKeys()])
-	next := slices.Clone(e.off)
+	e.ver = make([]uint32, by.Sum())
 	each(func(t, v uint32) {
-		if k := h.VerKey[v]; e.writer[v] == t && clash == nil {
-			e.place[v] = next[k]
-			e.ver[next[k]] = v
-			next[k]++
+		if e.writer[v] == t && clash == nil {
+			e.place[v] = by.Place(h.VerKey[v])
+			e.ver[e.place[v]] = v
 		}
 	})
+	e.off = by.Off()
 	return clash
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"isovet/graph"
 	"isovet/history"
 )
 
@@ -141,7 +142,8 @@ type writers struct {
 }
 
 func newWriters(h *history.History) *writers {
-	w := &writers{h: h, off: make([]uint32, h.NumVersions()+1)}
+	w := &writers{h: h}
+	by := graph.NewGroups[uint32](h.NumVersions())
 	each := func(f func(op, ver uint32)) {
 		for op, k := range h.Ops.Kind {
 			v := h.Ops.Ver[op]
@@ -155,16 +157,10 @@ func newWriters(h *history.History) *writers {
 			}
 		}
 	}
-	each(func(_, v uint32) { w.off[v+1]++ })
-	for v := range h.NumVersions() {
-		w.off[v+1] += w.off[v]
-	}
-	w.op = make([]uint32, w.off[h.NumVersions()])
-	next := slices.Clone(w.off)
-	each(func(op, v uint32) {
-		w.op[next[v]] = op
-		next[v]++
-	})
+	each(func(_, v uint32) { by.Count(v) })
+	w.op = make([]uint32, by.Sum())
+	each(func(op, v uint32) { w.op[by.Place(v)] = op })
+	w.off = by.Off()
 	return w
 }
 

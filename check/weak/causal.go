@@ -313,22 +313,17 @@ func (p *past) all() {
 	p.startClocks()
 	// The writes of each key by chain and place, those without a chain first.
 	nk := p.h.NumKeys()
-	off := make([]uint32, nk+1)
+	sort := graph.NewGroups[uint32](nk)
 	for w := nk; w < len(v.WKey); w++ {
 		if v.Counts[v.WTxn[w]] { // the view keeps the writes of open outcomes, which nobody sees
-			off[v.WKey[w]+1]++
+			sort.Count(v.WKey[w])
 		}
 	}
-	for k := range nk {
-		off[k+1] += off[k]
-	}
-	by := make([]uint32, off[nk])
+	by := make([]uint32, sort.Sum())
 	end := make([]uint32, len(by))
-	at := append([]uint32(nil), off[:nk]...)
 	add := func(t uint32) {
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			by[at[v.WKey[w]]] = w
-			at[v.WKey[w]]++
+			by[sort.Place(v.WKey[w])] = w
 		}
 	}
 	for t := range uint32(p.n) {
@@ -343,6 +338,7 @@ func (p *past) all() {
 			}
 		}
 	}
+	off := sort.Off()
 	chain := func(i uint32) int32 { return p.chain[v.WTxn[by[i]]] }
 	for k := range nk {
 		for i := off[k+1]; i > off[k]; i-- {

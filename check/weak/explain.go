@@ -83,7 +83,9 @@ const searchWork = 4 << 20
 
 // cycle explains a cycle of known and demanded edges: a cycle, and for each demanded order in it the cycle that the opposite order
 // closes. With one demanded order, that other cycle says more and stands first.
-func (c *checker) cycle(g *graph.CSR) evidence.Anomaly { return c.explained(c.shortest(g)) }
+func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
+	return c.explained(graph.ShortCycle(g, searchWork))
+}
 
 // explained is cycle for given nodes.
 func (c *checker) explained(nodes []int32) evidence.Anomaly {
@@ -150,29 +152,3 @@ func (c *checker) shown(t, u int32) (evidence.Edge, bool) {
 }
 
 func (c *checker) rank(w uint32) uint32 { return c.o.Known.Rank[c.v.WVer[w]] }
-
-// shortest returns a cycle of few edges, in a component of few nodes.
-func (c *checker) shortest(g *graph.CSR) []int32 {
-	comp, n := graph.Components(g)
-	size := make([]int32, n)
-	for _, s := range comp {
-		size[s]++
-	}
-	best := int32(-1)
-	for s, m := range size {
-		if m > 1 && (best < 0 || m < size[best]) {
-			best = int32(s)
-		}
-	}
-	var within []int32
-	for t, s := range comp {
-		if s == best {
-			within = append(within, int32(t))
-		}
-	}
-	s := graph.NewSearcher(g.N())
-	if nodes, _ := s.ShortestCycle(g, within, searchWork); nodes != nil {
-		return nodes
-	}
-	return graph.FindCycle(g)
-}

@@ -228,7 +228,7 @@ func (s *store) unlock(i int32, now int64) {
 	}
 	for _, h := range x.waiters {
 		s.sess[h].waitSess = none
-		s.heap.push(now+s.sess[h].delay(serviceTime)/8, h)
+		s.heap.Push(now+s.sess[h].delay(serviceTime)/8, h)
 	}
 	x.waiters = x.waiters[:0]
 }
@@ -255,6 +255,6 @@ func (s *store) grant(r int32, now int64) {
 			w.waitEnd = none
 		}
 		x.waitOn = none
-		s.heap.push(now+x.delay(serviceTime)/8, i)
+		s.heap.Push(now+x.delay(serviceTime)/8, i)
 	}
 }

@@ -169,7 +169,7 @@ func (s *store) enough() {
 		at = max(at, s.sess[h].ready)
 	}
 	r.state = scriptReady
-	s.heap.push(at+1, int32(len(s.sess)))
+	s.heap.Push(at+1, int32(len(s.sess)))
 }
 
 // runScript runs the script at one moment, or puts it off while too many keys are locked.
@@ -182,7 +182,7 @@ func (s *store) runScript(now int64) {
 			return
 		}
 		if r.tries++; r.tries < scriptTries {
-			s.heap.push(now+serviceTime/2, int32(len(s.sess)))
+			s.heap.Push(now+serviceTime/2, int32(len(s.sess)))
 			return
 		}
 		r.all = true

@@ -89,7 +89,7 @@ func (s *store) begin(i int32, t int64) {
 		s.longBegun, x.long = true, true // no event: wakeLong sends its operations
 		return
 	}
-	s.heap.push(x.sent+x.delay(netTime), i)
+	s.heap.Push(x.sent+x.delay(netTime), i)
 }
 
 // event is the arrival of a session's next operation at the server.
@@ -128,7 +128,7 @@ func (s *store) event(i int32, now int64) {
 		x.txn.Stage++
 	}
 	x.sent = reply + x.delay(thinkTime)/16
-	s.heap.push(x.sent+x.delay(netTime), i)
+	s.heap.Push(x.sent+x.delay(netTime), i)
 }
 
 // wakeLong lets the long transaction go on once everybody else is done.
@@ -139,7 +139,7 @@ func (s *store) wakeLong(now int64) {
 	}
 	x.long = false
 	x.sent = max(x.sent, now)
-	s.heap.push(x.sent+x.delay(netTime), 0)
+	s.heap.Push(x.sent+x.delay(netTime), 0)
 }
 
 type outcome uint8

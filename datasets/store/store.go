@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"isovet/datasets/workload"
+	"isovet/internal/heap"
 )
 
 // Isolation is a concurrency control of the store; the package comment says what each does.
@@ -141,10 +142,10 @@ type store struct {
 	deps      []antiDep
 	freeDep   int32
 	sess      []session
-	heap      eventHeap
-	tick      int64 // the store's clock
-	oldest    int64 // no active snapshot is older
-	commits   int   // since oldest was computed
+	heap      heap.Heap[int64, int32] // of sessions, by the time of their next event
+	tick      int64                   // the store's clock
+	oldest    int64                   // no active snapshot is older
+	commits   int                     // since oldest was computed
 	retired   []int32
 	active    int // transactions begun or being retried
 	idle      []int32
@@ -184,13 +185,13 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 	for i := range s.sess {
 		s.next(int32(i), s.sess[i].delay(thinkTime))
 	}
-	for n := 0; s.heap.len() > 0; n++ {
+	for n := 0; s.heap.Len() > 0; n++ {
 		if n&0xfff == 0 {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 		}
-		now, i := s.heap.pop()
+		now, i := s.heap.Pop()
 		s.log.Stats.SimulateNS = now
 		if int(i) == len(s.sess) {
 			s.runScript(now)
@@ -200,7 +201,7 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 		} else {
 			s.event(i, now)
 		}
-		if cfg.LongTxn && s.heap.len() == 0 {
+		if cfg.LongTxn && s.heap.Len() == 0 {
 			s.wakeLong(now)
 		}
 	}
@@ -248,7 +249,7 @@ func newStore(cfg Config) *store {
 		x.nextVal = int64(i) + 1
 		x.waitOn, x.waitSess, x.rec, x.locks = none, none, none, none
 	}
-	s.heap.init(cfg.Sessions + 1)
+	s.heap = heap.New[int64, int32](cfg.Sessions + 1)
 	if cfg.Script != nil {
 		s.script.init(cfg)
 	}
@@ -385,62 +386,4 @@ func (s *store) advance() {
 	if s.ssi {
 		s.retire()
 	}
-}
-
-// eventHeap orders sessions by the time of their next event, ties by session.
-type eventHeap struct {
-	at []int64
-	id []int32
-}
-
-func (h *eventHeap) init(n int) {
-	h.at = make([]int64, 0, n)
-	h.id = make([]int32, 0, n)
-}
-
-func (h *eventHeap) len() int { return len(h.at) }
-
-func (h *eventHeap) push(at int64, id int32) {
-	h.at = append(h.at, at)
-	h.id = append(h.id, id)
-	i := len(h.at) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if h.at[p] < at || h.at[p] == at && h.id[p] < id {
-			break
-		}
-		h.at[i], h.id[i] = h.at[p], h.id[p]
-		i = p
-	}
-	h.at[i], h.id[i] = at, id
-}
-
-func (h *eventHeap) pop() (int64, int32) {
-	at, id := h.at[0], h.id[0]
-	n := len(h.at) - 1
-	la, li := h.at[n], h.id[n]
-	h.at, h.id = h.at[:n], h.id[:n]
-	if n == 0 {
-		return at, id
-	}
-	i := 0
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		best := c
-		for d := c + 1; d < min(c+4, n); d++ {
-			if h.at[d] < h.at[best] || h.at[d] == h.at[best] && h.id[d] < h.id[best] {
-				best = d
-			}
-		}
-		if la < h.at[best] || la == h.at[best] && li < h.id[best] {
-			break
-		}
-		h.at[i], h.id[i] = h.at[best], h.id[best]
-		i = best
-	}
-	h.at[i], h.id[i] = la, li
-	return at, id
 }

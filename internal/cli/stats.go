@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/history"
+	"isovet/internal/heap"
 )
 
 // historyStats is what "isovet stats" says of a history.
@@ -246,16 +246,19 @@ func newTimeStats(h *history.History) timeStats {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
 	last := spans[0].end
 	overlaps := 0
-	open := &int64Heap{}
+	var open heap.Heap[int64, int32] // ends
 	for i, p := range spans {
 		if i > 0 && p.start < spans[i-1].end {
 			overlaps++
 		}
 		last = max(last, p.end)
-		for open.Len() > 0 && (*open)[0] <= p.start {
-			heap.Pop(open)
+		for open.Len() > 0 {
+			if end, _ := open.Top(); end > p.start {
+				break
+			}
+			open.Pop()
 		}
-		heap.Push(open, p.end)
+		open.Push(p.end, 0)
 		s.Concurrent = max(s.Concurrent, open.Len())
 	}
 	if len(spans) > 1 {
@@ -263,20 +266,6 @@ func newTimeStats(h *history.History) timeStats {
 	}
 	s.DurationMS = float64(last-spans[0].start) / 1e6
 	return s
-}
-
-// int64Heap is a heap of ends, the earliest first.
-type int64Heap []int64
-
-func (h int64Heap) Len() int           { return len(h) }
-func (h int64Heap) Less(i, j int) bool { return h[i] < h[j] }
-func (h int64Heap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *int64Heap) Push(x any)        { *h = append(*h, x.(int64)) }
-func (h *int64Heap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }
 
 func (s *historyStats) text(w io.Writer) error {

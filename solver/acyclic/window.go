@@ -299,21 +299,16 @@ func (t *Window) Add(guards ...Guard) (conflict []solver.Lit) {
 		t.guard(e)
 	}
 	n := int32(len(t.node))
-	t.toOff = make([]int32, n+1)
+	by := graph.NewGroups[int32](int(n))
 	for _, e := range t.guards {
-		t.toOff[t.rank[e.To]+1]++
+		by.Count(t.rank[e.To])
 	}
-	for r := range n {
-		t.toOff[r+1] += t.toOff[r]
-	}
-	t.byTo = make([]int32, len(t.guards))
+	t.byTo = make([]int32, by.Sum())
 	t.sources = make([]int32, len(t.guards))
-	next := slices.Clone(t.toOff[:n])
 	for i, e := range t.guards {
-		r := t.rank[e.To]
-		t.byTo[next[r]] = int32(i)
-		next[r]++
+		t.byTo[by.Place(t.rank[e.To])] = int32(i)
 	}
+	t.toOff = by.Off()
 	for r := range n {
 		from, to := t.toOff[r], t.toOff[r+1]
 		part := t.byTo[from:to]
