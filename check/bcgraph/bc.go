@@ -1,14 +1,15 @@
 package bcgraph
 
 import (
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/graph"
 )
 
 // BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. Nodes of time come after.
 type BC struct {
+	events.Events
 	in    Input
-	base  int // nodes of transactions
 	g     *graph.CSR
 	Edges int
 }
@@ -16,22 +17,16 @@ type BC struct {
 // NewBC makes the graph. Session order is one edge a transaction, real time a chain of O(n) auxiliary nodes (errata B6).
 // Cost: linear, two sorts with real time.
 func NewBC(in Input) *BC {
-	b := &BC{in: in, base: 2 * in.V.H.NumTxns()}
-	total := b.base
+	b := &BC{in: in, Events: events.New(in.V.H, in.V.Counts, in.Level, in.Skew)}
+	total := b.Base
 	var time []graph.Edge
 	if in.Level.RealTime() {
-		rel, due := make([]int64, b.base), make([]int64, b.base)
-		for t := range uint32(b.base / 2) {
-			rel[2*t], due[2*t], rel[2*t+1], due[2*t+1] = graph.NoStart, graph.NoEnd, graph.NoStart, graph.NoEnd
-			if in.V.Counts[t] {
-				rel[2*t], due[2*t+1] = in.V.H.Window(t, in.Skew)
-			}
-		}
-		aux, edges := graph.TimeChain(rel, due)
-		total, time = total+aux, edges
+		var aux int
+		aux, time = b.Time(total)
+		total += aux
 	}
 	b.g = graph.BuildFunc(total, func(emit func(u, v int32)) {
-		b.each(func(u, v int32, _ edge) { emit(u, v) })
+		b.each(func(s events.Step) { emit(s.U, s.V) })
 		for _, e := range time {
 			emit(e.From, e.To)
 		}
@@ -40,18 +35,18 @@ func NewBC(in Input) *BC {
 	return b
 }
 
-// each calls f for the edges but those of time; those within a transaction have from == to.
-func (b *BC) each(f func(u, v int32, e edge)) {
-	for t := range uint32(b.base / 2) {
-		if b.in.V.Counts[t] {
-			f(int32(2*t), int32(2*t+1), edge{from: t, to: t, w: none})
+// each calls f for the edges but those of time; Of is the write that was read or that a transaction installs.
+func (b *BC) each(f func(s events.Step)) {
+	for t := range uint32(len(b.Counts)) {
+		if b.Counts[t] {
+			f(events.Step{U: b.Begin(t), V: b.Commit(t), Dep: events.Within, Of: none})
 		}
 	}
 	dep := func(e edge) {
 		if e.dep == evidence.RW {
-			f(int32(2*e.from), int32(2*e.to+1), e)
+			f(events.Step{U: b.Begin(e.from), V: b.Commit(e.to), Dep: e.dep, Of: e.w})
 		} else {
-			f(int32(2*e.from+1), int32(2*e.to), e)
+			f(events.Step{U: b.Commit(e.from), V: b.Begin(e.to), Dep: e.dep, Of: e.w})
 		}
 	}
 	b.in.sessions(false, dep)
@@ -65,13 +60,7 @@ func (b *BC) Order() ([]uint32, bool) {
 	if !ok {
 		return nil, false
 	}
-	order := make([]uint32, 0, 2*b.in.V.NumCounts)
-	for _, u := range topo {
-		if int(u) < b.base && b.in.V.Counts[u>>1] {
-			order = append(order, uint32(u))
-		}
-	}
-	return order, true
+	return b.Events.Order(topo), true
 }
 
 // Violation returns a cycle that no order of versions could avoid, if sessions, reads and time close one, else one of the graph.
@@ -100,39 +89,10 @@ const cycleWork = 4 << 20
 
 // Cycle returns a cycle of few edges of a graph that has one: in it no two anti-dependencies are adjacent.
 func (b *BC) Cycle() []evidence.Edge {
-	return b.explain(graph.ShortCycle(b.g, cycleWork))
-}
-
-// explain turns a cycle of nodes into evidence: steps within a transaction are left out, those through nodes of time become one.
-func (b *BC) explain(nodes []int32) []evidence.Edge {
-	want := make(map[[2]int32]edge)
-	for i, u := range nodes {
-		want[[2]int32{u, nodes[(i+1)%len(nodes)]}] = edge{from: none}
-	}
-	b.each(func(u, v int32, e edge) {
-		if x, ok := want[[2]int32{u, v}]; ok && x.from == none {
-			want[[2]int32{u, v}] = e
+	return events.Cycle(events.Steps(graph.ShortCycle(b.g, cycleWork), b.each), func(node int32) uint32 {
+		if int(node) < b.Base {
+			return b.Txn(node)
 		}
-	})
-	first := 0 // begin at a transaction, not amid time
-	for int(nodes[first]) >= b.base {
-		first++
-	}
-	var out []evidence.Edge
-	last := nodes[first]
-	for i := range nodes {
-		v := nodes[(first+i+1)%len(nodes)]
-		if int(v) >= b.base {
-			continue
-		}
-		e, ok := want[[2]int32{last, v}]
-		if !ok { // through time
-			e = edge{uint32(last) >> 1, uint32(v) >> 1, none, evidence.RT}
-		}
-		if e.from != e.to {
-			out = append(out, b.in.evidence(e))
-		}
-		last = v
-	}
-	return out
+		return none
+	}, func(from, to uint32, s events.Step) evidence.Edge { return b.in.evidence(edge{from, to, s.Of, s.Dep}) })
 }

@@ -1,8 +1,8 @@
 package bcgraph
 
 import (
+	"isovet/check/events"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -53,26 +53,8 @@ func (in *Input) dependencies(f func(e edge)) {
 
 // sessions calls f for each transaction and, unless all is set, the one before it in its session; else each earlier one.
 func (in *Input) sessions(all bool, f func(e edge)) {
-	if !in.Level.Sessions() {
-		return
-	}
-	h := in.V.H
-	for s := range h.NumSessions() {
-		var before []uint32
-		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if !in.V.Counts[t] {
-				continue
-			}
-			for _, u := range before {
-				f(edge{u, t, none, evidence.SO})
-			}
-			if h.Txns.Status[t] != history.Unknown {
-				if !all {
-					before = before[:0]
-				}
-				before = append(before, t)
-			}
-		}
+	if in.Level.Sessions() {
+		events.Sessions(in.V.H, in.V.Counts, all, func(t, u uint32) { f(edge{t, u, none, evidence.SO}) })
 	}
 }
 

@@ -3,6 +3,7 @@ package lists
 import (
 	"slices"
 
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/graph"
 )
@@ -12,13 +13,6 @@ var maxWork = 1 << 22
 
 // maxCycles bounds how many cycles are reported.
 var maxCycles = 20
-
-// typed is an edge of the graph with begin and commit nodes, and why.
-type typed struct {
-	u, v int32
-	dep  evidence.Dep
-	key  uint32
-}
 
 // Violations returns what refutes the level where Order returned none and nothing is open: a telling cycle for each strongly
 // connected component, and how many components it left out.
@@ -47,10 +41,10 @@ func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 	if len(rank) > maxCycles {
 		also = len(rank) - maxCycles
 	}
-	parts := make([][]typed, min(len(rank), maxCycles))
+	parts := make([][]events.Step, min(len(rank), maxCycles))
 	g.each(func(u, v int32, dep evidence.Dep, key uint32) {
 		if at, ok := rank[comp[u]]; ok && comp[v] == comp[u] && at < len(parts) {
-			parts[at] = append(parts[at], typed{u, v, dep, key})
+			parts[at] = append(parts[at], events.Step{U: u, V: v, Dep: dep, Of: key})
 		}
 	})
 	for _, p := range parts {
@@ -65,7 +59,7 @@ func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 }
 
 // telling returns the most telling cycle of a component.
-func (g *Graph) telling(part []typed) []evidence.Edge {
+func (g *Graph) telling(part []events.Step) []evidence.Edge {
 	s := &cycleSearch{g: g, local: make(map[int32]int32)}
 	s.split(part)
 	for _, limit := range [...]evidence.Dep{evidence.WR, evidence.SO, evidence.RT} {
@@ -78,17 +72,17 @@ func (g *Graph) telling(part []typed) []evidence.Edge {
 			}
 			return true
 		}
-		for _, kind := range [...]func() []typed{
-			func() []typed {
+		for _, kind := range [...]func() []events.Step{
+			func() []events.Step {
 				return s.shortest(s.bc, func(d evidence.Dep) bool { return with(d) && d != evidence.WR && d != evidence.RW })
 			},
-			func() []typed {
+			func() []events.Step {
 				return s.shortest(s.bc, func(d evidence.Dep) bool { return with(d) && d != evidence.RW })
 			},
-			func() []typed { return s.single(with) },
-			func() []typed { return s.shortest(s.bc, with) },
-			func() []typed {
-				if g.si {
+			func() []events.Step { return s.single(with) },
+			func() []events.Step { return s.shortest(s.bc, with) },
+			func() []events.Step {
+				if g.Split {
 					return nil
 				}
 				return s.shortest(s.serial, with)
@@ -108,12 +102,12 @@ type cycleSearch struct {
 	local map[int32]int32 // the graph's node of a transaction's begin, or an auxiliary node → i
 	node  []int32         // i → the same
 	// bc are the component's edges on begin and commit nodes, serial those on transactions: 2i for both.
-	bc, serial []typed
+	bc, serial []events.Step
 }
 
 // id numbers the transaction, or auxiliary node, of a graph node.
 func (s *cycleSearch) id(u int32) int32 {
-	if int(u) < s.g.base && s.g.si {
+	if int(u) < s.g.Base && s.g.Split {
 		u &^= 1
 	}
 	i, ok := s.local[u]
@@ -126,62 +120,62 @@ func (s *cycleSearch) id(u int32) int32 {
 }
 
 // split fills bc and serial. The auxiliary node of a list at the serializable levels is split in two, as at the others.
-func (s *cycleSearch) split(part []typed) {
+func (s *cycleSearch) split(part []events.Step) {
 	g := s.g
-	isTxn := func(u int32) bool { return int(u) < g.base }
+	isTxn := func(u int32) bool { return int(u) < g.Base }
 	for _, e := range part {
-		if e.dep == evidence.TS {
+		if e.Dep == events.Within {
 			continue
 		}
-		i, j := 2*s.id(e.u), 2*s.id(e.v)
-		s.serial = append(s.serial, typed{i, j, e.dep, e.key})
+		i, j := 2*s.id(e.U), 2*s.id(e.V)
+		s.serial = append(s.serial, events.Step{U: i, V: j, Dep: e.Dep, Of: e.Of})
 		switch {
-		case isTxn(e.u) && isTxn(e.v):
-			if e.dep == evidence.RW {
-				s.bc = append(s.bc, typed{i, j + 1, e.dep, e.key})
+		case isTxn(e.U) && isTxn(e.V):
+			if e.Dep == evidence.RW {
+				s.bc = append(s.bc, events.Step{U: i, V: j + 1, Dep: e.Dep, Of: e.Of})
 			} else {
-				s.bc = append(s.bc, typed{i + 1, j, e.dep, e.key})
+				s.bc = append(s.bc, events.Step{U: i + 1, V: j, Dep: e.Dep, Of: e.Of})
 			}
-		case e.dep == evidence.RT:
-			if isTxn(e.u) {
+		case e.Dep == evidence.RT:
+			if isTxn(e.U) {
 				i++
 			}
-			s.bc = append(s.bc, typed{i, j, e.dep, e.key})
-		case isTxn(e.u) && e.dep == evidence.RW: // into the second half of a list's node
-			s.bc = append(s.bc, typed{i, j + 1, e.dep, e.key})
-		case isTxn(e.u):
-			s.bc = append(s.bc, typed{i + 1, j, e.dep, e.key})
+			s.bc = append(s.bc, events.Step{U: i, V: j, Dep: e.Dep, Of: e.Of})
+		case isTxn(e.U) && e.Dep == evidence.RW: // into the second half of a list's node
+			s.bc = append(s.bc, events.Step{U: i, V: j + 1, Dep: e.Dep, Of: e.Of})
+		case isTxn(e.U):
+			s.bc = append(s.bc, events.Step{U: i + 1, V: j, Dep: e.Dep, Of: e.Of})
 		default: // out of a list's node
-			if g.si {
-				if e.dep == evidence.RW {
-					s.bc = append(s.bc, typed{i + 1, j + 1, e.dep, e.key})
+			if g.Split {
+				if e.Dep == evidence.RW {
+					s.bc = append(s.bc, events.Step{U: i + 1, V: j + 1, Dep: e.Dep, Of: e.Of})
 				} else {
-					s.bc = append(s.bc, typed{i, j, e.dep, e.key})
+					s.bc = append(s.bc, events.Step{U: i, V: j, Dep: e.Dep, Of: e.Of})
 				}
 			} else {
-				s.bc = append(s.bc, typed{i, j, evidence.WW, e.key}, typed{i + 1, j + 1, evidence.RW, e.key})
+				s.bc = append(s.bc, events.Step{U: i, V: j, Dep: evidence.WW, Of: e.Of}, events.Step{U: i + 1, V: j + 1, Dep: evidence.RW, Of: e.Of})
 			}
 		}
 	}
 	for i, u := range s.node {
 		if isTxn(u) {
-			s.bc = append(s.bc, typed{int32(2 * i), int32(2*i + 1), evidence.TS, none})
+			s.bc = append(s.bc, events.Step{U: int32(2 * i), V: int32(2*i + 1), Dep: events.Within, Of: none})
 		}
 	}
 }
 
 // of builds the graph of those edges that use says.
-func (s *cycleSearch) of(edges []typed, use func(evidence.Dep) bool) (*graph.CSR, []typed) {
-	var in []typed
+func (s *cycleSearch) of(edges []events.Step, use func(evidence.Dep) bool) (*graph.CSR, []events.Step) {
+	var in []events.Step
 	var plain []graph.Edge
 	for _, e := range edges {
-		if use(e.dep) {
+		if use(e.Dep) {
 			in = append(in, e)
-			plain = append(plain, graph.Edge{From: e.u, To: e.v})
+			plain = append(plain, graph.Edge{From: e.U, To: e.V})
 		}
 	}
 	g, from := graph.BuildIndexed(2*len(s.node), plain)
-	by := make([]typed, len(in))
+	by := make([]events.Step, len(in))
 	for slot, i := range from {
 		by[slot] = in[i]
 	}
@@ -189,7 +183,7 @@ func (s *cycleSearch) of(edges []typed, use func(evidence.Dep) bool) (*graph.CSR
 }
 
 // shortest returns a short cycle of the edges that use says, or nil.
-func (s *cycleSearch) shortest(edges []typed, use func(evidence.Dep) bool) []typed {
+func (s *cycleSearch) shortest(edges []events.Step, use func(evidence.Dep) bool) []events.Step {
 	g, by := s.of(edges, use)
 	within := slices.Concat(graph.Cyclic(g)...)
 	if len(within) == 0 {
@@ -201,7 +195,7 @@ func (s *cycleSearch) shortest(edges []typed, use func(evidence.Dep) bool) []typ
 }
 
 // along returns the edges of a path of nodes and back to a node.
-func (s *cycleSearch) along(g *graph.CSR, by []typed, nodes []int32, back int32) (out []typed) {
+func (s *cycleSearch) along(g *graph.CSR, by []events.Step, nodes []int32, back int32) (out []events.Step) {
 	for i, u := range nodes {
 		to := back
 		if i+1 < len(nodes) {
@@ -218,74 +212,59 @@ func (s *cycleSearch) along(g *graph.CSR, by []typed, nodes []int32, back int32)
 }
 
 // single returns a cycle with one anti-dependency: from each one's end a path back without.
-func (s *cycleSearch) single(with func(evidence.Dep) bool) []typed {
+func (s *cycleSearch) single(with func(evidence.Dep) bool) []events.Step {
 	g, by := s.of(s.bc, func(d evidence.Dep) bool { return with(d) && d != evidence.RW })
 	search := graph.NewSearcher(g.N())
 	// Through a list's node an anti-dependency is two edges.
-	second := make(map[int32][]typed)
+	second := make(map[int32][]events.Step)
 	for _, e := range s.bc {
-		if e.dep == evidence.RW && s.node[e.u/2] >= int32(s.g.base) {
-			second[e.u] = append(second[e.u], e)
+		if e.Dep == evidence.RW && s.node[e.U/2] >= int32(s.g.Base) {
+			second[e.U] = append(second[e.U], e)
 		}
 	}
-	var best []typed
+	var best []events.Step
 	tries := 0
-	try := func(path []typed) {
-		from, to := path[0].u, path[len(path)-1].v
+	try := func(path []events.Step) {
+		from, to := path[0].U, path[len(path)-1].V
 		tries++
 		if nodes := search.ShortestPath(g, to, from); nodes != nil && (best == nil || len(nodes)+len(path) < len(best)) {
-			best = append(append([]typed(nil), path...), s.along(g, by, nodes[:len(nodes)-1], from)...)
+			best = append(append([]events.Step(nil), path...), s.along(g, by, nodes[:len(nodes)-1], from)...)
 		}
 	}
 	limit := max(16, maxWork/(g.M()+1))
 	for _, e := range s.bc {
-		if e.dep != evidence.RW || s.node[e.u/2] >= int32(s.g.base) || tries > limit {
+		if e.Dep != evidence.RW || s.node[e.U/2] >= int32(s.g.Base) || tries > limit {
 			continue
 		}
-		if s.node[e.v/2] < int32(s.g.base) {
-			try([]typed{e})
+		if s.node[e.V/2] < int32(s.g.Base) {
+			try([]events.Step{e})
 			continue
 		}
-		for _, f := range second[e.v] {
-			if f.v/2 != e.u/2 {
-				try([]typed{e, f})
+		for _, f := range second[e.V] {
+			if f.V/2 != e.U/2 {
+				try([]events.Step{e, f})
 			}
 		}
 	}
 	return best
 }
 
-// evidence turns a cycle into edges between transactions: those through auxiliary nodes become one.
-func (s *cycleSearch) evidence(cycle []typed) (out []evidence.Edge) {
-	base := int32(s.g.base)
-	txn := func(u int32) uint32 { return s.g.txnOf(s.node[u/2]) }
-	aux := func(u int32) bool { return s.node[u/2] >= base }
-	at := 0
-	for aux(cycle[at].u) {
-		at++
+// evidence turns a cycle into edges between transactions.
+func (s *cycleSearch) evidence(cycle []events.Step) []evidence.Edge {
+	v := s.g.v
+	txn := func(u int32) uint32 {
+		if node := s.node[u/2]; node < int32(s.g.Base) {
+			return s.g.Txn(node)
+		}
+		return none
 	}
-	for i := 0; i < len(cycle); {
-		e := cycle[(at+i)%len(cycle)]
-		i++
-		if e.dep == evidence.TS {
-			continue
-		}
-		from, to := txn(e.u), e.v
-		for aux(to) {
-			to = cycle[(at+i)%len(cycle)].v
-			i++
-		}
-		u := txn(to)
-		switch e.dep {
+	return events.Cycle(cycle, txn, func(from, to uint32, e events.Step) evidence.Edge {
+		switch e.Dep {
 		case evidence.WW:
-			out = append(out, s.g.v.ww(from, u, e.key))
+			return v.ww(from, to, e.Of)
 		case evidence.WR:
-			out = append(out, s.g.v.wr(from, u, e.key))
-		case evidence.RW:
-			out = append(out, s.g.v.rw(from, u, e.key))
-		default:
-			out = append(out, bare(from, u, e.dep))
+			return v.wr(from, to, e.Of)
 		}
-	}
-	return out
+		return v.rw(from, to, e.Of)
+	})
 }

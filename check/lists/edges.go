@@ -132,11 +132,6 @@ func (v *View) committed(c []evidence.Edge) bool {
 	return !slices.ContainsFunc(c, func(e evidence.Edge) bool { return v.H.Txns.Status[e.From] != history.Committed })
 }
 
-// session and time edges have neither list nor version.
-func bare(t, u uint32, dep evidence.Dep) evidence.Edge {
-	return evidence.Edge{From: t, To: u, Dep: dep, Key: history.None, Ver: history.None, Writer: history.None}
-}
-
 // sessionBefore reports whether session order has t before u: both in one session, t earlier and committed.
 func (v *View) sessionBefore(t, u uint32) bool {
 	h := v.H

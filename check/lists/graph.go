@@ -3,9 +3,9 @@ package lists
 import (
 	"slices"
 
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/graph"
-	"isovet/history"
 	"isovet/level"
 )
 
@@ -22,10 +22,8 @@ import (
 //
 // Who wrote before in a chain, and who comes later than the next, follow from these.
 type Graph struct {
-	v    *View
-	l    level.Level
-	skew int64
-	si   bool
+	events.Events
+	v *View
 	// tail[k] is the write of list k that nobody read, but whose transaction read all of the chain: it is next. None: there is
 	// none.
 	tail []uint32
@@ -34,8 +32,7 @@ type Graph struct {
 	// aux[k] is the first of list k's auxiliary nodes, -1 where it has none: at the serializable levels one, else two, the first
 	// after commits and before begins, the second after begins and before commits.
 	aux   []int32
-	base  int // nodes of transactions
-	n     int // and auxiliary nodes of lists
+	n     int // nodes of transactions and auxiliary nodes of lists
 	total int // and those of time
 	time  []graph.Edge
 
@@ -47,26 +44,23 @@ type Graph struct {
 // NewGraph makes the graph of a view without anomalies at a serializable or snapshot level. skew is in ns.
 // Cost: linear, and two sorts with real time.
 func NewGraph(v *View, l level.Level, skew int64) *Graph {
-	g := &Graph{v: v, l: l, skew: skew, si: l.Snapshot(), lost: [2]uint32{none, none}}
-	g.base = v.H.NumTxns()
-	if g.si {
-		g.base *= 2
-	}
+	g := &Graph{v: v, Events: events.New(v.H, v.Counts, l, skew), lost: [2]uint32{none, none}}
 	g.tails()
-	g.n = g.base
+	g.n = g.Base
 	g.aux = make([]int32, v.H.NumKeys())
 	for k := range g.aux {
 		g.aux[k] = -1
 		if g.after(uint32(k)) > 0 {
 			g.aux[k] = int32(g.n)
-			if g.n++; g.si {
+			if g.n++; g.Split {
 				g.n++
 			}
 		}
 	}
 	g.total = g.n
 	if l.RealTime() {
-		g.realTime()
+		aux, edges := g.Time(g.n)
+		g.total, g.time = g.n+aux, edges
 	}
 	g.g = graph.BuildFunc(g.total, func(emit func(u, v int32)) {
 		g.each(func(u, v int32, _ evidence.Dep, _ uint32) { emit(u, v) })
@@ -112,52 +106,14 @@ func (g *Graph) after(k uint32) int {
 	return n
 }
 
-// realTime makes the nodes and edges of time.
-func (g *Graph) realTime() {
-	rel, due := make([]int64, g.n), make([]int64, g.n)
-	for i := range rel {
-		rel[i], due[i] = graph.NoStart, graph.NoEnd
-	}
-	for t, c := range g.v.Counts {
-		if c {
-			start, end := g.v.H.Window(uint32(t), g.skew)
-			rel[g.begin(uint32(t))], due[g.commit(uint32(t))] = start, end
-		}
-	}
-	aux, edges := graph.TimeChain(rel, due)
-	g.total, g.time = g.n+aux, edges
-}
-
-func (g *Graph) begin(t uint32) int32 {
-	if g.si {
-		return int32(2 * t)
-	}
-	return int32(t)
-}
-
-func (g *Graph) commit(t uint32) int32 {
-	if g.si {
-		return int32(2*t + 1)
-	}
-	return int32(t)
-}
-
-// txnOf returns the transaction of a node below base.
-func (g *Graph) txnOf(u int32) uint32 {
-	if g.si {
-		return uint32(u) >> 1
-	}
-	return uint32(u)
-}
-
 // each calls f for every edge with its reason and list. Of two edges through an auxiliary node the first has the reason; those
-// from a begin to its own commit have the reason TS, which nothing else here has.
+// from a begin to its own commit have the reason [events.Within].
 func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 	v, h := g.v, g.v.H
-	if g.si {
+	if g.Split {
 		for t, c := range v.Counts {
 			if c {
-				f(g.begin(uint32(t)), g.commit(uint32(t)), evidence.TS, none)
+				f(g.Begin(uint32(t)), g.Commit(uint32(t)), events.Within, none)
 			}
 		}
 	}
@@ -169,7 +125,7 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 		last := none
 		next := func(w uint32) {
 			if last != none {
-				f(g.commit(v.WTxn[last]), g.begin(v.WTxn[w]), evidence.WW, k)
+				f(g.Commit(v.WTxn[last]), g.Begin(v.WTxn[w]), evidence.WW, k)
 			}
 			last = w
 		}
@@ -184,15 +140,15 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 			continue
 		}
 		if last != none {
-			f(g.commit(v.WTxn[last]), aux, evidence.WW, k)
+			f(g.Commit(v.WTxn[last]), aux, evidence.WW, k)
 		}
 		for _, w := range v.unread(k) {
 			if w == g.tail[k] {
 				continue
 			}
-			f(aux, g.begin(v.WTxn[w]), evidence.WW, k)
-			if g.si {
-				f(aux+1, g.commit(v.WTxn[w]), evidence.RW, k)
+			f(aux, g.Begin(v.WTxn[w]), evidence.WW, k)
+			if g.Split {
+				f(aux+1, g.Commit(v.WTxn[w]), evidence.RW, k)
 			}
 		}
 	}
@@ -202,7 +158,7 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 			k, seen := v.RKey[r], v.RSeen[r]
 			chain := v.chain(k)
 			if seen > 0 {
-				f(g.commit(v.WTxn[chain[seen-1]]), g.begin(t), evidence.WR, k)
+				f(g.Commit(v.WTxn[chain[seen-1]]), g.Begin(t), evidence.WR, k)
 			}
 			next := g.tail[k]
 			if int(seen) < len(chain) {
@@ -211,30 +167,17 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 			switch {
 			case next == none && g.aux[k] >= 0:
 				aux := g.aux[k]
-				if g.si {
+				if g.Split {
 					aux++
 				}
-				f(g.begin(t), aux, evidence.RW, k)
+				f(g.Begin(t), aux, evidence.RW, k)
 			case next != none && v.WTxn[next] != t:
-				f(g.begin(t), g.commit(v.WTxn[next]), evidence.RW, k)
+				f(g.Begin(t), g.Commit(v.WTxn[next]), evidence.RW, k)
 			}
 		}
 	}
-	if g.l.Sessions() {
-		for s := range h.NumSessions() {
-			last := none
-			for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-				if !v.Counts[t] {
-					continue
-				}
-				if last != none {
-					f(g.commit(last), g.begin(t), evidence.SO, none)
-				}
-				if h.Txns.Status[t] == history.Committed {
-					last = t
-				}
-			}
-		}
+	if g.Level.Sessions() {
+		events.Sessions(h, v.Counts, false, func(t, u uint32) { f(g.Commit(t), g.Begin(u), evidence.SO, none) })
 	}
 	for _, e := range g.time {
 		f(e.From, e.To, evidence.RT, none)
@@ -270,18 +213,12 @@ func (g *Graph) Order() (order []uint32, open bool) {
 			return nil, true
 		}
 	}
-	order = make([]uint32, 0, len(topo))
-	for _, u := range topo {
-		if int(u) < g.base && g.v.Counts[g.txnOf(u)] {
-			order = append(order, uint32(u))
-		}
-	}
-	return order, false
+	return g.Events.Order(topo), false
 }
 
 // guess returns edges that order the writers of each list that nobody read, where the level needs them ordered.
 func (g *Graph) guess(topo []int32) (more []graph.Edge) {
-	if !g.si {
+	if !g.Split {
 		return nil
 	}
 	var pos []int32
@@ -297,14 +234,14 @@ func (g *Graph) guess(topo []int32) (more []graph.Edge) {
 			}
 		}
 		ws = append(ws[:0], g.v.unread(k)...)
-		slices.SortFunc(ws, func(a, b uint32) int { return int(pos[g.commit(g.v.WTxn[a])] - pos[g.commit(g.v.WTxn[b])]) })
+		slices.SortFunc(ws, func(a, b uint32) int { return int(pos[g.Commit(g.v.WTxn[a])] - pos[g.Commit(g.v.WTxn[b])]) })
 		last := none
 		for _, w := range ws {
 			if w == g.tail[k] {
 				continue
 			}
 			if last != none {
-				more = append(more, graph.Edge{From: g.commit(g.v.WTxn[last]), To: g.begin(g.v.WTxn[w])})
+				more = append(more, graph.Edge{From: g.Commit(g.v.WTxn[last]), To: g.Begin(g.v.WTxn[w])})
 			}
 			last = w
 		}

@@ -3,6 +3,7 @@ package lists
 import (
 	"slices"
 
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -234,9 +235,9 @@ func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []
 	back := v.ww(then, first, on)
 	switch {
 	case l.Sessions() && v.sessionBefore(first, then):
-		return []evidence.Edge{bare(first, then, evidence.SO), back}
+		return []evidence.Edge{events.Bare(first, then, evidence.SO), back}
 	case l.RealTime() && v.timeBefore(first, then, skew):
-		return []evidence.Edge{bare(first, then, evidence.RT), back}
+		return []evidence.Edge{events.Bare(first, then, evidence.RT), back}
 	}
 	for w := v.WOff[first]; w < v.WOff[first+1]; w++ {
 		key := v.WKey[w]
@@ -275,9 +276,9 @@ func (g *Registers) opposed(e evidence.Edge, l level.Level, skew int64) []eviden
 	}
 	switch {
 	case l.Sessions() && v.sessionBefore(first, then):
-		return []evidence.Edge{bare(first, then, evidence.SO), back}
+		return []evidence.Edge{events.Bare(first, then, evidence.SO), back}
 	case l.RealTime() && v.timeBefore(first, then, skew):
-		return []evidence.Edge{bare(first, then, evidence.RT), back}
+		return []evidence.Edge{events.Bare(first, then, evidence.RT), back}
 	}
 	if forth, ok := v.seen(first, then); ok {
 		return []evidence.Edge{forth, back}

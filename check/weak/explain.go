@@ -3,6 +3,7 @@ package weak
 import (
 	"slices"
 
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/level"
@@ -21,9 +22,7 @@ func (c *checker) missed(d demand) []evidence.Edge {
 	return append([]evidence.Edge{e}, c.path(d.from, int32(reader))...)
 }
 
-func edge(u, v int32, dep evidence.Dep) evidence.Edge {
-	return evidence.Edge{From: uint32(u), To: uint32(v), Key: none, Ver: none, Writer: none, Dep: dep}
-}
+func edge(u, v int32, dep evidence.Dep) evidence.Edge { return events.Bare(uint32(u), uint32(v), dep) }
 
 // path says why u is visible to t: a read, session order, or at causal a shortest path of both.
 func (c *checker) path(u, t int32) []evidence.Edge {

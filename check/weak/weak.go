@@ -32,6 +32,7 @@ import (
 	"context"
 	"math"
 
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/history"
@@ -182,32 +183,15 @@ func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 			c.src[r] = int32(v.WTxn[w]) // None becomes -1
 		}
 	}
-	c.sessions()
-	c.keyStamp = make([]uint32, h.NumKeys())
-	c.keyRead = make([]uint32, h.NumKeys())
-	c.srcStamp = make([]uint32, c.n)
-	return c
-}
-
-// sessions fills prev.
-func (c *checker) sessions() {
-	h := c.h
 	c.prev = make([]int32, c.n)
 	for t := range c.prev {
 		c.prev[t] = -1
 	}
-	for s := range h.NumSessions() {
-		last := int32(-1)
-		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if !c.v.Counts[t] {
-				continue
-			}
-			c.prev[t] = last
-			if h.Txns.Status[t] != history.Unknown {
-				last = int32(t)
-			}
-		}
-	}
+	events.Sessions(h, v.Counts, false, func(t, u uint32) { c.prev[u] = int32(t) })
+	c.keyStamp = make([]uint32, h.NumKeys())
+	c.keyRead = make([]uint32, h.NumKeys())
+	c.srcStamp = make([]uint32, c.n)
+	return c
 }
 
 // known calls f for each edge of sessions and reads, those of one reader to one writer once where they follow each other.
@@ -286,12 +270,8 @@ func (c *checker) answer(s Status) Answer {
 
 func (c *checker) holds(topo []int32) Answer {
 	a := c.answer(Holds)
-	a.Order = make([]uint32, 0, c.v.NumCounts)
-	for _, t := range topo {
-		if c.v.Counts[t] {
-			a.Order = append(a.Order, uint32(t))
-		}
-	}
+	nodes := events.New(c.h, c.v.Counts, c.level, 0)
+	a.Order = nodes.Order(topo)
 	return a
 }
 

@@ -54,6 +54,8 @@ var floors = [][]room{
 	{
 		{"prepass",
 			"what every checker does first: anomalies of single reads, and who wrote what a read saw"},
+		{"check/events",
+			"the graph of begins and commits that bcgraph, lists, minitxn and weak share: nodes, sessions, time, orders, cycles"},
 		{"solver/acyclic",
 			"theories that keep a graph of guarded edges acyclic: over the compact closure, over an order, over windows of bits"},
 		{"collect/driver",
@@ -173,7 +175,7 @@ var narrow = map[string][]string{
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
 var importers = map[string][]string{
-	"graph": {"prepass", "graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph", "check/weak", "check/bcgraph",
+	"graph": {"prepass", "check/events", "graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph", "check/weak", "check/bcgraph",
 		"check/lists", "check/minitxn", "encode", "check/replay", "check"},
 	"graph/order":      {"solver/acyclic", "encode", "check/replay"},
 	"closure":          {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
