@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"isovet/graph"
+	"isovet/graph/order"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -556,47 +557,27 @@ func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 
 // seedOfLemmas returns the transactions of the cycles that a refutation rests on.
 func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
-	core, selections, status := e.core(ctx)
-	switch {
-	case status == solver.Sat:
-		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
-	case status == solver.Unknown && ctx.Err() == nil:
-		return nil, ErrNoRoom
+	core, selections, err := e.contradiction(ctx)
+	if err != nil {
+		return nil, err
 	}
-	byLit := make([][]int32, 2*e.s.NumVars())
-	all := e.pk.Guards()
-	for i, g := range all {
-		byLit[g.Lit] = append(byLit[g.Lit], int32(i))
+	known := graph.BuildFunc(e.total, e.certain)
+	topo, ok := graph.Topological(known)
+	if !ok {
+		return nil, errors.New("replay: what is known closes a cycle that no lemma is about")
 	}
-	p := newPaths(e, all)
-	var seed []uint32
-	for _, c := range core {
-		var use []int32
-		for _, l := range c {
-			use = append(use, byLit[l.Not()]...)
-		}
-		nodes, guards := p.cycle(use)
-		seed = append(seed, e.seedOfNodes(nodes)...)
-		for _, g := range guards {
-			seed = e.preds.story(e.about[g].read, seed)
-			for _, w := range []uint32{e.about[g].a, e.about[g].b} {
-				if t := e.v.WTxn[w]; t != none {
-					seed = append(seed, t)
-				}
-			}
-		}
+	t := &tracer{e: e, ord: order.FromGraph(known, topo)}
+	if err := t.lemmas(e, core, e.pk.Guards(), e.about); err != nil {
+		return nil, err
 	}
 	// A selection is refuted for every candidate; all of its writers belong to the story.
 	for _, r := range selections {
-		seed = append(e.preds.story(r, seed), e.txn[e.reader(r)])
+		t.seed = append(e.preds.story(r, t.seed), e.txn[e.reader(r)])
 		for _, w := range e.sel[r].cand {
-			if t := e.v.WTxn[w]; t != none {
-				seed = append(seed, t)
-			}
+			t.write(w)
 		}
 	}
-	slices.Sort(seed)
-	return slices.Compact(seed), nil
+	return t.result(), nil
 }
 
 // core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The status is Unsat; or
@@ -638,90 +619,4 @@ func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []
 		}
 	}
 	return lemmas, selections, status
-}
-
-// paths finds the cycle behind a lemma.
-type paths struct {
-	e      *engine
-	guards []acyclic.Guard
-	g      *graph.CSR
-	out    map[int32][]int32 // node → usable guards leaving it
-	seen   []uint32
-	parent []int32
-	via    []int32 // guard, or -1
-	epoch  uint32
-	queue  []int32
-}
-
-func newPaths(e *engine, guards []acyclic.Guard) *paths {
-	p := &paths{e: e, guards: guards}
-	p.g = graph.BuildFunc(e.total, func(emit func(u, v int32)) {
-		e.known(emit)
-		if e.o.Level.RealTime() {
-			rel, due := e.windows()
-			_, chain := graph.TimeChain(rel, due)
-			for _, c := range chain {
-				emit(c.From, c.To)
-			}
-		}
-	})
-	p.seen = make([]uint32, e.total)
-	p.parent = make([]int32, e.total)
-	p.via = make([]int32, e.total)
-	return p
-}
-
-// cycle returns the nodes and guards of a cycle of known edges and the given guards.
-// Cost: the known edges between positions of the order that the guards span.
-func (p *paths) cycle(use []int32) (nodes, guards []int32) {
-	p.out = make(map[int32][]int32)
-	last := int32(-1) // known edges go forward in the order: nothing behind the last guard's source leads back
-	for _, i := range use {
-		g := p.guards[i]
-		p.out[g.From] = append(p.out[g.From], i)
-		last = max(last, p.e.ord.Pos(g.From))
-	}
-	for _, i := range use {
-		if nodes, guards = p.back(p.guards[i], i, last); nodes != nil {
-			return nodes, guards
-		}
-	}
-	panic("replay: a theory lemma has no cycle")
-}
-
-// back looks for a path from guard i's target to its source.
-func (p *paths) back(g acyclic.Guard, i, last int32) (nodes, guards []int32) {
-	p.epoch++
-	p.queue = append(p.queue[:0], g.To)
-	p.seen[g.To] = p.epoch
-	for q := 0; q < len(p.queue); q++ {
-		x := p.queue[q]
-		if x == g.From {
-			guards = append(guards, i)
-			for ; ; x = p.parent[x] {
-				nodes = append(nodes, x)
-				if x == g.To {
-					break
-				}
-				if p.via[x] >= 0 {
-					guards = append(guards, p.via[x])
-				}
-			}
-			slices.Reverse(nodes)
-			return nodes, guards
-		}
-		visit := func(y, by int32) {
-			if p.seen[y] != p.epoch && p.e.ord.Pos(y) <= last {
-				p.seen[y], p.parent[y], p.via[y] = p.epoch, x, by
-				p.queue = append(p.queue, y)
-			}
-		}
-		for _, j := range p.out[x] {
-			visit(p.guards[j].To, j)
-		}
-		for _, y := range p.g.Succ(x) {
-			visit(y, -1)
-		}
-	}
-	return nil, nil
 }

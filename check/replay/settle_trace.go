@@ -7,7 +7,6 @@ import (
 
 	"isovet/graph"
 	"isovet/graph/order"
-	"isovet/solver"
 )
 
 // seed returns the transactions that a contradiction found by settling rests on.
@@ -39,33 +38,16 @@ func (s *settling) seed() ([]uint32, error) {
 
 // seedOfLemmas returns the transactions that a refutation rests on which x, the engine that went on from what was settled, came to.
 func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error) {
-	core, selections, status := x.core(ctx)
-	switch {
-	case status == solver.Sat:
-		return nil, errors.New("replay: the refutation's lemmas do not contradict each other")
-	case status == solver.Unknown && ctx.Err() != nil:
-		return nil, nil
-	case status == solver.Unknown:
-		return nil, ErrNoRoom
+	core, selections, err := x.contradiction(ctx)
+	if err != nil || ctx.Err() != nil {
+		return nil, err
 	}
 	t, err := s.tracer(len(s.found))
 	if err != nil {
 		return nil, err
 	}
-	byLit := make([][]int32, 2*x.s.NumVars())
-	guards := x.pk.Guards()
-	for i, g := range guards {
-		byLit[g.Lit] = append(byLit[g.Lit], int32(i))
-	}
-	t.guard = func(i int) {
-		for _, w := range []uint32{x.about[i].a, x.about[i].b} {
-			t.write(w)
-		}
-	}
-	for _, c := range core {
-		if err := t.lemma(c, byLit, func(i int32) (u, v int32) { return guards[i].From, guards[i].To }); err != nil {
-			return nil, err
-		}
+	if err := t.lemmas(x, core, x.pk.Guards(), x.about); err != nil {
+		return nil, err
 	}
 	for _, q := range selections {
 		t.read(q, int32(len(s.found)))
@@ -77,14 +59,11 @@ func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error
 	return t.back()
 }
 
-// settleTracer follows findings back. Tags of its order are findings, and behind them guards.
+// settleTracer follows what settling found back.
 type settleTracer struct {
-	s     *settling
-	ord   *order.Order
-	upto  []int32 // finding → edges among those before it
-	need  []bool  // findings to be explained
-	guard func(i int)
-	seed  []uint32
+	tracer
+	s    *settling
+	upto []int32 // finding → edges among those before it
 }
 
 // tracer makes one whose order has the known edges and those of the first findings.
@@ -108,7 +87,8 @@ func (s *settling) tracer(first int) (*settleTracer, error) {
 	if !ok {
 		return nil, errors.New("replay: findings before the last ones close a cycle")
 	}
-	t := &settleTracer{s: s, ord: order.FromGraph(graph.BuildFunc(total, each), topo), need: make([]bool, len(s.found)), upto: make([]int32, len(s.found)+1)}
+	t := &settleTracer{s: s, upto: make([]int32, len(s.found)+1)}
+	t.tracer = tracer{e: s.e, ord: order.FromGraph(graph.BuildFunc(total, each), topo), need: make([]bool, len(s.found))}
 	for i, f := range s.found {
 		t.upto[i+1] = t.upto[i]
 		if f.From >= 0 {
@@ -127,13 +107,6 @@ func (t *settleTracer) add(i int) (cycle bool) {
 	return f.From >= 0 && t.ord.AddEdge(f.From, f.To, int32(i))
 }
 
-// write notes the transaction of a write.
-func (t *settleTracer) write(w uint32) {
-	if x := t.s.e.v.WTxn[w]; x != none {
-		t.seed = append(t.seed, x)
-	}
-}
-
 // read notes, of an ambiguous read, what dropped its candidates before a finding.
 func (t *settleTracer) read(q uint32, before int32) {
 	e := t.s.e
@@ -150,43 +123,6 @@ func (t *settleTracer) read(q uint32, before int32) {
 	t.seed = append(t.seed, e.txn[t.s.reader[j]])
 }
 
-// path notes what a path from u to v rests on.
-func (t *settleTracer) path(u, v int32) error {
-	path, ok := t.ord.Path(u, v, func(int32) int8 { return 1 })
-	if !ok {
-		return errors.New("replay: nothing is found that a finding follows from")
-	}
-	nodes := []int32{u}
-	for _, s := range path {
-		nodes = append(nodes, s.To)
-		switch {
-		case s.Tag == order.Static:
-		case int(s.Tag) < len(t.need):
-			t.need[s.Tag] = true
-		default:
-			t.guard(int(s.Tag) - len(t.need))
-		}
-	}
-	t.seed = append(t.seed, t.s.e.seedOfNodes(nodes)...)
-	return nil
-}
-
-// lemma notes the cycle that the edges of a clause's literals close.
-func (t *settleTracer) lemma(c []solver.Lit, byLit [][]int32, ends func(i int32) (u, v int32)) error {
-	mark := t.ord.Mark()
-	defer t.ord.Undo(mark)
-	for _, l := range c {
-		for _, i := range byLit[l.Not()] {
-			u, v := ends(i)
-			if t.ord.AddEdge(u, v, int32(len(t.need))+i) {
-				t.guard(int(i))
-				return t.path(v, u)
-			}
-		}
-	}
-	return errors.New("replay: a lemma after settling has no cycle")
-}
-
 // back explains what is needed, the last first, and returns all transactions named.
 func (t *settleTracer) back() ([]uint32, error) {
 	for i := len(t.need) - 1; i >= 0; i-- {
@@ -201,8 +137,7 @@ func (t *settleTracer) back() ([]uint32, error) {
 			return nil, err
 		}
 	}
-	slices.Sort(t.seed)
-	return slices.Compact(t.seed), nil
+	return t.result(), nil
 }
 
 // finding notes what finding i follows from.

@@ -3,11 +3,9 @@ package replay
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"isovet/graph"
 	"isovet/graph/order"
-	"isovet/solver"
 )
 
 // trace returns the transactions that a refutation after saturation rests on: those of the cycle that the last batch of facts closed,
@@ -27,8 +25,7 @@ func (e *engine) trace(ctx context.Context, sat *saturation, d *dense) ([]uint32
 	if !ok {
 		return nil, errors.New("replay: a batch of facts before the last one closes a cycle")
 	}
-	t := &tracer{e: e, d: d, facts: len(sat.facts), need: make([]bool, len(sat.facts))}
-	t.ord = order.FromGraph(graph.BuildFunc(e.total, e.certain), topo)
+	t := &tracer{e: e, ord: order.FromGraph(graph.BuildFunc(e.total, e.certain), topo), need: make([]bool, len(sat.facts))}
 	for i, f := range sat.facts[:n] {
 		t.ord.AddEdge(f.From, f.To, int32(i))
 	}
@@ -36,12 +33,21 @@ func (e *engine) trace(ctx context.Context, sat *saturation, d *dense) ([]uint32
 		for i, f := range sat.facts[n:] {
 			if t.ord.AddEdge(f.From, f.To, int32(n+i)) {
 				t.need[n+i] = true
-				t.path(f.To, f.From)
+				if err := t.path(f.To, f.From); err != nil {
+					return nil, err
+				}
 				break
 			}
 		}
-	} else if err := t.lemmas(ctx); err != nil {
-		return nil, err
+	} else {
+		search := &engine{s: d.s, log: d.log, o: e.o}
+		core, _, err := search.contradiction(ctx)
+		if err == nil {
+			err = t.lemmas(search, core, d.guards, d.about)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	at := len(sat.batch) - 1
 	for i := len(sat.facts) - 1; i >= 0; i-- {
@@ -58,89 +64,11 @@ func (e *engine) trace(ctx context.Context, sat *saturation, d *dense) ([]uint32
 				t.seed = append(t.seed, e.txn[x])
 			}
 		}
-		if f.from >= 0 && !t.path(f.from, f.to) {
-			return nil, errors.New("replay: nothing is found that a fact of saturation follows from")
-		}
-	}
-	slices.Sort(t.seed)
-	return slices.Compact(t.seed), nil
-}
-
-// tracer follows edges back. Tags of its order are facts, and behind them the guards of d.
-type tracer struct {
-	e     *engine
-	d     *dense
-	ord   *order.Order
-	facts int
-	need  []bool // facts to be explained
-	seed  []uint32
-}
-
-// path notes what a path from u to v rests on; it is false if there is none.
-func (t *tracer) path(u, v int32) bool {
-	path, ok := t.ord.Path(u, v, func(int32) int8 { return 1 })
-	if !ok {
-		return false
-	}
-	nodes := []int32{u}
-	for _, s := range path {
-		nodes = append(nodes, s.To)
-		switch {
-		case s.Tag == order.Static:
-		case int(s.Tag) < t.facts:
-			t.need[s.Tag] = true
-		default:
-			t.guard(int(s.Tag) - t.facts)
-		}
-	}
-	t.seed = append(t.seed, t.e.seedOfNodes(nodes)...)
-	return true
-}
-
-func (t *tracer) guard(g int) {
-	for _, w := range []uint32{t.d.about[g].a, t.d.about[g].b} {
-		if x := t.e.v.WTxn[w]; x != none {
-			t.seed = append(t.seed, x)
-		}
-	}
-}
-
-// lemmas notes what cycles contradict each other.
-func (t *tracer) lemmas(ctx context.Context) error {
-	search := &engine{s: t.d.s, log: t.d.log, o: t.e.o}
-	core, _, status := search.core(ctx)
-	switch {
-	case status == solver.Sat:
-		return errors.New("replay: the lemmas about all open choices do not contradict each other")
-	case status == solver.Unknown && ctx.Err() != nil:
-		return ctx.Err()
-	case status == solver.Unknown:
-		return ErrNoRoom
-	}
-	byLit := make([][]int32, 2*t.d.s.NumVars())
-	for i, g := range t.d.guards {
-		byLit[g.Lit] = append(byLit[g.Lit], int32(i))
-	}
-	for _, c := range core {
-		if !t.lemma(c, byLit) {
-			return errors.New("replay: a lemma about all open choices has no cycle")
-		}
-	}
-	return nil
-}
-
-// lemma notes the cycle that the edges of a clause's literals close.
-func (t *tracer) lemma(c []solver.Lit, byLit [][]int32) bool {
-	mark := t.ord.Mark()
-	defer t.ord.Undo(mark)
-	for _, l := range c {
-		for _, i := range byLit[l.Not()] {
-			g := t.d.guards[i]
-			if t.ord.AddEdge(g.From, g.To, int32(t.facts)+i) {
-				t.guard(int(i))
-				return t.path(g.To, g.From)
+		if f.from >= 0 {
+			if err := t.path(f.from, f.to); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return false
+	return t.result(), nil
 }

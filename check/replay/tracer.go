@@ -1,0 +1,92 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"isovet/graph/order"
+	"isovet/solver"
+	"isovet/solver/acyclic"
+)
+
+// tracer collects the transactions that a refutation rests on, by following paths back. Tags of its order are findings: facts of
+// saturation, or what settling found.
+type tracer struct {
+	e    *engine
+	ord  *order.Order
+	need []bool // findings to be explained
+	seed []uint32
+}
+
+// write notes the transaction of a write.
+func (t *tracer) write(w uint32) {
+	if x := t.e.v.WTxn[w]; x != none {
+		t.seed = append(t.seed, x)
+	}
+}
+
+// path notes what a path from u to v rests on; guards on it are not expected.
+func (t *tracer) path(u, v int32) error {
+	path, ok := t.ord.Path(u, v, nil)
+	if !ok {
+		return errors.New("replay: nothing is found that a finding follows from")
+	}
+	t.walk(u, path, nil)
+	return nil
+}
+
+// walk notes what the edges of a path from u rest on, and calls guard for those of a theory.
+func (t *tracer) walk(u int32, path []order.Edge, guard func(i int32)) {
+	nodes := []int32{u}
+	for _, s := range path {
+		nodes = append(nodes, s.To)
+		switch {
+		case s.Tag == order.Static:
+		case s.Tag >= 0:
+			t.need[s.Tag] = true
+		default:
+			guard(-1 - s.Tag)
+		}
+	}
+	t.seed = append(t.seed, t.e.seedOfNodes(nodes)...)
+}
+
+// lemmas notes the cycles behind clauses of x's theory. about says of each guard what it stands for.
+func (t *tracer) lemmas(x *engine, core [][]solver.Lit, guards []acyclic.Guard, about []about) error {
+	lemmas := acyclic.NewLemmas(guards, x.s.NumVars())
+	note := func(i int32) {
+		t.seed = x.preds.story(about[i].read, t.seed)
+		t.write(about[i].a)
+		t.write(about[i].b)
+	}
+	for _, c := range core {
+		i, path, ok := lemmas.Cycle(t.ord, c)
+		if !ok {
+			return errors.New("replay: a theory lemma has no cycle")
+		}
+		note(i)
+		t.walk(guards[i].To, path, note)
+	}
+	return nil
+}
+
+// result returns the transactions noted.
+func (t *tracer) result() []uint32 {
+	slices.Sort(t.seed)
+	return slices.Compact(t.seed)
+}
+
+// contradiction is core where the lemmas must contradict each other; it is empty where the context ended.
+func (e *engine) contradiction(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, err error) {
+	lemmas, selections, status := e.core(ctx)
+	switch {
+	case status == solver.Sat:
+		return nil, nil, errors.New("replay: the refutation's lemmas do not contradict each other")
+	case status == solver.Unknown && ctx.Err() != nil:
+		return nil, nil, nil
+	case status == solver.Unknown:
+		return nil, nil, ErrNoRoom
+	}
+	return lemmas, selections, nil
+}

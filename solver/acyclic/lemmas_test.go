@@ -1,0 +1,89 @@
+package acyclic
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/graph"
+	"isovet/graph/order"
+	"isovet/solver"
+)
+
+// TestLemmas: a cycle is found iff the guards that a clause denies close one with the known edges, and it is one of these.
+func TestLemmas(t *testing.T) {
+	found := 0
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		n, vars := int32(2+rng.IntN(6)), 1+rng.IntN(5)
+		var known []graph.Edge
+		for range rng.IntN(int(n)) {
+			if u, v := rng.Int32N(n), rng.Int32N(n); u < v {
+				known = append(known, graph.Edge{From: u, To: v})
+			}
+		}
+		var guards []Guard
+		for range rng.IntN(10) {
+			u, v := rng.Int32N(n), rng.Int32N(n)
+			if u != v {
+				guards = append(guards, Guard{Lit: solver.Lit(rng.IntN(2 * vars)), From: u, To: v})
+			}
+		}
+		var clause []solver.Lit
+		for v := range vars {
+			if rng.IntN(3) > 0 {
+				clause = append(clause, solver.Lit(2*v+rng.IntN(2)))
+			}
+		}
+		base := graph.Build(int(n), known)
+		topo, _ := graph.Topological(base)
+		ord := order.FromGraph(base, topo)
+		all := slices.Clone(known)
+		for _, g := range guards {
+			if slices.Contains(clause, g.Lit.Not()) {
+				all = append(all, graph.Edge{From: g.From, To: g.To})
+			}
+		}
+		_, acyclic := graph.Topological(graph.Build(int(n), all))
+		closing, path, ok := NewLemmas(guards, vars).Cycle(ord, clause)
+		if ok == acyclic {
+			t.Fatalf("seed %d: a cycle is found: %v, the graph is acyclic: %v", seed, ok, acyclic)
+		}
+		if ord.Mark() != 0 {
+			t.Fatalf("seed %d: the order keeps %d edges", seed, ord.Mark())
+		}
+		if !ok {
+			continue
+		}
+		found++
+		at := guards[closing].To
+		use := []int32{closing}
+		for _, e := range path {
+			if e.From != at {
+				t.Fatalf("seed %d: the path goes on from %d, not from %d", seed, e.From, at)
+			}
+			at = e.To
+			if e.Tag == order.Static {
+				if !slices.Contains(known, graph.Edge{From: e.From, To: e.To}) {
+					t.Fatalf("seed %d: %d → %d is not known", seed, e.From, e.To)
+				}
+				continue
+			}
+			use = append(use, -1-e.Tag)
+			if g := guards[-1-e.Tag]; g.From != e.From || g.To != e.To {
+				t.Fatalf("seed %d: guard %v explains %v", seed, g, e)
+			}
+		}
+		if at != guards[closing].From {
+			t.Fatalf("seed %d: the path ends at %d", seed, at)
+		}
+		for _, i := range use {
+			if !slices.Contains(clause, guards[i].Lit.Not()) {
+				t.Fatalf("seed %d: guard %d is not the clause's", seed, i)
+			}
+		}
+	}
+	if found < 50 {
+		t.Fatalf("%d cycles", found)
+	}
+}
