@@ -1,6 +1,7 @@
 package minitxn
 
 import (
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/level"
@@ -55,7 +56,7 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 			}
 			if path := d.late(g, topo); path != nil {
 				c := d.reasons(path, want)
-				return evidence.Anomaly{Cycle: append(c, evidence.Edge{From: d.txn(uint32(path[len(path)-1])), To: d.txn(uint32(path[0])), Dep: evidence.RT, Key: none, Ver: none, Writer: none})}
+				return evidence.Anomaly{Cycle: append(c, events.Bare(d.Txn(path[len(path)-1]), d.Txn(path[0]), evidence.RT))}
 			}
 		}
 	}
@@ -85,15 +86,15 @@ func (d *dependencies) cycle(g *graph.CSR) []int32 {
 
 // graph writes down the edges that are wanted.
 func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
-	return graph.BuildFunc(d.nodes(), func(emit func(u, v int32)) {
-		for t := range uint32(d.h.NumTxns()) {
+	return graph.BuildFunc(d.Base, func(emit func(u, v int32)) {
+		for t := range uint32(d.H.NumTxns()) {
 			if !d.v.Counts[t] {
 				continue
 			}
-			for node := d.begins(t); node <= d.ends(t); node++ {
-				d.edges(node, func(to uint32, why evidence.Edge) {
+			for node := d.Begin(t); node <= d.Commit(t); node++ {
+				d.edges(node, func(to int32, why evidence.Edge) {
 					if want(&why) {
-						emit(int32(node), int32(to))
+						emit(node, to)
 					}
 				})
 			}
@@ -104,34 +105,33 @@ func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
 // late returns a path of the graph whose last transaction ended before its first began, nil if there is none; of all such one with few
 // edges.
 func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
-	n := d.nodes()
+	n := d.Base
 	late := make([]int64, n)
-	source, hops := make([]uint32, n), make([]int32, n)
-	for node := range uint32(n) {
+	source, hops := make([]int32, n), make([]int32, n)
+	for node := range int32(n) {
 		source[node] = node
-		late[node], _ = d.h.Window(d.txn(node), d.skew)
+		late[node], _ = d.H.Window(d.Txn(node), d.Skew)
 	}
-	best, bestHops := none, int32(0)
-	for _, at := range order {
-		node := uint32(at)
-		_, until := d.h.Window(d.txn(node), d.skew)
-		if d.v.Counts[d.txn(node)] && late[node] > until && (!d.split || node&1 == 1) && (best == none || hops[node] < bestHops) {
+	best, bestHops := int32(-1), int32(0)
+	for _, node := range order {
+		_, until := d.H.Window(d.Txn(node), d.Skew)
+		if d.v.Counts[d.Txn(node)] && late[node] > until && (!d.Split || node&1 == 1) && (best < 0 || hops[node] < bestHops) {
 			best, bestHops = node, hops[node]
 		}
-		for _, to := range g.Succ(int32(node)) {
+		for _, to := range g.Succ(node) {
 			if late[to] < late[node] || late[to] == late[node] && hops[to] > hops[node]+1 {
 				late[to], source[to], hops[to] = late[node], source[node], hops[node]+1
 			}
 		}
 	}
-	if best == none {
+	if best < 0 {
 		return nil
 	}
-	first := d.begins(d.txn(source[best]))
+	first := d.Begin(d.Txn(source[best]))
 	if first == best {
-		return []int32{int32(first)}
+		return []int32{first}
 	}
-	return graph.ShortestPath(g, int32(first), int32(best))
+	return graph.ShortestPath(g, first, best)
 }
 
 // reasons makes edges of a walk, of several wanted reasons of a step a read before an overwritten one, and that before a session. Steps from begin
@@ -141,8 +141,8 @@ func (d *dependencies) reasons(walk []int32, want func(why *evidence.Edge) bool)
 	for i, u := range walk[:len(walk)-1] {
 		found := evidence.Edge{From: none}
 		seen := false
-		d.edges(uint32(u), func(to uint32, why evidence.Edge) {
-			if to == uint32(walk[i+1]) && want(&why) && !(seen && found.Dep != evidence.SO) {
+		d.edges(u, func(to int32, why evidence.Edge) {
+			if to == walk[i+1] && want(&why) && !(seen && found.Dep != evidence.SO) {
 				found, seen = why, true
 			}
 		})

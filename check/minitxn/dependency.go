@@ -3,6 +3,7 @@ package minitxn
 import (
 	"slices"
 
+	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -21,16 +22,14 @@ type seen struct{ more, txn uint32 }
 
 // dependencies is the graph of a history of mini-transactions, as lists: nothing is written down edge by edge.
 type dependencies struct {
+	events.Events
 	v *prepass.View
-	h *history.History
 	// versions are by write, reads by read: the reads of write w are versions[w].first, then their more, and so on to 0.
 	versions []version
 	reads    []seen
 	// follows[t] is the transaction that counts and is the next of t's session, plus one; nil where session order is not asked for.
 	follows []uint32
-	split   bool // two nodes a transaction, t<<1 its begin and t<<1|1 its commit; else one
-	timed   bool // real time
-	skew    int64
+	timed   bool     // real time
 	waits   []uint32 // node → edges that enter it
 	size    int      // edges
 	div     *divergence
@@ -44,17 +43,17 @@ func (d *dependencies) next(w uint32) uint32 { return d.versions[w].next - 1 }
 // together is mostly close: a walk for the edges into nodes, one by sessions, and an array for each word took a tenth more of the whole check.
 func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 	h := v.H
-	d := &dependencies{v: v, h: h, split: l.Snapshot(), timed: l.RealTime(), skew: skew}
+	d := &dependencies{v: v, Events: events.New(h, v.Counts, l, skew), timed: l.RealTime()}
 	d.versions, d.reads = make([]version, len(v.WKey)), make([]seen, len(v.RW))
-	d.waits = make([]uint32, d.nodes())
+	d.waits = make([]uint32, d.Base)
 	initial := uint32(h.NumKeys())
 	look := lookup{v: v}
 	for t := range uint32(h.NumTxns()) {
 		if !v.Counts[t] {
 			continue
 		}
-		begin, commit := d.begins(t), d.ends(t)
-		if d.split {
+		begin, commit := d.Begin(t), d.Commit(t)
+		if d.Split {
 			d.waits[commit]++
 			d.size++
 		}
@@ -68,7 +67,7 @@ func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 				d.size++
 			}
 			if u := x.next - 1; u != none {
-				d.waits[d.ends(u)]++
+				d.waits[d.Commit(u)]++
 				d.size++
 			} else {
 				x.readers++
@@ -96,7 +95,7 @@ func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 
 // sessions fills follows, in the order of the file where the sessions are in it.
 func (d *dependencies) sessions() {
-	h := d.h
+	h := d.H
 	d.follows = make([]uint32, h.NumTxns())
 	// last is the session's transaction before, before whether a committed one has been; each plus one.
 	type head struct {
@@ -112,7 +111,7 @@ func (d *dependencies) sessions() {
 		}
 		x.last = t + 1
 		if x.before {
-			d.waits[d.begins(t)]++
+			d.waits[d.Begin(t)]++
 			d.size++
 		}
 		x.before = x.before || h.Txns.Status[t] == history.Committed
@@ -148,7 +147,7 @@ func filled(n int) []uint32 {
 // followers calls f for the transactions that session order puts after t directly: the next committed one, and those of unknown outcome
 // before it. One of unknown outcome precedes nobody.
 func (d *dependencies) followers(t uint32, f func(u uint32)) {
-	status := d.h.Txns.Status
+	status := d.H.Txns.Status
 	if d.follows == nil || status[t] != history.Committed {
 		return
 	}
@@ -160,60 +159,29 @@ func (d *dependencies) followers(t uint32, f func(u uint32)) {
 	}
 }
 
-// nodes is the number of nodes, those that do not count included.
-func (d *dependencies) nodes() int {
-	if d.split {
-		return 2 * d.h.NumTxns()
-	}
-	return d.h.NumTxns()
-}
-
-// txn is the transaction of a node.
-func (d *dependencies) txn(node uint32) uint32 {
-	if d.split {
-		return node >> 1
-	}
-	return node
-}
-
-// ends and begins are the nodes of t that edges leave and enter.
-func (d *dependencies) ends(t uint32) uint32 {
-	if d.split {
-		return t<<1 | 1
-	}
-	return t
-}
-
-func (d *dependencies) begins(t uint32) uint32 {
-	if d.split {
-		return t << 1
-	}
-	return t
-}
-
 // edges calls f for each edge that leaves a node: to which node, and why. The edge from begin to commit has no reason: From is none.
-func (d *dependencies) edges(node uint32, f func(to uint32, why evidence.Edge)) {
+func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 	v := d.v
-	t := d.txn(node)
-	if !d.split || node&1 == 1 {
+	t := d.Txn(node)
+	if !d.Split || node&1 == 1 {
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			for r := d.versions[w].first; r > 0; r = d.reads[r-1].more {
 				u := d.reads[r-1].txn
-				f(d.begins(u), evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: v.WKey[w], Ver: v.WVer[w], Writer: none})
+				f(d.Begin(u), evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: v.WKey[w], Ver: v.WVer[w], Writer: none})
 			}
 		}
 		d.followers(t, func(u uint32) {
-			f(d.begins(u), evidence.Edge{From: t, To: u, Dep: evidence.SO, Key: none, Ver: none, Writer: none})
+			f(d.Begin(u), events.Bare(t, u, evidence.SO))
 		})
 	}
-	if d.split && node&1 == 0 {
+	if d.Split && node&1 == 0 {
 		f(node|1, evidence.Edge{From: none})
 	}
-	if !d.split || node&1 == 0 {
+	if !d.Split || node&1 == 0 {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			w := v.RW[r]
 			if u := d.next(w); u != none && u != t {
-				f(d.ends(u), d.anti(t, u, w, v.RVer[r]))
+				f(d.Commit(u), d.anti(t, u, w, v.RVer[r]))
 			}
 		}
 	}

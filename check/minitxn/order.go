@@ -35,7 +35,7 @@ func Check(v *prepass.View, l level.Level, skew int64) Answer {
 	k := kahn{d: d}
 	k.run()
 	want := v.NumCounts
-	if d.split {
+	if d.Split {
 		want *= 2
 	}
 	if d.div != nil || len(k.order) < want || k.disagrees {
@@ -59,9 +59,9 @@ type kahn struct {
 }
 
 // free takes away an edge to a node, from one whose latest start is m.
-func (k *kahn) free(node uint32, m int64) {
+func (k *kahn) free(node int32, m int64) {
 	if k.waits[node]--; k.waits[node] == 0 {
-		k.order = append(k.order, node)
+		k.order = append(k.order, uint32(node))
 	}
 	if k.latest != nil && k.latest[node] < m {
 		k.latest[node] = m
@@ -70,10 +70,10 @@ func (k *kahn) free(node uint32, m int64) {
 
 func (k *kahn) run() {
 	d := k.d
-	v, h := d.v, d.h
+	v, h := d.v, d.H
 	n := uint32(h.NumTxns())
 	nodes := v.NumCounts
-	if d.split {
+	if d.Split {
 		nodes *= 2
 	}
 	k.waits = d.waits
@@ -81,21 +81,21 @@ func (k *kahn) run() {
 	var until []int64
 	if d.timed {
 		k.number = make([]int64, 0, nodes)
-		k.latest, until = make([]int64, d.nodes()), make([]int64, n)
+		k.latest, until = make([]int64, d.Base), make([]int64, n)
 		for t := range n {
-			k.latest[d.begins(t)], until[t] = h.Window(t, d.skew)
-			k.latest[d.ends(t)] = k.latest[d.begins(t)]
+			k.latest[d.Begin(t)], until[t] = h.Window(t, d.Skew)
+			k.latest[d.Commit(t)] = k.latest[d.Begin(t)]
 		}
 	}
 	for t := range n {
-		if b := d.begins(t); v.Counts[t] && k.waits[b] == 0 {
-			k.order = append(k.order, b)
+		if b := d.Begin(t); v.Counts[t] && k.waits[b] == 0 {
+			k.order = append(k.order, uint32(b))
 		}
 	}
 	for head := 0; head < len(k.order); head++ {
 		node := k.order[head]
-		t := d.txn(node)
-		begin, commit := !d.split || node&1 == 0, !d.split || node&1 == 1
+		t := d.Txn(int32(node))
+		begin, commit := !d.Split || node&1 == 0, !d.Split || node&1 == 1
 		m := int64(history.NoTime)
 		if k.latest != nil {
 			m = k.latest[node]
@@ -105,7 +105,7 @@ func (k *kahn) run() {
 		if begin {
 			for _, w := range v.RW[v.ROff[t]:v.ROff[t+1]] {
 				if u := d.next(w); u != none && u != t {
-					k.free(d.ends(u), m)
+					k.free(d.Commit(u), m)
 				}
 			}
 		}
@@ -113,13 +113,13 @@ func (k *kahn) run() {
 			for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 				for r := d.versions[w].first; r > 0; {
 					x := d.reads[r-1]
-					k.free(d.begins(x.txn), m)
+					k.free(d.Begin(x.txn), m)
 					r = x.more
 				}
 			}
-			d.followers(t, func(u uint32) { k.free(d.begins(u), m) })
+			d.followers(t, func(u uint32) { k.free(d.Begin(u), m) })
 		} else {
-			k.free(node|1, m)
+			k.free(int32(node|1), m)
 		}
 	}
 }
