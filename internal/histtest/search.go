@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
@@ -15,8 +16,11 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "random tests: the first seed")
-	countFlag = flag.Uint64("histories", 0, "random tests: how many histories (default: the test's own, ISOVET_LONG=1 for its long form)")
+	countFlag = flag.Uint64("histories", 0, "random tests: how many histories (default: the test's own number)")
 )
+
+// patience is how long a history is cut down. Small ones take a second.
+const patience = time.Minute
 
 // Failure is what a history shows to be wrong.
 type Failure struct {
@@ -51,10 +55,7 @@ type Search struct {
 // the file. It returns how many were tried.
 func (s Search) Run(t *testing.T) (tried uint64) {
 	t.Helper()
-	n := s.N
-	if os.Getenv("ISOVET_LONG") == "1" {
-		n = s.Long
-	}
+	n := Long(s.N, s.Long)
 	if *countFlag > 0 {
 		n = *countFlag
 	}
@@ -74,7 +75,7 @@ func (s Search) Run(t *testing.T) (tried uint64) {
 			continue
 		}
 		seen[class] = true
-		t.Errorf("%s\nrepeat with: go test -run '^%s$' -seed %d -histories 1", s.report(seed, text, err), t.Name(), seed)
+		t.Errorf("%s\n%s", s.report(seed, text, err), repeat(t, seed))
 		if len(seen) >= max(s.Most, 1) {
 			break
 		}
@@ -95,7 +96,8 @@ func (s Search) report(seed uint64, text []byte, err error) string {
 			}
 		}
 	}
-	small := Shrink(text, again)
+	end := time.Now().Add(patience)
+	small := Shrink(text, func(text []byte) bool { return time.Now().Before(end) && again(text) })
 	dir := s.Dir
 	if dir == "" {
 		dir = filepath.Join("testdata", "found")
