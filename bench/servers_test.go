@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"isovet/internal/histtest"
 )
 
 // needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are installed, so that a
 // missing one is a failure. It returns the folder that servers live in.
 func needServers(t *testing.T) string {
-	if testing.Short() || os.Getenv("ISOVET_LONG") == "" && os.Getenv("ISOVET_SERVERS") == "" {
+	if testing.Short() || !histtest.Long(false, true) && os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skip("starts database servers; ISOVET_SERVERS=1 or ISOVET_LONG=1 runs it")
 	}
 	// t.TempDir is closed to others, and a server runs as a user of its own where this is root.

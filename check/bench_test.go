@@ -3,12 +3,12 @@ package check
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
@@ -61,7 +61,7 @@ func BenchmarkVbox(b *testing.B) {
 // BenchmarkCobra: vbox is to be 60 times faster at 10k. That takes seconds a round: with ISOVET_LONG=1 only.
 func BenchmarkCobra(b *testing.B) {
 	sizes := []int{2000}
-	if os.Getenv("ISOVET_LONG") != "" {
+	if histtest.Long(false, true) {
 		sizes = append(sizes, 10000)
 	}
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable} {

@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/bounds"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
 	"isovet/internal/histtest/random"
@@ -76,7 +77,7 @@ func crowd() func() {
 func TestBoundsAtOne(t *testing.T) {
 	names := append(slices.Sorted(maps.Keys(lowBounds)), bounds.Names()...)
 	decided, open := map[string]int{}, map[string]int{}
-	for seed := range long(60, 4000) {
+	for seed := range histtest.Long[uint64](60, 4000) {
 		var h *history.History
 		switch seed % 4 {
 		case 0, 1:

@@ -10,6 +10,7 @@ import (
 	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 )
 
@@ -17,7 +18,7 @@ import (
 // replayed; one in which an edge names another version that the operation was based on, or the other kind of predicate edge, is refused.
 func TestPredicateCertificates(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range long(900, 10_000) {
+	for seed := range histtest.Long[uint64](900, 10_000) {
 		h := tinyPredicates(seed, predicateOptions[[]int{1, 5}[seed%2]])
 		if h == nil {
 			continue

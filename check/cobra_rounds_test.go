@@ -10,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -22,7 +23,7 @@ func TestCobraRoundsTiny(t *testing.T) {
 	shapes := []random.Options{{}, {Txns: 9, Keys: 2, Sessions: 2}, {Txns: 14, Keys: 3, Sessions: 3, Ops: 3}, {Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
 	verdicts := map[string]int{}
 	forgot := 0
-	for seed := range long(3000, 40000) {
+	for seed := range histtest.Long[uint64](3000, 40000) {
 		o := shapes[seed%5]
 		o.Aborted, o.Unknown, o.NoTimes, o.Deletes = seed&1 != 0, seed&6 == 2, seed&8 != 0, seed&16 != 0
 		h := random.Tiny(seed, o)
@@ -57,7 +58,7 @@ func TestCobraRoundsFences(t *testing.T) {
 	forgot := 0
 	isolations := []string{"serializable", "serializable-snapshot", "snapshot-isolation", "read-committed"}
 	faults := append([]string{""}, datasets.FaultNames()...)
-	for seed := range long(160, 3000) {
+	for seed := range histtest.Long[uint64](160, 3000) {
 		spec := datasets.Spec{
 			Workload: []string{"blindw", "blindw", "smallbank", "rmw", "mix"}[seed%5], Variant: []string{"RW", "WR", "", "", ""}[seed%5],
 			Txns: 150 + int(seed%7)*20, Sessions: 2 + int(seed%5), FenceEvery: 3 + int(seed%4), Isolation: isolations[seed/2%4], Seed: seed,
@@ -98,7 +99,7 @@ func TestCobraRoundsFences(t *testing.T) {
 // force, it forgets the largest, which holds all others.
 func TestCobraForgetsTheLargest(t *testing.T) {
 	sizes := map[int]int{}
-	for seed := range long(1500, 20000) {
+	for seed := range histtest.Long[uint64](1500, 20000) {
 		h := random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0, Unknown: seed&6 == 2})
 		l := level.SessionSerializable
 		if seed&1 == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
@@ -66,7 +67,7 @@ func TestCorpus(t *testing.T) {
 		for l, want := range want {
 			limit := time.Minute
 			if want == evidence.Unknown {
-				if limit = time.Duration(long(2, 60)) * time.Second; h.HasPredicates() && os.Getenv("ISOVET_LONG") == "" {
+				if limit = time.Duration(histtest.Long[uint64](2, 60)) * time.Second; h.HasPredicates() && !histtest.Long(false, true) {
 					left++
 					continue
 				}

@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 )
@@ -17,7 +18,7 @@ import (
 // the history told without predicates, and a violation is one of the whole. Others decide predicates as ever.
 func TestIgnorePredicates(t *testing.T) {
 	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
-	for seed := range long(600, 10_000) {
+	for seed := range histtest.Long[uint64](600, 10_000) {
 		h := tinyPredicates(seed, predicateOptions[seed%2])
 		if h == nil {
 			continue

@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -17,7 +18,7 @@ import (
 // TestKeyed: histories of transactions on one key each, few values among them, at strict-serializable: by keys first as by brute force.
 func TestKeyed(t *testing.T) {
 	said, byKeys := map[evidence.Verdict]int{}, 0
-	for seed := range long(1500, 30_000) {
+	for seed := range histtest.Long[uint64](1500, 30_000) {
 		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 1 + int(seed%3), Sessions: 3, Ops: 1})
 		if seed%2 == 1 {
 			h = tiny(seed)

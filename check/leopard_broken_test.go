@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 )
 
 // brokenRun is a run of the store in which one part failed once, and who found it.
@@ -27,10 +27,7 @@ var blamed = map[string][]mechanism.Mechanism{
 // TestLeopardFindsBrokenParts plants one failure of each mechanism at each level that has it, and compares what the mechanisms find
 // with what replay finds at the level: leopard must find each kind at each level, by the right mechanism.
 func TestLeopardFindsBrokenParts(t *testing.T) {
-	seeds := uint64(12)
-	if os.Getenv("ISOVET_LONG") != "" {
-		seeds = 100
-	}
+	seeds := histtest.Long[uint64](12, 100)
 	var table strings.Builder
 	for _, iso := range datasets.Isolations() {
 		level, err := store.ParseIsolation(iso)

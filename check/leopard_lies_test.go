@@ -10,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -66,7 +67,7 @@ func mistold(h *history.History, seed uint64) (told *history.History, skew int64
 func TestLeopardNeverCriesWolf(t *testing.T) {
 	runs := 0
 	names := []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw", "mix", "booking", "tpcc", "claim", "contended", "longfork", "mini", "rubis", "ctwitter"}
-	for seed := range long(60, 4000) {
+	for seed := range histtest.Long[uint64](60, 4000) {
 		r := rand.New(rand.NewPCG(seed, 0xc1))
 		isos := datasets.Isolations()
 		spec := datasets.Spec{Workload: names[seed%uint64(len(names))], Txns: 80 + r.IntN(250), Sessions: 2 + r.IntN(24), Isolation: isos[r.IntN(len(isos))], Seed: seed,
@@ -101,7 +102,7 @@ func TestLeopardNeverLies(t *testing.T) {
 	levels := append(slices.Clip(orderLevels), level.ReadCommitted)
 	profiles := mechanism.Profiles()
 	verdicts := map[string]int{}
-	for seed := range long(1200, 40000) {
+	for seed := range histtest.Long[uint64](1200, 40000) {
 		r := rand.New(rand.NewPCG(seed, 0x11e))
 		var h *history.History
 		switch seed % 4 {

@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
@@ -132,7 +133,7 @@ func doubledList(seed uint64) *history.History {
 // TestDoubledElementsAgainstBruteForce holds elle and replay against the oracle on tiny histories with list elements that were appended
 // more than once. An answer of "unknown" is allowed where outcomes are unknown, and nowhere else.
 func TestDoubledElementsAgainstBruteForce(t *testing.T) {
-	n := long(4000, 40_000)
+	n := histtest.Long[uint64](4000, 40_000)
 	verdicts := map[string]int{}
 	for seed := range n {
 		h := doubledList(seed)

@@ -9,6 +9,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
 	"isovet/internal/histtest/random"
@@ -148,7 +149,7 @@ func TestListNames(t *testing.T) {
 // TestListsMedium compares elle, replay and vbox on runs of the store, at several isolations, with appends that nobody reads.
 func TestListsMedium(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range long(60, 600) {
+	for seed := range histtest.Long[uint64](60, 600) {
 		h := random.Medium(seed, random.Options{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0, Aborted: seed%4 == 0})
 		for _, l := range orderLevels {
 			var first *evidence.Result

@@ -8,6 +8,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
 	"isovet/internal/histtest/random"
@@ -29,7 +30,7 @@ func tinyList(seed uint64) *history.History {
 // TestListsAgainstBruteForce holds every checker against the oracle on tiny histories with lists; Run certifies each answer on
 // the way.
 func TestListsAgainstBruteForce(t *testing.T) {
-	n := long(3000, 40_000)
+	n := histtest.Long[uint64](3000, 40_000)
 	verdicts := map[string]int{}
 	for seed := range n {
 		h := tinyList(seed)

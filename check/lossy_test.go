@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
@@ -19,7 +20,7 @@ import (
 // What is dropped for a format that cannot hold it makes no violation of a valid history, at any level; what needs nothing dropped keeps its verdicts.
 func TestLossy(t *testing.T) {
 	dir := t.TempDir()
-	seeds := uint64(long(500, 20000))
+	seeds := uint64(histtest.Long[uint64](500, 20000))
 	kept, dropped, lossless := map[string]int{}, 0, 0
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 77))

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"isovet/check/minitxn"
@@ -11,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -107,10 +107,7 @@ func registerHistory(seed uint64) *history.History {
 // TestLWTAgainstOracle: histories of single-key transactions are linearizable exactly if brute force finds an order in real time, and each
 // answer is certified: chains, registers with blind writes, with values written twice, with failed compare-and-sets.
 func TestLWTAgainstOracle(t *testing.T) {
-	n := uint64(1500)
-	if os.Getenv("ISOVET_LONG") != "" {
-		n = 40_000
-	}
+	n := histtest.Long[uint64](1500, 40_000)
 	for _, c := range []struct {
 		name string
 		make func(seed uint64) *history.History

@@ -9,6 +9,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -17,7 +18,7 @@ import (
 // TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every solver, and
 // each answer is certified.
 func TestMedium(t *testing.T) {
-	seeds := long(40, 240)
+	seeds := histtest.Long[uint64](40, 240)
 	if testing.Short() {
 		seeds = 20
 	}

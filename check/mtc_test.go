@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -42,10 +42,7 @@ func sameAsOracle(t *testing.T, c Checker, seed uint64, h *history.History, ls [
 
 // TestMTCAgainstOracle: random mini-transactions, in sessions, with ties of time and without times, aborted and of unknown outcome.
 func TestMTCAgainstOracle(t *testing.T) {
-	n := uint64(4000)
-	if os.Getenv("ISOVET_LONG") != "" {
-		n = 100_000
-	}
+	n := histtest.Long[uint64](4000, 100_000)
 	seen := map[string]int{}
 	for seed := range n {
 		o := random.Options{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2, Ops: 4}

@@ -7,6 +7,7 @@ import (
 	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
@@ -19,7 +20,7 @@ func TestNameIsProved(t *testing.T) {
 		kinds = append(kinds, k, k+"-session", k+"-realtime")
 	}
 	proofs := 0
-	for seed := range long(1000, 10_000) {
+	for seed := range histtest.Long[uint64](1000, 10_000) {
 		h := namedRandom(seed)
 		for _, l := range datasets.Judged() {
 			c, ok := Auto(h, l)

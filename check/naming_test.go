@@ -8,6 +8,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
 	"isovet/internal/histtest/random"
@@ -41,7 +42,7 @@ func tinyMini(seed uint64) *history.History {
 // TestNamesByTheLattice: on random histories, the kind that a checker reports at a level is one that the level forbids, and every
 // other level that forbids it is violated too, by brute force: so the name says what is wrong, and no more than the evidence shows.
 func TestNamesByTheLattice(t *testing.T) {
-	n := long(3000, 60_000)
+	n := histtest.Long[uint64](3000, 60_000)
 	kinds := map[level.Anomaly]int{}
 	for seed := range n {
 		h := namedRandom(seed)

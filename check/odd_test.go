@@ -14,6 +14,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/native"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -30,7 +31,7 @@ func oddPredicates(seed uint64) *history.History {
 // operations, and times at both ends of int64 or missing get from vbox, with every solver and pipeline, and from replay the verdict of
 // brute force at all six levels, certified.
 func TestOddPredicates(t *testing.T) {
-	first, n := uint64(0), long(1500, 100_000)
+	first, n := uint64(0), histtest.Long[uint64](1500, 100_000)
 	if s := os.Getenv("ISOVET_SEEDS"); s != "" {
 		if _, err := fmt.Sscanf(s, "%d,%d", &first, &n); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
@@ -22,7 +23,7 @@ type kvEvent struct {
 
 // Logs of a key-value store get the verdict of the definition: an order of the operations on strings, each between its invocation and its answer.
 func TestKeyValueLogs(t *testing.T) {
-	seeds := long(1000, 100000)
+	seeds := histtest.Long[uint64](1000, 100000)
 	counts := map[string]int{}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 0xcafe))

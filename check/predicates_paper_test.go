@@ -7,6 +7,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
@@ -74,7 +75,7 @@ func TestPredicateCounterexamples(t *testing.T) {
 // The other solvers and encodings, and no pruning, say what brute force says too.
 func TestVboxPredicatesPipelines(t *testing.T) {
 	for _, o := range predicateOptions[:2] {
-		for seed := range long(60, 3000) {
+		for seed := range histtest.Long[uint64](60, 3000) {
 			h := tinyPredicates(seed, o)
 			if h == nil {
 				continue

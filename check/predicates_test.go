@@ -8,6 +8,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 )
 
@@ -27,7 +28,7 @@ var predicateOptions = []random.Options{
 // vbox says of tiny histories with predicates what brute force says, at the three serializable levels; it is undecided only where an
 // outcome is open. Run certifies each answer.
 func TestVboxPredicates(t *testing.T) {
-	seeds := long(1000, 30000)
+	seeds := histtest.Long[uint64](1000, 30000)
 	var decided, undecided [3]int
 	for _, o := range predicateOptions {
 		for seed := range seeds {
@@ -75,7 +76,7 @@ func tinyPredicates(seed uint64, o random.Options) *history.History {
 // vbox agrees with replay on larger histories of equal values, deletes and predicates, with and without times; Run certifies both.
 func TestVboxAmbiguousMedium(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	for seed := range long(40, 1000) {
+	for seed := range histtest.Long[uint64](40, 1000) {
 		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
 		h := random.Medium(seed, o)
 		for _, l := range serialLevels {

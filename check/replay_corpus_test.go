@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
@@ -70,7 +71,7 @@ func TestReplayCorpus(t *testing.T) {
 			run := func(h *history.History, compare bool) *evidence.Result {
 				limit := time.Minute
 				if want[l] == evidence.Unknown && !compare {
-					limit = time.Duration(long(2, 10)) * time.Second
+					limit = time.Duration(histtest.Long[uint64](2, 10)) * time.Second
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
@@ -80,7 +81,7 @@ func TestReplayCorpus(t *testing.T) {
 				}
 				return r
 			}
-			short := h.HasPredicates() && os.Getenv("ISOVET_LONG") == ""
+			short := h.HasPredicates() && !histtest.Long(false, true)
 			if short && want[l] == evidence.Unknown {
 				left++
 				continue

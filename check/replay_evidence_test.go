@@ -9,6 +9,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -51,7 +52,7 @@ func inSession(h *history.History, txns []uint32) (out []uint32) {
 // force is the judge.
 func TestReplayMinimal(t *testing.T) {
 	explained := map[level.Level]int{}
-	for seed := range long(600, 20000) {
+	for seed := range histtest.Long[uint64](600, 20000) {
 		o := random.Options{Aborted: seed%2 == 0, NoTimes: seed%3 == 0}
 		h := random.Tiny(seed, o)
 		if seed%2 != 0 {
@@ -182,7 +183,7 @@ func TestReplayCertificates(t *testing.T) {
 	for _, l := range orderLevels {
 		try("forced", forced, l)
 	}
-	for seed := range long(200, 5000) {
+	for seed := range histtest.Long[uint64](200, 5000) {
 		h := random.Tiny(seed, every(seed))
 		for _, l := range orderLevels {
 			try(notation.Format(h), h, l)

@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -15,7 +16,7 @@ import (
 // where those decide, and its six verdicts imply each other as the levels do.
 func TestReplayAgainstPolygraphs(t *testing.T) {
 	same := map[evidence.Verdict]int{}
-	for seed := range long(80, 3000) {
+	for seed := range histtest.Long[uint64](80, 3000) {
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 != 0}
 		if seed%3 == 0 {
 			o.Keys, o.Sessions = 100, 20 // room for open choices

@@ -7,6 +7,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -22,7 +23,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
 	bare, phantoms := uint64(0), 0
-	for seed := range long(4000, 60000) {
+	for seed := range histtest.Long[uint64](4000, 60000) {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
 		h := random.Tiny(seed, o)
@@ -60,7 +61,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 		}
 	}
 	t.Log(verdicts, bare, phantoms)
-	if bare > long(0, 30) {
+	if bare > histtest.Long[uint64](0, 30) {
 		t.Errorf("%d refutations without evidence", bare)
 	}
 	if phantoms < 100 {
@@ -77,7 +78,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 // large for brute force.
 func TestReplayPredicatesKnows(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	for seed := range long(60, 1000) {
+	for seed := range histtest.Long[uint64](60, 1000) {
 		o := every(seed)
 		o.Txns, o.Keys, o.Predicates = 30, 8, true
 		if o.Duplicates { // explanations are long where values say little

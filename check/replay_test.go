@@ -2,23 +2,15 @@ package check
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
-
-// long is few by default and many with ISOVET_LONG.
-func long(few, many uint64) uint64 {
-	if os.Getenv("ISOVET_LONG") != "" {
-		return many
-	}
-	return few
-}
 
 // every is the mix of what a random history may have, by number, all 32 of them.
 func every(n uint64) random.Options {
@@ -35,7 +27,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
-	for seed := range long(4000, 60000) {
+	for seed := range histtest.Long[uint64](4000, 60000) {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
 		h := random.Tiny(seed, o)
@@ -73,7 +65,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 
 // TestReplayKnows: nothing but missing times keeps replay from an answer, for histories too large for brute force.
 func TestReplayKnows(t *testing.T) {
-	for seed := range long(200, 2000) {
+	for seed := range histtest.Long[uint64](200, 2000) {
 		o := every(seed)
 		o.Txns = 120
 		if o.Duplicates { // explanations are long where values say little

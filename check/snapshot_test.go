@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"isovet/check/bcgraph"
@@ -11,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 	"isovet/prepass"
@@ -70,10 +70,7 @@ func rmw(seed uint64) *history.History {
 // TestSnapshotAgainstBruteForce holds the checkers of snapshot isolation against all sequences of begins and commits; Run certifies
 // each answer. bc and adya-si answer wherever read-modify-writes show the version orders.
 func TestSnapshotAgainstBruteForce(t *testing.T) {
-	n := uint64(9000)
-	if os.Getenv("ISOVET_LONG") != "" {
-		n = 100000
-	}
+	n := histtest.Long[uint64](9000, 100000)
 	verdicts := map[string]int{}
 	for seed := range n {
 		var h *history.History

@@ -3,13 +3,13 @@ package check
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
@@ -18,7 +18,7 @@ import (
 // replay's bounds of real size are reached and vbox has more pairs than it may list.
 func TestSweep(t *testing.T) {
 	sizes, limit, rounds := []int{60, 300, 1000}, 3*time.Second, uint64(24)
-	if os.Getenv("ISOVET_LONG") != "" {
+	if histtest.Long(false, true) {
 		sizes, limit, rounds = []int{1000, 10_000, 80_000, 300_000}, 20*time.Second, 300
 	}
 	works := []struct{ name, variant string }{

@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -19,7 +20,7 @@ func TestTimesAtTheEnds(t *testing.T) {
 	ends := []int64{math.MinInt64 + 1, math.MinInt64 + 9, -1 << 62, -5, 0, 5, 1 << 62, math.MaxInt64 - 9, math.MaxInt64 - 1, math.MaxInt64}
 	skews := []int64{0, 3, 1 << 61, 1 << 62, math.MaxInt64 - 3, math.MaxInt64}
 	said := map[evidence.Verdict]int{}
-	for seed := range long(150, 3000) {
+	for seed := range histtest.Long[uint64](150, 3000) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var h *history.History
 		if seed%5 == 4 {

@@ -17,6 +17,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
 	"isovet/internal/histtest/random"
@@ -25,10 +26,7 @@ import (
 
 // TestWeakAgainstBruteForce holds the checker of the weak levels against the axioms over all sequences; Run certifies each answer.
 func TestWeakAgainstBruteForce(t *testing.T) {
-	n := uint64(12000)
-	if os.Getenv("ISOVET_LONG") != "" {
-		n = 200000
-	}
+	n := histtest.Long[uint64](12000, 200000)
 	verdicts := map[string]int{}
 	for seed := range n {
 		h := tiny(seed)
@@ -71,7 +69,7 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 // outcomes are unknown.
 func TestWeakAmbiguous(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range long(6_000, 60_000) {
+	for seed := range histtest.Long[uint64](6_000, 60_000) {
 		var h *history.History
 		switch seed % 4 {
 		case 0:
@@ -185,7 +183,7 @@ func weakLists(seed uint64) *history.History {
 // satisfies them too.
 func TestWeakLists(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range long(6_000, 60_000) {
+	for seed := range histtest.Long[uint64](6_000, 60_000) {
 		h := weakLists(seed)
 		strong, err := oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true})
 		if err != nil {

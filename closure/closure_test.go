@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"isovet/graph"
+	"isovet/internal/histtest"
 )
 
 // naive is the twin of all closures: every edge written down, the relation closed afresh by
@@ -194,9 +194,6 @@ func randomInput(r *rand.Rand, maxN int) Input {
 	return in
 }
 
-// long asks for the samples that take minutes.
-func long() bool { return os.Getenv("ISOVET_LONG") == "1" }
-
 type variant struct {
 	kind       Kind
 	stragglers int
@@ -221,7 +218,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 	cyclicInputs, cycles, changes, undone, paths := 0, 0, 0, 0, 0
 	seeds := uint64(2000)
 	switch {
-	case long():
+	case histtest.Long(false, true):
 		seeds = 40_000
 	case invariants:
 		seeds = 300

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/graph"
+	"isovet/internal/histtest"
 )
 
 // randomRun draws a plausible run of n transactions, about overlap of them open at once and the first
@@ -45,7 +46,7 @@ func randomRun(r *rand.Rand, n, overlap, long, edgesPerNode int) Input {
 // naive twin has one or two.
 func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 	seeds := uint64(24)
-	if long() {
+	if histtest.Long(false, true) {
 		seeds = 400
 	}
 	changes := 0

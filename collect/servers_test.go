@@ -14,13 +14,14 @@ import (
 	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/level"
 )
 
 // needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are installed, so that a
 // missing one is a failure.
 func needServers(t *testing.T) {
-	if testing.Short() || os.Getenv("ISOVET_LONG") == "" && os.Getenv("ISOVET_SERVERS") == "" {
+	if testing.Short() || !histtest.Long(false, true) && os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skip("starts database servers; ISOVET_SERVERS=1 or ISOVET_LONG=1 runs it")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/histtest"
 )
 
 // specs are runs that differ in everything that the store does differently.
@@ -232,7 +232,7 @@ func intervals(h *history.History) error {
 func TestIsolation(t *testing.T) {
 	for _, s := range specs() {
 		for seed := range uint64(3) {
-			if seed > 0 && (strings.HasPrefix(s.Workload, "blindw-pred") || s.Workload == "ycsb" && s.Variant == "E" || s.Workload == "tpcc") && os.Getenv("ISOVET_LONG") == "" {
+			if seed > 0 && (strings.HasPrefix(s.Workload, "blindw-pred") || s.Workload == "ycsb" && s.Variant == "E" || s.Workload == "tpcc") && !histtest.Long(false, true) {
 				continue // one seed of what takes long
 			}
 			s.Seed = seed
@@ -572,7 +572,7 @@ func TestCancel(t *testing.T) {
 
 func BenchmarkGenerate(b *testing.B) {
 	sizes := []int{100000}
-	if os.Getenv("ISOVET_LONG") == "1" {
+	if histtest.Long(false, true) {
 		sizes = append(sizes, 1000000)
 	}
 	for _, n := range sizes {

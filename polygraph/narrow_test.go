@@ -3,11 +3,11 @@ package polygraph
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	"isovet/closure"
 	"isovet/graph"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -52,10 +52,7 @@ func narrowed(t *testing.T, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
 // TestNarrowIsPruning: Narrow settles what listing all choices and pruning them settles, finds a conflict where that does, and leaves the
 // same choices open, but for pairs of writes that nobody read; with rounds cut short too.
 func TestNarrowIsPruning(t *testing.T) {
-	n := uint64(600)
-	if os.Getenv("ISOVET_LONG") != "" {
-		n = 100000
-	}
+	n := histtest.Long[uint64](600, 100000)
 	old := maxNarrow
 	defer func() { maxNarrow = old }()
 	refutedRuns, openRuns := 0, 0

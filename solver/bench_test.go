@@ -3,9 +3,9 @@ package solver_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
+	"isovet/internal/histtest"
 	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
@@ -86,7 +86,7 @@ func benchFamily(b *testing.B, name string) {
 // needs ISOVET_LONG=1.
 func TestFamiliesAgree(t *testing.T) {
 	for name, forms := range families() {
-		if os.Getenv("ISOVET_LONG") == "" {
+		if !histtest.Long(false, true) {
 			switch name {
 			case "php8", "php9":
 				continue

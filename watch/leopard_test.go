@@ -22,6 +22,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 )
 
 // mechanisms is a run of the store with a part broken, as lines in an order of arrival, and what Verify finds in it.
@@ -331,10 +332,7 @@ func TestLeopardLines(t *testing.T) {
 
 // TestLeopardMemory watches many transactions; ISOVET_LONG=1: two million. What is needed is bounded by what overlaps.
 func TestLeopardMemory(t *testing.T) {
-	txns := 50_000
-	if os.Getenv("ISOVET_LONG") != "" {
-		txns = 2_000_000
-	}
+	txns := histtest.Long(50_000, 2_000_000)
 	r, w := io.Pipe()
 	go func() {
 		var b []byte

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"sync"
 	"syscall"
 	"testing"
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/histtest"
 )
 
 // benchHistory is BlindW-RW by two-phase locking, 8 operations a transaction.
@@ -33,7 +33,7 @@ func userSeconds() float64 {
 // BenchmarkVerify: ISOVET_LONG=1 for a million transactions.
 func BenchmarkVerify(b *testing.B) {
 	sizes := []int{25_000, 50_000}
-	if os.Getenv("ISOVET_LONG") != "" {
+	if histtest.Long(false, true) {
 		sizes = []int{250_000, 500_000, 1_000_000}
 	}
 	for _, n := range sizes {

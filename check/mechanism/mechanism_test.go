@@ -3,22 +3,19 @@ package mechanism
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"isovet/datasets"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 )
 
 // TestNoFalseAlarm: correct runs of the store under their own profiles, with clock skew within what is allowed for.
 func TestNoFalseAlarm(t *testing.T) {
-	seeds := uint64(2)
-	if os.Getenv("ISOVET_LONG") != "" {
-		seeds = 40
-	}
+	seeds := histtest.Long[uint64](2, 40)
 	for _, iso := range datasets.Isolations() {
 		for seed := range seeds {
 			for _, w := range []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw"} {
@@ -73,7 +70,7 @@ func TestNoFalseAlarmOnDatabases(t *testing.T) {
 		t.Skip("the corpus of real histories is not beside the repository")
 	}
 	for _, f := range files {
-		if os.Getenv("ISOVET_LONG") == "" && strings.Contains(f, "-pred-") {
+		if !histtest.Long(false, true) && strings.Contains(f, "-pred-") {
 			continue // large
 		}
 		h, err := format.Read(context.Background(), f, format.Options{})

@@ -2,9 +2,10 @@ package mechanism
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
+
+	"isovet/internal/histtest"
 )
 
 // drawn is a random run: the traces of each client, and its transactions as the naive twin wants them.
@@ -68,12 +69,7 @@ func draw(seed uint64, clients, txns, keys int) *drawn {
 }
 
 // seeds is how many random runs a comparison takes; ISOVET_LONG=1: more.
-func seeds() uint64 {
-	if os.Getenv("ISOVET_LONG") != "" {
-		return 20_000
-	}
-	return 1000
-}
+func seeds() uint64 { return histtest.Long[uint64](1000, 20_000) }
 
 // run verifies it.
 func (r *drawn) run(o Options) *Report {

@@ -3,9 +3,10 @@ package mechanism
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
+
+	"isovet/internal/histtest"
 )
 
 // endless makes the traces of many clients one transaction after the other, as a serial database would answer them late: commits
@@ -44,10 +45,7 @@ func (g *endless) next() (client int, traces []Trace) {
 
 // TestOnlineMemoryIsBounded streams transactions through the pipeline into the verifier. ISOVET_LONG=1: ten million, within 300 MB.
 func TestOnlineMemoryIsBounded(t *testing.T) {
-	txns := int64(100_000)
-	if os.Getenv("ISOVET_LONG") != "" {
-		txns = 10_000_000
-	}
+	txns := histtest.Long[int64](100_000, 10_000_000)
 	const clients = 24
 	p := NewPipeline(clients, PipelineOptions{})
 	feed := make(chan struct{})

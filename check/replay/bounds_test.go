@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -36,13 +36,6 @@ var tight = map[string]func(*bounds){
 	// Some facts are found, more would follow.
 	"some scans": func(b *bounds) { b.roundScans, b.scans = 5, 40 },
 	"some facts": func(b *bounds) { b.facts = 20 },
-}
-
-func manyBounds(few, long uint64) uint64 {
-	if os.Getenv("ISOVET_LONG") != "" {
-		return long
-	}
-	return few
 }
 
 // bounded runs replay under tight bounds; a bound may cost time, not the answer.
@@ -94,7 +87,7 @@ func bounded(t *testing.T, what string, v *prepass.View, l level.Level, want evi
 // force on small histories.
 func TestBoundsKeepVerdicts(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range manyBounds(250, 20000) {
+	for seed := range histtest.Long[uint64](250, 20000) {
 		h := random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
@@ -138,7 +131,7 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 			}
 		}
 	}
-	for seed := range manyBounds(4, 300) {
+	for seed := range histtest.Long[uint64](4, 300) {
 		isolation := []string{"serializable", "snapshot-isolation", "serializable", "read-committed"}[seed%4]
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy", Zipf: 1.2, Txns: 60 + 20*int(seed%8),
 			Sessions: 8, Keys: 12, Isolation: isolation, Seed: seed, Times: datasets.NoTimes})

@@ -11,6 +11,7 @@ import (
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/hard"
 	"isovet/level"
 	"isovet/prepass"
@@ -81,11 +82,11 @@ func TestFormulas(t *testing.T) {
 			t.Fatalf("seed %d, %d variables: checked %v; want %v", seed, f.Vars, got, want)
 		}
 	}
-	for seed := range many(30, 300) {
+	for seed := range histtest.Long[uint64](30, 300) {
 		vars := 3 + int(seed%6)
 		try(seed, hard.RandomFormula(seed, vars, (vars*426+50)/100, false), vars == 3)
 	}
-	for seed := range many(14, 140) {
+	for seed := range histtest.Long[uint64](14, 140) {
 		vars := 8 + 2*int(seed%7)
 		planted := seed%3 == 0
 		try(seed, hard.RandomFormula(seed, vars, (vars*426+50)/100, planted), planted)
@@ -128,7 +129,7 @@ func TestHardFamily(t *testing.T) {
 	for _, in := range hard.Instances() {
 		size := sizes[in.Name]
 		if size == 0 {
-			size = int(many(600, 3000))
+			size = int(histtest.Long[uint64](600, 3000))
 		}
 		for seed := range uint64(2) {
 			h, err := in.Build(context.Background(), size, seed)

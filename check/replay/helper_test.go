@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"isovet/certify"
@@ -23,14 +22,6 @@ import (
 var levels = []level.Level{
 	level.Serializable, level.SessionSerializable, level.StrictSerializable,
 	level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation,
-}
-
-// many is the number of random histories: few by default, more with ISOVET_LONG.
-func many(few, long uint64) uint64 {
-	if os.Getenv("ISOVET_LONG") != "" {
-		return long
-	}
-	return few
 }
 
 // mix draws options for random histories: every combination of what a history may have comes up.

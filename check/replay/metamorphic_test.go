@@ -8,6 +8,7 @@ import (
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 )
@@ -39,7 +40,7 @@ func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
 // times, where the level does not ask for them.
 func TestRetold(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	cases(t, many(240, 20000), func(seed uint64, h *history.History) {
+	cases(t, histtest.Long[uint64](240, 20000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			verdicts[want]++
@@ -101,7 +102,7 @@ func TestDeadWriter(t *testing.T) {
 // TestHints: a hint may be as wrong as it likes, and the verdict stays; so it does if the times are no hint.
 func TestHints(t *testing.T) {
 	violated := 0
-	cases(t, many(240, 20000), func(seed uint64, h *history.History) {
+	cases(t, histtest.Long[uint64](240, 20000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			want := checked(t, h, l).Verdict
 			if want == evidence.Unknown { // it lacks times
@@ -128,7 +129,7 @@ func TestHints(t *testing.T) {
 // TestSkewWidens: a clock skew only ever takes real-time edges away.
 func TestSkewWidens(t *testing.T) {
 	won := 0
-	cases(t, many(200, 5000), func(seed uint64, h *history.History) {
+	cases(t, histtest.Long[uint64](200, 5000), func(seed uint64, h *history.History) {
 		for _, l := range levels {
 			if !l.RealTime() || checked(t, h, l).Verdict == evidence.Unknown {
 				continue

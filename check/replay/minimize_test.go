@@ -6,6 +6,7 @@ import (
 
 	"isovet/check/replay"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -16,7 +17,7 @@ import (
 // nothing of it can be spared. Where values are unique and outcomes known, a part's reads are those of what it has.
 func TestMinimize(t *testing.T) {
 	found, least := 0, 0
-	for seed := range many(3000, 60000) {
+	for seed := range histtest.Long[uint64](3000, 60000) {
 		o := mix(seed)
 		o.Txns, o.Keys, o.Sessions = 7, 3, 4
 		h := random.Tiny(seed, o)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/check/replay"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -17,7 +18,7 @@ import (
 // ask for them.
 func TestPredicateHints(t *testing.T) {
 	answers := map[solver.Status]int{}
-	for seed := range many(400, 4000) {
+	for seed := range histtest.Long[uint64](400, 4000) {
 		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
 		o.Txns, o.Keys = 14, 5
 		h := random.Medium(seed, o)

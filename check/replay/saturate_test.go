@@ -14,6 +14,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -24,7 +25,7 @@ import (
 // TestSaturationKeepsVerdicts saturates at the first conflict, on histories small enough for brute force, at all six levels.
 func TestSaturationKeepsVerdicts(t *testing.T) {
 	saturated, dense := 0, 0
-	for seed := range many(1500, 20000) {
+	for seed := range histtest.Long[uint64](1500, 20000) {
 		h := random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
@@ -108,14 +109,14 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			}
 		}
 	}
-	for seed := range many(40, 2000) {
+	for seed := range histtest.Long[uint64](40, 2000) {
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 == 0}
 		if seed%3 != 0 {
 			o.Keys, o.Sessions = 30, 20 // room for open choices
 		}
 		compare(fmt.Sprint("medium, seed ", seed), random.Medium(seed, o))
 	}
-	for seed := range many(10, 300) {
+	for seed := range histtest.Long[uint64](10, 300) {
 		isolation := []string{"serializable", "snapshot-isolation", "read-committed"}[seed%3]
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 150 + 30*int(seed), Sessions: 12, Keys: 20,
 			Isolation: isolation, Seed: seed, Times: datasets.NoTimes, UnknownRate: float64(seed%2) / 50})

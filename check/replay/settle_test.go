@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -34,7 +35,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[level.Level]map[evidence.Verdict]int{}
-	for seed := range many(3000, 60000) {
+	for seed := range histtest.Long[uint64](3000, 60000) {
 		o := crowded(seed)
 		h := random.Tiny(seed, o)
 		for _, l := range levels {
@@ -63,7 +64,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 	}
 	t.Log(said)
 	for _, l := range levels {
-		if n := int(many(1000, 30000)); said[l][evidence.Holds] < n/8 || said[l][evidence.Violated] < n/8 {
+		if n := int(histtest.Long[uint64](1000, 30000)); said[l][evidence.Holds] < n/8 || said[l][evidence.Violated] < n/8 {
 			t.Errorf("%s: the mix is lopsided: %v", l, said[l])
 		}
 	}
@@ -73,7 +74,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 // alone and by the loop after it are explained by few transactions, and certified.
 func TestSettlingKeepsVerdicts(t *testing.T) {
 	contradictions, lemmas, settled, holds := 0, 0, 0, 0
-	for seed := range many(250, 5000) {
+	for seed := range histtest.Long[uint64](250, 5000) {
 		o := random.Options{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5), Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
 		h := random.Medium(seed, o)
 		v := prepass.Run(h)
@@ -123,7 +124,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 // TestSettlingLater: where times lie about the order, and many reads with several possible writers fail, settling takes over; with unknown outcomes
 // too, and both answers are certified.
 func TestSettlingLater(t *testing.T) {
-	for seed := range many(2, 40) {
+	for seed := range histtest.Long[uint64](2, 40) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
 			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: 2000, Keys: 1000,
 				Seed: seed, Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"isovet/internal/histtest"
 )
 
 // TestKilled: a run that is killed at any moment leaves what the clients had answers for, and check takes it.
@@ -26,10 +28,7 @@ func TestKilled(t *testing.T) {
 	if err := os.Symlink(self, isovet); err != nil {
 		t.Fatal(err)
 	}
-	runs := 3
-	if os.Getenv("ISOVET_LONG") != "" {
-		runs = 24
-	}
+	runs := histtest.Long(3, 24)
 	rng := rand.New(rand.NewPCG(1, 9))
 	for i := range runs {
 		db, workload, level := "sqlite:", "smallbank", "strict-serializable"
