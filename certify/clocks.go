@@ -66,7 +66,7 @@ func (x *commitOrder) causal(o Options) error {
 }
 
 // fewWriters is up to how many writers of a key, the latest first, are looked at one by one; beyond, sessions are.
-const fewWriters = 16
+var fewWriters = 16
 
 // writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is that of session[i],
 // None for writers without clock, place[lo[i]:lo[i+1]], ascending.

@@ -39,23 +39,18 @@ type weakRead struct{ key, from, op uint32 }
 // Cost: linear, and for each reader and each writer that it read from the smaller of what was written and what was read. Causal:
 // sessions × transactions, and for each read that did not see a current version the later ones before it.
 func checkCommitOrder(r *evidence.Result, o Options) error {
-	h, l, order := r.H, r.Level, r.Order
+	h, l := r.H, r.Level
 	if h.HasPredicates() && l != level.ReadCommitted {
 		return &Unsupported{fmt.Sprintf("an order of predicates at level %s", l)}
 	}
-	pos, err := places(h, order)
+	pos, err := places(h, r.Order)
 	if err != nil {
 		return err
 	}
 	if err := serialSessions(h, pos); err != nil {
 		return err
 	}
-	for t, p := range pos {
-		if p != history.None {
-			pos[t] = p + 1
-		}
-	}
-	x := &commitOrder{h: h, level: l, order: order, pos: pos, low: make([]uint32, h.NumKeys()), stamp: make([]uint32, h.NumKeys()), sources: make(map[uint32]uint32), writers: make(map[uint32][]uint32)}
+	x := newCommitOrder(r, pos)
 	if h.HasPredicates() {
 		if x.truths, err = predicates.NewTruths(h); err != nil {
 			return err
@@ -80,6 +75,17 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 		return x.sessionsAtomic()
 	}
 	return x.causal(o)
+}
+
+func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
+	for t, p := range pos {
+		if p != history.None {
+			pos[t] = p + 1
+		}
+	}
+	n := r.H.NumKeys()
+	return &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32, n),
+		sources: make(map[uint32]uint32), writers: make(map[uint32][]uint32)}
 }
 
 // several marks a version with more writers than can be told apart.

@@ -209,9 +209,6 @@ func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	if !reads(h, e.From, e.Ver) {
 		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(h, e.From), h.KeyString(e.Key), h.ValueString(e.Ver))
 	}
-	if e.Writer != history.None && int(e.Writer) >= h.NumTxns() {
-		return nil, fmt.Errorf("writer index %d of %d", e.Writer, h.NumTxns())
-	}
 	needs, err := p.from(needs, e.From, e.Ver, e.Writer)
 	if err != nil {
 		return nil, err

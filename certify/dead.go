@@ -59,9 +59,6 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	if evidence.TxnOf(h, second) != t || second <= first || h.Ops.Kind[second] != history.Read || h.OpKey(first) != h.OpKey(second) {
 		return fmt.Errorf("operation %d is not a later read of the same transaction and key as operation %d", second, first)
 	}
-	if isPredicate(h, first) {
-		return fmt.Errorf("%s does not contradict itself", name(h, t))
-	}
 	if h.Ops.Ver[first] == h.Ops.Ver[second] {
 		return fmt.Errorf("operations %d and %d are of one version", first, second)
 	}

@@ -1,5 +1,5 @@
 // Package certify proves a checker's answer again, without the checker: it trusts the history and nothing else. It imports
-// history, level and evidence only and shares no code with what it checks.
+// history, level, evidence and predicates only and shares no code with what it checks.
 //
 // # Valid
 //
@@ -47,14 +47,25 @@
 //
 // # Files
 //
-//   - certify.go: Check, and what it demands of every answer
-//   - serial.go, snapshot.go: replay of orders
-//   - weak.go: orders and cycles at read-committed, read-atomic and causal
-//   - reads.go: anomalies of single reads
-//   - dead.go: reads of what only transactions wrote that cannot have committed
-//   - cycles.go: from cycles to clauses
+// The core is what has to be right, and as plain as it can be:
+//
+//   - certify.go: Check and Verify; orders.go: what an order must have; anomalies.go: what every anomaly must have, and its name
+//   - ops.go, index.go: what a transaction reads and writes; who wrote and who read the versions that the evidence names
+//   - tables.go: replay of orders of registers, lists and predicates
+//   - reads.go, listreads.go: anomalies of single reads; dead.go: reads of what only transactions wrote that cannot have committed
+//   - cycles.go, listcycles.go, weakcycles.go, predicates.go: the edges of cycles; clauses.go: what they assume, as clauses
 //   - doubled.go: lists with elements that were appended more than once
-//   - index.go: who wrote and who read the versions that the evidence names
-//   - timestamps.go: verdicts about database timestamps: orders that they give, violations of axioms
-//   - sat.go: unsatisfiability of a set of clauses, by search with learning
+//   - commitorder.go, weakrows.go: orders at read-committed, read-atomic and causal
+//   - linear.go: orders of single operations, and that there is none
+//   - stamporder.go, stampanomalies.go, stampreads.go: verdicts about timestamps
+//
+// Beside it are the fast paths. Each has a plain twin, with which the tests compare it on random histories:
+//
+//   - flat.go: orders of registers alone. Twin: tables.go
+//   - grids.go: which rows a predicate may be true of. Twins: tables.go without it, which looks at every row; encoding/json
+//   - clocks.go: what is visible at causal. Twin: the past of every transaction written out (twins_test.go)
+//   - sat.go: unsatisfiability of a set of clauses, by search with learning. Twin: all assignments (sat_test.go)
+//
+// Each error of the package is provoked by a false claim in testdata/refused.txt or badresults_test.go; TestRefused reads the
+// errors off the source and demands it.
 package certify

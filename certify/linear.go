@@ -142,7 +142,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 	}
 	p := &linear{x: x, key: a.Key, skew: o.ClockSkew, o: o}
 	if p.o.MaxConflicts == 0 {
-		p.o.MaxConflicts = 1_000_000
+		p.o.MaxConflicts = defaultConflicts
 	}
 	return p.run(end)
 }

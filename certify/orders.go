@@ -38,7 +38,7 @@ func checkOrder(r *evidence.Result, o Options) error {
 	case weak(l):
 		return checkCommitOrder(r, o)
 	}
-	return &Unsupported{fmt.Sprintf("an order at level %s", l)}
+	return &Unsupported{fmt.Sprintf("an order at level %d", l)}
 }
 
 // serial replays a serial order and returns each transaction's place, history.None for those that take no part.

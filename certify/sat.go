@@ -19,11 +19,13 @@ var ErrStopped = errors.New("stopped")
 // Not returns the negation.
 func (l Lit) Not() Lit { return l ^ 1 }
 
+// defaultConflicts bounds a search where no other bound is given.
+var defaultConflicts = 1_000_000
+
 const (
-	defaultConflicts = 1 << 20 // of a search where no other bound is given
-	restartAfter     = 100     // conflicts, times a number of Luby's series
-	learntAtFirst    = 4000    // learnt clauses kept before any is forgotten
-	learntMore       = 500     // and so many more each time that some are
+	restartAfter  = 100  // conflicts, times a number of Luby's series
+	learntAtFirst = 4000 // learnt clauses kept before any is forgotten
+	learntMore    = 500  // and so many more each time that some are
 )
 
 // Unsatisfiable reports whether no assignment satisfies all clauses. A search of more than o.MaxConflicts conflicts is given up

@@ -1,0 +1,220 @@
+package certify
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// twinOrder is an order of all that may take part, near that of the file, which is near that of the execution.
+func twinOrder(rng *rand.Rand, h *history.History) (order []uint32) {
+	for t := range uint32(h.NumTxns()) {
+		if t != h.Init && (h.Txns.Status[t] == history.Committed || h.Txns.Status[t] == history.Unknown && rng.IntN(2) == 0) {
+			order = append(order, t)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b uint32) int { return int(h.Start(a) - h.Start(b)) })
+	for range rng.IntN(4) {
+		if n := len(order); n > 1 {
+			i := rng.IntN(n - 1)
+			order[i], order[i+1] = order[i+1], order[i]
+		}
+	}
+	return order
+}
+
+// twinEvents has some of an order's transactions overlap.
+func twinEvents(rng *rand.Rand, order []uint32) (events []uint32) {
+	for _, t := range order {
+		events = append(events, t<<1, t<<1|1)
+	}
+	for range rng.IntN(6) {
+		if n := len(events); n > 1 {
+			i := rng.IntN(n - 1)
+			if events[i]>>1 != events[i+1]>>1 {
+				events[i], events[i+1] = events[i+1], events[i]
+			}
+		}
+	}
+	return events
+}
+
+// both counts how often twins accept and refuse, and demands that they agree.
+type both struct{ accepted, refused int }
+
+func (b *both) compare(t *testing.T, what string, seed uint64, fast, plain error) {
+	t.Helper()
+	if fmt.Sprint(fast) != fmt.Sprint(plain) {
+		t.Fatalf("%s, seed %d: %v; its plain twin: %v", what, seed, fast, plain)
+	}
+	if plain == nil {
+		b.accepted++
+	} else {
+		b.refused++
+	}
+}
+
+func (b *both) enough(t *testing.T, what string) {
+	t.Helper()
+	t.Logf("%s: %d accepted, %d refused", what, b.accepted, b.refused)
+	if min(b.accepted, b.refused) < 100 {
+		t.Errorf("%s: too few of one kind", what)
+	}
+}
+
+// TestFlatTwin: the replay on one array says what the plain replay of registers, lists and predicates says.
+func TestFlatTwin(t *testing.T) {
+	var s, e both
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 2 + rng.IntN(4), Aborted: true, Unknown: true, Duplicates: true, Deletes: true})
+		order := twinOrder(rng, h)
+		s.compare(t, "a serial order", seed, flatSerial(h, order), replaySerial(h, order))
+		events := twinEvents(rng, order)
+		begin, _, err := eventPlaces(h, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.compare(t, "an order of events", seed, flatSnapshot(h, events, begin), replaySnapshot(h, events, begin))
+	}
+	s.enough(t, "serial orders")
+	e.enough(t, "orders of events")
+}
+
+// TestRangesTwin: predicates looked up by ranges of integers say what all rows looked at one by one do.
+func TestRangesTwin(t *testing.T) {
+	var b both
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 4, Predicates: true, Unknown: true, Duplicates: true, Deletes: true})
+		if !h.HasPredicates() {
+			continue
+		}
+		order := twinOrder(rng, h)
+		run := func(plain bool) error {
+			s, err := newTables(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plain {
+				s.ranges = nil
+			}
+			for _, u := range order {
+				if s.run(u) != nil {
+					return fmt.Errorf("refused at %d", u) // which row is found first differs
+				}
+				lo, hi := h.TxnOps(u)
+				for op := lo; op < hi; op++ {
+					wrote(h, op, func(v uint32) { s.set(v, false) })
+				}
+			}
+			return nil
+		}
+		b.compare(t, "ranges", seed, run(false), run(true))
+	}
+	b.enough(t, "ranges")
+}
+
+// TestFlatRowTwin: rows of integers are read as the reader of all rows reads them.
+func TestFlatRowTwin(t *testing.T) {
+	h := datasets.Tiny(1, datasets.RandomOptions{})
+	c := newCells(h, []string{"a", "b"})
+	flat := 0
+	for seed := range uint64(20000) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		text := `{`
+		for i := range rng.IntN(4) {
+			if i > 0 {
+				text += ","
+			}
+			text += fmt.Sprintf(`"%c":%d`, 'a'+rune(rng.IntN(4)), rng.Int64()-rng.Int64())
+		}
+		b := []byte(text + `}`)
+		if rng.IntN(2) == 0 {
+			b[rng.IntN(len(b))] = `{}":,-0a\ `[rng.IntN(10)]
+		}
+		if rng.IntN(8) == 0 {
+			b = b[:rng.IntN(len(b)+1)]
+		}
+		if !c.flat(b) {
+			continue
+		}
+		flat++
+		var row map[string]int64
+		if json.Unmarshal(b, &row) != nil {
+			continue // a text that no history holds: its reader has refused it
+		}
+		for i, column := range c.columns {
+			if n, ok := row[column]; ok != c.has[i] || ok && n != c.n[i] {
+				t.Fatalf("%s: %s is %d, %v; its plain twin: %d, %v", b, column, c.n[i], c.has[i], n, ok)
+			}
+		}
+	}
+	if flat < 1000 {
+		t.Errorf("only %d are rows of integers", flat)
+	}
+}
+
+// plainCausal is causal with the past of every transaction written out: all that is before it by sessions and reads.
+func (x *commitOrder) plainCausal() error {
+	before := x.sessionPredecessors()
+	past := make([]map[uint32]bool, len(x.order)+1)
+	past[0] = map[uint32]bool{}
+	for p := uint32(1); int(p) <= len(x.order); p++ {
+		past[p] = map[uint32]bool{}
+		direct := []uint32{before[p]}
+		for _, r := range x.readsOf(p) {
+			direct = append(direct, r.from)
+		}
+		for _, u := range direct {
+			past[p][u] = true
+			for w := range past[u] {
+				past[p][w] = true
+			}
+		}
+		for _, r := range x.readsOf(p) {
+			for w := range past[p] {
+				if w > r.from && slices.Contains(x.wrote(w), r.key) {
+					return x.broken(p, r.key, w)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// TestCausalTwin: clocks, and the writers of a key by sessions, say what the pasts written out do.
+func TestCausalTwin(t *testing.T) {
+	var b both
+	for _, few := range []int{1, 16} {
+		old := fewWriters
+		fewWriters = few
+		for seed := range uint64(4000) {
+			rng := rand.New(rand.NewPCG(seed, 4))
+			h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 4 + rng.IntN(5), Keys: 1 + rng.IntN(3), Unknown: true, Lists: seed%3 == 0})
+			order := twinOrder(rng, h)
+			pos, err := places(h, order)
+			if err != nil || serialSessions(h, pos) != nil {
+				continue
+			}
+			x := newCommitOrder(&evidence.Result{H: h, Level: level.Causal, Order: order}, pos)
+			if x.resolve() != nil {
+				continue
+			}
+			fast, plain := x.causal(Options{}), x.plainCausal()
+			if fast != nil && plain != nil { // which of several is found first differs
+				plain = fast
+			}
+			b.compare(t, "causal", seed, fast, plain)
+		}
+		fewWriters = old
+	}
+	b.enough(t, "causal")
+}
