@@ -19,8 +19,8 @@ import (
 	"isovet/solver"
 )
 
-// sample is a small history whose outcomes are known and no single read of which is wrong, and what brute force over all
-// orders says of it at a level.
+// sample is a small history whose outcomes are known and no single read of which is wrong, and what brute force over
+// all orders says of it at a level.
 type sample struct {
 	h     *history.History
 	v     *prepass.View
@@ -51,8 +51,8 @@ func draw(text []byte, levels []level.Level) (s sample, ok bool) {
 	return s, true
 }
 
-// accepts tells whether an answer is what brute force says: a model's edges leave an order, which explains the history; the
-// cycles of a refutation are cycles of p's own edges and of guards.
+// accepts tells whether an answer is what brute force says: a model's edges leave an order, which explains the
+// history; the cycles of a refutation are cycles of p's own edges and of guards.
 func (s sample) accepts(a encode.Answer, p *polygraph.Polygraph, edges []polygraph.Edge) error {
 	if (a.Status == solver.Sat) != s.holds || a.Status == solver.Unknown {
 		return fmt.Errorf("%v; by brute force it holds: %v", a.Status, s.holds)
@@ -74,8 +74,8 @@ func (s sample) accepts(a encode.Answer, p *polygraph.Polygraph, edges []polygra
 	return certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: s.l, Order: order, H: s.h}, certify.Options{})
 }
 
-// TestPredicatesEveryWay: what predicate operations and ambiguous reads were based on, in each encoding, solved each way, with
-// and without pruning: the verdict is brute force's, a model decodes to an order that is certified.
+// TestPredicatesEveryWay: what predicate operations and ambiguous reads were based on, in each encoding, solved each
+// way, with and without pruning: the verdict is brute force's, a model decodes to an order that is certified.
 func TestPredicatesEveryWay(t *testing.T) {
 	based, yes, no, clauses := 0, 0, 0, 0
 	tried := histtest.Search{N: 2500, Long: 100_000,

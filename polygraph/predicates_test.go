@@ -44,8 +44,8 @@ func question(text []byte) (h *history.History, v *prepass.View, l level.Level, 
 	return h, v, l, len(v.LeftOut) > 0, true
 }
 
-// judge holds a polygraph with predicate constraints and reads with several possible writers against brute force, step by
-// step, and has each proof, and each order, certified.
+// judge holds a polygraph with predicate constraints and reads with several possible writers against brute force,
+// step by step, and has each proof, and each order, certified.
 func judge(text []byte, s seen) error {
 	h, v, l, unsure, ok := question(text)
 	timed := l.RealTime()
@@ -215,7 +215,8 @@ func constraints(p *polygraph.Polygraph) error {
 }
 
 // TestPredicateConstraints: with what predicate operations and ambiguous reads were based on, the polygraph has a
-// completion if and only if brute force over all orders finds one; its conflicts and cycles are proofs that are certified.
+// completion if and only if brute force over all orders finds one; its conflicts and cycles are proofs that are
+// certified.
 func TestPredicateConstraints(t *testing.T) {
 	s := seen{}
 	tried := histtest.Search{N: 6000, Long: 400_000,
@@ -228,8 +229,8 @@ func TestPredicateConstraints(t *testing.T) {
 	if t.Failed() || tried < 6000 {
 		return
 	}
-	for _, what := range []string{"based", "open", "yes", "known cycle", "mismatch", "baseless", "pruning", "search", "proofs",
-		"unsure no"} {
+	for _, what := range []string{"based", "open", "yes", "known cycle", "mismatch", "baseless", "pruning", "search",
+		"proofs", "unsure no"} {
 		if s[what] == 0 {
 			t.Errorf("%s never came to pass: %v", what, s)
 		}

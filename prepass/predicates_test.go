@@ -15,8 +15,8 @@ import (
 	"isovet/prepass"
 )
 
-// event is what an operation does to one key: of a predicate operation each row that matched a known version is a read, and
-// each row that it wrote a write, after the reads.
+// event is what an operation does to one key: of a predicate operation each row that matched a known version is a
+// read, and each row that it wrote a write, after the reads.
 type event struct {
 	op, key, ver uint32
 	write        bool
@@ -57,7 +57,8 @@ func installs(h *history.History, t uint32) map[uint32]uint32 {
 	return out
 }
 
-// externals returns t's reads that others must explain: the first of each key, each: all, before its own write of the key.
+// externals returns t's reads that others must explain: the first of each key, each: all, before its own write of the
+// key.
 func externals(h *history.History, t uint32, each bool) (out []event) {
 	wrote, read := map[uint32]bool{}, map[uint32]bool{}
 	for _, e := range events(h, t) {
@@ -162,7 +163,8 @@ func readers(v *prepass.View, txns []uint32) error {
 func bases(h *history.History, v *prepass.View) error {
 	for i, op := range v.POp {
 		t := h.TxnOf(op)
-		if k := h.Ops.Kind[op]; k != history.PredRead && k != history.PredWrite || uint32(i) < v.POff[t] || uint32(i) >= v.POff[t+1] {
+		k := h.Ops.Kind[op]
+		if k != history.PredRead && k != history.PredWrite || uint32(i) < v.POff[t] || uint32(i) >= v.POff[t+1] {
 			return fmt.Errorf("operation %d is no predicate operation of transaction %d", op, t)
 		}
 		for key := range uint32(h.NumKeys()) {
@@ -211,8 +213,8 @@ func bases(h *history.History, v *prepass.View) error {
 	return nil
 }
 
-// TestPredicateViews: of histories with predicate operations the view is the one by definition; an anomaly of single reads is
-// one of which brute force over all orders, and the certificate, say so too.
+// TestPredicateViews: of histories with predicate operations the view is the one by definition; an anomaly of single
+// reads is one of which brute force over all orders, and the certificate, say so too.
 func TestPredicateViews(t *testing.T) {
 	kinds := map[level.Anomaly]int{}
 	based, blind, left := 0, 0, 0
@@ -275,5 +277,6 @@ func anomalous(h *history.History, l level.Level, a evidence.Anomaly) error {
 		return fmt.Errorf("brute force finds an order at %s", l)
 	}
 	a.Complete(h, l, 0)
-	return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
+	r = &evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}
+	return certify.Check(r, certify.Options{})
 }

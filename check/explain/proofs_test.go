@@ -25,7 +25,8 @@ type explained struct {
 	kinds                                                      map[level.Anomaly]int
 }
 
-// judge explains with item polygraphs where reads have one writer and with replay elsewhere, with and without a minimizer.
+// judge explains with item polygraphs where reads have one writer and with replay elsewhere, with and without a
+// minimizer.
 func (x *explained) judge(text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -117,8 +118,9 @@ func proves(h *history.History, l level.Level, a evidence.Anomaly) error {
 	return err
 }
 
-// TestProofs: explanations of histories with predicate operations, ambiguous reads and unknown outcomes are certified proofs,
-// and there is one only where brute force finds no order. Where reads have one writer no cycle can be left out.
+// TestProofs: explanations of histories with predicate operations, ambiguous reads and unknown outcomes are certified
+// proofs, and there is one only where brute force finds no order. Where reads have one writer no cycle can be left
+// out.
 func TestProofs(t *testing.T) {
 	x := explained{kinds: map[level.Anomaly]int{}}
 	tried := histtest.Search{N: 9000, Long: 300_000,
@@ -134,8 +136,8 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestAnomaly: of cycles of which one follows from the others one after the other, that one is the anomaly; else each is a
-// case.
+// TestAnomaly: of cycles of which one follows from the others one after the other, that one is the anomaly; else each
+// is a case.
 func TestAnomaly(t *testing.T) {
 	ww := func(from, to uint32) evidence.Edge {
 		return evidence.Edge{From: from, To: to, Dep: evidence.WW, Writer: history.None}
@@ -161,7 +163,8 @@ func TestAnomaly(t *testing.T) {
 	} {
 		a := explain.Anomaly(c.proof)
 		if len(a.Cycle) != c.cycle || len(a.Cycles) != c.cases {
-			t.Errorf("%s: a cycle of %d edges and %d more; expected %d and %d\n%+v", c.name, len(a.Cycle), len(a.Cycles), c.cycle, c.cases, a)
+			t.Errorf("%s: a cycle of %d edges and %d more; expected %d and %d\n%+v",
+				c.name, len(a.Cycle), len(a.Cycles), c.cycle, c.cases, a)
 		}
 	}
 }

@@ -65,8 +65,8 @@ func search(t *testing.T, n uint64, judge func(h *history.History, turn int) err
 // registersBeside tells whether a key of the history is no list; then the lists' order alone says nothing.
 func registersBeside(v *lists.View) bool { return v.Mixed }
 
-// TestGraph: where all keys are lists, the graph's order explains the history, its violations are proofs, and one of the two
-// is there unless the order of what nobody read is open; by brute force and certified.
+// TestGraph: where all keys are lists, the graph's order explains the history, its violations are proofs, and one of
+// the two is there unless the order of what nobody read is open; by brute force and certified.
 func TestGraph(t *testing.T) {
 	yes, no := 0, 0
 	kinds := map[level.Anomaly]int{}
@@ -151,9 +151,9 @@ func TestRegistersBack(t *testing.T) {
 	}
 }
 
-// TestBlind: at the weak levels the history told without reads that nobody made, with its order of versions, is decided as
-// brute force decides the lists; the order and the proof that are brought back are certified. Ranks and Orders are what the
-// longest read shows.
+// TestBlind: at the weak levels the history told without reads that nobody made, with its order of versions, is
+// decided as brute force decides the lists; the order and the proof that are brought back are certified. Ranks and
+// Orders are what the longest read shows.
 func TestBlind(t *testing.T) {
 	yes, no, ranked := 0, 0, 0
 	tried := search(t, 5000, func(h *history.History, turn int) error {
@@ -206,7 +206,8 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// shownOrder holds Ranks and Orders of a blind view against the longest list that a transaction that counts read of each key.
+// shownOrder holds Ranks and Orders of a blind view against the longest list that a transaction that counts read of
+// each key.
 func shownOrder(h *history.History, v *lists.View, g *lists.Registers) (n int, err error) {
 	_, longest, bad := naive(h)
 	if bad {
@@ -263,8 +264,8 @@ func shownOrder(h *history.History, v *lists.View, g *lists.Registers) (n int, e
 	return n, nil
 }
 
-// TestReadCases: a history whose lists have elements appended twice is explained if and only if one of its cases is, of each
-// of which an append shows at most one of its elements; by brute force.
+// TestReadCases: a history whose lists have elements appended twice is explained if and only if one of its cases is,
+// of each of which an append shows at most one of its elements; by brute force.
 func TestReadCases(t *testing.T) {
 	doubled, several, yes, no, shown := 0, 0, 0, 0, 0
 	tried := search(t, 12000, func(h *history.History, turn int) error {
@@ -348,7 +349,8 @@ func TestShows(t *testing.T) {
 		{edge(0, evidence.WR, 2, x), true}, {edge(1, evidence.WR, 2, x), false}, {edge(1, evidence.WR, 3, x), true},
 		{edge(4, evidence.WR, 3, x), false}, {edge(2, evidence.WR, 3, x), false}, {edge(0, evidence.WR, 1, x), false},
 		{edge(2, evidence.RW, 1, x), true}, {edge(2, evidence.RW, 0, x), false}, {edge(3, evidence.RW, 4, x), true},
-		{edge(0, evidence.RW, 1, x), false}, {edge(1, evidence.WR, 3, y), false}, {edge(0, evidence.SO, 1, history.None), true},
+		{edge(0, evidence.RW, 1, x), false}, {edge(1, evidence.WR, 3, y), false},
+		{edge(0, evidence.SO, 1, history.None), true},
 		{edge(0, evidence.TS, 1, x), false},
 	} {
 		if got := v.Shows([]evidence.Edge{c.e}); got != c.want {
