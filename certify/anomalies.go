@@ -190,8 +190,8 @@ func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds
 	return err == nil || !ruled || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrStopped), ruled
 }
 
-// plain is the name that says least of a violation of a level by cycles: no level forbids it that the level does not imply, or that does not
-// imply the level.
+// plain is the weakest name for a violation of a level by cycles: every level that forbids this anomaly implies the
+// level, or is implied by it.
 func plain(h *history.History, l level.Level) level.Anomaly {
 	kind := level.G2Item
 	switch {

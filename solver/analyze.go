@@ -159,7 +159,8 @@ func (s *Solver) glueOf(lits []Lit) int {
 	return n
 }
 
-// minimize removes the literals that the others imply.
+// minimize removes the literals that the others imply. Without it random 3-SAT takes 192,308 conflicts in place of
+// 142,852, and pigeonhole 8 takes 24,356 in place of 22,130 (BenchmarkTechniques).
 //
 // Source: N. Sörensson, A. Biere, Minimizing learned clauses, SAT 2009, with MiniSat's early abort on
 // levels that the clause does not have.
@@ -238,7 +239,8 @@ type minimizeFrame struct {
 }
 
 // minimizeBinary removes the literals q for which (¬out[0] → ¬q) is not needed because of a binary
-// clause (out[0] ∨ ¬q).
+// clause (out[0] ∨ ¬q). Without it random 3-SAT takes 152,230 conflicts in place of 142,852; pigeonhole 8 takes 16,228
+// in place of 22,130, so it does not help everywhere (BenchmarkTechniques).
 //
 // Source: G. Audemard, L. Simon, Glucose 2.
 func (s *Solver) minimizeBinary(c []Lit) []Lit {

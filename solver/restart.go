@@ -1,6 +1,11 @@
 package solver
 
 // restarter says when to restart.
+//
+// Luby's sequence is the default. Measured beside it (BenchmarkTechniques: random 3-SAT of 200 variables, ten formulas,
+// and pigeonhole 8; conflicts, default 142,852 and 22,130): restarts by glue 129,105 and 12,975; a Luby unit of 32
+// 135,072 and 30,058, of 512 138,416 and 19,519; no restarts at all 166,515 and 10,141. So no choice is best on both;
+// the choice makes no difference to what is answered.
 type restarter struct {
 	opts *Options
 	next int64 // conflict count at which a restart is due

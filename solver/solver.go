@@ -116,7 +116,9 @@ func (s *Solver) NewVars(n int) Var {
 }
 
 // SetPhase says which value a decision on v tries first. Phase saving replaces it by v's last value.
-// The phase of a new variable is false.
+// The phase of a new variable is false. Saving the last value as the next phase makes no large difference on random
+// 3-SAT (142,852 conflicts with it, 133,091 without) and pigeonhole 8 (22,130 and 21,650; BenchmarkTechniques); problems
+// of histories are given their phases, by client times or by the order guessed.
 func (s *Solver) SetPhase(v Var, positive bool) { s.phase[v] = positive }
 
 // Phase returns the value that a decision on v would try first.

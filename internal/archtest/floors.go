@@ -7,7 +7,7 @@ type room struct {
 }
 
 // floors lists the packages, lowest first. A package imports packages of lower floors only. docs/architecture.md has it
-// as a table, which `go test ./internal/archtest -update` writes.
+// as lists, which `go test ./internal/archtest -update` writes.
 var floors = [][]room{
 	{
 		{"internal/safego",
