@@ -60,6 +60,20 @@ var jepsenSamples = []sample{
 		{"format":"isovet-history","version":1,"initial":0}
 		{"session":1,"start":0,"end":1,"ops":[["r","lock \"x\"",0],["w","lock \"x\"",1]]}
 		{"session":2,"start":2,"end":3,"ops":[["r","lock 2",0],["w","lock 2",1]]}`},
+	// An ok that does not say again what was written: others read it.
+	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :txn :value [[:append 1 1]] :process 0} {:type :ok :f :txn :value nil :process 0}
+		{:type :invoke :f :txn :value [[:append 1 2]] :process 1} {:type :ok :f :txn :process 1}
+		{:type :invoke :f :txn :value [[:append 1 3]] :process 1} {:type :ok :f :txn :value [] :process 1}`}, `
+		{"format":"isovet-history","version":1,"model":"list"}
+		{"session":0,"start":0,"end":1,"ops":[["a",1,1]]}
+		{"session":1,"start":2,"end":3,"ops":[["a",1,2]]}
+		{"session":1,"start":4,"end":5,"ops":[["a",1,3]]}`},
+	{"jepsen-edn", map[string]string{"": `{:type :invoke :f :write :value 5 :process 0} {:type :ok :f :write :value nil :process 0}
+		{:type :invoke :f :write :value [7 6] :process 0} {:type :ok :f :write :value [7 nil] :process 0}
+		{:type :invoke :f :read :value nil :process 0} {:type :ok :f :read :value 5 :process 0}`}, `
+		{"session":0,"start":0,"end":1,"ops":[["w","register",5]]}
+		{"session":0,"start":2,"end":3,"ops":[["w",7,6]]}
+		{"session":0,"start":4,"end":5,"ops":[["r","register",5]]}`},
 	// Micro-operations in full.
 	{"jepsen-edn", map[string]string{"": `{:type :invoke :process 0 :f :txn :value [[:read :x nil] [:write :y 2]]} {:type :ok :process 0 :f :txn :value [[:read :x 1] [:write :y 2]]}`}, `
 		{"session":0,"start":0,"end":1,"ops":[["r","x",1],["w","y",2]]}`},
@@ -175,6 +189,8 @@ func TestJepsenErrors(t *testing.T) {
 		{"jepsen-edn", "{:type :ok :f :write :value #<a b>}", `field "value": found #<a b>; expected a value or [key value]`},
 		{"jepsen-edn", "{:type :ok :f :poll :value 1 :process 0}", `field "f": found poll; expected a transaction, or one of read, write, cas, acquire, release and add`},
 		{"jepsen-edn", "{:type :ok :value [[:r 1 2 3]]}", `field "value": found 3; expected the end of the micro-operation`},
+		{"jepsen-edn", "{:type :invoke :value [[:w 1 1] [:r 2 nil]]}\n{:type :ok :value nil}", `FILE:2: field "value": none, or an empty one, of a transaction that is ok and reads (line 1); expected its micro-operations`},
+		{"jepsen-edn", "{:type :invoke :value [[:r 2 nil]]}\n{:type :ok}", `FILE:2: field "value": none, or an empty one, of a transaction that is ok and reads (line 1)`},
 		{"jepsen-edn", "[0 :invoke]", `field "f": missing; expected [process type f value]`},
 		{"jepsen-edn", "[0 :start :read]", `field "type": found start; expected invoke, ok, fail or info`},
 		{"jepsen-edn", "[{} 1]", `field "type": missing`},

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/history/format/edn"
 )
 
 // sort puts the operations in the order of their indices, if all have one and no two the same.
@@ -247,6 +248,11 @@ func (r *reader) txn(first, last int32) error {
 		c := r.events[last]
 		if c.value < 0 {
 			c.value = e.value
+			if c.kind == ok && first >= 0 {
+				if err := r.onlyWrites(&c, e); err != nil {
+					return err
+				}
+			}
 		}
 		if c.f == noFn {
 			c.f = e.f
@@ -271,6 +277,9 @@ func (r *reader) txn(first, last int32) error {
 		e = c
 	}
 	any, err := r.ops(&e, h.Status)
+	if err == nil && !any && first >= 0 && h.Status == history.Committed {
+		any, err = r.unsaid(&e, r.events[first])
+	}
 	if err != nil || !any {
 		return err
 	}
@@ -283,6 +292,76 @@ func (r *reader) txn(first, last int32) error {
 	h.Line = e.line
 	r.b.EndTxn(h)
 	return nil
+}
+
+// unsaid deals with an operation whose ok says nothing of what was done, as one with the value nil: what was written its invocation says,
+// since others may have read it; what was read nothing says.
+func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
+	if invoked.value < 0 || invoked.value == e.value {
+		return false, nil
+	}
+	if said, err := r.isMicro(e.value); err != nil || said { // reads that say nothing
+		return false, err
+	}
+	asked, err := r.isMicro(invoked.value)
+	if err != nil {
+		return false, err
+	}
+	if asked {
+		err = r.onlyWrites(e, invoked)
+	}
+	if err != nil || !asked && e.f != writeFn && e.f != addFn {
+		return false, err
+	}
+	e.value = invoked.value
+	return r.ops(e, history.Committed)
+}
+
+// onlyWrites is an error where an invocation whose ok does not repeat its micro-operations has a read among them.
+func (r *reader) onlyWrites(done *event, invoked event) error {
+	if invoked.value < 0 {
+		return nil
+	}
+	if micro, err := r.isMicro(invoked.value); err != nil || !micro {
+		return err
+	}
+	r.s.Seek(invoked.value)
+	if _, err := r.s.Next(); err != nil {
+		return err
+	}
+	for {
+		t, err := r.s.Next()
+		if err != nil || t.Kind == edn.Close {
+			return err
+		}
+		if !t.Opens() {
+			return nil // for whoever reads it
+		}
+		f, err := r.s.Next()
+		if err != nil {
+			return err
+		}
+		if isRead(f) {
+			return r.s.Errorf(done.pos, "value", "none, or an empty one, of a transaction that is ok and reads (line %d); expected its micro-operations with what they read", invoked.line)
+		}
+		for f.Kind != edn.Close {
+			if err := r.s.SkipRest(f); err != nil {
+				return err
+			}
+			if f, err = r.s.Next(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// isMicro reports whether the value at a place is a sequence of micro-operations.
+func (r *reader) isMicro(at int) (bool, error) {
+	if micro, err := r.begins(at); err != nil || micro {
+		return micro, err
+	}
+	micro, _, err := r.micro(at)
+	return micro, err
 }
 
 // time returns when an operation was: its time, or where it stands.
