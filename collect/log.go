@@ -40,6 +40,7 @@ type log struct {
 	preds []predRec
 	cells []int64        // rows: the version, then the columns
 	stamp []driver.Stamp // of txns; nil without timestamps
+	line  []byte         // what the recording in progress is told, in the making
 }
 
 // predRec is an operation with a predicate and the rows of which it was true.

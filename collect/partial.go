@@ -260,24 +260,28 @@ func (p *partial) intend(l *log, x *txnRec) (id int64, err error) {
 		return 0, nil
 	}
 	id = p.id()
-	return id, p.write(l, ops, p.txn([]byte(`{"intent":true,`), l, x, id, ops), true)
+	l.line = p.txn(append(l.line[:0], `{"intent":true,`...), l, x, id, ops)
+	return id, p.write(l, ops, l.line, true)
 }
 
 // ended writes how a transaction ended; intent is its id if it stands there already. Its operations are the log's last.
 func (p *partial) ended(l *log, x *txnRec, intent int64) error {
-	b := []byte(`{"status":"` + x.status.String() + `",`)
-	if x.end != history.NoTime {
-		b = append(strconv.AppendInt(append(b, `"end":`...), x.end, 10), ',')
-	}
+	b := l.line[:0]
 	if intent > 0 {
-		b = append(strconv.AppendInt([]byte(`{"outcome":`), intent, 10), ',')
-		b = append(b, `"status":"`+x.status.String()+`"`...)
+		b = strconv.AppendInt(append(b, `{"outcome":`...), intent, 10)
+		b = append(append(append(b, `,"status":"`...), x.status.String()...), '"')
 		if x.end != history.NoTime {
 			b = strconv.AppendInt(append(b, `,"end":`...), x.end, 10)
 		}
-		return p.write(l, nil, append(b, "}\n"...), false)
+		l.line = append(b, "}\n"...)
+		return p.write(l, nil, l.line, false)
+	}
+	b = append(append(append(b, `{"status":"`...), x.status.String()...), `",`...)
+	if x.end != history.NoTime {
+		b = append(strconv.AppendInt(append(b, `"end":`...), x.end, 10), ',')
 	}
 	last := l.txns[len(l.txns)-1]
 	ops := l.ops[last.off : last.off+last.n]
-	return p.write(l, ops, p.txn(b, l, x, p.id(), ops), false)
+	l.line = p.txn(b, l, x, p.id(), ops)
+	return p.write(l, ops, l.line, false)
 }
