@@ -43,6 +43,8 @@ type Measured struct {
 	Verdict evidence.Verdict `json:"verdict"`
 	Reason  string           `json:"reason,omitempty"`
 	Solver  string           `json:"solver,omitempty"` // the one used
+	// DecidedBy is evidence.Result.DecidedBy.
+	DecidedBy string `json:"decided_by,omitempty"`
 	// Items: predicates were ignored (evidence.Result.Items).
 	Items bool `json:"items,omitempty"`
 	// Fault is a mistake of ours: a certificate that fails, a panic, a process that died.
@@ -112,8 +114,7 @@ func measure(ctx context.Context, r Run, h *history.History) (Measured, *history
 }
 
 func checked(ctx context.Context, r Run, h *history.History, loaded float64) Measured {
-	sizes := Sizes(h)
-	sizes.LoadMS = loaded
+	sizes := evidence.Stats{Sizes: evidence.SizesOf(h), LoadMS: loaded}
 	c, err := check.ByName(r.Checker)
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
@@ -123,24 +124,14 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
 	s := res.Stats
-	s.Txns, s.Invented, s.Ops, s.Sessions, s.Keys, s.LoadMS = sizes.Txns, sizes.Invented, sizes.Ops, sizes.Sessions, sizes.Keys, loaded
-	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, Stats: s, Mechanisms: res.Mechanisms}
+	s.LoadMS = loaded
+	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms}
 }
 
 // runHere is a run in this process, on a history that a run before has loaded, or nil.
 func runHere(ctx context.Context, r Run, h *history.History) (Measured, *history.History, error) {
 	m, h := measure(ctx, r, h)
 	return m, h, ctx.Err()
-}
-
-// Sizes are the sizes of a history. The initial transaction is one of its transactions, and no client's session; writers that its reader
-// invented are counted apart.
-func Sizes(h *history.History) evidence.Stats {
-	s := evidence.Stats{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
-	if h.Init != history.None {
-		s.Sessions--
-	}
-	return s
 }
 
 // killAfter is how long after its time-out a child that has not stopped by itself is killed, its start included; drainAfter how long

@@ -41,8 +41,8 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 		name, solver, _ := strings.Cut(strings.TrimSpace(word), ":")
 		var chosen []check.Checker
 		if name == "all" || name == "timestamps" {
-			for _, c := range check.All() {
-				if in := c.Info(); !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps") && slices.Contains(in.Levels, l) {
+			for _, c := range check.Deciding(l) {
+				if in := c.Info(); !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps") {
 					chosen = append(chosen, c)
 				}
 			}
@@ -54,7 +54,7 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 			if err != nil {
 				return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name, strings.Join(checkerNames(), ", "))
 			}
-			if !slices.Contains(c.Info().Levels, l) {
+			if in := c.Info(); !in.Decides(l) {
 				return nil, fmt.Errorf("checker %s does not decide %s", name, l)
 			}
 			chosen = []check.Checker{c}
@@ -112,6 +112,7 @@ type Row struct {
 	Timestamps bool               `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")
 	Items      bool               `json:"items,omitempty"`      // the verdict ignores predicates ("items:")
 	Solver     string             `json:"solver"`
+	DecidedBy  string             `json:"decided_by,omitempty"` // the checker that the answer is from, where this one asked another
 	Workload   string             `json:"workload"`
 	Variant    string             `json:"variant"`
 	Level      level.Level        `json:"level"`
@@ -202,7 +203,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		}
 	}
 	s := &best.Stats
-	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
+	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver, DecidedBy: best.DecidedBy, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
 		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict, Reason: best.Reason,
 		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses, Decisions: s.Decisions,
 		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}

@@ -76,6 +76,7 @@ func columns(rows []Row) []column {
 		}, false},
 		{"checker", true, func(r *Row) string { return r.Checker }, true},
 		{"solver", true, func(r *Row) string { return r.Solver }, false},
+		{"decided by", true, func(r *Row) string { return r.DecidedBy }, false},
 		{"verdict", true, func(r *Row) string {
 			if r.Timestamps || r.Items {
 				return ""

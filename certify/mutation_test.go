@@ -182,7 +182,7 @@ func (f *forgery) genuine() (out []*evidence.Result) {
 			}
 			o := check.Options{Level: l, ClockSkew: f.s.skew, ReadOnlyAtStart: in.Timestamps && l.Serial() && f.rng.IntN(2) == 0}
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			r, err := safely(func() (*evidence.Result, error) { return c.Check(ctx, h, o) })
+			r, err := safely(func() (*evidence.Result, error) { return check.Run(ctx, c, h, o) })
 			cancel()
 			if err != nil || r == nil || r.Verdict == evidence.Unknown {
 				continue

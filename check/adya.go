@@ -15,7 +15,7 @@ type adya struct{ full bool }
 
 func (a adya) Info() Info {
 	in := Info{
-		Name: "adya-si", Paper: "BCGraphs", Levels: snapshotLevels, Partial: true,
+		Name: "adya-si", Paper: "BCGraphs", Levels: snapshotLevels, Takes: Takes{Items: true}, Partial: true,
 		About: "known version orders: Adya's start-ordered serialization graph, cycles searched in its components; exponential",
 	}
 	if a.full {
@@ -27,9 +27,9 @@ func (a adya) Info() Info {
 // Check is the baseline of [BCGraphs] §5, Figure 1 (full) and Figure 2.
 // Differs: where there is no cycle to forbid, the order that proves it comes from the BC-graph, which is acyclic then (Lemma 10).
 func (a adya) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, in, known, done := beginOrdered(ctx, a.Info(), h, o)
+	x, in, known, done, err := beginOrdered(ctx, a.Info(), h, o)
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
 	g := bcgraph.NewAdya(in, !a.full)
 	x.r.Stats.KnownEdges, x.r.Stats.Constraints = g.Edges, g.Start

@@ -12,10 +12,11 @@ import (
 type aion struct{}
 
 func (aion) Info() Info {
-	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true, Lists: true,
+	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
+		Takes: Takes{Items: true, Lists: ListsRead, Unknown: OutcomesDecided, Duplicates: true},
 		About: "online: transactions in any order of arrival, verdicts final at the watermark; as isovet watch"}
 }
 
-func (aion) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	return byTimestamps(ctx, "aion", h, o, timestamp.AionOver)
+func (c aion) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return byTimestamps(ctx, c.Info(), h, o, timestamp.AionOver)
 }

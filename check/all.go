@@ -1,7 +1,9 @@
 package check
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"isovet/history"
 	"isovet/level"
@@ -19,20 +21,69 @@ type suited interface {
 	suits(h *history.History, l level.Level) bool
 }
 
+// AutoName has Choose take what Auto picks.
+const AutoName = "auto"
+
+// Choose is the checker of a name, Auto's for AutoName; nil with a reason where it does not decide the level, or cannot use the solver.
+func Choose(name, solver string, h *history.History, l level.Level) (Checker, string) {
+	if name == AutoName {
+		c, ok := Auto(h, l)
+		if !ok {
+			return nil, fmt.Sprintf("no checker decides %s for this history%s", l, deciders(l))
+		}
+		if in := c.Info(); solver != "" && len(in.Solvers) > 0 && TakesSolver(in, solver) != nil {
+			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", in.Name, solver, strings.Join(in.Solvers, ", "))
+		}
+		return c, ""
+	}
+	c, err := ByName(name)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if in := c.Info(); !in.Decides(l) {
+		return nil, fmt.Sprintf("checker %s does not decide %s%s", name, l, deciders(l))
+	}
+	return c, ""
+}
+
+// deciders says which checkers decide a level.
+func deciders(l level.Level) string {
+	var names []string
+	for _, c := range Deciding(l) {
+		names = append(names, c.Info().Name)
+	}
+	if len(names) == 0 {
+		return "; no checker does"
+	}
+	return "; these decide the level: " + strings.Join(names, ", ")
+}
+
 // Auto picks the fastest checker that decides the level for this history; false where none does.
 func Auto(h *history.History, l level.Level) (Checker, bool) {
-	if h.HasLists() && slices.Contains(orderLevels, l) {
-		return elle{}, true
+	deciding := Deciding(l)
+	find := func(fits func(c Checker, in Info) bool) (Checker, bool) {
+		i := slices.IndexFunc(deciding, func(c Checker) bool { return fits(c, c.Info()) })
+		if i < 0 {
+			return nil, false
+		}
+		return deciding[i], true
 	}
-	for _, c := range All() {
-		if s, ok := c.(suited); ok && slices.Contains(c.Info().Levels, l) && s.suits(h, l) {
-			return byKeys(h, l, c), true
+	if h.HasLists() {
+		if c, ok := find(func(c Checker, in Info) bool { return !in.Takes.Items }); ok {
+			return c, true
 		}
 	}
-	for _, c := range All() {
-		if in := c.Info(); !in.Hidden && !in.Partial && !in.Timestamps && slices.Contains(in.Levels, l) {
-			return byKeys(h, l, c), true
-		}
+	c, ok := find(func(c Checker, _ Info) bool { s, ok := c.(suited); return ok && s.suits(h, l) })
+	if !ok {
+		c, ok = find(func(_ Checker, in Info) bool { return !in.Hidden && !in.Partial && !in.Timestamps })
 	}
-	return nil, false
+	if !ok {
+		return nil, false
+	}
+	return byKeys(h, l, c), true
+}
+
+// Deciding lists the checkers that decide a level, in the order of All.
+func Deciding(l level.Level) []Checker {
+	return slices.DeleteFunc(All(), func(c Checker) bool { in := c.Info(); return !in.Decides(l) })
 }

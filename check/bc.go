@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"isovet/check/bcgraph"
-	"isovet/check/explain"
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -14,16 +13,16 @@ type bc struct{}
 
 func (bc) Info() Info {
 	return Info{
-		Name: "bc", Paper: "BCGraphs", Levels: snapshotLevels, Partial: true,
+		Name: "bc", Paper: "BCGraphs", Levels: snapshotLevels, Takes: Takes{Items: true}, Partial: true,
 		About: "known version orders: a graph of begins and commits, acyclic or not; linear",
 	}
 }
 
 // Check is [BCGraphs] §4 with session order and real time as errata B6 has them.
-func (bc) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, in, known, done := beginOrdered(ctx, bc{}.Info(), h, o)
+func (c bc) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, in, known, done, err := beginOrdered(ctx, c.Info(), h, o)
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
 	g := bcgraph.NewBC(in)
 	x.r.Stats.KnownEdges = g.Edges
@@ -50,36 +49,22 @@ type ordered struct {
 }
 
 // beginOrdered is begin for checkers that need version orders. known: they follow from the history; else they are guessed.
-func beginOrdered(ctx context.Context, info Info, h *history.History, o Options) (x *ordered, in bcgraph.Input, known, done bool) {
+func beginOrdered(ctx context.Context, info Info, h *history.History, o Options) (x *ordered, in bcgraph.Input, known, done bool, err error) {
 	x = &ordered{}
-	x.run, done = begin(ctx, info.Name, h, o, info.Levels)
-	if done {
-		return x, in, false, true
+	if x.run, done, err = begin(ctx, info, h, o); done {
+		return x, in, false, true, err
 	}
 	orders, fork, open := bcgraph.Chains(x.v)
 	in = bcgraph.Input{V: x.v, Level: o.Level, Skew: o.ClockSkew, Orders: orders}
 	switch {
 	case fork[0] != history.None:
-		x.bad = x.forked(fork)
-		return x, in, true, true
+		return x, in, true, true, x.proveFork(fork)
 	case open == history.None:
-		return x, in, true, false
+		return x, in, true, false, nil
 	}
 	in.Orders, x.guess = bcgraph.Guess(x.v)
 	x.open = open
-	return x, in, false, false
-}
-
-// forked explains two writes that both overwrote one version: a lost update, since there is no order of the two. The reason needs no
-// graph.
-func (x *run) forked(fork [2]uint32) error {
-	seed := []uint32{x.v.WTxn[fork[0]], x.v.WTxn[fork[1]]}
-	for _, w := range x.v.RW[x.v.ROff[seed[0]]:x.v.ROff[seed[0]+1]] {
-		if t := x.v.WTxn[w]; t != history.None {
-			seed = append(seed, t)
-		}
-	}
-	return x.explain(seed, explain.Item)
+	return x, in, false, false, nil
 }
 
 // orderOpen says that a guessed order of versions explains nothing.

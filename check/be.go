@@ -17,7 +17,7 @@ var beLevels = []level.Level{level.SessionSerializable}
 
 func (biswasEnea) Info() Info {
 	return Info{
-		Name: "be", Paper: "BiswasEnea", Levels: beLevels, Items: true,
+		Name: "be", Paper: "BiswasEnea", Levels: beLevels, Takes: Takes{Items: true},
 		About: "search over session frontiers, polynomial for a fixed number of sessions",
 	}
 }
@@ -26,10 +26,10 @@ func (biswasEnea) Info() Info {
 var maxFrontiers = 1 << 30
 
 // Check is package frontier's search. A "no" is explained in the graph's terms, which knows nothing of the search.
-func (biswasEnea) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done := begin(ctx, "be", h, o, beLevels)
+func (c biswasEnea) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, nil
+		return x.r, err
 	}
 	a := frontier.Search(ctx, x.v, frontier.Options{MaxBytes: maxFrontiers})
 	x.r.Stats.Decisions = int64(a.Frontiers)
@@ -38,7 +38,7 @@ func (biswasEnea) Check(ctx context.Context, h *history.History, o Options) (*ev
 	case frontier.Found:
 		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
 	case frontier.None:
-		return x.r, x.refuted()
+		return x.r, x.proveByPolygraph()
 	case frontier.Exhausted:
 		x.unknown("%d frontiers visited, and no memory for more", a.Frontiers)
 	case frontier.Stopped:

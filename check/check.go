@@ -25,8 +25,8 @@ type Options struct {
 	// ReadOnlyAtStart is for checkers that trust timestamps, at the serializable levels: transactions without writes are placed at
 	// their start timestamp, where multi-version databases have them read.
 	ReadOnlyAtStart bool
-	// IgnorePredicates has checkers of item operations (Info.Items) look at histories with predicate operations all the same, told
-	// without predicates (history.Items); the verdict is marked (evidence.Result.Items).
+	// IgnorePredicates has checkers that take no predicate operations at the level (Takes.Predicates) look at histories with some all the
+	// same, told without (history.Items); the verdict is marked (evidence.Result.Items).
 	IgnorePredicates bool
 	// Profile says how the database works inside, for the checker leopard; nil: as the history's header says.
 	Profile *mechanism.Profile
@@ -36,7 +36,7 @@ type Options struct {
 	Progress func(stage string, done, total int)
 }
 
-// Info describes a checker for lists and help.
+// Info describes a checker: for lists and help, and for Run, which refuses by it what the checker cannot take.
 type Info struct {
 	Name   string
 	About  string // one line
@@ -44,21 +44,19 @@ type Info struct {
 	Levels []level.Level
 	// Solvers are the back ends it can use, the default first; empty: no solver.
 	Solvers []string
-	// Lists: it reads list histories by itself. The others get them told with registers (package lists).
-	Lists bool
+	Takes   Takes
 	// Partial checkers leave open what others decide: elle has nothing to say of registers, elle-register only refutes. They are
 	// not chosen by "all", and by auto only where they decide.
 	Partial bool
 	// Timestamps: it trusts the database's timestamps, and its verdicts are about them ("ts:" before the level). Not chosen by auto.
 	Timestamps bool
-	// Items checkers refuse predicate operations, unless told to ignore them.
-	Items bool
 	// Hidden checkers are not chosen by auto nor run by "all" (the oracle: exponential; cobra-rounds: cobra, for histories with fences).
 	Hidden bool
 }
 
 // Checker decides whether a history satisfies a level. Check must return Unknown with a reason rather than guess, on ctx's end
-// too; an error is bad input or a fault of ours, never a verdict.
+// too; an error is bad input or a fault of ours, never a verdict. It is asked through Run only, which has settled the question: Info.Levels
+// has o.Level, and Info.Takes allows what the history holds.
 type Checker interface {
 	Info() Info
 	Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error)

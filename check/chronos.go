@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"isovet/check/timestamp"
 	"isovet/evidence"
@@ -18,31 +17,26 @@ import (
 type chronos struct{}
 
 func (chronos) Info() Info {
-	return Info{Name: "chronos", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true, Lists: true,
+	return Info{Name: "chronos", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
+		Takes: Takes{Items: true, Predicates: timestamp.Levels(), Lists: ListsBeside, Unknown: OutcomesDecided, Duplicates: true},
 		About: "one sweep in the order of database timestamps; all violations of SESSION, INT, EXT, NOCONFLICT"}
 }
 
-func (chronos) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	return byTimestamps(ctx, "chronos", h, o, timestamp.Chronos)
+func (c chronos) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	return byTimestamps(ctx, c.Info(), h, o, timestamp.Chronos)
 }
 
 // maxStamped is how many violations of timestamps are listed; all are counted.
 var maxStamped = 1000
 
 // byTimestamps is the run of a checker that trusts timestamps.
-func byTimestamps(ctx context.Context, name string, h *history.History, o Options,
+func byTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 	checks func(context.Context, *history.History, timestamp.Options) (*timestamp.Report, error)) (*evidence.Result, error) {
-	x := &run{ctx: ctx, h: h, o: o, at: time.Now()}
-	x.r = &evidence.Result{Level: o.Level, Timestamps: true, ReadOnlyAtStart: o.ReadOnlyAtStart && o.Level.Serial(), Checker: name, H: h}
-	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
-	c, err := ByName(name)
+	x, err := newRun(ctx, in, h, o)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(c.Info().Levels, o.Level) {
-		x.unknown("%s does not decide %s", name, o.Level)
-		return x.r, nil
-	}
+	x.r.ReadOnlyAtStart = o.ReadOnlyAtStart && o.Level.Serial()
 	rep, err := checks(ctx, h, timestamp.Options{Level: o.Level, ReadOnlyAtStart: x.r.ReadOnlyAtStart})
 	var missing *timestamp.Missing
 	var cannot *timestamp.Unsupported

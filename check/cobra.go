@@ -18,7 +18,7 @@ type cobra struct{}
 
 func (cobra) Info() Info {
 	return Info{
-		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Items: true,
+		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true},
 		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
 	}
 }
@@ -27,14 +27,9 @@ func (cobra) Info() Info {
 // Differs: the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
 // baseline so); those of later rounds are Purdom's, which is kinder to the baseline; our solver stands in for MonoSAT.
 func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	back, err := solverByName(o.Solver)
-	if err != nil {
-		return nil, err
-	}
-	x, done := begin(ctx, "cobra", h, o, serialLevels)
-	x.r.Solver = back.Name
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, nil
+		return x.r, err
 	}
 	_, missing := polygraph.MissingTime(h)
 	todo := attempts(o, !missing)
@@ -42,21 +37,21 @@ func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evide
 		todo = todo[1:] // times are Vbox's idea
 	}
 	for _, a := range todo {
-		if err := c.pipeline(x, back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
+		if err := c.pipeline(x, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
 			return x.r, err
 		}
 	}
 	return x.r, nil
 }
 
-// pipeline is [Cobra] §4 for one attempt; see vbox.pipeline.
-func (c cobra) pipeline(x *run, back Solver, at attempt) error {
+// pipeline is [Cobra] §4 for one attempt; see run.pipeline.
+func (c cobra) pipeline(x *run, at attempt) error {
 	no := func() error {
 		if !at.own {
 			return nil
 		}
 		// Chains hide the transactions inside them from a cycle.
-		return x.refuted()
+		return x.proveByPolygraph()
 	}
 	if x.tooManyInitial() {
 		return nil
@@ -81,7 +76,7 @@ func (c cobra) pipeline(x *run, back Solver, at attempt) error {
 	if a.Status = solver.Sat; len(p.Choices) > 0 {
 		q := encode.Cobra(p)
 		x.stage("encoding")
-		a = back.solve(x.ctx, q)
+		a = x.back.solve(x.ctx, q)
 		x.solved(p, a)
 	}
 	switch a.Status {

@@ -25,7 +25,7 @@ const roundsBatch = 512
 
 func (cobraRounds) Info() Info {
 	return Info{
-		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Items: true, Hidden: true,
+		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true}, Hidden: true,
 		About: "cobra round by round over a growing history, forgetting behind fence transactions",
 	}
 }
@@ -62,7 +62,7 @@ func (cobraRounds) Info() Info {
 //     its readers are known to precede m.
 //
 // So the history has an order iff D has one, which the round has found, and the rest has one from the state that D leaves.
-// The orders of all D, one after the other, are certified against the whole history; a "no" is proved by refuted.
+// The orders of all D, one after the other, are certified against the whole history; a "no" is proved by proveByPolygraph.
 //
 // Source:  [Cobra] §5: rounds, fences, frozen transactions (a).
 // Differs: whether a transaction precedes everything to come is read off the closure, where the paper compares epoch numbers; with fences two
@@ -72,32 +72,26 @@ func (cobraRounds) Info() Info {
 // transaction of its own, here the next reader or writer of the key tells. Client times count as known edges.
 // Memory:  the window's polygraph and closure; of the rest a few words a transaction and a key.
 func (c cobraRounds) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	back, err := solverByName(o.Solver)
-	if err != nil {
-		return nil, err
-	}
-	x, done := begin(ctx, "cobra-rounds", h, o, serialLevels)
-	x.r.Solver = back.Name
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, nil
+		return x.r, err
 	}
 	// Without session order nothing is known of what is to come: then a "no" at session-serializable leaves cobra to decide.
 	at := attempt{o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew}, true}
 	if !o.Level.Sessions() {
 		at = attempts(o, false)[0]
 	}
-	err = newRounds(x, back, at).run(cmp.Or(c.batch, roundsBatch))
+	err = newRounds(x, at).run(cmp.Or(c.batch, roundsBatch))
 	if err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
 		return x.r, err
 	}
-	return x.r, cobra{}.pipeline(x, back, attempt{level: o.Level, own: true})
+	return x.r, cobra{}.pipeline(x, attempt{level: o.Level, own: true})
 }
 
 // rounds is the state between two rounds.
 type rounds struct {
-	x    *run
-	back Solver
-	at   attempt
+	x  *run
+	at attempt
 	window
 
 	arrival []uint32 // transactions that count, in the order in which they arrive
@@ -113,9 +107,9 @@ type rounds struct {
 	order []uint32 // of those forgotten
 }
 
-func newRounds(x *run, back Solver, at attempt) *rounds {
+func newRounds(x *run, at attempt) *rounds {
 	h := x.h
-	s := &rounds{x: x, back: back, at: at, window: newWindow(x.v)}
+	s := &rounds{x: x, at: at, window: newWindow(x.v)}
 	s.arrive()
 	s.left, s.last = make([]uint32, h.NumSessions()), make([]uint32, h.NumSessions())
 	for i := range s.last {
@@ -201,7 +195,7 @@ func (s *rounds) run(batch int) error {
 		if !s.at.own {
 			return nil
 		}
-		return x.refuted()
+		return x.proveByPolygraph()
 	}
 	// Of a history without transactions too, the order is found in a round.
 	for round := 1; ; round++ {
@@ -231,7 +225,7 @@ func (s *rounds) run(batch int) error {
 		if len(p.Choices) > 0 {
 			q := encode.Cobra(p)
 			x.stage("encoding")
-			a = s.back.solve(x.ctx, q)
+			a = x.back.solve(x.ctx, q)
 			s.solved(a)
 		}
 		switch a.Status {

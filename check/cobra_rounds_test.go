@@ -105,11 +105,11 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 		if seed&1 == 0 {
 			l = level.StrictSerializable
 		}
-		x, done := begin(context.Background(), "cobra-rounds", h, Options{Level: l}, serialLevels)
+		x, done, _ := begin(context.Background(), cobraRounds{}.Info(), h, Options{Level: l})
 		if done {
 			continue
 		}
-		s := newRounds(x, Solver{}, attempt{l, polygraph.Options{RealTime: l.RealTime()}, true})
+		s := newRounds(x, attempt{l, polygraph.Options{RealTime: l.RealTime()}, true})
 		for range len(s.arrival) * 3 / 4 {
 			s.take()
 		}
@@ -225,8 +225,8 @@ func TestCobraRoundsEpochs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := begin(context.Background(), "cobra-rounds", h, Options{Level: level.SessionSerializable}, serialLevels)
-	s := newRounds(x, Solver{}, attempt{level: level.SessionSerializable, own: true})
+	x, _, _ := begin(context.Background(), cobraRounds{}.Info(), h, Options{Level: level.SessionSerializable})
+	s := newRounds(x, attempt{level: level.SessionSerializable, own: true})
 	for range len(s.arrival) / 2 {
 		s.take()
 	}

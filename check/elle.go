@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"time"
 
 	"isovet/check/lists"
 	"isovet/evidence"
@@ -14,7 +13,8 @@ type elle struct{}
 
 func (elle) Info() Info {
 	return Info{
-		Name: "elle", Paper: "Elle", Levels: orderLevels, Lists: true, Partial: true,
+		Name: "elle", Paper: "Elle", Levels: orderLevels, Partial: true,
+		Takes: Takes{Lists: ListsRead, Unknown: OutcomesTried, Duplicates: true},
 		About: "append-only lists: the order of versions is read off, and one graph decides; linear",
 	}
 }
@@ -27,11 +27,6 @@ func (elle) Info() Info {
 // matter; under snapshot isolation it may, and what an arbitrary order does not settle, and registers beside the lists, are left
 // to replay. Elle infers real time from invocations; here it is the history's client times, and strict.
 func (c elle) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	if !h.HasLists() {
-		x := &run{r: &evidence.Result{Level: o.Level, Checker: "elle", H: h}}
-		x.unknown("no lists: elle reads the order of versions off append-only lists")
-		return x.r, nil
-	}
 	decide := func(v *lists.View) (*evidence.Result, error) { return c.decide(ctx, v, o) }
 	x, v, done, err := beginLists(ctx, c.Info(), h, o, decide)
 	if done || err != nil {
@@ -46,11 +41,12 @@ func (c elle) Check(ctx context.Context, h *history.History, o Options) (*eviden
 }
 
 // decide answers for a view without anomalies that is not ambiguous.
-func (elle) decide(ctx context.Context, v *lists.View, o Options) (*evidence.Result, error) {
+func (c elle) decide(ctx context.Context, v *lists.View, o Options) (*evidence.Result, error) {
 	h := v.H
-	x := &run{ctx: ctx, h: h, o: o, at: time.Now()}
-	x.r = &evidence.Result{Level: o.Level, Checker: "elle", H: h}
-	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
+	x, err := newRun(ctx, c.Info(), h, o)
+	if err != nil {
+		return nil, err
+	}
 	open := v.Mixed
 	if !open {
 		g := lists.NewGraph(v, o.Level, o.ClockSkew)
@@ -72,9 +68,6 @@ func (elle) decide(ctx context.Context, v *lists.View, o Options) (*evidence.Res
 			return x.r, nil
 		}
 	}
-	r, err := withRegisters(ctx, replayer{}, v, o)
-	if err == nil {
-		r.Checker = "elle"
-	}
-	return r, err
+	r, err := withRegisters(replayer{}.Info(), v, o, func(h *history.History) (*evidence.Result, error) { return ask(ctx, replayer{}, h, o) })
+	return takeOver(r, "elle"), err
 }

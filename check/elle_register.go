@@ -16,7 +16,7 @@ type elleRegister struct{}
 
 func (elleRegister) Info() Info {
 	return Info{
-		Name: "elle-register", Paper: "Elle", Levels: orderLevels, Partial: true,
+		Name: "elle-register", Paper: "Elle", Levels: orderLevels, Takes: Takes{Items: true}, Partial: true,
 		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories stay unknown",
 	}
 }
@@ -35,9 +35,9 @@ func (elleRegister) Info() Info {
 //
 // Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done := begin(ctx, "elle-register", h, o, orderLevels)
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, nil
+		return x.r, err
 	}
 	if x.tooManyInitial() {
 		return x.r, nil
@@ -47,11 +47,11 @@ func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) 
 	x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), open
 	x.stage("construction")
 	if cycle := p.KnownCycle(); cycle != nil {
-		return x.r, x.explained(p, [][]polygraph.Edge{cycle}, true)
+		return x.r, x.proveByCycles(p, [][]polygraph.Edge{cycle}, true)
 	}
 	if o.Level.Snapshot() {
 		if _, fork, _ := bcgraph.Chains(x.v); fork[0] != history.None {
-			return x.r, x.forked(fork)
+			return x.r, x.proveFork(fork)
 		}
 	}
 	if open > 0 {

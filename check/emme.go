@@ -18,10 +18,11 @@ type emme struct {
 
 func (c emme) Info() Info {
 	levels := slices.DeleteFunc(timestamp.Levels(), func(l level.Level) bool { return l.Serial() != c.serial })
-	return Info{Name: c.name, Paper: "CHRONOS", Levels: levels, Timestamps: true, Lists: true,
+	return Info{Name: c.name, Paper: "CHRONOS", Levels: levels, Timestamps: true,
+		Takes: Takes{Items: true, Lists: ListsRefused, Unknown: OutcomesDecided},
 		About: "version order from commit timestamps, the start-ordered serialization graph, its cycles"}
 }
 
 func (c emme) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	return byTimestamps(ctx, c.name, h, o, timestamp.Emme)
+	return byTimestamps(ctx, c.Info(), h, o, timestamp.Emme)
 }

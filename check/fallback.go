@@ -33,18 +33,16 @@ func (x *run) byPolygraph() (done bool, err error) {
 	defer cancel()
 	o := x.o
 	o.Pipeline, o.Solver = Pipeline{}, ""
-	y, done := beginAble(ctx, x.r.Checker, x.h, o, orderLevels, able{predicates: true, settled: true})
+	in := vbox{}.Info()
+	in.Name = x.r.Checker
+	y, done, err := begin(ctx, in, x.h, o)
 	if done {
 		return false, nil
 	}
 	y.fallback = true
-	back, err := solverByName("")
-	if err != nil {
-		return false, err
-	}
 	for _, a := range y.questions() {
 		y.r.Verdict, y.r.Reason, y.r.Order, y.seed = evidence.Unknown, "", nil, nil
-		if err := (vbox{}).pipeline(y, back, a); err != nil {
+		if err := y.pipeline(y.back, a); err != nil {
 			return false, err
 		}
 		switch {
@@ -53,11 +51,12 @@ func (x *run) byPolygraph() (done bool, err error) {
 		case y.r.Verdict != evidence.Unknown:
 			x.stage("polygraph")
 			x.take(y.r)
+			x.r.DecidedBy = vbox{}.Info().Name
 			return true, nil
 		case y.seed == nil, !a.own && len(y.seed) > maxTrial: // given up; or most likely no violation of the level's own
 			continue
 		}
-		err := x.explain(y.seed, replay.Refute)
+		err := x.proveFrom(y.seed, replay.Refute)
 		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return true, err
 		}

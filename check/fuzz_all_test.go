@@ -253,7 +253,7 @@ func (j *judge) run(c check.Checker, l level.Level) (bad *wrong) {
 		ps := mechanism.Profiles()
 		o.Profile = &ps[j.turn%len(ps)]
 	}
-	if in.Items {
+	if !in.TakesPredicates(l) {
 		o.IgnorePredicates = j.turn%2 == 0
 	}
 	who := in.Name

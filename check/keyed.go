@@ -52,7 +52,7 @@ func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result 
 	defer cancel()
 	at := o
 	at.Level = level.Linearizable
-	r, err := lightweight{}.Check(short, h, at)
+	r, err := ask(short, lightweight{}, h, at)
 	if err != nil || r.Verdict == evidence.Unknown { // the one who decides says what is wrong
 		return nil
 	}

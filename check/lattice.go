@@ -130,6 +130,7 @@ func (l *Lattice) filled(h *history.History) *Lattice {
 	for i, r := range p.Results {
 		if r == nil {
 			p.Results[i] = &evidence.Result{Level: level.All()[i], H: h, Checker: "auto", Reason: "not yet looked at"}
+			p.Results[i].Stats.Sizes = evidence.SizesOf(h)
 		}
 	}
 	p.summarize()
@@ -141,7 +142,9 @@ func runAt(ctx context.Context, h *history.History, o Options, at level.Level, m
 	o.Level = at
 	c, ok := Auto(h, at)
 	if !ok {
-		return &evidence.Result{Level: at, H: h, Reason: "no checker decides " + at.String() + " for this history"}, nil
+		r := &evidence.Result{Level: at, H: h, Reason: "no checker decides " + at.String() + " for this history"}
+		r.Stats.Sizes = evidence.SizesOf(h)
+		return r, nil
 	}
 	if most > 0 {
 		return runFor(ctx, most, c, h, o)

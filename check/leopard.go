@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"isovet/check/explain"
@@ -22,7 +21,8 @@ var weakLevels = []level.Level{level.ReadCommitted, level.RepeatableRead}
 
 func (leopard) Info() Info {
 	return Info{
-		Name: "leopard", Paper: "Leopard", Levels: append(slices.Clip(orderLevels), weakLevels...), Hidden: true,
+		Name: "leopard", Paper: "Leopard", Levels: slices.Concat(orderLevels, weakLevels), Hidden: true,
+		Takes: Takes{Items: true, Predicates: slices.Concat(orderLevels, weakLevels), Unknown: OutcomesDecided, Duplicates: true},
 		About: "client time intervals against the database's mechanisms, as --profile says; then replay",
 	}
 }
@@ -33,30 +33,28 @@ var maxTried = 20
 // Check verifies the mechanisms. Three things are never mixed: what the history proves (the verdict), what fails under the profile
 // (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order explains the history.
 func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	none := func(format string, args ...any) (*evidence.Result, error) {
-		return &evidence.Result{Level: o.Level, Checker: "leopard", H: h, Reason: fmt.Sprintf(format, args...)}, nil
-	}
-	if !slices.Contains(c.Info().Levels, o.Level) {
-		return none("leopard does not decide %s", o.Level)
+	x, err := newRun(ctx, c.Info(), h, o)
+	if err != nil {
+		return nil, err
 	}
 	p := o.Profile
 	if p == nil {
-		var err error
 		if p, err = mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation); err != nil {
-			return none("leopard needs a profile: %v", err)
+			x.unknown("leopard needs a profile: %v", err)
+			return x.r, nil
 		}
 	}
 	rep, err := mechanism.Verify(ctx, h, mechanism.Options{Profile: *p, Skew: o.ClockSkew})
 	if missing, ok := errors.AsType[*mechanism.MissingTimes](err); ok {
-		return none("leopard needs client times: %v", missing)
+		x.unknown("leopard needs client times: %v", missing)
+		return x.r, nil
 	}
 	if err != nil {
-		x := &run{ctx: ctx, r: &evidence.Result{Level: o.Level, Checker: "leopard", H: h}}
 		x.stopped()
 		return x.r, nil
 	}
 	m := section(h, rep, o.ClockSkew)
-	x, err := c.level(ctx, h, o, rep, m)
+	x, err = c.level(ctx, h, o, rep, m)
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +71,15 @@ func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evi
 // level settles what the history proves at the level.
 func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report, m *evidence.Mechanisms) (*run, error) {
 	weak := slices.Contains(weakLevels, o.Level)
-	if c, ok := Auto(h, o.Level); ok && h.HasLists() && !weak && !o.MechanismsOnly {
-		// The way of explaining a violation's transactions below knows registers only.
-		r, err := c.Check(ctx, h, o)
-		return &run{ctx: ctx, h: h, o: o, r: r}, err
+	x, done, err := begin(ctx, leopard{}.Info(), h, o)
+	if err != nil {
+		return nil, err
 	}
-	x, done := beginAble(ctx, "leopard", h, o, leopard{}.Info().Levels, able{ambiguous: true, predicates: true})
 	x.r.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
-	if x.bad != nil {
-		return nil, x.bad
+	if o.Level == level.RepeatableRead { // else it is another question (settle)
+		x.r.Anomalies, x.r.Also = nil, 0
+		x.unknown(noRepeatable)
+		return x, nil
 	}
 	if done && x.r.Verdict == evidence.Violated && weak {
 		x.r.Anomalies = slices.DeleteFunc(x.r.Anomalies, func(a evidence.Anomaly) bool { return !o.Level.Forbids(a.Kind) })
@@ -104,7 +102,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		if len(seed) < 2 || len(seed) > maxTrial {
 			continue
 		}
-		err := x.explain(slices.DeleteFunc(slices.Clone(seed), func(t uint32) bool { return t == history.None || !x.v.Counts[t] }), replay.Refute)
+		err := x.proveFrom(slices.DeleteFunc(slices.Clone(seed), func(t uint32) bool { return t == history.None || !x.v.Counts[t] }), replay.Refute)
 		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return nil, err
 		}
@@ -117,7 +115,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		x.unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not looked for")
 		return x, nil
 	}
-	r, err := replayer{}.Check(ctx, h, o)
+	r, err := ask(ctx, replayer{}, h, o)
 	if err != nil {
 		return nil, err
 	}

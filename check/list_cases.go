@@ -3,7 +3,6 @@ package check
 import (
 	"slices"
 
-	"isovet/certify"
 	"isovet/check/lists"
 	"isovet/evidence"
 )
@@ -22,7 +21,7 @@ func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 	c, shown, reason := lists.ReadCases(x.h)
 	switch {
 	case shown != nil:
-		x.proven(evidence.Anomaly{Kind: shown.Kind, Ops: shown.Ops})
+		x.proveOrLeave(evidence.Anomaly{Kind: shown.Kind, Ops: shown.Ops})
 		return nil
 	case reason != "":
 		x.unknown("%s; %s", why, reason)
@@ -43,7 +42,7 @@ func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 			continue
 		}
 		if tried++; tried > limit {
-			if x.refutes(proof) {
+			if x.proveByCases(proof) {
 				return nil
 			}
 			x.unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more", why, limit)
@@ -64,7 +63,7 @@ func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 		a := r.Anomalies[0]
 		if len(a.Ops)+len(a.Dead) > 0 {
 			// Of another key, and so in each case.
-			x.proven(evidence.Anomaly{Kind: a.Kind, Ops: a.Ops, Key: a.Key, Dead: a.Dead})
+			x.proveOrLeave(evidence.Anomaly{Kind: a.Kind, Ops: a.Ops, Key: a.Key, Dead: a.Dead})
 			return nil
 		}
 		cycles := a.Cycles
@@ -80,37 +79,19 @@ func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 				proof = append(proof, cycle)
 			}
 		}
-		if tried&(tried-1) == 0 && c.More() && x.refutes(proof) { // now and then: what is found may do for all the others
+		if tried&(tried-1) == 0 && c.More() && x.proveByCases(proof) { // now and then: what is found may do for all the others
 			return nil
 		}
 	}
 	if !c.Whole {
-		if x.refutes(proof) {
+		if x.proveByCases(proof) {
 			return nil
 		}
 		x.unknown("%s; of the ways to say which, those tried do not explain the history, and there are more", why)
 		return nil
 	}
-	x.proven(oneOf(proof))
+	x.proveOrLeave(oneOf(proof))
 	return nil
-}
-
-// oneOf is the anomaly that these cycles show together.
-func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
-	if len(cycles) == 1 {
-		return evidence.Anomaly{Cycle: cycles[0]}
-	}
-	return evidence.Anomaly{Cycles: slices.Clone(cycles)}
-}
-
-// refutes makes the cycles found so far the answer if they leave no case, which certify finds out by its own search.
-func (x *run) refutes(cycles [][]evidence.Edge) bool {
-	x.violated(oneOf(cycles))
-	if _, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts, Stop: func() bool { return x.ctx.Err() != nil }}); err == nil {
-		return true
-	}
-	x.r.Verdict, x.r.Anomalies = evidence.Unknown, nil
-	return false
 }
 
 // decideCase answers for a history in which each element that was read has one append.
@@ -122,15 +103,4 @@ func decideCase(v *lists.View, decide func(v *lists.View) (*evidence.Result, err
 		return &evidence.Result{Reason: v.Ambiguous, H: v.H}, nil
 	}
 	return decide(v)
-}
-
-// proven makes a an answer of "violation" if it is a proof, and of "unknown" if not.
-func (x *run) proven(a evidence.Anomaly) {
-	x.violated(a)
-	// The cases' cycles together may be more than it takes, and named after what is superfluous.
-	_, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
-	if err != nil {
-		x.r.Anomalies = nil
-		x.unknown("no order explains the history, but no evidence can be given of that, list elements having been appended more than once: %s", err)
-	}
 }

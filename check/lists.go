@@ -4,37 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"isovet/check/lists"
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/polygraph"
 )
 
 // beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of
 // them, show, and goes through the cases where elements were appended more than once. done: r is the answer.
 func beginLists(ctx context.Context, in Info, h *history.History, o Options, decide func(v *lists.View) (*evidence.Result, error)) (x *run, v *lists.View, done bool, err error) {
-	name := in.Name
-	x = &run{ctx: ctx, h: h, o: o, at: time.Now()}
-	x.r = &evidence.Result{Level: o.Level, Checker: name, H: h}
-	x.r.Stats = evidence.Stats{Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Stages: map[string]float64{}}
-	switch {
-	case !slices.Contains(in.Levels, o.Level):
-		return x, nil, x.unknown("%s does not decide %s", name, o.Level), nil
-	case o.Level == level.Linearizable:
-		return x, nil, x.unknown("list histories: linearizability is decided of registers only"), nil
-	case !in.Lists && !slices.Contains(orderLevels, o.Level):
-		return x, nil, x.unknown("list histories: %s decides them at the serializable and snapshot levels only, not at %s", name, o.Level), nil
-	case h.HasPredicates():
-		return x, nil, x.unknown("predicate operations beside lists: %s checks item operations only", name), nil
-	}
-	if o.Level.RealTime() {
-		if t, missing := polygraph.MissingTime(h); missing {
-			return x, nil, x.unknown("%s needs start and end of every committed transaction; transaction %d has not both", o.Level, h.Txns.ID[t]), nil
-		}
+	if x, err = newRun(ctx, in, h, o); err != nil {
+		return &run{}, nil, true, err
 	}
 	v = lists.ReadWith(h, lists.Options{Blind: slices.Contains(weak.Levels(), o.Level), EachRead: o.Level == level.ReadCommitted})
 	x.stage("prepass")
@@ -56,7 +38,8 @@ func beginLists(ctx context.Context, in Info, h *history.History, o Options, dec
 
 // checkLists has a checker of registers decide a list history.
 func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	decide := func(v *lists.View) (*evidence.Result, error) { return withRegisters(ctx, c, v, o) }
+	registers := func(h *history.History) (*evidence.Result, error) { return c.Check(ctx, h, o) }
+	decide := func(v *lists.View) (*evidence.Result, error) { return withRegisters(c.Info(), v, o, registers) }
 	x, v, done, err := beginLists(ctx, c.Info(), h, o, decide)
 	if done || err != nil {
 		return x.r, err
@@ -66,19 +49,18 @@ func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (
 
 // withRegisters has a checker decide a list history told with registers, and brings its answer back. The transactions are the
 // same, so an order needs no care.
-func withRegisters(ctx context.Context, c Checker, v *lists.View, o Options) (*evidence.Result, error) {
+func withRegisters(in Info, v *lists.View, o Options, check func(*history.History) (*evidence.Result, error)) (*evidence.Result, error) {
 	h := v.H
 	g := v.Registers()
-	r, err := c.Check(ctx, g.H, o)
+	r, err := check(g.H)
 	if err != nil {
 		return nil, err
 	}
 	r.H = h
-	r.Stats.Ops = h.NumOps()
 	for i := range r.Anomalies {
 		a, ok := g.Anomaly(r.Anomalies[i], o.Level, o.ClockSkew)
 		if !ok {
-			return nil, &Fault{Checker: c.Info().Name, Err: errors.New("nothing is left of the evidence on registers for one on lists")}
+			return nil, &Fault{Checker: in.Name, Err: errors.New("nothing is left of the evidence on registers for one on lists")}
 		}
 		r.Anomalies[i] = a
 	}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 
 	"isovet/check/minitxn"
 	"isovet/evidence"
@@ -16,6 +15,7 @@ type miniTxns struct{}
 func (miniTxns) Info() Info {
 	return Info{
 		Name: "mtc", Paper: "MTC", Levels: orderLevels,
+		Takes: Takes{Items: true, Predicates: orderLevels, Unknown: OutcomesDecided, Duplicates: true},
 		About: "mini-transactions, every write after a read of its key: linear at six levels; falls back to replay on others, and says so",
 	}
 }
@@ -27,19 +27,16 @@ func (miniTxns) suits(h *history.History, _ level.Level) bool {
 
 // Check is [MTC]'s CHECKSER, CHECKSI and CHECKSSER: pre-pass, preconditions, divergence, graph.
 func (c miniTxns) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done := beginAmbiguous(ctx, "mtc", h, o, orderLevels)
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, nil
+		return x.r, err
 	}
 	if why := minitxn.Outside(x.v); why != "" {
-		r, err := replayer{}.Check(ctx, h, o)
+		r, err := ask(ctx, replayer{}, h, o)
 		if r != nil {
-			r.Checker, r.Note = "mtc", "decided by replay: this is no history of mini-transactions: "+why
+			r.Note = "decided by replay: this is no history of mini-transactions: " + why
 		}
-		return r, err
-	}
-	if n, t := minitxn.Larger(x.v); n > 0 {
-		x.r.Note = fmt.Sprintf("of the transactions, %d are no mini-transactions by their size (transaction %d is one); every write follows a read of its key, and that is enough", n, h.Txns.ID[t])
+		return takeOver(r, "mtc"), err
 	}
 	a := minitxn.Check(x.v, o.Level, o.ClockSkew)
 	x.r.Stats.KnownEdges = a.Edges

@@ -86,12 +86,12 @@ func (onlyPolygraph) Info() Info {
 	return in
 }
 
-func (onlyPolygraph) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done := beginAmbiguous(ctx, "polygraph", h, o, orderLevels)
+func (c onlyPolygraph) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
-	done, err := x.byPolygraph()
+	done, err = x.byPolygraph()
 	if err == nil && !done {
 		x.unknown("given up")
 	}

@@ -2,11 +2,11 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/level"
 )
 
 // bruteForce is the oracle: every order, by definition. The naive twin of all others.
@@ -14,9 +14,8 @@ type bruteForce struct{}
 
 func (bruteForce) Info() Info {
 	return Info{
-		Name: "oracle", Paper: "definitions", Hidden: true, Lists: true,
-		Levels: []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
-			level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation},
+		Name: "oracle", Paper: "definitions", Hidden: true, Levels: slices.Concat(serialLevels, snapshotLevels),
+		Takes: Takes{Items: true, Predicates: orderLevels, Lists: ListsBeside, Unknown: OutcomesDecided, Duplicates: true},
 		About: "brute force by definition, for up to 8 transactions",
 	}
 }

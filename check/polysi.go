@@ -20,7 +20,7 @@ type polysi struct{}
 
 func (polysi) Info() Info {
 	return Info{
-		Name: "polysi", Paper: "PolySI", Levels: snapshotLevels, Solvers: inducedSolvers(), Partial: true,
+		Name: "polysi", Paper: "PolySI", Levels: snapshotLevels, Solvers: inducedSolvers(), Takes: Takes{Items: true}, Partial: true,
 		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand transactions",
 	}
 }
@@ -47,17 +47,12 @@ var maxInduced = 50_000_000
 // program, which is the cheapest of the known ways where the graph is whole. isovet's solvers stand in for MonoSAT. Session order where
 // the level asks for it, and real time as pairs of transactions: PolySI has the former only, always.
 func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	back, err := solverByName(o.Solver)
-	if err == nil && !slices.Contains(inducedSolvers(), back.Name) {
-		err = fmt.Errorf("polysi cannot use solver %s; expected one of %s", back.Name, strings.Join(inducedSolvers(), ", "))
+	x, done, err := begin(ctx, c.Info(), h, o)
+	if err == nil && !slices.Contains(inducedSolvers(), x.back.Name) {
+		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", x.back.Name, strings.Join(inducedSolvers(), ", "))
 	}
-	if err != nil {
-		return nil, err
-	}
-	x, done := begin(ctx, "polysi", h, o, snapshotLevels)
-	x.r.Solver = back.Name
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
 	if x.tooManyInitial() {
 		return x.r, nil
@@ -82,7 +77,7 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 		x.stopped()
 		return x.r, nil
 	case refuted:
-		return x.r, x.refutedSnapshot()
+		return x.r, x.proveSnapshot()
 	case len(g.Open) == 0:
 		return x.r, x.holds(p, g.Settled())
 	}
@@ -92,13 +87,13 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 		x.unknown("the induced graph would have more than %d open edges", maxInduced)
 		return x.r, nil
 	}
-	a := back.solve(ctx, q)
+	a := x.back.solve(ctx, q)
 	x.solved(p, a)
 	switch a.Status {
 	case solver.Sat:
 		return x.r, x.holds(p, encode.Deduced(g, a.Edges))
 	case solver.Unsat:
-		return x.r, x.refutedSnapshot()
+		return x.r, x.proveSnapshot()
 	}
 	x.unsolved(a)
 	return x.r, nil

@@ -18,6 +18,7 @@ type porcupineLib struct{}
 func (porcupineLib) Info() Info {
 	return Info{
 		Name: "porcupine", Paper: "Porcupine", Levels: linearLevels,
+		Takes: Takes{Items: true, Predicates: linearLevels, Unknown: OutcomesDecided, Duplicates: true},
 		About: "linearizability by Porcupine's search; lwt makes the evidence",
 	}
 }
@@ -25,16 +26,9 @@ func (porcupineLib) Info() Info {
 // Check asks Porcupine for the verdict, each key being a partition, as its authors do for key-value stores; the stage "solving" is its own
 // time. It hands back no proof of a "no" and an expensive one of a "yes": the evidence is lwt's, which is a fault if they disagree.
 func (c porcupineLib) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	if x, done := beginLinear(ctx, "porcupine", h, o); done {
-		return x.r, nil
-	}
-	x, done := beginAmbiguous(ctx, "porcupine", h, o, linearLevels)
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, nil
-	}
-	if x.v.Bad != nil {
-		x.unknown("%v", x.v.Bad)
-		return x.r, nil
+		return x.r, err
 	}
 	claim := func(uint32, uint32) bool { return true }
 	if h.HasPredicates() {
@@ -49,19 +43,16 @@ func (c porcupineLib) Check(ctx context.Context, h *history.History, o Options) 
 		}
 	}
 	x.stage("solving")
-	r, err := lightweight{}.Check(ctx, h, o)
+	r, err := ask(ctx, lightweight{}, h, o)
 	if err != nil || r.Verdict == evidence.Unknown {
-		if r != nil {
-			r.Checker = "porcupine"
-		}
-		return r, err
+		return takeOver(r, "porcupine"), err
 	}
 	if ok != (r.Verdict == evidence.Holds) {
 		return nil, &Fault{Checker: "porcupine", Err: fmt.Errorf("linearizable, says Porcupine: %t; lwt says %s", ok, r.Verdict)}
 	}
 	x.stage("evidence")
-	r.Checker, r.Stats.Stages = "porcupine", x.r.Stats.Stages
-	return r, nil
+	r.Stats.Stages = x.r.Stats.Stages
+	return takeOver(r, "porcupine"), nil
 }
 
 // registerModel is a register whose state is a version. What may not have happened changes nothing where it does not fit: it can stand

@@ -10,18 +10,16 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
-	"isovet/prepass"
 	"isovet/solver"
 )
 
 // replayer is isovet's own way: guess an order, replay it, make a constraint only where a read fails.
 type replayer struct{}
 
-var orderLevels = append([]level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}, serialLevels...)
-
 func (replayer) Info() Info {
 	return Info{
 		Name: "replay", Paper: "isovet", Levels: append(slices.Clip(orderLevels), level.RepeatableRead),
+		Takes: Takes{Items: true, Predicates: orderLevels, Unknown: OutcomesDecided, Duplicates: true},
 		About: "guess an order, replay it, constrain only what fails; duplicate values and unknown outcomes too",
 	}
 }
@@ -31,9 +29,9 @@ var maxPruned = 30_000
 
 // Check is the loop of package replay, and the explanation of what it refutes.
 func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	x, done := beginAmbiguous(ctx, "replay", h, o, orderLevels)
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
 	a, done, err := c.stricter(x)
 	if err != nil || done {
@@ -43,11 +41,8 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 		if o.Level == level.Serializable && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned {
 			// Without session order nearly everything is open, and an order found by chance breaks as it is mended: here pruning over
 			// the full closure settles most of it (a PostgreSQL history of 10,000 at read committed: 1 s, against no answer in 60 s).
-			back, err := solverByName("")
-			if err != nil {
-				return nil, err
-			}
-			return x.r, vbox{}.pipeline(x, back, attempt{level: o.Level, own: true})
+			x.r.DecidedBy = vbox{}.Info().Name
+			return x.r, x.pipeline(defaultSolver(), attempt{level: o.Level, own: true})
 		}
 		opts := replay.Options{Level: o.Level, NoGuess: true}
 		if !x.v.Ambiguous() {
@@ -66,10 +61,10 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 		x.r.Verdict, x.r.Order = evidence.Holds, a.Order
 	case solver.Unsat:
 		if len(a.Mismatch) > 0 {
-			x.mismatches(a.Mismatch)
+			x.proveMismatches(a.Mismatch)
 			return x.r, nil
 		}
-		err := x.explain(a.Seed, replay.Refute)
+		err := x.proveFrom(a.Seed, replay.Refute)
 		if errors.Is(err, explain.ErrHolds) && h.HasPredicates() && len(x.v.Open) > 0 {
 			// The refutation needs no cycle: whoever could have left a key as a predicate saw it cannot have committed.
 			x.unknown("no order explains the history, but no evidence can be given of that: it rests on which transactions of unknown outcome committed")
@@ -89,16 +84,6 @@ func (x *run) fault(err error) error {
 		return nil
 	}
 	return &Fault{Checker: x.r.Checker, Err: err}
-}
-
-// mismatches makes violations of predicate operations by themselves.
-func (x *run) mismatches(ms []prepass.Miss) {
-	x.r.Also = max(0, len(ms)-prepass.MaxAnomalies)
-	var as []evidence.Anomaly
-	for _, m := range ms[:len(ms)-x.r.Also] {
-		as = append(as, evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key})
-	}
-	x.violated(as...)
 }
 
 // stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is none and the
@@ -134,7 +119,7 @@ func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 	}
 	x.stage("solving")
 	if len(a.Seed) <= maxTrial {
-		if err := x.explain(a.Seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		if err := x.proveFrom(a.Seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return a, true, err
 		}
 		if x.r.Verdict != evidence.Unknown || x.r.Reason != "" {

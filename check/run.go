@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,8 @@ import (
 	"isovet/predicates"
 )
 
-// Run checks a history and certifies the answer. A panic of the checker comes back as a Fault.
+// Run checks a history and certifies the answer. What the checker cannot take by its Info is refused: unknown, with the reason. A panic of
+// the checker comes back as a Fault.
 func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evidence.Result, err error) {
 	name := c.Info().Name
 	defer func() {
@@ -25,28 +25,20 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		}
 	}()
 	start := time.Now()
-	ignored := o.IgnorePredicates && c.Info().Items && h.HasPredicates() && !h.HasLists()
+	in, sizes := c.Info(), evidence.SizesOf(h)
+	ignored := o.IgnorePredicates && in.Decides(o.Level) && !in.TakesPredicates(o.Level) && h.HasPredicates() && !h.HasLists()
 	if ignored {
 		if _, err := predicates.NewTruths(h); err != nil { // bad input is bad input
 			return nil, err
 		}
 		h = history.Items(h)
 	}
-	asked := o.Level
-	if asked == level.RepeatableRead && !h.HasPredicates() && slices.Contains(c.Info().Levels, asked) {
-		o.Level = level.Serializable // without predicates it is the same, by definition
-	}
-	if h.HasLists() && !c.Info().Lists {
-		r, err = checkLists(ctx, c, h, o)
-	} else {
-		r, err = c.Check(ctx, h, o)
-	}
-	if err != nil {
+	if r, err = answer(ctx, c, h, o); err != nil {
 		return nil, err
 	}
-	r.Items = ignored
-	if o.Level != asked && r.Level == o.Level {
-		r.Level = asked
+	r.Items, r.Stats.Sizes = ignored, sizes
+	if r.DecidedBy == r.Checker {
+		r.DecidedBy = ""
 	}
 	how := certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}
 	relax(ctx, c, r, o, how)
@@ -61,6 +53,35 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
 	}
 	r.Stats.CertifyMS = float64(time.Since(start).Microseconds()) / 1e3
+	return r, nil
+}
+
+// answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not read them itself.
+func answer(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+	in, asked := c.Info(), o.Level
+	var why string
+	if o.Level, why = settle(in, h, asked); why != "" {
+		o.Level = asked
+		x, err := newRun(ctx, in, h, o)
+		if err != nil {
+			return nil, err
+		}
+		x.unknown("%s", why)
+		return x.r, nil
+	}
+	decide := c.Check
+	if h.HasLists() && in.Takes.Lists == ListsTold {
+		decide = func(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
+			return checkLists(ctx, c, h, o)
+		}
+	}
+	r, err := decide(ctx, h, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.Level == o.Level {
+		r.Level = asked
+	}
 	return r, nil
 }
 
@@ -116,18 +137,9 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 		if weaker.Forbids(r.Anomalies[0].Kind) {
 			return
 		}
-		if !slices.Contains(c.Info().Levels, weaker) {
-			continue
-		}
 		o.Level = weaker
 		o.Progress = nil
-		var s *evidence.Result
-		var err error
-		if r.H.HasLists() && !c.Info().Lists {
-			s, err = checkLists(ctx, c, r.H, o)
-		} else {
-			s, err = c.Check(ctx, r.H, o)
-		}
+		s, err := answer(ctx, c, r.H, o) // of no level that the checker does not decide
 		if err != nil || s.Verdict != evidence.Violated {
 			continue
 		}

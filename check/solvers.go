@@ -64,6 +64,8 @@ func solverNames() []string {
 	return names
 }
 
+func defaultSolver() Solver { return Solvers()[0] }
+
 // solverByName finds a solver; "" is the default.
 func solverByName(name string) (Solver, error) {
 	all := Solvers()

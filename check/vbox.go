@@ -35,6 +35,7 @@ var (
 func (vbox) Info() Info {
 	return Info{
 		Name: "vbox", Paper: "Vbox", Levels: serialLevels, Solvers: solverNames(),
+		Takes: Takes{Items: true, Predicates: serialLevels, Unknown: OutcomesTried, Duplicates: true},
 		About: "polygraph with time dependencies, compact transitive closure, one variable a constraint",
 	}
 }
@@ -43,30 +44,25 @@ func (vbox) Info() Info {
 //
 // Source: [Vbox] §4; Theorem 4.2 as errata V8 corrects it.
 func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-	back, err := solverByName(o.Solver)
-	if err != nil {
-		return nil, err
-	}
 	if err := o.Pipeline.validate(); err != nil {
 		return nil, err
 	}
-	x, done := beginAble(ctx, "vbox", h, o, serialLevels, able{predicates: true, settled: true})
-	x.r.Solver = back.Name
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
 	_, missing := polygraph.MissingTime(h)
-	return x.r, c.decide(x, back, attempts(o, !missing))
+	return x.r, x.inTurn(attempts(o, !missing))
 }
 
-// decide puts the questions of todo, the last the level's own, until one is answered.
-func (c vbox) decide(x *run, back Solver, todo []attempt) error {
+// inTurn puts the questions of todo, the last the level's own, until one is answered.
+func (x *run) inTurn(todo []attempt) error {
 	if len(x.v.LeftOut)+len(x.v.Open) > 0 {
 		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others wrote too. Without what they could explain, a "no"
 		// of the level's own is one whether they committed or not; else an order without them will do.
 		ask := todo[len(todo)-1]
 		ask.order.Relaxed = true
-		if err := c.pipeline(x, back, ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
+		if err := x.pipeline(x.back, ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
 			return err
 		}
 		x.r.Verdict, x.r.Order = evidence.Unknown, nil
@@ -75,7 +71,7 @@ func (c vbox) decide(x *run, back Solver, todo []attempt) error {
 		}
 	}
 	for _, a := range todo {
-		if err := c.pipeline(x, back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
+		if err := x.pipeline(x.back, a); err != nil || x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
 			return err
 		}
 	}
@@ -117,9 +113,9 @@ func attempts(o Options, timed bool) []attempt {
 	return []attempt{{level: stricter}, {level: o.Level, own: true}}
 }
 
-// pipeline is the paper's §4 from the known graph to the solver. Where the attempt fails and its "no" is not the level's own,
+// pipeline is the paper's §4, from the known graph to the solver. Where the attempt fails and its "no" is not the level's own,
 // it leaves the verdict open, without a reason.
-func (c vbox) pipeline(x *run, back Solver, a attempt) error {
+func (x *run) pipeline(back Solver, a attempt) error {
 	// §4.2 known graph, §4.3 avoidance
 	a.order.AtMostOne = x.o.Pipeline.AtMostOne == "on"
 	// Predicate constraints ask for the order of any two writes, and what was asked for by name is done.
@@ -139,7 +135,7 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 	if p.Crowded {
 		x.r.Stats.Constraints = p.Pairs
 		x.stage("construction")
-		if done, err := c.narrowed(x, p, back, a); done {
+		if done, err := x.narrowed(p, back, a); done {
 			return err
 		}
 		if x.tooMany(p.ListBytes()) {
@@ -169,14 +165,14 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 	x.stage("construction")
 	no := func(c *polygraph.Conflict) error {
 		if x.v.Ambiguous() && !x.fallback {
-			return x.severalWriters(a.own)
+			return x.proveOwn(a.own)
 		}
 		if cycles := p.ConflictCycles(c); len(cycles) > 0 {
-			return x.explained(p, cycles, a.own)
+			return x.proveByCycles(p, cycles, a.own)
 		}
 		var seed []uint32
 		p.StoryOf(c.Based, func(t uint32) { seed = append(seed, t) })
-		return x.explainedBy(seed, a.own)
+		return x.proveByTxns(seed, a.own)
 	}
 	if m, ok := p.Mismatch(); ok {
 		x.violated(m)
@@ -193,7 +189,7 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 	case x.r.Reason != "":
 		return nil
 	case cycle:
-		return x.explained(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
+		return x.proveByCycles(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
 	case conflict != nil:
 		return no(conflict)
 	}
@@ -202,11 +198,11 @@ func (c vbox) pipeline(x *run, back Solver, a attempt) error {
 		return nil
 	}
 	// §4.5 encoding, §4.6 solving
-	return c.search(x, p, back, a, reach)
+	return x.search(p, back, a, reach)
 }
 
 // search encodes and solves what pruning left.
-func (vbox) search(x *run, p *polygraph.Polygraph, back Solver, a attempt, reach closure.Dynamic) error {
+func (x *run) search(p *polygraph.Polygraph, back Solver, a attempt, reach closure.Dynamic) error {
 	enc := x.o.Pipeline.encoding()
 	if n := p.OpenEdges(); n > fewEdges {
 		if err := room.For(float64(n) * edgeBytes); err != nil {
@@ -264,7 +260,7 @@ func (x *run) tooManyInitial() bool {
 // that is known too loose for windows.
 //
 // It ends: a round that is followed by another added an edge that nothing implied.
-func (c vbox) narrowed(x *run, p *polygraph.Polygraph, back Solver, a attempt) (done bool, err error) {
+func (x *run) narrowed(p *polygraph.Polygraph, back Solver, a attempt) (done bool, err error) {
 	var rank []int64 // node → a guess of its place
 	for {
 		g := p.FullGraph(nil)
@@ -278,7 +274,7 @@ func (c vbox) narrowed(x *run, p *polygraph.Polygraph, back Solver, a attempt) (
 		}
 		order, acyclical := graph.TopologicalBy(g, rank)
 		if !acyclical {
-			return true, x.explained(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
+			return true, x.proveByCycles(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
 		}
 		words := int(min(int64(narrowWords), room.Left()/32))
 		reach := acyclic.NewReach(g, order, words, func() bool { return x.ctx.Err() != nil })
@@ -297,12 +293,12 @@ func (c vbox) narrowed(x *run, p *polygraph.Polygraph, back Solver, a attempt) (
 		case err != nil:
 			return x.stopped(), nil
 		case conflict != nil:
-			return true, x.explained(p, p.ConflictCycles(conflict), a.own)
+			return true, x.proveByCycles(p, p.ConflictCycles(conflict), a.own)
 		case edges > 0 && room.For(float64(24*len(p.Known))) == nil:
 		case edges > 0 || left > maxPairs:
 			return false, nil
 		default:
-			return true, c.search(x, p, back, a, nil)
+			return true, x.search(p, back, a, nil)
 		}
 	}
 }

@@ -16,7 +16,8 @@ type weakly struct{}
 
 func (weakly) Info() Info {
 	return Info{
-		Name: "weak", Paper: "AWDIT", Levels: weak.Levels(), Lists: true,
+		Name: "weak", Paper: "AWDIT", Levels: weak.Levels(),
+		Takes: Takes{Items: true, Predicates: []level.Level{level.ReadCommitted}, Lists: ListsRead, Unknown: OutcomesDecided, Duplicates: true},
 		About: "the commit orders that Biswas and Enea's axioms demand, in AWDIT's bounds",
 	}
 }
@@ -26,9 +27,9 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if h.HasLists() {
 		return c.lists(ctx, h, o)
 	}
-	x, done := beginAble(ctx, "weak", h, o, weak.Levels(), able{ambiguous: true, predicates: o.Level == level.ReadCommitted})
+	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
-		return x.r, x.bad
+		return x.r, err
 	}
 	if h.HasPredicates() {
 		for _, r := range x.v.Amb {
@@ -67,14 +68,14 @@ func (x *run) implied(patience time.Duration) (done bool, err error) {
 	const stronger = level.SessionSnapshotIsolation
 	o := x.o
 	o.Level = stronger
-	r, err := replayer{}.Check(ctx, x.h, o)
+	r, err := ask(ctx, replayer{}, x.h, o)
 	if err != nil || r.Verdict != evidence.Holds {
 		return false, err
 	}
 	x.r.Order, x.r.Sources = commitOrder(x.h, x.v, r.Order)
 	x.r.Verdict = evidence.Holds
 	x.r.Note = stronger.String() + ", which implies it, holds: replay found that"
-	x.r.Implied, x.r.ImpliedBy = true, stronger
+	x.r.Implied, x.r.ImpliedBy, x.r.DecidedBy = true, stronger, r.DecidedBy
 	x.stage("solving")
 	return true, nil
 }

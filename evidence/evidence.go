@@ -124,13 +124,28 @@ type Anomaly struct {
 	Text   string
 }
 
+// Sizes says how large a history is.
+type Sizes struct {
+	Txns     int `json:"txns"`                       // without the invented ones
+	Invented int `json:"invented_writers,omitempty"` // transactions that stand for writers of whom the file has no record
+	Ops      int `json:"ops"`
+	Sessions int `json:"sessions"`
+	Keys     int `json:"keys"`
+}
+
+// SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session; writers that its
+// reader invented are counted apart.
+func SizesOf(h *history.History) Sizes {
+	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
+	if h.Init != history.None {
+		s.Sessions--
+	}
+	return s
+}
+
 // Stats is what a checker measured. Times are milliseconds; a count that does not apply is left at zero and omitted.
 type Stats struct {
-	Txns        int     `json:"txns"`                       // without the invented ones
-	Invented    int     `json:"invented_writers,omitempty"` // transactions that stand for writers of whom the file has no record
-	Ops         int     `json:"ops"`
-	Sessions    int     `json:"sessions"`
-	Keys        int     `json:"keys"`
+	Sizes
 	LoadMS      float64 `json:"load_ms"`
 	CheckMS     float64 `json:"check_ms"`
 	CertifyMS   float64 `json:"certify_ms,omitempty"`
@@ -174,7 +189,9 @@ type Result struct {
 	// ReadOnlyAtStart, with Timestamps at the serializable levels: transactions without writes stand at their start timestamp.
 	ReadOnlyAtStart bool
 	Checker         string
-	Solver          string // "" where none was used
+	// DecidedBy is the checker that this answer, verdict or proof, is from, where Checker asked another; else "".
+	DecidedBy string
+	Solver    string // "" where none was used
 
 	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself only. At the serializable levels: the committed transactions, and those of unknown outcome that count as
 	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels: events

@@ -20,7 +20,9 @@ type Report struct {
 	Note    string         `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
 	Notes   []history.Note `json:"notes,omitempty"`  // what the reader has to say of the file
 	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is violated.
-	ImpliedBy string          `json:"implied_by,omitempty"`
+	ImpliedBy string `json:"implied_by,omitempty"`
+	// DecidedBy is the checker that the answer, verdict or proof, is from, where Checker asked another.
+	DecidedBy string          `json:"decided_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
 	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
@@ -65,7 +67,7 @@ type EdgeReport struct {
 
 // NewReport makes the report of a result under the history's name.
 func NewReport(r *Result, historyName string) *Report {
-	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note,
+	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
 	if r.Implied {
 		out.ImpliedBy = r.ImpliedBy.String()

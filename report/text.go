@@ -129,6 +129,9 @@ func Summary(r *evidence.Result) string {
 		if r.Solver != "" {
 			by += " with " + r.Solver
 		}
+		if r.DecidedBy != "" {
+			by += ", which asked " + r.DecidedBy
+		}
 		switch {
 		case r.Implied && r.Verdict == evidence.Holds:
 			by += " at " + r.ImpliedBy.String() + ", which implies it"

@@ -92,7 +92,7 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	fl := c.Flags()
 	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver: vbox,cobra:gini")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have cobra and be, which know item operations only, ignore predicates; their verdicts stand in a column of their own")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet checkers) ignore predicates; their verdicts stand in a column of their own")
 	f.measuring(c, defaultRunTimeout)
 	return c
 }

@@ -41,7 +41,7 @@ type checkFlags struct {
 	levelSet       bool
 }
 
-const auto = "auto"
+const auto = check.AutoName
 
 func newCheck(e *env) *cobra.Command {
 	f := checkFlags{checker: auto, unknownStatus: statusUnknown}
@@ -89,7 +89,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, leopard)")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: transactions without writes stand at their start_ts")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have cobra and be, which know item operations only, ignore predicates: \"items:\" before the level says so")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet checkers) ignore predicates: \"items:\" before the level says so")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
@@ -244,10 +244,10 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		}
 		k := *known
 		k.H = h
-		k.Stats = bench.Sizes(h)
+		k.Stats.Sizes = evidence.SizesOf(h)
 		k.Stats.LoadMS = milliseconds(time.Since(start))
 		soFar.Store(&k)
-		c, reason := f.choose(h)
+		c, reason := check.Choose(f.checker, f.solver, h, f.level)
 		if c == nil {
 			k.Reason = reason
 			return &k, nil
@@ -272,8 +272,6 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		if cause := context.Cause(ctx); cause != nil && r.Verdict == evidence.Unknown {
 			r.Reason = f.limits.reason(cause, *stage.Load())
 		}
-		n := bench.Sizes(h)
-		r.Stats.Txns, r.Stats.Invented, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = n.Txns, n.Invented, n.Ops, n.Sessions, n.Keys
 		r.Stats.LoadMS = k.Stats.LoadMS
 		if !r.Items { // else r is about what is left of h
 			r.H = h
@@ -313,42 +311,6 @@ func (f *checkFlags) profiled(h *history.History) (level.Level, *mechanism.Profi
 		return f.level, p
 	}
 	return p.Level, p
-}
-
-// choose picks the checker; nil with a reason where none decides the level.
-func (f *checkFlags) choose(h *history.History) (check.Checker, string) {
-	if f.checker == auto {
-		c, ok := check.Auto(h, f.level)
-		if !ok {
-			return nil, fmt.Sprintf("no checker decides %s for this history%s", f.level, deciders(f.level, ""))
-		}
-		if in := c.Info(); f.solver != "" && len(in.Solvers) > 0 && check.TakesSolver(in, f.solver) != nil {
-			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", in.Name, f.solver, strings.Join(in.Solvers, ", "))
-		}
-		return c, ""
-	}
-	c, err := check.ByName(f.checker)
-	if err != nil {
-		return nil, err.Error()
-	}
-	if !slices.Contains(c.Info().Levels, f.level) {
-		return nil, fmt.Sprintf("checker %s does not decide %s%s", f.checker, f.level, deciders(f.level, f.checker))
-	}
-	return c, ""
-}
-
-// deciders says which other checkers decide a level.
-func deciders(l level.Level, but string) string {
-	var names []string
-	for _, c := range check.All() {
-		if in := c.Info(); in.Name != but && slices.Contains(in.Levels, l) {
-			names = append(names, in.Name)
-		}
-	}
-	if len(names) == 0 {
-		return "; no checker does"
-	}
-	return "; these decide the level: " + strings.Join(names, ", ")
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

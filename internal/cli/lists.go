@@ -19,6 +19,7 @@ type listItem struct {
 	Levels   []string `json:"levels,omitempty"`
 	short    []string
 	Solvers  []string `json:"solvers,omitempty"`
+	Takes    *takes   `json:"takes,omitempty"`
 	Variants []string `json:"variants,omitempty"`
 	Keys     int      `json:"keys,omitempty"`
 	Scales   string   `json:"scales,omitempty"`
@@ -28,6 +29,49 @@ type listItem struct {
 	Holds    []string `json:"holds,omitempty"`
 	Writes   *bool    `json:"writes,omitempty"`
 	Hidden   bool     `json:"hidden,omitempty"`
+}
+
+// takes is what a checker can take, as check.Takes says.
+type takes struct {
+	Items      bool     `json:"items"`
+	Predicates []string `json:"predicates"` // at these levels
+	short      []string
+	all        bool   // its levels
+	Lists      string `json:"lists"`
+	Unknown    string `json:"unknown_outcomes"`
+	Duplicates bool   `json:"duplicates"`
+}
+
+func takesOf(in *check.Info) *takes {
+	t := in.Takes
+	out := &takes{Items: t.Items, Predicates: []string{}, Lists: t.Lists.String(), Unknown: t.Unknown.String(), Duplicates: t.Duplicates, all: true}
+	for _, l := range in.Levels {
+		if !in.TakesPredicates(l) {
+			out.all = false
+			continue
+		}
+		out.Predicates = append(out.Predicates, l.String())
+		out.short = append(out.short, l.ShortNames()[0])
+	}
+	return out
+}
+
+// predicates says at which levels, in short.
+func (t *takes) predicates() string {
+	switch {
+	case len(t.Predicates) == 0:
+		return "no"
+	case t.all:
+		return "yes"
+	}
+	return strings.Join(t.short, " ")
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }
 
 // newList makes a command that lists.
@@ -59,6 +103,11 @@ func newList(e *env, use, short, long string, items func() []listItem) *cobra.Co
 				{"from", func(i *listItem) string { return i.Paper }},
 				{"levels", func(i *listItem) string { return strings.Join(i.short, " ") }},
 				{"solvers", func(i *listItem) string { return strings.Join(i.Solvers, " ") }},
+				{"items", taking(func(t *takes) string { return yesNo(t.Items) })},
+				{"predicates", taking((*takes).predicates)},
+				{"lists", taking(func(t *takes) string { return t.Lists })},
+				{"unknown outcomes", taking(func(t *takes) string { return t.Unknown })},
+				{"duplicates", taking(func(t *takes) string { return yesNo(t.Duplicates) })},
 				{"variants", func(i *listItem) string { return strings.Join(i.Variants, " ") }},
 				{"written", func(i *listItem) string {
 					switch {
@@ -95,13 +144,31 @@ func newList(e *env, use, short, long string, items func() []listItem) *cobra.Co
 	return c
 }
 
+const takesHelp = `  items             reads and writes of registers
+  predicates        predicate operations, at all of its levels or those named; at the others --ignore-predicates has it ignore them
+  lists             read: by itself; beside predicates: with predicate operations in the same history too; told: as registers, at the
+                    serializable and snapshot levels
+  unknown outcomes  transactions of unknown outcome. read: they committed where somebody read from them; tried: it decides as well where
+                    the answer is the same whether they committed or not; decided: over all ways that they can have ended
+  duplicates        values that several transactions wrote to one key`
+
+// taking is a column of what checkers take.
+func taking(get func(*takes) string) func(*listItem) string {
+	return func(i *listItem) string {
+		if i.Takes == nil {
+			return ""
+		}
+		return get(i.Takes)
+	}
+}
+
 func newCheckers(e *env) *cobra.Command {
 	return newList(e, "checkers", "List the checkers: what isovet check --checker takes",
-		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first.",
+		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first; then what it can take, anything else being unknown,\nwith the reason:\n\n"+takesHelp,
 		func() (items []listItem) {
 			for _, c := range check.All() {
 				in := c.Info()
-				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Hidden: in.Hidden || in.Partial}
+				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Takes: takesOf(&in), Hidden: in.Hidden || in.Partial}
 				for _, l := range in.Levels {
 					it.Levels = append(it.Levels, l.String())
 					it.short = append(it.short, l.ShortNames()[0])
