@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -74,7 +74,7 @@ func TestFlatTwin(t *testing.T) {
 	var s, e both
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 2 + rng.IntN(4), Aborted: true, Unknown: true, Duplicates: true, Deletes: true})
+		h := random.Tiny(seed, random.Options{Txns: 2 + rng.IntN(4), Aborted: true, Unknown: true, Duplicates: true, Deletes: true})
 		order := twinOrder(rng, h)
 		s.compare(t, "a serial order", seed, flatSerial(h, order), replaySerial(h, order))
 		events := twinEvents(rng, order)
@@ -93,7 +93,7 @@ func TestRangesTwin(t *testing.T) {
 	var b both
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 4, Predicates: true, Unknown: true, Duplicates: true, Deletes: true})
+		h := random.Tiny(seed, random.Options{Txns: 4, Predicates: true, Unknown: true, Duplicates: true, Deletes: true})
 		if !h.HasPredicates() {
 			continue
 		}
@@ -124,7 +124,7 @@ func TestRangesTwin(t *testing.T) {
 
 // TestFlatRowTwin: rows of integers are read as the reader of all rows reads them.
 func TestFlatRowTwin(t *testing.T) {
-	h := datasets.Tiny(1, datasets.RandomOptions{})
+	h := random.Tiny(1, random.Options{})
 	c := newCells(h, []string{"a", "b"})
 	flat := 0
 	for seed := range uint64(20000) {
@@ -198,7 +198,7 @@ func TestCausalTwin(t *testing.T) {
 		fewWriters = few
 		for seed := range uint64(4000) {
 			rng := rand.New(rand.NewPCG(seed, 4))
-			h := datasets.Tiny(seed, datasets.RandomOptions{Txns: 4 + rng.IntN(5), Keys: 1 + rng.IntN(3), Unknown: true, Lists: seed%3 == 0})
+			h := random.Tiny(seed, random.Options{Txns: 4 + rng.IntN(5), Keys: 1 + rng.IntN(3), Unknown: true, Lists: seed%3 == 0})
 			order := twinOrder(rng, h)
 			pos, err := places(h, order)
 			if err != nil || serialSessions(h, pos) != nil {
