@@ -76,7 +76,6 @@ func columns(rows []Row) []column {
 		}, false},
 		{"checker", true, func(r *Row) string { return r.Checker }, true},
 		{"solver", true, func(r *Row) string { return r.Solver }, false},
-		{"decided by", true, func(r *Row) string { return r.DecidedBy }, false},
 		{"verdict", true, func(r *Row) string {
 			if r.Timestamps || r.Items {
 				return ""
@@ -106,6 +105,7 @@ func columns(rows []Row) []column {
 			}
 			return r.Verdict.String()
 		}, false},
+		{"decided by", true, func(r *Row) string { return r.DecidedBy }, false},
 		{"load ms", false, func(r *Row) string { return ms(r.LoadMS) }, true},
 		{"check ms", false, func(r *Row) string { return ms(r.CheckMS) }, true},
 		{"min-max", false, func(r *Row) string {
