@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -22,8 +23,7 @@ func TestPredicateOrders(t *testing.T) {
 		n = 400
 	}
 	accepted, rejected := 0, 0
-	for seed := range n {
-		h := random.Tiny(seed, predicateOptions)
+	histtest.Each(t, n, func(seed uint64) *history.History { return random.Tiny(seed, predicateOptions) }, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -69,7 +69,7 @@ func TestPredicateOrders(t *testing.T) {
 		} else {
 			rejected++
 		}
-	}
+	})
 	if accepted == 0 || rejected == 0 {
 		t.Errorf("%d accepted, %d rejected: not both are tried", accepted, rejected)
 	}
@@ -94,11 +94,10 @@ func permutations(part []uint32, fixed int, f func([]uint32) bool) bool {
 // Under snapshot isolation no order of events is accepted for what brute force refutes.
 func TestPredicateEventsRefused(t *testing.T) {
 	tried := 0
-	for seed := range uint64(1500) {
-		h := random.Tiny(seed, predicateOptions)
+	histtest.Each(t, uint64(1500), func(seed uint64) *history.History { return random.Tiny(seed, predicateOptions) }, func(t testing.TB, seed uint64, h *history.History) {
 		want, _ := oracle.Check(h, oracle.Options{Level: level.SnapshotIsolation, VerdictOnly: true})
 		if want.Verdict != evidence.Violated {
-			continue
+			return
 		}
 		rng := rand.New(rand.NewPCG(seed, 5))
 		for range 40 {
@@ -122,7 +121,7 @@ func TestPredicateEventsRefused(t *testing.T) {
 				t.Fatalf("seed %d: accepted, against brute force: %v", seed, events)
 			}
 		}
-	}
+	})
 	if tried == 0 {
 		t.Error("no violation was tried")
 	}

@@ -10,6 +10,7 @@ import (
 	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 )
@@ -18,10 +19,9 @@ import (
 // replayed; one in which an edge names another version that the operation was based on, or the other kind of predicate edge, is refused.
 func TestPredicateCertificates(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range histtest.Long[uint64](900, 10_000) {
-		h := tinyPredicates(seed, predicateOptions[[]int{1, 5}[seed%2]])
+	histtest.Each(t, histtest.Long[uint64](900, 10_000), func(seed uint64) *history.History { return tinyPredicates(seed, predicateOptions[[]int{1, 5}[seed%2]]) }, func(t testing.TB, seed uint64, h *history.History) {
 		if h == nil {
-			continue
+			return
 		}
 		for _, c := range []Checker{vbox{}, replayer{}} {
 			for _, l := range serialLevels {
@@ -66,7 +66,7 @@ func TestPredicateCertificates(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(seen)
 	for _, k := range []string{"valid", "violation", fmt.Sprint(evidence.PRW), fmt.Sprint(evidence.PWR)} {
 		if seen[k] < 20 {
@@ -75,7 +75,7 @@ func TestPredicateCertificates(t *testing.T) {
 	}
 }
 
-func refused(t *testing.T, r *evidence.Result, seed uint64, what string) {
+func refused(t testing.TB, r *evidence.Result, seed uint64, what string) {
 	t.Helper()
 	if certify.Check(r, certify.Options{}) == nil {
 		t.Errorf("seed %d: %s is certified\n%s", seed, what, notation.Format(r.H))

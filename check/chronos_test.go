@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -31,8 +32,7 @@ func TestStampedCertified(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	black := map[string]int{}
 	for i, so := range all {
-		for seed := range uint64(400) {
-			h := random.Stamped(seed+uint64(i)<<32, so)
+		histtest.Each(t, uint64(400), func(seed uint64) *history.History { return random.Stamped(seed+uint64(i)<<32, so) }, func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range timestamp.Levels() {
 				for _, atStart := range []bool{false, true} {
 					if atStart && !l.Serial() {
@@ -64,7 +64,7 @@ func TestStampedCertified(t *testing.T) {
 					}
 				}
 			}
-		}
+		})
 	}
 	t.Log(verdicts, black)
 	if verdicts[evidence.Holds] < 500 || verdicts[evidence.Violated] < 500 || black["violation by timestamps, valid"] == 0 {
@@ -75,8 +75,9 @@ func TestStampedCertified(t *testing.T) {
 // TestStampedClaims: what does not follow from history and timestamps is refused, one claim changed at a time.
 func TestStampedClaims(t *testing.T) {
 	refused, tried := map[string]int{}, map[string]int{}
-	for seed := range uint64(1500) {
-		h := random.Stamped(seed, random.StampedOptions{Ties: true, Lists: seed%2 == 0, Predicates: seed%3 == 0, Unknown: true, Aborted: true})
+	histtest.Each(t, uint64(1500), func(seed uint64) *history.History {
+		return random.Stamped(seed, random.StampedOptions{Ties: true, Lists: seed%2 == 0, Predicates: seed%3 == 0, Unknown: true, Aborted: true})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 			r, err := Run(t.Context(), chronos{}, h, Options{Level: l})
 			if err != nil {
@@ -123,7 +124,7 @@ func TestStampedClaims(t *testing.T) {
 			}
 			try("a cycle", func(r *evidence.Result) { r.Anomalies[0].Cycle = []evidence.Edge{{}} })
 		}
-	}
+	})
 	// An order reversed may be one by chance where all is read at one timestamp.
 	for what, n := range tried {
 		if refused[what] < n && what != "order reversed" || n < 20 {

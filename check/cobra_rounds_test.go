@@ -23,10 +23,11 @@ func TestCobraRoundsTiny(t *testing.T) {
 	shapes := []random.Options{{}, {Txns: 9, Keys: 2, Sessions: 2}, {Txns: 14, Keys: 3, Sessions: 3, Ops: 3}, {Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
 	verdicts := map[string]int{}
 	forgot := 0
-	for seed := range histtest.Long[uint64](3000, 40000) {
+	histtest.Each(t, histtest.Long[uint64](3000, 40000), func(seed uint64) *history.History {
 		o := shapes[seed%5]
 		o.Aborted, o.Unknown, o.NoTimes, o.Deletes = seed&1 != 0, seed&6 == 2, seed&8 != 0, seed&16 != 0
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range serialLevels {
 			skew := int64(seed>>5&1) * 3
 			want, err := Run(context.Background(), cobra{}, h, Options{Level: l, ClockSkew: skew})
@@ -45,7 +46,7 @@ func TestCobraRoundsTiny(t *testing.T) {
 				forgot++
 			}
 		}
-	}
+	})
 	t.Log(verdicts, forgot)
 	if forgot < 500 {
 		t.Errorf("only %d histories of which something was forgotten", forgot)
@@ -99,15 +100,16 @@ func TestCobraRoundsFences(t *testing.T) {
 // force, it forgets the largest, which holds all others.
 func TestCobraForgetsTheLargest(t *testing.T) {
 	sizes := map[int]int{}
-	for seed := range histtest.Long[uint64](1500, 20000) {
-		h := random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0, Unknown: seed&6 == 2})
+	histtest.Each(t, histtest.Long[uint64](1500, 20000), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0, Unknown: seed&6 == 2})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := level.SessionSerializable
 		if seed&1 == 0 {
 			l = level.StrictSerializable
 		}
 		x, done, _ := begin(context.Background(), cobraRounds{}.Info(), h, Options{Level: l})
 		if done {
-			continue
+			return
 		}
 		s := newRounds(x, attempt{l, polygraph.Options{RealTime: l.RealTime()}, true})
 		for range len(s.arrival) * 3 / 4 {
@@ -122,7 +124,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !ok {
-			continue
+			return
 		}
 		n := len(s.members)
 		toCome := func(txn uint32) bool {
@@ -211,7 +213,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 			t.Fatalf("seed %d, %s: forgets %b, could %b\n%s", seed, l, got, best, notation.Format(h))
 		}
 		sizes[bits.OnesCount(got)]++
-	}
+	})
 	t.Log(sizes)
 	if len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3] {
 		t.Errorf("the mix is lopsided: %v", sizes)

@@ -10,6 +10,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 )
 
@@ -105,11 +106,13 @@ func tiny(seed uint64) *history.History {
 func TestAgainstBruteForce(t *testing.T) {
 	n := uint64(6000)
 	verdicts := map[string]int{}
-	for seed := range n {
+	histtest.Each(t, n, func(seed uint64) *history.History {
 		h := tiny(seed) // which has thin-air reads and ends of unknown transactions; random.Tiny has snapshots and coarse clocks
 		if seed%2 == 1 {
 			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 			if err != nil {
@@ -139,7 +142,7 @@ func TestAgainstBruteForce(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	if verdicts["vbox valid"] < int(n)/4 || verdicts["vbox violation"] < int(n)/4 {
 		t.Errorf("the mix is lopsided: %v", verdicts)

@@ -7,6 +7,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -20,10 +21,9 @@ func someHistory(seed uint64) *history.History {
 // TestImplied: an answer at one level is certified at each level that it decides, and is the answer there.
 func TestImplied(t *testing.T) {
 	carried := map[evidence.Verdict]int{}
-	for seed := range uint64(150) {
-		h := someHistory(seed)
+	histtest.Each(t, uint64(150), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		if h.NumKeys() == 0 {
-			continue
+			return
 		}
 		direct := map[level.Level]*evidence.Result{}
 		for _, l := range level.All() {
@@ -63,7 +63,7 @@ func TestImplied(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if carried[evidence.Holds] < 100 || carried[evidence.Violated] < 100 {
 		t.Errorf("carried over: %v; the histories are too much alike to show anything", carried)
 	}
@@ -73,10 +73,9 @@ func TestImplied(t *testing.T) {
 func TestDecide(t *testing.T) {
 	hurried = true
 	defer func() { hurried = false }()
-	for seed := range uint64(40) {
-		h := someHistory(seed)
+	histtest.Each(t, uint64(40), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		if h.NumKeys() == 0 {
-			continue
+			return
 		}
 		for _, l := range level.All() {
 			c, ok := Auto(h, l)
@@ -95,7 +94,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("seed %d, %s: %s by others' help, %s alone", seed, l, got.Verdict, want.Verdict)
 			}
 		}
-	}
+	})
 }
 
 // TestDecideHard: a lock that nobody timed but strict serializability knows is hard where real time does not count.

@@ -19,10 +19,9 @@ import (
 func TestIgnorePredicates(t *testing.T) {
 	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
 	answered, unknown := map[string]int{}, map[string]int{}
-	for seed := range histtest.Long[uint64](600, 10_000) {
-		h := tinyPredicates(seed, predicateOptions[seed%2])
+	histtest.Each(t, histtest.Long[uint64](600, 10_000), func(seed uint64) *history.History { return tinyPredicates(seed, predicateOptions[seed%2]) }, func(t testing.TB, seed uint64, h *history.History) {
 		if h == nil {
-			continue
+			return
 		}
 		for i, l := range slices.Concat(serialLevels, snapshotLevels) {
 			if i >= 3 && seed%4 != 0 {
@@ -73,7 +72,7 @@ func TestIgnorePredicates(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts, answered, unknown)
 	for name, n := range answered {
 		if n < 20 || unknown[name] > n*9/10 {
@@ -87,10 +86,11 @@ func TestIgnorePredicates(t *testing.T) {
 
 // TestItems: what is left of a history without predicates is all of it.
 func TestItems(t *testing.T) {
-	for seed := range uint64(300) {
-		h := random.Tiny(seed, random.Options{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
+	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		if a, b := notation.Format(h), notation.Format(history.Items(h)); a != b {
 			t.Fatalf("seed %d: %s became %s", seed, a, b)
 		}
-	}
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
@@ -18,17 +19,19 @@ import (
 // TestKeyed: histories of transactions on one key each, few values among them, at strict-serializable: by keys first as by brute force.
 func TestKeyed(t *testing.T) {
 	said, byKeys := map[evidence.Verdict]int{}, 0
-	for seed := range histtest.Long[uint64](1500, 30_000) {
+	histtest.Each(t, histtest.Long[uint64](1500, 30_000), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 1 + int(seed%3), Sessions: 3, Ops: 1})
 		if seed%2 == 1 {
 			h = tiny(seed)
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		if !suitsKeys(h, level.StrictSerializable) {
-			continue
+			return
 		}
 		want, err := oracle.Check(h, oracle.Options{Level: level.StrictSerializable, VerdictOnly: true})
 		if err != nil || want.Verdict == evidence.Unknown {
-			continue
+			return
 		}
 		got, err := Run(t.Context(), keyed{replayer{}}, h, Options{Level: level.StrictSerializable})
 		if err != nil || got.Verdict != want.Verdict {
@@ -42,7 +45,7 @@ func TestKeyed(t *testing.T) {
 				t.Fatalf("seed %d: %s, which the level allows\n%s", seed, a.Kind, notation.Format(h))
 			}
 		}
-	}
+	})
 	if said[evidence.Holds] < 100 || said[evidence.Violated] < 100 || byKeys < 100 {
 		t.Errorf("too few: %v, %d by keys", said, byKeys)
 	}

@@ -135,10 +135,9 @@ func doubledList(seed uint64) *history.History {
 func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](4000, 40_000)
 	verdicts := map[string]int{}
-	for seed := range n {
-		h := doubledList(seed)
+	histtest.Each(t, n, func(seed uint64) *history.History { return doubledList(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		if !h.HasLists() {
-			continue
+			return
 		}
 		unknown := false
 		for _, s := range h.Txns.Status {
@@ -181,7 +180,7 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
 		if min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) || verdicts[c+" open"] > int(n)/3 { // of 6 × n

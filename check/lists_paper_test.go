@@ -9,6 +9,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
@@ -149,8 +150,9 @@ func TestListNames(t *testing.T) {
 // TestListsMedium compares elle, replay and vbox on runs of the store, at several isolations, with appends that nobody reads.
 func TestListsMedium(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range histtest.Long[uint64](60, 600) {
-		h := random.Medium(seed, random.Options{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0, Aborted: seed%4 == 0})
+	histtest.Each(t, histtest.Long[uint64](60, 600), func(seed uint64) *history.History {
+		return random.Medium(seed, random.Options{Txns: 60, Lists: true, Ops: 4, Unknown: seed%3 == 0, Aborted: seed%4 == 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			var first *evidence.Result
 			for _, c := range []Checker{elle{}, replayer{}, vbox{}} {
@@ -172,7 +174,7 @@ func TestListsMedium(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	if min(verdicts["valid"], verdicts["violation"]) < 60 || verdicts["unknown"] > 0 {
 		t.Errorf("the mix is lopsided: %v", verdicts)

@@ -32,8 +32,7 @@ func tinyList(seed uint64) *history.History {
 func TestListsAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](3000, 40_000)
 	verdicts := map[string]int{}
-	for seed := range n {
-		h := tinyList(seed)
+	histtest.Each(t, n, func(seed uint64) *history.History { return tinyList(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -69,7 +68,7 @@ func TestListsAgainstBruteForce(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
 		if min(verdicts[c+" valid"], verdicts[c+" violation"]) < int(n) || verdicts[c+" unknown"] > int(n)/2 { // of 6 × n

@@ -18,12 +18,12 @@ import (
 
 // alone copies a history so that each transaction is a session of its own: linearizability knows no sessions, so it is strict
 // serializability of that.
-func alone(t *testing.T, h *history.History) *history.History {
+func alone(t testing.TB, h *history.History) *history.History {
 	return moved(t, h, history.None)
 }
 
 // moved is alone, with one transaction moved to the beginning of time.
-func moved(t *testing.T, h *history.History, early uint32) *history.History {
+func moved(t testing.TB, h *history.History, early uint32) *history.History {
 	t.Helper()
 	b := history.NewBuilder()
 	b.Initial = h.Initial
@@ -125,8 +125,7 @@ func TestLWTAgainstOracle(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen := map[string]int{}
-			for seed := range n {
-				h := c.make(seed)
+			histtest.Each(t, n, func(seed uint64) *history.History { return c.make(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 				want, err := oracle.Check(alone(t, h), oracle.Options{Level: level.StrictSerializable, VerdictOnly: true})
 				if err != nil {
 					t.Fatal(err)
@@ -148,7 +147,7 @@ func TestLWTAgainstOracle(t *testing.T) {
 				if r.Verdict == evidence.Violated {
 					seen[string(r.Anomalies[0].Kind)]++
 				}
-			}
+			})
 			t.Log(seen)
 			if seen["valid"] < int(n)/10 || seen["violation"] < int(n)/10 {
 				t.Errorf("the mix is lopsided: %v", seen)

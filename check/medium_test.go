@@ -23,12 +23,13 @@ func TestMedium(t *testing.T) {
 		seeds = 20
 	}
 	verdicts := map[string]int{}
-	for seed := range seeds {
+	histtest.Each(t, seeds, func(seed uint64) *history.History {
 		o := random.Options{Aborted: seed%3 == 0, Unknown: seed%5 == 0, NoTimes: seed%4 == 0}
 		if seed%2 == 0 {
 			o.Keys, o.Sessions = 100, 20 // room for open choices
 		}
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range serialLevels {
 			want, err := Run(context.Background(), vbox{}, h, Options{Level: l})
 			if err != nil {
@@ -46,7 +47,7 @@ func TestMedium(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	for _, l := range serialLevels {
 		for _, v := range []evidence.Verdict{evidence.Holds, evidence.Violated} {
@@ -177,11 +178,13 @@ func disguise(h *history.History, seed uint64) *history.History {
 // TestDisguised: names and the order in the file do not matter.
 func TestDisguised(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	for seed := range uint64(1500) {
+	histtest.Each(t, uint64(1500), func(seed uint64) *history.History {
 		h := random.Tiny(seed, random.Options{Txns: 7, Keys: 3, Aborted: true, Unknown: true, NoTimes: seed%3 == 0})
 		if seed%10 == 0 {
 			h = random.Medium(seed, random.Options{Txns: 60})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		g := disguise(h, seed)
 		for _, l := range serialLevels {
 			for _, c := range []Checker{vbox{}, cobra{}} {
@@ -199,6 +202,6 @@ func TestDisguised(t *testing.T) {
 				verdicts[a.Verdict]++
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // sameAsOracle checks a history at all six levels, and counts the verdicts.
-func sameAsOracle(t *testing.T, c Checker, seed uint64, h *history.History, ls []level.Level, seen map[string]int) {
+func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls []level.Level, seen map[string]int) {
 	t.Helper()
 	for _, l := range ls {
 		r, err := Run(context.Background(), c, h, Options{Level: l})
@@ -44,11 +44,12 @@ func sameAsOracle(t *testing.T, c Checker, seed uint64, h *history.History, ls [
 func TestMTCAgainstOracle(t *testing.T) {
 	n := histtest.Long[uint64](4000, 100_000)
 	seen := map[string]int{}
-	for seed := range n {
+	histtest.Each(t, n, func(seed uint64) *history.History {
 		o := random.Options{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2, Ops: 4}
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
-	}
+	})
 	t.Log(seen)
 	for _, l := range orderLevels {
 		for _, v := range []string{"valid", "violation"} {
@@ -62,10 +63,11 @@ func TestMTCAgainstOracle(t *testing.T) {
 // TestMTCOutside: what is outside the preconditions gets replay's answer, and a note that says so.
 func TestMTCOutside(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(300) {
-		h := random.Tiny(seed, random.Options{Unknown: true, Duplicates: seed%2 == 0})
+	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Unknown: true, Duplicates: seed%2 == 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
-	}
+	})
 	for _, c := range []struct{ h, note string }{
 		{"init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)", "decided by replay: this is no history of mini-transactions: transaction 2 writes \"x\" without having read it (Definition 8)"},
 		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,1) | s4: r(x,1)", "which was written more than once (Definition 9)"},

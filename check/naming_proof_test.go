@@ -7,6 +7,7 @@ import (
 	"isovet/certify"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
@@ -20,8 +21,7 @@ func TestNameIsProved(t *testing.T) {
 		kinds = append(kinds, k, k+"-session", k+"-realtime")
 	}
 	proofs := 0
-	for seed := range histtest.Long[uint64](1000, 10_000) {
-		h := namedRandom(seed)
+	histtest.Each(t, histtest.Long[uint64](1000, 10_000), func(seed uint64) *history.History { return namedRandom(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range datasets.Judged() {
 			c, ok := Auto(h, l)
 			if !ok {
@@ -57,7 +57,7 @@ func TestNameIsProved(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if proofs < 500 {
 		t.Errorf("%d proofs only", proofs)
 	}

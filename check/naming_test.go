@@ -44,8 +44,7 @@ func tinyMini(seed uint64) *history.History {
 func TestNamesByTheLattice(t *testing.T) {
 	n := histtest.Long[uint64](3000, 60_000)
 	kinds := map[level.Anomaly]int{}
-	for seed := range n {
-		h := namedRandom(seed)
+	histtest.Each(t, n, func(seed uint64) *history.History { return namedRandom(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		verdicts := map[level.Level]evidence.Verdict{}
 		verdict := func(l level.Level) evidence.Verdict {
 			if v, ok := verdicts[l]; ok {
@@ -85,7 +84,7 @@ func TestNamesByTheLattice(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(kinds)
 	for _, k := range level.Anomalies() {
 		if k != level.PredicateMismatch && k != level.G2 && k != level.NonLinearizable && kinds[k] == 0 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -13,15 +15,14 @@ import (
 // TestPipelineChoicesDoNotMatter: whatever vbox is made of, its verdict is brute force's.
 func TestPipelineChoicesDoNotMatter(t *testing.T) {
 	var yes, no int
-	for seed := range uint64(400) {
-		h := random.Tiny(seed, random.Options{})
+	histtest.Each(t, uint64(400), func(seed uint64) *history.History { return random.Tiny(seed, random.Options{}) }, func(t testing.TB, seed uint64, h *history.History) {
 		l := serialLevels[seed%3]
 		want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if want.Verdict == evidence.Unknown {
-			continue
+			return
 		}
 		pick := func(names []string, i uint64) string { return names[i%uint64(len(names))] }
 		p := Pipeline{Closure: pick(Closures(), seed), Pruning: pick(Prunings(), seed/3), Encoding: pick(Pipeline{}.EncodingNames(), seed/5), Phase: pick(Phases(), seed/7)}
@@ -45,7 +46,7 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 				no++
 			}
 		}
-	}
+	})
 	if yes < 300 || no < 300 {
 		t.Errorf("%d valid, %d not", yes, no)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
@@ -75,10 +76,9 @@ func TestPredicateCounterexamples(t *testing.T) {
 // The other solvers and encodings, and no pruning, say what brute force says too.
 func TestVboxPredicatesPipelines(t *testing.T) {
 	for _, o := range predicateOptions[:2] {
-		for seed := range histtest.Long[uint64](60, 3000) {
-			h := tinyPredicates(seed, o)
+		histtest.Each(t, histtest.Long[uint64](60, 3000), func(seed uint64) *history.History { return tinyPredicates(seed, o) }, func(t testing.TB, seed uint64, h *history.History) {
 			if h == nil {
-				continue
+				return
 			}
 			for _, l := range serialLevels {
 				want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
@@ -97,6 +97,6 @@ func TestVboxPredicatesPipelines(t *testing.T) {
 					}
 				}
 			}
-		}
+		})
 	}
 }

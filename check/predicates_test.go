@@ -31,10 +31,9 @@ func TestVboxPredicates(t *testing.T) {
 	seeds := histtest.Long[uint64](1000, 30000)
 	var decided, undecided [3]int
 	for _, o := range predicateOptions {
-		for seed := range seeds {
-			h := random.Tiny(seed, o)
+		histtest.Each(t, seeds, func(seed uint64) *history.History { return random.Tiny(seed, o) }, func(t testing.TB, seed uint64, h *history.History) {
 			if o.Predicates && !h.HasPredicates() {
-				continue
+				return
 			}
 			for _, l := range serialLevels {
 				want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
@@ -57,7 +56,7 @@ func TestVboxPredicates(t *testing.T) {
 				}
 				decided[want.Verdict]++
 			}
-		}
+		})
 	}
 	t.Logf("decided %v, undecided %v (unknown, valid, violation)", decided, undecided)
 	if decided[evidence.Holds] == 0 || decided[evidence.Violated] == 0 {
@@ -76,9 +75,11 @@ func tinyPredicates(seed uint64, o random.Options) *history.History {
 // vbox agrees with replay on larger histories of equal values, deletes and predicates, with and without times; Run certifies both.
 func TestVboxAmbiguousMedium(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	for seed := range histtest.Long[uint64](40, 1000) {
+	histtest.Each(t, histtest.Long[uint64](40, 1000), func(seed uint64) *history.History {
 		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
 		for _, l := range serialLevels {
 			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {
@@ -93,7 +94,7 @@ func TestVboxAmbiguousMedium(t *testing.T) {
 			}
 			verdicts[got.Verdict]++
 		}
-	}
+	})
 	t.Log(verdicts)
 	if verdicts[evidence.Holds] < 10 || verdicts[evidence.Violated] < 10 {
 		t.Errorf("the mix is lopsided: %v", verdicts)

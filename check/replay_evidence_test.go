@@ -52,9 +52,11 @@ func inSession(h *history.History, txns []uint32) (out []uint32) {
 // force is the judge.
 func TestReplayMinimal(t *testing.T) {
 	explained := map[level.Level]int{}
-	for seed := range histtest.Long[uint64](600, 20000) {
+	histtest.Each(t, histtest.Long[uint64](600, 20000), func(seed uint64) *history.History {
 		o := random.Options{Aborted: seed%2 == 0, NoTimes: seed%3 == 0}
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := random.Options{Aborted: seed%2 == 0, NoTimes: seed%3 == 0}
 		if seed%2 != 0 {
 			o.Txns = 40
 			h = random.Medium(seed, o)
@@ -91,7 +93,7 @@ func TestReplayMinimal(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(explained)
 	for _, l := range orderLevels {
 		if explained[l] < 20 {
@@ -183,12 +185,11 @@ func TestReplayCertificates(t *testing.T) {
 	for _, l := range orderLevels {
 		try("forced", forced, l)
 	}
-	for seed := range histtest.Long[uint64](200, 5000) {
-		h := random.Tiny(seed, every(seed))
+	histtest.Each(t, histtest.Long[uint64](200, 5000), func(seed uint64) *history.History { return random.Tiny(seed, every(seed)) }, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			try(notation.Format(h), h, l)
 		}
-	}
+	})
 	t.Log(kinds)
 	for _, k := range []string{"valid", "valid, snapshot", "unknown", "unknown, snapshot", "violation by reads", "violation by cases", "violation by a cycle",
 		"violation by a cycle with reasons", "violation by a cycle, snapshot", "violation by a cycle with reasons, snapshot", "violation by reads, snapshot"} {

@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -16,12 +17,13 @@ import (
 // where those decide, and its six verdicts imply each other as the levels do.
 func TestReplayAgainstPolygraphs(t *testing.T) {
 	same := map[evidence.Verdict]int{}
-	for seed := range histtest.Long[uint64](80, 3000) {
+	histtest.Each(t, histtest.Long[uint64](80, 3000), func(seed uint64) *history.History {
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0, Deletes: seed&4 != 0, NoTimes: seed&8 != 0}
 		if seed%3 == 0 {
 			o.Keys, o.Sessions = 100, 20 // room for open choices
 		}
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		got := map[level.Level]evidence.Verdict{}
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
@@ -56,7 +58,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(same)
 	if same[evidence.Holds] < 20 || same[evidence.Violated] < 20 {
 		t.Errorf("the mix is lopsided: %v", same)

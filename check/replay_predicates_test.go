@@ -7,6 +7,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
@@ -23,10 +24,11 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
 	bare, phantoms := uint64(0), 0
-	for seed := range histtest.Long[uint64](4000, 60000) {
+	histtest.Each(t, histtest.Long[uint64](4000, 60000), func(seed uint64) *history.History {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -59,7 +61,7 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 			}
 			verdicts[l][got.Verdict]++
 		}
-	}
+	})
 	t.Log(verdicts, bare, phantoms)
 	if bare > histtest.Long[uint64](0, 30) {
 		t.Errorf("%d refutations without evidence", bare)
@@ -78,13 +80,19 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 // large for brute force.
 func TestReplayPredicatesKnows(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
-	for seed := range histtest.Long[uint64](60, 1000) {
+	histtest.Each(t, histtest.Long[uint64](60, 1000), func(seed uint64) *history.History {
 		o := every(seed)
 		o.Txns, o.Keys, o.Predicates = 30, 8, true
 		if o.Duplicates { // explanations are long where values say little
 			o.Txns = 12
 		}
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := every(seed)
+		o.Txns, o.Keys, o.Predicates = 30, 8, true
+		if o.Duplicates { // explanations are long where values say little
+			o.Txns = 12
+		}
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {
@@ -95,7 +103,7 @@ func TestReplayPredicatesKnows(t *testing.T) {
 			}
 			verdicts[r.Verdict]++
 		}
-	}
+	})
 	t.Log(verdicts)
 	if verdicts[evidence.Holds] < 30 || verdicts[evidence.Violated] < 30 {
 		t.Errorf("the mix is lopsided: %v", verdicts)

@@ -6,6 +6,7 @@ import (
 
 	"isovet/check/oracle"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
@@ -27,10 +28,11 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
 	}
-	for seed := range histtest.Long[uint64](4000, 60000) {
+	histtest.Each(t, histtest.Long[uint64](4000, 60000), func(seed uint64) *history.History {
 		o, s := every(seed), shapes[seed/32%4]
 		o.Txns, o.Keys, o.Sessions, o.Ops = s.Txns, s.Keys, s.Sessions, s.Ops
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			want, err := Run(context.Background(), bruteForce{}, h, Options{Level: l})
 			if err != nil {
@@ -54,7 +56,7 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 			}
 			verdicts[l][got.Verdict]++
 		}
-	}
+	})
 	t.Log(verdicts)
 	for l, v := range verdicts {
 		if v[evidence.Holds] < 500 || v[evidence.Violated] < 500 {
@@ -65,13 +67,19 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 
 // TestReplayKnows: nothing but missing times keeps replay from an answer, for histories too large for brute force.
 func TestReplayKnows(t *testing.T) {
-	for seed := range histtest.Long[uint64](200, 2000) {
+	histtest.Each(t, histtest.Long[uint64](200, 2000), func(seed uint64) *history.History {
 		o := every(seed)
 		o.Txns = 120
 		if o.Duplicates { // explanations are long where values say little
 			o.Txns = 24
 		}
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := every(seed)
+		o.Txns = 120
+		if o.Duplicates { // explanations are long where values say little
+			o.Txns = 24
+		}
 		for _, l := range orderLevels {
 			r, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {
@@ -81,5 +89,5 @@ func TestReplayKnows(t *testing.T) {
 				t.Fatalf("seed %d, %s: %s", seed, l, r.Reason)
 			}
 		}
-	}
+	})
 }

@@ -28,8 +28,7 @@ import (
 func TestWeakAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](12000, 200000)
 	verdicts := map[string]int{}
-	for seed := range n {
-		h := tiny(seed)
+	histtest.Each(t, n, func(seed uint64) *history.History { return tiny(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		switch seed % 3 {
 		case 0:
 			h = random.Lagging(seed, random.Options{Txns: 6}, seed%2 == 0)
@@ -54,7 +53,7 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 			}
 			verdicts[l.String()+" "+got.Verdict.String()+kind]++
 		}
-	}
+	})
 	t.Log(verdicts)
 	for _, l := range weak.Levels() {
 		for _, v := range []string{" valid", " violation", " violation by a cycle"} {
@@ -183,8 +182,7 @@ func weakLists(seed uint64) *history.History {
 // satisfies them too.
 func TestWeakLists(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range histtest.Long[uint64](6_000, 60_000) {
-		h := weakLists(seed)
+	histtest.Each(t, histtest.Long[uint64](6_000, 60_000), func(seed uint64) *history.History { return weakLists(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		strong, err := oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true})
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +207,7 @@ func TestWeakLists(t *testing.T) {
 				verdicts[string(got.Anomalies[0].Kind.Base())]++
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	for _, k := range []level.Anomaly{level.IncompatibleOrder, level.FracturedRead, level.NonMonotonicRead, level.SessionGuarantee, level.CausalityViolation,
 		level.G1a, level.G1b, level.G1c, level.G0, level.FutureRead, level.NotMyOwnWrite, level.DuplicateElement} {
@@ -238,13 +236,15 @@ func TestWeakCatalogue(t *testing.T) {
 // certified, and a stronger checker's "valid" is kept.
 func TestWeakMedium(t *testing.T) {
 	kinds := map[string]int{}
-	for seed := range uint64(300) {
+	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
 		o := random.Options{Txns: 200, Keys: 12, Sessions: 6, Unknown: seed%3 == 0}
 		o.Lists = seed%5 == 0
 		h := random.Medium(seed, o)
 		if seed%2 == 0 && !o.Lists {
 			h = random.Lagging(seed, o, seed%4 == 0)
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		weaker := evidence.Unknown
 		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal, level.SessionSnapshotIsolation} {
 			c := Checker(weakly{})
@@ -261,7 +261,7 @@ func TestWeakMedium(t *testing.T) {
 			weaker = r.Verdict
 			kinds[l.String()+" "+r.Verdict.String()]++
 		}
-	}
+	})
 	t.Log(kinds)
 }
 

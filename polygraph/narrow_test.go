@@ -7,6 +7,7 @@ import (
 
 	"isovet/closure"
 	"isovet/graph"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
@@ -16,7 +17,7 @@ import (
 )
 
 // narrowed runs Narrow to its end; refuted: a cycle or a conflict. The graph is that of its end.
-func narrowed(t *testing.T, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
+func narrowed(t testing.TB, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
 	t.Helper()
 	last := -1
 	for {
@@ -56,15 +57,17 @@ func TestNarrowIsPruning(t *testing.T) {
 	old := maxNarrow
 	defer func() { maxNarrow = old }()
 	refutedRuns, openRuns := 0, 0
-	for seed := range n {
+	histtest.Each(t, n, func(seed uint64) *history.History {
 		o := random.Options{Txns: 5 + int(seed%40), Keys: 3, Sessions: 4, NoTimes: seed&1 != 0}
 		h := random.Medium(seed, o)
 		if seed%4 < 2 {
 			h = random.Tiny(seed, random.Options{Txns: 9, Keys: 2, Sessions: 4, NoTimes: seed&1 != 0})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		maxNarrow = []int{1, old}[seed/4%2]
 		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable, level.SnapshotIsolation} {
@@ -134,7 +137,7 @@ func TestNarrowIsPruning(t *testing.T) {
 				openRuns++
 			}
 		}
-	}
+	})
 	t.Log(refutedRuns, openRuns)
 	if refutedRuns < 50 || openRuns < 50 {
 		t.Errorf("lopsided: %d refuted, %d with open choices", refutedRuns, openRuns)

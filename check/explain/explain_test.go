@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -51,7 +52,7 @@ func members(h *history.History, a *evidence.Anomaly) (out []uint32) {
 	return slices.Compact(out)
 }
 
-func violates(t *testing.T, h *history.History, l level.Level) bool {
+func violates(t testing.TB, h *history.History, l level.Level) bool {
 	t.Helper()
 	r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 14, VerdictOnly: true})
 	if err != nil || r.Verdict == evidence.Unknown {
@@ -61,7 +62,7 @@ func violates(t *testing.T, h *history.History, l level.Level) bool {
 }
 
 // checkProof checks that an anomaly is a proof, and one from which nothing can be left out.
-func checkProof(t *testing.T, h *history.History, l level.Level, a evidence.Anomaly) {
+func checkProof(t testing.TB, h *history.History, l level.Level, a evidence.Anomaly) {
 	t.Helper()
 	least := a.Cycles
 	if a.Complete(h, l, 0); len(a.Cycles) > len(least) { // a divergence shows more than is needed
@@ -100,16 +101,18 @@ func checkProof(t *testing.T, h *history.History, l level.Level, a evidence.Anom
 // transactions the rest satisfies the level, by brute force.
 func TestMinimal(t *testing.T) {
 	proofs, multi := 0, 0
-	for seed := range uint64(3000) {
+	histtest.Each(t, uint64(3000), func(seed uint64) *history.History {
 		o := random.Options{Txns: 8, Keys: 3}
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := random.Options{Txns: 8, Keys: 3}
 		if seed%20 == 0 {
 			o.Txns = 40
 			h = random.Medium(seed, o)
 		}
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
-			continue
+			return
 		}
 		var all []uint32
 		for x, c := range v.Counts {
@@ -134,7 +137,7 @@ func TestMinimal(t *testing.T) {
 			}
 			checkProof(t, h, l, a)
 		}
-	}
+	})
 	t.Logf("%d proofs, %d of several cycles", proofs, multi)
 	if proofs < 500 || multi < 20 {
 		t.Errorf("%d proofs, %d of several cycles only", proofs, multi)

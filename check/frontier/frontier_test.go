@@ -9,6 +9,8 @@ import (
 	"isovet/check/oracle"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -18,11 +20,12 @@ import (
 // TestAgainstBruteForce: same verdict as every order tried by definition; and an order that is found is one.
 func TestAgainstBruteForce(t *testing.T) {
 	var yes, no int
-	for seed := range uint64(6000) {
-		h := random.Tiny(seed, random.Options{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0, Deletes: seed%5 == 0, NoTimes: true})
+	histtest.Each(t, uint64(6000), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0, Deletes: seed%5 == 0, NoTimes: true})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if v.Ambiguous() || len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		want, err := oracle.Check(h, oracle.Options{Level: level.SessionSerializable})
 		if err != nil {
@@ -34,7 +37,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		}
 		if a.Status == frontier.None {
 			no++
-			continue
+			return
 		}
 		yes++
 		in := map[uint32]bool{}
@@ -44,7 +47,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		if len(in) != v.NumCounts || len(a.Order) != v.NumCounts {
 			t.Fatalf("seed %d: order %v of %d transactions", seed, a.Order, v.NumCounts)
 		}
-	}
+	})
 	if yes < 1000 || no < 200 {
 		t.Errorf("%d with an order, %d without", yes, no)
 	}

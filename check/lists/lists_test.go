@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/oracletest"
 	"isovet/internal/histtest/random"
@@ -28,11 +29,10 @@ func tiny(seed uint64) *history.History {
 // TestRegisters: the history told with registers satisfies a level if and only if the one with lists does.
 func TestRegisters(t *testing.T) {
 	told := 0
-	for seed := range uint64(4000) {
-		h := tiny(seed)
+	histtest.Each(t, uint64(4000), func(seed uint64) *history.History { return tiny(seed) }, func(t testing.TB, seed uint64, h *history.History) {
 		v := lists.Read(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous != "" {
-			continue
+			return
 		}
 		told++
 		g := v.Registers()
@@ -52,7 +52,7 @@ func TestRegisters(t *testing.T) {
 				t.Fatalf("seed %d, %s: %s, and told with registers %s\n%s\n%s", seed, l, a.Verdict, b.Verdict, notation.Format(h), notation.Format(g.H))
 			}
 		}
-	}
+	})
 	if told < 1500 {
 		t.Errorf("only %d histories could be told", told)
 	}
@@ -147,8 +147,9 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 // TestRead holds Read against naive: who counts, the chains, and whether something is wrong with the reads.
 func TestRead(t *testing.T) {
 	wrong, right := 0, 0
-	for seed := range uint64(6000) {
-		h := random.Tiny(seed, random.Options{Lists: true, Aborted: true, Unknown: seed%3 == 0, Ops: 5})
+	histtest.Each(t, uint64(6000), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Lists: true, Aborted: true, Unknown: seed%3 == 0, Ops: 5})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := lists.Read(h)
 		counts, longest, bad := naive(h)
 		single := slices.ContainsFunc(v.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 || a.Kind == level.IncompatibleOrder })
@@ -157,7 +158,7 @@ func TestRead(t *testing.T) {
 		}
 		if bad {
 			wrong++
-			continue
+			return
 		}
 		right++
 		for x, c := range v.Counts {
@@ -179,7 +180,7 @@ func TestRead(t *testing.T) {
 				t.Fatalf("seed %d: chain of key %d is %v; want %v\n%s", seed, k, chain, want, notation.Format(h))
 			}
 		}
-	}
+	})
 	if min(wrong, right) < 1000 {
 		t.Errorf("%d with anomalies, %d without", wrong, right)
 	}

@@ -8,6 +8,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
@@ -67,8 +68,7 @@ func TestImplementationsAgree(t *testing.T) {
 	for name, shape := range shapes {
 		var verdicts [2]int
 		bare := 0
-		for seed := range uint64(1500) {
-			h := oracletest.Random(seed, shape)
+		histtest.Each(t, uint64(1500), func(seed uint64) *history.History { return oracletest.Random(seed, shape) }, func(t testing.TB, seed uint64, h *history.History) {
 			holds := map[level.Level]bool{}
 			for _, l := range six {
 				r, err := oracle.Check(h, oracle.Options{Level: l})
@@ -105,7 +105,7 @@ func TestImplementationsAgree(t *testing.T) {
 					}
 				}
 			}
-		}
+		})
 		t.Logf("%s: %d valid, %d violations, %d of them without evidence", name, verdicts[0], verdicts[1], bare)
 		if min(verdicts[0], verdicts[1]) < 500 {
 			t.Errorf("%s: too few of one verdict: %v", name, verdicts)

@@ -8,6 +8,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -75,9 +76,10 @@ func TestPredicates(t *testing.T) {
 func TestPredicatesLaws(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	only := 0 // snapshot isolated and not serializable
-	for seed := range uint64(1500) {
-		h := random.Tiny(seed, random.Options{Predicates: true, Keys: 3, Duplicates: seed%3 == 0, Deletes: seed%2 == 0,
+	histtest.Each(t, uint64(1500), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Predicates: true, Keys: 3, Duplicates: seed%3 == 0, Deletes: seed%2 == 0,
 			Aborted: seed%5 == 0, Unknown: seed%4 == 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		var all []uint32
 		for s := range h.NumSessions() {
 			all = append(all, h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]...)
@@ -121,14 +123,14 @@ func TestPredicatesLaws(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(verdicts, only)
 	if min(verdicts[evidence.Holds], verdicts[evidence.Violated]) < 2500 || only < 15 {
 		t.Errorf("verdicts %v, %d of snapshot isolation alone: too few of one", verdicts, only)
 	}
 }
 
-func verdict(t *testing.T, h *history.History, l level.Level) evidence.Verdict {
+func verdict(t testing.TB, h *history.History, l level.Level) evidence.Verdict {
 	t.Helper()
 	r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 	if err != nil || r.Verdict == evidence.Unknown {

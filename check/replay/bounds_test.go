@@ -39,7 +39,7 @@ var tight = map[string]func(*bounds){
 }
 
 // bounded runs replay under tight bounds; a bound may cost time, not the answer.
-func bounded(t *testing.T, what string, v *prepass.View, l level.Level, want evidence.Verdict, seen map[string]int) {
+func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evidence.Verdict, seen map[string]int) {
 	t.Helper()
 	for name, tighten := range tight {
 		b := defaultBounds
@@ -87,13 +87,14 @@ func bounded(t *testing.T, what string, v *prepass.View, l level.Level, want evi
 // force on small histories.
 func TestBoundsKeepVerdicts(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range histtest.Long[uint64](250, 20000) {
-		h := random.Tiny(seed, random.Options{
+	histtest.Each(t, histtest.Long[uint64](250, 20000), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		for _, l := range level.All() {
 			if !l.Serial() && !l.Snapshot() {
@@ -105,7 +106,7 @@ func TestBoundsKeepVerdicts(t *testing.T) {
 			}
 			bounded(t, fmt.Sprint("seed ", seed), v, l, want.Verdict, seen)
 		}
-	}
+	})
 	t.Log(seen)
 }
 

@@ -17,13 +17,16 @@ import (
 // nothing of it can be spared. Where values are unique and outcomes known, a part's reads are those of what it has.
 func TestMinimize(t *testing.T) {
 	found, least := 0, 0
-	for seed := range histtest.Long[uint64](3000, 60000) {
+	histtest.Each(t, histtest.Long[uint64](3000, 60000), func(seed uint64) *history.History {
 		o := mix(seed)
 		o.Txns, o.Keys, o.Sessions = 7, 3, 4
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := mix(seed)
+		o.Txns, o.Keys, o.Sessions = 7, 3, 4
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		for _, l := range levels {
 			proof, err := replay.Refute(context.Background(), v, l, 0)
@@ -84,7 +87,7 @@ func TestMinimize(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if found < 500 || least < 50 {
 		t.Errorf("only %d found, %d of them compared", found, least)
 	}

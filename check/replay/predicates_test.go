@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/check/replay"
+	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
@@ -18,13 +19,16 @@ import (
 // ask for them.
 func TestPredicateHints(t *testing.T) {
 	answers := map[solver.Status]int{}
-	for seed := range histtest.Long[uint64](400, 4000) {
+	histtest.Each(t, histtest.Long[uint64](400, 4000), func(seed uint64) *history.History {
 		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
 		o.Txns, o.Keys = 14, 5
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+		o.Txns, o.Keys = 14, 5
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		r := rand.New(rand.NewPCG(seed, 3))
 		random, reversed, constant := make([]int64, h.NumTxns()), make([]int64, h.NumTxns()), make([]int64, h.NumTxns())
@@ -45,7 +49,7 @@ func TestPredicateHints(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(answers)
 	if answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 {
 		t.Errorf("the mix is lopsided: %v", answers)

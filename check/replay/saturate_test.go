@@ -25,13 +25,14 @@ import (
 // TestSaturationKeepsVerdicts saturates at the first conflict, on histories small enough for brute force, at all six levels.
 func TestSaturationKeepsVerdicts(t *testing.T) {
 	saturated, dense := 0, 0
-	for seed := range histtest.Long[uint64](1500, 20000) {
-		h := random.Tiny(seed, random.Options{
+	histtest.Each(t, histtest.Long[uint64](1500, 20000), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{
 			Txns: 7, Keys: 2, Ops: 4, Sessions: 5, Unknown: seed&1 != 0, Duplicates: seed&2 != 0, Deletes: seed&4 != 0,
 		})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		for _, l := range level.All() {
 			if !l.Serial() && !l.Snapshot() {
@@ -61,7 +62,7 @@ func TestSaturationKeepsVerdicts(t *testing.T) {
 				dense++
 			}
 		}
-	}
+	})
 	if saturated < 50 || dense < 50 {
 		t.Errorf("saturation found something in %d runs only, and left choices in %d", saturated, dense)
 	}
@@ -132,7 +133,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 }
 
 // explained certifies the explanation that a seed leads to.
-func explained(t *testing.T, name string, v *prepass.View, l level.Level, seed []uint32) {
+func explained(t testing.TB, name string, v *prepass.View, l level.Level, seed []uint32) {
 	t.Helper()
 	x, err := explain.Violation(context.Background(), v, l, 0, seed, replay.Refute)
 	if err != nil {

@@ -35,9 +35,11 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[level.Level]map[evidence.Verdict]int{}
-	for seed := range histtest.Long[uint64](3000, 60000) {
+	histtest.Each(t, histtest.Long[uint64](3000, 60000), func(seed uint64) *history.History {
 		o := crowded(seed)
-		h := random.Tiny(seed, o)
+		return random.Tiny(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		o := crowded(seed)
 		for _, l := range levels {
 			if o.NoTimes && l.RealTime() {
 				continue
@@ -61,7 +63,7 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 			}
 			said[l][got]++
 		}
-	}
+	})
 	t.Log(said)
 	for _, l := range levels {
 		if n := int(histtest.Long[uint64](1000, 30000)); said[l][evidence.Holds] < n/8 || said[l][evidence.Violated] < n/8 {
@@ -74,12 +76,13 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 // alone and by the loop after it are explained by few transactions, and certified.
 func TestSettlingKeepsVerdicts(t *testing.T) {
 	contradictions, lemmas, settled, holds := 0, 0, 0, 0
-	for seed := range histtest.Long[uint64](250, 5000) {
+	histtest.Each(t, histtest.Long[uint64](250, 5000), func(seed uint64) *history.History {
 		o := random.Options{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5), Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
-		h := random.Medium(seed, o)
+		return random.Medium(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
-			continue
+			return
 		}
 		for _, l := range levels {
 			if l.RealTime() {
@@ -114,7 +117,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Logf("%d hold, %d contradictions, %d refuted by the loop after it; %d reads settled", holds, contradictions, lemmas, settled)
 	if contradictions < 50 || holds < 100 || settled < 1000 {
 		t.Error("the mix is lopsided")

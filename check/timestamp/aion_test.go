@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -20,8 +21,7 @@ func TestAionIsChronos(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			flips, wrong := int64(0), 0
-			for seed := range uint64(2500) {
-				h := random.Stamped(seed, c.o)
+			histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, c.o) }, func(t testing.TB, seed uint64, h *history.History) {
 				rng := rand.New(rand.NewPCG(seed, 0xa10))
 				for _, o := range allOptions() {
 					want, err := Chronos(t.Context(), h, o)
@@ -49,7 +49,7 @@ func TestAionIsChronos(t *testing.T) {
 						t.Fatalf("seed %d: late", seed)
 					}
 				}
-			}
+			})
 			if flips < 100 || wrong < 1000 {
 				t.Errorf("%d flips, %d violations: too few to say anything", flips, wrong)
 			}

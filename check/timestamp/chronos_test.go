@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
 )
@@ -62,8 +63,7 @@ func TestChronosIsNaive(t *testing.T) {
 			t.Parallel()
 			valid, found := 0, map[Axiom]int{}
 			kinds := map[Kind]int{}
-			for seed := range n {
-				h := random.Stamped(seed, c.o)
+			histtest.Each(t, n, func(seed uint64) *history.History { return random.Stamped(seed, c.o) }, func(t testing.TB, seed uint64, h *history.History) {
 				for _, o := range allOptions() {
 					r, err := Chronos(t.Context(), h, o)
 					if err != nil {
@@ -81,7 +81,7 @@ func TestChronosIsNaive(t *testing.T) {
 						kinds[v.Kind]++
 					}
 				}
-			}
+			})
 			t.Logf("%d histories: %d valid, %v, %v", n*uint64(len(allOptions())), valid, found, kinds)
 			if valid < int(n)/3 || found[SESSION] == 0 || found[INT] == 0 || found[EXT] == 0 || found[NOCONFLICT] == 0 {
 				t.Errorf("the sample is one-sided: %d valid, violations %v", valid, found)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 )
 
@@ -14,8 +15,7 @@ import (
 func TestEmmeAgrees(t *testing.T) {
 	decided, valid := 0, 0
 	for _, so := range []random.StampedOptions{{}, {Ties: true, Aborted: true, Unknown: true}, {Ties: true, Serial: true, Deletes: true}} {
-		for seed := range uint64(2500) {
-			h := random.Stamped(seed, so)
+		histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, so) }, func(t testing.TB, seed uint64, h *history.History) {
 			for _, o := range allOptions() {
 				want, err := Chronos(t.Context(), h, o)
 				if err != nil {
@@ -45,7 +45,7 @@ func TestEmmeAgrees(t *testing.T) {
 					t.Fatalf("seed %d, %v: Emme finds\n%s\nChronos\n%s", seed, o, describe(h, got.Violations), describe(h, want.Violations))
 				}
 			}
-		}
+		})
 	}
 	if decided < 20_000 || valid < 3000 {
 		t.Errorf("%d decided, %d valid", decided, valid)

@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -98,8 +99,9 @@ func naive(v *prepass.View, l level.Level) bool {
 // TestNaive holds Check against the axioms on a matrix, with guesses and without.
 func TestNaive(t *testing.T) {
 	count := map[string]int{}
-	for seed := range uint64(12000) {
-		h := random.Lagging(seed, random.Options{Txns: 30, Keys: 6, Sessions: 8, Ops: 5}, seed%2 == 0)
+	histtest.Each(t, uint64(12000), func(seed uint64) *history.History {
+		return random.Lagging(seed, random.Options{Txns: 30, Keys: 6, Sessions: 8, Ops: 5}, seed%2 == 0)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range Levels() {
 			v := prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted})
 			if len(v.Anomalies) > 0 || v.Ambiguous() {
@@ -123,7 +125,7 @@ func TestNaive(t *testing.T) {
 			}
 			count[l.String()+map[Status]string{Holds: " holds", Violated: " violated"}[want]]++
 		}
-	}
+	})
 	t.Log(count)
 	for _, l := range Levels() {
 		if count[l.String()+" holds"] < 500 || count[l.String()+" violated"] < 500 {
