@@ -28,13 +28,17 @@ import (
 func TestWeakAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](12000, 200000)
 	verdicts := map[string]int{}
-	histtest.Each(t, n, func(seed uint64) *history.History { return tiny(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, n, func(seed uint64) *history.History {
 		switch seed % 3 {
 		case 0:
-			h = random.Lagging(seed, random.Options{Txns: 6}, seed%2 == 0)
+			return random.Lagging(seed, random.Options{Txns: 6}, seed%2 == 0)
 		case 1:
-			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
+			return random.Tiny(seed, random.Options{
+				Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1,
+			})
 		}
+		return tiny(seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range weak.Levels() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
