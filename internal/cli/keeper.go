@@ -203,7 +203,11 @@ var (
 // follow listens to the kept process until it ends, nil, or has to be ended or has crashed, with the cause.
 func (k *keeper) follow(ctx context.Context) error {
 	defer k.tell.Close()
-	tick := time.NewTicker(keeperLook)
+	look := keeperLook
+	if k.f.limits == (limits{}) { // nothing to be late for but an interrupt
+		look = lookMachine
+	}
+	tick := time.NewTicker(look)
 	defer tick.Stop()
 	interrupted := ctx.Done()
 	var late time.Time // when an interrupt must have been heeded
