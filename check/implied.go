@@ -26,7 +26,7 @@ func patience(h *history.History) time.Duration {
 	if hurried {
 		return 0
 	}
-	return 100*time.Millisecond + 2*time.Microsecond*time.Duration(h.NumOps())
+	return 500*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
 }
 
 // hurried is for tests: nobody waits.

@@ -146,7 +146,9 @@ func TestEveryWorkload(t *testing.T) {
 				t.Errorf("%s/%s: %v", info.Name, v.Name, err)
 				continue
 			}
-			sound(t, r)
+			if v.Values == 0 {
+				sound(t, r)
+			} // else it is meant to write versions more than once
 			if r.Summary.Committed == 0 {
 				t.Errorf("%s/%s: nothing has committed", info.Name, v.Name)
 			}
