@@ -19,8 +19,8 @@ import (
 	"isovet/level"
 )
 
-// Grid lists the values of each choice of vbox's pipeline that an ablation tries; empty: all of them. The first value of a list is
-// what OneAtATime keeps while another choice varies.
+// Grid lists the values of each choice of vbox's pipeline that an ablation tries; empty: all of them. The first value
+// of a list is what OneAtATime keeps while another choice varies.
 type Grid struct {
 	Closures, Prunings, Encodings, Theories, Phases, Backends []string
 	// AtMostOnes is a choice for histories with predicates only; empty: the first, since others do not have it.
@@ -79,16 +79,17 @@ func (g Grid) axes() []struct {
 	}
 }
 
-// Cells lists the combinations that make sense, each once. A theory needs its back end; eager clauses need the encoding that has
-// them; where nothing is pruned and no theory asks for it, no closure is built; where no choice is the solver's own, a phase is
-// not heeded by other solvers than isovet's.
+// Cells lists the combinations that make sense, each once. A theory needs its back end; eager clauses need the encoding
+// that has them; where nothing is pruned and no theory asks for it, no closure is built; where no choice is the
+// solver's own, a phase is not heeded by other solvers than isovet's.
 func (g Grid) Cells() ([]Cell, error) {
 	axes := g.axes()
 	values := make([][]string, len(axes))
 	for i, a := range axes {
 		for _, v := range a.got {
 			if !slices.Contains(a.known, v) && !(a.what == "solver" && check.HasSolver(v)) {
-				return nil, fmt.Errorf("unknown %s %q; expected all or some of %s", a.what, v, strings.Join(a.known, ", "))
+				return nil, fmt.Errorf("unknown %s %q; expected all or some of %s", a.what, v, strings.Join(a.known,
+					", "))
 			}
 		}
 		if values[i] = a.got; len(a.got) == 0 {
@@ -97,7 +98,8 @@ func (g Grid) Cells() ([]Cell, error) {
 	}
 	var out []Cell
 	add := func(at []int) {
-		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]], values[5][at[5]], ""}
+		c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]],
+			values[5][at[5]], ""}
 		if one := values[6][at[6]]; one != check.AtMostOnes()[0] {
 			c.AtMostOne = one
 		}
@@ -154,8 +156,8 @@ type AblateOptions struct {
 	Grid    Grid
 	Repeat  int
 	Timeout time.Duration
-	// Self is the program and the arguments under which it takes ChildCommand; nil: every run is in this process, and its peak
-	// memory is not known.
+	// Self is the program and the arguments under which it takes ChildCommand; nil: every run is in this process, and
+	// its peak memory is not known.
 	Self     []string
 	Progress func(what string, done, total int)
 }
@@ -166,8 +168,8 @@ type AblateRow struct {
 	Row  `json:"result"`
 }
 
-// Ablate runs vbox with every combination of the grid on every history, and returns the rows by history and time, undecided ones
-// last, with ctx's error if it ended. Differing verdicts are for AblateDisagreements to find.
+// Ablate runs vbox with every combination of the grid on every history, and returns the rows by history and time,
+// undecided ones last, with ctx's error if it ended. Differing verdicts are for AblateDisagreements to find.
 func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow, error) {
 	cells, err := o.Grid.Cells()
 	if err != nil {
@@ -184,7 +186,8 @@ func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow
 			}
 			name, _ := check.SolverFor(c.Backend, c.Theory)
 			r := Run{Checker: "vbox", Solver: name, Level: o.Level, History: src.Path, Timeout: o.Timeout,
-				Pipeline: check.Pipeline{Closure: c.Closure, Pruning: c.Pruning, Encoding: c.Encoding, Phase: c.Phase, AtMostOne: c.AtMostOne, Extra: o.Grid.Extra}}
+				Pipeline: check.Pipeline{Closure: c.Closure, Pruning: c.Pruning, Encoding: c.Encoding, Phase: c.Phase,
+					AtMostOne: c.AtMostOne, Extra: o.Grid.Extra}}
 			var runs []Measured
 			for range repeat {
 				var m Measured
@@ -238,7 +241,8 @@ func AblateDisagreements(rows []AblateRow) []string {
 			}
 		}
 		if v, w := by[evidence.Holds], by[evidence.Violated]; len(v) > 0 && len(w) > 0 {
-			out = append(out, fmt.Sprintf("on %s %d combinations say valid, as (%s), and %d say violation, as (%s)", on, len(v), v[0], len(w), w[0]))
+			out = append(out, fmt.Sprintf("on %s %d combinations say valid, as (%s), and %d say violation, as (%s)", on,
+				len(v), v[0], len(w), w[0]))
 		}
 	}
 	return out
@@ -247,7 +251,8 @@ func AblateDisagreements(rows []AblateRow) []string {
 // ablateHeader and cells are the table: times in milliseconds.
 func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
 	several := slices.ContainsFunc(rows, func(r AblateRow) bool { return r.source() != rows[0].source() })
-	header = []string{"closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "check ms", "closure+pruning", "encoding+solving", "peak MB", "left", "variables", "clauses", "conflicts"}
+	header = []string{"closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "check ms",
+		"closure+pruning", "encoding+solving", "peak MB", "left", "variables", "clauses", "conflicts"}
 	if several {
 		header = append([]string{"history"}, header...)
 	}
@@ -261,9 +266,11 @@ func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
 		if r.PeakMB > 0 {
 			memory = strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
 		}
-		row := []string{cmp.Or(r.Closure, "-"), r.Pruning, r.encoding(), r.Theory, cmp.Or(r.Phase, "-"), r.Backend, verdict, number(r.CheckMS),
+		row := []string{cmp.Or(r.Closure, "-"), r.Pruning, r.encoding(), r.Theory, cmp.Or(r.Phase, "-"), r.Backend,
+			verdict, number(r.CheckMS),
 			number(r.Stages["closure"] + r.Stages["pruning"]), number(r.Stages["encoding"] + r.Stages["solving"]),
-			memory, strconv.Itoa(r.Left), strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Conflicts, 10)}
+			memory, strconv.Itoa(r.Left), strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses),
+			strconv.FormatInt(r.Conflicts, 10)}
 		if several {
 			row = append([]string{r.source().Name()}, row...)
 		}
@@ -298,14 +305,19 @@ func WriteAblationJSON(w io.Writer, rows []AblateRow) error {
 func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
 	c := csv.NewWriter(w)
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	lines := [][]string{{"workload", "variant", "history", "txns", "level", "closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "reason",
-		"check_ms", "check_ms_min", "check_ms_max", "closure_ms", "pruning_ms", "encoding_ms", "solving_ms", "peak_mb", "constraints", "constraints_left", "variables", "clauses", "decisions", "conflicts", "repeat"}}
+	lines := [][]string{{"workload", "variant", "history", "txns", "level", "closure", "pruning", "encoding", "theory",
+		"phase", "solver", "verdict", "reason",
+		"check_ms", "check_ms_min", "check_ms_max", "closure_ms", "pruning_ms", "encoding_ms", "solving_ms", "peak_mb",
+		"constraints", "constraints_left", "variables", "clauses", "decisions", "conflicts", "repeat"}}
 	for i := range rows {
 		r := &rows[i]
 		s := r.Stages
-		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(), r.Closure, r.Pruning, r.encoding(), r.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
-			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]), f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
-			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10), strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat)})
+		lines = append(lines, []string{r.Workload, r.Variant, r.History, strconv.Itoa(r.Txns), r.Level.String(),
+			r.Closure, r.Pruning, r.encoding(), r.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
+			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]),
+			f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
+			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10),
+			strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat)})
 	}
 	return c.WriteAll(lines)
 }
@@ -333,7 +345,8 @@ func WriteAblationResults(dir, command string, seed uint64, complete bool, rows 
 	first := rows[0].source()
 	name := "ablate-files"
 	if first.File == "" {
-		name = strings.Join([]string{"ablate", first.Workload, cmp.Or(first.Variant, "default"), strconv.Itoa(first.Txns), rows[0].Level.String()}, "-")
+		name = strings.Join([]string{"ablate", first.Workload, cmp.Or(first.Variant, "default"),
+			strconv.Itoa(first.Txns), rows[0].Level.String()}, "-")
 	}
 	return writeResults(dir, strings.ToLower(name)+".json", append(b, '\n'))
 }

@@ -25,7 +25,8 @@ func TestCells(t *testing.T) {
 			t.Errorf("%v twice", c)
 		}
 		seen[c] = true
-		if c.Theory == "eager" && c.Encoding != "order" || c.Backend != "cdcl" && (c.Theory == "closure" || c.Theory == "order") {
+		if c.Theory == "eager" && c.Encoding != "order" || c.Backend != "cdcl" && (c.Theory == "closure" ||
+			c.Theory == "order") {
 			t.Errorf("%v makes no sense", c)
 		}
 		if (c.Closure == "") != (c.Pruning == "none" && c.Theory != "closure") {
@@ -44,11 +45,13 @@ func TestCells(t *testing.T) {
 	if len(all) < 500 || len(few) < 20 || len(few) > 60 {
 		t.Errorf("%d cells, %d one at a time", len(all), len(few))
 	}
-	one, err := Grid{Closures: []string{"purdom"}, Prunings: []string{"edges"}, Encodings: []string{"cobra"}, Theories: []string{"lazy"}, Phases: []string{"time"}, Backends: []string{"gini"}}.Cells()
+	one, err := Grid{Closures: []string{"purdom"}, Prunings: []string{"edges"}, Encodings: []string{"cobra"},
+		Theories: []string{"lazy"}, Phases: []string{"time"}, Backends: []string{"gini"}}.Cells()
 	if err != nil || len(one) != 1 || one[0] != (Cell{"purdom", "edges", "cobra", "lazy", "", "gini", ""}) {
 		t.Errorf("%v, %v", one, err)
 	}
-	if _, err := (Grid{Phases: []string{"x"}}).Cells(); err == nil || !strings.Contains(err.Error(), `unknown phase "x"; expected all or some of time`) {
+	if _, err := (Grid{Phases: []string{"x"}}).Cells(); err == nil || !strings.Contains(err.Error(),
+		`unknown phase "x"; expected all or some of time`) {
 		t.Error(err)
 	}
 }
@@ -59,14 +62,16 @@ func TestAblate(t *testing.T) {
 	for _, self := range [][]string{nil, self(t)} {
 		grid := Grid{OneAtATime: true}
 		if self != nil { // processes take their time
-			grid = Grid{Closures: []string{"purdom+"}, Prunings: []string{"edges"}, Phases: []string{"time"}, Backends: []string{"cdcl"}}
+			grid = Grid{Closures: []string{"purdom+"}, Prunings: []string{"edges"}, Phases: []string{"time"},
+				Backends: []string{"cdcl"}}
 		}
 		cells, err := grid.Cells()
 		if err != nil {
 			t.Fatal(err)
 		}
 		calls := 0
-		rows, err := Ablate(t.Context(), []Source{good, bad}, AblateOptions{Grid: grid, Self: self, Timeout: time.Minute, Progress: func(string, int, int) { calls++ }})
+		rows, err := Ablate(t.Context(), []Source{good, bad}, AblateOptions{Grid: grid, Self: self,
+			Timeout: time.Minute, Progress: func(string, int, int) { calls++ }})
 		if err != nil || len(rows) != 2*len(cells) || calls != len(rows) {
 			t.Fatalf("%d rows of %d, %d calls, %v", len(rows), 2*len(cells), calls, err)
 		}
@@ -90,7 +95,8 @@ func TestAblate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var back []AblateRow
-		if err := json.Unmarshal(js.Bytes(), &back); err != nil || len(back) != len(rows) || back[3].Cell != rows[3].Cell || back[3].CheckMS != rows[3].CheckMS {
+		if err := json.Unmarshal(js.Bytes(), &back); err != nil || len(back) != len(rows) ||
+			back[3].Cell != rows[3].Cell || back[3].CheckMS != rows[3].CheckMS {
 			t.Errorf("%v\n%s", err, js.Bytes()[:400])
 		}
 		if err := WriteAblationCSV(&list, rows); err != nil {
@@ -99,7 +105,8 @@ func TestAblate(t *testing.T) {
 		if lines, err := csv.NewReader(&list).ReadAll(); err != nil || len(lines) != len(rows)+1 {
 			t.Errorf("%d lines, %v", len(lines), err)
 		}
-		if err := WriteAblation(&text, rows, true); err != nil || !strings.Contains(text.String(), "lost") && !strings.Contains(text.String(), "rmw") {
+		if err := WriteAblation(&text, rows, true); err != nil || !strings.Contains(text.String(), "lost") &&
+			!strings.Contains(text.String(), "rmw") {
 			t.Errorf("%v\n%s", err, text.String())
 		}
 		path, err := WriteAblationResults(t.TempDir(), "test", 7, true, rows[:len(cells)])
@@ -114,7 +121,8 @@ func TestAblate(t *testing.T) {
 				Runs []Measured `json:"runs"`
 			} `json:"rows"`
 		}
-		if err := json.Unmarshal(b, &raw); err != nil || raw.Seed != 7 || raw.Machine.Cores < 1 || len(raw.Parts) != len(cells) || len(raw.Parts[0].Runs) != 1 {
+		if err := json.Unmarshal(b, &raw); err != nil || raw.Seed != 7 || raw.Machine.Cores < 1 ||
+			len(raw.Parts) != len(cells) || len(raw.Parts[0].Runs) != 1 {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -125,7 +133,8 @@ func TestAblateDisagreements(t *testing.T) {
 	row := func(on string, v evidence.Verdict, phase string) AblateRow {
 		return AblateRow{Cell{Phase: phase}, Row{Workload: on, Verdict: v}}
 	}
-	rows := []AblateRow{row("a", evidence.Holds, "x"), row("a", evidence.Unknown, "y"), row("b", evidence.Violated, "x")}
+	rows := []AblateRow{row("a", evidence.Holds, "x"), row("a", evidence.Unknown, "y"), row("b", evidence.Violated,
+		"x")}
 	if d := AblateDisagreements(rows); len(d) > 0 {
 		t.Error(d)
 	}

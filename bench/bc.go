@@ -10,15 +10,18 @@ import (
 	"isovet/level"
 )
 
-// bcFigures are those of [BCGraphs] §5: Jepsen's append workload, 24 clients, lists of about 20 appends, on a store with snapshot
-// isolation, checked with real time, which is what start-dependencies are.
+// bcFigures are those of [BCGraphs] §5: Jepsen's append workload, 24 clients, lists of about 20 appends, on a store
+// with snapshot isolation, checked with real time, which is what start-dependencies are.
 func bcFigures() []Figure {
 	time := []Metric{{"time", "check time", "ms"}, {"start", "start-dependency edges", "edges"}}
 	return []Figure{
-		{ID: "bc/fig1", Title: "BC-graph and Adya's graph with all start-dependencies", Where: "BC-graphs, Figure 1", Metrics: time, Axis: "transactions", Numeric: true, Measure: bcFig1},
-		{ID: "bc/fig2", Title: "the same with the reduction of start-dependencies, solving only", Where: "BC-graphs, Figure 2",
-			Metrics: []Metric{{"solving", "solving time", "ms"}, {"start", "start-dependency edges", "edges"}, {"long", "solving time where one transaction is open throughout", "ms"}},
-			Axis:    "transactions", Numeric: true, Measure: bcFig2},
+		{ID: "bc/fig1", Title: "BC-graph and Adya's graph with all start-dependencies", Where: "BC-graphs, Figure 1",
+			Metrics: time, Axis: "transactions", Numeric: true, Measure: bcFig1},
+		{ID: "bc/fig2", Title: "the same with the reduction of start-dependencies, solving only",
+			Where: "BC-graphs, Figure 2",
+			Metrics: []Metric{{"solving", "solving time", "ms"}, {"start", "start-dependency edges", "edges"},
+				{"long", "solving time where one transaction is open throughout", "ms"}},
+			Axis: "transactions", Numeric: true, Measure: bcFig2},
 	}
 }
 
@@ -26,8 +29,10 @@ const bcLevel = level.StrictSnapshotIsolation
 
 // bcSource is the paper's workload.
 func bcSource(ctx context.Context, lab *Lab, r *Report, txns int) (Source, error) {
-	r.Note("The paper's histories are of TiDB, its x-axis seconds of running; here the store in memory runs the workload, and the axis is transactions. A list is appended to 20 to 24 times.")
-	return lab.Source(ctx, datasets.Spec{Workload: "list-append", Variant: "short", Isolation: "snapshot-isolation", Sessions: 24, Txns: txns})
+	r.Note("The paper's histories are of TiDB, its x-axis seconds of running; here the store in memory runs the " +
+		"workload, and the axis is transactions. A list is appended to 20 to 24 times.")
+	return lab.Source(ctx, datasets.Spec{Workload: "list-append", Variant: "short", Isolation: "snapshot-isolation",
+		Sessions: 24, Txns: txns})
 }
 
 // bcSizes doubles from the first to the last.
@@ -61,7 +66,8 @@ func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	bcCompare(r, "time", "adya-si-full", sizes, "BC-graphs outperform the baseline on every history, 114 times on a middle-sized one")
+	bcCompare(r, "time", "adya-si-full", sizes, "BC-graphs outperform the baseline on every history, 114 times on a "+
+		"middle-sized one")
 	growth(r, "time", "bc", sizes, "the time with BC-graphs grows linearly")
 	return nil
 }
@@ -84,12 +90,15 @@ func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	bcCompare(r, "solving", "adya-si", sizes, "BC-graphs outperform the optimized baseline on every history, about 8 times on the largest (160 ms against 1.31 s)")
-	r.Note("The reduction is exact here. The store's histories have few and small components to search, so that the baseline is not exponential on them; its graph is the larger one.")
+	bcCompare(r, "solving", "adya-si", sizes, "BC-graphs outperform the optimized baseline on every history, about "+
+		"8 times on the largest (160 ms against 1.31 s)")
+	r.Note("The reduction is exact here. The store's histories have few and small components to search, so that the " +
+		"baseline is not exponential on them; its graph is the larger one.")
 	return bcLong(ctx, lab, r)
 }
 
-// bcLong is the search for cycles where there are many: one transaction open throughout puts all that lies between into its component.
+// bcLong is the search for cycles where there are many: one transaction open throughout puts all that lies between into
+// its component.
 func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 	var decided []float64 // the baseline's times
 	size, late := 0, false
@@ -120,17 +129,22 @@ func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 	const claim = "finding all cycles by depth-first search takes exponential time"
 	if n := len(decided); n > 1 && decided[n-2] > 0 {
 		times := decided[n-1] / decided[n-2]
-		r.Claim(claim, fmt.Sprintf("two rounds of four transactions more, %.0f times the time, at %d transactions", times, size), times > 8)
+		r.Claim(claim, fmt.Sprintf("two rounds of four transactions more, %.0f times the time, at %d transactions",
+			times, size), times > 8)
 	} else {
 		r.Open(claim, "-", "not measured")
 	}
-	r.Note("In the last table the history is made for it, and valid: rounds of four concurrent transactions, each on a key of its own, and one transaction that begins before the first, reads what it overwrites, and writes after the last what that has read. " +
-		"Its anti-dependencies from the last round and to the first are the only way back, and follow each other, so that each of the more than 4ⁿ paths through the rounds is a cycle that is allowed.")
+	r.Note("In the last table the history is made for it, and valid: rounds of four concurrent transactions, each " +
+		"on a key of its own, and one transaction that begins before the first, reads what it overwrites, and " +
+		"writes after the last what that has read. " +
+		"Its anti-dependencies from the last round and to the first are the only way back, and follow each other, " +
+		"so that each of the more than 4ⁿ paths through the rounds is a cycle that is allowed.")
 	return nil
 }
 
-// openThroughout is a snapshot-isolated history of rounds of four concurrent transactions and one open from before the first round to behind the
-// last, all reading what they overwrite: it reads key 4, which the first round overwrites, and writes key 5, which the last round reads.
+// openThroughout is a snapshot-isolated history of rounds of four concurrent transactions and one open from before the
+// first round to behind the last, all reading what they overwrite: it reads key 4, which the first round overwrites,
+// and writes key 5, which the last round reads.
 func openThroughout(rounds int) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)
@@ -192,5 +206,6 @@ func growth(r *Report, metric, series string, sizes []int, claim string) {
 		r.Open(claim, "-", "not measured to the end")
 		return
 	}
-	r.Claim(claim, fmt.Sprintf("%d times the transactions, %.1f times the time", last/first, b.Value/a.Value), b.Value/a.Value <= 1.5*float64(last)/float64(first))
+	r.Claim(claim, fmt.Sprintf("%d times the transactions, %.1f times the time", last/first, b.Value/a.Value),
+		b.Value/a.Value <= 1.5*float64(last)/float64(first))
 }

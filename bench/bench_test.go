@@ -70,7 +70,8 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var calls, last int
-	rows, err := Compare(context.Background(), []Source{good, bad}, Options{Contenders: contenders, Repeat: 2, Timeout: time.Minute, Self: self(t),
+	rows, err := Compare(context.Background(), []Source{good, bad}, Options{Contenders: contenders, Repeat: 2,
+		Timeout: time.Minute, Self: self(t),
 		Progress: func(_ string, done, total int) { calls++; last = done; _ = total }})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("row %d: %+v", i, r)
 		}
 		if r.CheckMin > r.CheckMS || r.CheckMS > r.CheckMax || r.LoadMS <= 0 || r.PeakMB <= 0 {
-			t.Errorf("row %d: load %v, check %v in [%v, %v], peak %v", i, r.LoadMS, r.CheckMS, r.CheckMin, r.CheckMax, r.PeakMB)
+			t.Errorf("row %d: load %v, check %v in [%v, %v], peak %v", i, r.LoadMS, r.CheckMS, r.CheckMin, r.CheckMax,
+				r.PeakMB)
 		}
 	}
 	if d := Disagreements(rows); len(d) > 0 {
@@ -130,8 +132,10 @@ func TestDeadChildren(t *testing.T) {
 		{"deaf", "", "timeout after 50ms"},
 	} {
 		t.Setenv("BENCH_CHILD", c.mode)
-		m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path, Timeout: 50 * time.Millisecond})
-		if err != nil || m.Verdict != evidence.Unknown || !strings.Contains(m.Fault, c.fault) || (m.Fault == "") != (c.fault == "") || m.Reason != c.reason {
+		m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path,
+			Timeout: 50 * time.Millisecond})
+		if err != nil || m.Verdict != evidence.Unknown || !strings.Contains(m.Fault, c.fault) ||
+			(m.Fault == "") != (c.fault == "") || m.Reason != c.reason {
 			t.Errorf("%s: %+v, %v", c.mode, m, err)
 		}
 	}
@@ -139,7 +143,8 @@ func TestDeadChildren(t *testing.T) {
 
 func TestChildTimeout(t *testing.T) {
 	src := generate(t, datasets.Spec{Workload: "contended", Txns: 3000, Times: datasets.NoTimes})
-	m, err := runChild(context.Background(), self(t), Run{Checker: "cobra", History: src.Path, Timeout: 100 * time.Millisecond})
+	m, err := runChild(context.Background(), self(t), Run{Checker: "cobra", History: src.Path,
+		Timeout: 100 * time.Millisecond})
 	if err != nil || m.Verdict != evidence.Unknown || m.Reason != "timeout after 100ms" || m.Fault != "" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -149,7 +154,8 @@ func TestChildTimeout(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	src := generate(t, datasets.Spec{Txns: 50})
 	ctx, cancel := context.WithCancel(context.Background())
-	rows, err := Compare(ctx, []Source{src}, Options{Contenders: []Contender{{"vbox", "cdcl"}, {"cobra", "cdcl"}}, Self: self(t),
+	rows, err := Compare(ctx, []Source{src}, Options{Contenders: []Contender{{"vbox", "cdcl"}, {"cobra", "cdcl"}},
+		Self: self(t),
 		Progress: func(_ string, done, _ int) {
 			if done == 1 {
 				cancel()
@@ -165,7 +171,8 @@ func TestBadHistory(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{\"ops\":7}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Compare(context.Background(), []Source{{File: path, Path: path}}, Options{Contenders: []Contender{{"vbox", "cdcl"}}, Self: self(t)})
+	_, err := Compare(context.Background(), []Source{{File: path, Path: path}},
+		Options{Contenders: []Contender{{"vbox", "cdcl"}}, Self: self(t)})
 	if _, ok := errors.AsType[*BadHistory](err); !ok || !strings.Contains(err.Error(), "x.jsonl:1") {
 		t.Error(err)
 	}
@@ -206,16 +213,20 @@ func TestContenders(t *testing.T) {
 	}
 }
 
-// TestRows: medians and extremes over the runs; the verdict is that of the runs that decided; contradicting runs are a fault.
+// TestRows: medians and extremes over the runs; the verdict is that of the runs that decided; contradicting runs are a
+// fault.
 func TestRows(t *testing.T) {
 	run := func(v evidence.Verdict, ms float64) Measured {
 		return Measured{Verdict: v, Stats: evidence.Stats{CheckMS: ms, LoadMS: 2 * ms, PeakMB: ms, Constraints: 5}}
 	}
-	r := newRow(Source{Workload: "w"}, Contender{"c", "s"}, level.Serializable, []Measured{run(evidence.Holds, 3), run(evidence.Holds, 1), run(evidence.Unknown, 9), run(evidence.Holds, 2)})
-	if r.Verdict != evidence.Holds || r.CheckMS != 2.5 || r.CheckMin != 1 || r.CheckMax != 9 || r.LoadMS != 5 || r.PeakMB != 9 || r.Before != 5 || r.Fault != "" {
+	r := newRow(Source{Workload: "w"}, Contender{"c", "s"}, level.Serializable, []Measured{run(evidence.Holds, 3),
+		run(evidence.Holds, 1), run(evidence.Unknown, 9), run(evidence.Holds, 2)})
+	if r.Verdict != evidence.Holds || r.CheckMS != 2.5 || r.CheckMin != 1 || r.CheckMax != 9 || r.LoadMS != 5 ||
+		r.PeakMB != 9 || r.Before != 5 || r.Fault != "" {
 		t.Errorf("%+v", r)
 	}
-	r = newRow(Source{}, Contender{"c", ""}, level.Serializable, []Measured{run(evidence.Holds, 3), run(evidence.Violated, 1)})
+	r = newRow(Source{}, Contender{"c", ""}, level.Serializable, []Measured{run(evidence.Holds, 3),
+		run(evidence.Violated, 1)})
 	if r.Verdict != evidence.Unknown || r.Fault != "one run says valid, another violation" {
 		t.Errorf("%+v", r)
 	}
@@ -226,20 +237,25 @@ func TestDisagreements(t *testing.T) {
 		return Row{Workload: "w", Variant: variant, Checker: checker, Level: l, Verdict: v}
 	}
 	rows := []Row{
-		row("a", "x", 0, evidence.Holds), row("a", "y", 0, evidence.Unknown), row("b", "x", 0, evidence.Violated), // other variants and unknown
+		// other variants and unknown
+		row("a", "x", 0, evidence.Holds), row("a", "y", 0, evidence.Unknown), row("b", "x", 0, evidence.Violated),
 		row("b", "x", 1, evidence.Holds), // another level
 		row("c", "x", 0, evidence.Holds), row("c", "y", 0, evidence.Violated), row("c", "z", 0, evidence.Holds),
 	}
 	got := Disagreements(rows)
-	if len(got) != 1 || got[0].String() != "checkers disagree on w c at serializable: x, z says valid; y says violation" {
+	if len(got) != 1 ||
+		got[0].String() != "checkers disagree on w c at serializable: x, z says valid; y says violation" {
 		t.Errorf("%v", got)
 	}
 }
 
 func TestTables(t *testing.T) {
 	rows := []Row{
-		{Checker: "vbox", Solver: "cdcl", Workload: "blindw", Variant: "WR", Verdict: evidence.Holds, LoadMS: 20.04, CheckMS: 10.94, CheckMin: 9, CheckMax: 123.4, PeakMB: 31.7, Before: 78924, Left: 193, Variables: 193, Repeat: 3, Txns: 10000},
-		{Checker: "plain", Workload: "blindw", Variant: "WR", Verdict: evidence.Unknown, Reason: "a | b", LoadMS: 1, CheckMS: 2, CheckMin: 2, CheckMax: 2, Repeat: 3, Txns: 10000},
+		{Checker: "vbox", Solver: "cdcl", Workload: "blindw", Variant: "WR", Verdict: evidence.Holds, LoadMS: 20.04,
+			CheckMS: 10.94, CheckMin: 9, CheckMax: 123.4, PeakMB: 31.7, Before: 78924, Left: 193, Variables: 193,
+			Repeat: 3, Txns: 10000},
+		{Checker: "plain", Workload: "blindw", Variant: "WR", Verdict: evidence.Unknown, Reason: "a | b", LoadMS: 1,
+			CheckMS: 2, CheckMin: 2, CheckMax: 2, Repeat: 3, Txns: 10000},
 	}
 	var b bytes.Buffer
 	if err := WriteTable(&b, rows, false); err != nil {
@@ -286,7 +302,8 @@ func TestTables(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "results")
-	rows := []Row{{Checker: "vbox", Workload: "blindw", Variant: "WR", Txns: 50, Runs: []Measured{{Verdict: evidence.Holds}, {Verdict: evidence.Holds}}}}
+	rows := []Row{{Checker: "vbox", Workload: "blindw", Variant: "WR", Txns: 50,
+		Runs: []Measured{{Verdict: evidence.Holds}, {Verdict: evidence.Holds}}}}
 	path, err := WriteResults(dir, "isovet bench compare", 7, true, rows)
 	if err != nil || filepath.Base(path) != "compare-blindw-wr-50-serializable.json" {
 		t.Fatal(path, err)
@@ -296,7 +313,8 @@ func TestResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r Results
-	if err := json.Unmarshal(b, &r); err != nil || r.Seed != 7 || r.Machine.Cores < 1 || r.Go == "" || len(r.Parts) != 1 || len(r.Parts[0].Runs) != 2 || !r.Complete {
+	if err := json.Unmarshal(b, &r); err != nil || r.Seed != 7 || r.Machine.Cores < 1 || r.Go == "" ||
+		len(r.Parts) != 1 || len(r.Parts[0].Runs) != 2 || !r.Complete {
 		t.Errorf("%s\n%v", b, err)
 	}
 }

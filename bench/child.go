@@ -59,8 +59,8 @@ type Measured struct {
 	CPUMS  float64 `json:"cpu_ms,omitempty"`
 }
 
-// Child is the child's side of a run: it loads, checks once and writes one line. It ends early when stdin does, which is how it
-// learns that its parent is gone. Its error is only that the line could not be written.
+// Child is the child's side of a run: it loads, checks once and writes one line. It ends early when stdin does, which
+// is how it learns that its parent is gone. Its error is only that the line could not be written.
 func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,13 +119,16 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
-	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver, ClockSkew: r.ClockSkew.Nanoseconds(), IgnorePredicates: r.IgnorePredicates, MechanismsOnly: r.MechanismsOnly, Pipeline: r.Pipeline})
+	res, err := check.Run(ctx, c, h, check.Options{Level: r.Level, Solver: r.Solver,
+		ClockSkew: r.ClockSkew.Nanoseconds(), IgnorePredicates: r.IgnorePredicates, MechanismsOnly: r.MechanismsOnly,
+		Pipeline: r.Pipeline})
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
 	s := res.Stats
 	s.LoadMS = loaded
-	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver, DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms}
+	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver,
+		DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms}
 }
 
 // runHere is a run in this process, on a history that a run before has loaded, or nil.
@@ -134,14 +137,15 @@ func runHere(ctx context.Context, r Run, h *history.History) (Measured, *history
 	return m, h, ctx.Err()
 }
 
-// killAfter is how long after its time-out a child that has not stopped by itself is killed, its start included; drainAfter how long
-// its output is waited for then.
+// killAfter is how long after its time-out a child that has not stopped by itself is killed, its start included;
+// drainAfter how long its output is waited for then.
 const (
 	killAfter  = 250 * time.Millisecond
 	drainAfter = 2 * time.Second
 )
 
-// runChild is the parent's side of a run. self is the program with its first arguments. The error is the parent's context's.
+// runChild is the parent's side of a run. self is the program with its first arguments. The error is the parent's
+// context's.
 func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	arg, err := json.Marshal(r)
 	if err != nil {
@@ -200,7 +204,8 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	return m, nil
 }
 
-// killed reports whether a process ended by a signal that it cannot have sent itself: the system's, when memory runs out.
+// killed reports whether a process ended by a signal that it cannot have sent itself: the system's, when memory runs
+// out.
 func killed(err error) bool {
 	e, ok := errors.AsType[*exec.ExitError](err)
 	return ok && !e.Exited() && e.ProcessState.String() == "signal: "+os.Kill.String()

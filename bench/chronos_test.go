@@ -12,7 +12,8 @@ func TestReproduceChronos(t *testing.T) {
 	if err != nil || len(figures) != 12 {
 		t.Fatalf("%d figures, %v", len(figures), err)
 	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test"})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
+		Self: self(t), Command: "test"})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -30,13 +31,15 @@ func TestReproduceChronos(t *testing.T) {
 		}
 		switch r.Figure {
 		case "chronos/fig11":
-			for c, want := range map[string]evidence.Verdict{"replay": evidence.Holds, "chronos": evidence.Violated, "aion": evidence.Violated, "emme-si": evidence.Violated} {
+			for c, want := range map[string]evidence.Verdict{"replay": evidence.Holds, "chronos": evidence.Violated,
+				"aion": evidence.Violated, "emme-si": evidence.Violated} {
 				if p := r.Find("verdict", "Figure 11", c); p == nil || p.Verdict != want {
 					t.Errorf("Figure 11, %s: %+v; expected %s", c, p, want)
 				}
 			}
 		case "aion/fig14":
-			if a, b := r.Find("flips", "N(100, 1²)", "pairs"), r.Find("flips", "N(100, 50²)", "pairs"); a == nil || b == nil || a.Value >= b.Value {
+			if a, b := r.Find("flips", "N(100, 1²)", "pairs"), r.Find("flips", "N(100, 50²)", "pairs"); a == nil ||
+				b == nil || a.Value >= b.Value {
 				t.Errorf("flips at deviations 1 and 50: %+v, %+v", a, b)
 			}
 		}

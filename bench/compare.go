@@ -26,10 +26,10 @@ func (c Contender) String() string {
 	return c.Checker + ":" + c.Solver
 }
 
-// Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default solver;
-// "vbox" is one checker with its default solver, "vbox:gini" with another ("vbox:external:minisat" too), "vbox:all" with each of its solvers, "all:all"
-// every checker with each of its solvers. Hidden and partial checkers must be named. Those that trust timestamps are not among them: "timestamps"
-// is all of these.
+// Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default
+// solver; "vbox" is one checker with its default solver, "vbox:gini" with another ("vbox:external:minisat" too),
+// "vbox:all" with each of its solvers, "all:all" every checker with each of its solvers. Hidden and partial checkers
+// must be named. Those that trust timestamps are not among them: "timestamps" is all of these.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	var out []Contender
 	add := func(c Contender) {
@@ -52,7 +52,8 @@ func Contenders(list string, l level.Level) ([]Contender, error) {
 		} else {
 			c, err := check.ByName(name)
 			if err != nil {
-				return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name, strings.Join(checkerNames(), ", "))
+				return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name,
+					strings.Join(checkerNames(), ", "))
 			}
 			if in := c.Info(); !in.Decides(l) {
 				return nil, fmt.Errorf("checker %s does not decide %s", name, l)
@@ -106,13 +107,15 @@ type Options struct {
 	Progress func(what string, done, total int)
 }
 
-// Row is a line of the comparison: one contender on one history. Times are medians over the runs; memory is the most of them.
+// Row is a line of the comparison: one contender on one history. Times are medians over the runs; memory is the most of
+// them.
 type Row struct {
-	Checker    string             `json:"checker"`
-	Timestamps bool               `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")
-	Items      bool               `json:"items,omitempty"`      // the verdict ignores predicates ("items:")
-	Solver     string             `json:"solver"`
-	DecidedBy  string             `json:"decided_by,omitempty"` // the checker that the answer is from, where this one asked another
+	Checker    string `json:"checker"`
+	Timestamps bool   `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")
+	Items      bool   `json:"items,omitempty"`      // the verdict ignores predicates ("items:")
+	Solver     string `json:"solver"`
+	// the checker that the answer is from, where this one asked another
+	DecidedBy  string             `json:"decided_by,omitempty"`
 	Workload   string             `json:"workload"`
 	Variant    string             `json:"variant"`
 	Level      level.Level        `json:"level"`
@@ -149,8 +152,8 @@ type Row struct {
 	Runs []Measured `json:"-"`
 }
 
-// Compare runs every contender on every history, and returns what was measured by the time ctx ended, with ctx's error then.
-// A verdict that differs from one repeat to the next is a fault.
+// Compare runs every contender on every history, and returns what was measured by the time ctx ended, with ctx's error
+// then. A verdict that differs from one repeat to the next is a fault.
 func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 	repeat := max(o.Repeat, 1)
 	total := len(sources) * len(o.Contenders) * repeat
@@ -167,7 +170,9 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 					}
 					o.Progress(what, done, total)
 				}
-				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level, History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew, IgnorePredicates: o.IgnorePredicates})
+				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level,
+					History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew,
+					IgnorePredicates: o.IgnorePredicates})
 				if err != nil {
 					if len(runs) > 0 {
 						rows = append(rows, newRow(src, c, o.Level, runs))
@@ -203,10 +208,14 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		}
 	}
 	s := &best.Stats
-	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver, DecidedBy: best.DecidedBy, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
-		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict, Reason: best.Reason,
-		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses, Decisions: s.Decisions,
-		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}
+	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver,
+		DecidedBy: best.DecidedBy, Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
+		Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys, Verdict: best.Verdict,
+		Reason:     best.Reason,
+		KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables, Clauses: s.Clauses,
+		Decisions: s.Decisions,
+		Conflicts: s.Conflicts, Propagated: s.Propagated, Restarts: s.Restarts, Rounds: s.Rounds, Stages: s.Stages,
+		Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs), Runs: runs}
 	var load, chk, cert []float64
 	for _, m := range runs {
 		if m.Fault != "" {
@@ -233,7 +242,8 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 func median(x []float64) float64 {
 	x = slices.Clone(x)
 	slices.Sort(x)
-	return (stat.Quantile(0.5, stat.Empirical, x, nil) + stat.Quantile(math.Nextafter(0.5, 1), stat.Empirical, x, nil)) / 2
+	return (stat.Quantile(0.5, stat.Empirical, x, nil) + stat.Quantile(math.Nextafter(0.5, 1), stat.Empirical, x,
+		nil)) / 2
 }
 
 // Disagreement is a history on which one contender says valid and another violation. Unknown disagrees with nobody.
@@ -244,7 +254,8 @@ type Disagreement struct {
 }
 
 func (d Disagreement) String() string {
-	return fmt.Sprintf("checkers disagree on %s at %s: %s; %s", d.On, d.Level, say(d.Valid, "valid"), say(d.Violations, "violation"))
+	return fmt.Sprintf("checkers disagree on %s at %s: %s; %s", d.On, d.Level, say(d.Valid, "valid"), say(d.Violations,
+		"violation"))
 }
 
 func say(cs []Contender, verdict string) string {
@@ -261,8 +272,8 @@ func trustsTimestamps(checker string) bool {
 	return err == nil && c.Info().Timestamps
 }
 
-// Differences are the histories that some order explains and the one of the timestamps does not. That is no disagreement: checkers
-// that trust timestamps answer a stricter question (errata C8). Each is a sentence.
+// Differences are the histories that some order explains and the one of the timestamps does not. That is no
+// disagreement: checkers that trust timestamps answer a stricter question (errata C8). Each is a sentence.
 func Differences(rows []Row) []string {
 	var out []string
 	for i := range rows {
@@ -275,7 +286,10 @@ func Differences(rows []Row) []string {
 			if b.Timestamps || b.Verdict != evidence.Holds || b.source() != t.source() || b.Level != t.Level {
 				continue
 			}
-			out = append(out, fmt.Sprintf("%s: %s says valid at %s, %s says violation of ts:%s. Both can be right: there is an order that explains the reads, and it is not the order of the database's timestamps, in which %s. Either the database did not run the transactions as its timestamps tell, or the timestamps are not those by which it runs them.",
+			out = append(out, fmt.Sprintf("%s: %s says valid at %s, %s says violation of ts:%s. Both can be right: "+
+				"there is an order that explains the reads, and it is not the order of the database's timestamps, "+
+				"in which %s. Either the database did not run the transactions as its timestamps tell, or the "+
+				"timestamps are not those by which it runs them.",
 				b.source().Name(), Contender{b.Checker, b.Solver}, b.Level, t.Checker, t.Level, t.what()))
 			break
 		}
@@ -294,11 +308,12 @@ func (r *Row) what() string {
 	if len(parts) == 0 {
 		return "axioms are violated"
 	}
-	return fmt.Sprintf("there are violations: %s (%d transactions, %d pairs of transaction and key)", strings.Join(parts, ", "), r.BadTxns, r.BadPairs)
+	return fmt.Sprintf("there are violations: %s (%d transactions, %d pairs of transaction and key)",
+		strings.Join(parts, ", "), r.BadTxns, r.BadPairs)
 }
 
-// Disagreements finds them all. A violation of timestamps disagrees with no checker that does without them; a valid one does, since
-// the order of the timestamps is an order. A valid that ignores predicates disagrees with nobody.
+// Disagreements finds them all. A violation of timestamps disagrees with no checker that does without them; a valid one
+// does, since the order of the timestamps is an order. A valid that ignores predicates disagrees with nobody.
 func Disagreements(rows []Row) []Disagreement {
 	var out []Disagreement
 	index := map[string]int{}

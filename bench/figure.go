@@ -71,8 +71,10 @@ type Claim struct {
 }
 
 func newReport(f Figure, l *Lab, o ReproduceOptions) *Report {
-	return &Report{Figure: f.ID, Title: f.Title, Where: f.Where, Command: o.Command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(),
-		Go: runtime.Version(), Machine: ThisMachine(), Seed: l.Seed, Scale: l.Scale.String(), Timeout: l.Timeout.String(), fig: f, timeout: l.Timeout}
+	return &Report{Figure: f.ID, Title: f.Title, Where: f.Where, Command: o.Command, Time: time.Now().UTC().Truncate(
+		time.Second), Commit: commit(),
+		Go: runtime.Version(), Machine: ThisMachine(), Seed: l.Seed, Scale: l.Scale.String(),
+		Timeout: l.Timeout.String(), fig: f, timeout: l.Timeout}
 }
 
 // Add adds a point.
@@ -239,8 +241,10 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 
 // writeHead writes the head of a page: what was measured, where and how.
 func (r *Report) writeHead(b *bytes.Buffer) {
-	about := fmt.Sprintf("%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %s), %s, commit %s; %.0f s in all.",
-		r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout, r.Machine.Cores, r.Machine.CPU, r.Machine.OS, r.Go,
+	about := fmt.Sprintf("%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %s), %s, commit "+
+		"%s; %.0f s in all.",
+		r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout, r.Machine.Cores, r.Machine.CPU, r.Machine.OS,
+		r.Go,
 		short12(r.Commit), r.Seconds)
 	fmt.Fprintf(b, "# %s: %s\n\n%s\n", r.Figure, r.Title, wrapped("", about))
 	if r.Command != "" {
@@ -325,15 +329,18 @@ func (r *Report) beside() [][]string {
 // WriteCSV writes the points, a line each.
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason", "cpu_ms", "paper", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
+	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason",
+		"cpu_ms", "paper", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
 	for i := range r.Points {
 		p := &r.Points[i]
 		v := ""
 		if p.Decided() {
 			v = strconv.FormatFloat(p.Value, 'g', -1, 64)
 		}
-		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(), strconv.FormatBool(p.TimedOut), p.Reason, strconv.FormatFloat(p.CPUMS, 'g', -1, 64), p.Paper,
-			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go, r.Commit})
+		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(),
+			strconv.FormatBool(p.TimedOut), p.Reason, strconv.FormatFloat(p.CPUMS, 'g', -1, 64), p.Paper,
+			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go,
+			r.Commit})
 	}
 	return c.WriteAll(lines)
 }
@@ -366,7 +373,8 @@ func (r *Report) Write(dir string) error {
 	if err := r.WriteText(&page, true); err != nil {
 		return err
 	}
-	files := map[string][]byte{path + ".json": append(data, '\n'), path + ".csv": list.Bytes(), path + ".md": page.Bytes()}
+	files := map[string][]byte{path + ".json": append(data, '\n'), path + ".csv": list.Bytes(),
+		path + ".md": page.Bytes()}
 	for _, m := range r.fig.Metrics {
 		if !r.charted(m) {
 			continue
@@ -413,7 +421,8 @@ func writeTable(w io.Writer, header []string, rows [][]string, markdown bool) er
 	for j, name := range header {
 		cols[j] = tableColumn{name, j == 0}
 		for _, row := range rows {
-			if s := strings.TrimPrefix(row[j], "> "); s != "" && s != "-" && (s[0] < '0' || s[0] > '9') || strings.ContainsAny(s, "ax×;") {
+			if s := strings.TrimPrefix(row[j], "> "); s != "" && s != "-" && (s[0] < '0' || s[0] > '9') ||
+				strings.ContainsAny(s, "ax×;") {
 				cols[j].left = true
 			}
 		}

@@ -15,19 +15,30 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [Leopard] §IV-B and §VI. Its histories are PostgreSQL's and OceanBase's, ours those of the store in memory but for
-// Figure 11, which is about databases (leopard_throughput.go). What Figures 10 and 13 compare are the mechanisms alone: with the search for an order that the
-// checker adds by default they would be compared with replay.
+// The evaluation of [Leopard] §IV-B and §VI. Its histories are PostgreSQL's and OceanBase's, ours those of the store in
+// memory but for Figure 11, which is about databases (leopard_throughput.go). What Figures 10 and 13 compare are the
+// mechanisms alone: with the search for an order that the checker adds by default they would be compared with replay.
 
 func leopardFigures() []Figure {
 	return []Figure{
-		{ID: "leopard/fig3", Title: "share of dependencies whose operations overlap, YCSB-A", Where: "Leopard, Figure 3", Metrics: []Metric{{"overlap", "overlapping dependencies", "%"}}, Axis: "parameter", Linear: true, Measure: leopardFig3},
-		{ID: "leopard/fig9", Title: "two-level pipeline", Where: "Leopard, Figure 9", Metrics: []Metric{{"time", "dispatching", "ms"}, {"buffered", "most traces buffered", "traces"}}, Axis: "transactions", Numeric: true, Measure: leopardFig9},
-		{ID: "leopard/fig10", Title: "mechanisms against cycle search, BlindW-RW+", Where: "Leopard, Figure 10", Metrics: []Metric{{"time", "verification", "ms"}}, Axis: "parameter", Measure: leopardFig10},
-		{ID: "leopard/fig11", Title: "throughput of databases and of Leopard", Where: "Leopard, Figure 11", Axis: "database and workload",
-			Metrics: []Metric{{"rate", "throughput", "commits a second"}, {"traces", "throughput", "traces a second"}, {"lag", "left to verify when the database was done", "ms"}}, Measure: leopardFig11},
-		{ID: "leopard/fig12", Title: "dependencies deduced", Where: "Leopard, Figure 12", Metrics: []Metric{{"overlap", "overlapping before deduction", "%"}, {"left", "undecided after it", "%"}}, Axis: "workload", Linear: true, Measure: leopardFig12},
-		{ID: "leopard/fig13", Title: "against Cobra, BlindW-RW", Where: "Leopard, Figure 13", Metrics: []Metric{{"time", "check time", "ms"}, {"memory", "peak memory", "MB"}}, Axis: "parameter", Measure: leopardFig13},
+		{ID: "leopard/fig3", Title: "share of dependencies whose operations overlap, YCSB-A",
+			Where: "Leopard, Figure 3", Metrics: []Metric{{"overlap", "overlapping dependencies", "%"}},
+			Axis: "parameter", Linear: true, Measure: leopardFig3},
+		{ID: "leopard/fig9", Title: "two-level pipeline", Where: "Leopard, Figure 9",
+			Metrics: []Metric{{"time", "dispatching", "ms"}, {"buffered", "most traces buffered", "traces"}},
+			Axis:    "transactions", Numeric: true, Measure: leopardFig9},
+		{ID: "leopard/fig10", Title: "mechanisms against cycle search, BlindW-RW+", Where: "Leopard, Figure 10",
+			Metrics: []Metric{{"time", "verification", "ms"}}, Axis: "parameter", Measure: leopardFig10},
+		{ID: "leopard/fig11", Title: "throughput of databases and of Leopard", Where: "Leopard, Figure 11",
+			Axis: "database and workload",
+			Metrics: []Metric{{"rate", "throughput", "commits a second"}, {"traces", "throughput", "traces a second"},
+				{"lag", "left to verify when the database was done", "ms"}}, Measure: leopardFig11},
+		{ID: "leopard/fig12", Title: "dependencies deduced", Where: "Leopard, Figure 12", Metrics: []Metric{{"overlap",
+			"overlapping before deduction", "%"}, {"left", "undecided after it", "%"}}, Axis: "workload", Linear: true,
+			Measure: leopardFig12},
+		{ID: "leopard/fig13", Title: "against Cobra, BlindW-RW", Where: "Leopard, Figure 13",
+			Metrics: []Metric{{"time", "check time", "ms"}, {"memory", "peak memory", "MB"}}, Axis: "parameter",
+			Measure: leopardFig13},
 	}
 }
 
@@ -38,9 +49,10 @@ func (l *Lab) generated(ctx context.Context, spec datasets.Spec) (*history.Histo
 	return datasets.Generate(ctx, spec)
 }
 
-// mirrored verifies a history of the store under its own profile; a violation there is a fault of ours. The time is the least of a
-// few runs.
-func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep bool) (*mechanism.Report, float64, error) {
+// mirrored verifies a history of the store under its own profile; a violation there is a fault of ours. The time is the
+// least of a few runs.
+func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep bool) (*mechanism.Report, float64,
+	error) {
 	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
 	if err != nil {
 		return nil, 0, err
@@ -58,7 +70,8 @@ func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep 
 		}
 	}
 	if n := rep.Total(); n > 0 {
-		r.Add(Point{Metric: r.fig.Metrics[0].Key, Group: h.Meta.Name, Series: "leopard", Fault: true, Reason: fmt.Sprintf("%d false alarms under %s", n, p.Name())})
+		r.Add(Point{Metric: r.fig.Metrics[0].Key, Group: h.Meta.Name, Series: "leopard", Fault: true,
+			Reason: fmt.Sprintf("%d false alarms under %s", n, p.Name())})
 	}
 	return rep, best, nil
 }
@@ -106,15 +119,18 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	for _, v := range []struct{ variant, group string }{{"B", "95 % reads"}, {"A", "50 % reads"}, {"F", "read-modify-writes"}} {
+	for _, v := range []struct{ variant, group string }{{"B", "95 % reads"}, {"A", "50 % reads"},
+		{"F", "read-modify-writes"}} {
 		if err := one(v.group, datasets.Spec{Variant: v.variant}); err != nil {
 			return err
 		}
 	}
 	low, high := r.Find("overlap", "skew 0.2", "in-memory store"), r.Find("overlap", "skew 0.99", "in-memory store")
-	r.Claim("skew and threads raise the overlap", fmt.Sprintf("skew 0.2: %s %%, 0.99: %s %%", number(low.Value), number(high.Value)), high.Value >= low.Value)
+	r.Claim("skew and threads raise the overlap", fmt.Sprintf("skew 0.2: %s %%, 0.99: %s %%", number(low.Value),
+		number(high.Value)), high.Value >= low.Value)
 	r.Claim("the overlap stays small, below 6 %", number(most)+" % at most", most < 6)
-	r.Note("The paper's database is PostgreSQL, with network times of its own. The store's operations take about 0.1 ms each.")
+	r.Note("The paper's database is PostgreSQL, with network times of its own. The store's operations take about " +
+		"0.1 ms each.")
 	return nil
 }
 
@@ -133,9 +149,11 @@ func (h *traceHeap) Pop() any {
 }
 
 func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
-	sizes := []int{lab.Pick(500, 20_000, 100_000), lab.Pick(1_000, 50_000, 400_000), lab.Pick(2_000, 100_000, 1_000_000)}
+	sizes := []int{lab.Pick(500, 20_000, 100_000), lab.Pick(1_000, 50_000, 400_000), lab.Pick(2_000, 100_000,
+		1_000_000)}
 	var last [3]float64
-	for _, w := range []struct{ name, workload, variant string }{{"BlindW-RW+", "blindw", "RW+"}, {"SmallBank", "smallbank", ""}, {"TPC-C", "tpcc", ""}} {
+	for _, w := range []struct{ name, workload, variant string }{{"BlindW-RW+", "blindw", "RW+"},
+		{"SmallBank", "smallbank", ""}, {"TPC-C", "tpcc", ""}} {
 		for _, n := range sizes {
 			h, err := lab.generated(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: n})
 			if err != nil {
@@ -172,8 +190,10 @@ func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
 			r.Add(measured("buffered", group, "one heap, "+w.name, float64(all)))
 		}
 	}
-	r.Claim("the pipeline dispatches faster than one heap of all traces", fmt.Sprintf("TPC-C, largest: %s ms against %s ms", number(last[0]), number(last[2])), last[0] < last[2])
-	r.Claim("batches make it faster", fmt.Sprintf("%s ms against %s ms", number(last[0]), number(last[1])), last[0] < last[1])
+	r.Claim("the pipeline dispatches faster than one heap of all traces", fmt.Sprintf("TPC-C, largest: %s ms "+
+		"against %s ms", number(last[0]), number(last[2])), last[0] < last[2])
+	r.Claim("batches make it faster", fmt.Sprintf("%s ms against %s ms", number(last[0]), number(last[1])),
+		last[0] < last[1])
 	r.Note("Traces come as fast as they are taken; in the paper they come from a running database.")
 	return nil
 }
@@ -227,9 +247,10 @@ func dispatchNaive(ctx context.Context, lanes [][]mechanism.Trace) error {
 // searchEvery is after how many transactions the naive certifier searches.
 const searchEvery = 100
 
-// searchCycles is the naive certifier: the dependencies come in, and after every hundred transactions with new ones the whole graph
-// is searched for a cycle. It returns the time, and whether it got through in time.
-func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, limit time.Duration) (ms float64, ok bool) {
+// searchCycles is the naive certifier: the dependencies come in, and after every hundred transactions with new ones the
+// whole graph is searched for a cycle. It returns the time, and whether it got through in time.
+func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, limit time.Duration) (ms float64,
+	ok bool) {
 	start := time.Now()
 	next := make([][]uint32, txns)
 	state := make([]uint8, txns) // 0: not seen, 1: on the path, 2: done
@@ -315,23 +336,30 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	a, b := r.Find("time", fmt.Sprintf("%d transactions", base/4), "leopard"), r.Find("time", fmt.Sprintf("%d transactions", 2*base), "leopard")
-	r.Claim("Leopard's time is linear in the transactions", fmt.Sprintf("eight times as many take %.1f times as long", b.Value/a.Value), b.Value/a.Value < 12)
+	a, b := r.Find("time", fmt.Sprintf("%d transactions", base/4), "leopard"), r.Find("time",
+		fmt.Sprintf("%d transactions", 2*base), "leopard")
+	r.Claim("Leopard's time is linear in the transactions", fmt.Sprintf("eight times as many take %.1f times as long",
+		b.Value/a.Value), b.Value/a.Value < 12)
 	c := r.Find("time", fmt.Sprintf("%d transactions", 2*base), "cycle search")
 	if c == nil {
-		r.Claim("Leopard's time is far below that of cycle searching", number(b.Value)+" ms; cycle searching runs longer than "+r.Timeout, true)
+		r.Claim("Leopard's time is far below that of cycle searching", number(b.Value)+" ms; cycle searching runs "+
+			"longer than "+r.Timeout, true)
 	} else {
-		r.Claim("Leopard's time is far below that of cycle searching", fmt.Sprintf("%s ms against %s ms", number(b.Value), number(c.Value)), 2*b.Value < c.Value)
+		r.Claim("Leopard's time is far below that of cycle searching", fmt.Sprintf("%s ms against %s ms",
+			number(b.Value), number(c.Value)), 2*b.Value < c.Value)
 	}
-	r.Note("The cycle search is the naive one: the whole graph, after every hundred transactions with new dependencies. Its graph is given to it, so that nothing but the search is measured.")
+	r.Note("The cycle search is the naive one: the whole graph, after every hundred transactions with new " +
+		"dependencies. Its graph is given to it, so that nothing but the search is measured.")
 	return nil
 }
 
 func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 	n := lab.Pick(1_000, 50_000, 500_000)
 	worst := 0.0
-	for _, w := range []struct{ name, workload, variant string }{{"TPC-C", "tpcc", ""}, {"SmallBank", "smallbank", ""}, {"BlindW-W", "blindw", "W"}, {"BlindW-RW", "blindw", "RW"}} {
-		h, err := lab.generated(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: n, Isolation: "serializable-snapshot"})
+	for _, w := range []struct{ name, workload, variant string }{{"TPC-C", "tpcc", ""}, {"SmallBank", "smallbank", ""},
+		{"BlindW-W", "blindw", "W"}, {"BlindW-RW", "blindw", "RW"}} {
+		h, err := lab.generated(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: n,
+			Isolation: "serializable-snapshot"})
 		if err != nil {
 			return err
 		}
@@ -346,7 +374,8 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 		r.Add(measured("left", w.name, "in-memory store", left))
 	}
 	r.Claim("hardly any dependency is left undecided (below 0.1 %)", number(worst)+" % at most", worst < 0.1)
-	r.Note("With first updater wins and locks every pair of writes is decided. The paper leaves some of TPC-C and SmallBank undecided, where values repeat; here each write has a value of its own.")
+	r.Note("With first updater wins and locks every pair of writes is decided. The paper leaves some of TPC-C and " +
+		"SmallBank undecided, where values repeat; here each write has a value of its own.")
 	return nil
 }
 
@@ -360,7 +389,8 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 		run   Run
 		fence int
 	}{
-		{"leopard", Run{Checker: "leopard", MechanismsOnly: true}, 0}, {"cobra", Run{Checker: "cobra-rounds"}, fenceEvery},
+		{"leopard", Run{Checker: "leopard", MechanismsOnly: true}, 0}, {"cobra", Run{Checker: "cobra-rounds"},
+			fenceEvery},
 		{"cobra without GC", Run{Checker: "cobra"}, 0}, {"replay", Run{Checker: "replay"}, 0},
 	}
 	late := map[string]bool{}
@@ -378,10 +408,12 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 					return err
 				}
 			}
-			if c.run.MechanismsOnly && m.Fault == "" && m.Verdict == evidence.Unknown && m.Mechanisms != nil && m.Mechanisms.Total() == 0 {
+			if c.run.MechanismsOnly && m.Fault == "" && m.Verdict == evidence.Unknown && m.Mechanisms != nil &&
+				m.Mechanisms.Total() == 0 {
 				m.Verdict = evidence.Holds // for the table: it came to its answer
 			}
-			t, mem := point("time", group, c.name, &m, m.Stats.CheckMS), point("memory", group, c.name, &m, m.Stats.PeakMB)
+			t, mem := point("time", group, c.name, &m, m.Stats.CheckMS), point("memory", group, c.name, &m,
+				m.Stats.PeakMB)
 			late[c.name] = late[c.name] || grows && t.TimedOut
 			r.Add(t)
 			r.Add(mem)
@@ -411,10 +443,16 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	times := func(a, b float64) string { return fmt.Sprintf("%.2g times at %d", b/a, base) }
-	claim("Leopard is 114 times as fast as Cobra at 20,000 transactions", "time", "leopard", "cobra", func(a, b float64) bool { return b > 10*a }, times)
-	claim("Cobra without garbage collection needs the most memory", "memory", "cobra", "cobra without GC", func(a, b float64) bool { return b > a }, times)
-	claim("Cobra with garbage collection takes the longest", "time", "cobra without GC", "cobra", func(a, b float64) bool { return b > a }, times)
-	r.Note("Cobra's histories have a fence after every %d transactions of a session, the others' none. Leopard proves nothing where it finds nothing, Cobra does.", fenceEvery)
-	r.Note("The checker cobra-rounds forgets by a rule of its own (docs/checkers/cobra-rounds.md): rounds over what is left cost less than one over all, where the paper's Cobra spends its time on finding out what it may forget. Either Cobra holds the whole history.")
+	claim("Leopard is 114 times as fast as Cobra at 20,000 transactions", "time", "leopard", "cobra",
+		func(a, b float64) bool { return b > 10*a }, times)
+	claim("Cobra without garbage collection needs the most memory", "memory", "cobra", "cobra without GC",
+		func(a, b float64) bool { return b > a }, times)
+	claim("Cobra with garbage collection takes the longest", "time", "cobra without GC", "cobra",
+		func(a, b float64) bool { return b > a }, times)
+	r.Note("Cobra's histories have a fence after every %d transactions of a session, the others' none. Leopard "+
+		"proves nothing where it finds nothing, Cobra does.", fenceEvery)
+	r.Note("The checker cobra-rounds forgets by a rule of its own (docs/checkers/cobra-rounds.md): rounds over what " +
+		"is left cost less than one over all, where the paper's Cobra spends its time on finding out what it may " +
+		"forget. Either Cobra holds the whole history.")
 	return nil
 }

@@ -12,14 +12,16 @@ import (
 	"isovet/internal/safego"
 )
 
-// Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once. While it runs, its traces
-// go through the pipeline to the verifier, in this process; afterwards its history is verified by itself.
+// Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once.
+// While it runs, its traces go through the pipeline to the verifier, in this process; afterwards its history is
+// verified by itself.
 
 // watched is what came of a run that was verified while it lasted.
 type watched struct {
 	res             *collect.Result
 	online, offline *mechanism.Report
-	// busy is how long the verifier computed, lag how long it went on when the clients were done, after how long it verified the history.
+	// busy is how long the verifier computed, lag how long it went on when the clients were done, after how long it
+	// verified the history.
 	busy, lag, after time.Duration
 }
 
@@ -103,7 +105,8 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 			{"TPC-C", "tpcc", "", lab.Pick(30, 0, 0), n / 5},
 		} {
 			group := db.name + ", " + w.name
-			got, err := lab.watch(ctx, r, collect.Config{DB: urls, Isolation: db.isolation, Workload: w.workload, Variant: w.variant, Keys: w.keys, Txns: w.txns, Sessions: sessions}, db.profile)
+			got, err := lab.watch(ctx, r, collect.Config{DB: urls, Isolation: db.isolation, Workload: w.workload,
+				Variant: w.variant, Keys: w.keys, Txns: w.txns, Sessions: sessions}, db.profile)
 			if err != nil {
 				return err
 			}
@@ -118,7 +121,8 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 				metric    string
 				count, of int
 			}{{"rate", commits, commits}, {"traces", on.Traces, off.Traces}} {
-				own, online, offline := perSecond(m.count, took), perSecond(m.count, got.busy), perSecond(m.of, got.after)
+				own, online, offline := perSecond(m.count, took), perSecond(m.count, got.busy), perSecond(m.of,
+					got.after)
 				all++
 				if min(online, offline) < own {
 					slower++
@@ -131,9 +135,14 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 			behind = max(behind, got.lag)
 		}
 	}
-	r.Claim("Leopard's throughput is above the databases', but for TPC-C on OceanBase", fmt.Sprintf("below it in %d of %d", slower, all), slower == 0)
-	r.Claim("a database can be verified while it works", fmt.Sprintf("%s ms at most were left when it was done", number(milliseconds(behind))), behind < time.Second)
+	r.Claim("Leopard's throughput is above the databases', but for TPC-C on OceanBase",
+		fmt.Sprintf("below it in %d of %d", slower, all), slower == 0)
+	r.Claim("a database can be verified while it works", fmt.Sprintf("%s ms at most were left when it was done",
+		number(milliseconds(behind))), behind < time.Second)
 	r.Claim("a right database raises no alarm", fmt.Sprintf("in %d verifications of %d", alarms, all), alarms == 0)
-	r.Note("Traces are those of refused transactions too. While the database runs, the verifier's throughput is what it did in the time that it computed; both share the machine. 24 sessions everywhere. The paper's databases are PostgreSQL 12.7 and OceanBase 3.1, which is not to be had here; its low contention is a scale factor for each of 24 threads: so many accounts here, but one warehouse always.")
+	r.Note("Traces are those of refused transactions too. While the database runs, the verifier's throughput is " +
+		"what it did in the time that it computed; both share the machine. 24 sessions everywhere. The paper's " +
+		"databases are PostgreSQL 12.7 and OceanBase 3.1, which is not to be had here; its low contention is a " +
+		"scale factor for each of 24 threads: so many accounts here, but one warehouse always.")
 	return nil
 }

@@ -11,30 +11,42 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and from Figure 10 on, where
-// the databases are what is measured, those of servers too. Serializability and snapshot isolation respect sessions there (errata M6), so all
-// checkers are asked for the session forms.
+// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and
+// from Figure 10 on, where the databases are what is measured, those of servers too. Serializability and snapshot
+// isolation respect sessions there (errata M6), so all checkers are asked for the session forms.
 func mtcFigures() []Figure {
 	return []Figure{
-		{ID: "mtc/fig7", Title: "verifying serializability of mini-transactions", Where: "MTC, Figure 7", Metrics: panels(), Axis: "parameter", Measure: mtcFig7},
-		{ID: "mtc/fig8", Title: "verifying snapshot isolation of mini-transactions", Where: "MTC, Figure 8", Metrics: panels(), Axis: "parameter", Measure: mtcFig8},
+		{ID: "mtc/fig7", Title: "verifying serializability of mini-transactions", Where: "MTC, Figure 7",
+			Metrics: panels(), Axis: "parameter", Measure: mtcFig7},
+		{ID: "mtc/fig8", Title: "verifying snapshot isolation of mini-transactions", Where: "MTC, Figure 8",
+			Metrics: panels(), Axis: "parameter", Measure: mtcFig8},
 		{ID: "mtc/fig9", Title: "verifying strict serializability of lightweight transactions", Where: "MTC, Figure 9",
-			Metrics: []Metric{{"concurrency", "(a) by concurrent sessions", "ms"}, {"txns", "(b) by transactions", "ms"}}, Axis: "parameter", Measure: mtcFig9},
-		{ID: "mtc/fig10", Title: "end to end: mini-transactions with MTC, general ones with Cobra", Where: "MTC, Figure 10", Metrics: ends(), Axis: "parameter", Measure: mtcFig10},
+			Metrics: []Metric{{"concurrency", "(a) by concurrent sessions", "ms"}, {"txns", "(b) by transactions",
+				"ms"}}, Axis: "parameter", Measure: mtcFig9},
+		{ID: "mtc/fig10", Title: "end to end: mini-transactions with MTC, general ones with Cobra",
+			Where: "MTC, Figure 10", Metrics: ends(), Axis: "parameter", Measure: mtcFig10},
 		{ID: "mtc/fig11", Title: "abort rates of general and mini-transactions", Where: "MTC, Figure 11",
-			Metrics: []Metric{{"sessions", "(a) aborted, by sessions", "%"}, {"skew", "(b) aborted, by transactions an object", "%"}}, Axis: "parameter", Numeric: true, Linear: true, Measure: mtcFig11},
-		{ID: "mtc/fig13", Title: "trials that find a violation", Where: "MTC, Figure 13", Metrics: []Metric{{"found", "trials that found one", "%"}, {"pace", "such trials in half an hour at this pace, on servers", "trials"}}, Axis: "database, level, operations", Linear: true, Measure: mtcFig13},
+			Metrics: []Metric{{"sessions", "(a) aborted, by sessions", "%"}, {"skew", "(b) aborted, by transactions " +
+				"an object", "%"}}, Axis: "parameter", Numeric: true, Linear: true, Measure: mtcFig11},
+		{ID: "mtc/fig13", Title: "trials that find a violation", Where: "MTC, Figure 13",
+			Metrics: []Metric{{"found", "trials that found one", "%"}, {"pace", "such trials in half an hour at " +
+				"this pace, on servers", "trials"}}, Axis: "database, level, operations", Linear: true,
+			Measure: mtcFig13},
 		{ID: "mtc/fig14", Title: "time of a trial: MTC and Elle", Where: "MTC, Figure 14",
-			Metrics: []Metric{{"generation", "generation", "ms"}, {"time", "verification", "ms"}}, Axis: "database, level, operations", Measure: mtcFig14},
-		{ID: "mtc/fig17", Title: "end to end: mini-transactions with MTC, general ones with PolySI", Where: "MTC, Appendix D, Figure 17", Metrics: ends(), Axis: "parameter", Measure: mtcFig17},
+			Metrics: []Metric{{"generation", "generation", "ms"}, {"time", "verification", "ms"}},
+			Axis:    "database, level, operations", Measure: mtcFig14},
+		{ID: "mtc/fig17", Title: "end to end: mini-transactions with MTC, general ones with PolySI",
+			Where: "MTC, Appendix D, Figure 17", Metrics: ends(), Axis: "parameter", Measure: mtcFig17},
 		{ID: "mtc/table2", Title: "rediscovered kinds of bugs", Where: "MTC, Table II",
-			Metrics: []Metric{{"position", "first transaction of the counterexample", "transactions"}, {"generation", "generation", "ms"}, {"time", "verification", "ms"}}, Axis: "bug", Measure: mtcTable2},
+			Metrics: []Metric{{"position", "first transaction of the counterexample", "transactions"}, {"generation",
+				"generation", "ms"}, {"time", "verification", "ms"}}, Axis: "bug", Measure: mtcTable2},
 	}
 }
 
 // panels are the four of Figures 7 and 8.
 func panels() []Metric {
-	return []Metric{{"dist", "(a) by distribution of the objects", "ms"}, {"objects", "(b) by objects", "ms"}, {"sessions", "(c) by sessions", "ms"}, {"txns", "(d) by transactions", "ms"}}
+	return []Metric{{"dist", "(a) by distribution of the objects", "ms"}, {"objects", "(b) by objects", "ms"},
+		{"sessions", "(c) by sessions", "ms"}, {"txns", "(d) by transactions", "ms"}}
 }
 
 // ends are the metrics of Figures 10 and 17.
@@ -101,8 +113,8 @@ func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolati
 	return nil
 }
 
-// ratio is by how much the series takes longer than base at most, over all groups of the metrics (none: of all) where both came to a
-// verdict; where is that.
+// ratio is by how much the series takes longer than base at most, over all groups of the metrics (none: of all) where
+// both came to a verdict; where is that.
 func (r *Report) ratio(base, series string, metrics ...string) (most float64, where string) {
 	for _, m := range r.fig.Metrics {
 		if len(metrics) > 0 && !slices.Contains(metrics, m.Key) {
@@ -122,17 +134,20 @@ func (r *Report) ratio(base, series string, metrics ...string) (most float64, wh
 }
 
 func mtcFig7(ctx context.Context, lab *Lab, r *Report) error {
-	if err := mtcPanels(ctx, lab, r, level.SessionSerializable, "serializable", "mtc", "cobra", "vbox", "replay"); err != nil {
+	if err := mtcPanels(ctx, lab, r, level.SessionSerializable, "serializable", "mtc", "cobra", "vbox",
+		"replay"); err != nil {
 		return err
 	}
 	most, where := r.ratio("mtc", "cobra")
-	r.Claim("MTC-SER is about 5 times as fast as Cobra on Zipfian objects, and faster everywhere", fmt.Sprintf("up to %.0f times, %s", most, where), most > 5)
+	r.Claim("MTC-SER is about 5 times as fast as Cobra on Zipfian objects, and faster everywhere",
+		fmt.Sprintf("up to %.0f times, %s", most, where), most > 5)
 	r.Note("Cobra runs without a GPU.")
 	return nil
 }
 
 func mtcFig8(ctx context.Context, lab *Lab, r *Report) error {
-	if err := mtcPanels(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "mtc", "polysi", "viper", "replay"); err != nil {
+	if err := mtcPanels(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "mtc", "polysi", "viper",
+		"replay"); err != nil {
 		return err
 	}
 	claims := []struct {
@@ -150,7 +165,9 @@ func mtcFig8(ctx context.Context, lab *Lab, r *Report) error {
 			r.Open(c.paper, "PolySI came to no verdict", "there is nothing to compare with")
 		}
 	}
-	r.Note("polysi is PolySI's algorithm as published, in the same language and on the same tables as mtc; its closure leaves out the rows that others imply, and isovet's solver, which these histories do not need, stands in for MonoSAT.")
+	r.Note("polysi is PolySI's algorithm as published, in the same language and on the same tables as mtc; its " +
+		"closure leaves out the rows that others imply, and isovet's solver, which these histories do not need, " +
+		"stands in for MonoSAT.")
 	return nil
 }
 
@@ -186,7 +203,10 @@ func mtcFig9(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	most, where := r.ratio("lwt", "porcupine")
-	r.Claim("MTC-SSER is up to 28 times as fast as Porcupine", fmt.Sprintf("up to %.0f times, %s", most, where), most > 10)
-	r.Note("The histories are of lightweight transactions on one object, in a run of as many sessions as the axis says, all of them issuing transactions at once. Of Porcupine the time of its search alone is shown, without the conversion.")
+	r.Claim("MTC-SSER is up to 28 times as fast as Porcupine", fmt.Sprintf("up to %.0f times, %s", most, where),
+		most > 10)
+	r.Note("The histories are of lightweight transactions on one object, in a run of as many sessions as the axis " +
+		"says, all of them issuing transactions at once. Of Porcupine the time of its search alone is shown, " +
+		"without the conversion.")
 	return nil
 }

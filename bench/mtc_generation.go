@@ -13,7 +13,8 @@ import (
 	"isovet/level"
 )
 
-// Figures 10, 11 and 17 of [MTC]: what mini-transactions save where histories are made, on PostgreSQL as in the paper and in memory.
+// Figures 10, 11 and 17 of [MTC]: what mini-transactions save where histories are made, on PostgreSQL as in the paper
+// and in memory.
 
 // inMemory and inPostgres end the names of series.
 const (
@@ -38,7 +39,8 @@ type claimed struct {
 	least        float64
 }
 
-// endToEnd measures the making and the verifying of histories, of mini-transactions by MTC and of general ones by its rival.
+// endToEnd measures the making and the verifying of histories, of mini-transactions by MTC and of general ones by its
+// rival.
 func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, isolation, rival string) error {
 	n := lab.Pick(200, 2000, 10_000)
 	pg, err := lab.serve(ctx, r, "postgres:start")
@@ -68,11 +70,13 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		if err := verify(group, series+inMemory, checker, src, ms); err != nil || pg == nil {
 			return err
 		}
-		res, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: isolation, Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops})
+		res, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: isolation,
+			Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns, Keys: spec.Keys, Ops: spec.Ops})
 		if err != nil {
 			return err
 		}
-		if src, err = lab.File(fmt.Sprintf("%s %s %s", path.Base(r.Figure), group, spec.Workload), res.History); err != nil {
+		if src, err = lab.File(fmt.Sprintf("%s %s %s", path.Base(r.Figure), group, spec.Workload),
+			res.History); err != nil {
 			return err
 		}
 		r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.Summary.DB)
@@ -83,8 +87,10 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		name            string
 		txns, ops, keys int
 	}{
-		{fmt.Sprintf("%d transactions", n/2), n / 2, 8, n}, {fmt.Sprintf("%d transactions", n), n, 8, n}, {fmt.Sprintf("%d transactions", 2*n), 2 * n, 8, n},
-		{"GT of 4 operations", n, 4, n}, {"GT of 16 operations", n, 16, n}, {fmt.Sprintf("%d objects", n/4), n, 8, n / 4}, {fmt.Sprintf("%d objects", 2*n), n, 8, 2 * n},
+		{fmt.Sprintf("%d transactions", n/2), n / 2, 8, n}, {fmt.Sprintf("%d transactions", n), n, 8, n},
+		{fmt.Sprintf("%d transactions", 2*n), 2 * n, 8, n},
+		{"GT of 4 operations", n, 4, n}, {"GT of 16 operations", n, 16, n}, {fmt.Sprintf("%d objects", n/4), n, 8,
+			n / 4}, {fmt.Sprintf("%d objects", 2*n), n, 8, 2 * n},
 	}
 	if lab.Scale == QuickScale {
 		groups = groups[:3]
@@ -93,7 +99,8 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 		if err := measure(g.name, mt, "mtc", datasets.Spec{Workload: "mini", Txns: g.txns, Keys: g.keys}); err != nil {
 			return err
 		}
-		if err := measure(g.name, gt, rival, datasets.Spec{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops, Keys: g.keys}); err != nil {
+		if err := measure(g.name, gt, rival, datasets.Spec{Workload: "gt", Variant: "cobra", Txns: g.txns, Ops: g.ops,
+			Keys: g.keys}); err != nil {
 			return err
 		}
 	}
@@ -101,11 +108,14 @@ func endToEnd(ctx context.Context, lab *Lab, r *Report, at level.Level, memory, 
 	if pg != nil {
 		where = inPostgres
 	}
-	faster := claimed{"time", "mini-transactions are verified by two to three orders of magnitude faster than general ones with Cobra", 100}
+	faster := claimed{"time", "mini-transactions are verified by two to three orders of magnitude faster than " +
+		"general ones with Cobra", 100}
 	if rival == "polysi" {
-		faster = claimed{"time", "mini-transactions are verified substantially faster than general ones with PolySI", 10}
+		faster = claimed{"time", "mini-transactions are verified substantially faster than general ones with PolySI",
+			10}
 	}
-	for _, c := range []claimed{faster, {"generation", "mini-transactions are generated faster too", 1}, {"memory", "mini-transactions take less memory to verify", 1}} {
+	for _, c := range []claimed{faster, {"generation", "mini-transactions are generated faster too", 1},
+		{"memory", "mini-transactions take less memory to verify", 1}} {
 		most, at := r.ratio(mt+where, gt+where, c.metric)
 		r.Claim(c.says, fmt.Sprintf("up to %.3g times, %s%s", most, at, where), most > c.least)
 	}
@@ -123,7 +133,8 @@ func mtcFig17(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 // abortLevels are the levels of Figure 11, by their names in the paper, in memory and at PostgreSQL.
-var abortLevels = []struct{ name, memory, postgres string }{{"SER", "serializable-snapshot", "serializable"}, {"SI", "snapshot-isolation", "repeatable-read"}}
+var abortLevels = []struct{ name, memory, postgres string }{{"SER", "serializable-snapshot", "serializable"},
+	{"SI", "snapshot-isolation", "repeatable-read"}}
 
 func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 	n := lab.Pick(200, 3000, 20_000)
@@ -133,7 +144,8 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	rate := func(metric, group string, sessions, keys int) error {
 		add := func(series string, aborted, all int) {
-			r.Add(Point{Metric: metric, Group: group, Series: series, Value: 100 * float64(aborted) / float64(max(1, all)), Verdict: evidence.Holds})
+			r.Add(Point{Metric: metric, Group: group, Series: series, Value: 100 * float64(aborted) / float64(max(1,
+				all)), Verdict: evidence.Holds})
 		}
 		for _, w := range []struct {
 			name, workload, variant string
@@ -141,7 +153,8 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 		}{{"MT", "mini", "", 0}, {"GT", "gt", "cobra", 20}} {
 			for _, iso := range abortLevels {
 				series := w.name + ", " + iso.name
-				res, _, err := lab.generate(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Ops: w.ops, Isolation: iso.memory, Txns: n, Keys: keys, Sessions: sessions})
+				res, _, err := lab.generate(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Ops: w.ops,
+					Isolation: iso.memory, Txns: n, Keys: keys, Sessions: sessions})
 				if err != nil {
 					return err
 				}
@@ -151,7 +164,9 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 				if pg == nil {
 					continue
 				}
-				got, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: iso.postgres, Workload: w.workload, Variant: w.variant, Ops: w.ops, Txns: n / 4, Keys: keys, Sessions: sessions, NoRecord: true})
+				got, err := lab.collect(ctx, r, collect.Config{DB: pg.cluster.URLs, Isolation: iso.postgres,
+					Workload: w.workload, Variant: w.variant, Ops: w.ops, Txns: n / 4, Keys: keys, Sessions: sessions,
+					NoRecord: true})
 				if err != nil {
 					return err
 				}
@@ -200,11 +215,15 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 		if all == 0 {
 			continue
 		}
-		r.Claim("fewer mini-transactions abort than general ones of 20 operations"+where, fmt.Sprintf("in %d of %d", lower, all), lower == all)
+		r.Claim("fewer mini-transactions abort than general ones of 20 operations"+where, fmt.Sprintf("in %d of %d",
+			lower, all), lower == all)
 		r.Claim("with few sessions nearly half of the general ones abort, with more sessions more"+where,
-			fmt.Sprintf("%s %% with 5 sessions, %s %% with 10", number(few["5"]), number(few["10"])), few["10"] > 40 && few["10"] > few["5"])
-		r.Claim("with 20 transactions an object over 60 % of the general ones abort"+where, number(many)+" %", many > 60)
+			fmt.Sprintf("%s %% with 5 sessions, %s %% with 10", number(few["5"]), number(few["10"])), few["10"] > 40 &&
+				few["10"] > few["5"])
+		r.Claim("with 20 transactions an object over 60 % of the general ones abort"+where, number(many)+" %",
+			many > 60)
 	}
-	r.Note("A refused transaction is tried again after a pause that grows, and counts each time. The paper does not say how many objects there were; here it is 1,000 in (a), and in (b) %d transactions.", n)
+	r.Note("A refused transaction is tried again after a pause that grows, and counts each time. The paper does not "+
+		"say how many objects there were; here it is 1,000 in (a), and in (b) %d transactions.", n)
 	return nil
 }

@@ -21,11 +21,14 @@ const chartWidth, chartHeight = 18 * vg.Centimeter, 9 * vg.Centimeter
 
 // charted reports whether a metric has anything to draw.
 func (r *Report) charted(m Metric) bool {
-	return slices.ContainsFunc(r.Points, func(p Point) bool { return p.Metric == m.Key && (p.Decided() && p.Value > 0 || p.TimedOut) })
+	return slices.ContainsFunc(r.Points, func(p Point) bool {
+		return p.Metric == m.Key && (p.Decided() && p.Value > 0 ||
+			p.TimedOut)
+	})
 }
 
-// chart draws a metric as SVG: lines where the groups are numbers, bars beside each other else. On a logarithmic axis nothing can
-// be drawn at zero, so such points are left out. The same report gives the same bytes.
+// chart draws a metric as SVG: lines where the groups are numbers, bars beside each other else. On a logarithmic axis
+// nothing can be drawn at zero, so such points are left out. The same report gives the same bytes.
 func (r *Report) chart(m Metric) ([]byte, error) {
 	p, err := r.plot(m)
 	if err != nil {
@@ -38,7 +41,8 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 		return nil, err
 	}
 	// Few machines have the font that the text was measured with.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times New Roman,serif")), nil
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation "+
+		"Serif,Times New Roman,serif")), nil
 }
 
 func (r *Report) plot(m Metric) (*plot.Plot, error) {
@@ -170,6 +174,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 
 // Thumbnail is its mark in the legend.
 func (b *bars) Thumbnail(c *draw.Canvas) {
-	box := []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Min.X, Y: c.Max.Y}}
+	box := []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y},
+		{X: c.Min.X, Y: c.Max.Y}}
 	c.FillPolygon(b.color, c.ClipPolygonXY(box))
 }

@@ -101,8 +101,8 @@ type ReproduceOptions struct {
 	Progress func(what string, done, total int)
 }
 
-// Lab is where figures are measured: it generates histories, once each, and runs checkers on them, each in a process of its own.
-// Databases that a figure asks for are started for it and removed after it.
+// Lab is where figures are measured: it generates histories, once each, and runs checkers on them, each in a process of
+// its own. Databases that a figure asks for are started for it and removed after it.
 type Lab struct {
 	Scale   Scale
 	Seed    uint64
@@ -120,22 +120,24 @@ type Lab struct {
 	wall, cpu float64
 }
 
-// busy is from which ratio of elapsed to computed time on a page says that the machine had other work; alone on a machine it is
-// below 1, for the collector of garbage runs beside.
+// busy is from which ratio of elapsed to computed time on a page says that the machine had other work; alone on a
+// machine it is below 1, for the collector of garbage runs beside.
 const busy = 1.5
 
 // timeouts by scale: the paper's is ten minutes ([Vbox] §5.2).
 var timeouts = [...]time.Duration{DefaultScale: 20 * time.Second, QuickScale: time.Second, FullScale: 10 * time.Minute}
 
-// Reproduce measures figures and writes each one's results as it is done: data (JSON, CSV), a page with tables (Markdown) and
-// charts (SVG). When ctx ends, what has been measured of a figure is written too, marked as incomplete. It returns the reports.
+// Reproduce measures figures and writes each one's results as it is done: data (JSON, CSV), a page with tables
+// (Markdown) and charts (SVG). When ctx ends, what has been measured of a figure is written too, marked as incomplete.
+// It returns the reports.
 func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Report, error) {
 	dir, err := os.MkdirTemp("", "isovet-reproduce-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, dir: dir, sources: map[datasets.Spec]Source{}, noServers: o.NoServers}
+	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, dir: dir,
+		sources: map[datasets.Spec]Source{}, noServers: o.NoServers}
 	if lab.Timeout == 0 {
 		lab.Timeout = timeouts[o.Scale]
 	}
@@ -152,7 +154,8 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		lab.wall, lab.cpu = 0, 0
 		err := lab.measure(ctx, f, r)
 		if lab.cpu > 0 && lab.wall > busy*lab.cpu {
-			r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. Times are too long, and time-outs too early.", lab.wall/lab.cpu)
+			r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. "+
+				"Times are too long, and time-outs too early.", lab.wall/lab.cpu)
 		}
 		r.Seconds = time.Since(start).Seconds()
 		r.Complete = err == nil
@@ -196,7 +199,10 @@ func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("%w: %s", ErrNoWorkload, spec.Workload)
 	}
-	if spec.Variant != "" && !slices.ContainsFunc(in.Variants, func(v workload.Variant) bool { return strings.EqualFold(v.Name, spec.Variant) }) {
+	if spec.Variant != "" && !slices.ContainsFunc(in.Variants, func(v workload.Variant) bool {
+		return strings.EqualFold(
+			v.Name, spec.Variant)
+	}) {
 		return Source{}, fmt.Errorf("%w: %s %s", ErrNoWorkload, spec.Workload, spec.Variant)
 	}
 	l.tell("generating " + Source{Workload: spec.Workload, Variant: spec.Variant}.Name())
@@ -217,14 +223,15 @@ func (l *Lab) File(name string, h *history.History) (Source, error) {
 	return Source{File: path, Path: path}, format.Write(path, h, "", false)
 }
 
-// Run runs one checker on one history in a process of its own, a few times if that is short, and returns the fastest run: whatever
-// else the machine does only adds to it. The level, the time-out and the history are filled in.
+// Run runs one checker on one history in a process of its own, a few times if that is short, and returns the fastest
+// run: whatever else the machine does only adds to it. The level, the time-out and the history are filled in.
 func (l *Lab) Run(ctx context.Context, src Source, at level.Level, r Run) (Measured, error) {
 	return l.fastest(ctx, src, at, r, func(m *Measured) float64 { return m.Stats.CheckMS })
 }
 
 // fastest is Run, by another time than that of the whole check.
-func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by func(*Measured) float64) (Measured, error) {
+func (l *Lab) fastest(ctx context.Context, src Source, at level.Level, r Run, by func(*Measured) float64) (Measured,
+	error) {
 	r.History, r.Level = src.Path, at
 	if r.Timeout == 0 {
 		r.Timeout = l.Timeout

@@ -28,7 +28,8 @@ func TestReproduceVbox(t *testing.T) {
 	}
 	t.Setenv(corpusVariable, "")
 	out := t.TempDir()
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: out, Self: self(t), Command: "test"})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: out,
+		Self: self(t), Command: "test"})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -46,11 +47,13 @@ func TestReproduceVbox(t *testing.T) {
 			}
 		}
 		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: %d points of %d decided, complete %v, %d claims", r.Figure, decided, len(r.Points), r.Complete, len(r.Claims))
+			t.Errorf("%s: %d points of %d decided, complete %v, %d claims", r.Figure, decided, len(r.Points),
+				r.Complete, len(r.Claims))
 		}
 		path := filepath.Join(out, filepath.FromSlash(r.Figure))
 		var back Report
-		if b, err := os.ReadFile(path + ".json"); err != nil || json.Unmarshal(b, &back) != nil || len(back.Points) != len(r.Points) || back.Seed != 3 || back.Machine.Cores < 1 || back.Scale != "quick" {
+		if b, err := os.ReadFile(path + ".json"); err != nil || json.Unmarshal(b, &back) != nil ||
+			len(back.Points) != len(r.Points) || back.Seed != 3 || back.Machine.Cores < 1 || back.Scale != "quick" {
 			t.Errorf("%s.json: %v, %+v", r.Figure, err, back)
 		}
 		f, err := os.Open(path + ".csv")
@@ -97,7 +100,8 @@ func TestReproduceVbox(t *testing.T) {
 	}
 	table1 := slices.IndexFunc(reports, func(r *Report) bool { return r.Figure == "vbox/table1" })
 	for class, of := range map[string]string{"RAT": "/13", "WAT": "/9", "IAT": "/7"} {
-		if p := reports[table1].Find("found", class, "vbox"); p == nil || !strings.HasSuffix(p.Text, of) || p.Paper == "" {
+		if p := reports[table1].Find("found", class, "vbox"); p == nil || !strings.HasSuffix(p.Text, of) ||
+			p.Paper == "" {
 			t.Errorf("Table 1, %s: %+v", class, p)
 		}
 	}
@@ -112,13 +116,14 @@ func TestReproduceInterrupted(t *testing.T) {
 	}
 	out := t.TempDir()
 	runs := 0
-	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: out, Self: self(t), Progress: func(what string, _, _ int) {
-		if strings.Contains(what, " on ") {
-			if runs++; runs == 3 {
-				cancel()
+	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: out, Self: self(t),
+		Progress: func(what string, _, _ int) {
+			if strings.Contains(what, " on ") {
+				if runs++; runs == 3 {
+					cancel()
+				}
 			}
-		}
-	}})
+		}})
 	if !errors.Is(err, context.Canceled) || len(reports) != 1 || reports[0].Complete || len(reports[0].Points) == 0 {
 		t.Fatalf("%v, %+v", err, reports)
 	}
@@ -130,7 +135,8 @@ func TestReproduceInterrupted(t *testing.T) {
 
 // TestFigureCells: a time-out, an unknown and a value each look their own; charts draw time-outs and leave out zeros.
 func TestFigureCells(t *testing.T) {
-	r := &Report{Timeout: "10s", timeout: 10 * time.Second, fig: Figure{Metrics: []Metric{{"time", "time", "ms"}, {"memory", "memory", "MB"}}, Axis: "x"}}
+	r := &Report{Timeout: "10s", timeout: 10 * time.Second, fig: Figure{Metrics: []Metric{{"time", "time", "ms"},
+		{"memory", "memory", "MB"}}, Axis: "x"}}
 	late := Measured{Reason: "timeout after 10s"}
 	lost := Measured{Reason: "predicate operations: …"}
 	good := Measured{Verdict: evidence.Holds}
@@ -164,13 +170,15 @@ func TestFigureCells(t *testing.T) {
 	}
 }
 
-// TestReproduceMTC runs MTC's evaluation at the quick scale: every figure has points, and no checker disagrees with a valid run.
+// TestReproduceMTC runs MTC's evaluation at the quick scale: every figure has points, and no checker disagrees with a
+// valid run.
 func TestReproduceMTC(t *testing.T) {
 	figures, err := LookupFigures([]string{"mtc"})
 	if err != nil || len(figures) != 9 {
 		t.Fatal(len(figures), err)
 	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test", NoServers: true})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
+		Self: self(t), Command: "test", NoServers: true})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -200,7 +208,8 @@ func TestReproduceLeopard(t *testing.T) {
 	if err != nil || len(figures) != 6 {
 		t.Fatalf("%d figures, %v", len(figures), err)
 	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test", NoServers: true})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
+		Self: self(t), Command: "test", NoServers: true})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -215,7 +224,8 @@ func TestReproduceLeopard(t *testing.T) {
 			}
 		}
 		if decided == 0 || !r.Complete || len(r.Claims) == 0 {
-			t.Errorf("%s: %d points of %d decided, complete %v, %d claims, notes %v", r.Figure, decided, len(r.Points), r.Complete, len(r.Claims), r.Notes)
+			t.Errorf("%s: %d points of %d decided, complete %v, %d claims, notes %v", r.Figure, decided, len(r.Points),
+				r.Complete, len(r.Claims), r.Notes)
 		}
 	}
 }

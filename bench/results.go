@@ -45,7 +45,8 @@ type Machine struct {
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
 	m.CPU = procField("/proc/cpuinfo", "model name")
-	if kb, err := strconv.ParseFloat(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
+	if kb, err := strconv.ParseFloat(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"),
+		64); err == nil {
 		m.MemoryMB = float64(int(kb * 1024 / 1e6))
 	}
 	return m
@@ -90,8 +91,8 @@ func commit() string {
 	return c + dirty
 }
 
-// WriteResults writes a results file into a folder, which is made if need be, and returns its path. The name follows from what
-// was run, so that a new measurement takes the place of the old one.
+// WriteResults writes a results file into a folder, which is made if need be, and returns its path. The name follows
+// from what was run, so that a new measurement takes the place of the old one.
 func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (string, error) {
 	if len(rows) == 0 {
 		return "", fmt.Errorf("there are no results to write")
@@ -108,7 +109,8 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 }
 
 func newResults(command string, seed uint64, complete bool) Results {
-	return Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(), Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
+	return Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(),
+		Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
 }
 
 // writeResults writes a file into a folder, which is made if need be, and returns its path.

@@ -19,8 +19,8 @@ type served struct {
 	cluster *server.Cluster
 }
 
-// serve returns a server that is started when a figure first asks for it, and ended and removed after the figure, an interrupted one too.
-// It is nil where there is none, which the report then says.
+// serve returns a server that is started when a figure first asks for it, and ended and removed after the figure, an
+// interrupted one too. It is nil where there is none, which the report then says.
 func (l *Lab) serve(ctx context.Context, r *Report, start string) (*served, error) {
 	if i := slices.IndexFunc(l.servers, func(s *served) bool { return s.start == start }); i >= 0 {
 		return l.servers[i], nil
@@ -56,12 +56,14 @@ func (l *Lab) endServers() (err error) {
 	return err
 }
 
-// collect runs a workload on databases, within a time that keeps the figure short. The seed is the lab's where there is none.
+// collect runs a workload on databases, within a time that keeps the figure short. The seed is the lab's where there is
+// none.
 func (l *Lab) collect(ctx context.Context, r *Report, c collect.Config) (*collect.Result, error) {
 	c.Seed = cmp.Or(c.Seed, l.Seed)
 	c.Duration = time.Duration(l.Pick(1, 12, 600)) * time.Second
 	where, _, _ := strings.Cut(c.DB[0], ":")
-	l.tell(fmt.Sprintf("collecting %s from %s", Source{Workload: cmp.Or(c.Workload, "blindw"), Variant: c.Variant}.Name(), where))
+	l.tell(fmt.Sprintf("collecting %s from %s", Source{Workload: cmp.Or(c.Workload, "blindw"),
+		Variant: c.Variant}.Name(), where))
 	res, err := collect.Run(ctx, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -70,7 +72,8 @@ func (l *Lab) collect(ctx context.Context, r *Report, c collect.Config) (*collec
 		return nil, fmt.Errorf("%s %s at %s: %w", c.Workload, c.Variant, c.Isolation, err)
 	}
 	if s := &res.Summary; s.Committed < c.Txns {
-		r.Note("%s on %s at %s: %d of %d transactions in %v.", s.Workload, s.DB, s.Isolation, s.Committed, c.Txns, c.Duration)
+		r.Note("%s on %s at %s: %d of %d transactions in %v.", s.Workload, s.DB, s.Isolation, s.Committed, c.Txns,
+			c.Duration)
 	}
 	return res, nil
 }

@@ -12,8 +12,8 @@ import (
 	"isovet/internal/histtest"
 )
 
-// needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are installed, so that a
-// missing one is a failure. It returns the folder that servers live in.
+// needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are
+// installed, so that a missing one is a failure. It returns the folder that servers live in.
 func needServers(t *testing.T) string {
 	if testing.Short() || !histtest.Long(false, true) && os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skip("starts database servers; ISOVET_SERVERS=1 or ISOVET_LONG=1 runs it")
@@ -40,7 +40,8 @@ func noneLeft(t *testing.T, dir string) {
 }
 
 // serverFigures are those that ask for database servers.
-var serverFigures = []string{"mtc/fig10", "mtc/fig11", "mtc/fig13", "mtc/fig14", "mtc/fig17", "mtc/table2", "leopard/fig11"}
+var serverFigures = []string{"mtc/fig10", "mtc/fig11", "mtc/fig13", "mtc/fig14", "mtc/fig17", "mtc/table2",
+	"leopard/fig11"}
 
 // TestReproduceOnServers runs the figures about databases at the quick scale on servers: each has PostgreSQL in it.
 func TestReproduceOnServers(t *testing.T) {
@@ -49,7 +50,8 @@ func TestReproduceOnServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(), Self: self(t), Command: "test"})
+	reports, err := Reproduce(t.Context(), figures, ReproduceOptions{Scale: QuickScale, Seed: 3, Out: t.TempDir(),
+		Self: self(t), Command: "test"})
 	if err != nil || len(reports) != len(figures) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
@@ -59,7 +61,8 @@ func TestReproduceOnServers(t *testing.T) {
 			t.Errorf("%s: %v", r.Figure, f)
 		}
 		for _, m := range r.fig.Metrics {
-			if slices.ContainsFunc(slices.Concat(r.Groups(m.Key), r.Series(m.Key)), func(s string) bool { return strings.Contains(s, "PostgreSQL") }) {
+			if slices.ContainsFunc(slices.Concat(r.Groups(m.Key), r.Series(m.Key)),
+				func(s string) bool { return strings.Contains(s, "PostgreSQL") }) {
 				continue
 			}
 			missing := slices.ContainsFunc(r.Notes, func(n string) bool {
@@ -83,12 +86,13 @@ func TestReproduceServerInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	started := false
-	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: t.TempDir(), Self: self(t), Progress: func(what string, _, _ int) {
-		if strings.Contains(what, "collecting") {
-			started = true
-			cancel()
-		}
-	}})
+	reports, err := Reproduce(ctx, figures, ReproduceOptions{Scale: QuickScale, Out: t.TempDir(), Self: self(t),
+		Progress: func(what string, _, _ int) {
+			if strings.Contains(what, "collecting") {
+				started = true
+				cancel()
+			}
+		}})
 	if !started && os.Getenv("ISOVET_SERVERS") == "" && err == nil {
 		t.Skipf("NOT RUN, a server is missing: %v", reports[0].Notes)
 	}

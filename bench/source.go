@@ -47,7 +47,8 @@ func Variants(name, variant string) ([]string, error) {
 		for _, v := range in.Variants {
 			names = append(names, v.Name)
 		}
-		return nil, fmt.Errorf("workload %s has no variant %q; expected all or one of %s", in.Name, variant, strings.Join(names, ", "))
+		return nil, fmt.Errorf("workload %s has no variant %q; expected all or one of %s", in.Name, variant,
+			strings.Join(names, ", "))
 	}
 	return names, nil
 }
@@ -59,6 +60,7 @@ func Generate(ctx context.Context, spec datasets.Spec, dir string) (Source, erro
 		return Source{}, err
 	}
 	s := Source{Workload: spec.Workload, Variant: spec.Variant, Txns: spec.Txns}
-	s.Path = filepath.Join(dir, strings.ToLower(fmt.Sprintf("%s-%s-%d.jsonl", s.Workload, cmp.Or(s.Variant, "default"), spec.Seed)))
+	s.Path = filepath.Join(dir, strings.ToLower(fmt.Sprintf("%s-%s-%d.jsonl", s.Workload, cmp.Or(s.Variant, "default"),
+		spec.Seed)))
 	return s, format.Write(s.Path, h, "", false)
 }

@@ -54,7 +54,8 @@ func columns(rows []Row) []column {
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	// Counts belong to checkers that make constraints or clauses; of the others they would say zero where there is none.
+	// Counts belong to checkers that make constraints or clauses; of the others they would say zero where there is
+	// none.
 	sat := func(get func(*Row) int64) func(*Row) string {
 		return func(r *Row) string {
 			if r.Solver == "" && r.Before == 0 && r.Variables == 0 {
@@ -210,15 +211,19 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	d := func(v int) string { return strconv.Itoa(v) }
 	l := func(v int64) string { return strconv.FormatInt(v, 10) }
-	if err := c.Write([]string{"checker", "solver", "workload", "variant", "level", "history", "txns", "ops", "sessions", "keys", "verdict", "reason",
-		"load_ms", "check_ms", "check_ms_min", "check_ms_max", "certify_ms", "peak_mb", "known_edges", "constraints", "constraints_left", "variables", "clauses",
+	if err := c.Write([]string{"checker", "solver", "workload", "variant", "level", "history", "txns", "ops",
+		"sessions", "keys", "verdict", "reason",
+		"load_ms", "check_ms", "check_ms_min", "check_ms_max", "certify_ms", "peak_mb", "known_edges", "constraints",
+		"constraints_left", "variables", "clauses",
 		"decisions", "conflicts", "propagations", "restarts", "rounds", "repeat"}); err != nil {
 		return err
 	}
 	for i := range rows {
 		r := &rows[i]
-		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, r.label(), r.History, d(r.Txns), d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
-			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges), d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
+		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, r.label(), r.History, d(r.Txns),
+			d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
+			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges),
+			d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
 			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat)}); err != nil {
 			return err
 		}

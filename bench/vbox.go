@@ -14,21 +14,32 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [Vbox] §5. Its histories are PostgreSQL's at SERIALIZABLE, ours those of the store in memory under two-phase
-// locking. All checkers are asked for session-serializability: Cobra's and BE's own question, and one that real time, which Vbox
-// uses, answers too (errata §0: who compares verdicts must fix one order).
+// The evaluation of [Vbox] §5. Its histories are PostgreSQL's at SERIALIZABLE, ours those of the store in memory under
+// two-phase locking. All checkers are asked for session-serializability: Cobra's and BE's own question, and one that
+// real time, which Vbox uses, answers too (errata §0: who compares verdicts must fix one order).
 const vboxLevel = level.SessionSerializable
 
 func vboxFigures() []Figure {
 	times := []Metric{{"time", "check time", "ms"}, {"memory", "peak memory", "MB"}}
 	return []Figure{
-		{ID: "vbox/table1", Title: "completeness: anomalies detected", Where: "Vbox, Table 1", Metrics: []Metric{{"found", "anomalies detected", "of all of the class"}}, Axis: "class", Measure: vboxTable1},
-		{ID: "vbox/fig6", Title: "verification time and memory", Where: "Vbox, Figure 6", Metrics: times, Axis: "workload", Measure: vboxFig6},
-		{ID: "vbox/fig7", Title: "scalability, BlindW-WR", Where: "Vbox, Figure 7", Metrics: times, Axis: "transactions", Numeric: true, Measure: vboxFig7},
-		{ID: "vbox/fig8a", Title: "constructing the transitive closure", Where: "Vbox, Figure 8(a)", Metrics: []Metric{{"closure", "construction time", "ms"}}, Axis: "workload", Measure: vboxFig8a},
-		{ID: "vbox/fig8b", Title: "updating the transitive closure", Where: "Vbox, Figure 8(b)", Metrics: []Metric{{"time", "check time", "ms"}, {"update", "of it closure and pruning", "ms"}}, Axis: "workload", Measure: vboxFig8b},
-		{ID: "vbox/fig9", Title: "solvers and encodings, formula generation included", Where: "Vbox, Figure 9", Metrics: []Metric{{"time", "encoding and solving", "ms"}, {"clauses", "formula", "clauses"}}, Axis: "solver and encoding", Measure: vboxFig9},
-		{ID: "vbox/table2", Title: "item constraints after reduction", Where: "Vbox, Table 2", Metrics: []Metric{{"constraints", "item constraints", "writer pairs"}}, Axis: "history", Measure: vboxTable2},
+		{ID: "vbox/table1", Title: "completeness: anomalies detected", Where: "Vbox, Table 1",
+			Metrics: []Metric{{"found", "anomalies detected", "of all of the class"}}, Axis: "class",
+			Measure: vboxTable1},
+		{ID: "vbox/fig6", Title: "verification time and memory", Where: "Vbox, Figure 6", Metrics: times,
+			Axis: "workload", Measure: vboxFig6},
+		{ID: "vbox/fig7", Title: "scalability, BlindW-WR", Where: "Vbox, Figure 7", Metrics: times,
+			Axis: "transactions", Numeric: true, Measure: vboxFig7},
+		{ID: "vbox/fig8a", Title: "constructing the transitive closure", Where: "Vbox, Figure 8(a)",
+			Metrics: []Metric{{"closure", "construction time", "ms"}}, Axis: "workload", Measure: vboxFig8a},
+		{ID: "vbox/fig8b", Title: "updating the transitive closure", Where: "Vbox, Figure 8(b)",
+			Metrics: []Metric{{"time", "check time", "ms"}, {"update", "of it closure and pruning", "ms"}},
+			Axis:    "workload", Measure: vboxFig8b},
+		{ID: "vbox/fig9", Title: "solvers and encodings, formula generation included", Where: "Vbox, Figure 9",
+			Metrics: []Metric{{"time", "encoding and solving", "ms"}, {"clauses", "formula", "clauses"}},
+			Axis:    "solver and encoding", Measure: vboxFig9},
+		{ID: "vbox/table2", Title: "item constraints after reduction", Where: "Vbox, Table 2",
+			Metrics: []Metric{{"constraints", "item constraints", "writer pairs"}}, Axis: "history",
+			Measure: vboxTable2},
 	}
 }
 
@@ -75,7 +86,8 @@ func vboxRivals(r *Report) []string {
 
 func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 	// The text gives numbers for BlindW-WR with 10,000 transactions (§5.3) and says that BE always times out (§5.2).
-	paper := map[string]string{"vbox/BlindW-WR/time": "310 ms", "vbox/BlindW-WR/memory": "44 MB", "cobra/BlindW-WR/time": "20 s"}
+	paper := map[string]string{"vbox/BlindW-WR/time": "310 ms", "vbox/BlindW-WR/memory": "44 MB",
+		"cobra/BlindW-WR/time": "20 s"}
 	rivals := vboxRivals(r)
 	var slower, workloads int
 	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
@@ -111,7 +123,8 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Claim("on most workloads Vbox has the shortest time of Vbox, Cobra, BE", fmt.Sprintf("%d of %d times another was faster", slower, 2*workloads), slower <= workloads/2)
+	r.Claim("on most workloads Vbox has the shortest time of Vbox, Cobra, BE", fmt.Sprintf("%d of %d times another "+
+		"was faster", slower, 2*workloads), slower <= workloads/2)
 	late, all := 0, 0
 	for i := range r.Points {
 		if p := &r.Points[i]; p.Metric == "time" && p.Series == "be" {
@@ -122,15 +135,18 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	if all > 0 {
-		r.Claim("BE times out (> 10 min) on all workloads", fmt.Sprintf("%d of %d ran longer than %s", late, all, r.Timeout), late == all)
+		r.Claim("BE times out (> 10 min) on all workloads", fmt.Sprintf("%d of %d ran longer than %s", late, all,
+			r.Timeout), late == all)
 	}
-	r.Note("replay is isovet's own checker; the paper has none like it. A dash: the checker does not decide this history; why is said below.")
+	r.Note("replay is isovet's own checker; the paper has none like it. A dash: the checker does not decide this " +
+		"history; why is said below.")
 	return nil
 }
 
 func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
-	paper := map[string]string{"vbox/10000/time": "310 ms", "vbox/100000/time": "4160 ms", "vbox/10000/memory": "44 MB", "vbox/100000/memory": "417 MB",
-		"cobra/10000/time": "20 s", "cobra/30000/time": "318 s", "cobra/40000/time": "> 10 min"}
+	paper := map[string]string{"vbox/10000/time": "310 ms", "vbox/100000/time": "4160 ms", "vbox/10000/memory": "44 MB",
+		"vbox/100000/memory": "417 MB",
+		"cobra/10000/time":   "20 s", "cobra/30000/time": "318 s", "cobra/40000/time": "> 10 min"}
 	step, last := lab.Pick(500, 10_000, 10_000), lab.Pick(1500, 100_000, 100_000)
 	late := map[string]bool{} // who has timed out on a smaller history is not asked again
 	rivals := slices.DeleteFunc(vboxRivals(r), func(c string) bool { return c == "be" })
@@ -169,9 +185,11 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 	grow("vbox", "memory", "from 10k to 100k transactions Vbox's memory grows 9.5 times", 14)
 	if step == 10_000 {
 		if a, b := r.Find("time", "10000", "cobra"), r.Find("time", "30000", "cobra"); a != nil && b != nil {
-			r.Claim("from 10k to 30k Cobra's time grows 15.9 times: worse than quadratic", fmt.Sprintf("%.1f times", b.Value/a.Value), b.Value/a.Value > 9)
+			r.Claim("from 10k to 30k Cobra's time grows 15.9 times: worse than quadratic", fmt.Sprintf("%.1f times",
+				b.Value/a.Value), b.Value/a.Value > 9)
 		} else {
-			r.Claim("Cobra does not scale: it times out (> 10 min) over 40,000 transactions", "it runs longer than "+r.Timeout+" at 30,000 or before", true)
+			r.Claim("Cobra does not scale: it times out (> 10 min) over 40,000 transactions", "it runs longer than "+
+				r.Timeout+" at 30,000 or before", true)
 		}
 	}
 	return nil
@@ -185,7 +203,8 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
 		for _, k := range kinds {
 			// The rest of the pipeline stays, so that nothing but a closure that a verdict rests on is measured.
-			m, err := lab.fastest(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: k, Pruning: "edges"}},
+			m, err := lab.fastest(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: k,
+				Pruning: "edges"}},
 				func(m *Measured) float64 { return m.Stats.Stages["closure"] })
 			if err != nil {
 				return err
@@ -223,10 +242,12 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	r.Claim("Purdom+ is the fastest for all histories", fmt.Sprintf("for %d of %d", best, n), best == n)
 	if len(fast) > 0 {
-		r.Claim("3 to 17 times faster than Purdom", fmt.Sprintf("%.1f to %.1f times", slices.Min(fast), slices.Max(fast)), slices.Min(fast) >= 3)
+		r.Claim("3 to 17 times faster than Purdom", fmt.Sprintf("%.1f to %.1f times", slices.Min(fast),
+			slices.Max(fast)), slices.Min(fast) >= 3)
 		r.Claim("Italiano+ outperforms Purdom", fmt.Sprintf("for %d of %d", italiano, len(fast)), italiano == len(fast))
 	}
-	r.Note("All rows are words of 64 bits here, the full matrices' too; the paper's Warshall times out, ours works on 64 pairs at once.")
+	r.Note("All rows are words of 64 bits here, the full matrices' too; the paper's Warshall times out, ours works " +
+		"on 64 pairs at once.")
 	return nil
 }
 
@@ -312,7 +333,8 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	for _, set := range sets {
 		// Few keys, so that constraints are many for the transactions.
-		src, err := lab.Source(ctx, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: set.txns, Keys: set.txns / 5})
+		src, err := lab.Source(ctx, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: set.txns,
+			Keys: set.txns / 5})
 		if err != nil {
 			return err
 		}
@@ -338,7 +360,8 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	for _, rival := range []struct{ series, claim string }{
-		{"gini-eager", "VboxSAT is 3 to 4 orders of magnitude faster than MiniSat (here gini on the transitive encoding)"},
+		{"gini-eager", "VboxSAT is 3 to 4 orders of magnitude faster than MiniSat (here gini on the transitive " +
+			"encoding)"},
 		{"external:monosat, cobra", "VboxSAT is 3 to 4 orders of magnitude faster than MonoSAT (Eq. 4)"},
 	} {
 		said, all := "", true
@@ -350,7 +373,10 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 			factor, more := 0.0, ""
 			if p := r.Find("time", rival.series, set.name); p != nil {
 				factor = p.Value / own.Value
-			} else if slices.ContainsFunc(r.Points, func(p Point) bool { return p.Group == rival.series && p.Series == set.name && p.TimedOut }) {
+			} else if slices.ContainsFunc(r.Points, func(p Point) bool {
+				return p.Group == rival.series &&
+					p.Series == set.name && p.TimedOut
+			}) {
 				factor, more = float64(r.timeout.Milliseconds())/own.Value, "more than "
 			} else {
 				continue
@@ -364,12 +390,14 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		r.Claim(rival.claim, strings.TrimPrefix(said, "; "), all)
 	}
-	r.Note("The eager encodings are cubic in the transactions that can lie on a cycle; unpruned these are all, hence fewer of them.")
+	r.Note("The eager encodings are cubic in the transactions that can lie on a cycle; unpruned these are all, " +
+		"hence fewer of them.")
 	return nil
 }
 
 func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
-	paper := map[string][3]string{"BlindW-WH": {"211,566", "17,061", "43"}, "BlindW-WR": {"98,451", "3,829", "17"}, "BlindW-RH": {"25,908", "437", "2"},
+	paper := map[string][3]string{"BlindW-WH": {"211,566", "17,061", "43"}, "BlindW-WR": {"98,451", "3,829", "17"},
+		"BlindW-RH": {"25,908", "437", "2"},
 		"C-Twitter": {"530,605", "1,371", "40"}, "TPC-C": {"612,565", "0", "0"}}
 	better, n := 0, 0
 	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
@@ -389,7 +417,8 @@ func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
 			p.Paper = paper[name][2-i]
 			r.Add(p)
 		}
-		if a, b := r.Find("constraints", name, "left by vbox"), r.Find("constraints", name, "left by cobra"); a != nil && b != nil {
+		if a, b := r.Find("constraints", name, "left by vbox"), r.Find("constraints", name,
+			"left by cobra"); a != nil && b != nil {
 			n++
 			if a.Value <= b.Value {
 				better++
@@ -400,7 +429,9 @@ func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Claim("Vbox reduces constraints further than Cobra", fmt.Sprintf("on %d of %d histories", better, n), better == n && n > 0)
-	r.Note("A pair of writers is counted once. Cobra's are between chains of read-modify-writes, and have no client times.")
+	r.Claim("Vbox reduces constraints further than Cobra", fmt.Sprintf("on %d of %d histories", better, n),
+		better == n && n > 0)
+	r.Note("A pair of writers is counted once. Cobra's are between chains of read-modify-writes, and have no client " +
+		"times.")
 	return nil
 }

@@ -21,8 +21,8 @@ type anomalous struct {
 	src   Source
 }
 
-// vboxTable1 counts for each class of anomalies how many histories a checker refutes. Checkers of item operations ignore predicates, as
-// the paper's do.
+// vboxTable1 counts for each class of anomalies how many histories a checker refutes. Checkers of item operations
+// ignore predicates, as the paper's do.
 func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 	all, err := lab.synthesized()
 	if err != nil {
@@ -39,7 +39,8 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			classes = append(classes, a.class)
 		}
 	}
-	paper := map[string][4]string{"RAT": {"13/13", "6/13", "7/13", "3/13"}, "WAT": {"9/9", "5/9", "5/9", "0/9"}, "IAT": {"7/7", "5/7", "5/7", "0/7"}, "real-world": {"7/7", "7/7", "6/7", "1/7"}}
+	paper := map[string][4]string{"RAT": {"13/13", "6/13", "7/13", "3/13"}, "WAT": {"9/9", "5/9", "5/9", "0/9"},
+		"IAT": {"7/7", "5/7", "5/7", "0/7"}, "real-world": {"7/7", "7/7", "6/7", "1/7"}}
 	columns := []string{"vbox", "cobra", "be", "leopard"}
 	complete := map[string]bool{}
 	for _, c := range vboxRivals(r) {
@@ -55,7 +56,8 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 					return err
 				}
 				if m.Fault != "" {
-					r.Add(Point{Metric: "fault", Group: class, Series: c, Reason: a.src.Name() + ": " + m.Fault, Fault: true})
+					r.Add(Point{Metric: "fault", Group: class, Series: c, Reason: a.src.Name() + ": " + m.Fault,
+						Fault: true})
 				}
 				of++
 				if m.Verdict == evidence.Violated {
@@ -72,7 +74,8 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 				missed[why] = append(missed[why], strings.TrimSuffix(a.src.Name(), ".jsonl"))
 			}
 			complete[c] = complete[c] && found == of
-			p := Point{Metric: "found", Group: class, Series: c, Value: float64(found), Text: fmt.Sprintf("%d/%d", found, of), Verdict: evidence.Violated}
+			p := Point{Metric: "found", Group: class, Series: c, Value: float64(found), Text: fmt.Sprintf("%d/%d",
+				found, of), Verdict: evidence.Violated}
 			if i := slices.Index(columns, c); i >= 0 {
 				p.Paper = paper[class][i]
 			}
@@ -96,7 +99,8 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			r.Claim("Vbox detects all anomalies ("+c+")", word, complete[c])
 		}
 	}
-	r.Note("The paper's Cobra and BE look for neither aborted nor intermediate reads. Here every checker begins with the same pass over single reads (docs/papers.md), so that these find more than the paper's.")
+	r.Note("The paper's Cobra and BE look for neither aborted nor intermediate reads. Here every checker begins " +
+		"with the same pass over single reads (docs/papers.md), so that these find more than the paper's.")
 	return nil
 }
 
@@ -113,10 +117,12 @@ func (l *Lab) synthesized() ([]anomalous, error) {
 	return out, nil
 }
 
-// corpusVariable names the environment variable with the folder of real histories, whose MANIFEST.tsv says what each violates.
+// corpusVariable names the environment variable with the folder of real histories, whose MANIFEST.tsv says what each
+// violates.
 const corpusVariable = "ISOVET_CORPUS"
 
-// realWorld finds histories of real databases that are known to violate serializability. They are no part of the program.
+// realWorld finds histories of real databases that are known to violate serializability. They are no part of the
+// program.
 func (l *Lab) realWorld(ctx context.Context, r *Report) ([]anomalous, error) {
 	dir := os.Getenv(corpusVariable)
 	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
@@ -145,7 +151,9 @@ func (l *Lab) realWorld(ctx context.Context, r *Report) ([]anomalous, error) {
 		}
 		out = append(out, anomalous{"real-world", Source{File: row[0], Path: path}})
 	}
-	r.Note("The real-world histories are those that Cobra published and those recorded from running databases, as far as they can be read, hold registers and are known to violate the level; the paper has three of Cobra's with seven anomalies.")
+	r.Note("The real-world histories are those that Cobra published and those recorded from running databases, as " +
+		"far as they can be read, hold registers and are known to violate the level; the paper has three of Cobra's " +
+		"with seven anomalies.")
 	return out, nil
 }
 

@@ -66,7 +66,8 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	p.inclusion()
 	unsat, err := Unsatisfiable(p.clauses, o)
 	if err == nil && !unsat {
-		err = fmt.Errorf("it does not exclude every order of the versions it assumes, nor that a transaction of unknown outcome aborted")
+		err = fmt.Errorf("it does not exclude every order of the versions it assumes, nor that a transaction of " +
+			"unknown outcome aborted")
 	}
 	return err
 }
@@ -127,8 +128,9 @@ func (p *proof) cycles(a *evidence.Anomaly) error {
 	return nil
 }
 
-// checkName demands that the kind of a proof by cycles is the name of what they show: at the level, or at one that asks for fewer orders
-// if the proof holds there too. Those of single reads and of operations without an order are part of their proofs.
+// checkName demands that the kind of a proof by cycles is the name of what they show: at the level, or at one that asks
+// for fewer orders if the proof holds there too. Those of single reads and of operations without an order are part of
+// their proofs.
 func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return nil
@@ -146,15 +148,17 @@ func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 		return nil
 	}
 	for _, weaker := range l.Relaxed() {
-		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil && x.bearsOut(a, a.Kind, weaker, o) {
+		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil && x.bearsOut(a, a.Kind,
+			weaker, o) {
 			return nil
 		}
 	}
 	return &NameError{a, shows}
 }
 
-// bearsOut reports whether a proof at level l holds at each of the weakest levels that forbid a kind too, so that whatever forbids the kind
-// is violated. Where such a level has no rules for the proof, those above it are asked that have.
+// bearsOut reports whether a proof at level l holds at each of the weakest levels that forbid a kind too, so that
+// whatever forbids the kind is violated. Where such a level has no rules for the proof, those above it are asked that
+// have.
 func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level, o Options) bool {
 	of := *a
 	of.Kind = kind
@@ -173,8 +177,9 @@ func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level,
 	return true
 }
 
-// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it; without, it is taken to hold. So it is where m is
-// violated with l. Linearizability says of transactions on one key each what the serializable levels do.
+// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it; without, it is taken to hold.
+// So it is where m is violated with l. Linearizability says of transactions on one key each what the serializable
+// levels do.
 func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds, ruled bool) {
 	if m == level.Linearizable || m.Implies(l) || m == level.RepeatableRead && l == level.Serializable {
 		return true, true

@@ -88,12 +88,15 @@ func badResults() (out []badResult) {
 	wr := func(from, to uint32) evidence.Edge {
 		return evidence.Edge{From: from, To: to, Dep: evidence.WR, Writer: none}
 	}
-	edge("init: a(0,1) | s1: a(0,2) | s2: a(0,2) | s3: r(0,[2])", ser, "a read of list 0 does not begin with the initial elements",
+	edge("init: a(0,1) | s1: a(0,2) | s2: a(0,2) | s3: r(0,[2])", ser, "a read of list 0 does not begin with the "+
+		"initial elements",
 		evidence.Edge{From: 1, To: 2, Dep: evidence.WW, Writer: none}, "2")
 	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: r(0,[3]) ?", ser,
 		"what transaction 4 read of 0 is no prefix of what committed transactions read", wr(0, 3), "2")
-	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,5)", ser, "transaction 1 does not append 5 last", wr(0, 2), "5")
-	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,7)", ser, "transaction 3 did not read what transaction 4 appended", wr(3, 2), "7")
+	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,5)", ser, "transaction 1 does not append 5 last", wr(0, 2),
+		"5")
+	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,7)", ser, "transaction 3 did not read what transaction 4 "+
+		"appended", wr(3, 2), "7")
 	edge("s1: a(0,1) r(0,[]) | s2: a(0,2)", ser, "the list that transaction 1 read does not end with its own appends",
 		evidence.Edge{From: 0, To: 1, Dep: evidence.RW, Writer: none}, "")
 	edge("s1: a(0,1) | s2: a(0,2) | s3: r(0,[1]) | s4: a(0,4)", ser,
@@ -104,7 +107,8 @@ func badResults() (out []badResult) {
 			return evidence.Anomaly{Kind: level.G1b, Ops: []uint32{3, 0}, Txns: []uint32{0, 2}}
 		})
 	edge("s1: w(0,1) | s2: w(0,1) | s3: r(0,1) r(0,1)", rc,
-		"cannot certify what transaction 3 saw at read-committed, which reads 1 twice: of two reads, each may be from another writer", wr(0, 2), "1")
+		"cannot certify what transaction 3 saw at read-committed, which reads 1 twice: of two reads, each may be "+
+			"from another writer", wr(0, 2), "1")
 
 	const rows = `s1: w(0,4) | s2: pr{"":{">=":5}}[] | s3: w(0,7) | s4: pr{"":{">=":5}}[0=7] | s5: r(0,4) | s6: w(0,3)`
 	pwr := func(from, to, op, writer uint32) evidence.Edge {
@@ -115,7 +119,8 @@ func badResults() (out []badResult) {
 	}
 	edge(rows, ser, "a writer beside the transaction that it comes from", pwr(0, 1, 1, 0), "4")
 	edge(rows, ser, "the predicate operation cannot have been based on this version of 0", pwr(2, 1, 1, none), "7")
-	edge(rows, ser, "version 4294967295 is not the one that the predicate operation is said to be based on", pwr(0, 1, 1, none), "")
+	edge(rows, ser, "version 4294967295 is not the one that the predicate operation is said to be based on",
+		pwr(0, 1, 1, none), "")
 	edge(rows, ser, "transaction 5 does not overwrite 0", prw(4), "4")
 	edge(rows, ser, "the predicate operation may have been based on what transaction 6 made of 0", prw(5), "4")
 	edge(rows, ser, "it matched 0 at a known version", pwr(0, 3, 3, none), "4")
@@ -128,10 +133,14 @@ func badResults() (out []badResult) {
 	stamped("s1: w(0,1) ts[_,3]", evidence.Result{Level: si, Verdict: evidence.Holds, Order: []uint32{0, 1}},
 		"transaction 1 starts at no time, or after its commit")
 	stamped("s1: w(0,1) ts[_,3]", evidence.Result{Level: si, Verdict: evidence.Violated,
-		Anomalies: []evidence.Anomaly{{Kind: level.Session, Txns: []uint32{0}}}}, "transaction 1 starts at no time, or after its commit")
-	stamped("s1: w(0,1) ? ts[5,6] | s1: w(1,1) ts[1,2]", evidence.Result{Level: ssi, Verdict: evidence.Holds, Order: []uint32{2, 3, 0, 1}},
+		Anomalies: []evidence.Anomaly{{Kind: level.Session, Txns: []uint32{0}}}},
+		"transaction 1 starts at no time, or after its commit")
+	stamped("s1: w(0,1) ? ts[5,6] | s1: w(1,1) ts[1,2]", evidence.Result{Level: ssi, Verdict: evidence.Holds,
+		Order: []uint32{2, 3, 0, 1}},
 		"transaction 2 starts before transaction 1, which is earlier in its session, is over")
-	stamped(`s1: w(0,7) ts[1,2] | s2: pr{"":{">=":5}}[0=7] ts[3,4]`, evidence.Result{Level: si, Verdict: evidence.Violated,
-		Anomalies: []evidence.Anomaly{{Kind: level.Ext, Txns: []uint32{1}, Ops: []uint32{1}}}}, "the row is there, at the version of the snapshot")
+	stamped(`s1: w(0,7) ts[1,2] | s2: pr{"":{">=":5}}[0=7] ts[3,4]`, evidence.Result{Level: si,
+		Verdict:   evidence.Violated,
+		Anomalies: []evidence.Anomaly{{Kind: level.Ext, Txns: []uint32{1}, Ops: []uint32{1}}}},
+		"the row is there, at the version of the snapshot")
 	return out
 }

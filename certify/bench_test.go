@@ -10,8 +10,8 @@ import (
 	"isovet/level"
 )
 
-// store runs n transactions of eight operations on keys keys at random, half reads, one after the other, and shuffles them in
-// the file.
+// store runs n transactions of eight operations on keys keys at random, half reads, one after the other, and shuffles
+// them in the file.
 func store(n, keys int) (*history.History, []uint32) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	type op struct {
@@ -65,7 +65,8 @@ func store(n, keys int) (*history.History, []uint32) {
 	return h, order
 }
 
-// BenchmarkCycle checks one cycle against a large history: what it costs is the scan for other writers of the versions named.
+// BenchmarkCycle checks one cycle against a large history: what it costs is the scan for other writers of the versions
+// named.
 func BenchmarkCycle(b *testing.B) {
 	h, order := store(128_000, 1000)
 	first, second := order[0], order[1]
@@ -91,18 +92,19 @@ func BenchmarkOrder(b *testing.B) {
 			events = append(events, t<<1, t<<1|1)
 		}
 		for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.StrictSnapshotIsolation} {
-			b.Run(map[int]string{1000: "keys=1k/", 100_000: "keys=100k/"}[keys]+"level="+l.ShortNames()[0], func(b *testing.B) {
-				r := &evidence.Result{Verdict: evidence.Holds, Level: l, H: h, Order: order}
-				if l.Snapshot() {
-					r.Order = events
-				}
-				for b.Loop() {
-					if err := certify.Check(r, certify.Options{}); err != nil {
-						b.Fatal(err)
+			b.Run(map[int]string{1000: "keys=1k/", 100_000: "keys=100k/"}[keys]+"level="+l.ShortNames()[0],
+				func(b *testing.B) {
+					r := &evidence.Result{Verdict: evidence.Holds, Level: l, H: h, Order: order}
+					if l.Snapshot() {
+						r.Order = events
 					}
-				}
-				b.ReportMetric(float64(h.NumOps())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
-			})
+					for b.Loop() {
+						if err := certify.Check(r, certify.Options{}); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(h.NumOps())*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
+				})
 		}
 	}
 }

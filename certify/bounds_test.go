@@ -24,7 +24,8 @@ func TestBoundsOfOne(t *testing.T) {
 			}
 			o := certify.Options{ClockSkew: f.s.skew}
 			want := certify.Check(r, o)
-			for _, b := range [][4]int{{1, 16, 16, 1 << 20}, {1 << 11, 1, 16, 1 << 20}, {1 << 11, 0, 16, 1 << 20}, {1 << 11, 16, 1, 1 << 20},
+			for _, b := range [][4]int{{1, 16, 16, 1 << 20}, {1 << 11, 1, 16, 1 << 20}, {1 << 11, 0, 16, 1 << 20},
+				{1 << 11, 16, 1, 1 << 20},
 				{1 << 11, 16, 16, 1}, {1, 1, 1, 1}} {
 				undo := certify.SetBounds(b[0], b[1], b[2], b[3])
 				got := certify.Check(r, o)

@@ -14,25 +14,27 @@ type Options struct {
 	// ClockSkew widens every client interval by so many nanoseconds at both ends: a is before b in real time if
 	// a.end + ClockSkew < b.start − ClockSkew. It must be what the checker was given.
 	ClockSkew int64
-	// MaxConflicts bounds the search through the cases of one anomaly; 0 is a million. Past it, Check gives up with ErrGaveUp.
+	// MaxConflicts bounds the search through the cases of one anomaly; 0 is a million. Past it, Check gives up with
+	// ErrGaveUp.
 	MaxConflicts int
 	// Stop, if set, is asked now and then in that search; once it says so, Check ends with ErrStopped.
 	Stop func() bool
 }
 
-// Unsupported is the error for evidence that this package has no rules for. It says nothing of the evidence being right.
+// Unsupported is the error for evidence that this package has no rules for. It says nothing of the evidence being
+// right.
 type Unsupported struct{ What string }
 
 func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 
-// Check returns nil if and only if the evidence proves the verdict: the order explains every read and respects what the level
-// demands, or each anomaly by itself shows that no order does. An answer of Unknown needs a reason and no proof.
+// Check returns nil if and only if the evidence proves the verdict: the order explains every read and respects what the
+// level demands, or each anomaly by itself shows that no order does. An answer of Unknown needs a reason and no proof.
 //
-// Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without predicates, where it
-// is serializability. Read-committed, read-atomic and causal, for registers and lists.
-// Errors: *Unsupported, *NameError for a proof that only has the wrong name, ErrGaveUp, ErrStopped; any other refutes the evidence.
-// Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of the history, the
-// evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
+// Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without
+// predicates, where it is serializability. Read-committed, read-atomic and causal, for registers and lists. Errors:
+// *Unsupported, *NameError for a proof that only has the wrong name, ErrGaveUp, ErrStopped; any other refutes the
+// evidence. Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of
+// the history, the evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
 func Check(r *evidence.Result, o Options) error {
 	h := r.H
 	if h == nil {
@@ -70,9 +72,9 @@ func Check(r *evidence.Result, o Options) error {
 	return fmt.Errorf("there is no verdict %d", r.Verdict)
 }
 
-// Verify reads a certificate of h (evidence.ReadCertificate) and checks it. There is no result where it cannot be read; the error is then what
-// ReadCertificate says. A certificate of the verdict Unknown proves nothing, and says so with ErrUnknown.
-// Cost: that of ReadCertificate and Check.
+// Verify reads a certificate of h (evidence.ReadCertificate) and checks it. There is no result where it cannot be read;
+// the error is then what ReadCertificate says. A certificate of the verdict Unknown proves nothing, and says so with
+// ErrUnknown. Cost: that of ReadCertificate and Check.
 func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, error) {
 	r, err := evidence.ReadCertificate(in, h)
 	if err != nil {
@@ -94,7 +96,8 @@ func inTime(end, start, skew int64) bool {
 
 // hasTimes demands the times that real time needs of a committed transaction.
 func hasTimes(h *history.History, t uint32) error {
-	if t != h.Init && h.Txns.Status[t] == history.Committed && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {
+	if t != h.Init && h.Txns.Status[t] == history.Committed && (h.Start(t) == history.NoTime ||
+		h.End(t) == history.NoTime) {
 		return fmt.Errorf("%s has no start and end time, which the level needs", name(h, t))
 	}
 	return nil

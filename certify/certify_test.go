@@ -208,7 +208,8 @@ func TestOrders(t *testing.T) {
 				err := certify.Check(r, certify.Options{})
 				want := explains(h, l, r.Order)
 				if (err == nil) != want {
-					t.Fatalf("seed %d, %s: order %v: explains: %v, certify: %v\n%s", seed, l, r.Order, want, err, oracletest.String(h))
+					t.Fatalf("seed %d, %s: order %v: explains: %v, certify: %v\n%s", seed, l, r.Order, want, err,
+						oracletest.String(h))
 				}
 				if want {
 					accepted++
@@ -224,8 +225,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// proves is the naive twin of the check of cycles, for histories in which every read has one possible writer and no outcome
-// is unknown: it goes through all orders of the pairs of writers.
+// proves is the naive twin of the check of cycles, for histories in which every read has one possible writer and no
+// outcome is unknown: it goes through all orders of the pairs of writers.
 func proves(h *history.History, l level.Level, cycles [][]evidence.Edge) bool {
 	n := uint32(h.NumTxns())
 	first := func(t, k uint32) (read, last uint32) { // the version t read of others, and the one it installs
@@ -303,7 +304,8 @@ func proves(h *history.History, l level.Level, cycles [][]evidence.Edge) bool {
 				}
 				need = append(need, pair{e.From, e.To})
 			case evidence.RW:
-				if readFrom != e.Ver || lastTo == history.None || writer(e.Ver) != e.Writer || e.Writer == e.To || e.Writer == e.From {
+				if readFrom != e.Ver || lastTo == history.None || writer(e.Ver) != e.Writer || e.Writer == e.To ||
+					e.Writer == e.From {
 					return false
 				}
 				if e.Writer != history.None {
@@ -474,10 +476,11 @@ func mutate(rng *rand.Rand, h *history.History, a *evidence.Anomaly) {
 	}
 }
 
-// Nothing proves a violation of a history that has none: anomalies made up at random are refused on histories that hold, of
-// every shape.
+// Nothing proves a violation of a history that has none: anomalies made up at random are refused on histories that
+// hold, of every shape.
 func TestNoProofAgainstValid(t *testing.T) {
-	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead}
+	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite,
+		level.NotMyLastWrite, level.NonRepeatableRead}
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		h := oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
@@ -544,16 +547,23 @@ func likely(h *history.History) []evidence.Edge {
 						}
 						return none
 					}
-					writes := func(op uint32) bool { return h.Ops.Kind[op] == history.Write || h.Ops.Kind[op] == history.Append }
+					writes := func(op uint32) bool {
+						return h.Ops.Kind[op] == history.Write ||
+							h.Ops.Kind[op] == history.Append
+					}
 					switch {
 					case writes(op) && writes(other):
-						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WW, Key: k, Ver: last(other), Writer: none})
+						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WW, Key: k, Ver: last(other),
+							Writer: none})
 					case writes(op):
-						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WR, Key: k, Ver: last(op), Writer: none})
+						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WR, Key: k, Ver: last(op),
+							Writer: none})
 					case writes(other):
-						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: last(op), Writer: none})
+						out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: last(op),
+							Writer: none})
 						for w := range n {
-							out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: last(op), Writer: w})
+							out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: last(op),
+								Writer: w})
 						}
 					}
 				}
@@ -587,7 +597,8 @@ func walk(rng *rand.Rand, arcs []evidence.Edge) []evidence.Edge {
 // Anomalies of single reads: the right ones are accepted, another operation or another name is not.
 func TestSingleReads(t *testing.T) {
 	seen := map[level.Anomaly]int{}
-	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite, level.NonRepeatableRead}
+	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite,
+		level.NotMyLastWrite, level.NonRepeatableRead}
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		s := shapes[seed%uint64(len(shapes))]
@@ -615,9 +626,11 @@ func TestSingleReads(t *testing.T) {
 				}
 				b.Complete(h, r.Level, 0)
 				r.Anomalies[0] = b
-				// Another operation may show another anomaly of the kind, but only one that reads, writes and says the same.
+				// Another operation may show another anomaly of the kind, but only one that reads, writes and says the
+				// same.
 				if err := certify.Check(r, certify.Options{}); err == nil && h.Ops.Kind[op] != h.Ops.Kind[a.Ops[i]] {
-					t.Fatalf("seed %d: %s with operations %v is accepted, as with %v\n%s", seed, b.Kind, b.Ops, a.Ops, oracletest.String(h))
+					t.Fatalf("seed %d: %s with operations %v is accepted, as with %v\n%s", seed, b.Kind, b.Ops, a.Ops,
+						oracletest.String(h))
 				}
 			}
 		}
@@ -655,7 +668,8 @@ func TestRefuses(t *testing.T) {
 		{func(r *evidence.Result) { r.Verdict = evidence.Holds }, "valid, with 1 anomalies"},
 		{func(r *evidence.Result) { r.Anomalies = nil }, "without an anomaly"},
 		{func(r *evidence.Result) { r.Level = level.SnapshotIsolation }, "adjacent"},
-		{func(r *evidence.Result) { r.Level = level.ReadCommitted }, "anomaly 0 (write-skew): the cycle: two anti-dependencies, which read-committed allows"},
+		{func(r *evidence.Result) { r.Level = level.ReadCommitted }, "anomaly 0 (write-skew): the cycle: two " +
+			"anti-dependencies, which read-committed allows"},
 		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0} }, "takes part and is not listed"},
 		{func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{0, 1, 1} }, "listed twice"},
 		{func(r *evidence.Result) { r.Anomalies[0].Ops = []uint32{0} }, "operations beside cycles"},
@@ -682,13 +696,14 @@ func TestRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var u *certify.Unsupported
-	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: level.RepeatableRead, H: ph, Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {
+	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: level.RepeatableRead, H: ph,
+		Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {
 		t.Errorf("predicates: %v", err)
 	}
 }
 
-// The fixture that no unit reasoning solves: whichever of a and b come first, two pairs of readers disagree, so four cycles, one
-// for each of the four ways to order two pairs of writers, prove it and no three do.
+// The fixture that no unit reasoning solves: whichever of a and b come first, two pairs of readers disagree, so four
+// cycles, one for each of the four ways to order two pairs of writers, prove it and no three do.
 func TestProofByCases(t *testing.T) {
 	h := oracletest.Parse(`
 T1: w(x,1) w(p5,1) w(p7,1)

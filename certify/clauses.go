@@ -32,7 +32,8 @@ type source struct{ reader, ver, writer uint32 }
 
 func newProof(x *index, l level.Level, skew int64) *proof {
 	return &proof{x: x, h: x.h, level: l, skew: skew, pairs: make(map[[2]uint32]Lit), sources: make(map[source]Lit),
-		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit), bases: make(map[base]Lit), open: make(map[[2]uint32]bool), lists: make(map[uint32]*doubledProof)}
+		closed: make(map[[2]uint32]bool), count: make(map[uint32]Lit), bases: make(map[base]Lit),
+		open: make(map[[2]uint32]bool), lists: make(map[uint32]*doubledProof)}
 }
 
 func (p *proof) newVar() Lit {
@@ -88,21 +89,25 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	c := p.candidates(reader, v)
 	if !slices.Contains(c, writer) {
 		if writer == initial {
-			return nil, fmt.Errorf("%s is not the initial value of %s", p.h.ValueString(v), p.h.KeyString(p.h.VerKey[v]))
+			return nil, fmt.Errorf("%s is not the initial value of %s", p.h.ValueString(v),
+				p.h.KeyString(p.h.VerKey[v]))
 		}
-		return nil, fmt.Errorf("%s did not install %s = %s", name(p.h, writer), p.h.KeyString(p.h.VerKey[v]), p.h.ValueString(v))
+		return nil, fmt.Errorf("%s did not install %s = %s", name(p.h, writer), p.h.KeyString(p.h.VerKey[v]),
+			p.h.ValueString(v))
 	}
 	p.source(reader, v, c)
 	if len(c) == 1 {
 		return ls, nil
 	}
 	if p.level == level.ReadCommitted && readings(p.h, reader, v) > 1 {
-		return nil, &Unsupported{fmt.Sprintf("what %s saw at read-committed, which reads %s twice: of two reads, each may be from another writer", name(p.h, reader), p.h.ValueString(v))}
+		return nil, &Unsupported{fmt.Sprintf("what %s saw at read-committed, which reads %s twice: of two reads, "+
+			"each may be from another writer", name(p.h, reader), p.h.ValueString(v))}
 	}
 	return append(ls, p.sources[source{reader, v, writer}]), nil
 }
 
-// source adds the clauses of a read of v by reader, once: some candidate is its source, and that counts if the reader does.
+// source adds the clauses of a read of v by reader, once: some candidate is its source, and that counts if the reader
+// does.
 func (p *proof) source(reader, v uint32, candidates []uint32) {
 	if p.closed[[2]uint32{reader, v}] {
 		return
@@ -128,10 +133,10 @@ func (p *proof) source(reader, v uint32, candidates []uint32) {
 	}
 }
 
-// settle gives the variables of pairs the value that session order, real time or a read of one by the other demands. Where
-// there are such reasons for both orders, one that rests on nothing counts alone; if none does, all do. Against another such, a read counts before an order of
-// sessions, and that before time: then a proof that needs fewer orders does at this level too. A contradiction of two of a sort is a
-// cycle of its own, which the evidence must show.
+// settle gives the variables of pairs the value that session order, real time or a read of one by the other demands.
+// Where there are such reasons for both orders, one that rests on nothing counts alone; if none does, all do. Against
+// another such, a read counts before an order of sessions, and that before time: then a proof that needs fewer orders
+// does at this level too. A contradiction of two of a sort is a cycle of its own, which the evidence must show.
 func (p *proof) settle() {
 	for _, pair := range p.ordered {
 		l, a, b := p.pairs[pair], pair[0], pair[1]
@@ -186,7 +191,8 @@ func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 		if !contains(c, a) {
 			return
 		}
-		if key := p.h.VerKey[v]; len(p.x.writes[v]) > 0 && p.h.Ops.Kind[p.x.writes[v][0].op] == history.Append && !weak(p.level) && p.x.isDoubled(key) {
+		if key := p.h.VerKey[v]; len(p.x.writes[v]) > 0 && p.h.Ops.Kind[p.x.writes[v][0].op] == history.Append &&
+			!weak(p.level) && p.x.isDoubled(key) {
 			if d, err := p.doubled(key); err == nil && !tried[key] {
 				tried[key] = true
 				if n, err := p.seen(d, b, key); err == nil {
@@ -207,8 +213,8 @@ func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 	return reasons
 }
 
-// contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read of a
-// register, so that it cannot have committed at a level that forbids that.
+// contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read
+// of a register, so that it cannot have committed at a level that forbids that.
 func (p *proof) contradictsItself(t uint32) bool {
 	h := p.h
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on

@@ -7,13 +7,15 @@ import (
 	"isovet/history"
 )
 
-// causal replays the order. Whoever does not see the current version of a key must not have in its past a writer of it that is
-// later than what it saw. Who is in a past is read off clocks, which say up to which place of each session a transaction sees; the
-// past of a transaction to which that does not apply, because a writer in question is no part of a session, is walked.
+// causal replays the order. Whoever does not see the current version of a key must not have in its past a writer of it
+// that is later than what it saw. Who is in a past is read off clocks, which say up to which place of each session a
+// transaction sees; the past of a transaction to which that does not apply, because a writer in question is no part of
+// a session, is walked.
 func (x *commitOrder) causal(o Options) error {
 	c := x.newClocks()
 	cur := make([]uint32, x.h.NumKeys())
-	older := make([]uint32, len(x.keys)) // place in keys → that of the write of the same key before it, plus one; 0: none
+	// place in keys → that of the write of the same key before it, plus one; 0: none
+	older := make([]uint32, len(x.keys))
 	last := make([]uint32, x.h.NumKeys())
 	writer := make([]uint32, len(x.keys))
 	mark := make([]uint32, len(x.order)+1)
@@ -68,8 +70,8 @@ func (x *commitOrder) causal(o Options) error {
 // fewWriters is up to how many writers of a key, the latest first, are looked at one by one; beyond, sessions are.
 var fewWriters = 16
 
-// writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is that of session[i],
-// None for writers without clock, place[lo[i]:lo[i+1]], ascending.
+// writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is
+// that of session[i], None for writers without clock, place[lo[i]:lo[i+1]], ascending.
 type writerRuns struct {
 	off, session, lo, place []uint32
 }
@@ -107,9 +109,9 @@ func (c *clocks) runs() *writerRuns {
 	return r
 }
 
-// visible returns a writer of the read's key, later than what it read from and among those that the clock sees, 0 if there is none; alone
-// reports one without clock between the two.
-// Cost: logarithmic in the key's writers for each session that has one.
+// visible returns a writer of the read's key, later than what it read from and among those that the clock sees, 0 if
+// there is none; alone reports one without clock between the two. Cost: logarithmic in the key's writers for each
+// session that has one.
 func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, alone bool) {
 	for i := r.off[read.key]; i < r.off[read.key+1]; i++ {
 		until := p - 1
@@ -167,7 +169,8 @@ func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark
 	return nil
 }
 
-// clocks are the clocks of the transactions that somebody later will ask. Sessions of which one transaction takes part have none.
+// clocks are the clocks of the transactions that somebody later will ask. Sessions of which one transaction takes part
+// have none.
 type clocks struct {
 	x       *commitOrder
 	before  []uint32 // place → that of the committed transaction before it in its session, or 0

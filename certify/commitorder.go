@@ -16,8 +16,8 @@ type commitOrder struct {
 	level level.Level
 	order []uint32
 	pos   []uint32 // transaction → place
-	// wrote are the keys that the transaction at place i installs, keys[wOff[i]:wOff[i+1]], ascending; read are its external reads
-	// in program order.
+	// wrote are the keys that the transaction at place i installs, keys[wOff[i]:wOff[i+1]], ascending; read are its
+	// external reads in program order.
 	wOff, keys []uint32
 	rOff       []uint32
 	reads      []weakRead
@@ -34,10 +34,11 @@ type commitOrder struct {
 // weakRead is a read of key from the transaction at place from.
 type weakRead struct{ key, from, op uint32 }
 
-// checkCommitOrder demands that the order keeps sessions, that each read sees its own last write or the final write of an earlier
-// transaction, and the axiom. A list has to be what the appends up to an earlier transaction make in this order, and then the own ones.
-// Cost: linear, and for each reader and each writer that it read from the smaller of what was written and what was read. Causal:
-// sessions × transactions, and for each read that did not see a current version the later ones before it.
+// checkCommitOrder demands that the order keeps sessions, that each read sees its own last write or the final write of
+// an earlier transaction, and the axiom. A list has to be what the appends up to an earlier transaction make in this
+// order, and then the own ones. Cost: linear, and for each reader and each writer that it read from the smaller of what
+// was written and what was read. Causal: sessions × transactions, and for each read that did not see a current version
+// the later ones before it.
 func checkCommitOrder(r *evidence.Result, o Options) error {
 	h, l := r.H, r.Level
 	if h.HasPredicates() && l != level.ReadCommitted {
@@ -57,7 +58,8 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 		}
 	}
 	for _, s := range r.Sources {
-		if int(s.Op) >= h.NumOps() || h.Ops.Kind[s.Op] != history.Read || s.Writer != history.None && int(s.Writer) >= h.NumTxns() {
+		if int(s.Op) >= h.NumOps() || h.Ops.Kind[s.Op] != history.Read || s.Writer != history.None &&
+			int(s.Writer) >= h.NumTxns() {
 			return fmt.Errorf("operation %d from transaction index %d: no read, or nobody", s.Op, s.Writer)
 		}
 		x.sources[s.Op] = s.Writer
@@ -84,7 +86,8 @@ func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
 		}
 	}
 	n := r.H.NumKeys()
-	return &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32, n),
+	return &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32,
+		n),
 		sources: make(map[uint32]uint32), writers: make(map[uint32][]uint32)}
 }
 
@@ -220,7 +223,8 @@ func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 	k := h.VerKey[v]
 	switch {
 	case w == history.None:
-		return fmt.Errorf("%s reads %s = %s, which no transaction of the order installs", name(h, t), h.KeyString(k), h.ValueString(v))
+		return fmt.Errorf("%s reads %s = %s, which no transaction of the order installs", name(h, t), h.KeyString(k),
+			h.ValueString(v))
 	case w >= p:
 		return fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, x.order[w-1]))
 	}
@@ -228,8 +232,8 @@ func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 	return nil
 }
 
-// listStates are the lists that an order makes: of key k the elements elem[off[k]:off[k+1]], each appended by the transaction at a
-// place, 0 being the initial one.
+// listStates are the lists that an order makes: of key k the elements elem[off[k]:off[k+1]], each appended by the
+// transaction at a place, 0 being the initial one.
 type listStates struct {
 	x     *commitOrder
 	off   []uint32
@@ -283,7 +287,8 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	k := h.OpKey(op)
 	seen, ok := others(h, op, lo)
 	if !ok {
-		return weakRead{}, fmt.Errorf("the list %s that %s reads does not end with its own appends", h.KeyString(k), name(h, t))
+		return weakRead{}, fmt.Errorf("the list %s that %s reads does not end with its own appends", h.KeyString(k),
+			name(h, t))
 	}
 	list, place := l.elem[l.off[k]:l.off[k+1]], l.place[l.off[k]:l.off[k+1]]
 	n, from := len(seen), uint32(0)
@@ -292,29 +297,34 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	}
 	switch {
 	case n > len(list) || !slices.Equal(seen, list[:n]):
-		return weakRead{}, fmt.Errorf("the list %s that %s reads is no state that the order makes", h.KeyString(k), name(h, t))
+		return weakRead{}, fmt.Errorf("the list %s that %s reads is no state that the order makes", h.KeyString(k),
+			name(h, t))
 	case n < len(list) && place[n] == from:
-		return weakRead{}, fmt.Errorf("the list %s that %s reads ends amid a transaction's appends", h.KeyString(k), name(h, t))
+		return weakRead{}, fmt.Errorf("the list %s that %s reads ends amid a transaction's appends", h.KeyString(k),
+			name(h, t))
 	case from >= p:
-		return weakRead{}, fmt.Errorf("%s reads from %s, which comes not before it", name(h, t), name(h, l.x.order[from-1]))
+		return weakRead{}, fmt.Errorf("%s reads from %s, which comes not before it", name(h, t),
+			name(h, l.x.order[from-1]))
 	}
 	return weakRead{k, from, op}, nil
 }
 
-// source returns the place of the writer of a read of t: the one that the evidence names; else only, the one there is; where there are
-// several, a read being earlier than an own write of its key, the only one but t.
+// source returns the place of the writer of a read of t: the one that the evidence names; else only, the one there is;
+// where there are several, a read being earlier than an own write of its key, the only one but t.
 func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 	h := x.h
 	w, ok := x.sources[op]
 	if !ok && only != several {
 		return only, nil
 	}
-	if others := slices.DeleteFunc(slices.Clone(x.writers[v]), func(p uint32) bool { return p == x.pos[t] }); !ok && len(others) == 1 {
+	if others := slices.DeleteFunc(slices.Clone(x.writers[v]), func(p uint32) bool { return p == x.pos[t] }); !ok &&
+		len(others) == 1 {
 		return others[0], nil
 	}
 	switch {
 	case !ok:
-		return 0, fmt.Errorf("%s reads %s = %s, which several wrote, and its writer is not named", name(h, t), h.KeyString(h.VerKey[v]), h.ValueString(v))
+		return 0, fmt.Errorf("%s reads %s = %s, which several wrote, and its writer is not named", name(h, t),
+			h.KeyString(h.VerKey[v]), h.ValueString(v))
 	case w == history.None || w == h.Init:
 		if h.InitVer[h.VerKey[v]] != v {
 			return 0, fmt.Errorf("%s is not the initial value of %s", h.ValueString(v), h.KeyString(h.VerKey[v]))
@@ -334,7 +344,8 @@ func (x *commitOrder) wrote(p uint32) []uint32     { return x.keys[x.wOff[p]:x.w
 
 // broken says that reader read key from a transaction before one that is visible to it and wrote it too.
 func (x *commitOrder) broken(reader, key, visible uint32) error {
-	return fmt.Errorf("%s reads %s from before %s, which wrote it and is visible to it", name(x.h, x.order[reader-1]), x.h.KeyString(key), name(x.h, x.order[visible-1]))
+	return fmt.Errorf("%s reads %s from before %s, which wrote it and is visible to it", name(x.h, x.order[reader-1]),
+		x.h.KeyString(key), name(x.h, x.order[visible-1]))
 }
 
 // visible demands that no stamped key that the transaction at place u wrote was read from before u.

@@ -39,9 +39,9 @@ func (p *proof) cycle(c []evidence.Edge) error {
 	return nil
 }
 
-// overlaps reports whether an edge says under snapshot isolation no more than that From began before To committed, as an anti-dependency
-// does. Of one between two that write its key it follows that From committed before To began: the two do not overlap, and To did not
-// commit before From began.
+// overlaps reports whether an edge says under snapshot isolation no more than that From began before To committed, as
+// an anti-dependency does. Of one between two that write its key it follows that From committed before To began: the
+// two do not overlap, and To did not commit before From began.
 func (p *proof) overlaps(e evidence.Edge) bool {
 	if !anti(e.Dep) || int(e.From) >= p.h.NumTxns() {
 		return anti(e.Dep)
@@ -98,7 +98,8 @@ func (p *proof) so(e evidence.Edge) error {
 		return fmt.Errorf("%s does not ask for session order", p.level)
 	}
 	if !p.x.sessionBefore(e.From, e.To) {
-		return fmt.Errorf("%s is not a committed transaction earlier in the session of %s", name(p.h, e.From), name(p.h, e.To))
+		return fmt.Errorf("%s is not a committed transaction earlier in the session of %s", name(p.h, e.From),
+			name(p.h, e.To))
 	}
 	return nil
 }
@@ -146,7 +147,8 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 			return nil, fmt.Errorf("%s did not read it in its list", name(p.h, e.To))
 		}
 	} else if !reads(p.h, e.To, e.Ver) {
-		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(p.h, e.To), p.h.KeyString(e.Key), p.h.ValueString(e.Ver))
+		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(p.h, e.To),
+			p.h.KeyString(e.Key), p.h.ValueString(e.Ver))
 	}
 	return p.from(needs, e.To, e.Ver, e.From)
 }
@@ -207,7 +209,8 @@ func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, err
 	}
 	if !reads(h, e.From, e.Ver) {
-		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(h, e.From), h.KeyString(e.Key), h.ValueString(e.Ver))
+		return nil, fmt.Errorf("%s did not read %s = %s, or only after an own write", name(h, e.From),
+			h.KeyString(e.Key), h.ValueString(e.Ver))
 	}
 	needs, err := p.from(needs, e.From, e.Ver, e.Writer)
 	if err != nil {

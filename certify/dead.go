@@ -9,18 +9,21 @@ import (
 	"isovet/level"
 )
 
-// checkDead proves an aborted read whose possible writers are all of unknown outcome, and returns its reader. For each of them
-// a.Dead shows that it cannot have committed: it contradicts itself, or its own read is only of what those before it in the list
-// wrote, if anybody did. So the list is an induction, and whoever counts and reads only from those on it reads what never was.
+// checkDead proves an aborted read whose possible writers are all of unknown outcome, and returns its reader. For each
+// of them a.Dead shows that it cannot have committed: it contradicts itself, or its own read is only of what those
+// before it in the list wrote, if anybody did. So the list is an induction, and whoever counts and reads only from
+// those on it reads what never was.
 func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	h, x := p.h, p.x
 	if a.Kind != level.G1a || len(a.Ops) != 1 {
-		return 0, fmt.Errorf("%d operations beside transactions that cannot have committed; expected one read, an aborted one", len(a.Ops))
+		return 0, fmt.Errorf("%d operations beside transactions that cannot have committed; expected one read, an "+
+			"aborted one", len(a.Ops))
 	}
 	dead := make(map[uint32]bool)
 	for _, ops := range a.Dead {
 		if len(ops) == 0 || len(ops) > 2 {
-			return 0, fmt.Errorf("%d operations show that a transaction cannot have committed; expected a read, or two that disagree", len(ops))
+			return 0, fmt.Errorf("%d operations show that a transaction cannot have committed; expected a read, or "+
+				"two that disagree", len(ops))
 		}
 		for _, op := range ops {
 			if int(op) >= h.NumOps() {
@@ -53,11 +56,14 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	return reader, x.onlyFrom(a.Ops[0], dead)
 }
 
-// disagree demands that the second operation is a read of t that is not of what the first, on the same key, made it see.
+// disagree demands that the second operation is a read of t that is not of what the first, on the same key, made it
+// see.
 func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	h := x.h
-	if evidence.TxnOf(h, second) != t || second <= first || h.Ops.Kind[second] != history.Read || h.OpKey(first) != h.OpKey(second) {
-		return fmt.Errorf("operation %d is not a later read of the same transaction and key as operation %d", second, first)
+	if evidence.TxnOf(h, second) != t || second <= first || h.Ops.Kind[second] != history.Read ||
+		h.OpKey(first) != h.OpKey(second) {
+		return fmt.Errorf("operation %d is not a later read of the same transaction and key as operation %d", second,
+			first)
 	}
 	if h.Ops.Ver[first] == h.Ops.Ver[second] {
 		return fmt.Errorf("operations %d and %d are of one version", first, second)
@@ -76,8 +82,8 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	return fmt.Errorf("operation %d does not make operation %d impossible", first, second)
 }
 
-// onlyFrom demands that op reads what none but transactions of the given set can have installed: of a predicate operation, one
-// of the versions that it matched.
+// onlyFrom demands that op reads what none but transactions of the given set can have installed: of a predicate
+// operation, one of the versions that it matched.
 func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 	h := x.h
 	t := evidence.TxnOf(h, op)
@@ -112,9 +118,9 @@ func (x *index) versionOnlyFrom(t, op, v uint32, dead map[uint32]bool) error {
 	return nil
 }
 
-// bury finds the transactions of unknown outcome that cannot have committed, by the same induction: those that contradict
-// themselves or read what nobody can have installed but such, round by round until there are no more. Nobody read from them.
-// Cost: for each round, their reads; in the order of the file few rounds suffice.
+// bury finds the transactions of unknown outcome that cannot have committed, by the same induction: those that
+// contradict themselves or read what nobody can have installed but such, round by round until there are no more. Nobody
+// read from them. Cost: for each round, their reads; in the order of the file few rounds suffice.
 func (p *proof) bury() {
 	if !p.x.unknown {
 		return

@@ -16,7 +16,8 @@ import (
 // TestDead: whoever reads only from transactions that cannot have committed. Transactions of unknown outcome contradict
 // themselves, or read from such, or from nobody.
 func TestDead(t *testing.T) {
-	h := notation.MustParse("init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3) | s4: r(c,9) w(b,1)? | s5: w(d,1) r(d,0) w(b,1)? | s6: w(e,1)?")
+	h := notation.MustParse("init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3) | s4: " +
+		"r(c,9) w(b,1)? | s5: w(d,1) r(d,0) w(b,1)? | s6: w(e,1)?")
 	ops := func(ids ...int64) (out []uint32) { // the first operations of transactions, by id
 		for _, id := range ids {
 			out = append(out, h.Txns.OpOff[slices.Index(h.Txns.ID, id)])
@@ -41,14 +42,16 @@ func TestDead(t *testing.T) {
 				}
 			}
 		}
-		return certify.Check(&evidence.Result{H: h, Level: l, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
+		return certify.Check(&evidence.Result{H: h, Level: l, Verdict: evidence.Violated,
+			Anomalies: []evidence.Anomaly{a}}, certify.Options{})
 	}
 	for _, l := range six {
 		if err := try(l, func(*evidence.Anomaly) {}); err != nil {
 			t.Errorf("%s: %v", l, err)
 		}
 	}
-	if err := try(level.ReadCommitted, func(*evidence.Anomaly) {}); err == nil || !strings.Contains(err.Error(), "impossible") {
+	if err := try(level.ReadCommitted, func(*evidence.Anomaly) {}); err == nil || !strings.Contains(err.Error(),
+		"impossible") {
 		t.Errorf("read committed does not ask for repeatable reads: %v", err)
 	}
 	for _, c := range []struct {
@@ -81,14 +84,16 @@ func TestDead(t *testing.T) {
 			t.Errorf("%v; expected %q", err, c.want)
 		}
 	}
-	// Nobody says that the reader, of unknown outcome itself, counts; but where a committed one read from it alone, it does.
+	// Nobody says that the reader, of unknown outcome itself, counts; but where a committed one read from it alone, it
+	// does.
 	for text, want := range map[string]bool{
 		"init=0: s0: r(a,9) w(b,1)? | s1: r(b,1) w(c,1)?":                                   false,
 		"init=0: s0: r(a,9) w(b,1)? | s1: r(b,1) w(c,1)? | s2: r(c,1) | s3: r(a,9) w(c,1)?": true,
 		"init=0: s0: r(a,9) w(b,1)? | s1: r(b,1) w(c,1)? | s2: r(c,1) | s3: r(a,0) w(c,1)?": false,
 	} {
 		h := notation.MustParse(text)
-		r := &evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{{Kind: level.G1a, Ops: []uint32{2}, Dead: [][]uint32{{0}}}}}
+		r := &evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{{Kind: level.G1a,
+			Ops: []uint32{2}, Dead: [][]uint32{{0}}}}}
 		r.Anomalies[0].Complete(h, level.Serializable, 0)
 		if err := certify.Check(r, certify.Options{}); (err == nil) != want {
 			t.Errorf("%s: %v", text, err)
@@ -96,8 +101,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestDeadMutated: of random lists for random histories, those are accepted, and only those, that an induction by definition bears
-// out.
+// TestDeadMutated: of random lists for random histories, those are accepted, and only those, that an induction by
+// definition bears out.
 func TestDeadMutated(t *testing.T) {
 	accepted, refused := 0, 0
 	for seed := range uint64(30000) {
@@ -128,16 +133,19 @@ func TestDeadMutated(t *testing.T) {
 			dead = map[uint32]bool{}
 			for _, d := range a.Dead {
 				o := deadBy(h, evidence.TxnOf(h, d[0]), dead)
-				want = want && (len(d) == 2 || o != nil && (len(o) == 2 || slices.Contains(readsOnly(h, evidence.TxnOf(h, d[0]), dead), d[0])))
+				want = want && (len(d) == 2 || o != nil && (len(o) == 2 || slices.Contains(readsOnly(h,
+					evidence.TxnOf(h, d[0]), dead), d[0])))
 				dead[evidence.TxnOf(h, d[0])] = true
 			}
-			want = want && len(a.Dead) > 0 && slices.Contains(readsOnly(h, evidence.TxnOf(h, a.Ops[0]), dead), a.Ops[0]) && !dead[u]
+			want = want && len(a.Dead) > 0 && slices.Contains(readsOnly(h, evidence.TxnOf(h, a.Ops[0]), dead),
+				a.Ops[0]) && !dead[u]
 		}
 		if a.Ops == nil {
 			continue
 		}
 		a.Complete(h, level.Serializable, 0)
-		err := certify.Check(&evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
+		err := certify.Check(&evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}},
+			certify.Options{})
 		if len(a.Dead) > 0 && (err == nil) != want {
 			t.Fatalf("seed %d: %v, want accepted: %v\n%s\n%s", seed, err, want, a.Text, notation.Format(h))
 		}

@@ -8,9 +8,9 @@ import (
 	"isovet/history"
 )
 
-// doubled is a list one of whose elements was appended more than once, as the reads of committed transactions show it. All states of a
-// list are prefixes of one another, so the longest of them is made of whole transactions' appends, each at most once, and which of
-// them a place is of is the same for every reader.
+// doubled is a list one of whose elements was appended more than once, as the reads of committed transactions show it.
+// All states of a list are prefixes of one another, so the longest of them is made of whole transactions' appends, each
+// at most once, and which of them a place is of is the same for every reader.
 type doubled struct {
 	list   []uint32 // the longest, without the reader's own appends
 	inits  int      // the initial elements
@@ -51,7 +51,8 @@ func (x *index) isDoubled(key uint32) bool {
 	return x.doubledKeys[key]
 }
 
-// appended is what the transactions that did not abort append to a list, and which list reads of it committed ones make.
+// appended is what the transactions that did not abort append to a list, and which list reads of it committed ones
+// make.
 func (x *index) appended(key uint32) (by map[uint32][]uint32, reads []uint32) {
 	h := x.h
 	by = make(map[uint32][]uint32)
@@ -72,7 +73,8 @@ func (x *index) appended(key uint32) (by map[uint32][]uint32, reads []uint32) {
 	return by, reads
 }
 
-// takeApart finds where in the longest of some reads each transaction's appends may be. That is nowhere all of it where err says so.
+// takeApart finds where in the longest of some reads each transaction's appends may be. That is nowhere all of it where
+// err says so.
 func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *doubled {
 	h := x.h
 	d := &doubled{}
@@ -125,7 +127,8 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 			}
 			d.blocks = append(d.blocks, block{t, from, from + len(by[t])})
 			if len(d.blocks) > maxBlocks {
-				d.err = &Unsupported{fmt.Sprintf("a proof on list %s: it can be taken apart in too many ways", h.KeyString(key))}
+				d.err = &Unsupported{fmt.Sprintf("a proof on list %s: it can be taken apart in too many ways",
+					h.KeyString(key))}
 				return d
 			}
 		}
@@ -141,7 +144,8 @@ type doubledProof struct {
 	within map[block]Lit // t and to → "what t appended is among the first to"
 }
 
-// doubled returns what a proof says of a list, nil for one whose elements are unique, and adds the clauses of its reads.
+// doubled returns what a proof says of a list, nil for one whose elements are unique, and adds the clauses of its
+// reads.
 func (p *proof) doubled(key uint32) (*doubledProof, error) {
 	if !p.x.isDoubled(key) {
 		return nil, nil
@@ -149,7 +153,8 @@ func (p *proof) doubled(key uint32) (*doubledProof, error) {
 	d, ok := p.lists[key]
 	if !ok {
 		by, reads := p.x.appended(key)
-		d = &doubledProof{doubled: p.x.takeApart(key, by, reads), linked: make(map[[2]uint32]bool), within: make(map[block]Lit)}
+		d = &doubledProof{doubled: p.x.takeApart(key, by, reads), linked: make(map[[2]uint32]bool),
+			within: make(map[block]Lit)}
 		p.lists[key] = d
 		if d.err == nil {
 			p.takenApart(d)
@@ -158,7 +163,8 @@ func (p *proof) doubled(key uint32) (*doubledProof, error) {
 	return d, d.err
 }
 
-// takenApart adds that each place of a list is of one transaction, and each transaction's appends are there once at most.
+// takenApart adds that each place of a list is of one transaction, and each transaction's appends are there once at
+// most.
 func (p *proof) takenApart(d *doubledProof) {
 	cover := make([][]Lit, len(d.list))
 	for i, b := range d.blocks {
@@ -213,7 +219,8 @@ func (p *proof) seen(d *doubledProof, t, key uint32) (n int, err error) {
 	}
 	list, ok := others(p.h, ops[0], lo) // the others show the same, or prove an anomaly of their own
 	if !ok || len(list) > len(d.list) || !slices.Equal(list, d.list[:len(list)]) {
-		return 0, fmt.Errorf("what %s read of %s is no prefix of what committed transactions read", name(p.h, t), p.h.KeyString(key))
+		return 0, fmt.Errorf("what %s read of %s is no prefix of what committed transactions read", name(p.h, t),
+			p.h.KeyString(key))
 	}
 	return len(list), nil
 }
@@ -247,7 +254,8 @@ func (p *proof) doubledRW(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit,
 	return append(needs, l.Not()), nil
 }
 
-// link adds what a doubled list says of two that append to it: who is before the other in it, or in it where the other is not, is first.
+// link adds what a doubled list says of two that append to it: who is before the other in it, or in it where the other
+// is not, is first.
 func (p *proof) link(d *doubledProof, a, b uint32) {
 	if a > b {
 		a, b = b, a
@@ -281,7 +289,8 @@ func (p *proof) link(d *doubledProof, a, b uint32) {
 	}
 }
 
-// nobodyAppended proves that no whole transactions' appends, each at most once, are what these list reads of one list show together.
+// nobodyAppended proves that no whole transactions' appends, each at most once, are what these list reads of one list
+// show together.
 func (x *index) nobodyAppended(ops []uint32, o Options) error {
 	h := x.h
 	key := history.None
@@ -299,7 +308,8 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 		}
 		lo, _ := h.TxnOps(t)
 		if _, ok := others(h, op, lo); !ok {
-			return fmt.Errorf("the list that %s read does not end with its own appends, which is another anomaly", name(h, t))
+			return fmt.Errorf("the list that %s read does not end with its own appends, which is another anomaly",
+				name(h, t))
 		}
 	}
 	by, _ := x.appended(key)

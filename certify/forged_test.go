@@ -12,7 +12,8 @@ import (
 	"isovet/history/format"
 )
 
-// Certificates in testdata/forged are false, and were once accepted, or made the certifier panic; their names say why. Each is refused.
+// Certificates in testdata/forged are false, and were once accepted, or made the certifier panic; their names say why.
+// Each is refused.
 func TestForged(t *testing.T) {
 	certs, err := filepath.Glob("testdata/forged/*.cert")
 	if err != nil || len(certs) == 0 {

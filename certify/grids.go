@@ -92,8 +92,9 @@ func (s *ranges) each(q uint32, f func(k uint32) error) (err error, known bool) 
 	return s.grids[s.of[q]].each(s.in[q].Lo, s.in[q].Hi, f), true
 }
 
-// grid finds the keys whose current row holds an integer of a range in a column: they lie in buckets by that integer, the buckets'
-// bounds being values of versions picked evenly, so that no bucket has many unless many rows hold the same.
+// grid finds the keys whose current row holds an integer of a range in a column: they lie in buckets by that integer,
+// the buckets' bounds being values of versions picked evenly, so that no bucket has many unless many rows hold the
+// same.
 type grid struct {
 	column string
 	bounds []int64    // bucket b has the integers from bounds[b-1] on and below bounds[b]

@@ -7,8 +7,8 @@ import (
 	"isovet/predicates"
 )
 
-// index knows, for the versions and keys that the evidence names, who wrote and who read them. It is made by one scan over the
-// operations, so that checking an edge never scans the history.
+// index knows, for the versions and keys that the evidence names, who wrote and who read them. It is made by one scan
+// over the operations, so that checking an edge never scans the history.
 type index struct {
 	h      *history.History
 	wanted []uint64            // bit set of versions
@@ -23,8 +23,8 @@ type index struct {
 	// doubledKeys are the lists one of whose elements was appended more than once; made when first asked for.
 	doubledKeys map[uint32]bool
 	place       []uint32 // transaction → place in its session; made when first asked for
-	// installed are the final writes of the keys in keys, or of all of them, of transactions that did not abort, Init left out; truths are the
-	// predicates' on them.
+	// installed are the final writes of the keys in keys, or of all of them, of transactions that did not abort, Init
+	// left out; truths are the predicates' on them.
 	keys      map[uint32]bool
 	allKeys   bool
 	installed map[uint32][]install
@@ -39,7 +39,8 @@ type writer struct {
 
 func newIndex(h *history.History) *index {
 	return &index{h: h, wanted: make([]uint64, h.NumVersions()/64+1), writes: make(map[uint32][]writer),
-		listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32), keys: make(map[uint32]bool), installed: make(map[uint32][]install)}
+		listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32), keys: make(map[uint32]bool),
+		installed: make(map[uint32][]install)}
 }
 
 // want asks for the writers of a version.
@@ -135,8 +136,8 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 // build scans the history.
 func (x *index) build() {
 	h := x.h
-	// A read of ambiguous value may have a writer of unknown outcome that no edge names, and whether that counts is then part
-	// of the proof; so all of them are looked up wherever there are any.
+	// A read of ambiguous value may have a writer of unknown outcome that no edge names, and whether that counts is
+	// then part of the proof; so all of them are looked up wherever there are any.
 	for t, s := range h.Txns.Status {
 		if s == history.Unknown {
 			x.unknown = true
@@ -194,8 +195,8 @@ func (x *index) op(t, op, lo, hi uint32) {
 // initial stands among the candidates of a read for the initial version, whether or not a transaction wrote it.
 const initial = history.None
 
-// candidates are the transactions that may have installed version v as reader saw it: those not aborted whose final write it
-// is, and initial.
+// candidates are the transactions that may have installed version v as reader saw it: those not aborted whose final
+// write it is, and initial.
 func (x *index) candidates(reader, v uint32) []uint32 {
 	h := x.h
 	if !x.wants(v) {

@@ -12,7 +12,8 @@ import (
 	"isovet/predicates"
 )
 
-// oneKeyEach demands what linearizability is about: transactions on one key each, and predicate operations only where there is one key.
+// oneKeyEach demands what linearizability is about: transactions on one key each, and predicate operations only where
+// there is one key.
 func oneKeyEach(h *history.History) error {
 	if h.HasPredicates() && h.NumKeys() > 1 {
 		return &Unsupported{"predicate operations on several keys at level linearizable"}
@@ -28,7 +29,8 @@ func oneKeyEach(h *history.History) error {
 				return &Unsupported{"lists at level linearizable"}
 			case history.Read, history.Write:
 				if h.OpKey(op) != keyOf(h, t) {
-					return &Unsupported{fmt.Sprintf("%s, which has operations on several keys, at level linearizable", name(h, t))}
+					return &Unsupported{fmt.Sprintf("%s, which has operations on several keys, at level linearizable",
+						name(h, t))}
 				}
 			}
 		}
@@ -36,8 +38,8 @@ func oneKeyEach(h *history.History) error {
 	return nil
 }
 
-// keyOf is the key of a transaction on one key, history.None of one without operations. A predicate operation's is the only one; where the
-// history names none, there is nothing to match, and it has none either.
+// keyOf is the key of a transaction on one key, history.None of one without operations. A predicate operation's is the
+// only one; where the history names none, there is nothing to match, and it has none either.
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	switch {
@@ -49,8 +51,8 @@ func keyOf(h *history.History, t uint32) uint32 {
 	return h.OpKey(lo)
 }
 
-// checkLinear replays an order, and demands real time of each key's part by itself: linearizability is local (Herlihy and Wing, "Linearizability: a correctness
-// condition for concurrent objects", 1990, Theorem 1).
+// checkLinear replays an order, and demands real time of each key's part by itself: linearizability is local (Herlihy
+// and Wing, "Linearizability: a correctness condition for concurrent objects", 1990, Theorem 1).
 func checkLinear(h *history.History, order []uint32, skew int64) error {
 	if err := oneKeyEach(h); err != nil {
 		return err
@@ -78,20 +80,22 @@ func checkLinear(h *history.History, order []uint32, skew int64) error {
 	return nil
 }
 
-// linear is the proof that a key's operations have no order: all that began by a time, of which all that ended by then must take part.
-// Anything that began later comes after all of those, so it need not be looked at.
+// linear is the proof that a key's operations have no order: all that began by a time, of which all that ended by then
+// must take part. Anything that began later comes after all of those, so it need not be looked at.
 type linear struct {
 	x    *index
 	key  uint32
 	skew int64
-	// live are those that must take part, in the order of their starts; class[i] are those that may, all doing the same.
+	// live are those that must take part, in the order of their starts; class[i] are those that may, all doing the
+	// same.
 	live  []uint32
 	class [][]uint32
 	work  int
 	o     Options
 }
 
-// state is what is possible at some time: the version, how many of each class took effect, and who of those under way did.
+// state is what is possible at some time: the version, how many of each class took effect, and who of those under way
+// did.
 type state struct {
 	cur  uint32
 	used []uint16
@@ -109,8 +113,9 @@ func (s *state) key() string {
 	return string(k)
 }
 
-// checkNoOrder derives a violation of linearizability again: it follows the operations on a key through time, with all states that are possible, until there
-// is none. The anomaly's first operation is of the transaction whose end no state survives.
+// checkNoOrder derives a violation of linearizability again: it follows the operations on a key through time, with all
+// states that are possible, until there is none. The anomaly's first operation is of the transaction whose end no state
+// survives.
 func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) error {
 	h := x.h
 	if l != level.Linearizable && l != level.StrictSerializable { // which implies it, of transactions on one key each
@@ -153,7 +158,8 @@ func (p *linear) run(end int64) error {
 	classes := map[string]int{}
 	var began []uint32
 	for t := range uint32(h.NumTxns()) {
-		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != p.key || inTime(end, h.Start(t), p.skew) {
+		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != p.key || inTime(end, h.Start(t),
+			p.skew) {
 			continue
 		}
 		if err := hasTimes(h, t); err != nil {

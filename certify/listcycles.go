@@ -8,8 +8,8 @@ import (
 	"isovet/history"
 )
 
-// shown returns a committed transaction whose list shows From's element and, after it or not at all, To's; if there is none, all
-// of unknown outcome that show it. Lists only grow, so From appended first if one of them counts.
+// shown returns a committed transaction whose list shows From's element and, after it or not at all, To's; if there is
+// none, all of unknown outcome that show it. Lists only grow, so From appended first if one of them counts.
 func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	if c := p.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
 		return nil
@@ -21,7 +21,8 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 		if !ok {
 			continue
 		}
-		if !weak(p.level) { // there, what a transaction appends itself it may append without having seen what came before
+		// there, what a transaction appends itself it may append without having seen what came before
+		if !weak(p.level) {
 			list = elems(p.h, p.h.Ops.Ver[op])
 		}
 		i := slices.Index(list, from)

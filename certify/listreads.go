@@ -28,7 +28,8 @@ func (x *index) checkListRead(r singleRead) error {
 	if !ends {
 		return fmt.Errorf("the list does not end with the own appends, which is another anomaly")
 	}
-	if r.other != history.None && (h.Ops.Kind[r.other] != history.Append || r.kind != level.G1b && !contains(seen, h.Ops.Ver[r.other])) {
+	if r.other != history.None && (h.Ops.Kind[r.other] != history.Append || r.kind != level.G1b && !contains(seen,
+		h.Ops.Ver[r.other])) {
 		return fmt.Errorf("operation %d is not an append of an element read", r.other)
 	}
 	switch r.kind {
@@ -63,8 +64,9 @@ func (x *index) checkRepeatedList(r singleRead) error {
 	return nil
 }
 
-// checkTooMany proves that a list shows an element more often than it was appended: for a thin-air-read once, and nobody
-// appended it, or it shows more of it than others appended; for a duplicate-element more often than all appended it.
+// checkTooMany proves that a list shows an element more often than it was appended: for a thin-air-read once, and
+// nobody appended it, or it shows more of it than others appended; for a duplicate-element more often than all appended
+// it.
 func (x *index) checkTooMany(r singleRead, seen []uint32) error {
 	h := x.h
 	thinAir := r.kind == level.ThinAirRead

@@ -28,10 +28,10 @@ import (
 	"isovet/level"
 )
 
-// TestMutants tries to have false certificates accepted: certificates of every kind are taken from the checkers on small random histories or made
-// up, and changed as structures, as text, or by changing the history; whatever isovet verify accepts then must be true by brute force, and
-// nothing may panic. ISOVET_MUTANTS is how many are tried, ISOVET_MUTANT_SEED the first seed: each seed is a history, and says the
-// same again.
+// TestMutants tries to have false certificates accepted: certificates of every kind are taken from the checkers on
+// small random histories or made up, and changed as structures, as text, or by changing the history; whatever isovet
+// verify accepts then must be true by brute force, and nothing may panic. ISOVET_MUTANTS is how many are tried,
+// ISOVET_MUTANT_SEED the first seed: each seed is a history, and says the same again.
 func TestMutants(t *testing.T) {
 	number := func(name string, or uint64) uint64 {
 		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
@@ -105,7 +105,8 @@ func (f *forgery) run() (why string) {
 		return ""
 	}
 	genuine := f.genuine()
-	for _, try := range []func(genuine []*evidence.Result) string{f.structures, f.texts, f.histories, f.madeUp, f.orders} {
+	for _, try := range []func(genuine []*evidence.Result) string{f.structures, f.texts, f.histories, f.madeUp,
+		f.orders} {
 		if why := try(genuine); why != "" {
 			return why
 		}
@@ -180,7 +181,8 @@ func (f *forgery) genuine() (out []*evidence.Result) {
 			if !slices.Contains(in.Levels, l) || in.Hidden {
 				continue
 			}
-			o := check.Options{Level: l, ClockSkew: f.s.skew, ReadOnlyAtStart: in.Timestamps && l.Serial() && f.rng.IntN(2) == 0}
+			o := check.Options{Level: l, ClockSkew: f.s.skew, ReadOnlyAtStart: in.Timestamps && l.Serial() &&
+				f.rng.IntN(2) == 0}
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			r, err := safely(func() (*evidence.Result, error) { return check.Run(ctx, c, h, o) })
 			cancel()
@@ -204,7 +206,8 @@ func safely(f func() (*evidence.Result, error)) (r *evidence.Result, err error) 
 	return f()
 }
 
-// structures changes results one to three times and hands them to the certifier as they are, numbers out of all ranges included.
+// structures changes results one to three times and hands them to the certifier as they are, numbers out of all ranges
+// included.
 func (f *forgery) structures(genuine []*evidence.Result) string {
 	f.what = "a changed structure"
 	for _, r := range genuine {
@@ -299,14 +302,16 @@ func (f *forgery) permute(c *evidence.Result) {
 	}
 }
 
-var deps = []evidence.Dep{evidence.SO, evidence.RT, evidence.WR, evidence.WW, evidence.RW, evidence.PWR, evidence.PRW, evidence.TS}
+var deps = []evidence.Dep{evidence.SO, evidence.RT, evidence.WR, evidence.WW, evidence.RW, evidence.PWR, evidence.PRW,
+	evidence.TS}
 
 func (f *forgery) mangle(a *evidence.Anomaly) {
 	rng := f.rng
 	h := f.s.h
 	switch rng.IntN(8) {
 	case 0:
-		a.Kind = pick(rng, append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps))
+		a.Kind = pick(rng, append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict,
+			level.Timestamps))
 		if rng.IntN(4) == 0 {
 			a.Kind += pick(rng, []level.Anomaly{"-session", "-realtime"})
 		}
@@ -405,13 +410,15 @@ func (f *forgery) orders([]*evidence.Result) string {
 	h := f.s.h
 	var part []uint32
 	for t := range uint32(h.NumTxns()) {
-		if t != h.Init && (h.Txns.Status[t] == history.Committed || h.Txns.Status[t] == history.Unknown && f.rng.IntN(2) == 0) {
+		if t != h.Init && (h.Txns.Status[t] == history.Committed || h.Txns.Status[t] == history.Unknown &&
+			f.rng.IntN(2) == 0) {
 			part = append(part, t)
 		}
 	}
 	for _, l := range level.All() {
 		for range 4 {
-			r := &evidence.Result{Verdict: evidence.Holds, Level: l, H: h, Timestamps: f.rng.IntN(4) == 0, ReadOnlyAtStart: f.rng.IntN(4) == 0}
+			r := &evidence.Result{Verdict: evidence.Holds, Level: l, H: h, Timestamps: f.rng.IntN(4) == 0,
+				ReadOnlyAtStart: f.rng.IntN(4) == 0}
 			order := slices.Clone(part)
 			f.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 			if l.Snapshot() {
@@ -486,7 +493,8 @@ func changedBytes(rng *rand.Rand, text []byte) []byte {
 	return slices.Insert(text, i, slices.Clone(text[i:j])...)
 }
 
-// changedText changes parts of a certificate's JSON: a scalar for another, an element away, twice, or in another's place.
+// changedText changes parts of a certificate's JSON: a scalar for another, an element away, twice, or in another's
+// place.
 func (f *forgery) changedText(text []byte, all [][]byte) []byte {
 	rng := f.rng
 	lines := decode(text)
@@ -609,7 +617,8 @@ func (f *forgery) changeNode(lines, others []any) {
 		case p.name == "value" || p.name == "key":
 			p.set(json.RawMessage(h.ValueString(uint32(rng.IntN(max(h.NumVersions(), 1))))))
 		case rng.IntN(10) == 0:
-			p.set(pick(rng, []any{nil, true, "x", -1, int64(math.MaxInt64), uint64(math.MaxUint64), 1.5, []any{}, map[string]any{}}))
+			p.set(pick(rng, []any{nil, true, "x", -1, int64(math.MaxInt64), uint64(math.MaxUint64), 1.5, []any{},
+				map[string]any{}}))
 		default:
 			p.set(h.Txns.ID[rng.IntN(h.NumTxns())])
 		}
@@ -664,7 +673,8 @@ func (f *forgery) histories(genuine []*evidence.Result) string {
 		counts := fmt.Appendf(nil, `"txns":%d,"ops":%d,"sha256"`, before.h.NumTxns(), before.h.NumOps())
 		f.s = now
 		for _, text := range all {
-			f.cert = bytes.Replace(bytes.Replace(text, old, hash, 1), counts, fmt.Appendf(nil, `"txns":%d,"ops":%d,"sha256"`, h.NumTxns(), h.NumOps()), 1)
+			f.cert = bytes.Replace(bytes.Replace(text, old, hash, 1), counts, fmt.Appendf(nil,
+				`"txns":%d,"ops":%d,"sha256"`, h.NumTxns(), h.NumOps()), 1)
 			r, err := certify.Verify(bytes.NewReader(f.cert), h, f.options())
 			if why := f.judge(now, r, err); why != "" {
 				return why
@@ -696,7 +706,8 @@ func (f *forgery) madeUp([]*evidence.Result) string {
 					a.Cycle, a.Cycles = a.Cycles[0], a.Cycles[1:]
 				}
 			default:
-				a.Kind = pick(rng, append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps))
+				a.Kind = pick(rng, append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict,
+					level.Timestamps))
 				for range 1 + rng.IntN(2) {
 					a.Ops = append(a.Ops, f.number(h.NumOps()))
 				}
@@ -711,7 +722,8 @@ func (f *forgery) madeUp([]*evidence.Result) string {
 				}
 				r.Timestamps = rng.IntN(2) == 0 || !slices.Contains(level.Anomalies(), a.Kind)
 				r.ReadOnlyAtStart = rng.IntN(3) == 0
-				a.Why = pick(rng, []string{"", "never written", "own", "aborted", "intermediate", "before", "uncommitted", "after", "phantom"})
+				a.Why = pick(rng, []string{"", "never written", "own", "aborted", "intermediate", "before",
+					"uncommitted", "after", "phantom"})
 			}
 			if a.Txns = involved(h, &a); r.Timestamps && rng.IntN(2) == 0 {
 				a.Ops = nil
@@ -732,13 +744,16 @@ func (f *forgery) madeUp([]*evidence.Result) string {
 	return ""
 }
 
-// taken returns those of the edges that the certifier takes for true, or as an assumption: the next edge is what it minds.
+// taken returns those of the edges that the certifier takes for true, or as an assumption: the next edge is what it
+// minds.
 func (f *forgery) taken(l level.Level, all []evidence.Edge) (out []evidence.Edge) {
 	for _, i := range f.rng.Perm(len(all)) {
 		if e := all[i]; len(out) < 60 {
-			a := evidence.Anomaly{Kind: level.G0, Cycle: []evidence.Edge{e, {From: e.To, To: e.From, Dep: evidence.TS, Key: history.None, Ver: history.None, Writer: history.None}}}
+			a := evidence.Anomaly{Kind: level.G0, Cycle: []evidence.Edge{e, {From: e.To, To: e.From, Dep: evidence.TS,
+				Key: history.None, Ver: history.None, Writer: history.None}}}
 			a.Txns = involved(f.s.h, &a)
-			err := certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: f.s.h, Anomalies: []evidence.Anomaly{a}}, f.options())
+			err := certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: f.s.h,
+				Anomalies: []evidence.Anomaly{a}}, f.options())
 			if err != nil && strings.Contains(err.Error(), "edges of kind ts") {
 				out = append(out, e)
 			}
@@ -812,18 +827,21 @@ func likelyPredicates(h *history.History) (out []evidence.Edge) {
 			}
 			for k, w := range wrote[b] {
 				if _, also := wrote[a][k]; also {
-					out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WW, Key: k, Ver: w, Writer: history.None})
+					out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WW, Key: k, Ver: w,
+						Writer: history.None})
 				}
 				for v := range read[a] {
 					if h.VerKey[v] == k {
 						for _, by := range writers {
-							out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: v, Writer: by})
+							out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.RW, Key: k, Ver: v,
+								Writer: by})
 						}
 					}
 				}
 			}
 			for v := range read[b] {
-				out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WR, Key: h.VerKey[v], Ver: v, Writer: history.None})
+				out = append(out, evidence.Edge{From: a, To: b, Dep: evidence.WR, Key: h.VerKey[v], Ver: v,
+					Writer: history.None})
 			}
 			for _, dep := range []evidence.Dep{evidence.PWR, evidence.PRW} {
 				t, by := b, []uint32{history.None}
@@ -845,7 +863,8 @@ func likelyPredicates(h *history.History) (out []evidence.Edge) {
 							if from != history.None && from != h.Init {
 								ver = wrote[from][k]
 							}
-							out = append(out, evidence.Edge{From: a, To: b, Dep: dep, Key: k, Ver: ver, Writer: w, Op: op})
+							out = append(out, evidence.Edge{From: a, To: b, Dep: dep, Key: k, Ver: ver, Writer: w,
+								Op: op})
 						}
 					}
 				}

@@ -52,11 +52,12 @@ func (x *index) rows(op, t, hi uint32) {
 	}
 }
 
-// A base says that a predicate operation, about a key that it did not read, was based on writer's version (initial: on that).
+// A base says that a predicate operation, about a key that it did not read, was based on writer's version (initial: on
+// that).
 type base struct{ op, key, writer uint32 }
 
-// fits reports whether a predicate operation may have been based on a version of k: one of which its predicate is not true, of
-// a key that it missed; not false, of one that it overwrote blindly.
+// fits reports whether a predicate operation may have been based on a version of k: one of which its predicate is not
+// true, of a key that it missed; not false, of one that it overwrote blindly.
 func (x *index) fits(op, k, ver uint32, missed bool) bool {
 	t := x.truths.Of(x.h.Ops.Ver[op], k, ver)
 	return missed && t != predicates.True || !missed && t != predicates.False
@@ -65,8 +66,8 @@ func (x *index) fits(op, k, ver uint32, missed bool) bool {
 // excludes reports whether a version of k cannot have been what a predicate operation was based on.
 func (x *index) excludes(op, k, ver uint32, missed bool) bool { return !x.fits(op, k, ver, missed) }
 
-// openKey reports whether an operation is a predicate operation that says of key k only whether its predicate holds of what
-// others left there, and whether it missed k; else an error.
+// openKey reports whether an operation is a predicate operation that says of key k only whether its predicate holds of
+// what others left there, and whether it missed k; else an error.
 func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	h := x.h
 	if int(op) >= h.NumOps() || evidence.TxnOf(h, op) != t || !isPredicate(h, op) {
@@ -118,7 +119,8 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	}
 	candidates := p.x.candidateBases(t, e.Op, e.Key, missed)
 	if !contains(candidates, writer) {
-		return nil, fmt.Errorf("the predicate operation cannot have been based on this version of %s", h.KeyString(e.Key))
+		return nil, fmt.Errorf("the predicate operation cannot have been based on this version of %s",
+			h.KeyString(e.Key))
 	}
 	ver := h.InitVer[e.Key]
 	if writer != initial {
@@ -139,7 +141,8 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, fmt.Errorf("%s does not overwrite %s", name(h, e.To), h.KeyString(e.Key))
 	}
 	if !p.x.excludes(e.Op, e.Key, to, missed) {
-		return nil, fmt.Errorf("the predicate operation may have been based on what %s made of %s", name(h, e.To), h.KeyString(e.Key))
+		return nil, fmt.Errorf("the predicate operation may have been based on what %s made of %s", name(h, e.To),
+			h.KeyString(e.Key))
 	}
 	if writer == initial {
 		return needs, nil
@@ -147,10 +150,10 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	return p.before(needs, writer, e.To), nil
 }
 
-// based adds, once, the clauses of what a predicate operation missed: it was based on some candidate, which counts if the
-// operation's transaction does. Under real time a candidate that began after that transaction's end is none, nor is one that had
-// ended before another write of the key began that had itself ended before the transaction began: the operation can be based on the last
-// version before it, and that is not this one.
+// based adds, once, the clauses of what a predicate operation missed: it was based on some candidate, which counts if
+// the operation's transaction does. Under real time a candidate that began after that transaction's end is none, nor is
+// one that had ended before another write of the key began that had itself ended before the transaction began: the
+// operation can be based on the last version before it, and that is not this one.
 func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	if p.open[[2]uint32{op, k}] {
 		return
@@ -180,7 +183,8 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	}
 }
 
-// hidden tells of which writers of k, initial among them, real time excludes that t saw what they left there: see based.
+// hidden tells of which writers of k, initial among them, real time excludes that t saw what they left there: see
+// based.
 func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 	if !p.level.RealTime() {
 		return func(uint32) bool { return false }
@@ -201,10 +205,10 @@ func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 	}
 }
 
-// forced adds what predicate operations say of u, of unknown outcome, that no cycle need speak of: a key was missed, or overwritten, which
-// only transactions of unknown outcome can have left so, the others' versions being hidden by real time or none to be based on; one of
-// those counts. The operation is u's, or u one of those.
-// Cost: the keys that u writes × predicate operations, and u's own × keys.
+// forced adds what predicate operations say of u, of unknown outcome, that no cycle need speak of: a key was missed, or
+// overwritten, which only transactions of unknown outcome can have left so, the others' versions being hidden by real
+// time or none to be based on; one of those counts. The operation is u's, or u one of those. Cost: the keys that u
+// writes × predicate operations, and u's own × keys.
 func (p *proof) forced(u uint32) {
 	h := p.h
 	lo, hi := h.TxnOps(u)
@@ -251,8 +255,8 @@ func (p *proof) forcedBy(t, op, k uint32) {
 	p.based(t, op, k, c)
 }
 
-// mismatch adds what a predicate-mismatch says of its transaction t: that it does not count, unless one of unknown outcome does on which
-// its operation may have been based.
+// mismatch adds what a predicate-mismatch says of its transaction t: that it does not count, unless one of unknown
+// outcome does on which its operation may have been based.
 func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
 	if v, _ := p.x.saw(a.Ops[0], a.Key); v != history.None {
 		p.clause(p.not(p.counts(nil, t)))
@@ -273,8 +277,8 @@ func external(h *history.History, t uint32) map[uint32]uint32 {
 	return saw
 }
 
-// contradicts follows a predicate operation through what its transaction has seen so far, or where reads need not repeat has written itself,
-// and reports whether it disagrees.
+// contradicts follows a predicate operation through what its transaction has seen so far, or where reads need not
+// repeat has written itself, and reports whether it disagrees.
 func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool {
 	h := x.h
 	i := h.Ops.Ver[op]

@@ -161,14 +161,15 @@ func (x *index) checkMismatch(r singleRead) error {
 	c := x.candidateBases(r.t, r.op, r.key, missed)
 	for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
 		if w == initial || h.Txns.Status[w] == history.Committed {
-			return fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c), h.KeyString(r.key))
+			return fmt.Errorf("the predicate operation may have been based on one of %d versions of %s", len(c),
+				h.KeyString(r.key))
 		}
 	}
 	return nil
 }
 
-// checkOrigin proves that the version read, which no counting transaction installed, came from where the kind says: from
-// nowhere, or from an aborted, an intermediate, or an own later write.
+// checkOrigin proves that the version read, which no counting transaction installed, came from where the kind says:
+// from nowhere, or from an aborted, an intermediate, or an own later write.
 func (x *index) checkOrigin(r singleRead) error {
 	h := x.h
 	if r.ver == history.None {

@@ -113,7 +113,8 @@ func messages(t *testing.T) map[string]*regexp.Regexp {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Errorf" || f.Sel.Name == "New") && len(n.Args) > 0 {
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Errorf" || f.Sel.Name == "New") &&
+					len(n.Args) > 0 {
 					add(n.Args[0])
 				}
 			case *ast.CompositeLit:

@@ -10,7 +10,8 @@ import (
 // A Lit is a literal: variable v (from 0) is 2v, its negation 2v+1.
 type Lit uint32
 
-// ErrGaveUp says that a proof by cases is too large for the search that checks it. It says nothing of the proof being right.
+// ErrGaveUp says that a proof by cases is too large for the search that checks it. It says nothing of the proof being
+// right.
 var ErrGaveUp = errors.New("gave up")
 
 // ErrStopped says that Options.Stop ended the search.
@@ -28,15 +29,16 @@ const (
 	learntMore    = 500  // and so many more each time that some are
 )
 
-// Unsatisfiable reports whether no assignment satisfies all clauses. A search of more than o.MaxConflicts conflicts is given up
-// with ErrGaveUp, one that o.Stop ends with ErrStopped.
+// Unsatisfiable reports whether no assignment satisfies all clauses. A search of more than o.MaxConflicts conflicts is
+// given up with ErrGaveUp, one that o.Stop ends with ErrStopped.
 //
-// The search is the usual one and as plain as it can be. Assignments are guessed one by one; two literals of each clause
-// are watched, so that a clause is looked at only when one of them becomes false, and what a clause with one literal left forces
-// is assigned. When a clause is false, the clauses that forced its literals are resolved with it until one literal of the last
-// guess's level is left (the first unique implication point, Marques-Silva and Sakallah 1999): that clause follows from the
-// others, is learnt, and forces something earlier. The clauses are unsatisfiable once one is false without any guess.
-// Every clause learnt is a resolvent, so what is forgotten, guessed first, or restarted can cost time and never the answer.
+// The search is the usual one and as plain as it can be. Assignments are guessed one by one; two literals of each
+// clause are watched, so that a clause is looked at only when one of them becomes false, and what a clause with one
+// literal left forces is assigned. When a clause is false, the clauses that forced its literals are resolved with it
+// until one literal of the last guess's level is left (the first unique implication point, Marques-Silva and Sakallah
+// 1999): that clause follows from the others, is learnt, and forces something earlier. The clauses are unsatisfiable
+// once one is false without any guess. Every clause learnt is a resolvent, so what is forgotten, guessed first, or
+// restarted can cost time and never the answer.
 //
 // Cost: linear in the clauses where unit propagation refutes them, which is the rule; exponential at worst.
 func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
@@ -62,7 +64,8 @@ func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
 				return true, nil
 			}
 			if conflicts++; conflicts > limit {
-				return false, fmt.Errorf("%w on a proof by %d clauses after %d conflicts", ErrGaveUp, len(clauses), limit)
+				return false, fmt.Errorf("%w on a proof by %d clauses after %d conflicts", ErrGaveUp, len(clauses),
+					limit)
 			}
 			s.learn(s.resolve(conflict))
 		}
@@ -89,9 +92,8 @@ func luby(i int) int {
 
 const noClause = -1
 
-// search is the state of Unsatisfiable.
-// Invariant, when propagate has found no conflict: of a clause's first two literals, which are watched, none is false, or one
-// is true.
+// search is the state of Unsatisfiable. Invariant, when propagate has found no conflict: of a clause's first two
+// literals, which are watched, none is false, or one is true.
 type search struct {
 	clauses [][]Lit // those given, and from given on those learnt
 	given   int
@@ -107,8 +109,8 @@ type search struct {
 	head   int     // first literal of the trail that is not yet propagated
 	marks  []int   // guess → length of the trail before it
 
-	// The variables in order of their last part in a conflict, the newest first; guessed is where to look for the next guess:
-	// all newer ones have values.
+	// The variables in order of their last part in a conflict, the newest first; guessed is where to look for the next
+	// guess: all newer ones have values.
 	older, newer    []int32
 	newest, guessed int32
 	since           []uint64 // variable → when it was made the newest
@@ -213,13 +215,14 @@ func (s *search) rewatch(c int32, lits []Lit) bool {
 	return false
 }
 
-// resolve resolves a false clause with the reasons of its literals of the last level, the latest first, until one such literal
-// is left. It comes first in the clause returned; the one of the highest level among the others second.
+// resolve resolves a false clause with the reasons of its literals of the last level, the latest first, until one such
+// literal is left. It comes first in the clause returned; the one of the highest level among the others second.
 func (s *search) resolve(c int32) []Lit {
 	now := int32(len(s.marks))
 	out := []Lit{0}
 	var touched []int32
-	open, at := 0, len(s.trail) // literals of the last level that are in the resolvent; those of the trail from at on are done
+	// literals of the last level that are in the resolvent; those of the trail from at on are done
+	open, at := 0, len(s.trail)
 	for {
 		for _, m := range s.clauses[c] {
 			v := int32(m / 2)
@@ -245,7 +248,10 @@ func (s *search) resolve(c int32) []Lit {
 	// A literal whose reason has only literals that are there resolves away.
 	rest := slices.DeleteFunc(out[1:], func(m Lit) bool {
 		r := s.reason[m/2]
-		return r != noClause && !slices.ContainsFunc(s.clauses[r], func(n Lit) bool { return !s.seen[n/2] && s.level[n/2] > 0 })
+		return r != noClause && !slices.ContainsFunc(s.clauses[r], func(n Lit) bool {
+			return !s.seen[n/2] &&
+				s.level[n/2] > 0
+		})
 	})
 	out = out[:1+len(rest)]
 	for i := 2; i < len(out); i++ {
@@ -263,7 +269,8 @@ func (s *search) resolve(c int32) []Lit {
 	return out
 }
 
-// learn adds a clause that resolve made, and assigns what it forces once the guesses after its second literal are undone.
+// learn adds a clause that resolve made, and assigns what it forces once the guesses after its second literal are
+// undone.
 func (s *search) learn(c []Lit) {
 	levels := make(map[int32]bool, len(c))
 	for _, l := range c {
@@ -326,7 +333,8 @@ func (s *search) unlink(v int32) {
 	}
 }
 
-// forget drops the worse half of the learnt clauses if there are too many. No guess may stand: reasons are not looked at then.
+// forget drops the worse half of the learnt clauses if there are too many. No guess may stand: reasons are not looked
+// at then.
 func (s *search) forget() {
 	n := len(s.spread)
 	if n <= s.keep {
@@ -337,7 +345,10 @@ func (s *search) forget() {
 	for i := range by {
 		by[i] = i
 	}
-	slices.SortStableFunc(by, func(a, b int) int { return cmp.Or(cmp.Compare(s.spread[a], s.spread[b]), cmp.Compare(b, a)) })
+	slices.SortStableFunc(by, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.spread[a], s.spread[b]), cmp.Compare(b,
+			a))
+	})
 	by = by[:n/2]
 	slices.Sort(by)
 	clauses := s.clauses

@@ -78,16 +78,19 @@ func TestUnsatisfiableHard(t *testing.T) {
 			t.Errorf("%d pigeons in %d holes: %v, %v", n+1, n, unsat, err)
 		}
 	}
-	if unsat, err := certify.Unsatisfiable(pigeons(9), certify.Options{MaxConflicts: 100}); unsat || !errors.Is(err, certify.ErrGaveUp) {
+	if unsat, err := certify.Unsatisfiable(pigeons(9), certify.Options{MaxConflicts: 100}); unsat || !errors.Is(err,
+		certify.ErrGaveUp) {
 		t.Error(unsat, err)
 	}
-	if unsat, err := certify.Unsatisfiable(pigeons(11), certify.Options{Stop: func() bool { return true }}); unsat || !errors.Is(err, certify.ErrStopped) {
+	if unsat, err := certify.Unsatisfiable(pigeons(11), certify.Options{Stop: func() bool { return true }}); unsat ||
+		!errors.Is(err, certify.ErrStopped) {
 		t.Error(unsat, err)
 	}
 }
 
-// TestUnsatisfiableParity: every vertex of a random graph of degree three demands a parity of its edges. There is a solution if
-// and only if the parities of all vertices add up to an even number (Tseitin 1968), and no small resolution proof otherwise.
+// TestUnsatisfiableParity: every vertex of a random graph of degree three demands a parity of its edges. There is a
+// solution if and only if the parities of all vertices add up to an even number (Tseitin 1968), and no small resolution
+// proof otherwise.
 func TestUnsatisfiableParity(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 6))
@@ -142,9 +145,9 @@ func components(n int, ends []int) []int {
 	return comp
 }
 
-// TestUnsatisfiablePlanted: random 3-SAT at the hard ratio, too large for brute force. With a solution planted it is never refuted;
-// without, a formula said to be satisfiable stays so when clauses are taken away, and one refuted when they are doubled,
-// reversed and renamed.
+// TestUnsatisfiablePlanted: random 3-SAT at the hard ratio, too large for brute force. With a solution planted it is
+// never refuted; without, a formula said to be satisfiable stays so when clauses are taken away, and one refuted when
+// they are doubled, reversed and renamed.
 func TestUnsatisfiablePlanted(t *testing.T) {
 	var counts [2]int
 	for seed := range uint64(60) {

@@ -35,8 +35,9 @@ func newScene(h *history.History, skew int64) *scene {
 // maxOracle is up to how many transactions brute force is asked.
 const maxOracle = 6
 
-// truth is the verdict at a level, Unknown where brute force has none. At levels that it does not know it is that of another which must be
-// violated where the one asked for is, so that Holds refutes a violation; exact says that it is the level's own.
+// truth is the verdict at a level, Unknown where brute force has none. At levels that it does not know it is that of
+// another which must be violated where the one asked for is, so that Holds refutes a violation; exact says that it is
+// the level's own.
 func (s *scene) truth(q question) (v evidence.Verdict, exact bool) {
 	h := s.h
 	ask, exact := q.l, true
@@ -104,7 +105,8 @@ func (s *scene) false(r *evidence.Result) string {
 	q := question{r.Level, r.Timestamps, r.ReadOnlyAtStart}
 	v, exact := s.truth(q)
 	if v != evidence.Unknown && v != r.Verdict && (exact || v == evidence.Holds) {
-		return fmt.Sprintf("brute force says that it %s %s", map[evidence.Verdict]string{evidence.Holds: "holds at", evidence.Violated: "violates"}[v], r.Label())
+		return fmt.Sprintf("brute force says that it %s %s", map[evidence.Verdict]string{evidence.Holds: "holds at",
+			evidence.Violated: "violates"}[v], r.Label())
 	}
 	if r.Verdict != evidence.Violated || r.Timestamps {
 		return ""
@@ -116,7 +118,8 @@ func (s *scene) false(r *evidence.Result) string {
 				continue
 			}
 			if v, _ := s.truth(question{l: l}); v == evidence.Holds {
-				return fmt.Sprintf("it is named %s, which %s forbids, and brute force says that that holds", r.Anomalies[i].Kind, l)
+				return fmt.Sprintf("it is named %s, which %s forbids, and brute force says that that holds",
+					r.Anomalies[i].Kind, l)
 			}
 		}
 	}
@@ -234,7 +237,8 @@ func (s *spec) build() (*history.History, error) {
 			default:
 				var rows []history.PredRow
 				for _, r := range o.rows {
-					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.blind, Old: value(r.old), New: value(r.new)})
+					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.blind, Old: value(r.old),
+						New: value(r.new)})
 				}
 				b.Predicate(o.kind, o.pred, rows)
 			}
@@ -244,7 +248,8 @@ func (s *spec) build() (*history.History, error) {
 			head.HasSeq = true
 			for j := range s.txns {
 				u := &s.txns[j]
-				if u.head.HasSess && !u.head.Init && u.head.Session == head.Session && (u.place < t.place || u.place == t.place && j < i) {
+				if u.head.HasSess && !u.head.Init && u.head.Session == head.Session && (u.place < t.place ||
+					u.place == t.place && j < i) {
 					head.Seq++
 				}
 			}
@@ -292,7 +297,8 @@ func (s *spec) values(k int) []history.Value {
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
 
 // far are times at the ends of what an int64 holds, and some that are close to one another.
-var far = []int64{math.MinInt64 + 1, math.MinInt64 + 2, math.MinInt64 / 2, -1, 0, 1, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64}
+var far = []int64{math.MinInt64 + 1, math.MinInt64 + 2, math.MinInt64 / 2, -1, 0, 1, math.MaxInt64 / 2,
+	math.MaxInt64 - 1, math.MaxInt64}
 
 // mutate changes one thing, so that the history can still be built.
 func (s *spec) mutate(rng *rand.Rand) {
@@ -315,7 +321,8 @@ func (s *spec) mutate(rng *rand.Rand) {
 	case n == 14:
 		t.head.Start, t.head.End, u.head.Start, u.head.End = u.head.Start, u.head.End, t.head.Start, t.head.End
 	case n == 15:
-		t.head.StartTS, t.head.CommitTS, u.head.StartTS, u.head.CommitTS = u.head.StartTS, u.head.CommitTS, t.head.StartTS, t.head.CommitTS
+		t.head.StartTS, t.head.CommitTS, u.head.StartTS, u.head.CommitTS = u.head.StartTS, u.head.CommitTS,
+			t.head.StartTS, t.head.CommitTS
 	case n == 16:
 		a, b := pick(rng, far), pick(rng, far)
 		t.head.Start, t.head.End = min(a, b), max(a, b)
@@ -383,18 +390,20 @@ func (s *spec) mutateOp(rng *rand.Rand, t *specTxn) {
 	}
 }
 
-// randomScene makes a history of some kind: registers with equal values and deletes, lists whose elements are appended several times over initial
-// ones, predicates, timestamps, one key, all with aborted transactions and such of unknown outcome; in half of them times, sessions,
-// outcomes and operations changed at random.
+// randomScene makes a history of some kind: registers with equal values and deletes, lists whose elements are appended
+// several times over initial ones, predicates, timestamps, one key, all with aborted transactions and such of unknown
+// outcome; in half of them times, sessions, outcomes and operations changed at random.
 func randomScene(seed uint64) *scene {
 	rng := rand.New(rand.NewPCG(seed, 0xf04ce))
 	var h *history.History
 	some := func() bool { return rng.IntN(2) == 0 }
 	switch rng.IntN(6) {
 	case 0:
-		h = oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some(), Init: some(), Torn: some()})
+		h = oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Duplicates: some(),
+			Deletes: some(), Aborted: some(), Unknown: some(), Init: some(), Torn: some()})
 	case 1:
-		h = oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Lists: true, Aborted: some(), Unknown: some(), Init: some(), Torn: some()})
+		h = oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Lists: true,
+			Aborted: some(), Unknown: some(), Init: some(), Torn: some()})
 	case 2:
 		o := random.Options{Txns: 5, Aborted: some(), Unknown: some(), NoTimes: rng.IntN(4) == 0}
 		if o.Lists = some(); !o.Lists {
@@ -402,9 +411,12 @@ func randomScene(seed uint64) *scene {
 		}
 		h = random.Tiny(seed, o)
 	case 3:
-		h = random.Tiny(seed, random.Options{Txns: 4, Keys: 1 + rng.IntN(2), Predicates: true, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some()})
+		h = random.Tiny(seed, random.Options{Txns: 4, Keys: 1 + rng.IntN(2), Predicates: true, Duplicates: some(),
+			Deletes: some(), Aborted: some(), Unknown: some()})
 	case 4:
-		h = random.Stamped(seed, random.StampedOptions{Txns: 4, Ties: some(), Lists: some(), Predicates: rng.IntN(3) == 0, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some(), Serial: some()})
+		h = random.Stamped(seed, random.StampedOptions{Txns: 4, Ties: some(), Lists: some(),
+			Predicates: rng.IntN(3) == 0, Duplicates: some(), Deletes: some(), Aborted: some(), Unknown: some(),
+			Serial: some()})
 	default:
 		h = crowded(rng)
 	}
@@ -447,7 +459,8 @@ func randomScene(seed uint64) *scene {
 	return newScene(h, pick(rng, []int64{0, 0, 0, 1, 3, 20, 1 << 53, math.MaxInt64 / 2, math.MaxInt64}))
 }
 
-// crowded is a history of lists and registers whose values repeat, over initial ones, empty transactions among the others.
+// crowded is a history of lists and registers whose values repeat, over initial ones, empty transactions among the
+// others.
 func crowded(rng *rand.Rand) *history.History {
 	b := history.NewBuilder()
 	if rng.IntN(2) == 0 {

@@ -13,7 +13,8 @@ import (
 // checkStampedAnomalies derives each violation of an axiom again, from the history and the timestamps.
 func checkStampedAnomalies(r *evidence.Result) error {
 	h := r.H
-	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart, installs: map[uint32][]stamped{}, keys: map[uint32]bool{}, wanted: map[uint32][]stamped{}}
+	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart, installs: map[uint32][]stamped{},
+		keys: map[uint32]bool{}, wanted: map[uint32][]stamped{}}
 	if h.HasPredicates() {
 		var err error
 		if s.truths, err = predicates.NewTruths(h); err != nil {

@@ -9,8 +9,8 @@ import (
 	"isovet/predicates"
 )
 
-// stamps is what the database's timestamps say of a history: where each transaction stands, and for the keys that anomalies name who
-// installed what, in the order of the commits.
+// stamps is what the database's timestamps say of a history: where each transaction stands, and for the keys that
+// anomalies name who installed what, in the order of the commits.
 type stamps struct {
 	h           *history.History
 	l           level.Level
@@ -57,9 +57,9 @@ func (s *stamps) span(t uint32) (begin, end int64) {
 	return begin, end
 }
 
-// checkStampedOrder proves that an order, which has been replayed, is the one that the timestamps give: of events begin and commit at
-// the snapshot levels, of transactions at the serializable ones. At equal timestamps what installs comes first (errata C2); of two
-// that install, none may be equal (C3).
+// checkStampedOrder proves that an order, which has been replayed, is the one that the timestamps give: of events begin
+// and commit at the snapshot levels, of transactions at the serializable ones. At equal timestamps what installs comes
+// first (errata C2); of two that install, none may be equal (C3).
 func checkStampedOrder(r *evidence.Result) error {
 	h := r.H
 	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart}
@@ -130,15 +130,16 @@ func (s *stamps) ascends(order []uint32) error {
 			return fmt.Errorf("%s commits at %d, as another writer does", name(s.h, t), m.at)
 		}
 		if i > 0 && m.at < last.at || m.installs && last.looks {
-			return fmt.Errorf("the order's entry %d, of %s, is at %d, before the one in front of it, at %d", i, name(s.h, t), m.at, last.at)
+			return fmt.Errorf("the order's entry %d, of %s, is at %d, before the one in front of it, at %d", i,
+				name(s.h, t), m.at, last.at)
 		}
 		last = moment{m.at, last.installs || m.installs, last.looks || m.looks}
 	}
 	return nil
 }
 
-// keepsSessions demands that each transaction of a session that takes part starts when the one before it is over. Here those of unknown
-// outcome count, for a commit timestamp says that they committed.
+// keepsSessions demands that each transaction of a session that takes part starts when the one before it is over. Here
+// those of unknown outcome count, for a commit timestamp says that they committed.
 func (s *stamps) keepsSessions() error {
 	h := s.h
 	if !s.l.Sessions() {
@@ -151,7 +152,8 @@ func (s *stamps) keepsSessions() error {
 				continue
 			}
 			if last != history.None && !s.follows(t, last) {
-				return fmt.Errorf("%s starts before %s, which is earlier in its session, is over", name(h, t), name(h, last))
+				return fmt.Errorf("%s starts before %s, which is earlier in its session, is over", name(h, t),
+					name(h, last))
 			}
 			last = t
 		}

@@ -99,8 +99,8 @@ func lastTouch(h *history.History, t, k, op uint32) (ver uint32, ok bool) {
 	return history.None, false
 }
 
-// wrongList is wrong for a list: behind an own read of it, it is that and the own appends since; else what was committed and the own
-// appends.
+// wrongList is wrong for a list: behind an own read of it, it is that and the own appends since; else what was
+// committed and the own appends.
 func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (why string, err error) {
 	h := s.h
 	k := h.OpKey(op)
@@ -135,7 +135,8 @@ func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (w
 	return "before", fails(false)
 }
 
-// why says what is wrong with an external read of a version. Of several writers the one that would be the least wrong counts.
+// why says what is wrong with an external read of a version. Of several writers the one that would be the least wrong
+// counts.
 func (s *stamps) why(t, v uint32) string {
 	h := s.h
 	begin, _ := s.span(t)

@@ -16,7 +16,8 @@ import (
 // twinOrder is an order of all that may take part, near that of the file, which is near that of the execution.
 func twinOrder(rng *rand.Rand, h *history.History) (order []uint32) {
 	for t := range uint32(h.NumTxns()) {
-		if t != h.Init && (h.Txns.Status[t] == history.Committed || h.Txns.Status[t] == history.Unknown && rng.IntN(2) == 0) {
+		if t != h.Init && (h.Txns.Status[t] == history.Committed || h.Txns.Status[t] == history.Unknown &&
+			rng.IntN(2) == 0) {
 			order = append(order, t)
 		}
 	}
@@ -74,7 +75,8 @@ func TestFlatTwin(t *testing.T) {
 	var s, e both
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		h := random.Tiny(seed, random.Options{Txns: 2 + rng.IntN(4), Aborted: true, Unknown: true, Duplicates: true, Deletes: true})
+		h := random.Tiny(seed, random.Options{Txns: 2 + rng.IntN(4), Aborted: true, Unknown: true, Duplicates: true,
+			Deletes: true})
 		order := twinOrder(rng, h)
 		s.compare(t, "a serial order", seed, flatSerial(h, order), replaySerial(h, order))
 		events := twinEvents(rng, order)
@@ -93,7 +95,8 @@ func TestRangesTwin(t *testing.T) {
 	var b both
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		h := random.Tiny(seed, random.Options{Txns: 4, Predicates: true, Unknown: true, Duplicates: true, Deletes: true})
+		h := random.Tiny(seed, random.Options{Txns: 4, Predicates: true, Unknown: true, Duplicates: true,
+			Deletes: true})
 		if !h.HasPredicates() {
 			continue
 		}
@@ -198,7 +201,8 @@ func TestCausalTwin(t *testing.T) {
 		fewWriters = few
 		for seed := range uint64(4000) {
 			rng := rand.New(rand.NewPCG(seed, 4))
-			h := random.Tiny(seed, random.Options{Txns: 4 + rng.IntN(5), Keys: 1 + rng.IntN(3), Unknown: true, Lists: seed%3 == 0})
+			h := random.Tiny(seed, random.Options{Txns: 4 + rng.IntN(5), Keys: 1 + rng.IntN(3), Unknown: true,
+				Lists: seed%3 == 0})
 			order := twinOrder(rng, h)
 			pos, err := places(h, order)
 			if err != nil || serialSessions(h, pos) != nil {

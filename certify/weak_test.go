@@ -9,8 +9,8 @@ import (
 	"isovet/level"
 )
 
-// chainWith are n transactions, three sessions by turns: number i writes x = i and a key of its own. A reader in a session of its own sees
-// number seen's key and x = old.
+// chainWith are n transactions, three sessions by turns: number i writes x = i and a key of its own. A reader in a
+// session of its own sees number seen's key and x = old.
 func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 	t.Helper()
 	b := history.NewBuilder()
@@ -18,7 +18,8 @@ func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 	x, own := b.Key(history.IntValue(-1)), func(i int64) uint32 { return b.Key(history.IntValue(i)) }
 	var order []uint32
 	end := func(id, session int64) {
-		b.EndTxn(history.TxnHead{ID: id, Session: session, Start: history.NoTime, End: history.NoTime, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+		b.EndTxn(history.TxnHead{ID: id, Session: session, Start: history.NoTime, End: history.NoTime,
+			Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
 		order = append(order, uint32(len(order)))
 	}
 	for i := int64(1); i <= n; i++ {
@@ -38,8 +39,8 @@ func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 	return h, order
 }
 
-// TestCausalManyWriters: an order in which many writers of a key are between what a read saw and the reader is refused exactly if one of them is
-// visible: the sessions 0, 1 and 2 write by turns.
+// TestCausalManyWriters: an order in which many writers of a key are between what a read saw and the reader is refused
+// exactly if one of them is visible: the sessions 0, 1 and 2 write by turns.
 func TestCausalManyWriters(t *testing.T) {
 	for seen := range int64(60) {
 		for old := range int64(60) {

@@ -9,15 +9,16 @@ import (
 	"isovet/level"
 )
 
-// weak reports whether the level is one of Biswas and Enea's axioms on a commit order: where t3 reads key x from t1 and t2, another
-// writer of x, is visible to t3, t2 is before t1. Visible is what t3 read from before that read (read-committed), what it read from
-// or follows in its session (read-atomic), what is before it by reads and sessions (causal).
+// weak reports whether the level is one of Biswas and Enea's axioms on a commit order: where t3 reads key x from t1 and
+// t2, another writer of x, is visible to t3, t2 is before t1. Visible is what t3 read from before that read
+// (read-committed), what it read from or follows in its session (read-atomic), what is before it by reads and sessions
+// (causal).
 func weak(l level.Level) bool {
 	return l == level.ReadCommitted || l == level.ReadAtomic || l == level.Causal
 }
 
-// weakCycle demands that a cycle is one that the level's axiom excludes. Without anti-dependency it is: a commit order is total and
-// keeps sessions and reads. With one, the rest must make the overwriter visible to the reader.
+// weakCycle demands that a cycle is one that the level's axiom excludes. Without anti-dependency it is: a commit order
+// is total and keeps sessions and reads. With one, the rest must make the overwriter visible to the reader.
 func (p *proof) weakCycle(c []evidence.Edge) error {
 	at := -1
 	for i, e := range c {
@@ -37,7 +38,8 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 		case e.Dep != evidence.SO && e.Dep != evidence.WR:
 			return fmt.Errorf("an anti-dependency beside an edge %s, which %s allows", e.Dep, p.level)
 		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
-			return fmt.Errorf("%s read a list in which %s is not the last of others", name(p.h, e.To), p.h.ValueString(e.Ver))
+			return fmt.Errorf("%s read a list in which %s is not the last of others", name(p.h, e.To),
+				p.h.ValueString(e.Ver))
 		}
 	}
 	switch {
@@ -45,8 +47,10 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 		return nil
 	case len(path) > 1:
 		return fmt.Errorf("%s does not make visible what is seen through other transactions", p.level)
-	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver, c[at])):
-		return fmt.Errorf("%s did not read from %s before what that overwrote", name(p.h, c[at].From), name(p.h, c[at].To))
+	case p.level == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver,
+		c[at])):
+		return fmt.Errorf("%s did not read from %s before what that overwrote", name(p.h, c[at].From),
+			name(p.h, c[at].To))
 	}
 	return nil
 }
@@ -79,8 +83,8 @@ func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	return false
 }
 
-// shows reports whether an operation of a transaction whose operations begin at lo reads version v, or a list of which it
-// is the last element of others.
+// shows reports whether an operation of a transaction whose operations begin at lo reads version v, or a list of which
+// it is the last element of others.
 func shows(h *history.History, op, lo, v uint32) bool {
 	switch h.Ops.Kind[op] {
 	case history.Read:

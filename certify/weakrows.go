@@ -20,8 +20,10 @@ func (r *resolver) rows(t, p, op uint32) error {
 		k, v := rowKey(h, row), h.Preds.Old[row]
 		matched[k] = true
 		if mine(k) {
-			if v != history.None && v != r.own[k] || v == history.None && x.truths.Of(q, k, r.own[k]) == predicates.False {
-				return fmt.Errorf("%s matched %s where it had made that %s itself", name(h, t), h.KeyString(k), h.ValueString(r.own[k]))
+			if v != history.None && v != r.own[k] || v == history.None && x.truths.Of(q, k,
+				r.own[k]) == predicates.False {
+				return fmt.Errorf("%s matched %s where it had made that %s itself", name(h, t), h.KeyString(k),
+					h.ValueString(r.own[k]))
 			}
 		} else if v != history.None {
 			x.stamp[k], r.own[k], r.wrote[k] = p, v, false
@@ -31,7 +33,8 @@ func (r *resolver) rows(t, p, op uint32) error {
 		}
 	}
 	for a := range accesses(h, t) {
-		if a.op < op && a.wrote != history.None && mine(a.key) && !matched[a.key] && x.truths.Of(q, a.key, r.own[a.key]) == predicates.True {
+		if a.op < op && a.wrote != history.None && mine(a.key) && !matched[a.key] && x.truths.Of(q, a.key,
+			r.own[a.key]) == predicates.True {
 			return fmt.Errorf("%s did not match its own write of %s", name(h, t), h.KeyString(a.key))
 		}
 	}

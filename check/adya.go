@@ -9,23 +9,25 @@ import (
 	"isovet/history"
 )
 
-// adya is Adya's snapshot isolation: cycles of the start-ordered serialization graph without two anti-dependencies in a row, searched
-// one by one.
+// adya is Adya's snapshot isolation: cycles of the start-ordered serialization graph without two anti-dependencies in a
+// row, searched one by one.
 type adya struct{ full bool }
 
 func (a adya) Info() Info {
 	in := Info{
 		Name: "adya-si", Paper: "BCGraphs", Levels: snapshotLevels, Takes: Takes{Items: true}, Partial: true,
-		About: "known version orders: Adya's start-ordered serialization graph, cycles searched in its components; exponential",
+		About: "known version orders: Adya's start-ordered serialization graph, cycles searched in its components; " +
+			"exponential",
 	}
 	if a.full {
-		in.Name, in.About = "adya-si-full", "adya-si without the reduction of start edges: one for each pair of transactions"
+		in.Name, in.About = "adya-si-full", "adya-si without the reduction of start edges: one for each pair of "+
+			"transactions"
 	}
 	return in
 }
 
-// Check is the baseline of [BCGraphs] §5, Figure 1 (full) and Figure 2.
-// Differs: where there is no cycle to forbid, the order that proves it comes from the BC-graph, which is acyclic then (Lemma 10).
+// Check is the baseline of [BCGraphs] §5, Figure 1 (full) and Figure 2. Differs: where there is no cycle to forbid, the
+// order that proves it comes from the BC-graph, which is acyclic then (Lemma 10).
 func (a adya) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, in, known, done, err := beginOrdered(ctx, a.Info(), h, o)
 	if done {
@@ -42,7 +44,8 @@ func (a adya) Check(ctx context.Context, h *history.History, o Options) (*eviden
 	case cycle == nil:
 		order, ok := bcgraph.NewBC(in).Order()
 		if !ok {
-			return nil, &Fault{Checker: x.r.Checker, Err: errors.New("no cycle is forbidden, and the graph of begins and commits has one")}
+			return nil, &Fault{Checker: x.r.Checker, Err: errors.New("no cycle is forbidden, and the graph of " +
+				"begins and commits has one")}
 		}
 		x.r.Verdict, x.r.Order = evidence.Holds, order
 		x.stage("evidence")

@@ -8,7 +8,8 @@ import (
 	"isovet/history"
 )
 
-// aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the watermark makes final.
+// aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the
+// watermark makes final.
 type aion struct{}
 
 func (aion) Info() Info {

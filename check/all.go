@@ -11,7 +11,8 @@ import (
 
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
-	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobraRounds{}, biswasEnea{}, elle{}, elleRegister{}, lightweight{}, porcupineLib{},
+	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobraRounds{}, biswasEnea{}, elle{},
+		elleRegister{}, lightweight{}, porcupineLib{},
 		viper{}, polysi{}, bc{}, adya{}, adya{full: true},
 		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}, bruteForce{}}
 }
@@ -24,7 +25,8 @@ type suited interface {
 // AutoName has Choose take what Auto picks.
 const AutoName = "auto"
 
-// Choose is the checker of a name, Auto's for AutoName; nil with a reason where it does not decide the level, or cannot use the solver.
+// Choose is the checker of a name, Auto's for AutoName; nil with a reason where it does not decide the level, or cannot
+// use the solver.
 func Choose(name, solver string, h *history.History, l level.Level) (Checker, string) {
 	if name == AutoName {
 		c, ok := Auto(h, l)
@@ -32,7 +34,8 @@ func Choose(name, solver string, h *history.History, l level.Level) (Checker, st
 			return nil, fmt.Sprintf("no checker decides %s for this history%s", l, deciders(l))
 		}
 		if in := c.Info(); solver != "" && len(in.Solvers) > 0 && TakesSolver(in, solver) != nil {
-			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", in.Name, solver, strings.Join(in.Solvers, ", "))
+			return nil, fmt.Sprintf("checker %s, chosen by auto, cannot use solver %s; expected one of %s", in.Name,
+				solver, strings.Join(in.Solvers, ", "))
 		}
 		return c, ""
 	}

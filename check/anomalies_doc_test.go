@@ -39,8 +39,11 @@ func TestAnomaliesPage(t *testing.T) {
 		checked := 0
 		for _, l := range kind.Weakest() {
 			c, ok := Auto(h, l)
-			if kind == level.PredicateMismatch && !l.Snapshot() || l == level.Linearizable && kind != level.StaleRead && kind != level.NonLinearizable {
-				continue // the others that forbid it decide no predicates; linearizability forbids nearly all, and the page says so
+			if kind == level.PredicateMismatch && !l.Snapshot() || l == level.Linearizable && kind != level.StaleRead &&
+				kind != level.NonLinearizable {
+				// the others that forbid it decide no predicates; linearizability forbids nearly all, and the page
+				// says so
+				continue
 			}
 			weakest = append(weakest, l.String())
 			if !ok || h.HasPredicates() && !l.Serial() && !l.Snapshot() {
@@ -50,7 +53,8 @@ func TestAnomaliesPage(t *testing.T) {
 			switch {
 			case err != nil:
 				t.Errorf("%s at %s: %v", kind, l, err)
-			case r.Verdict == evidence.Unknown && l == level.Linearizable, kind == level.NonLinearizable && l != level.Linearizable:
+			case r.Verdict == evidence.Unknown && l == level.Linearizable, kind == level.NonLinearizable &&
+				l != level.Linearizable:
 			case r.Verdict != evidence.Violated || r.Anomalies[0].Kind != kind:
 				got := ""
 				if len(r.Anomalies) > 0 {
@@ -70,7 +74,8 @@ func TestAnomaliesPage(t *testing.T) {
 	}
 	for _, k := range level.Anomalies() {
 		want := []level.Anomaly{k}
-		if slices.Contains([]level.Anomaly{level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item, level.G2}, k) {
+		if slices.Contains([]level.Anomaly{level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item,
+			level.G2}, k) {
 			want = append(want, k+"-session", k+"-realtime")
 		}
 		for _, k := range want {

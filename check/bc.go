@@ -48,8 +48,10 @@ type ordered struct {
 	guess string
 }
 
-// beginOrdered is begin for checkers that need version orders. known: they follow from the history; else they are guessed.
-func beginOrdered(ctx context.Context, info Info, h *history.History, o Options) (x *ordered, in bcgraph.Input, known, done bool, err error) {
+// beginOrdered is begin for checkers that need version orders. known: they follow from the history; else they are
+// guessed.
+func beginOrdered(ctx context.Context, info Info, h *history.History, o Options) (x *ordered, in bcgraph.Input, known,
+	done bool, err error) {
 	x = &ordered{}
 	if x.run, done, err = begin(ctx, info, h, o); done {
 		return x, in, false, true, err
@@ -69,6 +71,7 @@ func beginOrdered(ctx context.Context, info Info, h *history.History, o Options)
 
 // orderOpen says that a guessed order of versions explains nothing.
 func (x *ordered) orderOpen() {
-	x.unknown("the order of versions is not known: transaction %d writes %s without having read it; no snapshots explain the history if versions are in the order of %s, and another order is not tried",
+	x.unknown("the order of versions is not known: transaction %d writes %s without having read it; no snapshots "+
+		"explain the history if versions are in the order of %s, and another order is not tried",
 		x.h.Txns.ID[x.v.WTxn[x.open]], x.h.KeyString(x.v.WKey[x.open]), x.guess)
 }

@@ -18,7 +18,8 @@ import (
 func TestBE(t *testing.T) {
 	var yes, no int
 	histtest.Each(t, uint64(3000), func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0, Duplicates: seed%7 == 0})
+		return random.Tiny(seed, random.Options{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0,
+			Duplicates: seed%7 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		want, err := Run(context.Background(), bruteForce{}, h, Options{Level: level.SessionSerializable})
 		if err != nil {

@@ -21,8 +21,8 @@ type run struct {
 	v    *prepass.View
 	back Solver // of checkers that use one
 	at   time.Time
-	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at snapshot isolation too.
-	// It explains nothing: seed are the transactions of the cycles that refute its question.
+	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at
+	// snapshot isolation too. It explains nothing: seed are the transactions of the cycles that refute its question.
 	fallback bool
 	seed     []uint32
 }
@@ -45,13 +45,14 @@ func newRun(ctx context.Context, in Info, h *history.History, o Options) (*run, 
 	return x, nil
 }
 
-// begin is the common start of the checkers of registers: the pre-pass, anomalies of single reads, reads of which the checker cannot take that
-// several writes explain them. done: x.r is the answer. Errors: bad input, with done.
+// begin is the common start of the checkers of registers: the pre-pass, anomalies of single reads, reads of which the
+// checker cannot take that several writes explain them. done: x.r is the answer. Errors: bad input, with done.
 func begin(ctx context.Context, in Info, h *history.History, o Options) (x *run, done bool, err error) {
 	if x, err = newRun(ctx, in, h, o); err != nil {
 		return &run{}, true, err
 	}
-	x.v = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided, EachRead: o.Level == level.ReadCommitted})
+	x.v = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,
+		EachRead: o.Level == level.ReadCommitted})
 	switch {
 	case x.v.Bad != nil:
 		return x, true, x.v.Bad
@@ -75,11 +76,12 @@ func ambiguity(v *prepass.View) string {
 	}
 	r := v.Amb[0]
 	return fmt.Sprintf("transaction %d reads %s of key %s, which %d writes could have installed (%d such reads)",
-		h.Txns.ID[h.TxnOf(v.ROp[r])], h.ValueString(v.RVer[r]), h.KeyString(h.VerKey[v.RVer[r]]), v.CandOff[1]-v.CandOff[0], len(v.Amb))
+		h.Txns.ID[h.TxnOf(v.ROp[r])], h.ValueString(v.RVer[r]), h.KeyString(h.VerKey[v.RVer[r]]),
+		v.CandOff[1]-v.CandOff[0], len(v.Amb))
 }
 
-// ask has another checker decide a question: the one way in which checkers call each other. The result says so (evidence.Result.DecidedBy);
-// an answer that the asking checker takes over keeps that.
+// ask has another checker decide a question: the one way in which checkers call each other. The result says so
+// (evidence.Result.DecidedBy); an answer that the asking checker takes over keeps that.
 func ask(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	r, err := answer(ctx, c, h, o)
 	if r != nil && r.DecidedBy == "" {

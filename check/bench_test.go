@@ -41,8 +41,8 @@ func benchmark(b *testing.B, c Checker, h *history.History, l level.Level) {
 	b.ReportMetric(float64(r.Stats.Conflicts), "conflicts")
 }
 
-// BenchmarkVbox: the bounds are 100 ms at 10k and 1.5 s at 100k; 13 times the time from one to the other. open=long is a
-// transaction left open through the whole run.
+// BenchmarkVbox: the bounds are 100 ms at 10k and 1.5 s at 100k; 13 times the time from one to the other. open=long is
+// a transaction left open through the whole run.
 func BenchmarkVbox(b *testing.B) {
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable} {
 		for _, txns := range []int{10000, 100000} {

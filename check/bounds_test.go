@@ -27,17 +27,21 @@ func setBound[T int | int64](b *T, to T) (restore func()) {
 
 // lowBounds are this package's bounds, each as low as it can be. None may lead to a fault or a wrong answer.
 var lowBounds = map[string]func() (restore func()){
-	"":             func() func() { return func() {} },
-	"fewPairs":     crowd,
-	"maxPairs":     func() func() { a, b := crowd(), setBound(&maxPairs, 1); return func() { a(); b() } },
-	"narrowWords":  func() func() { a, b := crowd(), setBound(&narrowWords, 1); return func() { a(); b() } },
-	"maxClosure":   func() func() { return setBound(&maxClosure, 1) },
-	"maxBased":     func() func() { return setBound(&maxBased, 1) },
-	"maxPruned":    func() func() { return setBound(&maxPruned, 1) },
-	"maxRelaxed":   func() func() { return setBound(&maxRelaxed, 1) },
-	"maxTrial":     func() func() { return setBound(&maxTrial, 1) },
-	"maxTried":     func() func() { return setBound(&maxTried, 1) },
-	"fewChoices":   func() func() { a, b := setBound(&fewChoices, 1), setBound(&fewWork, 1); return func() { a(); b() } },
+	"":            func() func() { return func() {} },
+	"fewPairs":    crowd,
+	"maxPairs":    func() func() { a, b := crowd(), setBound(&maxPairs, 1); return func() { a(); b() } },
+	"narrowWords": func() func() { a, b := crowd(), setBound(&narrowWords, 1); return func() { a(); b() } },
+	"maxClosure":  func() func() { return setBound(&maxClosure, 1) },
+	"maxBased":    func() func() { return setBound(&maxBased, 1) },
+	"maxPruned":   func() func() { return setBound(&maxPruned, 1) },
+	"maxRelaxed":  func() func() { return setBound(&maxRelaxed, 1) },
+	"maxTrial":    func() func() { return setBound(&maxTrial, 1) },
+	"maxTried":    func() func() { return setBound(&maxTried, 1) },
+	"fewChoices": func() func() {
+		a, b := setBound(&fewChoices, 1), setBound(&fewWork,
+			1)
+		return func() { a(); b() }
+	},
 	"maxCases":     func() func() { return setBound(&maxCases, 1) },
 	"caseWork":     func() func() { return setBound(&caseWork, 1) },
 	"fewConflicts": func() func() { return setBound(&fewConflicts, 1) },
@@ -73,7 +77,8 @@ func crowd() func() {
 	return func() { a(); b() }
 }
 
-// TestBoundsAtOne sets each bound to 1 and asks every checker at every level that it has: no fault, and the verdict of brute force or none.
+// TestBoundsAtOne sets each bound to 1 and asks every checker at every level that it has: no fault, and the verdict of
+// brute force or none.
 func TestBoundsAtOne(t *testing.T) {
 	names := append(slices.Sorted(maps.Keys(lowBounds)), bounds.Names()...)
 	decided, open := map[string]int{}, map[string]int{}
@@ -81,11 +86,13 @@ func TestBoundsAtOne(t *testing.T) {
 		var h *history.History
 		switch seed % 4 {
 		case 0, 1:
-			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 2, Ops: 3, Unknown: seed&8 != 0, Duplicates: seed&16 != 0, Deletes: seed&32 != 0})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 2, Ops: 3, Unknown: seed&8 != 0,
+				Duplicates: seed&16 != 0, Deletes: seed&32 != 0})
 		case 2:
 			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 3, Ops: 3, Predicates: true, NoTimes: seed&8 != 0})
 		default:
-			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Lists: true, Init: true, Duplicates: seed&8 != 0})
+			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Lists: true, Init: true,
+				Duplicates: seed&8 != 0})
 		}
 		for _, l := range level.All() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})

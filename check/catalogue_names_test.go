@@ -10,8 +10,9 @@ import (
 	"isovet/internal/histtest/oracletest"
 )
 
-// TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists: every checker of a
-// level, brute force among them, gives the verdict of the table, or says that it cannot, and the name.
+// TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists:
+// every checker of a level, brute force among them, gives the verdict of the table, or says that it cannot, and the
+// name.
 func TestCatalogueNames(t *testing.T) {
 	named := map[string]int{}
 	for _, a := range datasets.Anomalies() {
@@ -27,7 +28,9 @@ func TestCatalogueNames(t *testing.T) {
 				}
 				for _, c := range All() {
 					in := c.Info()
-					if in.Timestamps || in.Name == "leopard" || !slices.Contains(in.Levels, l) || form == "registers" && in.Name == "elle" { // leopard needs to know the database
+					// leopard needs to know the database
+					if in.Timestamps || in.Name == "leopard" || !slices.Contains(in.Levels, l) || form == "registers" &&
+						in.Name == "elle" {
 						continue
 					}
 					if in.Name == "oracle" && h.NumTxns() > 8 {
@@ -41,13 +44,16 @@ func TestCatalogueNames(t *testing.T) {
 						continue
 					}
 					if r.Verdict != want {
-						t.Errorf("%s of %s, %s: %s says %s (%s); want %s", a.Name, form, l, in.Name, r.Verdict, r.Reason, want)
+						t.Errorf("%s of %s, %s: %s says %s (%s); want %s", a.Name, form, l, in.Name, r.Verdict,
+							r.Reason, want)
 						continue
 					}
 					if want == evidence.Violated {
 						named[in.Name+" "+form]++
-						if got := r.Anomalies[0].Kind; got != a.Kind && a.Name != "dirty-write" { // which is lost updates and fractured reads too
-							t.Errorf("%s of %s, %s: %s says %s; want %s\n%s", a.Name, form, l, in.Name, got, a.Kind, r.Anomalies[0].Text)
+						// which is lost updates and fractured reads too
+						if got := r.Anomalies[0].Kind; got != a.Kind && a.Name != "dirty-write" {
+							t.Errorf("%s of %s, %s: %s says %s; want %s\n%s", a.Name, form, l, in.Name, got, a.Kind,
+								r.Anomalies[0].Text)
 						}
 					}
 				}

@@ -12,7 +12,8 @@ import (
 	"isovet/level"
 )
 
-// everyWay calls f for each checker of the level but the brute force one and those that need timestamps, with each of its solvers.
+// everyWay calls f for each checker of the level but the brute force one and those that need timestamps, with each of
+// its solvers.
 func everyWay(l level.Level, f func(name string, c Checker, solver string)) {
 	for _, c := range All() {
 		in := c.Info()
@@ -44,8 +45,8 @@ func mustBe(t *testing.T, h *history.History, o Options, want evidence.Verdict) 
 	})
 }
 
-// TestCatalogue: the anomalies of errata §5.1 and the others of the catalogue, every way, at the three levels. The evidence is
-// of the anomaly that the history is named after.
+// TestCatalogue: the anomalies of errata §5.1 and the others of the catalogue, every way, at the three levels. The
+// evidence is of the anomaly that the history is named after.
 func TestCatalogue(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
 		h := a.History()
@@ -69,8 +70,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestNoUnitReasoning: the twelve transactions of which no single order is impossible are refuted by exactly four cycles, one for
-// each combination of two orders.
+// TestNoUnitReasoning: the twelve transactions of which no single order is impossible are refuted by exactly four
+// cycles, one for each combination of two orders.
 func TestNoUnitReasoning(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
 		if a.Name != "no-unit-reasoning" {
@@ -82,7 +83,8 @@ func TestNoUnitReasoning(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if r.Verdict != evidence.Violated || len(r.Anomalies) != 1 || len(r.Anomalies[0].Cycle) != 0 || len(r.Anomalies[0].Cycles) != 4 {
+			if r.Verdict != evidence.Violated || len(r.Anomalies) != 1 || len(r.Anomalies[0].Cycle) != 0 ||
+				len(r.Anomalies[0].Cycles) != 4 {
 				t.Errorf("%s: %s, %+v; want four cases", name, r.Verdict, r.Anomalies)
 			}
 			if n := len(r.Anomalies[0].Txns); n != 12 {
@@ -101,14 +103,22 @@ func TestUnknown(t *testing.T) {
 		l       level.Level
 		only    string // the checker meant; "": all
 	}{
-		{"init=0: s1: r(x,0)", "strict-serializable needs start and end of every committed transaction; transaction 1 has not both", level.StrictSerializable, ""},
-		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[1,_]", "strict-serializable needs start and end of every committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
-		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs start and end of every committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
-		{"s1: a(x,1) | s2: a(x,1) | s3: r(x,[1]) | s4: r(x,[1])?", "list elements must be appended once: transaction 3 reads 1 in list \"x\", which was appended more than once; whether transaction 4 committed, which reads list \"x\", is open", level.Serializable, ""},
+		{"init=0: s1: r(x,0)", "strict-serializable needs start and end of every committed transaction; transaction " +
+			"1 has not both", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[1,_]", "strict-serializable needs start and end of every " +
+			"committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
+		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs start and end of every " +
+			"committed transaction; transaction 2 has not both", level.StrictSerializable, ""},
+		{"s1: a(x,1) | s2: a(x,1) | s3: r(x,[1]) | s4: r(x,[1])?", "list elements must be appended once: " +
+			"transaction 3 reads 1 in list \"x\", which was appended more than once; whether transaction 4 " +
+			"committed, which reads list \"x\", is open", level.Serializable, ""},
 		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
-		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`, "predicate operations beside lists: cobra checks item operations only", level.Serializable, "cobra"},
-		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "predicate operations: cobra checks item operations only", level.Serializable, "cobra"},
-		{"init=0: s1: w(x,1) | s2: w(x,1) | s3: r(x,1)", "needs unique values: transaction 3 reads 1 of key \"x\", which 2 writes could have installed (1 such reads)", level.Serializable, "cobra"},
+		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`,
+			"predicate operations beside lists: cobra checks item operations only", level.Serializable, "cobra"},
+		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "predicate operations: cobra checks item operations only",
+			level.Serializable, "cobra"},
+		{"init=0: s1: w(x,1) | s2: w(x,1) | s3: r(x,1)", "needs unique values: transaction 3 reads 1 of key \"x\", " +
+			"which 2 writes could have installed (1 such reads)", level.Serializable, "cobra"},
 		{"init=0: s1: r(x,0)", "vbox does not decide causal", level.Causal, "vbox"},
 		{"init=0: s1: r(x,0)", "cobra does not decide snapshot-isolation", level.SnapshotIsolation, "cobra"},
 	} {
@@ -125,8 +135,10 @@ func TestUnknown(t *testing.T) {
 		})
 	}
 	// Aborted transactions and unknown ones need no times.
-	mustBe(t, notation.MustParse("init=0: s1: r(x,0) @[1,2] | s2: r(x,0)! | s3: w(x,1)?"), Options{Level: level.StrictSerializable}, evidence.Holds)
-	if _, err := Run(context.Background(), vbox{}, notation.MustParse("s1: w(x,1)"), Options{Solver: "minisat"}); err == nil {
+	mustBe(t, notation.MustParse("init=0: s1: r(x,0) @[1,2] | s2: r(x,0)! | s3: w(x,1)?"),
+		Options{Level: level.StrictSerializable}, evidence.Holds)
+	if _, err := Run(context.Background(), vbox{}, notation.MustParse("s1: w(x,1)"),
+		Options{Solver: "minisat"}); err == nil {
 		t.Error("an unknown solver is no error")
 	}
 }
@@ -143,10 +155,12 @@ func TestStopped(t *testing.T) {
 	defer cancel()
 	for _, c := range []Checker{vbox{}, cobra{}} {
 		for _, s := range c.Info().Solvers {
-			if r, err := Run(ctx, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown || r.Reason != "interrupted" {
+			if r, err := Run(ctx, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown ||
+				r.Reason != "interrupted" {
 				t.Errorf("%s:%s: %v, %v; want unknown: interrupted", c.Info().Name, s, r, err)
 			}
-			if r, err := Run(late, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" {
+			if r, err := Run(late, c, h, Options{Solver: s}); err != nil || r.Verdict != evidence.Unknown ||
+				r.Reason != "timeout" {
 				t.Errorf("%s:%s: %v, %v; want unknown: timeout", c.Info().Name, s, r, err)
 			}
 		}

@@ -15,11 +15,15 @@ import (
 	"isovet/internal/histtest/notation"
 )
 
-// TestPredicateCertificates: certificates with predicate edges, of vbox and of replay, are written, read again against the history and
-// replayed; one in which an edge names another version that the operation was based on, or the other kind of predicate edge, is refused.
+// TestPredicateCertificates: certificates with predicate edges, of vbox and of replay, are written, read again against
+// the history and replayed; one in which an edge names another version that the operation was based on, or the other
+// kind of predicate edge, is refused.
 func TestPredicateCertificates(t *testing.T) {
 	seen := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](900, 10_000), func(seed uint64) *history.History { return tinyPredicates(seed, predicateOptions[[]int{1, 5}[seed%2]]) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](900, 10_000), func(seed uint64) *history.History {
+		return tinyPredicates(
+			seed, predicateOptions[[]int{1, 5}[seed%2]])
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		if h == nil {
 			return
 		}
@@ -82,10 +86,12 @@ func refused(t testing.TB, r *evidence.Result, seed uint64, what string) {
 	}
 }
 
-// TestBookingCertificates: a booking history of some size, with inserts, deletes and phantoms, from either checker to verify.
+// TestBookingCertificates: a booking history of some size, with inserts, deletes and phantoms, from either checker to
+// verify.
 func TestBookingCertificates(t *testing.T) {
 	for _, isolation := range []string{"serializable", "snapshot-isolation", "repeatable-read"} {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "booking", Txns: 600, Seed: 3, Isolation: isolation})
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "booking", Txns: 600, Seed: 3,
+			Isolation: isolation})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,8 @@ type chronos struct{}
 
 func (chronos) Info() Info {
 	return Info{Name: "chronos", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
-		Takes: Takes{Items: true, Predicates: timestamp.Levels(), Lists: ListsBeside, Unknown: OutcomesDecided, Duplicates: true},
+		Takes: Takes{Items: true, Predicates: timestamp.Levels(), Lists: ListsBeside, Unknown: OutcomesDecided,
+			Duplicates: true},
 		About: "one sweep in the order of database timestamps; all violations of SESSION, INT, EXT, NOCONFLICT"}
 }
 
@@ -31,7 +32,8 @@ var maxStamped = 1000
 
 // byTimestamps is the run of a checker that trusts timestamps.
 func byTimestamps(ctx context.Context, in Info, h *history.History, o Options,
-	checks func(context.Context, *history.History, timestamp.Options) (*timestamp.Report, error)) (*evidence.Result, error) {
+	checks func(context.Context, *history.History, timestamp.Options) (*timestamp.Report, error)) (*evidence.Result,
+	error) {
 	x, err := newRun(ctx, in, h, o)
 	if err != nil {
 		return nil, err
@@ -102,16 +104,20 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 	case timestamp.SESSION:
 		add(v.Other)
 		a.Kind = level.Session
-		a.Text = fmt.Sprintf("%s follows %s (%s) in their session, and began before that was over.", me, name(v.Other), span(v.Other))
+		a.Text = fmt.Sprintf("%s follows %s (%s) in their session, and began before that was over.", me, name(v.Other),
+			span(v.Other))
 	case timestamp.NOCONFLICT:
 		add(v.Other)
 		a.Kind, a.Key = level.NoConflict, v.Key
-		a.Text = fmt.Sprintf("%s and %s (%s) both write %s, and each began before the other had committed.", me, name(v.Other), span(v.Other), h.KeyString(v.Key))
+		a.Text = fmt.Sprintf("%s and %s (%s) both write %s, and each began before the other had committed.", me,
+			name(v.Other), span(v.Other), h.KeyString(v.Key))
 	case timestamp.INT:
 		a.Kind, a.Ops = level.Int, []uint32{v.Op}
-		a.Text = fmt.Sprintf("%s read %s, which its own operations before that make %s.", me, stampedRead(h, v), stampedValue(h, v.Want))
+		a.Text = fmt.Sprintf("%s read %s, which its own operations before that make %s.", me, stampedRead(h, v),
+			stampedValue(h, v.Want))
 		if h.Ops.Kind[v.Op] == history.ReadList {
-			a.Text = fmt.Sprintf("%s read %s, which disagrees with its own operations before that.", me, stampedRead(h, v))
+			a.Text = fmt.Sprintf("%s read %s, which disagrees with its own operations before that.", me, stampedRead(h,
+				v))
 		}
 	case timestamp.EXT:
 		a.Kind, a.Ops, a.Why = level.Ext, []uint32{v.Op}, v.Kind.String()
@@ -132,7 +138,8 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 				from = fmt.Sprintf(" written by %s (%s)", name(w), span(w))
 			}
 		}
-		a.Text = fmt.Sprintf("%s read %s, where its snapshot has %s %s: %s.", me, stampedRead(h, v), want, by, fmt.Sprintf(whyWords[v.Kind], from))
+		a.Text = fmt.Sprintf("%s read %s, where its snapshot has %s %s: %s.", me, stampedRead(h, v), want, by,
+			fmt.Sprintf(whyWords[v.Kind], from))
 	}
 	if v.Op != history.None && (h.Ops.Kind[v.Op] == history.PredRead || h.Ops.Kind[v.Op] == history.PredWrite) {
 		a.Key = v.Key

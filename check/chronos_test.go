@@ -18,8 +18,8 @@ import (
 	"isovet/level"
 )
 
-// TestStampedCertified: every answer of a checker that trusts timestamps is certified; valid is valid for brute force too (errata C8:
-// accept implies strong session snapshot isolation).
+// TestStampedCertified: every answer of a checker that trusts timestamps is certified; valid is valid for brute force
+// too (errata C8: accept implies strong session snapshot isolation).
 func TestStampedCertified(t *testing.T) {
 	all := []random.StampedOptions{
 		{Ties: true},
@@ -32,7 +32,10 @@ func TestStampedCertified(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	black := map[string]int{}
 	for i, so := range all {
-		histtest.Each(t, uint64(400), func(seed uint64) *history.History { return random.Stamped(seed+uint64(i)<<32, so) }, func(t testing.TB, seed uint64, h *history.History) {
+		histtest.Each(t, uint64(400), func(seed uint64) *history.History {
+			return random.Stamped(seed+uint64(i)<<32,
+				so)
+		}, func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range timestamp.Levels() {
 				for _, atStart := range []bool{false, true} {
 					if atStart && !l.Serial() {
@@ -46,7 +49,8 @@ func TestStampedCertified(t *testing.T) {
 						if err != nil {
 							t.Fatalf("options %d, seed %d, %s, %s: %v", i, seed, c.Info().Name, l, err)
 						}
-						if r.Verdict == evidence.Unknown && c.Info().Name == "chronos" && !(h.HasLists() && h.HasPredicates()) {
+						if r.Verdict == evidence.Unknown && c.Info().Name == "chronos" && !(h.HasLists() &&
+							h.HasPredicates()) {
 							t.Fatalf("options %d, seed %d: unknown: %s", i, seed, r.Reason)
 						}
 						verdicts[r.Verdict]++
@@ -67,7 +71,8 @@ func TestStampedCertified(t *testing.T) {
 		})
 	}
 	t.Log(verdicts, black)
-	if verdicts[evidence.Holds] < 500 || verdicts[evidence.Violated] < 500 || black["violation by timestamps, valid"] == 0 {
+	if verdicts[evidence.Holds] < 500 || verdicts[evidence.Violated] < 500 ||
+		black["violation by timestamps, valid"] == 0 {
 		t.Errorf("one-sided: %v, %v", verdicts, black)
 	}
 }
@@ -76,7 +81,8 @@ func TestStampedCertified(t *testing.T) {
 func TestStampedClaims(t *testing.T) {
 	refused, tried := map[string]int{}, map[string]int{}
 	histtest.Each(t, uint64(1500), func(seed uint64) *history.History {
-		return random.Stamped(seed, random.StampedOptions{Ties: true, Lists: seed%2 == 0, Predicates: seed%3 == 0, Unknown: true, Aborted: true})
+		return random.Stamped(seed, random.StampedOptions{Ties: true, Lists: seed%2 == 0, Predicates: seed%3 == 0,
+			Unknown: true, Aborted: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 			r, err := Run(t.Context(), chronos{}, h, Options{Level: l})
@@ -115,11 +121,20 @@ func TestStampedClaims(t *testing.T) {
 					r.Anomalies[0].Txns = []uint32{(a.Txns[0] + 1) % uint32(h.NumTxns())}
 				})
 			case level.NoConflict:
-				try("conflict turned round", func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{a.Txns[1], a.Txns[0]} })
-				try("conflict with itself", func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{a.Txns[0], a.Txns[0]} })
+				try("conflict turned round", func(r *evidence.Result) {
+					r.Anomalies[0].Txns = []uint32{a.Txns[1],
+						a.Txns[0]}
+				})
+				try("conflict with itself", func(r *evidence.Result) {
+					r.Anomalies[0].Txns = []uint32{a.Txns[0],
+						a.Txns[0]}
+				})
 				try("serializable", func(r *evidence.Result) { r.Level = level.SessionSerializable })
 			case level.Session:
-				try("session turned round", func(r *evidence.Result) { r.Anomalies[0].Txns = []uint32{a.Txns[1], a.Txns[0]} })
+				try("session turned round", func(r *evidence.Result) {
+					r.Anomalies[0].Txns = []uint32{a.Txns[1],
+						a.Txns[0]}
+				})
 				try("no sessions", func(r *evidence.Result) { r.Level = level.SnapshotIsolation })
 			}
 			try("a cycle", func(r *evidence.Result) { r.Anomalies[0].Cycle = []evidence.Edge{{}} })
@@ -133,8 +148,8 @@ func TestStampedClaims(t *testing.T) {
 	}
 }
 
-// TestChronosFigure11: three transactions one after the other, of which the last does not see the second. Black-box checkers infer the
-// order first, third, second; timestamps say that it was another. Errata C8.
+// TestChronosFigure11: three transactions one after the other, of which the last does not see the second. Black-box
+// checkers infer the order first, third, second; timestamps say that it was another. Errata C8.
 func TestChronosFigure11(t *testing.T) {
 	b := history.NewBuilder()
 	x := b.Key(b.StringValue([]byte("x")))
@@ -161,7 +176,8 @@ func TestChronosFigure11(t *testing.T) {
 		if err != nil || r.Verdict != evidence.Violated {
 			t.Fatalf("chronos: %v, %v", r, err)
 		}
-		if a := r.Anomalies[0]; len(r.Anomalies) != 1 || a.Kind != level.Ext || a.Why != "before" || r.Label() != "ts:"+l.String() || !slices.Equal(a.Txns, []uint32{2, 1, 0}) {
+		if a := r.Anomalies[0]; len(r.Anomalies) != 1 || a.Kind != level.Ext || a.Why != "before" || r.Label() != "ts:"+
+			l.String() || !slices.Equal(a.Txns, []uint32{2, 1, 0}) {
 			t.Errorf("%s: %+v", r.Label(), r.Anomalies)
 		}
 	}
@@ -194,8 +210,8 @@ func TestStampedNeeds(t *testing.T) {
 	}
 }
 
-// TestChronosCorpus: histories of PostgreSQL with its own timestamps are snapshot isolated. With one value or one timestamp altered
-// they are not, and the altered transaction is named.
+// TestChronosCorpus: histories of PostgreSQL with its own timestamps are snapshot isolated. With one value or one
+// timestamp altered they are not, and the altered transaction is named.
 func TestChronosCorpus(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
@@ -227,18 +243,24 @@ func TestChronosCorpus(t *testing.T) {
 				r, err := Run(t.Context(), chronos{}, h, o)
 				undo()
 				if err != nil || r.Verdict != evidence.Violated {
-					t.Errorf("%s, %s of transaction %d altered: %v, %v", filepath.Base(path), what, h.Txns.ID[altered], r.Verdict, err)
+					t.Errorf("%s, %s of transaction %d altered: %v, %v", filepath.Base(path), what, h.Txns.ID[altered],
+						r.Verdict, err)
 					continue
 				}
-				if !slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return slices.Contains(a.Txns, altered) }) {
-					t.Errorf("%s, %s of transaction %d altered: not named in %+v", filepath.Base(path), what, h.Txns.ID[altered], r.Anomalies)
+				if !slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
+					return slices.Contains(a.Txns,
+						altered)
+				}) {
+					t.Errorf("%s, %s of transaction %d altered: not named in %+v", filepath.Base(path), what,
+						h.Txns.ID[altered], r.Anomalies)
 				}
 			}
 		}
 	}
 }
 
-// TestChronosTimeKiller: CHRONOS's own examples. That of lists has two writers that commit at one timestamp: bad input (errata C3).
+// TestChronosTimeKiller: CHRONOS's own examples. That of lists has two writers that commit at one timestamp: bad input
+// (errata C3).
 func TestChronosTimeKiller(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
@@ -253,7 +275,8 @@ func TestChronosTimeKiller(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []Checker{chronos{}, aion{}, emme{"emme-si", false}} {
-		if r, err := Run(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation}); err != nil || r.Verdict != evidence.Holds {
+		if r, err := Run(t.Context(), c, h, Options{Level: level.SessionSnapshotIsolation}); err != nil ||
+			r.Verdict != evidence.Holds {
 			t.Errorf("%s: %+v, %v", c.Info().Name, r, err)
 		}
 	}
@@ -261,13 +284,14 @@ func TestChronosTimeKiller(t *testing.T) {
 		t.Fatal(err)
 	}
 	var in *history.InputError
-	if _, err = Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) || in.Field != "commit_ts" {
+	if _, err = Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) ||
+		in.Field != "commit_ts" {
 		t.Errorf("error %v; expected one of the field commit_ts", err)
 	}
 }
 
-// alter changes the n-th sampled transaction of a history so that its timestamps are violated: the value of a read; the start of a
-// reader, to before its writer's commit; the commit of a writer, to after the start of a reader of it.
+// alter changes the n-th sampled transaction of a history so that its timestamps are violated: the value of a read; the
+// start of a reader, to before its writer's commit; the commit of a writer, to after the start of a reader of it.
 func alter(h *history.History, what string, n int) (txn uint32, undo func()) {
 	writer := make(map[uint32]uint32)
 	for t := range uint32(h.NumTxns()) {

@@ -12,8 +12,8 @@ import (
 	"isovet/solver"
 )
 
-// cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the full
-// closure, computed anew each round; one variable an edge.
+// cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the
+// full closure, computed anew each round; one variable an edge.
 type cobra struct{}
 
 func (cobra) Info() Info {
@@ -23,8 +23,8 @@ func (cobra) Info() Info {
 	}
 }
 
-// Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving.
-// Differs: the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
+// Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving. Differs:
+// the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
 // baseline so); those of later rounds are Purdom's, which is kinder to the baseline; our solver stands in for MonoSAT.
 func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
@@ -89,8 +89,8 @@ func (c cobra) pipeline(x *run, at attempt) error {
 	return nil
 }
 
-// cobraPrune is [Cobra] §4.3. It returns the closure of the known graph that it leaves, and whether that and each choice is possible; if
-// stopped, the result says so.
+// cobraPrune is [Cobra] §4.3. It returns the closure of the known graph that it leaves, and whether that and each
+// choice is possible; if stopped, the result says so.
 func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, err error) {
 	build := closure.Warshall
 	for {

@@ -15,8 +15,9 @@ import (
 	"isovet/solver"
 )
 
-// cobraRounds is Cobra as it follows a running database: it verifies a growing history round by round, and after each round forgets
-// the transactions that no cycle to come can pass through. Fence transactions (workload.Fenced) see to it that there are some.
+// cobraRounds is Cobra as it follows a running database: it verifies a growing history round by round, and after each
+// round forgets the transactions that no cycle to come can pass through. Fence transactions (workload.Fenced) see to it
+// that there are some.
 type cobraRounds struct {
 	batch int // least number of transactions that a round adds; 0: roundsBatch
 }
@@ -25,58 +26,66 @@ const roundsBatch = 512
 
 func (cobraRounds) Info() Info {
 	return Info{
-		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true}, Hidden: true,
-		About: "cobra round by round over a growing history, forgetting behind fence transactions",
+		Name: "cobra-rounds", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true},
+		Hidden: true,
+		About:  "cobra round by round over a growing history, forgetting behind fence transactions",
 	}
 }
 
-// Check is [Cobra] §5. Transactions arrive in the order of their ends, or, where times are missing, evenly from all sessions; a round
-// adds at least half as many as were left, so that the rounds together cost half as much again as the last where nothing can be forgotten.
-// Each round is cobra's pipeline over what is left, the window.
+// Check is [Cobra] §5. Transactions arrive in the order of their ends, or, where times are missing, evenly from all
+// sessions; a round adds at least half as many as were left, so that the rounds together cost half as much again as the
+// last where nothing can be forgotten. Each round is cobra's pipeline over what is left, the window.
 //
 // # What is forgotten
 //
-// A set D of the window's transactions, such that by what the round knows (the closure of the known graph after pruning)
+// A set D of the window's transactions, such that by what the round knows (the closure of the known graph after
+// pruning)
 //
-//	(a) each of D precedes everything that is still to come, since it reaches the last transaction of every session that goes on, and
+//	(a) each of D precedes everything that is still to come, since it reaches the last transaction of every session
+//	    that goes on, and
 //	    has read from nobody who is still to come;
 //	(b) what precedes a transaction of D is in D;
-//	(c) a version of D that somebody outside of D has read, or somebody to come might read, is ordered with all others of its key in
+//	(c) a version of D that somebody outside of D has read, or somebody to come might read, is ordered with all others
+//	    of its key in
 //	    the window. None to come can read what is overwritten by a transaction that satisfies (a).
 //
-// Of each key there is at most one version as in (c), and it is the last of D: of two, the readers of the first would precede the second. It
-// becomes the key's base, which the window takes for the initial version from then on. Who arrives and reads what is neither in
-// the window nor a base violates the level. There is a largest D: what is left when the transactions that do not satisfy (a) are taken
-// out, the writers of versions that might be read and are not ordered, and then whatever follows what is out, and the writers of
-// versions that are not ordered and have been read by what is out.
+// Of each key there is at most one version as in (c), and it is the last of D: of two, the readers of the first would
+// precede the second. It becomes the key's base, which the window takes for the initial version from then on. Who
+// arrives and reads what is neither in the window nor a base violates the level. There is a largest D: what is left
+// when the transactions that do not satisfy (a) are taken out, the writers of versions that might be read and are not
+// ordered, and then whatever follows what is out, and the writers of versions that are not ordered and have been read
+// by what is out.
 //
 // # Why the verdict is cobra's
 //
-// Let T be an order of the whole history, and T' the same with D moved to the front. T' is an order too. By (a) and (b) it respects what
-// is known, reads after their writers among it. So let r read w, and m be another writer of the key: in T, m < w or r < m.
+// Let T be an order of the whole history, and T' the same with D moved to the front. T' is an order too. By (a) and (b)
+// it respects what is known, reads after their writers among it. So let r read w, and m be another writer of the key:
+// in T, m < w or r < m.
 //
-//   - m < w in T and not in T': m is outside, w in D. If r is in D, r < m in T'. If not, w is ordered with m by (c), or m is to come, so
-//     that w is known to precede m.
-//   - r < m in T and not in T': r is outside, m in D. If w is outside, m < w in T'. If w is in D, it is ordered with m by (c); not as w < m,
-//     since then r is known to precede m and is in D by (b), or, being to come, contradicts (a). So m < w in both. The same if w is initial:
-//     its readers are known to precede m.
+//   - m < w in T and not in T': m is outside, w in D. If r is in D, r < m in T'. If not, w is ordered with m by (c), or
+//     m is to come, so that w is known to precede m.
+//   - r < m in T and not in T': r is outside, m in D. If w is outside, m < w in T'. If w is in D, it is ordered with m
+//     by (c); not as w < m, since then r is known to precede m and is in D by (b), or, being to come, contradicts (a).
+//     So m < w in both. The same if w is initial: its readers are known to precede m.
 //
-// So the history has an order iff D has one, which the round has found, and the rest has one from the state that D leaves.
-// The orders of all D, one after the other, are certified against the whole history; a "no" is proved by proveByPolygraph.
+// So the history has an order iff D has one, which the round has found, and the rest has one from the state that D
+// leaves. The orders of all D, one after the other, are certified against the whole history; a "no" is proved by
+// proveByPolygraph.
 //
-// Source:  [Cobra] §5: rounds, fences, frozen transactions (a).
-// Differs: whether a transaction precedes everything to come is read off the closure, where the paper compares epoch numbers; with fences two
-// epochs suffice, but so does any other path. In place of (b) and (c) the paper forgets strongly connected components of the known
-// graph and both sides of all open choices, which on blind writes hang together from the first transaction to the last: of the first
-// 1,024 of BlindW-RW that lets it forget 38, of the next none. Where it asks the database for the last version of a key by a
-// transaction of its own, here the next reader or writer of the key tells. Client times count as known edges.
-// Memory:  the window's polygraph and closure; of the rest a few words a transaction and a key.
+// Source:  [Cobra] §5: rounds, fences, frozen transactions (a). Differs: whether a transaction precedes everything to
+// come is read off the closure, where the paper compares epoch numbers; with fences two epochs suffice, but so does any
+// other path. In place of (b) and (c) the paper forgets strongly connected components of the known graph and both sides
+// of all open choices, which on blind writes hang together from the first transaction to the last: of the first 1,024
+// of BlindW-RW that lets it forget 38, of the next none. Where it asks the database for the last version of a key by a
+// transaction of its own, here the next reader or writer of the key tells. Client times count as known edges. Memory:
+// the window's polygraph and closure; of the rest a few words a transaction and a key.
 func (c cobraRounds) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
 		return x.r, err
 	}
-	// Without session order nothing is known of what is to come: then a "no" at session-serializable leaves cobra to decide.
+	// Without session order nothing is known of what is to come: then a "no" at session-serializable leaves cobra to
+	// decide.
 	at := attempt{o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew}, true}
 	if !o.Level.Sessions() {
 		at = attempts(o, false)[0]
@@ -97,8 +106,8 @@ type rounds struct {
 	arrival []uint32 // transactions that count, in the order in which they arrive
 	arrived int
 	soonest []int64 // by place in arrival, with times: the least end from here on
-	// By session: how many are still to come, the last arrived one that orders what follows it (None: none), and, with times, the least
-	// start of those to come.
+	// By session: how many are still to come, the last arrived one that orders what follows it (None: none), and, with
+	// times, the least start of those to come.
 	left  []uint32
 	last  []uint32
 	start []int64
@@ -220,7 +229,8 @@ func (s *rounds) run(batch int) error {
 		if !ok {
 			return no()
 		}
-		x.r.Stats.KnownEdges, x.r.Stats.Left = max(x.r.Stats.KnownEdges, len(p.Known)), max(x.r.Stats.Left, len(p.Choices))
+		x.r.Stats.KnownEdges, x.r.Stats.Left = max(x.r.Stats.KnownEdges, len(p.Known)), max(x.r.Stats.Left,
+			len(p.Choices))
 		a := encode.Answer{Status: solver.Sat}
 		if len(p.Choices) > 0 {
 			q := encode.Cobra(p)
@@ -267,8 +277,8 @@ func (s *rounds) solved(a encode.Answer) {
 	s.x.stage("solving")
 }
 
-// collect forgets the largest D; reach is the closure of p's known graph, order an order of the window.
-// Cost: linear in the window's reads and known edges; a question for each member and session, and for each two writers of a key.
+// collect forgets the largest D; reach is the closure of p's known graph, order an order of the window. Cost: linear in
+// the window's reads and known edges; a question for each member and session, and for each two writers of a key.
 func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []uint32) {
 	v := p.V
 	full := p.FullGraph(nil)

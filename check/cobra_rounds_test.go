@@ -17,10 +17,11 @@ import (
 	"isovet/polygraph"
 )
 
-// TestCobraRoundsTiny: with rounds of a transaction or two, cobra-rounds says what cobra says, on tiny histories of every kind, at every
-// level; Run certifies the orders, and every "no" has been proved on the whole history.
+// TestCobraRoundsTiny: with rounds of a transaction or two, cobra-rounds says what cobra says, on tiny histories of
+// every kind, at every level; Run certifies the orders, and every "no" has been proved on the whole history.
 func TestCobraRoundsTiny(t *testing.T) {
-	shapes := []random.Options{{}, {Txns: 9, Keys: 2, Sessions: 2}, {Txns: 14, Keys: 3, Sessions: 3, Ops: 3}, {Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
+	shapes := []random.Options{{}, {Txns: 9, Keys: 2, Sessions: 2}, {Txns: 14, Keys: 3, Sessions: 3, Ops: 3},
+		{Txns: 20, Keys: 1, Sessions: 2, Ops: 2}, {Txns: 16, Keys: 4, Sessions: 4, Ops: 4}}
 	verdicts := map[string]int{}
 	forgot := 0
 	histtest.Each(t, histtest.Long[uint64](3000, 40000), func(seed uint64) *history.History {
@@ -34,12 +35,14 @@ func TestCobraRoundsTiny(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
-			got, err := Run(context.Background(), cobraRounds{batch: 1 + int(seed>>3&3)}, h, Options{Level: l, ClockSkew: skew})
+			got, err := Run(context.Background(), cobraRounds{batch: 1 + int(seed>>3&3)}, h, Options{Level: l,
+				ClockSkew: skew})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: %s (%s), cobra %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: %s (%s), cobra %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict,
+					notation.Format(h))
 			}
 			verdicts[fmt.Sprintf("%s %s", l, got.Verdict)]++
 			if w := got.Stats.Window; got.Verdict == evidence.Holds && w > 0 && w < len(got.Order)-1 {
@@ -53,7 +56,8 @@ func TestCobraRoundsTiny(t *testing.T) {
 	}
 }
 
-// TestCobraRoundsFences: the same on runs with fences, of several workloads and of stores that violate the level or not.
+// TestCobraRoundsFences: the same on runs with fences, of several workloads and of stores that violate the level or
+// not.
 func TestCobraRoundsFences(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	forgot := 0
@@ -61,9 +65,12 @@ func TestCobraRoundsFences(t *testing.T) {
 	faults := append([]string{""}, datasets.FaultNames()...)
 	for seed := range histtest.Long[uint64](160, 3000) {
 		spec := datasets.Spec{
-			Workload: []string{"blindw", "blindw", "smallbank", "rmw", "mix"}[seed%5], Variant: []string{"RW", "WR", "", "", ""}[seed%5],
-			Txns: 150 + int(seed%7)*20, Sessions: 2 + int(seed%5), FenceEvery: 3 + int(seed%4), Isolation: isolations[seed/2%4], Seed: seed,
-			Keys: []int{0, 40, 200}[seed/3%3], AbortRate: .05, UnknownRate: .02 * float64(seed%2), Times: datasets.Times(seed % 3),
+			Workload: []string{"blindw", "blindw", "smallbank", "rmw", "mix"}[seed%5], Variant: []string{"RW", "WR", "",
+				"", ""}[seed%5],
+			Txns: 150 + int(seed%7)*20, Sessions: 2 + int(seed%5), FenceEvery: 3 + int(seed%4),
+			Isolation: isolations[seed/2%4], Seed: seed,
+			Keys: []int{0, 40, 200}[seed/3%3], AbortRate: .05, UnknownRate: .02 * float64(seed%2),
+			Times: datasets.Times(seed % 3),
 		}
 		if seed%3 == 0 && spec.Workload == "blindw" {
 			spec.Fault, spec.FaultAt = faults[int(seed)%len(faults)], int(seed)%spec.Txns+1
@@ -82,7 +89,8 @@ func TestCobraRoundsFences(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: %s (%s), cobra %s (%s)", seed, l, got.Verdict, got.Reason, want.Verdict, want.Reason)
+				t.Fatalf("seed %d, %s: %s (%s), cobra %s (%s)", seed, l, got.Verdict, got.Reason, want.Verdict,
+					want.Reason)
 			}
 			verdicts[got.Verdict]++
 			if got.Verdict == evidence.Holds && got.Stats.Window < len(got.Order)*3/4 {
@@ -96,12 +104,13 @@ func TestCobraRoundsFences(t *testing.T) {
 	}
 }
 
-// TestCobraForgetsTheLargest holds collect against the definition: of all sets of the window's transactions with (a), (b) and (c), by brute
-// force, it forgets the largest, which holds all others.
+// TestCobraForgetsTheLargest holds collect against the definition: of all sets of the window's transactions with (a),
+// (b) and (c), by brute force, it forgets the largest, which holds all others.
 func TestCobraForgetsTheLargest(t *testing.T) {
 	sizes := map[int]int{}
 	histtest.Each(t, histtest.Long[uint64](1500, 20000), func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0, Unknown: seed&6 == 2})
+		return random.Tiny(seed, random.Options{Txns: 12, Keys: 3, Sessions: 3, Ops: 3, NoTimes: seed&1 != 0,
+			Unknown: seed&6 == 2})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := level.SessionSerializable
 		if seed&1 == 0 {
@@ -135,14 +144,17 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 				if !toCome(f) {
 					continue
 				}
-				ok := l.RealTime() && h.Txns.End[s.members[i].txn] < h.Txns.Start[f] && h.Txns.Status[s.members[i].txn] != history.Unknown
+				ok := l.RealTime() && h.Txns.End[s.members[i].txn] < h.Txns.Start[f] &&
+					h.Txns.Status[s.members[i].txn] != history.Unknown
 				for j, m := range s.members {
-					ok = ok || m.txn != f && h.Txns.Sess[m.txn] == h.Txns.Sess[f] && h.Txns.Status[m.txn] == history.Committed && reach.Reaches(p.Node[i], p.Node[j])
+					ok = ok || m.txn != f && h.Txns.Sess[m.txn] == h.Txns.Sess[f] &&
+						h.Txns.Status[m.txn] == history.Committed && reach.Reaches(p.Node[i], p.Node[j])
 				}
 				if !ok {
 					return false
 				}
-				if l.RealTime() && h.Txns.Status[f] != history.Unknown && h.Txns.End[f] < h.Txns.Start[s.members[i].txn] {
+				if l.RealTime() && h.Txns.Status[f] != history.Unknown &&
+					h.Txns.End[f] < h.Txns.Start[s.members[i].txn] {
 					return false
 				}
 			}
@@ -220,10 +232,11 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 	}
 }
 
-// TestCobraRoundsEpochs: what the paper's epochs show to precede everything to come does so here. Each session's fences tell in which epoch it
-// is, and all agree on the least; what was done two epochs before precedes everything to come.
+// TestCobraRoundsEpochs: what the paper's epochs show to precede everything to come does so here. Each session's fences
+// tell in which epoch it is, and all agree on the least; what was done two epochs before precedes everything to come.
 func TestCobraRoundsEpochs(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 1200, Sessions: 6, FenceEvery: 5, Isolation: "serializable-snapshot", Seed: 3})
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 1200, Sessions: 6,
+		FenceEvery: 5, Isolation: "serializable-snapshot", Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +286,8 @@ func TestCobraRoundsEpochs(t *testing.T) {
 		if next >= 0 && next+1 < agreed { // its session has begun another epoch, before the least of all
 			n++
 			if !s.precedes(p, reach, p.Node[i]) {
-				t.Errorf("transaction %d, of epoch %d, does not precede everything to come, but %d is agreed upon", h.Txns.ID[m.txn], epoch[m.txn], agreed)
+				t.Errorf("transaction %d, of epoch %d, does not precede everything to come, but %d is agreed upon",
+					h.Txns.ID[m.txn], epoch[m.txn], agreed)
 			}
 		}
 	}
@@ -282,11 +296,12 @@ func TestCobraRoundsEpochs(t *testing.T) {
 	}
 }
 
-// TestCobraRoundsWindow: the window stays as large as it is, however long the history; without fences, nothing links sessions that read and write nothing
-// in common, and it grows.
+// TestCobraRoundsWindow: the window stays as large as it is, however long the history; without fences, nothing links
+// sessions that read and write nothing in common, and it grows.
 func TestCobraRoundsWindow(t *testing.T) {
 	window := func(txns, fence int) int {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: txns, Sessions: 8, Keys: 300, FenceEvery: fence, Isolation: "serializable-snapshot", Seed: 1})
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: txns, Sessions: 8,
+			Keys: 300, FenceEvery: fence, Isolation: "serializable-snapshot", Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +316,8 @@ func TestCobraRoundsWindow(t *testing.T) {
 	if b > a*3/2 {
 		t.Errorf("a window of %d transactions for 2,000, of %d for 8,000", a, b)
 	}
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000, Isolation: "serializable-snapshot", Seed: 1})
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000,
+		Isolation: "serializable-snapshot", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,18 @@ import (
 	"isovet/prepass"
 )
 
-// window is the part of a history that cobraRounds still has to look at, and what it keeps of the rest: the base version of each key.
+// window is the part of a history that cobraRounds still has to look at, and what it keeps of the rest: the base
+// version of each key.
 type window struct {
 	v       *prepass.View
 	members []member // in the order of arrival
 	here    []int32  // transaction → its member; or toCome, forgotten
-	base    []uint32 // key → the write whose version the window takes for the initial one; None: no version of those forgotten may be read
+	// key → the write whose version the window takes for the initial one; None: no version of those forgotten may be
+	// read
+	base []uint32
 
-	// Of the polygraph at hand: keys[k] is the key that local key k stands for. local is the way back for those whose stamp is the polygraph's.
+	// Of the polygraph at hand: keys[k] is the key that local key k stands for. local is the way back for those whose
+	// stamp is the polygraph's.
 	keys  []uint32
 	local []uint32
 	stamp []int32
@@ -35,7 +39,8 @@ const (
 
 func newWindow(v *prepass.View) window {
 	nk := v.H.NumKeys()
-	w := window{v: v, here: make([]int32, v.H.NumTxns()), base: make([]uint32, nk), local: make([]uint32, nk), stamp: make([]int32, nk)}
+	w := window{v: v, here: make([]int32, v.H.NumTxns()), base: make([]uint32, nk), local: make([]uint32, nk),
+		stamp: make([]int32, nk)}
 	for t := range w.here {
 		w.here[t] = toCome
 	}
@@ -82,9 +87,9 @@ func (s *window) key(k uint32) uint32 {
 	return s.local[k]
 }
 
-// polygraph makes the window's, its transactions being the members. stale: one has read what is neither in the window nor a base, nor still to
-// come, so that the level is violated.
-// Cost: linear in the members' reads and writes, but for cobra's chains.
+// polygraph makes the window's, its transactions being the members. stale: one has read what is neither in the window
+// nor a base, nor still to come, so that the level is violated. Cost: linear in the members' reads and writes, but for
+// cobra's chains.
 func (s *window) polygraph(at attempt) (p *polygraph.Polygraph, stale bool) {
 	s.made++
 	s.keys = s.keys[:0]

@@ -15,9 +15,9 @@ import (
 	"isovet/level"
 )
 
-// TestCorpus: the verdicts of the corpus's manifest on real databases' histories at the levels of the serializable family.
-// Lists are decided as the registers that they tell. Run certifies every answer. Where the manifest says nothing,
-// two seconds are enough, and histories with predicates are left to the long run (ISOVET_LONG=1).
+// TestCorpus: the verdicts of the corpus's manifest on real databases' histories at the levels of the serializable
+// family. Lists are decided as the registers that they tell. Run certifies every answer. Where the manifest says
+// nothing, two seconds are enough, and histories with predicates are left to the long run (ISOVET_LONG=1).
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
@@ -39,7 +39,8 @@ func TestCorpus(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		want := map[level.Level]evidence.Verdict{level.Serializable: evidence.Unknown, level.SessionSerializable: evidence.Unknown, level.StrictSerializable: evidence.Unknown}
+		want := map[level.Level]evidence.Verdict{level.Serializable: evidence.Unknown,
+			level.SessionSerializable: evidence.Unknown, level.StrictSerializable: evidence.Unknown}
 		for _, v := range strings.Split(row[3], ";") {
 			name, verdict, ok := strings.Cut(v, "=")
 			if !ok {
@@ -67,7 +68,8 @@ func TestCorpus(t *testing.T) {
 		for l, want := range want {
 			limit := time.Minute
 			if want == evidence.Unknown {
-				if limit = time.Duration(histtest.Long[uint64](2, 60)) * time.Second; h.HasPredicates() && !histtest.Long(false, true) {
+				if limit = time.Duration(histtest.Long[uint64](2, 60)) * time.Second; h.HasPredicates() &&
+					!histtest.Long(false, true) {
 					left++
 					continue
 				}
@@ -79,7 +81,8 @@ func TestCorpus(t *testing.T) {
 			case err != nil:
 				t.Errorf("%s, %s: %v", row[0], l, err)
 			case want == evidence.Unknown:
-				t.Logf("%s, %s: %s %s in %.0f ms; the manifest does not say", row[0], l, r.Verdict, r.Reason, r.Stats.CheckMS)
+				t.Logf("%s, %s: %s %s in %.0f ms; the manifest does not say", row[0], l, r.Verdict, r.Reason,
+					r.Stats.CheckMS)
 			case r.Verdict != want:
 				t.Errorf("%s, %s: %s (%s); the manifest says %s", row[0], l, r.Verdict, r.Reason, want)
 			default:

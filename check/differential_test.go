@@ -14,8 +14,8 @@ import (
 	"isovet/internal/histtest/random"
 )
 
-// tiny makes a random history of few transactions on few keys: half of them from a serial run whose reads are then disturbed,
-// half arbitrary.
+// tiny makes a random history of few transactions on few keys: half of them from a serial run whose reads are then
+// disturbed, half arbitrary.
 func tiny(seed uint64) *history.History {
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := history.NewBuilder()
@@ -101,15 +101,17 @@ func tiny(seed uint64) *history.History {
 	return h
 }
 
-// TestAgainstBruteForce holds every checker × solver against the oracle on thousands of tiny histories; Run certifies each
-// answer on the way.
+// TestAgainstBruteForce holds every checker × solver against the oracle on thousands of tiny histories; Run certifies
+// each answer on the way.
 func TestAgainstBruteForce(t *testing.T) {
 	n := uint64(6000)
 	verdicts := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History {
-		h := tiny(seed) // which has thin-air reads and ends of unknown transactions; random.Tiny has snapshots and coarse clocks
+		// which has thin-air reads and ends of unknown transactions; random.Tiny has snapshots and coarse clocks
+		h := tiny(seed)
 		if seed%2 == 1 {
-			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2, NoTimes: seed%8 == 1})
+			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2,
+				NoTimes: seed%8 == 1})
 		}
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -134,9 +136,11 @@ func TestAgainstBruteForce(t *testing.T) {
 					if err != nil {
 						t.Fatalf("seed %d, %s, %s:%s: %v\n%s", seed, l, in.Name, s, err, dump(h))
 					}
-					incomplete := got.Verdict == evidence.Unknown && (in.Name == "elle-register" && strings.HasPrefix(got.Reason, "incomplete") || orderOpen(in, got))
+					incomplete := got.Verdict == evidence.Unknown && (in.Name == "elle-register" &&
+						strings.HasPrefix(got.Reason, "incomplete") || orderOpen(in, got))
 					if got.Verdict != want.Verdict && !incomplete {
-						t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, s, got.Verdict, got.Reason, want.Verdict, dump(h))
+						t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, s,
+							got.Verdict, got.Reason, want.Verdict, dump(h))
 					}
 					verdicts[in.Name+" "+got.Verdict.String()]++
 				}
@@ -164,5 +168,6 @@ func dump(h *history.History) string {
 
 // orderOpen reports whether a checker that needs version orders says that they are not known.
 func orderOpen(in Info, r *evidence.Result) bool {
-	return in.Partial && r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "the order of versions is not known")
+	return in.Partial && r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason,
+		"the order of versions is not known")
 }

@@ -19,13 +19,13 @@ func (elle) Info() Info {
 	}
 }
 
-// Check reads the order off, makes the graph that it demands with begin and commit nodes (BC-graphs), and looks for an order of
-// its nodes, or for its worst cycles.
+// Check reads the order off, makes the graph that it demands with begin and commit nodes (BC-graphs), and looks for an
+// order of its nodes, or for its worst cycles.
 //
-// Source:  [Elle] on lists; [BCGraphs] §2 for the nodes and edges, with errata B3 to B6.
-// Differs: Elle leaves out what nobody read. Here its transactions take part. At the serializable levels its order does not
-// matter; under snapshot isolation it may, and what an arbitrary order does not settle, and registers beside the lists, are left
-// to replay. Elle infers real time from invocations; here it is the history's client times, and strict.
+// Source:  [Elle] on lists; [BCGraphs] §2 for the nodes and edges, with errata B3 to B6. Differs: Elle leaves out what
+// nobody read. Here its transactions take part. At the serializable levels its order does not matter; under snapshot
+// isolation it may, and what an arbitrary order does not settle, and registers beside the lists, are left to replay.
+// Elle infers real time from invocations; here it is the history's client times, and strict.
 func (c elle) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	decide := func(v *lists.View) (*evidence.Result, error) { return c.decide(ctx, v, o) }
 	x, v, done, err := beginLists(ctx, c.Info(), h, o, decide)
@@ -68,6 +68,9 @@ func (c elle) decide(ctx context.Context, v *lists.View, o Options) (*evidence.R
 			return x.r, nil
 		}
 	}
-	r, err := withRegisters(replayer{}.Info(), v, o, func(h *history.History) (*evidence.Result, error) { return ask(ctx, replayer{}, h, o) })
+	r, err := withRegisters(replayer{}.Info(), v, o, func(h *history.History) (*evidence.Result,
+		error) {
+		return ask(ctx, replayer{}, h, o)
+	})
 	return takeOver(r, "elle"), err
 }

@@ -17,7 +17,8 @@ type elleRegister struct{}
 func (elleRegister) Info() Info {
 	return Info{
 		Name: "elle-register", Paper: "Elle", Levels: orderLevels, Takes: Takes{Items: true}, Partial: true,
-		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories stay unknown",
+		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories " +
+			"stay unknown",
 	}
 }
 
@@ -27,11 +28,13 @@ func (elleRegister) Info() Info {
 //   - a transaction that reads a version and writes another orders the two (write follows read)
 //   - at levels with session order: of what one session wrote or read of a register, the later comes not before (Elle's
 //     sequential keys)
-//   - at the strict levels: of what one transaction wrote or read, and another that began after its end (linearizable keys)
+//   - at the strict levels: of what one transaction wrote or read, and another that began after its end (linearizable
+//     keys)
 //
-// and then the edges between neighbours of that order. What Elle takes as an option, the level says here. At the snapshot levels the
-// same is inferred, and the edges are between begins and commits: a cycle of these has no two anti-dependencies in a row. Two
-// transactions that read one version and overwrote it are a lost update there, which no cycle of inferred edges shows.
+// and then the edges between neighbours of that order. What Elle takes as an option, the level says here. At the
+// snapshot levels the same is inferred, and the edges are between begins and commits: a cycle of these has no two
+// anti-dependencies in a row. Two transactions that read one version and overwrote it are a lost update there, which no
+// cycle of inferred edges shows.
 //
 // Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
@@ -55,18 +58,20 @@ func (c elleRegister) Check(ctx context.Context, h *history.History, o Options) 
 		}
 	}
 	if open > 0 {
-		x.unknown("incomplete: no cycle in what Elle infers of registers, but %d times several writes of a register could come next in it", open)
+		x.unknown("incomplete: no cycle in what Elle infers of registers, but %d times several writes of a register "+
+			"could come next in it", open)
 		return x.r, nil
 	}
 	return x.r, x.holds(p, nil)
 }
 
-// inferRegisters adds what the inferred order of versions demands to the known graph, and returns how often more than one write of
-// a key could come next in it.
-// Cost: linear in reads and writes; with real time, times the transactions that are concurrent on a key.
+// inferRegisters adds what the inferred order of versions demands to the known graph, and returns how often more than
+// one write of a key could come next in it. Cost: linear in reads and writes; with real time, times the transactions
+// that are concurrent on a key.
 func inferRegisters(p *polygraph.Polygraph) (open int) {
 	v, h := p.V, p.V.H
-	in := &inference{p: p, next: make([][]uint32, len(v.WKey)), wrote: make([]uint32, h.NumKeys()), readAt: make([]uint32, h.NumKeys())}
+	in := &inference{p: p, next: make([][]uint32, len(v.WKey)), wrote: make([]uint32, h.NumKeys()),
+		readAt: make([]uint32, h.NumKeys())}
 	// What each transaction did to a key: the write it read, the one it made.
 	touches := func(t uint32, f func(key uint32, x touched)) {
 		in.enter(t)
@@ -85,7 +90,8 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 		}
 		touches(t, func(_ uint32, x touched) {
 			if x.read != history.None && x.wrote != history.None && !v.Initial(x.read) {
-				in.before(x.read, x.wrote, polygraph.Edge{From: p.CommitNode(x.node), To: p.BeginNode(p.WriteNode(x.read)), W: x.read, Dep: evidence.WW})
+				in.before(x.read, x.wrote, polygraph.Edge{From: p.CommitNode(x.node),
+					To: p.BeginNode(p.WriteNode(x.read)), W: x.read, Dep: evidence.WW})
 			}
 		})
 	}
@@ -121,7 +127,8 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 						still = append(still, a)
 						continue
 					}
-					by[key] = append(slices.DeleteFunc(by[key], func(b touched) bool { return p.Before(p.CommitNode(b.node), a.node) }), a)
+					by[key] = append(slices.DeleteFunc(by[key],
+						func(b touched) bool { return p.Before(p.CommitNode(b.node), a.node) }), a)
 				}
 				running[key] = append(still, x)
 				for _, a := range by[key] {
@@ -188,8 +195,8 @@ func (in *inference) before(a, b uint32, bad polygraph.Edge) {
 	})
 }
 
-// after infers from a transaction that comes after another: what it read or wrote first of a key is not before what the other left
-// or saw of it.
+// after infers from a transaction that comes after another: what it read or wrote first of a key is not before what the
+// other left or saw of it.
 func (in *inference) after(first, then touched) {
 	p := in.p
 	a := first.wrote

@@ -10,7 +10,8 @@ import (
 	"isovet/level"
 )
 
-// emme is the baseline of CHRONOS: the version order from the commit timestamps, a graph of the whole history, its cycles.
+// emme is the baseline of CHRONOS: the version order from the commit timestamps, a graph of the whole history, its
+// cycles.
 type emme struct {
 	name   string
 	serial bool

@@ -8,8 +8,8 @@ import (
 	"isovet/solver/external"
 )
 
-// externalSolver is the solver of a name like "external:monosat": one that reads GNF gets the encoding with its graph, one that
-// reads DIMACS the eager order encoding.
+// externalSolver is the solver of a name like "external:monosat": one that reads GNF gets the encoding with its graph,
+// one that reads DIMACS the eager order encoding.
 func externalSolver(name string) (Solver, error) {
 	p, err := external.Parse(name)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 func TestMain(m *testing.M) {
 	fake.Main()
 	flag.Parse()
-	if flag.Lookup("test.bench").Value.String() == "" { // a quarter less time: the tests' heaps are tiny, and collected all the while
+	// a quarter less time: the tests' heaps are tiny, and collected all the while
+	if flag.Lookup("test.bench").Value.String() == "" {
 		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(512 << 20)
 	}
@@ -29,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestExternalSolvers: vbox and cobra with another program, by DIMACS and by GNF, say what they say with our own solver. Programs
-// that lie are found out: their answers are unknown, and no fault of ours.
+// TestExternalSolvers: vbox and cobra with another program, by DIMACS and by GNF, say what they say with our own
+// solver. Programs that lie are found out: their answers are unknown, and no fault of ours.
 func TestExternalSolvers(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -74,7 +75,8 @@ func TestExternalSolvers(t *testing.T) {
 					if r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "external") {
 						found[mode]++
 					} else if r.Verdict != own.Verdict {
-						t.Fatalf("seed %d, %s, %s, %s: %v (%s); want %v or unknown", seed, c.Info().Name, s, mode, r.Verdict, r.Reason, own.Verdict)
+						t.Fatalf("seed %d, %s, %s, %s: %v (%s); want %v or unknown", seed, c.Info().Name, s, mode,
+							r.Verdict, r.Reason, own.Verdict)
 					}
 				}
 			}

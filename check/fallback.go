@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// replayConflicts is after how many conflicts replay leaves a history with predicates to a polygraph of all choices: where an order
-	// comes easily it takes fewer, and where it does not each costs milliseconds.
+	// replayConflicts is after how many conflicts replay leaves a history with predicates to a polygraph of all
+	// choices: where an order comes easily it takes fewer, and where it does not each costs milliseconds.
 	replayConflicts = 200
 	// maxFallback bounds the pairs of writes, and the versions that predicate constraints name, of that polygraph.
 	maxFallback = 5_000_000
@@ -21,9 +21,10 @@ const (
 	fallbackTime = time.Minute
 )
 
-// byPolygraph decides in place of replay: vbox's pipeline at any level of orders, with begin and commit nodes at the snapshot ones. Blind
-// writes, deletes and predicates that miss leave nearly everything open where no times tell the order; reachability then settles nearly
-// all of it, whereas an order found by chance breaks as it is mended. done: that was the answer.
+// byPolygraph decides in place of replay: vbox's pipeline at any level of orders, with begin and commit nodes at the
+// snapshot ones. Blind writes, deletes and predicates that miss leave nearly everything open where no times tell the
+// order; reachability then settles nearly all of it, whereas an order found by chance breaks as it is mended. done:
+// that was the answer.
 func (x *run) byPolygraph() (done bool, err error) {
 	patience := fallbackTime
 	if end, ok := x.ctx.Deadline(); ok {
@@ -53,7 +54,8 @@ func (x *run) byPolygraph() (done bool, err error) {
 			x.take(y.r)
 			x.r.DecidedBy = vbox{}.Info().Name
 			return true, nil
-		case y.seed == nil, !a.own && len(y.seed) > maxTrial: // given up; or most likely no violation of the level's own
+		// given up; or most likely no violation of the level's own
+		case y.seed == nil, !a.own && len(y.seed) > maxTrial:
 			continue
 		}
 		err := x.proveFrom(y.seed, replay.Refute)
@@ -68,8 +70,8 @@ func (x *run) byPolygraph() (done bool, err error) {
 	return false, nil
 }
 
-// questions are those of attempts; where transactions are left out that may have made what others saw, an order without them will do, and
-// the last question is one whose "no" holds whether they committed or not.
+// questions are those of attempts; where transactions are left out that may have made what others saw, an order without
+// them will do, and the last question is one whose "no" holds whether they committed or not.
 func (x *run) questions() []attempt {
 	_, missing := polygraph.MissingTime(x.h)
 	todo := attempts(x.o, !missing)

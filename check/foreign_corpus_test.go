@@ -27,11 +27,13 @@ var beyond = []struct{ path, why string }{
 
 // differ are the verdicts that are not the manifest's, each explained in docs/corpus.md.
 var differ = map[string]evidence.Verdict{
-	// The manifest has both verdicts: the second holds under an order of the transactions that is given to Elle from outside.
+	// The manifest has both verdicts: the second holds under an order of the transactions that is given to Elle from
+	// outside.
 	"transcribed/elle-rw-register/G-single-transaction-order.edn session-serializable": evidence.Holds,
 	"transcribed/elle-rw-register/wfr.edn session-serializable":                        evidence.Violated,
 	"transcribed/elle-rw-register/G2-item-transaction-order.edn session-serializable":  evidence.Holds,
-	// Elle's expectation is of serializability without sessions; that of its strong session snapshot isolation is a violation.
+	// Elle's expectation is of serializability without sessions; that of its strong session snapshot isolation is a
+	// violation.
 	"transcribed/elle-list-append/strong-session-SI.edn session-serializable":     evidence.Violated,
 	"transcribed/elle-list-append/G-nonadjacent-process.edn session-serializable": evidence.Violated,
 	"transcribed/elle-rw-register/G2-item-transaction-order.edn repeatable-read":  evidence.Holds,
@@ -50,9 +52,9 @@ var differ = map[string]evidence.Verdict{
 	"c4/History/testcase/elle/tap-n.edn read-atomic":    evidence.Violated,
 }
 
-// TestForeignCorpus: every file of the corpus in another tool's format loads and gets the manifest's verdict at each level that
-// replay decides, or stands in the lists above. Linearizability is for the checker that
-// auto takes, the weak levels are for weak, which decides them for every history without predicates.
+// TestForeignCorpus: every file of the corpus in another tool's format loads and gets the manifest's verdict at each
+// level that replay decides, or stands in the lists above. Linearizability is for the checker that auto takes, the weak
+// levels are for weak, which decides them for every history without predicates.
 func TestForeignCorpus(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
@@ -129,13 +131,15 @@ func TestForeignCorpus(t *testing.T) {
 			}
 			switch {
 			case r.Verdict != expected:
-				t.Errorf("%s, %s: %s (%s); expected %s, the manifest says %s", path, name, r.Verdict, r.Reason, expected, want)
+				t.Errorf("%s, %s: %s (%s); expected %s, the manifest says %s", path, name, r.Verdict, r.Reason,
+					expected, want)
 			default:
 				compared++
 			}
 		}
 	}
-	t.Logf("%d files loaded, %d verdicts compared, %d of them on lists, %d of linearizability", loaded, compared, lists, linear)
+	t.Logf("%d files loaded, %d verdicts compared, %d of them on lists, %d of linearizability", loaded, compared, lists,
+		linear)
 	t.Logf("elle-register on Elle's register histories: %v", inferred)
 	if compared < 100 || linear < 100 {
 		t.Errorf("only %d verdicts compared", compared)

@@ -32,7 +32,8 @@ func withTurn(t *testing.T, text []byte, turn int) []byte {
 		t.Fatal(err)
 	}
 	if _, ok := m["format"]; !ok {
-		m, rest = map[string]json.RawMessage{"format": json.RawMessage(`"isovet-history"`), "version": json.RawMessage("1")}, string(text)
+		m, rest = map[string]json.RawMessage{"format": json.RawMessage(`"isovet-history"`),
+			"version": json.RawMessage("1")}, string(text)
 	}
 	m["turn"] = json.RawMessage(fmt.Sprint(turn))
 	line, err := json.Marshal(m)

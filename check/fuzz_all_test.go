@@ -42,7 +42,8 @@ type judge struct {
 	got     map[string]evidence.Verdict      // checkers that trust timestamps, by name and level
 	turn    int                              // which solver, profile, … it is the turn of
 	runs    int                              // so far
-	printed bool                             // what the command prints and writes is made of every answer, not of one in printedOne
+	// what the command prints and writes is made of every answer, not of one in printedOne
+	printed bool
 }
 
 // tally counts what was run and answered, by checker and verdict.
@@ -67,7 +68,8 @@ func judgeWith(text []byte, only func(checker string, l level.Level) bool) error
 		return nil
 	}
 	counted.histories++
-	j := &judge{h: h, want: map[level.Level]evidence.Verdict{}, by: map[level.Level]string{}, got: map[string]evidence.Verdict{}}
+	j := &judge{h: h, want: map[level.Level]evidence.Verdict{}, by: map[level.Level]string{},
+		got: map[string]evidence.Verdict{}}
 	j.options, j.turn = optionsOf(text)
 	j.runs, j.printed = j.turn+len(text), only != nil
 	for _, l := range level.All() {
@@ -216,7 +218,8 @@ func (j *judge) linear(text []byte) evidence.Verdict {
 		if err != nil {
 			return evidence.Unknown // an id that is the ordinal, and occurs twice now
 		}
-		r, err := oracle.Check(sub, oracle.Options{Level: level.StrictSerializable, ClockSkew: j.options.ClockSkew, VerdictOnly: true})
+		r, err := oracle.Check(sub, oracle.Options{Level: level.StrictSerializable, ClockSkew: j.options.ClockSkew,
+			VerdictOnly: true})
 		switch {
 		case err != nil:
 			panic(err)
@@ -234,7 +237,8 @@ func (j *judge) implied(said map[level.Level]evidence.Verdict, who string) error
 	for l, v := range said {
 		for m, w := range said {
 			if l.Implies(m) && v == evidence.Holds && w == evidence.Violated {
-				return &histtest.Failure{Class: who + " contradicts itself", Err: fmt.Errorf("%s holds, and %s, which it implies, is violated", l, m)}
+				return &histtest.Failure{Class: who + " contradicts itself", Err: fmt.Errorf("%s holds, and %s, "+
+					"which it implies, is violated", l, m)}
 			}
 		}
 	}
@@ -404,7 +408,8 @@ func TestFuzzAll(t *testing.T) {
 		Make: func(seed uint64) []byte {
 			switch seed % 16 {
 			case 0:
-				return histtest.Random(seed, histtest.Shape{Txns: 14, Keys: 4, Ops: 5}) // too many for brute force: the checkers against one another
+				// too many for brute force: the checkers against one another
+				return histtest.Random(seed, histtest.Shape{Txns: 14, Keys: 4, Ops: 5})
 			case 1, 2:
 				return histtest.Random(seed, histtest.Shape{Txns: 8, Keys: 2, Ops: 3})
 			case 3, 4:
@@ -412,7 +417,8 @@ func TestFuzzAll(t *testing.T) {
 			case 5:
 				return histtest.Random(seed, histtest.Shape{Txns: 7, Keys: 3, Kinds: []histtest.Kind{histtest.Lists}})
 			case 6:
-				return histtest.Random(seed, histtest.Shape{Txns: 6, Keys: 1, Ops: 2, Kinds: []histtest.Kind{histtest.Single, histtest.Predicates}})
+				return histtest.Random(seed, histtest.Shape{Txns: 6, Keys: 1, Ops: 2,
+					Kinds: []histtest.Kind{histtest.Single, histtest.Predicates}})
 			}
 			return histtest.Random(seed, histtest.Shape{})
 		},
@@ -431,8 +437,10 @@ func TestFuzzAll(t *testing.T) {
 		if counted.rejected > int(n)/10 {
 			t.Errorf("%d of %d histories are not legal", counted.rejected, n)
 		}
-		for _, name := range []string{"replay valid", "replay violation", "vbox valid", "vbox violation", "elle valid", "elle violation", "weak valid", "weak violation",
-			"lwt valid", "lwt violation", "chronos valid", "chronos violation", "aion violation", "be valid", "viper violation"} {
+		for _, name := range []string{"replay valid", "replay violation", "vbox valid", "vbox violation", "elle valid",
+			"elle violation", "weak valid", "weak violation",
+			"lwt valid", "lwt violation", "chronos valid", "chronos violation", "aion violation", "be valid",
+			"viper violation"} {
 			if counted.said[name] < int(n)/50 {
 				t.Errorf("%s: only %d times", name, counted.said[name])
 			}

@@ -18,8 +18,9 @@ import (
 	"isovet/prepass"
 )
 
-// What is known at one level is known at others: an order that satisfies a level satisfies all that it implies, and what violates a
-// level violates all that imply it. A stronger question is often the easier one, since what it adds settles most choices.
+// What is known at one level is known at others: an order that satisfies a level satisfies all that it implies, and
+// what violates a level violates all that imply it. A stronger question is often the easier one, since what it adds
+// settles most choices.
 
 // patience is how long the asked level has the machine for itself: by then nearly every history is decided.
 func patience(h *history.History) time.Duration {
@@ -35,9 +36,9 @@ var hurried bool
 // attemptTimes are how long each other level is tried, turn by turn.
 var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Second}
 
-// Decide is Run with the checker that Auto picked. Where that takes longer than most do, levels that imply the one asked for, or that
-// it implies, are tried beside it, on another core; whichever answers first decides. The answer then says so (Result.ImpliedBy), and
-// is certified at the level asked for. The asked level's own work never stops for that.
+// Decide is Run with the checker that Auto picked. Where that takes longer than most do, levels that imply the one
+// asked for, or that it implies, are tried beside it, on another core; whichever answers first decides. The answer then
+// says so (Result.ImpliedBy), and is certified at the level asked for. The asked level's own work never stops for that.
 func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,14 +94,15 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 }
 
 // runFor is Run within a time.
-func runFor(ctx context.Context, most time.Duration, c Checker, h *history.History, o Options) (*evidence.Result, error) {
+func runFor(ctx context.Context, most time.Duration, c Checker, h *history.History, o Options) (*evidence.Result,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return Run(ctx, c, h, o)
 }
 
-// related lists the levels whose answer could be that of l: those that imply it, the strongest first, then those that it implies, the
-// weakest first.
+// related lists the levels whose answer could be that of l: those that imply it, the strongest first, then those that
+// it implies, the weakest first.
 func related(l level.Level) (out []level.Level) {
 	var weaker []level.Level
 	for _, m := range strongestFirst(level.All()) {
@@ -116,7 +118,8 @@ func related(l level.Level) (out []level.Level) {
 	return append(out, weaker...)
 }
 
-// roomForSecond reports whether the memory that the program may have suffices for a second check beside the one that runs.
+// roomForSecond reports whether the memory that the program may have suffices for a second check beside the one that
+// runs.
 func roomForSecond() bool {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
@@ -158,8 +161,8 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	return &r
 }
 
-// reorder tells the order of a stronger level as the weaker one has it: at the snapshot levels by begins and commits; below them by
-// commits, and the writers of reads that several can explain. false: it cannot be told.
+// reorder tells the order of a stronger level as the weaker one has it: at the snapshot levels by begins and commits;
+// below them by commits, and the writers of reads that several can explain. false: it cannot be told.
 func reorder(r *evidence.Result, from *evidence.Result) bool {
 	at := from.Level
 	if r.Level.Serial() || r.Level == level.RepeatableRead {
@@ -202,8 +205,8 @@ func commits(events []uint32) (out []uint32) {
 	return out
 }
 
-// commitOrder returns the commits of an order of begins and commits, and from its snapshots the writers of the reads that several can
-// explain.
+// commitOrder returns the commits of an order of begins and commits, and from its snapshots the writers of the reads
+// that several can explain.
 func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []uint32, sources []evidence.Source) {
 	current := make([]uint32, h.NumKeys())
 	for k := range current {

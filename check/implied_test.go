@@ -21,7 +21,8 @@ func someHistory(seed uint64) *history.History {
 // TestImplied: an answer at one level is certified at each level that it decides, and is the answer there.
 func TestImplied(t *testing.T) {
 	carried := map[evidence.Verdict]int{}
-	histtest.Each(t, uint64(150), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, uint64(150), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB,
+		seed uint64, h *history.History) {
 		if h.NumKeys() == 0 {
 			return
 		}
@@ -55,8 +56,10 @@ func TestImplied(t *testing.T) {
 					t.Errorf("seed %d: from %s to %s: %v", seed, from, to, err)
 				}
 			}
-			if r.Verdict == evidence.Holds && r.Level == level.SessionSerializable && !h.HasLists() && !h.HasPredicates() {
-				for _, to := range []level.Level{level.Serializable, level.SnapshotIsolation, level.SessionSnapshotIsolation, level.Causal, level.ReadAtomic, level.ReadCommitted} {
+			if r.Verdict == evidence.Holds && r.Level == level.SessionSerializable && !h.HasLists() &&
+				!h.HasPredicates() {
+				for _, to := range []level.Level{level.Serializable, level.SnapshotIsolation,
+					level.SessionSnapshotIsolation, level.Causal, level.ReadAtomic, level.ReadCommitted} {
 					if implied(t.Context(), r, to, Options{}) == nil {
 						t.Errorf("seed %d: an order for session-serializable is none for %s", seed, to)
 					}
@@ -73,7 +76,8 @@ func TestImplied(t *testing.T) {
 func TestDecide(t *testing.T) {
 	hurried = true
 	defer func() { hurried = false }()
-	histtest.Each(t, uint64(40), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, uint64(40), func(seed uint64) *history.History { return someHistory(seed) }, func(t testing.TB,
+		seed uint64, h *history.History) {
 		if h.NumKeys() == 0 {
 			return
 		}
@@ -121,7 +125,8 @@ func strictLock(t *testing.T, n int64) *history.History {
 	for i := range n {
 		b.Read(lock, history.IntValue(i%2))
 		b.Write(lock, history.IntValue(1-i%2))
-		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: 2 * i, End: 2*i + 1, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: 2 * i, End: 2*i + 1, Commit: history.NoTime,
+			StartTS: history.NoTime, CommitTS: history.NoTime})
 	}
 	h, err := b.Build()
 	if err != nil {

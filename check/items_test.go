@@ -14,12 +14,16 @@ import (
 	"isovet/internal/histtest/random"
 )
 
-// TestIgnorePredicates: who takes item operations only refuses predicates, and ignores them when told to: what it says then is what brute
-// force says of the history told without predicates, and a violation is one of the whole. Others decide predicates as ever.
+// TestIgnorePredicates: who takes item operations only refuses predicates, and ignores them when told to: what it says
+// then is what brute force says of the history told without predicates, and a violation is one of the whole. Others
+// decide predicates as ever.
 func TestIgnorePredicates(t *testing.T) {
 	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
 	answered, unknown := map[string]int{}, map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](600, 10_000), func(seed uint64) *history.History { return tinyPredicates(seed, predicateOptions[seed%2]) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](600, 10_000), func(seed uint64) *history.History {
+		return tinyPredicates(
+			seed, predicateOptions[seed%2])
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		if h == nil {
 			return
 		}
@@ -36,7 +40,8 @@ func TestIgnorePredicates(t *testing.T) {
 				t.Fatal(err)
 			}
 			if items.Verdict == evidence.Violated && whole.Verdict != evidence.Violated {
-				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict,
+					notation.Format(h))
 			}
 			verdicts[[2]evidence.Verdict{items.Verdict, whole.Verdict}]++
 			for _, c := range Deciding(l) {
@@ -60,13 +65,16 @@ func TestIgnorePredicates(t *testing.T) {
 					unknown[in.Name]++
 				}
 				if r.Verdict != want && r.Verdict != evidence.Unknown {
-					t.Fatalf("seed %d: %s says %s (%s) at %s; want %s\n%s", seed, c.Info().Name, r.Verdict, r.Reason, r.Label(), want, notation.Format(h))
+					t.Fatalf("seed %d: %s says %s (%s) at %s; want %s\n%s", seed, c.Info().Name, r.Verdict, r.Reason,
+						r.Label(), want, notation.Format(h))
 				}
 				if only != strings.HasPrefix(r.Label(), "items:") {
 					t.Fatalf("%s answers about %s", c.Info().Name, r.Label())
 				}
 				if only && seed < 10 {
-					if r, err := Run(context.Background(), c, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "predicate operations") && in.Takes.Items {
+					if r, err := Run(context.Background(), c, h, Options{Level: l}); err != nil ||
+						r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "predicate operations") &&
+						in.Takes.Items {
 						t.Errorf("%s decides predicates: %v, %v", c.Info().Name, r, err)
 					}
 				}

@@ -11,10 +11,11 @@ import (
 	"isovet/level"
 )
 
-// keyed is what auto takes at strict-serializable for transactions on one key each. Strict serializability implies that each key is
-// linearizable (Herlihy and Wing 1990), which lwt decides where values are few and each has many writers, and an order of all has to be
-// searched for: so it is asked first. What violates the one violates the other. An order of its own is one of all if it certifies,
-// as it does for one key whose sessions real time keeps; else the checker behind it decides.
+// keyed is what auto takes at strict-serializable for transactions on one key each. Strict serializability implies that
+// each key is linearizable (Herlihy and Wing 1990), which lwt decides where values are few and each has many writers,
+// and an order of all has to be searched for: so it is asked first. What violates the one violates the other. An order
+// of its own is one of all if it certifies, as it does for one key whose sessions real time keeps; else the checker
+// behind it decides.
 type keyed struct{ Checker }
 
 // keyedTime bounds what lwt may take: a quarter of what is left, and this at most.
@@ -75,7 +76,8 @@ func renamed(r *evidence.Result, a *evidence.Anomaly, how certify.Options) {
 	name := func(l level.Level) error {
 		a.Kind, a.Txns, a.Text = "", nil, ""
 		a.Complete(r.H, l, how.ClockSkew)
-		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: r.H, Anomalies: []evidence.Anomaly{*a}}, how)
+		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: r.H,
+			Anomalies: []evidence.Anomaly{*a}}, how)
 	}
 	before := *a
 	for _, weaker := range r.Level.Relaxed() {

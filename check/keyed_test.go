@@ -16,7 +16,8 @@ import (
 	"isovet/level"
 )
 
-// TestKeyed: histories of transactions on one key each, few values among them, at strict-serializable: by keys first as by brute force.
+// TestKeyed: histories of transactions on one key each, few values among them, at strict-serializable: by keys first as
+// by brute force.
 func TestKeyed(t *testing.T) {
 	said, byKeys := map[evidence.Verdict]int{}, 0
 	histtest.Each(t, histtest.Long[uint64](1500, 30_000), func(seed uint64) *history.History {
@@ -51,10 +52,11 @@ func TestKeyed(t *testing.T) {
 	}
 }
 
-// TestMutexByKey: Knossos' mutex of etcd, two values and many writers of each, has no order at strict-serializable; replay does not
-// find that out in minutes.
+// TestMutexByKey: Knossos' mutex of etcd, two values and many writers of each, has no order at strict-serializable;
+// replay does not find that out in minutes.
 func TestMutexByKey(t *testing.T) {
-	h, err := format.Read(t.Context(), filepath.Join("..", "..", "shared", "corpus", "knossos", "data", "mutex", "bad", "etcd.edn"), format.Options{})
+	h, err := format.Read(t.Context(), filepath.Join("..", "..", "shared", "corpus", "knossos", "data", "mutex", "bad",
+		"etcd.edn"), format.Options{})
 	if err != nil {
 		t.Skipf("the corpus is not here: %v", err)
 	}

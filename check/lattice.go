@@ -10,26 +10,29 @@ import (
 	"isovet/level"
 )
 
-// Lattice has every level's answer for one history, each certified, strongest families first, and what of them says most.
+// Lattice has every level's answer for one history, each certified, strongest families first, and what of them says
+// most.
 type Lattice struct {
 	H       *history.History
 	Results []*evidence.Result
-	// Holding are the strongest levels that hold: none that implies one of them does. Failing are the weakest that are violated:
-	// all that they imply hold, or are unknown.
+	// Holding are the strongest levels that hold: none that implies one of them does. Failing are the weakest that are
+	// violated: all that they imply hold, or are unknown.
 	Holding, Failing []level.Level
 }
 
-// quick is how long a level is tried at first. What is decided by then decides others too, those that are hard by themselves among them.
+// quick is how long a level is tried at first. What is decided by then decides others too, those that are hard by
+// themselves among them.
 func quick(h *history.History) time.Duration {
 	return 300*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
 }
 
-// RunLattice checks a history at every level with the checker that Auto picks. Options.Level is not looked at. Where none decides a
-// level, its result is unknown with that reason. A level that holds decides all that it implies, and one that is violated all that imply
-// it; such answers say so (Result.Implied) and are certified at their own level. First each level is tried for a short time, the strongest
-// first; then those that are open at length. Where ctx has a deadline each gets its share of the time that is left, and those that are
-// near-linear or bounded by a key's operations come first, so that one hard level does not take the answers of the others away.
-// Partial, if set, is told after each answer what there is so far.
+// RunLattice checks a history at every level with the checker that Auto picks. Options.Level is not looked at. Where
+// none decides a level, its result is unknown with that reason. A level that holds decides all that it implies, and one
+// that is violated all that imply it; such answers say so (Result.Implied) and are certified at their own level. First
+// each level is tried for a short time, the strongest first; then those that are open at length. Where ctx has a
+// deadline each gets its share of the time that is left, and those that are near-linear or bounded by a key's
+// operations come first, so that one hard level does not take the answers of the others away. Partial, if set, is told
+// after each answer what there is so far.
 func RunLattice(ctx context.Context, h *history.History, o Options, partial func(*Lattice)) (*Lattice, error) {
 	levels := level.All()
 	l := &Lattice{H: h, Results: make([]*evidence.Result, len(levels))}
@@ -89,7 +92,8 @@ func strongestFirst(levels []level.Level) []level.Level {
 	return out
 }
 
-// hard orders levels by what their checkers cost at worst: those that are near-linear, or bounded by a key's operations, come first.
+// hard orders levels by what their checkers cost at worst: those that are near-linear, or bounded by a key's
+// operations, come first.
 func hard(l level.Level) int {
 	if l.Serial() || l.Snapshot() || l == level.RepeatableRead {
 		return 1
@@ -112,7 +116,8 @@ func (l *Lattice) spread(ctx context.Context, r *evidence.Result, o Options) {
 		if l.decided(m) {
 			continue
 		}
-		if m == level.RepeatableRead && r.Level == level.Serializable && !r.H.HasPredicates() { // the same, by definition
+		// the same, by definition
+		if m == level.RepeatableRead && r.Level == level.Serializable && !r.H.HasPredicates() {
 			same := *r
 			same.Level = m
 			l.Results[i] = &same
@@ -138,7 +143,8 @@ func (l *Lattice) filled(h *history.History) *Lattice {
 }
 
 // runAt checks at a level, at most so long; 0: as long as it takes.
-func runAt(ctx context.Context, h *history.History, o Options, at level.Level, most time.Duration) (*evidence.Result, error) {
+func runAt(ctx context.Context, h *history.History, o Options, at level.Level, most time.Duration) (*evidence.Result,
+	error) {
 	o.Level = at
 	c, ok := Auto(h, at)
 	if !ok {

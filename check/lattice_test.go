@@ -12,8 +12,8 @@ import (
 	"isovet/level"
 )
 
-// TestLattice: every anomaly of the catalogue at every level, the strongest that hold and the weakest that fail; verdicts follow the
-// implications of package level.
+// TestLattice: every anomaly of the catalogue at every level, the strongest that hold and the weakest that fail;
+// verdicts follow the implications of package level.
 func TestLattice(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
 		l, err := RunLattice(context.Background(), a.History(), Options{}, nil)
@@ -35,7 +35,8 @@ func TestLattice(t *testing.T) {
 			}
 		}
 		if at[level.RepeatableRead] != at[level.Serializable] {
-			t.Errorf("%s: repeatable-read is %s, serializable %s, without predicates", a.Name, at[level.RepeatableRead], at[level.Serializable])
+			t.Errorf("%s: repeatable-read is %s, serializable %s, without predicates", a.Name, at[level.RepeatableRead],
+				at[level.Serializable])
 		}
 		for m, v := range at {
 			for n, w := range at {
@@ -43,10 +44,13 @@ func TestLattice(t *testing.T) {
 					t.Errorf("%s: %s holds and %s, which it implies, does not", a.Name, m, n)
 				}
 			}
-			holding := v == evidence.Holds && !slices.ContainsFunc(level.All(), func(s level.Level) bool { return s != m && s.Implies(m) && at[s] == evidence.Holds })
-			failing := v == evidence.Violated && !slices.ContainsFunc(level.All(), func(s level.Level) bool { return s != m && m.Implies(s) && at[s] == evidence.Violated })
+			holding := v == evidence.Holds && !slices.ContainsFunc(level.All(),
+				func(s level.Level) bool { return s != m && s.Implies(m) && at[s] == evidence.Holds })
+			failing := v == evidence.Violated && !slices.ContainsFunc(level.All(),
+				func(s level.Level) bool { return s != m && m.Implies(s) && at[s] == evidence.Violated })
 			if holding != slices.Contains(l.Holding, m) || failing != slices.Contains(l.Failing, m) {
-				t.Errorf("%s: strongest that hold %v, weakest that fail %v; wrong about %s", a.Name, l.Holding, l.Failing, m)
+				t.Errorf("%s: strongest that hold %v, weakest that fail %v; wrong about %s", a.Name, l.Holding,
+					l.Failing, m)
 			}
 		}
 	}
@@ -54,7 +58,8 @@ func TestLattice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(l.Holding, []level.Level{level.Causal}) || !slices.Equal(l.Failing, []level.Level{level.SnapshotIsolation, level.RepeatableRead}) {
+	if !slices.Equal(l.Holding, []level.Level{level.Causal}) || !slices.Equal(l.Failing,
+		[]level.Level{level.SnapshotIsolation, level.RepeatableRead}) {
 		t.Errorf("long fork: %v hold, %v fail", l.Holding, l.Failing)
 	}
 }
@@ -70,8 +75,9 @@ func mustAnomaly(t *testing.T, name string) *history.History {
 	return nil
 }
 
-// TestLatticeShares: a level that is not decided in time does not take the time of those that are. A lock that is taken and released by
-// turns, but for some times, has no order, and since its two values have many writers the serializable levels are hard.
+// TestLatticeShares: a level that is not decided in time does not take the time of those that are. A lock that is taken
+// and released by turns, but for some times, has no order, and since its two values have many writers the serializable
+// levels are hard.
 func TestLatticeShares(t *testing.T) {
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)
@@ -83,7 +89,8 @@ func TestLatticeShares(t *testing.T) {
 		}
 		b.Read(lock, history.IntValue(from))
 		b.Write(lock, history.IntValue(1-from))
-		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: i, End: i + 4, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+		b.EndTxn(history.TxnHead{ID: i, Session: i, Start: i, End: i + 4, Commit: history.NoTime,
+			StartTS: history.NoTime, CommitTS: history.NoTime})
 	}
 	h, err := b.Build()
 	if err != nil {

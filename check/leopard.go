@@ -22,7 +22,8 @@ var weakLevels = []level.Level{level.ReadCommitted, level.RepeatableRead}
 func (leopard) Info() Info {
 	return Info{
 		Name: "leopard", Paper: "Leopard", Levels: slices.Concat(orderLevels, weakLevels), Hidden: true,
-		Takes: Takes{Items: true, Predicates: slices.Concat(orderLevels, weakLevels), Unknown: OutcomesDecided, Duplicates: true},
+		Takes: Takes{Items: true, Predicates: slices.Concat(orderLevels, weakLevels), Unknown: OutcomesDecided,
+			Duplicates: true},
 		About: "client time intervals against the database's mechanisms, as --profile says; then replay",
 	}
 }
@@ -30,8 +31,9 @@ func (leopard) Info() Info {
 // maxTried bounds the violations of mechanisms that are tried as violations of the level by themselves.
 var maxTried = 20
 
-// Check verifies the mechanisms. Three things are never mixed: what the history proves (the verdict), what fails under the profile
-// (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order explains the history.
+// Check verifies the mechanisms. Three things are never mixed: what the history proves (the verdict), what fails under
+// the profile (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order
+// explains the history.
 func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, err := newRun(ctx, c.Info(), h, o)
 	if err != nil {
@@ -61,15 +63,18 @@ func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evi
 	x.r.Checker, x.r.Mechanisms = "leopard", m
 	if n := m.Total(); n > 0 && x.r.Verdict == evidence.Holds {
 		x.r.Order = nil
-		x.unknown("an order explains the history, but %d violations of the mechanisms were found under profile %s", n, m.Profile)
+		x.unknown("an order explains the history, but %d violations of the mechanisms were found under profile %s", n,
+			m.Profile)
 	} else if n > 0 && x.r.Verdict == evidence.Unknown {
-		x.unknown("%d violations of the mechanisms were found under profile %s, none of which proves a violation of the level (%s)", n, m.Profile, x.r.Reason)
+		x.unknown("%d violations of the mechanisms were found under profile %s, none of which proves a violation of "+
+			"the level (%s)", n, m.Profile, x.r.Reason)
 	}
 	return x.r, nil
 }
 
 // level settles what the history proves at the level.
-func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report, m *evidence.Mechanisms) (*run, error) {
+func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report,
+	m *evidence.Mechanisms) (*run, error) {
 	weak := slices.Contains(weakLevels, o.Level)
 	x, done, err := begin(ctx, leopard{}.Info(), h, o)
 	if err != nil {
@@ -82,7 +87,10 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		return x, nil
 	}
 	if done && x.r.Verdict == evidence.Violated && weak {
-		x.r.Anomalies = slices.DeleteFunc(x.r.Anomalies, func(a evidence.Anomaly) bool { return !o.Level.Forbids(a.Kind) })
+		x.r.Anomalies = slices.DeleteFunc(x.r.Anomalies, func(a evidence.Anomaly) bool {
+			return !o.Level.Forbids(
+				a.Kind)
+		})
 		if x.r.Also = 0; len(x.r.Anomalies) == 0 {
 			x.unknown("no violation found by Leopard")
 		}
@@ -102,7 +110,10 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		if len(seed) < 2 || len(seed) > maxTrial {
 			continue
 		}
-		err := x.proveFrom(slices.DeleteFunc(slices.Clone(seed), func(t uint32) bool { return t == history.None || !x.v.Counts[t] }), replay.Refute)
+		err := x.proveFrom(slices.DeleteFunc(slices.Clone(seed), func(t uint32) bool {
+			return t == history.None ||
+				!x.v.Counts[t]
+		}), replay.Refute)
 		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return nil, err
 		}
@@ -112,7 +123,8 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		}
 	}
 	if o.MechanismsOnly {
-		x.unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not looked for")
+		x.unknown("no violation found by Leopard, which proves nothing: cycles among what it cannot decide were not " +
+			"looked for")
 		return x, nil
 	}
 	r, err := ask(ctx, replayer{}, h, o)
@@ -131,8 +143,10 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 
 // section is the report's part on the mechanisms.
 func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Mechanisms {
-	m := &evidence.Mechanisms{Profile: rep.Profile.Name(), Found: map[string]int{}, Violations: []evidence.MechanismViolation{}, Warnings: rep.Warned,
-		Deduced: map[string]int{"wr": rep.Deduced(0), "ww": rep.Deduced(1), "rw": rep.Deduced(2)}, Undecided: rep.Undecided}
+	m := &evidence.Mechanisms{Profile: rep.Profile.Name(), Found: map[string]int{},
+		Violations: []evidence.MechanismViolation{}, Warnings: rep.Warned,
+		Deduced:   map[string]int{"wr": rep.Deduced(0), "ww": rep.Deduced(1), "rw": rep.Deduced(2)},
+		Undecided: rep.Undecided}
 	for i, n := range rep.Found {
 		if n > 0 {
 			m.Found[mechanism.Mechanism(i).String()] = n
@@ -143,7 +157,8 @@ func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Me
 	}
 	for i, text := range mechanism.Describe(h, rep, skew) {
 		v := &rep.Violations[i]
-		e := evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind, Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key])}
+		e := evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind,
+			Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key])}
 		for _, t := range v.Txns {
 			if t != history.None {
 				e.Txns = append(e.Txns, h.Txns.ID[t])

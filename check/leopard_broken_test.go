@@ -24,8 +24,9 @@ var blamed = map[string][]mechanism.Mechanism{
 	"certifier":     {mechanism.SerializationCertifier},
 }
 
-// TestLeopardFindsBrokenParts plants one failure of each mechanism at each level that has it, and compares what the mechanisms find
-// with what replay finds at the level: leopard must find each kind at each level, by the right mechanism.
+// TestLeopardFindsBrokenParts plants one failure of each mechanism at each level that has it, and compares what the
+// mechanisms find with what replay finds at the level: leopard must find each kind at each level, by the right
+// mechanism.
 func TestLeopardFindsBrokenParts(t *testing.T) {
 	seeds := histtest.Long[uint64](12, 100)
 	var table strings.Builder
@@ -44,7 +45,8 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 			}
 			var n brokenRun
 			for seed := range seeds {
-				run, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60, Isolation: iso, Seed: seed, Break: part})
+				run, err := datasets.Run(context.Background(), datasets.Spec{Workload: "mix", Txns: 400, Keys: 60,
+					Isolation: iso, Seed: seed, Break: part})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -81,9 +83,11 @@ func TestLeopardFindsBrokenParts(t *testing.T) {
 					n.replay++
 				}
 			}
-			fmt.Fprintf(&table, "%-22s %-14s planted %3d, found by leopard %3d, by the right mechanism %3d, by replay %3d\n", iso, part, n.planted, n.leopard, n.named, n.replay)
+			fmt.Fprintf(&table, "%-22s %-14s planted %3d, found by leopard %3d, by the right mechanism %3d, by "+
+				"replay %3d\n", iso, part, n.planted, n.leopard, n.named, n.replay)
 			if n.planted == 0 || n.named == 0 {
-				t.Errorf("%s, %s: planted %d times, found %d times by the right mechanism", iso, part, n.planted, n.named)
+				t.Errorf("%s, %s: planted %d times, found %d times by the right mechanism", iso, part, n.planted,
+					n.named)
 			}
 		}
 	}

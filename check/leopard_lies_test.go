@@ -15,12 +15,13 @@ import (
 	"isovet/level"
 )
 
-// mistold is a history with its times changed for the worse: coarse clocks, sessions that overlap themselves, missing times of operations and commits.
-// Its clocks are off by no more than skew more.
+// mistold is a history with its times changed for the worse: coarse clocks, sessions that overlap themselves, missing
+// times of operations and commits. Its clocks are off by no more than skew more.
 func mistold(h *history.History, seed uint64) (told *history.History, skew int64) {
 	r := rand.New(rand.NewPCG(seed, 0x1e0))
 	g := *h
-	g.Txns.Start, g.Txns.Commit, g.Txns.End = slices.Clone(h.Txns.Start), slices.Clone(h.Txns.Commit), slices.Clone(h.Txns.End)
+	g.Txns.Start, g.Txns.Commit, g.Txns.End = slices.Clone(h.Txns.Start), slices.Clone(h.Txns.Commit),
+		slices.Clone(h.Txns.End)
 	g.Ops.Start, g.Ops.End = slices.Clone(h.Ops.Start), slices.Clone(h.Ops.End)
 	coarse := func(by int64, cols ...[]int64) {
 		for _, c := range cols {
@@ -62,16 +63,19 @@ func mistold(h *history.History, seed uint64) (told *history.History, skew int64
 	return &g, skew
 }
 
-// TestLeopardNeverCriesWolf: correct runs of the store, however they are told: no violation under the store's own profile. What widens intervals, or
-// hides times, takes information away and makes none.
+// TestLeopardNeverCriesWolf: correct runs of the store, however they are told: no violation under the store's own
+// profile. What widens intervals, or hides times, takes information away and makes none.
 func TestLeopardNeverCriesWolf(t *testing.T) {
 	runs := 0
-	names := []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw", "mix", "booking", "tpcc", "claim", "contended", "longfork", "mini", "rubis", "ctwitter"}
+	names := []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw", "mix", "booking", "tpcc",
+		"claim", "contended", "longfork", "mini", "rubis", "ctwitter"}
 	for seed := range histtest.Long[uint64](60, 4000) {
 		r := rand.New(rand.NewPCG(seed, 0xc1))
 		isos := datasets.Isolations()
-		spec := datasets.Spec{Workload: names[seed%uint64(len(names))], Txns: 80 + r.IntN(250), Sessions: 2 + r.IntN(24), Isolation: isos[r.IntN(len(isos))], Seed: seed,
-			AbortRate: .1 * float64(r.IntN(3)), UnknownRate: .04 * float64(r.IntN(3)), Skew: int64(r.IntN(3)) * 60_000, Times: datasets.Times(r.IntN(2)), LongTxn: r.IntN(5) == 0, FenceEvery: r.IntN(3) * 4}
+		spec := datasets.Spec{Workload: names[seed%uint64(len(names))], Txns: 80 + r.IntN(250), Sessions: 2 +
+			r.IntN(24), Isolation: isos[r.IntN(len(isos))], Seed: seed,
+			AbortRate: .1 * float64(r.IntN(3)), UnknownRate: .04 * float64(r.IntN(3)), Skew: int64(r.IntN(3)) * 60_000,
+			Times: datasets.Times(r.IntN(2)), LongTxn: r.IntN(5) == 0, FenceEvery: r.IntN(3) * 4}
 		h, err := datasets.Generate(context.Background(), spec)
 		if err != nil {
 			t.Fatal(err)
@@ -96,8 +100,9 @@ func TestLeopardNeverCriesWolf(t *testing.T) {
 	t.Log(runs, "runs")
 }
 
-// TestLeopardNeverLies: under whatever profile, on tiny histories of every kind and on broken runs of the store, told badly too: where leopard says
-// violation, so does replay at that level (or the checker of the weak levels), and where it says valid, too.
+// TestLeopardNeverLies: under whatever profile, on tiny histories of every kind and on broken runs of the store, told
+// badly too: where leopard says violation, so does replay at that level (or the checker of the weak levels), and where
+// it says valid, too.
 func TestLeopardNeverLies(t *testing.T) {
 	levels := append(slices.Clip(orderLevels), level.ReadCommitted)
 	profiles := mechanism.Profiles()
@@ -117,7 +122,8 @@ func TestLeopardNeverLies(t *testing.T) {
 		case 2:
 			h = random.Medium(seed, random.Options{Txns: 40, Aborted: r.IntN(2) == 0, Unknown: r.IntN(3) == 0})
 		default:
-			spec := datasets.Spec{Workload: []string{"mix", "blindw", "smallbank", "rmw", "booking"}[r.IntN(5)], Txns: 60, Keys: 20, Sessions: 6, Seed: seed, AbortRate: .1, UnknownRate: .03}
+			spec := datasets.Spec{Workload: []string{"mix", "blindw", "smallbank", "rmw", "booking"}[r.IntN(5)],
+				Txns: 60, Keys: 20, Sessions: 6, Seed: seed, AbortRate: .1, UnknownRate: .03}
 			isos := datasets.Isolations()
 			spec.Isolation = isos[r.IntN(len(isos))]
 			if r.IntN(2) == 0 {
@@ -138,7 +144,8 @@ func TestLeopardNeverLies(t *testing.T) {
 		p := profiles[r.IntN(len(profiles))]
 		l := levels[r.IntN(len(levels))]
 		skew := int64(r.IntN(2)) * 3
-		got, err := Run(context.Background(), leopard{}, h, Options{Level: l, Profile: &p, MechanismsOnly: r.IntN(2) == 0, ClockSkew: skew})
+		got, err := Run(context.Background(), leopard{}, h, Options{Level: l, Profile: &p,
+			MechanismsOnly: r.IntN(2) == 0, ClockSkew: skew})
 		if err != nil {
 			t.Fatalf("seed %d, %s, %s: %v", seed, l, p.Name(), err)
 		}
@@ -157,7 +164,8 @@ func TestLeopardNeverLies(t *testing.T) {
 			t.Fatalf("seed %d, %s: %v", seed, l, err)
 		}
 		if want.Verdict != got.Verdict && want.Verdict != evidence.Unknown {
-			t.Fatalf("seed %d, %s under %s: leopard %s, %s %s (%s)", seed, l, p.Name(), got.Verdict, c.Info().Name, want.Verdict, want.Reason)
+			t.Fatalf("seed %d, %s under %s: leopard %s, %s %s (%s)", seed, l, p.Name(), got.Verdict, c.Info().Name,
+				want.Verdict, want.Reason)
 		}
 	}
 	t.Log(verdicts)

@@ -8,15 +8,16 @@ import (
 )
 
 var (
-	// maxCases bounds how many cases of a history with doubled elements are decided, and in large ones less: caseWork over its operations.
+	// maxCases bounds how many cases of a history with doubled elements are decided, and in large ones less: caseWork
+	// over its operations.
 	maxCases, caseWork = 1 << 12, 1 << 26
 	// fewConflicts bounds how long certify is asked whether what was found leaves a case.
 	fewConflicts = 5000
 )
 
-// byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order explains the history.
-// Where none holds, the cycles of all cases together are the proof, which is tried before it is given. A case that the cycles found so
-// far refute too is passed over.
+// byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order
+// explains the history. Where none holds, the cycles of all cases together are the proof, which is tried before it is
+// given. A case that the cycles found so far refute too is passed over.
 func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, error)) error {
 	c, shown, reason := lists.ReadCases(x.h)
 	switch {
@@ -45,7 +46,8 @@ func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 			if x.proveByCases(proof) {
 				return nil
 			}
-			x.unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more", why, limit)
+			x.unknown("%s; of the ways to say which, the first %d do not explain the history, and there are more", why,
+				limit)
 			return nil
 		}
 		r, err := decideCase(v, decide)
@@ -79,7 +81,8 @@ func (x *run) byCases(why string, decide func(v *lists.View) (*evidence.Result, 
 				proof = append(proof, cycle)
 			}
 		}
-		if tried&(tried-1) == 0 && c.More() && x.proveByCases(proof) { // now and then: what is found may do for all the others
+		// now and then: what is found may do for all the others
+		if tried&(tried-1) == 0 && c.More() && x.proveByCases(proof) {
 			return nil
 		}
 	}

@@ -14,8 +14,9 @@ import (
 	"isovet/level"
 )
 
-// doubledList makes a tiny history of lists whose elements are few: a run, one transaction after the other, some on an old state, then
-// perhaps one list read changed. One in three has registers beside the lists; initial, aborted and unknown ones by the seed.
+// doubledList makes a tiny history of lists whose elements are few: a run, one transaction after the other, some on an
+// old state, then perhaps one list read changed. One in three has registers beside the lists; initial, aborted and
+// unknown ones by the seed.
 func doubledList(seed uint64) *history.History {
 	rng := rand.New(rand.NewPCG(seed, 0xd0b1ed))
 	b := history.NewBuilder()
@@ -130,12 +131,13 @@ func doubledList(seed uint64) *history.History {
 	return h
 }
 
-// TestDoubledElementsAgainstBruteForce holds elle and replay against the oracle on tiny histories with list elements that were appended
-// more than once. An answer of "unknown" is allowed where outcomes are unknown, and nowhere else.
+// TestDoubledElementsAgainstBruteForce holds elle and replay against the oracle on tiny histories with list elements
+// that were appended more than once. An answer of "unknown" is allowed where outcomes are unknown, and nowhere else.
 func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](4000, 40_000)
 	verdicts := map[string]int{}
-	histtest.Each(t, n, func(seed uint64) *history.History { return doubledList(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, n, func(seed uint64) *history.History { return doubledList(seed) }, func(t testing.TB, seed uint64,
+		h *history.History) {
 		if !h.HasLists() {
 			return
 		}
@@ -165,7 +167,8 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 					verdicts[name+" unproven"]++
 					continue
 				case got.Verdict != want.Verdict:
-					t.Errorf("seed %d, %s: %s says %s (%s), brute force %s\n%s", seed, l, name, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+					t.Errorf("seed %d, %s: %s says %s (%s), brute force %s\n%s", seed, l, name, got.Verdict, got.Reason,
+						want.Verdict, notation.Format(h))
 					if verdicts["bad"]++; verdicts["bad"] > 6 {
 						t.FailNow()
 					}
@@ -183,7 +186,8 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
-		if min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) || verdicts[c+" open"] > int(n)/3 { // of 6 × n
+		// of 6 × n
+		if min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) || verdicts[c+" open"] > int(n)/3 {
 			t.Errorf("the mix is lopsided: %v", verdicts)
 		}
 	}
@@ -204,7 +208,8 @@ func TestCases(t *testing.T) {
 		{"s1: a(x,1) | s2: a(x,1) | s3: r(x,[1])", evidence.Holds, ""},
 		{"s1: a(x,1) a(x,1) | s2: r(x,[1])", evidence.Violated, "G1b"},
 		{"s1: a(x,1) a(x,2) | s2: a(x,1) | s3: r(x,[1]) | s4: r(x,[1,2])", evidence.Violated, "incompatible-order"},
-		{"s1: a(x,1) a(y,1) | s2: a(x,1) a(y,2) | s3: r(x,[1]) r(y,[]) | s4: r(x,[]) r(y,[1,2])", evidence.Violated, ""},
+		{"s1: a(x,1) a(y,1) | s2: a(x,1) a(y,2) | s3: r(x,[1]) r(y,[]) | s4: r(x,[]) r(y,[1,2])", evidence.Violated,
+			""},
 		{"s1: a(x,1) a(y,1) | s2: a(x,1) a(y,2) | s3: r(x,[1]) r(y,[2]) | s4: r(x,[]) r(y,[])", evidence.Holds, ""},
 	} {
 		r, err := Run(t.Context(), elle{}, notation.MustParse(c.h), Options{Level: level.Serializable})
@@ -219,7 +224,8 @@ func TestCases(t *testing.T) {
 		text += " | _: a(x,1)"
 		list += ",1"
 	}
-	r, err := Run(t.Context(), elle{}, notation.MustParse(text+" | _: r(x,["+list[1:]+"])"), Options{Level: level.Serializable})
+	r, err := Run(t.Context(), elle{}, notation.MustParse(text+" | _: r(x,["+list[1:]+"])"),
+		Options{Level: level.Serializable})
 	if err != nil || r.Verdict != evidence.Violated {
 		t.Errorf("%s (%s), %v", r.Verdict, r.Reason, err)
 	}

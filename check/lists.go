@@ -12,13 +12,15 @@ import (
 	"isovet/level"
 )
 
-// beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs of
-// them, show, and goes through the cases where elements were appended more than once. done: r is the answer.
-func beginLists(ctx context.Context, in Info, h *history.History, o Options, decide func(v *lists.View) (*evidence.Result, error)) (x *run, v *lists.View, done bool, err error) {
+// beginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs
+// of them, show, and goes through the cases where elements were appended more than once. done: r is the answer.
+func beginLists(ctx context.Context, in Info, h *history.History, o Options,
+	decide func(v *lists.View) (*evidence.Result, error)) (x *run, v *lists.View, done bool, err error) {
 	if x, err = newRun(ctx, in, h, o); err != nil {
 		return &run{}, nil, true, err
 	}
-	v = lists.ReadWith(h, lists.Options{Blind: slices.Contains(weak.Levels(), o.Level), EachRead: o.Level == level.ReadCommitted})
+	v = lists.ReadWith(h, lists.Options{Blind: slices.Contains(weak.Levels(), o.Level),
+		EachRead: o.Level == level.ReadCommitted})
 	x.stage("prepass")
 	if len(v.Anomalies) > 0 {
 		x.violated(v.Anomalies...)
@@ -47,9 +49,10 @@ func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (
 	return decide(v)
 }
 
-// withRegisters has a checker decide a list history told with registers, and brings its answer back. The transactions are the
-// same, so an order needs no care.
-func withRegisters(in Info, v *lists.View, o Options, check func(*history.History) (*evidence.Result, error)) (*evidence.Result, error) {
+// withRegisters has a checker decide a list history told with registers, and brings its answer back. The transactions
+// are the same, so an order needs no care.
+func withRegisters(in Info, v *lists.View, o Options, check func(*history.History) (*evidence.Result, error)) (
+	*evidence.Result, error) {
 	h := v.H
 	g := v.Registers()
 	r, err := check(g.H)
@@ -60,7 +63,8 @@ func withRegisters(in Info, v *lists.View, o Options, check func(*history.Histor
 	for i := range r.Anomalies {
 		a, ok := g.Anomaly(r.Anomalies[i], o.Level, o.ClockSkew)
 		if !ok {
-			return nil, &Fault{Checker: in.Name, Err: errors.New("nothing is left of the evidence on registers for one on lists")}
+			return nil, &Fault{Checker: in.Name, Err: errors.New("nothing is left of the evidence on registers for " +
+				"one on lists")}
 		}
 		r.Anomalies[i] = a
 	}

@@ -17,7 +17,8 @@ import (
 	"isovet/level"
 )
 
-// What is dropped for a format that cannot hold it makes no violation of a valid history, at any level; what needs nothing dropped keeps its verdicts.
+// What is dropped for a format that cannot hold it makes no violation of a valid history, at any level; what needs
+// nothing dropped keeps its verdicts.
 func TestLossy(t *testing.T) {
 	dir := t.TempDir()
 	seeds := uint64(histtest.Long[uint64](500, 20000))
@@ -25,7 +26,8 @@ func TestLossy(t *testing.T) {
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 77))
 		coin := func() bool { return rng.IntN(2) == 0 }
-		s := oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 3, Duplicates: coin(), Deletes: coin(), Aborted: coin(), Unknown: rng.IntN(3) > 0, Lists: rng.IntN(4) == 0, Init: coin(), Torn: coin()}
+		s := oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 3, Duplicates: coin(), Deletes: coin(),
+			Aborted: coin(), Unknown: rng.IntN(3) > 0, Lists: rng.IntN(4) == 0, Init: coin(), Torn: coin()}
 		h := oracletest.Random(seed, s)
 		if rng.IntN(3) > 0 {
 			h = doubt(h, rng)
@@ -41,7 +43,8 @@ func TestLossy(t *testing.T) {
 			if err != nil {
 				continue // predicates, lists
 			}
-			if name == "jepsen-edn" && h.HasLists() && (slices.Contains(h.Ops.Kind, history.Write) || slices.Contains(h.Ops.Kind, history.Read)) {
+			if name == "jepsen-edn" && h.HasLists() && (slices.Contains(h.Ops.Kind, history.Write) ||
+				slices.Contains(h.Ops.Kind, history.Read)) {
 				continue // Jepsen's have either
 			}
 			got, err := format.Read(t.Context(), path, format.Options{Format: name})
@@ -62,9 +65,11 @@ func TestLossy(t *testing.T) {
 				}
 				switch {
 				case lossy && after.Verdict == evidence.Violated:
-					t.Fatalf("seed %d: valid at %v, a violation once written as %s:\n%s\n%s", seed, l, name, oracletest.String(h), oracletest.String(got))
+					t.Fatalf("seed %d: valid at %v, a violation once written as %s:\n%s\n%s", seed, l, name,
+						oracletest.String(h), oracletest.String(got))
 				case !lossy && after.Verdict != before.Verdict:
-					t.Fatalf("seed %d: %v at %v, %v once written as %s:\n%s\n%s", seed, before.Verdict, l, after.Verdict, name, oracletest.String(h), oracletest.String(got))
+					t.Fatalf("seed %d: %v at %v, %v once written as %s:\n%s\n%s", seed, before.Verdict, l,
+						after.Verdict, name, oracletest.String(h), oracletest.String(got))
 				}
 				kept[name]++
 				if lossy {

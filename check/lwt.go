@@ -16,12 +16,14 @@ func (lightweight) Info() Info {
 	return Info{
 		Name: "lwt", Paper: "MTC", Levels: linearLevels,
 		Takes: Takes{Items: true, Predicates: linearLevels, Unknown: OutcomesDecided, Duplicates: true},
-		About: "linearizability, key by key: chains of lightweight transactions in linear time; other registers by zones, or by Wing and Gong's search as Lowe does it",
+		About: "linearizability, key by key: chains of lightweight transactions in linear time; other registers by " +
+			"zones, or by Wing and Gong's search as Lowe does it",
 	}
 }
 
-// Check is the chain algorithm; where that does not say yes, the graph of mini-transactions, whose cycles say why not; and for registers
-// with blind writes zones, with values written twice or failed compare-and-sets that did not say what they saw a search.
+// Check is the chain algorithm; where that does not say yes, the graph of mini-transactions, whose cycles say why not;
+// and for registers with blind writes zones, with values written twice or failed compare-and-sets that did not say what
+// they saw a search.
 func (c lightweight) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, err := newRun(ctx, c.Info(), h, o)
 	if err != nil {

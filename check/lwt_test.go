@@ -16,8 +16,8 @@ import (
 	"isovet/level"
 )
 
-// alone copies a history so that each transaction is a session of its own: linearizability knows no sessions, so it is strict
-// serializability of that.
+// alone copies a history so that each transaction is a session of its own: linearizability knows no sessions, so it is
+// strict serializability of that.
 func alone(t testing.TB, h *history.History) *history.History {
 	return moved(t, h, history.None)
 }
@@ -104,8 +104,9 @@ func registerHistory(seed uint64) *history.History {
 	return h
 }
 
-// TestLWTAgainstOracle: histories of single-key transactions are linearizable exactly if brute force finds an order in real time, and each
-// answer is certified: chains, registers with blind writes, with values written twice, with failed compare-and-sets.
+// TestLWTAgainstOracle: histories of single-key transactions are linearizable exactly if brute force finds an order in
+// real time, and each answer is certified: chains, registers with blind writes, with values written twice, with failed
+// compare-and-sets.
 func TestLWTAgainstOracle(t *testing.T) {
 	n := histtest.Long[uint64](1500, 40_000)
 	for _, c := range []struct {
@@ -113,20 +114,25 @@ func TestLWTAgainstOracle(t *testing.T) {
 		make func(seed uint64) *history.History
 	}{
 		{"lwt", func(s uint64) *history.History {
-			return random.Tiny(s, random.Options{Mini: true, Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+			return random.Tiny(s, random.Options{Mini: true, Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1,
+				Aborted: s%3 == 2})
 		}},
 		{"blind", func(s uint64) *history.History {
-			return random.Tiny(s, random.Options{Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+			return random.Tiny(s, random.Options{Single: true, Txns: 7, Sessions: 5, Unknown: s%3 == 1,
+				Aborted: s%3 == 2})
 		}},
 		{"duplicates", func(s uint64) *history.History {
-			return random.Tiny(s, random.Options{Single: true, Duplicates: true, Deletes: s%5 == 4, Txns: 7, Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
+			return random.Tiny(s, random.Options{Single: true, Duplicates: true, Deletes: s%5 == 4, Txns: 7,
+				Sessions: 5, Unknown: s%3 == 1, Aborted: s%3 == 2})
 		}},
 		{"failed", registerHistory},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen := map[string]int{}
-			histtest.Each(t, n, func(seed uint64) *history.History { return c.make(seed) }, func(t testing.TB, seed uint64, h *history.History) {
-				want, err := oracle.Check(alone(t, h), oracle.Options{Level: level.StrictSerializable, VerdictOnly: true})
+			histtest.Each(t, n, func(seed uint64) *history.History { return c.make(seed) }, func(t testing.TB,
+				seed uint64, h *history.History) {
+				want, err := oracle.Check(alone(t, h), oracle.Options{Level: level.StrictSerializable,
+					VerdictOnly: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,9 +141,11 @@ func TestLWTAgainstOracle(t *testing.T) {
 					t.Fatalf("seed %d: %v\n%s", seed, err, notation.Format(h))
 				}
 				if r.Verdict != want.Verdict {
-					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict, notation.Format(h))
+					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict,
+						notation.Format(h))
 				}
-				if p, err := Run(context.Background(), porcupineLib{}, h, Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
+				if p, err := Run(context.Background(), porcupineLib{}, h,
+					Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
 					t.Fatalf("seed %d: lwt says %s, Porcupine %v, %v\n%s", seed, r.Verdict, p, err, notation.Format(h))
 				}
 				seen[r.Verdict.String()]++
@@ -165,12 +173,18 @@ func TestLWT(t *testing.T) {
 		h    string
 		want evidence.Verdict
 	}{
-		{"init=null: s1: r(x,null) w(x,0) @[5,6] | s2: r(x,0) w(x,1) @[2,3]", evidence.Violated}, // the insert's own time counts
-		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,0) w(x,1) @[2,3]", evidence.Holds},    // touching is concurrent
-		{"init=null: s1: r(x,null) @[1,2] | s2: r(x,null) @[3,4]", evidence.Holds},               // no insert: reads of absent
-		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,null) @[3,4]", evidence.Violated},     // a failed insert that should not have
-		{"init=null: s1: r(x,null) w(x,0)? @[1,_] | s2: r(x,0) @[9,10]", evidence.Holds},         // a timed-out insert that was read
-		{"init=null: s1: r(x,null) w(x,0)? @[11,_] | s2: r(x,0) @[9,10]", evidence.Violated},     // but not before it began
+		// the insert's own time counts
+		{"init=null: s1: r(x,null) w(x,0) @[5,6] | s2: r(x,0) w(x,1) @[2,3]", evidence.Violated},
+		// touching is concurrent
+		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,0) w(x,1) @[2,3]", evidence.Holds},
+		// no insert: reads of absent
+		{"init=null: s1: r(x,null) @[1,2] | s2: r(x,null) @[3,4]", evidence.Holds},
+		// a failed insert that should not have
+		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,null) @[3,4]", evidence.Violated},
+		// a timed-out insert that was read
+		{"init=null: s1: r(x,null) w(x,0)? @[1,_] | s2: r(x,0) @[9,10]", evidence.Holds},
+		// but not before it began
+		{"init=null: s1: r(x,null) w(x,0)? @[11,_] | s2: r(x,0) @[9,10]", evidence.Violated},
 		{"init=null: s1: r(x,null) w(x,0)? @[1,_] | s2: r(x,null) w(x,1) @[9,10]", evidence.Holds},
 		{"init=null: s1: r(x,null) w(x,0) @[1,2] | s2: r(x,null) w(x,1) @[1,2]", evidence.Violated}, // two inserts
 		{"init=0: s1: w(x,1) @[1,2] | s2: w(x,2) @[1,2] | s3: r(x,1) @[3,4] | s4: r(x,2) @[5,6]", evidence.Violated},
@@ -183,9 +197,11 @@ func TestLWT(t *testing.T) {
 	}
 }
 
-// TestLWTLarge: a run of the workload is linearizable, by chains alone; with one read changed it is not, and the cycle is short.
+// TestLWTLarge: a run of the workload is linearizable, by chains alone; with one read changed it is not, and the cycle
+// is short.
 func TestLWTLarge(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 20_000, Keys: 20, Sessions: 10})
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "lwt", Txns: 20_000, Keys: 20,
+		Sessions: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +227,8 @@ func TestLWTLarge(t *testing.T) {
 		}
 	}
 	// A transaction on two keys has no place here.
-	r, err = Run(context.Background(), c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"), Options{Level: level.Linearizable})
+	r, err = Run(context.Background(), c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"),
+		Options{Level: level.Linearizable})
 	if err != nil || r.Verdict != evidence.Unknown {
 		t.Errorf("two keys: %v, %v", r, err)
 	}

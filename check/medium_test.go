@@ -15,8 +15,8 @@ import (
 	"isovet/level"
 )
 
-// TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every solver, and
-// each answer is certified.
+// TestMedium: on random histories of up to 200 transactions, half of them disturbed, vbox and cobra agree with every
+// solver, and each answer is certified.
 func TestMedium(t *testing.T) {
 	seeds := histtest.Long[uint64](40, 240)
 	if testing.Short() {
@@ -43,7 +43,8 @@ func TestMedium(t *testing.T) {
 					t.Fatalf("seed %d, %s, %s: %v", seed, l, c.Info().Name, err)
 				}
 				if r.Verdict != want.Verdict {
-					t.Fatalf("seed %d, %s: %s:%s says %s (%s), vbox %s (%s)", seed, l, c.Info().Name, r.Solver, r.Verdict, r.Reason, want.Verdict, want.Reason)
+					t.Fatalf("seed %d, %s: %s:%s says %s (%s), vbox %s (%s)", seed, l, c.Info().Name, r.Solver,
+						r.Verdict, r.Reason, want.Verdict, want.Reason)
 				}
 			}
 		}
@@ -58,10 +59,12 @@ func TestMedium(t *testing.T) {
 	}
 }
 
-// TestPlanted: a fault planted in a larger run is found at every level that it violates, and nothing is found elsewhere.
+// TestPlanted: a fault planted in a larger run is found at every level that it violates, and nothing is found
+// elsewhere.
 func TestPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 150, Keys: 60, Sessions: 8, Seed: uint64(i), Fault: f.Name})
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 150, Keys: 60, Sessions: 8,
+			Seed: uint64(i), Fault: f.Name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +93,8 @@ func TestClockSkew(t *testing.T) {
 	bad := 0
 	for seed := range uint64(20) {
 		const skew = 2_000_000
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed, Skew: skew})
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
+			Skew: skew})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,8 +120,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// disguise tells the same history otherwise: other names for keys, values, sessions and transactions, and another order of
-// transactions in the file that keeps each session's own.
+// disguise tells the same history otherwise: other names for keys, values, sessions and transactions, and another order
+// of transactions in the file that keeps each session's own.
 func disguise(h *history.History, seed uint64) *history.History {
 	r := rand.New(rand.NewPCG(seed, 9))
 	b := history.NewBuilder()
@@ -197,7 +201,8 @@ func TestDisguised(t *testing.T) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 				if a.Verdict != b.Verdict {
-					t.Fatalf("seed %d, %s: %s says %s of\n%s\nand %s of\n%s", seed, l, c.Info().Name, a.Verdict, notation.Format(h), b.Verdict, notation.Format(g))
+					t.Fatalf("seed %d, %s: %s says %s of\n%s\nand %s of\n%s", seed, l, c.Info().Name, a.Verdict,
+						notation.Format(h), b.Verdict, notation.Format(g))
 				}
 				verdicts[a.Verdict]++
 			}

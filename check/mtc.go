@@ -16,7 +16,8 @@ func (miniTxns) Info() Info {
 	return Info{
 		Name: "mtc", Paper: "MTC", Levels: orderLevels,
 		Takes: Takes{Items: true, Predicates: orderLevels, Unknown: OutcomesDecided, Duplicates: true},
-		About: "mini-transactions, every write after a read of its key: linear at six levels; falls back to replay on others, and says so",
+		About: "mini-transactions, every write after a read of its key: linear at six levels; falls back to replay " +
+			"on others, and says so",
 	}
 }
 

@@ -25,7 +25,8 @@ func generated(b *testing.B, spec datasets.Spec) *history.History {
 func BenchmarkMTC(b *testing.B) {
 	for _, txns := range []int{100_000, 1_000_000} {
 		h := generated(b, datasets.Spec{Workload: "mini", Txns: txns, Keys: 1000, Sessions: 24})
-		for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation, level.StrictSerializable, level.StrictSnapshotIsolation} {
+		for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation,
+			level.StrictSerializable, level.StrictSnapshotIsolation} {
 			b.Run(fmt.Sprintf("data=mini/level=%s/txns=%dk", l, txns/1000), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -31,7 +31,8 @@ func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls [
 			t.Fatal(err)
 		}
 		if r.Verdict != want.Verdict {
-			t.Fatalf("seed %d, %s: %s (%s); the oracle says %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict, notation.Format(h))
+			t.Fatalf("seed %d, %s: %s (%s); the oracle says %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict,
+				notation.Format(h))
 		}
 		seen[l.String()+" "+r.Verdict.String()]++
 		if r.Note == "" {
@@ -40,12 +41,14 @@ func sameAsOracle(t testing.TB, c Checker, seed uint64, h *history.History, ls [
 	}
 }
 
-// TestMTCAgainstOracle: random mini-transactions, in sessions, with ties of time and without times, aborted and of unknown outcome.
+// TestMTCAgainstOracle: random mini-transactions, in sessions, with ties of time and without times, aborted and of
+// unknown outcome.
 func TestMTCAgainstOracle(t *testing.T) {
 	n := histtest.Long[uint64](4000, 100_000)
 	seen := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History {
-		o := random.Options{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2, Ops: 4}
+		o := random.Options{Mini: true, Txns: 6, Keys: 3, Sessions: 4, Aborted: seed%4 == 1, Unknown: seed%4 == 2,
+			Ops: 4}
 		return random.Tiny(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
@@ -69,24 +72,31 @@ func TestMTCOutside(t *testing.T) {
 		sameAsOracle(t, miniTxns{}, seed, h, orderLevels, seen)
 	})
 	for _, c := range []struct{ h, note string }{
-		{"init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)", "decided by replay: this is no history of mini-transactions: transaction 2 writes \"x\" without having read it (Definition 8)"},
-		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,1) | s4: r(x,1)", "which was written more than once (Definition 9)"},
-		{`init=0: s1: r(x,0) w(x,1) | s2: pr{"":{"=":1}}[]`, "decided by replay: this is no history of mini-transactions: there are predicate operations"},
+		{"init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)", "decided by replay: this is no history of " +
+			"mini-transactions: transaction 2 writes \"x\" without having read it (Definition 8)"},
+		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,1) | s4: r(x,1)",
+			"which was written more than once (Definition 9)"},
+		{`init=0: s1: r(x,0) w(x,1) | s2: pr{"":{"=":1}}[]`, "decided by replay: this is no history of " +
+			"mini-transactions: there are predicate operations"},
 		{"init=0: s1: r(x,0) r(y,0) r(z,0) w(x,1) | s2: r(x,1)", ""},
 	} {
-		r, err := Run(context.Background(), miniTxns{}, notation.MustParse(c.h), Options{Level: level.SessionSerializable})
-		if err != nil || r.Checker != "mtc" || !strings.Contains(r.Note, c.note) || (r.DecidedBy == "replay") != (c.note != "") || c.note == "" && r.Note != "" {
+		r, err := Run(context.Background(), miniTxns{}, notation.MustParse(c.h),
+			Options{Level: level.SessionSerializable})
+		if err != nil || r.Checker != "mtc" || !strings.Contains(r.Note, c.note) ||
+			(r.DecidedBy == "replay") != (c.note != "") ||
+			c.note == "" && r.Note != "" {
 			t.Errorf("%s: %v, %+v; want the note %q", c.h, err, r, c.note)
 		}
 	}
 	h := notation.MustParse("init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)")
-	if r, err := Run(context.Background(), miniTxns{}, h, Options{Level: level.SessionSerializable}); err != nil || r.Verdict != evidence.Violated {
+	if r, err := Run(context.Background(), miniTxns{}, h, Options{Level: level.SessionSerializable}); err != nil ||
+		r.Verdict != evidence.Violated {
 		t.Errorf("errata M4: %v, %v", r, err)
 	}
 }
 
-// TestMTCCatalogue: every cell of errata §5.1's table at the serializable and snapshot levels, and each anomaly by its name, decided
-// without falling back.
+// TestMTCCatalogue: every cell of errata §5.1's table at the serializable and snapshot levels, and each anomaly by its
+// name, decided without falling back.
 func TestMTCCatalogue(t *testing.T) {
 	cells := 0
 	for i, a := range datasets.Anomalies() {
@@ -126,7 +136,8 @@ func TestMTCCatalogue(t *testing.T) {
 // TestMTCPlanted: faults in a run of mini-transactions, large enough for long chains.
 func TestMTCPlanted(t *testing.T) {
 	for i, f := range datasets.Faults() {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mini", Txns: 300, Keys: 30, Sessions: 6, Seed: uint64(i), Fault: f.Name})
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mini", Txns: 300, Keys: 30,
+			Sessions: 6, Seed: uint64(i), Fault: f.Name})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,15 +13,18 @@ import (
 	"isovet/level"
 )
 
-// TestNameIsProved: a proof by cycles under any other name than that of what they show is refused, unless it shows that at a level that
-// asks for fewer orders.
+// TestNameIsProved: a proof by cycles under any other name than that of what they show is refused, unless it shows that
+// at a level that asks for fewer orders.
 func TestNameIsProved(t *testing.T) {
 	var kinds []level.Anomaly
 	for _, k := range level.Anomalies() {
 		kinds = append(kinds, k, k+"-session", k+"-realtime")
 	}
 	proofs := 0
-	histtest.Each(t, histtest.Long[uint64](1000, 10_000), func(seed uint64) *history.History { return namedRandom(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](1000, 10_000), func(seed uint64) *history.History {
+		return namedRandom(
+			seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range datasets.Judged() {
 			c, ok := Auto(h, l)
 			if !ok {
@@ -38,7 +41,8 @@ func TestNameIsProved(t *testing.T) {
 				proofs++
 				right := a.Kind
 				for _, k := range kinds {
-					if k == right || k == level.G0 && right == level.IncompatibleOrder || k == level.IncompatibleOrder && right == level.G0 {
+					if k == right || k == level.G0 && right == level.IncompatibleOrder ||
+						k == level.IncompatibleOrder && right == level.G0 {
 						continue // an incompatible order is a G0
 					}
 					a.Kind = k
@@ -52,7 +56,8 @@ func TestNameIsProved(t *testing.T) {
 						return a.Named(r.H, m, 0) == k && certify.Check(&r, certify.Options{}) == nil
 					}
 					if !slices.ContainsFunc(l.Relaxed(), weaker) {
-						t.Fatalf("seed %d, %s: a proof of %s passes for one of %s\n%+v\n%s", seed, l, right, k, a, notation.Format(h))
+						t.Fatalf("seed %d, %s: a proof of %s passes for one of %s\n%+v\n%s", seed, l, right, k, a,
+							notation.Format(h))
 					}
 				}
 			}

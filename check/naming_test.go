@@ -29,22 +29,26 @@ func namedRandom(seed uint64) *history.History {
 	case 3:
 		return tinyMini(seed)
 	case 4:
-		return oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Duplicates: seed%12 == 4, Aborted: true, Unknown: seed%24 == 4})
+		return oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Duplicates: seed%12 == 4,
+			Aborted: true, Unknown: seed%24 == 4})
 	}
 	return tinyList(seed)
 }
 
-// tinyMini makes a history of transactions that each read and mostly overwrite one or two keys, on old states now and then.
+// tinyMini makes a history of transactions that each read and mostly overwrite one or two keys, on old states now and
+// then.
 func tinyMini(seed uint64) *history.History {
 	return random.Tiny(seed, random.Options{Txns: 5, Keys: 2, Sessions: 3, Ops: 2})
 }
 
-// TestNamesByTheLattice: on random histories, the kind that a checker reports at a level is one that the level forbids, and every
-// other level that forbids it is violated too, by brute force: so the name says what is wrong, and no more than the evidence shows.
+// TestNamesByTheLattice: on random histories, the kind that a checker reports at a level is one that the level forbids,
+// and every other level that forbids it is violated too, by brute force: so the name says what is wrong, and no more
+// than the evidence shows.
 func TestNamesByTheLattice(t *testing.T) {
 	n := histtest.Long[uint64](3000, 60_000)
 	kinds := map[level.Anomaly]int{}
-	histtest.Each(t, n, func(seed uint64) *history.History { return namedRandom(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, n, func(seed uint64) *history.History { return namedRandom(seed) }, func(t testing.TB, seed uint64,
+		h *history.History) {
 		verdicts := map[level.Level]evidence.Verdict{}
 		verdict := func(l level.Level) evidence.Verdict {
 			if v, ok := verdicts[l]; ok {
@@ -61,7 +65,8 @@ func TestNamesByTheLattice(t *testing.T) {
 		for _, l := range datasets.Judged() {
 			for i, c := range All() {
 				in := c.Info()
-				if in.Timestamps || in.Name == "porcupine" || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() {
+				if in.Timestamps || in.Name == "porcupine" || !slices.Contains(in.Levels, l) || in.Name == "elle" &&
+					!h.HasLists() {
 					continue
 				}
 				if len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
@@ -74,11 +79,13 @@ func TestNamesByTheLattice(t *testing.T) {
 				for _, a := range got.Anomalies {
 					kinds[a.Kind]++
 					if !l.Forbids(a.Kind) && !l.ForbidsSome(a.Kind) {
-						t.Fatalf("seed %d, %s: %s reports %s, which it allows\n%s\n%s", seed, l, in.Name, a.Kind, a.Text, notation.Format(h))
+						t.Fatalf("seed %d, %s: %s reports %s, which it allows\n%s\n%s", seed, l, in.Name, a.Kind,
+							a.Text, notation.Format(h))
 					}
 					for _, m := range level.All() {
 						if m.Forbids(a.Kind) && verdict(m) == evidence.Holds {
-							t.Fatalf("seed %d, %s: %s reports %s, which %s forbids, and that holds\n%s\n%s", seed, l, in.Name, a.Kind, m, a.Text, notation.Format(h))
+							t.Fatalf("seed %d, %s: %s reports %s, which %s forbids, and that holds\n%s\n%s", seed, l,
+								in.Name, a.Kind, m, a.Text, notation.Format(h))
 						}
 					}
 				}

@@ -21,15 +21,16 @@ import (
 
 // oddPredicates is a random history with predicates and anything else that one may have, by number.
 func oddPredicates(seed uint64) *history.History {
-	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 2, Ops: 2}}
+	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
+		{Txns: 6, Keys: 2, Ops: 2}}
 	o, s := every(seed), shapes[seed/32%4]
 	o.Txns, o.Keys, o.Sessions, o.Ops, o.Predicates = s.Txns, s.Keys, s.Sessions, s.Ops, true
 	return random.Odd(seed, o)
 }
 
-// TestOddPredicates: histories with predicates beside unknown outcomes, deletes, initial rows, equal values, transactions without
-// operations, and times at both ends of int64 or missing get from vbox, with every solver and pipeline, and from replay the verdict of
-// brute force at all six levels, certified.
+// TestOddPredicates: histories with predicates beside unknown outcomes, deletes, initial rows, equal values,
+// transactions without operations, and times at both ends of int64 or missing get from vbox, with every solver and
+// pipeline, and from replay the verdict of brute force at all six levels, certified.
 func TestOddPredicates(t *testing.T) {
 	first, n := uint64(0), histtest.Long[uint64](1500, 100_000)
 	if s := os.Getenv("ISOVET_SEEDS"); s != "" {
@@ -63,7 +64,8 @@ func TestOddPredicates(t *testing.T) {
 			o.Solver = solverNames()[rng.IntN(len(solverNames()))]
 			if rng.IntN(2) == 0 {
 				one := func(names []string) string { return names[rng.IntN(len(names))] }
-				o.Pipeline = Pipeline{Closure: one(Closures()), Pruning: one(Prunings()), Phase: one(Phases()), AtMostOne: one(AtMostOnes())}
+				o.Pipeline = Pipeline{Closure: one(Closures()), Pruning: one(Prunings()), Phase: one(Phases()),
+					AtMostOne: one(AtMostOnes())}
 				if LookupSolver(o.Solver).Theory != "closure" {
 					o.Pipeline.Encoding = encode.Encodings()[0].Name
 				}
@@ -72,7 +74,8 @@ func TestOddPredicates(t *testing.T) {
 		}
 	}
 	t.Log(verdicts)
-	if verdicts["replay valid"] < int(n/10) || verdicts["replay violation"] < int(n/10) || verdicts["vbox valid"] < int(n/10) || verdicts["vbox violation"] < int(n/10) {
+	if verdicts["replay valid"] < int(n/10) || verdicts["replay violation"] < int(n/10) ||
+		verdicts["vbox valid"] < int(n/10) || verdicts["vbox violation"] < int(n/10) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }
@@ -98,7 +101,8 @@ func (c onlyPolygraph) Check(ctx context.Context, h *history.History, o Options)
 	return x.r, err
 }
 
-func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, want evidence.Verdict, verdicts map[string]int) {
+func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, want evidence.Verdict,
+	verdicts map[string]int) {
 	t.Helper()
 	name := c.Info().Name
 	r, err := Run(context.Background(), c, h, o)
@@ -117,7 +121,8 @@ func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, 
 			}
 			return
 		}
-		if name == "weak" && (strings.Contains(r.Reason, "wrote alike") || strings.Contains(r.Reason, "reads one version twice")) {
+		if name == "weak" && (strings.Contains(r.Reason, "wrote alike") || strings.Contains(r.Reason,
+			"reads one version twice")) {
 			return
 		}
 		if name == "polygraph" && r.Reason == "given up" {

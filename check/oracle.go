@@ -15,7 +15,8 @@ type bruteForce struct{}
 func (bruteForce) Info() Info {
 	return Info{
 		Name: "oracle", Paper: "definitions", Hidden: true, Levels: slices.Concat(serialLevels, snapshotLevels),
-		Takes: Takes{Items: true, Predicates: orderLevels, Lists: ListsBeside, Unknown: OutcomesDecided, Duplicates: true},
+		Takes: Takes{Items: true, Predicates: orderLevels, Lists: ListsBeside, Unknown: OutcomesDecided,
+			Duplicates: true},
 		About: "brute force by definition, for up to 8 transactions",
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"isovet/solver/external"
 )
 
-// Pipeline names vbox's choices, one a field; "" is the default. None of them may change a verdict: isovet bench ablate measures
-// them against each other and compares the verdicts. The back end and its theory are [Options.Solver].
+// Pipeline names vbox's choices, one a field; "" is the default. None of them may change a verdict: isovet bench ablate
+// measures them against each other and compares the verdicts. The back end and its theory are [Options.Solver].
 type Pipeline struct {
 	// Closure is the closure that prunes: a name of Closures. Default: purdom+ where times keep it small, else purdom.
 	Closure string `json:"closure,omitempty"`
@@ -23,8 +23,8 @@ type Pipeline struct {
 	Encoding string `json:"encoding,omitempty"`
 	// Phase is the first value of each variable: a name of Phases. Default: time.
 	Phase string `json:"phase,omitempty"`
-	// AtMostOne demands that a predicate operation was based on one version only, as the paper's Eq. 7 does: a value of AtMostOnes.
-	// Default: off.
+	// AtMostOne demands that a predicate operation was based on one version only, as the paper's Eq. 7 does: a value of
+	// AtMostOnes. Default: off.
 	AtMostOne string `json:"at_most_one,omitempty"`
 	// Extra are encodings beside encode.Encodings.
 	Extra []encode.Encoding `json:"-"`
@@ -53,12 +53,12 @@ func Closures() []string {
 	return names
 }
 
-// Prunings lists the values of Pipeline.Pruning, the default first: the closure updated by each edge that is settled; computed anew
-// each round, as Cobra does; nothing pruned.
+// Prunings lists the values of Pipeline.Pruning, the default first: the closure updated by each edge that is settled;
+// computed anew each round, as Cobra does; nothing pruned.
 func Prunings() []string { return []string{pruneEdges, pruneRounds, pruneNone} }
 
-// Phases lists the values of Pipeline.Phase, the default first: what client times, or places in sessions, suggest (errata V28); all
-// false, as MiniSat does; the opposite of the suggestion; random.
+// Phases lists the values of Pipeline.Phase, the default first: what client times, or places in sessions, suggest
+// (errata V28); all false, as MiniSat does; the opposite of the suggestion; random.
 func Phases() []string { return []string{phaseTime, phaseNegative, phaseReversed, phaseRandom} }
 
 // AtMostOnes lists the values of Pipeline.AtMostOne, the default first.
@@ -79,7 +79,8 @@ func (p Pipeline) validate() error {
 	for _, f := range []struct {
 		what, value string
 		names       []string
-	}{{"closure", p.Closure, Closures()}, {"pruning", p.Pruning, Prunings()}, {"encoding", p.Encoding, p.EncodingNames()}, {"phase heuristic", p.Phase, Phases()},
+	}{{"closure", p.Closure, Closures()}, {"pruning", p.Pruning, Prunings()}, {"encoding", p.Encoding,
+		p.EncodingNames()}, {"phase heuristic", p.Phase, Phases()},
 		{"at-most-one", p.AtMostOne, AtMostOnes()}} {
 		if f.value != "" && !slices.Contains(f.names, f.value) {
 			return fmt.Errorf("unknown %s %q; expected one of %s", f.what, f.value, strings.Join(f.names, ", "))
@@ -114,9 +115,9 @@ func (p Pipeline) setPhase(q *encode.Problem) {
 	}
 }
 
-// SolverFor names the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or "order", a theory of
-// isovet's own CDCL; "lazy", a clause for each cycle found; "eager", clauses for all of them; "own", that of another program. false:
-// there is none.
+// SolverFor names the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or "order",
+// a theory of isovet's own CDCL; "lazy", a clause for each cycle found; "eager", clauses for all of them; "own", that
+// of another program. false: there is none.
 func SolverFor(backend, theory string) (string, bool) {
 	if external.Is(backend) {
 		return backend, LookupSolver(backend).Theory == theory
@@ -149,5 +150,6 @@ func distinct(get func(Solver) string) []string {
 
 // tooLarge says that a problem would be too large to write down.
 func tooLarge(e encode.Encoding, clauses int) encode.Answer {
-	return encode.Answer{Status: solver.Unknown, Reason: fmt.Sprintf("encoding %s would make %d clauses, more than %d", e.Name, clauses, maxEager)}
+	return encode.Answer{Status: solver.Unknown, Reason: fmt.Sprintf("encoding %s would make %d clauses, more than %d",
+		e.Name, clauses, maxEager)}
 }

@@ -14,18 +14,21 @@ import (
 	"isovet/solver"
 )
 
-// polysi is PolySI: a polygraph of transactions, and snapshot isolation as the acyclicity of the graph that it induces, each
-// dependency alone and each followed by an anti-dependency.
+// polysi is PolySI: a polygraph of transactions, and snapshot isolation as the acyclicity of the graph that it induces,
+// each dependency alone and each followed by an anti-dependency.
 type polysi struct{}
 
 func (polysi) Info() Info {
 	return Info{
-		Name: "polysi", Paper: "PolySI", Levels: snapshotLevels, Solvers: inducedSolvers(), Takes: Takes{Items: true}, Partial: true,
-		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand transactions",
+		Name: "polysi", Paper: "PolySI", Levels: snapshotLevels, Solvers: inducedSolvers(), Takes: Takes{Items: true},
+		Partial: true,
+		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand " +
+			"transactions",
 	}
 }
 
-// inducedSolvers are those that keep a problem's own edges acyclic: the eager ones write the polygraph's choices down anew.
+// inducedSolvers are those that keep a problem's own edges acyclic: the eager ones write the polygraph's choices down
+// anew.
 func inducedSolvers() []string {
 	var names []string
 	for _, s := range Solvers() {
@@ -39,17 +42,19 @@ func inducedSolvers() []string {
 // maxInduced bounds the edges of a polygraph's constraints, and those of the induced graph that the solver gets.
 var maxInduced = 50_000_000
 
-// Check makes a generalized constraint of each two transactions that write a common key, prunes by reachability in the known induced
-// graph, and has the solver settle the rest on the induced graph.
+// Check makes a generalized constraint of each two transactions that write a common key, prunes by reachability in the
+// known induced graph, and has the solver settle the rest on the induced graph.
 //
-// Source:  [PolySI], the pipeline of its algorithm: known graph, constraints, pruning until nothing changes, encoding, solving.
-// Differs: initial versions come first from the start. The closure is of rows of bits merged in topological order, as in the authors'
-// program, which is the cheapest of the known ways where the graph is whole. isovet's solvers stand in for MonoSAT. Session order where
-// the level asks for it, and real time as pairs of transactions: PolySI has the former only, always.
+// Source:  [PolySI], the pipeline of its algorithm: known graph, constraints, pruning until nothing changes, encoding,
+// solving. Differs: initial versions come first from the start. The closure is of rows of bits merged in topological
+// order, as in the authors' program, which is the cheapest of the known ways where the graph is whole. isovet's solvers
+// stand in for MonoSAT. Session order where the level asks for it, and real time as pairs of transactions: PolySI has
+// the former only, always.
 func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if err == nil && !slices.Contains(inducedSolvers(), x.back.Name) {
-		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", x.back.Name, strings.Join(inducedSolvers(), ", "))
+		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", x.back.Name,
+			strings.Join(inducedSolvers(), ", "))
 	}
 	if done {
 		return x.r, err
@@ -65,7 +70,8 @@ func (c polysi) Check(ctx context.Context, h *history.History, o Options) (*evid
 		x.unknown("the constraints would have more than %d edges", maxInduced)
 		return x.r, nil
 	case g.Bytes() > maxClosure || room.For(float64(g.Bytes())) != nil:
-		x.unknown("the closure of %d transactions would take about %s, which is too much", g.N, room.Size(float64(g.Bytes())))
+		x.unknown("the closure of %d transactions would take about %s, which is too much", g.N,
+			room.Size(float64(g.Bytes())))
 		return x.r, nil
 	}
 	x.r.Stats.Constraints = len(g.Open)

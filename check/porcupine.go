@@ -23,8 +23,9 @@ func (porcupineLib) Info() Info {
 	}
 }
 
-// Check asks Porcupine for the verdict, each key being a partition, as its authors do for key-value stores; the stage "solving" is its own
-// time. It hands back no proof of a "no" and an expensive one of a "yes": the evidence is lwt's, which is a fault if they disagree.
+// Check asks Porcupine for the verdict, each key being a partition, as its authors do for key-value stores; the stage
+// "solving" is its own time. It hands back no proof of a "no" and an expensive one of a "yes": the evidence is lwt's,
+// which is a fault if they disagree.
 func (c porcupineLib) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
@@ -48,15 +49,17 @@ func (c porcupineLib) Check(ctx context.Context, h *history.History, o Options) 
 		return takeOver(r, "porcupine"), err
 	}
 	if ok != (r.Verdict == evidence.Holds) {
-		return nil, &Fault{Checker: "porcupine", Err: fmt.Errorf("linearizable, says Porcupine: %t; lwt says %s", ok, r.Verdict)}
+		return nil, &Fault{Checker: "porcupine", Err: fmt.Errorf("linearizable, says Porcupine: %t; lwt says %s", ok,
+			r.Verdict)}
 	}
 	x.stage("evidence")
 	r.Stats.Stages = x.r.Stats.Stages
 	return takeOver(r, "porcupine"), nil
 }
 
-// registerModel is a register whose state is a version. What may not have happened changes nothing where it does not fit: it can stand
-// at the end. A step that comes after ctx has ended fails, which ends the search soon; its answer is not used then.
+// registerModel is a register whose state is a version. What may not have happened changes nothing where it does not
+// fit: it can stand at the end. A step that comes after ctx has ended fails, which ends the search soon; its answer is
+// not used then.
 func registerModel(ctx context.Context, initial uint32, claim func(op, ver uint32) bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return initial },

@@ -21,7 +21,8 @@ type kvEvent struct {
 	process    int
 }
 
-// Logs of a key-value store get the verdict of the definition: an order of the operations on strings, each between its invocation and its answer.
+// Logs of a key-value store get the verdict of the definition: an order of the operations on strings, each between its
+// invocation and its answer.
 func TestKeyValueLogs(t *testing.T) {
 	seeds := histtest.Long[uint64](1000, 100000)
 	counts := map[string]int{}

@@ -25,13 +25,14 @@ var predicateOptions = []random.Options{
 	{Deletes: true, Duplicates: true, Aborted: true, Unknown: true},
 }
 
-// vbox says of tiny histories with predicates what brute force says, at the three serializable levels; it is undecided only where an
-// outcome is open. Run certifies each answer.
+// vbox says of tiny histories with predicates what brute force says, at the three serializable levels; it is undecided
+// only where an outcome is open. Run certifies each answer.
 func TestVboxPredicates(t *testing.T) {
 	seeds := histtest.Long[uint64](1000, 30000)
 	var decided, undecided [3]int
 	for _, o := range predicateOptions {
-		histtest.Each(t, seeds, func(seed uint64) *history.History { return random.Tiny(seed, o) }, func(t testing.TB, seed uint64, h *history.History) {
+		histtest.Each(t, seeds, func(seed uint64) *history.History { return random.Tiny(seed, o) }, func(t testing.TB,
+			seed uint64, h *history.History) {
 			if o.Predicates && !h.HasPredicates() {
 				return
 			}
@@ -45,7 +46,8 @@ func TestVboxPredicates(t *testing.T) {
 					t.Fatalf("%+v seed %d, %s: %v", o, seed, l, err)
 				}
 				if got.Verdict == evidence.Unknown {
-					if !strings.Contains(got.Reason, "is open") && !strings.HasPrefix(got.Reason, "no order explains") && want.Verdict != evidence.Unknown {
+					if !strings.Contains(got.Reason, "is open") && !strings.HasPrefix(got.Reason,
+						"no order explains") && want.Verdict != evidence.Unknown {
 						t.Fatalf("%+v seed %d, %s: unknown: %s", o, seed, l, got.Reason)
 					}
 					undecided[want.Verdict]++
@@ -72,14 +74,17 @@ func tinyPredicates(seed uint64, o random.Options) *history.History {
 	return nil
 }
 
-// vbox agrees with replay on larger histories of equal values, deletes and predicates, with and without times; Run certifies both.
+// vbox agrees with replay on larger histories of equal values, deletes and predicates, with and without times; Run
+// certifies both.
 func TestVboxAmbiguousMedium(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	histtest.Each(t, histtest.Long[uint64](40, 1000), func(seed uint64) *history.History {
-		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
+		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0,
+			NoTimes: seed%4 == 1, Aborted: true}
 		return random.Medium(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0, NoTimes: seed%4 == 1, Aborted: true}
+		o := random.Options{Txns: 25, Keys: 8, Duplicates: seed%3 > 0, Deletes: true, Predicates: seed%2 == 0,
+			NoTimes: seed%4 == 1, Aborted: true}
 		for _, l := range serialLevels {
 			want, err := Run(context.Background(), replayer{}, h, Options{Level: l})
 			if err != nil {
@@ -90,7 +95,8 @@ func TestVboxAmbiguousMedium(t *testing.T) {
 				t.Fatalf("%+v seed %d, %s: %v", o, seed, l, err)
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("%+v seed %d, %s: vbox says %s (%s), replay %s (%s)", o, seed, l, got.Verdict, got.Reason, want.Verdict, want.Reason)
+				t.Fatalf("%+v seed %d, %s: vbox says %s (%s), replay %s (%s)", o, seed, l, got.Verdict, got.Reason,
+					want.Verdict, want.Reason)
 			}
 			verdicts[got.Verdict]++
 		}

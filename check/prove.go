@@ -22,12 +22,12 @@ import (
 	"isovet/solver/external"
 )
 
-// How a "no" becomes a violation with its proof. Whoever refutes a history hands over what it has: anomalies (violated), cycles of a
-// polygraph (proveByCycles), some transactions (proveFrom), or nothing, and then the proof is found without it (proveByPolygraph,
-// proveSnapshot, proveByReplay).
+// How a "no" becomes a violation with its proof. Whoever refutes a history hands over what it has: anomalies
+// (violated), cycles of a polygraph (proveByCycles), some transactions (proveFrom), or nothing, and then the proof is
+// found without it (proveByPolygraph, proveSnapshot, proveByReplay).
 
-// maxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself: beyond, the trial
-// could take as long as the question.
+// maxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself: beyond, the
+// trial could take as long as the question.
 var maxTrial = 200
 
 func (x *run) violated(as ...evidence.Anomaly) {
@@ -36,9 +36,9 @@ func (x *run) violated(as ...evidence.Anomaly) {
 	x.r.Anomalies = as
 }
 
-// proveByCycles makes a violation of cycles of a polygraph over all of the history. Where the polygraph's question is not the level's
-// own, its transactions mostly violate the level too, since few violations need what was added; if they do not, the verdict is
-// left open, without a reason.
+// proveByCycles makes a violation of cycles of a polygraph over all of the history. Where the polygraph's question is
+// not the level's own, its transactions mostly violate the level too, since few violations need what was added; if they
+// do not, the verdict is left open, without a reason.
 func (x *run) proveByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
 	if x.v.Ambiguous() && !x.fallback {
 		return x.proveOwn(own)
@@ -102,10 +102,11 @@ func (x *run) proveFrom(seed []uint32, refute explain.Refuter) error {
 	return nil
 }
 
-// proveByPolygraph proves the "no" of a checker that has no cycle to show, in terms of single writes. The proof is found without the checker
-// and does not rely on it; if there is none, the checker was wrong, and that is a fault.
+// proveByPolygraph proves the "no" of a checker that has no cycle to show, in terms of single writes. The proof is
+// found without the checker and does not rely on it; if there is none, the checker was wrong, and that is a fault.
 func (x *run) proveByPolygraph() error {
-	err := x.pipeline(defaultSolver(), attempt{x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(), Skew: x.o.ClockSkew}, true})
+	err := x.pipeline(defaultSolver(), attempt{x.o.Level, polygraph.Options{RealTime: x.o.Level.RealTime(),
+		Skew: x.o.ClockSkew}, true})
 	if err == nil && x.r.Verdict == evidence.Holds {
 		if external.Is(x.r.Solver) {
 			x.liar()
@@ -116,8 +117,9 @@ func (x *run) proveByPolygraph() error {
 	return err
 }
 
-// proveSnapshot proves the "no" of a checker of snapshot isolation in terms of single writes. The proof starts from a pruned
-// polygraph without chains and does not rely on the checker; if there is none, the checker was wrong, and that is a fault.
+// proveSnapshot proves the "no" of a checker of snapshot isolation in terms of single writes. The proof starts from a
+// pruned polygraph without chains and does not rely on the checker; if there is none, the checker was wrong, and that
+// is a fault.
 func (x *run) proveSnapshot() error {
 	if x.tooManyInitial() {
 		return nil
@@ -130,7 +132,8 @@ func (x *run) proveSnapshot() error {
 		return x.proveByReplay()
 	}
 	p.AllPairs()
-	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)},
+	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End,
+		Known: p.Graph(true)},
 		closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
 	if errors.Is(err, closure.ErrTooLarge) {
 		return x.proveByReplay()
@@ -169,8 +172,8 @@ func (x *run) proveOwn(own bool) error {
 	return x.proveByReplay()
 }
 
-// proveByReplay has replay prove a "no": which of several possible writers a read saw is no matter of a polygraph's cycles, and where a
-// closure is too large nothing else is left. What replay leaves unknown is unknown.
+// proveByReplay has replay prove a "no": which of several possible writers a read saw is no matter of a polygraph's
+// cycles, and where a closure is too large nothing else is left. What replay leaves unknown is unknown.
 func (x *run) proveByReplay() error {
 	r, err := ask(x.ctx, replayer{}, x.h, x.o)
 	switch {
@@ -179,13 +182,14 @@ func (x *run) proveByReplay() error {
 	case r.Verdict == evidence.Holds:
 		return &Fault{Checker: x.r.Checker, Err: errors.New("it refutes a history that has an order")}
 	}
-	x.r.Verdict, x.r.Reason, x.r.Anomalies, x.r.Also, x.r.DecidedBy = r.Verdict, r.Reason, r.Anomalies, r.Also, r.DecidedBy
+	x.r.Verdict, x.r.Reason, x.r.Anomalies, x.r.Also, x.r.DecidedBy = r.Verdict, r.Reason, r.Anomalies, r.Also,
+		r.DecidedBy
 	x.stage("evidence")
 	return nil
 }
 
-// proveFork explains two writes that both overwrote one version: a lost update, since there is no order of the two. The reason needs no
-// graph.
+// proveFork explains two writes that both overwrote one version: a lost update, since there is no order of the two. The
+// reason needs no graph.
 func (x *run) proveFork(fork [2]uint32) error {
 	seed := []uint32{x.v.WTxn[fork[0]], x.v.WTxn[fork[1]]}
 	for _, w := range x.v.RW[x.v.ROff[seed[0]]:x.v.ROff[seed[0]+1]] {
@@ -206,8 +210,8 @@ func (x *run) proveMismatches(ms []prepass.Miss) {
 	x.violated(as...)
 }
 
-// noOrderOf is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is found soon among what
-// was under way then and what those read, else by themselves.
+// noOrderOf is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is
+// found soon among what was under way then and what those read, else by themselves.
 func (x *run) noOrderOf(reg *minitxn.Register, last minitxn.Op) evidence.Anomaly {
 	h := x.h
 	a := evidence.Anomaly{Kind: level.NonLinearizable, Key: reg.Key}
@@ -242,7 +246,8 @@ func (x *run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, 2*time.Second)
 	defer cancel()
-	y := &run{ctx: ctx, h: h, o: x.o, v: x.v, at: time.Now(), r: &evidence.Result{Level: level.StrictSerializable, Checker: x.r.Checker, H: h}}
+	y := &run{ctx: ctx, h: h, o: x.o, v: x.v, at: time.Now(), r: &evidence.Result{Level: level.StrictSerializable,
+		Checker: x.r.Checker, H: h}}
 	y.o.Level = level.StrictSerializable
 	y.r.Stats.Stages = map[string]float64{}
 	if err := y.proveFrom(seed, replay.Refute); err != nil || y.r.Verdict != evidence.Violated {
@@ -250,7 +255,8 @@ func (x *run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 	}
 	// The proof may rest on sessions, which linearizability does not ask for: what counts is that it holds without.
 	y.r.Level = level.Linearizable
-	if certify.Check(y.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}) != nil {
+	if certify.Check(y.r, certify.Options{ClockSkew: x.o.ClockSkew,
+		Stop: func() bool { return ctx.Err() != nil }}) != nil {
 		return evidence.Anomaly{}, false
 	}
 	a := &y.r.Anomalies[0]
@@ -269,10 +275,12 @@ func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
 	return evidence.Anomaly{Cycles: slices.Clone(cycles)}
 }
 
-// proveByCases makes the cycles found so far the answer if they leave no case, which certify finds out by its own search.
+// proveByCases makes the cycles found so far the answer if they leave no case, which certify finds out by its own
+// search.
 func (x *run) proveByCases(cycles [][]evidence.Edge) bool {
 	x.violated(oneOf(cycles))
-	if _, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts, Stop: func() bool { return x.ctx.Err() != nil }}); err == nil {
+	if _, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts,
+		Stop: func() bool { return x.ctx.Err() != nil }}); err == nil {
 		return true
 	}
 	x.r.Verdict, x.r.Anomalies = evidence.Unknown, nil
@@ -286,7 +294,8 @@ func (x *run) proveOrLeave(a evidence.Anomaly) {
 	_, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
 	if err != nil {
 		x.r.Anomalies = nil
-		x.unknown("no order explains the history, but no evidence can be given of that, list elements having been appended more than once: %s", err)
+		x.unknown("no order explains the history, but no evidence can be given of that, list elements having been "+
+			"appended more than once: %s", err)
 	}
 }
 
@@ -311,7 +320,8 @@ func withReaders(v *prepass.View, set []uint32) []uint32 {
 			continue
 		}
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if w := v.RW[r]; w != history.None && v.WTxn[w] != history.None && h.Txns.Status[v.WTxn[w]] == history.Unknown {
+			if w := v.RW[r]; w != history.None && v.WTxn[w] != history.None &&
+				h.Txns.Status[v.WTxn[w]] == history.Unknown {
 				readers[v.WTxn[w]] = append(readers[v.WTxn[w]], t)
 			}
 		}

@@ -24,7 +24,8 @@ func (replayer) Info() Info {
 	}
 }
 
-// maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the sessions.
+// maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the
+// sessions.
 var maxPruned = 30_000
 
 // Check is the loop of package replay, and the explanation of what it refutes.
@@ -39,8 +40,9 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 	}
 	if a.Status == solver.Unsat && !o.Level.Sessions() && !h.HasPredicates() {
 		if o.Level == level.Serializable && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned {
-			// Without session order nearly everything is open, and an order found by chance breaks as it is mended: here pruning over
-			// the full closure settles most of it (a PostgreSQL history of 10,000 at read committed: 1 s, against no answer in 60 s).
+			// Without session order nearly everything is open, and an order found by chance breaks as it is mended:
+			// here pruning over the full closure settles most of it (a PostgreSQL history of 10,000 at read committed:
+			// 1 s, against no answer in 60 s).
 			x.r.DecidedBy = vbox{}.Info().Name
 			return x.r, x.pipeline(defaultSolver(), attempt{level: o.Level, own: true})
 		}
@@ -54,7 +56,8 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 	}
 	s := &x.r.Stats
 	s.KnownEdges, s.Rounds, s.Variables, s.Clauses = a.Stats.KnownEdges, a.Stats.Rounds, a.Stats.Vars, a.Stats.Guards
-	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagations, a.Stats.Restarts
+	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagations,
+		a.Stats.Restarts
 	x.stage("solving")
 	switch a.Status {
 	case solver.Sat:
@@ -67,7 +70,8 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 		err := x.proveFrom(a.Seed, replay.Refute)
 		if errors.Is(err, explain.ErrHolds) && h.HasPredicates() && len(x.v.Open) > 0 {
 			// The refutation needs no cycle: whoever could have left a key as a predicate saw it cannot have committed.
-			x.unknown("no order explains the history, but no evidence can be given of that: it rests on which transactions of unknown outcome committed")
+			x.unknown("no order explains the history, but no evidence can be given of that: it rests on which " +
+				"transactions of unknown outcome committed")
 			return x.r, nil
 		}
 		return x.r, err
@@ -86,9 +90,10 @@ func (x *run) fault(err error) error {
 	return &Fault{Checker: x.r.Checker, Err: err}
 }
 
-// stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is none and the
-// level does not ask for it, what refutes it mostly refutes the level too; and at snapshot isolation a serial order will do. Then
-// the answer is done; else a is the level's own if it asks for sessions or an order was found.
+// stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is
+// none and the level does not ask for it, what refutes it mostly refutes the level too; and at snapshot isolation a
+// serial order will do. Then the answer is done; else a is the level's own if it asks for sessions or an order was
+// found.
 func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 	l := x.o.Level
 	switch {

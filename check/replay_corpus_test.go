@@ -16,8 +16,8 @@ import (
 	"isovet/level"
 )
 
-// asked are the verdicts at the six levels that a manifest's words make certain: what a level promises, those that it implies do
-// too.
+// asked are the verdicts at the six levels that a manifest's words make certain: what a level promises, those that it
+// implies do too.
 func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 	want := map[level.Level]evidence.Verdict{}
 	for _, w := range strings.Split(words, ";") {
@@ -41,10 +41,10 @@ func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 	return want
 }
 
-// TestReplayCorpus: the verdicts of the corpus's manifest on real databases' histories of registers, predicate reads and writes among
-// them, at all six levels, with the file's times and without. Run certifies every answer. Histories with predicates are left to the
-// long run (ISOVET_LONG=1) at levels that the manifest says nothing of, and without times: they are a minute of work of which little
-// can be compared.
+// TestReplayCorpus: the verdicts of the corpus's manifest on real databases' histories of registers, predicate reads
+// and writes among them, at all six levels, with the file's times and without. Run certifies every answer. Histories
+// with predicates are left to the long run (ISOVET_LONG=1) at levels that the manifest says nothing of, and without
+// times: they are a minute of work of which little can be compared.
 func TestReplayCorpus(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {
@@ -117,8 +117,10 @@ func TestReplayCorpus(t *testing.T) {
 					continue
 				}
 				bare := *h // the same without times
-				bare.Txns.Start, bare.Txns.Commit, bare.Txns.End, bare.Txns.StartTS, bare.Txns.CommitTS = nil, nil, nil, nil, nil
-				if b := run(&bare, true); b != nil && b.Verdict == evidence.Unknown && b.Reason == "timeout" && h.HasPredicates() {
+				bare.Txns.Start, bare.Txns.Commit, bare.Txns.End, bare.Txns.StartTS, bare.Txns.CommitTS = nil, nil, nil,
+					nil, nil
+				if b := run(&bare, true); b != nil && b.Verdict == evidence.Unknown && b.Reason == "timeout" &&
+					h.HasPredicates() {
 					t.Logf("%s, %s: without times not decided in time", row[0], l) // docs/checkers/replay.md, Limits
 				} else if b != nil && b.Verdict != r.Verdict {
 					t.Errorf("%s, %s: %s, and without times %s (%s)", row[0], l, r.Verdict, b.Verdict, b.Reason)
@@ -126,7 +128,8 @@ func TestReplayCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d verdicts compared, %d of lists; %d runs on histories with predicates left to ISOVET_LONG=1", compared, lists, left)
+	t.Logf("%d verdicts compared, %d of lists; %d runs on histories with predicates left to ISOVET_LONG=1", compared,
+		lists, left)
 	if compared < 50 {
 		t.Errorf("only %d verdicts were compared", compared)
 	}

@@ -10,8 +10,8 @@ import (
 	"isovet/level"
 )
 
-// TestReplayErrata: the counterexamples of the errata to Vbox's predicate constraints, and those of the five mistakes in its text
-// (algorithms.md §6.2), each named after its number. The verdicts are the errata's, and brute force's too.
+// TestReplayErrata: the counterexamples of the errata to Vbox's predicate constraints, and those of the five mistakes
+// in its text (algorithms.md §6.2), each named after its number. The verdicts are the errata's, and brute force's too.
 func TestReplayErrata(t *testing.T) {
 	const plain, strict = level.Serializable, level.StrictSerializable
 	const valid, violated = evidence.Holds, evidence.Violated
@@ -21,26 +21,34 @@ func TestReplayErrata(t *testing.T) {
 		want       evidence.Verdict
 	}{
 		{"V5, a row that is not there", `s1: w(y,1) | s2: pr{"":{"=":1}}[]`, plain, valid},
-		{"V12, a later version that matches", `s1: pr{"":{">=":2,"<=":3}}[] @[6,8] | s2: w(x,1) @[0,2] | s3: r(x,1) w(x,2) @[3,4]`, strict, violated},
+		{"V12, a later version that matches",
+			`s1: pr{"":{">=":2,"<=":3}}[] @[6,8] | s2: w(x,1) @[0,2] | s3: r(x,1) w(x,2) @[3,4]`, strict, violated},
 		{"V12 without times", `s1: pr{"":{">=":2,"<=":3}}[] | s2: w(x,1) | s3: r(x,1) w(x,2)`, plain, valid},
 		{"V13, an own later write", `s1: pr{"":{"=":1}}[] w(y,1)`, plain, valid},
 		{"V13, an own later write is no base", `init=0: s1: pr{"":{"=":0}}[] w(y,1)`, plain, violated},
 		{"V14.1, an impossible edge", `s1: w(x,1) @[1,2] | s2: pr{"":{"=":1}}[] @[5,6]`, strict, violated},
 		{"V14.2, an empty set", `s1: pr{"":{"=":1}}[]`, plain, valid},
-		{"V14.3, equal edges under different conditions", `s1: pr{"":{">=":2,"<=":3}}[] r(x,_) @[5,8] | s2: w(y,1) @[1,2] | s3: pr{"":{"=":1}}[] w(y,2) @[2,4]`, strict, valid},
+		{"V14.3, equal edges under different conditions",
+			`s1: pr{"":{">=":2,"<=":3}}[] r(x,_) @[5,8] | s2: w(y,1) @[1,2] | s3: pr{"":{"=":1}}[] w(y,2) @[2,4]`,
+			strict, valid},
 		{"V16, matched on an unknown version", `init=1: s1: pw{"":{"=":1}}[y->2]`, plain, valid},
 		{"V16, nothing to match on", `init=0: s1: pw{"":{"=":1}}[y->2]`, plain, violated},
 		{"V27, missed because another committed", `init=1: s1: w(y,2) ? | s2: pr{"":{"=":1}}[]`, plain, valid},
 		{"V27, the other aborted", `init=1: s1: w(y,2) ! | s2: pr{"":{"=":1}}[]`, plain, violated},
 		{"6.2.1, a free option", `s1: w(x,1) w(y,1) @[1,2] | s2: pr{"":{"=":9}}[] r(x,1) @[3,8] | s3: w(x,2) w(y,2) @[4,7]`, strict, valid},
-		{"6.2.2, the option goes and not its edge", `s1: w(y,9) @[1,2] | s2: pr{"":{"=":9}}[] @[3,4] | s3: w(y,1) @[5,6]`, strict, violated},
+		{"6.2.2, the option goes and not its edge",
+			`s1: w(y,9) @[1,2] | s2: pr{"":{"=":9}}[] @[3,4] | s3: w(y,1) @[5,6]`, strict, violated},
 		{"6.2.2, nothing else to choose", `s1: w(y,1) @[1,2] | s2: pr{"":{"=":9}}[] @[3,4]`, strict, valid},
-		{"6.2.3, an edge that can only be a condition", `s1: w(y,1) @[1,2] | s2: r(y,1) w(y,9) @[1,4] | s3: pr{"":{"=":9}}[] @[5,6]`, strict, violated},
-		{"6.2.3, the condition can be met", `s1: w(y,1) @[1,2] | s2: w(y,9) @[1,4] | s3: pr{"":{"=":9}}[] @[5,6]`, strict, valid},
-		{"6.2.4, a deleted row", `s1: w(y,9) @[1,2] | s2: r(y,9) w(y,_) @[3,4] | s3: pr{"":{"=":9}}[] @[5,6]`, strict, valid},
+		{"6.2.3, an edge that can only be a condition",
+			`s1: w(y,1) @[1,2] | s2: r(y,1) w(y,9) @[1,4] | s3: pr{"":{"=":9}}[] @[5,6]`, strict, violated},
+		{"6.2.3, the condition can be met", `s1: w(y,1) @[1,2] | s2: w(y,9) @[1,4] | s3: pr{"":{"=":9}}[] @[5,6]`,
+			strict, valid},
+		{"6.2.4, a deleted row", `s1: w(y,9) @[1,2] | s2: r(y,9) w(y,_) @[3,4] | s3: pr{"":{"=":9}}[] @[5,6]`, strict,
+			valid},
 		{"6.2.4, a row inserted again", `s1: w(y,9) @[1,2] | s2: r(y,9) w(y,_) @[3,4] | s4: r(y,_) w(y,9) @[5,6] | s3: pr{"":{"=":9}}[] @[7,8]`, strict, violated},
 		{"6.2.5, truth unknown, missed", `s1: w(y,{"a":1}) @[1,2] | s2: pr{"b":{"=":1}}[] @[3,4]`, strict, valid},
-		{"6.2.5, truth unknown, matched", `s1: w(y,{"a":1}) @[1,2] | s2: pr{"b":{"=":1}}[y={"a":1}] @[3,4]`, strict, valid},
+		{"6.2.5, truth unknown, matched", `s1: w(y,{"a":1}) @[1,2] | s2: pr{"b":{"=":1}}[y={"a":1}] @[3,4]`, strict,
+			valid},
 	} {
 		h, err := notation.Parse(c.text)
 		if err != nil {
@@ -60,17 +68,23 @@ func TestReplayErrata(t *testing.T) {
 	}
 }
 
-// TestReplaySnapshotPredicates: snapshot isolation allows the phantoms of two that begin before either commits, and no others.
+// TestReplaySnapshotPredicates: snapshot isolation allows the phantoms of two that begin before either commits, and no
+// others.
 func TestReplaySnapshotPredicates(t *testing.T) {
 	const si = level.SnapshotIsolation
 	for _, c := range []struct {
 		name, text   string
 		serial, snap evidence.Verdict
 	}{
-		{"write skew by insertion", `s1: pr{"":{"=":1}}[] w(x,1) | s2: pr{"":{"=":1}}[] w(y,1)`, evidence.Violated, evidence.Holds},
-		{"one row seen, the other of its transaction missed", `s1: w(x,1) w(y,1) | s2: r(x,1) pr{"":{"=":1}}[x=1]`, evidence.Violated, evidence.Violated},
-		{"two that see each other's insertion only", `s1: w(x,1) | s2: w(y,1) | s3: pr{"":{"=":1}}[x=1] | s4: pr{"":{"=":1}}[y=1]`, evidence.Violated, evidence.Violated},
-		{"the same row overwritten twice by predicate", `init=1: s1: pw{"":{"=":1}}[x=1->2] | s2: pw{"":{"=":1}}[x=1->3]`, evidence.Violated, evidence.Violated},
+		{"write skew by insertion", `s1: pr{"":{"=":1}}[] w(x,1) | s2: pr{"":{"=":1}}[] w(y,1)`, evidence.Violated,
+			evidence.Holds},
+		{"one row seen, the other of its transaction missed", `s1: w(x,1) w(y,1) | s2: r(x,1) pr{"":{"=":1}}[x=1]`,
+			evidence.Violated, evidence.Violated},
+		{"two that see each other's insertion only",
+			`s1: w(x,1) | s2: w(y,1) | s3: pr{"":{"=":1}}[x=1] | s4: pr{"":{"=":1}}[y=1]`, evidence.Violated,
+			evidence.Violated},
+		{"the same row overwritten twice by predicate",
+			`init=1: s1: pw{"":{"=":1}}[x=1->2] | s2: pw{"":{"=":1}}[x=1->3]`, evidence.Violated, evidence.Violated},
 	} {
 		h, err := notation.Parse(c.text)
 		if err != nil {

@@ -31,7 +31,10 @@ func without(h *history.History, keep []uint32) *history.History {
 			}
 		}
 	}
-	return history.Restrict(h, keep, func(op uint32) bool { return h.Ops.Kind[op] != history.Read || !lost[h.Ops.Ver[op]] }).H
+	return history.Restrict(h, keep, func(op uint32) bool {
+		return h.Ops.Kind[op] != history.Read ||
+			!lost[h.Ops.Ver[op]]
+	}).H
 }
 
 // inSession orders transactions as history.Restrict wants a session's.
@@ -48,8 +51,8 @@ func inSession(h *history.History, txns []uint32) (out []uint32) {
 	return out
 }
 
-// TestReplayMinimal: the transactions of an explanation violate the level by themselves, and none of them can be spared; brute
-// force is the judge.
+// TestReplayMinimal: the transactions of an explanation violate the level by themselves, and none of them can be
+// spared; brute force is the judge.
 func TestReplayMinimal(t *testing.T) {
 	explained := map[level.Level]int{}
 	histtest.Each(t, histtest.Long[uint64](600, 20000), func(seed uint64) *history.History {
@@ -66,7 +69,9 @@ func TestReplayMinimal(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
-			if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 || r.Anomalies[0].Kind.Base() == level.Divergence { // which shows more than is needed
+			// which shows more than is needed
+			if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 ||
+				r.Anomalies[0].Kind.Base() == level.Divergence {
 				continue
 			}
 			names := inSession(h, r.Anomalies[0].Txns)
@@ -84,12 +89,14 @@ func TestReplayMinimal(t *testing.T) {
 				return v.Verdict
 			}
 			if verdict(names) != evidence.Violated {
-				t.Fatalf("seed %d, %s: the transactions named, %v, violate nothing\n%s\n%s", seed, l, names, r.Anomalies[0].Text, notation.Format(h))
+				t.Fatalf("seed %d, %s: the transactions named, %v, violate nothing\n%s\n%s", seed, l, names,
+					r.Anomalies[0].Text, notation.Format(h))
 			}
 			for i := range names {
 				rest := append(append([]uint32(nil), names[:i]...), names[i+1:]...)
 				if verdict(rest) != evidence.Holds {
-					t.Fatalf("seed %d, %s: transaction %d is not needed\n%s\n%s", seed, l, h.Txns.ID[names[i]], r.Anomalies[0].Text, notation.Format(h))
+					t.Fatalf("seed %d, %s: transaction %d is not needed\n%s\n%s", seed, l, h.Txns.ID[names[i]],
+						r.Anomalies[0].Text, notation.Format(h))
 				}
 			}
 		}
@@ -102,8 +109,8 @@ func TestReplayMinimal(t *testing.T) {
 	}
 }
 
-// TestReplayCertificates: an answer of every kind, written as a certificate, read back and verified; and refuted if what it
-// says is changed.
+// TestReplayCertificates: an answer of every kind, written as a certificate, read back and verified; and refuted if
+// what it says is changed.
 func TestReplayCertificates(t *testing.T) {
 	kinds := map[string]int{}
 	try := func(name string, h *history.History, l level.Level) {
@@ -185,14 +192,19 @@ func TestReplayCertificates(t *testing.T) {
 	for _, l := range orderLevels {
 		try("forced", forced, l)
 	}
-	histtest.Each(t, histtest.Long[uint64](200, 5000), func(seed uint64) *history.History { return random.Tiny(seed, every(seed)) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](200, 5000), func(seed uint64) *history.History {
+		return random.Tiny(seed,
+			every(seed))
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range orderLevels {
 			try(notation.Format(h), h, l)
 		}
 	})
 	t.Log(kinds)
-	for _, k := range []string{"valid", "valid, snapshot", "unknown", "unknown, snapshot", "violation by reads", "violation by cases", "violation by a cycle",
-		"violation by a cycle with reasons", "violation by a cycle, snapshot", "violation by a cycle with reasons, snapshot", "violation by reads, snapshot"} {
+	for _, k := range []string{"valid", "valid, snapshot", "unknown", "unknown, snapshot", "violation by reads",
+		"violation by cases", "violation by a cycle",
+		"violation by a cycle with reasons", "violation by a cycle, snapshot",
+		"violation by a cycle with reasons, snapshot", "violation by reads, snapshot"} {
 		if kinds[k] == 0 {
 			t.Errorf("no certificate of the kind %q came up", k)
 		}
@@ -201,7 +213,8 @@ func TestReplayCertificates(t *testing.T) {
 
 // TestReplayStopped: a check that is stopped has no verdict and says why.
 func TestReplayStopped(t *testing.T) {
-	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 2000, Sessions: 50, Keys: 50, Times: datasets.NoTimes})
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 2000, Sessions: 50,
+		Keys: 50, Times: datasets.NoTimes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,10 +226,12 @@ func TestReplayStopped(t *testing.T) {
 		if l.RealTime() {
 			continue
 		}
-		if r, err := Run(ctx, replayer{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown || r.Reason != "interrupted" {
+		if r, err := Run(ctx, replayer{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
+			r.Reason != "interrupted" {
 			t.Errorf("%s: %v, %v; want unknown: interrupted", l, r, err)
 		}
-		if r, err := Run(late, replayer{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" {
+		if r, err := Run(late, replayer{}, h, Options{Level: l}); err != nil || r.Verdict != evidence.Unknown ||
+			r.Reason != "timeout" {
 			t.Errorf("%s: %v, %v; want unknown: timeout", l, r, err)
 		}
 	}

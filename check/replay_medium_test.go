@@ -13,8 +13,8 @@ import (
 	"isovet/level"
 )
 
-// TestReplayAgainstPolygraphs: on histories of up to 200 transactions, valid and disturbed, replay says what vbox and cobra say
-// where those decide, and its six verdicts imply each other as the levels do.
+// TestReplayAgainstPolygraphs: on histories of up to 200 transactions, valid and disturbed, replay says what vbox and
+// cobra say where those decide, and its six verdicts imply each other as the levels do.
 func TestReplayAgainstPolygraphs(t *testing.T) {
 	same := map[evidence.Verdict]int{}
 	histtest.Each(t, histtest.Long[uint64](80, 3000), func(seed uint64) *history.History {
@@ -65,15 +65,17 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 	}
 }
 
-// TestReplayPlanted: a fault planted in a run of a serializable or snapshot store is found at every level that it violates and
-// at no other, whatever the file tells of times.
+// TestReplayPlanted: a fault planted in a run of a serializable or snapshot store is found at every level that it
+// violates and at no other, whatever the file tells of times.
 func TestReplayPlanted(t *testing.T) {
 	found := 0
 	for i, f := range datasets.Faults() {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
 			for _, times := range []datasets.Times{datasets.AllTimes, datasets.NoTimes} {
-				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Txns: 150, Keys: 60, Sessions: 8, Ops: 6,
-					Seed: uint64(i), Fault: f.Name, Isolation: isolation, Times: times, DBTimes: i%2 == 0 && times == datasets.AllTimes})
+				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Txns: 150, Keys: 60,
+					Sessions: 8, Ops: 6,
+					Seed: uint64(i), Fault: f.Name, Isolation: isolation, Times: times, DBTimes: i%2 == 0 &&
+						times == datasets.AllTimes})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +93,8 @@ func TestReplayPlanted(t *testing.T) {
 						t.Fatalf("%s in %s, times %v, %s: %v", f.Name, isolation, times, l, err)
 					}
 					if r.Verdict != want {
-						t.Errorf("%s in %s, times %v, %s: replay says %s (%s); want %s", f.Name, isolation, times, l, r.Verdict, r.Reason, want)
+						t.Errorf("%s in %s, times %v, %s: replay says %s (%s); want %s", f.Name, isolation, times, l,
+							r.Verdict, r.Reason, want)
 					}
 				}
 			}

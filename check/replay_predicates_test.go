@@ -14,11 +14,12 @@ import (
 	"isovet/level"
 )
 
-// TestReplayPredicatesAgainstBruteForce holds replay against the oracle on tiny histories with predicate reads and writes: rows that
-// are absent, deleted or equal, truths that are unknown, versions that the client does not know, unknown outcomes, with and without
-// times, at all six levels. Run certifies every answer.
+// TestReplayPredicatesAgainstBruteForce holds replay against the oracle on tiny histories with predicate reads and
+// writes: rows that are absent, deleted or equal, truths that are unknown, versions that the client does not know,
+// unknown outcomes, with and without times, at all six levels. Run certifies every answer.
 func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
-	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
+	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 4}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
+		{Txns: 6, Keys: 1, Ops: 2}}
 	verdicts := map[level.Level]map[evidence.Verdict]int{}
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
@@ -44,12 +45,14 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
-			if got.Verdict == evidence.Unknown && want.Verdict == evidence.Violated && strings.HasPrefix(got.Reason, "no order explains") {
+			if got.Verdict == evidence.Unknown && want.Verdict == evidence.Violated && strings.HasPrefix(got.Reason,
+				"no order explains") {
 				bare++ // refuted, without evidence
 				continue
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
+					want.Verdict, notation.Format(h))
 			}
 			for i := range got.Anomalies {
 				for _, e := range got.Anomalies[i].Cycle {
@@ -76,8 +79,8 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// TestReplayPredicatesKnows: nothing but missing times keeps replay from a certified answer on histories with predicates that are too
-// large for brute force.
+// TestReplayPredicatesKnows: nothing but missing times keeps replay from a certified answer on histories with
+// predicates that are too large for brute force.
 func TestReplayPredicatesKnows(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	histtest.Each(t, histtest.Long[uint64](60, 1000), func(seed uint64) *history.History {
@@ -98,7 +101,8 @@ func TestReplayPredicatesKnows(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
-			if r.Verdict == evidence.Unknown && (!l.RealTime() || !o.NoTimes) && !strings.HasPrefix(r.Reason, "no order explains") {
+			if r.Verdict == evidence.Unknown && (!l.RealTime() || !o.NoTimes) && !strings.HasPrefix(r.Reason,
+				"no order explains") {
 				t.Fatalf("seed %d, %s: %s", seed, l, r.Reason)
 			}
 			verdicts[r.Verdict]++

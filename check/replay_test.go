@@ -20,10 +20,12 @@ func every(n uint64) random.Options {
 	}
 }
 
-// TestReplayAgainstBruteForce holds replay against the oracle on tiny histories of every mix, at all six levels: several possible
-// writers, deletes, aborted reads, unknown outcomes, with and without times. Run certifies every answer of both.
+// TestReplayAgainstBruteForce holds replay against the oracle on tiny histories of every mix, at all six levels:
+// several possible writers, deletes, aborted reads, unknown outcomes, with and without times. Run certifies every
+// answer of both.
 func TestReplayAgainstBruteForce(t *testing.T) {
-	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3}, {Txns: 6, Keys: 1, Ops: 2}}
+	shapes := []random.Options{{}, {Txns: 4, Keys: 3, Ops: 5}, {Txns: 6, Keys: 3, Sessions: 6, Ops: 3},
+		{Txns: 6, Keys: 1, Ops: 2}}
 	verdicts := map[level.Level]map[evidence.Verdict]int{}
 	for _, l := range orderLevels {
 		verdicts[l] = map[evidence.Verdict]int{}
@@ -45,14 +47,16 @@ func TestReplayAgainstBruteForce(t *testing.T) {
 			if want.Verdict == evidence.Unknown { // it lacks times, or has a verdict that it cannot give evidence of
 				want, err = oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 				if err != nil || want.Verdict == evidence.Unknown && !l.RealTime() {
-					t.Fatalf("seed %d, %s: brute force has no answer: %v, %v\n%s", seed, l, want, err, notation.Format(h))
+					t.Fatalf("seed %d, %s: brute force has no answer: %v, %v\n%s", seed, l, want, err,
+						notation.Format(h))
 				}
 				if want.Verdict == evidence.Unknown {
 					continue
 				}
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: replay says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
+					want.Verdict, notation.Format(h))
 			}
 			verdicts[l][got.Verdict]++
 		}

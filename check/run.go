@@ -15,8 +15,8 @@ import (
 	"isovet/predicates"
 )
 
-// Run checks a history and certifies the answer. What the checker cannot take by its Info is refused: unknown, with the reason. A panic of
-// the checker comes back as a Fault.
+// Run checks a history and certifies the answer. What the checker cannot take by its Info is refused: unknown, with the
+// reason. A panic of the checker comes back as a Fault.
 func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evidence.Result, err error) {
 	name := c.Info().Name
 	defer func() {
@@ -26,7 +26,8 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	}()
 	start := time.Now()
 	in, sizes := c.Info(), evidence.SizesOf(h)
-	ignored := o.IgnorePredicates && in.Decides(o.Level) && !in.TakesPredicates(o.Level) && h.HasPredicates() && !h.HasLists()
+	ignored := o.IgnorePredicates && in.Decides(o.Level) && !in.TakesPredicates(o.Level) && h.HasPredicates() &&
+		!h.HasLists()
 	if ignored {
 		if _, err := predicates.NewTruths(h); err != nil { // bad input is bad input
 			return nil, err
@@ -47,7 +48,8 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	err = certified(r, how)
 	switch {
 	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
-		r.Reason = "no order explains the history, but the proof of that is too large to be certified in time: " + err.Error()
+		r.Reason = "no order explains the history, but the proof of that is too large to be certified in time: " +
+			err.Error()
 		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
 	case err != nil:
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
@@ -56,7 +58,8 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	return r, nil
 }
 
-// answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not read them itself.
+// answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not
+// read them itself.
 func answer(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	in, asked := c.Info(), o.Level
 	var why string
@@ -92,8 +95,8 @@ func certified(r *evidence.Result, how certify.Options) error {
 	return err
 }
 
-// renaming is certify.Check, which gives a proof that stands under a wrong name the right one, and counts those whose name was wrong in
-// more than the orders that it needs.
+// renaming is certify.Check, which gives a proof that stands under a wrong name the right one, and counts those whose
+// name was wrong in more than the orders that it needs.
 func renaming(r *evidence.Result, how certify.Options) (renamed int64, err error) {
 	err = certify.Check(r, how)
 	for wrong := (*certify.NameError)(nil); errors.As(err, &wrong); err = certify.Check(r, how) {
@@ -107,8 +110,8 @@ func renaming(r *evidence.Result, how certify.Options) (renamed int64, err error
 	return renamed, err
 }
 
-// misnamed counts the proofs that certified had to rename, but for the orders that they need: package evidence then disagrees with itself,
-// which no test may show.
+// misnamed counts the proofs that certified had to rename, but for the orders that they need: package evidence then
+// disagrees with itself, which no test may show.
 var misnamed atomic.Int64
 
 // maxRelaxed is up to how many transactions a violation is looked for at levels that ask for fewer orders.
@@ -117,9 +120,9 @@ var maxRelaxed = 1000
 // relaxTime is how long, half of what is left at most: the violation that is there must not be lost over a better one.
 const relaxTime = 10 * time.Second
 
-// relax looks for an anomaly that needs fewer orders than the one at hand: what violates the level without real time, or without
-// sessions, says more of the database than what needs them, and has its name at every level. Larger histories have it where the
-// checker's own proof does without (explain.ViolationBy, lists.Graph.Violations).
+// relax looks for an anomaly that needs fewer orders than the one at hand: what violates the level without real time,
+// or without sessions, says more of the database than what needs them, and has its name at every level. Larger
+// histories have it where the checker's own proof does without (explain.ViolationBy, lists.Graph.Violations).
 func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how certify.Options) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
 		return

@@ -16,8 +16,8 @@ import (
 	"isovet/prepass"
 )
 
-// rmw makes a tiny history in which every write overwrites a version that its transaction read, from a run with snapshots that are
-// now and then wrong: version orders are known, and violations are common.
+// rmw makes a tiny history in which every write overwrites a version that its transaction read, from a run with
+// snapshots that are now and then wrong: version orders are known, and violations are common.
 func rmw(seed uint64) *history.History {
 	r := rand.New(rand.NewPCG(seed, 3))
 	b := history.NewBuilder()
@@ -67,8 +67,8 @@ func rmw(seed uint64) *history.History {
 	return h
 }
 
-// TestSnapshotAgainstBruteForce holds the checkers of snapshot isolation against all sequences of begins and commits; Run certifies
-// each answer. bc and adya-si answer wherever read-modify-writes show the version orders.
+// TestSnapshotAgainstBruteForce holds the checkers of snapshot isolation against all sequences of begins and commits;
+// Run certifies each answer. bc and adya-si answer wherever read-modify-writes show the version orders.
 func TestSnapshotAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](9000, 100000)
 	verdicts := map[string]int{}
@@ -107,7 +107,8 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 					continue
 				}
 				if got.Verdict != want.Verdict {
-					t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, solver, got.Verdict, got.Reason, want.Verdict, dump(h))
+					t.Fatalf("seed %d, %s: %s:%s says %s (%s), brute force %s\n%s", seed, l, in.Name, solver,
+						got.Verdict, got.Reason, want.Verdict, dump(h))
 				}
 				verdicts[in.Name+" "+got.Verdict.String()]++
 			}
@@ -144,7 +145,8 @@ func TestSnapshotCatalogue(t *testing.T) {
 	}
 }
 
-// TestSnapshotMedium: hundreds of transactions, lists and registers with timestamps: all checkers that answer agree with replay.
+// TestSnapshotMedium: hundreds of transactions, lists and registers with timestamps: all checkers that answer agree
+// with replay.
 func TestSnapshotMedium(t *testing.T) {
 	count := map[string]int{}
 	for i, spec := range []datasets.Spec{
@@ -175,7 +177,8 @@ func TestSnapshotMedium(t *testing.T) {
 				}
 				count[c.Info().Name+" "+got.Verdict.String()]++
 				if got.Verdict != want.Verdict && (got.Verdict != evidence.Unknown || c.Info().Name == "viper") {
-					t.Errorf("%d (%s), %s: %s says %s (%s), replay %s", i, spec.Workload, l, c.Info().Name, got.Verdict, got.Reason, want.Verdict)
+					t.Errorf("%d (%s), %s: %s says %s (%s), replay %s", i, spec.Workload, l, c.Info().Name, got.Verdict,
+						got.Reason, want.Verdict)
 				}
 			}
 		}

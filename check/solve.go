@@ -20,7 +20,8 @@ func (x *run) liar() {
 func (x *run) solved(p *polygraph.Polygraph, a encode.Answer) {
 	s := &x.r.Stats
 	s.Variables, s.Clauses, s.Rounds = a.Stats.Vars, a.Stats.Clauses, a.Stats.Rounds
-	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagated, a.Stats.Restarts
+	s.Decisions, s.Conflicts, s.Propagated, s.Restarts = a.Stats.Decisions, a.Stats.Conflicts, a.Stats.Propagated,
+		a.Stats.Restarts
 	x.stage("solving")
 }
 
@@ -35,8 +36,10 @@ func (x *run) holds(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 	return nil
 }
 
-// settle has the back end settle the open choices of p in the given encoding. It finishes the answer; own as in proveByCycles.
-func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver, own bool) error {
+// settle has the back end settle the open choices of p in the given encoding. It finishes the answer; own as in
+// proveByCycles.
+func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver,
+	own bool) error {
 	a := encode.Answer{Status: solver.Sat}
 	if len(p.Choices) > 0 || p.OpenBased() > 0 {
 		q := enc(p)
@@ -44,7 +47,8 @@ func (x *run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 		a = back.solve(x.ctx, q)
 		x.solved(p, a)
 		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
-			// Clauses that say all refute without a cycle to show; the lazy loop finds those that the explanation starts from.
+			// Clauses that say all refute without a cycle to show; the lazy loop finds those that the explanation
+			// starts from.
 			lazy := encode.Lazy(x.ctx, encode.Vbox(p), solver.New(solver.Options{}))
 			if lazy.Status == solver.Sat && external.Is(back.Name) {
 				x.liar()

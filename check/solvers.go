@@ -30,7 +30,8 @@ func eagerly(b func() solver.Backend) func(context.Context, *encode.Problem) enc
 	return func(ctx context.Context, q *encode.Problem) encode.Answer {
 		if !q.Eager {
 			if n := encode.OrderClauses(q.P); n > maxEager {
-				return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d", n, maxEager)}
+				return encode.Answer{Reason: fmt.Sprintf("the eager order encoding would have %d clauses, more than %d",
+					n, maxEager)}
 			}
 			q = encode.Order(q.P)
 		}
@@ -45,14 +46,20 @@ func Solvers() []Solver {
 	}
 	cdcl := func() solver.Backend { return solver.New(solver.Options{}) }
 	return []Solver{
-		{"cdcl", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl", "closure", encode.WithClosure},
+		{"cdcl", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl", "closure",
+			encode.WithClosure},
 		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", "order", encode.WithOrder},
 		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", "lazy", lazily(cdcl)},
-		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", "lazy", lazily(func() solver.Backend { return gini.New() })},
-		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat", "lazy", lazily(func() solver.Backend { return gophersat.New() })},
-		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl", "eager", eagerly(cdcl)},
-		{"gini-eager", "gini on the eager order encoding", "gini", "eager", eagerly(func() solver.Backend { return gini.New() })},
-		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", "eager", eagerly(func() solver.Backend { return gophersat.New() })},
+		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", "lazy",
+			lazily(func() solver.Backend { return gini.New() })},
+		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat", "lazy",
+			lazily(func() solver.Backend { return gophersat.New() })},
+		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl",
+			"eager", eagerly(cdcl)},
+		{"gini-eager", "gini on the eager order encoding", "gini", "eager",
+			eagerly(func() solver.Backend { return gini.New() })},
+		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", "eager",
+			eagerly(func() solver.Backend { return gophersat.New() })},
 	}
 }
 
@@ -80,7 +87,8 @@ func solverByName(name string) (Solver, error) {
 	if external.Is(name) {
 		return externalSolver(name)
 	}
-	return Solver{}, fmt.Errorf("unknown solver %q; expected one of %s, or external:COMMAND", name, strings.Join(solverNames(), ", "))
+	return Solver{}, fmt.Errorf("unknown solver %q; expected one of %s, or external:COMMAND", name,
+		strings.Join(solverNames(), ", "))
 }
 
 // LookupSolver finds a solver; the zero value where there is none of the name.
@@ -95,7 +103,8 @@ func LookupSolver(name string) Solver {
 // TakesSolver says what is wrong with a solver for a checker; nil: nothing.
 func TakesSolver(in Info, name string) error {
 	if !slices.Contains(in.Solvers, name) && (len(in.Solvers) == 0 || !external.Is(name)) {
-		return fmt.Errorf("checker %s cannot use solver %s; expected one of %s, or external:COMMAND", in.Name, name, strings.Join(in.Solvers, ", "))
+		return fmt.Errorf("checker %s cannot use solver %s; expected one of %s, or external:COMMAND", in.Name, name,
+			strings.Join(in.Solvers, ", "))
 	}
 	return SolverError(name)
 }

@@ -13,23 +13,27 @@ import (
 	"isovet/level"
 )
 
-// TestSweep draws workload, skew, size and times, and asks replay, vbox and what auto takes: no fault, no violation of what the store ran
-// serially, no two checkers that disagree. A few hundred transactions by default; up to 300,000 in the long run (ISOVET_LONG=1), where
-// replay's bounds of real size are reached and vbox has more pairs than it may list.
+// TestSweep draws workload, skew, size and times, and asks replay, vbox and what auto takes: no fault, no violation of
+// what the store ran serially, no two checkers that disagree. A few hundred transactions by default; up to 300,000 in
+// the long run (ISOVET_LONG=1), where replay's bounds of real size are reached and vbox has more pairs than it may
+// list.
 func TestSweep(t *testing.T) {
 	sizes, limit, rounds := []int{60, 300, 1000}, 3*time.Second, uint64(24)
 	if histtest.Long(false, true) {
 		sizes, limit, rounds = []int{1000, 10_000, 80_000, 300_000}, 20*time.Second, 300
 	}
 	works := []struct{ name, variant string }{
-		{"mix", "write-heavy"}, {"mix", "read-heavy"}, {"blindw", "WR"}, {"blindw", "WH"}, {"contended", ""}, {"rmw", "plain"}, {"smallbank", ""},
-		{"tpcc", ""}, {"rubis", ""}, {"ycsb", "A"}, {"gt", "cobra"}, {"ctwitter", ""}, {"longfork", ""}, {"mini", "zipf"},
+		{"mix", "write-heavy"}, {"mix", "read-heavy"}, {"blindw", "WR"}, {"blindw", "WH"}, {"contended", ""},
+		{"rmw", "plain"}, {"smallbank", ""},
+		{"tpcc", ""}, {"rubis", ""}, {"ycsb", "A"}, {"gt", "cobra"}, {"ctwitter", ""}, {"longfork", ""},
+		{"mini", "zipf"},
 	}
 	decided := 0
 	for i := range rounds {
 		w := works[i%uint64(len(works))]
 		s := datasets.Spec{
-			Workload: w.name, Variant: w.variant, Txns: sizes[i/uint64(len(works))%uint64(len(sizes))], Sessions: []int{24, 3, 100}[i%3], Seed: i,
+			Workload: w.name, Variant: w.variant, Txns: sizes[i/uint64(len(works))%uint64(len(sizes))],
+			Sessions: []int{24, 3, 100}[i%3], Seed: i,
 			Isolation: []string{"serializable", "serializable", "snapshot-isolation", "read-committed"}[i/2%4],
 		}
 		if i%5 > 0 {
@@ -42,7 +46,8 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", s, err)
 		}
-		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable, level.SnapshotIsolation} {
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+			level.SnapshotIsolation} {
 			if l.RealTime() && s.Times == datasets.NoTimes {
 				continue
 			}

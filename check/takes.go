@@ -13,16 +13,18 @@ import (
 // The levels that checkers have in common.
 var (
 	serialLevels   = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
-	snapshotLevels = []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
-	orderLevels    = slices.Concat(snapshotLevels, serialLevels)
-	linearLevels   = []level.Level{level.Linearizable}
+	snapshotLevels = []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
+		level.StrictSnapshotIsolation}
+	orderLevels  = slices.Concat(snapshotLevels, serialLevels)
+	linearLevels = []level.Level{level.Linearizable}
 )
 
 // Takes says what a checker can take. What it cannot take Run refuses, with the reason.
 type Takes struct {
 	// Items: reads and writes of registers.
 	Items bool
-	// Predicates are the levels at which it takes predicate operations too; at its others it knows item operations only.
+	// Predicates are the levels at which it takes predicate operations too; at its others it knows item operations
+	// only.
 	Predicates []level.Level
 	Lists      Lists
 	// Unknown says of which transactions of unknown outcome it can tell whether they committed.
@@ -47,9 +49,10 @@ func (l Lists) String() string { return [...]string{"told", "read", "beside pred
 type Outcomes uint8
 
 const (
-	OutcomesRead    Outcomes = iota // they committed where somebody read from them; where that does not tell, it does not decide
-	OutcomesTried                   // besides, it decides where the answer is the same whether they committed or not
-	OutcomesDecided                 // it decides over all ways that they can have ended
+	// they committed where somebody read from them; where that does not tell, it does not decide
+	OutcomesRead    Outcomes = iota
+	OutcomesTried            // besides, it decides where the answer is the same whether they committed or not
+	OutcomesDecided          // it decides over all ways that they can have ended
 )
 
 func (u Outcomes) String() string { return [...]string{"read", "tried", "decided"}[u] }
@@ -63,8 +66,8 @@ func (in *Info) TakesPredicates(l level.Level) bool { return slices.Contains(in.
 // noRepeatable says why repeatable read is not decided.
 const noRepeatable = "repeatable-read is decided where it is serializability, without predicate operations"
 
-// settle makes the question that a checker is handed of the level that was asked for: the level to decide, which is another where the two
-// are the same by definition. why, if not "", says why the checker cannot be asked.
+// settle makes the question that a checker is handed of the level that was asked for: the level to decide, which is
+// another where the two are the same by definition. why, if not "", says why the checker cannot be asked.
 func settle(in Info, h *history.History, asked level.Level) (l level.Level, why string) {
 	l = asked
 	if !in.Decides(l) {
@@ -83,7 +86,8 @@ func settle(in Info, h *history.History, asked level.Level) (l level.Level, why 
 	}
 	if l.RealTime() {
 		if t, missing := polygraph.MissingTime(h); missing {
-			return l, fmt.Sprintf("%s needs start and end of every committed transaction; transaction %d has not both", l, h.Txns.ID[t])
+			return l, fmt.Sprintf("%s needs start and end of every committed transaction; transaction %d has not both",
+				l, h.Txns.ID[t])
 		}
 	}
 	return l, ""
@@ -96,7 +100,8 @@ func refuses(in Info, h *history.History, l level.Level) string {
 	case h.HasLists() && l == level.Linearizable:
 		return "list histories: linearizability is decided of registers only"
 	case h.HasLists() && in.Takes.Lists == ListsTold && !slices.Contains(orderLevels, l):
-		return fmt.Sprintf("list histories: %s decides them at the serializable and snapshot levels only, not at %s", in.Name, l)
+		return fmt.Sprintf("list histories: %s decides them at the serializable and snapshot levels only, not at %s",
+			in.Name, l)
 	case in.Takes.Lists == ListsRefused && (h.HasLists() || predicates):
 		return fmt.Sprintf("lists or predicate operations: %s checks registers", in.Name)
 	case h.HasLists() && h.HasPredicates() && (in.Takes.Lists != ListsBeside || predicates):

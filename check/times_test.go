@@ -15,9 +15,11 @@ import (
 	"isovet/level"
 )
 
-// TestTimesAtTheEnds: with times at the ends of the clock, and clocks off by up to all of it, every checker says what brute force says.
+// TestTimesAtTheEnds: with times at the ends of the clock, and clocks off by up to all of it, every checker says what
+// brute force says.
 func TestTimesAtTheEnds(t *testing.T) {
-	ends := []int64{math.MinInt64 + 1, math.MinInt64 + 9, -1 << 62, -5, 0, 5, 1 << 62, math.MaxInt64 - 9, math.MaxInt64 - 1, math.MaxInt64}
+	ends := []int64{math.MinInt64 + 1, math.MinInt64 + 9, -1 << 62, -5, 0, 5, 1 << 62, math.MaxInt64 - 9,
+		math.MaxInt64 - 1, math.MaxInt64}
 	skews := []int64{0, 3, 1 << 61, 1 << 62, math.MaxInt64 - 3, math.MaxInt64}
 	said := map[evidence.Verdict]int{}
 	for seed := range histtest.Long[uint64](150, 3000) {
@@ -41,15 +43,18 @@ func TestTimesAtTheEnds(t *testing.T) {
 			}
 			for i, c := range All() {
 				in := c.Info()
-				if in.Timestamps || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() || len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
+				if in.Timestamps || !slices.Contains(in.Levels, l) || in.Name == "elle" && !h.HasLists() ||
+					len(in.Solvers) > 0 && (seed+uint64(i))%4 != 0 {
 					continue
 				}
 				got, err := Run(t.Context(), c, h, Options{Level: l, ClockSkew: skew})
 				if err != nil {
 					t.Fatalf("seed %d, %s, %s, skew %d: %v\n%s", seed, l, in.Name, skew, err, notation.Format(h))
 				}
-				if want != nil && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown && got.Verdict != want.Verdict {
-					t.Fatalf("seed %d, %s, skew %d: %s says %s, brute force %s\n%s", seed, l, skew, in.Name, got.Verdict, want.Verdict, notation.Format(h))
+				if want != nil && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown &&
+					got.Verdict != want.Verdict {
+					t.Fatalf("seed %d, %s, skew %d: %s says %s, brute force %s\n%s", seed, l, skew, in.Name,
+						got.Verdict, want.Verdict, notation.Format(h))
 				}
 				said[got.Verdict]++
 			}

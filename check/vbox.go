@@ -15,16 +15,16 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// vbox is Vbox: client times make most of the graph known, a compact closure prunes what is left, one variable a choice goes to
-// a solver whose theory is that closure.
+// vbox is Vbox: client times make most of the graph known, a compact closure prunes what is left, one variable a choice
+// goes to a solver whose theory is that closure.
 type vbox struct{}
 
 // maxClosure bounds the closure where no times make it compact; past it, pruning is left to the solver.
 var maxClosure int64 = 1 << 30
 
-// Up to fewPairs choices, where client times leave no more open fewTimed, are all listed and then pruned, as the paper has it; past that,
-// only those that reachability leaves open are (polygraph.Narrow), up to maxPairs of 16 bytes. narrowWords bounds that reachability, in
-// words of 8 bytes, twice.
+// Up to fewPairs choices, where client times leave no more open fewTimed, are all listed and then pruned, as the paper
+// has it; past that, only those that reachability leaves open are (polygraph.Narrow), up to maxPairs of 16 bytes.
+// narrowWords bounds that reachability, in words of 8 bytes, twice.
 var (
 	fewPairs    = 1 << 16
 	fewTimed    = 1 << 24
@@ -58,8 +58,9 @@ func (c vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 // inTurn puts the questions of todo, the last the level's own, until one is answered.
 func (x *run) inTurn(todo []attempt) error {
 	if len(x.v.LeftOut)+len(x.v.Open) > 0 {
-		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others wrote too. Without what they could explain, a "no"
-		// of the level's own is one whether they committed or not; else an order without them will do.
+		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others
+		// wrote too. Without what they could explain, a "no" of the level's own is one whether they committed or not;
+		// else an order without them will do.
 		ask := todo[len(todo)-1]
 		ask.order.Relaxed = true
 		if err := x.pipeline(x.back, ask); err != nil || x.r.Verdict == evidence.Violated || x.r.Reason != "" {
@@ -82,19 +83,22 @@ func (x *run) inTurn(todo []attempt) error {
 	return nil
 }
 
-// maxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into memory.
+// maxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into
+// memory.
 var maxBased = 20_000_000
 
-// attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times count.
+// attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times
+// count.
 type attempt struct {
 	level level.Level
 	order polygraph.Options
-	// own: a "no" is the level's own. Else an order is one that the weaker level accepts as well, but a "no" must be tried on it.
+	// own: a "no" is the level's own. Else an order is one that the weaker level accepts as well, but a "no" must be
+	// tried on it.
 	own bool
 }
 
-// attempts lists the questions for a level, the last its own: with real time where the history is timed; else, where the level
-// does not ask for session order, with that.
+// attempts lists the questions for a level, the last its own: with real time where the history is timed; else, where
+// the level does not ask for session order, with that.
 func attempts(o Options, timed bool) []attempt {
 	if timed {
 		a := []attempt{{o.Level, polygraph.Options{RealTime: true, Skew: o.ClockSkew}, o.Level.RealTime()}}
@@ -113,8 +117,8 @@ func attempts(o Options, timed bool) []attempt {
 	return []attempt{{level: stricter}, {level: o.Level, own: true}}
 }
 
-// pipeline is the paper's §4, from the known graph to the solver. Where the attempt fails and its "no" is not the level's own,
-// it leaves the verdict open, without a reason.
+// pipeline is the paper's §4, from the known graph to the solver. Where the attempt fails and its "no" is not the
+// level's own, it leaves the verdict open, without a reason.
 func (x *run) pipeline(back Solver, a attempt) error {
 	// §4.2 known graph, §4.3 avoidance
 	a.order.AtMostOne = x.o.Pipeline.AtMostOne == "on"
@@ -242,22 +246,23 @@ func (x *run) tooMany(bytes float64) bool {
 	return false
 }
 
-// tooManyInitial gives up, with true, where a polygraph's edges from readers of initial versions to writers do not fit into memory. With
-// times there are far fewer.
+// tooManyInitial gives up, with true, where a polygraph's edges from readers of initial versions to writers do not fit
+// into memory. With times there are far fewer.
 func (x *run) tooManyInitial() bool {
 	bytes := polygraph.InitialBytes(x.v)
 	if _, missing := polygraph.MissingTime(x.h); bytes <= fewBytes || !missing {
 		return false
 	}
 	if err := room.For(bytes); err != nil {
-		return x.unknown("too many transactions read initial versions of keys that too many wrote: listing the pairs %v", err)
+		return x.unknown("too many transactions read initial versions of keys that too many wrote: "+
+			"listing the pairs %v", err)
 	}
 	return false
 }
 
-// narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the windows of a
-// topological order, made anew each round, and only what is left open is listed. done is false where that is too much, or the order
-// that is known too loose for windows.
+// narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the
+// windows of a topological order, made anew each round, and only what is left open is listed. done is false where that
+// is too much, or the order that is known too loose for windows.
 //
 // It ends: a round that is followed by another added an edge that nothing implied.
 func (x *run) narrowed(p *polygraph.Polygraph, back Solver, a attempt) (done bool, err error) {
@@ -303,11 +308,12 @@ func (x *run) narrowed(p *polygraph.Polygraph, back Solver, a attempt) (done boo
 	}
 }
 
-// prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round by
-// round over a full one, which is built anew faster than thousands of edges are added to it (Pipeline has other choices). Where
-// even one full closure is too large, nothing is pruned and the solver has it all. The closure, if it is up to date and its kind
-// was asked for or is compact, is handed on.
-func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, conflict *polygraph.Conflict, cycle bool, err error) {
+// prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round
+// by round over a full one, which is built anew faster than thousands of edges are added to it (Pipeline has other
+// choices). Where even one full closure is too large, nothing is pruned and the solver has it all. The closure, if it
+// is up to date and its kind was asked for or is compact, is handed on.
+func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, conflict *polygraph.Conflict,
+	cycle bool, err error) {
 	defer func() {
 		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()
 		x.stage("pruning")
@@ -329,7 +335,8 @@ func prune(x *run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, 
 	for {
 		x.stage("pruning")
 		in := closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}
-		reach, cyc, err := closure.New(kind, in, closure.Options{MaxBytes: max(1, min(maxClosure, room.Left()/2)), Stop: func() bool { return x.ctx.Err() != nil }})
+		reach, cyc, err := closure.New(kind, in, closure.Options{MaxBytes: max(1, min(maxClosure, room.Left()/2)),
+			Stop: func() bool { return x.ctx.Err() != nil }})
 		x.stage("closure")
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()

@@ -12,8 +12,8 @@ import (
 	"isovet/solver"
 )
 
-// viper is Viper: snapshot isolation as the acyclicity of a graph of begins and commits, with a choice for each two writers of a
-// key whose order is open.
+// viper is Viper: snapshot isolation as the acyclicity of a graph of begins and commits, with a choice for each two
+// writers of a key whose order is open.
 type viper struct{}
 
 func (viper) Info() Info {
@@ -23,11 +23,11 @@ func (viper) Info() Info {
 	}
 }
 
-// Check is the BC-polygraph of errata B4: for writers a and b of a key either a commits before b begins and who read a's version
-// begins before b commits, or the mirror; initial versions come first.
+// Check is the BC-polygraph of errata B4: for writers a and b of a key either a commits before b begins and who read
+// a's version begins before b commits, or the mirror; initial versions come first.
 //
-// Source:  [Viper]; [BCGraphs] §6 names it for unknown version orders.
-// Differs: read-modify-writes are combined to chains as in Cobra; pruning as there; isovet's solvers stand in for MonoSAT.
+// Source:  [Viper]; [BCGraphs] §6 names it for unknown version orders. Differs: read-modify-writes are combined to
+// chains as in Cobra; pruning as there; isovet's solvers stand in for MonoSAT.
 func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
 	if done {
@@ -66,15 +66,16 @@ func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evide
 	return x.r, nil
 }
 
-// pruneByRounds settles what reachability settles, over a closure that is computed anew each round. Where the closure would be too
-// large, nothing is pruned.
+// pruneByRounds settles what reachability settles, over a closure that is computed anew each round. Where the closure
+// would be too large, nothing is pruned.
 func pruneByRounds(x *run, p *polygraph.Polygraph) (refuted bool, err error) {
 	defer func() {
 		x.r.Stats.KnownEdges, x.r.Stats.Left = len(p.Known), len(p.Choices)
 		x.stage("pruning")
 	}()
 	for {
-		reach, cycle, err := closure.New(closure.KindPurdom, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)},
+		reach, cycle, err := closure.New(closure.KindPurdom, closure.Input{N: p.N, Start: p.Start, End: p.End,
+			Known: p.Graph(false)},
 			closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
 		switch {
 		case errors.Is(err, closure.ErrStopped):

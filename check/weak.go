@@ -17,7 +17,8 @@ type weakly struct{}
 func (weakly) Info() Info {
 	return Info{
 		Name: "weak", Paper: "AWDIT", Levels: weak.Levels(),
-		Takes: Takes{Items: true, Predicates: []level.Level{level.ReadCommitted}, Lists: ListsRead, Unknown: OutcomesDecided, Duplicates: true},
+		Takes: Takes{Items: true, Predicates: []level.Level{level.ReadCommitted}, Lists: ListsRead,
+			Unknown: OutcomesDecided, Duplicates: true},
 		About: "the commit orders that Biswas and Enea's axioms demand, in AWDIT's bounds",
 	}
 }
@@ -34,7 +35,8 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	if h.HasPredicates() {
 		for _, r := range x.v.Amb {
 			if k := h.Ops.Kind[x.v.ROp[r]]; k != history.Read {
-				x.unknown("a predicate operation of transaction %d matched a row that several transactions wrote alike", h.Txns.ID[h.TxnOf(x.v.ROp[r])])
+				x.unknown("a predicate operation of transaction %d matched a row that several transactions wrote alike",
+					h.Txns.ID[h.TxnOf(x.v.ROp[r])])
 				return x.r, nil
 			}
 		}
@@ -56,12 +58,13 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	return x.r, nil
 }
 
-// Before a stronger level is asked, fewChoices of the writers of reads are refuted; before it is asked at length, more: fewWork over the
-// number of transactions.
+// Before a stronger level is asked, fewChoices of the writers of reads are refuted; before it is asked at length, more:
+// fewWork over the number of transactions.
 var fewChoices, fewWork = 64, 1 << 19
 
-// implied asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its order of commits is a
-// commit order, and the snapshots say from whom each read is. No answer but "valid" is of use. done: that was it.
+// implied asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its
+// order of commits is a commit order, and the snapshots say from whom each read is. No answer but "valid" is of use.
+// done: that was it.
 func (x *run) implied(patience time.Duration) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(x.ctx, patience)
 	defer cancel()
@@ -97,7 +100,8 @@ func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evid
 		return x.r, nil
 	}
 	if len(x.v.Open) > 0 {
-		x.unknown("registers beside lists need known outcomes: whether transaction %d committed is open", h.Txns.ID[x.v.Open[0]])
+		x.unknown("registers beside lists need known outcomes: whether transaction %d committed is open",
+			h.Txns.ID[x.v.Open[0]])
 		return x.r, nil
 	}
 	a := weak.Check(ctx, x.v, o.Level, weak.Options{Known: weak.Known{Rank: g.Ranks(), Orders: g.Orders}})
@@ -117,7 +121,8 @@ func (x *run) weak(a weak.Answer, shown evidence.Anomaly) {
 		x.r.Verdict, x.r.Order, x.r.Sources = evidence.Holds, a.Order, a.Sources
 	case weak.Violated:
 		if a.Twice {
-			x.unknown("no choice of writers explains the history, but a transaction reads one version twice that several wrote, and the evidence does not tell the two reads apart")
+			x.unknown("no choice of writers explains the history, but a transaction reads one version twice that " +
+				"several wrote, and the evidence does not tell the two reads apart")
 			return
 		}
 		x.violated(shown)

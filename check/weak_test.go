@@ -24,7 +24,8 @@ import (
 	"isovet/level"
 )
 
-// TestWeakAgainstBruteForce holds the checker of the weak levels against the axioms over all sequences; Run certifies each answer.
+// TestWeakAgainstBruteForce holds the checker of the weak levels against the axioms over all sequences; Run certifies
+// each answer.
 func TestWeakAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](12000, 200000)
 	verdicts := map[string]int{}
@@ -49,7 +50,8 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, dump(h))
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, dump(h))
+				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
+					want.Verdict, dump(h))
 			}
 			kind := ""
 			if got.Verdict == evidence.Violated && len(got.Anomalies[0].Cycle) > 0 {
@@ -68,17 +70,19 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// TestWeakAmbiguous holds the weak levels against the axioms where values are written more than once, deleted, or left initial, and
-// outcomes are unknown.
+// TestWeakAmbiguous holds the weak levels against the axioms where values are written more than once, deleted, or left
+// initial, and outcomes are unknown.
 func TestWeakAmbiguous(t *testing.T) {
 	verdicts := map[string]int{}
 	for seed := range histtest.Long[uint64](6_000, 60_000) {
 		var h *history.History
 		switch seed % 4 {
 		case 0:
-			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 2, Duplicates: true, Deletes: true, Unknown: seed%8 == 0, Aborted: true})
+			h = random.Tiny(seed, random.Options{Txns: 5, Keys: 2, Duplicates: true, Deletes: true,
+				Unknown: seed%8 == 0, Aborted: true})
 		default:
-			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2 + int(seed%2), Sessions: 4, Ops: 4, Duplicates: true, Torn: true, Deletes: seed%3 == 0,
+			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2 + int(seed%2), Sessions: 4, Ops: 4,
+				Duplicates: true, Torn: true, Deletes: seed%3 == 0,
 				Lists: seed%16 == 1, Init: seed%5 == 0, Aborted: seed%7 == 0, Unknown: seed%5 < 2})
 		}
 		for _, l := range weak.Levels() {
@@ -90,12 +94,14 @@ func TestWeakAmbiguous(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
-			if got.Verdict == evidence.Unknown && (h.HasLists() || want.Verdict == evidence.Violated && l == level.ReadCommitted) {
+			if got.Verdict == evidence.Unknown && (h.HasLists() || want.Verdict == evidence.Violated &&
+				l == level.ReadCommitted) {
 				verdicts[l.String()+" unknown: "+got.Reason[:20]]++
 				continue
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: weak says %s (%s), brute force %s\n%s", seed, l, got.Verdict, got.Reason,
+					want.Verdict, notation.Format(h))
 			}
 			verdicts[l.String()+" "+got.Verdict.String()]++
 			if len(got.Sources) > 0 {
@@ -137,8 +143,8 @@ func chosen(t *testing.T, r *evidence.Result) {
 	}
 }
 
-// TestWeakImplied: where choices of writers are refuted one after the other, what holds at session snapshot isolation still gets its
-// verdict, with that level's order.
+// TestWeakImplied: where choices of writers are refuted one after the other, what holds at session snapshot isolation
+// still gets its verdict, with that level's order.
 func TestWeakImplied(t *testing.T) {
 	implied := 0
 	for seed := uint64(0); seed < 15 && implied < 2; seed++ {
@@ -182,11 +188,14 @@ func weakLists(seed uint64) *history.History {
 		Init: seed%3 == 0, Aborted: seed%7 == 0, Unknown: seed%5 == 0})
 }
 
-// TestWeakLists holds the weak levels of lists against the axioms over all sequences. What satisfies session snapshot isolation
-// satisfies them too.
+// TestWeakLists holds the weak levels of lists against the axioms over all sequences. What satisfies session snapshot
+// isolation satisfies them too.
 func TestWeakLists(t *testing.T) {
 	verdicts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](6_000, 60_000), func(seed uint64) *history.History { return weakLists(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, histtest.Long[uint64](6_000, 60_000), func(seed uint64) *history.History {
+		return weakLists(
+			seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		strong, err := oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true})
 		if err != nil {
 			t.Fatal(err)
@@ -197,14 +206,16 @@ func TestWeakLists(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strong.Verdict == evidence.Holds && want.Verdict != evidence.Holds {
-				t.Fatalf("seed %d: %s by brute force, %s at session snapshot isolation\n%s", seed, want.Verdict, strong.Verdict, notation.Format(h))
+				t.Fatalf("seed %d: %s by brute force, %s at session snapshot isolation\n%s", seed, want.Verdict,
+					strong.Verdict, notation.Format(h))
 			}
 			got, err := Run(t.Context(), weakly{}, h, Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
 			if got.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: weak says %s, brute force %s\n%s", seed, l, got.Verdict, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: weak says %s, brute force %s\n%s", seed, l, got.Verdict, want.Verdict,
+					notation.Format(h))
 			}
 			verdicts[l.String()+" "+got.Verdict.String()]++
 			if h.HasLists() && got.Verdict == evidence.Violated {
@@ -213,7 +224,8 @@ func TestWeakLists(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	for _, k := range []level.Anomaly{level.IncompatibleOrder, level.FracturedRead, level.NonMonotonicRead, level.SessionGuarantee, level.CausalityViolation,
+	for _, k := range []level.Anomaly{level.IncompatibleOrder, level.FracturedRead, level.NonMonotonicRead,
+		level.SessionGuarantee, level.CausalityViolation,
 		level.G1a, level.G1b, level.G1c, level.G0, level.FutureRead, level.NotMyOwnWrite, level.DuplicateElement} {
 		if verdicts[string(k)] < 10 {
 			t.Errorf("the mix is lopsided: %d times %s", verdicts[string(k)], k)
@@ -236,8 +248,8 @@ func TestWeakCatalogue(t *testing.T) {
 	}
 }
 
-// TestWeakMedium: on histories of hundreds of transactions what holds at a level holds at the weaker ones, every answer is
-// certified, and a stronger checker's "valid" is kept.
+// TestWeakMedium: on histories of hundreds of transactions what holds at a level holds at the weaker ones, every answer
+// is certified, and a stronger checker's "valid" is kept.
 func TestWeakMedium(t *testing.T) {
 	kinds := map[string]int{}
 	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
@@ -250,7 +262,8 @@ func TestWeakMedium(t *testing.T) {
 		return h
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		weaker := evidence.Unknown
-		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal, level.SessionSnapshotIsolation} {
+		for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal,
+			level.SessionSnapshotIsolation} {
 			c := Checker(weakly{})
 			if l == level.SessionSnapshotIsolation {
 				c = replayer{}
@@ -269,8 +282,8 @@ func TestWeakMedium(t *testing.T) {
 	t.Log(kinds)
 }
 
-// TestWeakCorpus: every file of the corpus without predicates gets a verdict at the three levels, certified; a level below one that
-// holds holds, and so does of lists one that session snapshot isolation implies.
+// TestWeakCorpus: every file of the corpus without predicates gets a verdict at the three levels, certified; a level
+// below one that holds holds, and so does of lists one that session snapshot isolation implies.
 func TestWeakCorpus(t *testing.T) {
 	dir := os.Getenv("ISOVET_CORPUS")
 	if dir == "" {

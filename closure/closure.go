@@ -97,8 +97,8 @@ type Options struct {
 	// order: 0 chooses the number that needs the least memory, negative means none.
 	Stragglers int
 
-	// MaxBytes refuses, with [ErrTooLarge], to build a closure whose rows need more; 0 means no limit but the memory that can still be
-	// had, as far as that is known (internal/room).
+	// MaxBytes refuses, with [ErrTooLarge], to build a closure whose rows need more; 0 means no limit but the memory
+	// that can still be had, as far as that is known (internal/room).
 	MaxBytes int64
 
 	// Stop, if set, is asked now and then whether to give up; then the error is [ErrStopped].

@@ -355,7 +355,8 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 		m.close()
 		same("all undone")
 	}
-	t.Logf("%d cyclic inputs, %d refused edges, %d changes, %d undone, %d paths", cyclicInputs, cycles, changes, undone, paths)
+	t.Logf("%d cyclic inputs, %d refused edges, %d changes, %d undone, %d paths", cyclicInputs, cycles, changes, undone,
+		paths)
 	if min(cyclicInputs, cycles, changes, undone, paths) < int(seeds)/30 {
 		t.Error("the sample says little")
 	}

@@ -21,7 +21,8 @@ func (m *Matrix) CheckIntegrity() error { return checkClosed(m, &m.paths) }
 func (c *Compact) CheckIntegrity() error {
 	for u := range c.rows {
 		if r := c.rows[u]; r.hi > r.lo && (r.lo < c.stragglers || int(r.hi) > len(c.rows)) {
-			return fmt.Errorf("closure: row %d spans [%d, %d) with %d stragglers among %d", u, r.lo, r.hi, c.stragglers, len(c.rows))
+			return fmt.Errorf("closure: row %d spans [%d, %d) with %d stragglers among %d", u, r.lo, r.hi, c.stragglers,
+				len(c.rows))
 		}
 	}
 	return checkClosed(c, &c.paths)
@@ -38,7 +39,8 @@ func checkClosed(d Index, f *pathFinder) error {
 		closed := func(v int32, kind StepKind) error {
 			for x := range n {
 				if d.Reaches(v, x) && !d.Reaches(u, x) {
-					return fmt.Errorf("closure: %s edge %d → %d and %d reaches %d, but %d does not", kind, u, v, v, x, u)
+					return fmt.Errorf("closure: %s edge %d → %d and %d reaches %d, but %d does not", kind, u, v, v, x,
+						u)
 				}
 			}
 			return nil

@@ -208,7 +208,8 @@ func TestV21Algorithm1(t *testing.T) {
 
 // V21, line 22: transaction 1 precedes 2 in real time, 2 precedes 0 by a known edge.
 func TestV21Line22LosesPairs(t *testing.T) {
-	p := rank(Input{N: 3, Start: []int64{0, 1, 3}, End: []int64{4, 2, 8}, Known: graph.Build(3, []graph.Edge{{From: 2, To: 0}})})
+	p := rank(Input{N: 3, Start: []int64{0, 1, 3}, End: []int64{4, 2, 8}, Known: graph.Build(3,
+		[]graph.Edge{{From: 2, To: 0}})})
 	if algorithm1(p, line22)(1, 0) || !algorithm1(p, corrected)(1, 0) {
 		t.Error("the fixture does not tell the line as printed from the corrected one")
 	}
@@ -280,7 +281,8 @@ func TestV23V24CandidatesOfLemmas43And44(t *testing.T) {
 					pairs++
 					u, v := c[0], c[1]
 					if u < p.l[j] || u > min(p.r[i], p.r[j]) {
-						t.Fatalf("seed %d, %s: %d → %d changes (%d, %d), outside corrected Lemma 4.3", seed, p, i, j, u, v)
+						t.Fatalf("seed %d, %s: %d → %d changes (%d, %d), outside corrected Lemma 4.3", seed, p, i, j, u,
+							v)
 					}
 					if v < max(p.l[u], p.l[i], p.l[j]) || v > min(p.r[u], p.r[i]) {
 						t.Fatalf("seed %d, %s: %d → %d changes (%d, %d), outside Lemma 4.4", seed, p, i, j, u, v)
@@ -451,7 +453,8 @@ func TestV10CyclicInput(t *testing.T) {
 			[]Step{{0, 0, Known, 0}},
 		},
 		"against real time": {
-			Input{N: 2, Start: []int64{5, 0}, End: []int64{6, 1}, Known: graph.Build(2, []graph.Edge{{From: 0, To: 1}})},
+			Input{N: 2, Start: []int64{5, 0}, End: []int64{6, 1}, Known: graph.Build(2,
+				[]graph.Edge{{From: 0, To: 1}})},
 			[]Step{{0, 1, Known, 0}, {1, 0, Time, 0}},
 		},
 		"window turned round": {

@@ -74,7 +74,8 @@ func (f *pathFinder) find(idx Index, u, v int32, cost func(tag int32) int8) ([]S
 		f.back = f.p.known.Reverse()
 	}
 	const far = 1 << 30
-	best, last, first := int32(far), v, int32(none) // the path ends forward at last; first: where the backward part begins
+	// the path ends forward at last; first: where the backward part begins
+	best, last, first := int32(far), v, int32(none)
 	if d := f.forward(idx, u, v, cost); d >= 0 {
 		best = d
 	}

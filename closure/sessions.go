@@ -10,27 +10,31 @@ import (
 	"isovet/internal/safego"
 )
 
-// Sessions is the closure of a growing DAG that chains cover, such as sessions: each node stands in one chain, behind the chain's earlier nodes.
-// Then what reaches a node is a prefix of each chain, and what it reaches a suffix, so that reachability is two numbers for each node and
-// chain, whatever the number of edges. It is to histories without times what [Compact] is to those with them: there time leaves only
-// a window open, here order within sessions leaves one cut a session.
+// Sessions is the closure of a growing DAG that chains cover, such as sessions: each node stands in one chain, behind
+// the chain's earlier nodes. Then what reaches a node is a prefix of each chain, and what it reaches a suffix, so that
+// reachability is two numbers for each node and chain, whatever the number of edges. It is to histories without times
+// what [Compact] is to those with them: there time leaves only a window open, here order within sessions leaves one cut
+// a session.
 //
 //	u reaches x  ⇔  Before(x, chain(u)) > place(u)  ⇔  After(u, chain(x)) ≤ place(x)
 //
-// No edge needs to be kept: the nodes behind an added edge u→v are the suffixes of v, and in each of them the new cut is noted from its first node on,
-// up to the first that it tells nothing new; what stands behind that one knew it already. The nodes before it likewise.
+// No edge needs to be kept: the nodes behind an added edge u→v are the suffixes of v, and in each of them the new cut
+// is noted from its first node on, up to the first that it tells nothing new; what stands behind that one knew it
+// already. The nodes before it likewise.
 //
-// Cost: 8 bytes a node and chain. Building: nodes and edges times chains. An added edge: chains, and chains again for each node
-// of which a cut changes.
+// Cost: 8 bytes a node and chain. Building: nodes and edges times chains. An added edge: chains, and chains again for
+// each node of which a cut changes.
 //
-// Source: vector clocks, one component a process (Fidge; Mattern), in both directions; chain decomposition (Simon 1988).
+// Source: vector clocks, one component a process (Fidge; Mattern), in both directions; chain decomposition (Simon
+// 1988).
 type Sessions struct {
 	chains int
 	chain  []int32 // node → its chain
 	place  []int32 // node → its place there
 	nodes  []int32 // chain after chain
 	off    []int32 // chain → where its nodes begin
-	// before[x·chains+c]: how many nodes of chain c reach x. after[x·chains+c]: the first place in chain c that x reaches, or c's length.
+	// before[x·chains+c]: how many nodes of chain c reach x. after[x·chains+c]: the first place in chain c that x
+	// reaches, or c's length.
 	before, after []int32
 	touched       []bool // node → a cut changed since Rest
 	marks         []int32
@@ -44,11 +48,13 @@ type cut struct{ at, was int32 }
 // SessionsSize returns the bytes that a closure of n nodes in so many chains takes.
 func SessionsSize(n, chains int) int64 { return 8 * int64(n) * int64(chains) }
 
-// NewSessions closes a graph, to which the edges from each node of a chain to its next belong besides those of g. Every node stands in one
-// chain. Where the graph has a cycle, ok is false. The error speaks of chains that are none, and of sizes beyond 2³¹ entries.
+// NewSessions closes a graph, to which the edges from each node of a chain to its next belong besides those of g. Every
+// node stands in one chain. Where the graph has a cycle, ok is false. The error speaks of chains that are none, and of
+// sizes beyond 2³¹ entries.
 func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err error) {
 	n := g.N()
-	s = &Sessions{chains: len(chains), chain: make([]int32, n), place: make([]int32, n), off: []int32{0}, touched: make([]bool, n)}
+	s = &Sessions{chains: len(chains), chain: make([]int32, n), place: make([]int32, n), off: []int32{0},
+		touched: make([]bool, n)}
 	if int64(n)*int64(len(chains)) > math.MaxInt32 {
 		return nil, false, fmt.Errorf("%w: %d nodes in %d chains", ErrTooLarge, n, len(chains))
 	}
@@ -58,7 +64,8 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 	for c, in := range chains {
 		for p, x := range in {
 			if x < 0 || int(x) >= n || s.chain[x] >= 0 {
-				return nil, false, fmt.Errorf("closure: node %d of chain %d is not one of %d, or stands in two places", x, c, n)
+				return nil, false, fmt.Errorf("closure: node %d of chain %d is not one of %d, or stands in two places",
+					x, c, n)
 			}
 			s.chain[x], s.place[x] = int32(c), int32(p)
 		}
@@ -72,9 +79,10 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 	return s, s.Rebuild(g), nil
 }
 
-// Rebuild closes another graph over the same chains, in place; nothing added stays, and marks become invalid. A node is touched if
-// a cut of it is another than before. It is false, and the closure of no use until built again, where the graph has a cycle.
-// It is worth it where edges are many: it costs nodes and edges times chains, in each direction, side by side.
+// Rebuild closes another graph over the same chains, in place; nothing added stays, and marks become invalid. A node is
+// touched if a cut of it is another than before. It is false, and the closure of no use until built again, where the
+// graph has a cycle. It is worth it where edges are many: it costs nodes and edges times chains, in each direction,
+// side by side.
 func (s *Sessions) Rebuild(g *graph.CSR) bool {
 	topo, ok := s.topological(g)
 	if !ok {
@@ -116,7 +124,8 @@ func (s *Sessions) Rebuild(g *graph.CSR) bool {
 	both.Wait()
 	for x := range n {
 		if !s.touched[x] {
-			s.touched[x] = !slices.Equal(was[0][x*k:x*k+k], s.before[x*k:x*k+k]) || !slices.Equal(was[1][x*k:x*k+k], s.after[x*k:x*k+k])
+			s.touched[x] = !slices.Equal(was[0][x*k:x*k+k], s.before[x*k:x*k+k]) || !slices.Equal(was[1][x*k:x*k+k],
+				s.after[x*k:x*k+k])
 		}
 	}
 	return true
@@ -187,7 +196,8 @@ func (s *Sessions) Before(x int32) []int32 {
 	return s.before[int(x)*s.chains : int(x)*s.chains+s.chains]
 }
 
-// After returns, for each chain, the first place that x reaches, itself included, or the chain's length. The slice is the closure's own.
+// After returns, for each chain, the first place that x reaches, itself included, or the chain's length. The slice is
+// the closure's own.
 func (s *Sessions) After(x int32) []int32 {
 	return s.after[int(x)*s.chains : int(x)*s.chains+s.chains]
 }
@@ -234,7 +244,8 @@ func (s *Sessions) Undo(mark int) {
 	s.trail, s.marks = s.trail[:to], s.marks[:mark]
 }
 
-// AddEdge adds u→v. If that would close a cycle, cycle is true and nothing changes. changed tells whether any pair became reachable.
+// AddEdge adds u→v. If that would close a cycle, cycle is true and nothing changes. changed tells whether any pair
+// became reachable.
 func (s *Sessions) AddEdge(u, v int32) (changed, cycle bool) {
 	if s.Reaches(v, u) {
 		return false, true

@@ -23,8 +23,8 @@ func reached(n int, edges []graph.Edge, u int32) []bool {
 	return seen
 }
 
-// TestSessionsEqualsSearch: built at once, edge by edge, undone and built again, the closure reaches what a search reaches, and its cuts say the same
-// as Reaches; what it says of cycles is true.
+// TestSessionsEqualsSearch: built at once, edge by edge, undone and built again, the closure reaches what a search
+// reaches, and its cuts say the same as Reaches; what it says of cycles is true.
 func TestSessionsEqualsSearch(t *testing.T) {
 	cycles, undone := 0, 0
 	for seed := range uint64(1500) {
@@ -63,7 +63,8 @@ func TestSessionsEqualsSearch(t *testing.T) {
 				for v := range int32(n) {
 					c, p := s.Chain(v)
 					d, q := s.Chain(u)
-					if s.At(c, p) != v || s.Reaches(u, v) != seen[v] || (s.After(u)[c] <= p) != seen[v] || (s.Before(v)[d] > q) != seen[v] {
+					if s.At(c, p) != v || s.Reaches(u, v) != seen[v] || (s.After(u)[c] <= p) != seen[v] ||
+						(s.Before(v)[d] > q) != seen[v] {
 						t.Fatalf("seed %d: %d reaches %d: search says %v", seed, u, v, seen[v])
 					}
 					if u != v && seen[v] && s.Middle(u) >= s.Middle(v) {

@@ -90,7 +90,8 @@ func (c *client) loop() {
 	}
 }
 
-// take takes a ticket for a transaction. A session that gives its ticket back takes it again itself, so nobody needs to wait for one.
+// take takes a ticket for a transaction. A session that gives its ticket back takes it again itself, so nobody needs to
+// wait for one.
 func (r *run) take() bool {
 	for {
 		n := r.tickets.Load()
@@ -116,7 +117,8 @@ func (c *client) draw() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("workload %s has no transactions that only read, and node %s is a replica", c.r.what, c.r.info.Nodes[c.node].Name)
+	return fmt.Errorf("workload %s has no transactions that only read, and node %s is a replica", c.r.what,
+		c.r.info.Nodes[c.node].Name)
 }
 
 func writes(ops []workload.Op) bool {
@@ -159,7 +161,8 @@ func (c *client) attempt() ended {
 	}
 	t := &c.txn
 	t.Reset()
-	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: t.Name, session: c.id, node: int32(c.node),
+	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: t.Name, session: c.id,
+		node:    int32(c.node),
 		startTS: history.NoTime, commitTS: history.NoTime}
 	c.since.Store(x.start)
 	if err := c.sess.Begin(); err != nil {
@@ -292,8 +295,8 @@ func (c *client) writeIfAny(x txnRec) {
 	}
 }
 
-// do runs an operation, writes it down, and gives the workload what it found. A write whose answer was lost is written down too:
-// others may have seen it.
+// do runs an operation, writes it down, and gives the workload what it found. A write whose answer was lost is written
+// down too: others may have seen it.
 func (c *client) do(op *workload.Op) error {
 	o := opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now()}
 	var err error
@@ -306,7 +309,8 @@ func (c *client) do(op *workload.Op) error {
 		err = c.doPlain(op, &o)
 	}
 	o.end = c.r.now()
-	if c.r.cfg.NoRecord || err != nil && (o.kind != history.Write && o.kind != history.Append || c.r.target.db.Classify(err) != driver.Lost) {
+	if c.r.cfg.NoRecord || err != nil && (o.kind != history.Write && o.kind != history.Append ||
+		c.r.target.db.Classify(err) != driver.Lost) {
 		return err
 	}
 	c.log.add(o)
@@ -315,7 +319,8 @@ func (c *client) do(op *workload.Op) error {
 
 // errNoSuch is for operations that a table of the workload's cannot have.
 func (c *client) errNoSuch(op *workload.Op) error {
-	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it", driver.ErrUnsupported, c.r.what, op.Kind)
+	return fmt.Errorf("%w: workload %s has an operation of kind %d on a table that is not made for it",
+		driver.ErrUnsupported, c.r.what, op.Kind)
 }
 
 func (c *client) doPlain(op *workload.Op, o *opRec) error {
@@ -404,7 +409,8 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	for _, m := range found {
 		key := workload.MakeKey(table, m.PK)
 		op.Found = append(op.Found, workload.Found{Key: key, Row: m.Old[1:]})
-		rec.rows = append(rec.rows, predRow{key: history.IntValue(int64(key)), old: c.log.row(m.Old), new: c.log.row(m.New)})
+		rec.rows = append(rec.rows, predRow{key: history.IntValue(int64(key)), old: c.log.row(m.Old),
+			new: c.log.row(m.New)})
 	}
 	o.ext = int32(len(c.log.preds))
 	c.log.preds = append(c.log.preds, rec)

@@ -119,13 +119,14 @@ func (s *fakeSession) end() {
 func (s *fakeSession) Rollback() error { s.end(); return nil }
 func (s *fakeSession) Close()          { s.end() }
 
-// TestStatuses: whatever goes wrong, what is recorded as committed took effect, as aborted did not, and no read saw what an aborted
-// transaction wrote.
+// TestStatuses: whatever goes wrong, what is recorded as committed took effect, as aborted did not, and no read saw
+// what an aborted transaction wrote.
 func TestStatuses(t *testing.T) {
 	for seed := range uint64(20) {
 		db := &fakeDB{rng: rand.New(rand.NewPCG(seed, 1))}
 		target := &Target{db: db}
-		r, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10, Txns: 200, Sessions: 5, Seed: seed})
+		r, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10,
+			Txns: 200, Sessions: 5, Seed: seed})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -143,7 +144,8 @@ func TestStatuses(t *testing.T) {
 				}
 				did := db.applied[h.VerN[h.Ops.Ver[op]]]
 				if s := h.Txns.Status[x]; s == history.Committed && !did || s == history.Aborted && did {
-					t.Errorf("seed %d: transaction %d is recorded as %v, but took effect: %v", seed, h.Txns.ID[x], s, did)
+					t.Errorf("seed %d: transaction %d is recorded as %v, but took effect: %v", seed, h.Txns.ID[x], s,
+						did)
 				}
 			}
 		}
@@ -151,7 +153,8 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, count)
 		}
 		if count[history.Unknown] != r.Summary.Unknown || db.sessions <= 5 {
-			t.Errorf("seed %d: %d unknown, %d in the summary; %d connections", seed, count[history.Unknown], r.Summary.Unknown, db.sessions)
+			t.Errorf("seed %d: %d unknown, %d in the summary; %d connections", seed, count[history.Unknown],
+				r.Summary.Unknown, db.sessions)
 		}
 	}
 }
@@ -160,7 +163,8 @@ func TestStatuses(t *testing.T) {
 func TestGone(t *testing.T) {
 	db := &fakeDB{rng: rand.New(rand.NewPCG(1, 1))}
 	target := &Target{db: db}
-	c := Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10, Txns: 1 << 40, Sessions: 3, Patience: 20 * time.Millisecond}
+	c := Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10, Txns: 1 << 40, Sessions: 3,
+		Patience: 20 * time.Millisecond}
 	c.Progress = func(p Progress) {
 		if p.Committed > 0 {
 			db.mu.Lock()
@@ -177,7 +181,8 @@ func TestGone(t *testing.T) {
 // TestFatal: an error that is nobody's bad luck ends the run with its text.
 func TestFatal(t *testing.T) {
 	target := &Target{db: &fakeDB{rng: rand.New(rand.NewPCG(1, 1))}}
-	_, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Custom: listWorkload{}, Txns: 10, Sessions: 2})
+	_, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Custom: listWorkload{}, Txns: 10,
+		Sessions: 2})
 	if !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}

@@ -19,11 +19,11 @@ import (
 	"isovet/internal/safego"
 )
 
-// Config says what is run, and where. The zero value with a DB is 10,000 transactions of BlindW by 24 sessions at the database's
-// default isolation.
+// Config says what is run, and where. The zero value with a DB is 10,000 transactions of BlindW by 24 sessions at the
+// database's default isolation.
 type Config struct {
-	// DB is the database's URL, or those of a cluster's nodes over which the sessions are spread, or one server to start, such
-	// as "postgres:start".
+	// DB is the database's URL, or those of a cluster's nodes over which the sessions are spread, or one server to
+	// start, such as "postgres:start".
 	DB []string
 	// Isolation is a level's name; "": the database's default. The drivers (driver.All) tell which there are.
 	Isolation string
@@ -48,17 +48,19 @@ type Config struct {
 	Timeout time.Duration
 	// Patience is how long a session tries to reach a database that is gone; 0: 30 s.
 	Patience time.Duration
-	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no History.
+	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no
+	// History.
 	NoRecord bool
-	// Feed, if set, is handed every transaction as soon as its session is done with it. It is for one run, with its sessions.
+	// Feed, if set, is handed every transaction as soon as its session is done with it. It is for one run, with its
+	// sessions.
 	Feed *Feed
 	// Progress, if set, is told about twice a second how far the run is.
 	Progress func(Progress)
 	// Live, if set, is given the transactions while the run lasts.
 	Live Live
-	// Partial, if set, is a file for the recording while the run lasts, which holds all that the clients saw if this program is killed: isovet reads it as a
-	// history. It is begun anew by each run, lacks the database's timestamps, and stays when the run has ended: the caller removes it once it has the
-	// history safe.
+	// Partial, if set, is a file for the recording while the run lasts, which holds all that the clients saw if this
+	// program is killed: isovet reads it as a history. It is begun anew by each run, lacks the database's timestamps,
+	// and stays when the run has ended: the caller removes it once it has the history safe.
 	Partial string
 }
 
@@ -96,17 +98,20 @@ func (c *Config) validate() error {
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
 	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0 || c.Values < 0:
-		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations, %d values; expected none negative", c.Txns, c.Sessions, c.Keys, c.Ops, c.Values)
+		return fmt.Errorf("%d transactions, %d sessions, %d keys, %d operations, %d values; expected none negative",
+			c.Txns, c.Sessions, c.Keys, c.Ops, c.Values)
 	case c.Duration < 0 || c.Think < 0:
 		return fmt.Errorf("a negative time")
 	case c.Feed != nil && (c.NoRecord || len(c.Feed.bufs) != c.withDefaults().Sessions):
-		return fmt.Errorf("a feed for %d sessions; expected one for %d, and a run that records", len(c.Feed.bufs), c.withDefaults().Sessions)
+		return fmt.Errorf("a feed for %d sessions; expected one for %d, and a run that records", len(c.Feed.bufs),
+			c.withDefaults().Sessions)
 	}
 	return nil
 }
 
-// Run opens the database, collects one history, and closes it. The database holds nothing of it afterwards. Where the run itself fails,
-// because the database is gone for good, say, the error comes with a Result that holds what was recorded by then.
+// Run opens the database, collects one history, and closes it. The database holds nothing of it afterwards. Where the
+// run itself fails, because the database is gone for good, say, the error comes with a Result that holds what was
+// recorded by then.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	t, err := Open(ctx, c)
 	if err != nil {
@@ -147,7 +152,8 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 		}
 		urls, t.opt.Nodes = t.cluster.URLs, t.cluster.Names
 	} else if c.Fault.Kind == Kill || c.Fault.Kind == Pause {
-		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database such as postgres:start", c.Fault)
+		return nil, fmt.Errorf("fault %v: only a server that the run has started can be broken; expected a database "+
+			"such as postgres:start", c.Fault)
 	}
 	if t.db, err = driver.Open(ctx, urls, t.opt); err != nil {
 		return nil, err
@@ -203,8 +209,9 @@ type run struct {
 	err error // the first that ends the run
 }
 
-// Collect loads the workload's tables, runs it, and returns what the clients saw. c must name the same database as Open's did, and the same
-// isolation; the rest may differ. Database errors in the middle come with a Result of what was recorded.
+// Collect loads the workload's tables, runs it, and returns what the clients saw. c must name the same database as
+// Open's did, and the same isolation; the rest may differ. Database errors in the middle come with a Result of what was
+// recorded.
 func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -263,7 +270,8 @@ func (r *run) prepare() error {
 		if err != nil {
 			return err
 		}
-		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions, Values: c.Values})
+		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions,
+			Values: c.Values})
 		if err != nil {
 			return err
 		}
@@ -285,7 +293,8 @@ func (r *run) prepare() error {
 
 func (r *run) meta() history.Meta {
 	return history.Meta{
-		Name: fmt.Sprintf("%s-%d", r.what, r.cfg.Seed), DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Note: r.note,
+		Name: fmt.Sprintf("%s-%d", r.what, r.cfg.Seed), DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what,
+		Note:  r.note,
 		Lists: slices.ContainsFunc(r.tables, func(t workload.Table) bool { return t.List }),
 	}
 }
@@ -319,7 +328,8 @@ func (r *run) data() driver.Data {
 		if t.Columns == nil {
 			continue
 		}
-		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Rows: func(yield func(int64, []int64) bool) {
+		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Rows: func(yield func(int64,
+			[]int64) bool) {
 			for pk := range int64(t.Rows) {
 				if !yield(pk, loadedRow(t, pk)) {
 					return
@@ -413,7 +423,8 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 		case now := <-tick.C:
 			n := r.committed.Load()
 			r.cfg.tell(Progress{
-				Stage: "running", Committed: int(n), Aborted: int(r.aborted.Load()), Unknown: int(r.unknown.Load()), Txns: r.cfg.Txns,
+				Stage: "running", Committed: int(n), Aborted: int(r.aborted.Load()), Unknown: int(r.unknown.Load()),
+				Txns:    r.cfg.Txns,
 				Elapsed: time.Since(r.epoch), Rate: float64(n-last) / now.Sub(at).Seconds(),
 			})
 			last, at = n, now

@@ -1,5 +1,5 @@
-// Package collect runs transactions of many client sessions against a real database and records what the clients saw and when, as
-// a history that isovet's checkers read.
+// Package collect runs transactions of many client sessions against a real database and records what the clients saw
+// and when, as a history that isovet's checkers read.
 //
 //	r, err := collect.Run(ctx, collect.Config{DB: []string{"sqlite:"}, Workload: "smallbank", Txns: 10000})
 //	…
@@ -13,16 +13,17 @@
 //
 // # What is recorded
 //
-// Every attempt at a transaction with its session, times from one monotonic clock (nanoseconds since the run began): just before
-// begin was sent, just before commit or rollback was sent, just after the answer; the same for each operation. A refused
-// transaction is recorded as aborted, with the operations that were answered, and tried again with the same parameters and new
-// unique values. Where the connection is lost after the commit was sent, or the database says that it does not know, the outcome is
-// recorded as unknown and the session goes on with a new transaction. The initial transaction holds the loaded versions of the
-// rows that the run touched.
+// Every attempt at a transaction with its session, times from one monotonic clock (nanoseconds since the run began):
+// just before begin was sent, just before commit or rollback was sent, just after the answer; the same for each
+// operation. A refused transaction is recorded as aborted, with the operations that were answered, and tried again with
+// the same parameters and new unique values. Where the connection is lost after the commit was sent, or the database
+// says that it does not know, the outcome is recorded as unknown and the session goes on with a new transaction. The
+// initial transaction holds the loaded versions of the rows that the run touched.
 //
 // # Files
 //
-// collect.go a run and its configuration; client.go one session; log.go what sessions write down, and the history made of it;
-// recorder.go recording the transactions of others; live.go pieces of the history while it is made; feed.go what sessions do, to Leopard as they do it; fault.go kill, pause; summary.go what is told about a run; hunt.go runs and
+// collect.go a run and its configuration; client.go one session; log.go what sessions write down, and the history made
+// of it; recorder.go recording the transactions of others; live.go pieces of the history while it is made; feed.go what
+// sessions do, to Leopard as they do it; fault.go kill, pause; summary.go what is told about a run; hunt.go runs and
 // checks until a violation is found. Packages below: driver speaks with databases, server starts throw-away ones.
 package collect

@@ -26,7 +26,8 @@ func run(t *testing.T, c collect.Config) *collect.Result {
 
 // TestEmbedded: what SQLite and Badger promise holds, and the recorded history is sound.
 func TestEmbedded(t *testing.T) {
-	for _, db := range []string{"sqlite:", "badger:", "sqlite:" + filepath.Join(t.TempDir(), "f"), "badger:" + t.TempDir()} {
+	for _, db := range []string{"sqlite:", "badger:", "sqlite:" + filepath.Join(t.TempDir(), "f"), "badger:" +
+		t.TempDir()} {
 		r := run(t, collect.Config{DB: []string{db}, Workload: "smallbank", Keys: 30, Txns: 1000, Sessions: 8, Seed: 7})
 		verdict(t, r.History, level.Serializable, evidence.Holds)
 		verdict(t, r.History, level.StrictSerializable, evidence.Holds)
@@ -39,7 +40,8 @@ func TestEmbedded(t *testing.T) {
 
 // TestNoConflicts: without conflict detection Badger loses updates.
 func TestNoConflicts(t *testing.T) {
-	r := run(t, collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 10, Txns: 1000, Sessions: 8})
+	r := run(t, collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 10,
+		Txns: 1000, Sessions: 8})
 	verdict(t, r.History, level.Serializable, evidence.Violated)
 	verdict(t, r.History, level.SnapshotIsolation, evidence.Violated)
 	sound(t, r)
@@ -83,7 +85,8 @@ func sound(t *testing.T, r *collect.Result) {
 			}
 			for op := lo; op < hi; op++ {
 				if h.OpStart(op) < at || h.OpEnd(op) < h.OpStart(op) {
-					t.Fatalf("transaction %d: operation %d at %d to %d, after %d", h.Txns.ID[x], op-lo, h.OpStart(op), h.OpEnd(op), at)
+					t.Fatalf("transaction %d: operation %d at %d to %d, after %d", h.Txns.ID[x], op-lo, h.OpStart(op),
+						h.OpEnd(op), at)
 				}
 				at = h.OpEnd(op)
 			}
@@ -140,7 +143,8 @@ func TestEveryWorkload(t *testing.T) {
 	for _, info := range workload.All() {
 		for _, v := range info.Variants {
 			r, err := collect.Run(context.Background(), collect.Config{
-				DB: []string{"sqlite:"}, Workload: info.Name, Variant: v.Name, Txns: 60, Sessions: 4, Duration: 5 * time.Second,
+				DB: []string{"sqlite:"}, Workload: info.Name, Variant: v.Name, Txns: 60, Sessions: 4,
+				Duration: 5 * time.Second,
 			})
 			if err != nil {
 				t.Errorf("%s/%s: %v", info.Name, v.Name, err)
@@ -162,15 +166,16 @@ func TestEveryWorkload(t *testing.T) {
 // TestTimestamps: Badger's own timestamps explain every read, and order every two writers of a key.
 func TestTimestamps(t *testing.T) {
 	for _, w := range []string{"smallbank", "rmw", "mix"} {
-		r := run(t, collect.Config{DB: []string{"badger:"}, Workload: w, Keys: 20, Txns: 800, Sessions: 8, Timestamps: true})
+		r := run(t, collect.Config{DB: []string{"badger:"}, Workload: w, Keys: 20, Txns: 800, Sessions: 8,
+			Timestamps: true})
 		sound(t, r)
 		// Badger validates what was read: two blind writers of a key may overlap.
 		snapshotReads(t, r.History, w == "mix")
 	}
 }
 
-// snapshotReads checks by definition that each committed transaction read the newest version committed before its start_ts, and
-// that no two transactions that wrote one key overlap unless they may (CHRONOS: EXT and NOCONFLICT).
+// snapshotReads checks by definition that each committed transaction read the newest version committed before its
+// start_ts, and that no two transactions that wrote one key overlap unless they may (CHRONOS: EXT and NOCONFLICT).
 func snapshotReads(t *testing.T, h *history.History, overlap bool) {
 	t.Helper()
 	type write struct {
@@ -203,7 +208,8 @@ func snapshotReads(t *testing.T, h *history.History, overlap bool) {
 			}
 			for _, o := range versions[k] {
 				if !overlap && w.start < o.commit && o.start < w.commit {
-					t.Errorf("transaction %d writes %s, which another one wrote meanwhile", h.Txns.ID[x], h.KeyString(k))
+					t.Errorf("transaction %d writes %s, which another one wrote meanwhile", h.Txns.ID[x],
+						h.KeyString(k))
 				}
 			}
 			versions[k] = append(versions[k], w)
@@ -230,7 +236,8 @@ func snapshotReads(t *testing.T, h *history.History, overlap bool) {
 				}
 			}
 			if got := h.VerValue(h.Ops.Ver[op]); got != best.value {
-				t.Errorf("transaction %d reads %s = %v; its snapshot has %v", h.Txns.ID[x], h.KeyString(k), got, best.value)
+				t.Errorf("transaction %d reads %s = %v; its snapshot has %v", h.Txns.ID[x], h.KeyString(k), got,
+					best.value)
 			}
 		}
 	})
@@ -279,7 +286,8 @@ func TestBadConfig(t *testing.T) {
 }
 
 func TestHuntEmbedded(t *testing.T) {
-	c := collect.HuntConfig{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Sessions: 8, Txns: 300}}
+	c := collect.HuntConfig{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw",
+		Sessions: 8, Txns: 300}}
 	c.For = 20 * time.Second
 	h, err := collect.Hunt(context.Background(), c)
 	if err != nil {
@@ -289,7 +297,8 @@ func TestHuntEmbedded(t *testing.T) {
 		t.Errorf("no violation in %d rounds", len(h.Rounds))
 	}
 	c.Isolation, c.For = "serializable", 500*time.Millisecond
-	if h, err = collect.Hunt(context.Background(), c); err != nil || h.Violated || h.Undecided > 0 || len(h.Rounds) == 0 {
+	if h, err = collect.Hunt(context.Background(), c); err != nil || h.Violated || h.Undecided > 0 ||
+		len(h.Rounds) == 0 {
 		t.Errorf("serializable: %v, violated %v, %d rounds, %d undecided", err, h.Violated, len(h.Rounds), h.Undecided)
 	}
 }

@@ -20,8 +20,8 @@ const (
 
 var faultNames = [...]string{"none", "kill", "pause", "partition"}
 
-// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Kill and Pause need a server that the
-// run has started; Partition works with any.
+// Fault is done to a server, a random one of a cluster, every so often, as long as the run lasts. Kill and Pause need a
+// server that the run has started; Partition works with any.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
@@ -50,7 +50,8 @@ func ParseFault(s string) (Fault, error) {
 	if s == "" || s == faultNames[NoFault] {
 		return Fault{}, nil
 	}
-	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION", s, strings.Join(faultNames[Kill:], ":DURATION, "))
+	return Fault{}, fmt.Errorf("unknown fault %q; expected one of %s:DURATION", s, strings.Join(faultNames[Kill:],
+		":DURATION, "))
 }
 
 // down is how long a server stays dead, paused or cut off.

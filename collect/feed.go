@@ -9,13 +9,14 @@ import (
 	"isovet/history"
 )
 
-// Feed hands what the sessions of a run do to Leopard's pipeline while the run lasts ([Leopard] §IV-C): a client of the pipeline each. Config.Feed
-// names it; whoever runs the pipeline verifies the database as it works.
+// Feed hands what the sessions of a run do to Leopard's pipeline while the run lasts ([Leopard] §IV-C): a client of the
+// pipeline each. Config.Feed names it; whoever runs the pipeline verifies the database as it works.
 //
 //	f := collect.NewFeed(24)
 //	…
 //	v := mechanism.NewVerifier(24, mechanism.Options{Profile: p, Initial: f.Initial, Duplicates: true})
-//	err := f.Pipeline().Run(ctx, v.Dispatch) // until the run is over; one that fails before its first transaction ends with ctx only
+//	err := f.Pipeline().Run(ctx, v.Dispatch) // until the run is over; one that fails before its first transaction
+//	ends with ctx only
 //	report := v.Close()
 //
 // Traces name a key by a number, a version by the unique id of its write, a transaction by a number of its own.
@@ -36,7 +37,8 @@ const absent = ^uint64(0)
 // NewFeed returns a feed for a run of so many sessions.
 func NewFeed(sessions int) *Feed {
 	// A queue that never fills: a session that waits for the verifier would be slower than the database.
-	return &Feed{p: mechanism.NewPipeline(sessions, mechanism.PipelineOptions{Queue: 1 << 20}), ids: map[workload.Key]uint32{}, open: sessions, bufs: make([][]mechanism.Trace, sessions)}
+	return &Feed{p: mechanism.NewPipeline(sessions, mechanism.PipelineOptions{Queue: 1 << 20}),
+		ids: map[workload.Key]uint32{}, open: sessions, bufs: make([][]mechanism.Trace, sessions)}
 }
 
 // Pipeline returns what merges the sessions' traces.

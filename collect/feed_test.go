@@ -8,8 +8,8 @@ import (
 	"isovet/internal/safego"
 )
 
-// TestFeed: what is verified while the database runs is what its history says, for rows, lists and predicates; and a database that
-// breaks its promise is found out.
+// TestFeed: what is verified while the database runs is what its history says, for rows, lists and predicates; and a
+// database that breaks its promise is found out.
 func TestFeed(t *testing.T) {
 	for _, x := range []struct {
 		db, isolation, workload string
@@ -36,7 +36,8 @@ func TestFeed(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			r, err := collect.Run(t.Context(), collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload, Keys: 50, Txns: 600, Sessions: sessions, Seed: 3, Feed: f})
+			r, err := collect.Run(t.Context(), collect.Config{DB: []string{x.db}, Isolation: x.isolation,
+				Workload: x.workload, Keys: 50, Txns: 600, Sessions: sessions, Seed: 3, Feed: f})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,16 +47,20 @@ func TestFeed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if online.Traces != offline.Traces || online.Txns != offline.Txns || online.Verified != offline.Verified || online.Total() != offline.Total() || online.Undecided != offline.Undecided {
-				t.Errorf("online: %d traces, %d transactions, %d verified, %d violations, %d undecided; offline: %d, %d, %d, %d, %d",
-					online.Traces, online.Txns, online.Verified, online.Total(), online.Undecided, offline.Traces, offline.Txns, offline.Verified, offline.Total(), offline.Undecided)
+			if online.Traces != offline.Traces || online.Txns != offline.Txns || online.Verified != offline.Verified ||
+				online.Total() != offline.Total() || online.Undecided != offline.Undecided {
+				t.Errorf("online: %d traces, %d transactions, %d verified, %d violations, %d undecided; offline: "+
+					"%d, %d, %d, %d, %d",
+					online.Traces, online.Txns, online.Verified, online.Total(), online.Undecided, offline.Traces,
+					offline.Txns, offline.Verified, offline.Total(), offline.Undecided)
 			}
 			if online.Total() > 0 != x.violated || f.Ended().IsZero() {
 				t.Errorf("%d violations: %s", online.Total(), online)
 			}
 		})
 	}
-	if _, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Sessions: 3, Feed: collect.NewFeed(2)}); err == nil {
+	if _, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Sessions: 3,
+		Feed: collect.NewFeed(2)}); err == nil {
 		t.Error("a feed for 2 sessions is taken for 3")
 	}
 }

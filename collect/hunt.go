@@ -14,8 +14,8 @@ import (
 
 // HuntConfig says what is hunted.
 type HuntConfig struct {
-	// Config is what each round collects. Txns is the size of a round, 0: 2,000; Duration is ignored. Where Keys is 0, rounds
-	// take turns between few keys, which collide most, and the workload's own number. Seed is the first round's.
+	// Config is what each round collects. Txns is the size of a round, 0: 2,000; Duration is ignored. Where Keys is 0,
+	// rounds take turns between few keys, which collide most, and the workload's own number. Seed is the first round's.
 	Config
 	Level level.Level
 	For   time.Duration // 0: 60 s
@@ -45,11 +45,13 @@ type Hunted struct {
 	Interrupted bool
 }
 
-// checkAtLeast is how long a check may take even when the hunt's time is nearly up: a history in hand is worth an answer.
+// checkAtLeast is how long a check may take even when the hunt's time is nearly up: a history in hand is worth an
+// answer.
 const checkAtLeast = 10 * time.Second
 
-// Hunt collects histories from a database and checks them, each with a new seed, until one of them violates the level or the time
-// is up. Every verdict is certified. Errors: those of Open and Collect, and faults of ours; the rounds before are in the result.
+// Hunt collects histories from a database and checks them, each with a new seed, until one of them violates the level
+// or the time is up. Every verdict is certified. Errors: those of Open and Collect, and faults of ours; the rounds
+// before are in the result.
 func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 	if c.For <= 0 {
 		c.For = 60 * time.Second
@@ -120,7 +122,8 @@ func examine(ctx context.Context, r *Result, l level.Level, limit time.Duration)
 	defer cancel()
 	c, ok := check.Auto(r.History, l)
 	if !ok {
-		return &evidence.Result{H: r.History, Level: l, Verdict: evidence.Unknown, Reason: "no checker decides " + l.String() + " for this history"}, nil
+		return &evidence.Result{H: r.History, Level: l, Verdict: evidence.Unknown, Reason: "no checker decides " +
+			l.String() + " for this history"}, nil
 	}
 	res, err := check.Run(ctx, c, r.History, check.Options{Level: l})
 	if err != nil {
@@ -130,8 +133,8 @@ func examine(ctx context.Context, r *Result, l level.Level, limit time.Duration)
 	return res, nil
 }
 
-// contended returns the numbers of keys that rounds take turns with: few at first, since without collisions there is nothing to
-// find.
+// contended returns the numbers of keys that rounds take turns with: few at first, since without collisions there is
+// nothing to find.
 func contended(c Config) ([]int, error) {
 	info, err := workload.Lookup(c.withDefaults().Workload)
 	if err != nil {

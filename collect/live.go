@@ -8,27 +8,30 @@ import (
 	"isovet/history"
 )
 
-// Live is told of a run while it lasts, in pieces of its history. Its methods are called one after the other; an error ends the run. (Feed hands out bare
-// traces, at the least cost for the sessions.)
+// Live is told of a run while it lasts, in pieces of its history. Its methods are called one after the other; an error
+// ends the run. (Feed hands out bare traces, at the least cost for the sessions.)
 type Live interface {
 	// Begin is told the history's header before the first transaction.
 	Begin(meta history.Meta) error
-	// Ended is given transactions that have ended, in the order and with the ids that they will have in the Result's History, but without the database's
-	// timestamps. The initial transaction, which comes first, has the loaded versions of rows that had not been touched before. No transaction that follows
-	// in later pieces begins before mark.
+	// Ended is given transactions that have ended, in the order and with the ids that they will have in the Result's
+	// History, but without the database's timestamps. The initial transaction, which comes first, has the loaded
+	// versions of rows that had not been touched before. No transaction that follows in later pieces begins before
+	// mark.
 	Ended(piece *history.History, mark int64) error
 }
 
 // liveEvery is how often the sessions are looked at.
 const liveEvery = 10 * time.Millisecond
 
-// Each session publishes what it has written down (client.published), and a moment before which no transaction of it begins that is not published
-// (client.since). Who reads all moments first and then what is published has every transaction that ended before the least of them.
+// Each session publishes what it has written down (client.published), and a moment before which no transaction of it
+// begins that is not published (client.since). Who reads all moments first and then what is published has every
+// transaction that ended before the least of them.
 
 // never is client.since of a session that is done.
 const never = math.MaxInt64
 
-// publish makes the session's log visible to live. What stands in it is not changed before the run is over, and a longer one is another slice.
+// publish makes the session's log visible to live. What stands in it is not changed before the run is over, and a
+// longer one is another slice.
 func (c *client) publish() {
 	if c.r.cfg.Live == nil {
 		return

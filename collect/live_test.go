@@ -58,7 +58,8 @@ func describe(h *history.History, t uint32) string {
 	return b.String()
 }
 
-// TestLiveIsTheHistory: the pieces together are the history, no transaction begins before what was said to be past, and an error ends the run.
+// TestLiveIsTheHistory: the pieces together are the history, no transaction begins before what was said to be past, and
+// an error ends the run.
 func TestLiveIsTheHistory(t *testing.T) {
 	for _, c := range []Config{
 		{DB: []string{"sqlite:"}, Workload: "rmw", Keys: 8, Txns: 600},
@@ -81,7 +82,8 @@ func TestLiveIsTheHistory(t *testing.T) {
 			}
 		}
 		if !slices.Equal(k.txns, want) || k.meta != h.Meta {
-			t.Errorf("%s: %d transactions live, %d in the history, or they differ; header %+v and %+v", c.Workload, len(k.txns), len(want), k.meta, h.Meta)
+			t.Errorf("%s: %d transactions live, %d in the history, or they differ; header %+v and %+v", c.Workload,
+				len(k.txns), len(want), k.meta, h.Meta)
 		}
 		for i, at := range k.starts {
 			if at < k.marks[i] {
@@ -90,7 +92,8 @@ func TestLiveIsTheHistory(t *testing.T) {
 		}
 	}
 	full := errors.New("full")
-	if r, err := Run(t.Context(), Config{DB: []string{"sqlite:"}, Txns: 100_000, Live: &kept{t: t, fail: full}}); !errors.Is(err, full) || r == nil || r.History == nil {
+	if r, err := Run(t.Context(), Config{DB: []string{"sqlite:"}, Txns: 100_000, Live: &kept{t: t,
+		fail: full}}); !errors.Is(err, full) || r == nil || r.History == nil {
 		t.Errorf("%v, %v; expected the history so far and the error", r, err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"isovet/history"
 )
 
-// opRec is an operation of a session's log. A value of kind Null is an absent row; one of kind Row stands in the log's cells.
+// opRec is an operation of a session's log. A value of kind Null is an absent row; one of kind Row stands in the log's
+// cells.
 type opRec struct {
 	key, value history.Value
 	start, end int64
@@ -74,8 +75,8 @@ func (l *log) pending() int {
 	return len(l.ops)
 }
 
-// order returns all transactions of the logs, in the order in which the clients were done with them: a session's own stay in
-// order, for each of its times lies before the next transaction's.
+// order returns all transactions of the logs, in the order in which the clients were done with them: a session's own
+// stay in order, for each of its times lies before the next transaction's.
 func order(logs []*log) (all []*txnRec, of []*log) {
 	type entry struct {
 		t   *txnRec
@@ -147,7 +148,8 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 				p := &l.preds[o.ext]
 				rows = rows[:0]
 				for _, r := range p.rows {
-					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.oldUnknown, Old: value(r.key, r.old), New: value(r.key, r.new)})
+					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.oldUnknown, Old: value(r.key,
+						r.old), New: value(r.key, r.new)})
 				}
 				b.Predicate(o.kind, p.pred, rows)
 			}
@@ -177,7 +179,8 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 // initial is the version that loaded rows hold at first.
 const initial = 0
 
-// build makes the history of a run of a workload: the initial versions of the loaded rows that were touched, then all attempts.
+// build makes the history of a run of a workload: the initial versions of the loaded rows that were touched, then all
+// attempts.
 func (r *run) build(ctx context.Context) (*history.History, error) {
 	if err := r.resolve(ctx); err != nil {
 		return nil, fmt.Errorf("the database's timestamps: %w", err)
@@ -189,7 +192,8 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 	return r.history(logs, 1, map[int64]bool{})
 }
 
-// history makes a history of what logs hold, ids from first on. The initial transaction has the rows that are not known; they are then.
+// history makes a history of what logs hold, ids from first on. The initial transaction has the rows that are not
+// known; they are then.
 func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.History, error) {
 	b := history.NewBuilder()
 	tables := r.tables
@@ -293,7 +297,8 @@ func (x *rowText) row(text []byte, table int, row []int64) []byte {
 	return append(text, '}')
 }
 
-// condition writes ranges as a predicate of the format: columns in the order of their names, several ranges of one as "and".
+// condition writes ranges as a predicate of the format: columns in the order of their names, several ranges of one as
+// "and".
 func condition(columns []workload.Column, where []workload.Range) []byte {
 	parts := make([]string, 0, len(where))
 	for _, r := range where {

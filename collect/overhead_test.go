@@ -22,8 +22,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRecording runs the same clients with and without writing anything down, one after the other, since a machine's load
-// changes: what recording costs in commits a second, and in processor time of the clients.
+// BenchmarkRecording runs the same clients with and without writing anything down, one after the other, since a
+// machine's load changes: what recording costs in commits a second, and in processor time of the clients.
 func BenchmarkRecording(b *testing.B) {
 	c := collect.Config{DB: []string{"postgres:start"}, Isolation: "serializable", Workload: "blindw", Txns: 10000}
 	d, err := collect.Open(context.Background(), c)

@@ -13,15 +13,17 @@ import (
 )
 
 const (
-	// flushEvery is how often lines that nobody waits for are handed to the operating system, and are safe against the end of this program.
+	// flushEvery is how often lines that nobody waits for are handed to the operating system, and are safe against the
+	// end of this program.
 	flushEvery = 100 * time.Millisecond
 	// syncEvery, in flushes, is how often they are made safe against the end of the machine.
 	syncEvery = 4
 )
 
-// partial is the recording of a run while it lasts: JSON lines that jsonl.Recover makes a history of. A transaction that wrote stands there before its commit
-// is sent, since others may see what it wrote before its client has the answer; how it ended is a line of its own. Nobody waits for
-// that, nor for what wrote nothing: if it is lost, the outcome is unknown.
+// partial is the recording of a run while it lasts: JSON lines that jsonl.Recover makes a history of. A transaction
+// that wrote stands there before its commit is sent, since others may see what it wrote before its client has the
+// answer; how it ended is a line of its own. Nobody waits for that, nor for what wrote nothing: if it is lost, the
+// outcome is unknown.
 type partial struct {
 	r     *run
 	rows  *rowText
@@ -50,7 +52,8 @@ func (r *run) openPartial(path string) (*partial, error) {
 	}
 	m := r.meta()
 	b := []byte(`{"format":"isovet-history","version":1,"partial":true`)
-	for _, x := range [...][2]string{{"name", m.Name}, {"db", m.DB}, {"isolation", m.Isolation}, {"workload", m.Workload}, {"note", m.Note}} {
+	for _, x := range [...][2]string{{"name", m.Name}, {"db", m.DB}, {"isolation", m.Isolation},
+		{"workload", m.Workload}, {"note", m.Note}} {
 		b = append(b, `,"`+x[0]+`":`...)
 		b = history.AppendJSONString(b, x[1])
 	}
@@ -107,8 +110,8 @@ func (p *partial) close() error {
 	return errors.Join(p.flush(), p.f.Sync(), p.f.Close())
 }
 
-// write appends lines: what the keys of operations held at first, where that is new, then the line. now: they are handed to the operating system, and all before
-// them.
+// write appends lines: what the keys of operations held at first, where that is new, then the line. now: they are
+// handed to the operating system, and all before them.
 func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +257,8 @@ func (p *partial) intend(l *log, x *txnRec) (id int64, err error) {
 	ops := l.ops[len(l.ops)-l.pending():]
 	wrote := false
 	for i := range ops {
-		wrote = wrote || ops[i].kind == history.Write || ops[i].kind == history.Append || ops[i].kind == history.PredWrite
+		wrote = wrote || ops[i].kind == history.Write || ops[i].kind == history.Append ||
+			ops[i].kind == history.PredWrite
 	}
 	if !wrote {
 		return 0, nil

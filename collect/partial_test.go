@@ -12,7 +12,8 @@ import (
 	"isovet/history/format"
 )
 
-// told is what a history says of its transactions but for their ids, in no order; the initial one's part that others touched.
+// told is what a history says of its transactions but for their ids, in no order; the initial one's part that others
+// touched.
 func told(h *history.History) []string {
 	var all []string
 	for x := range uint32(h.NumTxns()) {
@@ -86,7 +87,8 @@ func TestPartial(t *testing.T) {
 		}
 		for i := range want {
 			if i >= len(got) || got[i] != want[i] {
-				t.Errorf("%s: %d lines, expected %d; %v, expected %v", c.Workload, len(got), len(want), got[min(i, len(got)-1)], want[i])
+				t.Errorf("%s: %d lines, expected %d; %v, expected %v", c.Workload, len(got), len(want),
+					got[min(i, len(got)-1)], want[i])
 				break
 			}
 		}

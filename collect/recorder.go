@@ -10,8 +10,8 @@ import (
 	"isovet/history"
 )
 
-// Recorder records transactions that your own program runs, on your own tables, with your own client library. Each client session
-// of yours has a Session; what it does goes through closures, so that times are taken around them:
+// Recorder records transactions that your own program runs, on your own tables, with your own client library. Each
+// client session of yours has a Session; what it does goes through closures, so that times are taken around them:
 //
 //	rec := collect.NewRecorder(history.Meta{DB: "mine"})
 //	s := rec.Session("node1")
@@ -25,8 +25,8 @@ import (
 // A checker can tell more the more versions differ: write a unique id beside your business value, and record that.
 // Recorder is safe for concurrent use; a Session and its transactions are for one goroutine.
 type Recorder struct {
-	// Aborted reports whether an error of a commit says for sure that the transaction had no effect. Unset: none does, and the
-	// outcome of a commit that fails is recorded as unknown.
+	// Aborted reports whether an error of a commit says for sure that the transaction had no effect. Unset: none does,
+	// and the outcome of a commit that fails is recorded as unknown.
 	Aborted func(error) bool
 
 	mu       sync.Mutex
@@ -132,7 +132,8 @@ func (r *Recorder) intern(v any, key bool) history.Value {
 		if key {
 			what = "key"
 		}
-		r.err = fmt.Errorf("%s %v of type %T; expected an integer, a string, or, as a value, a boolean or nil", what, v, v)
+		r.err = fmt.Errorf("%s %v of type %T; expected an integer, a string, or, as a value, a boolean or nil", what, v,
+			v)
 	}
 	return history.IntValue(0)
 }
@@ -152,15 +153,16 @@ type Txn struct {
 	x txnRec
 }
 
-// Begin begins a transaction; name is its template, for reports. Call it just before begin is sent. The session's previous
-// transaction must have ended.
+// Begin begins a transaction; name is its template, for reports. Call it just before begin is sent. The session's
+// previous transaction must have ended.
 func (s *Session) Begin(name string) *Txn {
 	if s.open != nil {
 		panic("collect: Begin before the session's transaction has ended")
 	}
 	s.open = &Txn{s: s, x: txnRec{
-		start: s.r.now(), commit: history.NoTime, end: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime,
-		name: name, session: s.id, node: s.node,
+		start: s.r.now(), commit: history.NoTime, end: history.NoTime, startTS: history.NoTime,
+		commitTS: history.NoTime,
+		name:     name, session: s.id, node: s.node,
 	}}
 	return s.open
 }
@@ -182,8 +184,8 @@ func (t *Txn) Read(key any, read func() (any, error)) (any, error) {
 	return v, t.add(o)
 }
 
-// Write runs a write of a value, nil for a delete, and records it. A failed write is recorded too: where the answer was lost,
-// others may have seen it; roll back after it.
+// Write runs a write of a value, nil for a delete, and records it. A failed write is recorded too: where the answer was
+// lost, others may have seen it; roll back after it.
 func (t *Txn) Write(key, value any, write func() error) error {
 	o := opRec{key: t.s.r.intern(key, true), value: t.s.r.intern(value, false), kind: history.Write, start: t.s.r.now()}
 	err := write()
@@ -199,8 +201,8 @@ func (t *Txn) add(o opRec) error {
 	return nil
 }
 
-// Commit runs the commit and records the outcome: committed without an error, aborted with one that Recorder.Aborted knows, else
-// unknown. It returns the error.
+// Commit runs the commit and records the outcome: committed without an error, aborted with one that Recorder.Aborted
+// knows, else unknown. It returns the error.
 func (t *Txn) Commit(commit func() error) error {
 	t.x.commit = t.s.r.now()
 	err := commit()

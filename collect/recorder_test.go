@@ -50,7 +50,8 @@ func ExampleRecorder() {
 
 // A whole run against a database inside this program.
 func ExampleRun() {
-	r, err := collect.Run(context.Background(), collect.Config{DB: []string{"sqlite:"}, Workload: "smallbank", Txns: 500, Sessions: 4})
+	r, err := collect.Run(context.Background(), collect.Config{DB: []string{"sqlite:"}, Workload: "smallbank",
+		Txns: 500, Sessions: 4})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -59,7 +60,8 @@ func ExampleRun() {
 	// Output: 500 transactions, serializable
 }
 
-// TestRecorderStatuses: a commit that fails is unknown unless it surely had no effect; aborted and unknown ones keep their writes.
+// TestRecorderStatuses: a commit that fails is unknown unless it surely had no effect; aborted and unknown ones keep
+// their writes.
 func TestRecorderStatuses(t *testing.T) {
 	refused, gone := errors.New("refused"), errors.New("gone")
 	rec := collect.NewRecorder(history.Meta{Name: "n"})
@@ -94,7 +96,8 @@ func TestRecorderStatuses(t *testing.T) {
 	for i, w := range want {
 		u := uint32(i)
 		if h.Txns.Status[u] != w || h.Start(u) > h.Commit(u) || (h.End(u) == history.NoTime) != (w == history.Unknown) {
-			t.Errorf("transaction %d: %v, start %d, commit %d, end %d", i, h.Txns.Status[u], h.Start(u), h.Commit(u), h.End(u))
+			t.Errorf("transaction %d: %v, start %d, commit %d, end %d", i, h.Txns.Status[u], h.Start(u), h.Commit(u),
+				h.End(u))
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"isovet/level"
 )
 
-// needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are installed, so that a
-// missing one is a failure.
+// needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are
+// installed, so that a missing one is a failure.
 func needServers(t *testing.T) {
 	if testing.Short() || !histtest.Long(false, true) && os.Getenv("ISOVET_SERVERS") == "" {
 		t.Skip("starts database servers; ISOVET_SERVERS=1 or ISOVET_LONG=1 runs it")
@@ -44,12 +44,14 @@ func open(t *testing.T, c collect.Config) *collect.Target {
 	return d
 }
 
-// expectation is a cell of the ground truth: what a right checker must say of the histories that a database gives at an isolation.
+// expectation is a cell of the ground truth: what a right checker must say of the histories that a database gives at an
+// isolation.
 type expectation struct {
 	db, isolation, workload, variant string
 	keys, txns                       int
 	ser, si                          evidence.Verdict
-	kinds                            []string // one of them must be among the anomalies at snapshot isolation; none: any
+	// one of them must be among the anomalies at snapshot isolation; none: any
+	kinds []string
 }
 
 const (
@@ -57,36 +59,45 @@ const (
 	violated = evidence.Violated
 )
 
-// matrix is the ground truth. Where a violation is expected, rounds are repeated with new seeds until one has it: whether transactions collide
-// is chance, and a history without a collision is right at every level.
+// matrix is the ground truth. Where a violation is expected, rounds are repeated with new seeds until one has it:
+// whether transactions collide is chance, and a history without a collision is right at every level.
 var matrix = []expectation{
 	{db: "postgres:start", isolation: "serializable", workload: "smallbank", keys: 20, ser: holds, si: holds},
 	{db: "postgres:start", isolation: "serializable", workload: "mix", keys: 50, txns: 600, ser: holds, si: holds},
 	{db: "postgres:start", isolation: "repeatable-read", workload: "smallbank", keys: 10, ser: violated, si: holds},
-	{db: "postgres:start", isolation: "repeatable-read", workload: "mix", keys: 100, txns: 800, ser: violated, si: holds},
+	{db: "postgres:start", isolation: "repeatable-read", workload: "mix", keys: 100, txns: 800, ser: violated,
+		si: holds},
 	{db: "postgres:start", isolation: "read-committed", workload: "smallbank", keys: 20, ser: violated, si: violated},
-	{db: "postgres:start", isolation: "read-committed", workload: "rmw", ser: violated, si: violated, kinds: lostUpdate},
+	{db: "postgres:start", isolation: "read-committed", workload: "rmw", ser: violated, si: violated,
+		kinds: lostUpdate},
 	{db: "postgres:start", isolation: "serializable", workload: "claim", txns: 500, ser: holds, si: holds},
 	{db: "postgres:start", isolation: "repeatable-read", workload: "claim", txns: 500, ser: violated, si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "claim", txns: 300, ser: holds, si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "smallbank", keys: 20, txns: 600, ser: holds, si: holds},
-	{db: "mariadb:start", isolation: "snapshot-isolation", workload: "mix", keys: 30, txns: 600, ser: violated, si: holds},
-	{db: "mariadb:start", isolation: "repeatable-read", workload: "rmw", ser: violated, si: violated, kinds: lostUpdate},
+	{db: "mariadb:start", isolation: "snapshot-isolation", workload: "mix", keys: 30, txns: 600, ser: violated,
+		si: holds},
+	{db: "mariadb:start", isolation: "repeatable-read", workload: "rmw", ser: violated, si: violated,
+		kinds: lostUpdate},
 	{db: "mariadb:start", isolation: "read-committed", workload: "smallbank", keys: 20, ser: violated, si: violated},
-	{db: "mariadb:start", isolation: "read-uncommitted", workload: "mix", keys: 200, txns: 1000, ser: violated, si: violated, kinds: []string{"G1a"}},
+	{db: "mariadb:start", isolation: "read-uncommitted", workload: "mix", keys: 200, txns: 1000, ser: violated,
+		si: violated, kinds: []string{"G1a"}},
 	{db: "galera:start:3", workload: "rmw", ser: violated, si: violated, kinds: lostUpdate},
-	{db: "galera:start:3", isolation: "snapshot-isolation", workload: "rmw", keys: 20, txns: 600, ser: holds, si: holds},
+	{db: "galera:start:3", isolation: "snapshot-isolation", workload: "rmw", keys: 20, txns: 600, ser: holds,
+		si: holds},
 	{db: "redis:start", isolation: "serializable", workload: "smallbank", keys: 20, ser: holds, si: holds},
 	{db: "redis:start", isolation: "none", workload: "rmw", keys: 20, ser: violated, si: violated, kinds: lostUpdate},
 	{db: "etcd:start", isolation: "serializable", workload: "mix", keys: 50, txns: 300, ser: holds, si: holds},
 	{db: "etcd:start", isolation: "snapshot-isolation", workload: "mix", keys: 30, txns: 300, ser: violated, si: holds},
-	{db: "etcd:start", isolation: "none", workload: "rmw", keys: 20, txns: 300, ser: violated, si: violated, kinds: lostUpdate},
-	{db: "postgres:start:standby", isolation: "repeatable-read", workload: "longfork", txns: 4000, ser: violated, si: violated},
+	{db: "etcd:start", isolation: "none", workload: "rmw", keys: 20, txns: 300, ser: violated, si: violated,
+		kinds: lostUpdate},
+	{db: "postgres:start:standby", isolation: "repeatable-read", workload: "longfork", txns: 4000, ser: violated,
+		si: violated},
 	{db: "sqlite:", isolation: "serializable", workload: "mix", keys: 50, ser: holds, si: holds},
 	{db: "badger:", isolation: "serializable", workload: "smallbank", keys: 20, ser: holds, si: holds},
 	// Badger's conflict detection knows the rows that an iterator has found, not those that it has missed: phantoms.
 	{db: "badger:", isolation: "serializable", workload: "claim", txns: 300, ser: violated, si: holds},
-	{db: "badger:", isolation: "no-conflicts", workload: "rmw", keys: 20, ser: violated, si: violated, kinds: lostUpdate},
+	{db: "badger:", isolation: "no-conflicts", workload: "rmw", keys: 20, ser: violated, si: violated,
+		kinds: lostUpdate},
 }
 
 // TestGroundTruth starts each server once and goes through its cells.
@@ -130,15 +141,19 @@ func (e expectation) test(t *testing.T, urls []string) {
 	const rounds = 15
 	var ser, si *evidence.Result
 	for seed := range uint64(rounds) {
-		r := run(t, collect.Config{DB: urls, Isolation: e.isolation, Workload: e.workload, Variant: e.variant, Keys: e.keys, Txns: cmp.Or(e.txns, 1500), Sessions: 24, Seed: seed})
+		r := run(t, collect.Config{DB: urls, Isolation: e.isolation, Workload: e.workload, Variant: e.variant,
+			Keys: e.keys, Txns: cmp.Or(e.txns, 1500), Sessions: 24, Seed: seed})
 		sound(t, r)
 		ser, si = e.look(t, r, level.Serializable, e.ser), e.look(t, r, level.SnapshotIsolation, e.si)
 		if t.Failed() || ser.Verdict == e.ser && si.Verdict == e.si && e.has(si) {
-			t.Logf("seed %d: %s %s: %d committed, %d aborted in %.1f s; SER %v, SI %v", seed, r.Summary.DB, r.Summary.Isolation, r.Summary.Committed, r.Summary.Aborted, r.Summary.Elapsed.Seconds(), ser.Verdict, si.Verdict)
+			t.Logf("seed %d: %s %s: %d committed, %d aborted in %.1f s; SER %v, SI %v", seed, r.Summary.DB,
+				r.Summary.Isolation, r.Summary.Committed, r.Summary.Aborted, r.Summary.Elapsed.Seconds(), ser.Verdict,
+				si.Verdict)
 			return
 		}
 	}
-	t.Errorf("in %d rounds: SER %v, expected %v; SI %v, expected %v %v", rounds, ser.Verdict, e.ser, si.Verdict, e.si, e.kinds)
+	t.Errorf("in %d rounds: SER %v, expected %v; SI %v, expected %v %v", rounds, ser.Verdict, e.ser, si.Verdict, e.si,
+		e.kinds)
 }
 
 // has reports whether the anomaly looked for is there.
@@ -148,7 +163,10 @@ func (e expectation) has(r *evidence.Result) bool {
 
 // named reports whether an anomaly has one of the names.
 func named(r *evidence.Result, kinds []string) bool {
-	return slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return slices.Contains(kinds, string(a.Kind)) })
+	return slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
+		return slices.Contains(kinds,
+			string(a.Kind))
+	})
 }
 
 // lostUpdate are its names: with three or more transactions it is a divergence.
@@ -174,7 +192,8 @@ func TestServerTimestamps(t *testing.T) {
 	for _, db := range []string{"postgres:start", "etcd:start"} {
 		t.Run(db, func(t *testing.T) {
 			for _, iso := range []string{"snapshot-isolation", "serializable"} {
-				c := collect.Config{DB: []string{db}, Isolation: iso, Workload: "rmw", Txns: 1500, Sessions: 16, Timestamps: true}
+				c := collect.Config{DB: []string{db}, Isolation: iso, Workload: "rmw", Txns: 1500, Sessions: 16,
+					Timestamps: true}
 				if db == "etcd:start" {
 					c.Txns = 300
 				}
@@ -194,7 +213,8 @@ func TestServerTimestamps(t *testing.T) {
 	}
 }
 
-// TestKilled kills a server in the middle, ten times over: the history is whole, and right at the level that the database keeps.
+// TestKilled kills a server in the middle, ten times over: the history is whole, and right at the level that the
+// database keeps.
 func TestKilled(t *testing.T) {
 	needServers(t)
 	for _, x := range []struct{ db, isolation, workload string }{
@@ -204,8 +224,10 @@ func TestKilled(t *testing.T) {
 		{"etcd:start", "serializable", "rmw"},
 	} {
 		t.Run(x.db, func(t *testing.T) {
-			c := collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload, Keys: 50, Sessions: 16,
-				Duration: 2500 * time.Millisecond, Fault: collect.Fault{Kind: collect.Kill, Every: 700 * time.Millisecond}}
+			c := collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload, Keys: 50,
+				Sessions: 16,
+				Duration: 2500 * time.Millisecond, Fault: collect.Fault{Kind: collect.Kill,
+					Every: 700 * time.Millisecond}}
 			d := open(t, c)
 			rounds, aborted, unknown := 3, 0, 0
 			if x.db == "postgres:start" {
@@ -243,7 +265,8 @@ func TestPaused(t *testing.T) {
 	needServers(t)
 	for _, db := range []string{"postgres:start", "mariadb:start", "redis:start", "etcd:start"} {
 		t.Run(db, func(t *testing.T) {
-			c := collect.Config{DB: []string{db}, Isolation: "serializable", Workload: "smallbank", Keys: 50, Sessions: 8, Duration: 2 * time.Second}
+			c := collect.Config{DB: []string{db}, Isolation: "serializable", Workload: "smallbank", Keys: 50,
+				Sessions: 8, Duration: 2 * time.Second}
 			d := open(t, c)
 			for _, k := range []collect.FaultKind{collect.Pause, collect.Partition} {
 				c.Fault = collect.Fault{Kind: k, Every: 400 * time.Millisecond}
@@ -253,7 +276,8 @@ func TestPaused(t *testing.T) {
 				}
 				sound(t, r)
 				verdict(t, r.History, level.Serializable, holds)
-				t.Logf("%v: %d committed, %d aborted, %d of unknown outcome", c.Fault, r.Summary.Committed, r.Summary.Aborted, r.Summary.Unknown)
+				t.Logf("%v: %d committed, %d aborted, %d of unknown outcome", c.Fault, r.Summary.Committed,
+					r.Summary.Aborted, r.Summary.Unknown)
 				if r.Summary.Committed == 0 {
 					t.Error("nothing has committed")
 				}
@@ -272,18 +296,21 @@ func TestHunts(t *testing.T) {
 		limit                   time.Duration
 		kinds                   []string // one of them is the anomaly; empty: none is found
 	}{
-		{"postgres:start", "repeatable-read", "smallbank", level.Serializable, time.Minute, []string{"write-skew", "read-only-anomaly", "G2-item", "G2", "no-version-order"}},
+		{"postgres:start", "repeatable-read", "smallbank", level.Serializable, time.Minute, []string{"write-skew",
+			"read-only-anomaly", "G2-item", "G2", "no-version-order"}},
 		{"mariadb:start", "", "rmw", level.SnapshotIsolation, time.Minute, lostUpdate},
 		{"mariadb:start", "read-uncommitted", "contended", level.SnapshotIsolation, time.Minute, []string{"G1a"}},
 		{"galera:start:3", "", "rmw", level.SnapshotIsolation, time.Minute, lostUpdate},
-		{"postgres:start:standby", "repeatable-read", "longfork", level.SnapshotIsolation, time.Minute, []string{"long-fork", "no-version-order"}},
+		{"postgres:start:standby", "repeatable-read", "longfork", level.SnapshotIsolation, time.Minute,
+			[]string{"long-fork", "no-version-order"}},
 		{"postgres:start", "serializable", "smallbank", level.Serializable, none, nil},
 		{"sqlite:", "", "smallbank", level.Serializable, none, nil},
 		{"badger:", "", "smallbank", level.Serializable, none, nil},
 	} {
 		t.Run(x.db+"/"+x.isolation+"/"+x.workload, func(t *testing.T) {
 			h, err := collect.Hunt(context.Background(), collect.HuntConfig{
-				Config: collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload}, Level: x.level, For: x.limit,
+				Config: collect.Config{DB: []string{x.db}, Isolation: x.isolation, Workload: x.workload},
+				Level:  x.level, For: x.limit,
 			})
 			if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
 				t.Skipf("NOT RUN, a server is missing: %v", err)
@@ -291,7 +318,8 @@ func TestHunts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d rounds, %d committed, %d undecided, %.1f s", len(h.Rounds), h.Committed, h.Undecided, h.Elapsed.Seconds())
+			t.Logf("%d rounds, %d committed, %d undecided, %.1f s", len(h.Rounds), h.Committed, h.Undecided,
+				h.Elapsed.Seconds())
 			if h.Violated != (len(x.kinds) > 0) || h.Undecided > 0 {
 				t.Fatalf("violated: %v, %d rounds undecided", h.Violated, h.Undecided)
 			}

@@ -46,10 +46,12 @@ type Template struct {
 // AbortRate is the share of attempts that were aborted.
 func (t *Template) AbortRate() float64 { return share(t.Aborted, t.Committed+t.Aborted+t.Unknown) }
 
-// summary counts what the logs hold. Attempts that were refused before they had done anything are in no log, but in the totals.
+// summary counts what the logs hold. Attempts that were refused before they had done anything are in no log, but in the
+// totals.
 func (r *run) summary() Summary {
 	s := Summary{
-		DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Sessions: r.cfg.Sessions, Elapsed: time.Since(r.epoch),
+		DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Sessions: r.cfg.Sessions,
+		Elapsed:   time.Since(r.epoch),
 		Committed: int(r.committed.Load()), Aborted: int(r.aborted.Load()), Unknown: int(r.unknown.Load()),
 	}
 	for _, n := range r.info.Nodes {

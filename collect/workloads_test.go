@@ -99,8 +99,8 @@ func recorded(h *history.History) []string {
 	return out
 }
 
-// TestWorkloadsAlone: without others beside it a session does on a database what it does on a map, so what it was told of its rows, loaded
-// or written, is right: TPC-C's orders have their lines, Twitter's lists their names.
+// TestWorkloadsAlone: without others beside it a session does on a database what it does on a map, so what it was told
+// of its rows, loaded or written, is right: TPC-C's orders have their lines, Twitter's lists their names.
 func TestWorkloadsAlone(t *testing.T) {
 	workloadsAlone(t, []string{"sqlite:", "badger:"})
 }
@@ -128,7 +128,8 @@ func workloadsAlone(t *testing.T, dbs []string) {
 				if slices.ContainsFunc(w.Tables(), func(t workload.Table) bool { return t.Columns != nil || t.List }) {
 					continue // the tests of predicates and lists are others
 				}
-				r, err := d.Collect(t.Context(), collect.Config{DB: []string{db}, Workload: in.Name, Variant: v.Name, Keys: keys, Txns: txns, Sessions: 1, Seed: seed})
+				r, err := d.Collect(t.Context(), collect.Config{DB: []string{db}, Workload: in.Name, Variant: v.Name,
+					Keys: keys, Txns: txns, Sessions: 1, Seed: seed})
 				if err != nil {
 					t.Fatalf("%s, %s %s: %v", db, in.Name, v.Name, err)
 				}
@@ -138,7 +139,8 @@ func workloadsAlone(t *testing.T, dbs []string) {
 					for i < min(len(got), len(want))-1 && got[i] == want[i] {
 						i++
 					}
-					t.Errorf("%s, %s %s: %d transactions, expected %d; number %d is\n%s\nexpected\n%s", db, in.Name, v.Name, len(got), len(want), i, got[i], want[i])
+					t.Errorf("%s, %s %s: %d transactions, expected %d; number %d is\n%s\nexpected\n%s", db, in.Name,
+						v.Name, len(got), len(want), i, got[i], want[i])
 				}
 			}
 		}

@@ -21,14 +21,15 @@ type Anomaly struct {
 	//	T1 s1 [1,3]: r(x,0) w(x,1)
 	//	T2 s2 [2,4] aborted: w(x,2)
 	//
-	// In phantoms.go there are predicates too: pr(x=1,y=1:x=1) is a predicate read, of a condition that is true of value 1 of
-	// x, of value 1 of y and of nothing else, which found x = 1; pw(x=0,y=0:x=0>1) is a predicate write of such a condition
-	// that found x = 0 and made it 1. x!1 in a condition: true of every value of x but 1. The value "-" stands for no row.
+	// In phantoms.go there are predicates too: pr(x=1,y=1:x=1) is a predicate read, of a condition that is true of
+	// value 1 of x, of value 1 of y and of nothing else, which found x = 1; pw(x=0,y=0:x=0>1) is a predicate write of
+	// such a condition that found x = 0 and made it 1. x!1 in a condition: true of every value of x but 1. The value
+	// "-" stands for no row.
 	Text string
 	// Violates lists the violated ones of the Judged levels; it satisfies the others.
 	Violates []level.Level
-	// Fault says that it can be planted: every write that must follow the initial version of a key also reads its key first,
-	// so that a larger history around it cannot explain it away.
+	// Fault says that it can be planted: every write that must follow the initial version of a key also reads its key
+	// first, so that a larger history around it cannot explain it away.
 	Fault bool
 }
 
@@ -81,8 +82,8 @@ func LookupFault(name string) (*Anomaly, error) {
 	return nil, fmt.Errorf("unknown fault %q; expected one of %s", name, strings.Join(FaultNames(), ", "))
 }
 
-// Anomalies returns the catalogue: the fourteen anomalies of MTC's Figure 5 with their variations, then others. Verdicts are
-// those of brute force over all orders (TestAnomaliesByBruteForce).
+// Anomalies returns the catalogue: the fourteen anomalies of MTC's Figure 5 with their variations, then others.
+// Verdicts are those of brute force over all orders (TestAnomaliesByBruteForce).
 func Anomalies() []Anomaly {
 	return []Anomaly{
 		{Name: "thin-air-read", Kind: level.ThinAirRead, Violates: everything, Fault: true,
@@ -126,7 +127,8 @@ func Anomalies() []Anomaly {
 			Text:  "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) r(y,0) w(y,1)\nT3 s3 [5,6]: r(x,0) r(y,1)"},
 		{Name: "long-fork", Kind: level.LongFork, Violates: aboveCC, Fault: true,
 			About: "two transactions see two writes in opposite orders",
-			Text:  "T1 s1 [1,3]: r(x,0) w(x,1)\nT2 s2 [1,3]: r(y,0) w(y,1)\nT3 s3 [2,5]: r(x,1) r(y,0)\nT4 s4 [2,5]: r(x,0) r(y,1)"},
+			Text: "T1 s1 [1,3]: r(x,0) w(x,1)\nT2 s2 [1,3]: r(y,0) w(y,1)\nT3 s3 [2,5]: r(x,1) r(y,0)\nT4 s4 " +
+				"[2,5]: r(x,0) r(y,1)"},
 		{Name: "lost-update", Kind: level.LostUpdate, Violates: aboveCC, Fault: true,
 			About: "two transactions read one version, both write the next",
 			Text:  "T1 s1 [1,3]: r(x,0) w(x,1)\nT2 s2 [2,4]: r(x,0) w(x,2)"},
@@ -150,18 +152,22 @@ func Anomalies() []Anomaly {
 			Text:  "T1 s1 [1,3]: w(x,1)\nT2 s2 [2,4]: w(x,2)"},
 		{Name: "dirty-write", Kind: level.G0, Violates: everything, Fault: true,
 			About: "the writes of two transactions to two keys interleave; readers see one of each",
-			Text:  "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1) w(y,1)\nT2 s2 [2,5]: r(x,0) r(y,0) w(x,2) w(y,2)\nT3 s3 [6,7]: r(x,2) r(y,1)\nT4 s4 [6,8]: r(y,1) r(x,2)"},
+			Text: "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1) w(y,1)\nT2 s2 [2,5]: r(x,0) r(y,0) w(x,2) w(y,2)\nT3 s3 " +
+				"[6,7]: r(x,2) r(y,1)\nT4 s4 [6,8]: r(y,1) r(x,2)"},
 		{Name: "circular-information-flow", Kind: level.G1c, Violates: everything, Fault: true,
 			About: "two transactions read each other's writes",
 			Text:  "T1 s1 [1,4]: r(x,0) w(x,1) r(y,1)\nT2 s2 [2,5]: r(y,0) w(y,1) r(x,1)"},
 		{Name: "write-skew-3", Kind: level.G2Item, Violates: serOnly, Fault: true,
 			About: "three transactions, each overwrites what the one before read",
-			Text:  "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,5]: r(y,0) r(z,0) w(y,1)\nT3 s3 [3,6]: r(z,0) r(x,0) w(z,1)"},
-		{Name: "monotonic-writes", Kind: level.CausalityViolation + "-session", Violates: without(sessions, level.ReadAtomic), Fault: true,
+			Text: "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,5]: r(y,0) r(z,0) w(y,1)\nT3 s3 [3,6]: r(z,0) " +
+				"r(x,0) w(z,1)"},
+		{Name: "monotonic-writes", Kind: level.CausalityViolation + "-session", Violates: without(sessions,
+			level.ReadAtomic), Fault: true,
 			About: "a session's second write is seen, its first is not",
 			Text:  "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s1 [3,4]: r(y,0) w(y,1)\nT3 s2 [5,6]: r(y,1) r(x,0)"},
 		{Name: "no-unit-reasoning", Kind: level.NoOrder, Violates: aboveCC,
-			About: "two open orders of blind writes; each of their four combinations closes a cycle, no single one does",
+			About: "two open orders of blind writes; each of their four combinations " +
+				"closes a cycle, no single one does",
 			Text: "T1 s1 [1,9]: w(x,1) w(p5,1) w(p7,1)\n" +
 				"T2 s2 [1,9]: w(x,2) w(p1,1) w(p3,1)\n" +
 				"T3 s3 [1,9]: r(x,1) r(p2,1)\n" +

@@ -39,15 +39,16 @@ func TestViolatesIsClosed(t *testing.T) {
 	}
 }
 
-// TestFaultsAreReal plants every fault in small runs of every kind of store that keeps its own promise, and recomputes the
-// verdicts of the whole history: it violates what the fault declares; at two-phase locking it satisfies all the rest; and the
-// same run without the fault is valid.
+// TestFaultsAreReal plants every fault in small runs of every kind of store that keeps its own promise, and recomputes
+// the verdicts of the whole history: it violates what the fault declares; at two-phase locking it satisfies all the
+// rest; and the same run without the fault is valid.
 func TestFaultsAreReal(t *testing.T) {
 	ctx := context.Background()
 	for _, f := range Faults() {
 		for seed := range uint64(12) {
 			spec := Spec{
-				Workload: []string{"mix", "rmw", "mini", "blindw"}[seed%4], Txns: 7, Sessions: 4, Keys: 4, Ops: 3, Seed: seed,
+				Workload: []string{"mix", "rmw", "mini", "blindw"}[seed%4], Txns: 7, Sessions: 4, Keys: 4, Ops: 3,
+				Seed:      seed,
 				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot"}[seed%3],
 			}
 			if spec.Workload == "mini" {
@@ -60,7 +61,8 @@ func TestFaultsAreReal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			top := map[string]level.Level{"serializable": level.StrictSerializable, "snapshot-isolation": level.StrictSnapshotIsolation,
+			top := map[string]level.Level{"serializable": level.StrictSerializable,
+				"snapshot-isolation":    level.StrictSnapshotIsolation,
 				"serializable-snapshot": level.Serializable}[spec.Isolation]
 			if !satisfies(t, clean, top) {
 				t.Fatalf("%+v without fault violates %s", spec, top)

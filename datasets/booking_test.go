@@ -8,8 +8,8 @@ import (
 	"isovet/history"
 )
 
-// doubleBookings replays the committed transactions of a booking run in the order of their commits, and counts those that leave
-// a room booked twice at a time.
+// doubleBookings replays the committed transactions of a booking run in the order of their commits, and counts those
+// that leave a room booked twice at a time.
 func doubleBookings(t *testing.T, h *history.History) int {
 	type booking struct{ Room, Start, End *int64 }
 	rooms := map[uint32]booking{} // key → booking
@@ -60,7 +60,8 @@ func TestPhantoms(t *testing.T) {
 		"snapshot-isolation": true, "repeatable-read": true, "read-committed": true, "read-uncommitted": true,
 	} {
 		for seed := range uint64(8) {
-			spec := Spec{Workload: "booking", Variant: "rush", Txns: 1500, Keys: 8, Isolation: iso, Seed: seed, DBTimes: true}
+			spec := Spec{Workload: "booking", Variant: "rush", Txns: 1500, Keys: 8, Isolation: iso, Seed: seed,
+				DBTimes: true}
 			if n := doubleBookings(t, generate(t, spec)); n > 0 != phantoms {
 				t.Errorf("%s, seed %d: %d double bookings", iso, seed, n)
 			}
@@ -73,7 +74,8 @@ func TestClaim(t *testing.T) {
 	for _, c := range []struct {
 		iso  string
 		free bool // that several find one number free
-	}{{"serializable", false}, {"serializable-snapshot", false}, {"repeatable-read", true}, {"snapshot-isolation", true}, {"read-committed", true}} {
+	}{{"serializable", false}, {"serializable-snapshot", false}, {"repeatable-read", true}, {"snapshot-isolation",
+		true}, {"read-committed", true}} {
 		h := generate(t, Spec{Workload: "claim", Txns: 2000, Isolation: c.iso, DBTimes: true})
 		free := map[string]int{}
 		most := 0

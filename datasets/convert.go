@@ -129,7 +129,8 @@ func (c *convert) scriptPredicate(op *store.LogOp) {
 	}
 	c.matched = c.matched[:0]
 	for _, m := range p.Matched {
-		c.matched = append(c.matched, history.PredRow{Key: c.key[m.Row], Old: c.value(m.Row, m.Old), New: c.value(m.Row, m.New)})
+		c.matched = append(c.matched, history.PredRow{Key: c.key[m.Row], Old: c.value(m.Row, m.Old), New: c.value(m.Row,
+			m.New)})
 	}
 	kind := history.PredRead
 	if op.Kind == store.ScriptWrite {
@@ -154,7 +155,8 @@ type versionText struct {
 	not      bool
 }
 
-// versionPredicate appends a predicate that is true of the given versions only, told by a column ("": the value itself).
+// versionPredicate appends a predicate that is true of the given versions only, told by a column ("": the value
+// itself).
 func versionPredicate(text []byte, column string, of []versionText) []byte {
 	one := func(v versionText) {
 		is := `"="`
@@ -183,10 +185,14 @@ func versionPredicate(text []byte, column string, of []versionText) []byte {
 	return append(text, `]}`...)
 }
 
-// condition appends the ranges as the format's predicate. The columns that it names stand in it in the order of their names.
+// condition appends the ranges as the format's predicate. The columns that it names stand in it in the order of their
+// names.
 func (c *convert) condition(text []byte, columns []workload.Column, where []workload.Range) []byte {
 	where = slices.Clone(where)
-	slices.SortStableFunc(where, func(a, b workload.Range) int { return cmp.Compare(columns[a.Column].Name, columns[b.Column].Name) })
+	slices.SortStableFunc(where, func(a, b workload.Range) int {
+		return cmp.Compare(columns[a.Column].Name,
+			columns[b.Column].Name)
+	})
 	text = append(text, '{')
 	for i, r := range where {
 		if i > 0 && where[i-1].Column == r.Column {

@@ -1,5 +1,6 @@
-// Package datasets makes histories: by running a workload on a store in memory with simulated time, with faults planted on
-// request; from a catalogue of named anomalies; at random, for differential tests; and by constructions that are hard to check.
+// Package datasets makes histories: by running a workload on a store in memory with simulated time, with faults planted
+// on request; from a catalogue of named anomalies; at random, for differential tests; and by constructions that are
+// hard to check.
 //
 // Everything is deterministic: the same arguments give the same history, byte for byte.
 //

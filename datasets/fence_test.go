@@ -8,10 +8,12 @@ import (
 	"isovet/history"
 )
 
-// TestFences: a session's committed transactions have a fence after each so many others, and each fence reads what the one before it wrote.
+// TestFences: a session's committed transactions have a fence after each so many others, and each fence reads what the
+// one before it wrote.
 func TestFences(t *testing.T) {
 	const every = 7
-	h, err := Generate(context.Background(), Spec{Workload: "smallbank", Txns: 1000, Sessions: 5, FenceEvery: every, Isolation: "serializable-snapshot"})
+	h, err := Generate(context.Background(), Spec{Workload: "smallbank", Txns: 1000, Sessions: 5, FenceEvery: every,
+		Isolation: "serializable-snapshot"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,8 @@ func TestFences(t *testing.T) {
 				}
 				continue
 			}
-			if hi-lo != 2 || h.Ops.Kind[lo] != history.Read || h.Ops.Kind[lo+1] != history.Write || h.OpKey(lo+1) != key {
+			if hi-lo != 2 || h.Ops.Kind[lo] != history.Read || h.Ops.Kind[lo+1] != history.Write ||
+				h.OpKey(lo+1) != key {
 				t.Fatalf("transaction %d is no fence", h.Txns.ID[x])
 			}
 			if read[h.Ops.Ver[lo]] {

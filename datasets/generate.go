@@ -20,7 +20,8 @@ type Times uint8
 const (
 	AllTimes Times = iota // transactions and operations
 	TxnTimes              // transactions only
-	NoTimes               // none; the transactions then stand session by session, since their order in the file would tell it
+	// none; the transactions then stand session by session, since their order in the file would tell it
+	NoTimes
 )
 
 // Hint says what is done to the client times in the end. All but TrueTimes are lies: the history may then satisfy no
@@ -43,7 +44,9 @@ type Spec struct {
 	Keys     int     // 0: the workload's default
 	Ops      int     // operations a transaction; 0: the workload's default
 	Zipf     float64 // exponent of the keys' distribution, where the workload has one; 0: the workload's default
-	Values   int     // values that the writes of a key are drawn from, in plain tables; 0: the variant's default, mostly a value of its own for each write
+	// values that the writes of a key are drawn from, in plain tables; 0: the variant's default, mostly a value of
+	// its own for each write
+	Values int
 	// FenceEvery has each session issue a fence transaction after so many others (workload.Fenced); 0: never.
 	FenceEvery int
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",
@@ -53,7 +56,8 @@ type Spec struct {
 	Fault     string // "": none; Faults lists them
 	FaultAt   int    // plant it once so many transactions have committed; 0: in the middle
 
-	// Break is a part of the store's concurrency control that fails once, after FaultAt commits: store.Breaks lists them.
+	// Break is a part of the store's concurrency control that fails once, after FaultAt commits: store.Breaks lists
+	// them.
 	Break string
 
 	Times   Times
@@ -61,7 +65,8 @@ type Spec struct {
 	DBTimes bool // database timestamps too
 	// Skew shifts each client's clock by its own offset from [-Skew, Skew] ns.
 	Skew int64
-	// AbortRate is the share of transactions rolled back by their clients, UnknownRate that of commits whose answer is lost.
+	// AbortRate is the share of transactions rolled back by their clients, UnknownRate that of commits whose answer is
+	// lost.
 	AbortRate, UnknownRate float64
 	// UnknownOld is the share of predicate writes whose clients do not learn which versions they replaced.
 	UnknownOld float64
@@ -78,9 +83,9 @@ type Result struct {
 	Stats   store.Stats
 }
 
-// Generate runs the workload on the in-memory store and returns what its clients saw. The same spec gives the same history,
-// byte for byte. Errors: an unknown name (the choices are listed), a size that cannot be, ctx's end.
-// Cost: about 3 µs a transaction of 8 operations, 60 bytes an operation at the peak.
+// Generate runs the workload on the in-memory store and returns what its clients saw. The same spec gives the same
+// history, byte for byte. Errors: an unknown name (the choices are listed), a size that cannot be, ctx's end. Cost:
+// about 3 µs a transaction of 8 operations, 60 bytes an operation at the peak.
 func Generate(ctx context.Context, spec Spec) (*history.History, error) {
 	r, err := Run(ctx, spec)
 	if err != nil {
@@ -111,12 +116,14 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	if spec.Skew < 0 {
 		return nil, fmt.Errorf("clock skew %d; expected none or a positive number of nanoseconds", spec.Skew)
 	}
-	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Zipf: spec.Zipf, Sessions: spec.Sessions, Values: spec.Values})
+	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Zipf: spec.Zipf,
+		Sessions: spec.Sessions, Values: spec.Values})
 	if err != nil {
 		return nil, err
 	}
 	if params.Values > 0 && spec.Fault != "" {
-		return nil, fmt.Errorf("a planted fault among values written more than once may have another explanation; expected one of the two")
+		return nil, fmt.Errorf("a planted fault among values written more than once may have another explanation; " +
+			"expected one of the two")
 	}
 	if spec.FenceEvery < 0 {
 		return nil, fmt.Errorf("fences every %d transactions; expected none or a positive number", spec.FenceEvery)
@@ -168,7 +175,8 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 // note is the header's text: how the history was made, and where the fault is.
 func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "seed %d, %d committed transactions, %d sessions, %d keys", spec.Seed, spec.Txns, spec.Sessions, p.Keys)
+	fmt.Fprintf(&s, "seed %d, %d committed transactions, %d sessions, %d keys", spec.Seed, spec.Txns, spec.Sessions,
+		p.Keys)
 	for _, x := range []struct {
 		on   bool
 		text string
@@ -226,8 +234,8 @@ type convert struct {
 	elems   []history.Value
 }
 
-// fill adds all transactions to the builder: the initial one first, with id 0, then the log's, with ids 1, 2, … It returns the
-// ids of the planted ones.
+// fill adds all transactions to the builder: the initial one first, with id 0, then the log's, with ids 1, 2, … It
+// returns the ids of the planted ones.
 func (c *convert) fill() []int64 {
 	c.layout()
 	c.init()

@@ -79,7 +79,8 @@ func replaySerial(h *history.History, order []uint32) error {
 				continue
 			case history.ReadList:
 				if !slices.Equal(lists[h.Lists.Key[v]], h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]) {
-					return fmt.Errorf("transaction %d reads another list of key %s", h.Txns.ID[t], h.KeyString(h.Lists.Key[v]))
+					return fmt.Errorf("transaction %d reads another list of key %s", h.Txns.ID[t],
+						h.KeyString(h.Lists.Key[v]))
 				}
 				continue
 			}
@@ -94,7 +95,8 @@ func replaySerial(h *history.History, order []uint32) error {
 	return nil
 }
 
-// replaySnapshots runs begins and commits in the order of the database timestamps: snapshot reads, first committer wins.
+// replaySnapshots runs begins and commits in the order of the database timestamps: snapshot reads, first committer
+// wins.
 func replaySnapshots(h *history.History, txns []uint32) error {
 	type event struct {
 		ts  int64
@@ -144,7 +146,8 @@ func replaySnapshots(h *history.History, txns []uint32) error {
 				continue
 			case history.ReadList:
 				k := h.Lists.Key[v]
-				if want := append(slices.Clone(lists[k]), mine[k]...); !e.end && !slices.Equal(want, h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]) {
+				if want := append(slices.Clone(lists[k]), mine[k]...); !e.end && !slices.Equal(want,
+					h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]) {
 					return fmt.Errorf("transaction %d reads another list of key %s", h.Txns.ID[e.t], h.KeyString(k))
 				}
 				continue
@@ -167,7 +170,8 @@ func replaySnapshots(h *history.History, txns []uint32) error {
 		}
 		for k, v := range own {
 			if since[k] > h.StartTS(e.t) {
-				return fmt.Errorf("transaction %d overwrites a concurrent version of key %s", h.Txns.ID[e.t], h.KeyString(k))
+				return fmt.Errorf("transaction %d overwrites a concurrent version of key %s", h.Txns.ID[e.t],
+					h.KeyString(k))
 			}
 			state[k], since[k] = v, e.ts
 		}
@@ -175,8 +179,8 @@ func replaySnapshots(h *history.History, txns []uint32) error {
 	return nil
 }
 
-// committed returns the committed transactions by commit timestamp; those of unknown outcome that took effect are left out,
-// so only histories without any can be replayed.
+// committed returns the committed transactions by commit timestamp; those of unknown outcome that took effect are left
+// out, so only histories without any can be replayed.
 func committed(h *history.History) []uint32 {
 	var out []uint32
 	for t := range uint32(h.NumTxns()) {
@@ -210,7 +214,8 @@ func intervals(h *history.History) error {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			if h.OpStart(op) <= at || h.OpEnd(op) <= h.OpStart(op) {
-				return fmt.Errorf("transaction %d: operation %d has times [%d, %d] after %d", h.Txns.ID[t], op-lo, h.OpStart(op), h.OpEnd(op), at)
+				return fmt.Errorf("transaction %d: operation %d has times [%d, %d] after %d", h.Txns.ID[t], op-lo,
+					h.OpStart(op), h.OpEnd(op), at)
 			}
 			at = h.OpEnd(op)
 		}
@@ -222,7 +227,8 @@ func intervals(h *history.History) error {
 		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
 		for i := 1; i < len(in); i++ {
 			if h.End(in[i-1]) != history.NoTime && h.Start(in[i]) <= h.End(in[i-1]) {
-				return fmt.Errorf("transaction %d begins before %d of its session ends", h.Txns.ID[in[i]], h.Txns.ID[in[i-1]])
+				return fmt.Errorf("transaction %d begins before %d of its session ends", h.Txns.ID[in[i]],
+					h.Txns.ID[in[i-1]])
 			}
 		}
 	}
@@ -232,7 +238,8 @@ func intervals(h *history.History) error {
 func TestIsolation(t *testing.T) {
 	for _, s := range specs() {
 		for seed := range uint64(3) {
-			if seed > 0 && (strings.HasPrefix(s.Workload, "blindw-pred") || s.Workload == "ycsb" && s.Variant == "E" || s.Workload == "tpcc") && !histtest.Long(false, true) {
+			if seed > 0 && (strings.HasPrefix(s.Workload, "blindw-pred") || s.Workload == "ycsb" && s.Variant == "E" ||
+				s.Workload == "tpcc") && !histtest.Long(false, true) {
 				continue // one seed of what takes long
 			}
 			s.Seed = seed
@@ -283,9 +290,10 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// dependencyCycle looks for a cycle of dependencies, the version order being that of the commits; it returns two transactions
-// of one, or twice the same. A condition was evaluated on the last versions committed before its transaction began; what
-// changes its truth of a key later depends on it, what changed it before is what it depends on (Adya 1999, Definitions 4.4, 4.5).
+// dependencyCycle looks for a cycle of dependencies, the version order being that of the commits; it returns two
+// transactions of one, or twice the same. A condition was evaluated on the last versions committed before its
+// transaction began; what changes its truth of a key later depends on it, what changed it before is what it depends on
+// (Adya 1999, Definitions 4.4, 4.5).
 func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
 	type install struct{ ver, txn uint32 }
 	chain := make([][]install, h.NumKeys()) // versions in their order
@@ -329,8 +337,8 @@ func dependencyCycle(h *history.History, order []uint32) (int64, int64) {
 			chain[h.VerKey[v]] = append(c, install{v, t})
 		})
 	}
-	// seen returns the place in its chain of a version that t reads, -1 for a version of t's own. Where there are several of
-	// the value (deletions) it is the last that was committed when t began.
+	// seen returns the place in its chain of a version that t reads, -1 for a version of t's own. Where there are
+	// several of the value (deletions) it is the last that was committed when t began.
 	seen := func(v, t uint32) int {
 		at, n := -1, 0
 		for i, x := range chain[h.VerKey[v]] {
@@ -470,10 +478,14 @@ func TestIsolationIsWeak(t *testing.T) {
 		spec             Spec
 		lost, dirty, skw bool
 	}{
-		{Spec{Workload: "rmw", Keys: 20, Txns: 2000, Isolation: "read-uncommitted", DBTimes: true, AbortRate: 0.05}, true, true, true},
-		{Spec{Workload: "rmw", Keys: 20, Txns: 2000, Isolation: "read-committed", DBTimes: true, AbortRate: 0.05}, true, false, true},
-		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, Isolation: "snapshot-isolation", DBTimes: true}, false, false, true},
-		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, Isolation: "serializable-snapshot", DBTimes: true}, false, false, false},
+		{Spec{Workload: "rmw", Keys: 20, Txns: 2000, Isolation: "read-uncommitted", DBTimes: true, AbortRate: 0.05},
+			true, true, true},
+		{Spec{Workload: "rmw", Keys: 20, Txns: 2000, Isolation: "read-committed", DBTimes: true, AbortRate: 0.05}, true,
+			false, true},
+		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, Isolation: "snapshot-isolation", DBTimes: true}, false, false,
+			true},
+		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, Isolation: "serializable-snapshot", DBTimes: true}, false,
+			false, false},
 		{Spec{Workload: "smallbank", Keys: 5, Txns: 5000, DBTimes: true, AbortRate: 0.05}, false, false, false},
 	} {
 		h := generate(t, c.spec)

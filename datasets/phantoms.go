@@ -11,8 +11,8 @@ func PredicateFaults() []Anomaly {
 	return slices.DeleteFunc(PredicateAnomalies(), func(a Anomaly) bool { return !a.Fault })
 }
 
-// PredicateAnomalies returns the catalogue of anomalies of predicate reads and writes. Verdicts are for the serializable and
-// the snapshot levels: those of brute force (TestPredicateAnomaliesByBruteForce).
+// PredicateAnomalies returns the catalogue of anomalies of predicate reads and writes. Verdicts are for the
+// serializable and the snapshot levels: those of brute force (TestPredicateAnomaliesByBruteForce).
 func PredicateAnomalies() []Anomaly {
 	return []Anomaly{
 		{Name: "phantom-write-skew", Kind: level.G2, Violates: serOnly, Fault: true,
@@ -58,11 +58,14 @@ func PredicateAnomalies() []Anomaly {
 			About: "a predicate does not find a row that was committed before its transaction began",
 			Text:  "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: pr(x!0:)"},
 		{Name: "predicate-session-guarantee", Kind: level.SessionGuarantee, Fault: true,
-			Violates: []level.Level{level.SessionSerializable, level.StrictSerializable, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation},
-			About:    "a predicate does not find what its own session has committed before",
-			Text:     "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s1 [3,4]: pr(x!0:)"},
+			Violates: []level.Level{level.SessionSerializable, level.StrictSerializable, level.SessionSnapshotIsolation,
+				level.StrictSnapshotIsolation},
+			About: "a predicate does not find what its own session has committed before",
+			Text:  "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s1 [3,4]: pr(x!0:)"},
 		{Name: "no-phantom",
-			About: "no anomaly: a row comes into a predicate's range and leaves it, and predicates see it in between or not",
-			Text:  "T1 s1 [1,2]: pr(x=1:)\nT2 s2 [3,4]: pw(x=0,y=7:x=0>1)\nT3 s3 [5,6]: pr(x=1,y=7:x=1)\nT4 s1 [7,8]: pw(x=1:x=1>-)\nT5 s2 [9,10]: pr(x=1:)"},
+			About: "no anomaly: a row comes into a predicate's range and leaves it, and predicates see it in " +
+				"between or not",
+			Text: "T1 s1 [1,2]: pr(x=1:)\nT2 s2 [3,4]: pw(x=0,y=7:x=0>1)\nT3 s3 [5,6]: pr(x=1,y=7:x=1)\nT4 s1 " +
+				"[7,8]: pw(x=1:x=1>-)\nT5 s2 [9,10]: pr(x=1:)"},
 	}
 }

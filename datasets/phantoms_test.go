@@ -36,14 +36,15 @@ func TestPredicateAnomaliesByBruteForce(t *testing.T) {
 	}
 }
 
-// TestPredicateFaultsAreReal plants every fault of predicates in small runs of every kind of store that keeps its own promise,
-// workloads with predicates of their own among them, and recomputes the verdicts of the whole history.
+// TestPredicateFaultsAreReal plants every fault of predicates in small runs of every kind of store that keeps its own
+// promise, workloads with predicates of their own among them, and recomputes the verdicts of the whole history.
 func TestPredicateFaultsAreReal(t *testing.T) {
 	ctx := context.Background()
 	for _, f := range PredicateFaults() {
 		for seed := range uint64(12) {
 			spec := Spec{
-				Workload: []string{"mix", "rmw", "blindw-pred", "smallbank"}[seed%4], Txns: 6, Sessions: 4, Keys: 10, Ops: 2, Seed: seed,
+				Workload: []string{"mix", "rmw", "blindw-pred", "smallbank"}[seed%4], Txns: 6, Sessions: 4, Keys: 10,
+				Ops: 2, Seed: seed,
 				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot"}[seed%3],
 			}
 			if spec.Workload == "smallbank" {
@@ -52,7 +53,8 @@ func TestPredicateFaultsAreReal(t *testing.T) {
 			if seed%2 == 1 {
 				spec.FaultAt = 1
 			}
-			top := map[string]level.Level{"serializable": level.StrictSerializable, "snapshot-isolation": level.StrictSnapshotIsolation,
+			top := map[string]level.Level{"serializable": level.StrictSerializable,
+				"snapshot-isolation":    level.StrictSnapshotIsolation,
 				"serializable-snapshot": level.Serializable}[spec.Isolation]
 			if clean := generate(t, spec); !satisfies(t, clean, top) {
 				t.Fatalf("%+v without fault violates %s", spec, top)
@@ -81,7 +83,8 @@ func TestPredicateFaultsAreReal(t *testing.T) {
 func TestPredicateFaultsEverywhere(t *testing.T) {
 	for i, f := range PredicateFaults() {
 		for j, iso := range Isolations() {
-			spec := Spec{Workload: []string{"contended", "blindw-pred", "ycsb"}[(i+j)%3], Txns: 200, Sessions: 20, Keys: 100, Fault: f.Name, Isolation: iso, Seed: 3}
+			spec := Spec{Workload: []string{"contended", "blindw-pred", "ycsb"}[(i+j)%3], Txns: 200, Sessions: 20,
+				Keys: 100, Fault: f.Name, Isolation: iso, Seed: 3}
 			switch spec.Workload {
 			case "ycsb":
 				spec.Variant = "E"

@@ -10,7 +10,8 @@ import (
 	"isovet/level"
 )
 
-// Class is a class of anomalies in the taxonomy of Coo (arXiv:2206.14602), by the pairs of conflicting operations in the cycle.
+// Class is a class of anomalies in the taxonomy of Coo (arXiv:2206.14602), by the pairs of conflicting operations in
+// the cycle.
 type Class string
 
 const (
@@ -19,9 +20,10 @@ const (
 	IAT Class = "IAT" // intersection anomaly type: all others; every pair of them could arise under read committed
 )
 
-// Synthesized is an anomaly that violates serializability, as a schedule that is executed without isolation: every read sees what
-// was written last, by whomever, and an abort puts back what was there before. So Vbox's Table 1 was made (§5.1, in MySQL at
-// read uncommitted). Transactions that only read, after all others have committed, make what was written last known.
+// Synthesized is an anomaly that violates serializability, as a schedule that is executed without isolation: every read
+// sees what was written last, by whomever, and an abort puts back what was there before. So Vbox's Table 1 was made
+// (§5.1, in MySQL at read uncommitted). Transactions that only read, after all others have committed, make what was
+// written last known.
 type Synthesized struct {
 	Name  string
 	Class Class
@@ -44,9 +46,9 @@ type Synthesized struct {
 // sixLevels are the serializable and the snapshot levels.
 var sixLevels = everything[:6]
 
-// SynthesizedAnomalies returns 29 anomalies: 13 RAT, 9 WAT, 7 IAT, as many as Vbox's Table 1 has (errata V29: the numbers are the
-// table's, the text's are in another order). The paper does not list them; these are Coo's, with predicates among them as there.
-// Verdicts are those of brute force (TestSynthesizedByBruteForce).
+// SynthesizedAnomalies returns 29 anomalies: 13 RAT, 9 WAT, 7 IAT, as many as Vbox's Table 1 has (errata V29: the
+// numbers are the table's, the text's are in another order). The paper does not list them; these are Coo's, with
+// predicates among them as there. Verdicts are those of brute force (TestSynthesizedByBruteForce).
 func SynthesizedAnomalies() []Synthesized {
 	return []Synthesized{
 		{Name: "rat-dirty-read", Class: RAT, Violates: sixLevels,
@@ -80,10 +82,12 @@ func SynthesizedAnomalies() []Synthesized {
 			About:    "of a transaction's two writes the first is seen before there is the second",
 			Schedule: "W1x R2x R2y W1y C1 C2"},
 		{Name: "rat-read-skew-insert", Class: RAT, Init: "y=9", Violates: sixLevels,
-			About:    "a phantom: a row is not there yet when its range is read, but what its inserter wrote elsewhere is seen",
+			About: "a phantom: a row is not there yet when its range is read, but what its inserter wrote " +
+				"elsewhere is seen",
 			Schedule: "P1<5 W2p=1 W2y R1y C2 C1"},
 		{Name: "rat-read-skew-delete", Class: RAT, Init: "x=0 y=9", Violates: sixLevels,
-			About:    "a phantom: a row is gone when its range is read, but what its deleter overwrites elsewhere is not",
+			About: "a phantom: a row is gone when its range is read, but what its deleter overwrites elsewhere " +
+				"is not",
 			Schedule: "D2x P1<5 R1y W2y C2 C1"},
 		{Name: "rat-step", Class: RAT, Violates: sixLevels,
 			About:    "three transactions, each reads what the one before it wrote",
@@ -105,7 +109,8 @@ func SynthesizedAnomalies() []Synthesized {
 			About:    "instead of its own write a transaction reads that of another, which has committed",
 			Schedule: "W1x W2x C2 R1x C1"},
 		{Name: "wat-lost-update-predicate", Class: WAT, Init: "x=0 z=0", Violates: sixLevels,
-			About:    "a transaction overwrites one of the rows that a predicate write changed after it had read them all",
+			About: "a transaction overwrites one of the rows that a predicate write changed after it had read " +
+				"them all",
 			Schedule: "P1>=0 U2>=0 W1x C2 C1 P3>=0 C3"},
 		{Name: "wat-full-write-skew", Class: WAT, Violates: sixLevels,
 			About:    "two transactions write two keys, each overwrites the other once",

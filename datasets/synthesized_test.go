@@ -58,7 +58,8 @@ func TestSynthesizedClasses(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	for _, c := range []struct{ init, schedule, want string }{
 		{"", "W1x W2x A1 R2x C2", `init=0: s1: w(x,10,11,15) ! @[10,30,35] | s2: w(x,11,21,25) r(x,0,41,45) @[20,50,55]`},
-		{"x=3 y=7", "P1<5 U1>=3 D1y P1>=0 C1", `init/0: w(x,3) w(y,7) | s1: pr{"":{"<":5}}[x=3](11,15) pw{"":{">=":3}}[x=3->10,y=7->11](21,25) w(y,_,31,35) pr{"":{">=":0}}[x=10](41,45) @[10,50,55]`},
+		{"x=3 y=7", "P1<5 U1>=3 D1y P1>=0 C1",
+			`init/0: w(x,3) w(y,7) | s1: pr{"":{"<":5}}[x=3](11,15) pw{"":{">=":3}}[x=3->10,y=7->11](21,25) w(y,_,31,35) pr{"":{">=":0}}[x=10](41,45) @[10,50,55]`},
 	} {
 		a := Synthesized{Init: c.init, Schedule: c.schedule}
 		if got := strings.Replace(notation.Format(a.History()), "init:", "init/0:", 1); got != c.want {

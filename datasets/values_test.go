@@ -7,8 +7,8 @@ import (
 	"isovet/history"
 )
 
-// TestValues: the variants with few values have about as many that were written more than once as they are made to have; what a number of
-// values cannot go with is refused.
+// TestValues: the variants with few values have about as many that were written more than once as they are made to
+// have; what a number of values cannot go with is refused.
 func TestValues(t *testing.T) {
 	for _, c := range []struct {
 		spec   Spec
@@ -32,7 +32,8 @@ func TestValues(t *testing.T) {
 			}
 		}
 		if twice < c.lo || twice > c.hi {
-			t.Errorf("%s with %d values: %d values were written more than once; want %d to %d", c.spec.Variant, c.spec.Values, twice, c.lo, c.hi)
+			t.Errorf("%s with %d values: %d values were written more than once; want %d to %d", c.spec.Variant,
+				c.spec.Values, twice, c.lo, c.hi)
 		}
 	}
 	for _, s := range []Spec{

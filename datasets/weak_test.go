@@ -8,8 +8,8 @@ import (
 	"isovet/level"
 )
 
-// satisfies decides a judged level by definition: the oracle for the serializable and snapshot families, every commit order
-// for the others.
+// satisfies decides a judged level by definition: the oracle for the serializable and snapshot families, every commit
+// order for the others.
 func satisfies(t *testing.T, h *history.History, l level.Level) bool {
 	t.Helper()
 	if !l.Serial() && !l.Snapshot() {
@@ -29,11 +29,11 @@ func satisfies(t *testing.T, h *history.History, l level.Level) bool {
 	return false
 }
 
-// weak decides read committed, read atomic and causal by their axioms (Biswas and Enea, doi:10.1145/3360591, Fig. 2): some
-// total order of the committed transactions, initial one first, extends session order and reads-from, and for every read of x
-// by t3 from t1, every other writer t2 of x with the level's premise comes before t1. The premise for a read α of t3: t3 has
-// read from t2 before α (RC); t2 is t3's predecessor in session order or t3 reads from it (RA); t2 is a causal predecessor
-// (CC). Values must be unique.
+// weak decides read committed, read atomic and causal by their axioms (Biswas and Enea, doi:10.1145/3360591, Fig. 2):
+// some total order of the committed transactions, initial one first, extends session order and reads-from, and for
+// every read of x by t3 from t1, every other writer t2 of x with the level's premise comes before t1. The premise for a
+// read α of t3: t3 has read from t2 before α (RC); t2 is t3's predecessor in session order or t3 reads from it (RA); t2
+// is a causal predecessor (CC). Values must be unique.
 func weak(h *history.History, l level.Level) bool {
 	type read struct {
 		from, key int

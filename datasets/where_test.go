@@ -16,7 +16,8 @@ type rows struct {
 }
 
 func newRows(h *history.History) *rows {
-	return &rows{h, make([]predicates.Row, h.NumVersions()), make([]bool, h.NumVersions()), map[uint32]*predicates.Predicate{}}
+	return &rows{h, make([]predicates.Row, h.NumVersions()), make([]bool, h.NumVersions()),
+		map[uint32]*predicates.Predicate{}}
 }
 
 // listState is what the lists of a run hold, by key.
@@ -45,7 +46,8 @@ func (x *rows) matches(op, ver uint32) bool {
 	return x.present[ver] && p.Eval(x.row[ver]) == predicates.True
 }
 
-// explains returns an error unless the predicate is true, in a state (key → version), of the rows that the operation found.
+// explains returns an error unless the predicate is true, in a state (key → version), of the rows that the operation
+// found.
 func (x *rows) explains(op uint32, state []uint32) error {
 	h, i := x.h, x.h.Ops.Ver[op]
 	found := map[uint32]uint32{}
@@ -61,7 +63,8 @@ func (x *rows) explains(op uint32, state []uint32) error {
 	for k, v := range state {
 		f, ok := found[uint32(k)]
 		if is := x.matches(op, v); is != ok || ok && f != v {
-			return fmt.Errorf("predicate %s finds key %s: %v; expected %v, version %s", h.Texts.Text(h.Preds.Pred[i]), h.KeyString(uint32(k)), ok, is, verString(h, v))
+			return fmt.Errorf("predicate %s finds key %s: %v; expected %v, version %s", h.Texts.Text(h.Preds.Pred[i]),
+				h.KeyString(uint32(k)), ok, is, verString(h, v))
 		}
 	}
 	return nil

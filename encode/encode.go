@@ -1,9 +1,9 @@
-// Package encode turns a polygraph's open choices into clauses and guarded edges, has a solver settle them, and turns its answer
-// back into edges, or into the cycles that prove that there is none.
+// Package encode turns a polygraph's open choices into clauses and guarded edges, has a solver settle them, and turns
+// its answer back into edges, or into the cycles that prove that there is none.
 //
-// An [Encoding] is one file. It makes a [Problem]: variables, clauses, and guards (literal → edge). Three ways to keep the chosen
-// edges acyclic are open to every encoding ([Acyclicity]): a theory inside our solver, a lazy loop that adds a clause for each
-// cycle found in a model, or nothing at all where the clauses already say it (the order encoding).
+// An [Encoding] is one file. It makes a [Problem]: variables, clauses, and guards (literal → edge). Three ways to keep
+// the chosen edges acyclic are open to every encoding ([Acyclicity]): a theory inside our solver, a lazy loop that adds
+// a clause for each cycle found in a model, or nothing at all where the clauses already say it (the order encoding).
 //
 // # Files
 //
@@ -68,12 +68,14 @@ func Encodings() []Encoding {
 	return []Encoding{
 		{"vbox", "one variable a choice, carrying all edges of the side chosen", "Vbox §4.5", Vbox},
 		{"cobra", "one variable an edge, one more a choice", "Cobra §4.2", Cobra},
-		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone", "Vbox §5, its MiniSat baseline made transitive", Order},
+		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone",
+			"Vbox §5, its MiniSat baseline made transitive", Order},
 	}
 }
 
-// Answer is what solving gave. Sat: Edges are the chosen edges, acyclic with the known graph. Unsat: Cycles, if any were
-// collected, prove it: read as clauses "not all of the open edges of this cycle" they contradict the encoding's own clauses.
+// Answer is what solving gave. Sat: Edges are the chosen edges, acyclic with the known graph. Unsat: Cycles, if any
+// were collected, prove it: read as clauses "not all of the open edges of this cycle" they contradict the encoding's
+// own clauses.
 type Answer struct {
 	Status solver.Status
 	Reason string // with Unknown: why, where it is not that the context ended

@@ -28,8 +28,14 @@ func ways() map[string]func(context.Context, *encode.Problem) encode.Answer {
 		"gini":      func() solver.Backend { return gini.New() },
 		"gophersat": func() solver.Backend { return gophersat.New() },
 	} {
-		out["lazy "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, back()) }
-		out["eager "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Eager(ctx, q, back()) }
+		out["lazy "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer {
+			return encode.Lazy(ctx, q,
+				back())
+		}
+		out["eager "+name] = func(ctx context.Context, q *encode.Problem) encode.Answer {
+			return encode.Eager(ctx, q,
+				back())
+		}
 	}
 	return out
 }
@@ -93,8 +99,9 @@ func satisfiable(p *polygraph.Polygraph) bool {
 
 type ends struct{ from, to int32 }
 
-// TestEveryWay: each encoding, solved each way, has the status that trying every assignment finds. A model's edges hold one side
-// of each choice and leave the graph acyclic; the cycles of a refutation are cycles, and forbid every assignment.
+// TestEveryWay: each encoding, solved each way, has the status that trying every assignment finds. A model's edges hold
+// one side of each choice and leave the graph acyclic; the cycles of a refutation are cycles, and forbid every
+// assignment.
 func TestEveryWay(t *testing.T) {
 	yes, no, n := 0, 0, 0
 	for seed := uint64(0); n < 1200; seed++ {
@@ -178,8 +185,8 @@ func checkModel(t *testing.T, at string, p *polygraph.Polygraph, edges []polygra
 	}
 }
 
-// checkRefutation checks that the cycles are made of known edges, real time and edges of choices, and that every assignment has
-// all edges of one of them.
+// checkRefutation checks that the cycles are made of known edges, real time and edges of choices, and that every
+// assignment has all edges of one of them.
 func checkRefutation(t *testing.T, at string, p *polygraph.Polygraph, q *encode.Problem, cycles [][]polygraph.Edge) {
 	t.Helper()
 	if len(cycles) == 0 {
@@ -229,8 +236,8 @@ func checkRefutation(t *testing.T, at string, p *polygraph.Polygraph, q *encode.
 	}
 }
 
-// TestSizes: [Vbox] §4.5 and Eq. 4: one variable a choice and no clause; one a choice and one a distinct edge, a clause for each
-// edge of a side; one a pair of nodes with two clauses for each three.
+// TestSizes: [Vbox] §4.5 and Eq. 4: one variable a choice and no clause; one a choice and one a distinct edge, a clause
+// for each edge of a side; one a pair of nodes with two clauses for each three.
 func TestSizes(t *testing.T) {
 	h := notation.MustParse("s0: w(x,0) | s1: w(x,1) | s2: w(x,2) | s3: r(x,1)") // Figure 1 of [Vbox], x alone
 	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
@@ -248,7 +255,8 @@ func TestSizes(t *testing.T) {
 		all := encode.Encodings()
 		q := all[slices.IndexFunc(all, func(e encode.Encoding) bool { return e.Name == c.name })].Encode(p)
 		if q.Vars != c.vars || len(q.Clauses) != c.clauses || len(q.Guards) != c.guards || len(q.Phase) != q.Vars {
-			t.Errorf("%s: %d variables, %d clauses, %d guards, %d phases; want %d, %d, %d", c.name, q.Vars, len(q.Clauses), len(q.Guards), len(q.Phase), c.vars, c.clauses, c.guards)
+			t.Errorf("%s: %d variables, %d clauses, %d guards, %d phases; want %d, %d, %d", c.name, q.Vars,
+				len(q.Clauses), len(q.Guards), len(q.Phase), c.vars, c.clauses, c.guards)
 		}
 		for i, g := range q.Guards {
 			if at, ok := polygraph.OpenIndex(g.Edge.By); !ok || at != i {

@@ -7,8 +7,8 @@ import (
 	"isovet/solver/external"
 )
 
-// WithProgram has a program that knows acyclic graphs solve the problem, in MonoSAT's format, real time as auxiliary nodes. It finds
-// no cycles.
+// WithProgram has a program that knows acyclic graphs solve the problem, in MonoSAT's format, real time as auxiliary
+// nodes. It finds no cycles.
 func WithProgram(ctx context.Context, q *Problem, p *external.Program) Answer {
 	a := Answer{Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
 	full := q.P.FullGraph(nil)

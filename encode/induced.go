@@ -6,18 +6,21 @@ import (
 	"isovet/solver"
 )
 
-// Induced makes the problem of PolySI of what pruning left: the graph of transactions (SO ∪ WR ∪ WW);RW?, each dependency u → v and,
-// where v → w is an anti-dependency, also u → w. Edges that rest on constraints are guarded: those of one constraint by its variable,
-// those of two by a new one that both imply. Those that the known induced graph implies are left out. false: there would be more than limit edges.
+// Induced makes the problem of PolySI of what pruning left: the graph of transactions (SO ∪ WR ∪ WW);RW?, each
+// dependency u → v and, where v → w is an anti-dependency, also u → w. Edges that rest on constraints are guarded:
+// those of one constraint by its variable, those of two by a new one that both imply. Those that the known induced
+// graph implies are left out. false: there would be more than limit edges.
 //
-// The problem's polygraph is the known induced graph; answer edges of dependency WW say which constraints were settled how (Deduced).
+// The problem's polygraph is the known induced graph; answer edges of dependency WW say which constraints were settled
+// how (Deduced).
 //
-// Source:  [PolySI], encoding of the induced SI graph.
-// Differs: one variable a constraint, since all edges of a side are there or none; the paper has one an edge and clauses that say so.
-// Cost:    for each transaction the product of the dependencies into it and the anti-dependencies out of it, where one of both is open.
+// Source:  [PolySI], encoding of the induced SI graph. Differs: one variable a constraint, since all edges of a side
+// are there or none; the paper has one an edge and clauses that say so. Cost:    for each transaction the product of
+// the dependencies into it and the anti-dependencies out of it, where one of both is open.
 func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 	p := g.P
-	known := &polygraph.Polygraph{V: p.V, Level: p.Level, N: g.N, Hint: make([]int64, g.N), Node: make([]int32, len(p.Node)), Txn: make([]uint32, g.N)}
+	known := &polygraph.Polygraph{V: p.V, Level: p.Level, N: g.N, Hint: make([]int64, g.N), Node: make([]int32,
+		len(p.Node)), Txn: make([]uint32, g.N)}
 	for i := range g.N {
 		known.Txn[i], known.Hint[i] = p.Txn[2*i], p.Hint[2*i]
 	}
@@ -26,7 +29,8 @@ func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 	}
 	known.Known = make([]polygraph.Edge, len(g.Reduced))
 	for i, e := range g.Reduced {
-		known.Known[i] = polygraph.Edge{From: e.From, To: e.To, W: ^uint32(0), Dep: evidence.SO, By: polygraph.ByHistory}
+		known.Known[i] = polygraph.Edge{From: e.From, To: e.To, W: ^uint32(0), Dep: evidence.SO,
+			By: polygraph.ByHistory}
 	}
 	q := &Problem{P: known}
 
@@ -105,8 +109,8 @@ func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 	return q, true
 }
 
-// Deduced turns the edges that an answer to Induced's problem chose into those of the polygraph with split nodes, both kinds of each order of
-// two writers that a WW edge stands for, behind those that pruning settled.
+// Deduced turns the edges that an answer to Induced's problem chose into those of the polygraph with split nodes, both
+// kinds of each order of two writers that a WW edge stands for, behind those that pruning settled.
 func Deduced(g *polygraph.Induced, chosen []polygraph.Edge) []polygraph.Edge {
 	p := g.P
 	v := p.V

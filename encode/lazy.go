@@ -7,14 +7,13 @@ import (
 	"isovet/solver"
 )
 
-// lazyCycles bounds the cycles that one round forbids. A back end that knows nothing of the graph sets out with models full of
-// cycles: with 64 a round, gophersat on histories of 200 transactions took twenty times as long.
+// lazyCycles bounds the cycles that one round forbids. A back end that knows nothing of the graph sets out with models
+// full of cycles: with 64 a round, gophersat on histories of 200 transactions took twenty times as long.
 const lazyCycles = 4096
 
-// Lazy solves a problem with any back end: solve, look for cycles among the chosen edges, add a clause against each, and solve
-// again until a model is acyclic or none is left. It terminates, since each round forbids the model that it got. On Unsat the
-// cycles are the proof.
-// Cost: a linear search of the whole graph a round, beside the back end's own.
+// Lazy solves a problem with any back end: solve, look for cycles among the chosen edges, add a clause against each,
+// and solve again until a model is acyclic or none is left. It terminates, since each round forbids the model that it
+// got. On Unsat the cycles are the proof. Cost: a linear search of the whole graph a round, beside the back end's own.
 func Lazy(ctx context.Context, q *Problem, b solver.Backend) Answer {
 	a := Answer{Status: solver.Unsat, Stats: Stats{Vars: q.Vars, Clauses: len(q.Clauses)}}
 	ok := q.load(b)

@@ -80,7 +80,8 @@ func TestPredicatesEveryWay(t *testing.T) {
 	based, yes, no, clauses := 0, 0, 0, 0
 	tried := histtest.Search{N: 2500, Long: 100_000,
 		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates, histtest.Predicates,
+			return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates,
+				histtest.Predicates,
 				histtest.Registers}})
 		},
 		Judge: func(text []byte) error {
@@ -142,7 +143,8 @@ func TestInducedEveryWay(t *testing.T) {
 	yes, no, open := 0, 0, 0
 	tried := histtest.Search{N: 6000, Long: 200_000,
 		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers, histtest.Mini}})
+			return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers,
+				histtest.Mini}})
 		},
 		Judge: func(text []byte) error {
 			s, ok := draw(text, []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,

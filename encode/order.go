@@ -26,12 +26,13 @@ func OrderClauses(p *polygraph.Polygraph) int {
 	return total
 }
 
-// Order makes one variable of each pair of nodes that a cycle could pass through, "u before v", closed under transitivity, so
-// that any SAT solver decides the problem without help. The known graph enters as facts between those nodes.
+// Order makes one variable of each pair of nodes that a cycle could pass through, "u before v", closed under
+// transitivity, so that any SAT solver decides the problem without help. The known graph enters as facts between those
+// nodes.
 //
-// Source:  errata V26: the paper's MiniSat baseline forbids two-cycles only, which accepts longer ones; with transitivity it
-// is right, and cubic.
-// Cost:    with n nodes in cycles of known and possible edges: n²/2 variables, n³/3 clauses.
+// Source:  errata V26: the paper's MiniSat baseline forbids two-cycles only, which accepts longer ones; with
+// transitivity it is right, and cubic. Cost:    with n nodes in cycles of known and possible edges: n²/2 variables,
+// n³/3 clauses.
 func Order(p *polygraph.Polygraph) *Problem {
 	q := &Problem{P: p, Eager: true}
 	type side struct {
@@ -44,7 +45,12 @@ func Order(p *polygraph.Polygraph) *Problem {
 	for _, c := range p.Choices {
 		b := solver.Pos(q.newVar(p.Sooner(c.A, c.B)))
 		choice = append(choice, b)
-		p.Side(c.A, c.B0, func(e polygraph.Edge) bool { sides = append(sides, side{b, e}); extra = append(extra, e); return true })
+		p.Side(c.A, c.B0, func(e polygraph.Edge) bool {
+			sides = append(sides, side{b, e})
+			extra = append(extra,
+				e)
+			return true
+		})
 		p.Side(c.B, c.A0, func(e polygraph.Edge) bool {
 			sides = append(sides, side{b.Not(), e})
 			extra = append(extra, e)

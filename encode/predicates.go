@@ -5,16 +5,15 @@ import (
 	"isovet/solver"
 )
 
-// predicates makes the clauses of the open predicate constraints: a variable for each option, of which at least one must hold (P1), and
-// calls guard for each edge that an option brings (P2); an edge that is there only if one version is before another gets a variable that
-// the option and that order imply (P3). choice is the literal of "A before B" of each open choice. The first option tried is the
-// last in time, which is the likeliest to have been seen.
+// predicates makes the clauses of the open predicate constraints: a variable for each option, of which at least one
+// must hold (P1), and calls guard for each edge that an option brings (P2); an edge that is there only if one version
+// is before another gets a variable that the option and that order imply (P3). choice is the literal of "A before B" of
+// each open choice. The first option tried is the last in time, which is the likeliest to have been seen.
 //
-// Source:  [Vbox] §4.5, Eqs. 7 to 9.
-// Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further options only add edges (errata V15); P2 and P3 are
-// implications one way (V19); what is known of the order of two versions needs no literal, and makes the edge certain or leaves
-// it out (V18).
-// Cost:    variables and clauses: options × targets.
+// Source:  [Vbox] §4.5, Eqs. 7 to 9. Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further
+// options only add edges (errata V15); P2 and P3 are implications one way (V19); what is known of the order of two
+// versions needs no literal, and makes the edge certain or leaves it out (V18). Cost:    variables and clauses: options
+// × targets.
 func (q *Problem) predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
 	p := q.P
 	if p.OpenBased() == 0 {

@@ -12,16 +12,17 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// WithClosure solves a problem with our solver and the compact closure as its theory. Where no times make the closure compact it
-// hands over to WithOrder, whose cost does not grow with the square of the transactions.
-// Source: [Vbox] §4.6.
+// WithClosure solves a problem with our solver and the compact closure as its theory. Where no times make the closure
+// compact it hands over to WithOrder, whose cost does not grow with the square of the transactions. Source: [Vbox]
+// §4.6.
 func WithClosure(ctx context.Context, q *Problem) Answer {
 	p := q.P
 	if q.Reach == nil && (p.Start == nil && p.N > 2000 || p.Crowded) {
 		return WithOrder(ctx, q)
 	}
 	if q.Reach == nil {
-		reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(true)}, closure.Options{})
+		reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End,
+			Known: p.Graph(true)}, closure.Options{})
 		if err != nil || reach == nil {
 			return WithOrder(ctx, q)
 		}
@@ -32,9 +33,9 @@ func WithClosure(ctx context.Context, q *Problem) Answer {
 	})
 }
 
-// WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory, real time as auxiliary nodes. Choices that
-// the order obeys are not decided.
-// Source: algorithms of [PearceKelly]; don't-cares relative to an order are isovet's own.
+// WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory, real time as auxiliary nodes.
+// Choices that the order obeys are not decided. Source: algorithms of [PearceKelly]; don't-cares relative to an order
+// are isovet's own.
 func WithOrder(ctx context.Context, q *Problem) Answer {
 	p := q.P
 	g := p.FullGraph(nil)
@@ -147,7 +148,8 @@ func (q *Problem) refutation(ctx context.Context, lemmas [][]solver.Lit) [][]pol
 }
 
 // cycleOf finds the cycle that a lemma forbids.
-func (q *Problem) cycleOf(lemma []solver.Lit, byLit [][]int32, f *polygraph.Finder, usable func(*polygraph.Edge) bool) []polygraph.Edge {
+func (q *Problem) cycleOf(lemma []solver.Lit, byLit [][]int32, f *polygraph.Finder,
+	usable func(*polygraph.Edge) bool) []polygraph.Edge {
 	for _, l := range lemma {
 		for _, i := range byLit[l.Not()] {
 			e := q.Guards[i].Edge

@@ -5,9 +5,9 @@ import (
 	"isovet/solver"
 )
 
-// Vbox makes one variable of each open choice: true adds all edges of "A before B", false all of "B before A". There are no
-// clauses. The first value tried is the order that the polygraph's hint suggests (Vbox §4.6 promises time guidance and leaves it
-// open, errata V28). For predicate constraints see predicates.go.
+// Vbox makes one variable of each open choice: true adds all edges of "A before B", false all of "B before A". There
+// are no clauses. The first value tried is the order that the polygraph's hint suggests (Vbox §4.6 promises time
+// guidance and leaves it open, errata V28). For predicate constraints see predicates.go.
 //
 // Source:  [Vbox] §4.5, item constraints.
 // Cost:    variables = choices; guards = edges of both sides.

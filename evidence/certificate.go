@@ -13,27 +13,30 @@ import (
 	"isovet/level"
 )
 
-// A certificate is a Result in a file, so that anyone can verify it against the history in any of its encodings. It is JSON
-// lines, transactions named by the ids of the history's file and keys and values by themselves:
+// A certificate is a Result in a file, so that anyone can verify it against the history in any of its encodings. It is
+// JSON lines, transactions named by the ids of the history's file and keys and values by themselves:
 //
 //	{"format":"isovet-certificate","version":1,"level":"serializable","verdict":"valid","checker":"vbox",
 //	 "history":{"name":"a.jsonl","txns":3,"ops":12,"sha256":"…"},"order":3}
 //	[3,1,2]
 //
-// A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there are in
-// all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. At read-committed, read-atomic
-// and causal it ends with arrays of [reader, place of the read in it, writer] for reads that several can explain, "sources" being how
-// many; the writer is null for the initial version. A violation's goes on with one line for each of its "anomalies":
+// A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there
+// are in all. At the snapshot levels each id stands twice, where the transaction begins and where it commits. At
+// read-committed, read-atomic and causal it ends with arrays of [reader, place of the read in it, writer] for reads
+// that several can explain, "sources" being how many; the writer is null for the initial version. A violation's goes on
+// with one line for each of its "anomalies":
 //
-//	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],"cycles":[[…],…],"text":"…"}
+//	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],
+//	 "cycles":[[…],…],"text":"…"}
 //	{"kind":"G1a","txns":[2,1],"ops":[[2,0],[1,1]],"text":"…"}
 //	{"kind":"G1a","txns":[3,1,2],"ops":[[3,0]],"dead":[[[1,0],[1,1]],[[2,0]]],"text":"…"}
 //
-// An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the version read,
-// unless it is the initial one; so does a prw edge for the version that the predicate operation was based on. pwr and prw edges
-// have as "op" the operation's place in the transaction "to" and "from". An anomaly of a predicate operation has as "key" the key
-// that it is about, and so has one of two that conflict; "why" is said of an EXT violation. The level of a verdict about database
-// timestamps has "ts:" before it; "read_only_at":"start" says where transactions without writes stand. "sha256" is [ContentHash].
+// An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" who installed the
+// version read, unless it is the initial one; so does a prw edge for the version that the predicate operation was based
+// on. pwr and prw edges have as "op" the operation's place in the transaction "to" and "from". An anomaly of a
+// predicate operation has as "key" the key that it is about, and so has one of two that conflict; "why" is said of an
+// EXT violation. The level of a verdict about database timestamps has "ts:" before it; "read_only_at":"start" says
+// where transactions without writes stand. "sha256" is [ContentHash].
 const (
 	certificateFormat  = "isovet-certificate"
 	certificateVersion = 1
@@ -86,8 +89,8 @@ type certificateEdge struct {
 	Op     *int64          `json:"op,omitempty"`
 }
 
-// WriteCertificate writes the result's certificate. The caller makes the file: written under another name and renamed at last.
-// Cost: the hash of the history, and about 10 ns an id of the order.
+// WriteCertificate writes the result's certificate. The caller makes the file: written under another name and renamed
+// at last. Cost: the hash of the history, and about 10 ns an id of the order.
 func WriteCertificate(w io.Writer, r *Result) error {
 	h := r.H
 	if h == nil {
@@ -96,8 +99,9 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Label(), Verdict: r.Verdict,
-		Reason: r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
+	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Label(),
+		Verdict: r.Verdict,
+		Reason:  r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
 		History: certificateHistory{Name: h.Meta.Name, Txns: h.NumTxns(), Ops: h.NumOps(), SHA256: ContentHash(h)}}
 	if head.History.Name == "" {
 		head.History.Name = h.File
@@ -148,7 +152,8 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		j := certificateAnomaly{Kind: a.Kind, Txns: make([]int64, len(a.Txns)), Why: a.Why, Cycle: certificateEdges(h, a.Cycle), Text: a.Text}
+		j := certificateAnomaly{Kind: a.Kind, Txns: make([]int64, len(a.Txns)), Why: a.Why, Cycle: certificateEdges(h,
+			a.Cycle), Text: a.Text}
 		for i, t := range a.Txns {
 			j.Txns[i] = h.Txns.ID[t]
 		}
@@ -200,8 +205,10 @@ func certificateEdges(h *history.History, c []Edge) []certificateEdge {
 	return out
 }
 
-// ReadCertificate reads a certificate of history h. Its claims are not checked; that is package certify's part. Errors, of type
-// *[history.InputError], say what is wrong with the file, or that it speaks of another history. Cost: the hash of the history,
+// ReadCertificate reads a certificate of history h. Its claims are not checked; that is package certify's part. Errors,
+// of type
+// *[history.InputError], say what is wrong with the file, or that it speaks of another history. Cost: the hash of
+// the history,
 // and about 20 ns an id of the order where ids are dense.
 func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	c := &certificateReader{in: bufio.NewReaderSize(r, 1<<16), h: h, ids: newIDs(h)}
@@ -220,10 +227,12 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 		return nil, c.errorf("version", "%d; expected %d", head.Version, certificateVersion)
 	}
 	if about := head.History; about.Txns != h.NumTxns() || about.Ops != h.NumOps() {
-		return nil, c.errorf("history", "the certificate is for another history: %s with %d transactions and %d operations, not %d and %d",
+		return nil, c.errorf("history", "the certificate is for another history: %s with %d transactions and %d "+
+			"operations, not %d and %d",
 			about.Name, about.Txns, about.Ops, h.NumTxns(), h.NumOps())
 	} else if hash := ContentHash(h); hash != about.SHA256 {
-		return nil, c.errorf("history", "the certificate is for another history, %s, of the same size: its hash is %s, not %s", about.Name, about.SHA256, hash)
+		return nil, c.errorf("history", "the certificate is for another history, %s, of the same size: its hash is "+
+			"%s, not %s", about.Name, about.SHA256, hash)
 	}
 	l, stamped, err := parseLabel(head.Level)
 	if err != nil {
@@ -232,8 +241,10 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	if head.ReadsAt != "" && head.ReadsAt != atStart {
 		return nil, c.errorf("read_only_at", "%q; expected %q", head.ReadsAt, atStart)
 	}
-	res := &Result{Verdict: head.Verdict, Reason: head.Reason, Level: l, Timestamps: stamped, ReadOnlyAtStart: head.ReadsAt == atStart, Checker: head.Checker, Solver: head.Solver, Also: head.Also, H: h}
-	res.Stats.Txns, res.Stats.Ops, res.Stats.Sessions, res.Stats.Keys = h.NumTxns(), h.NumOps(), h.NumSessions(), h.NumKeys()
+	res := &Result{Verdict: head.Verdict, Reason: head.Reason, Level: l, Timestamps: stamped,
+		ReadOnlyAtStart: head.ReadsAt == atStart, Checker: head.Checker, Solver: head.Solver, Also: head.Also, H: h}
+	res.Stats.Txns, res.Stats.Ops, res.Stats.Sessions, res.Stats.Keys = h.NumTxns(), h.NumOps(), h.NumSessions(),
+		h.NumKeys()
 	if head.Order < 0 || head.Order > 2*h.NumTxns() {
 		return nil, c.errorf("order", "%d entries for %d transactions", head.Order, h.NumTxns())
 	}
@@ -547,7 +558,8 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		return a, c.errorf("kind", "missing")
 	}
 	if !known(j.Kind) {
-		return a, c.errorf("kind", "%q is no anomaly; expected one such as %s or %s", j.Kind, level.G1c, level.LostUpdate)
+		return a, c.errorf("kind", "%q is no anomaly; expected one such as %s or %s", j.Kind, level.G1c,
+			level.LostUpdate)
 	}
 	for _, id := range j.Txns {
 		t, err := c.txn("txns", id)
@@ -620,11 +632,14 @@ func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error)
 			t := e.predicateTxn()
 			lo, hi := c.h.TxnOps(t)
 			if j.Op == nil || *j.Op < 0 || *j.Op >= int64(hi-lo) {
-				return nil, c.errorf("op", "expected the place of a predicate operation in transaction %d, from 0 to %d", c.h.Txns.ID[t], int64(hi-lo)-1)
+				return nil, c.errorf("op",
+					"expected the place of a predicate operation in transaction %d, from 0 to %d", c.h.Txns.ID[t],
+					int64(hi-lo)-1)
 			}
 			e.Op = lo + uint32(*j.Op)
 			if k := c.h.Ops.Kind[e.Op]; k != history.PredRead && k != history.PredWrite {
-				return nil, c.errorf("op", "operation %d of transaction %d is no predicate operation", *j.Op, c.h.Txns.ID[t])
+				return nil, c.errorf("op", "operation %d of transaction %d is no predicate operation", *j.Op,
+					c.h.Txns.ID[t])
 			}
 			if j.Key == nil {
 				return nil, c.errorf("key", "missing for a dependency %s", e.Dep)
@@ -636,7 +651,8 @@ func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error)
 			}
 			if j.Value != nil {
 				if e.Ver = c.ver[e.Key][string(j.Value)]; e.Ver == history.None {
-					return nil, c.errorf("value", "no operation of the history has the value %s at key %s", j.Value, j.Key)
+					return nil, c.errorf("value", "no operation of the history has the value %s at key %s", j.Value,
+						j.Key)
 				}
 			}
 		}

@@ -17,7 +17,8 @@ const (
 	maxLet   = 16 // transactions written out
 )
 
-// Describe says in words why the anomaly is one, for each edge of a cycle the operations that make it, in the manner of Elle:
+// Describe says in words why the anomaly is one, for each edge of a cycle the operations that make it, in the manner of
+// Elle:
 //
 //	Let
 //	  T1 = r(x, 0) w(x, 1)
@@ -26,7 +27,8 @@ const (
 //	T2 < T1, because T2 read x = 0 before T1 overwrote it with 1.
 //	So T1 would come before itself: a contradiction.
 //
-// Transactions are named by their ids in the file. Where the proof is by cases, each way to order the open versions is one.
+// Transactions are named by their ids in the file. Where the proof is by cases, each way to order the open versions is
+// one.
 func Describe(a *Anomaly, h *history.History) string {
 	d := describer{h: h}
 	if len(a.Ops) > 0 {
@@ -161,7 +163,8 @@ func (d *describer) let(a *Anomaly) {
 		shown, left := 0, false
 		for op := lo; op < hi; op++ {
 			k := d.h.OpKey(op)
-			if k == history.None && !ops[op] && !d.matchesOne(op, keys) || k != history.None && !keys[k] || shown == maxOps {
+			if k == history.None && !ops[op] && !d.matchesOne(op, keys) || k != history.None && !keys[k] ||
+				shown == maxOps {
 				left = true
 				continue
 			}
@@ -228,7 +231,8 @@ func (d *describer) because(e Edge) string {
 		if h.Positions {
 			at = "at position"
 		}
-		return fmt.Sprintf("%s ended %s %d, before %s began %s %d", d.txn(e.From), at, h.End(e.From), d.txn(e.To), at, h.Start(e.To))
+		return fmt.Sprintf("%s ended %s %d, before %s began %s %d", d.txn(e.From), at, h.End(e.From), d.txn(e.To), at,
+			h.Start(e.To))
 	case TS:
 		return fmt.Sprintf("the database's timestamps put %s before %s", d.txn(e.From), d.txn(e.To))
 	case PWR:
@@ -240,19 +244,22 @@ func (d *describer) because(e Edge) string {
 	switch e.Dep {
 	case WR:
 		if l, ok := d.listRead(e.To, e.Key, e.Ver, history.None); ok {
-			return fmt.Sprintf("%s read %s = %s, in which %s is %s's", d.txn(e.To), key, d.list(l), d.value(e.Ver), d.txn(e.From))
+			return fmt.Sprintf("%s read %s = %s, in which %s is %s's", d.txn(e.To), key, d.list(l), d.value(e.Ver),
+				d.txn(e.From))
 		}
 		return fmt.Sprintf("%s read %s = %s, which %s wrote", d.txn(e.To), key, d.value(e.Ver), d.txn(e.From))
 	case WW:
 		from, fromVer := d.finalWrite(e.From, e.Key)
 		if from != history.None && h.Ops.Kind[from] == history.Append {
-			s := fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key, d.txn(e.From), d.value(fromVer))
+			s := fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key,
+				d.txn(e.From), d.value(fromVer))
 			if op := d.shown(e); op != history.None {
 				s += fmt.Sprintf(", as %s shows, which read %s = %s", d.txn(TxnOf(h, op)), key, d.list(h.Ops.Ver[op]))
 			}
 			return s
 		}
-		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.value(fromVer), d.txn(e.To), d.overwrote(e.Ver))
+		return fmt.Sprintf("%s wrote %s = %s before %s %s", d.txn(e.From), key, d.value(fromVer), d.txn(e.To),
+			d.overwrote(e.Ver))
 	}
 	_, missed := d.finalWrite(e.To, e.Key)
 	if l, ok := d.listRead(e.From, e.Key, e.Ver, missed); ok {
@@ -262,7 +269,8 @@ func (d *describer) because(e Edge) string {
 	if e.Writer == history.None || e.Writer == h.Init {
 		initial = ", the initial value,"
 	}
-	return fmt.Sprintf("%s read %s = %s%s before %s %s", d.txn(e.From), key, d.value(e.Ver), initial, d.txn(e.To), d.overwrote(missed))
+	return fmt.Sprintf("%s read %s = %s%s before %s %s", d.txn(e.From), key, d.value(e.Ver), initial, d.txn(e.To),
+		d.overwrote(missed))
 }
 
 func (d *describer) overwrote(v uint32) string {
@@ -272,7 +280,8 @@ func (d *describer) overwrote(v uint32) string {
 	return "overwrote it with " + d.value(v)
 }
 
-// finalWrite returns the last write or append of k in t, and the version that it wrote; both history.None if there is none.
+// finalWrite returns the last write or append of k in t, and the version that it wrote; both history.None if there is
+// none.
 func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 	h := d.h
 	lo, hi := h.TxnOps(t)
@@ -291,8 +300,8 @@ func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 	return history.None, history.None
 }
 
-// listRead returns the first list read of k in t that has one element and lacks another, each if it is not None, as an index into
-// Lists; if there is none, the first one.
+// listRead returns the first list read of k in t that has one element and lacks another, each if it is not None, as an
+// index into Lists; if there is none, the first one.
 func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
 	l := &d.h.Lists
 	lo, hi := d.h.TxnOps(t)
@@ -302,7 +311,8 @@ func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
 		}
 		i := d.h.Ops.Ver[op]
 		elems := l.Elem[l.Off[i]:l.Off[i+1]]
-		if (has == history.None || slices.Contains(elems, has)) && (lacks == history.None || !slices.Contains(elems, lacks)) {
+		if (has == history.None || slices.Contains(elems, has)) && (lacks == history.None || !slices.Contains(elems,
+			lacks)) {
 			return i, true
 		}
 		if !ok {
@@ -312,8 +322,8 @@ func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
 	return list, ok
 }
 
-// shown returns a list read, of a transaction that did not abort, that shows From's element and not To's, or To's after it, for
-// a ww edge of a list; history.None if there is none.
+// shown returns a list read, of a transaction that did not abort, that shows From's element and not To's, or To's after
+// it, for a ww edge of a list; history.None if there is none.
 func (d *describer) shown(e Edge) uint32 {
 	h := d.h
 	from, _ := d.finalWrite(e.From, e.Key)
@@ -321,7 +331,8 @@ func (d *describer) shown(e Edge) uint32 {
 		return history.None
 	}
 	for op, k := range h.Ops.Kind {
-		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key || h.Txns.Status[TxnOf(h, uint32(op))] == history.Aborted {
+		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key ||
+			h.Txns.Status[TxnOf(h, uint32(op))] == history.Aborted {
 			continue
 		}
 		i := h.Ops.Ver[op]
@@ -363,7 +374,8 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		return "which only " + strings.Join(names, ", ") + " can have written"
 	}
-	fmt.Fprintf(d, "%s, %s, of unknown outcome, and whoever that is cannot have committed:\n", read(a.Ops[0]), wrote(a.Ops[0]))
+	fmt.Fprintf(d, "%s, %s, of unknown outcome, and whoever that is cannot have committed:\n", read(a.Ops[0]),
+		wrote(a.Ops[0]))
 	for i, ops := range a.Dead {
 		if i == maxCases && len(a.Dead) > maxCases {
 			fmt.Fprintf(d, "  And so on, %d more.\n", len(a.Dead)-i)
@@ -375,23 +387,27 @@ func (d *describer) dead(a *Anomaly) {
 			if len(ops) > 1 {
 				fmt.Fprintf(d, " … %s", d.op(ops[1]))
 			}
-			d.WriteString(", which contradicts itself, or matched what no other transaction wrote that can have committed.\n")
+			d.WriteString(", which contradicts itself, or matched what no other transaction wrote that can have " +
+				"committed.\n")
 		case len(ops) == 1:
 			fmt.Fprintf(d, "  %s, %s.\n", read(op), wrote(op))
 		case h.Ops.Kind[op] == history.Write:
-			fmt.Fprintf(d, "  %s wrote %s = %s and then read %s.\n", d.txn(TxnOf(h, op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]), d.value(h.Ops.Ver[ops[1]]))
+			fmt.Fprintf(d, "  %s wrote %s = %s and then read %s.\n", d.txn(TxnOf(h, op)), d.key(h.OpKey(op)),
+				d.value(h.Ops.Ver[op]), d.value(h.Ops.Ver[ops[1]]))
 		default:
-			fmt.Fprintf(d, "  %s and then %s, with no write of its own between.\n", read(op), d.value(h.Ops.Ver[ops[1]]))
+			fmt.Fprintf(d, "  %s and then %s, with no write of its own between.\n", read(op),
+				d.value(h.Ops.Ver[ops[1]]))
 		}
 	}
 }
 
-// linear describes the operations on one key of which there is no order. Whoever takes part is said; the rest is a search that anyone
-// can repeat.
+// linear describes the operations on one key of which there is no order. Whoever takes part is said; the rest is a
+// search that anyone can repeat.
 func (d *describer) linear(a *Anomaly) {
 	h := d.h
 	t := TxnOf(h, a.Ops[0])
-	fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and keeps their real time; before %s there is one.\n", d.key(a.Key), h.End(t), d.txn(t))
+	fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and "+
+		"keeps their real time; before %s there is one.\n", d.key(a.Key), h.End(t), d.txn(t))
 	d.WriteString("Under way then:\n")
 	last := history.None
 	for _, op := range a.Ops {
@@ -456,7 +472,8 @@ func (d *describer) reads(a *Anomaly) {
 	switch a.Kind {
 	case level.ThinAirRead:
 		if list {
-			fmt.Fprintf(d, "%s read %s, with an element that no transaction appended, or one more often than it was.", t, r)
+			fmt.Fprintf(d, "%s read %s, with an element that no transaction appended, or one more often than it was.",
+				t, r)
 			return
 		}
 		fmt.Fprintf(d, "%s read %s, which no transaction wrote.", t, r)
@@ -472,7 +489,8 @@ func (d *describer) reads(a *Anomaly) {
 		fmt.Fprintf(d, "%s read %s, and %s, which wrote %s, aborted.", t, r, other, o)
 	case level.G1b:
 		if list {
-			fmt.Fprintf(d, "%s read %s, and of what %s appended, %s among it, not all, or not in its order.", t, r, other, o)
+			fmt.Fprintf(d, "%s read %s, and of what %s appended, %s among it, not all, or not in its order.", t, r,
+				other, o)
 			return
 		}
 		fmt.Fprintf(d, "%s read %s, which %s wrote and then overwrote itself before it committed.", t, r, other)

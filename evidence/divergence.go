@@ -14,10 +14,10 @@ const maxForks = 8
 // fork is a version that was read: by its last operation's version, None for an empty list.
 type fork struct{ key, ver uint32 }
 
-// diverge makes divergences of the lost updates of which a third transaction, or more, had part: all read one version of a key and
-// overwrote it ([MTC], Definition 10, has two or more under that name; two alone are the lost update of Berenson et al.). Whichever
-// of them came first, each of the others missed its write, so that every two are a proof; those of the first with each other are
-// added to the lost update's.
+// diverge makes divergences of the lost updates of which a third transaction, or more, had part: all read one version
+// of a key and overwrote it ([MTC], Definition 10, has two or more under that name; two alone are the lost update of
+// Berenson et al.). Whichever of them came first, each of the others missed its write, so that every two are a proof;
+// those of the first with each other are added to the lost update's.
 func (n *namer) diverge(as []Anomaly) {
 	want := make(map[fork][]uint32)
 	for i := range as {
@@ -63,7 +63,8 @@ func (d *describer) divergence(a *Anomaly) {
 		_, ver := d.finalWrite(e.From, e.Key)
 		fmt.Fprintf(d, "%s read %s = %s and wrote %s.\n", d.txn(e.From), d.key(e.Key), d.sawOf(read), d.value(ver))
 	}
-	fmt.Fprintf(d, "Each of these %d overwrote the same version of %s; whichever came first, the others did not see its write: a contradiction.\n", len(said), d.key(read.Key))
+	fmt.Fprintf(d, "Each of these %d overwrote the same version of %s; whichever came first, the others did not see "+
+		"its write: a contradiction.\n", len(said), d.key(read.Key))
 }
 
 // sawOf writes what the reader of an anti-dependency saw of its key.
@@ -81,8 +82,8 @@ func cyclesOf(a *Anomaly) [][]Edge {
 	return a.Cycles
 }
 
-// fork returns the version that both transactions of a lost update read; false where they read different ones, or others may have
-// written what they read.
+// fork returns the version that both transactions of a lost update read; false where they read different ones, or
+// others may have written what they read.
 func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	if a.Kind.Base() != level.LostUpdate {
 		return f, false
@@ -92,7 +93,8 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 			if e.Dep != RW {
 				continue
 			}
-			if ok && f != (fork{e.Key, e.Ver}) || e.Ver != history.None && e.Writer != history.None && e.Writer != n.h.Init && n.writers(e.Ver) > 1 {
+			if ok && f != (fork{e.Key, e.Ver}) || e.Ver != history.None && e.Writer != history.None &&
+				e.Writer != n.h.Init && n.writers(e.Ver) > 1 {
 				return f, false
 			}
 			f, ok = fork{e.Key, e.Ver}, true
@@ -101,9 +103,8 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	return f, ok
 }
 
-// overwriters finds the committed transactions that read one of these versions, before any own write of its key, and then wrote
-// the key.
-// Cost: one pass over the operations.
+// overwriters finds the committed transactions that read one of these versions, before any own write of its key, and
+// then wrote the key. Cost: one pass over the operations.
 func (n *namer) overwriters(of map[fork][]uint32) {
 	h := n.h
 	keys := make(map[uint32]bool)
@@ -152,8 +153,9 @@ func (n *namer) overwriters(of map[fork][]uint32) {
 	}
 }
 
-// missed returns the cycles by which one of two transactions missed the other's write of a key of which both read the same version,
-// as e, the one's or the other's anti-dependency, has it: one for each order of the two under snapshot isolation.
+// missed returns the cycles by which one of two transactions missed the other's write of a key of which both read the
+// same version, as e, the one's or the other's anti-dependency, has it: one for each order of the two under snapshot
+// isolation.
 func (n *namer) missed(t, u uint32, e Edge, snapshot bool) [][]Edge {
 	rw := func(from, to uint32) Edge {
 		x := e

@@ -1,6 +1,6 @@
-// Package evidence is what every checker hands back: a verdict with a commit order that explains every read, or with anomalies
-// that a person can check against the file, each edge of a cycle saying why it holds. Package certify replays it against the
-// history without the checker that made it.
+// Package evidence is what every checker hands back: a verdict with a commit order that explains every read, or with
+// anomalies that a person can check against the file, each edge of a cycle saying why it holds. Package certify replays
+// it against the history without the checker that made it.
 package evidence
 
 import (
@@ -11,8 +11,8 @@ import (
 	"isovet/level"
 )
 
-// Verdict is the answer to "does the history satisfy the level?". The zero value is Unknown: a time-out, a memory bound, or a
-// history that the checker does not decide, never a silent yes.
+// Verdict is the answer to "does the history satisfy the level?". The zero value is Unknown: a time-out, a memory
+// bound, or a history that the checker does not decide, never a silent yes.
 type Verdict uint8
 
 const (
@@ -41,14 +41,16 @@ func (v *Verdict) UnmarshalText(b []byte) error {
 type Dep uint8
 
 const (
-	SO  Dep = iota // session order
-	RT             // real time: From ended before To began
-	WR             // To read the version Ver that From installed
-	WW             // both write Key; From's version is before To's, Ver
-	RW             // From read version Ver of Key, which is before To's version
-	PWR            // From installed the version of Key at which To's predicate operation Op missed, or blindly overwrote, it
-	PRW            // From's predicate operation Op missed Key at version Ver, before To made a version that it would have matched
-	TS             // database timestamps
+	SO Dep = iota // session order
+	RT            // real time: From ended before To began
+	WR            // To read the version Ver that From installed
+	WW            // both write Key; From's version is before To's, Ver
+	RW            // From read version Ver of Key, which is before To's version
+	// From installed the version of Key at which To's predicate operation Op missed, or blindly overwrote, it
+	PWR
+	// From's predicate operation Op missed Key at version Ver, before To made a version that it would have matched
+	PRW
+	TS // database timestamps
 )
 
 var depNames = [...]string{"so", "rt", "wr", "ww", "rw", "pwr", "prw", "ts"}
@@ -71,23 +73,25 @@ func (d *Dep) UnmarshalText(b []byte) error {
 
 // Edge says that transaction From must precede To. Transactions are dense indices of the history.
 //
-// What the edge assumes follows from Dep: SO, RT and WR hold by the history alone. WW assumes the version order From < To of
-// Key. RW assumes that Writer's version, which From read, is before To's version of Key; Writer is history.None for the
-// initial version, and then nothing is assumed.
+// What the edge assumes follows from Dep: SO, RT and WR hold by the history alone. WW assumes the version order From <
+// To of Key. RW assumes that Writer's version, which From read, is before To's version of Key; Writer is history.None
+// for the initial version, and then nothing is assumed.
 //
-// PWR and PRW are about a predicate operation Op and a Key that it did not match, of which no write of its own transaction comes
-// before it. The operation was based on some version of Key of which its predicate is not true: that may be any such version, the
-// initial one included. PWR assumes that it was From's. PRW assumes that it was Writer's (history.None: the initial one) and that
-// this is before To's version, of which the predicate is true: then To comes after. (Vbox Eq. 5 with errata V5, V12, V13.) If Op is a
-// predicate write that overwrote Key without saying which version it replaced, read all this with "true" and "false" exchanged:
-// based on a version of which the predicate is not false, and To made one of which it is false (errata V16).
+// PWR and PRW are about a predicate operation Op and a Key that it did not match, of which no write of its own
+// transaction comes before it. The operation was based on some version of Key of which its predicate is not true: that
+// may be any such version, the initial one included. PWR assumes that it was From's. PRW assumes that it was Writer's
+// (history.None: the initial one) and that this is before To's version, of which the predicate is true: then To comes
+// after. (Vbox Eq. 5 with errata V5, V12, V13.) If Op is a predicate write that overwrote Key without saying which
+// version it replaced, read all this with "true" and "false" exchanged: based on a version of which the predicate is
+// not false, and To made one of which it is false (errata V16).
 type Edge struct {
 	From, To uint32
 	Key      uint32 // history.None where there is none (SO, RT)
-	Ver      uint32 // WR, RW: the version read; PWR, PRW: the one Op was based on; WW: the version that To installs; else history.None
-	Writer   uint32 // RW, PRW: who installed Ver; else history.None
-	Op       uint32 // PWR, PRW: the predicate operation, of To and of From; else 0
-	Dep      Dep
+	// WR, RW: the version read; PWR, PRW: the one Op was based on; WW: the version that To installs; else history.None
+	Ver    uint32
+	Writer uint32 // RW, PRW: who installed Ver; else history.None
+	Op     uint32 // PWR, PRW: the predicate operation, of To and of From; else 0
+	Dep    Dep
 }
 
 // Predicate reports whether the edge is about a predicate operation.
@@ -95,29 +99,31 @@ func (e *Edge) Predicate() bool { return e.Dep == PWR || e.Dep == PRW }
 
 // Anomaly is one reason why a history violates a level.
 //
-// An anomaly of single reads names its operations in Ops. A cycle whose every edge holds without further assumption, or whose
-// assumptions are forced by the other cycles, is Cycle. Where every way to order the open versions closes a cycle, Cycles has
-// one for each way: read as clauses "not all of the orders that this cycle assumes", the cycles of an anomaly, Cycle included,
-// cannot be satisfied together. That is the proof, and what certify checks.
+// An anomaly of single reads names its operations in Ops. A cycle whose every edge holds without further assumption, or
+// whose assumptions are forced by the other cycles, is Cycle. Where every way to order the open versions closes a
+// cycle, Cycles has one for each way: read as clauses "not all of the orders that this cycle assumes", the cycles of an
+// anomaly, Cycle included, cannot be satisfied together. That is the proof, and what certify checks.
 type Anomaly struct {
 	Kind level.Anomaly
 	Txns []uint32 // those involved, each once, who wrote what an rw edge's reader saw among them
-	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the operation
-	// that explains it: the aborted, intermediate or own later write of what was read; the last own write before the read;
-	// the second of two reads that differ. Of predicate-mismatch it is the operation alone.
-	// Of non-linearizable the first is an operation of the transaction with which the operations on Key run out of orders: there is none of
-	// those that had begun when it ended, in which all that had ended take part. Others that were under way then follow it.
+	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the
+	// operation that explains it: the aborted, intermediate or own later write of what was read; the last own write
+	// before the read; the second of two reads that differ. Of predicate-mismatch it is the operation alone. Of
+	// non-linearizable the first is an operation of the transaction with which the operations on Key run out of orders:
+	// there is none of those that had begun when it ended, in which all that had ended take part. Others that were
+	// under way then follow it.
 	Ops []uint32
-	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, of a NOCONFLICT violation, and of
-	// non-linearizable; else 0.
+	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, of a NOCONFLICT
+	// violation, and of non-linearizable; else 0.
 	Key uint32
 	// Dead explains a G1a whose read only transactions of unknown outcome could have explained, none of which can have
-	// committed: Ops has the read alone, and for each of these Dead has the operations that show it. Either a read that no
-	// transaction could have explained but those earlier in Dead; or two operations on one key, the second a read that
-	// disagrees with the first, an own write or an earlier read; or a predicate operation that disagrees with itself.
+	// committed: Ops has the read alone, and for each of these Dead has the operations that show it. Either a read that
+	// no transaction could have explained but those earlier in Dead; or two operations on one key, the second a read
+	// that disagrees with the first, an own write or an earlier read; or a predicate operation that disagrees with
+	// itself.
 	Dead [][]uint32
-	// Why, of an EXT violation of timestamps, says how the read is wrong: "never written", "own", "aborted", "intermediate", "before",
-	// "uncommitted", "after", "phantom".
+	// Why, of an EXT violation of timestamps, says how the read is wrong: "never written", "own", "aborted",
+	// "intermediate", "before", "uncommitted", "after", "phantom".
 	Why    string
 	Cycle  []Edge
 	Cycles [][]Edge
@@ -126,17 +132,19 @@ type Anomaly struct {
 
 // Sizes says how large a history is.
 type Sizes struct {
-	Txns     int `json:"txns"`                       // without the invented ones
-	Invented int `json:"invented_writers,omitempty"` // transactions that stand for writers of whom the file has no record
+	Txns int `json:"txns"` // without the invented ones
+	// transactions that stand for writers of whom the file has no record
+	Invented int `json:"invented_writers,omitempty"`
 	Ops      int `json:"ops"`
 	Sessions int `json:"sessions"`
 	Keys     int `json:"keys"`
 }
 
-// SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session; writers that its
-// reader invented are counted apart.
+// SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session;
+// writers that its reader invented are counted apart.
 func SizesOf(h *history.History) Sizes {
-	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys()}
+	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.NumOps(), Sessions: h.NumSessions(),
+		Keys: h.NumKeys()}
 	if h.Init != history.None {
 		s.Sessions--
 	}
@@ -162,12 +170,13 @@ type Stats struct {
 	Rounds      int     `json:"rounds,omitempty"`
 	// Window is how many transactions a checker that forgets has held at once.
 	Window int `json:"window,omitempty"`
-	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of transaction and key.
+	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of
+	// transaction and key.
 	Violations map[string]int `json:"violations,omitempty"`
 	BadTxns    int            `json:"violating_txns,omitempty"`
 	BadPairs   int            `json:"violating_txn_keys,omitempty"`
-	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, closure, pruning,
-	// encoding, solving, evidence.
+	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, closure,
+	// pruning, encoding, solving, evidence.
 	Stages map[string]float64 `json:"stages_ms,omitempty"`
 }
 
@@ -177,29 +186,34 @@ type Result struct {
 	Reason  string // with Unknown: why
 	Note    string // what a reader must know of how the answer was found: that another checker had to decide, and why
 	Level   level.Level
-	// Implied: the level was decided at another one, ImpliedBy: a stronger one that holds, or a weaker one that is violated.
+	// Implied: the level was decided at another one, ImpliedBy: a stronger one that holds, or a weaker one that is
+	// violated.
 	Implied   bool
 	ImpliedBy level.Level
-	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order, which they
-	// give, is an order of the level. Valid is then valid without them too; a violation may not be one (errata C8).
+	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order,
+	// which they give, is an order of the level. Valid is then valid without them too; a violation may not be one
+	// (errata C8).
 	Timestamps bool
-	// Items: predicate operations were ignored but for the rows that they name, as checkers of item operations do, and the verdict is about
-	// that: "valid" does not exclude phantoms, a violation is one of the whole. H is the history told so (history.Items).
+	// Items: predicate operations were ignored but for the rows that they name, as checkers of item operations do, and
+	// the verdict is about that: "valid" does not exclude phantoms, a violation is one of the whole. H is the history
+	// told so (history.Items).
 	Items bool
-	// ReadOnlyAtStart, with Timestamps at the serializable levels: transactions without writes stand at their start timestamp.
+	// ReadOnlyAtStart, with Timestamps at the serializable levels: transactions without writes stand at their start
+	// timestamp.
 	ReadOnlyAtStart bool
 	Checker         string
 	// DecidedBy is the checker that this answer, verdict or proof, is from, where Checker asked another; else "".
 	DecidedBy string
 	Solver    string // "" where none was used
 
-	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself only. At the serializable levels: the committed transactions, and those of unknown outcome that count as
-	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels: events
-	// t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal: those transactions in a commit order that
-	// satisfies the level's axiom, in which a read need not see what is current.
+	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself
+	// only. At the serializable levels: the committed transactions, and those of unknown outcome that count as
+	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels:
+	// events t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal: those transactions in a
+	// commit order that satisfies the level's axiom, in which a read need not see what is current.
 	Order []uint32
-	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several can explain. At
-	// the other levels the order says it.
+	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several can
+	// explain. At the other levels the order says it.
 	Sources []Source
 	// Anomalies prove Violated; at least one then.
 	Anomalies []Anomaly
@@ -217,8 +231,8 @@ type Result struct {
 // Source says that read operation Op saw what transaction Writer installed, history.None being the initial version.
 type Source struct{ Op, Writer uint32 }
 
-// Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps, "items:" where
-// predicates were ignored.
+// Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps,
+// "items:" where predicates were ignored.
 func (r *Result) Label() string {
 	if r.Items {
 		return ItemsMark + Label(r.Level, r.Timestamps)

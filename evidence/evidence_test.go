@@ -36,13 +36,19 @@ func TestDescribe(t *testing.T) {
 		text    string
 	}{
 		{"T1: r(x,7)", level.Serializable, level.ThinAirRead, "T1 read x = 7, which no transaction wrote."},
-		{"T1 ABORTED: w(x,1)\nT2: r(x,1)", level.Serializable, level.G1a, "T2 read x = 1, and T1, which wrote x = 1, aborted."},
-		{"T1: r(x,1) w(x,1)", level.Serializable, level.FutureRead, "T1 read x = 1 before it wrote that itself, and nobody else wrote it."},
-		{"T1: w(x,1) w(x,2) r(x,1)", level.Serializable, level.NotMyLastWrite, "T1 last wrote x = 2 and then read x = 1, its own earlier write."},
+		{"T1 ABORTED: w(x,1)\nT2: r(x,1)", level.Serializable, level.G1a, "T2 read x = 1, and T1, which wrote x = " +
+			"1, aborted."},
+		{"T1: r(x,1) w(x,1)", level.Serializable, level.FutureRead, "T1 read x = 1 before it wrote that itself, and " +
+			"nobody else wrote it."},
+		{"T1: w(x,1) w(x,2) r(x,1)", level.Serializable, level.NotMyLastWrite, "T1 last wrote x = 2 and then read x " +
+			"= 1, its own earlier write."},
 		{"T1: w(x,1) r(x,0)", level.Serializable, level.NotMyOwnWrite, "T1 wrote x = 1 and then read x = 0."},
-		{"T1: w(x,1) w(x,2)\nT2: r(x,1)", level.Serializable, level.G1b, "T2 read x = 1, which T1 wrote and then overwrote itself before it committed."},
-		{"T1: w(x,1)\nT2: r(x,0) r(x,1)", level.Serializable, level.NonRepeatableRead, "T2 read x = 0 and then x = 1, with no write of its own between."},
-		{"T1: a(x,1) a(x,2)\nT2: r(x,[1])", level.Serializable, level.G1b, "T2 read x = [1], and of what T1 appended, x = 1 among it, not all, or not in its order."},
+		{"T1: w(x,1) w(x,2)\nT2: r(x,1)", level.Serializable, level.G1b, "T2 read x = 1, which T1 wrote and then " +
+			"overwrote itself before it committed."},
+		{"T1: w(x,1)\nT2: r(x,0) r(x,1)", level.Serializable, level.NonRepeatableRead,
+			"T2 read x = 0 and then x = 1, with no write of its own between."},
+		{"T1: a(x,1) a(x,2)\nT2: r(x,[1])", level.Serializable, level.G1b, "T2 read x = [1], and of what T1 " +
+			"appended, x = 1 among it, not all, or not in its order."},
 		{"T1 s1: w(x,1)\nT2 s2: r(x,1) w(x,2)\nT3 s2: r(x,1)", level.SessionSnapshotIsolation, level.SessionGuarantee, `
 Let
   T2 = r(x, 1) w(x, 2)
@@ -218,10 +224,11 @@ func TestJSON(t *testing.T) {
 var six = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
 	level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 
-// A certificate reads back as the result it was written from, and is proved against a copy of the history that another file
-// held, in another order.
+// A certificate reads back as the result it was written from, and is proved against a copy of the history that another
+// file held, in another order.
 func TestCertificateRoundTrip(t *testing.T) {
-	shape := oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Lists: true, Init: true}
+	shape := oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true,
+		Unknown: true, Lists: true, Init: true}
 	for seed := range uint64(1500) {
 		h := oracletest.Random(seed, shape)
 		l := six[seed%6]
@@ -237,7 +244,8 @@ func TestCertificateRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, b.Bytes())
 		}
-		if back.Verdict != r.Verdict || back.Level != l || back.Reason != r.Reason || fmt.Sprint(back.Order) != fmt.Sprint(r.Order) ||
+		if back.Verdict != r.Verdict || back.Level != l || back.Reason != r.Reason ||
+			fmt.Sprint(back.Order) != fmt.Sprint(r.Order) ||
 			fmt.Sprint(back.Anomalies) != fmt.Sprint(r.Anomalies) {
 			t.Fatalf("seed %d: %+v\nread back as\n%+v\n%s", seed, r, back, b.Bytes())
 		}
@@ -343,7 +351,8 @@ func TestCertificateErrors(t *testing.T) {
 		{"x", valid.H, "1: invalid character"},
 		{`{"format":"isovet-history"}`, valid.H, `1: field "format": "isovet-history"; expected "isovet-certificate"`},
 		{strings.Replace(a, `"version":1`, `"version":2`, 1), valid.H, `field "version": 2; expected 1`},
-		{strings.Replace(a, `"version":1`, `"version":"1"`, 1), valid.H, `field "version": a JSON string; expected int`},
+		{strings.Replace(a, `"version":1`, `"version":"1"`, 1), valid.H,
+			`field "version": a JSON string; expected int`},
 		{strings.Replace(a, `"serializable"`, `"serial"`, 1), valid.H, `unknown isolation level "serial"`},
 		{strings.Replace(a, `"valid"`, `"good"`, 1), valid.H, `unknown verdict "good"`},
 		{strings.Replace(a, "[1,2]", "[1,7]", 1), valid.H, "2: the history has no transaction 7"},
@@ -355,11 +364,14 @@ func TestCertificateErrors(t *testing.T) {
 		{strings.Replace(a, `"order":2`, `"order":2000000000`, 1), valid.H, "2000000000 entries for 2 transactions"},
 		{a + "[1]", valid.H, "more than the header announces"},
 		{strings.Replace(b, `"key":"x"`, `"key":"q"`, 1), violation.H, `2: field "key": the history has no key "q"`},
-		{strings.Replace(b, `"value":0`, `"value":9`, 1), violation.H, `field "value": no operation of the history has the value 9 at key "x"`},
+		{strings.Replace(b, `"value":0`, `"value":9`, 1), violation.H,
+			`field "value": no operation of the history has the value 9 at key "x"`},
 		{strings.Replace(b, `"from":1`, `"from":9`, 1), violation.H, `field "from": the history has no transaction 9`},
-		{strings.Replace(b, `"txns":[`, `"txns":[9,`, 1), violation.H, `field "txns": the history has no transaction 9`},
+		{strings.Replace(b, `"txns":[`, `"txns":[9,`, 1), violation.H,
+			`field "txns": the history has no transaction 9`},
 		{strings.Replace(b, `"dep":"rw"`, `"dep":"wrw"`, 1), violation.H, `unknown dependency "wrw"`},
-		{strings.Replace(b, `"cycle":[`, `"ops":[[1,2]],"cycle":[`, 1), violation.H, "transaction 1 has 2 operations; there is none at 2"},
+		{strings.Replace(b, `"cycle":[`, `"ops":[[1,2]],"cycle":[`, 1), violation.H,
+			"transaction 1 has 2 operations; there is none at 2"},
 	} {
 		_, err := evidence.ReadCertificate(strings.NewReader(c.cert), c.h)
 		var in *history.InputError
@@ -371,8 +383,10 @@ func TestCertificateErrors(t *testing.T) {
 
 // The hash is of the content: any change shows, another order in the file does not.
 func TestContentHash(t *testing.T) {
-	texts := []string{"T1: w(x,1)", "T2: w(x,1)", "T1: w(y,1)", "T1: w(x,2)", "T1: r(x,1)", `T1: w(x,"1")`, "T1: a(x,1)", "T1: r(x,[1])", "T1: r(x,[])",
-		"T1: w(x,null)", "T1 ABORTED: w(x,1)", "T1 UNKNOWN: w(x,1)", "T1 INIT: w(x,1)", "T1: w(x,1) w(x,1)", "T1: w(x,1)\nT2:", "T1: r(x,[1,2])", "T1: r(x,[2,1])"}
+	texts := []string{"T1: w(x,1)", "T2: w(x,1)", "T1: w(y,1)", "T1: w(x,2)", "T1: r(x,1)", `T1: w(x,"1")`,
+		"T1: a(x,1)", "T1: r(x,[1])", "T1: r(x,[])",
+		"T1: w(x,null)", "T1 ABORTED: w(x,1)", "T1 UNKNOWN: w(x,1)", "T1 INIT: w(x,1)", "T1: w(x,1) w(x,1)",
+		"T1: w(x,1)\nT2:", "T1: r(x,[1,2])", "T1: r(x,[2,1])"}
 	seen := map[string]string{}
 	for _, s := range texts {
 		hash := evidence.ContentHash(oracletest.Parse(s))
@@ -403,7 +417,8 @@ func FuzzReadCertificate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		// Whatever the file says, no panic, and nothing made up at random is proved: the history violates these levels.
 		if r, err := evidence.ReadCertificate(bytes.NewReader(b), h); err == nil {
-			if err := certify.Check(r, certify.Options{}); err == nil && r.Verdict == evidence.Holds && r.Level != level.ReadCommitted {
+			if err := certify.Check(r, certify.Options{}); err == nil && r.Verdict == evidence.Holds &&
+				r.Level != level.ReadCommitted {
 				t.Fatalf("%s is proved to hold", r.Level)
 			}
 		}

@@ -267,7 +267,8 @@ func TestCertificateOfOthers(t *testing.T) {
 		t.Errorf("%v; expected %s", err, want)
 	}
 	valid := strings.NewReplacer("violation", "valid", `"anomalies":1`, `"order":2`).Replace(head)
-	for order, want := range map[string][]uint32{"[99999999999999999,1]": {1, 0}, "[1]\n[ 99999999999999999 ]": {0, 1}} {
+	for order, want := range map[string][]uint32{"[99999999999999999,1]": {1, 0}, "[1]\n[ 99999999999999999 ]": {0,
+		1}} {
 		r, err := evidence.ReadCertificate(strings.NewReader(valid+order), h)
 		if err != nil || !slices.Equal(r.Order, want) {
 			t.Errorf("%s: %v %+v", order, err, r)

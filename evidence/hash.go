@@ -9,11 +9,11 @@ import (
 	"isovet/history"
 )
 
-// ContentHash identifies a history by what is in it, whatever its file's format, compression and order of lines: SHA-256, in
-// hexadecimal, over the initial value and, in the order of their ids, the transactions' ids, outcomes and operations. Sessions
-// and times are not in it, since some formats cannot hold them; whoever verifies a certificate checks them against the history
-// at hand, where the level asks for them.
-// Cost: linear, about 50 ns an operation, most of it waiting for memory, as versions are numbered in no order.
+// ContentHash identifies a history by what is in it, whatever its file's format, compression and order of lines:
+// SHA-256, in hexadecimal, over the initial value and, in the order of their ids, the transactions' ids, outcomes and
+// operations. Sessions and times are not in it, since some formats cannot hold them; whoever verifies a certificate
+// checks them against the history at hand, where the level asks for them. Cost: linear, about 50 ns an operation, most
+// of it waiting for memory, as versions are numbered in no order.
 func ContentHash(h *history.History) string {
 	w := hasher{h: h, buf: make([]byte, 0, 1<<16)}
 	sum := sha256.New()

@@ -8,8 +8,8 @@ import (
 	"isovet/level"
 )
 
-// Report is a Result as `isovet check --json` writes it, one object a history. Field names are stable. Transactions are named
-// by their ids in the file, keys and values are the file's own.
+// Report is a Result as `isovet check --json` writes it, one object a history. Field names are stable. Transactions are
+// named by their ids in the file, keys and values are the file's own.
 type Report struct {
 	History string         `json:"history"`
 	Level   string         `json:"level"` // "ts:" before it where the verdict is about database timestamps
@@ -19,7 +19,8 @@ type Report struct {
 	Reason  string         `json:"reason,omitempty"` // with unknown only
 	Note    string         `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
 	Notes   []history.Note `json:"notes,omitempty"`  // what the reader has to say of the file
-	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is violated.
+	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is
+	// violated.
 	ImpliedBy string `json:"implied_by,omitempty"`
 	// DecidedBy is the checker that the answer, verdict or proof, is from, where Checker asked another.
 	DecidedBy string          `json:"decided_by,omitempty"`
@@ -37,12 +38,13 @@ type AnomalyReport struct {
 	Txns []int64       `json:"txns"`
 	Ops  []OpReport    `json:"ops,omitempty"`
 	// Key is the key that a predicate operation among Ops is wrong about.
-	Key    json.RawMessage `json:"key,omitempty"`
-	Why    string          `json:"why,omitempty"`  // of EXT
-	Dead   [][]OpReport    `json:"dead,omitempty"` // why those whom a G1a read from cannot have committed, by transaction
-	Cycle  []EdgeReport    `json:"cycle,omitempty"`
-	Cycles [][]EdgeReport  `json:"cycles,omitempty"`
-	Text   string          `json:"text"`
+	Key json.RawMessage `json:"key,omitempty"`
+	Why string          `json:"why,omitempty"` // of EXT
+	// why those whom a G1a read from cannot have committed, by transaction
+	Dead   [][]OpReport   `json:"dead,omitempty"`
+	Cycle  []EdgeReport   `json:"cycle,omitempty"`
+	Cycles [][]EdgeReport `json:"cycles,omitempty"`
+	Text   string         `json:"text"`
 }
 
 // OpReport is an operation: its transaction, its place in it from 0, and the operation as the history format has it.
@@ -52,9 +54,9 @@ type OpReport struct {
 	Op    json.RawMessage `json:"op"`
 }
 
-// EdgeReport is an Edge. Value is, for wr, what To read; for ww, what To installed; for rw, what From read; of a list it is the
-// element. so and rt have neither key nor value. Of pwr and prw, Op is the predicate operation's place in its transaction,
-// To's and From's, and Predicate its predicate; Value is the version of Key that it was based on.
+// EdgeReport is an Edge. Value is, for wr, what To read; for ww, what To installed; for rw, what From read; of a list
+// it is the element. so and rt have neither key nor value. Of pwr and prw, Op is the predicate operation's place in its
+// transaction, To's and From's, and Predicate its predicate; Value is the version of Key that it was based on.
 type EdgeReport struct {
 	From      int64           `json:"from"`
 	To        int64           `json:"to"`
@@ -67,7 +69,8 @@ type EdgeReport struct {
 
 // NewReport makes the report of a result under the history's name.
 func NewReport(r *Result, historyName string) *Report {
-	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict, Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy,
+	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict,
+		Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy,
 		Anomalies: make([]AnomalyReport, len(r.Anomalies)), Also: r.Also, Mechanisms: r.Mechanisms, Stats: r.Stats}
 	if r.Implied {
 		out.ImpliedBy = r.ImpliedBy.String()
@@ -78,7 +81,8 @@ func NewReport(r *Result, historyName string) *Report {
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Why: a.Why, Text: a.Text}
+		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Why: a.Why,
+			Text: a.Text}
 		for i, t := range a.Txns {
 			j.Txns[i] = h.Txns.ID[t]
 		}

@@ -2,9 +2,9 @@ package evidence
 
 import "encoding/json"
 
-// Mechanisms is what a checker found that verifies how a database works inside, not only what it promises (Leopard). It stands
-// beside the verdict: a violation here is one under the profile, an assumption about the database, and the verdict is Violated
-// only where the history proves it without.
+// Mechanisms is what a checker found that verifies how a database works inside, not only what it promises (Leopard). It
+// stands beside the verdict: a violation here is one under the profile, an assumption about the database, and the
+// verdict is Violated only where the history proves it without.
 type Mechanisms struct {
 	Profile    string               `json:"profile"`
 	Found      map[string]int       `json:"found"` // violations by mechanism, all of them
@@ -32,6 +32,7 @@ type MechanismViolation struct {
 	Key       json.RawMessage `json:"key,omitempty"`
 	Assumes   string          `json:"assumes"`
 	Text      string          `json:"text"`
-	// Proved: these transactions violate the level whatever the database does inside; the anomaly is among Result.Anomalies.
+	// Proved: these transactions violate the level whatever the database does inside; the anomaly is among
+	// Result.Anomalies.
 	Proved bool `json:"proved,omitempty"`
 }

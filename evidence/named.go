@@ -8,9 +8,9 @@ import (
 	"isovet/level"
 )
 
-// Named returns the name that Complete gives a proof by cycles, found at level l with clocks off by skew ns at most, whatever Kind it
-// has; "" without cycles, and of single reads. So whoever is handed a proof can tell whether its name says what it shows.
-// Cost: that of Complete.
+// Named returns the name that Complete gives a proof by cycles, found at level l with clocks off by skew ns at most,
+// whatever Kind it has; "" without cycles, and of single reads. So whoever is handed a proof can tell whether its name
+// says what it shows. Cost: that of Complete.
 func (a *Anomaly) Named(h *history.History, l level.Level, skew int64) level.Anomaly {
 	n := namer{h: h, l: l, skew: skew}
 	if kind, ok := n.divergent(a); ok {
@@ -22,8 +22,8 @@ func (a *Anomaly) Named(h *history.History, l level.Level, skew int64) level.Ano
 	return n.name(a)
 }
 
-// divergent names a divergence as diverge makes them: a lost update of two, with cycles of the first of them and others which overwrote
-// the same version.
+// divergent names a divergence as diverge makes them: a lost update of two, with cycles of the first of them and others
+// which overwrote the same version.
 func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 	cycles := slices.Concat(cyclesOf(a), a.Cycles)
 	if len(cycles) == 0 || len(cycles[0]) != 2 {
@@ -71,7 +71,8 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 // incompatible reports whether two transactions appended to one list, each before the other.
 func (n *namer) incompatible(a *Anomaly) bool {
 	c := a.Cycle
-	return len(a.Cycles) == 0 && len(c) == 2 && count(c, WW) == 2 && c[0].Key == c[1].Key && isList(n.h, c[0].To, c[0].Key) && isList(n.h, c[1].To, c[1].Key)
+	return len(a.Cycles) == 0 && len(c) == 2 && count(c, WW) == 2 && c[0].Key == c[1].Key && isList(n.h, c[0].To,
+		c[0].Key) && isList(n.h, c[1].To, c[1].Key)
 }
 
 // known reports whether a kind is one of the package level's, with one suffix at most.

@@ -7,8 +7,8 @@ import (
 	"isovet/level"
 )
 
-// Complete fills what follows from an anomaly's operations and cycles, found at level l with clocks off by skew ns at most: Kind (of
-// cycles only), Txns and Text, each where it is not yet set.
+// Complete fills what follows from an anomaly's operations and cycles, found at level l with clocks off by skew ns at
+// most: Kind (of cycles only), Txns and Text, each where it is not yet set.
 func (a *Anomaly) Complete(h *history.History, l level.Level, skew int64) {
 	as := []Anomaly{*a}
 	CompleteAll(as, h, l, skew)
@@ -36,8 +36,8 @@ func CompleteAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	}
 }
 
-// involved returns the transactions that the anomaly speaks of, each once, in the order in which it speaks of them; last, if
-// asked for, those that only wrote what an rw edge's reader saw.
+// involved returns the transactions that the anomaly speaks of, each once, in the order in which it speaks of them;
+// last, if asked for, those that only wrote what an rw edge's reader saw.
 func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 	seen := make(map[uint32]struct{})
 	var out []uint32
@@ -113,15 +113,15 @@ type namer struct {
 	wrote []uint8  // version → by how many it is written, two for several; likewise
 }
 
-// name names a proof by cycles, by what the whole proof refutes. A name may be given only if the proof refutes every level
-// that forbids this anomaly; of these names the most telling one is taken. So a history in which a kind is reported
-// violates every level that forbids the kind, whichever level was checked.
+// name names a proof by cycles, by what the whole proof refutes. A name may be given only if the proof refutes every
+// level that forbids this anomaly; of these names the most telling one is taken. So a history in which a kind is
+// reported violates every level that forbids the kind, whichever level was checked.
 //
-// A proof refutes the weakest level that each of its cycles refutes. A cycle with adjacent anti-dependencies on two keys
-// refutes serializability only; a cycle with other anti-dependencies refutes snapshot isolation too; a cycle with one
-// anti-dependency beside reads and sessions alone also breaks the axiom of causal, read-atomic or read-committed; a cycle
-// without any refutes every level. The suffix says that session order, or real time, is in one of the proof's cycles, or
-// settles a version order that one of them assumes.
+// A proof refutes the weakest level that each of its cycles refutes. A cycle with adjacent anti-dependencies on two
+// keys refutes serializability only; a cycle with other anti-dependencies refutes snapshot isolation too; a cycle with
+// one anti-dependency beside reads and sessions alone also breaks the axiom of causal, read-atomic or read-committed; a
+// cycle without any refutes every level. The suffix says that session order, or real time, is in one of the proof's
+// cycles, or settles a version order that one of them assumes.
 func (n *namer) name(a *Anomaly) level.Anomaly {
 	cycles := a.Cycles
 	var main []Edge
@@ -184,7 +184,8 @@ func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 		case refutesCC:
 			return level.CausalityViolation
 		case refutesSI:
-			if sameTwo(cycles) && !slices.ContainsFunc(cycles, func(c []Edge) bool { return shapeOf(c) != level.LostUpdate }) {
+			if sameTwo(cycles) && !slices.ContainsFunc(cycles,
+				func(c []Edge) bool { return shapeOf(c) != level.LostUpdate }) {
 				return level.LostUpdate
 			}
 			return level.NoOrder
@@ -205,7 +206,8 @@ func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 		case s == refutesRC && anti(main) == 0:
 			return classOf(main)
 		case s == refutesRC && shape == level.ReadSkew:
-			if e := main[slices.IndexFunc(main, func(e Edge) bool { return e.Dep == RW })]; e.Writer != history.None && e.Writer != n.h.Init {
+			if e := main[slices.IndexFunc(main, func(e Edge) bool { return e.Dep == RW })]; e.Writer != history.None &&
+				e.Writer != n.h.Init {
 				return level.NonMonotonicRead
 			}
 			return level.FracturedRead
@@ -217,25 +219,30 @@ func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 			shape = ""
 		}
 	}
-	if shape == "" && n.readOnly(main) && !slices.ContainsFunc(cycles, func(c []Edge) bool { return count(c, PRW) > 0 }) {
+	if shape == "" && n.readOnly(main) && !slices.ContainsFunc(cycles, func(c []Edge) bool {
+		return count(c,
+			PRW) > 0
+	}) {
 		return level.ReadOnlyAnomaly
 	}
 	return shape
 }
 
-// readOnly reports whether a transaction that writes nothing closes a cycle of three with two anti-dependencies in a row (Fekete
-// et al. 2004).
+// readOnly reports whether a transaction that writes nothing closes a cycle of three with two anti-dependencies in a
+// row (Fekete et al. 2004).
 func (n *namer) readOnly(cycle []Edge) bool {
 	for i, e := range cycle {
-		if before, next := cycle[(i+len(cycle)-1)%len(cycle)], cycle[(i+1)%len(cycle)]; e.Dep == RW && before.Dep == WR && next.Dep == RW && !writes(n.h, e.From) {
+		if before, next := cycle[(i+len(cycle)-1)%len(cycle)], cycle[(i+1)%len(cycle)]; e.Dep == RW &&
+			before.Dep == WR && next.Dep == RW && !writes(n.h, e.From) {
 			return len(cycle) == 3
 		}
 	}
 	return false
 }
 
-// strength returns what a cycle refutes, the orders that it assumes given. Below snapshot isolation a list shows what others had
-// appended, and its reader has read from the last of them alone; what a transaction appends itself says nothing of its place.
+// strength returns what a cycle refutes, the orders that it assumes given. Below snapshot isolation a list shows what
+// others had appended, and its reader has read from the last of them alone; what a transaction appends itself says
+// nothing of its place.
 func (n *namer) strength(c []Edge) strength {
 	switch antis := anti(c); {
 	case antis == 0:
@@ -266,15 +273,16 @@ func (n *namer) strength(c []Edge) strength {
 		read, seen = seen, read
 	}
 	if seen.Dep == WR {
-		if at := lastRead(n.h, read.From, read.Key, read.Ver); at != history.None && firstRead(n.h, read.From, seen.Key, seen.Ver) < at {
+		if at := lastRead(n.h, read.From, read.Key, read.Ver); at != history.None && firstRead(n.h, read.From, seen.Key,
+			seen.Ver) < at {
 			return refutesRC
 		}
 	}
 	return refutesRA
 }
 
-// shown reports whether a list read of a committed transaction shows the order of two that appended to it, or that the first did and
-// the second not yet; own: what the reader itself had appended counts too.
+// shown reports whether a list read of a committed transaction shows the order of two that appended to it, or that the
+// first did and the second not yet; own: what the reader itself had appended counts too.
 func (n *namer) shown(e Edge, own bool) bool {
 	h := n.h
 	_, from := (&describer{h: h}).finalWrite(e.From, e.Key)
@@ -299,7 +307,8 @@ func (n *namer) shown(e Edge, own bool) bool {
 	return false
 }
 
-// ofOthers returns the elements of a list read but for those that its transaction, whose operations begin at lo, had appended.
+// ofOthers returns the elements of a list read but for those that its transaction, whose operations begin at lo, had
+// appended.
 func ofOthers(h *history.History, op, lo uint32) []uint32 {
 	i := h.Ops.Ver[op]
 	list := h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
@@ -314,8 +323,8 @@ func ofOthers(h *history.History, op, lo uint32) []uint32 {
 
 const several = -1
 
-// rung returns what the cycle at a place of its proof needs: by its edges, and by what settles the orders of versions that it assumes where no read does, and
-// no other cycle, one that assumes the opposite order.
+// rung returns what the cycle at a place of its proof needs: by its edges, and by what settles the orders of versions
+// that it assumes where no read does, and no other cycle, one that assumes the opposite order.
 func (n *namer) rung(c []Edge, at int, assumed map[[2]uint32]int) (r rung) {
 	for _, e := range c {
 		switch e.Dep {
@@ -351,10 +360,12 @@ func (n *namer) assumes(e Edge) (first, then uint32, ok bool) {
 	return first, e.To, first != history.None && first != n.h.Init
 }
 
-// settled returns what orders two writers directly. Where nothing does other cycles have to, and say themselves what they need.
+// settled returns what orders two writers directly. Where nothing does other cycles have to, and say themselves what
+// they need.
 func (n *namer) settled(a, b uint32) rung {
 	h := n.h
-	session := n.l.Sessions() && h.Txns.Sess[a] == h.Txns.Sess[b] && h.Txns.Status[a] == history.Committed && n.placeOf(a) < n.placeOf(b)
+	session := n.l.Sessions() && h.Txns.Sess[a] == h.Txns.Sess[b] && h.Txns.Status[a] == history.Committed &&
+		n.placeOf(a) < n.placeOf(b)
 	time := n.l.RealTime() && h.Txns.Status[a] == history.Committed && before(h.End(a), h.Start(b), n.skew)
 	switch {
 	case !session && !time, n.readFrom(b, a):
@@ -444,8 +455,9 @@ func isList(h *history.History, t, key uint32) bool {
 	return false
 }
 
-// saw reports whether an operation of a transaction that begins at lo reads version ver of key: of a list, as the last element that
-// others had appended, none if ver is none or an initial one; of a predicate operation, as a row that it matched.
+// saw reports whether an operation of a transaction that begins at lo reads version ver of key: of a list, as the last
+// element that others had appended, none if ver is none or an initial one; of a predicate operation, as a row that it
+// matched.
 func saw(h *history.History, op, lo, key, ver uint32) bool {
 	switch h.Ops.Kind[op] {
 	case history.Read:
@@ -515,7 +527,8 @@ func sameTwo(cycles [][]Edge) bool {
 	return true
 }
 
-// oneKey reports whether all edges of the cycles are of real time or about one key: then the key by itself has no order in real time.
+// oneKey reports whether all edges of the cycles are of real time or about one key: then the key by itself has no order
+// in real time.
 func oneKey(cycles [][]Edge) bool {
 	key := history.None
 	for _, c := range cycles {
@@ -532,20 +545,22 @@ func oneKey(cycles [][]Edge) bool {
 	return true
 }
 
-// Classify names a cycle by itself: by its shape where it has a telling one, else by its class, each with the suffix of its edges.
+// Classify names a cycle by itself: by its shape where it has a telling one, else by its class, each with the suffix of
+// its edges.
 //
 // Shapes, with the source of the name:
 //
 //   - lost-update: two transactions that both wrote a key, one of which read a version older than the other's
 //     (rw and ww, or rw and rw, on one key; Berenson et al. 1995, P4)
 //   - write-skew: two anti-dependencies on different keys (A5B there)
-//   - read-skew: one transaction's write seen and another of its writes missed (wr, rw; A5A there); where the levels below snapshot
-//     isolation forbid it, it is a fractured or a non-monotonic read (MTC, Figure 5 i and j)
+//   - read-skew: one transaction's write seen and another of its writes missed (wr, rw; A5A there); where the levels
+//     below snapshot isolation forbid it, it is a fractured or a non-monotonic read (MTC, Figure 5 i and j)
 //   - long-fork: wr, rw, wr, rw (Cerone et al. 2015; Adya's non-monotonic snapshots)
 //   - stale-read: a read misses what had ended before it began (rt, rw)
-//   - session-guarantee-violation: a read misses an earlier write of its own session (so, rw; Terry et al. 1994, read your writes)
-//   - causality-violation: what a transaction saw, through reads and sessions only, is missed by its read (so and wr, one rw; with
-//     a session edge monotonic reads, monotonic writes and writes follow reads of Terry et al.)
+//   - session-guarantee-violation: a read misses an earlier write of its own session (so, rw; Terry et al. 1994, read
+//     your writes)
+//   - causality-violation: what a transaction saw, through reads and sessions only, is missed by its read (so and wr,
+//     one rw; with a session edge monotonic reads, monotonic writes and writes follow reads of Terry et al.)
 //   - causal-reverse: the later of two transactions is seen and the earlier is not (rt, wr, rw)
 //
 // Classes, by Adya's thesis (1999) and Elle (Kingsbury and Alvaro 2020): only ww is G0; no anti-dependency G1c;
@@ -588,8 +603,8 @@ func classOf(cycle []Edge) level.Anomaly {
 	return level.G2Item
 }
 
-// Adjacent reports whether two anti-dependencies follow each other in the cycle, the last and the first edge included. Such a
-// cycle is allowed under snapshot isolation (errata B2).
+// Adjacent reports whether two anti-dependencies follow each other in the cycle, the last and the first edge included.
+// Such a cycle is allowed under snapshot isolation (errata B2).
 func Adjacent(cycle []Edge) bool {
 	for i, e := range cycle {
 		if next := cycle[(i+1)%len(cycle)]; isAnti(e.Dep) && isAnti(next.Dep) {

@@ -19,7 +19,8 @@ func (e *Edge) predicateTxn() uint32 {
 	return e.From
 }
 
-// predicate reports whether the anomaly is one of single reads with a predicate operation, so that Key says what it is about.
+// predicate reports whether the anomaly is one of single reads with a predicate operation, so that Key says what it is
+// about.
 func (a *Anomaly) predicate(h *history.History) bool {
 	for _, op := range a.Ops {
 		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
@@ -117,14 +118,16 @@ func (d *describer) did(e Edge) (verb, is, not string) {
 
 func (d *describer) pwr(e Edge) string {
 	verb, _, not := d.did(e)
-	return fmt.Sprintf("%s's predicate %s %s %s, of which it is %s at %s, as %s left it", d.txn(e.To), d.predicateText(e.Op), verb,
+	return fmt.Sprintf("%s's predicate %s %s %s, of which it is %s at %s, as %s left it", d.txn(e.To),
+		d.predicateText(e.Op), verb,
 		d.key(e.Key), not, d.baseValue(e.Key, e.Ver), d.txn(e.From))
 }
 
 func (d *describer) prw(e Edge) string {
 	verb, is, _ := d.did(e)
 	_, ver := d.finalWrite(e.To, e.Key)
-	return fmt.Sprintf("%s's predicate %s %s %s, and %s made that %s, of which it is %s", d.txn(e.From), d.predicateText(e.Op), verb,
+	return fmt.Sprintf("%s's predicate %s %s %s, and %s made that %s, of which it is %s", d.txn(e.From),
+		d.predicateText(e.Op), verb,
 		d.key(e.Key), d.txn(e.To), d.value(ver), is)
 }
 
@@ -186,9 +189,11 @@ func (d *describer) predicateReads(a *Anomaly) {
 		r := predRow(h, op, a.Key)
 		switch {
 		case r == history.None:
-			fmt.Fprintf(d, "In %s %s, though its predicate is true of every version of %s that it could have seen.", t, saw(op), key)
+			fmt.Fprintf(d, "In %s %s, though its predicate is true of every version of %s that it could have seen.", t,
+				saw(op), key)
 		case h.Preds.Old[r] == history.None:
-			fmt.Fprintf(d, "In %s %s, though its predicate is false of every version of %s that it could have seen.", t, saw(op), key)
+			fmt.Fprintf(d, "In %s %s, though its predicate is false of every version of %s that it could have seen.", t,
+				saw(op), key)
 		default:
 			fmt.Fprintf(d, "In %s %s, of which its predicate is false.", t, saw(op))
 		}

@@ -62,8 +62,8 @@ func Cyclic(g *CSR) (parts [][]int32) {
 	return parts
 }
 
-// ShortCycle returns a shortest cycle of the smallest component that has one, or where that needs more work than is given (see
-// [Searcher.ShortestCycle]), another cycle; nil if there is none.
+// ShortCycle returns a shortest cycle of the smallest component that has one, or where that needs more work than is
+// given (see [Searcher.ShortestCycle]), another cycle; nil if there is none.
 func ShortCycle(g *CSR, work int) []int32 {
 	var smallest []int32
 	for _, part := range Cyclic(g) {

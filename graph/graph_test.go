@@ -324,7 +324,8 @@ func TestPaths(t *testing.T) {
 				}
 				slots, total, ok := s.LightestPath(g, u, v, func(e uint32) int8 { return weights[e] })
 				if ok != there || ok && total != light[u][v] {
-					t.Errorf("LightestPath(%v, %v, %d, %d) = %v, %d; best is %d", edges, weights, u, v, slots, total, light[u][v])
+					t.Errorf("LightestPath(%v, %v, %d, %d) = %v, %d; best is %d", edges, weights, u, v, slots, total,
+						light[u][v])
 				}
 				at, sum := u, 0
 				for _, e := range slots {

@@ -1,8 +1,8 @@
 package graph
 
-// Groups sorts items by key in two passes over them: Count each one's key, Sum, Place each one. What Place says for an item is its
-// place in a slice of all, in which those of one key stand together in the order in which they were placed; Off says where.
-// The items themselves stay with the caller, who may have several columns of them.
+// Groups sorts items by key in two passes over them: Count each one's key, Sum, Place each one. What Place says for an
+// item is its place in a slice of all, in which those of one key stand together in the order in which they were placed;
+// Off says where. The items themselves stay with the caller, who may have several columns of them.
 //
 // Cost: linear, one slice of n+2 words; the methods are small enough to be inlined.
 type Groups[T int32 | uint32] struct{ next []T }
@@ -30,7 +30,8 @@ func (g Groups[T]) Place(key T) (at T) {
 	return at
 }
 
-// Off returns the offsets, when all items are placed: those of key k are at Off[k] … Off[k+1]−1. The slice is the groups' own.
+// Off returns the offsets, when all items are placed: those of key k are at Off[k] … Off[k+1]−1. The slice is the
+// groups' own.
 func (g Groups[T]) Off() []T { return g.next[:len(g.next)-1] }
 
 // Group returns the indices of keys, each from 0 to n−1, by key and among equal keys ascending: those of key k are

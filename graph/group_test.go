@@ -33,7 +33,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestShortCycle: on a cycle of each graph that has one; of the fewest nodes of a component, unless no search fits the bound.
+// TestShortCycle: on a cycle of each graph that has one; of the fewest nodes of a component, unless no search fits the
+// bound.
 func TestShortCycle(t *testing.T) {
 	cyclic := 0
 	for seed := range uint64(400) {

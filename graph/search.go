@@ -130,7 +130,8 @@ func (s *Searcher) Reaches(g *CSR, from, to int32) bool {
 // Among equal weights the path is short, not always shortest.
 //
 // Cost: 0-1 breadth-first search, O(edges not heavier than to).
-func (s *Searcher) LightestPath(g *CSR, from, to int32, weight func(slot uint32) int8) (slots []uint32, total int, ok bool) {
+func (s *Searcher) LightestPath(g *CSR, from, to int32, weight func(slot uint32) int8) (slots []uint32, total int,
+	ok bool) {
 	s.grow(g.N())
 	s.begin()
 	s.visit(from, -1, 0)

@@ -2,8 +2,10 @@ package history
 
 import "slices"
 
-// Build checks what has been added and turns it into a History; the Builder must not be used afterwards. Errors are of type
-// *InputError. Cost: linear in operations and transactions (sorting where ids or seqs are out of order); the join is join.go's.
+// Build checks what has been added and turns it into a History; the Builder must not be used afterwards. Errors are of
+// type
+// *InputError. Cost: linear in operations and transactions (sorting where ids or seqs are out of order); the join is
+// join.go's.
 func (b *Builder) Build() (*History, error) {
 	if err := b.checkSize(); err != nil {
 		return nil, err
@@ -91,9 +93,9 @@ func resolve(refs, extra []uint32) {
 	}
 }
 
-// settleLists decides which keys are lists: those appended to or read as one, and, where the header says so, those only read
-// as null. A key that is a list and is also written as a register is bad input; a list's read of null becomes a read of the
-// empty list. It returns how each key is used, nil if there are no lists.
+// settleLists decides which keys are lists: those appended to or read as one, and, where the header says so, those only
+// read as null. A key that is a list and is also written as a register is bad input; a list's read of null becomes a
+// read of the empty list. It returns how each key is used, nil if there are no lists.
 func (b *Builder) settleLists(h *History) (model []uint8, err error) {
 	if len(h.Lists.Key) == 0 && !b.Meta.Lists && !slices.Contains(h.Ops.Kind, Append) {
 		return nil, nil
@@ -118,7 +120,8 @@ func (b *Builder) settleLists(h *History) (model []uint8, err error) {
 			}
 			key := h.OpKey(op)
 			if model[key] == list|register {
-				return nil, b.errorf(t, "ops", "key %s is used as a list and as a register; expected one of them", h.KeyString(key))
+				return nil, b.errorf(t, "ops", "key %s is used as a list and as a register; expected one of them",
+					h.KeyString(key))
 			}
 			if k == Read && (model[key] == list || model[key] == 0 && b.Meta.Lists) {
 				if len(h.Lists.Off) == 0 {

@@ -16,12 +16,13 @@ type TxnHead struct {
 
 // NewTxnHead returns a head with every optional part missing.
 func NewTxnHead() TxnHead {
-	return TxnHead{Start: NoTime, Commit: NoTime, End: NoTime, StartTS: NoTime, CommitTS: NoTime, Node: None, Name: None}
+	return TxnHead{Start: NoTime, Commit: NoTime, End: NoTime, StartTS: NoTime, CommitTS: NoTime, Node: None,
+		Name: None}
 }
 
-// Builder collects a history. Operations are added in program order, then EndTxn closes their transaction. It is not safe for
-// concurrent use; several builders can be filled side by side and then joined with Merge. A Builder keeps 17 bytes an operation
-// (33 where operations have times) until Build, which turns 16 of them into 4 and a version's 13.
+// Builder collects a history. Operations are added in program order, then EndTxn closes their transaction. It is not
+// safe for concurrent use; several builders can be filled side by side and then joined with Merge. A Builder keeps 17
+// bytes an operation (33 where operations have times) until Build, which turns 16 of them into 4 and a version's 13.
 type Builder struct {
 	Meta    Meta
 	Initial Value
@@ -134,7 +135,8 @@ func (b *Builder) growKeys() {
 	}
 }
 
-// ref hands version (key, v) to the join: the id it gets will stand at index at, in Ops.Ver, or in the extra references.
+// ref hands version (key, v) to the join: the id it gets will stand at index at, in Ops.Ver, or in the extra
+// references.
 func (b *Builder) ref(at, key uint32, v Value) {
 	s := &b.join.own
 	s.n++
@@ -190,8 +192,8 @@ func (b *Builder) ReadList(key uint32, elems []Value) {
 	l.Off = append(l.Off, uint32(len(l.Elem)))
 }
 
-// PredRow is a row that a predicate matched. Old is the version it matched on, unless OldUnknown; New is what a predicate
-// write installed.
+// PredRow is a row that a predicate matched. Old is the version it matched on, unless OldUnknown; New is what a
+// predicate write installed.
 type PredRow struct {
 	Key        uint32
 	OldUnknown bool

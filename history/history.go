@@ -75,7 +75,8 @@ type Ops struct {
 	Start, End []int64  // client clock, ns; nil or NoTime where missing
 }
 
-// Lists are the reads of whole lists: read i of key Key[i] saw elements Elem[Off[i]:Off[i+1]], each a version (key, element).
+// Lists are the reads of whole lists: read i of key Key[i] saw elements Elem[Off[i]:Off[i+1]], each a version (key,
+// element).
 type Lists struct {
 	Key  []uint32
 	Off  []uint32
@@ -105,12 +106,12 @@ type History struct {
 	Lists Lists
 	Preds Preds
 
-	// Init is the transaction that writes initial versions, or None. It precedes all others in every order and belongs to no
-	// session's order.
+	// Init is the transaction that writes initial versions, or None. It precedes all others in every order and belongs
+	// to no session's order.
 	Init uint32
 
-	// Sessions: session s has file name SessName[s] and transactions SessTxn[SessOff[s]:SessOff[s+1]] in session order. A
-	// transaction without session is a session of its own, with name NoTime.
+	// Sessions: session s has file name SessName[s] and transactions SessTxn[SessOff[s]:SessOff[s+1]] in session order.
+	// A transaction without session is a session of its own, with name NoTime.
 	SessName []int64
 	SessOff  []uint32
 	SessTxn  []uint32
@@ -121,8 +122,8 @@ type History struct {
 	VerKey  []uint32
 	VerKind []ValueKind
 	VerN    []int64
-	// InitVer[k] is the version that k holds before every transaction but Init: what Init wrote, else the header's initial
-	// value, else null; None where no operation names that version, and for lists.
+	// InitVer[k] is the version that k holds before every transaction but Init: what Init wrote, else the header's
+	// initial value, else null; None where no operation names that version, and for lists.
 	InitVer []uint32
 	// Initial is the header's initial value; Null: keys do not exist at first.
 	Initial Value
@@ -201,9 +202,10 @@ func (h *History) Commit(t uint32) int64 { return at(h.Txns.Commit, t) }
 // End returns the client time just after commit's answer arrived, or NoTime.
 func (h *History) End(t uint32) int64 { return at(h.Txns.End, t) }
 
-// Window returns the client interval of a transaction, widened by skew ≥ 0 at both ends. A missing start is −∞ (NoTime); without an end,
-// and of one that is not known to have committed, which may take effect at any time after its start, the end is +∞ (math.MaxInt64). What
-// would be past these is there: since a is before b in real time if a's end is less than b's start, no order is lost or made.
+// Window returns the client interval of a transaction, widened by skew ≥ 0 at both ends. A missing start is −∞
+// (NoTime); without an end, and of one that is not known to have committed, which may take effect at any time after its
+// start, the end is +∞ (math.MaxInt64). What would be past these is there: since a is before b in real time if a's end
+// is less than b's start, no order is lost or made.
 func (h *History) Window(t uint32, skew int64) (start, end int64) {
 	start, end = h.Start(t), h.End(t)
 	if start = max(start, NoTime+skew) - skew; end == NoTime || h.Txns.Status[t] != Committed {

@@ -1,7 +1,8 @@
 package history
 
-// SetInitial says of a history whose file does not say it what its registers hold before all transactions. Keys to which the initial transaction writes keep
-// what it wrote. It is for readers, before they hand the history out: value is of the history's own texts. Cost: linear in the versions and operations.
+// SetInitial says of a history whose file does not say it what its registers hold before all transactions. Keys to
+// which the initial transaction writes keep what it wrote. It is for readers, before they hand the history out: value
+// is of the history's own texts. Cost: linear in the versions and operations.
 func (h *History) SetInitial(value Value) {
 	h.Initial = value
 	var model []uint8

@@ -7,10 +7,10 @@ import (
 )
 
 // The join gives every reference to a version (an operation's, a list element's, a predicate row's) the dense id of its
-// version. References are scattered over partitions by the high bits of their hash as they arrive, so that Build can join one
-// partition after the other with a table that stays in the second-level cache; a table over all versions of a large history
-// would miss the cache on every reference. A history with few references is not partitioned: its versions are numbered in the
-// order of their first reference.
+// version. References are scattered over partitions by the high bits of their hash as they arrive, so that Build can
+// join one partition after the other with a table that stays in the second-level cache; a table over all versions of a
+// large history would miss the cache on every reference. A history with few references is not partitioned: its versions
+// are numbered in the order of their first reference.
 
 const (
 	joinShift = 58 // a hash's bits above are its partition
@@ -136,9 +136,9 @@ type versions struct {
 	n    []int64
 }
 
-// joinChunk is a run of references of one source, in one partition. The join overwrites it: of a partition, the versions found
-// so far stand where the first references stood, in their order of appearance, so that no other memory is needed for them
-// until it is known how many there are in all.
+// joinChunk is a run of references of one source, in one partition. The join overwrites it: of a partition, the
+// versions found so far stand where the first references stood, in their order of appearance, so that no other memory
+// is needed for them until it is known how many there are in all.
 type joinChunk struct {
 	src *joinSource
 	rec []joinRec
@@ -151,7 +151,8 @@ type joinEntry struct {
 	id      uint32
 }
 
-// joinTable numbers the versions of partitions from 0 on. Places get tag added, which tells the tables of parallel joins apart.
+// joinTable numbers the versions of partitions from 0 on. Places get tag added, which tells the tables of parallel
+// joins apart.
 type joinTable struct {
 	slot       []joinEntry
 	keyHash    []uint64
@@ -250,8 +251,8 @@ func (t *joinTable) grow() {
 	}
 }
 
-// joinAll numbers the versions and writes their ids to ops and extra, on up to workers cores. Versions are numbered partition by
-// partition, within one in the order of their first reference; the number of workers makes no difference.
+// joinAll numbers the versions and writes their ids to ops and extra, on up to workers cores. Versions are numbered
+// partition by partition, within one in the order of their first reference; the number of workers makes no difference.
 // Cost: expected O(references), 64 passes over about 1/64 of them each.
 func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, workers int) versions {
 	texts.ready()
@@ -282,8 +283,8 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 		s.part = nil
 	}
 
-	// Each worker joins a run of partitions and numbers from 0 under its tag, as it cannot know how many versions the runs
-	// before its own have; a pass over the places turns (tag, number) into ids.
+	// Each worker joins a run of partitions and numbers from 0 under its tag, as it cannot know how many versions the
+	// runs before its own have; a pass over the places turns (tag, number) into ids.
 	if total < 16*joinSmall {
 		workers = 1
 	}

@@ -124,7 +124,8 @@ func fill(rnd *rand.Rand, b *Builder, x *naiveHistory, first, txns, keys, values
 	}
 }
 
-// check compares a history with the naive one: the same name exactly where the same version, under the right key and value.
+// check compares a history with the naive one: the same name exactly where the same version, under the right key and
+// value.
 func (x *naiveHistory) check(h *History) error {
 	id := map[string]uint32{}
 	same := func(op int, name string, v uint32) error {
@@ -191,8 +192,8 @@ func (x *naiveHistory) check(h *History) error {
 	return nil
 }
 
-// Builders filled side by side and merged in any grouping make the history that one builder makes, version ids included, on
-// one core and on several; and it is what maps say.
+// Builders filled side by side and merged in any grouping make the history that one builder makes, version ids
+// included, on one core and on several; and it is what maps say.
 func TestJoinAndMerge(t *testing.T) {
 	for seed := range uint64(120) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
@@ -215,7 +216,8 @@ func TestJoinAndMerge(t *testing.T) {
 					bs = append(bs, b)
 				}
 				// The same calls whoever gets them: a piece has its own seed.
-				fill(rand.New(rand.NewPCG(seed, uint64(i)+100)), b, &x, i*txns, txns, keys, values, i == 0 && seed%2 == 0)
+				fill(rand.New(rand.NewPCG(seed, uint64(i)+100)), b, &x, i*txns, txns, keys, values, i == 0 &&
+					seed%2 == 0)
 			}
 			order := rand.New(rand.NewPCG(seed, perm))
 			for len(bs) > 1 {
@@ -243,7 +245,8 @@ func TestJoinAndMerge(t *testing.T) {
 				t.Fatalf("seed %d, workers %d: %s", seed, workers, d)
 			}
 			for v := range one.VerKey {
-				a, b := one.KeyString(one.VerKey[v])+one.ValueString(uint32(v)), h.KeyString(h.VerKey[v])+h.ValueString(uint32(v))
+				a, b := one.KeyString(one.VerKey[v])+one.ValueString(uint32(v)), h.KeyString(h.VerKey[v])+
+					h.ValueString(uint32(v))
 				if a != b {
 					t.Fatalf("seed %d, workers %d: version %d is %s and %s", seed, workers, v, a, b)
 				}

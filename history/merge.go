@@ -2,9 +2,10 @@ package history
 
 import "slices"
 
-// Merge appends what another builder holds behind b's own transactions; other must not be used afterwards. Transactions that
-// are named by their ordinal are counted on from b's, and lines are other's plus lines. The header's parts (Meta, Initial,
-// File) stay b's. Cost: one interning of each of other's keys and texts, a copy of its columns; versions are joined by Build.
+// Merge appends what another builder holds behind b's own transactions; other must not be used afterwards. Transactions
+// that are named by their ordinal are counted on from b's, and lines are other's plus lines. The header's parts (Meta,
+// Initial, File) stay b's. Cost: one interning of each of other's keys and texts, a copy of its columns; versions are
+// joined by Build.
 func (b *Builder) Merge(other *Builder, lines uint32) {
 	texts := make([]uint32, other.Texts.Len())
 	for i := range texts {

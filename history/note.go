@@ -2,8 +2,8 @@ package history
 
 import "fmt"
 
-// Note is something that a reader did not take from the file as it stands there, or took otherwise than one might expect: what a
-// person has to know to judge the verdict. Notes are about the file; no checker looks at them.
+// Note is something that a reader did not take from the file as it stands there, or took otherwise than one might
+// expect: what a person has to know to judge the verdict. Notes are about the file; no checker looks at them.
 type Note struct {
 	Kind  string `json:"kind"`            // one of the constants below: stable, for programs
 	Count int    `json:"count,omitempty"` // how many lines, transactions or operations it is about; 0: the file
@@ -12,12 +12,13 @@ type Note struct {
 
 // Kinds of notes.
 const (
-	NoteSkipped  = "lines-passed-over" // lines, records or operations that say nothing the history can hold
-	NoteInvented = "invented-writers"  // transactions, of unknown outcome, that stand for writers of whom the file has no record
-	NoteTimes    = "times"             // how real time was told, where the file's times do not tell it
-	NoteInitial  = "initial-values"    // what keys hold at first, where that was guessed from the reads
-	NoteIgnored  = "ignored"           // parts of operations that nothing is made of
-	NoteTorn     = "torn-end"          // the file ends within a line or record
+	NoteSkipped = "lines-passed-over" // lines, records or operations that say nothing the history can hold
+	// transactions, of unknown outcome, that stand for writers of whom the file has no record
+	NoteInvented = "invented-writers"
+	NoteTimes    = "times"          // how real time was told, where the file's times do not tell it
+	NoteInitial  = "initial-values" // what keys hold at first, where that was guessed from the reads
+	NoteIgnored  = "ignored"        // parts of operations that nothing is made of
+	NoteTorn     = "torn-end"       // the file ends within a line or record
 )
 
 // Note adds a note. One of the same kind and text is added once, with the sum of the counts.
@@ -40,8 +41,8 @@ func addNote(all []Note, n Note) []Note {
 	return append(all, n)
 }
 
-// Invented returns how many of the transactions stand for writers of whom the file has no record: no client ran them, as far as the file
-// says.
+// Invented returns how many of the transactions stand for writers of whom the file has no record: no client ran them,
+// as far as the file says.
 func (h *History) Invented() int {
 	n := 0
 	for i := range h.Notes {

@@ -15,7 +15,8 @@ func TestNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.AddNote(NoteInvented, 5, "other writers")
-	want := []Note{{NoteSkipped, 6, "lines were passed over"}, {NoteInvented, 4, "writers"}, {NoteInvented, 5, "other writers"}}
+	want := []Note{{NoteSkipped, 6, "lines were passed over"}, {NoteInvented, 4, "writers"}, {NoteInvented, 5,
+		"other writers"}}
 	if len(h.Notes) != len(want) {
 		t.Fatalf("%v; want %v", h.Notes, want)
 	}

@@ -9,27 +9,30 @@ type Part struct {
 	Txn, Op, Key, Ver []uint32
 }
 
-// Restrict returns the part of h with the transactions keep, in the order given (a session's in session order), and only those of their operations for which op
-// returns true (nil: all); the initial transaction is kept with its writes of keys that the part uses, and belongs to keep by
-// itself. Ids, sessions, order in session, times and outcomes stay. List operations are left out.
+// Restrict returns the part of h with the transactions keep, in the order given (a session's in session order), and
+// only those of their operations for which op returns true (nil: all); the initial transaction is kept with its writes
+// of keys that the part uses, and belongs to keep by itself. Ids, sessions, order in session, times and outcomes stay.
+// List operations are left out.
 //
-// Removing transactions together with the reads that saw their writes keeps a history serializable, or snapshot isolated, if it
-// was: restrict the order. So a part that violates a level proves that the whole does.
+// Removing transactions together with the reads that saw their writes keeps a history serializable, or snapshot
+// isolated, if it was: restrict the order. So a part that violates a level proves that the whole does.
 //
-// A predicate operation is kept whole, with every row that it matched. It is also a read of the keys that it did not match, so
-// for what is said above to hold, every writer of a key that the part uses must be in keep with its writes of it, once a
-// predicate operation is: one that made a row no longer match must not be removed alone. Keys that the part does not use are
-// beyond its predicates' range, which takes nothing but constraints away; but a predicate operation also uses the keys that the
-// initial transaction writes, unless op says no to that write.
-// Cost: linear in the part's operations, and in the initial transaction's.
+// A predicate operation is kept whole, with every row that it matched. It is also a read of the keys that it did not
+// match, so for what is said above to hold, every writer of a key that the part uses must be in keep with its writes of
+// it, once a predicate operation is: one that made a row no longer match must not be removed alone. Keys that the part
+// does not use are beyond its predicates' range, which takes nothing but constraints away; but a predicate operation
+// also uses the keys that the initial transaction writes, unless op says no to that write. Cost: linear in the part's
+// operations, and in the initial transaction's.
 func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 	return RestrictKeys(h, keep, op, nil)
 }
 
-// RestrictKeys is Restrict, where a predicate operation ranges over fewer keys: those that keys returns, with ok. Its predicate then asks
-// for one of them beside what it asked for; a row of another key is left out, or, if it was written, becomes a write; and without any
-// key the operation is left out. So it is enough that every write that made a row of such a key match, or no longer match, is kept.
-func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(op uint32) (ks []uint32, ok bool)) *Part {
+// RestrictKeys is Restrict, where a predicate operation ranges over fewer keys: those that keys returns, with ok. Its
+// predicate then asks for one of them beside what it asked for; a row of another key is left out, or, if it was
+// written, becomes a write; and without any key the operation is left out. So it is enough that every write that made a
+// row of such a key match, or no longer match, is kept.
+func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(op uint32) (ks []uint32,
+	ok bool)) *Part {
 	b := NewBuilder()
 	b.File = h.File
 	p := &Part{}

@@ -2,7 +2,8 @@ package history
 
 import "slices"
 
-// sessions are the sessions of a builder's transactions, interned: of[t] is an index into name, None for a transaction without.
+// sessions are the sessions of a builder's transactions, interned: of[t] is an index into name, None for a transaction
+// without.
 type sessions struct {
 	of   []uint32
 	name []int64
@@ -105,8 +106,8 @@ func (b *Builder) sessions(h *History) error {
 	return nil
 }
 
-// orderSession sorts a session's transactions by seq and demands 0, 1, 2, …. An initial transaction that carries a seq of this
-// session counts, though it is no part of the session's order.
+// orderSession sorts a session's transactions by seq and demands 0, 1, 2, …. An initial transaction that carries a seq
+// of this session counts, though it is no part of the session's order.
 func (b *Builder) orderSession(name int64, in []uint32) error {
 	with := 0
 	for _, t := range in {
@@ -120,7 +121,8 @@ func (b *Builder) orderSession(name int64, in []uint32) error {
 	if with < len(in) {
 		for _, t := range in {
 			if b.seq[t] == NoTime {
-				return b.errorf(t, "seq", "transaction %d has no seq, other transactions of session %d have; expected all or none", b.txns.ID[t], name)
+				return b.errorf(t, "seq", "transaction %d has no seq, other transactions of session %d have; "+
+					"expected all or none", b.txns.ID[t], name)
 			}
 		}
 	}

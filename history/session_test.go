@@ -144,7 +144,8 @@ func TestIDErrors(t *testing.T) {
 	}
 }
 
-// A key is a list or a register; reads of null follow the other operations on the key, and the header where there are none.
+// A key is a list or a register; reads of null follow the other operations on the key, and the header where there are
+// none.
 func TestListsAndRegisters(t *testing.T) {
 	type op = func(b *Builder, k uint32)
 	readNull := func(b *Builder, k uint32) { b.Read(k, Value{}) }

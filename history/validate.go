@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// InputError is bad input: where it stands and what was expected. It is the user's mistake or the recorder's, never a verdict.
+// InputError is bad input: where it stands and what was expected. It is the user's mistake or the recorder's, never a
+// verdict.
 type InputError struct {
 	File  string
 	Line  int   // from 1; 0: unknown, see Offset
@@ -44,8 +45,8 @@ func (b *Builder) errorf(t uint32, field, format string, args ...any) error {
 	return e
 }
 
-// checkTxns refuses what history-format forbids of single transactions: times that run backwards, a second or an impossible
-// initial transaction, a duplicated id.
+// checkTxns refuses what history-format forbids of single transactions: times that run backwards, a second or an
+// impossible initial transaction, a duplicated id.
 func (b *Builder) checkTxns() error {
 	x := &b.txns
 	n := uint32(len(x.ID))
@@ -132,5 +133,6 @@ func (b *Builder) checkIDs() error {
 	if b.ordinal != nil && (b.ordinal[worst] || b.ordinal[first]) {
 		how = " (a transaction without id is named by its ordinal)"
 	}
-	return b.errorf(worst, "id", "transaction id %d occurs twice, first in line %d%s; expected unique ids", id[worst], b.txns.Line[first], how)
+	return b.errorf(worst, "id", "transaction id %d occurs twice, first in line %d%s; expected unique ids", id[worst],
+		b.txns.Line[first], how)
 }

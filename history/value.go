@@ -36,8 +36,8 @@ func (k ValueKind) String() string {
 	return "kind " + strconv.Itoa(int(k))
 }
 
-// Value is an interned value, or a key: equal values of one history (or of one Builder) are equal Values. N is the integer,
-// 0 or 1 for a boolean, or the id of the text of a string or row (see [Texts]).
+// Value is an interned value, or a key: equal values of one history (or of one Builder) are equal Values. N is the
+// integer, 0 or 1 for a boolean, or the id of the text of a string or row (see [Texts]).
 type Value struct {
 	N    int64
 	Kind ValueKind
@@ -54,8 +54,8 @@ func BoolValue(b bool) Value {
 	return Value{Kind: Bool}
 }
 
-// Texts interns strings in one arena: id → bytes, and bytes → id by open addressing. The hash has no seed: tables filled by
-// different goroutines can be merged, and versions are numbered alike in every run.
+// Texts interns strings in one arena: id → bytes, and bytes → id by open addressing. The hash has no seed: tables
+// filled by different goroutines can be merged, and versions are numbered alike in every run.
 type Texts struct {
 	arena []byte
 	off   []uint32 // len = number of texts + 1
@@ -78,9 +78,9 @@ func (t *Texts) Hash(id uint32) uint64 {
 	return t.hash[id]
 }
 
-// NewTexts returns a table of different texts that are laid out already: text i is arena[off[i]:off[i+1]]. The slices are kept
-// and never written to, so they may lie in read-only memory. Cost: none; what finds a text by its bytes is made when Intern
-// first needs it.
+// NewTexts returns a table of different texts that are laid out already: text i is arena[off[i]:off[i+1]]. The slices
+// are kept and never written to, so they may lie in read-only memory. Cost: none; what finds a text by its bytes is
+// made when Intern first needs it.
 func NewTexts(arena []byte, off []uint32) *Texts {
 	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off)}
 }
@@ -149,8 +149,8 @@ func (t *Texts) ready() {
 	}
 }
 
-// spread is a number for a value: different for different values but for chance, and not well mixed. The texts must be ready.
-// It is small enough to be compiled into its callers.
+// spread is a number for a value: different for different values but for chance, and not well mixed. The texts must be
+// ready. It is small enough to be compiled into its callers.
 func (t *Texts) spread(n int64, k ValueKind) uint64 {
 	if k == String || k == Row {
 		n = int64(t.hash[n])

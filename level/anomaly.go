@@ -5,8 +5,8 @@ import "strings"
 // Anomaly is a kind of anomaly, by its short name in the literature.
 type Anomaly string
 
-// Anomalies of single reads. G1a and G1b are Adya's; the others are the internal-consistency axiom INT of Biswas and Enea and
-// of Cerone, split as Plume splits it (TAP a–f).
+// Anomalies of single reads. G1a and G1b are Adya's; the others are the internal-consistency axiom INT of Biswas and
+// Enea and of Cerone, split as Plume splits it (TAP a–f).
 const (
 	ThinAirRead       Anomaly = "thin-air-read"       // a value that nobody wrote
 	G1a               Anomaly = "G1a"                 // aborted read
@@ -15,8 +15,9 @@ const (
 	NotMyOwnWrite     Anomaly = "not-my-own-write"    // after its own write, another transaction's value
 	NotMyLastWrite    Anomaly = "not-my-last-write"   // after its own writes, not the last of them
 	NonRepeatableRead Anomaly = "non-repeatable-read" // two reads of a key differ, with no own write between
-	PredicateMismatch Anomaly = "predicate-mismatch"  // a row matched or missed against every version that it could have been seen at
-	DuplicateElement  Anomaly = "duplicate-element"   // a list shows an element more often than it was appended
+	// a row matched or missed against every version that it could have been seen at
+	PredicateMismatch Anomaly = "predicate-mismatch"
+	DuplicateElement  Anomaly = "duplicate-element" // a list shows an element more often than it was appended
 )
 
 // Anomalies that are cycles, by the edges of the cycle: Adya's G0, G1c, G2 and G-single, Elle's refinements. A suffix
@@ -44,9 +45,11 @@ const (
 	SessionGuarantee   Anomaly = "session-guarantee-violation"
 	StaleRead          Anomaly = "stale-read"
 	CausalReverse      Anomaly = "causal-reverse"
-	IncompatibleOrder  Anomaly = "incompatible-order" // two reads show two elements of a list in different orders, or each only one: a G0
-	NoOrder            Anomaly = "no-version-order"   // every way to order the versions closes a cycle
-	NonLinearizable    Anomaly = "non-linearizable"   // no order of the operations on one key explains them in real time
+	// two reads show two elements of a list in different orders, or each only one: a G0
+	IncompatibleOrder Anomaly = "incompatible-order"
+	NoOrder           Anomaly = "no-version-order" // every way to order the versions closes a cycle
+	// no order of the operations on one key explains them in real time
+	NonLinearizable Anomaly = "non-linearizable"
 )
 
 // Violations of the axioms of CHRONOS, by the paper's names: what the database's own timestamps say of a history.
@@ -98,9 +101,11 @@ var anomalyNames = map[Anomaly]string{
 
 // Anomalies returns all kinds without suffix but the axioms of CHRONOS, in the order of the tables above.
 func Anomalies() []Anomaly {
-	return []Anomaly{ThinAirRead, G1a, G1b, FutureRead, NotMyOwnWrite, NotMyLastWrite, NonRepeatableRead, PredicateMismatch, DuplicateElement,
+	return []Anomaly{ThinAirRead, G1a, G1b, FutureRead, NotMyOwnWrite, NotMyLastWrite, NonRepeatableRead,
+		PredicateMismatch, DuplicateElement,
 		G0, G1c, GSingle, GNonadjacent, G2Item, G2,
-		LostUpdate, Divergence, WriteSkew, ReadSkew, FracturedRead, NonMonotonicRead, ReadOnlyAnomaly, LongFork, CausalityViolation,
+		LostUpdate, Divergence, WriteSkew, ReadSkew, FracturedRead, NonMonotonicRead, ReadOnlyAnomaly, LongFork,
+		CausalityViolation,
 		SessionGuarantee, StaleRead, CausalReverse, IncompatibleOrder, NoOrder, NonLinearizable}
 }
 
@@ -116,7 +121,8 @@ func (a Anomaly) Name() string {
 	if n, ok := anomalyNames[a]; ok {
 		return n
 	}
-	for _, s := range [...]struct{ suffix, words string }{{"-session", " through session order"}, {"-realtime", " through real time"}} {
+	for _, s := range [...]struct{ suffix, words string }{{"-session", " through session order"},
+		{"-realtime", " through real time"}} {
 		if n := len(a) - len(s.suffix); n > 0 && string(a[n:]) == s.suffix {
 			return a[:n].Name() + s.words
 		}

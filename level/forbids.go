@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// singleRead says from which level on an anomaly of single reads is forbidden. Reads of what nobody, an aborted transaction or
-// a transaction in its midst wrote are Adya's G1, forbidden from PL-2; that a transaction sees its own writes is demanded there
-// too (errata §5.1, rows c to e); repeatable reads are the axiom INT, from read-atomic on.
+// singleRead says from which level on an anomaly of single reads is forbidden. Reads of what nobody, an aborted
+// transaction or a transaction in its midst wrote are Adya's G1, forbidden from PL-2; that a transaction sees its own
+// writes is demanded there too (errata §5.1, rows c to e); repeatable reads are the axiom INT, from read-atomic on.
 var singleRead = map[Anomaly]Level{
 	ThinAirRead:       ReadCommitted,
 	G1a:               ReadCommitted,
@@ -20,10 +20,11 @@ var singleRead = map[Anomaly]Level{
 	DuplicateElement:  ReadCommitted,
 }
 
-// cycle says from which levels on an anomaly that is a cycle is forbidden: from each of these and from all that imply one.
+// cycle says from which levels on an anomaly that is a cycle is forbidden: from each of these and from all that imply
+// one.
 //
-// Sources: Adya 1999 (PL-2: G0, G1c; PL-2.99: G2-item; PL-3: G2; PL-SI: no cycle whose anti-dependencies are never adjacent,
-// errata B2); Biswas and Enea for causal and read-atomic; errata §5.1 for the shapes.
+// Sources: Adya 1999 (PL-2: G0, G1c; PL-2.99: G2-item; PL-3: G2; PL-SI: no cycle whose anti-dependencies are never
+// adjacent, errata B2); Biswas and Enea for causal and read-atomic; errata §5.1 for the shapes.
 var cycle = map[Anomaly][]Level{
 	G0:                 {ReadCommitted, SnapshotIsolation, RepeatableRead},
 	IncompatibleOrder:  {ReadCommitted, SnapshotIsolation, RepeatableRead},
@@ -51,18 +52,23 @@ var cycle = map[Anomaly][]Level{
 // Weakest returns the levels that forbid the anomaly and none weaker does, strongest families first.
 func (a Anomaly) Weakest() (out []Level) {
 	for _, l := range All() {
-		if l.Forbids(a) && !slices.ContainsFunc(All(), func(m Level) bool { return m != l && l.Implies(m) && m.Forbids(a) }) {
+		if l.Forbids(a) && !slices.ContainsFunc(All(), func(m Level) bool {
+			return m != l && l.Implies(m) &&
+				m.Forbids(a)
+		}) {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// ForbidsSome reports whether the level, which does not forbid the anomaly, forbids some of its kind: read-committed forbids a
-// fractured read whose transaction saw the newer write first (errata §5.1, row j against j'); linearizability, which has no order of
-// sessions, what needs real time and not sessions too, in a history of one key a transaction.
+// ForbidsSome reports whether the level, which does not forbid the anomaly, forbids some of its kind: read-committed
+// forbids a fractured read whose transaction saw the newer write first (errata §5.1, row j against j');
+// linearizability, which has no order of sessions, what needs real time and not sessions too, in a history of one key a
+// transaction.
 func (l Level) ForbidsSome(a Anomaly) bool {
-	return l == ReadCommitted && a.Base() == FracturedRead || l == Linearizable && (strings.HasSuffix(string(a), "-realtime") || a == CausalReverse)
+	return l == ReadCommitted && a.Base() == FracturedRead || l == Linearizable && (strings.HasSuffix(string(a),
+		"-realtime") || a == CausalReverse)
 }
 
 // Needs returns the weakest level of l's family, up to l, that forbids the anomaly.
@@ -75,12 +81,12 @@ func (l Level) Needs(a Anomaly) Level {
 	return l
 }
 
-// Forbids reports whether no history that satisfies l shows the anomaly. Cycles with session edges count at the levels that
-// respect session order, those with real-time edges at the strict levels.
+// Forbids reports whether no history that satisfies l shows the anomaly. Cycles with session edges count at the levels
+// that respect session order, those with real-time edges at the strict levels.
 func (l Level) Forbids(a Anomaly) bool {
 	if from, ok := singleRead[a]; ok {
-		// The families below do not all imply one another in the lattice, which compares definitions; these anomalies all
-		// forbid that speak of transactions at all.
+		// The families below do not all imply one another in the lattice, which compares definitions; these anomalies
+		// all forbid that speak of transactions at all.
 		return from == ReadCommitted || l != ReadCommitted
 	}
 	if base, ok := strings.CutSuffix(string(a), "-session"); ok {

@@ -1,8 +1,8 @@
-// Package level names isolation levels and anomalies, and says which level implies which and which anomaly each level forbids:
-// data with its source, nothing that computes.
+// Package level names isolation levels and anomalies, and says which level implies which and which anomaly each level
+// forbids: data with its source, nothing that computes.
 //
-// Papers use one name for several things; the definitions here are those of docs/levels.md. "Serializable" alone asks for no
-// order beside the history's reads; "session-" adds session order, "strict-" adds session order and real time.
+// Papers use one name for several things; the definitions here are those of docs/levels.md. "Serializable" alone asks
+// for no order beside the history's reads; "session-" adds session order, "strict-" adds session order and real time.
 package level
 
 import (
@@ -38,17 +38,31 @@ type info struct {
 
 // levels is the lattice: Adya 1999 for PL-3 and PL-SI; Biswas and Enea, doi:10.1145/3360591, for CC, RA and RC.
 var levels = [numLevels]info{
-	Serializable:             {"serializable", []string{"ser", "pl-3"}, []Level{SnapshotIsolation, RepeatableRead}, "some serial order of the committed transactions explains every read"},
-	SessionSerializable:      {"session-serializable", []string{"session-ser", "strong-session-serializable"}, []Level{Serializable, SessionSnapshotIsolation}, "serializable, in an order that respects sessions"},
-	StrictSerializable:       {"strict-serializable", []string{"sser", "strict-ser", "strong-serializable"}, []Level{SessionSerializable, StrictSnapshotIsolation}, "serializable, in an order that respects sessions and real time"},
-	SnapshotIsolation:        {"snapshot-isolation", []string{"si"}, nil, "every transaction reads a snapshot; of two concurrent writers of a key one aborts"},
-	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si", "strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal}, "snapshot isolation; a snapshot holds what its session did before"},
-	StrictSnapshotIsolation:  {"strict-snapshot-isolation", []string{"strict-si", "strong-si", "strong-snapshot-isolation"}, []Level{SessionSnapshotIsolation}, "snapshot isolation; a snapshot holds all that had committed before the transaction began"},
-	Causal:                   {"causal", []string{"cc", "tcc"}, []Level{ReadAtomic}, "transactional causal consistency"},
-	ReadAtomic:               {"read-atomic", []string{"ra"}, []Level{ReadCommitted}, "all of a transaction's writes are seen, or none"},
-	ReadCommitted:            {"read-committed", []string{"rc"}, nil, "reads see committed final writes, in an order that never goes back"},
-	RepeatableRead:           {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable but for predicates (Adya PL-2.99)"},
-	Linearizable:             {"linearizable", []string{"lin"}, nil, "each key by itself: single-key transactions take effect at a point between start and end"},
+	Serializable: {"serializable", []string{"ser", "pl-3"}, []Level{SnapshotIsolation, RepeatableRead},
+		"some serial order of the committed transactions explains every read"},
+	SessionSerializable: {"session-serializable", []string{"session-ser", "strong-session-serializable"},
+		[]Level{Serializable, SessionSnapshotIsolation}, "serializable, in an order that respects sessions"},
+	StrictSerializable: {"strict-serializable", []string{"sser", "strict-ser", "strong-serializable"},
+		[]Level{SessionSerializable, StrictSnapshotIsolation}, "serializable, in an order that respects sessions " +
+			"and real time"},
+	SnapshotIsolation: {"snapshot-isolation", []string{"si"}, nil, "every transaction reads a snapshot; of " +
+		"two concurrent writers of a key one aborts"},
+	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si",
+		"strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal},
+		"snapshot isolation; a snapshot holds what its session did before"},
+	StrictSnapshotIsolation: {"strict-snapshot-isolation", []string{"strict-si", "strong-si",
+		"strong-snapshot-isolation"}, []Level{SessionSnapshotIsolation},
+		"snapshot isolation; a snapshot holds all that had committed before the transaction began"},
+	Causal: {"causal", []string{"cc", "tcc"}, []Level{ReadAtomic},
+		"transactional causal consistency"},
+	ReadAtomic: {"read-atomic", []string{"ra"}, []Level{ReadCommitted},
+		"all of a transaction's writes are seen, or none"},
+	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see committed final writes, in an " +
+		"order that never goes back"},
+	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable but for predicates " +
+		"(Adya PL-2.99)"},
+	Linearizable: {"linearizable", []string{"lin"}, nil, "each key by itself: single-key transactions " +
+		"take effect at a point between start and end"},
 }
 
 func (l Level) String() string {
@@ -110,7 +124,8 @@ func (l Level) Implies(m Level) bool {
 	return slices.ContainsFunc(levels[l].implies, func(d Level) bool { return d.Implies(m) })
 }
 
-// Relaxed returns the levels of the same family that ask for fewer orders, the weakest first: without sessions, then with.
+// Relaxed returns the levels of the same family that ask for fewer orders, the weakest first: without sessions, then
+// with.
 func (l Level) Relaxed() []Level {
 	switch l {
 	case SessionSerializable, SessionSnapshotIsolation:
@@ -130,7 +145,8 @@ func (l Level) Snapshot() bool { return l >= SnapshotIsolation && l <= StrictSna
 // Sessions reports whether the level's order must respect session order.
 func (l Level) Sessions() bool {
 	switch l {
-	case SessionSerializable, StrictSerializable, SessionSnapshotIsolation, StrictSnapshotIsolation, Causal, ReadAtomic, ReadCommitted:
+	case SessionSerializable, StrictSerializable, SessionSnapshotIsolation, StrictSnapshotIsolation, Causal, ReadAtomic,
+		ReadCommitted:
 		return true
 	}
 	return false

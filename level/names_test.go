@@ -8,10 +8,12 @@ import (
 	"isovet/level"
 )
 
-// Every name, in any spelling that a person may use, is the level; what is none is refused with the list of those that are.
+// Every name, in any spelling that a person may use, is the level; what is none is refused with the list of those that
+// are.
 func TestParse(t *testing.T) {
 	for _, l := range level.All() {
-		spellings := append(l.ShortNames(), l.String(), strings.ToUpper(l.String()), " "+strings.ReplaceAll(l.String(), "-", "_")+" ",
+		spellings := append(l.ShortNames(), l.String(), strings.ToUpper(l.String()), " "+strings.ReplaceAll(l.String(),
+			"-", "_")+" ",
 			strings.ReplaceAll(l.String(), "-", " "))
 		for _, s := range spellings {
 			if got, err := level.Parse(s); err != nil || got != l {
@@ -50,7 +52,8 @@ func TestFamilies(t *testing.T) {
 	for _, l := range level.All() {
 		relaxed := l.Relaxed()
 		for i, m := range relaxed {
-			if m == l || !l.Implies(m) || m.Serial() != l.Serial() || m.Snapshot() != l.Snapshot() || i > 0 && !m.Implies(relaxed[i-1]) {
+			if m == l || !l.Implies(m) || m.Serial() != l.Serial() || m.Snapshot() != l.Snapshot() || i > 0 &&
+				!m.Implies(relaxed[i-1]) {
 				t.Errorf("%v relaxes to %v", l, relaxed)
 			}
 		}
@@ -64,7 +67,8 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%v respects real time and not sessions", l)
 		}
 	}
-	for l, n := range map[level.Level]int{level.Serializable: 0, level.SessionSerializable: 1, level.StrictSnapshotIsolation: 2, level.Causal: 0} {
+	for l, n := range map[level.Level]int{level.Serializable: 0, level.SessionSerializable: 1,
+		level.StrictSnapshotIsolation: 2, level.Causal: 0} {
 		if got := len(l.Relaxed()); got != n {
 			t.Errorf("%v relaxes to %d levels, want %d", l, got, n)
 		}
@@ -119,7 +123,8 @@ func TestNames(t *testing.T) {
 		if a.Base() != a {
 			t.Errorf("the base of %s is %s", a, a.Base())
 		}
-		for suffix, words := range map[level.Anomaly]string{"-session": " through session order", "-realtime": " through real time"} {
+		for suffix, words := range map[level.Anomaly]string{"-session": " through session order",
+			"-realtime": " through real time"} {
 			if got := (a + suffix).Name(); got != a.Name()+words {
 				t.Errorf("%s is called %q", a+suffix, got)
 			}

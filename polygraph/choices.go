@@ -16,13 +16,13 @@ func (p *Polygraph) AllPairs() {
 	}
 }
 
-// Overlapping makes choices only of pairs of writes whose transactions overlap in time, and adds what time says of the others:
-// a reader of a write that ended before another began precedes that other write.
+// Overlapping makes choices only of pairs of writes whose transactions overlap in time, and adds what time says of the
+// others: a reader of a write that ended before another began precedes that other write.
 //
-// Source:  [Vbox] §4.2 "Constructing Known Graph" and §4.3 "Item Constraint Avoidance".
-// Differs: the paper's reader edges have their indices swapped (errata V7); only those that time does not imply are added.
-// Cost:    O(writes + overlapping pairs + reads × writes of the key that overlap the read): a read that time proves stale
-// costs its key's writes once, and closes a cycle.
+// Source:  [Vbox] §4.2 "Constructing Known Graph" and §4.3 "Item Constraint Avoidance". Differs: the paper's reader
+// edges have their indices swapped (errata V7); only those that time does not imply are added. Cost:    O(writes +
+// overlapping pairs + reads × writes of the key that overlap the read): a read that time proves stale costs its key's
+// writes once, and closes a cycle.
 func (p *Polygraph) Overlapping() {
 	for k := range uint32(p.V.H.NumKeys()) {
 		ws := p.Writers(k)
@@ -51,9 +51,9 @@ func (p *Polygraph) Overlapping() {
 	}
 }
 
-// Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction to b's,
-// and a's readers to b's transaction; with split nodes a's commit to b's begin, and the readers' begins to b's commit (errata B4). It
-// stops when f returns false, and reports whether it did not.
+// Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction
+// to b's, and a's readers to b's transaction; with split nodes a's commit to b's begin, and the readers' begins to b's
+// commit (errata B4). It stops when f returns false, and reports whether it did not.
 func (p *Polygraph) Side(a, b uint32, f func(Edge) bool) bool {
 	v := p.WriteNode(b)
 	begin := p.BeginNode(v)

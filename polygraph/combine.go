@@ -6,14 +6,14 @@ import (
 )
 
 // Combine makes choices between chains of writes rather than between writes: a transaction that reads a version and
-// overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no other
-// write can enter. Readers inside a chain precede the next write of it: known edges. The chain that begins at the initial
-// version precedes all others of its key. Constraints that speak of the same two chains are one choice (coalescing).
+// overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no
+// other write can enter. Readers inside a chain precede the next write of it: known edges. The chain that begins at the
+// initial version precedes all others of its key. Constraints that speak of the same two chains are one choice
+// (coalescing).
 //
-// Source:  [Cobra] §4.2.1 "Combining writes" and §4.2.2 "Coalescing constraints".
-// Keeps:   an acyclic completion exists before iff after. Two read-modify-writes of one version (a lost update) give a cycle of
-// known edges.
-// Cost:    linear, and quadratic in the chains of a key. The error is a *room.ShortError: the choices do not fit into memory.
+// Source:  [Cobra] §4.2.1 "Combining writes" and §4.2.2 "Coalescing constraints". Keeps:   an acyclic completion exists
+// before iff after. Two read-modify-writes of one version (a lost update) give a cycle of known edges. Cost:    linear,
+// and quadratic in the chains of a key. The error is a *room.ShortError: the choices do not fit into memory.
 func (p *Polygraph) Combine() error {
 	v := p.V
 	const noWrite = none
@@ -45,7 +45,8 @@ func (p *Polygraph) Combine() error {
 			}
 			for _, x := range p.Readers(a) {
 				if x != int32(i) && !v.Initial(a) { // readers of the initial version precede every writer already
-					p.Known = append(p.Known, Edge{From: x, To: p.CommitNode(int32(i)), W: a, Dep: evidence.RW, By: ByHistory})
+					p.Known = append(p.Known, Edge{From: x, To: p.CommitNode(int32(i)), W: a, Dep: evidence.RW,
+						By: ByHistory})
 				}
 			}
 		}

@@ -17,8 +17,8 @@ func OpenBy(i int) int32 { return openBase - int32(i) }
 // OpenIndex returns the index behind an OpenBy.
 func OpenIndex(by int32) (i int, ok bool) { return int(openBase - by), by <= openBase }
 
-// Finder finds paths in a known graph with further edges, real time included, for explanations. It is a snapshot: edges that
-// come later are not seen.
+// Finder finds paths in a known graph with further edges, real time included, for explanations. It is a snapshot: edges
+// that come later are not seen.
 type Finder struct {
 	p     *Polygraph
 	edges []Edge
@@ -50,13 +50,13 @@ func (p *Polygraph) NewFinder(extra []Edge) *Finder {
 	return f
 }
 
-// Path returns a shortest path from u to v over edges for which use is true (nil: all), real time counting as an edge; false
-// if there is none. A path from a node to itself is a cycle.
+// Path returns a shortest path from u to v over edges for which use is true (nil: all), real time counting as an edge;
+// false if there is none. A path from a node to itself is a cycle.
 //
-// What begins after v's end is not visited through time. So where the edges contradict time, a path may be missed or be longer
-// than the shortest. On some cycle it is found all the same: a node y that begins after v's end and leads to v closes, with real
-// time from v to y, a cycle of fewer edges, and in a cycle with the fewest there is no such y (TestPaths).
-// Cost: linear in the part of the graph that begins no later than v ends.
+// What begins after v's end is not visited through time. So where the edges contradict time, a path may be missed or be
+// longer than the shortest. On some cycle it is found all the same: a node y that begins after v's end and leads to v
+// closes, with real time from v to y, a cycle of fewer edges, and in a cycle with the fewest there is no such y
+// (TestPaths). Cost: linear in the part of the graph that begins no later than v ends.
 func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 	p := f.p
 	f.epoch++
@@ -146,10 +146,10 @@ func (p *Polygraph) KnownCycle() []Edge {
 	return cycle
 }
 
-// Reasons returns for a set of cycles all cycles of the proof: the given ones, and for every order of writes that they assume
-// and that pruning or time settled, the cycle that the opposite order closes; for every predicate operation of which they assume what
-// it was based on, the cycles of what pruning found it not to be based on, though its constraint may still be open; and so on. Read as clauses over the orders, the
-// result leaves the orders of open choices only.
+// Reasons returns for a set of cycles all cycles of the proof: the given ones, and for every order of writes that they
+// assume and that pruning or time settled, the cycle that the opposite order closes; for every predicate operation of
+// which they assume what it was based on, the cycles of what pruning found it not to be based on, though its constraint
+// may still be open; and so on. Read as clauses over the orders, the result leaves the orders of open choices only.
 func (p *Polygraph) Reasons(cycles [][]Edge) [][]Edge {
 	var f *Finder
 	finder := func() *Finder {
@@ -240,7 +240,8 @@ func (p *Polygraph) ConflictCycles(c *Conflict) [][]Edge {
 // Evidence turns an edge into evidence.
 func (p *Polygraph) Evidence(e Edge) evidence.Edge {
 	v := p.V
-	out := evidence.Edge{From: p.Txn[e.From], To: p.Txn[e.To], Key: history.None, Ver: history.None, Writer: history.None, Dep: e.Dep}
+	out := evidence.Edge{From: p.Txn[e.From], To: p.Txn[e.To], Key: history.None, Ver: history.None,
+		Writer: history.None, Dep: e.Dep}
 	if e.W == none {
 		return out
 	}

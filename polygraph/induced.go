@@ -11,19 +11,19 @@ import (
 	"isovet/graph"
 )
 
-// Constraint is PolySI's generalized constraint of two transactions that write a common key: either A's versions come first, of all the
-// keys that both write, or B's.
+// Constraint is PolySI's generalized constraint of two transactions that write a common key: either A's versions come
+// first, of all the keys that both write, or B's.
 type Constraint struct {
 	A, B     int32 // transactions by number, A < B
 	from, to uint32
 }
 
-// Induced is a polygraph as PolySI sees it: a node a transaction (half the node's number in the polygraph, which is split), generalized
-// constraints, and reachability in the graph that the known part induces, (SO ∪ WR ∪ WW);RW?. Its cycles are what snapshot isolation
-// forbids.
+// Induced is a polygraph as PolySI sees it: a node a transaction (half the node's number in the polygraph, which is
+// split), generalized constraints, and reachability in the graph that the known part induces, (SO ∪ WR ∪ WW);RW?. Its
+// cycles are what snapshot isolation forbids.
 //
-// Source: [PolySI], generalized polygraphs, induced SI graph, pruning.
-// Differs: initial versions come first from the start; the paper has a transaction that writes them, and pruning find it so.
+// Source: [PolySI], generalized polygraphs, induced SI graph, pruning. Differs: initial versions come first from the
+// start; the paper has a transaction that writes them, and pruning find it so.
 type Induced struct {
 	P *Polygraph
 	N int
@@ -43,9 +43,8 @@ type Induced struct {
 	rows    []uint64 // Invariant: bit pos[v] of row pos[u] is set iff u reaches v, u ≠ v
 }
 
-// NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. false: the constraints and the
-// known graph would have more than limit edges.
-// Cost: quadratic in a key's writes, as the paper's.
+// NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. false: the
+// constraints and the known graph would have more than limit edges. Cost: quadratic in a key's writes, as the paper's.
 func NewInduced(p *Polygraph, limit int) (*Induced, bool) {
 	edges := len(p.Known)
 	for k := range uint32(p.V.H.NumKeys()) {
@@ -79,8 +78,9 @@ func (g *Induced) know(e Edge) {
 	}
 }
 
-// realTime adds the pairs that real time orders and between which no third transaction lies: a path leads through those that do.
-// Cost: a pair for each transaction and each of those under way after its end; nodes are in the order of their starts.
+// realTime adds the pairs that real time orders and between which no third transaction lies: a path leads through those
+// that do. Cost: a pair for each transaction and each of those under way after its end; nodes are in the order of their
+// starts.
 func (g *Induced) realTime() {
 	p := g.P
 	if p.Start == nil {
@@ -121,7 +121,10 @@ func (g *Induced) constrain() {
 		}
 		mine := g.pairs[from:]
 		if v.WOff[t+1]-v.WOff[t] > 1 {
-			slices.SortStableFunc(mine, func(x, y [2]uint32) int { return cmp.Compare(p.WriteNode(x[1]), p.WriteNode(y[1])) })
+			slices.SortStableFunc(mine, func(x, y [2]uint32) int {
+				return cmp.Compare(p.WriteNode(x[1]),
+					p.WriteNode(y[1]))
+			})
 		}
 		for len(mine) > 0 {
 			b := p.WriteNode(mine[0][1])
@@ -135,8 +138,8 @@ func (g *Induced) constrain() {
 	}
 }
 
-// Side calls f for each edge that putting one transaction of a constraint first adds, A with first, else B: its versions before the other's,
-// and those that read them before the other. Nodes are transactions.
+// Side calls f for each edge that putting one transaction of a constraint first adds, A with first, else B: its
+// versions before the other's, and those that read them before the other. Nodes are transactions.
 func (g *Induced) Side(c Constraint, first bool, f func(Edge)) {
 	for _, w := range g.Pairs(c, first) {
 		g.P.Side(w[0], w[1], func(e Edge) bool {
@@ -171,14 +174,14 @@ func (g *Induced) Settled() (out []Edge) {
 // Bytes is the size of the closure.
 func (g *Induced) Bytes() int64 { return int64(g.N) * int64((g.N+63)/64) * 8 }
 
-// Prune settles every constraint one side of which would close a cycle with the known induced graph, over its transitive closure, which is
-// computed anew each round until one settles nothing. refuted: the known induced graph has a cycle, or neither side of a
-// constraint is possible. It counts rounds. The error is ctx's.
+// Prune settles every constraint one side of which would close a cycle with the known induced graph, over its
+// transitive closure, which is computed anew each round until one settles nothing. refuted: the known induced graph has
+// a cycle, or neither side of a constraint is possible. It counts rounds. The error is ctx's.
 //
-// Source: [PolySI], pruning constraints: a WW edge is impossible if its target reaches its source, an RW edge if its target reaches one of
-// those on which its source depends.
-// Cost: a round, for N transactions: a row of N bits for each known dependency that is followed by anti-dependencies, and for each edge that
-// no others imply; a question for each edge of a constraint, for an RW edge one for each dependency of its source.
+// Source: [PolySI], pruning constraints: a WW edge is impossible if its target reaches its source, an RW edge if its
+// target reaches one of those on which its source depends. Cost: a round, for N transactions: a row of N bits for each
+// known dependency that is followed by anti-dependencies, and for each edge that no others imply; a question for each
+// edge of a constraint, for an RW edge one for each dependency of its source.
 func (g *Induced) Prune(ctx context.Context) (rounds int, refuted bool, err error) {
 	for {
 		rounds++
@@ -327,8 +330,9 @@ func (g *Induced) compose() {
 	}
 }
 
-// order lists the nodes of the known induced graph in topological order, as far as no cycle stops it. Nothing is composed for it: the
-// anti-dependencies of a node let go of their targets as soon as all is out on which the node depends, though the node be not.
+// order lists the nodes of the known induced graph in topological order, as far as no cycle stops it. Nothing is
+// composed for it: the anti-dependencies of a node let go of their targets as soon as all is out on which the node
+// depends, though the node be not.
 func (g *Induced) order() []int32 {
 	out := graph.Build(g.N, g.deps)
 	waits := make([]int32, g.N) // anti-dependencies into the node, and itself to start

@@ -15,10 +15,11 @@ import (
 	"isovet/prepass"
 )
 
-// TestGeneralizedConstraint: the two keys that two transactions write are one constraint, each side with its WW edges and the RW edges of who
-// read what comes first.
+// TestGeneralizedConstraint: the two keys that two transactions write are one constraint, each side with its WW edges
+// and the RW edges of who read what comes first.
 func TestGeneralizedConstraint(t *testing.T) {
-	p := polygraph.New(prepass.Run(notation.MustParse("s1: w(x,1) w(y,1) | s2: w(x,2) w(y,2) | s3: r(x,1) | s4: r(y,1) | s5: r(y,2)")), level.SnapshotIsolation, polygraph.Options{})
+	p := polygraph.New(prepass.Run(notation.MustParse("s1: w(x,1) w(y,1) | s2: w(x,2) w(y,2) | s3: r(x,1) | s4: "+
+		"r(y,1) | s5: r(y,2)")), level.SnapshotIsolation, polygraph.Options{})
 	g, ok := polygraph.NewInduced(p, 1000)
 	if !ok || len(g.Open) != 1 {
 		t.Fatalf("%t, %d constraints; want 1", ok, len(g.Open))
@@ -35,15 +36,17 @@ func TestGeneralizedConstraint(t *testing.T) {
 	}
 }
 
-// TestInducedAgainstDefinition: the closure is that of (SO ∪ WR ∪ WW);RW? over relations written out pair by pair, and pruning keeps the
-// completions of the polygraph of begins and commits: all of them settle what it settled, and none are left where it refutes.
+// TestInducedAgainstDefinition: the closure is that of (SO ∪ WR ∪ WW);RW? over relations written out pair by pair, and
+// pruning keeps the completions of the polygraph of begins and commits: all of them settle what it settled, and none
+// are left where it refutes.
 func TestInducedAgainstDefinition(t *testing.T) {
 	refutations, settled, left, n := 0, 0, 0, 0
 	for seed := range uint64(4000) {
 		var h *history.History
 		if seed%4 == 0 {
 			var err error
-			if h, err = datasets.Generate(context.Background(), datasets.Spec{Workload: "mini", Isolation: "snapshot-isolation", Txns: 7, Sessions: 4, Keys: 3, Seed: seed + 1}); err != nil {
+			if h, err = datasets.Generate(context.Background(), datasets.Spec{Workload: "mini",
+				Isolation: "snapshot-isolation", Txns: 7, Sessions: 4, Keys: 3, Seed: seed + 1}); err != nil {
 				t.Fatal(err)
 			}
 		} else {
@@ -53,7 +56,8 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
 			continue
 		}
-		l := []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}[seed%3]
+		l := []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
+			level.StrictSnapshotIsolation}[seed%3]
 		if _, missing := polygraph.MissingTime(h); missing && l.RealTime() {
 			continue
 		}
@@ -108,7 +112,8 @@ func TestInducedAgainstDefinition(t *testing.T) {
 	}
 }
 
-// induced is the transitive closure of (SO ∪ WR ∪ WW);RW? by definition, of edges of a polygraph with split nodes and of real time.
+// induced is the transitive closure of (SO ∪ WR ∪ WW);RW? by definition, of edges of a polygraph with split nodes and
+// of real time.
 func induced(g *polygraph.Induced, edges []polygraph.Edge) [][]bool {
 	relation := func() [][]bool {
 		r := make([][]bool, g.N)

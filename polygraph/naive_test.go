@@ -18,11 +18,13 @@ import (
 var levels = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
 
 // each calls f with the polygraphs of random histories that reach one; make makes it without choices.
-func each(t *testing.T, seeds uint64, f func(seed uint64, h *history.History, l level.Level, timed bool, make func() *polygraph.Polygraph)) {
+func each(t *testing.T, seeds uint64, f func(seed uint64, h *history.History, l level.Level, timed bool,
+	make func() *polygraph.Polygraph)) {
 	t.Helper()
 	n := 0
 	for seed := range seeds {
-		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0, NoTimes: seed%5 == 0})
+		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0,
+			NoTimes: seed%5 == 0})
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
 			continue
@@ -138,7 +140,8 @@ func TestPruneKeepsCompletions(t *testing.T) {
 		q := mk()
 		q.AllPairs()
 		for {
-			m, cycle, err := closure.Purdom(closure.Input{N: q.N, Start: q.Start, End: q.End, Known: q.Graph(false)}, closure.Options{})
+			m, cycle, err := closure.Purdom(closure.Input{N: q.N, Start: q.Start, End: q.End, Known: q.Graph(false)},
+				closure.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +189,8 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 			some := mk()
 			some.Overlapping()
 			if got := count(some) > 0; got != want {
-				t.Fatalf("seed %d, %s: with overlapping pairs %v, with all %v\n%s", seed, l, got, want, notation.Format(h))
+				t.Fatalf("seed %d, %s: with overlapping pairs %v, with all %v\n%s", seed, l, got, want,
+					notation.Format(h))
 			}
 		}
 		// Each completion has an order that respects its edges, and only those have.
@@ -236,8 +240,8 @@ func cyclesClose(t *testing.T, p *polygraph.Polygraph, cycles [][]polygraph.Edge
 	}
 }
 
-// TestPaths: the finder's paths are as short as breadth-first search finds over real time listed edge by edge; KnownCycle finds a
-// cycle iff there is one; Reached is the closure.
+// TestPaths: the finder's paths are as short as breadth-first search finds over real time listed edge by edge;
+// KnownCycle finds a cycle iff there is one; Reached is the closure.
 func TestPaths(t *testing.T) {
 	found, cyclic := 0, 0
 	each(t, 2500, func(seed uint64, h *history.History, l level.Level, timed bool, mk func() *polygraph.Polygraph) {
@@ -253,7 +257,11 @@ func TestPaths(t *testing.T) {
 			cyclesClose(t, p, p.Reasons([][]polygraph.Edge{c}))
 			// Where edges contradict time, not all paths are found, but a cycle is.
 			f := p.NewFinder(nil)
-			if !slices.ContainsFunc(p.Known, func(e polygraph.Edge) bool { _, ok := f.Path(e.To, e.From, nil); return ok }) {
+			if !slices.ContainsFunc(p.Known, func(e polygraph.Edge) bool {
+				_, ok := f.Path(e.To, e.From,
+					nil)
+				return ok
+			}) {
 				t.Fatalf("seed %d, %s: no edge closes a cycle", seed, l)
 			}
 			return
@@ -273,7 +281,8 @@ func TestPaths(t *testing.T) {
 				}
 				path, ok := f.Path(u, v, nil)
 				if ok != reach[u][v] || ok && len(path) != dist[v] {
-					t.Fatalf("seed %d, %s: path %d→%d %v; reaches %v, distance %d\n%s", seed, l, u, v, path, reach[u][v], dist[v], notation.Format(h))
+					t.Fatalf("seed %d, %s: path %d→%d %v; reaches %v, distance %d\n%s", seed, l, u, v, path,
+						reach[u][v], dist[v], notation.Format(h))
 				}
 				if !ok {
 					continue
@@ -297,7 +306,10 @@ func TestPaths(t *testing.T) {
 func distances(p *polygraph.Polygraph, u int32) []int {
 	dist := make([]int, p.N)
 	edge := func(a, b int32) bool {
-		return p.Before(a, b) || slices.ContainsFunc(p.Known, func(e polygraph.Edge) bool { return e.From == a && e.To == b })
+		return p.Before(a, b) || slices.ContainsFunc(p.Known, func(e polygraph.Edge) bool {
+			return e.From == a &&
+				e.To == b
+		})
 	}
 	level := []int32{u}
 	for d := 1; len(level) > 0; d++ {

@@ -11,9 +11,8 @@ import (
 	"isovet/prepass"
 )
 
-// crowded reports whether the pairs of writes that time leaves open, and the pairs of readers of an initial version and writers, are more
-// than most.
-// Cost: linear, with times times log n.
+// crowded reports whether the pairs of writes that time leaves open, and the pairs of readers of an initial version and
+// writers, are more than most. Cost: linear, with times times log n.
 func (p *Polygraph) crowded(most int) bool {
 	n := 0
 	for k := range uint32(p.V.H.NumKeys()) { // as if there were no times
@@ -61,7 +60,8 @@ func (p *Polygraph) until(ws []uint32, u int32) int {
 	return sort.Search(len(ws), func(j int) bool { return p.Start[p.WriteNode(ws[j])] > p.End[u] })
 }
 
-// ListBytes is about how many bytes the choices of AllPairs or Overlapping take, and the edges of readers of initial versions.
+// ListBytes is about how many bytes the choices of AllPairs or Overlapping take, and the edges of readers of initial
+// versions.
 func (p *Polygraph) ListBytes() float64 {
 	n := 0.0
 	for k := range uint32(p.V.H.NumKeys()) {
@@ -70,8 +70,8 @@ func (p *Polygraph) ListBytes() float64 {
 	return n
 }
 
-// InitialBytes is about how many bytes the edges from readers of initial versions to the writers of their keys take, where no times are used.
-// Cost: linear.
+// InitialBytes is about how many bytes the edges from readers of initial versions to the writers of their keys take,
+// where no times are used. Cost: linear.
 func InitialBytes(v *prepass.View) float64 {
 	n := 0.0
 	writes := make([]int32, v.H.NumKeys())
@@ -100,19 +100,21 @@ type Ranked interface {
 // maxNarrow is how many edges a round of Narrow adds before it ends: those of later pairs may follow from them.
 var maxNarrow = 1 << 22
 
-// Narrow is Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound in one, for a polygraph that is Crowded: it
-// adds the edges that every order of the history obeys by what reach says, and lists in Choices only what it leaves open. reach is the
-// closure of the known graph, real time included (FullGraph). The caller computes it anew until a round adds no edge; then Choices are what
-// is left, unless left, their number, is more than most. Without split nodes, a pair of writes that nobody read is no choice: in any
-// order of the nodes one of the two is first, and nothing else rests on it.
+// Narrow is Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound in one, for a polygraph
+// that is Crowded: it adds the edges that every order of the history obeys by what reach says, and lists in Choices
+// only what it leaves open. reach is the closure of the known graph, real time included (FullGraph). The caller
+// computes it anew until a round adds no edge; then Choices are what is left, unless left, their number, is more than
+// most. Without split nodes, a pair of writes that nobody read is no choice: in any order of the nodes one of the two
+// is first, and nothing else rests on it.
 //
-// A pair of writes is looked at only where one of the two, or a reader of the earlier one, has no order with the other: beyond the window
-// of the one and its readers all edges of the pair are implied.
+// A pair of writes is looked at only where one of the two, or a reader of the earlier one, has no order with the other:
+// beyond the window of the one and its readers all edges of the pair are implied.
 //
 // Source: [Cobra] §4.3, in windows of a topological order. An edge that another of the same round implies is not added.
 // Keeps:   the polygraph has an acyclic completion before iff after.
 // Cost:    a round: for each write, the writers of its key in its window and its readers', times the readers of both.
-func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, left int, conflict *Conflict, err error) {
+func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, left int, conflict *Conflict,
+	err error) {
 	x := &narrower{p: p, reach: reach}
 	p.Choices = p.Choices[:0]
 	rank := func(w uint32) int32 { return reach.Rank(p.BeginNode(p.WriteNode(w))) }

@@ -50,8 +50,8 @@ func narrowed(t testing.TB, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
 	}
 }
 
-// TestNarrowIsPruning: Narrow settles what listing all choices and pruning them settles, finds a conflict where that does, and leaves the
-// same choices open, but for pairs of writes that nobody read; with rounds cut short too.
+// TestNarrowIsPruning: Narrow settles what listing all choices and pruning them settles, finds a conflict where that
+// does, and leaves the same choices open, but for pairs of writes that nobody read; with rounds cut short too.
 func TestNarrowIsPruning(t *testing.T) {
 	n := histtest.Long[uint64](600, 100000)
 	old := maxNarrow
@@ -70,7 +70,8 @@ func TestNarrowIsPruning(t *testing.T) {
 			return
 		}
 		maxNarrow = []int{1, old}[seed/4%2]
-		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable, level.SnapshotIsolation} {
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+			level.SnapshotIsolation} {
 			_, missing := MissingTime(h)
 			if l.RealTime() && missing {
 				continue
@@ -86,7 +87,8 @@ func TestNarrowIsPruning(t *testing.T) {
 			var full closure.Index
 			refuted := false
 			for !refuted {
-				reach, cycle, err := closure.New(closure.KindWarshall, closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)}, closure.Options{})
+				reach, cycle, err := closure.New(closure.KindWarshall, closure.Input{N: p.N, Start: p.Start, End: p.End,
+					Known: p.Graph(false)}, closure.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,7 +117,8 @@ func TestNarrowIsPruning(t *testing.T) {
 			for a := range int32(q.N) {
 				for b := range int32(q.N) {
 					if x := reach.Reaches(a, b); x != full.Reaches(a, b) {
-						t.Fatalf("%s: %d reaches %d: %v, by pruning all choices %v\n%s", what, a, b, x, !x, notation.Format(h))
+						t.Fatalf("%s: %d reaches %d: %v, by pruning all choices %v\n%s", what, a, b, x, !x,
+							notation.Format(h))
 					}
 				}
 			}
@@ -126,7 +129,8 @@ func TestNarrowIsPruning(t *testing.T) {
 			for _, c := range p.Choices {
 				k := [2]uint32{min(c.A, c.B), max(c.A, c.B)}
 				if plain := !q.Split && len(q.Readers(c.A))+len(q.Readers(c.B)) == 0; open[k] == plain {
-					t.Fatalf("%s: the choice of writes %v: listed %v, unread %v\n%s", what, k, open[k], plain, notation.Format(h))
+					t.Fatalf("%s: the choice of writes %v: listed %v, unread %v\n%s", what, k, open[k], plain,
+						notation.Format(h))
 				}
 				delete(open, k)
 			}

@@ -2,8 +2,8 @@ package polygraph
 
 import "isovet/graph"
 
-// Order returns a topological order of the known graph and the extra edges, real time included, as transactions, with split nodes as
-// events (evidence.Result.Order); false if there is a cycle. Cost: linear, two sorts with times.
+// Order returns a topological order of the known graph and the extra edges, real time included, as transactions, with
+// split nodes as events (evidence.Result.Order); false if there is a cycle. Cost: linear, two sorts with times.
 func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	g := p.FullGraph(extra)
 	// Among the free nodes the smallest number first keeps the order close to time.
@@ -24,8 +24,8 @@ func (p *Polygraph) Order(extra []Edge) ([]uint32, bool) {
 	return out, true
 }
 
-// FullGraph is the known graph with extra edges and, where times are used, the auxiliary nodes of the time chain, numbered
-// from N (graph.TimeChain).
+// FullGraph is the known graph with extra edges and, where times are used, the auxiliary nodes of the time chain,
+// numbered from N (graph.TimeChain).
 func (p *Polygraph) FullGraph(extra []Edge) *graph.CSR {
 	n, chain := p.N, []graph.Edge(nil)
 	if p.Start != nil {
@@ -52,7 +52,8 @@ func (p *Polygraph) FullGraph(extra []Edge) *graph.CSR {
 	return b.CSR()
 }
 
-// Components returns the strongly connected components of the known graph with extra edges, time included: comp by node.
+// Components returns the strongly connected components of the known graph with extra edges, time included: comp by
+// node.
 func (p *Polygraph) Components(extra []Edge) (comp []int32, n int) {
 	comp, n = graph.Components(p.FullGraph(extra))
 	return comp, n

@@ -32,8 +32,8 @@ func side(p *polygraph.Polygraph, a, b uint32) string {
 	return describe(p, edges)
 }
 
-// figure1 is Figure 1 of [Vbox] without its predicate read: t0, t1, t2 write x and y, t3 reads x of t1. The ids are 1 higher
-// than the paper's.
+// figure1 is Figure 1 of [Vbox] without its predicate read: t0, t1, t2 write x and y, t3 reads x of t1. The ids are 1
+// higher than the paper's.
 const figure1 = "s0: w(x,0) w(y,0) | s1: w(x,1) w(y,1) | s2: w(x,2) w(y,2) | s3: r(x,1)"
 
 // TestVboxFigure2: Figure 2(a), the item constraints (E01,E10), (E02,E20), (E12,E21) of Figure 1, by Eqs. 1 and 2.
@@ -56,7 +56,8 @@ func TestVboxFigure2(t *testing.T) {
 	}
 	for _, c := range p.Choices {
 		h := p.V.H
-		at := fmt.Sprintf("%s %d %d", h.Texts.Text(uint32(h.Keys[p.V.WKey[c.A]].N)), h.Txns.ID[p.V.WTxn[c.A]], h.Txns.ID[p.V.WTxn[c.B]])
+		at := fmt.Sprintf("%s %d %d", h.Texts.Text(uint32(h.Keys[p.V.WKey[c.A]].N)), h.Txns.ID[p.V.WTxn[c.A]],
+			h.Txns.ID[p.V.WTxn[c.B]])
 		ea, eb := c.Either()
 		oa, ob := c.Or()
 		if got := side(p, ea, eb) + " / " + side(p, oa, ob); got != want[at] {
@@ -67,7 +68,8 @@ func TestVboxFigure2(t *testing.T) {
 
 // TestEquationsExcludeTheWriter: errata V2, a reader that overwrites what it read gives no edge to itself.
 func TestEquationsExcludeTheWriter(t *testing.T) {
-	p := polygraph.New(prepass.Run(notation.MustParse("init=0: s1: w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,1)")), level.Serializable, polygraph.Options{})
+	p := polygraph.New(prepass.Run(notation.MustParse("init=0: s1: w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,1)")),
+		level.Serializable, polygraph.Options{})
 	p.AllPairs()
 	c := p.Choices[0]
 	if got, want := side(p, c.A, c.B), "1>2 ww, 3>2 rw"; got != want {
@@ -82,7 +84,8 @@ func TestEquationsExcludeTheWriter(t *testing.T) {
 
 // TestInitialVersions: errata V4, a reader of an initial version precedes every writer of the key but itself.
 func TestInitialVersions(t *testing.T) {
-	for _, text := range []string{"init=0: s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,0)", "init: w(x,0) | s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,0)"} {
+	for _, text := range []string{"init=0: s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,0)",
+		"init: w(x,0) | s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,0)"} {
 		p := polygraph.New(prepass.Run(notation.MustParse(text)), level.Serializable, polygraph.Options{})
 		if got, want := describe(p, p.Known), "1>2 rw, 3>1 rw, 3>2 rw"; got != want {
 			t.Errorf("%s: %s; want %s", text, got, want)
@@ -90,11 +93,12 @@ func TestInitialVersions(t *testing.T) {
 	}
 }
 
-// TestAvoidance: [Vbox] §4.2 and §4.3 as errata V7 and V9 correct them. Only writers that overlap, touching intervals included,
-// leave a choice; of the others time tells the order, and a stale reader precedes the writer that it missed.
+// TestAvoidance: [Vbox] §4.2 and §4.3 as errata V7 and V9 correct them. Only writers that overlap, touching intervals
+// included, leave a choice; of the others time tells the order, and a stale reader precedes the writer that it missed.
 func TestAvoidance(t *testing.T) {
 	p := polygraph.New(prepass.Run(notation.MustParse(
-		"s1: w(x,1) @[0,1] | s2: w(x,2) @[1,2] | s3: w(x,3) @[3,4] | s4: r(x,1) @[5,6]")), level.StrictSerializable, polygraph.Options{RealTime: true})
+		"s1: w(x,1) @[0,1] | s2: w(x,2) @[1,2] | s3: w(x,3) @[3,4] | s4: r(x,1) @[5,6]")), level.StrictSerializable,
+		polygraph.Options{RealTime: true})
 	p.Overlapping()
 	if len(p.Choices) != 1 || side(p, p.Choices[0].A, p.Choices[0].B) != "1>2 ww, 4>2 rw" {
 		t.Errorf("%d choices; want that of 1 and 2 only", len(p.Choices))
@@ -115,7 +119,8 @@ func TestAvoidance(t *testing.T) {
 // TestCobraChains: [Cobra] §4.2, consecutive read-modify-writes are one chain, and the choices are between chains.
 func TestCobraChains(t *testing.T) {
 	p := polygraph.New(prepass.Run(notation.MustParse(
-		"init=0: s1: w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,3) | s4: w(x,4) | s5: r(x,4) w(x,5) | s6: r(x,1)")), level.Serializable, polygraph.Options{})
+		"init=0: s1: w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,3) | s4: w(x,4) | s5: r(x,4) w(x,5) | s6: r(x,1)")),
+		level.Serializable, polygraph.Options{})
 	p.Combine()
 	if got, want := describe(p, p.Known), "1>2 wr, 1>6 wr, 2>3 wr, 4>5 wr, 6>2 rw"; got != want {
 		t.Errorf("known: %s; want %s", got, want)
@@ -129,13 +134,15 @@ func TestCobraChains(t *testing.T) {
 		t.Errorf("%s; want %s", got, want)
 	}
 	// A chain from the initial version precedes the others.
-	p = polygraph.New(prepass.Run(notation.MustParse("init=0: s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,1)")), level.Serializable, polygraph.Options{})
+	p = polygraph.New(prepass.Run(notation.MustParse("init=0: s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,1)")),
+		level.Serializable, polygraph.Options{})
 	p.Combine()
 	if got, want := describe(p, p.Known), "1>2 rw, 1>2 ww, 1>3 wr, 3>2 rw"; got != want || len(p.Choices) != 0 {
 		t.Errorf("known: %s, %d choices; want %s, none", got, len(p.Choices), want)
 	}
 	// A lost update is a cycle of known edges.
-	p = polygraph.New(prepass.Run(notation.MustParse("s0: w(x,0) | s1: r(x,0) w(x,1) | s2: r(x,0) w(x,2)")), level.Serializable, polygraph.Options{})
+	p = polygraph.New(prepass.Run(notation.MustParse("s0: w(x,0) | s1: r(x,0) w(x,1) | s2: r(x,0) w(x,2)")),
+		level.Serializable, polygraph.Options{})
 	p.Combine()
 	if got, want := describe(p, p.KnownCycle()), "2>3 rw, 3>2 rw"; got != want {
 		t.Errorf("cycle: %s; want %s", got, want)
@@ -147,7 +154,8 @@ func TestPruning(t *testing.T) {
 	prune := func(text string) (*polygraph.Polygraph, *polygraph.Conflict) {
 		p := polygraph.New(prepass.Run(notation.MustParse(text)), level.Serializable, polygraph.Options{})
 		p.AllPairs()
-		reach, cycle, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Known: p.Graph(true)}, closure.Options{})
+		reach, cycle, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Known: p.Graph(true)},
+			closure.Options{})
 		if err != nil || cycle != nil {
 			t.Fatal(cycle, err)
 		}
@@ -159,7 +167,8 @@ func TestPruning(t *testing.T) {
 	}
 	// 1 before 2 by y, so its x comes first too, and 3, which read it, precedes 2.
 	p, conflict := prune("s1: w(x,1) w(y,1) | s2: r(y,1) w(x,2) | s3: r(x,1)")
-	if got, want := describe(p, p.Known), "1>2 wr, 1>3 wr, 3>2 rw"; conflict != nil || len(p.Choices) != 0 || got != want {
+	if got, want := describe(p, p.Known), "1>2 wr, 1>3 wr, 3>2 rw"; conflict != nil || len(p.Choices) != 0 ||
+		got != want {
 		t.Errorf("known: %s, conflict %v; want %s", got, conflict, want)
 	}
 	if len(p.Settled) != 1 || p.Settled[0].Bad.Dep != evidence.WW {
@@ -170,7 +179,8 @@ func TestPruning(t *testing.T) {
 		t.Fatal("no conflict")
 	}
 	cycles := p.ConflictCycles(conflict)
-	if got, want := describe(p, cycles[0])+" / "+describe(p, cycles[1]), "2>3 wr, 3>2 rw / 1>2 wr, 2>1 ww"; got != want {
+	if got, want := describe(p, cycles[0])+" / "+describe(p, cycles[1]),
+		"2>3 wr, 3>2 rw / 1>2 wr, 2>1 ww"; got != want {
 		t.Errorf("conflict: %s; want %s", got, want)
 	}
 }

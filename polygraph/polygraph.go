@@ -1,10 +1,10 @@
-// Package polygraph turns a history's view into what a search has to settle: a known graph of transactions that must precede
-// each other, and choices, one for each pair of writes of a key whose order the history leaves open.
+// Package polygraph turns a history's view into what a search has to settle: a known graph of transactions that must
+// precede each other, and choices, one for each pair of writes of a key whose order the history leaves open.
 //
-// A polygraph (V, E, C) is Papadimitriou's, in the form of Cobra §3: V the transactions that count, E the known edges, C the
-// choices. The history satisfies the level iff some way to settle the choices leaves the graph acyclic ([Vbox] Theorem 4.1 with
-// no predicates; [Cobra] §3). Which known edges there are is the level's: reads always, session order and real time where
-// the level asks for them (errata V8).
+// A polygraph (V, E, C) is Papadimitriou's, in the form of Cobra §3: V the transactions that count, E the known edges,
+// C the choices. The history satisfies the level iff some way to settle the choices leaves the graph acyclic ([Vbox]
+// Theorem 4.1 with no predicates; [Cobra] §3). Which known edges there are is the level's: reads always, session order
+// and real time where the level asks for them (errata V8).
 //
 // # Files
 //
@@ -35,8 +35,8 @@ const none = history.None
 // Edge is an edge of the known graph, or one that a choice would add.
 type Edge struct {
 	From, To int32
-	// W is the write that the edge is about: WR and RW, the write that was read; WW, the write that To installs. None for SO. PWR and
-	// PRW: the option that the predicate operation is based on, an index into Options.
+	// W is the write that the edge is about: WR and RW, the write that was read; WW, the write that To installs. None
+	// for SO. PWR and PRW: the option that the predicate operation is based on, an index into Options.
 	W uint32
 	// By says why the edge is known: ByHistory, ByTime, or the index into Settled of the choice that brought it.
 	By  int32
@@ -50,8 +50,8 @@ const (
 	ByInner   int32 = -3 // from a transaction's begin to its commit: no edge of evidence
 )
 
-// Choice is a pair of writes of one key by different transactions: either A's version comes first, or B's. Where writes have
-// been combined to chains, A and B are the chains' last writes and A0 and B0 their first; else the same.
+// Choice is a pair of writes of one key by different transactions: either A's version comes first, or B's. Where writes
+// have been combined to chains, A and B are the chains' last writes and A0 and B0 their first; else the same.
 type Choice struct{ A, B, A0, B0 uint32 }
 
 // Either returns the writes that "A before B" puts in order.
@@ -60,8 +60,8 @@ func (c Choice) Either() (first, then uint32) { return c.A, c.B0 }
 // Or returns the writes that "B before A" puts in order.
 func (c Choice) Or() (first, then uint32) { return c.B, c.A0 }
 
-// Settled is a choice that pruning decided: First's version before Then's, since the edge Bad, which the other order brings,
-// would have closed a cycle with the edges known at that moment (those with By smaller than this one's index).
+// Settled is a choice that pruning decided: First's version before Then's, since the edge Bad, which the other order
+// brings, would have closed a cycle with the edges known at that moment (those with By smaller than this one's index).
 //
 // With Based it is the predicate constraint Based-1 that pruning decided instead: Option is the only one left.
 type Settled struct {
@@ -78,15 +78,16 @@ type Polygraph struct {
 	N     int
 	Txn   []uint32 // node → transaction
 	Node  []int32  // transaction → its node, the begin node of two; -1 where it does not count
-	// Split: each transaction has a begin node and, the next number, a commit node, as snapshot isolation asks (the BC-polygraph,
-	// errata B4). An edge that orders a before b goes from a's commit to b's begin, an anti-dependency from the reader's begin to the
-	// writer's commit. Both nodes have the transaction's interval: what that adds follows through the edge between them.
+	// Split: each transaction has a begin node and, the next number, a commit node, as snapshot isolation asks (the
+	// BC-polygraph, errata B4). An edge that orders a before b goes from a's commit to b's begin, an anti-dependency
+	// from the reader's begin to the writer's commit. Both nodes have the transaction's interval: what that adds
+	// follows through the edge between them.
 	Split bool
-	// Start and End are the nodes' client intervals, widened by the clock skew; nil where the level (or the caller) does not
-	// use real time. u precedes v in real time iff End[u] < Start[v]. Start is ascending.
+	// Start and End are the nodes' client intervals, widened by the clock skew; nil where the level (or the caller)
+	// does not use real time. u precedes v in real time iff End[u] < Start[v]. Start is ascending.
 	Start, End []int64
-	// Hint guesses when each node took effect: the end of its interval where all have one, else its place in its session. A wrong
-	// hint costs time, never the answer.
+	// Hint guesses when each node took effect: the end of its interval where all have one, else its place in its
+	// session. A wrong hint costs time, never the answer.
 	Hint []int64
 
 	// Rd[RdOff[w]:RdOff[w+1]] are the (begin) nodes that read write w, without its own writer.
@@ -113,23 +114,25 @@ type Polygraph struct {
 
 // Options say which parts of the level's order to use and how.
 type Options struct {
-	// RealTime uses client times. At a strict level it is required; elsewhere it makes the check stricter than the level, which
-	// is still enough for a "valid" (Vbox's fast path).
+	// RealTime uses client times. At a strict level it is required; elsewhere it makes the check stricter than the
+	// level, which is still enough for a "valid" (Vbox's fast path).
 	RealTime bool
 	Skew     int64 // ns; widens every interval at both ends
-	// Relaxed makes no predicate constraint that a transaction could satisfy which the view leaves out (prepass.View.LeftOut): a "no"
-	// then holds whether it counts or not, and an order need not explain every predicate operation.
+	// Relaxed makes no predicate constraint that a transaction could satisfy which the view leaves out
+	// (prepass.View.LeftOut): a "no" then holds whether it counts or not, and an order need not explain every predicate
+	// operation.
 	Relaxed bool
-	// AtMostOne makes encodings demand that a predicate operation was based on one version only (Vbox Eq. 7), which changes no
-	// verdict (errata V15).
+	// AtMostOne makes encodings demand that a predicate operation was based on one version only (Vbox Eq. 7), which
+	// changes no verdict (errata V15).
 	AtMostOne bool
 	// Most bounds choices, and edges from readers of initial versions to writers; see Polygraph.Crowded. 0: no bound.
 	Most int
 }
 
-// New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial versions
-// before every writer. It does not make choices: see Overlapping, AllPairs, and, where there are too many, Narrow.
-// Reads with several possible writers are left to Predicates. Cost: linear, but for readers of initial versions × writers of the key where no times are used.
+// New builds nodes, readers, and the edges that the history itself shows: reads, session order, readers of initial
+// versions before every writer. It does not make choices: see Overlapping, AllPairs, and, where there are too many,
+// Narrow. Reads with several possible writers are left to Predicates. Cost: linear, but for readers of initial versions
+// × writers of the key where no times are used.
 func New(v *prepass.View, l level.Level, o Options) *Polygraph {
 	p := &Polygraph{V: v, Level: l, Split: l.Snapshot(), Relaxed: o.Relaxed, AtMostOne: o.AtMostOne}
 	p.nodes(o)
@@ -264,10 +267,12 @@ func (p *Polygraph) Sooner(a, b uint32) bool {
 	return u < v
 }
 
-// MissingTime returns a committed transaction without start or end, which the strict levels need; false where there is none.
+// MissingTime returns a committed transaction without start or end, which the strict levels need; false where there is
+// none.
 func MissingTime(h *history.History) (uint32, bool) {
 	for t := range uint32(h.NumTxns()) {
-		if h.Txns.Status[t] == history.Committed && t != h.Init && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {
+		if h.Txns.Status[t] == history.Committed && t != h.Init && (h.Start(t) == history.NoTime ||
+			h.End(t) == history.NoTime) {
 			return t, true
 		}
 	}
@@ -325,14 +330,15 @@ func (p *Polygraph) wrEdges() {
 		}
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if w := v.RW[r]; w != none && !v.Initial(w) {
-				p.Known = append(p.Known, Edge{From: p.WriteNode(w), To: int32(i), W: w, Dep: evidence.WR, By: ByHistory})
+				p.Known = append(p.Known, Edge{From: p.WriteNode(w), To: int32(i), W: w, Dep: evidence.WR,
+					By: ByHistory})
 			}
 		}
 	}
 }
 
-// sessionEdges links each transaction to the one before it in its session. One of unknown outcome comes after the earlier ones
-// but not before the later ones: it may take effect late.
+// sessionEdges links each transaction to the one before it in its session. One of unknown outcome comes after the
+// earlier ones but not before the later ones: it may take effect late.
 func (p *Polygraph) sessionEdges() {
 	h := p.V.H
 	for s := range h.NumSessions() {
@@ -343,7 +349,8 @@ func (p *Polygraph) sessionEdges() {
 				continue
 			}
 			if last >= 0 {
-				p.Known = append(p.Known, Edge{From: p.CommitNode(last), To: i, W: none, Dep: evidence.SO, By: ByHistory})
+				p.Known = append(p.Known, Edge{From: p.CommitNode(last), To: i, W: none, Dep: evidence.SO,
+					By: ByHistory})
 			}
 			if h.Txns.Status[t] != history.Unknown {
 				last = i
@@ -352,8 +359,8 @@ func (p *Polygraph) sessionEdges() {
 	}
 }
 
-// initialReaders adds reader → writer for readers of initial versions: every other version of the key is later. Writers that
-// begin after the reader's end are after it by real time already.
+// initialReaders adds reader → writer for readers of initial versions: every other version of the key is later. Writers
+// that begin after the reader's end are after it by real time already.
 func (p *Polygraph) initialReaders() {
 	for k := range uint32(p.V.H.NumKeys()) {
 		for _, r := range p.Readers(k) {

@@ -14,15 +14,16 @@ import (
 	"isovet/prepass"
 )
 
-// Based is a predicate constraint: node's predicate operation Op missed Key (or, where Missed is false, overwrote it blindly), so
-// that it was based on one of the writes of Options[Lo:Hi], of which its predicate is not true (not false). Based on f, node
-// comes after f's transaction, and before that of each of Targets[TLo:THi] whose version is after f's.
+// Based is a predicate constraint: node's predicate operation Op missed Key (or, where Missed is false, overwrote it
+// blindly), so that it was based on one of the writes of Options[Lo:Hi], of which its predicate is not true (not
+// false). Based on f, node comes after f's transaction, and before that of each of Targets[TLo:THi] whose version is
+// after f's.
 //
-// Source: [Vbox] Eq. 5, Theorem 4.1; the initial, absent and deleted versions, all later versions rather than the next one, and
-// without the transaction's own, by errata V5, V12, V13; blind writes by V16.
+// Source: [Vbox] Eq. 5, Theorem 4.1; the initial, absent and deleted versions, all later versions rather than the next
+// one, and without the transaction's own, by errata V5, V12, V13; blind writes by V16.
 //
-// A read with several possible writers is one more such constraint (errata V6): it was based on a version of the value that it saw.
-// Read is then one more than its number in the view; else 0.
+// A read with several possible writers is one more such constraint (errata V6): it was based on a version of the value
+// that it saw. Read is then one more than its number in the view; else 0.
 type Based struct {
 	Node     int32
 	Op, Key  uint32
@@ -33,8 +34,8 @@ type Based struct {
 	Done     bool // satisfied whatever the rest, or settled
 }
 
-// Option is one write that a predicate operation may have been based on; W of an initial version is its key. Edges of kinds PWR and
-// PRW name theirs in Edge.W, by its index in Options.
+// Option is one write that a predicate operation may have been based on; W of an initial version is its key. Edges of
+// kinds PWR and PRW name theirs in Edge.W, by its index in Options.
 type Option struct {
 	Of  int32 // in Based
 	W   uint32
@@ -42,14 +43,15 @@ type Option struct {
 	At  int32 // if Out: how many choices were settled by then; its reason rests on no later one
 }
 
-// Predicates makes the constraints of the view's predicates and of its reads with several possible writers, and reports whether they have no more than limit options and targets in
-// all (0: no limit). With times it looks only at versions that can be visible: of w before g before the operation's transaction in
-// real time, w is not what it was based on, and g does for w. So a constraint is made only where a version that the predicate
-// excludes overlaps the transaction, or follows nothing that does; all others are settled without being listed.
+// Predicates makes the constraints of the view's predicates and of its reads with several possible writers, and reports
+// whether they have no more than limit options and targets in all (0: no limit). With times it looks only at versions
+// that can be visible: of w before g before the operation's transaction in real time, w is not what it was based on,
+// and g does for w. So a constraint is made only where a version that the predicate excludes overlaps the transaction,
+// or follows nothing that does; all others are settled without being listed.
 //
 // Source:  [Vbox] §4.1, and §4.3 "Predicate Constraint Avoidance" as errata V14 corrects it: what time satisfies is not
-// made, what it makes impossible is no option, and a constraint without options is a violation.
-// Cost:    with times, linear in operations, versions and constraints, times log n for sorting; a transaction without end looks at all
+// made, what it makes impossible is no option, and a constraint without options is a violation. Cost:    with times,
+// linear in operations, versions and constraints, times log n for sorting; a transaction without end looks at all
 // versions of which its predicates are true. Without times every transaction does.
 func (p *Polygraph) Predicates(limit int) bool {
 	v := p.V
@@ -101,7 +103,10 @@ func (b *baser) only() {
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(x, y prepass.Miss) int { return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key, y.Key)) })
+	slices.SortFunc(list, func(x, y prepass.Miss) int {
+		return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key,
+			y.Key))
+	})
 	for _, m := range list {
 		if p.V.Missed(m) {
 			b.constrain(p.Node[p.V.H.TxnOf(m.Op)], m, true)
@@ -109,7 +114,8 @@ func (b *baser) only() {
 	}
 }
 
-// operations makes those of a node's predicate operations; each lists the versions in question of which a predicate is true.
+// operations makes those of a node's predicate operations; each lists the versions in question of which a predicate is
+// true.
 func (b *baser) operations(u int32, each func(q uint32, t predicates.Truth, f func(key, ver uint32))) {
 	p := b.p
 	v, h := p.V, p.V.H
@@ -178,7 +184,8 @@ func (b *baser) read(i int) {
 func (b *baser) base(u int32, m prepass.Miss, missed bool, read uint32, fits func(ver uint32) bool) {
 	p := b.p
 	v := p.V
-	c := Based{Read: read, Node: u, Op: m.Op, Key: m.Key, Missed: missed, Lo: uint32(len(p.Options)), TLo: uint32(len(p.Targets))}
+	c := Based{Read: read, Node: u, Op: m.Op, Key: m.Key, Missed: missed, Lo: uint32(len(p.Options)),
+		TLo: uint32(len(p.Targets))}
 	of := int32(len(p.Based))
 	ws := p.Writers(m.Key)
 	initial, latest := true, int64(0)
@@ -217,8 +224,8 @@ func (b *baser) base(u int32, m prepass.Miss, missed bool, read uint32, fits fun
 	b.full = b.limit > 0 && len(p.Options)+len(p.Targets) > b.limit
 }
 
-// LastBefore returns the transaction that began last of those that wrote a key and had ended in real time before an operation's
-// transaction began; false if there is none. What had ended before it began is hidden from the operation.
+// LastBefore returns the transaction that began last of those that wrote a key and had ended in real time before an
+// operation's transaction began; false if there is none. What had ended before it began is hidden from the operation.
 func (p *Polygraph) LastBefore(m prepass.Miss) (t uint32, ok bool) {
 	u := p.Node[p.V.H.TxnOf(m.Op)]
 	last := int32(-1)
@@ -233,7 +240,8 @@ func (p *Polygraph) LastBefore(m prepass.Miss) (t uint32, ok bool) {
 	return p.Txn[last], true
 }
 
-// maybeLeftOut reports whether a transaction that was left out may have made the version that an operation was based on.
+// maybeLeftOut reports whether a transaction that was left out may have made the version that an operation was based
+// on.
 func (p *Polygraph) maybeLeftOut(m prepass.Miss, missed bool) bool {
 	for _, ver := range p.V.LeftOutVersions(m.Key) {
 		if p.V.Fits(m, ver, missed) {
@@ -243,8 +251,9 @@ func (p *Polygraph) maybeLeftOut(m prepass.Miss, missed bool) bool {
 	return false
 }
 
-// sweep goes through the nodes by their ends with the set of versions that one of those to come can see: a version comes with its
-// transaction's start, and goes when all nodes that began before the first that certainly hides it has ended are done.
+// sweep goes through the nodes by their ends with the set of versions that one of those to come can see: a version
+// comes with its transaction's start, and goes when all nodes that began before the first that certainly hides it has
+// ended are done.
 func (b *baser) sweep() {
 	p := b.p
 	v := p.V
@@ -252,7 +261,8 @@ func (b *baser) sweep() {
 	for k := range uint32(v.H.NumKeys()) {
 		live.Add(k, v.WVer[k])
 	}
-	// hides[off[g]:off[g+1]]: the writes that node g hides from all that begin after its end, and no node that ends earlier does.
+	// hides[off[g]:off[g+1]]: the writes that node g hides from all that begin after its end, and no node that ends
+	// earlier does.
 	hider := make([]int32, len(v.WKey))
 	for w := range hider {
 		hider[w] = -1 // those of transactions that do not count never come
@@ -352,9 +362,11 @@ func (p *Polygraph) relate(reach closure.Index, f, w uint32) Relation {
 	return Open
 }
 
-// OptionEdges calls f for each edge that option o brings: of its write's transaction to the operation's, and of the latter to each
-// target of which relate does not say that its version is earlier; is Open says that the edge is there only if it is later.
-func (p *Polygraph) OptionEdges(o uint32, relate func(f, w uint32) Relation, f func(e Edge, is Relation, target uint32)) {
+// OptionEdges calls f for each edge that option o brings: of its write's transaction to the operation's, and of the
+// latter to each target of which relate does not say that its version is earlier; is Open says that the edge is there
+// only if it is later.
+func (p *Polygraph) OptionEdges(o uint32, relate func(f, w uint32) Relation, f func(e Edge, is Relation,
+	target uint32)) {
 	c := &p.Based[p.Options[o].Of]
 	base := p.Options[o].W
 	if u := p.WriteNode(base); u >= 0 {
@@ -367,10 +379,10 @@ func (p *Polygraph) OptionEdges(o uint32, relate func(f, w uint32) Relation, f f
 	}
 }
 
-// pruneBased drops the options of predicate constraints that would close a cycle with the known graph, and adds the edges of the
-// constraints that have one left; those that an option satisfies whatever the rest need nothing. It returns how many it settled, and
-// whether anything changed.
-// Source: [Vbox] §4.3 "Predicate Constraint Pruning" with errata V14 and V18.
+// pruneBased drops the options of predicate constraints that would close a cycle with the known graph, and adds the
+// edges of the constraints that have one left; those that an option satisfies whatever the rest need nothing. It
+// returns how many it settled, and whether anything changed. Source: [Vbox] §4.3 "Predicate Constraint Pruning" with
+// errata V14 and V18.
 func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) (changed bool, conflict *Conflict) {
 	relate := func(f, w uint32) Relation { return p.relate(reach, f, w) }
 	for i := range p.Based {
@@ -420,7 +432,8 @@ func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) 
 	return changed, nil
 }
 
-// option reports whether an operation may have been based on write f, as far as reach knows, and whether that needs no further edge.
+// option reports whether an operation may have been based on write f, as far as reach knows, and whether that needs no
+// further edge.
 func (p *Polygraph) option(reach closure.Index, c *Based, f uint32) (possible, free bool) {
 	t, u := c.Node, p.WriteNode(f)
 	if u >= 0 && reach.Reaches(t, u) {
@@ -456,8 +469,8 @@ func (p *Polygraph) OpenBased() int {
 	return n
 }
 
-// Story calls f with the transactions without which an edge of kind PWR or PRW says nothing: of those that the operation may have
-// been based on, and of the one that hides others by time.
+// Story calls f with the transactions without which an edge of kind PWR or PRW says nothing: of those that the
+// operation may have been based on, and of the one that hides others by time.
 func (p *Polygraph) Story(e Edge, f func(t uint32)) { p.StoryOf(&p.Based[p.Options[e.W].Of], f) }
 
 // StoryOf is Story of a constraint, with its own transaction.
@@ -502,9 +515,9 @@ func (p *Polygraph) Later(a, b uint32) bool {
 	return p.WriteNode(w) >= 0 && (p.WriteNode(x) < 0 || p.Sooner(x, w))
 }
 
-// Relate returns what is known of two writes of a key without reachability: an initial version is before all others, real time
-// and pruning have settled some, and which choice has the rest: then is is Open, and either tells whether the choice's "A before B"
-// is "f before w".
+// Relate returns what is known of two writes of a key without reachability: an initial version is before all others,
+// real time and pruning have settled some, and which choice has the rest: then is is Open, and either tells whether the
+// choice's "A before B" is "f before w".
 func (p *Polygraph) Relate() func(f, w uint32) (is Relation, choice int, either bool) {
 	keys := make(map[uint32]bool)
 	for i := range p.Based {
@@ -577,7 +590,8 @@ func (p *Polygraph) Mismatch() (evidence.Anomaly, bool) {
 			continue
 		}
 		if bases, _, free := p.V.Bases(prepass.Miss{Op: c.Op, Key: c.Key}); len(bases) == 0 && !free {
-			return evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{p.Txn[c.Node]}, Ops: []uint32{c.Op}, Key: c.Key}, true
+			return evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{p.Txn[c.Node]}, Ops: []uint32{c.Op},
+				Key: c.Key}, true
 		}
 	}
 	return evidence.Anomaly{}, false
@@ -594,8 +608,9 @@ func (p *Polygraph) target(e Edge) (w uint32, ok bool) {
 	return none, false
 }
 
-// excluded returns the cycles that show why an operation was not based on option o, over edges for which use is true: the first
-// closes if it was, and the second, if there is one, if the target of the first was before the option's version.
+// excluded returns the cycles that show why an operation was not based on option o, over edges for which use is true:
+// the first closes if it was, and the second, if there is one, if the target of the first was before the option's
+// version.
 func (p *Polygraph) excluded(f *Finder, o uint32, use func(*Edge) bool) ([][]Edge, bool) {
 	c := &p.Based[p.Options[o].Of]
 	base := p.Options[o].W
@@ -616,14 +631,15 @@ func (p *Polygraph) excluded(f *Finder, o uint32, use func(*Edge) bool) ([][]Edg
 			return out, true
 		}
 		if path, ok := f.Path(p.BeginNode(u), v, use); ok {
-			return append(out, append([]Edge{{From: v, To: p.BeginNode(u), W: base, Dep: evidence.WW, By: ByHistory}}, path...)), true
+			return append(out, append([]Edge{{From: v, To: p.BeginNode(u), W: base, Dep: evidence.WW, By: ByHistory}},
+				path...)), true
 		}
 	}
 	return nil, false
 }
 
-// baseReasons returns the cycle behind an edge that pruning took from the one option left of a constraint, beside those of dropped:
-// why its target's version is later than the option's.
+// baseReasons returns the cycle behind an edge that pruning took from the one option left of a constraint, beside those
+// of dropped: why its target's version is later than the option's.
 func (p *Polygraph) baseReasons(f *Finder, e Edge) (out [][]Edge) {
 	s := p.Settled[e.By]
 	use := func(x *Edge) bool { return x.By < e.By }
@@ -639,8 +655,8 @@ func (p *Polygraph) baseReasons(f *Finder, e Edge) (out [][]Edge) {
 	return out
 }
 
-// dropped returns the cycles that show why pruning dropped options of a predicate constraint: what another cycle assumes of the
-// operation is that it was based on one of the others.
+// dropped returns the cycles that show why pruning dropped options of a predicate constraint: what another cycle
+// assumes of the operation is that it was based on one of the others.
 func (p *Polygraph) dropped(f *Finder, c *Based) (out [][]Edge) {
 	for o := c.Lo; o < c.Hi; o++ {
 		if !p.Options[o].Out {
@@ -656,8 +672,8 @@ func (p *Polygraph) dropped(f *Finder, c *Based) (out [][]Edge) {
 	return out
 }
 
-// baseConflict returns the cycles of a predicate constraint without options: why each was dropped, and where time leaves none, for
-// each version that the operation may have been based on how time excludes it.
+// baseConflict returns the cycles of a predicate constraint without options: why each was dropped, and where time
+// leaves none, for each version that the operation may have been based on how time excludes it.
 func (p *Polygraph) baseConflict(f *Finder, c *Based) (out [][]Edge) {
 	if c.Lo < c.Hi {
 		return p.dropped(f, c)
@@ -672,12 +688,14 @@ func (p *Polygraph) baseConflict(f *Finder, c *Based) (out [][]Edge) {
 		o := uint32(len(p.Options))
 		p.Options = append(p.Options, Option{Of: of, W: b, Out: true})
 		if u >= 0 && p.Before(c.Node, u) {
-			out = append(out, []Edge{{From: u, To: c.Node, W: o, Dep: evidence.PWR, By: ByHistory}, {From: c.Node, To: u, W: none, Dep: evidence.RT, By: ByHistory}})
+			out = append(out, []Edge{{From: u, To: c.Node, W: o, Dep: evidence.PWR, By: ByHistory}, {From: c.Node,
+				To: u, W: none, Dep: evidence.RT, By: ByHistory}})
 			continue
 		}
 		for _, w := range others {
 			if g := p.WriteNode(w); g >= 0 && (u < 0 || p.Before(u, g)) && p.Before(g, c.Node) {
-				out = append(out, []Edge{{From: c.Node, To: g, W: o, Dep: evidence.PRW, By: ByHistory}, {From: g, To: c.Node, W: none, Dep: evidence.RT, By: ByHistory}})
+				out = append(out, []Edge{{From: c.Node, To: g, W: o, Dep: evidence.PRW, By: ByHistory},
+					{From: g, To: c.Node, W: none, Dep: evidence.RT, By: ByHistory}})
 				break
 			}
 		}

@@ -12,8 +12,8 @@ type PruneStats struct {
 	Rounds, Settled, Edges int
 }
 
-// Conflict is a choice neither side of which is possible: Either is an edge that "A before B" brings, Or one that "B before A"
-// brings, and each closes a cycle with the edges known so far.
+// Conflict is a choice neither side of which is possible: Either is an edge that "A before B" brings, Or one that "B
+// before A" brings, and each closes a cycle with the edges known so far.
 //
 // With Based it is a predicate constraint instead, all options of which are impossible.
 type Conflict struct {
@@ -22,13 +22,12 @@ type Conflict struct {
 	Based      *Based
 }
 
-// Prune settles every choice one side of which would close a cycle with the known graph, adds the other side's edges to the
-// known graph and to reach, and repeats until nothing changes. If neither side is possible it returns that choice.
+// Prune settles every choice one side of which would close a cycle with the known graph, adds the other side's edges to
+// the known graph and to reach, and repeats until nothing changes. If neither side is possible it returns that choice.
 //
-// Source:  [Cobra] §4.3 and [Vbox] §4.3, "Item Constraint Pruning".
-// Differs: reachability is kept up to date edge by edge rather than recomputed each round, since late rounds settle few choices.
-// Keeps:   the polygraph has an acyclic completion before iff after.
-// Cost:    rounds × the edges of the choices left, one reachability question each.
+// Source:  [Cobra] §4.3 and [Vbox] §4.3, "Item Constraint Pruning". Differs: reachability is kept up to date edge by
+// edge rather than recomputed each round, since late rounds settle few choices. Keeps:   the polygraph has an acyclic
+// completion before iff after. Cost:    rounds × the edges of the choices left, one reachability question each.
 func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (PruneStats, *Conflict, error) {
 	var st PruneStats
 	for changed := true; changed; {
@@ -89,8 +88,9 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 	return Edge{}, false
 }
 
-// settle records a choice as decided and adds its edges. They all end at the same node, or at its commit, from which none of their
-// beginnings can be reached, so that no cycle can arise. Edges that are implied already are kept in Known only if they are new to reach.
+// settle records a choice as decided and adds its edges. They all end at the same node, or at its commit, from which
+// none of their beginnings can be reached, so that no cycle can arise. Edges that are implied already are kept in Known
+// only if they are new to reach.
 func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) int {
 	by := int32(len(p.Settled))
 	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})
@@ -107,9 +107,9 @@ func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) 
 	return n
 }
 
-// PruneRound settles every choice one side of which would close a cycle with the graph that reach is the closure of, without
-// updating reach; the caller computes it anew for the next round, as Cobra does. It returns how many it settled.
-// Source: [Cobra] §4.3.
+// PruneRound settles every choice one side of which would close a cycle with the graph that reach is the closure of,
+// without updating reach; the caller computes it anew for the next round, as Cobra does. It returns how many it
+// settled. Source: [Cobra] §4.3.
 func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 	n := 0
 	left := p.Choices[:0]

@@ -9,10 +9,10 @@ import (
 	"isovet/history"
 )
 
-// column is what all items hold in one column. An item is a version, or a key's initial value where no operation names it. The
-// different values are ranked: rank 0 says that the column is missing or null in a row that is there, then follow booleans,
-// integers and strings, each in their order. So a comparison with a constant is a range of ranks, and a range of ranks is a
-// range of order.
+// column is what all items hold in one column. An item is a version, or a key's initial value where no operation names
+// it. The different values are ranked: rank 0 says that the column is missing or null in a row that is there, then
+// follow booleans, integers and strings, each in their order. So a comparison with a constant is a range of ranks, and
+// a range of ranks is a range of order.
 type column struct {
 	name  string
 	rank  []uint32 // item → rank; None: there is no row
@@ -255,7 +255,8 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 // rank makes a column of cells; there says which items are rows, of which there are rows.
 // Cost: a sort of the items.
 func (d *decoder) rank(from *cells, there []bool, rows int) column {
-	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
+	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there)),
+		order: make([]uint32, 0, rows)}
 	var count [history.Row + 1]int
 	for item, is := range there {
 		c.rank[item], c.pos[item] = history.None, history.None
@@ -336,9 +337,8 @@ type cell struct {
 	item uint32
 }
 
-// sortCells returns cells sorted by value, those of one value by item; they come in the order of items. The cells it was given are
-// lost.
-// Cost: a pass for each 11 bits in which the values differ.
+// sortCells returns cells sorted by value, those of one value by item; they come in the order of items. The cells it
+// was given are lost. Cost: a pass for each 11 bits in which the values differ.
 func sortCells(cells []cell) []cell {
 	if len(cells) == 0 {
 		return cells
@@ -352,7 +352,10 @@ func sortCells(cells []cell) []cell {
 		return cells
 	}
 	if len(cells) < 256 {
-		slices.SortFunc(cells, func(a, b cell) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item, b.item)) })
+		slices.SortFunc(cells, func(a, b cell) int {
+			return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item,
+				b.item))
+		})
 		return cells
 	}
 	if uint64(high)-uint64(low) < 1<<32 {
@@ -406,8 +409,8 @@ func sortNarrow(cells []cell, low int64, span uint64) []cell {
 	return cells
 }
 
-// marksBits: a column's integers are looked up by 2^marksBits landmarks, evenly spaced from the least to the greatest, and from there
-// by binary search.
+// marksBits: a column's integers are looked up by 2^marksBits landmarks, evenly spaced from the least to the greatest,
+// and from there by binary search.
 const marksBits = 14
 
 // landmarks makes mark and shift, if the integers are many.
@@ -456,7 +459,8 @@ func (c *column) place(n int64) (at int, found bool) {
 // find returns the ranks of a constant's kind, kindLo:kindHi, and those of the values equal to it, lo:hi, within.
 // Cost: a binary search.
 func (c *column) find(s Scalar) (kindLo, lo, hi, kindHi uint32) {
-	following := [...]history.ValueKind{history.Bool: history.Int, history.Int: history.String, history.String: history.Row}
+	following := [...]history.ValueKind{history.Bool: history.Int, history.Int: history.String,
+		history.String: history.Row}
 	kindLo, kindHi = c.kinds[s.Kind], c.kinds[following[s.Kind]]
 	var at int
 	var found bool

@@ -60,11 +60,14 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestLike: a row that is read at a glance gives what a row read by definition gives, whatever it has to do with the row before.
+// TestLike: a row that is read at a glance gives what a row read by definition gives, whatever it has to do with the
+// row before.
 func TestLike(t *testing.T) {
 	rows := []string{
-		`{"a":1,"b":-2}`, `{"a":3,"b":4}`, `{"a":3,"b":4,"c":5}`, `{"a":3}`, `{"b":7}`, `{}`, `{"a":9223372036854775807,"b":-9223372036854775808}`,
-		`{"a":null,"b":4}`, `{"a":3,"b":"4"}`, `{"a":"x\"y","b":1}`, `{"ab":1,"b":2}`, `{"a":true,"b":2}`, `{"a":999999999999999999,"b":1}`,
+		`{"a":1,"b":-2}`, `{"a":3,"b":4}`, `{"a":3,"b":4,"c":5}`, `{"a":3}`, `{"b":7}`, `{}`,
+		`{"a":9223372036854775807,"b":-9223372036854775808}`,
+		`{"a":null,"b":4}`, `{"a":3,"b":"4"}`, `{"a":"x\"y","b":1}`, `{"ab":1,"b":2}`, `{"a":true,"b":2}`,
+		`{"a":999999999999999999,"b":1}`,
 	}
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -104,9 +107,11 @@ func TestLike(t *testing.T) {
 			slow.row(v, h.VerKey[v], val)
 			for c := range fast.cols {
 				x, y := &fast.cols[c], &slow.cols[c]
-				same := x.kind[v] == y.kind[v] && (x.n[v] == y.n[v] || x.kind[v] == history.String && fast.strs[x.n[v]] == slow.strs[y.n[v]])
+				same := x.kind[v] == y.kind[v] && (x.n[v] == y.n[v] || x.kind[v] == history.String &&
+					fast.strs[x.n[v]] == slow.strs[y.n[v]])
 				if !same {
-					t.Fatalf("seed %d: column %s of %s is %d %d; want %d %d", seed, x.name, h.ValueString(v), x.kind[v], x.n[v], y.kind[v], y.n[v])
+					t.Fatalf("seed %d: column %s of %s is %d %d; want %d %d", seed, x.name, h.ValueString(v), x.kind[v],
+						x.n[v], y.kind[v], y.n[v])
 				}
 			}
 		}

@@ -63,8 +63,9 @@ func (a spans) intersect(b spans) spans {
 	return out
 }
 
-// cond is a predicate while it is compiled: one column's ranks of which it is true and of which it is false (unknown of the
-// rest), or, with parts, all or any of them. There is no negation: it is pushed down to the columns, where it swaps the two.
+// cond is a predicate while it is compiled: one column's ranks of which it is true and of which it is false (unknown of
+// the rest), or, with parts, all or any of them. There is no negation: it is pushed down to the columns, where it swaps
+// the two.
 type cond struct {
 	col     int
 	yes, no spans
@@ -72,16 +73,16 @@ type cond struct {
 	any     bool // "or"
 }
 
-// compiler turns parsed predicates into conds. Column 0 is that the row is there, of rank 1 for all: what is true or false of
-// every row is a condition on it.
+// compiler turns parsed predicates into conds. Column 0 is that the row is there, of rank 1 for all: what is true or
+// false of every row is a condition on it.
 type compiler struct {
 	cols  []column
 	index map[string]int
 }
 
-// compile is the cond of a node, or of its negation. A part that looks at one column only becomes ranges of its ranks, so that
-// no "not" is left, and none but "and" and "or" of different columns.
-// Cost: the predicate's size, squared where many parts speak of one column.
+// compile is the cond of a node, or of its negation. A part that looks at one column only becomes ranges of its ranks,
+// so that no "not" is left, and none but "and" and "or" of different columns. Cost: the predicate's size, squared where
+// many parts speak of one column.
 func (m *compiler) compile(n *node, negate bool) cond {
 	var c cond
 	switch n.op {
@@ -191,8 +192,8 @@ func (c *column) ranges(n *node) (yes, no spans) {
 	return yes, no
 }
 
-// part is a piece of a compiled predicate in the index's flat form: a leaf, or "and" or "or" of the parts that follow it up to
-// end, each at the end of the one before.
+// part is a piece of a compiled predicate in the index's flat form: a leaf, or "and" or "or" of the parts that follow
+// it up to end, each at the end of the one before.
 type part struct {
 	kind partKind
 	col  uint32
@@ -233,8 +234,8 @@ func (x *Index) put(c *cond) {
 	x.parts[at] = p
 }
 
-// cover appends leaves that are true, some of them, wherever part i is, and returns how many versions they are true of: of what
-// must all hold the most selective part, of what may hold all parts.
+// cover appends leaves that are true, some of them, wherever part i is, and returns how many versions they are true of:
+// of what must all hold the most selective part, of what may hold all parts.
 func (x *Index) cover(i uint32, to []uint32) (leaves []uint32, cost int) {
 	p := &x.parts[i]
 	switch p.kind {

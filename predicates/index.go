@@ -10,12 +10,12 @@ import (
 
 // Index tells which versions of a history match which of its predicates, without looking at others. It is immutable.
 //
-// Every different predicate is parsed once and every row decoded once. For each column that predicates speak of, the versions
-// stand sorted by its value; a comparison with constants, and all "and", "or" and "not" of comparisons of one column, are ranges
-// there. What speaks of several columns goes through the ranges of its most selective part and is evaluated on these versions.
-// A predicate is named by its index in history.Preds, a version by its id, and None is a key's initial value where no operation
-// names it (history.History.InitVer). Of absent rows and of lists no predicate is true or
-// unknown, nor of versions that only aborted transactions name.
+// Every different predicate is parsed once and every row decoded once. For each column that predicates speak of, the
+// versions stand sorted by its value; a comparison with constants, and all "and", "or" and "not" of comparisons of one
+// column, are ranges there. What speaks of several columns goes through the ranges of its most selective part and is
+// evaluated on these versions. A predicate is named by its index in history.Preds, a version by its id, and None is a
+// key's initial value where no operation names it (history.History.InitVer). Of absent rows and of lists no predicate
+// is true or unknown, nor of versions that only aborted transactions name.
 //
 // Memory: 12 bytes for each version and column.
 type Index struct {
@@ -30,21 +30,21 @@ type Index struct {
 	pred  []uint32 // of history.Preds → different predicate
 	parts []part
 	spans []span
-	// Predicate d: its root part is root[d]; versions of which it is true are among those of the leaves scan[scanOff[d]:scanOff[d+1]], and
-	// those of which it is unknown among those of its leaves, all of them.
+	// Predicate d: its root part is root[d]; versions of which it is true are among those of the leaves
+	// scan[scanOff[d]:scanOff[d+1]], and those of which it is unknown among those of its leaves, all of them.
 	root    []uint32
 	scanOff []uint32
 	scan    []uint32
 	quick   []quick // by different predicate
 }
 
-// quick is a predicate that is true of width ranks of a column from lo on, unknown of rank 0, and false of all others; col 0 is none
-// of that kind.
+// quick is a predicate that is true of width ranks of a column from lo on, unknown of rank 0, and false of all others;
+// col 0 is none of that kind.
 type quick struct{ col, lo, width uint32 }
 
-// NewIndex makes the index of a history's predicates. The error is an *history.InputError that names the transaction and the
-// part of the predicate at fault.
-// Cost: decoding the rows, and a sort of the versions for each column. A history without predicates needs none.
+// NewIndex makes the index of a history's predicates. The error is an *history.InputError that names the transaction
+// and the part of the predicate at fault. Cost: decoding the rows, and a sort of the versions for each column. A
+// history without predicates needs none.
 func NewIndex(h *history.History) (*Index, error) {
 	x := &Index{h: h, pred: make([]uint32, len(h.Preds.Pred)), scanOff: []uint32{0}}
 	var simple []interval   // different predicates of the commonest form, and
@@ -85,7 +85,8 @@ func NewIndex(h *history.History) (*Index, error) {
 	x.decode(cols)
 	m.cols = x.cols
 	x.root, x.scanOff = make([]uint32, 0, len(parsed)), append(make([]uint32, 0, len(parsed)+1), 0)
-	x.parts, x.spans, x.scan = make([]part, 0, len(parsed)), make([]span, 0, 2*len(parsed)), make([]uint32, 0, len(parsed))
+	x.parts, x.spans, x.scan = make([]part, 0, len(parsed)), make([]span, 0, 2*len(parsed)), make([]uint32, 0,
+		len(parsed))
 	x.quick = make([]quick, len(parsed))
 	for i, p := range parsed {
 		at := uint32(len(x.parts))
@@ -226,7 +227,8 @@ func (d *decoder) adopt(o *decoder, lo, hi uint32) {
 	}
 }
 
-// named returns the versions, as a bit set, that are initial or that an operation of a transaction which may have committed names.
+// named returns the versions, as a bit set, that are initial or that an operation of a transaction which may have
+// committed names.
 func named(h *history.History) []uint64 {
 	seen := make([]uint64, h.NumVersions()/64+1)
 	mark := func(v uint32) {
@@ -308,8 +310,8 @@ func (x *Index) Truth(p, key, ver uint32) Truth {
 	return False
 }
 
-// Ranks returns, of a predicate that is one range of a column, the ranks of the versions, and the range: it is true of version v if and
-// only if ranks[v]-lo < width. ok is false of other predicates.
+// Ranks returns, of a predicate that is one range of a column, the ranks of the versions, and the range: it is true of
+// version v if and only if ranks[v]-lo < width. ok is false of other predicates.
 func (x *Index) Ranks(p uint32) (ranks []uint32, lo, width uint32, ok bool) {
 	q := x.quick[x.pred[p]]
 	if q.col == 0 {
@@ -388,8 +390,8 @@ func (x *Index) flat(d uint32) bool {
 	return true
 }
 
-// candidates returns the range of the leaves that cover the items of which different predicate d has a truth: for True those
-// chosen for it, for Unknown all of its parts, of which candidate tells the leaves.
+// candidates returns the range of the leaves that cover the items of which different predicate d has a truth: for True
+// those chosen for it, for Unknown all of its parts, of which candidate tells the leaves.
 func (x *Index) candidates(d uint32, t Truth) (first, end uint32) {
 	if t == True {
 		return x.scanOff[d], x.scanOff[d+1]
@@ -450,8 +452,8 @@ func (x *Index) counts(f form, d, first, i uint32, t Truth, item uint32) bool {
 	return x.eval(x.root[d], item) == t
 }
 
-// Count returns of how many versions predicate p has truth t, True or Unknown, initial values that no operation names included.
-// Cost: constant for a predicate of one column; else as Each.
+// Count returns of how many versions predicate p has truth t, True or Unknown, initial values that no operation names
+// included. Cost: constant for a predicate of one column; else as Each.
 func (x *Index) Count(p uint32, t Truth) int {
 	if d := x.pred[p]; x.simple(d) {
 		return x.size(&x.parts[x.root[d]], t)
@@ -461,10 +463,9 @@ func (x *Index) Count(p uint32, t Truth) int {
 	return n
 }
 
-// Each calls f for every version of which predicate p has truth t, True or Unknown, in no order that means anything; ver is None
-// for an initial value that no operation names.
-// Cost: linear in the calls for a predicate of one column; else in the versions of which the most selective of the parts that must
-// hold is true. Nothing is allocated.
+// Each calls f for every version of which predicate p has truth t, True or Unknown, in no order that means anything;
+// ver is None for an initial value that no operation names. Cost: linear in the calls for a predicate of one column;
+// else in the versions of which the most selective of the parts that must hold is true. Nothing is allocated.
 func (x *Index) Each(p uint32, t Truth, f func(key, ver uint32)) {
 	d := x.pred[p]
 	first, end := x.candidates(d, t)

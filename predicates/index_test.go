@@ -210,7 +210,8 @@ func TestIndex(t *testing.T) {
 				}
 				fail := func(what string, got, want any) {
 					t.Helper()
-					t.Fatalf("seed %d, step %d: %s of %s: %v; expected %v", seed, step, what, h.Texts.Text(text), got, want)
+					t.Fatalf("seed %d, step %d: %s of %s: %v; expected %v", seed, step, what, h.Texts.Text(text), got,
+						want)
 				}
 				q := uint32(i)
 				for k, v := range cur {
@@ -298,7 +299,8 @@ func TestIndexErrors(t *testing.T) {
 	}
 	_, err = NewIndex(h)
 	var input *history.InputError
-	if !errors.As(err, &input) || !strings.HasPrefix(err.Error(), `h.jsonl:3: field "ops": transaction 7: predicate.v: expected comparisons`) {
+	if !errors.As(err, &input) || !strings.HasPrefix(err.Error(),
+		`h.jsonl:3: field "ops": transaction 7: predicate.v: expected comparisons`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -320,7 +322,8 @@ func TestEmptyIndex(t *testing.T) {
 	}
 	s := x.NewState()
 	s.Set(k, 0)
-	if x.Count(0, True) != 0 || s.Count(0) != 0 || s.CountUnknown(0) != 0 || x.Truth(0, k, 0) != False || x.Distinct() != 1 {
+	if x.Count(0, True) != 0 || s.Count(0) != 0 || s.CountUnknown(0) != 0 || x.Truth(0, k, 0) != False ||
+		x.Distinct() != 1 {
 		t.Error("a row where there is none")
 	}
 	if none := history.Restrict(h, nil, nil).H; none.HasPredicates() {
@@ -330,14 +333,16 @@ func TestEmptyIndex(t *testing.T) {
 	}
 }
 
-// blind makes what a workload of range predicates leaves: rows (v1, v2), versions of each, and predicates on either column.
+// blind makes what a workload of range predicates leaves: rows (v1, v2), versions of each, and predicates on either
+// column.
 func blind(rows, versions, preds int, form func(col, lo, hi, max int) string) *history.History {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := history.NewBuilder()
 	n := rows * versions
 	for v := range versions {
 		for k := range rows {
-			b.Write(b.Key(history.IntValue(int64(k))), b.RowValue(fmt.Appendf(nil, `{"v1":%d,"v2":%d}`, r.IntN(n), v*rows+k)))
+			b.Write(b.Key(history.IntValue(int64(k))), b.RowValue(fmt.Appendf(nil, `{"v1":%d,"v2":%d}`, r.IntN(n),
+				v*rows+k)))
 		}
 		b.EndTxn(history.NewTxnHead())
 	}

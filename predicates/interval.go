@@ -10,7 +10,8 @@ import (
 type Interval struct {
 	Column string
 	Lo, Hi int64
-	// Exact: of a row that holds an integer in Column the predicate is true if and only if it lies in the range, else false.
+	// Exact: of a row that holds an integer in Column the predicate is true if and only if it lies in the range, else
+	// false.
 	Exact bool
 }
 

@@ -6,8 +6,8 @@ import (
 	"isovet/history"
 )
 
-// Live is a set of versions, several of a key if need be, that tells which of its members match. It is not safe for concurrent
-// use; several may share an Index.
+// Live is a set of versions, several of a key if need be, that tells which of its members match. It is not safe for
+// concurrent use; several may share an Index.
 //
 // Memory: 4 bytes a version, and 1/8 byte for each version and column.
 type Live struct {
@@ -25,8 +25,8 @@ func (x *Index) NewLive() *Live {
 	return l
 }
 
-// Add puts a key's version into the set, once more if it is in it; None is the key's initial value that no operation names.
-// Cost: one write a column.
+// Add puts a key's version into the set, once more if it is in it; None is the key's initial value that no operation
+// names. Cost: one write a column.
 func (l *Live) Add(key, ver uint32) {
 	item := l.x.item(key, ver)
 	if item == history.None {
@@ -58,8 +58,8 @@ func (l *Live) Remove(key, ver uint32) {
 	}
 }
 
-// Each calls f for every version in the set of which predicate p is true.
-// Cost: linear in the calls, and in the versions of which p is true by 64; see Index.Each for predicates of several columns.
+// Each calls f for every version in the set of which predicate p is true. Cost: linear in the calls, and in the
+// versions of which p is true by 64; see Index.Each for predicates of several columns.
 func (l *Live) Each(p uint32, f func(key, ver uint32)) {
 	x := l.x
 	d := x.pred[p]

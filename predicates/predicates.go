@@ -1,12 +1,14 @@
-// Package predicates has the predicate language of histories: conditions on a row, their text form and their truth on a version;
-// and which versions match which predicates, at scale: in a history (Index), and at a moment of its replay (State).
+// Package predicates has the predicate language of histories: conditions on a row, their text form and their truth on a
+// version; and which versions match which predicates, at scale: in a history (Index), and at a moment of its replay
+// (State).
 //
-// A predicate is true, false or unknown of a version, as in SQL: a comparison with a missing or null column is unknown, "not" keeps
-// unknown, and only what is true matches. Of an absent row every predicate is false, a negated one too: there is no row that it
-// could be true of. Values of different kinds never compare as true (numbers with numbers, strings with strings).
+// A predicate is true, false or unknown of a version, as in SQL: a comparison with a missing or null column is unknown,
+// "not" keeps unknown, and only what is true matches. Of an absent row every predicate is false, a negated one too:
+// there is no row that it could be true of. Values of different kinds never compare as true (numbers with numbers,
+// strings with strings).
 //
-// Which file does which: predicates.go parses, and evaluates a row by definition; columns.go turns rows into ranked columns;
-// compile.go turns predicates into ranges of ranks; index.go and state.go answer by them.
+// Which file does which: predicates.go parses, and evaluates a row by definition; columns.go turns rows into ranked
+// columns; compile.go turns predicates into ranges of ranks; index.go and state.go answer by them.
 //
 // Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 and algorithms §6.2 ask for it.
 package predicates
@@ -47,8 +49,8 @@ type Scalar struct {
 	S    string
 }
 
-// Row is what a predicate looks at: the columns of a row, the value itself (column "") where it is a scalar, and the key
-// (column "key").
+// Row is what a predicate looks at: the columns of a row, the value itself (column "") where it is a scalar, and the
+// key (column "key").
 type Row map[string]Scalar
 
 // node is a part of a predicate: an operator over parts, or a comparison of a column.
@@ -179,7 +181,8 @@ func scalar(v any) (Scalar, error) {
 }
 
 // RowOfValue returns what a predicate sees of a key that holds a value (the initial value need not be a version that an
-// operation names), and whether there is a row at all. A text that is not a row's is our fault: histories hold canonical JSON.
+// operation names), and whether there is a row at all. A text that is not a row's is our fault: histories hold
+// canonical JSON.
 func RowOfValue(h *history.History, key uint32, v history.Value) (Row, bool) {
 	if v.Kind == history.Null {
 		return nil, false

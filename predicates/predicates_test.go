@@ -99,7 +99,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestLaws holds random predicates against Kleene's laws: De Morgan, and double negation, on random rows with missing columns.
+// TestLaws holds random predicates against Kleene's laws: De Morgan, and double negation, on random rows with missing
+// columns.
 func TestLaws(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var random func(depth int) string

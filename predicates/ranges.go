@@ -6,8 +6,8 @@ import (
 	"isovet/history"
 )
 
-// interval is a predicate of the commonest form, comparisons of one column with one or two integers: {"c":{">=":1,"<":9}}. It is
-// read and compiled without the detour over a tree.
+// interval is a predicate of the commonest form, comparisons of one column with one or two integers:
+// {"c":{">=":1,"<":9}}. It is read and compiled without the detour over a tree.
 type interval struct {
 	col int // of the index
 	n   int
@@ -20,14 +20,15 @@ type bound struct {
 	n  int64
 }
 
-// scanInterval reads a predicate of that form as histories have them, without spaces and escapes, and returns its column's name; ok is
-// false for any other.
+// scanInterval reads a predicate of that form as histories have them, without spaces and escapes, and returns its
+// column's name; ok is false for any other.
 func scanInterval(s []byte) (name []byte, x interval, ok bool) {
 	if len(s) == 0 || s[0] != '{' {
 		return nil, x, false
 	}
 	name, s, ok = quoted(s[1:])
-	if !ok || len(s) < 2 || s[0] != ':' || s[1] != '{' || string(name) == "and" || string(name) == "or" || string(name) == "not" {
+	if !ok || len(s) < 2 || s[0] != ':' || s[1] != '{' || string(name) == "and" || string(name) == "or" ||
+		string(name) == "not" {
 		return nil, x, false
 	}
 	for s = s[1:]; ; {
@@ -67,8 +68,8 @@ func scanInterval(s []byte) (name []byte, x interval, ok bool) {
 	}
 }
 
-// putInterval appends an interval to the index's parts, true of one range of ranks and unknown of rank 0, where the column is missing; and
-// returns it in short.
+// putInterval appends an interval to the index's parts, true of one range of ranks and unknown of rank 0, where the
+// column is missing; and returns it in short.
 func (x *Index) putInterval(p *interval) quick {
 	c := &x.cols[p.col]
 	lo, hi := c.kinds[history.Int], c.kinds[history.String]

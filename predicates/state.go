@@ -6,13 +6,12 @@ import (
 	"isovet/history"
 )
 
-// State is the current version of every key while a history is replayed, and counts which of them match. It is not safe for
-// concurrent use; several States may share an Index.
+// State is the current version of every key while a history is replayed, and counts which of them match. It is not safe
+// for concurrent use; several States may share an Index.
 //
-// For each column the items that are current are marked, in the order of the column's values, and the marks are counted by groups of
-// words. Changes are many more than counts, so a count walks over groups where a Fenwick tree (algorithms §4.3) would make each
-// change a walk.
-// Memory: 4 bytes a key, and 1/8 byte for each version and column.
+// For each column the items that are current are marked, in the order of the column's values, and the marks are counted
+// by groups of words. Changes are many more than counts, so a count walks over groups where a Fenwick tree (algorithms
+// §4.3) would make each change a walk. Memory: 4 bytes a key, and 1/8 byte for each version and column.
 type State struct {
 	*Index
 	cur   []uint32 // key → current item; None: there is no row
@@ -144,7 +143,8 @@ func (m *marks) below(at uint32) int {
 	return int(n)
 }
 
-// Current returns the current version of a key, None for an initial value that no operation names, and whether there is a row.
+// Current returns the current version of a key, None for an initial value that no operation names, and whether there is
+// a row.
 func (s *State) Current(key uint32) (ver uint32, present bool) {
 	item := s.cur[key]
 	if item == history.None || s.cols[0].rank[item] == history.None {
@@ -153,8 +153,8 @@ func (s *State) Current(key uint32) (ver uint32, present bool) {
 	return s.version(item), true
 }
 
-// Count returns of how many keys predicate p is true now.
-// Cost: for a predicate of one column a step for 64 versions of each range, at most 200 and one for each 2^18 versions; else as Each.
+// Count returns of how many keys predicate p is true now. Cost: for a predicate of one column a step for 64 versions of
+// each range, at most 200 and one for each 2^18 versions; else as Each.
 func (s *State) Count(p uint32) int { return s.count(p, True) }
 
 // CountUnknown returns of how many keys the truth of predicate p is unknown now.
@@ -176,9 +176,9 @@ func (s *State) count(p uint32, t Truth) int {
 	return n
 }
 
-// Each calls f for each key of which predicate p is true now.
-// Cost: linear in the calls, and in the versions of which it is true by 64; for a predicate of several columns in those of the
-// most selective of its parts that must hold. Nothing is allocated.
+// Each calls f for each key of which predicate p is true now. Cost: linear in the calls, and in the versions of which
+// it is true by 64; for a predicate of several columns in those of the most selective of its parts that must hold.
+// Nothing is allocated.
 func (s *State) Each(p uint32, f func(key uint32)) { s.each(p, True, f) }
 
 // EachUnknown calls f for each key of which the truth of predicate p is unknown now.
@@ -215,9 +215,8 @@ func (s *State) each(p uint32, t Truth, f func(key uint32)) {
 	}
 }
 
-// Offending calls f for each key of which predicate p is true now and that is not among matched, the keys that a predicate
-// operation matched: the rows that it should have shown.
-// Cost: as Each, and linear in matched.
+// Offending calls f for each key of which predicate p is true now and that is not among matched, the keys that a
+// predicate operation matched: the rows that it should have shown. Cost: as Each, and linear in matched.
 func (s *State) Offending(p uint32, matched []uint32, f func(key uint32)) {
 	if s.turn++; s.turn == 0 {
 		clear(s.stamp)

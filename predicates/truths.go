@@ -6,7 +6,8 @@ import (
 	"isovet/history"
 )
 
-// Truths evaluates a history's predicates on its versions, each predicate's text and each row decoded once, when first asked for.
+// Truths evaluates a history's predicates on its versions, each predicate's text and each row decoded once, when first
+// asked for.
 type Truths struct {
 	h      *history.History
 	parsed []*Predicate // of history.Preds, by index
@@ -22,8 +23,8 @@ type row struct {
 	present bool
 }
 
-// NewTruths parses a history's predicates. An error, of type *history.InputError, names the first operation whose predicate is
-// not one. Cost: one parse for each different text.
+// NewTruths parses a history's predicates. An error, of type *history.InputError, names the first operation whose
+// predicate is not one. Cost: one parse for each different text.
 func NewTruths(h *history.History) (*Truths, error) {
 	x := &Truths{h: h, parsed: make([]*Predicate, len(h.Preds.Pred)), rows: make(map[place]row)}
 	of := make(map[uint32]*Predicate)
@@ -42,7 +43,8 @@ func NewTruths(h *history.History) (*Truths, error) {
 				var err error
 				if p, err = Parse(h.Texts.Text(text)); err != nil {
 					line := h.Txns.Line[h.TxnOf(uint32(op))]
-					return nil, &history.InputError{File: h.File, Line: int(line), Off: -1, Field: "ops", Msg: fmt.Sprintf("%s: %v", h.Texts.Text(text), err)}
+					return nil, &history.InputError{File: h.File, Line: int(line), Off: -1, Field: "ops",
+						Msg: fmt.Sprintf("%s: %v", h.Texts.Text(text), err)}
 				}
 				of[text] = p
 			}
@@ -55,8 +57,8 @@ func NewTruths(h *history.History) (*Truths, error) {
 // Predicate returns predicate q of history.Preds.
 func (x *Truths) Predicate(q uint32) *Predicate { return x.parsed[q] }
 
-// Of returns the truth of predicate q, an index of history.Preds, of a key's version; history.None is an initial value that no
-// operation names. It is False of an absent row.
+// Of returns the truth of predicate q, an index of history.Preds, of a key's version; history.None is an initial value
+// that no operation names. It is False of an absent row.
 func (x *Truths) Of(q, key, ver uint32) Truth {
 	if x.lists != nil && x.lists[key] {
 		return False

@@ -6,20 +6,20 @@ import (
 	"isovet/history"
 )
 
-// A death is that of transaction t, shown by ops as in evidence.Anomaly. ver is the version read that only dead ones wrote, if
-// any; none where the transaction contradicts itself.
+// A death is that of transaction t, shown by ops as in evidence.Anomaly. ver is the version read that only dead ones
+// wrote, if any; none where the transaction contradicts itself.
 type death struct {
 	t, ver uint32
 	ops    []uint32
 }
 
-// watch is a read that stands as long as write w's transaction may have committed, or another after it among those of the same
-// version.
+// watch is a read that stands as long as write w's transaction may have committed, or another after it among those of
+// the same version.
 type watch struct{ t, op, ver, w uint32 }
 
-// bury finds the dead: transactions of unknown outcome, not yet known to count, that contradict themselves, or of which a read
-// could only be of dead ones. Each read watches one possible writer and looks for the next when that dies.
-// Cost: linear in the reads of such transactions and in the writes that these could be of.
+// bury finds the dead: transactions of unknown outcome, not yet known to count, that contradict themselves, or of which
+// a read could only be of dead ones. Each read watches one possible writer and looks for the next when that dies. Cost:
+// linear in the reads of such transactions and in the writes that these could be of.
 func (p *pass) bury() {
 	h, v := p.h, p.v
 	mortal := func(t uint32) bool { return h.Txns.Status[t] == history.Unknown && !v.Counts[t] }
@@ -72,8 +72,8 @@ func (p *pass) die(t, ver uint32, ops []uint32) {
 	}
 }
 
-// dead returns what shows that all who could have written the version that t read are dead, for evidence.Anomaly; nil if nobody
-// could have.
+// dead returns what shows that all who could have written the version that t read are dead, for evidence.Anomaly; nil
+// if nobody could have.
 func (p *pass) dead(t, ver uint32) [][]uint32 {
 	if p.died == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"isovet/prepass"
 )
 
-// naive is the view by definition, as sorted lines of text: what counts, what is open, who installs what, what each read may
-// have seen, and which reads are anomalies.
+// naive is the view by definition, as sorted lines of text: what counts, what is open, who installs what, what each
+// read may have seen, and which reads are anomalies.
 func naive(h *history.History) string {
 	type op struct {
 		at   uint32
@@ -284,7 +284,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 	t.Log(lines)
 	// Random histories have no thin-air reads; TestAnomalies has.
-	for _, l := range []string{"open", "ambiguous", "G1", "of the dead", "future-read", "non-repeatable-read", "not-my-own-write", "not-my-last-write"} {
+	for _, l := range []string{"open", "ambiguous", "G1", "of the dead", "future-read", "non-repeatable-read",
+		"not-my-own-write", "not-my-last-write"} {
 		if lines[l] < 20 {
 			t.Errorf("%q came up %d times only", l, lines[l])
 		}

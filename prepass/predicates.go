@@ -8,14 +8,14 @@ import (
 	"isovet/predicates"
 )
 
-// Miss is a key of a predicate operation that does not say which version of it it saw, only whether its predicate holds: it did
-// not match the key, or it is a predicate write that overwrote it blindly. It must have been based on some version of the key of
-// which the predicate is not true, or not false (Vbox Eq. 5; errata V5, V16).
+// Miss is a key of a predicate operation that does not say which version of it it saw, only whether its predicate
+// holds: it did not match the key, or it is a predicate write that overwrote it blindly. It must have been based on
+// some version of the key of which the predicate is not true, or not false (Vbox Eq. 5; errata V5, V16).
 //
-// A key that the transaction wrote before the operation, or that it reads from others at any operation, is not open: that
-// decides, here, whether the predicate holds (errata V11, V13). All others are: a view does not list them, since they are as many
-// as operations times keys. What the transaction writes after the operation changes nothing for it, and is no version to be
-// based on.
+// A key that the transaction wrote before the operation, or that it reads from others at any operation, is not open:
+// that decides, here, whether the predicate holds (errata V11, V13). All others are: a view does not list them, since
+// they are as many as operations times keys. What the transaction writes after the operation changes nothing for it,
+// and is no version to be based on.
 type Miss struct{ Op, Key uint32 }
 
 func (p *pass) isPredicate(op uint32) bool {
@@ -47,12 +47,13 @@ func (p *pass) mismatch(t, op, key uint32) {
 	if p.each {
 		return // read-committed allows it
 	}
-	p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{t}, Ops: []uint32{op}, Key: key}})
+	p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{t},
+		Ops: []uint32{op}, Key: key}})
 }
 
-// predicate follows a predicate operation: what it matched at a known version is a read, and its predicate may not be false of
-// that; what it did not match, or not at a known version, must agree with the transaction's own earlier writes. What its
-// transaction reads from others is compared at its end.
+// predicate follows a predicate operation: what it matched at a known version is a read, and its predicate may not be
+// false of that; what it did not match, or not at a known version, must agree with the transaction's own earlier
+// writes. What its transaction reads from others is compared at its end.
 func (p *pass) predicate(t, lo, op uint32) {
 	h, truths := p.h, p.v.Index
 	q := h.Ops.Ver[op]
@@ -91,14 +92,15 @@ func (p *pass) predicate(t, lo, op uint32) {
 	}
 }
 
-// settlePredicates compares, at its end, what a transaction read from others with what its predicate operations say of the same
-// keys, and lists its blind rows that no read decides.
-// Cost: predicate operations × external reads of the transaction.
+// settlePredicates compares, at its end, what a transaction read from others with what its predicate operations say of
+// the same keys, and lists its blind rows that no read decides. Cost: predicate operations × external reads of the
+// transaction.
 func (p *pass) settlePredicates(t, lo, hi uint32) {
 	h, truths := p.h, p.v.Index
 	blind := p.blind
 	p.blind = p.blind[:0]
-	if h.Txns.Status[t] == history.Aborted || p.each { // at read-committed what was missed, or read before, may have changed
+	// at read-committed what was missed, or read before, may have changed
+	if h.Txns.Status[t] == history.Aborted || p.each {
 		return
 	}
 	reads := uint32(len(p.rOp))
@@ -131,10 +133,12 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 				}
 				truth := truths.Truth(q, key, ver)
 				missed := m != none
-				if missed && truth != predicates.True || !missed && truth != predicates.False || p.wroteBefore(t, lo, op, key) {
+				if missed && truth != predicates.True || !missed && truth != predicates.False || p.wroteBefore(t, lo,
+					op, key) {
 					continue
 				}
-				a := evidence.Anomaly{Kind: level.NonRepeatableRead, Txns: []uint32{t}, Ops: []uint32{p.rOp[i], op}, Key: key}
+				a := evidence.Anomaly{Kind: level.NonRepeatableRead, Txns: []uint32{t}, Ops: []uint32{p.rOp[i], op},
+					Key: key}
 				if p.rOp[i] > op {
 					a.Ops[0], a.Ops[1] = op, p.rOp[i]
 				}
@@ -207,8 +211,8 @@ func (p *pass) rowsInVain(t, op uint32) {
 	}
 }
 
-// openToPredicates opens the transactions of unknown outcome that write something: a predicate operation may have missed, or
-// blindly overwritten, a key because they committed (errata V27).
+// openToPredicates opens the transactions of unknown outcome that write something: a predicate operation may have
+// missed, or blindly overwritten, a key because they committed (errata V27).
 func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 	v := p.v
 	if p.matched == nil || p.each {
@@ -233,7 +237,8 @@ func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 	return work
 }
 
-// finishPredicates lists the predicate operations of the transactions that take part, and drops the blind rows of the others.
+// finishPredicates lists the predicate operations of the transactions that take part, and drops the blind rows of the
+// others.
 func (p *pass) finishPredicates(part []bool) {
 	h, v := p.h, p.v
 	v.POff = make([]uint32, len(part)+1)
@@ -298,7 +303,8 @@ func (v *View) eachLeftOut(f func(key, ver uint32)) {
 	}
 }
 
-// Fits reports whether a predicate operation that missed a key (or overwrote it blindly) may have been based on its version ver.
+// Fits reports whether a predicate operation that missed a key (or overwrote it blindly) may have been based on its
+// version ver.
 func (v *View) Fits(m Miss, ver uint32, missed bool) bool {
 	t := v.Index.Truth(v.H.Ops.Ver[m.Op], m.Key, ver)
 	return missed && t != predicates.True || !missed && t != predicates.False
@@ -316,10 +322,10 @@ func (v *View) Missed(m Miss) bool {
 	return true
 }
 
-// Bases returns the writes, of other transactions, that a predicate operation may have been based on, and the others of the key,
-// the initial one first among those where it belongs. free: whether a transaction that was left out may have made another
-// version to be based on, so that nothing follows.
-// Cost: linear in the key's writes; the first call is linear in all.
+// Bases returns the writes, of other transactions, that a predicate operation may have been based on, and the others of
+// the key, the initial one first among those where it belongs. free: whether a transaction that was left out may have
+// made another version to be based on, so that nothing follows. Cost: linear in the key's writes; the first call is
+// linear in all.
 func (v *View) Bases(m Miss) (bases, others []uint32, free bool) {
 	t, missed := v.H.TxnOf(m.Op), v.Missed(m)
 	put := func(w uint32) {

@@ -97,7 +97,8 @@ func agrees(h *history.History, v *prepass.View, each, all bool) error {
 		mine := installs(h, t)
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			if ver, ok := mine[v.WKey[w]]; !ok || ver != v.WVer[w] || v.WTxn[w] != t {
-				return fmt.Errorf("transaction %d installs %d at key %d; by definition %v", t, v.WVer[w], v.WKey[w], mine)
+				return fmt.Errorf("transaction %d installs %d at key %d; by definition %v", t, v.WVer[w], v.WKey[w],
+					mine)
 			}
 		}
 		if n := int(v.WOff[t+1] - v.WOff[t]); n != len(mine) {
@@ -191,7 +192,8 @@ func bases(h *history.History, v *prepass.View) error {
 			}
 			may, others, free := v.Bases(m)
 			if free != left || len(may)+len(others) != len(count) {
-				return fmt.Errorf("operation %d, key %d: %v %v %v; by definition %v %v", op, key, may, others, free, count, left)
+				return fmt.Errorf("operation %d, key %d: %v %v %v; by definition %v %v", op, key, may, others, free,
+					count, left)
 			}
 			for _, w := range slices.Concat(may, others) {
 				if is, ok := count[v.WTxn[w]]; !ok || is != slices.Contains(may, w) || v.WKey[w] != key {
@@ -220,7 +222,8 @@ func TestPredicateViews(t *testing.T) {
 	based, blind, left := 0, 0, 0
 	tried := histtest.Search{N: 6000, Long: 300_000,
 		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates, histtest.Predicates,
+			return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates,
+				histtest.Predicates,
 				histtest.Single, histtest.Registers}})
 		},
 		Judge: func(text []byte) error {
@@ -256,7 +259,8 @@ func TestPredicateViews(t *testing.T) {
 				for _, a := range v.Anomalies {
 					kinds[a.Kind]++
 					if err := anomalous(h, l, a); err != nil {
-						return &histtest.Failure{Class: "anomaly", Err: fmt.Errorf("%+v: %s: %+v: %w", o, a.Kind, a, err)}
+						return &histtest.Failure{Class: "anomaly", Err: fmt.Errorf("%+v: %s: %+v: %w", o, a.Kind, a,
+							err)}
 					}
 				}
 			}

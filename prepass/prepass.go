@@ -1,23 +1,24 @@
-// Package prepass does what every checker needs before it begins and what needs no search: it finds the anomalies of single
-// reads, and reduces a history to what transactions show each other.
+// Package prepass does what every checker needs before it begins and what needs no search: it finds the anomalies of
+// single reads, and reduces a history to what transactions show each other.
 //
-// The anomalies are internal consistency (INT of Biswas and Enea), thin-air, aborted, intermediate and future reads (errata
-// V11, M5): no order of the transactions can explain them, and the graph of a paper's definition silently misses them, because
-// such a read has no edge.
+// The anomalies are internal consistency (INT of Biswas and Enea), thin-air, aborted, intermediate and future reads
+// (errata V11, M5): no order of the transactions can explain them, and the graph of a paper's definition silently
+// misses them, because such a read has no edge.
 //
-// The rest is a [View]: for every transaction that counts, the writes that it installs (the last one of each key) and the reads
-// that other transactions must explain (the first one of each key, unless an own write comes before it), each with the write
-// it sees.
+// The rest is a [View]: for every transaction that counts, the writes that it installs (the last one of each key) and
+// the reads that other transactions must explain (the first one of each key, unless an own write comes before it), each
+// with the write it sees.
 //
 // # Who counts
 //
-// Committed transactions count. One of unknown outcome counts if a transaction that counts can only have read from it; the
-// others of unknown outcome are left out. With reads that have one possible writer this is exact, since a transaction more only
-// adds constraints (errata V27); with ambiguous reads View.Open lists those whose outcome remains a choice.
+// Committed transactions count. One of unknown outcome counts if a transaction that counts can only have read from it;
+// the others of unknown outcome are left out. With reads that have one possible writer this is exact, since a
+// transaction more only adds constraints (errata V27); with ambiguous reads View.Open lists those whose outcome remains
+// a choice.
 //
-// One of unknown outcome that contradicts itself, or that reads what nobody wrote that may have committed, cannot have committed,
-// and so on from reader to reader: such a transaction is dead. Nobody has read from it. Where a transaction that counts can have
-// read from dead ones only, that is an aborted read.
+// One of unknown outcome that contradicts itself, or that reads what nobody wrote that may have committed, cannot have
+// committed, and so on from reader to reader: such a transaction is dead. Nobody has read from it. Where a transaction
+// that counts can have read from dead ones only, that is an aborted read.
 package prepass
 
 import (
@@ -32,7 +33,8 @@ import (
 
 const none = history.None
 
-// View is a history as its transactions saw each other. Transactions, keys and versions are the history's dense indices.
+// View is a history as its transactions saw each other. Transactions, keys and versions are the history's dense
+// indices.
 type View struct {
 	H *history.History
 
@@ -41,15 +43,15 @@ type View struct {
 	// NumCounts is the number of transactions that do, Init left out.
 	NumCounts int
 
-	// Writes. Write w installs a version of WKey[w] by transaction WTxn[w]. Writes 0..NumKeys-1 are the initial versions, with
-	// WTxn = None (history.Init's writes are these too). Transaction t's own are WOff[t]:WOff[t+1]. Transactions that do not
-	// count have none, but for those in Open.
+	// Writes. Write w installs a version of WKey[w] by transaction WTxn[w]. Writes 0..NumKeys-1 are the initial
+	// versions, with WTxn = None (history.Init's writes are these too). Transaction t's own are WOff[t]:WOff[t+1].
+	// Transactions that do not count have none, but for those in Open.
 	WKey, WTxn []uint32
 	WVer       []uint32 // version installed; for initial versions History.InitVer
 	WOff       []uint32
 
-	// Reads. Transaction t's external reads are ROff[t]:ROff[t+1]: each saw write RW[r], or one of several: then RW[r] is
-	// None and the candidates are Cand[CandOff[i]:CandOff[i+1]] with Amb[i] = r.
+	// Reads. Transaction t's external reads are ROff[t]:ROff[t+1]: each saw write RW[r], or one of several: then RW[r]
+	// is None and the candidates are Cand[CandOff[i]:CandOff[i+1]] with Amb[i] = r.
 	RW   []uint32
 	RVer []uint32
 	RKey []uint32
@@ -62,19 +64,20 @@ type View struct {
 
 	// Open lists the transactions of unknown outcome that an ambiguous read could see: whether they count is a choice.
 	Open []uint32
-	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates. What they
-	// matched at a known version is among the reads, what they wrote among the writes. What is left of them to explain are the
-	// keys of which they only say whether their predicate holds: see predicates.go.
+	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates.
+	// What they matched at a known version is among the reads, what they wrote among the writes. What is left of them
+	// to explain are the keys of which they only say whether their predicate holds: see predicates.go.
 	POff, POp []uint32
-	// Blind lists the rows that predicate writes of transactions that take part overwrote without saying which version they
-	// replaced, own rows left out.
+	// Blind lists the rows that predicate writes of transactions that take part overwrote without saying which version
+	// they replaced, own rows left out.
 	Blind []Miss
-	// Only, if set, are the only keys of predicate operations that are to be explained, Blind ones included; else all are.
+	// Only, if set, are the only keys of predicate operations that are to be explained, Blind ones included; else all
+	// are.
 	Only map[Miss]bool
 	// Index has the predicates' truth of versions; nil without predicates.
 	Index *predicates.Index
-	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and were left
-	// out because the caller asked for it.
+	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and
+	// were left out because the caller asked for it.
 	LeftOut []uint32
 	// Bad is the error of a predicate that does not parse; nothing else is of use then.
 	Bad error
@@ -89,9 +92,9 @@ type View struct {
 	keys   *byKey
 }
 
-// Readers returns who read each write, reads with several possible writers left out: write w was read by those transactions
-// txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out.
-// Cost: linear, two words a write and one a read.
+// Readers returns who read each write, reads with several possible writers left out: write w was read by those
+// transactions txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out. Cost:
+// linear, two words a write and one a read.
 func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
 	by := graph.NewGroups[uint32](len(v.WKey))
 	for _, t := range txns {
@@ -127,13 +130,13 @@ func Run(h *history.History) *View { return RunWith(h, Options{}) }
 
 // Options are the parameters of RunWith. The zero value is Run's.
 type Options struct {
-	// Closed leaves out the transactions of unknown outcome that could matter to predicate operations only (see View.LeftOut), in
-	// place of listing them in View.Open.
+	// Closed leaves out the transactions of unknown outcome that could matter to predicate operations only (see
+	// View.LeftOut), in place of listing them in View.Open.
 	Closed bool
 	// Only, if not nil, is View.Only.
 	Only map[Miss]bool
-	// EachRead lists every read before an own write of its key among the reads that others must explain, not only the first, and lets
-	// those of one key differ: what read-committed asks.
+	// EachRead lists every read before an own write of its key among the reads that others must explain, not only the
+	// first, and lets those of one key differ: what read-committed asks.
 	EachRead bool
 	// Count, if not nil, says of which transactions of unknown outcome it is known that they count.
 	Count []bool
@@ -161,13 +164,13 @@ type pass struct {
 
 	// final[op]: the write is its transaction's last of the key. Bitset.
 	final []uint64
-	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that installs
-	// ver, or None; same[w] the one before it of the same version (nil while no version has two).
+	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that
+	// installs ver, or None; same[w] the one before it of the same version (nil while no version has two).
 	last, same []uint32
 	// initial[ver]: ver is its key's initial version. Bitset.
 	initial []uint64
-	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or None; nil
-	// until it is asked for.
+	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or
+	// None; nil until it is asked for.
 	wrote []uint32
 
 	// external reads, by transaction; rVer is nil without predicates
@@ -181,10 +184,11 @@ type pass struct {
 	matched []uint32 // key → one more than the operation that matched it last
 	blind   []Miss   // of the transaction at hand: what may be blind
 	wroteBy []uint32 // keys that the transaction at hand wrote
-	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they count.
+	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they
+	// count.
 	internal []found
-	// deaths are the dead transactions in the order in which that was found, each for a reason that rests on those before; died
-	// has 1 + its place for each, and is nil while there is none.
+	// deaths are the dead transactions in the order in which that was found, each for a reason that rests on those
+	// before; died has 1 + its place for each, and is nil while there is none.
 	deaths []death
 	died   []uint32
 }
@@ -207,8 +211,8 @@ func (p *pass) set(op uint32)          { p.final[op>>6] |= 1 << (op & 63) }
 func (p *pass) clear(op uint32)        { p.final[op>>6] &^= 1 << (op & 63) }
 func (p *pass) isFinal(op uint32) bool { return p.final[op>>6]>>(op&63)&1 != 0 }
 
-// own walks each transaction by itself: which writes it installs, which reads are external, and whether the others agree with
-// the transaction's own earlier operations.
+// own walks each transaction by itself: which writes it installs, which reads are external, and whether the others
+// agree with the transaction's own earlier operations.
 func (p *pass) own() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
@@ -387,7 +391,8 @@ func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
 		kind = level.NotMyOwnWrite
 		ops = []uint32{op, prev.op}
 		for q := lo; q < prev.op && ver != none; q++ {
-			if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite && p.rowWrote(q, ver) {
+			if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite &&
+				p.rowWrote(q, ver) {
 				kind = level.NotMyLastWrite
 			}
 		}
@@ -399,7 +404,8 @@ func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
 	p.internal = append(p.internal, found{t, a})
 }
 
-// candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one first.
+// candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one
+// first.
 func (p *pass) candidates(t, ver uint32, out []uint32) []uint32 {
 	if p.initial[ver>>6]>>(ver&63)&1 != 0 {
 		out = append(out, p.h.VerKey[ver])
@@ -423,8 +429,8 @@ func (p *pass) before(w uint32) uint32 {
 	return p.same[w]
 }
 
-// settleUnknown decides which transactions of unknown outcome count: those that a counting transaction's read can only come
-// from. Those that an ambiguous read could come from stay open, unless they are dead.
+// settleUnknown decides which transactions of unknown outcome count: those that a counting transaction's read can only
+// come from. Those that an ambiguous read could come from stay open, unless they are dead.
 func (p *pass) settleUnknown() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
@@ -637,7 +643,8 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 	// The reader's own later write, installed or not, is the only writer left.
 	_, hi := h.TxnOps(t)
 	for q := op; q < hi; q++ {
-		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite && p.rowWrote(q, ver) {
+		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite &&
+			p.rowWrote(q, ver) {
 			a.Kind, a.Ops = level.FutureRead, []uint32{op, q}
 			return a
 		}

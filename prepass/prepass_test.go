@@ -21,7 +21,8 @@ func TestAnomalies(t *testing.T) {
 		{"null after a delete", "init=0: s1: w(x,null) | s2: r(x,null)", ""},
 		{"null, but nobody deleted", "init=0: s1: w(x,1) | s2: r(x,null)", "thin-air-read T2"},
 		{"the header's initial value", "init=0: s1: r(x,0)", ""},
-		{"the header's value, overridden by the initial transaction", "init=0: init: w(x,5) | s1: r(x,0)", "thin-air-read T1"},
+		{"the header's value, overridden by the initial transaction", "init=0: init: w(x,5) | s1: r(x,0)",
+			"thin-air-read T1"},
 		{"a value of another key", "init=0: s1: w(y,7) | s2: r(x,7)", "thin-air-read T2"},
 		{"aborted", "init=0: s1: w(x,1)! | s2: r(x,1)", "G1a T2 T1"},
 		{"aborted intermediate", "init=0: s1: w(x,1) w(x,2)! | s2: r(x,1)", "G1a T2 T1"},
@@ -45,18 +46,27 @@ func TestAnomalies(t *testing.T) {
 		{"two reads alike", "init=0: s1: r(x,0) r(x,0)", ""},
 		{"two reads differ", "init=0: s1: r(x,0) r(x,1) | s2: w(x,1)", "non-repeatable-read T1"},
 		{"two reads differ, an own write between", "init=0: s1: r(x,0) w(x,1) r(x,1)", ""},
-		{"each odd read is named", "init=0: s1: r(x,0) r(x,1) r(x,0) r(x,1) | s2: w(x,1)", "non-repeatable-read T1; non-repeatable-read T1"},
-		{"reads before and after a foreign write are of one version", "init=0: s1: r(x,0) r(y,1) r(x,0) | s2: w(y,1)", ""},
+		{"each odd read is named", "init=0: s1: r(x,0) r(x,1) r(x,0) r(x,1) | s2: w(x,1)",
+			"non-repeatable-read T1; non-repeatable-read T1"},
+		{"reads before and after a foreign write are of one version", "init=0: s1: r(x,0) r(y,1) r(x,0) | s2: w(y,1)",
+			""},
 		{"unknown that nobody read from does not count", "init=0: s1: r(x,7)? | s2: w(y,1) r(y,2)?", ""},
-		{"unknown that a committed one read from counts", "init=0: s1: r(y,7) w(x,1)? | s2: r(x,1)", "thin-air-read T1"},
-		{"unknown by way of another unknown", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1) w(y,1)? | s3: r(y,1)", "thin-air-read T1"},
+		{"unknown that a committed one read from counts", "init=0: s1: r(y,7) w(x,1)? | s2: r(x,1)",
+			"thin-air-read T1"},
+		{"unknown by way of another unknown", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1) w(y,1)? | s3: r(y,1)",
+			"thin-air-read T1"},
 		{"unknown that only an aborted one read from", "init=0: s1: r(z,7) w(x,1)? | s2: r(x,1)!", ""},
 		{"intermediate of unknown", "init=0: s1: w(x,1) w(x,2)? | s2: r(x,1)", "G1b T2 T1"},
-		{"only the dead wrote it", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3)", "G1a T3 T1 T2"},
-		{"a dead one and another", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,0) w(b,1)? | s1: r(b,1) | s3: w(a,3)", ""},
-		{"the dead, and an aborted one", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s3: w(b,1)! | s1: r(b,1)", "G1a T4 T1 T2"},
-		{"an own write, and a dead one's", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s1: r(b,1) w(b,1)", "G1a T3 T1 T2"},
-		{"several at once", "init=0: s1: r(x,7) w(y,1) r(y,2) | s2: r(y,3) w(y,3)", "not-my-own-write T1; thin-air-read T1; future-read T2"},
+		{"only the dead wrote it", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3)",
+			"G1a T3 T1 T2"},
+		{"a dead one and another", "init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,0) w(b,1)? | s1: r(b,1) | s3: w(a,3)",
+			""},
+		{"the dead, and an aborted one", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s3: w(b,1)! | s1: r(b,1)",
+			"G1a T4 T1 T2"},
+		{"an own write, and a dead one's", "init=0: s0: r(a,9) w(b,1)? | s2: r(a,9) w(b,1)? | s1: r(b,1) w(b,1)",
+			"G1a T3 T1 T2"},
+		{"several at once", "init=0: s1: r(x,7) w(y,1) r(y,2) | s2: r(y,3) w(y,3)", "not-my-own-write T1; " +
+			"thin-air-read T1; future-read T2"},
 	} {
 		h := notation.MustParse(c.h)
 		v := prepass.Run(h)
@@ -96,7 +106,8 @@ func TestAmbiguity(t *testing.T) {
 		{"init=0: s1: w(x,1)? | s2: r(x,1)", 0, nil, 2},
 		{"init=0: s1: w(x,1)? | s2: w(x,1)? | s3: r(x,1)", 1, []int64{1, 2}, 1},
 		{"init=0: s1: w(x,1)? | s2: w(x,1) | s3: r(x,1)", 1, []int64{1}, 2},
-		{"init=0: s1: w(y,1)? | s2: r(y,1) w(x,1)? | s3: w(x,1) | s4: r(x,1)", 2, []int64{2, 1}, 2}, // open by way of an open one
+		// open by way of an open one
+		{"init=0: s1: w(y,1)? | s2: r(y,1) w(x,1)? | s3: w(x,1) | s4: r(x,1)", 2, []int64{2, 1}, 2},
 		{"init=0: s1: w(x,1)? | s2: w(x,1)? | s3: r(y,0)", 0, nil, 1},
 		{"init=0: init: w(x,0) | s1: r(x,0)", 0, nil, 1},
 	} {
@@ -107,7 +118,8 @@ func TestAmbiguity(t *testing.T) {
 			open = append(open, h.Txns.ID[x])
 		}
 		if len(v.Amb) != c.reads || !slices.Equal(open, c.open) || v.NumCounts != c.numCounts || len(v.Anomalies) > 0 {
-			t.Errorf("%s: %d ambiguous reads, open %v, %d count; want %d, %v, %d", c.h, len(v.Amb), open, v.NumCounts, c.reads, c.open, c.numCounts)
+			t.Errorf("%s: %d ambiguous reads, open %v, %d count; want %d, %v, %d", c.h, len(v.Amb), open, v.NumCounts,
+				c.reads, c.open, c.numCounts)
 		}
 		if v.Ambiguous() != (c.reads > 0 || len(c.open) > 0) {
 			t.Errorf("%s: Ambiguous() = %v", c.h, v.Ambiguous())

@@ -28,8 +28,8 @@ type box struct {
 	w, h  float64
 }
 
-// circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency and key,
-// with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says.
+// circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency
+// and key, with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says.
 func circle(h *history.History, cycle []evidence.Edge, most int) string {
 	cut := 0
 	if len(cycle) > most {
@@ -50,7 +50,8 @@ func circle(h *history.History, cycle []evidence.Edge, most int) string {
 	}
 	width, height := layOut(boxes, room)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;max-width:100%%" role="img">`, width, height, width)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;max-width:100%%" role="img">`, width, height,
+		width)
 	fmt.Fprintf(&b, `<title>%s</title>`, esc(cycleTitle(h, cycle)))
 	for i, e := range cycle {
 		from, to := &boxes[i], &boxes[(i+1)%len(boxes)]
@@ -164,21 +165,24 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, from, to 
 	label := edgeLabel(h, e)
 	lw := labelWidth(label)
 	fmt.Fprintf(b, `<g class="edge"><title>%s</title>`, esc(why(h, e)))
-	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" fill="none" stroke="%s" stroke-width="1.8"/>`, x1, y1, qx, qy, x2, y2, c)
+	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" fill="none" stroke="%s" stroke-width="1.8"/>`, x1, y1, qx,
+		qy, x2, y2, c)
 	arrowHead(b, qx, qy, x2, y2, c)
 	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" style="fill:%s" class="label">%s</text></g>`, lx, ly+4, c, esc(label))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" style="fill:%s" class="label">%s</text></g>`, lx, ly+4,
+		c, esc(label))
 }
 
 func labelWidth(label string) float64 { return float64(utf8.RuneCountInString(label))*charWidth + 8 }
 
-// arrowHead draws the head of an arrow that comes from (x1, y1) and ends at (x2, y2). (SVG markers cannot take the colour of
-// their line everywhere.)
+// arrowHead draws the head of an arrow that comes from (x1, y1) and ends at (x2, y2). (SVG markers cannot take the
+// colour of their line everywhere.)
 func arrowHead(b *strings.Builder, x1, y1, x2, y2 float64, color string) {
 	a := math.Atan2(y2-y1, x2-x1)
 	const size, spread = 9, 0.42
 	fmt.Fprintf(b, `<path d="M%.1f,%.1f L%.1f,%.1f L%.1f,%.1f Z" fill="%s"/>`, x2, y2,
-		x2-size*math.Cos(a-spread), y2-size*math.Sin(a-spread), x2-size*math.Cos(a+spread), y2-size*math.Sin(a+spread), color)
+		x2-size*math.Cos(a-spread), y2-size*math.Sin(a-spread), x2-size*math.Cos(a+spread), y2-size*math.Sin(a+spread),
+		color)
 }
 
 func (b *box) draw(w *strings.Builder, h *history.History, shown map[uint32]bool) {
@@ -194,7 +198,8 @@ func (b *box) draw(w *strings.Builder, h *history.History, shown map[uint32]bool
 		if b.ops[i] != history.None && shown[b.ops[i]] {
 			class = "op shown"
 		}
-		fmt.Fprintf(w, `<text class="%s" x="%.1f" y="%.1f">%s</text>`, class, x+boxPad, y+boxPad+9+float64(i+1)*lineHeight, esc(l))
+		fmt.Fprintf(w, `<text class="%s" x="%.1f" y="%.1f">%s</text>`, class, x+boxPad, y+boxPad+9+
+			float64(i+1)*lineHeight, esc(l))
 	}
 	w.WriteString(`</g>`)
 }

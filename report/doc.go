@@ -1,8 +1,9 @@
-// Package report shows evidence to people: as text on a terminal, as a graph for Graphviz, as one self-contained HTML page.
+// Package report shows evidence to people: as text on a terminal, as a graph for Graphviz, as one self-contained HTML
+// page.
 //
-// What is drawn is small on purpose. A violation is proved by its cycle, and a picture of more than some dozen transactions
-// proves nothing to a reader (and layout programs do not finish on it): figures hold at most MaxNodes transactions, and say
-// what they leave out. The evidence itself, in JSON or as a certificate, has all.
+// What is drawn is small on purpose. A violation is proved by its cycle, and a picture of more than some dozen
+// transactions proves nothing to a reader (and layout programs do not finish on it): figures hold at most MaxNodes
+// transactions, and say what they leave out. The evidence itself, in JSON or as a certificate, has all.
 //
 // # Files
 //

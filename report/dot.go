@@ -10,9 +10,9 @@ import (
 	"isovet/history"
 )
 
-// DOT writes a violation as a Graphviz graph in Elle's look: a transaction is a record with a cell for each operation, an edge
-// leads from the operation that makes it to the one it must precede, labelled with its dependency. At most MaxNodes
-// transactions are in it; the graph of a verdict that is no violation has none.
+// DOT writes a violation as a Graphviz graph in Elle's look: a transaction is a record with a cell for each operation,
+// an edge leads from the operation that makes it to the one it must precede, labelled with its dependency. At most
+// MaxNodes transactions are in it; the graph of a verdict that is no violation has none.
 func DOT(w io.Writer, r *evidence.Result) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "digraph history {\n")
@@ -35,7 +35,8 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		label += fmt.Sprintf("\n%s not drawn", count(s.left, "transaction", "transactions"))
 	}
 	fmt.Fprintf(b, "  label=%s\n", dotString(label))
-	fmt.Fprintf(b, "  labelloc=t\n  fontname=\"Helvetica\"\n  node [shape=record, fontname=\"Helvetica\", fontsize=11, color=\"#404040\"]\n")
+	fmt.Fprintf(b, "  labelloc=t\n  fontname=\"Helvetica\"\n  node [shape=record, fontname=\"Helvetica\", "+
+		"fontsize=11, color=\"#404040\"]\n")
 	fmt.Fprintf(b, "  edge [fontname=\"Helvetica\", fontsize=10]\n")
 	for _, t := range s.txns {
 		cells := []string{"<t> " + recordText(txnName(r.H, t)+statusMark(r.H, t))}
@@ -50,7 +51,8 @@ func DOT(w io.Writer, r *evidence.Result) error {
 	for _, e := range s.edges {
 		from, to := s.ends(e)
 		c := depColor(e.Dep)
-		fmt.Fprintf(b, "  n%d:%s -> n%d:%s [label=%s, color=\"%s\", fontcolor=\"%s\", tooltip=%s]\n", e.From, port(from), e.To, port(to),
+		fmt.Fprintf(b, "  n%d:%s -> n%d:%s [label=%s, color=\"%s\", fontcolor=\"%s\", tooltip=%s]\n", e.From,
+			port(from), e.To, port(to),
 			dotString(edgeLabel(r.H, e)), c, c, dotString(why(r.H, e)))
 	}
 	b.WriteString("}\n")

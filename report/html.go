@@ -88,8 +88,9 @@ func used(as []evidence.Anomaly) []legend {
 	return out
 }
 
-// HTML writes one page that needs nothing else: no script, no style or font from elsewhere; it is well-formed XML. It shows the
-// verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its edges.
+// HTML writes one page that needs nothing else: no script, no style or font from elsewhere; it is well-formed XML. It
+// shows the verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its
+// edges.
 func HTML(w io.Writer, name string, r *evidence.Result) error {
 	d := pageData{Name: name, Level: r.Label(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
@@ -119,7 +120,8 @@ func (d *pageData) write(w io.Writer) error {
 
 // metaPairs is what a history says of itself.
 func metaPairs(h *history.History) (out []pair) {
-	for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
+	for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation},
+		{"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
 		if p.Value != "" {
 			out = append(out, p)
 		}
@@ -127,7 +129,8 @@ func metaPairs(h *history.History) (out []pair) {
 	return out
 }
 
-// allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8. Names from a history may have them.
+// allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8. Names from a history may
+// have them.
 func allowed(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
@@ -189,7 +192,8 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly) pageAnomaly {
 		if i == 4*MaxNodes {
 			break
 		}
-		q := pageEdge{From: txnName(h, e.From), To: txnName(h, e.To), Dep: e.Dep.String(), Color: depColor(e.Dep), Key: keyName(h, e.Key), Why: why(h, e)}
+		q := pageEdge{From: txnName(h, e.From), To: txnName(h, e.To), Dep: e.Dep.String(), Color: depColor(e.Dep),
+			Key: keyName(h, e.Key), Why: why(h, e)}
 		if e.Ver != history.None {
 			q.Value = clip(h.ValueString(e.Ver), 60)
 		}

@@ -73,7 +73,8 @@ func TestPagesStandAlone(t *testing.T) {
 		if n["script"] > 0 || n["link"] > 0 || n["img"] > 0 || n["iframe"] > 0 {
 			t.Errorf("%s: has %v", name, n)
 		}
-		if s := strings.ReplaceAll(b.String(), "http://www.w3.org/", ""); strings.Contains(s, "http") && strings.Contains(s, "://") {
+		if s := strings.ReplaceAll(b.String(), "http://www.w3.org/", ""); strings.Contains(s, "http") &&
+			strings.Contains(s, "://") {
 			t.Errorf("%s: names an address", name)
 		}
 		if r.Verdict == evidence.Violated && n["svg"] == 0 {
@@ -139,7 +140,8 @@ func TestDOT(t *testing.T) {
 			}
 		}
 		if len(edges) != len(want) || strings.Count(b.String(), "->") != len(want) {
-			t.Errorf("%s at %s: %d edges drawn, %d in the proof\n%s", r.H.Meta.Name, r.Level, len(edges), len(want), b.String())
+			t.Errorf("%s at %s: %d edges drawn, %d in the proof\n%s", r.H.Meta.Name, r.Level, len(edges), len(want),
+				b.String())
 		}
 	}
 }
@@ -186,7 +188,8 @@ func TestNamesCannotBreakOut(t *testing.T) {
 	if err := DOT(&dot, r); err != nil {
 		t.Fatal(err)
 	}
-	if n, e := len(dotNode.FindAllString(dot.String(), -1)), len(dotEdge.FindAllString(dot.String(), -1)); n != 2 || e != 2 {
+	if n, e := len(dotNode.FindAllString(dot.String(), -1)), len(dotEdge.FindAllString(dot.String(), -1)); n != 2 ||
+		e != 2 {
 		t.Errorf("%d nodes, %d edges in\n%s", n, e, dot.String())
 	}
 }
@@ -216,10 +219,12 @@ func long(t *testing.T, n int) *evidence.Result {
 		ver := history.None
 		lo, _ := h.TxnOps(from)
 		ver = h.Ops.Ver[lo]
-		a.Cycle = append(a.Cycle, evidence.Edge{From: from, To: to, Key: h.OpKey(lo), Ver: ver, Writer: history.None, Dep: evidence.RW})
+		a.Cycle = append(a.Cycle, evidence.Edge{From: from, To: to, Key: h.OpKey(lo), Ver: ver, Writer: history.None,
+			Dep: evidence.RW})
 	}
 	a.Complete(h, level.Serializable, 0)
-	return &evidence.Result{Verdict: evidence.Violated, Level: level.Serializable, H: h, Anomalies: []evidence.Anomaly{a}}
+	return &evidence.Result{Verdict: evidence.Violated, Level: level.Serializable, H: h,
+		Anomalies: []evidence.Anomaly{a}}
 }
 
 // TestFiguresAreBounded: of a cycle of thousands only MaxNodes are drawn, and it is said how many are not.
@@ -272,7 +277,8 @@ func TestText(t *testing.T) {
 }
 
 func TestMillis(t *testing.T) {
-	for ms, want := range map[float64]string{0.1234: "0.12 ms", 12.34: "12.3 ms", 123.4: "123 ms", 1234: "1.23 s", 12345: "12.3 s", 61e3: "1 min 01 s"} {
+	for ms, want := range map[float64]string{0.1234: "0.12 ms", 12.34: "12.3 ms", 123.4: "123 ms", 1234: "1.23 s",
+		12345: "12.3 s", 61e3: "1 min 01 s"} {
 		if got := Millis(ms); got != want {
 			t.Errorf("Millis(%v) = %q, want %q", ms, got, want)
 		}

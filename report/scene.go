@@ -45,7 +45,8 @@ func keyName(h *history.History, k uint32) string {
 		return ""
 	}
 	s := h.KeyString(k)
-	if n := len(s); n > 2 && s[0] == '"' && !strings.ContainsAny(s[1:n-1], `"\(), =`) && strings.Trim(s[1:n-1], "0123456789") != "" {
+	if n := len(s); n > 2 && s[0] == '"' && !strings.ContainsAny(s[1:n-1], `"\(), =`) && strings.Trim(s[1:n-1],
+		"0123456789") != "" {
 		return s[1 : n-1]
 	}
 	return s
@@ -127,7 +128,8 @@ func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
 
 // newScene collects what the anomalies speak of, in their order, until max transactions are in.
 func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
-	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{}, shown: map[uint32]bool{}}
+	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
+		shown: map[uint32]bool{}}
 	refused := map[uint32]bool{}
 	add := func(t uint32) bool {
 		if t == history.None {
@@ -175,7 +177,8 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			k := h.OpKey(op)
-			if wanted := s.shown[op] || keys[k] || k == history.None && predicates; wanted && (len(s.cells[t]) < maxCells || s.shown[op]) {
+			if wanted := s.shown[op] || keys[k] || k == history.None && predicates; wanted &&
+				(len(s.cells[t]) < maxCells || s.shown[op]) {
 				s.cells[t] = append(s.cells[t], op)
 			} else {
 				s.cut[t] = true

@@ -122,7 +122,8 @@ func Summary(r *evidence.Result) string {
 			txns += " and " + count(s.Invented, "writer", "writers") + " that the file has no record of"
 		}
 		parts = append(parts, fmt.Sprintf("%s, %s, %s, %s", txns,
-			count(s.Ops, "operation", "operations"), count(s.Sessions, "session", "sessions"), count(s.Keys, "key", "keys")))
+			count(s.Ops, "operation", "operations"), count(s.Sessions, "session", "sessions"), count(s.Keys, "key",
+				"keys")))
 	}
 	if r.Checker != "" {
 		by := "by " + r.Checker

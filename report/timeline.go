@@ -11,9 +11,9 @@ import (
 	"isovet/history"
 )
 
-// timeline draws the transactions that the evidence speaks of, and some others of the same sessions around them, a row for each
-// session. With times a bar runs from start to end; the axis keeps the order of all these moments but not their distances, so
-// that microseconds and minutes are both visible. Without times, the file's order is the axis.
+// timeline draws the transactions that the evidence speaks of, and some others of the same sessions around them, a row
+// for each session. With times a bar runs from start to end; the axis keeps the order of all these moments but not
+// their distances, so that microseconds and minutes are both visible. Without times, the file's order is the axis.
 func timeline(h *history.History, s *scene, most int) string {
 	if len(s.txns) == 0 {
 		return ""
@@ -21,7 +21,8 @@ func timeline(h *history.History, s *scene, most int) string {
 	drawn := withContext(h, s.txns, most)
 	timed := true
 	for _, t := range drawn {
-		if t != h.Init && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime && h.Txns.Status[t] == history.Committed) {
+		if t != h.Init && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime &&
+			h.Txns.Status[t] == history.Committed) {
 			timed = false
 		}
 	}
@@ -91,7 +92,8 @@ func timeline(h *history.History, s *scene, most int) string {
 		fmt.Fprintf(&b, `<g><title>%s</title><rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="4"/>`,
 			esc(barTip(h, r.t)), class, x1, y-barHeight/2, x2-x1, barHeight)
 		if name := txnName(h, r.t); float64(utf8.RuneCountInString(name))*charWidth <= x2-x1 {
-			fmt.Fprintf(&b, `<text class="head" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (x1+x2)/2, y+4, esc(name))
+			fmt.Fprintf(&b, `<text class="head" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (x1+x2)/2, y+4,
+				esc(name))
 		}
 		b.WriteString(`</g>`)
 	}
@@ -119,7 +121,8 @@ func arc(b *strings.Builder, h *history.History, e evidence.Edge, x1, y1, x2, y2
 		qx, qy = (x1+x2)/2, y1-half-26
 		y1, y2 = y1-half, y2-half
 	} else {
-		// Edges of a cycle that go back and forth between two bars must not lie on each other: those that go up bend left.
+		// Edges of a cycle that go back and forth between two bars must not lie on each other: those that go up bend
+		// left.
 		side := 14.0
 		if y2 < y1 {
 			side = -14

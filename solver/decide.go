@@ -117,9 +117,9 @@ func (s *Solver) bump(v Var) {
 // 19,762 (BenchmarkTechniques).
 func (s *Solver) decay() { s.inc /= s.opts.VarDecay }
 
-// restartLevel returns the level down to which a restart must go: decisions that would be made again,
-// in some order, can stay. Without this random 3-SAT takes 151,921 conflicts in place of 142,852, and pigeonhole 8 takes
-// 28,548 in place of 22,130 (BenchmarkTechniques).
+// restartLevel returns the level down to which a restart must go: decisions that would be made again, in some order,
+// can stay. Without this random 3-SAT takes 151,921 conflicts in place of 142,852, and pigeonhole 8 takes 28,548 in
+// place of 22,130 (BenchmarkTechniques).
 //
 // Source: P. van der Tak, A. Ramos, M. Heule, Reusing the assignment trail in CDCL solvers, JSAT 2011.
 func (s *Solver) restartLevel() int {

@@ -47,7 +47,8 @@ type Options struct {
 	// ConflictBudget, if greater than 0, bounds the conflicts of each call of Solve; Solve then
 	// returns Unknown.
 	ConflictBudget int64
-	// MaxArena bounds the words of 4 bytes that clauses of three and more literals take, up to 2^30, the default; see [Solver.Exhausted].
+	// MaxArena bounds the words of 4 bytes that clauses of three and more literals take, up to 2^30, the default; see
+	// [Solver.Exhausted].
 	MaxArena int
 	// Proof, if not nil, receives every clause that comes, is learned, or goes.
 	Proof Proof

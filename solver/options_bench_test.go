@@ -30,8 +30,8 @@ var techniques = []struct {
 	{"reduce-300-30", solver.Options{ReduceFirst: 300, ReduceGrowth: 30}},
 }
 
-// BenchmarkTechniques runs ten formulas of each family with each technique left out. Conflicts and propagations do not depend on
-// the machine: go test ./solver -run '^$' -bench Techniques -benchtime 1x.
+// BenchmarkTechniques runs ten formulas of each family with each technique left out. Conflicts and propagations do not
+// depend on the machine: go test ./solver -run '^$' -bench Techniques -benchtime 1x.
 func BenchmarkTechniques(b *testing.B) {
 	forms := families()
 	for _, family := range []string{"random3sat", "php8", "php9", "order", "looseorder"} {

@@ -5,8 +5,8 @@ import "slices"
 // reducer says when learned clauses are thrown away: after 1,000 conflicts, then each time 30 conflicts later than the
 // time before. A later and faster growing schedule was dropped: with the present one, pigeonhole 9 took 2.6 s where it
 // had taken 7.5 s, and random 3-SAT 26 % less time. Conflicts of other schedules (BenchmarkTechniques, as at restarter;
-// default 142,852 and 22,130): never reducing 132,600 and 16,992; from 2,000 on by 300 154,356 and 19,041; from 300 on by
-// 30 164,308 and 30,793.
+// default 142,852 and 22,130): never reducing 132,600 and 16,992; from 2,000 on by 300 154,356 and 19,041; from 300 on
+// by 30 164,308 and 30,793.
 type reducer struct {
 	next  int64 // conflict count
 	step  int64

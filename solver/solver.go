@@ -115,10 +115,10 @@ func (s *Solver) NewVars(n int) Var {
 	return Var(first)
 }
 
-// SetPhase says which value a decision on v tries first. Phase saving replaces it by v's last value.
-// The phase of a new variable is false. Saving the last value as the next phase makes no large difference on random
-// 3-SAT (142,852 conflicts with it, 133,091 without) and pigeonhole 8 (22,130 and 21,650; BenchmarkTechniques); problems
-// of histories are given their phases, by client times or by the order guessed.
+// SetPhase says which value a decision on v tries first. Phase saving replaces it by v's last value. The phase of a new
+// variable is false. Saving the last value as the next phase makes no large difference on random 3-SAT (142,852
+// conflicts with it, 133,091 without) and pigeonhole 8 (22,130 and 21,650; BenchmarkTechniques); problems of histories
+// are given their phases, by client times or by the order guessed.
 func (s *Solver) SetPhase(v Var, positive bool) { s.phase[v] = positive }
 
 // Phase returns the value that a decision on v would try first.
@@ -210,9 +210,9 @@ func (s *Solver) learnEmpty() {
 	s.ok = false
 }
 
-// Solve looks for a model of the clauses that the theory accepts and in which the assumptions are
-// true. It returns Unknown if ctx ended, which is looked at once a conflict and once every 16
-// decisions, if the conflict budget was used up, or if the solver is exhausted. What was learned is kept for the next call.
+// Solve looks for a model of the clauses that the theory accepts and in which the assumptions are true. It returns
+// Unknown if ctx ended, which is looked at once a conflict and once every 16 decisions, if the conflict budget was used
+// up, or if the solver is exhausted. What was learned is kept for the next call.
 func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 	s.model = s.model[:0]
 	s.failed = s.failed[:0]
@@ -246,8 +246,8 @@ func (s *Solver) DontCare(v Var) bool {
 // empty if there is no model at all. The slice is valid until the next Solve.
 func (s *Solver) Failed() []Lit { return s.failed }
 
-// Exhausted reports whether a clause was lost since there was no room for it ([Options].MaxArena). From then on Solve returns Unknown,
-// and asking again is of no use.
+// Exhausted reports whether a clause was lost since there was no room for it ([Options].MaxArena). From then on Solve
+// returns Unknown, and asking again is of no use.
 func (s *Solver) Exhausted() bool { return s.exhausted }
 
 func (s *Solver) search(done <-chan struct{}) Status {
@@ -396,8 +396,8 @@ func (s *Solver) completed(v Var) bool {
 // holds reports whether a literal is true in the completion.
 func (s *Solver) holds(l Lit) bool { return s.completed(l.Var()) != l.IsNeg() }
 
-// uncovered tests the clauses under the theory's completion. It returns LitUndef if all hold, else an
-// open literal of a clause that does not. The search starts at the clause that failed last, and only literals that it comes upon are
+// uncovered tests the clauses under the theory's completion. It returns LitUndef if all hold, else an open literal of a
+// clause that does not. The search starts at the clause that failed last, and only literals that it comes upon are
 // completed: many decisions are made between one conflict and the next, each for the next clause.
 //
 // Cost: linear in the clauses up to the next that does not hold.

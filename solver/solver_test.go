@@ -122,7 +122,8 @@ func totalOrder(n int) (f cnf, before func(i, j int) solver.Lit) {
 		for j := i + 1; j < n; j++ {
 			for k := i + 1; k < n; k++ {
 				if j != k {
-					f.clauses = append(f.clauses, []solver.Lit{before(i, j).Not(), before(j, k).Not(), before(k, i).Not()})
+					f.clauses = append(f.clauses, []solver.Lit{before(i, j).Not(), before(j, k).Not(),
+						before(k, i).Not()})
 				}
 			}
 		}
@@ -353,7 +354,8 @@ func TestIncremental(t *testing.T) {
 				for name, b := range backs {
 					got := b.Solve(ctx, as...)
 					if got != want {
-						t.Fatalf("seed %d, step %d: %s says %v under %v, brute force %v", seed, step, name, got, as, want)
+						t.Fatalf("seed %d, step %d: %s says %v under %v, brute force %v", seed, step, name, got, as,
+							want)
 					}
 					if got != solver.Sat {
 						continue

@@ -198,7 +198,10 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 				return nil // the definition of a new variable
 			}
 			sorted := func(c []solver.Lit) []solver.Lit { return slices.Compact(slices.Sorted(slices.Values(c))) }
-			if !slices.ContainsFunc(h.clauses, func(d []solver.Lit) bool { return slices.Equal(sorted(c), sorted(d)) }) {
+			if !slices.ContainsFunc(h.clauses, func(d []solver.Lit) bool {
+				return slices.Equal(sorted(c),
+					sorted(d))
+			}) {
 				return errors.New("not a hidden clause")
 			}
 			return nil
@@ -340,7 +343,8 @@ func TestTheoryBase(t *testing.T) {
 	for v := range f.vars {
 		s.Observe(solver.Var(v))
 	}
-	if got, want := s.Solve(context.Background()), plain.Solve(context.Background()); got != want || s.Stats().Conflicts != plain.Stats().Conflicts {
+	if got, want := s.Solve(context.Background()), plain.Solve(context.Background()); got != want ||
+		s.Stats().Conflicts != plain.Stats().Conflicts {
 		t.Fatalf("%v, without a theory %v", got, want)
 	}
 }

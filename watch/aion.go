@@ -13,7 +13,8 @@ import (
 // AionOptions are the parameters of NewAion.
 type AionOptions struct {
 	timestamp.Options
-	// Lateness is how far, in the database's timestamps, a transaction may start before the latest start seen and not be late.
+	// Lateness is how far, in the database's timestamps, a transaction may start before the latest start seen and not
+	// be late.
 	Lateness int64
 }
 
@@ -43,7 +44,8 @@ func NewAion(o AionOptions) (Judge, error) {
 }
 
 func (j *aion) Settings() []Setting {
-	s := []Setting{{"checker", "aion"}, {"level", j.o.Level.String()}, {"lateness", strconv.FormatInt(j.o.Lateness, 10)}}
+	s := []Setting{{"checker", "aion"}, {"level", j.o.Level.String()}, {"lateness", strconv.FormatInt(j.o.Lateness,
+		10)}}
 	if j.o.Level.Serial() {
 		s = append(s, Setting{"read-only-at-start", strconv.FormatBool(j.o.ReadOnlyAtStart)})
 	}
@@ -78,7 +80,8 @@ func (j *aion) add(t *timestamp.Arrival) {
 		j.begun, j.max = true, at
 	}
 	if j.o.Lateness < AllLate {
-		j.Advance(max(j.max, math.MinInt64+j.o.Lateness) - j.o.Lateness) // there is nothing before the first timestamp of all
+		// there is nothing before the first timestamp of all
+		j.Advance(max(j.max, math.MinInt64+j.o.Lateness) - j.o.Lateness)
 	}
 }
 
@@ -122,6 +125,7 @@ func (j *aion) Findings(each func(class string, line func(n int64) ([]byte, erro
 
 func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
-	s.Txns, s.Late, s.Window, s.Keys, s.Watermark, s.Label = a.Txns, a.Late, a.Window, len(j.p.names), j.watermark, "axiom"
+	s.Txns, s.Late, s.Window, s.Keys, s.Watermark, s.Label = a.Txns, a.Late, a.Window, len(j.p.names), j.watermark,
+		"axiom"
 	s.More = []Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips}}
 }

@@ -18,7 +18,8 @@ import (
 // maxBody is how many bytes a request may have.
 const maxBody = 64 << 20
 
-// server takes lines by POST. Their places are numbers of lines; a request may say the number of its first one, so that it can be sent again.
+// server takes lines by POST. Their places are numbers of lines; a request may say the number of its first one, so that
+// it can be sent again.
 type server struct {
 	ln      net.Listener
 	http    http.Server
@@ -39,8 +40,8 @@ type batch struct {
 // FromHeader says the number of a request's first line, from 0. A request that is sent again with it is taken once.
 const FromHeader = "Isovet-From"
 
-// HTTP is a source that listens: POST / takes JSON lines and answers, with the number of lines taken so far, when they are safe in the log; GET
-// /position says that number. after is the place of the last line in the log.
+// HTTP is a source that listens: POST / takes JSON lines and answers, with the number of lines taken so far, when they
+// are safe in the log; GET /position says that number. after is the place of the last line in the log.
 func HTTP(addr string, after int64) (Source, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -67,7 +68,8 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	if h := r.Header.Get(FromHeader); h != "" {
 		n, err := strconv.ParseInt(h, 10, 64)
 		if err != nil || n < 0 {
-			http.Error(w, fmt.Sprintf("header %s: %q; expected the number of the first line, from 0", FromHeader, h), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("header %s: %q; expected the number of the first line, from 0", FromHeader, h),
+				http.StatusBadRequest)
 			return
 		}
 		b.from = n
@@ -97,7 +99,8 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	select {
 	case last := <-b.done:
 		if last < 0 {
-			http.Error(w, fmt.Sprintf("lines before %d have not been taken; see GET /position", b.from), http.StatusConflict)
+			http.Error(w, fmt.Sprintf("lines before %d have not been taken; see GET /position", b.from),
+				http.StatusConflict)
 			return
 		}
 		fmt.Fprintln(w, last+1)

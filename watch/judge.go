@@ -2,22 +2,25 @@ package watch
 
 import "encoding/json"
 
-// Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their order, so that who starts again with
-// the log comes to the same; how many lines come at once makes no difference.
+// Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their
+// order, so that who starts again with the log comes to the same; how many lines come at once makes no difference.
 type Judge interface {
-	// Settings are the options on which the findings depend, the checker's name first. A folder keeps to those that it was begun with.
+	// Settings are the options on which the findings depend, the checker's name first. A folder keeps to those that it
+	// was begun with.
 	Settings() []Setting
 	// Begin comes first. line returns a line of the log again, by its number; the result is valid until the next call.
 	Begin(line func(n int64) ([]byte, error))
 	// Take takes lines, and tells bad of those that it does not understand. An error ends the watch.
 	Take(lines []Line, bad func(place int64, err error)) error
-	// Quiet is asked when nothing has arrived for a while: up to where everything would be final; false: there is nothing yet.
+	// Quiet is asked when nothing has arrived for a while: up to where everything would be final; false: there is
+	// nothing yet.
 	Quiet() (mark int64, some bool)
 	// Advance says that what arrives from now on and belongs before the mark is late.
 	Advance(mark int64)
 	// End says that nothing more arrives.
 	End()
-	// Findings hands over what has become final since it was last called, in order. line makes the JSON line of a finding whose number is n.
+	// Findings hands over what has become final since it was last called, in order. line makes the JSON line of a
+	// finding whose number is n.
 	Findings(each func(class string, line func(n int64) ([]byte, error)) error) error
 	// Stats fills in what the judge knows.
 	Stats(s *Snapshot)
@@ -28,11 +31,13 @@ const late = "LATE"
 
 // Violation is a final violation of timestamps, or a transaction that came late, as the file has it.
 type Violation struct {
-	N     int64           `json:"n"` // from 1, in the order in which they became final
-	Axiom string          `json:"axiom"`
-	Why   string          `json:"why,omitempty"` // of EXT, as far as the window knows: own, before, uncommitted, after
-	Txn   int64           `json:"txn"`
-	Other *int64          `json:"other,omitempty"` // SESSION: the one before; NOCONFLICT: who committed first; EXT: who installed what should have been read; LATE, of a read: who wrote it
+	N     int64  `json:"n"` // from 1, in the order in which they became final
+	Axiom string `json:"axiom"`
+	Why   string `json:"why,omitempty"` // of EXT, as far as the window knows: own, before, uncommitted, after
+	Txn   int64  `json:"txn"`
+	// SESSION: the one before; NOCONFLICT: who committed first; EXT: who installed what should have been read; LATE,
+	// of a read: who wrote it
+	Other *int64          `json:"other,omitempty"`
 	Key   json.RawMessage `json:"key,omitempty"`
 	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
 }

@@ -23,8 +23,8 @@ type LeopardOptions struct {
 	Level *level.Level
 	// Skew, in ns, widens every interval at both ends.
 	Skew int64
-	// Lateness is how far, in ns of client time, a transaction may begin before the latest end seen and not be late; AllLate: nothing is late, or final
-	// before the stream ends.
+	// Lateness is how far, in ns of client time, a transaction may begin before the latest end seen and not be late;
+	// AllLate: nothing is late, or final before the stream ends.
 	Lateness int64
 }
 
@@ -74,14 +74,16 @@ func (j *leopard) Settings() []Setting {
 	if j.o.Level != nil {
 		lvl = j.o.Level.String()
 	}
-	return []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns", j.o.Skew)}, {"lateness", strconv.FormatInt(j.o.Lateness, 10)}}
+	return []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
+		j.o.Skew)}, {"lateness", strconv.FormatInt(j.o.Lateness, 10)}}
 }
 
 func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 
 // start begins to judge. h is the header, or nil.
 func (j *leopard) start(h *history.History) error {
-	j.court = court{profile: j.o.Profile, skew: j.o.Skew, stream: j.stream, head: h, origin: mechanism.Forever, recall: j.recall}
+	j.court = court{profile: j.o.Profile, skew: j.o.Skew, stream: j.stream, head: h, origin: mechanism.Forever,
+		recall: j.recall}
 	if j.court.profile == nil {
 		if h == nil {
 			return errors.New(`the stream has no header that names the database; expected {"format":"isovet-history","version":1,"db":…,"isolation":…} first, or --profile`)

@@ -37,7 +37,8 @@ type mechanisms struct {
 func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) *mechanisms {
 	t.Helper()
 	m := &mechanisms{name: fmt.Sprintf("%s, %s, %s, seed %d", workload, iso, part, seed), skew: int64(seed%2) * 10_000}
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Isolation: iso, Break: part, Seed: seed, Txns: txns, Keys: 30, AbortRate: .1, UnknownRate: .02, Skew: m.skew})
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Isolation: iso, Break: part, Seed: seed,
+		Txns: txns, Keys: 30, AbortRate: .1, UnknownRate: .02, Skew: m.skew})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,8 @@ func eachBroken(t *testing.T, seeds uint64, f func(m *mechanisms)) {
 	for seed := range seeds { // lost updates that only reads show
 		f(brokenRun(t, "smallbank", "snapshot", "first-updater", seed+3, 300))
 	}
-	for _, c := range [][2]string{{"serializable", "version"}, {"serializable", "lock"}, {"snapshot", "version"}, {"snapshot", "first-updater"}, {"snapshot", "lock"},
+	for _, c := range [][2]string{{"serializable", "version"}, {"serializable", "lock"}, {"snapshot", "version"},
+		{"snapshot", "first-updater"}, {"snapshot", "lock"},
 		{"serializable-snapshot", "certifier"}, {"repeatable-read", "lock"}, {"read-committed", "version"}} {
 		for seed := range seeds {
 			f(brokenRun(t, []string{"blindw", "rmw", "list-append"}[seed%3], c[0], c[1], seed, 300))
@@ -167,15 +169,16 @@ func eachBroken(t *testing.T, seeds uint64, f func(m *mechanisms)) {
 	}
 }
 
-// TestLeopardIsVerify: when nothing is late, the violations are those of mechanism.Verify, however the lines come in batches, and lines that are not
-// understood make no difference.
+// TestLeopardIsVerify: when nothing is late, the violations are those of mechanism.Verify, however the lines come in
+// batches, and lines that are not understood make no difference.
 func TestLeopardIsVerify(t *testing.T) {
 	total, proved := 0, 0
 	eachBroken(t, 4, func(m *mechanisms) {
 		dir := t.TempDir()
 		lines := slices.Insert(slices.Clone(m.lines), 3, []byte("{\"id\":1}\n"), []byte("!advance 99\n"))
 		var metrics Metrics
-		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: m.apart}), Metrics: &metrics,
+		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: m.apart}),
+			Metrics: &metrics,
 			Open: func(_ context.Context, after int64, _ bool) (Source, error) {
 				return Pipe(bytes.NewReader(join(lines)), after), nil
 			}})
@@ -187,7 +190,8 @@ func TestLeopardIsVerify(t *testing.T) {
 			t.Fatalf("%s: %d late, %d bad, %d and %d proved", m.name, late, s.Bad, s.Proved, p)
 		}
 		if !slices.Equal(vs, m.want) {
-			t.Fatalf("%s:\nwatched  %s\nverified %s", m.name, strings.Join(vs, "\n         "), strings.Join(m.want, "\n         "))
+			t.Fatalf("%s:\nwatched  %s\nverified %s", m.name, strings.Join(vs, "\n         "), strings.Join(m.want,
+				"\n         "))
 		}
 		total += len(vs)
 		proved += p
@@ -224,7 +228,8 @@ func (d dying) Done() error {
 	return d.Source.Done()
 }
 
-// TestLeopardRestarts: stopped at random places and started again, with some late, the file of violations is byte for byte that of one run.
+// TestLeopardRestarts: stopped at random places and started again, with some late, the file of violations is byte for
+// byte that of one run.
 func TestLeopardRestarts(t *testing.T) {
 	stops, lates := 0, 0
 	eachBroken(t, 3, func(m *mechanisms) {
@@ -236,7 +241,8 @@ func TestLeopardRestarts(t *testing.T) {
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / int64(1+2*rng.IntN(3))}
 		once, again := t.TempDir(), t.TempDir()
 		run := func(dir string, wrap func(Source) Source) error {
-			return Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+			return Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context, after int64,
+				_ bool) (Source, error) {
 				s, err := File(in, after, true)
 				return wrap(s), err
 			}})
@@ -281,12 +287,14 @@ func TestLeopardRestarts(t *testing.T) {
 	t.Logf("%d stops, %d late", stops, lates)
 }
 
-// TestLeopardLines: the header names the profile, a line without id has its number, and a read of a late writer's is told and not judged.
+// TestLeopardLines: the header names the profile, a line without id has its number, and a read of a late writer's is
+// told and not judged.
 func TestLeopardLines(t *testing.T) {
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15.20","isolation":"repeatable read"}` + "\n"
 	run := func(o LeopardOptions, text string) (string, error) {
 		dir := t.TempDir()
-		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context, after int64,
+			_ bool) (Source, error) {
 			return Pipe(strings.NewReader(text), after), nil
 		}})
 		b, e := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
@@ -299,13 +307,16 @@ func TestLeopardLines(t *testing.T) {
 {"session":2,"start":1,"commit":22,"end":23,"ops":[["r","x",0,2,3],["w","x",2,6,7]]}
 `
 	got, err := run(LeopardOptions{Lateness: 100}, header+lost)
-	if err != nil || !strings.Contains(got, `"mechanism":"first-updater-wins","kind":"lost-update","txns":[0,1],"key":"\"x\""`) && !strings.Contains(got, `"kind":"lost-update","txns":[0,1],"key":"x"`) || !strings.Contains(got, `"proved":true,"anomaly":"`) {
+	if err != nil || !strings.Contains(got,
+		`"mechanism":"first-updater-wins","kind":"lost-update","txns":[0,1],"key":"\"x\""`) && !strings.Contains(got,
+		`"kind":"lost-update","txns":[0,1],"key":"x"`) || !strings.Contains(got, `"proved":true,"anomaly":"`) {
 		t.Errorf("%s, %v", got, err)
 	}
 	if _, err = run(LeopardOptions{Lateness: 100}, lost); err == nil || !strings.Contains(err.Error(), "no header") {
 		t.Errorf("error %v; expected that the header is missing", err)
 	}
-	if _, err = run(LeopardOptions{Lateness: 100}, strings.Replace(header, "PostgreSQL", "Nowhere", 1)+lost); err == nil || !strings.Contains(err.Error(), "no profile") {
+	if _, err = run(LeopardOptions{Lateness: 100}, strings.Replace(header, "PostgreSQL", "Nowhere", 1)+
+		lost); err == nil || !strings.Contains(err.Error(), "no profile") {
 		t.Errorf("error %v; expected that there is no profile", err)
 	}
 	// Transaction 2 read what 1 wrote. 1 comes when the watermark, 10 below 4's end, has passed its begin.
@@ -324,7 +335,8 @@ func TestLeopardLines(t *testing.T) {
 	if got, err = run(LeopardOptions{Lateness: 1000}, header+text); err != nil || got != "" {
 		t.Errorf("%s, %v", got, err)
 	}
-	got, err = run(LeopardOptions{Lateness: 10}, header+strings.Replace(text, `["w","x",7,81,82]`, `["w","x",8,81,82]`, 1))
+	got, err = run(LeopardOptions{Lateness: 10}, header+strings.Replace(text, `["w","x",7,81,82]`, `["w","x",8,81,82]`,
+		1))
 	if err != nil || strings.Count(got, `"kind":"not-visible"`) != 2 {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -341,7 +353,8 @@ func TestLeopardMemory(t *testing.T) {
 		b = append(b, `{"format":"isovet-history","version":1,"initial":0,"db":"in-memory store","isolation":"serializable"}`+"\n"...)
 		for i := range int64(txns) {
 			at := i * 1000
-			b = fmt.Appendf(b, `{"id":%d,"session":%d,"start":%d,"commit":%d,"end":%d,"ops":[`, i, i%24, at, at+90, at+100+rng.Int64N(20_000))
+			b = fmt.Appendf(b, `{"id":%d,"session":%d,"start":%d,"commit":%d,"end":%d,"ops":[`, i, i%24, at, at+90,
+				at+100+rng.Int64N(20_000))
 			for k := range int64(8) {
 				key := rng.IntN(len(vals))
 				kind := "r"
@@ -371,9 +384,10 @@ func TestLeopardMemory(t *testing.T) {
 	}()
 	var m Metrics
 	begin := processSeconds()
-	err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: leopardOf(t, LeopardOptions{Lateness: 5_000_000}), Metrics: &m, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
-		return Pipe(r, after), nil
-	}})
+	err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: leopardOf(t, LeopardOptions{Lateness: 5_000_000}),
+		Metrics: &m, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+			return Pipe(r, after), nil
+		}})
 	s := m.Get()
 	if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {
 		t.Fatalf("%v, %+v", err, s)
@@ -382,7 +396,8 @@ func TestLeopardMemory(t *testing.T) {
 	if sys > 300<<20 {
 		t.Errorf("%d MB for %d transactions", sys>>20, txns)
 	}
-	t.Logf("%d transactions: %d MB, %.1f µs of processor a transaction, making them included", txns, sys>>20, (processSeconds()-begin)*1e6/float64(txns))
+	t.Logf("%d transactions: %d MB, %.1f µs of processor a transaction, making them included", txns, sys>>20,
+		(processSeconds()-begin)*1e6/float64(txns))
 }
 
 func memory() uint64 {

@@ -8,7 +8,8 @@ import (
 	"isovet/history"
 )
 
-// Live verifies the mechanisms of a database in the process that runs its transactions: no lines, no log, nothing late. It is for one goroutine.
+// Live verifies the mechanisms of a database in the process that runs its transactions: no lines, no log, nothing late.
+// It is for one goroutine.
 type Live struct {
 	o      LeopardOptions
 	each   func(line []byte)
@@ -18,7 +19,8 @@ type Live struct {
 	s      Snapshot
 }
 
-// NewLive returns a verifier that calls each with every violation, a JSON line without its end, as soon as it is certain. Lateness is not used.
+// NewLive returns a verifier that calls each with every violation, a JSON line without its end, as soon as it is
+// certain. Lateness is not used.
 func NewLive(o LeopardOptions, each func(line []byte)) *Live {
 	o.Lateness = AllLate
 	l := &Live{o: o, each: each, j: leopard{o: o, stream: mechanism.NewStream()}}
@@ -41,8 +43,8 @@ func (l *Live) Begin(meta history.Meta) error {
 	return nil
 }
 
-// Ended takes transactions whose ids increase, over all calls, by one each; an initial transaction stands before them. No transaction that comes later
-// begins before mark.
+// Ended takes transactions whose ids increase, over all calls, by one each; an initial transaction stands before them.
+// No transaction that comes later begins before mark.
 func (l *Live) Ended(h *history.History, mark int64) error {
 	j := &l.j
 	j.stream.Piece(h)

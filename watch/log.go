@@ -16,8 +16,9 @@ import (
 // segmentBytes is where a segment ends and the next begins.
 const segmentBytes = 64 << 20
 
-// Log is an append-only log of lines with their places in the source, in segments of a folder. A line is "place<TAB>line\n". What stands there
-// whole has been written whole: a torn end, of a write that was cut off, is dropped when the log is opened. One process at a time.
+// Log is an append-only log of lines with their places in the source, in segments of a folder. A line is
+// "place<TAB>line\n". What stands there whole has been written whole: a torn end, of a write that was cut off, is
+// dropped when the log is opened. One process at a time.
 type Log struct {
 	dir   string
 	f     *os.File
@@ -44,8 +45,8 @@ func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
 }
 
-// open opens the log of a folder, which is made if need be, and calls f with each line that is there, in order. The line
-// is valid during the call.
+// open opens the log of a folder, which is made if need be, and calls f with each line that is there, in order. The
+// line is valid during the call.
 func (l *Log) open(f func(place int64, line []byte) error) error {
 	dir := l.dir
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -60,7 +61,8 @@ func (l *Log) open(f func(place int64, line []byte) error) error {
 			return err
 		}
 		if _, err := os.Stat(segmentName(dir, n+1)); torn && err == nil {
-			return fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last", segmentName(dir, n), size)
+			return fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last",
+				segmentName(dir, n), size)
 		}
 		l.n, l.size = n, size
 		l.bytes += size
@@ -177,7 +179,8 @@ func (l *Log) Line(n int64) (line []byte, err error) {
 	}
 }
 
-// nth reads the line behind skip others, our own not counted, from a byte of a segment on; nil: there are fewer, skip of them to go.
+// nth reads the line behind skip others, our own not counted, from a byte of a segment on; nil: there are fewer, skip
+// of them to go.
 func nth(in *os.File, at, skip int64) ([]byte, int64, error) {
 	if _, err := in.Seek(at, io.SeekStart); err != nil {
 		return nil, skip, err

@@ -57,7 +57,8 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 func (s Snapshot) write(w io.Writer) {
 	one := func(name, kind, help string, v int64) {
-		fmt.Fprintf(w, "# HELP isovet_watch_%s %s\n# TYPE isovet_watch_%s %s\nisovet_watch_%s %d\n", name, help, name, kind, name, v)
+		fmt.Fprintf(w, "# HELP isovet_watch_%s %s\n# TYPE isovet_watch_%s %s\nisovet_watch_%s %d\n", name, help, name,
+			kind, name, v)
 	}
 	one("lines_total", "counter", "Lines in the segment log.", s.Lines)
 	one("bad_lines_total", "counter", "Lines that are no transaction.", s.Bad)
@@ -70,7 +71,8 @@ func (s Snapshot) write(w io.Writer) {
 	for _, c := range s.More {
 		one(c.Name, c.Kind, c.Help, c.N)
 	}
-	fmt.Fprint(w, "# HELP isovet_watch_violations_total Final violations.\n# TYPE isovet_watch_violations_total counter\n")
+	fmt.Fprint(w, "# HELP isovet_watch_violations_total Final violations.\n# TYPE isovet_watch_violations_total "+
+		"counter\n")
 	var axioms []string
 	for a := range s.Violations {
 		axioms = append(axioms, a)

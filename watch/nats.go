@@ -10,7 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// stream pulls a JetStream subject through a durable consumer; the place of a line is its sequence number in the stream.
+// stream pulls a JetStream subject through a durable consumer; the place of a line is its sequence number in the
+// stream.
 type stream struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
@@ -22,10 +23,11 @@ type stream struct {
 	last jetstream.Msg // of what Next returned
 }
 
-// NATS is a source of a subject of a JetStream server, whose messages are kept by limits. It acknowledges what is safe in the log, so that the server shows
-// how far the watch has got; but it is the log that says where to go on: the consumer is made anew behind its last message, at the beginning and wherever a delivery
-// is missing. A consumer that is resumed would deliver what its predecessor had received and not acknowledged late, behind newer messages. after is the place of the last line in the
-// log, 0 if there is none.
+// NATS is a source of a subject of a JetStream server, whose messages are kept by limits. It acknowledges what is safe
+// in the log, so that the server shows how far the watch has got; but it is the log that says where to go on: the
+// consumer is made anew behind its last message, at the beginning and wherever a delivery is missing. A consumer that
+// is resumed would deliver what its predecessor had received and not acknowledged late, behind newer messages. after is
+// the place of the last line in the log, 0 if there is none.
 func NATS(ctx context.Context, url, subject, durable string, after int64) (Source, error) {
 	conn, err := nats.Connect(url, nats.Name("isovet watch"), nats.MaxReconnects(-1))
 	if err != nil {
@@ -53,10 +55,12 @@ func openStream(ctx context.Context, conn *nats.Conn, subject, durable string, a
 		return nil, err
 	}
 	if last := st.CachedInfo().State.LastSeq; int64(last) < after {
-		return nil, fmt.Errorf("stream %s ends at %d, and the log has its message %d: it is another stream than the log's", name, last, after)
+		return nil, fmt.Errorf("stream %s ends at %d, and the log has its message %d: it is another stream than the "+
+			"log's", name, last, after)
 	}
 	s := &stream{conn: conn, js: js, name: name, at: after}
-	s.cfg = jetstream.ConsumerConfig{Durable: durable, FilterSubject: subject, AckPolicy: jetstream.AckAllPolicy, AckWait: time.Minute,
+	s.cfg = jetstream.ConsumerConfig{Durable: durable, FilterSubject: subject, AckPolicy: jetstream.AckAllPolicy,
+		AckWait:       time.Minute,
 		MaxAckPending: 1 << 16, DeliverPolicy: jetstream.DeliverByStartSequencePolicy}
 	return s, s.restart(ctx)
 }
@@ -104,7 +108,8 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 				return out, nil
 			}
 		}
-		if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err, nats.ErrConnectionReconnecting) {
+		if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err,
+			nats.ErrConnectionReconnecting) {
 			return nil, err
 		}
 		select {

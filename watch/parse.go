@@ -12,8 +12,8 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// parser turns lines into arrivals; what a line says is for the reader of the history format to tell. Keys and sessions are numbered as they come; a value is a
-// hash of 64 bits of its JSON as the project writes it, null is 0.
+// parser turns lines into arrivals; what a line says is for the reader of the history format to tell. Keys and sessions
+// are numbered as they come; a value is a hash of 64 bits of its JSON as the project writes it, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
 	keys     map[string]uint32
@@ -35,7 +35,8 @@ type version struct {
 }
 
 func newParser(a *timestamp.Aion) *parser {
-	return &parser{aion: a, keys: map[string]uint32{}, sessions: map[int64]uint32{}, lost: map[version]struct{}{}, lostLists: map[uint32]struct{}{}}
+	return &parser{aion: a, keys: map[string]uint32{}, sessions: map[int64]uint32{}, lost: map[version]struct{}{},
+		lostLists: map[uint32]struct{}{}}
 }
 
 // value hashes a value.
@@ -59,8 +60,9 @@ func (p *parser) key(h *history.History, key uint32) uint32 {
 	return k
 }
 
-// parse returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that is not understood it returns, beside the
-// error, what keeps its place in its session, if it says that. The arrival is valid until the next call.
+// parse returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that
+// is not understood it returns, beside the error, what keeps its place in its session, if it says that. The arrival is
+// valid until the next call.
 func (p *parser) parse(line []byte) (*timestamp.Arrival, error) {
 	ordinal := p.ordinal
 	a, err := p.line(line)
@@ -82,7 +84,8 @@ func (p *parser) line(line []byte) (*timestamp.Arrival, error) {
 		return nil, nil
 	}
 	a := &p.buf
-	*a = timestamp.Arrival{ID: p.ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0], Lists: a.Lists[:0]}
+	*a = timestamp.Arrival{ID: p.ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0],
+		Lists: a.Lists[:0]}
 	p.ordinal++
 	if !jsonl.Unnamed(h.Txns.ID[0]) {
 		a.ID = h.Txns.ID[0]
@@ -90,15 +93,18 @@ func (p *parser) line(line []byte) (*timestamp.Arrival, error) {
 	a.NoPart = t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
 	if !a.NoPart && !t.Init {
 		if t.StartTS == history.NoTime || t.CommitTS == history.NoTime {
-			return nil, fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's timestamps on every committed transaction", a.ID)
+			return nil, fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's "+
+				"timestamps on every committed transaction", a.ID)
 		}
 		a.Start, a.Commit = t.StartTS, t.CommitTS
 	}
 	if t.HasSeq && t.Seq < 0 {
-		return nil, fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", a.ID, "seq", t.Seq)
+		return nil, fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", a.ID, "seq",
+			t.Seq)
 	}
 	if h.HasPredicates() {
-		return nil, fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and lists", a.ID, "ops")
+		return nil, fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and lists",
+			a.ID, "ops")
 	}
 	if t.HasSess && !t.Init {
 		a.Session = p.session(t.Session)
@@ -163,7 +169,8 @@ func plain(err error) error {
 	return errors.New(in.Msg)
 }
 
-// doubt notes what a line that is not understood may have written, if its operations can be read, and returns what takes its place in its session.
+// doubt notes what a line that is not understood may have written, if its operations can be read, and returns what
+// takes its place in its session.
 func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) != nil {
@@ -178,7 +185,8 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	}
 	var a *timestamp.Arrival
 	if s := number("session"); s != nil {
-		p.buf = timestamp.Arrival{ID: ordinal, Session: p.session(*s), Seq: timestamp.NoSeq, NoPart: true, Ops: p.buf.Ops[:0], Lists: p.buf.Lists[:0]}
+		p.buf = timestamp.Arrival{ID: ordinal, Session: p.session(*s), Seq: timestamp.NoSeq, NoPart: true,
+			Ops: p.buf.Ops[:0], Lists: p.buf.Lists[:0]}
 		a = &p.buf
 		if id := number("id"); id != nil {
 			a.ID = *id

@@ -22,7 +22,8 @@ func TestRandom(t *testing.T) {
 	histtest.Search{
 		N: 6000, Long: 200_000, Dir: os.Getenv("ISOVET_FOUND"),
 		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Kinds: []histtest.Kind{histtest.Registers, histtest.Lists, histtest.Mini}})
+			return histtest.Random(seed, histtest.Shape{Kinds: []histtest.Kind{histtest.Registers, histtest.Lists,
+				histtest.Mini}})
 		},
 		Judge: func(text []byte) error {
 			h, err := histtest.Read(text)
@@ -41,7 +42,8 @@ func TestRandom(t *testing.T) {
 				}
 				judged++
 				if want := ofReport(h, r); !slices.Equal(got, want) {
-					return fmt.Errorf("at %s (read-only at start: %t): the stream shows %v, the file %v", l, o.ReadOnlyAtStart, got, want)
+					return fmt.Errorf("at %s (read-only at start: %t): the stream shows %v, the file %v", l,
+						o.ReadOnlyAtStart, got, want)
 				} else if len(want) > 0 {
 					wrong++
 				}
@@ -60,7 +62,8 @@ func streamed(text []byte, o timestamp.Options) (found []string, refused bool) {
 	j.Begin(nil)
 	var lines []Line
 	for line := range bytes.Lines(text) {
-		if bytes.Contains(line, []byte(`"init":true`)) && len(lines) > 0 && !bytes.Contains(lines[len(lines)-1].Text, []byte(`"format":`)) {
+		if bytes.Contains(line, []byte(`"init":true`)) && len(lines) > 0 && !bytes.Contains(lines[len(lines)-1].Text,
+			[]byte(`"format":`)) {
 			return nil, true // what keys hold at first has to be said first
 		}
 		lines = append(lines, Line{Place: int64(len(lines)), Text: line})

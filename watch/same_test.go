@@ -58,7 +58,8 @@ func TestSame(t *testing.T) {
 			}
 			verdicts[fmt.Sprint(r.Verdict, " ", n > 0)]++
 			if (n > 0) != (r.Verdict == evidence.Violated) && r.Verdict != evidence.Unknown {
-				t.Fatalf("seed %d, %v: check says %v, watch found %d violations\n%s\n%s", seed, l, r.Verdict, n, text, oracletest.String(h))
+				t.Fatalf("seed %d, %v: check says %v, watch found %d violations\n%s\n%s", seed, l, r.Verdict, n, text,
+					oracletest.String(h))
 			}
 		}
 	}
@@ -150,13 +151,17 @@ func lines(rng *rand.Rand, lists bool) []byte {
 	return []byte(b.String())
 }
 
-// TestBadWriter: a line that is not understood is said, and who has read what it wrote is not accused; nor is the session that goes on.
+// TestBadWriter: a line that is not understood is said, and who has read what it wrote is not accused; nor is the
+// session that goes on.
 func TestBadWriter(t *testing.T) {
 	for _, c := range []struct{ bad, next, said string }{
-		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"status":"comitted","ops":[["w","x",1]]}`, `["r","x",1]`, `field "status": unknown status "comitted"`},
-		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1],["r","y",1.0]]}`, `["r","x",1]`, `the number 1.0; expected an integer`},
+		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"status":"comitted","ops":[["w","x",1]]}`, `["r","x",1]`,
+			`field "status": unknown status "comitted"`},
+		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1],["r","y",1.0]]}`, `["r","x",1]`,
+			`the number 1.0; expected an integer`},
 		{`{"session":0,"seq":0,"start_ts":1,"ops":[["w","x",1]]}`, `["r","x",1]`, `has not both`},
-		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"status":5,"ops":[["a","l",1]]}`, `["r","l",[1]]`, `field "status": the number 5; expected a string`},
+		{`{"session":0,"seq":0,"start_ts":1,"commit_ts":2,"status":5,"ops":[["a","l",1]]}`, `["r","l",[1]]`,
+			`field "status": the number 5; expected a string`},
 		{`{"format":"isovet-history","version":2}`, `["r","x",null]`, `unknown version 2; expected 1`},
 	} {
 		text := c.bad + "\n" + `{"session":0,"seq":1,"start_ts":3,"commit_ts":4,"ops":[` + c.next + `]}` + "\n"
@@ -165,7 +170,10 @@ func TestBadWriter(t *testing.T) {
 		}
 		dir := t.TempDir()
 		var bad []string
-		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Bad: func(_ int64, err error) { bad = append(bad, err.Error()) },
+		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Bad: func(_ int64,
+			err error) {
+			bad = append(bad, err.Error())
+		},
 			Open: func(_ context.Context, after int64, none bool) (Source, error) {
 				return Pipe(strings.NewReader(text), after), nil
 			}})

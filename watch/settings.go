@@ -42,8 +42,8 @@ func (s Setting) said() string {
 
 const settingsFile = "options.json"
 
-// sameSettings compares options with those that a folder was begun with; false: it has none, for nothing was judged in it yet (or an
-// isovet did that kept none).
+// sameSettings compares options with those that a folder was begun with; false: it has none, for nothing was judged in
+// it yet (or an isovet did that kept none).
 func sameSettings(dir string, given []Setting) (kept bool, err error) {
 	path := filepath.Join(dir, settingsFile)
 	text, err := os.ReadFile(path)

@@ -15,7 +15,8 @@ import (
 	"isovet/level"
 )
 
-// TestSettings: a folder is judged with the options that it was begun with, or not at all; what is there stays as it is.
+// TestSettings: a folder is judged with the options that it was begun with, or not at all; what is there stays as it
+// is.
 func TestSettings(t *testing.T) {
 	profile := func(name string) *mechanism.Profile {
 		p, err := mechanism.LookupProfile(name)
@@ -34,13 +35,16 @@ func TestSettings(t *testing.T) {
 		aionOf(timestamp.Options{Level: serial}, 10),
 		aionOf(timestamp.Options{Level: serial, ReadOnlyAtStart: true}, 10),
 	}
-	for _, o := range []LeopardOptions{{Lateness: 10}, {Lateness: 11}, {Lateness: 10, Skew: 1}, {Lateness: 10, Level: &serial},
-		{Lateness: 10, Profile: profile("postgresql:repeatable-read")}, {Lateness: 10, Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
+	for _, o := range []LeopardOptions{{Lateness: 10}, {Lateness: 11}, {Lateness: 10, Skew: 1}, {Lateness: 10,
+		Level: &serial},
+		{Lateness: 10, Profile: profile("postgresql:repeatable-read")}, {Lateness: 10,
+			Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
 		judges = append(judges, leopardOf(t, o))
 	}
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15","isolation":"repeatable read"}` + "\n"
 	run := func(dir, text string, j Judge) error {
-		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after int64, _ bool) (Source,
+			error) {
 			return Pipe(strings.NewReader(text), after), nil
 		}})
 	}
@@ -54,7 +58,8 @@ func TestSettings(t *testing.T) {
 		for k, given := range judges {
 			err := run(dir, text[:0], renewed(t, given))
 			var e *SettingsError
-			if (i == k) != (err == nil) || err != nil && (!errors.As(err, &e) || len(e.Was) == 0 || len(e.Was) != len(e.Given)) {
+			if (i == k) != (err == nil) || err != nil && (!errors.As(err, &e) || len(e.Was) == 0 ||
+				len(e.Was) != len(e.Given)) {
 				t.Errorf("begun with %v, given %v: error %v", begun.Settings(), given.Settings(), err)
 			}
 			if !bytes.Equal(before, contents(t, dir)) {
@@ -74,7 +79,8 @@ func TestSettings(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"checker":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err == nil || !strings.Contains(err.Error(), path) {
+	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err == nil || !strings.Contains(err.Error(),
+		path) {
 		t.Errorf("error %v; expected the name of the file", err)
 	}
 }

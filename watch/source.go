@@ -18,15 +18,16 @@ type Line struct {
 	N     int64 // its number in the log, from 0; sources leave it 0
 }
 
-// Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream. Done is called when all
-// that Next has returned is safe.
+// Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream.
+// Done is called when all that Next has returned is safe.
 type Source interface {
 	Next(ctx context.Context, most int) ([]Line, error)
 	Done() error
 	Close() error
 }
 
-// pipe reads lines as they come; places are numbers of lines, which go on behind those that are in the log already: a pipe cannot be read again.
+// pipe reads lines as they come; places are numbers of lines, which go on behind those that are in the log already: a
+// pipe cannot be read again.
 type pipe struct {
 	lines chan Line
 	err   error
@@ -35,8 +36,8 @@ type pipe struct {
 	reading safego.Group
 }
 
-// Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r begins at the
-// beginning of the stream again: the log passes over the lines that it has.
+// Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r
+// begins at the beginning of the stream again: the log passes over the lines that it has.
 func Pipe(r io.Reader, after int64) Source {
 	p := &pipe{lines: make(chan Line, 1024), stop: make(chan struct{})}
 	p.reading.Go(func() {
@@ -102,7 +103,8 @@ type file struct {
 	ends bool
 }
 
-// File is a source of the lines of a file that grows, from the byte after on. once: it ends with the file, and does not wait for more.
+// File is a source of the lines of a file that grows, from the byte after on. once: it ends with the file, and does not
+// wait for more.
 func File(path string, after int64, once bool) (Source, error) {
 	f, err := os.Open(path)
 	if err != nil {

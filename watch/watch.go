@@ -19,7 +19,8 @@ type Config struct {
 	Judge Judge
 	// Idle, if positive: after so long without arrivals everything seen so far is final.
 	Idle time.Duration
-	// Open makes the source, which goes on behind the place of the last line in the log; none says that the log is empty.
+	// Open makes the source, which goes on behind the place of the last line in the log; none says that the log is
+	// empty.
 	Open func(ctx context.Context, after int64, none bool) (Source, error)
 	// Violation, if set, is called with each new final violation, a JSON line without its end.
 	Violation func(line []byte)
@@ -43,8 +44,8 @@ type watcher struct {
 	s     Snapshot
 }
 
-// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, or was begun with other options (*SettingsError), a source that fails, a log that is damaged, a judge that
-// cannot go on.
+// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, or was
+// begun with other options (*SettingsError), a source that fails, a log that is damaged, a judge that cannot go on.
 func Run(ctx context.Context, cfg Config) (err error) {
 	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}}
 	w.judge.Begin(w.log.Line)

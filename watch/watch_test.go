@@ -81,7 +81,8 @@ func (s slow) Next(ctx context.Context, _ int) ([]Line, error) {
 // arrivals makes the JSON lines of a history with violations, in an order of arrival.
 func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines [][]byte) {
 	t.Helper()
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 8, Keys: 40, Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed})
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 8, Keys: 40, Ops: 5,
+		Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +198,14 @@ func join(lines [][]byte) []byte { return bytes.Join(lines, nil) }
 
 // TestPipe: out of order within the lateness, the violations are those of Chronos.
 func TestPipe(t *testing.T) {
-	for _, o := range []timestamp.Options{si, {Level: level.SessionSerializable}, {Level: level.Serializable, ReadOnlyAtStart: true}} {
+	for _, o := range []timestamp.Options{si, {Level: level.SessionSerializable}, {Level: level.Serializable,
+		ReadOnlyAtStart: true}} {
 		h, lines := arrivals(t, 1, 1500)
 		dir := t.TempDir()
 		var m Metrics
 		calls := 0
-		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(o, 400), Metrics: &m, Violation: func([]byte) { calls++ },
+		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(o, 400), Metrics: &m,
+			Violation: func([]byte) { calls++ },
 			Open: func(_ context.Context, after int64, none bool) (Source, error) {
 				return Pipe(bytes.NewReader(join(lines)), after), nil
 			}})
@@ -215,7 +218,9 @@ func TestPipe(t *testing.T) {
 		}
 		rec := httptest.NewRecorder()
 		m.ServeHTTP(rec, nil)
-		for _, s := range []string{fmt.Sprintf("isovet_watch_lines_total %d\n", len(lines)), "isovet_watch_bad_lines_total 0\n", `isovet_watch_violations_total{axiom="EXT"} `, "isovet_watch_late_total 0\n"} {
+		for _, s := range []string{fmt.Sprintf("isovet_watch_lines_total %d\n", len(lines)),
+			"isovet_watch_bad_lines_total 0\n", `isovet_watch_violations_total{axiom="EXT"} `,
+			"isovet_watch_late_total 0\n"} {
 			if !strings.Contains(rec.Body.String(), s) {
 				t.Errorf("metrics without %q:\n%s", s, rec.Body)
 			}
@@ -223,7 +228,8 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestKilled: killed with SIGKILL and started again, twenty times in one stream: the same violations, none lost, none twice.
+// TestKilled: killed with SIGKILL and started again, twenty times in one stream: the same violations, none lost, none
+// twice.
 func TestKilled(t *testing.T) {
 	h, lines := arrivals(t, 2, 4000)
 	want := chronos(t, h, si)
@@ -279,7 +285,8 @@ func TestKilled(t *testing.T) {
 				} else {
 					for range 1000 { // until everything is final
 						time.Sleep(20 * time.Millisecond)
-						if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b, []byte("\n")) >= len(want) {
+						if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b,
+							[]byte("\n")) >= len(want) {
 							break
 						}
 					}
@@ -311,7 +318,8 @@ func TestKilled(t *testing.T) {
 
 func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
 	t.Helper()
-	s, err := nserver.NewServer(&nserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	s, err := nserver.NewServer(&nserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(),
+		NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +336,8 @@ func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
 	if js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}}); err != nil {
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T",
+		Subjects: []string{"txns"}}); err != nil {
 		t.Fatal(err)
 	}
 	return s.ClientURL(), js
@@ -341,13 +350,14 @@ func TestHTTP(t *testing.T) {
 	opened := make(chan string, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 400), Idle: 50 * time.Millisecond, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
-			s, err := HTTP("127.0.0.1:0", after)
-			if err == nil {
-				opened <- s.(interface{ Addr() string }).Addr()
-			}
-			return s, err
-		}})
+		ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 400), Idle: 50 * time.Millisecond,
+			Open: func(_ context.Context, after int64, _ bool) (Source, error) {
+				s, err := HTTP("127.0.0.1:0", after)
+				if err == nil {
+					opened <- s.(interface{ Addr() string }).Addr()
+				}
+				return s, err
+			}})
 	}()
 	base := "http://" + <-opened
 	post := func(from string, body []byte) (int, string) {
@@ -386,7 +396,8 @@ func TestHTTP(t *testing.T) {
 		t.Errorf("a header that is no number: status %d", code)
 	}
 	for range 200 {
-		if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b, []byte("\n")) >= len(want) {
+		if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b,
+			[]byte("\n")) >= len(want) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -457,7 +468,8 @@ func TestLog(t *testing.T) {
 	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := openLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(),
+		"damaged") {
 		t.Errorf("error %v; expected one of the damage", err)
 	}
 }
@@ -475,7 +487,10 @@ func TestBad(t *testing.T) {
 {"id":6,"start_ts":5,"commit_ts":5,"ops":[["r","l",[]],["a","m",7]]}
 `
 	run := func(text string) (bad []string, err error) {
-		err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Bad: func(place int64, err error) { bad = append(bad, fmt.Sprint(place, ": ", err)) },
+		err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Bad: func(place int64,
+			err error) {
+			bad = append(bad, fmt.Sprint(place, ": ", err))
+		},
 			Open: func(_ context.Context, after int64, none bool) (Source, error) {
 				return Pipe(strings.NewReader(text), after), nil
 			}})
@@ -485,7 +500,8 @@ func TestBad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 has not both", "4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
+	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 has not both",
+		"4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
 			t.Fatalf("%q", bad)
 		}
@@ -536,7 +552,8 @@ func TestFollow(t *testing.T) {
 		t.Fatal(got)
 	}
 	write("o\n")
-	if got, err = s.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" || got[0].Place != 8 {
+	if got, err = s.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" ||
+		got[0].Place != 8 {
 		t.Fatal(got, err)
 	}
 	again, err := File(path, 4, true)

@@ -39,8 +39,9 @@ type court struct {
 	recall  func(id uint32) (witness, error)
 }
 
-// maxWitnesses bounds the transactions of a violation that are tried as a proof. A proof takes a fraction of a millisecond: of the first allTried
-// violations each is tried, of the others one in someTried, so that the judge of a database that is wrong all the time keeps up with it.
+// maxWitnesses bounds the transactions of a violation that are tried as a proof. A proof takes a fraction of a
+// millisecond: of the first allTried violations each is tried, of the others one in someTried, so that the judge of a
+// database that is wrong all the time keeps up with it.
 const (
 	maxWitnesses = 64
 	allTried     = 1000
@@ -67,13 +68,16 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 		of[t] = uint32(len(ws))
 		ws = append(ws, w)
 	}
-	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
+	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(),
+		Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
 	for _, t := range v.Txns {
 		out.Txns = append(out.Txns, ws[of[t]].id)
 	}
 	for i, w := range ws {
-		if slices.ContainsFunc(ws[:i], func(o witness) bool { return o.id == w.id }) { // sent twice, perhaps: there is no history of these
-			out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two together break what is assumed", w.id)
+		// sent twice, perhaps: there is no history of these
+		if slices.ContainsFunc(ws[:i], func(o witness) bool { return o.id == w.id }) {
+			out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two together break what is assumed",
+				w.id)
 			return json.Marshal(&out)
 		}
 	}
@@ -189,9 +193,10 @@ type item struct {
 	first bool // the value is the key's initial one
 }
 
-// prove looks for a violation of the level in the transactions alone. What others wrote that they read stands with a writer of its own, under way all the
-// time: an order that explains the whole stream, restricted to these, would explain them too, if each value is written once. Of predicate
-// operations the rows are taken, of lists the elements that these transactions appended.
+// prove looks for a violation of the level in the transactions alone. What others wrote that they read stands with a
+// writer of its own, under way all the time: an order that explains the whole stream, restricted to these, would
+// explain them too, if each value is written once. Of predicate operations the rows are taken, of lists the elements
+// that these transactions appended.
 func (c *court) prove(ws []witness) (level.Anomaly, bool, error) {
 	h, err := c.part(ws)
 	if err != nil {

@@ -18,11 +18,12 @@ type Adya struct {
 	Edges, Start int
 }
 
-// NewAdya makes the graph. Start edges are those of each pair that sessions or real time order or, reduced, of those only between
-// which no third transaction lies.
+// NewAdya makes the graph. Start edges are those of each pair that sessions or real time order or, reduced, of those
+// only between which no third transaction lies.
 //
 // Source: [BCGraphs] Definition 3, and §5 for the reduction, which "consecutive transactions" leaves open (errata B6).
-// Cost:   the start edges: quadratic in the transactions without the reduction, and in waves of concurrent ones with it.
+// Cost:   the start edges: quadratic in the transactions without the reduction, and in waves of concurrent ones with
+// it.
 func NewAdya(in Input, reduced bool) *Adya {
 	a := &Adya{in: in}
 	add := func(e edge) { a.list = append(a.list, e) }
@@ -41,8 +42,8 @@ func NewAdya(in Input, reduced bool) *Adya {
 	return a
 }
 
-// realTime adds the pairs that real time orders: i before j if i ended before j began. Reduced, j begins no later than the first
-// end among the transactions that begin after i's end.
+// realTime adds the pairs that real time orders: i before j if i ended before j began. Reduced, j begins no later than
+// the first end among the transactions that begin after i's end.
 func (a *Adya) realTime(reduced bool, add func(edge)) {
 	in := a.in
 	var txns []uint32
@@ -87,8 +88,9 @@ func (a *Adya) realTime(reduced bool, add func(edge)) {
 	}
 }
 
-// Forbidden searches the strongly connected components for a simple cycle in which no two anti-dependencies are adjacent: depth
-// first from each node through larger ones of its component, every simple cycle if it must be. ok is false if the context ended first.
+// Forbidden searches the strongly connected components for a simple cycle in which no two anti-dependencies are
+// adjacent: depth first from each node through larger ones of its component, every simple cycle if it must be. ok is
+// false if the context ended first.
 //
 // Source: [BCGraphs] §5, the baseline; errata B2 for which cycles are forbidden, and why simple ones suffice.
 // Cost:   exponential in the size of a component.

@@ -6,7 +6,8 @@ import (
 	"isovet/graph"
 )
 
-// BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. Nodes of time come after.
+// BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. Nodes of time come
+// after.
 type BC struct {
 	events.Events
 	in    Input
@@ -14,8 +15,8 @@ type BC struct {
 	Edges int
 }
 
-// NewBC makes the graph. Session order is one edge a transaction, real time a chain of O(n) auxiliary nodes (errata B6).
-// Cost: linear, two sorts with real time.
+// NewBC makes the graph. Session order is one edge a transaction, real time a chain of O(n) auxiliary nodes (errata
+// B6). Cost: linear, two sorts with real time.
 func NewBC(in Input) *BC {
 	b := &BC{in: in, Events: events.New(in.V.H, in.V.Counts, in.Level, in.Skew)}
 	total := b.Base
@@ -63,7 +64,8 @@ func (b *BC) Order() ([]uint32, bool) {
 	return b.Events.Order(topo), true
 }
 
-// Violation returns a cycle that no order of versions could avoid, if sessions, reads and time close one, else one of the graph.
+// Violation returns a cycle that no order of versions could avoid, if sessions, reads and time close one, else one of
+// the graph.
 func (b *BC) Violation() []evidence.Edge {
 	if c := Unordered(b.in); c != nil {
 		return c

@@ -15,14 +15,16 @@ type Input struct {
 	Orders Orders
 }
 
-// edge is a dependency of transaction to on transaction from; w is the write that was read (wr, rw) or that to installs (ww).
+// edge is a dependency of transaction to on transaction from; w is the write that was read (wr, rw) or that to installs
+// (ww).
 type edge struct {
 	from, to uint32
 	w        uint32
 	dep      evidence.Dep
 }
 
-// dependencies calls f for each edge of reads, overwrites and anti-dependencies, the next version only: what is later follows.
+// dependencies calls f for each edge of reads, overwrites and anti-dependencies, the next version only: what is later
+// follows.
 func (in *Input) dependencies(f func(e edge)) {
 	v := in.V
 	for t := range uint32(v.H.NumTxns()) {
@@ -51,7 +53,8 @@ func (in *Input) dependencies(f func(e edge)) {
 	}
 }
 
-// sessions calls f for each transaction and, unless all is set, the one before it in its session; else each earlier one.
+// sessions calls f for each transaction and, unless all is set, the one before it in its session; else each earlier
+// one.
 func (in *Input) sessions(all bool, f func(e edge)) {
 	if in.Level.Sessions() {
 		events.Sessions(in.V.H, in.V.Counts, all, func(t, u uint32) { f(edge{t, u, none, evidence.SO}) })

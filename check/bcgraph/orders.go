@@ -1,11 +1,12 @@
-// Package bcgraph decides snapshot isolation where the order of each key's versions is known: by the graph of begins and commits,
-// which is acyclic iff the history is snapshot isolated, and by Adya's start-ordered serialization graph, in which some cycles are
-// allowed.
+// Package bcgraph decides snapshot isolation where the order of each key's versions is known: by the graph of begins
+// and commits, which is acyclic iff the history is snapshot isolated, and by Adya's start-ordered serialization graph,
+// in which some cycles are allowed.
 //
 // # Version orders
 //
-// [Chains] reads them off read-modify-writes: who read a version and wrote the next one is its successor. [Guess] completes them by
-// commit timestamps or client times, which is an assumption: a "valid" under it is one, a "violation" is none.
+// [Chains] reads them off read-modify-writes: who read a version and wrote the next one is its successor. [Guess]
+// completes them by commit timestamps or client times, which is an assumption: a "valid" under it is one, a "violation"
+// is none.
 //
 // # The two graphs
 //
@@ -16,8 +17,8 @@
 //	i before j in session, time   commit(i) → begin(j)      i → j (start)
 //	                              begin(i) → commit(i)
 //
-// The first must have no cycle, which is linear; the second none without two anti-dependencies in a row, for which simple cycles are
-// searched one by one, exponential in the worst case.
+// The first must have no cycle, which is linear; the second none without two anti-dependencies in a row, for which
+// simple cycles are searched one by one, exponential in the worst case.
 //
 // Source: [BCGraphs] Definitions 4 and 6, Theorem 8, §5; errata B1 to B6.
 //
@@ -44,9 +45,9 @@ type Orders struct {
 	Next []uint32
 }
 
-// Chains reads version orders off read-modify-writes. Where two transactions read one version and overwrote it, fork names the two
-// writes: snapshot isolation has no order of them. Where the order of a key is open, because some write read no earlier one, open is
-// that write; blind writes of the only chain of a key come first. Cost: linear.
+// Chains reads version orders off read-modify-writes. Where two transactions read one version and overwrote it, fork
+// names the two writes: snapshot isolation has no order of them. Where the order of a key is open, because some write
+// read no earlier one, open is that write; blind writes of the only chain of a key come first. Cost: linear.
 func Chains(v *prepass.View) (o Orders, fork [2]uint32, open uint32) {
 	fork, open = [2]uint32{none, none}, none
 	o.Next = make([]uint32, len(v.WKey))
@@ -95,9 +96,10 @@ func Chains(v *prepass.View) (o Orders, fork [2]uint32, open uint32) {
 	return o, fork, open
 }
 
-// Guess completes the orders of [Chains] where they are open: chains of a key follow each other by the commit timestamps of their
-// first transactions, if all have one, else by their client's ends, else as they stand in the file. An order of begins and commits
-// under it is one; that there is none says nothing. by names the guess. Cost: a sort of the chains.
+// Guess completes the orders of [Chains] where they are open: chains of a key follow each other by the commit
+// timestamps of their first transactions, if all have one, else by their client's ends, else as they stand in the file.
+// An order of begins and commits under it is one; that there is none says nothing. by names the guess. Cost: a sort of
+// the chains.
 func Guess(v *prepass.View) (o Orders, by string) {
 	o, _, _ = Chains(v)
 	h := v.H

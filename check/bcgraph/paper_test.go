@@ -22,7 +22,8 @@ func input(t *testing.T, h *history.History, l level.Level) Input {
 	return Input{V: v, Level: l, Orders: o}
 }
 
-// [BCGraphs] Lemma 10, and errata B2: the long fork's only cycle has two anti-dependencies that are not adjacent; a write skew's are.
+// [BCGraphs] Lemma 10, and errata B2: the long fork's only cycle has two anti-dependencies that are not adjacent; a
+// write skew's are.
 func TestLongForkAndWriteSkew(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -51,7 +52,8 @@ func TestLongForkAndWriteSkew(t *testing.T) {
 	}
 }
 
-// A lost update is found before any graph; a blind write that is not its key's first leaves the order open; [BCGraphs] assumes neither.
+// A lost update is found before any graph; a blind write that is not its key's first leaves the order open; [BCGraphs]
+// assumes neither.
 func TestChains(t *testing.T) {
 	for _, c := range []struct {
 		text       string
@@ -69,8 +71,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// Errata B6: leaving out the pairs between which a third transaction lies keeps who is before whom, directly or not; linking only to
-// the next one to begin would not.
+// Errata B6: leaving out the pairs between which a third transaction lies keeps who is before whom, directly or not;
+// linking only to the next one to begin would not.
 func TestReduction(t *testing.T) {
 	fewer := 0
 	for seed := range uint64(3000) {

@@ -1,6 +1,7 @@
-// Package events is the graph of what happens in transactions, their begins and commits, for the checkers that decide by one graph.
-// They differ in how they know that one version came before another; this package holds what they do not differ in: which node is
-// which transaction's, the edges of sessions and of real time, what an order of the nodes says, and what a cycle.
+// Package events is the graph of what happens in transactions, their begins and commits, for the checkers that decide
+// by one graph. They differ in how they know that one version came before another; this package holds what they do not
+// differ in: which node is which transaction's, the edges of sessions and of real time, what an order of the nodes
+// says, and what a cycle.
 //
 // At the snapshot levels a transaction has two nodes, at the others one:
 //
@@ -69,8 +70,8 @@ func (e *Events) Txn(node int32) uint32 {
 	return uint32(node)
 }
 
-// Sessions calls f for each transaction that counts and the one before it in its session, or with all, each before it. One of
-// unknown outcome comes after those before it, and before nobody.
+// Sessions calls f for each transaction that counts and the one before it in its session, or with all, each before it.
+// One of unknown outcome comes after those before it, and before nobody.
 func Sessions(h *history.History, counts []bool, all bool, f func(t, u uint32)) {
 	var before []uint32
 	for s := range h.NumSessions() {
@@ -145,10 +146,11 @@ func Steps(nodes []int32, each func(f func(s Step))) []Step {
 	return steps
 }
 
-// Cycle says a cycle of steps by edges between transactions: those within one are left out, and those through other nodes become one,
-// for the reason of the first. txn is the transaction of a node, none for other nodes; say makes evidence of a step that is not of
-// sessions or time.
-func Cycle(steps []Step, txn func(node int32) uint32, say func(from, to uint32, s Step) evidence.Edge) (out []evidence.Edge) {
+// Cycle says a cycle of steps by edges between transactions: those within one are left out, and those through other
+// nodes become one, for the reason of the first. txn is the transaction of a node, none for other nodes; say makes
+// evidence of a step that is not of sessions or time.
+func Cycle(steps []Step, txn func(node int32) uint32, say func(from, to uint32, s Step) evidence.Edge) (
+	out []evidence.Edge) {
 	first := 0 // begin at a transaction
 	for txn(steps[first].U) == none {
 		first++

@@ -12,11 +12,11 @@ import (
 	"isovet/solver"
 )
 
-// Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all that this cycle assumes".
-// A cycle assumes orders of writers of a key (WW; RW of a version that is not the initial one), what ambiguous reads saw (WR and
-// RW of theirs), and that its transactions of open outcome count. What session order, real time and reads say of two writers
-// directly needs no cycle.
-// Cost: one call of the solver for each cycle of the first core found.
+// Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all that this cycle
+// assumes". A cycle assumes orders of writers of a key (WW; RW of a version that is not the initial one), what
+// ambiguous reads saw (WR and RW of theirs), and that its transactions of open outcome count. What session order, real
+// time and reads say of two writers directly needs no cycle. Cost: one call of the solver for each cycle of the first
+// core found.
 func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) [][]evidence.Edge {
 	c, use := newCore(proof, v, l, skew)
 	live := slices.Clone(use)
@@ -41,7 +41,8 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	if len(out) > 0 {
 		return out
 	}
-	// What a predicate operation may have been based on contradicts real time by itself; a cycle must say which operation.
+	// What a predicate operation may have been based on contradicts real time by itself; a cycle must say which
+	// operation.
 	for i := range proof {
 		c, use := newCore(proof[i:i+1], v, l, skew)
 		if c.s.Solve(ctx, use...) == solver.Unsat {
@@ -54,7 +55,8 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 // newCore makes the clauses of cycles, each with the literal that puts it to use.
 func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) (*core, []solver.Lit) {
 	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
-		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var), base: make(map[[3]uint32]solver.Var)}
+		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var),
+		base: make(map[[3]uint32]solver.Var)}
 	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
 		c.sees(reader(v, r), v.RVer[r], v.WTxn[v.Cand[v.CandOff[at]]])
 	}
@@ -178,9 +180,9 @@ func (c *core) direct(a, b uint32) bool {
 	return false
 }
 
-// sees returns the literal "reader's read of version ver saw the write of transaction writer" (None: the initial version), if
-// that read has several possible writers. The clauses that one of them was seen, and that a transaction seen counts, come with
-// the first literal of a read.
+// sees returns the literal "reader's read of version ver saw the write of transaction writer" (None: the initial
+// version), if that read has several possible writers. The clauses that one of them was seen, and that a transaction
+// seen counts, come with the first literal of a read.
 func (c *core) sees(reader, ver, writer uint32) (solver.Lit, bool) {
 	v := c.v
 	at, _ := slices.BinarySearch(v.Amb, v.ROff[reader])

@@ -1,9 +1,10 @@
-// Package explain turns a checker's "no" into a proof that a person can follow: the smallest set of transactions found whose
-// part of the history still violates the level, and for it the cycles that show so, one for each way to order the open writes.
+// Package explain turns a checker's "no" into a proof that a person can follow: the smallest set of transactions found
+// whose part of the history still violates the level, and for it the cycles that show so, one for each way to order the
+// open writes.
 //
-// A part of a history that violates the level proves that the whole does (see history.Restrict), so the first step is to take
-// the transactions of the checker's own cycles, drop as many as one can (ddmin of Zeller and Hildebrandt), and start the proof
-// anew on what is left. Few violations need more than four transactions.
+// A part of a history that violates the level proves that the whole does (see history.Restrict), so the first step is
+// to take the transactions of the checker's own cycles, drop as many as one can (ddmin of Zeller and Hildebrandt), and
+// start the proof anew on what is left. Few violations need more than four transactions.
 package explain
 
 import (
@@ -22,27 +23,29 @@ import (
 // ErrHolds says that the transactions handed over do not violate the level: a fault of the checker that said so.
 var ErrHolds = errors.New("explain: these transactions do not violate the level")
 
-// Refuter finds cycles that prove that a view violates a level: read as clauses "not all that this cycle assumes" they contradict
-// what the view says. None: the view satisfies the level. skew is in ns.
+// Refuter finds cycles that prove that a view violates a level: read as clauses "not all that this cycle assumes" they
+// contradict what the view says. None: the view satisfies the level. skew is in ns.
 type Refuter func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error)
 
-// Minimizer finds transactions of a view that violate a level by themselves and none of which can be spared; none where it cannot
-// tell. It may err where outcomes are unknown: what it says is tried with a Refuter.
+// Minimizer finds transactions of a view that violate a level by themselves and none of which can be spared; none where
+// it cannot tell. It may err where outcomes are unknown: what it says is tried with a Refuter.
 type Minimizer func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error)
 
 // maxSearch is up to how many transactions a minimizer takes a seed as it is: its clauses are reads times writers.
 var maxSearch = 200
 
 // Violation explains why the view's history violates l. seed are transactions that violate it by themselves, those of a
-// checker's cycles; refute decides small parts. Where they violate the level without real time too, or without sessions, the proof does without. The anomaly's
-// kind and text are left to its Complete.
-// Cost: for s = len(seed), O(s²) refutations of at most s transactions in the worst case, O(s) in most.
-func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter) (evidence.Anomaly, error) {
+// checker's cycles; refute decides small parts. Where they violate the level without real time too, or without
+// sessions, the proof does without. The anomaly's kind and text are left to its Complete. Cost: for s = len(seed),
+// O(s²) refutations of at most s transactions in the worst case, O(s) in most.
+func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter) (
+	evidence.Anomaly, error) {
 	return ViolationBy(ctx, v, l, skew, seed, refute, nil)
 }
 
 // ViolationBy is Violation with a minimizer, if not nil, that spares most of the refutations.
-func ViolationBy(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter, minimize Minimizer) (evidence.Anomaly, error) {
+func ViolationBy(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter,
+	minimize Minimizer) (evidence.Anomaly, error) {
 	x := &explainer{ctx: ctx, v: v, h: v.H, l: l, skew: skew, refuter: refute}
 	keep := x.sorted(seed)
 	if v.H.HasPredicates() {
@@ -90,8 +93,8 @@ func (x *explainer) minimized(keep []uint32, minimize Minimizer) (least []uint32
 	return least, ok && err == nil
 }
 
-// shrink keeps only the transactions of a proof, as long as that makes them fewer: a few refutations where minimize would need
-// one for each transaction.
+// shrink keeps only the transactions of a proof, as long as that makes them fewer: a few refutations where minimize
+// would need one for each transaction.
 func (x *explainer) shrink(keep []uint32) []uint32 {
 	for {
 		part, v, proof, err := x.refute(keep)
@@ -281,8 +284,8 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 	return Anomaly(proof), nil
 }
 
-// Anomaly makes an anomaly of a minimal proof. If the orders that one cycle assumes follow from the others one after the
-// other, that cycle is the anomaly and the others are its reasons; else each cycle is a case.
+// Anomaly makes an anomaly of a minimal proof. If the orders that one cycle assumes follow from the others one after
+// the other, that cycle is the anomaly and the others are its reasons; else each cycle is a case.
 func Anomaly(proof [][]evidence.Edge) evidence.Anomaly {
 	slices.SortStableFunc(proof, func(a, b []evidence.Edge) int { return cmp.Compare(len(a), len(b)) })
 	if len(proof) == 1 {

@@ -72,7 +72,8 @@ func checkProof(t testing.TB, h *history.History, l level.Level, a evidence.Anom
 	l = l.Needs(a.Kind) // of what needs no real time, or no sessions, nothing can be left out at the level without
 	proves := func(a evidence.Anomaly) error {
 		a.Kind = a.Named(h, l, 0)
-		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}, certify.Options{})
+		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h,
+			Anomalies: []evidence.Anomaly{a}}, certify.Options{})
 	}
 	if err := proves(a); err != nil {
 		t.Fatalf("%s: %v\n%+v\n%s", l, err, a, notation.Format(h))
@@ -97,8 +98,8 @@ func checkProof(t testing.TB, h *history.History, l level.Level, a evidence.Anom
 	}
 }
 
-// TestMinimal: an explanation is a certified proof; without any one of its cycles it is none, and without any one of its
-// transactions the rest satisfies the level, by brute force.
+// TestMinimal: an explanation is a certified proof; without any one of its cycles it is none, and without any one of
+// its transactions the rest satisfies the level, by brute force.
 func TestMinimal(t *testing.T) {
 	proofs, multi := 0, 0
 	histtest.Each(t, uint64(3000), func(seed uint64) *history.History {
@@ -180,7 +181,8 @@ func TestStopped(t *testing.T) {
 		v := prepass.Run(a.History())
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := explain.Violation(ctx, v, level.Serializable, 0, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, explain.Item); err == nil || errors.Is(err, explain.ErrHolds) {
+		if _, err := explain.Violation(ctx, v, level.Serializable, 0, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+			explain.Item); err == nil || errors.Is(err, explain.ErrHolds) {
 			t.Errorf("%v; want that it was stopped", err)
 		}
 		return

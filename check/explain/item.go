@@ -12,8 +12,8 @@ import (
 	"isovet/solver"
 )
 
-// Item is the Refuter of the polygraph checkers, for views without ambiguity at the serializable levels: a pruned polygraph of
-// all writer pairs and predicate constraints, and a lazy search for cycles in what is left.
+// Item is the Refuter of the polygraph checkers, for views without ambiguity at the serializable levels: a pruned
+// polygraph of all writer pairs and predicate constraints, and a lazy search for cycles in what is left.
 func Item(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	p := polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime(), Skew: skew, Relaxed: true})
 	cycles, err := item(ctx, p)

@@ -37,8 +37,8 @@ func ownKeys(h *history.History, t uint32, f func(op uint32, own map[uint32]bool
 	}
 }
 
-// scopes knows over which keys the predicate operations of some transactions range in a part of the history: those of which the
-// part shows what the operation was based on.
+// scopes knows over which keys the predicate operations of some transactions range in a part of the history: those of
+// which the part shows what the operation was based on.
 type scopes struct {
 	v *prepass.View
 	// known are the keys that an operation matched on a version that is known.
@@ -146,8 +146,8 @@ func (s *scopes) writers(op, key uint32) []uint32 {
 	return nil
 }
 
-// keys returns the keys that an operation ranges over in the part of the transactions in, without those that its transaction read
-// from one left out: unread. See history.RestrictKeys.
+// keys returns the keys that an operation ranges over in the part of the transactions in, without those that its
+// transaction read from one left out: unread. See history.RestrictKeys.
 func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) (ks []uint32, some bool) {
 	h := s.v.H
 	t := h.TxnOf(op)
@@ -169,8 +169,9 @@ func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) 
 	return ks, true
 }
 
-// based returns the literal "what predicate operation op of transaction t missed, or overwrote, of key was writer's version" (None:
-// the initial one). The clauses that it was someone's, and that a transaction seen counts, come with the first literal of a key.
+// based returns the literal "what predicate operation op of transaction t missed, or overwrote, of key was writer's
+// version" (None: the initial one). The clauses that it was someone's, and that a transaction seen counts, come with
+// the first literal of a key.
 func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	h, v := c.v.H, c.v
 	if writer == h.Init {
@@ -223,9 +224,9 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	return solver.Pos(x)
 }
 
-// hidden tells of which writes of a key real time excludes that t saw them, where the level asks for real time: of those of
-// transactions that began after t's end, and of those that had ended before another write of the key began that itself had ended before t
-// began.
+// hidden tells of which writes of a key real time excludes that t saw them, where the level asks for real time: of
+// those of transactions that began after t's end, and of those that had ended before another write of the key began
+// that itself had ended before t began.
 func (c *core) hidden(t, key uint32) func(w uint32) bool {
 	if !c.l.RealTime() {
 		return func(uint32) bool { return false }

@@ -92,7 +92,8 @@ func (x *explained) judge(text []byte) error {
 		return &histtest.Failure{Class: "proof", Err: fmt.Errorf("%s: %w\n%+v", l, err, a)}
 	}
 	if len(least) < 2 || h.HasPredicates() || v.Ambiguous() {
-		return nil // of what a read saw that several wrote, or a predicate operation missed, certify finds out more by itself
+		// of what a read saw that several wrote, or a predicate operation missed, certify finds out more by itself
+		return nil
 	}
 	x.several++
 	needed := l.Needs(a.Kind)
@@ -125,12 +126,14 @@ func TestProofs(t *testing.T) {
 	x := explained{kinds: map[level.Anomaly]int{}}
 	tried := histtest.Search{N: 9000, Long: 300_000,
 		Make: func(seed uint64) []byte {
-			return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Predicates, histtest.Predicates,
+			return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Predicates,
+				histtest.Predicates,
 				histtest.Registers, histtest.Mini}})
 		},
 		Judge: x.judge,
 	}.Run(t)
-	if !t.Failed() && tried >= 9000 && (min(x.proofs, 5*x.ambiguous, 5*x.predicates, 10*x.unknown, 10*x.several) < 100 ||
+	if !t.Failed() && tried >= 9000 && (min(x.proofs, 5*x.ambiguous, 5*x.predicates, 10*x.unknown,
+		10*x.several) < 100 ||
 		len(x.kinds) < 8 || x.minimized == 0) {
 		t.Errorf("%+v", x)
 	}
@@ -154,7 +157,8 @@ func TestAnomaly(t *testing.T) {
 		{"one cycle", [][]evidence.Edge{{ww(0, 1), so(1, 0)}}, 2, 0},
 		{"both orders of two writers", [][]evidence.Edge{{ww(0, 1), so(1, 0)}, {ww(1, 0), so(0, 1)}}, 0, 2},
 		{"one of two orders, each refuted by itself",
-			[][]evidence.Edge{{ww(0, 1), so(1, 0)}, {ww(2, 3), so(3, 2)}, {ww(1, 0), so(0, 3), ww(3, 2), so(2, 1)}}, 4, 2},
+			[][]evidence.Edge{{ww(0, 1), so(1, 0)}, {ww(2, 3), so(3, 2)}, {ww(1, 0), so(0, 3), ww(3, 2), so(2, 1)}}, 4,
+			2},
 		{"in turn: two rest on the first, the shorter is it",
 			[][]evidence.Edge{{ww(0, 1), so(1, 0)}, {ww(1, 0), ww(2, 3), so(3, 1)},
 				{ww(1, 0), so(0, 3), rw(3, 2, 3), so(2, 1), so(1, 4), so(4, 1)}}, 3, 2},

@@ -1,21 +1,22 @@
-// Package frontier decides serializability with session order by searching the prefixes of a history: Biswas and Enea's way.
+// Package frontier decides serializability with session order by searching the prefixes of a history: Biswas and Enea's
+// way.
 //
 // # Problem
 //
-// A serial order that keeps the sessions is a path from nothing to everything that executes, step by step, the next transaction
-// of some session. What has been executed at a moment is a frontier: a position in each session. Whether a frontier can be
-// completed does not depend on how it was reached, so none is visited twice: at most Π(nᵢ+1) of them for sessions of n₁, …, n_k
-// transactions, polynomial for a fixed number of sessions, and hopeless for many.
+// A serial order that keeps the sessions is a path from nothing to everything that executes, step by step, the next
+// transaction of some session. What has been executed at a moment is a frontier: a position in each session. Whether a
+// frontier can be completed does not depend on how it was reached, so none is visited twice: at most Π(nᵢ+1) of them
+// for sessions of n₁, …, n_k transactions, polynomial for a fixed number of sessions, and hopeless for many.
 //
 // # When a transaction may be next
 //
-// All that it reads from has been executed, and nobody who still has to read an executed version of a key that it writes is left
-// but itself. Then each read sees the version that is current: its writer was executed before it, and nobody could overwrite
-// that in between. So a frontier and the history are all that a step depends on.
+// All that it reads from has been executed, and nobody who still has to read an executed version of a key that it
+// writes is left but itself. Then each read sees the version that is current: its writer was executed before it, and
+// nobody could overwrite that in between. So a frontier and the history are all that a step depends on.
 //
-// Source: [BiswasEnea], the check of serializability for a bounded number of sessions.
-// Differs: a count of waiting readers for each key takes the place of looking for them. A transaction of unknown outcome that
-// counts is a session of its own behind the earlier ones of its session, since it may take effect late (docs/levels.md).
+// Source: [BiswasEnea], the check of serializability for a bounded number of sessions. Differs: a count of waiting
+// readers for each key takes the place of looking for them. A transaction of unknown outcome that counts is a session
+// of its own behind the earlier ones of its session, since it may take effect late (docs/levels.md).
 //
 // Files: frontier.go (the search), visited.go (the set of frontiers).
 package frontier
@@ -82,7 +83,8 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 	seen := newVisited(len(s.lanes), most)
 	seen.add(s.at)
 	a := Answer{}
-	// path[i] is the lane of the i-th executed transaction; next is the first lane not yet tried at the present frontier.
+	// path[i] is the lane of the i-th executed transaction; next is the first lane not yet tried at the present
+	// frontier.
 	path, next := make([]int32, 0, v.NumCounts), int32(0)
 	for step := 0; ; step++ {
 		if len(path) == v.NumCounts {
@@ -129,7 +131,8 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 
 func newSearch(v *prepass.View) *search {
 	h := v.H
-	s := &search{v: v, done: make([]bool, h.NumTxns()), waiting: make([]uint32, h.NumKeys()), readers: make([]uint32, len(v.WKey)), readsIt: make([]uint32, h.NumKeys())}
+	s := &search{v: v, done: make([]bool, h.NumTxns()), waiting: make([]uint32, h.NumKeys()), readers: make([]uint32,
+		len(v.WKey)), readsIt: make([]uint32, h.NumKeys())}
 	for i := range h.NumSessions() {
 		main, own := lane{behind: -1}, int32(len(s.lanes))
 		var late []lane

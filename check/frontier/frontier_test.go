@@ -21,7 +21,8 @@ import (
 func TestAgainstBruteForce(t *testing.T) {
 	var yes, no int
 	histtest.Each(t, uint64(6000), func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0, Deletes: seed%5 == 0, NoTimes: true})
+		return random.Tiny(seed, random.Options{Txns: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0,
+			Deletes: seed%5 == 0, NoTimes: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if v.Ambiguous() || len(v.Anomalies) > 0 {
@@ -32,7 +33,8 @@ func TestAgainstBruteForce(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		a := frontier.Search(t.Context(), v, frontier.Options{})
-		if got := a.Status == frontier.Found; got != (want.Verdict == evidence.Holds) || a.Status != frontier.Found && a.Status != frontier.None {
+		if got := a.Status == frontier.Found; got != (want.Verdict == evidence.Holds) || a.Status != frontier.Found &&
+			a.Status != frontier.None {
 			t.Fatalf("seed %d: %v; brute force says %v\n%s", seed, a.Status, want.Verdict, notation.Format(h))
 		}
 		if a.Status == frontier.None {
@@ -53,15 +55,17 @@ func TestAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// TestFewFrontiers: k sessions of n transactions that do not touch each other need no search; a refutation visits no frontier
-// twice: at most (n+1)^k of them.
+// TestFewFrontiers: k sessions of n transactions that do not touch each other need no search; a refutation visits no
+// frontier twice: at most (n+1)^k of them.
 func TestFewFrontiers(t *testing.T) {
 	v := prepass.Run(notation.MustParse("s1: w(a,1) | s1: w(a,2) | s1: w(a,3) | s2: w(b,1) | s2: w(b,2) | s2: w(b,3)"))
-	if a := frontier.Search(t.Context(), v, frontier.Options{}); a.Status != frontier.Found || a.Frontiers != v.NumCounts+1 {
+	if a := frontier.Search(t.Context(), v, frontier.Options{}); a.Status != frontier.Found ||
+		a.Frontiers != v.NumCounts+1 {
 		t.Errorf("%+v for %d transactions", a, v.NumCounts)
 	}
 	// Write skew at the end of two sessions: every path up to it is dead.
-	v = prepass.Run(notation.MustParse("s0: w(x,0) w(y,0) | s1: r(x,0) | s1: r(x,0) r(y,0) w(x,1) | s2: r(y,0) | s2: r(x,0) r(y,0) w(y,1)"))
+	v = prepass.Run(notation.MustParse("s0: w(x,0) w(y,0) | s1: r(x,0) | s1: r(x,0) r(y,0) w(x,1) | s2: r(y,0) | " +
+		"s2: r(x,0) r(y,0) w(y,1)"))
 	a := frontier.Search(t.Context(), v, frontier.Options{})
 	if a.Status != frontier.None || a.Frontiers > 2*3*3 {
 		t.Errorf("%+v", a)

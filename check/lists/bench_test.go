@@ -15,7 +15,8 @@ func BenchmarkElle(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
+	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SessionSnapshotIsolation,
+		level.StrictSnapshotIsolation} {
 		b.Run("level="+l.String(), func(b *testing.B) {
 			for b.Loop() {
 				v := lists.Read(h)

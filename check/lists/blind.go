@@ -5,11 +5,10 @@ import (
 	"isovet/history"
 )
 
-// Blind tells a view's history with registers as [View.Registers] does, but adds no read: each read of a list stands where it was
-// made, and a transaction's appends to a list are one write of a value of its own, at the transaction's end. The order of the
-// writers is told by [Registers.Ranks] and [Registers.Orders]. The view must be blind (Options), without anomalies and not
-// ambiguous.
-// Cost: linear.
+// Blind tells a view's history with registers as [View.Registers] does, but adds no read: each read of a list stands
+// where it was made, and a transaction's appends to a list are one write of a value of its own, at the transaction's
+// end. The order of the writers is told by [Registers.Ranks] and [Registers.Orders]. The view must be blind (Options),
+// without anomalies and not ambiguous. Cost: linear.
 func (v *View) Blind() *Registers {
 	g := v.told()
 	h := v.H
@@ -42,8 +41,8 @@ func (v *View) Blind() *Registers {
 // Unshown is the rank of a version that nobody read: after all that were.
 const Unshown = none - 1
 
-// Ranks returns for each version of g.H its place in the known order of its list: 0 for the initial one, from 1 on along the chain,
-// then Unshown; None for versions of registers.
+// Ranks returns for each version of g.H its place in the known order of its list: 0 for the initial one, from 1 on
+// along the chain, then Unshown; None for versions of registers.
 func (g *Registers) Ranks() []uint32 {
 	v := g.v
 	out := make([]uint32, g.H.NumVersions())
@@ -64,8 +63,8 @@ func (g *Registers) Ranks() []uint32 {
 	return out
 }
 
-// Orders calls f for each two transactions next to each other in a chain, and for the last of a chain and each that appended what
-// nobody read.
+// Orders calls f for each two transactions next to each other in a chain, and for the last of a chain and each that
+// appended what nobody read.
 func (g *Registers) Orders(f func(t, u int32)) {
 	v := g.v
 	for k := range uint32(v.H.NumKeys()) {
@@ -86,8 +85,8 @@ func (g *Registers) Orders(f func(t, u int32)) {
 // Op returns the operation of the list history that operation o of g.H stands for, None if it stands for none.
 func (g *Registers) Op(o uint32) uint32 { return g.op[o] }
 
-// Retold brings evidence about a blind view's registers back to the lists: the versions of its edges become the elements that they
-// stand for.
+// Retold brings evidence about a blind view's registers back to the lists: the versions of its edges become the
+// elements that they stand for.
 func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
 	cycle := func(c []evidence.Edge) []evidence.Edge {
 		var out []evidence.Edge

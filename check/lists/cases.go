@@ -10,13 +10,14 @@ import (
 	"isovet/level"
 )
 
-// Cases are the ways to say, of each element that a read shows and that was appended more than once, which append it was.
+// Cases are the ways to say, of each element that a read shows and that was appended more than once, which append it
+// was.
 //
-// All states of a list are prefixes of one another, so the element at a place is the same append in every read. The longest list of a key
-// is made of whole transactions' appends, each at most once; other reads end where a transaction's end; nobody's own are among
-// those of others. What values allow of this is found by trying: one case for each way to take each such list apart, and the cases of
-// several lists are independent. In each case the history is one of unique elements. An order explains the history if and only if it
-// explains one of the cases.
+// All states of a list are prefixes of one another, so the element at a place is the same append in every read. The
+// longest list of a key is made of whole transactions' appends, each at most once; other reads end where a
+// transaction's end; nobody's own are among those of others. What values allow of this is found by trying: one case for
+// each way to take each such list apart, and the cases of several lists are independent. In each case the history is
+// one of unique elements. An order explains the history if and only if it explains one of the cases.
 type Cases struct {
 	h    *history.History
 	keys []doubled
@@ -55,9 +56,8 @@ var (
 	maxBlamed = 64
 )
 
-// ReadCases finds the cases of a history whose view is ambiguous. reason says why there are none to find; or shown is the anomaly that
-// some reads of a list are in all.
-// Cost: exponential in the doubled elements at worst, bounded.
+// ReadCases finds the cases of a history whose view is ambiguous. reason says why there are none to find; or shown is
+// the anomaly that some reads of a list are in all. Cost: exponential in the doubled elements at worst, bounded.
 func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason string) {
 	c = &Cases{h: h, base: *h, first: uint32(h.NumVersions()), Whole: true}
 	times := make([]uint32, h.NumVersions())
@@ -84,7 +84,8 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 				continue
 			}
 			k := h.OpKey(op)
-			if !isDoubled[k] && slices.ContainsFunc(elems(h, h.Ops.Ver[op]), func(e uint32) bool { return times[e] > 1 }) {
+			if !isDoubled[k] && slices.ContainsFunc(elems(h, h.Ops.Ver[op]),
+				func(e uint32) bool { return times[e] > 1 }) {
 				isDoubled[k] = true
 				place[k] = len(c.keys)
 				c.keys = append(c.keys, doubled{key: k})
@@ -138,7 +139,8 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 				continue
 			}
 			if h.Txns.Status[t] != history.Committed {
-				return nil, nil, fmt.Sprintf("whether transaction %d committed, which reads list %s, is open", h.Txns.ID[t], h.KeyString(h.OpKey(op)))
+				return nil, nil, fmt.Sprintf("whether transaction %d committed, which reads list %s, is open",
+					h.Txns.ID[t], h.KeyString(h.OpKey(op)))
 			}
 			d := &c.keys[place[h.OpKey(op)]]
 			d.reads = append(d.reads, op)
@@ -274,7 +276,8 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 	if len(list) > 0 {
 		for _, w := range d.ws {
 			if w.t != t && slices.Contains(w.vals, list[len(list)-1]) {
-				return &evidence.Anomaly{Kind: level.G1b, Ops: []uint32{op, (&reader{h: h}).appendOf(w.t, list[len(list)-1])}}
+				return &evidence.Anomaly{Kind: level.G1b, Ops: []uint32{op, (&reader{h: h}).appendOf(w.t,
+					list[len(list)-1])}}
 			}
 		}
 	}

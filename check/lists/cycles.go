@@ -14,13 +14,13 @@ var maxWork = 1 << 22
 // maxCycles bounds how many cycles are reported.
 var maxCycles = 20
 
-// Violations returns what refutes the level where Order returned none and nothing is open: a telling cycle for each strongly
-// connected component, and how many components it left out.
+// Violations returns what refutes the level where Order returned none and nothing is open: a telling cycle for each
+// strongly connected component, and how many components it left out.
 //
-// In each it looks first without sessions and time, then with sessions, then with time, and each time for the worst: G0, only
-// ww; G1c, with wr; G-single, with one rw; G-nonadjacent, with several and no two in a row; G2-item (Adya 1999; Elle). Since a
-// cycle of begin and commit nodes never has two rw edges in a row, the first four are cycles of these, at any level.
-// Cost: linear to find the components; for each, a few bounded searches in it.
+// In each it looks first without sessions and time, then with sessions, then with time, and each time for the worst:
+// G0, only ww; G1c, with wr; G-single, with one rw; G-nonadjacent, with several and no two in a row; G2-item (Adya
+// 1999; Elle). Since a cycle of begin and commit nodes never has two rw edges in a row, the first four are cycles of
+// these, at any level. Cost: linear to find the components; for each, a few bounded searches in it.
 func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 	v := g.v
 	if g.lost[0] != none {
@@ -74,7 +74,10 @@ func (g *Graph) telling(part []events.Step) []evidence.Edge {
 		}
 		for _, kind := range [...]func() []events.Step{
 			func() []events.Step {
-				return s.shortest(s.bc, func(d evidence.Dep) bool { return with(d) && d != evidence.WR && d != evidence.RW })
+				return s.shortest(s.bc, func(d evidence.Dep) bool {
+					return with(d) && d != evidence.WR &&
+						d != evidence.RW
+				})
 			},
 			func() []events.Step {
 				return s.shortest(s.bc, func(d evidence.Dep) bool { return with(d) && d != evidence.RW })
@@ -96,7 +99,8 @@ func (g *Graph) telling(part []events.Step) []evidence.Edge {
 	return nil
 }
 
-// cycleSearch looks for cycles in one component. Its nodes are numbered anew: begin and commit of a transaction 2i and 2i+1.
+// cycleSearch looks for cycles in one component. Its nodes are numbered anew: begin and commit of a transaction 2i and
+// 2i+1.
 type cycleSearch struct {
 	g     *Graph
 	local map[int32]int32 // the graph's node of a transaction's begin, or an auxiliary node → i
@@ -153,7 +157,8 @@ func (s *cycleSearch) split(part []events.Step) {
 					s.bc = append(s.bc, events.Step{U: i, V: j, Dep: e.Dep, Of: e.Of})
 				}
 			} else {
-				s.bc = append(s.bc, events.Step{U: i, V: j, Dep: evidence.WW, Of: e.Of}, events.Step{U: i + 1, V: j + 1, Dep: evidence.RW, Of: e.Of})
+				s.bc = append(s.bc, events.Step{U: i, V: j, Dep: evidence.WW, Of: e.Of}, events.Step{U: i + 1, V: j + 1,
+					Dep: evidence.RW, Of: e.Of})
 			}
 		}
 	}
@@ -227,7 +232,8 @@ func (s *cycleSearch) single(with func(evidence.Dep) bool) []events.Step {
 	try := func(path []events.Step) {
 		from, to := path[0].U, path[len(path)-1].V
 		tries++
-		if nodes := search.ShortestPath(g, to, from); nodes != nil && (best == nil || len(nodes)+len(path) < len(best)) {
+		if nodes := search.ShortestPath(g, to, from); nodes != nil && (best == nil || len(nodes)+
+			len(path) < len(best)) {
 			best = append(append([]events.Step(nil), path...), s.along(g, by, nodes[:len(nodes)-1], from)...)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"isovet/history"
 )
 
-// place is where t's write of a list stands: its place in the chain, the length of the chain where nobody read it; ok is false
-// if t does not append to it.
+// place is where t's write of a list stands: its place in the chain, the length of the chain where nobody read it; ok
+// is false if t does not append to it.
 func (v *View) place(t, key uint32) (at uint32, ok bool) {
 	w := v.write(t, key)
 	if w == none {
@@ -17,8 +17,8 @@ func (v *View) place(t, key uint32) (at uint32, ok bool) {
 	return min(v.WPos[w], uint32(len(v.chain(key)))), true
 }
 
-// precedes reports whether a chain shows t before u: on the given list if both append to it, else on any other. known is false
-// where none tells.
+// precedes reports whether a chain shows t before u: on the given list if both append to it, else on any other. known
+// is false where none tells.
 func (v *View) precedes(t, u, key uint32) (on uint32, before, known bool) {
 	try := func(k uint32) bool {
 		a, ok := v.place(t, k)
@@ -61,8 +61,8 @@ func (v *View) rw(t, u, key uint32) evidence.Edge {
 	return e
 }
 
-// reasons returns cycles that show the assumptions of an anomaly's cycles that no list read shows by itself: t before u, where t
-// read a list that u appended to and did not see that.
+// reasons returns cycles that show the assumptions of an anomaly's cycles that no list read shows by itself: t before
+// u, where t read a list that u appended to and did not see that.
 func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 	done := make(map[[2]uint32]bool)
 	for _, c := range cycles {
@@ -83,16 +83,18 @@ func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 	return out
 }
 
-// appended reports whether a list's chain shows that t appended to it before u, so that what t did not see of u says no more.
+// appended reports whether a list's chain shows that t appended to it before u, so that what t did not see of u says no
+// more.
 func (v *View) appended(t, u, key uint32) bool {
 	a, ok := v.place(t, key)
 	b, also := v.place(u, key)
 	return ok && also && a < b
 }
 
-// plain tells a cycle with an anti-dependency by edges that need no other cycle and say more: where a list read shows the order of two
-// that append to a list, the second's read is from the first, and who read a list before another appended to it, whether or not it
-// appended too, missed that. The latter only where that makes no two anti-dependencies adjacent.
+// plain tells a cycle with an anti-dependency by edges that need no other cycle and say more: where a list read shows
+// the order of two that append to a list, the second's read is from the first, and who read a list before another
+// appended to it, whether or not it appended too, missed that. The latter only where that makes no two
+// anti-dependencies adjacent.
 func (v *View) plain(c []evidence.Edge) []evidence.Edge {
 	if !slices.ContainsFunc(c, func(e evidence.Edge) bool { return e.Dep != evidence.WW && e.Dep != evidence.WR }) {
 		return c

@@ -9,9 +9,9 @@ import (
 	"isovet/level"
 )
 
-// Graph is the order that a view's lists, and a level, demand. At the snapshot levels transaction t has two nodes, 2t its begin
-// and 2t+1 its commit; at the serializable levels one, t. Then come, for each list with appends that nobody read, nodes through
-// which the end of its chain leads to them, and nodes for real time.
+// Graph is the order that a view's lists, and a level, demand. At the snapshot levels transaction t has two nodes, 2t
+// its begin and 2t+1 its commit; at the serializable levels one, t. Then come, for each list with appends that nobody
+// read, nodes through which the end of its chain leads to them, and nodes for real time.
 //
 // The edges, with begin = commit at the serializable levels ([BCGraphs] §2; errata B3 to B6):
 //
@@ -24,13 +24,13 @@ import (
 type Graph struct {
 	events.Events
 	v *View
-	// tail[k] is the write of list k that nobody read, but whose transaction read all of the chain: it is next. None: there is
-	// none.
+	// tail[k] is the write of list k that nobody read, but whose transaction read all of the chain: it is next. None:
+	// there is none.
 	tail []uint32
 	// lost are two such writes of one list.
 	lost [2]uint32
-	// aux[k] is the first of list k's auxiliary nodes, -1 where it has none: at the serializable levels one, else two, the first
-	// after commits and before begins, the second after begins and before commits.
+	// aux[k] is the first of list k's auxiliary nodes, -1 where it has none: at the serializable levels one, else two,
+	// the first after commits and before begins, the second after begins and before commits.
 	aux   []int32
 	n     int // nodes of transactions and auxiliary nodes of lists
 	total int // and those of time
@@ -106,8 +106,8 @@ func (g *Graph) after(k uint32) int {
 	return n
 }
 
-// each calls f for every edge with its reason and list. Of two edges through an auxiliary node the first has the reason; those
-// from a begin to its own commit have the reason [events.Within].
+// each calls f for every edge with its reason and list. Of two edges through an auxiliary node the first has the
+// reason; those from a begin to its own commit have the reason [events.Within].
 func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 	v, h := g.v, g.v.H
 	if g.Split {
@@ -184,11 +184,11 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 	}
 }
 
-// Order returns an order that explains the history at the level, as evidence.Result has it; nil if there is none, or, with
-// open, if it depends on the order of appends that nobody read.
+// Order returns an order that explains the history at the level, as evidence.Result has it; nil if there is none, or,
+// with open, if it depends on the order of appends that nobody read.
 //
-// Where the graph is acyclic a serial order is any topological one. Under snapshot isolation the writers of a list that nobody
-// read may also not be concurrent: they are put one after the other as a topological order has their commits.
+// Where the graph is acyclic a serial order is any topological one. Under snapshot isolation the writers of a list that
+// nobody read may also not be concurrent: they are put one after the other as a topological order has their commits.
 // Cost: linear, twice where there are such writers, which are sorted.
 func (g *Graph) Order() (order []uint32, open bool) {
 	if g.lost[0] != none {
@@ -234,7 +234,10 @@ func (g *Graph) guess(topo []int32) (more []graph.Edge) {
 			}
 		}
 		ws = append(ws[:0], g.v.unread(k)...)
-		slices.SortFunc(ws, func(a, b uint32) int { return int(pos[g.Commit(g.v.WTxn[a])] - pos[g.Commit(g.v.WTxn[b])]) })
+		slices.SortFunc(ws, func(a, b uint32) int {
+			return int(pos[g.Commit(g.v.WTxn[a])] - pos[g.Commit(
+				g.v.WTxn[b])])
+		})
 		last := none
 		for _, w := range ws {
 			if w == g.tail[k] {

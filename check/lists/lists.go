@@ -2,28 +2,29 @@
 //
 // # Reading the order
 //
-// A read of a whole list shows who appended to it before, in their order; who is not in it came after. So the reads of one key
-// must be prefixes of each other, and the longest is the order of all that was ever read: the key's chain of writers. What
-// nobody read came after the chain, in an order that no read shows.
+// A read of a whole list shows who appended to it before, in their order; who is not in it came after. So the reads of
+// one key must be prefixes of each other, and the longest is the order of all that was ever read: the key's chain of
+// writers. What nobody read came after the chain, in an order that no read shows.
 //
-// [Read] takes a history apart so: for each transaction that counts, the lists that it appended to and its place in their
-// chains, and the lists that it read and how many of the chain it saw. On the way it finds what no order explains: elements
-// from nowhere, of aborted transactions, of transactions in their midst; reads that do not end with the own appends, or
-// differ within a transaction; and pairs of reads that are no prefixes of each other.
+// [Read] takes a history apart so: for each transaction that counts, the lists that it appended to and its place in
+// their chains, and the lists that it read and how many of the chain it saw. On the way it finds what no order
+// explains: elements from nowhere, of aborted transactions, of transactions in their midst; reads that do not end with
+// the own appends, or differ within a transaction; and pairs of reads that are no prefixes of each other.
 //
 // # Who counts
 //
-// Committed transactions, and those of unknown outcome one of whose elements a transaction that counts has read. The others of
-// unknown outcome are left out, which is exact: one transaction more only adds constraints (errata V27).
+// Committed transactions, and those of unknown outcome one of whose elements a transaction that counts has read. The
+// others of unknown outcome are left out, which is exact: one transaction more only adds constraints (errata V27).
 //
 // # Deciding
 //
-//   - [Graph] decides without search: known order gives a graph of begin and commit nodes (errata B3, B6) whose acyclicity is
-//     the level. Only under snapshot isolation, where writers of a key may not be concurrent, the order of what nobody read
-//     matters; if an arbitrary one does not fit, the graph leaves the question open.
-//   - [Registers] tells the same history with registers, for every checker that knows those only: each writer of a chain reads
-//     the version before its own, so that the chain is forced. At the levels where a read makes visible what an append does not,
-//     nothing is added to what was read ([View.Blind]), and the chains are told beside the registers.
+//   - [Graph] decides without search: known order gives a graph of begin and commit nodes (errata B3, B6) whose
+//     acyclicity is the level. Only under snapshot isolation, where writers of a key may not be concurrent, the order
+//     of what nobody read matters; if an arbitrary one does not fit, the graph leaves the question open.
+//   - [Registers] tells the same history with registers, for every checker that knows those only: each writer of a
+//     chain reads the version before its own, so that the chain is forced. At the levels where a read makes visible
+//     what an append does not, nothing is added to what was read ([View.Blind]), and the chains are told beside the
+//     registers.
 //
 // # Files
 //
@@ -50,8 +51,8 @@ const none = history.None
 // MaxAnomalies bounds how many anomalies a view lists; the rest is counted.
 const MaxAnomalies = 100
 
-// View is what a history's lists show. Transactions, keys and versions are the history's dense indices; writes and reads are
-// numbered here, one for each transaction that counts and list that it appended to or read.
+// View is what a history's lists show. Transactions, keys and versions are the history's dense indices; writes and
+// reads are numbered here, one for each transaction that counts and list that it appended to or read.
 type View struct {
 	H *history.History
 	// Counts[t]: the transaction takes part. Init does not.
@@ -61,13 +62,13 @@ type View struct {
 	IsList []bool
 
 	// Write w is by transaction WTxn[w], which appended to key WKey[w]; WVer[w] is its last element. Those of t are
-	// WOff[t]:WOff[t+1]; transactions that did not abort have them, also if they do not count. WPos[w] is its place in the
-	// key's chain, None where nobody read it.
+	// WOff[t]:WOff[t+1]; transactions that did not abort have them, also if they do not count. WPos[w] is its place in
+	// the key's chain, None where nobody read it.
 	WTxn, WKey, WVer, WPos []uint32
 	WOff                   []uint32
 
-	// Read r is the first read of list RKey[r] by a transaction (each one, if Options say so), operation ROp[r], and saw RSeen[r]
-	// writers of the chain. Those of t are ROff[t]:ROff[t+1], in program order.
+	// Read r is the first read of list RKey[r] by a transaction (each one, if Options say so), operation ROp[r], and
+	// saw RSeen[r] writers of the chain. Those of t are ROff[t]:ROff[t+1], in program order.
 	RKey, ROp, RSeen []uint32
 	ROff             []uint32
 
@@ -78,7 +79,8 @@ type View struct {
 	// InitVer[k] is the last element that Init appended to list k, or None.
 	InitVer []uint32
 
-	// Anomalies are those of single reads, and pairs of reads that no order explains, at most MaxAnomalies; Also counts the rest.
+	// Anomalies are those of single reads, and pairs of reads that no order explains, at most MaxAnomalies; Also counts
+	// the rest.
 	Anomalies []evidence.Anomaly
 	Also      int
 	// Ambiguous says why the order cannot be read off: an element that was read had been appended twice. "": it can.
@@ -98,11 +100,13 @@ type reader struct {
 	v *View
 	h *history.History
 	o Options
-	// elemW[ver] is the write that has the version as an element, at place elemAt[ver] of those it appended, or one of the above.
+	// elemW[ver] is the write that has the version as an element, at place elemAt[ver] of those it appended, or one of
+	// the above.
 	elemW, elemAt []uint32
 	count         []uint32 // write → how many elements
 	inits         []uint32 // key → elements that Init appended
-	// longest[k] is the longest list read of key k by a transaction that counts, own appends left out; by is that operation.
+	// longest[k] is the longest list read of key k by a transaction that counts, own appends left out; by is that
+	// operation.
 	longest [][]uint32
 	by      []uint32
 	// The reads of transactions that count, in the order in which they were looked at.
@@ -134,10 +138,11 @@ func Read(h *history.History) *View { return ReadWith(h, Options{}) }
 
 // Options are the parameters of ReadWith. The zero value is Read's.
 type Options struct {
-	// Blind takes an append for a write that sees nothing: two that read the same state of a list may both append to it, as the
-	// levels below snapshot isolation allow.
+	// Blind takes an append for a write that sees nothing: two that read the same state of a list may both append to
+	// it, as the levels below snapshot isolation allow.
 	Blind bool
-	// EachRead lists every read, not only the first of each list and transaction, and lets them differ: what read-committed asks.
+	// EachRead lists every read, not only the first of each list and transaction, and lets them differ: what
+	// read-committed asks.
 	EachRead bool
 }
 
@@ -214,8 +219,8 @@ func (r *reader) writes() {
 	}
 }
 
-// walk goes through the transactions that count, those of unknown outcome as they are found to, and compares their reads with
-// their own operations and with the longest of each list.
+// walk goes through the transactions that count, those of unknown outcome as they are found to, and compares their
+// reads with their own operations and with the longest of each list.
 func (r *reader) walk() {
 	h, v := r.h, r.v
 	n := uint32(h.NumTxns())
@@ -308,7 +313,8 @@ func (r *reader) register(t, op uint32) {
 	case w != elemMany:
 		r.sawTxn(w)
 	case r.v.Ambiguous == "" && h.Txns.Status[t] != history.Aborted && !r.initial(ver):
-		r.v.Ambiguous = fmt.Sprintf("transaction %d reads %s of register %s, which several transactions may have written, and outcomes are unknown",
+		r.v.Ambiguous = fmt.Sprintf("transaction %d reads %s of register %s, which several transactions may have "+
+			"written, and outcomes are unknown",
 			h.Txns.ID[t], h.ValueString(ver), h.KeyString(h.VerKey[ver]))
 	}
 }
@@ -486,8 +492,8 @@ func (r *reader) chains() {
 	v.UOff = by.Off()
 }
 
-// places finds for each read how many writers of the chain it saw: a list may end only where a transaction's appends end, and
-// may not hold what its reader appends later.
+// places finds for each read how many writers of the chain it saw: a list may end only where a transaction's appends
+// end, and may not hold what its reader appends later.
 func (r *reader) places() {
 	h, v := r.h, r.v
 	// cut[base[k]+i] is how many writers the first i elements of the longest list of k are of, None inside a writer's.
@@ -532,9 +538,9 @@ func (r *reader) places() {
 	r.overtaken()
 }
 
-// overtaken reports transactions that read a list and appended to it after another had, which they did not see. Where single reads
-// have anomalies, it and the cycles found before are left out: what a transaction of unknown outcome that contradicts itself
-// appended shows nothing.
+// overtaken reports transactions that read a list and appended to it after another had, which they did not see. Where
+// single reads have anomalies, it and the cycles found before are left out: what a transaction of unknown outcome that
+// contradicts itself appended shows nothing.
 func (r *reader) overtaken() {
 	v := r.v
 	if n := len(v.Anomalies); n > 0 {

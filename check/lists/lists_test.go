@@ -21,7 +21,8 @@ var six = []level.Level{level.Serializable, level.SessionSerializable, level.Str
 
 func tiny(seed uint64) *history.History {
 	if seed%2 == 0 {
-		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Lists: true, Init: true, Aborted: true, Unknown: seed%4 == 0})
+		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Lists: true, Init: true,
+			Aborted: true, Unknown: seed%4 == 0})
 	}
 	return random.Tiny(seed, random.Options{Lists: true, Aborted: true, Unknown: seed%3 == 0})
 }
@@ -29,7 +30,8 @@ func tiny(seed uint64) *history.History {
 // TestRegisters: the history told with registers satisfies a level if and only if the one with lists does.
 func TestRegisters(t *testing.T) {
 	told := 0
-	histtest.Each(t, uint64(4000), func(seed uint64) *history.History { return tiny(seed) }, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, uint64(4000), func(seed uint64) *history.History { return tiny(seed) }, func(t testing.TB,
+		seed uint64, h *history.History) {
 		v := lists.Read(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous != "" {
 			return
@@ -49,7 +51,8 @@ func TestRegisters(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.Verdict != b.Verdict {
-				t.Fatalf("seed %d, %s: %s, and told with registers %s\n%s\n%s", seed, l, a.Verdict, b.Verdict, notation.Format(h), notation.Format(g.H))
+				t.Fatalf("seed %d, %s: %s, and told with registers %s\n%s\n%s", seed, l, a.Verdict, b.Verdict,
+					notation.Format(h), notation.Format(g.H))
 			}
 		}
 	})
@@ -58,8 +61,8 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// naive finds, by definition, who counts and the longest list that each key's reads by those show, or that no order explains the
-// reads: they are no prefixes of each other, or not made of whole transactions' appends.
+// naive finds, by definition, who counts and the longest list that each key's reads by those show, or that no order
+// explains the reads: they are no prefixes of each other, or not made of whole transactions' appends.
 func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uint32, bad bool) {
 	type txnKey struct{ t, k uint32 }
 	appends := map[txnKey][]uint32{}
@@ -152,7 +155,10 @@ func TestRead(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := lists.Read(h)
 		counts, longest, bad := naive(h)
-		single := slices.ContainsFunc(v.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 || a.Kind == level.IncompatibleOrder })
+		single := slices.ContainsFunc(v.Anomalies, func(a evidence.Anomaly) bool {
+			return len(a.Ops) > 0 ||
+				a.Kind == level.IncompatibleOrder
+		})
 		if bad != single {
 			t.Fatalf("seed %d: anomalies %v; by definition %v\n%s", seed, v.Anomalies, bad, notation.Format(h))
 		}

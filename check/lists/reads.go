@@ -25,8 +25,8 @@ func (r *reader) once(a evidence.Anomaly, x, y uint32) {
 	}
 }
 
-// examine finds what is wrong with a list read that is not, after the initial elements, whole transactions' appends without the
-// reader's own. It reports it, or that the list is ambiguous. Each culprit is reported once a list.
+// examine finds what is wrong with a list read that is not, after the initial elements, whole transactions' appends
+// without the reader's own. It reports it, or that the list is ambiguous. Each culprit is reported once a list.
 func (r *reader) examine(op uint32) bool {
 	h, v := r.h, r.v
 	t := evidence.TxnOf(h, op)
@@ -43,7 +43,8 @@ func (r *reader) examine(op uint32) bool {
 		switch w := r.elemW[e]; {
 		case w == elemMany:
 			if v.Ambiguous == "" {
-				v.Ambiguous = fmt.Sprintf("transaction %d reads %s in list %s, which was appended more than once", h.Txns.ID[t], h.ValueString(e), h.KeyString(key))
+				v.Ambiguous = fmt.Sprintf("transaction %d reads %s in list %s, which was appended more than once",
+					h.Txns.ID[t], h.ValueString(e), h.KeyString(key))
 			}
 			return true
 		case w == none:
@@ -101,7 +102,8 @@ func (r *reader) incompatible(t, op, key uint32, list []uint32) {
 	// Both are made of whole appends; so two transactions' begin here.
 	a, b := r.elemW[longest[i]], r.elemW[list[i]]
 	edge := func(from, to uint32) evidence.Edge {
-		return evidence.Edge{From: v.WTxn[from], To: v.WTxn[to], Dep: evidence.WW, Key: key, Ver: v.WVer[to], Writer: none}
+		return evidence.Edge{From: v.WTxn[from], To: v.WTxn[to], Dep: evidence.WW, Key: key, Ver: v.WVer[to],
+			Writer: none}
 	}
 	r.once(evidence.Anomaly{Kind: level.IncompatibleOrder, Cycle: []evidence.Edge{edge(a, b), edge(b, a)}}, a, b)
 }

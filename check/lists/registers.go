@@ -9,20 +9,21 @@ import (
 	"isovet/level"
 )
 
-// Registers is a list history told with registers: the same transactions, sessions and times, and an order that explains the
-// one at a serializable or snapshot level explains the other.
+// Registers is a list history told with registers: the same transactions, sessions and times, and an order that
+// explains the one at a serializable or snapshot level explains the other.
 //
-// A transaction that appends to a list writes, once, a value of its own; one that reads the list reads the value of the last
-// transaction that it saw. A writer of the chain that does not read the list by itself reads the value before its own: then no
-// other write of the key fits between the two, nor before the first, which reads the initial value. So every order has the
-// chain as it is, and what nobody read after it.
+// A transaction that appends to a list writes, once, a value of its own; one that reads the list reads the value of the
+// last transaction that it saw. A writer of the chain that does not read the list by itself reads the value before its
+// own: then no other write of the key fits between the two, nor before the first, which reads the initial value. So
+// every order has the chain as it is, and what nobody read after it.
 type Registers struct {
 	H *history.History
 	v *View
-	// op[o] is the operation of the list history that operation o of H stands for; None where it is a writer's read of the
-	// value before its own.
+	// op[o] is the operation of the list history that operation o of H stands for; None where it is a writer's read of
+	// the value before its own.
 	op []uint32
-	// Versions of H from first on stand for writes of lists: first + w for write w, and then the lists' initial versions.
+	// Versions of H from first on stand for writes of lists: first + w for write w, and then the lists' initial
+	// versions.
 	first uint32
 }
 
@@ -75,8 +76,8 @@ func (v *View) Registers() *Registers {
 	return g
 }
 
-// told makes the registers' history without operations: its values are the view's and one for each write of a list and each list's
-// initial elements.
+// told makes the registers' history without operations: its values are the view's and one for each write of a list and
+// each list's initial elements.
 func (v *View) told() *Registers {
 	h := v.H
 	g := &Registers{v: v, first: uint32(h.NumVersions())}
@@ -152,12 +153,12 @@ func (g *Registers) state(key, writers uint32) uint32 {
 // initial is the version that stands for a list's initial elements.
 func (g *Registers) initial(key uint32) uint32 { return g.first + uint32(len(g.v.WTxn)) + key }
 
-// Anomaly brings evidence about the registers' history back to the lists'. ok is false if nothing of it is left, which evidence
-// that proves something does not come to.
+// Anomaly brings evidence about the registers' history back to the lists'. ok is false if nothing of it is left, which
+// evidence that proves something does not come to.
 //
-// Each edge becomes the one that the lists show. An order of two writers that a chain shows is no assumption any more: a cycle
-// that assumes the opposite says nothing, and is left out. But where session order, real time (widened by skew, ns) or a read
-// demands that opposite, chain and demand together are the anomaly.
+// Each edge becomes the one that the lists show. An order of two writers that a chain shows is no assumption any more:
+// a cycle that assumes the opposite says nothing, and is left out. But where session order, real time (widened by skew,
+// ns) or a read demands that opposite, chain and demand together are the anomaly.
 func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back evidence.Anomaly, ok bool) {
 	if len(a.Ops) > 0 || len(a.Dead) > 0 {
 		back = evidence.Anomaly{Kind: a.Kind, Key: a.Key}
@@ -223,8 +224,8 @@ func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back
 	return back, true
 }
 
-// contradiction returns the cycle of an order that an edge assumes, if something demands it, and of the chain that shows the
-// opposite.
+// contradiction returns the cycle of an order that an edge assumes, if something demands it, and of the chain that
+// shows the opposite.
 func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []evidence.Edge {
 	v := g.v
 	first, then := e.From, e.To
@@ -254,9 +255,10 @@ func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []
 	return nil
 }
 
-// opposed returns a cycle of an order of two writers that an edge assumes of a register, where something demands it, and of a list read
-// that shows the opposite. Told with registers it is not there to be seen: a list read shows all that was appended, that of a register
-// only who wrote last. Such a demand counts for nothing against a read, and the cycle must stand in its place.
+// opposed returns a cycle of an order of two writers that an edge assumes of a register, where something demands it,
+// and of a list read that shows the opposite. Told with registers it is not there to be seen: a list read shows all
+// that was appended, that of a register only who wrote last. Such a demand counts for nothing against a read, and the
+// cycle must stand in its place.
 func (g *Registers) opposed(e evidence.Edge, l level.Level, skew int64) []evidence.Edge {
 	v := g.v
 	first, then := e.From, e.To
@@ -336,7 +338,8 @@ func (g *Registers) edge(e evidence.Edge) (b evidence.Edge, more [][]evidence.Ed
 		}
 		if known && !list {
 			more = append(more, []evidence.Edge{
-				{From: e.To, To: e.Writer, Dep: evidence.WW, Key: e.Key, Ver: e.Ver, Writer: none}, v.ww(e.Writer, e.To, on)})
+				{From: e.To, To: e.Writer, Dep: evidence.WW, Key: e.Key, Ver: e.Ver, Writer: none}, v.ww(e.Writer, e.To,
+					on)})
 		}
 	}
 	switch {

@@ -95,7 +95,8 @@ func TestGraph(t *testing.T) {
 			if yes++; !holds {
 				return fmt.Errorf("%s: an order, and none by brute force", l)
 			}
-			return certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: l, Order: order, H: h}, certify.Options{})
+			return certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: l, Order: order, H: h},
+				certify.Options{})
 		case unsure: // it rests on the order of what nobody read
 			return nil
 		}
@@ -189,7 +190,8 @@ func TestBlind(t *testing.T) {
 			for i := range a.Sources {
 				a.Sources[i].Op = g.Op(a.Sources[i].Op)
 			}
-			return certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: l, Order: a.Order, Sources: a.Sources, H: h},
+			return certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: l, Order: a.Order, Sources: a.Sources,
+				H: h},
 				certify.Options{})
 		case weak.Violated:
 			if no++; holds {
@@ -258,7 +260,8 @@ func shownOrder(h *history.History, v *lists.View, g *lists.Registers) (n int, e
 			rank = lists.Unshown
 		}
 		if n++; ranks[ver] != rank {
-			return n, fmt.Errorf("the version of transaction %d at key %d has rank %d; by definition %d", t, k, ranks[ver], rank)
+			return n, fmt.Errorf("the version of transaction %d at key %d has rank %d; by definition %d", t, k,
+				ranks[ver], rank)
 		}
 	}
 	return n, nil

@@ -4,9 +4,9 @@ import "slices"
 
 // certifier keeps the deduced dependencies acyclic, and says which one closes a cycle.
 //
-// The order of transactions is kept as edges come (Pearce and Kelly, JEA 2006): at first that of their commits, in which most
-// edges already go forward; an edge against it moves the transactions between its ends. Transactions that no cycle can enter
-// any more are forgotten.
+// The order of transactions is kept as edges come (Pearce and Kelly, JEA 2006): at first that of their commits, in
+// which most edges already go forward; an edge against it moves the transactions between its ends. Transactions that no
+// cycle can enter any more are forgotten.
 //
 // Source:  [Leopard] §V-D, Algorithm 2 lines 27 to 31, Definition 4, Theorem 5.
 // Differs: cycles, not the database's own pattern: two consecutive rw are no violation (errata L9).
@@ -189,7 +189,8 @@ func (g *certifier) cycle(from, to, key uint32, kind uint8, why Reason) []Depend
 	var path []Dependency
 	for s := from; s != to; {
 		e := &g.edges[g.at(s).via]
-		path = append(path, Dependency{From: g.at(e.from).id, To: g.at(e.to).id, Key: e.key, Dep: depOf[e.kind], Reason: e.why})
+		path = append(path, Dependency{From: g.at(e.from).id, To: g.at(e.to).id, Key: e.key, Dep: depOf[e.kind],
+			Reason: e.why})
 		s = e.from
 	}
 	path = append(path, Dependency{From: g.at(from).id, To: g.at(to).id, Key: key, Dep: depOf[kind], Reason: why})
@@ -197,8 +198,8 @@ func (g *certifier) cycle(from, to, key uint32, kind uint8, why Reason) []Depend
 	return path
 }
 
-// prune forgets transactions that ended before floor and that nothing precedes: no cycle enters them ([Leopard] Definition 4).
-// Late edges into them are left out then, which loses violations and makes none (errata L11).
+// prune forgets transactions that ended before floor and that nothing precedes: no cycle enters them ([Leopard]
+// Definition 4). Late edges into them are left out then, which loses violations and makes none (errata L11).
 func (g *certifier) prune(floor int64) {
 	if !g.on {
 		return
@@ -260,8 +261,8 @@ func (g *certifier) advance() {
 	}
 }
 
-// dangerous finds structures T1 →rw T2 →rw T3 around a new rw edge: both pairs concurrent for sure, T3 surely the first to
-// commit (errata L9: PostgreSQL's rule needs that). They need not be violations.
+// dangerous finds structures T1 →rw T2 →rw T3 around a new rw edge: both pairs concurrent for sure, T3 surely the first
+// to commit (errata L9: PostgreSQL's rule needs that). They need not be violations.
 func (g *certifier) dangerous(from, to uint32, found func([3]uint32)) {
 	u, v := g.node(from), g.node(to)
 	if u == nil || v == nil {

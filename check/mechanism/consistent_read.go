@@ -1,10 +1,10 @@
 package mechanism
 
-// consistent verifies the reads of a committed transaction against the versions that its snapshots may see, and that some
-// moment explains those of one snapshot together.
+// consistent verifies the reads of a committed transaction against the versions that its snapshots may see, and that
+// some moment explains those of one snapshot together.
 //
-// Source:  [Leopard] §V-A, Algorithm 2 lines 1 to 9, Definitions 1 and 2, Theorem 2; errata L1, L2, L6, L7.
-// Differs: the paper tests each read by itself. All reads of a snapshot see one moment s: each version read gives s > its
+// Source:  [Leopard] §V-A, Algorithm 2 lines 1 to 9, Definitions 1 and 2, Theorem 2; errata L1, L2, L6, L7. Differs:
+// the paper tests each read by itself. All reads of a snapshot see one moment s: each version read gives s > its
 //
 //	commit's begin, and s < the end of the first commit that is surely later; the intersection over the reads must
 //	not be empty (algorithms §5.1).
@@ -82,8 +82,9 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	}
 }
 
-// whole verifies that a snapshot in [a, b] has transactions whole: all that one of them wrote, if a read of the snapshot saw some of it, or
-// if first updater wins had it commit before. Intervals alone do not tell where they overlap, since each version's is looked at by itself.
+// whole verifies that a snapshot in [a, b] has transactions whole: all that one of them wrote, if a read of the
+// snapshot saw some of it, or if first updater wins had it commit before. Intervals alone do not tell where they
+// overlap, since each version's is looked at by itself.
 //
 // Source:  atomic visibility (errata L8: each possible order of a commit and a snapshot); not in [Leopard].
 // Cost: near nothing, but where commits overlap with the snapshot: then the versions that do, for each read.
@@ -109,7 +110,8 @@ func (v *Verifier) whole(p *pending, reads []Trace, before []predecessor, a, b i
 	if len(reads) > 1 {
 		for i := range reads {
 			// What committed before the snapshot for sure is compared by its interval.
-			if k, at := version(&reads[i]); at >= 0 && k.vers[at].txn != none && k.vers[at].d >= a && (len(v.together) == 0 || v.together[len(v.together)-1].txn != k.vers[at].txn) {
+			if k, at := version(&reads[i]); at >= 0 && k.vers[at].txn != none && k.vers[at].d >= a &&
+				(len(v.together) == 0 || v.together[len(v.together)-1].txn != k.vers[at].txn) {
 				v.together = append(v.together, together{txn: k.vers[at].txn, id: k.vers[at].id, read: i})
 			}
 		}
@@ -139,9 +141,11 @@ func (v *Verifier) whole(p *pending, reads []Trace, before []predecessor, a, b i
 				}
 				r := &reads[i]
 				if t.read < 0 {
-					v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{t.id, p.id}, Ops: []uint32{t.by.op, t.by.mine, r.Op}, Key: t.by.key})
+					v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{t.id, p.id},
+						Ops: []uint32{t.by.op, t.by.mine, r.Op}, Key: t.by.key})
 				} else {
-					v.violation(Violation{Mechanism: ConsistentRead, Kind: Fractured, Txns: []uint32{p.id, t.id}, Ops: []uint32{reads[t.read].Op, r.Op}, Key: r.Key, Val: r.Val})
+					v.violation(Violation{Mechanism: ConsistentRead, Kind: Fractured, Txns: []uint32{p.id, t.id},
+						Ops: []uint32{reads[t.read].Op, r.Op}, Key: r.Key, Val: r.Val})
 				}
 				return
 			}
@@ -217,7 +221,8 @@ func (v *Verifier) follow(key uint32, w *version, succ, id uint32, why Reason, o
 
 // unseen reports a read of a version that the snapshot cannot see.
 func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
-	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint32{p.id}, Ops: []uint32{r.Op}, Key: r.Key, Val: r.Val}
+	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint32{p.id}, Ops: []uint32{r.Op}, Key: r.Key,
+		Val: r.Val}
 	add := func(id, op uint32) {
 		if id != none {
 			x.Txns, x.Ops = append(x.Txns, id), append(x.Ops, op)

@@ -1,14 +1,16 @@
 package mechanism
 
-// order compares a new version with those installed before it that may overlap with it: whether its writer held the lock beside
-// another (mutual exclusion) or was concurrent with another (first updater wins), and which of them it is known to follow.
+// order compares a new version with those installed before it that may overlap with it: whether its writer held the
+// lock beside another (mutual exclusion) or was concurrent with another (first updater wins), and which of them it is
+// known to follow.
 //
-// Commits are taken in the order of their begins, so with locks or first updater wins the new version is the later one unless
-// that is a violation: were it earlier, it would have ended before the other got its lock or its snapshot, before the other
-// ended. With clock skew both may be possible; then nothing is deduced.
+// Commits are taken in the order of their begins, so with locks or first updater wins the new version is the later one
+// unless that is a violation: were it earlier, it would have ended before the other got its lock or its snapshot,
+// before the other ended. With clock skew both may be possible; then nothing is deduced.
 //
-// Where the intervals leave open which was first, but only one order is no violation, first updater wins has the earlier one commit before the
-// later one's snapshot; whether the later one's reads agree is seen when they are verified (whole).
+// Where the intervals leave open which was first, but only one order is no violation, first updater wins has the
+// earlier one commit before the later one's snapshot; whether the later one's reads agree is seen when they are
+// verified (whole).
 //
 // Source: [Leopard] §V-B and §V-C, Algorithm 2 lines 10 to 26, Theorems 3 and 4; errata L8.
 // Cost: the versions that overlap with the writer.
@@ -45,7 +47,8 @@ func (v *Verifier) order(key uint32, k *keyState, w *version) {
 			before, after := possible(u.c, w.snapAft), possible(w.c, u.snapAft)
 			switch {
 			case !before && !after:
-				v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{u.id, w.id}, Ops: []uint32{u.op, w.op}, Key: key})
+				v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{u.id, w.id},
+					Ops: []uint32{u.op, w.op}, Key: key})
 			case before && !after:
 				v.before = append(v.before, predecessor{txn: u.txn, id: u.id, key: key, op: u.op, mine: w.op})
 				if !decided {

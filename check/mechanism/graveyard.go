@@ -2,24 +2,28 @@ package mechanism
 
 // grave is a value that no version holds any more, or ever did.
 type grave struct {
-	val            uint64
-	before         int64  // 1 + the number of the key's grave before this; 0: none
-	id, op         uint32 // who wrote it
-	overID, overOp uint32 // of a version: who surely overwrote it; none and vain: it was never installed, for its transaction aborted, or wrote the key again
+	val    uint64
+	before int64  // 1 + the number of the key's grave before this; 0: none
+	id, op uint32 // who wrote it
+	// of a version: who surely overwrote it; none and vain: it was never installed, for its transaction aborted, or
+	// wrote the key again
+	overID, overOp uint32
 }
 
 // vain is grave.overOp of what was never installed.
 const vain = 1
 
-// graveyard remembers the latest values that were forgotten or never installed, so that what is said of a read of one does not
-// depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for made-most ≤ i < made.
+// graveyard remembers the latest values that were forgotten or never installed, so that what is said of a read of one
+// does not depend on when it was forgotten. It decides no verdict. Invariant: grave i is ring[i%most], for made-most ≤
+// i < made.
 type graveyard struct {
 	ring []grave
 	made int64
 	most int64 // a power of two
 }
 
-// How many are remembered: few, that stay in the processor's cache; or 4 MB, where a read waits whose value is not known.
+// How many are remembered: few, that stay in the processor's cache; or 4 MB, where a read waits whose value is not
+// known.
 const (
 	fewGraves  = 1 << 10
 	manyGraves = 1 << 17

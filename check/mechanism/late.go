@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// A transaction that comes when transactions that ended after it have been dispatched already is late. It is not verified, and must
-// not make others look wrong. Two things see to that. Its versions are installed, as those of a transaction of unknown outcome
-// are: they can be read, and nothing is deduced from them. And a read of a value of which no writer is known waits
-// (Options.Late): its writer may be late. Once the writer has come in time the read is a violation, for then the snapshot
-// could not see it; once it has come late the read is not judged; and if it never comes, the read is a violation in the end.
+// A transaction that comes when transactions that ended after it have been dispatched already is late. It is not
+// verified, and must not make others look wrong. Two things see to that. Its versions are installed, as those of a
+// transaction of unknown outcome are: they can be read, and nothing is deduced from them. And a read of a value of
+// which no writer is known waits (Options.Late): its writer may be late. Once the writer has come in time the read is a
+// violation, for then the snapshot could not see it; once it has come late the read is not judged; and if it never
+// comes, the read is a violation in the end.
 
 // suspects are violations that wait for a writer.
 type suspects struct {
@@ -88,8 +89,8 @@ func (v *Verifier) convict() {
 	v.suspects.of, v.suspects.n = nil, 0
 }
 
-// Late takes a whole transaction, begin and end with it, that cannot be verified any more: its end lies before that of another
-// which has been dispatched.
+// Late takes a whole transaction, begin and end with it, that cannot be verified any more: its end lies before that of
+// another which has been dispatched.
 func (v *Verifier) Late(traces []Trace) {
 	v.number++
 	end := &traces[len(traces)-1]
@@ -102,7 +103,8 @@ func (v *Verifier) Late(traces []Trace) {
 		k := v.key(op.Key)
 		k.wrote, k.wroteAt = v.number, int32(i)
 		for _, s := range v.settled(op.Key, op.Val) {
-			v.suspects.unjudged = append(v.suspects.unjudged, Unjudged{Reader: s.x.Txns[0], Writer: end.Txn, Key: op.Key, Op: s.x.Ops[0]})
+			v.suspects.unjudged = append(v.suspects.unjudged, Unjudged{Reader: s.x.Txns[0], Writer: end.Txn,
+				Key: op.Key, Op: s.x.Ops[0]})
 		}
 	}
 	for i := range traces {
@@ -119,14 +121,16 @@ func (v *Verifier) Late(traces []Trace) {
 		if end.Kind == Commit {
 			d = later(end.Aft, v.o.Skew)
 		}
-		k.install(&version{c: earlier(end.Bef, v.o.Skew), d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
-			val: op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
+		k.install(&version{c: earlier(end.Bef, v.o.Skew), d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever,
+			snapAft: Forever,
+			val:     op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
 		v.versions++
 		v.pruneVersions(op.Key, k)
 	}
 }
 
-// Advance says that no trace before t will come any more, but of transactions that are late: what waited for that moment is verified.
+// Advance says that no trace before t will come any more, but of transactions that are late: what waited for that
+// moment is verified.
 func (v *Verifier) Advance(t int64) {
 	v.now = max(v.now, earlier(t, v.o.Skew))
 	if v.head < len(v.queue) {

@@ -20,7 +20,8 @@ func TestNoFalseAlarm(t *testing.T) {
 		for seed := range seeds {
 			for _, w := range []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw"} {
 				skew := int64(seed%2) * 50_000
-				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 600, Isolation: iso, Seed: seed, Keys: 40 * int(seed%2), AbortRate: .1, UnknownRate: .03, Skew: skew})
+				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 600, Isolation: iso,
+					Seed: seed, Keys: 40 * int(seed%2), AbortRate: .1, UnknownRate: .03, Skew: skew})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -43,7 +44,8 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 }
 
-// corpusProfile is the profile of a collected history: the header's, but where the header does not tell how the server was set up.
+// corpusProfile is the profile of a collected history: the header's, but where the header does not tell how the server
+// was set up.
 func corpusProfile(file, db, isolation string) (*Profile, error) {
 	name := filepath.Base(file)
 	switch {
@@ -59,8 +61,8 @@ func corpusProfile(file, db, isolation string) (*Profile, error) {
 	return ProfileOf(db, isolation)
 }
 
-// TestNoFalseAlarmOnDatabases: histories of real databases. The one of a primary and its standby is no correct run: snapshots of
-// the two contradict each other, and the standby lags.
+// TestNoFalseAlarmOnDatabases: histories of real databases. The one of a primary and its standby is no correct run:
+// snapshots of the two contradict each other, and the standby lags.
 func TestNoFalseAlarmOnDatabases(t *testing.T) {
 	files, err := filepath.Glob("../../../shared/corpus/databases/*.zst")
 	if err != nil {

@@ -1,8 +1,8 @@
 package mechanism
 
-// Both orders of two lock holders are impossible iff each acquired the lock before the other can have released it ([Leopard]
-// §V-B, Theorem 3; errata L8). Of two that ended, both orders are never possible as long as each acquired its lock before it
-// ended, but for clock skew.
+// Both orders of two lock holders are impossible iff each acquired the lock before the other can have released it
+// ([Leopard] §V-B, Theorem 3; errata L8). Of two that ended, both orders are never possible as long as each acquired
+// its lock before it ended, but for clock skew.
 
 // possible reports whether a holder that releases not before rel can come before one that has the lock at acqAft.
 func possible(rel, acqAft int64) bool { return rel < acqAft }
@@ -62,7 +62,8 @@ func (v *Verifier) hold(key uint32, k *keyState, l *lock) {
 	v.locks++
 }
 
-// exclude takes the exclusive lock of a version against the locks in the list; order has seen to the other versions' locks.
+// exclude takes the exclusive lock of a version against the locks in the list; order has seen to the other versions'
+// locks.
 func (v *Verifier) exclude(key uint32, k *keyState, w *version) {
 	for i := len(k.locks) - 1; i >= 0 && k.locks[i].maxRel >= w.acqBef; i-- {
 		m := &k.locks[i]
@@ -76,5 +77,6 @@ func (v *Verifier) exclude(key uint32, k *keyState, w *version) {
 }
 
 func (v *Verifier) holders(key, a, b, aOp, bOp uint32) {
-	v.violation(Violation{Mechanism: MutualExclusion, Kind: TwoHolders, Txns: []uint32{a, b}, Ops: []uint32{aOp, bOp}, Key: key})
+	v.violation(Violation{Mechanism: MutualExclusion, Kind: TwoHolders, Txns: []uint32{a, b}, Ops: []uint32{aOp, bOp},
+		Key: key})
 }

@@ -20,8 +20,8 @@ type drawnTxn struct {
 	ops         []Trace
 }
 
-// draw makes a random run: intervals of any length, reads of any version of the key, some aborted and unknown transactions.
-// A transaction does not write what it reads, so that consistent reads alone decide what follows what.
+// draw makes a random run: intervals of any length, reads of any version of the key, some aborted and unknown
+// transactions. A transaction does not write what it reads, so that consistent reads alone decide what follows what.
 func draw(seed uint64, clients, txns, keys int) *drawn {
 	rng := rand.New(rand.NewPCG(seed, 0x1e0))
 	r := &drawn{clients: make([][]Trace, clients)}
@@ -110,8 +110,8 @@ func (r *drawn) versions(keys int) [][]naiveVersion {
 	return out
 }
 
-// at reports whether version i can be the newest at moment s: it may have been installed, and none that was surely installed
-// later was surely there ([Leopard] §V-A, the five categories).
+// at reports whether version i can be the newest at moment s: it may have been installed, and none that was surely
+// installed later was surely there ([Leopard] §V-A, the five categories).
 func at(vers []naiveVersion, i int, s int64) bool {
 	v := vers[i]
 	if v.c > s {
@@ -143,7 +143,8 @@ func explained(vers [][]naiveVersion, reads []Trace, a, b int64) bool {
 	return false
 }
 
-// missed calls f for each committed transaction that surely wrote after what a read of transaction id saw, and the read.
+// missed calls f for each committed transaction that surely wrote after what a read of transaction id saw, and the
+// read.
 func (r *drawn) missed(id int, f func(w int, read Trace)) {
 	for _, op := range r.txns[id].ops {
 		if op.Kind != Read {
@@ -186,7 +187,8 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 		r := draw(seed, 2+int(seed%4), 30, keys)
 		vers := r.versions(keys)
 		for _, p := range []Profile{
-			{Reads: TransactionReads, Snapshot: AtFirstStatement}, {Reads: TransactionReads, Snapshot: AtBegin}, {Reads: StatementReads},
+			{Reads: TransactionReads, Snapshot: AtFirstStatement}, {Reads: TransactionReads, Snapshot: AtBegin},
+			{Reads: StatementReads},
 		} {
 			rep := r.run(Options{Profile: p})
 			flagged := map[uint32]bool{}
@@ -224,7 +226,8 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 					good++
 				}
 				if flagged[uint32(id)] != want {
-					t.Fatalf("seed %d, %s %s: transaction %d: violation %v, by definition %v", seed, p.Reads, p.Snapshot, id, flagged[uint32(id)], want)
+					t.Fatalf("seed %d, %s %s: transaction %d: violation %v, by definition %v", seed, p.Reads,
+						p.Snapshot, id, flagged[uint32(id)], want)
 				}
 			}
 		}
@@ -273,7 +276,8 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 					for _, x := range a {
 						for _, y := range b {
 							// a before b needs that a can have released when b acquires.
-							if x.Key == y.Key && (x.Kind == Write || y.Kind == Write) && relA >= y.Aft && relB >= x.Aft {
+							if x.Key == y.Key && (x.Kind == Write || y.Kind == Write) && relA >= y.Aft &&
+								relB >= x.Aft {
 								want++
 							}
 						}
@@ -304,14 +308,16 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 				}
 				for _, a := range x.ops {
 					for _, b := range y.ops {
-						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.c >= y.ops[0].Aft && y.c >= x.ops[0].Aft {
+						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.c >= y.ops[0].Aft &&
+							y.c >= x.ops[0].Aft {
 							want++
 						}
 					}
 				}
 			}
 		}
-		rep := r.run(Options{Profile: Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, FirstUpdaterWins: true}})
+		rep := r.run(Options{Profile: Profile{Reads: TransactionReads, Snapshot: AtFirstStatement,
+			FirstUpdaterWins: true}})
 		got := 0
 		shown := map[uint32]bool{} // lost an update of another, as a read shows
 		for _, v := range rep.Violations {
@@ -336,10 +342,12 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 				y := &r.txns[w]
 				for _, a := range x.ops {
 					for _, b := range y.ops {
-						// Its commit is not before the other's snapshot, and the other's not before its own, as the read says.
+						// Its commit is not before the other's snapshot, and the other's not before its own, as the
+						// read says.
 						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.c >= y.ops[0].Aft {
 							if y.c < x.ops[0].Aft {
-								t.Fatalf("seed %d: transaction %d missed what %d wrote, and both wrote key %d", seed, id, w, a.Key)
+								t.Fatalf("seed %d: transaction %d missed what %d wrote, and both wrote key %d", seed,
+									id, w, a.Key)
 							}
 						}
 					}
@@ -357,12 +365,14 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 	}
 }
 
-// TestCertifierIsTheDefinition: a cycle is reported iff the deduced dependencies have one; and each one reported is one.
+// TestCertifierIsTheDefinition: a cycle is reported iff the deduced dependencies have one; and each one reported is
+// one.
 func TestCertifierIsTheDefinition(t *testing.T) {
 	cyclic, acyclic := 0, 0
 	for seed := range seeds() {
 		r := draw(seed, 2+int(seed%3), 12, 3)
-		rep := r.run(Options{Profile: Profile{Reads: StatementReads, WriteLocks: true, Certifier: CycleCheck}, KeepEdges: true})
+		rep := r.run(Options{Profile: Profile{Reads: StatementReads, WriteLocks: true, Certifier: CycleCheck},
+			KeepEdges: true})
 		next := map[uint32][]uint32{}
 		has := map[Dependency]bool{}
 		for _, e := range rep.Edges {
@@ -411,7 +421,8 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 func TestPruningLosesNothingHere(t *testing.T) {
 	for seed := range seeds() / 5 {
 		r := draw(seed, 4, 300, 4)
-		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true, FirstUpdaterWins: true, Certifier: CycleCheck}
+		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true,
+			FirstUpdaterWins: true, Certifier: CycleCheck}
 		all := r.run(Options{Profile: p, NoPrune: true, MaxViolations: 1 << 20})
 		v := NewVerifier(len(r.clients), Options{Profile: p, MaxViolations: 1 << 20})
 		left := slices.Clone(r.clients)
@@ -430,7 +441,8 @@ func TestPruningLosesNothingHere(t *testing.T) {
 		})
 		pruned := v.Close()
 		for m := range all.Found {
-			if m := Mechanism(m); all.Found[m] != pruned.Found[m] && !(m == SerializationCertifier && pruned.Found[m] < all.Found[m]) {
+			if m := Mechanism(m); all.Found[m] != pruned.Found[m] && !(m == SerializationCertifier &&
+				pruned.Found[m] < all.Found[m]) {
 				t.Fatalf("seed %d: %v with pruning, %v without", seed, pruned.Found, all.Found)
 			}
 		}

@@ -13,18 +13,19 @@ import (
 type MissingTimes struct{ Txn int64 }
 
 func (m *MissingTimes) Error() string {
-	return fmt.Sprintf("transaction %d has no start or no end time; the mechanisms are verified over client times", m.Txn)
+	return fmt.Sprintf("transaction %d has no start or no end time; the mechanisms are verified over client times",
+		m.Txn)
 }
 
 // Nothing is the value of what nobody has written and no operation names, a list before its first element above all.
 const Nothing = ^uint64(0)
 
-// Verify verifies a history's traces under a profile. Trace.Txn, Key and Op in the report are the history's transactions, keys
-// and operations, Val its versions. Options.Initial and Duplicates are the history's own.
+// Verify verifies a history's traces under a profile. Trace.Txn, Key and Op in the report are the history's
+// transactions, keys and operations, Val its versions. Options.Initial and Duplicates are the history's own.
 //
-// Committed transactions need start and end times. Where the commit's or an operation's time is missing or contradicts the
-// transaction's, the interval is as wide as the transaction: less is found then, and nothing wrong.
-// Errors: *MissingTimes; ctx's. Cost: linear, one merge over the sessions; memory as long as transactions overlap.
+// Committed transactions need start and end times. Where the commit's or an operation's time is missing or contradicts
+// the transaction's, the interval is as wide as the transaction: less is found then, and nothing wrong. Errors:
+// *MissingTimes; ctx's. Cost: linear, one merge over the sessions; memory as long as transactions overlap.
 func Verify(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	s, err := newSource(h)
 	if err != nil {
@@ -39,8 +40,9 @@ func Verify(ctx context.Context, h *history.History, o Options) (*Report, error)
 	o.Duplicates = o.Duplicates || duplicates(h)
 	v := NewVerifier(len(s.lanes), o)
 	v.keys = make([]keyState, h.NumKeys())
-	// What is verified depends on the order of ends only, and on the begins of transactions under way. So whole transactions are
-	// merged, by their ends, their begins told beforehand: one step a transaction where merge has one a trace.
+	// What is verified depends on the order of ends only, and on the begins of transactions under way. So whole
+	// transactions are merged, by their ends, their begins told beforehand: one step a transaction where merge has one
+	// a trace.
 	t := newTree(len(s.lanes))
 	for n := 0; ; n++ {
 		w := t.winner()
@@ -111,9 +113,9 @@ func duplicates(h *history.History) bool {
 	return twice
 }
 
-// source turns a history into traces: lanes of transactions one after the other, as clients send them. A session is a lane, or
-// several where its transactions overlap; sessions that do not overlap may share one, so that there are no more lanes than
-// transactions at a time.
+// source turns a history into traces: lanes of transactions one after the other, as clients send them. A session is a
+// lane, or several where its transactions overlap; sessions that do not overlap may share one, so that there are no
+// more lanes than transactions at a time.
 type source struct {
 	h     *history.History
 	timed bool       // some operation has times
@@ -288,9 +290,11 @@ func (s *source) txn(buf []Trace, t uint32) []Trace {
 		ver := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.Read:
-			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op, Kind: Read})
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op,
+				Kind: Read})
 		case history.Write, history.Append:
-			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op, Kind: Write})
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op,
+				Kind: Write})
 		case history.ReadList:
 			tr.Kind, tr.Key, tr.Val = Read, h.Lists.Key[ver], Nothing
 			if n := h.Lists.Off[ver+1]; n > h.Lists.Off[ver] {

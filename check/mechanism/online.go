@@ -3,19 +3,22 @@ package mechanism
 // OnlineOptions are the parameters of NewOnline.
 type OnlineOptions struct {
 	Options
-	// Lateness: a transaction may begin so many ns before the latest end seen, and is not late; Forever: only Advance moves the watermark.
+	// Lateness: a transaction may begin so many ns before the latest end seen, and is not late; Forever: only Advance
+	// moves the watermark.
 	Lateness int64
 }
 
-// Online verifies whole transactions that arrive one after the other, each when its client was done with it, in an order that is
-// nearly that of their ends.
+// Online verifies whole transactions that arrive one after the other, each when its client was done with it, in an
+// order that is nearly that of their ends.
 //
-// The verifier wants the ends of transactions in the order of their Bef, and to know of each that is under way. So arrivals wait
-// until the watermark has passed their end: a moment before which no transaction that is still to arrive begins. The watermark is Lateness before
-// the latest end seen, or what Advance says. A transaction that begins before the watermark is late: it is not judged, and
-// makes nobody else look wrong (late.go). Everything is a function of the calls, in their order.
+// The verifier wants the ends of transactions in the order of their Bef, and to know of each that is under way. So
+// arrivals wait until the watermark has passed their end: a moment before which no transaction that is still to arrive
+// begins. The watermark is Lateness before the latest end seen, or what Advance says. A transaction that begins before
+// the watermark is late: it is not judged, and makes nobody else look wrong (late.go). Everything is a function of the
+// calls, in their order.
 //
-// Cost: log2 of those that wait, beside the verifier's. Memory: the transactions that end within Lateness of the latest, 40 bytes a trace.
+// Cost: log2 of those that wait, beside the verifier's. Memory: the transactions that end within Lateness of the
+// latest, 40 bytes a trace.
 type Online struct {
 	v     *Verifier
 	o     OnlineOptions
@@ -48,7 +51,8 @@ type OnlineStats struct {
 	Locks      int
 }
 
-// NewOnline begins. o.Options.Late is taken for granted, and so is that values may come twice, as nobody knows what is still to come.
+// NewOnline begins. o.Options.Late is taken for granted, and so is that values may come twice, as nobody knows what is
+// still to come.
 func NewOnline(o OnlineOptions) *Online {
 	o.Options.Late, o.Duplicates = true, true
 	if o.MaxViolations == 0 {

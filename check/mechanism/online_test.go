@@ -9,8 +9,8 @@ import (
 	"isovet/internal/histtest"
 )
 
-// endless makes the traces of many clients one transaction after the other, as a serial database would answer them late: commits
-// overlap with what other clients do next. Half of the 8 operations are reads.
+// endless makes the traces of many clients one transaction after the other, as a serial database would answer them
+// late: commits overlap with what other clients do next. Half of the 8 operations are reads.
 type endless struct {
 	rng     *rand.Rand
 	clients int
@@ -29,7 +29,8 @@ func (g *endless) next() (client int, traces []Trace) {
 	for k := range int64(8) {
 		key := uint32(g.rng.IntN(len(g.keys)))
 		at := p + 10*k
-		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Txn: id, Key: key, Op: uint32(k), Val: g.keys[key]}
+		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Txn: id, Key: key, Op: uint32(k),
+			Val: g.keys[key]}
 		if k%2 == 1 {
 			t.Kind, t.Val = Write, uint64(id)*8+uint64(k)+1
 			g.keys[key] = t.Val
@@ -43,7 +44,8 @@ func (g *endless) next() (client int, traces []Trace) {
 	return client, g.ops
 }
 
-// TestOnlineMemoryIsBounded streams transactions through the pipeline into the verifier. ISOVET_LONG=1: ten million, within 300 MB.
+// TestOnlineMemoryIsBounded streams transactions through the pipeline into the verifier. ISOVET_LONG=1: ten million,
+// within 300 MB.
 func TestOnlineMemoryIsBounded(t *testing.T) {
 	txns := histtest.Long[int64](100_000, 10_000_000)
 	const clients = 24
@@ -64,7 +66,8 @@ func TestOnlineMemoryIsBounded(t *testing.T) {
 			p.Client(i).Close()
 		}
 	}()
-	prof := Profile{Database: "test", Isolation: "serial", Reads: StatementReads, WriteLocks: true, Certifier: CycleCheck}
+	prof := Profile{Database: "test", Isolation: "serial", Reads: StatementReads, WriteLocks: true,
+		Certifier: CycleCheck}
 	v := NewVerifier(clients, Options{Profile: prof})
 	if err := p.Run(context.Background(), v.Dispatch); err != nil {
 		t.Fatal(err)
@@ -77,7 +80,9 @@ func TestOnlineMemoryIsBounded(t *testing.T) {
 		t.Fatalf("%s, %d traces; expected no violation in %d transactions", r, r.Traces, txns)
 	}
 	if r.PeakTxns > 4*pruneEvery || r.PeakVersions > 100_000 || m.Sys > 300<<20 {
-		t.Errorf("up to %d transactions, %d versions, %d locks were remembered; %d MB", r.PeakTxns, r.PeakVersions, r.PeakLocks, m.Sys>>20)
+		t.Errorf("up to %d transactions, %d versions, %d locks were remembered; %d MB", r.PeakTxns, r.PeakVersions,
+			r.PeakLocks, m.Sys>>20)
 	}
-	t.Logf("%d transactions: up to %d transactions, %d versions remembered; %d MB; %d undecided", txns, r.PeakTxns, r.PeakVersions, m.Sys>>20, r.Undecided)
+	t.Logf("%d transactions: up to %d transactions, %d versions remembered; %d MB; %d undecided", txns, r.PeakTxns,
+		r.PeakVersions, m.Sys>>20, r.Undecided)
 }

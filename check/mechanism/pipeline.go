@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// fetcher gives the next batch of a client's traces; or none, and a bound above after below which the client sends nothing,
-// Forever once it has finished. It waits until one of the two is there, and gives neither only when all is to stop.
+// fetcher gives the next batch of a client's traces; or none, and a bound above after below which the client sends
+// nothing, Forever once it has finished. It waits until one of the two is there, and gives neither only when all is to
+// stop.
 type fetcher func(client int, after int64) (batch []Trace, bound int64)
 
-// merge hands the traces of all clients to sink in the order of Bef, in runs of one client each, as long as no other client's
-// trace comes between.
+// merge hands the traces of all clients to sink in the order of Bef, in runs of one client each, as long as no other
+// client's trace comes between.
 //
-// Source:  [Leopard] §IV-C, Algorithm 1, Theorem 1.
-// Differs: (errata L10) a client whose buffer is empty bounds the rest by what it has promised, and is fetched from only when it
+// Source:  [Leopard] §IV-C, Algorithm 1, Theorem 1. Differs: (errata L10) a client whose buffer is empty bounds the
+// rest by what it has promised, and is fetched from only when it
 //
 //	is the one that holds the others back (the paper's adaptive fetching); a loser tree in place of a heap of traces,
 //	so that the global buffer is one batch a client.
@@ -67,8 +68,8 @@ type PipelineOptions struct {
 	Queue int
 }
 
-// Pipeline takes traces from many clients, each in a goroutine of its own, and hands them on in one order: the first level are
-// the clients' local buffers, the second the merge ([Leopard] §IV-C).
+// Pipeline takes traces from many clients, each in a goroutine of its own, and hands them on in one order: the first
+// level are the clients' local buffers, the second the merge ([Leopard] §IV-C).
 type Pipeline struct {
 	o       PipelineOptions
 	mu      sync.Mutex
@@ -110,8 +111,8 @@ func NewPipeline(clients int, o PipelineOptions) *Pipeline {
 // Client returns the local buffer of client i.
 func (p *Pipeline) Client(i int) *Client { return p.clients[i] }
 
-// Push adds a trace; its Bef must not be before the last one's, nor before what Idle promised. It waits while the client is
-// too far ahead of the others, and returns false when the pipeline has stopped.
+// Push adds a trace; its Bef must not be before the last one's, nor before what Idle promised. It waits while the
+// client is too far ahead of the others, and returns false when the pipeline has stopped.
 func (c *Client) Push(t Trace) bool {
 	c.buf = append(c.buf, t)
 	if len(c.buf) < c.p.o.Batch {
@@ -152,8 +153,8 @@ func (c *Client) flush() bool {
 	return true
 }
 
-// Idle hands over what is buffered and promises that no trace before t will come, so that the others need not wait. A client
-// that is waiting for an answer is idle until the moment at which it asked.
+// Idle hands over what is buffered and promises that no trace before t will come, so that the others need not wait. A
+// client that is waiting for an answer is idle until the moment at which it asked.
 func (c *Client) Idle(t int64) {
 	p := c.p
 	p.mu.Lock()

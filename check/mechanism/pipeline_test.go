@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestDispatchInOrder is Theorem 1 of [Leopard]: traces come out in the order of their begins, each client's in its own order,
-// with idle and finished clients.
+// TestDispatchInOrder is Theorem 1 of [Leopard]: traces come out in the order of their begins, each client's in its own
+// order, with idle and finished clients.
 func TestDispatchInOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -50,7 +50,8 @@ func TestDispatchInOrder(t *testing.T) {
 		if err := p.Run(context.Background(), func(client int, traces []Trace) {
 			for _, tr := range traces {
 				if int(tr.Op) != client || tr.Txn != next[client] {
-					t.Errorf("seed %d: client %d: trace %d of client %d, expected %d", seed, client, tr.Txn, tr.Op, next[client])
+					t.Errorf("seed %d: client %d: trace %d of client %d, expected %d", seed, client, tr.Txn, tr.Op,
+						next[client])
 				}
 				next[client]++
 				got = append(got, tr.Bef)
@@ -97,7 +98,8 @@ func TestIdleClient(t *testing.T) {
 	}
 }
 
-// TestStalledClient: while one client says nothing the others may go on so far and no further, and memory is bounded; once it promises something, they do.
+// TestStalledClient: while one client says nothing the others may go on so far and no further, and memory is bounded;
+// once it promises something, they do.
 func TestStalledClient(t *testing.T) {
 	const clients, batch, queue, each = 5, 8, 4, 1000
 	p := NewPipeline(clients, PipelineOptions{Batch: batch, Queue: queue})
@@ -134,7 +136,8 @@ func TestStalledClient(t *testing.T) {
 		}
 	}
 	if n := settled(); n > most || dispatched.Load() > 0 {
-		t.Errorf("%d traces pushed, %d dispatched while a client stalls; expected at most %d and none", n, dispatched.Load(), most)
+		t.Errorf("%d traces pushed, %d dispatched while a client stalls; expected at most %d and none", n,
+			dispatched.Load(), most)
 	}
 	p.Client(0).Idle(500)
 	for dispatched.Load() < (clients-1)*500 {

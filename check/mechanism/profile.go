@@ -29,20 +29,22 @@ type Snapshot string
 const (
 	AtFirstStatement Snapshot = "first-statement" // by the first operation
 	AtFirstRead      Snapshot = "first-read"      // by the first read, as InnoDB does
-	AtBegin          Snapshot = "begin"           // by BEGIN, or later but not after the first operation: safe where it is not known
+	// by BEGIN, or later but not after the first operation: safe where it is not known
+	AtBegin Snapshot = "begin"
 )
 
 // Certifier says what keeps transactions serializable besides locks.
 type Certifier string
 
 const (
-	NoCertifier  Certifier = "none"
-	CycleCheck   Certifier = "cycles" // the deduced dependencies have no cycle
-	SSICertifier Certifier = "ssi"    // cycles, and a warning for structures that PostgreSQL's own rule would refuse (errata L9)
+	NoCertifier Certifier = "none"
+	CycleCheck  Certifier = "cycles" // the deduced dependencies have no cycle
+	// cycles, and a warning for structures that PostgreSQL's own rule would refuse (errata L9)
+	SSICertifier Certifier = "ssi"
 )
 
-// Profile says which mechanisms implement an isolation level of a database. It is data; the source of the built-in ones is
-// Leopard's Table I as errata L5 reads it.
+// Profile says which mechanisms implement an isolation level of a database. It is data; the source of the built-in ones
+// is Leopard's Table I as errata L5 reads it.
 type Profile struct {
 	Database  string   `json:"database"`
 	Isolation string   `json:"isolation"`
@@ -76,9 +78,11 @@ func (p *Profile) Assumes(m Mechanism) string {
 		if p.Reads == StatementReads {
 			return p.Name() + " reads, in each statement, what had committed when the statement ran"
 		}
-		when := map[Snapshot]string{AtFirstStatement: "its first statement ran", AtFirstRead: "its first read ran", AtBegin: "it began"}[p.Snapshot]
+		when := map[Snapshot]string{AtFirstStatement: "its first statement ran", AtFirstRead: "its first read ran",
+			AtBegin: "it began"}[p.Snapshot]
 		if p.StaleReads {
-			return p.Name() + " reads, in all of a transaction, what had committed at one moment, which may be long past"
+			return p.Name() + " reads, in all of a transaction, what had committed at one moment, which may be long " +
+				"past"
 		}
 		return p.Name() + " reads, in all of a transaction, what had committed when " + when
 	case MutualExclusion:
@@ -87,7 +91,8 @@ func (p *Profile) Assumes(m Mechanism) string {
 		}
 		return p.Name() + " locks every row that is written until the transaction ends"
 	case FirstUpdaterWins:
-		return p.Name() + " refuses a write of a row that another transaction has written and committed since the snapshot was taken"
+		return p.Name() + " refuses a write of a row that another transaction has written and committed since the " +
+			"snapshot was taken"
 	case SerializationCertifier:
 		return p.Name() + " refuses transactions whose dependencies would close a cycle"
 	}
@@ -108,7 +113,8 @@ func (p *Profile) Validate() error {
 		return bad("level", "%s; expected a serializable or snapshot level, repeatable-read or read-committed", p.Level)
 	case !slices.Contains([]Reads{NoReads, StatementReads, TransactionReads}, p.Reads):
 		return bad("reads", "%q; expected none, statement or transaction", p.Reads)
-	case p.Reads == TransactionReads && !slices.Contains([]Snapshot{AtFirstStatement, AtFirstRead, AtBegin}, p.Snapshot):
+	case p.Reads == TransactionReads && !slices.Contains([]Snapshot{AtFirstStatement, AtFirstRead, AtBegin},
+		p.Snapshot):
 		return bad("snapshot", "%q; expected first-statement, first-read or begin", p.Snapshot)
 	case p.Reads != TransactionReads && p.Snapshot != "":
 		return bad("snapshot", "%q without transaction reads; leave it out", p.Snapshot)
@@ -122,8 +128,8 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
-// ReadProfile reads a profile as JSON. Fields that it does not know, and those that come twice, are an error: a misspelt mechanism would not
-// be verified.
+// ReadProfile reads a profile as JSON. Fields that it does not know, and those that come twice, are an error: a
+// misspelt mechanism would not be verified.
 func ReadProfile(r io.Reader) (*Profile, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -139,8 +145,10 @@ func ReadProfile(r io.Reader) (*Profile, error) {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("empty; expected a profile as a JSON object")
 	case errors.As(err, &kind) && kind.Field != "":
-		want := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Slice: "a list of strings"}[kind.Type.Kind()]
-		return nil, fmt.Errorf("line %d: field %q: a JSON %s; expected %s", line, kind.Field, kind.Value, cmp.Or(want, "a string"))
+		want := map[reflect.Kind]string{reflect.Bool: "true or false",
+			reflect.Slice: "a list of strings"}[kind.Type.Kind()]
+		return nil, fmt.Errorf("line %d: field %q: a JSON %s; expected %s", line, kind.Field, kind.Value,
+			cmp.Or(want, "a string"))
 	case kind != nil:
 		return nil, fmt.Errorf("line %d: a JSON %s; expected a profile as a JSON object", line, kind.Value)
 	case err != nil:
@@ -158,7 +166,8 @@ func ReadProfile(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// fields looks at the names of a JSON object of plain values and lists: each once, and as it is written here, which json.Decoder does not mind.
+// fields looks at the names of a JSON object of plain values and lists: each once, and as it is written here, which
+// json.Decoder does not mind.
 func fields(b []byte) error {
 	known := make(map[string]bool)
 	for f := range reflect.TypeFor[Profile]().Fields() {
@@ -198,23 +207,29 @@ func fields(b []byte) error {
 
 // normal is a name as it is compared.
 func normal(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '-' || r == '_' || r == '\t' }), "-")
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return r == ' ' || r == '-' ||
+			r == '_' || r == '\t'
+	}), "-")
 }
 
 // isolationNames are the short names that databases and people use.
 var isolationNames = map[string]string{
-	"ser": "serializable", "sr": "serializable", "s2pl": "serializable", "2pl": "serializable", "strict-serializable": "serializable", "strict-serializable-(linearizable)": "serializable",
+	"ser": "serializable", "sr": "serializable", "s2pl": "serializable", "2pl": "serializable",
+	"strict-serializable": "serializable", "strict-serializable-(linearizable)": "serializable",
 	"ssi": "serializable-snapshot", "si": "snapshot", "snapshot-isolation": "snapshot", "rr": "repeatable-read",
 	"rc": "read-committed", "ru": "read-uncommitted",
 	// What isovet's own drivers say.
-	"snapshot-reads-without-conflict-detection": "no-conflict-detection", "watch-and-multi": "watch", "reads-compared": "serializable",
+	"snapshot-reads-without-conflict-detection": "no-conflict-detection", "watch-and-multi": "watch",
+	"reads-compared": "serializable",
 }
 
 // LookupProfile finds a built-in profile by database:isolation.
 func LookupProfile(name string) (*Profile, error) {
 	db, iso, ok := strings.Cut(name, ":")
 	if !ok {
-		return nil, fmt.Errorf("%q is no profile; expected database:isolation (isovet profiles lists them), auto, or a file", name)
+		return nil, fmt.Errorf("%q is no profile; expected database:isolation (isovet profiles lists them), auto, "+
+			"or a file", name)
 	}
 	db, iso = normal(db), normal(iso)
 	wanted := []string{iso, isolationNames[iso]}
@@ -223,7 +238,8 @@ func LookupProfile(name string) (*Profile, error) {
 	}
 	for _, want := range wanted {
 		for _, p := range Profiles() {
-			if want != "" && normal(p.Isolation) == want && (normal(p.Database) == db || slices.ContainsFunc(p.Systems, func(s string) bool { return normal(s) == db })) {
+			if want != "" && normal(p.Isolation) == want && (normal(p.Database) == db || slices.ContainsFunc(p.Systems,
+				func(s string) bool { return normal(s) == db })) {
 				p.Database = db
 				return &p, nil
 			}
@@ -241,19 +257,25 @@ func LookupProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("no profile of database %q; isovet profiles lists them", db)
 }
 
-// headerNames are what the servers call themselves, as far as it is not the profile's name. The first that occurs counts.
+// headerNames are what the servers call themselves, as far as it is not the profile's name. The first that occurs
+// counts.
 var headerNames = []struct{ word, database string }{
-	{"in-memory store", "store"}, {"galera", "galera"}, {"mariadb", "mariadb"}, {"opengauss", "opengauss"}, {"yugabyte", "yugabytedb"},
-	{"cockroach", "cockroachdb"}, {"aurora", "aurora"}, {"polardb", "polardb"}, {"tidb", "tidb"}, {"oceanbase", "oceanbase"}, {"singlestore", "singlestore"},
-	{"postgres", "postgresql"}, {"mysql", "mysql"}, {"innodb", "mysql"}, {"sqlite", "sqlite"}, {"badger", "badger"}, {"etcd", "etcd"}, {"redis", "redis"},
-	{"sql server", "sqlserver"}, {"mssql", "sqlserver"}, {"rocksdb", "rocksdb"}, {"foundationdb", "foundationdb"}, {"spanner", "spanner"},
+	{"in-memory store", "store"}, {"galera", "galera"}, {"mariadb", "mariadb"}, {"opengauss", "opengauss"},
+	{"yugabyte", "yugabytedb"},
+	{"cockroach", "cockroachdb"}, {"aurora", "aurora"}, {"polardb", "polardb"}, {"tidb", "tidb"},
+	{"oceanbase", "oceanbase"}, {"singlestore", "singlestore"},
+	{"postgres", "postgresql"}, {"mysql", "mysql"}, {"innodb", "mysql"}, {"sqlite", "sqlite"}, {"badger", "badger"},
+	{"etcd", "etcd"}, {"redis", "redis"},
+	{"sql server", "sqlserver"}, {"mssql", "sqlserver"}, {"rocksdb", "rocksdb"}, {"foundationdb", "foundationdb"},
+	{"spanner", "spanner"},
 	{"oracle", "oracle"}, {"hana", "saphana"}, {"nuodb", "nuodb"}, {"duckdb", "duckdb"}, {"firebird", "firebird"},
 }
 
 // ProfileOf finds the profile that a history's header names: its database and its isolation.
 func ProfileOf(db, isolation string) (*Profile, error) {
 	if db == "" || isolation == "" {
-		return nil, fmt.Errorf("the file's header has no %s; name a profile with --profile", map[bool]string{true: `"db"`, false: `"isolation"`}[db == ""])
+		return nil, fmt.Errorf("the file's header has no %s; name a profile with --profile",
+			map[bool]string{true: `"db"`, false: `"isolation"`}[db == ""])
 	}
 	low := strings.ToLower(db)
 	for _, n := range headerNames {
@@ -265,5 +287,6 @@ func ProfileOf(db, isolation string) (*Profile, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("the file's header names database %q, of which there is no profile; name one with --profile", db)
+	return nil, fmt.Errorf("the file's header names database %q, of which there is no profile; name one with --profile",
+		db)
 }

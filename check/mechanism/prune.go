@@ -6,15 +6,18 @@ import (
 	"isovet/internal/safego"
 )
 
-// What no transaction that is still to be verified can see is forgotten ([Leopard] §IV-C, Definition 4, with errata L11): versions that were surely overwritten
-// before, locks that were released before, and transactions that no cycle can enter any more. Every pruneEvery transactions the floor is computed anew: the
-// moment before which nothing begins that is still to be verified.
+// What no transaction that is still to be verified can see is forgotten ([Leopard] §IV-C, Definition 4, with errata
+// L11): versions that were surely overwritten before, locks that were released before, and transactions that no cycle
+// can enter any more. Every pruneEvery transactions the floor is computed anew: the moment before which nothing begins
+// that is still to be verified.
 //
-// There are two ways to it. Inline, versions and locks go as their keys are used, and transactions at once. Asynchronously (Options.AsyncPrune), the verifier
-// hands a batch over: a copy of the times of what may go. A goroutine decides, while the verifier goes on, and the verifier takes what was decided off its
-// lists when it hands over the next batch. So the two share nothing, and what is forgotten when does not depend on who is faster. What has come in the
-// meantime ended after the floor and does not change what was decided, but for a late edge into a transaction that was to go: that one stays. Inline,
-// transactions go by the floor before the last, so that both ways forget the same ones at the same time.
+// There are two ways to it. Inline, versions and locks go as their keys are used, and transactions at once.
+// Asynchronously (Options.AsyncPrune), the verifier hands a batch over: a copy of the times of what may go. A goroutine
+// decides, while the verifier goes on, and the verifier takes what was decided off its lists when it hands over the
+// next batch. So the two share nothing, and what is forgotten when does not depend on who is faster. What has come in
+// the meantime ended after the floor and does not change what was decided, but for a late edge into a transaction that
+// was to go: that one stays. Inline, transactions go by the floor before the last, so that both ways forget the same
+// ones at the same time.
 
 // pruning is a batch of work for the goroutine.
 type pruning struct {
@@ -34,7 +37,8 @@ type pruning struct {
 	forget, stack []uint32 // what was decided: transactions, in this order
 }
 
-// keyCopy is a key's part of a batch's times, and what was decided: a version that ended before pivot goes; so does a lock.
+// keyCopy is a key's part of a batch's times, and what was decided: a version that ended before pivot goes; so does a
+// lock.
 type keyCopy struct {
 	key    uint32
 	lo, hi int

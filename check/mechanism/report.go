@@ -25,9 +25,10 @@ func (m Mechanism) MarshalText() ([]byte, error) { return []byte(m.String()), ni
 
 // Kind of a violation: how a mechanism failed.
 const (
-	Overwritten   = "overwritten"    // consistent read: the version had surely been overwritten at the snapshot
-	Uncommitted   = "uncommitted"    // consistent read: its writer surely committed after the snapshot
-	NotVisible    = "not-visible"    // consistent read: no transaction whose commit the snapshot may see installed the value
+	Overwritten = "overwritten" // consistent read: the version had surely been overwritten at the snapshot
+	Uncommitted = "uncommitted" // consistent read: its writer surely committed after the snapshot
+	// consistent read: no transaction whose commit the snapshot may see installed the value
+	NotVisible    = "not-visible"
 	OwnWrite      = "own-write"      // consistent read: not what the transaction itself had written
 	NoSnapshot    = "no-snapshot"    // consistent read: no moment at which all versions read were visible
 	Fractured     = "fractured"      // consistent read: it saw a part of what a transaction wrote, and missed another
@@ -58,7 +59,8 @@ func (r Reason) String() string { return reasonNames[r] }
 // MarshalText gives the reason's name.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// Dependency says that transaction From comes before To, on a key, and how that was deduced. Transactions are Trace.Txn.
+// Dependency says that transaction From comes before To, on a key, and how that was deduced. Transactions are
+// Trace.Txn.
 type Dependency struct {
 	From, To, Key uint32
 	Dep           evidence.Dep
@@ -70,12 +72,15 @@ type Violation struct {
 	Mechanism Mechanism
 	Kind      string
 	Txns      []uint32 // Trace.Txn of those involved; of consistent read the reader first
-	Ops       []uint32 // Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each other; of
+	// Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each
+	// other; of
+	Ops []uint32
 	// a lost update that only a read shows, the read too
 	Key   uint32
 	Val   uint64 // consistent read: what was read
 	Cycle []Dependency
-	// Vain, of not-visible, is who wrote the value and never installed it, or installed it later, as far as that is remembered.
+	// Vain, of not-visible, is who wrote the value and never installed it, or installed it later, as far as that is
+	// remembered.
 	Vain []uint32
 }
 
@@ -103,7 +108,8 @@ type Report struct {
 	Traces, Txns, Verified int // dispatched traces; ended transactions; those that committed
 	// Deps counts deduced dependencies by kind (wr, ww, rw in this order) and reason.
 	Deps [3][numReasons]int
-	// Undecided counts pairs of versions that follow each other by time in an order that nothing decides; Decided the others.
+	// Undecided counts pairs of versions that follow each other by time in an order that nothing decides; Decided the
+	// others.
 	Decided, Undecided int
 	// Overlaps counts dependencies whose operations overlap in time, the uncertain ones of [Leopard] §IV-B, by kind.
 	Overlaps [3]int

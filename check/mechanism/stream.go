@@ -2,8 +2,8 @@ package mechanism
 
 import "isovet/history"
 
-// Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of them: keys are
-// numbered as they come, a value is a hash of 64 bits.
+// Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of
+// them: keys are numbered as they come, a value is a hash of 64 bits.
 type Stream struct {
 	numbers map[string]uint32
 	names   []string
@@ -85,8 +85,9 @@ func (s *Stream) Piece(h *history.History) {
 	}
 }
 
-// Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the initial
-// transaction, whose values it notes, and of those that have no times and did not commit. Errors: *MissingTimes.
+// Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the
+// initial transaction, whose values it notes, and of those that have no times and did not commit. Errors:
+// *MissingTimes.
 func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
 	h := s.src.h
 	lo, hi := h.TxnOps(t)

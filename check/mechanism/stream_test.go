@@ -27,7 +27,8 @@ type streamed struct {
 
 func stream(t *testing.T, iso, workload, broken string, seed uint64, txns int) *streamed {
 	t.Helper()
-	spec := datasets.Spec{Workload: workload, Txns: txns, Isolation: iso, Seed: seed, Keys: 30, AbortRate: .1, UnknownRate: .03, Break: broken, Skew: int64(seed%2) * 20_000}
+	spec := datasets.Spec{Workload: workload, Txns: txns, Isolation: iso, Seed: seed, Keys: 30, AbortRate: .1,
+		UnknownRate: .03, Break: broken, Skew: int64(seed%2) * 20_000}
 	h, err := datasets.Generate(context.Background(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,8 @@ func stream(t *testing.T, iso, workload, broken string, seed uint64, txns int) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p, skew: spec.Skew, every: 1 + int(seed%7)*int(seed%5)}
+	s := &streamed{name: fmt.Sprintf("%s, %s, break %q, seed %d", iso, workload, broken, seed), h: h, p: p,
+		skew: spec.Skew, every: 1 + int(seed%7)*int(seed%5)}
 	rng := rand.New(rand.NewPCG(seed, 0xa))
 	at := make([]int64, h.NumTxns())
 	jitter := int64(1 + rng.IntN(3_000_000))
@@ -157,7 +159,8 @@ func TestOnlineIsOffline(t *testing.T) {
 		}
 		a, b := s.keysOf(got, false), s.keysOf(want.Violations, true)
 		if !slices.Equal(a, b) {
-			t.Fatalf("%s:\nonline  %s\noffline %s", s.name, strings.Join(a, "\n        "), strings.Join(b, "\n        "))
+			t.Fatalf("%s:\nonline  %s\noffline %s", s.name, strings.Join(a, "\n        "), strings.Join(b,
+				"\n        "))
 		}
 		for i, n := range want.Found {
 			found[i] += n
@@ -193,7 +196,8 @@ func TestLateIsNoFalseAlarm(t *testing.T) {
 	t.Logf("%d late, %d reads of what they wrote", late, unjudged)
 }
 
-// TestAsyncPruneIsInline: who decides what is forgotten makes no difference to what is found, whatever the goroutine's pace.
+// TestAsyncPruneIsInline: who decides what is forgotten makes no difference to what is found, whatever the goroutine's
+// pace.
 func TestAsyncPruneIsInline(t *testing.T) {
 	found := 0
 	eachStream(t, max(5, seeds()/500), func(s *streamed) {
@@ -213,7 +217,8 @@ func TestAsyncPruneIsInline(t *testing.T) {
 		}
 		got, _, _ := s.run(t, s.apart, Options{every: s.every, AsyncPrune: true})
 		if a := s.keysOf(got, false); !slices.Equal(a, b) {
-			t.Fatalf("%s:\nasync, online %s\ninline        %s", s.name, strings.Join(a, "\n              "), strings.Join(b, "\n              "))
+			t.Fatalf("%s:\nasync, online %s\ninline        %s", s.name, strings.Join(a, "\n              "),
+				strings.Join(b, "\n              "))
 		}
 		found += len(b)
 		if s.every < 3 && async.PeakVersions > 3*inline.PeakVersions {
@@ -222,7 +227,8 @@ func TestAsyncPruneIsInline(t *testing.T) {
 	})
 	for seed := range seeds() {
 		r := draw(seed, 4, 200, 4)
-		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true, FirstUpdaterWins: true, Certifier: CycleCheck}
+		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true,
+			FirstUpdaterWins: true, Certifier: CycleCheck}
 		o := Options{Profile: p, MaxViolations: 1 << 20, every: 1 + int(seed%9)}
 		inline := r.run(o)
 		o.AsyncPrune = true

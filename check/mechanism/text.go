@@ -15,8 +15,8 @@ type describer struct {
 	writers map[uint32][]uint32 // version → operations that wrote it
 }
 
-// Describe says in words what a violation of a history's report is: who did what when, times in ms since the history began.
-// Cost: one pass over the history for all of them where some read saw what was never visible.
+// Describe says in words what a violation of a history's report is: who did what when, times in ms since the history
+// began. Cost: one pass over the history for all of them where some read saw what was never visible.
 func Describe(h *history.History, r *Report, skew int64) []string {
 	origin := int64(Forever)
 	for t := range uint32(h.NumTxns()) {
@@ -83,13 +83,17 @@ func (d *describer) text(v *Violation) string {
 	case ConsistentRead:
 		d.read(&b, v)
 	case MutualExclusion:
-		fmt.Fprintf(&b, "%s and %s both held key %s: %s asked in %s and ended in %s, %s asked in %s and ended in %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
-			d.txn(v.Txns[0]), d.op(v.Ops[0]), d.commit(v.Txns[0]), d.txn(v.Txns[1]), d.op(v.Ops[1]), d.commit(v.Txns[1]))
+		fmt.Fprintf(&b, "%s and %s both held key %s: %s asked in %s and ended in %s, %s asked in %s and ended in %s",
+			d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
+			d.txn(v.Txns[0]), d.op(v.Ops[0]), d.commit(v.Txns[0]), d.txn(v.Txns[1]), d.op(v.Ops[1]),
+			d.commit(v.Txns[1]))
 	case FirstUpdaterWins:
-		fmt.Fprintf(&b, "%s and %s both wrote key %s, and neither had committed when the other took its snapshot: commits in %s and %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
+		fmt.Fprintf(&b, "%s and %s both wrote key %s, and neither had committed when the other took its snapshot: "+
+			"commits in %s and %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
 			d.commit(v.Txns[0]), d.commit(v.Txns[1]))
 		if len(v.Ops) > 2 {
-			fmt.Fprintf(&b, "; operation %d of %s, in %s, missed what %s wrote", v.Ops[2]-d.h.Txns.OpOff[v.Txns[1]], d.txn(v.Txns[1]), d.op(v.Ops[2]), d.txn(v.Txns[0]))
+			fmt.Fprintf(&b, "; operation %d of %s, in %s, missed what %s wrote", v.Ops[2]-d.h.Txns.OpOff[v.Txns[1]],
+				d.txn(v.Txns[1]), d.op(v.Ops[2]), d.txn(v.Txns[0]))
 		}
 	case SerializationCertifier:
 		b.WriteString("a cycle: ")
@@ -140,7 +144,8 @@ func (d *describer) read(b *strings.Builder, v *Violation) {
 			fmt.Fprintf(b, "%s, committed in %s", d.txn(t), d.commit(t))
 		}
 	case Fractured:
-		fmt.Fprintf(b, ", and so missed what %s wrote, of which operation %d in %s saw a part", d.txn(v.Txns[1]), v.Ops[0]-d.h.Txns.OpOff[v.Txns[0]], d.op(v.Ops[0]))
+		fmt.Fprintf(b, ", and so missed what %s wrote, of which operation %d in %s saw a part", d.txn(v.Txns[1]),
+			v.Ops[0]-d.h.Txns.OpOff[v.Txns[0]], d.op(v.Ops[0]))
 	case NotVisible:
 		d.never(b, v)
 	}

@@ -19,9 +19,9 @@ const (
 // Forever is the end of an interval that has none, -Forever the start.
 const Forever = math.MaxInt64
 
-// Trace is what a client saw of one operation ([Leopard] §IV-A): the interval in which it ran at the server, in ns of the
-// client's clock, and what it did. A client's traces are in the order of their Bef, and a transaction's are Begin, operations,
-// and an end, with no other transaction of the client between.
+// Trace is what a client saw of one operation ([Leopard] §IV-A): the interval in which it ran at the server, in ns of
+// the client's clock, and what it did. A client's traces are in the order of their Bef, and a transaction's are Begin,
+// operations, and an end, with no other transaction of the client between.
 type Trace struct {
 	Bef, Aft int64
 	Val      uint64 // names the version among those of the key

@@ -2,8 +2,8 @@ package mechanism
 
 import "math/bits"
 
-// tree is a loser tree over clients: who has the least time, and the least time of the others. A client's time is that of its
-// next trace, or a bound below which it sends none.
+// tree is a loser tree over clients: who has the least time, and the least time of the others. A client's time is that
+// of its next trace, or a bound below which it sends none.
 //
 // Invariant: at[j] is the loser of the match at inner node j; at[0] is the winner of all.
 type tree struct {

@@ -20,8 +20,8 @@ type Options struct {
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
 	KeepEdges bool
-	// Late: transactions may come too late to be verified (Verifier.Late). A read of a value whose writer has not been seen is then
-	// no violation before the writer has come in time, or Close says that it never will.
+	// Late: transactions may come too late to be verified (Verifier.Late). A read of a value whose writer has not been
+	// seen is then no violation before the writer has come in time, or Close says that it never will.
 	Late bool
 }
 
@@ -73,10 +73,12 @@ type pending struct {
 	ready      int64
 }
 
-// predecessor is a writer of a key that first updater wins has commit before the snapshot of a later writer, though their intervals overlap.
+// predecessor is a writer of a key that first updater wins has commit before the snapshot of a later writer, though
+// their intervals overlap.
 type predecessor struct{ txn, id, key, op, mine uint32 }
 
-// together is a transaction that has surely committed when a snapshot is taken, and what says so: a read of what it wrote, or a predecessor.
+// together is a transaction that has surely committed when a snapshot is taken, and what says so: a read of what it
+// wrote, or a predecessor.
 type together struct {
 	txn, id uint32
 	read    int // -1: by first updater wins
@@ -101,7 +103,8 @@ func NewVerifier(clients int, o Options) *Verifier {
 	if o.every == 0 {
 		o.every = pruneEvery
 	}
-	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1, floor: -Forever, due: o.every}
+	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1,
+		floor: -Forever, due: o.every}
 	v.graves.most = fewGraves
 	if o.Late {
 		v.graves.most = manyGraves
@@ -110,7 +113,8 @@ func NewVerifier(clients int, o Options) *Verifier {
 	return v
 }
 
-// Dispatch takes the next traces of one client; it may change them, and keeps none. Cost: near constant a trace, and O(log versions kept of the key) a read.
+// Dispatch takes the next traces of one client; it may change them, and keeps none. Cost: near constant a trace, and
+// O(log versions kept of the key) a read.
 func (v *Verifier) Dispatch(from int, traces []Trace) {
 	if from >= len(v.clients) {
 		v.clients = append(v.clients, make([]client, from+1-len(v.clients))...)
@@ -196,7 +200,8 @@ func (v *Verifier) key(k uint32) *keyState {
 		if v.o.Initial != nil {
 			val = v.o.Initial(k)
 		}
-		s.vers = append(make([]version, 0, 2), version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever, acqAft: -Forever, snapBef: -Forever, snapAft: -Forever,
+		s.vers = append(make([]version, 0, 2), version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever,
+			acqAft: -Forever, snapBef: -Forever, snapAft: -Forever,
 			val: val, txn: none, succ: none, id: none, op: none, readers: -1})
 		s.last = -1
 		s.versLimit, s.locksLimit = 6, 6
@@ -243,7 +248,8 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		}
 		if k.wrote == v.number {
 			if w := &ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
-				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint32{t.Txn}, Ops: []uint32{op.Op}, Key: op.Key, Val: op.Val})
+				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint32{t.Txn},
+					Ops: []uint32{op.Op}, Key: op.Key, Val: op.Val})
 			}
 			continue
 		}
@@ -264,7 +270,8 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 			continue
 		}
 		k := &v.keys[op.Key]
-		w := version{c: cBef, d: cAft, acqBef: op.Bef, acqAft: op.Aft, snapBef: a, snapAft: b, val: op.Val, txn: me, succ: none, id: t.Txn, op: op.Op, readers: -1}
+		w := version{c: cBef, d: cAft, acqBef: op.Bef, acqAft: op.Aft, snapBef: a, snapAft: b, val: op.Val, txn: me,
+			succ: none, id: t.Txn, op: op.Op, readers: -1}
 		if k.read == v.number {
 			if r := &v.reads[v.readHead+int(k.readAt)]; r.Kind == Read {
 				r.Kind = readBeforeWrite
@@ -286,8 +293,8 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.queue = append(v.queue, p)
 }
 
-// endOpen takes the end of a transaction that did not commit, or may not have. Its last write may be what failed, and then
-// never held its lock (errata L8); the server may have let its locks go with the failure.
+// endOpen takes the end of a transaction that did not commit, or may not have. Its last write may be what failed, and
+// then never held its lock (errata L8); the server may have let its locks go with the failure.
 func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 	last := -1
 	rel := start
@@ -315,7 +322,8 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		if k.wrote != v.number {
 			k.wrote, k.wroteAt = v.number, int32(i)
 			if v.p.WriteLocks && i != last {
-				v.hold(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op, exclusive: true})
+				v.hold(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op,
+					exclusive: true})
 			}
 		} else {
 			k.wroteAt = int32(i)
@@ -333,7 +341,8 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			continue
 		}
 		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
-			k.install(&version{c: earlier(t.Bef, v.o.Skew), d: Forever, acqBef: -Forever, acqAft: Forever, snapBef: -Forever, snapAft: Forever,
+			k.install(&version{c: earlier(t.Bef, v.o.Skew), d: Forever, acqBef: -Forever, acqAft: Forever,
+				snapBef: -Forever, snapAft: Forever,
 				val: op.Val, txn: none, succ: none, id: t.Txn, op: op.Op, readers: -1, open: true})
 			v.versions++
 			v.appeared(op.Key, op.Val, t.Txn)
@@ -432,14 +441,15 @@ func (v *Verifier) depend(from, to, key uint32, fromID, toID uint32, kind int, w
 		v.g.dangerous(from, to, func(txns [3]uint32) {
 			v.r.Warned++
 			if len(v.r.Warnings) < v.o.MaxViolations {
-				v.r.Warnings = append(v.r.Warnings, Violation{Mechanism: SerializationCertifier, Kind: DangerousPath, Txns: txns[:], Key: key})
+				v.r.Warnings = append(v.r.Warnings, Violation{Mechanism: SerializationCertifier, Kind: DangerousPath,
+					Txns: txns[:], Key: key})
 			}
 		})
 	}
 }
 
-// prune computes anew what no transaction that is still to be verified can see, and forgets transactions ([Leopard] Definition 4,
-// with errata L11). Versions and locks go as their keys are used.
+// prune computes anew what no transaction that is still to be verified can see, and forgets transactions ([Leopard]
+// Definition 4, with errata L11). Versions and locks go as their keys are used.
 func (v *Verifier) prune() {
 	v.due = v.o.every
 	v.peaks()
@@ -473,7 +483,8 @@ func (v *Verifier) peaks() {
 	v.r.PeakTxns = max(v.r.PeakTxns, v.g.alive+len(v.queue)-v.head)
 }
 
-// pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be verified.
+// pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be
+// verified.
 func (v *Verifier) pruneVersions(key uint32, k *keyState) {
 	if len(k.vers) < int(k.versLimit) || v.o.NoPrune || v.p.StaleReads {
 		return

@@ -6,7 +6,8 @@ const none = ^uint32(0)
 
 // version is what a committed transaction installed of a key, and the exclusive lock under which it did.
 type version struct {
-	c, d           int64 // the commit is in [c, d]; of unknown outcome: d is Forever; the initial version: both -Forever
+	// the commit is in [c, d]; of unknown outcome: d is Forever; the initial version: both -Forever
+	c, d           int64
 	maxC           int64 // the greatest c of this version and those before it in the list
 	acqBef, acqAft int64 // its lock was acquired in here
 	snapBef        int64 // the writer's snapshot is in [snapBef, snapAft]
@@ -55,12 +56,12 @@ func (k *keyState) before(a int64) int {
 	return sort.Search(n, func(i int) bool { return k.vers[i].d >= a })
 }
 
-// find looks for the version with a value among those that a snapshot in [a, b] may see. It returns its place, or -1, and
-// whether others have the value too; with unique set it stops at the first.
+// find looks for the version with a value among those that a snapshot in [a, b] may see. It returns its place, or -1,
+// and whether others have the value too; with unique set it stops at the first.
 //
-// A version is surely overwritten at a iff its commit ended before the latest begin of a commit that ended before a: that is
-// the paper's pivot, and what it calls garbage ([Leopard] §V-A, Theorem 2; algorithms §5.1).
-// Cost: one binary search and a step for each candidate.
+// A version is surely overwritten at a iff its commit ended before the latest begin of a commit that ended before a:
+// that is the paper's pivot, and what it calls garbage ([Leopard] §V-A, Theorem 2; algorithms §5.1). Cost: one binary
+// search and a step for each candidate.
 func (k *keyState) find(val uint64, a, b int64, self uint32, unique bool) (at int, more bool) {
 	i := k.before(a)
 	if i > 0 {
@@ -84,7 +85,8 @@ func (k *keyState) find(val uint64, a, b int64, self uint32, unique bool) (at in
 	return at, false
 }
 
-// until returns until when version i can have been the newest: the end of the first commit that is surely later, and whose.
+// until returns until when version i can have been the newest: the end of the first commit that is surely later, and
+// whose.
 func (k *keyState) until(i int) (int64, int) {
 	v := &k.vers[i]
 	for j := i + 1; j < len(k.vers); j++ {

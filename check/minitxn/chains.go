@@ -17,8 +17,8 @@ type chains struct {
 	h    *history.History
 	skew int64
 	at   []slot // by version
-	// Of a writer, next is who overwrote it. first and more list the readers of a transaction's version, as indices of transactions; until
-	// a writer is linked, more is its key.
+	// Of a writer, next is who overwrote it. first and more list the readers of a transaction's version, as indices of
+	// transactions; until a writer is linked, more is its key.
 	next, first, more []uint32
 	// Of a key: who overwrote its initial version, and the first that read it.
 	head, readers []uint32
@@ -28,16 +28,16 @@ type chains struct {
 	order, group  []uint32
 }
 
-// Chains decides linearizability where each key is only ever read, or set where it was compared with a value that one transaction wrote:
-// the values are a chain, of which each link is a writer and then those that read what it wrote. It returns an order that keeps each
-// key's real time, or ok = false: the history is not linearizable, or has another shape, and [Check] or [Search] tells which.
+// Chains decides linearizability where each key is only ever read, or set where it was compared with a value that one
+// transaction wrote: the values are a chain, of which each link is a writer and then those that read what it wrote. It
+// returns an order that keeps each key's real time, or ok = false: the history is not linearizable, or has another
+// shape, and [Check] or [Search] tells which.
 //
-// Source:  [MTC] Algorithm 2.
-// Differs: errata M7: an insert is the chain's first link, and its time counts; reads, failed compare-and-sets and failed inserts among
-// them, stand behind the writer that they saw; unknown outcomes end never, and count if they were read from. A running maximum of starts
-// going forward in place of a minimum of ends going backward. All chains are walked side by side, so that memory is read in the
-// order of the file, mostly.
-// Cost: O(transactions); two accesses out of order for each.
+// Source:  [MTC] Algorithm 2. Differs: errata M7: an insert is the chain's first link, and its time counts; reads,
+// failed compare-and-sets and failed inserts among them, stand behind the writer that they saw; unknown outcomes end
+// never, and count if they were read from. A running maximum of starts going forward in place of a minimum of ends
+// going backward. All chains are walked side by side, so that memory is read in the order of the file, mostly. Cost:
+// O(transactions); two accesses out of order for each.
 func Chains(h *history.History, skew int64) (order []uint32, ok bool) {
 	if h.HasPredicates() || h.HasLists() {
 		return nil, false
@@ -72,8 +72,11 @@ func (c *chains) shapes() bool {
 			c.empty = append(c.empty, t)
 		case hi == lo:
 		case hi == lo+1 && h.Ops.Kind[lo] == history.Read:
-		case hi == lo+2 && h.Txns.Status[t] == history.Unknown && h.Ops.Ver[lo] == h.Ops.Ver[lo+1] && h.Ops.Kind[lo] == history.Read: // whether it happened or not, nothing changes
-		case hi == lo+2 && h.Ops.Kind[lo] == history.Read && h.Ops.Kind[lo+1] == history.Write && h.Ops.Ver[lo] != h.Ops.Ver[lo+1]:
+		// whether it happened or not, nothing changes
+		case hi == lo+2 && h.Txns.Status[t] == history.Unknown && h.Ops.Ver[lo] == h.Ops.Ver[lo+1] &&
+			h.Ops.Kind[lo] == history.Read:
+		case hi == lo+2 && h.Ops.Kind[lo] == history.Read && h.Ops.Kind[lo+1] == history.Write &&
+			h.Ops.Ver[lo] != h.Ops.Ver[lo+1]:
 			s := &c.at[h.Ops.Ver[lo+1]]
 			if s.writer != none {
 				return false
@@ -193,7 +196,8 @@ func (c *chains) walk() ([]uint32, bool) {
 	return append(c.order, c.empty...), walked == c.writers
 }
 
-// stand lets the readers of a version stand in the order of their starts, what is before them having started until since.
+// stand lets the readers of a version stand in the order of their starts, what is before them having started until
+// since.
 func (c *chains) stand(reader uint32, since int64, late *int64) bool {
 	if reader == none {
 		return true

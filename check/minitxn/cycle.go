@@ -10,8 +10,9 @@ import (
 // maxWork bounds the search for the shortest cycle of all, in edges; beyond, a short one will do.
 var maxWork = 1 << 22
 
-// diverged is the violation by two overwriters of a version. At the serializable levels each read what the other overwrote. At the
-// snapshot levels such a cycle proves nothing: whichever of the two versions came first, its writer was missed by the other's.
+// diverged is the violation by two overwriters of a version. At the serializable levels each read what the other
+// overwrote. At the snapshot levels such a cycle proves nothing: whichever of the two versions came first, its writer
+// was missed by the other's.
 func (d *dependencies) diverged(l level.Level) evidence.Anomaly {
 	v, g := d.v, d.div
 	key := v.WKey[g.read]
@@ -35,8 +36,9 @@ func (d *dependencies) diverged(l level.Level) evidence.Anomaly {
 	}}
 }
 
-// violation finds what is wrong: first among reads and sessions alone, and real time with them, which order writers directly. Where those agree,
-// an anti-dependency says what it seems to say: that its reader saw a version before the overwriter's.
+// violation finds what is wrong: first among reads and sessions alone, and real time with them, which order writers
+// directly. Where those agree, an anti-dependency says what it seems to say: that its reader saw a version before the
+// overwriter's.
 func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 	for _, rw := range [...]bool{false, true} {
 		if rw && d.div != nil {
@@ -44,7 +46,8 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 		}
 		for _, so := range [...]bool{false, true} {
 			want := func(why *evidence.Edge) bool {
-				return why.From == none || why.Dep == evidence.WR || why.Dep == evidence.SO && so || why.Dep == evidence.RW && rw
+				return why.From == none || why.Dep == evidence.WR || why.Dep == evidence.SO && so ||
+					why.Dep == evidence.RW && rw
 			}
 			g := d.graph(want)
 			topo, ok := graph.Topological(g)
@@ -56,7 +59,8 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 			}
 			if path := d.late(g, topo); path != nil {
 				c := d.reasons(path, want)
-				return evidence.Anomaly{Cycle: append(c, events.Bare(d.Txn(path[len(path)-1]), d.Txn(path[0]), evidence.RT))}
+				return evidence.Anomaly{Cycle: append(c, events.Bare(d.Txn(path[len(path)-1]), d.Txn(path[0]),
+					evidence.RT))}
 			}
 		}
 	}
@@ -102,8 +106,8 @@ func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
 	})
 }
 
-// late returns a path of the graph whose last transaction ended before its first began, nil if there is none; of all such one with few
-// edges.
+// late returns a path of the graph whose last transaction ended before its first began, nil if there is none; of all
+// such one with few edges.
 func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	n := d.Base
 	late := make([]int64, n)
@@ -115,7 +119,8 @@ func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	best, bestHops := int32(-1), int32(0)
 	for _, node := range order {
 		_, until := d.H.Window(d.Txn(node), d.Skew)
-		if d.v.Counts[d.Txn(node)] && late[node] > until && (!d.Split || node&1 == 1) && (best < 0 || hops[node] < bestHops) {
+		if d.v.Counts[d.Txn(node)] && late[node] > until && (!d.Split || node&1 == 1) &&
+			(best < 0 || hops[node] < bestHops) {
 			best, bestHops = node, hops[node]
 		}
 		for _, to := range g.Succ(node) {
@@ -134,8 +139,8 @@ func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	return graph.ShortestPath(g, first, best)
 }
 
-// reasons makes edges of a walk, of several wanted reasons of a step a read before an overwritten one, and that before a session. Steps from begin
-// to commit have none.
+// reasons makes edges of a walk, of several wanted reasons of a step a read before an overwritten one, and that before
+// a session. Steps from begin to commit have none.
 func (d *dependencies) reasons(walk []int32, want func(why *evidence.Edge) bool) []evidence.Edge {
 	var out []evidence.Edge
 	for i, u := range walk[:len(walk)-1] {

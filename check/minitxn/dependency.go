@@ -13,8 +13,8 @@ import (
 // divergence is two transactions that overwrote one version, which both had read ([MTC] Definition 10).
 type divergence struct{ read, first, second uint32 } // write read; transactions
 
-// version is what is known of a write: who overwrote it, the first of those that read it, each plus one, and how many read it that no
-// overwriter waits for yet. What is asked of a write together stands together.
+// version is what is known of a write: who overwrote it, the first of those that read it, each plus one, and how many
+// read it that no overwriter waits for yet. What is asked of a write together stands together.
 type version struct{ next, first, readers uint32 }
 
 // seen is a read: the next of the same write, plus one, and its transaction.
@@ -24,10 +24,12 @@ type seen struct{ more, txn uint32 }
 type dependencies struct {
 	events.Events
 	v *prepass.View
-	// versions are by write, reads by read: the reads of write w are versions[w].first, then their more, and so on to 0.
+	// versions are by write, reads by read: the reads of write w are versions[w].first, then their more, and so on to
+	// 0.
 	versions []version
 	reads    []seen
-	// follows[t] is the transaction that counts and is the next of t's session, plus one; nil where session order is not asked for.
+	// follows[t] is the transaction that counts and is the next of t's session, plus one; nil where session order is
+	// not asked for.
 	follows []uint32
 	timed   bool     // real time
 	waits   []uint32 // node → edges that enter it
@@ -38,9 +40,10 @@ type dependencies struct {
 // next is the transaction that overwrote write w, none if nobody did.
 func (d *dependencies) next(w uint32) uint32 { return d.versions[w].next - 1 }
 
-// build finds who read and who overwrote each write, of several overwriters the first, and how many edges enter each node.
-// Cost: linear; three words a write, two a read, and one a node. All of it is one walk in the order of the file, in which what belongs
-// together is mostly close: a walk for the edges into nodes, one by sessions, and an array for each word took a tenth more of the whole check.
+// build finds who read and who overwrote each write, of several overwriters the first, and how many edges enter each
+// node. Cost: linear; three words a write, two a read, and one a node. All of it is one walk in the order of the file,
+// in which what belongs together is mostly close: a walk for the edges into nodes, one by sessions, and an array for
+// each word took a tenth more of the whole check.
 func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 	h := v.H
 	d := &dependencies{v: v, Events: events.New(h, v.Counts, l, skew), timed: l.RealTime()}
@@ -144,8 +147,8 @@ func filled(n int) []uint32 {
 	return out
 }
 
-// followers calls f for the transactions that session order puts after t directly: the next committed one, and those of unknown outcome
-// before it. One of unknown outcome precedes nobody.
+// followers calls f for the transactions that session order puts after t directly: the next committed one, and those of
+// unknown outcome before it. One of unknown outcome precedes nobody.
 func (d *dependencies) followers(t uint32, f func(u uint32)) {
 	status := d.H.Txns.Status
 	if d.follows == nil || status[t] != history.Committed {
@@ -159,7 +162,8 @@ func (d *dependencies) followers(t uint32, f func(u uint32)) {
 	}
 }
 
-// edges calls f for each edge that leaves a node: to which node, and why. The edge from begin to commit has no reason: From is none.
+// edges calls f for each edge that leaves a node: to which node, and why. The edge from begin to commit has no reason:
+// From is none.
 func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 	v := d.v
 	t := d.Txn(node)
@@ -167,7 +171,8 @@ func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			for r := d.versions[w].first; r > 0; r = d.reads[r-1].more {
 				u := d.reads[r-1].txn
-				f(d.Begin(u), evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: v.WKey[w], Ver: v.WVer[w], Writer: none})
+				f(d.Begin(u), evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: v.WKey[w], Ver: v.WVer[w],
+					Writer: none})
 			}
 		}
 		d.followers(t, func(u uint32) {

@@ -9,9 +9,9 @@ import (
 
 const none = history.None
 
-// Outside says why the graph of a view's history does not follow from its reads, "" if it does: every write follows a read of its
-// key, and every read has one possible writer ([MTC] Definitions 8 and 9, errata M4). Only transactions that count are asked.
-// Cost: linear, up to the first that does not fit.
+// Outside says why the graph of a view's history does not follow from its reads, "" if it does: every write follows a
+// read of its key, and every read has one possible writer ([MTC] Definitions 8 and 9, errata M4). Only transactions
+// that count are asked. Cost: linear, up to the first that does not fit.
 func Outside(v *prepass.View) string {
 	h := v.H
 	switch {
@@ -21,7 +21,8 @@ func Outside(v *prepass.View) string {
 		return "there are predicate operations"
 	case len(v.Amb) > 0:
 		r := v.Amb[0]
-		return fmt.Sprintf("transaction %d reads %s of key %s, which was written more than once (Definition 9)", h.Txns.ID[h.TxnOf(v.ROp[r])],
+		return fmt.Sprintf("transaction %d reads %s of key %s, which was written more than once (Definition 9)",
+			h.Txns.ID[h.TxnOf(v.ROp[r])],
 			h.ValueString(v.RVer[r]), h.KeyString(v.RKey[r]))
 	case len(v.Open) > 0:
 		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
@@ -33,7 +34,8 @@ func Outside(v *prepass.View) string {
 		}
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			if read.overwritten(t, w) == none {
-				return fmt.Sprintf("transaction %d writes %s without having read it (Definition 8)", h.Txns.ID[t], h.KeyString(v.WKey[w]))
+				return fmt.Sprintf("transaction %d writes %s without having read it (Definition 8)", h.Txns.ID[t],
+					h.KeyString(v.WKey[w]))
 			}
 		}
 	}
@@ -46,7 +48,8 @@ var fewOps = 32
 // lookup finds what a transaction read of a key. The zero value with a view is ready.
 type lookup struct {
 	v *prepass.View
-	// Of a transaction with many reads, by key: the write that it read, where owner says so; from is one more than the last such transaction.
+	// Of a transaction with many reads, by key: the write that it read, where owner says so; from is one more than the
+	// last such transaction.
 	seen, owner []uint32
 	from        uint32
 }
@@ -85,8 +88,9 @@ func (l *lookup) byKey(t, k uint32) uint32 {
 	return l.seen[k]
 }
 
-// Larger counts the transactions that count and are larger than Definition 8 allows, two reads and two writes, or read nothing; first is
-// one of them. The size bounds what a database has to execute; the graph follows from the reads whatever the size.
+// Larger counts the transactions that count and are larger than Definition 8 allows, two reads and two writes, or read
+// nothing; first is one of them. The size bounds what a database has to execute; the graph follows from the reads
+// whatever the size.
 func Larger(v *prepass.View) (n int, first uint32) {
 	first = none
 	h := v.H
@@ -115,9 +119,9 @@ func Larger(v *prepass.View) (n int, first uint32) {
 	return n, first
 }
 
-// Suits reports whether a history looks like one of mini-transactions, by its operations alone: there are only reads and writes of
-// registers, and every write of a committed transaction follows a read of its key in it.
-// Cost: linear for those that do; for blind writes it ends at the first.
+// Suits reports whether a history looks like one of mini-transactions, by its operations alone: there are only reads
+// and writes of registers, and every write of a committed transaction follows a read of its key in it. Cost: linear for
+// those that do; for blind writes it ends at the first.
 func Suits(h *history.History) bool {
 	if h.HasPredicates() {
 		return false

@@ -27,7 +27,8 @@ func TestDefinitions(t *testing.T) {
 		{"init=0: s1: r(x,0) r(y,0) r(z,0)", "", 1, true},
 		{"init=0: s1: w(x,1) r(x,1)", "transaction 1 writes \"x\" without having read it (Definition 8)", 0, false},
 		{"init=0: s1: r(y,0) w(x,1)", "transaction 1 writes \"x\" without having read it (Definition 8)", 0, false},
-		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,0) | s3: r(x,0)", "was written more than once (Definition 9)", 0, true},
+		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,0) | s3: r(x,0)", "was written more than once (Definition 9)", 0,
+			true},
 		{"init=0: s1: w(x,1)! | s2: r(x,0)", "", 0, true},
 		{"s1: a(x,1)", "there are list operations", 0, false},
 	} {
@@ -45,7 +46,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestExample1: Figure 3 of [MTC], the pattern DIVERGENCE, violates serializability and snapshot isolation (Examples 1 and 3).
+// TestExample1: Figure 3 of [MTC], the pattern DIVERGENCE, violates serializability and snapshot isolation (Examples 1
+// and 3).
 func TestExample1(t *testing.T) {
 	v := prepass.Run(notation.MustParse("init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,1) w(x,3)"))
 	a := minitxn.Check(v, level.SessionSerializable, 0)
@@ -58,8 +60,8 @@ func TestExample1(t *testing.T) {
 	}
 }
 
-// TestExample2: Figure 4 of [MTC]: three read-and-writes that are linearizable, and three that are not because the second ended
-// before the first began.
+// TestExample2: Figure 4 of [MTC]: three read-and-writes that are linearizable, and three that are not because the
+// second ended before the first began.
 func TestExample2(t *testing.T) {
 	for _, c := range []struct {
 		h  string
@@ -126,7 +128,8 @@ func randomRegister(seed uint64) *minitxn.Register {
 	now, cur := int64(0), uint32(0)
 	for i := range 1 + rng.IntN(9) {
 		now += rng.Int64N(4)
-		op := minitxn.Op{Txn: uint32(i), From: now - rng.Int64N(8), Until: now + rng.Int64N(4), Need: history.None, Sets: history.None}
+		op := minitxn.Op{Txn: uint32(i), From: now - rng.Int64N(8), Until: now + rng.Int64N(4), Need: history.None,
+			Sets: history.None}
 		v := uint32(rng.IntN(4))
 		if rng.IntN(5) > 0 {
 			v = cur
@@ -150,7 +153,8 @@ func randomRegister(seed uint64) *minitxn.Register {
 	return reg
 }
 
-// TestSearch: the search finds an order exactly if one of all orders will do; and a register fails from its first failure on, not before.
+// TestSearch: the search finds an order exactly if one of all orders will do; and a register fails from its first
+// failure on, not before.
 func TestSearch(t *testing.T) {
 	found, failed := 0, 0
 	for seed := range uint64(30_000) {
@@ -185,7 +189,8 @@ func TestSearchEnds(t *testing.T) {
 		reg.Ops = append(reg.Ops, minitxn.Op{Txn: i, From: 0, Until: 100, Need: history.None, Sets: i%13 + 1})
 	}
 	reg.Ops = append(reg.Ops, minitxn.Op{Txn: 99, From: 200, Until: 300, Need: 77, Sets: history.None})
-	if _, _, err := minitxn.Search(reg, minitxn.SearchOptions{Stop: func() bool { return true }}); err != minitxn.ErrStopped {
+	stop := minitxn.SearchOptions{Stop: func() bool { return true }}
+	if _, _, err := minitxn.Search(reg, stop); err != minitxn.ErrStopped {
 		t.Errorf("stopped: %v", err)
 	}
 	if _, _, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 100}); err != minitxn.ErrBudget {
@@ -197,7 +202,8 @@ func TestSearchEnds(t *testing.T) {
 func TestChainsAgainstGraph(t *testing.T) {
 	yes, no := 0, 0
 	histtest.Each(t, uint64(10_000), func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Mini: true, Single: true, Txns: 12, Keys: 3, Sessions: 6, Unknown: seed%2 == 0, Aborted: seed%3 == 0})
+		return random.Tiny(seed, random.Options{Mini: true, Single: true, Txns: 12, Keys: 3, Sessions: 6,
+			Unknown: seed%2 == 0, Aborted: seed%3 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || minitxn.Outside(v) != "" {
@@ -218,8 +224,8 @@ func TestChainsAgainstGraph(t *testing.T) {
 	}
 }
 
-// TestZones: on registers whose versions have one writer each, zones find an order exactly if one of all orders will do, and the order
-// keeps real time and explains every read.
+// TestZones: on registers whose versions have one writer each, zones find an order exactly if one of all orders will
+// do, and the order keeps real time and explains every read.
 func TestZones(t *testing.T) {
 	found, failed := 0, 0
 	for seed := range uint64(60_000) {
@@ -278,14 +284,16 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// TestLargeTransactions: transactions of hundreds of operations are looked up by key, small ones one by one, with the same answer.
+// TestLargeTransactions: transactions of hundreds of operations are looked up by key, small ones one by one, with the
+// same answer.
 func TestLargeTransactions(t *testing.T) {
 	const n = 300
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)
 	key := func(k int) uint32 { return b.Key(history.IntValue(int64(k))) }
 	end := func(id int64) {
-		b.EndTxn(history.TxnHead{ID: id, Session: id, Start: history.NoTime, End: history.NoTime, Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
+		b.EndTxn(history.TxnHead{ID: id, Session: id, Start: history.NoTime, End: history.NoTime,
+			Commit: history.NoTime, StartTS: history.NoTime, CommitTS: history.NoTime})
 	}
 	for v := range int64(3) {
 		for k := range n {

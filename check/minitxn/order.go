@@ -52,8 +52,8 @@ type kahn struct {
 	d     *dependencies
 	waits []uint32 // edges that enter a node from nodes that are not out yet
 	order []uint32
-	// With real time, latest[node] is the latest start among what the graph puts before the node, itself included, and number[i] that of
-	// order[i]. The graph and real time disagree if a node ended before that.
+	// With real time, latest[node] is the latest start among what the graph puts before the node, itself included, and
+	// number[i] that of order[i]. The graph and real time disagree if a node ended before that.
 	latest, number []int64
 	disagrees      bool
 }
@@ -124,8 +124,8 @@ func (k *kahn) run() {
 	}
 }
 
-// sortBy sorts an order by its numbers, stably. What ended before another began has the smaller number, and an edge goes to one that is
-// no smaller: so the result respects both.
+// sortBy sorts an order by its numbers, stably. What ended before another began has the smaller number, and an edge
+// goes to one that is no smaller: so the result respects both.
 func sortBy(order []uint32, number []int64) []uint32 {
 	out := make([]uint32, len(order))
 	for i, at := range graph.SortIndex(number) {

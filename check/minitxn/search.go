@@ -17,8 +17,8 @@ var (
 
 // SearchOptions are the parameters of Search. The zero value is the default.
 type SearchOptions struct {
-	// True tells whether a predicate operation's claim is true of a version: that the register, holding it, does not match. Needed where
-	// operations have predicates only.
+	// True tells whether a predicate operation's claim is true of a version: that the register, holding it, does not
+	// match. Needed where operations have predicates only.
 	True func(op, ver uint32) bool
 	// Stop, if set, is asked now and then.
 	Stop func() bool
@@ -26,14 +26,14 @@ type SearchOptions struct {
 	MaxStates int
 }
 
-// Search looks for an order of a register's operations, of those that may not have happened any, that explains every read and respects
-// real time. It returns their transactions, or ok = false if there is none.
+// Search looks for an order of a register's operations, of those that may not have happened any, that explains every
+// read and respects real time. It returns their transactions, or ok = false if there is none.
 //
-// Source:  Wing and Gong, "Testing and verifying concurrent objects" (1993), with the memory of visited states of Lowe, "Testing for
-// linearizability" (2017), §3.
-// Differs: a read is taken as soon as its version is there, which leaves every other choice open. A version that is yet to be read and will not come again is not overwritten: with unique values, that leaves few choices. Of
-// operations that may not have happened and do the same, the one that began first is taken.
-// Cost: exponential in the number of concurrent writes at worst, linear without choices.
+// Source:  Wing and Gong, "Testing and verifying concurrent objects" (1993), with the memory of visited states of Lowe,
+// "Testing for linearizability" (2017), §3. Differs: a read is taken as soon as its version is there, which leaves
+// every other choice open. A version that is yet to be read and will not come again is not overwritten: with unique
+// values, that leaves few choices. Of operations that may not have happened and do the same, the one that began first
+// is taken. Cost: exponential in the number of concurrent writes at worst, linear without choices.
 func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) {
 	s := newSearch(reg, o)
 	ok, err = s.run()
@@ -46,8 +46,9 @@ func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) 
 	return txns, true, nil
 }
 
-// Prefix is the part of a register that matters for what ended until a time: operations that began later are left out, and those that
-// ended later may not have happened. If a register has an order, each of its prefixes has: cut it behind the last that ended by then.
+// Prefix is the part of a register that matters for what ended until a time: operations that began later are left out,
+// and those that ended later may not have happened. If a register has an order, each of its prefixes has: cut it behind
+// the last that ended by then.
 func (reg *Register) Prefix(until int64) *Register {
 	p := &Register{Key: reg.Key, Initial: reg.Initial}
 	for _, op := range reg.Ops {
@@ -60,8 +61,8 @@ func (reg *Register) Prefix(until int64) *Register {
 	return p
 }
 
-// FirstFailure returns, of a register without an order, the first time until which its prefix has none, and the operation that ended then.
-// Cost: logarithmically many searches.
+// FirstFailure returns, of a register without an order, the first time until which its prefix has none, and the
+// operation that ended then. Cost: logarithmically many searches.
 func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 	var ended []Op
 	for _, op := range reg.Ops {
@@ -69,7 +70,10 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 			ended = append(ended, op)
 		}
 	}
-	slices.SortStableFunc(ended, func(a, b Op) int { return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End, b.End)) })
+	slices.SortStableFunc(ended, func(a, b Op) int {
+		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End,
+			b.End))
+	})
 	lo, hi := 0, len(ended)-1
 	for lo < hi {
 		m := (lo + hi) / 2
@@ -118,7 +122,8 @@ func newSearch(reg *Register, o SearchOptions) *search {
 	if o.MaxStates == 0 {
 		o.MaxStates = 10_000_000
 	}
-	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{}, seen: map[string]struct{}{}}
+	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{},
+		seen: map[string]struct{}{}}
 	type class struct{ need, sets uint32 }
 	classes := map[class]int{}
 	for _, op := range reg.Ops {
@@ -244,8 +249,8 @@ func (s *search) run() (bool, error) {
 	}
 }
 
-// candidates takes the reads that it can, and returns what may come next otherwise, the one that must end first at first; done: all that must
-// come has come. The slice is good until the next call.
+// candidates takes the reads that it can, and returns what may come next otherwise, the one that must end first at
+// first; done: all that must come has come. The slice is good until the next call.
 func (s *search) candidates() (cand []int32, done bool) {
 again:
 	if s.low >= len(s.ops) {

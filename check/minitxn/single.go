@@ -8,9 +8,8 @@ import (
 	"isovet/prepass"
 )
 
-// MultiKey says why linearizability has no meaning for a history, "" if it has one: a transaction that takes effect, or might, has operations
-// on two keys, or a predicate operation ranges over more than one.
-// Cost: linear.
+// MultiKey says why linearizability has no meaning for a history, "" if it has one: a transaction that takes effect, or
+// might, has operations on two keys, or a predicate operation ranges over more than one. Cost: linear.
 func MultiKey(h *history.History) string {
 	if h.HasLists() {
 		return "there are list operations"
@@ -25,7 +24,8 @@ func MultiKey(h *history.History) string {
 		lo, hi := h.TxnOps(t)
 		for op := lo + 1; op < hi; op++ {
 			if a, b := h.OpKey(op-1), h.OpKey(op); a != b && a != none && b != none {
-				return fmt.Sprintf("transaction %d has operations on %s and %s, and linearizability speaks of each key by itself", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
+				return fmt.Sprintf("transaction %d has operations on %s and %s, and linearizability speaks of each "+
+					"key by itself", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))
 			}
 		}
 	}
@@ -42,16 +42,17 @@ type Register struct {
 // Op is a transaction on one key as others see it.
 type Op struct {
 	Txn         uint32
-	From, Until int64  // its window
-	End         int64  // as the client's clock had it, where several windows end at the end of all times; Until where there is none
-	Need        uint32 // the version that it read, history.None if it did not read
-	Sets        uint32 // the version that it installed, history.None if it did not write
-	Preds       []uint32
-	Maybe       bool // it may not have happened: of unknown outcome
+	From, Until int64 // its window
+	// as the client's clock had it, where several windows end at the end of all times; Until where there is none
+	End   int64
+	Need  uint32 // the version that it read, history.None if it did not read
+	Sets  uint32 // the version that it installed, history.None if it did not write
+	Preds []uint32
+	Maybe bool // it may not have happened: of unknown outcome
 }
 
-// Registers cuts a view's history into its keys; the operations stand in the order of their starts. Transactions without operations are in none.
-// Cost: linear, and sorting.
+// Registers cuts a view's history into its keys; the operations stand in the order of their starts. Transactions
+// without operations are in none. Cost: linear, and sorting.
 func Registers(v *prepass.View, skew int64) []Register {
 	h := v.H
 	keys := make([]Register, h.NumKeys())
@@ -116,7 +117,8 @@ func wroteBefore(h *history.History, t, op uint32) bool {
 	return false
 }
 
-// Claims returns SearchOptions.True for a view with predicate operations: whether an operation's result agrees with a version of the only key.
+// Claims returns SearchOptions.True for a view with predicate operations: whether an operation's result agrees with a
+// version of the only key.
 func Claims(v *prepass.View) func(op, ver uint32) bool {
 	h := v.H
 	return func(op, ver uint32) bool {

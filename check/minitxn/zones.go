@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// cluster is a chain of versions each of which was overwritten by who read it, with all their readers: in any order of the register
-// it stands together.
+// cluster is a chain of versions each of which was overwritten by who read it, with all their readers: in any order of
+// the register it stands together.
 type cluster struct {
 	ops        []int32 // in their order
 	first      int     // the one that ends first
@@ -14,15 +14,16 @@ type cluster struct {
 	minF, maxS int64   // when these do
 }
 
-// Zones decides a register whose versions have one writer each: an order of its operations, or none and the operations of two clusters
-// that each would have to come before the other (of one cluster that contradicts itself, or of the initial one and another, as well).
-// Operations of unknown outcome must take part; those that need not are to be left out by the caller.
+// Zones decides a register whose versions have one writer each: an order of its operations, or none and the operations
+// of two clusters that each would have to come before the other (of one cluster that contradicts itself, or of the
+// initial one and another, as well). Operations of unknown outcome must take part; those that need not are to be left
+// out by the caller.
 //
-// Source:  Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997, §4: zones.
-// Differs: clusters are joined along compare-and-sets. A cluster must come before another if one of its operations ended before one of the
-// other's began, minF < maxS. If no two must come before each other, the order by (min(minF, maxS), maxS) does: from A before B,
-// minF(A) < maxS(B) and maxS(A) ≤ minF(B), follows that A's pair is the smaller. So one order is tried, with a running maximum of starts.
-// Cost: O(n log n).
+// Source:  Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997, §4: zones. Differs: clusters are
+// joined along compare-and-sets. A cluster must come before another if one of its operations ended before one of the
+// other's began, minF < maxS. If no two must come before each other, the order by (min(minF, maxS), maxS) does: from A
+// before B, minF(A) < maxS(B) and maxS(A) ≤ minF(B), follows that A's pair is the smaller. So one order is tried, with
+// a running maximum of starts. Cost: O(n log n).
 func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 	n := len(reg.Ops)
 	writer := make(map[uint32]int32, n)

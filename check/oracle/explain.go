@@ -16,11 +16,11 @@ type arc struct {
 	needs []lit
 }
 
-// explainer is the second implementation: the direct serialization graph (Adya 1999; for snapshot isolation, with begin and commit
-// nodes, the paper on BC-graphs, Def. 7) of every world. A world is an order for each two writers of a key, a writer
-// for each read that may have several, and a subset of the unknown outcomes. Worlds are not listed but excluded: take one that
-// no cycle found so far excludes, find a cycle in its graph, and exclude all worlds that have this cycle, until a graph has
-// none or no world is left.
+// explainer is the second implementation: the direct serialization graph (Adya 1999; for snapshot isolation, with begin
+// and commit nodes, the paper on BC-graphs, Def. 7) of every world. A world is an order for each two writers of a key,
+// a writer for each read that may have several, and a subset of the unknown outcomes. Worlds are not listed but
+// excluded: take one that no cycle found so far excludes, find a cycle in its graph, and exclude all worlds that have
+// this cycle, until a graph has none or no world is left.
 type explainer struct {
 	*world
 	r     *reads
@@ -32,10 +32,11 @@ type explainer struct {
 	count map[uint32]lit
 }
 
-// explain returns the anomalies of a violation, or none. It is not decided where list elements are ambiguous, or where a
-// violation rests on several unknown outcomes in a way that no list of cycles says.
+// explain returns the anomalies of a violation, or none. It is not decided where list elements are ambiguous, or where
+// a violation rests on several unknown outcomes in a way that no list of cycles says.
 func (w *world) explain() (found []evidence.Anomaly, decided bool) {
-	x := &explainer{world: w, r: newReads(w.h), txnOf: map[uint32]int{}, pair: map[[2]uint32]lit{}, count: map[uint32]lit{}}
+	x := &explainer{world: w, r: newReads(w.h), txnOf: map[uint32]int{}, pair: map[[2]uint32]lit{},
+		count: map[uint32]lit{}}
 	if x.r.ambiguous {
 		return nil, false
 	}
@@ -110,7 +111,8 @@ func (w *world) explain() (found []evidence.Anomaly, decided bool) {
 	return []evidence.Anomaly{a}, true
 }
 
-// arrange leaves out every cycle that is not needed and makes Cycle of one whose assumptions the others force, if there is one.
+// arrange leaves out every cycle that is not needed and makes Cycle of one whose assumptions the others force, if there
+// is one.
 func (x *explainer) arrange(cycles [][]evidence.Edge, clauses [][]lit) evidence.Anomaly {
 	for i := 0; i < len(clauses); {
 		rest := slices.Delete(slices.Clone(clauses), i, i+1)
@@ -222,15 +224,16 @@ func (x *explainer) orders(final map[uint32]map[uint32]uint32) {
 			for k := range uint32(x.h.NumKeys()) {
 				v, ok := final[k][b.id]
 				if _, both := final[k][a.id]; i != j && ok && both {
-					x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.WW, Key: k, Ver: v, Writer: none}, x.before(a.id, b.id))
+					x.arc(evidence.Edge{From: a.id, To: b.id, Dep: evidence.WW, Key: k, Ver: v, Writer: none},
+						x.before(a.id, b.id))
 				}
 			}
 		}
 	}
 }
 
-// settle takes the order of two writers of a key from the history where an edge between them settles it, so that no cycle is
-// needed to say so. Pairs that are settled both ways are left to the cycle that they are.
+// settle takes the order of two writers of a key from the history where an edge between them settles it, so that no
+// cycle is needed to say so. Pairs that are settled both ways are left to the cycle that they are.
 func (x *explainer) settle() {
 	both := map[[2]uint32]bool{}
 	for _, a := range x.arcs {
@@ -253,8 +256,8 @@ func (x *explainer) settles(a arc) bool {
 	return a.Dep == evidence.SO || a.Dep == evidence.RT || a.Dep == evidence.WR
 }
 
-// registerRead adds the edges of r's read of k: it is from one of the transactions from, h.Init for the initial version. final
-// are the versions that each writer of k installs, v the version read, for the edges' sake.
+// registerRead adds the edges of r's read of k: it is from one of the transactions from, h.Init for the initial
+// version. final are the versions that each writer of k installs, v the version read, for the edges' sake.
 func (x *explainer) registerRead(r, k, v uint32, from []uint32, final map[uint32]uint32) {
 	h := x.h
 	var oneOf []lit
@@ -276,7 +279,8 @@ func (x *explainer) registerRead(r, k, v uint32, from []uint32, final map[uint32
 				}
 				x.base = append(x.base, clause)
 			}
-			x.arc(evidence.Edge{From: w, To: r, Dep: evidence.WR, Key: k, Ver: v, Writer: history.None}, slices.Clone(is)...)
+			x.arc(evidence.Edge{From: w, To: r, Dep: evidence.WR, Key: k, Ver: v, Writer: history.None},
+				slices.Clone(is)...)
 		}
 		for _, t := range x.txns {
 			u := t.id
@@ -295,8 +299,8 @@ func (x *explainer) registerRead(r, k, v uint32, from []uint32, final map[uint32
 	}
 }
 
-// listRead adds the edges of a list read, which all hold without assumption: who is in the list came before r, in the list's
-// order, and who is not came after r and after those in it.
+// listRead adds the edges of a list read, which all hold without assumption: who is in the list came before r, in the
+// list's order, and who is not came after r and after those in it.
 func (x *explainer) listRead(r, k uint32, seen []uint32, final map[uint32]uint32) {
 	h := x.h
 	last, writer := history.None, h.Init
@@ -324,12 +328,14 @@ func (x *explainer) listRead(r, k uint32, seen []uint32, final map[uint32]uint32
 		}
 		x.arc(evidence.Edge{From: w, To: r, Dep: evidence.WR, Key: k, Ver: final[w], Writer: history.None})
 		for _, u := range in[i+1:] {
-			x.arc(evidence.Edge{From: w, To: u, Dep: evidence.WW, Key: k, Ver: final[u], Writer: history.None}, x.counts(r)...)
+			x.arc(evidence.Edge{From: w, To: u, Dep: evidence.WW, Key: k, Ver: final[u], Writer: history.None},
+				x.counts(r)...)
 		}
 		for _, t := range x.txns {
 			u := t.id
 			if v, writes := final[u]; writes && !slices.Contains(in, u) {
-				x.arc(evidence.Edge{From: w, To: u, Dep: evidence.WW, Key: k, Ver: v, Writer: history.None}, x.counts(r)...)
+				x.arc(evidence.Edge{From: w, To: u, Dep: evidence.WW, Key: k, Ver: v, Writer: history.None},
+					x.counts(r)...)
 			}
 		}
 	}
@@ -341,7 +347,8 @@ func (x *explainer) listRead(r, k uint32, seen []uint32, final map[uint32]uint32
 	}
 }
 
-// cycle finds a forbidden cycle of a world's graph that is cheapest by cost, preferably without real-time edges, then without session edges.
+// cycle finds a forbidden cycle of a world's graph that is cheapest by cost, preferably without real-time edges, then
+// without session edges.
 func (x *explainer) cycle(model []bool) []arc {
 	for _, limit := range [...]evidence.Dep{evidence.WR, evidence.SO, evidence.RT} {
 		n := 2 * len(x.txns)
@@ -387,7 +394,8 @@ func (x *explainer) cycle(model []bool) []arc {
 	return nil
 }
 
-// cost ranks cycles for people: first those that assume little, then those with few anti-dependencies, then the short ones.
+// cost ranks cycles for people: first those that assume little, then those with few anti-dependencies, then the short
+// ones.
 func (a *arc) cost() int {
 	switch {
 	case a.From == history.None:
@@ -494,7 +502,8 @@ func solve(n lit, clauses [][]lit) []bool {
 		// Deciding a variable that no open clause has would only cost time.
 		free := true
 		for _, c := range clauses {
-			if !slices.ContainsFunc(c, func(l lit) bool { return facts[l] }) && (slices.Contains(c, v) || slices.Contains(c, -v)) {
+			if !slices.ContainsFunc(c, func(l lit) bool { return facts[l] }) && (slices.Contains(c, v) ||
+				slices.Contains(c, -v)) {
 				free = false
 			}
 		}

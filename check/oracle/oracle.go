@@ -19,8 +19,8 @@ type Options struct {
 	Level level.Level
 	// ClockSkew widens every client interval by so many nanoseconds at both ends.
 	ClockSkew int64
-	// MaxTxns bounds the transactions that take part, Init not counted; 0 is DefaultMaxTxns, and 32 is the most. The time is
-	// exponential in their number.
+	// MaxTxns bounds the transactions that take part, Init not counted; 0 is DefaultMaxTxns, and 32 is the most. The
+	// time is exponential in their number.
 	MaxTxns int
 	// VerdictOnly leaves out the anomalies of a violation, and with them the second implementation.
 	VerdictOnly bool
@@ -42,11 +42,11 @@ type world struct {
 	preds
 }
 
-// Check decides whether h satisfies o.Level, one of the serializable or snapshot levels or, without predicates, one of the weaker ones. The verdict is Unknown, with the
-// reason, for a history that is too large, or lacks the times that a strict level needs, and, unless o.VerdictOnly, for a
-// violation of which no evidence can be given: of those with predicate operations none is. An error is a fault of this package:
-// its two implementations disagree.
-// Cost: exponential in the transactions.
+// Check decides whether h satisfies o.Level, one of the serializable or snapshot levels or, without predicates, one of
+// the weaker ones. The verdict is Unknown, with the reason, for a history that is too large, or lacks the times that a
+// strict level needs, and, unless o.VerdictOnly, for a violation of which no evidence can be given: of those with
+// predicate operations none is. An error is a fault of this package: its two implementations disagree. Cost:
+// exponential in the transactions.
 func Check(h *history.History, o Options) (*evidence.Result, error) {
 	r := &evidence.Result{Level: o.Level, Checker: "oracle", H: h}
 	r.Stats.Txns, r.Stats.Ops, r.Stats.Sessions, r.Stats.Keys = h.NumTxns(), h.NumOps(), h.NumSessions(), h.NumKeys()
@@ -64,7 +64,8 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 		case o.VerdictOnly:
 			r.Verdict = evidence.Violated
 		default:
-			r.Reason = "no commit order satisfies the level's axiom, but the oracle gives no evidence at the weaker levels"
+			r.Reason = "no commit order satisfies the level's axiom, but the oracle gives no evidence at the weaker " +
+				"levels"
 		}
 		return r, nil
 	}
@@ -82,11 +83,13 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 	}
 	if h.HasPredicates() {
 		if !h.HasLists() && w.acyclic() != ok {
-			return nil, fmt.Errorf("the oracle's two implementations disagree at level %s: replay says %s, the serialization graphs the opposite", o.Level, r.Verdict)
+			return nil, fmt.Errorf("the oracle's two implementations disagree at level %s: replay says %s, the "+
+				"serialization graphs the opposite", o.Level, r.Verdict)
 		}
 		if !ok {
 			r.Verdict = evidence.Unknown
-			r.Reason = "no order explains the history, but the oracle gives no evidence where there are predicate reads and writes"
+			r.Reason = "no order explains the history, but the oracle gives no evidence where there are predicate " +
+				"reads and writes"
 		}
 		return r, nil
 	}
@@ -94,12 +97,14 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 	if !decided {
 		if !ok {
 			r.Verdict = evidence.Unknown
-			r.Reason = "no order explains the history, but evidence of that cannot be given: a list element was appended twice, or the proof rests on whether several transactions of unknown outcome committed"
+			r.Reason = "no order explains the history, but evidence of that cannot be given: a list element was " +
+				"appended twice, or the proof rests on whether several transactions of unknown outcome committed"
 		}
 		return r, nil
 	}
 	if ok != (len(found) == 0) {
-		return nil, fmt.Errorf("the oracle's two implementations disagree at level %s: replay says %s, the serialization graphs show %d anomalies",
+		return nil, fmt.Errorf("the oracle's two implementations disagree at level %s: replay says %s, the "+
+			"serialization graphs show %d anomalies",
 			o.Level, r.Verdict, len(found))
 	}
 	r.Anomalies = found
@@ -109,7 +114,8 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 func newWorld(h *history.History, o Options) (*world, string) {
 	switch {
 	case !o.Level.Serial() && !o.Level.Snapshot() && !weak(o.Level):
-		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels and, of item operations, read-committed, read-atomic and causal, not %s", o.Level)
+		return nil, fmt.Sprintf("the oracle decides the serializable and snapshot levels and, of item operations, "+
+			"read-committed, read-atomic and causal, not %s", o.Level)
 	case weak(o.Level) && o.Level != level.ReadCommitted && h.HasPredicates():
 		return nil, fmt.Sprintf("the oracle decides %s for item operations only", o.Level)
 	}
@@ -187,8 +193,8 @@ type state struct {
 	list [][]uint32
 }
 
-// initial is the state before the first transaction: the header's initial value everywhere, empty lists, and then what the
-// initial transaction wrote.
+// initial is the state before the first transaction: the header's initial value everywhere, empty lists, and then what
+// the initial transaction wrote.
 func (w *world) initial() state {
 	h := w.h
 	s := state{reg: make([]uint32, h.NumKeys()), list: make([][]uint32, h.NumKeys())}

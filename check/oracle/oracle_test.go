@@ -31,7 +31,8 @@ func TestAnomalies(t *testing.T) {
 		h := oracletest.Parse(row.History)
 		for l, violated := range map[level.Level]bool{
 			level.SnapshotIsolation: row.SI, level.SessionSnapshotIsolation: row.SessionSI,
-			level.Serializable: row.SER, level.SessionSerializable: row.SessionSER, level.StrictSerializable: row.StrictSER,
+			level.Serializable: row.SER, level.SessionSerializable: row.SessionSER,
+			level.StrictSerializable: row.StrictSER,
 		} {
 			r := check(t, h, l)
 			if got := r.Verdict == evidence.Violated; got != violated {
@@ -59,53 +60,58 @@ var shapes = map[string]oracletest.Shape{
 	"duplicates": {Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Duplicates: true, Deletes: true, Init: true},
 	"outcomes":   {Txns: 5, Keys: 2, Sessions: 3, Ops: 4, Aborted: true, Unknown: true, Init: true},
 	"lists":      {Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Lists: true, Init: true},
-	"all":        {Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Lists: true, Init: true},
+	"all": {Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true, Unknown: true,
+		Lists: true, Init: true},
 }
 
-// The replay and the serialization graphs agree (Check compares them), the evidence of both is proved by certify, and the
-// lattice's implications hold.
+// The replay and the serialization graphs agree (Check compares them), the evidence of both is proved by certify, and
+// the lattice's implications hold.
 func TestImplementationsAgree(t *testing.T) {
 	for name, shape := range shapes {
 		var verdicts [2]int
 		bare := 0
-		histtest.Each(t, uint64(1500), func(seed uint64) *history.History { return oracletest.Random(seed, shape) }, func(t testing.TB, seed uint64, h *history.History) {
-			holds := map[level.Level]bool{}
-			for _, l := range six {
-				r, err := oracle.Check(h, oracle.Options{Level: l})
-				if err != nil {
-					t.Fatalf("%s, seed %d: %v\n%s", name, seed, err, oracletest.String(h))
-				}
-				bare1, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-				if err != nil || bare1.Verdict == evidence.Unknown {
-					t.Fatalf("%s, seed %d: %v, %v", name, seed, bare1, err)
-				}
-				holds[l] = bare1.Verdict == evidence.Holds
-				if holds[l] {
-					verdicts[0]++
-				} else {
-					verdicts[1]++
-				}
-				if r.Verdict == evidence.Unknown && !holds[l] {
-					bare++
-				} else if r.Verdict != bare1.Verdict {
-					t.Fatalf("%s, seed %d: %s, and by verdict only %s", name, seed, r.Verdict, bare1.Verdict)
-				}
-				if err := certify.Check(r, certify.Options{}); err != nil {
-					text := ""
-					for _, a := range r.Anomalies {
-						text += a.Text + "\n"
+		histtest.Each(t, uint64(1500), func(seed uint64) *history.History { return oracletest.Random(seed, shape) },
+			func(t testing.TB, seed uint64, h *history.History) {
+				holds := map[level.Level]bool{}
+				for _, l := range six {
+					r, err := oracle.Check(h, oracle.Options{Level: l})
+					if err != nil {
+						t.Fatalf("%s, seed %d: %v\n%s", name, seed, err, oracletest.String(h))
 					}
-					t.Fatalf("%s, seed %d at %s, %s: %v\n%s%v\n%s", name, seed, l, r.Verdict, err, oracletest.String(h), r.Order, text)
-				}
-			}
-			for _, l := range six {
-				for _, m := range six {
-					if l.Implies(m) && holds[l] && !holds[m] {
-						t.Fatalf("%s, seed %d: %s holds and %s does not\n%s", name, seed, l, m, oracletest.String(h))
+					bare1, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
+					if err != nil || bare1.Verdict == evidence.Unknown {
+						t.Fatalf("%s, seed %d: %v, %v", name, seed, bare1, err)
+					}
+					holds[l] = bare1.Verdict == evidence.Holds
+					if holds[l] {
+						verdicts[0]++
+					} else {
+						verdicts[1]++
+					}
+					if r.Verdict == evidence.Unknown && !holds[l] {
+						bare++
+					} else if r.Verdict != bare1.Verdict {
+						t.Fatalf("%s, seed %d: %s, and by verdict only %s", name, seed, r.Verdict, bare1.Verdict)
+					}
+					if err := certify.Check(r, certify.Options{}); err != nil {
+						text := ""
+						for _, a := range r.Anomalies {
+							text += a.Text + "\n"
+						}
+						t.Fatalf("%s, seed %d at %s, %s: %v\n%s%v\n%s", name, seed, l, r.Verdict, err,
+							oracletest.String(h),
+							r.Order, text)
 					}
 				}
-			}
-		})
+				for _, l := range six {
+					for _, m := range six {
+						if l.Implies(m) && holds[l] && !holds[m] {
+							t.Fatalf("%s, seed %d: %s holds and %s does not\n%s", name, seed, l, m,
+								oracletest.String(h))
+						}
+					}
+				}
+			})
 		t.Logf("%s: %d valid, %d violations, %d of them without evidence", name, verdicts[0], verdicts[1], bare)
 		if min(verdicts[0], verdicts[1]) < 500 {
 			t.Errorf("%s: too few of one verdict: %v", name, verdicts)
@@ -124,13 +130,19 @@ func TestUnknownOutcome(t *testing.T) {
 		holds      bool
 	}{
 		{"read, so it counts", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,1)", level.StrictSerializable, true},
-		{"not read, so it does not", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,0)", level.StrictSerializable, true},
-		{"takes effect late", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,0)\nT3 s2 [5,6]: r(x,1)", level.StrictSerializable, true},
-		{"later in its session need not see it", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s1 [3,4]: r(x,0)\nT3 s2 [5,6]: r(x,1)", level.StrictSerializable, true},
+		{"not read, so it does not", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,0)", level.StrictSerializable,
+			true},
+		{"takes effect late", "T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s2 [3,4]: r(x,0)\nT3 s2 [5,6]: r(x,1)",
+			level.StrictSerializable, true},
+		{"later in its session need not see it",
+			"T1 s1 [1,2] UNKNOWN: w(x,1)\nT2 s1 [3,4]: r(x,0)\nT3 s2 [5,6]: r(x,1)", level.StrictSerializable, true},
 		{"not before it began", "T1 s1 [5,6] UNKNOWN: w(x,1)\nT2 s2 [1,2]: r(x,1)", level.StrictSerializable, false},
-		{"not before it began, without times", "T1 s1 [5,6] UNKNOWN: w(x,1)\nT2 s2 [1,2]: r(x,1)", level.Serializable, true},
-		{"not before its session", "T1 s1 [1,2]: r(x,1)\nT2 s1 [3,4] UNKNOWN: w(x,1)", level.SessionSerializable, false},
-		{"cannot count twice over", "T1 s1 [1,2] UNKNOWN: r(x,9) w(x,1)\nT2 s2 [3,4]: r(x,1)", level.Serializable, false},
+		{"not before it began, without times", "T1 s1 [5,6] UNKNOWN: w(x,1)\nT2 s2 [1,2]: r(x,1)", level.Serializable,
+			true},
+		{"not before its session", "T1 s1 [1,2]: r(x,1)\nT2 s1 [3,4] UNKNOWN: w(x,1)", level.SessionSerializable,
+			false},
+		{"cannot count twice over", "T1 s1 [1,2] UNKNOWN: r(x,9) w(x,1)\nT2 s2 [3,4]: r(x,1)", level.Serializable,
+			false},
 	} {
 		r := check(t, oracletest.Parse(c.text), c.l)
 		if got := r.Verdict == evidence.Holds; got != c.holds {

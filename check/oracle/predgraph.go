@@ -75,8 +75,8 @@ func (w *world) meets(k, v uint32, d demand) bool {
 }
 
 // acyclic is the second implementation for histories with predicates, without lists: some world's graph has no cycle. A
-// predicate operation is a read of every key, from any writer whose version agrees with all that the transaction found of
-// that key (errata V5, V6, V16).
+// predicate operation is a read of every key, from any writer whose version agrees with all that the transaction found
+// of that key (errata V5, V6, V16).
 func (w *world) acyclic() bool {
 	h := w.h
 	x := &explainer{world: w, txnOf: map[uint32]int{}, pair: map[[2]uint32]lit{}, count: map[uint32]lit{}}

@@ -32,8 +32,8 @@ func (p *preds) parse(h *history.History) error {
 	return nil
 }
 
-// of returns predicate i's truth of key k at version v; None is the header's initial value, which no operation names. It is
-// False of an absent row.
+// of returns predicate i's truth of key k at version v; None is the header's initial value, which no operation names.
+// It is False of an absent row.
 func (p *preds) of(h *history.History, i, k, v uint32) predicates.Truth {
 	at := [3]uint32{i, k, v}
 	t, done := p.truth[at]
@@ -70,9 +70,9 @@ func predRows(h *history.History, op uint32) []predRow {
 	return rows
 }
 
-// sees reports whether a predicate operation on s matches what the history says: every row that it matched has the version that
-// it was matched on, or any where the client does not know, and the predicate may be true of it; of every other key the
-// predicate may be not true. Where the truth is unknown both may be (errata V5, V16; algorithms §6.2).
+// sees reports whether a predicate operation on s matches what the history says: every row that it matched has the
+// version that it was matched on, or any where the client does not know, and the predicate may be true of it; of every
+// other key the predicate may be not true. Where the truth is unknown both may be (errata V5, V16; algorithms §6.2).
 func (w *world) sees(s state, op uint32) bool {
 	i := w.h.Ops.Ver[op]
 	matched := map[uint32]bool{}

@@ -107,8 +107,8 @@ func (r *reads) scan(t uint32) *evidence.Anomaly {
 	return nil
 }
 
-// source says what is wrong with a register read of version v in t that no own write precedes, if nothing can have been its
-// source.
+// source says what is wrong with a register read of version v in t that no own write precedes, if nothing can have been
+// its source.
 func (r *reads) source(t, op, k, v uint32) *evidence.Anomaly {
 	if len(r.candidates(t, k, v)) > 0 {
 		return nil
@@ -151,8 +151,8 @@ func (r *reads) candidates(t, k, v uint32) []uint32 {
 	return out
 }
 
-// listRead says what is wrong with a list read by itself: it must be whole transactions' appends, the initial transaction's
-// first, and at last t's own.
+// listRead says what is wrong with a list read by itself: it must be whole transactions' appends, the initial
+// transaction's first, and at last t's own.
 func (r *reads) listRead(t, op, k uint32, own []uint32) *evidence.Anomaly {
 	h := r.h
 	i := h.Ops.Ver[op]

@@ -1,7 +1,7 @@
 package oracle
 
-// serial tries every sequence of transactions. Sequences that placed the same transactions and left the same state have the
-// same futures, so each such pair is tried once.
+// serial tries every sequence of transactions. Sequences that placed the same transactions and left the same state have
+// the same futures, so each such pair is tried once.
 func (w *world) serial() (order []uint32, ok bool) {
 	failed := map[string]bool{}
 	var try func(placed uint32, s state) bool

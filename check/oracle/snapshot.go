@@ -2,10 +2,10 @@ package oracle
 
 import "isovet/history"
 
-// snapshot tries every sequence of begin and commit events, as evidence.Result.Order has them. All reads of a transaction are
-// of its snapshot, so they are compared at its begin. A transaction that has begun must commit: it is stuck as soon as another
-// commits a key that it writes, which is where first committer wins is applied. Sequences with the same events and the same
-// current state have the same futures.
+// snapshot tries every sequence of begin and commit events, as evidence.Result.Order has them. All reads of a
+// transaction are of its snapshot, so they are compared at its begin. A transaction that has begun must commit: it is
+// stuck as soon as another commits a key that it writes, which is where first committer wins is applied. Sequences with
+// the same events and the same current state have the same futures.
 func (w *world) snapshot() (events []uint32, ok bool) {
 	writes := make([]map[uint32]bool, len(w.txns))
 	for i, t := range w.txns {

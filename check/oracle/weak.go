@@ -12,8 +12,8 @@ func weak(l level.Level) bool {
 	return l == level.ReadCommitted || l == level.ReadAtomic || l == level.Causal
 }
 
-// source is an external read of transaction t3, an index into txns: at operation op it read key x from t1, -1 for the initial state.
-// Of a list, seen is what it shows of others.
+// source is an external read of transaction t3, an index into txns: at operation op it read key x from t1, -1 for the
+// initial state. Of a list, seen is what it shows of others.
 type source struct {
 	t3, t1  int
 	op, key uint32
@@ -62,7 +62,8 @@ func (w *world) weakAmong(in uint32, i int, rf []source) (order []uint32, ok boo
 			for _, r := range rows {
 				n := len(own[r.key])
 				switch {
-				case n > 0 && (r.before != history.None && own[r.key][n-1] != r.before || r.before == history.None && w.of(h, v, r.key, own[r.key][n-1]) == predicates.False):
+				case n > 0 && (r.before != history.None && own[r.key][n-1] != r.before || r.before == history.None &&
+					w.of(h, v, r.key, own[r.key][n-1]) == predicates.False):
 					return nil, false
 				case n == 0 && r.before != history.None:
 					reads = append(reads, source{t3: i, op: op, key: r.key, ver: r.before})
@@ -121,7 +122,8 @@ func (w *world) mayBeOf(r source, t1 int) bool {
 	return w.installs(t1, r.key) == r.ver
 }
 
-// installs returns the version of key k that the transaction installs, of a list its last element; None if it does not write it.
+// installs returns the version of key k that the transaction installs, of a list its last element; None if it does not
+// write it.
 func (w *world) installs(i int, k uint32) uint32 {
 	last := uint32(history.None)
 	lo, hi := w.h.TxnOps(w.txns[i].id)
@@ -211,7 +213,8 @@ func (w *world) commitOrder(in uint32, rf []source) (order []uint32, ok bool) {
 	return order, ok
 }
 
-// listsShow reports whether the lists that were read from i, the last of order, are what the appends of order make of them.
+// listsShow reports whether the lists that were read from i, the last of order, are what the appends of order make of
+// them.
 func (w *world) listsShow(order []uint32, i int, rf []source) bool {
 	h := w.h
 	for _, r := range rf {

@@ -7,9 +7,9 @@ import (
 	"isovet/graph"
 )
 
-// scheduler makes an order of the graph nodes that obeys what is known, and in which few reads fail: of the nodes that may come next, mostly one a
-// session, it takes one that overwrites nothing which is still to be read; of several the one that reachability says is the
-// earliest.
+// scheduler makes an order of the graph nodes that obeys what is known, and in which few reads fail: of the nodes that
+// may come next, mostly one a session, it takes one that overwrites nothing which is still to be read; of several the
+// one that reachability says is the earliest.
 type scheduler struct {
 	e       *engine
 	s       *settling
@@ -107,7 +107,8 @@ func (c *scheduler) run(total int) (order []int32) {
 		best, least := 0, int32(-1)
 		for i, x := range ready {
 			cost := c.cost(x)
-			if least < 0 || cost < least || cost == least && (middle[x] < middle[ready[best]] || middle[x] == middle[ready[best]] && x < ready[best]) {
+			if least < 0 || cost < least || cost == least && (middle[x] < middle[ready[best]] ||
+				middle[x] == middle[ready[best]] && x < ready[best]) {
 				best, least = i, cost
 			}
 		}
@@ -165,7 +166,8 @@ func (c *scheduler) cost(x int32) (n int32) {
 				}
 				if u := c.cur[k]; v.RW[q] == u {
 					n--
-				} else if j := c.amb[q]; j >= 0 && c.to[j] == 0 && v.WVer[u] == v.RVer[q] && !c.rewrites(t, k, v.WVer[u]) {
+				} else if j := c.amb[q]; j >= 0 && c.to[j] == 0 && v.WVer[u] == v.RVer[q] && !c.rewrites(t, k,
+					v.WVer[u]) {
 					n--
 				}
 			}
@@ -236,8 +238,9 @@ func (c *scheduler) take(x int32) {
 	}
 }
 
-// likely sorts an ambiguous read's candidates, where there is an order that was made to agree with reads: first those before the read, the last of
-// them first, then those after it, the first of them first. The solver tries a new clause's literals in this order.
+// likely sorts an ambiguous read's candidates, where there is an order that was made to agree with reads: first those
+// before the read, the last of them first, then those after it, the first of them first. The solver tries a new
+// clause's literals in this order.
 func (e *engine) likely(cand []uint32, reader int32) []uint32 {
 	if e.at == nil {
 		return cand

@@ -52,11 +52,13 @@ func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evi
 		if err != nil {
 			t.Fatalf("%s, %s, bound on %s: %v\n%s", what, l, name, err, notation.Format(v.H))
 		}
-		if want != evidence.Unknown && (got.Status == solver.Unknown || (got.Status == solver.Sat) != (want == evidence.Holds)) {
+		if want != evidence.Unknown &&
+			(got.Status == solver.Unknown || (got.Status == solver.Sat) != (want == evidence.Holds)) {
 			t.Fatalf("%s, %s, bound on %s: %s, expected %s\n%s", what, l, name, got.Status, want, notation.Format(v.H))
 		}
 		if got.Stats.Astray > 0 {
-			t.Fatalf("%s, %s, bound on %s: saturation said that nothing follows any more, and an order of what it left open has a read wrong\n%s",
+			t.Fatalf("%s, %s, bound on %s: saturation said that nothing follows any more, and an order of what it "+
+				"left open has a read wrong\n%s",
 				what, l, name, notation.Format(v.H))
 		}
 		if got.Status == solver.Sat {
@@ -71,7 +73,8 @@ func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evi
 				t.Fatalf("%s, %s, bound on %s: seed %v: %v\n%s", what, l, name, got.Seed, err, notation.Format(v.H))
 			}
 			x.Complete(v.H, l, 0)
-			r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{x}}
+			r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated,
+				Anomalies: []evidence.Anomaly{x}}
 			if err := certify.Check(r, certify.Options{}); err != nil {
 				t.Fatalf("%s, %s, bound on %s: %v\n%s", what, l, name, err, notation.Format(v.H))
 			}
@@ -83,8 +86,8 @@ func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evi
 	}
 }
 
-// TestBoundsKeepVerdicts: each bound of saturation and of the search after it set to 1, alone and all together, gives the verdict of brute
-// force on small histories.
+// TestBoundsKeepVerdicts: each bound of saturation and of the search after it set to 1, alone and all together, gives
+// the verdict of brute force on small histories.
 func TestBoundsKeepVerdicts(t *testing.T) {
 	seen := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](250, 20000), func(seed uint64) *history.History {
@@ -110,8 +113,8 @@ func TestBoundsKeepVerdicts(t *testing.T) {
 	t.Log(seen)
 }
 
-// TestBoundsOnLargerHistories is the same with hundreds of transactions, against runs without saturation, where many writers of a few
-// popular keys are unordered.
+// TestBoundsOnLargerHistories is the same with hundreds of transactions, against runs without saturation, where many
+// writers of a few popular keys are unordered.
 func TestBoundsOnLargerHistories(t *testing.T) {
 	seen := map[string]int{}
 	compare := func(name string, h *history.History) {
@@ -119,14 +122,16 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 		if len(v.Anomalies) > 0 {
 			return
 		}
-		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation, level.SessionSnapshotIsolation} {
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation,
+			level.SessionSnapshotIsolation} {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			lazy, err := Run(ctx, v, Options{Level: l})
 			cancel()
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, l, err)
 			}
-			want := map[solver.Status]evidence.Verdict{solver.Sat: evidence.Holds, solver.Unsat: evidence.Violated}[lazy.Status]
+			want := map[solver.Status]evidence.Verdict{solver.Sat: evidence.Holds,
+				solver.Unsat: evidence.Violated}[lazy.Status]
 			if lazy.Status != solver.Unknown {
 				bounded(t, name, v, l, want, seen)
 			}
@@ -134,7 +139,8 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 	}
 	for seed := range histtest.Long[uint64](4, 300) {
 		isolation := []string{"serializable", "snapshot-isolation", "serializable", "read-committed"}[seed%4]
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy", Zipf: 1.2, Txns: 60 + 20*int(seed%8),
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "write-heavy",
+			Zipf: 1.2, Txns: 60 + 20*int(seed%8),
 			Sessions: 8, Keys: 12, Isolation: isolation, Seed: seed, Times: datasets.NoTimes})
 		if err != nil {
 			t.Fatal(err)

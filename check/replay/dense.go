@@ -16,15 +16,17 @@ type dense struct {
 	log    lemmaLog // the theory's clauses, if they were asked for
 }
 
-// dense makes the choices that saturation left open, all of them, and asks the solver with the closure as its theory. Choices made
-// one by one, as reads fail, leave the solver blind to what it has not met yet; where writers of one key are many and unordered, it
-// meets nearly all of them in the end, by tens of thousands of conflicts. All at once, each decision settles what follows from it,
-// and a few dozen conflicts remain. Reads with several possible writers are left out, and transactions of unknown outcome too.
+// dense makes the choices that saturation left open, all of them, and asks the solver with the closure as its theory.
+// Choices made one by one, as reads fail, leave the solver blind to what it has not met yet; where writers of one key
+// are many and unordered, it meets nearly all of them in the end, by tens of thousands of conflicts. All at once, each
+// decision settles what follows from it, and a few dozen conflicts remain. Reads with several possible writers are left
+// out, and transactions of unknown outcome too.
 //
-// With explained, the theory's clauses are kept. It can be called once with what saturate returned, and again after sat.renew.
-// The answer is Unknown if the choices are too many, or the conflicts more than budget.
-// Cost: for each writer, the writers of its key in its window; see acyclic.Window for the search.
-func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, explained bool) (d *dense, status solver.Status, order []int32) {
+// With explained, the theory's clauses are kept. It can be called once with what saturate returned, and again after
+// sat.renew. The answer is Unknown if the choices are too many, or the conflicts more than budget. Cost: for each
+// writer, the writers of its key in its window; see acyclic.Window for the search.
+func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, explained bool) (d *dense,
+	status solver.Status, order []int32) {
 	if sat.reach == nil {
 		return nil, solver.Unknown, nil
 	}
@@ -69,10 +71,10 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, expla
 	return d, solver.Sat, order
 }
 
-// openPairs makes a variable for every two writers of a key that saturation did not order, "the first in its order is first", with
-// the guards of both sides; its first value is what their middles say. At the serializable levels a pair without readers is left out: any order of the two will do. The last
-// come first: a conflict then mostly goes back to decisions near it.
-// It returns false if they are too many.
+// openPairs makes a variable for every two writers of a key that saturation did not order, "the first in its order is
+// first", with the guards of both sides; its first value is what their middles say. At the serializable levels a pair
+// without readers is left out: any order of the two will do. The last come first: a conflict then mostly goes back to
+// decisions near it. It returns false if they are too many.
 func (e *engine) openPairs(d *dense, sat *saturation) bool {
 	reach := sat.reach
 	var of about
@@ -110,7 +112,8 @@ func (e *engine) openPairs(d *dense, sat *saturation) bool {
 				if reach.Rank(e.begin(v)) >= end {
 					break
 				}
-				if plain && len(e.readersOf(b)) == 0 || reach.Reaches(e.commit(u), e.begin(v)) || reach.Reaches(e.commit(v), e.begin(u)) {
+				if plain && len(e.readersOf(b)) == 0 || reach.Reaches(e.commit(u), e.begin(v)) ||
+					reach.Reaches(e.commit(v), e.begin(u)) {
 					continue
 				}
 				x := d.s.NewVar()

@@ -24,18 +24,20 @@ type Options struct {
 	Skew int64
 	// NoTimes ignores all times but those that the level requires: hints come from sessions alone.
 	NoTimes bool
-	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it likes.
+	// Hint, if set, replaces the guess: a number for each transaction, smaller is sooner. It may be as wrong as it
+	// likes.
 	Hint []int64
 	// NoGuess: where the level does not ask for session order, do not look first for an order that respects it.
 	NoGuess bool
 	// NoSettling: never look first for what the reads' possible writers leave open.
 	NoSettling bool
-	// SettleFirst: look for it before the first order is replayed, even where times may tell the order or such reads are few.
+	// SettleFirst: look for it before the first order is replayed, even where times may tell the order or such reads
+	// are few.
 	SettleFirst bool
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
-	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500 and one for
-	// ten transactions.
+	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500
+	// and one for ten transactions.
 	SaturateAfter int64
 	// GiveUpAfter so many conflicts of a search, if not 0, Run gives up: Answer.GaveUp.
 	GiveUpAfter int64
@@ -52,8 +54,10 @@ type Stats struct {
 	Failed               int // reads and writes that failed, over all rounds
 	Facts                int // edges that saturation found
 	Pairs                int // choices made all at once after that
-	Astray               int // orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
-	// Settled reads with several possible writers have one before the loop begins; then it is run, unless Contradiction: that refuted the level.
+	// orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
+	Astray int
+	// Settled reads with several possible writers have one before the loop begins; then it is run, unless
+	// Contradiction: that refuted the level.
 	Settled                int
 	Contradiction          bool
 	Decisions, Conflicts   int64
@@ -61,14 +65,15 @@ type Stats struct {
 }
 
 // Answer is what a run gave. With Holds, Order is a serial order of transactions, or at the snapshot levels of events
-// (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless there is Mismatch.
+// (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless there is
+// Mismatch.
 type Answer struct {
 	Status solver.Status // Sat: the level holds
 	GaveUp bool          // Unknown, by Options.GiveUpAfter
 	Order  []uint32
 	Seed   []uint32
-	// Mismatch, if any, are keys that a predicate operation of a transaction that counts missed, or overwrote, though no version that
-	// it could have seen allows that. Each violates the level by itself; Seed is empty then.
+	// Mismatch, if any, are keys that a predicate operation of a transaction that counts missed, or overwrote, though
+	// no version that it could have seen allows that. Each violates the level by itself; Seed is empty then.
 	Mismatch []prepass.Miss
 	Stats    Stats
 }
@@ -107,22 +112,23 @@ type engine struct {
 	pk    *acyclic.PK
 	log   lemmaLog
 
-	top    solver.Var               // always true
-	pair   map[[2]uint32]solver.Var // writes (a, b), a < b → "a before b"
-	extra  map[[3]uint32]bool       // guards made for single readers: literal, reader, target
-	sel    map[uint32]selection     // ambiguous read → its literals
-	via    map[[3]uint32]solver.Var // (read, write, later write) → "the read saw this write, which is before the later one"
-	counts []solver.Var             // i → "counts"; only for open ones
-	guards []acyclic.Guard          // not yet given to pk
-	about  []about                  // guard → what it stands for
+	top   solver.Var               // always true
+	pair  map[[2]uint32]solver.Var // writes (a, b), a < b → "a before b"
+	extra map[[3]uint32]bool       // guards made for single readers: literal, reader, target
+	sel   map[uint32]selection     // ambiguous read → its literals
+	// (read, write, later write) → "the read saw this write, which is before the later one"
+	via    map[[3]uint32]solver.Var
+	counts []solver.Var    // i → "counts"; only for open ones
+	guards []acyclic.Guard // not yet given to pk
+	about  []about         // guard → what it stands for
 	stats  Stats
 
 	saturated bool // it has been tried
 	needSeed  bool // a refutation is the level's own
 }
 
-// about says which writes a guard is about, for the seed of an explanation; and of which read it is, if it is one that a choice of
-// what the read saw brought.
+// about says which writes a guard is about, for the seed of an explanation; and of which read it is, if it is one that
+// a choice of what the read saw brought.
 type about struct{ a, b, read uint32 }
 
 func (e *engine) begin(i int32) int32 {
@@ -139,11 +145,12 @@ func (e *engine) commit(i int32) int32 {
 	return i
 }
 
-// Run decides whether the view satisfies the level. The view must have no anomalies. It returns Unknown only when ctx ends.
+// Run decides whether the view satisfies the level. The view must have no anomalies. It returns Unknown only when ctx
+// ends.
 //
-// Where the level does not ask for session order, an order that respects it is looked for first: databases keep it, and its
-// edges leave far less open where no times tell the order. Only if there is none is the question put without.
-// Cost: linear for loading the graph and for each round; see package comment for the rest.
+// Where the level does not ask for session order, an order that respects it is looked for first: databases keep it, and
+// its edges leave far less open where no times tell the order. Only if there is none is the question put without. Cost:
+// linear for loading the graph and for each round; see package comment for the rest.
 func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
 	m, err := newMatcher(v)
 	if err != nil {
@@ -293,9 +300,10 @@ func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+
 // writer returns the node of a write's transaction, -1 for an initial version.
 func (e *engine) writer(w uint32) int32 { return e.wnode[w] }
 
-// known calls f for every edge of graph nodes that the history shows but those of real time: reads, sessions, and readers of a
-// version before the transaction that read and replaced it. It returns two read-modify-writes of one version, if there are.
-// Cost: linear: of the read-modify-writes of a version only the first is looked at; a second is a lost update.
+// known calls f for every edge of graph nodes that the history shows but those of real time: reads, sessions, and
+// readers of a version before the transaction that read and replaced it. It returns two read-modify-writes of one
+// version, if there are. Cost: linear: of the read-modify-writes of a version only the first is looked at; a second is
+// a lost update.
 func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 	v, h := e.v, e.h
 	if e.si {
@@ -368,8 +376,8 @@ func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
 	return lost
 }
 
-// windows are the real-time windows of the graph nodes: a transaction's begin is released at its start, its commit is due at
-// its end.
+// windows are the real-time windows of the graph nodes: a transaction's begin is released at its start, its commit is
+// due at its end.
 func (e *engine) windows() (rel, due []int64) {
 	n := len(e.txn)
 	if e.si {
@@ -387,8 +395,9 @@ func (e *engine) windows() (rel, due []int64) {
 	return rel, due
 }
 
-// firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added one by one;
-// where they are many, the hint is poor, and the nodes are sorted topologically first. A cycle is returned as nodes.
+// firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added
+// one by one; where they are many, the hint is poor, and the nodes are sorted topologically first. A cycle is returned
+// as nodes.
 func (e *engine) firstOrder() (cycle []int32) {
 	e.late = nil
 	n := len(e.txn)

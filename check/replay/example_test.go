@@ -11,8 +11,8 @@ import (
 	"isovet/solver"
 )
 
-// Two transactions read both keys and write one each, so that each must be before the other: no serial order explains it. Under
-// snapshot isolation both may begin before either commits.
+// Two transactions read both keys and write one each, so that each must be before the other: no serial order explains
+// it. Under snapshot isolation both may begin before either commits.
 func ExampleRun() {
 	h := notation.MustParse("init=0: s1: r(x,0) r(y,0) w(x,1) | s2: r(x,0) r(y,0) w(y,1)")
 	v := prepass.Run(h)

@@ -41,8 +41,8 @@ func satisfiable(t *testing.T, f hard.Formula) bool {
 	return st == solver.Sat
 }
 
-// refuted certifies that the history is not serializable, by the cases of a refutation of the whole: no search for the fewest
-// transactions goes before it.
+// refuted certifies that the history is not serializable, by the cases of a refutation of the whole: no search for the
+// fewest transactions goes before it.
 func refuted(t *testing.T, h *history.History) {
 	t.Helper()
 	v := prepass.Run(h)
@@ -121,7 +121,8 @@ func TestFormulas(t *testing.T) {
 
 // TestHardFamily: the hard instances, small, are decided as their construction says, and certified.
 func TestHardFamily(t *testing.T) {
-	sizes := map[string]int{"3sat": 9, "3sat-satisfiable": 12, "pigeonhole": 2, "thousand-operations": 30, "million-keys": 2000}
+	sizes := map[string]int{"3sat": 9, "3sat-satisfiable": 12, "pigeonhole": 2, "thousand-operations": 30,
+		"million-keys": 2000}
 	c, err := check.ByName("replay")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +148,8 @@ func TestHardFamily(t *testing.T) {
 			case in.Valid && r.Verdict != evidence.Holds || in.Violates && r.Verdict != evidence.Violated:
 				t.Errorf("%s, seed %d: %s, against its construction", in.Name, seed, r.Verdict)
 			}
-			t.Logf("%s, seed %d: %s; %d rounds, %d variables, %d conflicts, %.0f ms", in.Name, seed, r.Verdict, r.Stats.Rounds, r.Stats.Variables, r.Stats.Conflicts, r.Stats.CheckMS)
+			t.Logf("%s, seed %d: %s; %d rounds, %d variables, %d conflicts, %.0f ms", in.Name, seed, r.Verdict,
+				r.Stats.Rounds, r.Stats.Variables, r.Stats.Conflicts, r.Stats.CheckMS)
 		}
 	}
 }

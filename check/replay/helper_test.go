@@ -27,12 +27,13 @@ var levels = []level.Level{
 // mix draws options for random histories: every combination of what a history may have comes up.
 func mix(seed uint64) random.Options {
 	return random.Options{
-		Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, NoTimes: seed&16 != 0,
+		Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0,
+		NoTimes: seed&16 != 0,
 	}
 }
 
-// decide runs package replay alone and certifies what it says: an order as it is, a refutation, where outcomes are known, by the
-// explanation that its seed leads to.
+// decide runs package replay alone and certifies what it says: an order as it is, a refutation, where outcomes are
+// known, by the explanation that its seed leads to.
 func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict {
 	t.Helper()
 	r := &evidence.Result{Level: o.Level, Checker: "replay", H: h}

@@ -11,12 +11,12 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// fewReaders is how many readers of a version a new choice brings along; those of popular versions follow one by one, when
-// their reads fail, so that nothing is quadratic in the readers of a version.
+// fewReaders is how many readers of a version a new choice brings along; those of popular versions follow one by one,
+// when their reads fail, so that nothing is quadratic in the readers of a version.
 var fewReaders = 8
 
-// After saturateAfter conflicts, and one for ten transactions, the choices are many enough to be made all at once. BlindW of
-// 100,000 transactions takes 2,400 without times, and 5,200 with random ones.
+// After saturateAfter conflicts, and one for ten transactions, the choices are many enough to be made all at once.
+// BlindW of 100,000 transactions takes 2,400 without times, and 5,200 with random ones.
 var saturateAfter = 500
 
 // denseConflicts is how many conflicts that may take, and four times what led to it.
@@ -74,15 +74,16 @@ func (*lemmaLog) Delete([]solver.Lit) {}
 
 // run is the loop; ready waits for what is made beside the first order.
 //
-// It ends, where ctx does not end it first, since each round either answers or makes a constraint that was not there, and there are
-// finitely many: choices are pairs of writes, guards are (choice, reader, writer) or (read, write, later write), selections are reads, and
-// those of predicate operations (read, write). It is never stuck, since an order that the solver accepts obeys the guards of all literals
-// that are true, and those of choices left open in the direction that it has them: had the constraint of a failed read r of a, which
-// found c, been there, then a before c in the order would have brought r before c, and c before a would have had r find a (or another
-// write, whose constraint then is the one to make). A write that another installed in between (read = none) had its choice open or against
-// the order. No bound enters this: those of saturation and of the search after it only decide whether that search answers first, or what
-// facts it leaves (see escalate, which runs once); a budget of conflicts used up only makes the solver go on; and one that is exhausted
-// ends the loop without an answer.
+// It ends, where ctx does not end it first, since each round either answers or makes a constraint that was not there,
+// and there are finitely many: choices are pairs of writes, guards are (choice, reader, writer) or (read, write, later
+// write), selections are reads, and those of predicate operations (read, write). It is never stuck, since an order that
+// the solver accepts obeys the guards of all literals that are true, and those of choices left open in the direction
+// that it has them: had the constraint of a failed read r of a, which found c, been there, then a before c in the order
+// would have brought r before c, and c before a would have had r find a (or another write, whose constraint then is the
+// one to make). A write that another installed in between (read = none) had its choice open or against the order. No
+// bound enters this: those of saturation and of the search after it only decide whether that search answers first, or
+// what facts it leaves (see escalate, which runs once); a budget of conflicts used up only makes the solver go on; and
+// one that is exhausted ends the loop without an answer.
 func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	if e.si && e.preds != nil && e.guess == nil {
 		e.preds.whenBegun()
@@ -198,11 +199,12 @@ func severalWriters(failed []failure) (n int) {
 	return n
 }
 
-// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads are still wrong in
-// the order found, it begins again from that order, with what saturation found as known edges. Reads with several possible writers, those
-// of predicate operations among them, may be wrong; others only where saturation was stopped by a bound: its facts hold, and so does a
-// "no" of the search after it, whose clauses follow from the history, but choices that it takes for settled may say more than the facts. A "no" of that second beginning is taken only where no seed is needed: there the edges have no
-// explanation, so the search before goes on to find one.
+// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads are
+// still wrong in the order found, it begins again from that order, with what saturation found as known edges. Reads
+// with several possible writers, those of predicate operations among them, may be wrong; others only where saturation
+// was stopped by a bound: its facts hold, and so does a "no" of the search after it, whose clauses follow from the
+// history, but choices that it takes for settled may say more than the facts. A "no" of that second beginning is taken
+// only where no seed is needed: there the edges have no explanation, so the search before goes on to find one.
 func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
 	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
 	e.stats.Facts = len(sat.facts)
@@ -336,8 +338,8 @@ func (e *engine) guard(l solver.Lit, u, v int32, a, b uint32) {
 	e.about = append(e.about, about{a, b, none})
 }
 
-// before returns the literal "write a's version is before write b's", with the choice it belongs to, made if it is new. Both
-// are of one key and by different transactions, neither initial.
+// before returns the literal "write a's version is before write b's", with the choice it belongs to, made if it is new.
+// Both are of one key and by different transactions, neither initial.
 func (e *engine) before(a, b uint32) solver.Lit {
 	k := [2]uint32{min(a, b), max(a, b)}
 	x, ok := e.pair[k]
@@ -439,8 +441,8 @@ func (e *engine) readerOf(r uint32) uint32 {
 	return uint32(lo)
 }
 
-// readSaw makes the constraint "if cond, read r of transaction node i saw write a, so the later write c is before a or after r".
-// cond is true at the root for reads with one possible writer.
+// readSaw makes the constraint "if cond, read r of transaction node i saw write a, so the later write c is before a or
+// after r". cond is true at the root for reads with one possible writer.
 func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	v := e.writer(c)
 	if v < 0 || v == i {
@@ -485,8 +487,8 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	e.about[len(e.about)-1].read = r
 }
 
-// ambiguous makes the selection of a read that found a wrong value, or, if it has one, says of the write that it selected that
-// found is not between it and the read.
+// ambiguous makes the selection of a read that found a wrong value, or, if it has one, says of the write that it
+// selected that found is not between it and the read.
 func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 	if e.sel == nil {
 		e.sel = make(map[uint32]selection)
@@ -580,8 +582,9 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	return t.result(), nil
 }
 
-// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The status is Unsat; or
-// Sat if they do not, which is a fault; or Unknown if the context ended or the clauses have no room.
+// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The
+// status is Unsat; or Sat if they do not, which is a fault; or Unknown if the context ended or the clauses have no
+// room.
 func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, status solver.Status) {
 	s := solver.New(solver.Options{MaxArena: e.o.bounds.arena})
 	s.NewVars(e.s.NumVars())

@@ -13,8 +13,8 @@ import (
 	"isovet/internal/histtest/random"
 )
 
-// cases calls f for random histories: tiny ones of every mix, and a medium one now and then, more rarely later on, since one full of
-// duplicates can take a minute. A failure's seed is logged.
+// cases calls f for random histories: tiny ones of every mix, and a medium one now and then, more rarely later on,
+// since one full of duplicates can take a minute. A failure's seed is logged.
 func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
 	one := func(seed uint64) {
 		defer func() {
@@ -36,8 +36,8 @@ func cases(t *testing.T, n uint64, f func(seed uint64, h *history.History)) {
 	}
 }
 
-// TestRetold: names of keys, values and sessions, and the order of the lines, never change a verdict; nor does leaving out the
-// times, where the level does not ask for them.
+// TestRetold: names of keys, values and sessions, and the order of the lines, never change a verdict; nor does leaving
+// out the times, where the level does not ask for them.
 func TestRetold(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	cases(t, histtest.Long[uint64](240, 20000), func(seed uint64, h *history.History) {
@@ -51,7 +51,8 @@ func TestRetold(t *testing.T) {
 				}
 				g := retell(h, c, seed)
 				if got := checked(t, g, l).Verdict; got != want {
-					t.Fatalf("seed %d, %s: %s of\n%s\nand, with %+v, %s of\n%s", seed, l, want, notation.Format(h), c, got, notation.Format(g))
+					t.Fatalf("seed %d, %s: %s of\n%s\nand, with %+v, %s of\n%s", seed, l, want, notation.Format(h), c,
+						got, notation.Format(g))
 				}
 			}
 		}
@@ -138,7 +139,8 @@ func TestSkewWidens(t *testing.T) {
 			for _, skew := range []int64{0, 5, 20, 100, 1 << 40} {
 				got := decide(t, h, replay.Options{Level: l, Skew: skew})
 				if last == evidence.Holds && got != evidence.Holds {
-					t.Fatalf("seed %d, %s: holds with less skew than %d, and with that not\n%s", seed, l, skew, notation.Format(h))
+					t.Fatalf("seed %d, %s: holds with less skew than %d, and with that not\n%s", seed, l, skew,
+						notation.Format(h))
 				}
 				if last == evidence.Violated && got == evidence.Holds && skew > 0 {
 					won++

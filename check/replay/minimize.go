@@ -12,14 +12,14 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Minimize returns transactions of a small view that violate the level by themselves, and of which none can be spared; none if the
-// view satisfies the level. It is what dropping them one by one and refuting the rest anew finds, in one search: each transaction's
-// part is under an assumption, and what was learnt with it goes on to hold without. One that is left out stays as a node without
-// reads and writes, so session order and real time need no assumption.
+// Minimize returns transactions of a small view that violate the level by themselves, and of which none can be spared;
+// none if the view satisfies the level. It is what dropping them one by one and refuting the rest anew finds, in one
+// search: each transaction's part is under an assumption, and what was learnt with it goes on to hold without. One that
+// is left out stays as a node without reads and writes, so session order and real time need no assumption.
 //
-// Whether a transaction of unknown outcome counts is the whole view's: where the answer lacks the reader that shows it, it may not
-// violate the level by itself.
-// Cost: one search for each transaction of the first core found; clauses are reads times writers of their keys.
+// Whether a transaction of unknown outcome counts is the whole view's: where the answer lacks the reader that shows it,
+// it may not violate the level by itself. Cost: one search for each transaction of the first core found; clauses are
+// reads times writers of their keys.
 func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
@@ -62,7 +62,10 @@ func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) (
 			return nil, context.Cause(ctx)
 		case solver.Unsat:
 			failed := m.s.Failed()
-			live = slices.DeleteFunc(rest, func(l solver.Lit) bool { return !slices.Contains(failed, l) && !slices.Contains(failed, l.Not()) })
+			live = slices.DeleteFunc(rest, func(l solver.Lit) bool {
+				return !slices.Contains(failed, l) &&
+					!slices.Contains(failed, l.Not())
+			})
 		default:
 			if drop == nil {
 				return nil, nil

@@ -13,8 +13,9 @@ import (
 	"isovet/prepass"
 )
 
-// TestMinimize: a minimizer finds something exactly where a refutation is found; what it finds violates the level by itself and
-// nothing of it can be spared. Where values are unique and outcomes known, a part's reads are those of what it has.
+// TestMinimize: a minimizer finds something exactly where a refutation is found; what it finds violates the level by
+// itself and nothing of it can be spared. Where values are unique and outcomes known, a part's reads are those of what
+// it has.
 func TestMinimize(t *testing.T) {
 	found, least := 0, 0
 	histtest.Each(t, histtest.Long[uint64](3000, 60000), func(seed uint64) *history.History {
@@ -71,7 +72,10 @@ func TestMinimize(t *testing.T) {
 						}
 					}
 				}
-				part := history.Restrict(h, txns, func(op uint32) bool { return h.Ops.Kind[op] != history.Read || !gone[h.Ops.Ver[op]] })
+				part := history.Restrict(h, txns, func(op uint32) bool {
+					return h.Ops.Kind[op] != history.Read ||
+						!gone[h.Ops.Ver[op]]
+				})
 				proof, err := replay.Refute(context.Background(), prepass.Run(part.H), l, 0)
 				if err != nil {
 					t.Fatal(err)

@@ -11,11 +11,11 @@ import (
 	"isovet/solver"
 )
 
-// predReads are the predicate operations of the nodes. Each is a read of every key that its own transaction has not written
-// before: of those that it matched the view has reads, so what is left is that no other row was there to match. While an order is
-// replayed, set holds the current version of each key, and one count tells whether that is so. Only where the count differs are
-// the keys looked for that are too many (algorithms.md §6.3), and each of them becomes a read with several possible writers: those
-// of the versions that do not match.
+// predReads are the predicate operations of the nodes. Each is a read of every key that its own transaction has not
+// written before: of those that it matched the view has reads, so what is left is that no other row was there to match.
+// While an order is replayed, set holds the current version of each key, and one count tells whether that is so. Only
+// where the count differs are the keys looked for that are too many (algorithms.md §6.3), and each of them becomes a
+// read with several possible writers: those of the versions that do not match.
 type predReads struct {
 	e   *engine
 	set matcher
@@ -25,8 +25,8 @@ type predReads struct {
 	op  []uint32
 	// rows[rowOff[q]:rowOff[q+1]] are the keys that it matched on others' versions.
 	rowOff, rows []uint32
-	// vague[vagueOff[q]:vagueOff[q+1]] are those of rows that it matched on a version that the client does not know. sure[q] is how
-	// many of the others match for certain as long as each holds the version that was matched.
+	// vague[vagueOff[q]:vagueOff[q+1]] are those of rows that it matched on a version that the client does not know.
+	// sure[q] is how many of the others match for certain as long as each holds the version that was matched.
 	vagueOff, vague []uint32
 	sure            []uint32
 	// own[ownOff[i]:ownEnd[q]] are the keys that the node's transaction has written before operation q.
@@ -35,8 +35,8 @@ type predReads struct {
 	// What was found wrong: reads that the view has not, numbered after those that it has.
 	known map[[2]uint32]uint32 // (operation, key) → the read
 	asked []keyRead
-	// mismatch are those that no version explains; made are the constraints: a read, and the first write of those in a row that it cannot
-	// have seen.
+	// mismatch are those that no version explains; made are the constraints: a read, and the first write of those in a
+	// row that it cannot have seen.
 	mismatch []prepass.Miss
 	made     map[[2]uint32]bool
 	// A transaction that read write w and replaced it installed next[w], and w is its prev; made when first asked for.
@@ -48,8 +48,8 @@ type predReads struct {
 	turn  uint32
 }
 
-// keyRead is predicate operation q of node i as a read of one key: it did not match the key, or it overwrote it and the client
-// does not know which version it matched.
+// keyRead is predicate operation q of node i as a read of one key: it did not match the key, or it overwrote it and the
+// client does not know which version it matched.
 type keyRead struct {
 	q, key  uint32
 	i       int32
@@ -203,9 +203,9 @@ func (p *predReads) replay(order []int32, counts func(i int32) bool, out []failu
 	return out
 }
 
-// whenBegun decides by trial whether the hint has transactions begin at their start or where they commit, as those of a database
-// that locks what it reads do in effect: a wrong guess makes nearly every predicate operation fail.
-// Cost: two orders and two replays.
+// whenBegun decides by trial whether the hint has transactions begin at their start or where they commit, as those of a
+// database that locks what it reads do in effect: a wrong guess makes nearly every predicate operation fail. Cost: two
+// orders and two replays.
 func (p *predReads) whenBegun() {
 	e := p.e
 	none := func(int32) bool { return false }
@@ -221,8 +221,8 @@ func (p *predReads) whenBegun() {
 	}
 }
 
-// ask counts, for each predicate operation of node i, the rows that are there to match. wrong: some row that the transaction read
-// does not hold the version that it read.
+// ask counts, for each predicate operation of node i, the rows that are there to match. wrong: some row that the
+// transaction read does not hold the version that it read.
 func (p *predReads) ask(i int32, cur []uint32, wrong bool, out []failure) []failure {
 	for q := p.off[i]; q < p.off[i+1]; q++ {
 		op := p.op[q]
@@ -292,8 +292,9 @@ func (p *predReads) ofKey(k uint32) []uint32 {
 	return p.byKey[p.keyOff[k]:p.keyOff[k+1]]
 }
 
-// bases returns the writes of others that a read of one key may have seen: of a miss those that do not match for certain, the
-// absent row of the beginning and those left by deletes among them, of a match those that may match (errata V5, V13, V16).
+// bases returns the writes of others that a read of one key may have seen: of a miss those that do not match for
+// certain, the absent row of the beginning and those left by deletes among them, of a match those that may match
+// (errata V5, V13, V16).
 func (p *predReads) bases(k keyRead) (out []uint32) {
 	for _, w := range p.ofKey(k.key) {
 		if p.e.writer(w) != k.i && p.fits(k, w) {
@@ -312,8 +313,8 @@ func (p *predReads) fits(k keyRead, w uint32) bool {
 	return t != predicates.True
 }
 
-// chain fills next and prev. Between a version and the one by which a transaction replaced it, having read it, there is no other, under
-// serializability and snapshot isolation alike; so writes stand in chains.
+// chain fills next and prev. Between a version and the one by which a transaction replaced it, having read it, there is
+// no other, under serializability and snapshot isolation alike; so writes stand in chains.
 func (p *predReads) chain() {
 	v := p.e.v
 	p.next, p.prev = make([]uint32, len(v.WKey)), make([]uint32, len(v.WKey))
@@ -340,9 +341,10 @@ func (p *predReads) chain() {
 	}
 }
 
-// constrain makes the constraint that a read of one key broke. It found a write that it cannot have seen, one of some in a row, from
-// first on. So it is before first; or it is after the next write in the chain that it may have seen; or after one of another chain,
-// all of which is later than this one (algorithms.md §6.3, with runs of versions in place of versions).
+// constrain makes the constraint that a read of one key broke. It found a write that it cannot have seen, one of some
+// in a row, from first on. So it is before first; or it is after the next write in the chain that it may have seen; or
+// after one of another chain, all of which is later than this one (algorithms.md §6.3, with runs of versions in place
+// of versions).
 func (p *predReads) constrain(f failure) {
 	e, v := p.e, p.e.v
 	k := p.asked[f.read-uint32(len(v.RW))]
@@ -378,7 +380,8 @@ func (p *predReads) constrain(f failure) {
 	if u := e.writer(first); e.v.Counts[t] && len(p.bases(k)) == 0 {
 		p.mismatch = append(p.mismatch, prepass.Miss{Op: p.op[k.q], Key: k.key})
 		return
-	} else if u >= 0 && len(after) <= 1 && len(clause) == 0 && (len(after) == 0 || after[0].under == none && !e.open[e.writer(after[0].w)]) {
+	} else if u >= 0 && len(after) <= 1 && len(clause) == 0 && (len(after) == 0 || after[0].under == none &&
+		!e.open[e.writer(after[0].w)]) {
 		// Two ways at most: one variable, or none.
 		l := solver.Pos(e.top)
 		if len(after) == 1 {
@@ -417,8 +420,8 @@ func (p *predReads) guard(l solver.Lit, r uint32, u, v int32, a, b uint32) {
 	p.e.about[len(p.e.about)-1].read = r
 }
 
-// story appends the transactions without which a read of one key says nothing: its own and all that wrote the key. Other reads have
-// none, nor has a nil p.
+// story appends the transactions without which a read of one key says nothing: its own and all that wrote the key.
+// Other reads have none, nor has a nil p.
 func (p *predReads) story(r uint32, out []uint32) []uint32 {
 	if p == nil || r == none || r < uint32(len(p.e.v.RW)) {
 		return out
@@ -433,7 +436,8 @@ func (p *predReads) story(r uint32, out []uint32) []uint32 {
 	return out
 }
 
-// later is a write that a read may have seen instead of another, if it is before the read; under: only if under is before it.
+// later is a write that a read may have seen instead of another, if it is before the read; under: only if under is
+// before it.
 type later struct{ w, under uint32 }
 
 // after returns the writes after which a read of one key no longer sees the row of writes that begins at first.

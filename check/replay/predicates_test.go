@@ -15,16 +15,18 @@ import (
 	"isovet/solver"
 )
 
-// TestPredicateHints: with predicates too a hint costs time and never changes the verdict; nor do times, where the level does not
-// ask for them.
+// TestPredicateHints: with predicates too a hint costs time and never changes the verdict; nor do times, where the
+// level does not ask for them.
 func TestPredicateHints(t *testing.T) {
 	answers := map[solver.Status]int{}
 	histtest.Each(t, histtest.Long[uint64](400, 4000), func(seed uint64) *history.History {
-		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0,
+			Unknown: seed&8 != 0}
 		o.Txns, o.Keys = 14, 5
 		return random.Medium(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+		o := random.Options{Predicates: true, Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0,
+			Unknown: seed&8 != 0}
 		o.Txns, o.Keys = 14, 5
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 {
@@ -35,7 +37,8 @@ func TestPredicateHints(t *testing.T) {
 		for i := range random {
 			random[i], reversed[i] = r.Int64N(1000), int64(-i)
 		}
-		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation, level.SessionSnapshotIsolation} {
+		for _, l := range []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation,
+			level.SessionSnapshotIsolation} {
 			want, err := replay.Run(context.Background(), v, replay.Options{Level: l})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
@@ -45,7 +48,8 @@ func TestPredicateHints(t *testing.T) {
 				o.Level = l
 				got, err := replay.Run(context.Background(), v, o)
 				if err != nil || got.Status != want.Status {
-					t.Fatalf("seed %d, %s, hint %d: %v, %v; want %v\n%s", seed, l, i, got.Status, err, want.Status, notation.Format(h))
+					t.Fatalf("seed %d, %s, hint %d: %v, %v; want %v\n%s", seed, l, i, got.Status, err, want.Status,
+						notation.Format(h))
 				}
 			}
 		}

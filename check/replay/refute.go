@@ -15,11 +15,11 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Refute finds cycles that prove that a small view violates the level, or none if it does not: read as clauses "not all that this
-// cycle assumes" (orders of writers, what ambiguous reads and predicate operations saw, which open transactions count) they
-// contradict what the history says. It makes every choice of the polygraph at once, unless there are predicates, so it is for the
-// few transactions of an explanation.
-// Cost: quadratic in transactions for real time and in a key's writes, and the solver's.
+// Refute finds cycles that prove that a small view violates the level, or none if it does not: read as clauses "not all
+// that this cycle assumes" (orders of writers, what ambiguous reads and predicate operations saw, which open
+// transactions count) they contradict what the history says. It makes every choice of the polygraph at once, unless
+// there are predicates, so it is for the few transactions of an explanation. Cost: quadratic in transactions for real
+// time and in a key's writes, and the solver's.
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
@@ -91,8 +91,8 @@ func stopCause(ctx context.Context) error {
 	return ErrNoRoom
 }
 
-// asNeeded is the rest of Refute where there are predicate operations, whose choices all at once would be too many: those of reads
-// that fail in a replay, and so on.
+// asNeeded is the rest of Refute where there are predicate operations, whose choices all at once would be too many:
+// those of reads that fail in a replay, and so on.
 func (x *refuter) asNeeded(ctx context.Context) ([][]evidence.Edge, error) {
 	e := x.engine
 	for _, k := range x.edges {

@@ -7,9 +7,10 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// bounds are what saturation and the search after it may take. None of them but arena changes an answer: a round that is stopped goes on behind
-// where it stopped, over a closure that knows what was found so far; saturation that is stopped altogether leaves its facts, all of
-// which hold, to searches that do not rely on there being no others (see escalate).
+// bounds are what saturation and the search after it may take. None of them but arena changes an answer: a round that
+// is stopped goes on behind where it stopped, over a closure that knows what was found so far; saturation that is
+// stopped altogether leaves its facts, all of which hold, to searches that do not rely on there being no others (see
+// escalate).
 type bounds struct {
 	roundScans int64 // pairs of writers that a round of saturation looks at before the closure is made anew
 	scans      int64 // pairs that saturation looks at in all
@@ -19,11 +20,13 @@ type bounds struct {
 	arena      int   // words of a solver's clauses, see solver.Options; beyond there is no answer
 }
 
-// defaultBounds: 2^33 pairs take half a minute, 2^24 facts half a GiB, 2^23 words a quarter, 2^22 guards and their theory half a GiB.
-var defaultBounds = bounds{roundScans: 1 << 26, scans: 1 << 33, facts: 1 << 24, words: acyclic.MaxWindowWords, guards: 1 << 22, arena: 0}
+// defaultBounds: 2^33 pairs take half a minute, 2^24 facts half a GiB, 2^23 words a quarter, 2^22 guards and their
+// theory half a GiB.
+var defaultBounds = bounds{roundScans: 1 << 26, scans: 1 << 33, facts: 1 << 24, words: acyclic.MaxWindowWords,
+	guards: 1 << 22, arena: 0}
 
-// saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the reachability of
-// both, which later searches go on from.
+// saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the
+// reachability of both, which later searches go on from.
 type saturation struct {
 	facts []fact
 	batch []int32         // where each batch of facts begins: it follows from those before it
@@ -31,34 +34,35 @@ type saturation struct {
 	last  []fact          // these
 	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
 	rank  []int64         // graph node → a guess of when: what reaches it less what it reaches
-	// whole: nothing follows any more, from what is known and the facts, about reads with one possible writer. Only then does every
-	// order of the writers that obeys both explain all of those reads.
+	// whole: nothing follows any more, from what is known and the facts, about reads with one possible writer. Only
+	// then does every order of the writers that obeys both explain all of those reads.
 	whole bool
 }
 
-// fact is an edge that follows from known edges and earlier facts: because from reaches to, and read r saw a's version, and b wrote the
-// key too. For reads of initial versions from is -1, and a too.
+// fact is an edge that follows from known edges and earlier facts: because from reaches to, and read r saw a's version,
+// and b wrote the key too. For reads of initial versions from is -1, and a too.
 type fact struct {
 	graph.Edge
 	from, to int32
 	a, b, r  int32
 }
 
-// saturate finds edges that every order of the history obeys: while another writer b of the key reaches a read r of version a, b is
-// before a; and while a reaches b, r is before b. Reads of initial versions are before all writers. ok is false if they close a
-// cycle, which the last batch does.
+// saturate finds edges that every order of the history obeys: while another writer b of the key reaches a read r of
+// version a, b is before a; and while a reaches b, r is before b. Reads of initial versions are before all writers. ok
+// is false if they close a cycle, which the last batch does.
 //
-// Many edges at once make a new closure, whose windows are narrower; a few are added to the old one, and then only reads that they
-// touch are looked at again.
+// Many edges at once make a new closure, whose windows are narrower; a few are added to the old one, and then only
+// reads that they touch are looked at again.
 //
-// It ends. A round of the first loop looks at one read at least, so that a pass through all reads ends; a pass after which there is
-// another found a fact. A round of the second loop that is followed by another did so too. A fact orders two nodes that nothing ordered
-// when its round began; that a pass of several rounds finds it twice is ruled out since each round knows the facts of those before it.
-// So there are at most as many rounds with facts as pairs of nodes, whatever the bounds.
+// It ends. A round of the first loop looks at one read at least, so that a pass through all reads ends; a pass after
+// which there is another found a fact. A round of the second loop that is followed by another did so too. A fact orders
+// two nodes that nothing ordered when its round began; that a pass of several rounds finds it twice is ruled out since
+// each round knows the facts of those before it. So there are at most as many rounds with facts as pairs of nodes,
+// whatever the bounds.
 //
-// Source: the pruning rules of Cobra and PolySI, in batches.
-// Cost: a round, the words of the closure's windows, and for each read the writers of its key in the windows of version and read;
-// done says when to stop early, with what was found so far, and so do the bounds.
+// Source: the pruning rules of Cobra and PolySI, in batches. Cost: a round, the words of the closure's windows, and for
+// each read the writers of its key in the windows of version and read; done says when to stop early, with what was
+// found so far, and so do the bounds.
 func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 	s = &saturation{rank: make([]int64, e.total)}
 	for x := range s.rank {
@@ -177,8 +181,9 @@ func (e *engine) certain(f func(u, v int32)) {
 	}
 }
 
-// implied returns the edges that one look at reachability shows, at all reads from c.at on or at those one of whose ends is touched.
-// It ends the round after so many pairs at the end of a transaction, the next of which is c.at then, and else 0.
+// implied returns the edges that one look at reachability shows, at all reads from c.at on or at those one of whose
+// ends is touched. It ends the round after so many pairs at the end of a transaction, the next of which is c.at then,
+// and else 0.
 func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched func(x int32) bool) (facts []fact) {
 	ws := e.writersBy(reach.Order(), e.commit)
 	v := e.v

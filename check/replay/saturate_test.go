@@ -22,7 +22,8 @@ import (
 	"isovet/solver"
 )
 
-// TestSaturationKeepsVerdicts saturates at the first conflict, on histories small enough for brute force, at all six levels.
+// TestSaturationKeepsVerdicts saturates at the first conflict, on histories small enough for brute force, at all six
+// levels.
 func TestSaturationKeepsVerdicts(t *testing.T) {
 	saturated, dense := 0, 0
 	histtest.Each(t, histtest.Long[uint64](1500, 20000), func(seed uint64) *history.History {
@@ -45,12 +46,14 @@ func TestSaturationKeepsVerdicts(t *testing.T) {
 			if want.Verdict == evidence.Unknown {
 				continue
 			}
-			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1, NoSettling: true})
+			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1,
+				NoSettling: true})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, l, err, notation.Format(h))
 			}
 			if (got.Status == solver.Sat) != (want.Verdict == evidence.Holds) {
-				t.Fatalf("seed %d, %s: replay %s, brute force %s\n%s", seed, l, got.Status, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: replay %s, brute force %s\n%s", seed, l, got.Status, want.Verdict,
+					notation.Format(h))
 			}
 			if got.Status == solver.Unsat && !slices.Contains(h.Txns.Status, history.Unknown) {
 				explained(t, fmt.Sprintf("seed %d, %s", seed, l), v, l, got.Seed)
@@ -69,8 +72,8 @@ func TestSaturationKeepsVerdicts(t *testing.T) {
 	t.Log(saturated, dense)
 }
 
-// TestDenseKeepsVerdicts: all open choices made at once, at the first conflict, give the verdict that choices made one by one give;
-// on larger histories, valid and not, some of them with many unordered writers. Orders are certified.
+// TestDenseKeepsVerdicts: all open choices made at once, at the first conflict, give the verdict that choices made one
+// by one give; on larger histories, valid and not, some of them with many unordered writers. Orders are certified.
 func TestDenseKeepsVerdicts(t *testing.T) {
 	answers, dense := map[solver.Status]int{}, map[solver.Status]int{}
 	compare := func(name string, h *history.History) {
@@ -88,7 +91,8 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, l, err)
 			}
-			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1, NoSettling: true})
+			got, err := replay.Run(context.Background(), v, replay.Options{Level: l, SaturateAfter: 1,
+				NoSettling: true})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, l, err)
 			}
@@ -119,7 +123,8 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 	}
 	for seed := range histtest.Long[uint64](10, 300) {
 		isolation := []string{"serializable", "snapshot-isolation", "read-committed"}[seed%3]
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 150 + 30*int(seed), Sessions: 12, Keys: 20,
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "contended", Txns: 150 + 30*int(seed),
+			Sessions: 12, Keys: 20,
 			Isolation: isolation, Seed: seed, Times: datasets.NoTimes, UnknownRate: float64(seed%2) / 50})
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +145,8 @@ func explained(t testing.TB, name string, v *prepass.View, l level.Level, seed [
 		t.Fatalf("%s: seed %v: %v", name, seed, err)
 	}
 	x.Complete(v.H, l, 0)
-	r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{x}}
+	r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated,
+		Anomalies: []evidence.Anomaly{x}}
 	if err := certify.Check(r, certify.Options{}); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

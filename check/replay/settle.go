@@ -15,8 +15,8 @@ import (
 // settleChained and settleSingle bound the closure that settling works with, in bytes, with sessions and without.
 var settleChained, settleSingle = 1 << 27, 1 << 24
 
-// settleBytes bounds the closure that settling works with. Where sessions are no chains, and each transaction is one, it takes the time of a full
-// matrix too.
+// settleBytes bounds the closure that settling works with. Where sessions are no chains, and each transaction is one,
+// it takes the time of a full matrix too.
 func (e *engine) settleBytes() int64 {
 	if e.sessions {
 		return int64(settleChained)
@@ -24,9 +24,9 @@ func (e *engine) settleBytes() int64 {
 	return int64(settleSingle)
 }
 
-// settling is what can be told of a history without trying anything: edges that every order obeys, and of reads with several possible
-// writers which of these they cannot have seen. Both follow from reachability, kept by sessions (closure.Sessions), and lead to more of it,
-// until there is no more to find.
+// settling is what can be told of a history without trying anything: edges that every order obeys, and of reads with
+// several possible writers which of these they cannot have seen. Both follow from reachability, kept by sessions
+// (closure.Sessions), and lead to more of it, until there is no more to find.
 type settling struct {
 	e     *engine // with the view as it came
 	reach *closure.Sessions
@@ -66,8 +66,8 @@ const (
 	notOld
 )
 
-// finding is an edge that every order obeys or, with From < 0, a candidate cand that a read cannot have seen. It rests on known
-// edges, on the edges among the first mark findings, and on what was dropped before it.
+// finding is an edge that every order obeys or, with From < 0, a candidate cand that a read cannot have seen. It rests
+// on known edges, on the edges among the first mark findings, and on what was dropped before it.
 type finding struct {
 	graph.Edge
 	rule why
@@ -99,12 +99,12 @@ func (k *keyWriters) first(group, place int32) int32 {
 	return lo
 }
 
-// settle finds all that follows. ok is false if that is a contradiction. nil, with ok, says that it was stopped, or that the known edges have a
-// cycle.
+// settle finds all that follows. ok is false if that is a contradiction. nil, with ok, says that it was stopped, or
+// that the known edges have a cycle.
 //
-// Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates.
-// Cost: each round, for every read that something new reaches, and every version that reaches something new, the writers of its key, or a search
-// among those of each session where they are many; and the closure's.
+// Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round, for every read that
+// something new reaches, and every version that reaches something new, the writers of its key, or a search among those
+// of each session where they are many; and the closure's.
 func (e *engine) settle(done func() bool) (s *settling, ok bool) {
 	total := int32(e.events())
 	chains := e.chains()
@@ -157,11 +157,12 @@ const failedLater = 50
 // errLater ends a loop that is to begin anew with what can be settled.
 var errLater = errors.New("replay: settling comes first")
 
-// whenToSettle: where many reads have several possible writers, and no times tell the order, mostly a good part of them fail in the first order.
-// Times may tell it well enough, and a few such reads are not worth it.
+// whenToSettle: where many reads have several possible writers, and no times tell the order, mostly a good part of them
+// fail in the first order. Times may tell it well enough, and a few such reads are not worth it.
 func (e *engine) whenToSettle() int {
 	v := e.v
-	if e.o.NoSettling || len(v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() || closure.SessionsSize(e.events(), e.countChains()) > e.settleBytes() {
+	if e.o.NoSettling || len(v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() ||
+		closure.SessionsSize(e.events(), e.countChains()) > e.settleBytes() {
 		return settleNever
 	}
 	timed := e.o.Hint != nil
@@ -183,7 +184,8 @@ func (e *engine) events() int {
 	return len(e.txn)
 }
 
-// chains are the sessions as chains of graph nodes, and each transaction that no session edge leaves as a chain of its own.
+// chains are the sessions as chains of graph nodes, and each transaction that no session edge leaves as a chain of its
+// own.
 func (e *engine) chains() (chains [][]int32) {
 	h := e.h
 	nodes := func(to []int32, i int32) []int32 {
@@ -450,7 +452,8 @@ func (s *settling) choose(j int) {
 
 // drop says that ambiguous read j did not see a candidate, of a; see the rules for b.
 func (s *settling) drop(j int, cand int32, rule why, a, b int32) {
-	s.found = append(s.found, finding{graph.Edge{From: -1, To: -1}, rule, int32(len(s.found)), s.e.v.Amb[j], cand, a, b})
+	s.found = append(s.found, finding{graph.Edge{From: -1, To: -1}, rule, int32(len(s.found)), s.e.v.Amb[j], cand, a,
+		b})
 	s.gone[cand] = int32(len(s.found))
 	s.left[j]--
 }
@@ -516,7 +519,8 @@ func (s *settling) candidate(j int, b int32) bool {
 	return false
 }
 
-// add adds what a round proposed. It is false on a cycle, which the last finding then closes, or one of the last if they were added at once.
+// add adds what a round proposed. It is false on a cycle, which the last finding then closes, or one of the last if
+// they were added at once.
 func (s *settling) add(total int) bool {
 	if len(s.next) > total/16 {
 		mark := int32(len(s.found))
@@ -570,7 +574,8 @@ func (s *settling) view() *prepass.View {
 	return &v
 }
 
-// takes goes on from what was settled: reads with fewer candidates, edges among the known ones, and an order close to which there may be one that explains all.
+// takes goes on from what was settled: reads with fewer candidates, edges among the known ones, and an order close to
+// which there may be one that explains all.
 func (e *engine) takes(s *settling) {
 	e.settling = s
 	e.stats.Settled = len(e.v.Amb)

@@ -28,7 +28,8 @@ func crowded(seed uint64) random.Options {
 	}
 }
 
-// TestSettlingAgainstBruteForce: with what was settled before, the loop says what brute force says, and every answer is certified.
+// TestSettlingAgainstBruteForce: with what was settled before, the loop says what brute force says, and every answer is
+// certified.
 func TestSettlingAgainstBruteForce(t *testing.T) {
 	brute, err := check.ByName("oracle")
 	if err != nil {
@@ -56,7 +57,8 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 				t.Fatalf("seed %d, %s: %s, brute force %s\n%s", seed, l, got, want.Verdict, notation.Format(h))
 			}
 			if r := checked(t, h, l); r.Verdict != want.Verdict {
-				t.Fatalf("seed %d, %s: checker %s (%s), brute force %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict, notation.Format(h))
+				t.Fatalf("seed %d, %s: checker %s (%s), brute force %s\n%s", seed, l, r.Verdict, r.Reason, want.Verdict,
+					notation.Format(h))
 			}
 			if said[l] == nil {
 				said[l] = map[evidence.Verdict]int{}
@@ -66,18 +68,20 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(said)
 	for _, l := range levels {
-		if n := int(histtest.Long[uint64](1000, 30000)); said[l][evidence.Holds] < n/8 || said[l][evidence.Violated] < n/8 {
+		if n := int(histtest.Long[uint64](1000, 30000)); said[l][evidence.Holds] < n/8 ||
+			said[l][evidence.Violated] < n/8 {
 			t.Errorf("%s: the mix is lopsided: %v", l, said[l])
 		}
 	}
 }
 
-// TestSettlingKeepsVerdicts: on histories too large for brute force, with and without settling the answer is the same; refutations by settling
-// alone and by the loop after it are explained by few transactions, and certified.
+// TestSettlingKeepsVerdicts: on histories too large for brute force, with and without settling the answer is the same;
+// refutations by settling alone and by the loop after it are explained by few transactions, and certified.
 func TestSettlingKeepsVerdicts(t *testing.T) {
 	contradictions, lemmas, settled, holds := 0, 0, 0, 0
 	histtest.Each(t, histtest.Long[uint64](250, 5000), func(seed uint64) *history.History {
-		o := random.Options{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5), Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
+		o := random.Options{Duplicates: true, Txns: 10 + int(seed%60), Keys: 2 + int(seed%7), Sessions: 2 + int(seed%5),
+			Aborted: seed&1 != 0, Unknown: seed&6 == 6, NoTimes: true}
 		return random.Medium(seed, o)
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
@@ -97,7 +101,8 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
 			if got.Status != want.Status {
-				t.Fatalf("seed %d, %s: %s, without settling %s\n%s", seed, l, got.Status, want.Status, notation.Format(h))
+				t.Fatalf("seed %d, %s: %s, without settling %s\n%s", seed, l, got.Status, want.Status,
+					notation.Format(h))
 			}
 			settled += got.Stats.Settled
 			switch {
@@ -118,18 +123,20 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d hold, %d contradictions, %d refuted by the loop after it; %d reads settled", holds, contradictions, lemmas, settled)
+	t.Logf("%d hold, %d contradictions, %d refuted by the loop after it; %d reads settled", holds, contradictions,
+		lemmas, settled)
 	if contradictions < 50 || holds < 100 || settled < 1000 {
 		t.Error("the mix is lopsided")
 	}
 }
 
-// TestSettlingLater: where times lie about the order, and many reads with several possible writers fail, settling takes over; with unknown outcomes
-// too, and both answers are certified.
+// TestSettlingLater: where times lie about the order, and many reads with several possible writers fail, settling takes
+// over; with unknown outcomes too, and both answers are certified.
 func TestSettlingLater(t *testing.T) {
 	for seed := range histtest.Long[uint64](2, 40) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
-			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: 2000, Keys: 1000,
+			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates",
+				Values: 7 + int(seed%3)*7, Txns: 2000, Keys: 1000,
 				Seed: seed, Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01})
 			if err != nil {
 				t.Fatal(err)
@@ -142,7 +149,8 @@ func TestSettlingLater(t *testing.T) {
 				if r := checked(t, h, l); r.Verdict != want {
 					t.Fatalf("seed %d, %s, %s: %s (%s)", seed, isolation, l, r.Verdict, r.Reason)
 				}
-				if a, err := replay.Run(context.Background(), prepass.Run(h), replay.Options{Level: l}); err != nil || a.Stats.Settled == 0 && !a.Stats.Contradiction {
+				if a, err := replay.Run(context.Background(), prepass.Run(h), replay.Options{Level: l}); err != nil ||
+					a.Stats.Settled == 0 && !a.Stats.Contradiction {
 					t.Fatalf("seed %d, %s, %s: nothing was settled (%v)", seed, isolation, l, err)
 				}
 			}

@@ -36,7 +36,8 @@ func (s *settling) seed() ([]uint32, error) {
 	return nil, errors.New("replay: the findings that should close a cycle do not")
 }
 
-// seedOfLemmas returns the transactions that a refutation rests on which x, the engine that went on from what was settled, came to.
+// seedOfLemmas returns the transactions that a refutation rests on which x, the engine that went on from what was
+// settled, came to.
 func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error) {
 	core, selections, err := x.contradiction(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -88,7 +89,8 @@ func (s *settling) tracer(first int) (*settleTracer, error) {
 		return nil, errors.New("replay: findings before the last ones close a cycle")
 	}
 	t := &settleTracer{s: s, upto: make([]int32, len(s.found)+1)}
-	t.tracer = tracer{e: s.e, ord: order.FromGraph(graph.BuildFunc(total, each), topo), need: make([]bool, len(s.found))}
+	t.tracer = tracer{e: s.e, ord: order.FromGraph(graph.BuildFunc(total, each), topo), need: make([]bool,
+		len(s.found))}
 	for i, f := range s.found {
 		t.upto[i+1] = t.upto[i]
 		if f.From >= 0 {

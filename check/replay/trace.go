@@ -8,9 +8,9 @@ import (
 	"isovet/graph/order"
 )
 
-// trace returns the transactions that a refutation after saturation rests on: those of the cycle that the last batch of facts closed,
-// or, with d, of the cycles that contradict each other; and, for each fact in them, those of what it follows from.
-// Cost: a search for each lemma and fact of the refutation, between the positions that it spans.
+// trace returns the transactions that a refutation after saturation rests on: those of the cycle that the last batch of
+// facts closed, or, with d, of the cycles that contradict each other; and, for each fact in them, those of what it
+// follows from. Cost: a search for each lemma and fact of the refutation, between the positions that it spans.
 func (e *engine) trace(ctx context.Context, sat *saturation, d *dense) ([]uint32, error) {
 	n := len(sat.facts)
 	if d == nil {
@@ -25,7 +25,8 @@ func (e *engine) trace(ctx context.Context, sat *saturation, d *dense) ([]uint32
 	if !ok {
 		return nil, errors.New("replay: a batch of facts before the last one closes a cycle")
 	}
-	t := &tracer{e: e, ord: order.FromGraph(graph.BuildFunc(e.total, e.certain), topo), need: make([]bool, len(sat.facts))}
+	t := &tracer{e: e, ord: order.FromGraph(graph.BuildFunc(e.total, e.certain), topo), need: make([]bool,
+		len(sat.facts))}
 	for i, f := range sat.facts[:n] {
 		t.ord.AddEdge(f.From, f.To, int32(i))
 	}

@@ -10,8 +10,8 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// tracer collects the transactions that a refutation rests on, by following paths back. Tags of its order are findings: facts of
-// saturation, or what settling found.
+// tracer collects the transactions that a refutation rests on, by following paths back. Tags of its order are findings:
+// facts of saturation, or what settling found.
 type tracer struct {
 	e    *engine
 	ord  *order.Order

@@ -8,8 +8,9 @@ import (
 	"isovet/history"
 )
 
-// Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers given by the caller; values are numbers too,
-// equal if and only if the values are, such as version ids or hashes; of a key that may be a list, 0 is null.
+// Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers given by the caller; values are
+// numbers too, equal if and only if the values are, such as version ids or hashes; of a key that may be a list, 0 is
+// null.
 type Arrival struct {
 	ID            int64  // the caller's name of it
 	Session       uint32 // NoSession: none
@@ -46,7 +47,8 @@ type Final struct {
 	Op    uint32 // place in the transaction, from 0; history.None
 	Got   uint64 // INT, EXT of a register
 	Want  uint64
-	// Kind of EXT as far as the window tells: own, before, uncommitted, after; NoKind where the window does not know the version.
+	// Kind of EXT as far as the window tells: own, before, uncommitted, after; NoKind where the window does not know
+	// the version.
 	Kind Kind
 }
 
@@ -61,14 +63,15 @@ type AionStats struct {
 	Versions   int64 // installed
 }
 
-// Aion checks transactions as they arrive, in any order within the lateness that the caller declares by Advance. Tentative verdicts
-// of reads flip as earlier writers arrive, and are final once the watermark has passed. It is not safe for concurrent use.
+// Aion checks transactions as they arrive, in any order within the lateness that the caller declares by Advance.
+// Tentative verdicts of reads flip as earlier writers arrive, and are final once the watermark has passed. It is not
+// safe for concurrent use.
 //
-// Source: AION (Algorithm 3) with errata C10 to C19. Each key has the versions and the readers of the window in the order of time: a
-// version that arrives re-judges the readers up to the next version only, and meets the versions that it overlaps (C14 to C16). A
-// verdict is one flag a read (C10); own operations are looked at once, on arrival (C11). What the watermark has passed is forgotten but
-// for the newest version of each key (C17).
-// Cost: a transaction's operations by their displacement among those of their keys. Memory: the window, and 144 bytes a key.
+// Source: AION (Algorithm 3) with errata C10 to C19. Each key has the versions and the readers of the window in the
+// order of time: a version that arrives re-judges the readers up to the next version only, and meets the versions that
+// it overlaps (C14 to C16). A verdict is one flag a read (C10); own operations are looked at once, on arrival (C11).
+// What the watermark has passed is forgotten but for the newest version of each key (C17). Cost: a transaction's
+// operations by their displacement among those of their keys. Memory: the window, and 144 bytes a key.
 type Aion struct {
 	o    Options
 	keys []onlineKey
@@ -87,8 +90,9 @@ type Aion struct {
 	wrote    []pendingWrite
 }
 
-// A version stands at its commit. A reader sees the versions up to a timestamp, that included: its start, or, where everything happens at
-// the commit, that, and where it writes there itself, the one before. Any timestamp but history.NoTime, the least of all, has one before it.
+// A version stands at its commit. A reader sees the versions up to a timestamp, that included: its start, or, where
+// everything happens at the commit, that, and where it writes there itself, the one before. Any timestamp but
+// history.NoTime, the least of all, has one before it.
 
 type onlineVersion struct {
 	pos, start int64
@@ -168,7 +172,8 @@ func (a *Aion) AppendInitial(key uint32, elem uint64) {
 	k.base.val = fold(k.base.val, elem)
 }
 
-// asList makes a key a list, as soon as that shows. Who read it as null before, 0, read a list that nothing had been appended to.
+// asList makes a key a list, as soon as that shows. Who read it as null before, 0, read a list that nothing had been
+// appended to.
 func (a *Aion) asList(k *onlineKey) {
 	if k.list || len(k.versions) > 0 || k.base.by != NoID { // written: a register, of which null may look like a list
 		return
@@ -177,7 +182,8 @@ func (a *Aion) asList(k *onlineKey) {
 	a.retell(k, emptyList, 0, emptyList)
 }
 
-// asRegister makes a key a register that was taken for a list because it was read as null where lists are, and by no more.
+// asRegister makes a key a register that was taken for a list because it was read as null where lists are, and by no
+// more.
 func (a *Aion) asRegister(k *onlineKey) {
 	if k.list && len(k.versions) == 0 && k.base.by == NoID && k.base.val == emptyList {
 		k.list = false
@@ -185,7 +191,8 @@ func (a *Aion) asRegister(k *onlineKey) {
 	}
 }
 
-// retell judges a key's readers by another initial state, and takes what they read for another value where it is the one.
+// retell judges a key's readers by another initial state, and takes what they read for another value where it is the
+// one.
 func (a *Aion) retell(k *onlineKey, base, was, is uint64) {
 	k.base.val = base
 	live := a.first + int64(a.head)
@@ -206,8 +213,8 @@ func (a *Aion) key(key uint32) *onlineKey {
 	return &a.keys[key]
 }
 
-// sealed reports whether no version still to come stands at ts or before: it starts at the watermark or later, and so commits later; at
-// the serializable levels it stands at the watermark or later.
+// sealed reports whether no version still to come stands at ts or before: it starts at the watermark or later, and so
+// commits later; at the serializable levels it stands at the watermark or later.
 func (a *Aion) sealed(ts int64) bool {
 	return ts < a.mark || ts == a.mark && !a.o.Level.Serial() || a.closed
 }
@@ -219,15 +226,16 @@ func (a *Aion) Stats() AionStats {
 	return s
 }
 
-// Take returns the violations that have become final since the last call. The slice is valid until the next call of anything.
+// Take returns the violations that have become final since the last call. The slice is valid until the next call of
+// anything.
 func (a *Aion) Take() []Final {
 	out := a.out
 	a.out = a.out[:0]
 	return out
 }
 
-// Add takes a transaction. One that starts before the watermark is late: what it writes is installed, what it reads is not judged, and a
-// LATE violation says so, for transactions that are final may have been judged without it.
+// Add takes a transaction. One that starts before the watermark is late: what it writes is installed, what it reads is
+// not judged, and a LATE violation says so, for transactions that are final may have been judged without it.
 func (a *Aion) Add(t *Arrival) {
 	a.stats.Txns++
 	serial := a.o.Level.Serial()
@@ -443,7 +451,8 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	for i > 0 && k.versions[i-1].pos > v.pos {
 		i--
 	}
-	again := i > 0 && k.versions[i-1].pos == v.pos // the same transaction appends once more, or two writers tie (errata C3)
+	// the same transaction appends once more, or two writers tie (errata C3)
+	again := i > 0 && k.versions[i-1].pos == v.pos
 	if again && k.versions[i-1].by != v.by {
 		a.final(Final{Axiom: TIMESTAMPS, Txn: v.by, Other: k.versions[i-1].by, Key: key, Op: history.None})
 		return
@@ -470,8 +479,8 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	a.rejudge(k, i)
 }
 
-// rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all later states
-// change, all behind it.
+// rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all
+// later states change, all behind it.
 func (a *Aion) rejudge(k *onlineKey, i int) {
 	from := k.versions[i].pos
 	next := len(k.versions)
@@ -525,8 +534,9 @@ func (a *Aion) dropReaders(k *onlineKey) {
 	}
 }
 
-// Advance declares that no transaction still to come starts before ts; at the serializable levels, that none of them stands before it.
-// What can no longer change is final: the transactions at the head of the order of arrival that the watermark has passed.
+// Advance declares that no transaction still to come starts before ts; at the serializable levels, that none of them
+// stands before it. What can no longer change is final: the transactions at the head of the order of arrival that the
+// watermark has passed.
 func (a *Aion) Advance(ts int64) {
 	if ts > a.mark {
 		a.mark = ts
@@ -637,7 +647,10 @@ func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
 		x.seq = s.next
 	}
 	if x.seq != s.next || len(s.pending) > 0 {
-		at, _ := slices.BinarySearchFunc(s.pending, x.seq, func(p sessionTurn, seq int64) int { return cmp.Compare(p.seq, seq) })
+		at, _ := slices.BinarySearchFunc(s.pending, x.seq, func(p sessionTurn, seq int64) int {
+			return cmp.Compare(
+				p.seq, seq)
+		})
 		s.pending = slices.Insert(s.pending, at, x)
 		a.flushSession(t.Session, maxAhead)
 		return

@@ -12,7 +12,8 @@ import (
 	"isovet/level"
 )
 
-// TestAionIsChronos: the final verdicts are those of Chronos, whatever the order of arrival and wherever the watermark advances.
+// TestAionIsChronos: the final verdicts are those of Chronos, whatever the order of arrival and wherever the watermark
+// advances.
 func TestAionIsChronos(t *testing.T) {
 	for _, c := range stamped {
 		if c.o.Predicates {
@@ -21,35 +22,37 @@ func TestAionIsChronos(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			flips, wrong := int64(0), 0
-			histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, c.o) }, func(t testing.TB, seed uint64, h *history.History) {
-				rng := rand.New(rand.NewPCG(seed, 0xa10))
-				for _, o := range allOptions() {
-					want, err := Chronos(t.Context(), h, o)
-					if err != nil {
-						t.Fatal(err)
+			histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, c.o) },
+				func(t testing.TB, seed uint64, h *history.History) {
+					rng := rand.New(rand.NewPCG(seed, 0xa10))
+					for _, o := range allOptions() {
+						want, err := Chronos(t.Context(), h, o)
+						if err != nil {
+							t.Fatal(err)
+						}
+						order := make([]uint32, h.NumTxns())
+						for i, p := range rng.Perm(len(order)) {
+							order[i] = uint32(p)
+						}
+						often := rng.IntN(3)
+						got, err := aionOver(t.Context(), h, o, order, func(int) bool { return rng.IntN(3) <= often })
+						if err != nil {
+							t.Fatal(err)
+						}
+						if !slices.Equal(got.Violations, want.Violations) {
+							t.Fatalf("seed %d, %v, arrival %v: Aion finds\n%s\nChronos\n%s", seed, o, order,
+								describe(h, got.Violations), describe(h, want.Violations))
+						}
+						if !slices.Equal(got.Order, want.Order) {
+							t.Fatalf("seed %d, %v: orders differ", seed, o)
+						}
+						flips += got.Online.Flips
+						wrong += len(got.Violations)
+						if got.Online.Late > 0 {
+							t.Fatalf("seed %d: late", seed)
+						}
 					}
-					order := make([]uint32, h.NumTxns())
-					for i, p := range rng.Perm(len(order)) {
-						order[i] = uint32(p)
-					}
-					often := rng.IntN(3)
-					got, err := aionOver(t.Context(), h, o, order, func(int) bool { return rng.IntN(3) <= often })
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !slices.Equal(got.Violations, want.Violations) {
-						t.Fatalf("seed %d, %v, arrival %v: Aion finds\n%s\nChronos\n%s", seed, o, order, describe(h, got.Violations), describe(h, want.Violations))
-					}
-					if !slices.Equal(got.Order, want.Order) {
-						t.Fatalf("seed %d, %v: orders differ", seed, o)
-					}
-					flips += got.Online.Flips
-					wrong += len(got.Violations)
-					if got.Online.Late > 0 {
-						t.Fatalf("seed %d: late", seed)
-					}
-				}
-			})
+				})
 			if flips < 100 || wrong < 1000 {
 				t.Errorf("%d flips, %d violations: too few to say anything", flips, wrong)
 			}
@@ -60,7 +63,9 @@ func TestAionIsChronos(t *testing.T) {
 // TestAionLong: histories long enough for versions and readers to be dropped.
 func TestAionLong(t *testing.T) {
 	for seed := range uint64(6) {
-		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20, Keys: 30, Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: seed})
+		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20, Keys: 30,
+			Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true, Times: datasets.NoTimes,
+			NoAborted: true, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +80,8 @@ func TestAionLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got.Violations, want.Violations) {
-				t.Fatalf("seed %d, %v: %d violations, Chronos has %d", seed, o, len(got.Violations), len(want.Violations))
+				t.Fatalf("seed %d, %v: %d violations, Chronos has %d", seed, o, len(got.Violations),
+					len(want.Violations))
 			}
 			if got.Online.MaxWindow > 1500 {
 				t.Errorf("seed %d: the window grew to %d", seed, got.Online.MaxWindow)
@@ -149,8 +155,10 @@ func TestAionErrata(t *testing.T) {
 		gc   int64 // after the first
 		want []Axiom
 	}{
-		{"C10", []txn{{1, 4, 5, []ArrivalOp{{0, 1, r}, {1, 0, r}}}, {0, 2, 3, []ArrivalOp{{1, 0, w}, {1, 1, w}}}}, 0, []Axiom{EXT}},
-		{"C16", []txn{{1, 1, 6, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{2, 0, w}}}, {3, 2, 3, []ArrivalOp{{3, 1, w}}}}, 0, []Axiom{NOCONFLICT}},
+		{"C10", []txn{{1, 4, 5, []ArrivalOp{{0, 1, r}, {1, 0, r}}}, {0, 2, 3, []ArrivalOp{{1, 0, w}, {1, 1, w}}}}, 0,
+			[]Axiom{EXT}},
+		{"C16", []txn{{1, 1, 6, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{2, 0, w}}},
+			{3, 2, 3, []ArrivalOp{{3, 1, w}}}}, 0, []Axiom{NOCONFLICT}},
 		{"C17", []txn{{1, 1, 2, []ArrivalOp{{1, 0, w}}}, {2, 4, 5, []ArrivalOp{{1, 0, r}}}}, 3, nil},
 	} {
 		a, err := NewAion(Options{Level: level.SnapshotIsolation})
@@ -176,7 +184,8 @@ func TestAionErrata(t *testing.T) {
 
 func benchAion(b *testing.B, keys int, sigma float64) {
 	n := 100_000
-	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "mix", Txns: n, Sessions: 24, Keys: keys, Ops: 8, Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
+	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "mix", Txns: n, Sessions: 24, Keys: keys, Ops: 8,
+		Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

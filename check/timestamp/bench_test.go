@@ -10,8 +10,8 @@ import (
 	"isovet/level"
 )
 
-// benchHistory is CHRONOS Table I's default workload: 15 operations, 1,000 Zipf keys, 50 sessions. The variable ISOVET_HISTORY names
-// a file to take instead.
+// benchHistory is CHRONOS Table I's default workload: 15 operations, 1,000 Zipf keys, 50 sessions. The variable
+// ISOVET_HISTORY names a file to take instead.
 func benchHistory(b *testing.B, txns int) *history.History {
 	b.Helper()
 	var h *history.History
@@ -19,7 +19,8 @@ func benchHistory(b *testing.B, txns int) *history.History {
 	if path := os.Getenv("ISOVET_HISTORY"); path != "" {
 		h, err = format.Read(b.Context(), path, format.Options{})
 	} else {
-		h, err = datasets.Generate(b.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 50, Keys: 1000, Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
+		h, err = datasets.Generate(b.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 50, Keys: 1000,
+			Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true, Seed: 1})
 	}
 	if err != nil {
 		b.Fatal(err)

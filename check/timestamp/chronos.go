@@ -19,10 +19,12 @@ type Options struct {
 	ReadOnlyAtStart bool
 }
 
-// Levels are those that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The paper's are
-// session-serializable and session-snapshot-isolation, since its SESSION is of the strong session variants (Definition 4).
+// Levels are those that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The
+// paper's are session-serializable and session-snapshot-isolation, since its SESSION is of the strong session variants
+// (Definition 4).
 func Levels() []level.Level {
-	return []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation, level.SessionSnapshotIsolation}
+	return []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation,
+		level.SessionSnapshotIsolation}
 }
 
 func (o Options) check() error {
@@ -32,7 +34,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// entry is what the sweep knows of a key: the version committed last and when, and what the transaction that is being read knows.
+// entry is what the sweep knows of a key: the version committed last and when, and what the transaction that is being
+// read knows.
 type entry struct {
 	cts  int64
 	ver  uint32
@@ -57,12 +60,14 @@ type sweep struct {
 	mod        modified
 }
 
-// Chronos checks all axioms in one sweep over the starts and commits in the order of their timestamps, and reports every violation.
+// Chronos checks all axioms in one sweep over the starts and commits in the order of their timestamps, and reports
+// every violation.
 //
-// Source: CHRONOS (Algorithm 2) with errata C1 to C9 and C19; NOCONFLICT needs no sets of running transactions: at T's commit, a
-// version of its key that was committed after T's start is the sign, and all pairs of such keys are listed afterwards. Predicate
-// reads by the counting test of algorithms §4.3. Errors: *history.InputError for timestamps that are missing or cannot be, and ctx's.
-// Cost: a radix sort and one pass over the operations, 40 bytes a key; each violation costs its transaction's operations.
+// Source: CHRONOS (Algorithm 2) with errata C1 to C9 and C19; NOCONFLICT needs no sets of running transactions: at T's
+// commit, a version of its key that was committed after T's start is the sign, and all pairs of such keys are listed
+// afterwards. Predicate reads by the counting test of algorithms §4.3. Errors: *history.InputError for timestamps that
+// are missing or cannot be, and ctx's. Cost: a radix sort and one pass over the operations, 40 bytes a key; each
+// violation costs its transaction's operations.
 func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -98,7 +103,8 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		}
 	}
 	for _, t := range l.backwards {
-		s.out.add(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None, Got: history.None, Want: history.None})
+		s.out.add(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None,
+			Got: history.None, Want: history.None})
 	}
 	if o.Level.Sessions() {
 		s.session(l)
@@ -133,9 +139,9 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 
 func (r *Report) add(v Violation) { r.Violations = append(r.Violations, v) }
 
-// session is the axiom SESSION. Those that take no part, for want of a commit or of a sound timestamp, are stepped over. Equal
-// timestamps are in order (errata C4), but of a writer behind a reader where everything happens at one moment: there the reader
-// comes after the writer.
+// session is the axiom SESSION. Those that take no part, for want of a commit or of a sound timestamp, are stepped
+// over. Equal timestamps are in order (errata C4), but of a writer behind a reader where everything happens at one
+// moment: there the reader comes after the writer.
 func (s *sweep) session(l *timeline) {
 	h := s.h
 	for n := range h.NumSessions() {
@@ -144,8 +150,10 @@ func (s *sweep) session(l *timeline) {
 			if !l.in[t] {
 				continue
 			}
-			if last != history.None && (l.begin(t) < lastTS || s.serial && l.begin(t) == lastTS && l.writer[t] && !l.writer[last]) {
-				s.out.add(Violation{Axiom: SESSION, Txn: t, Other: last, Key: history.None, Op: history.None, Got: history.None, Want: history.None})
+			if last != history.None && (l.begin(t) < lastTS || s.serial && l.begin(t) == lastTS && l.writer[t] &&
+				!l.writer[last]) {
+				s.out.add(Violation{Axiom: SESSION, Txn: t, Other: last, Key: history.None, Op: history.None,
+					Got: history.None, Want: history.None})
 			}
 			last, lastTS = t, l.end(t)
 		}
@@ -227,7 +235,8 @@ func (s *sweep) int_(t, op, got, want uint32) {
 
 // ext is the axiom EXT: a read that is not of the version committed last.
 func (s *sweep) ext(t, op, got uint32, e *entry, now int64) {
-	s.out.add(Violation{Axiom: EXT, Kind: s.kind(t, got, now), Txn: t, Other: e.by, Key: s.h.OpKey(op), Op: op, Got: got, Want: e.ver})
+	s.out.add(Violation{Axiom: EXT, Kind: s.kind(t, got, now), Txn: t, Other: e.by, Key: s.h.OpKey(op), Op: op,
+		Got: got, Want: e.ver})
 }
 
 func (s *sweep) kind(t, got uint32, now int64) Kind {
@@ -237,8 +246,8 @@ func (s *sweep) kind(t, got uint32, now int64) Kind {
 	return s.w.kind(t, got, now)
 }
 
-// noConflict is the axiom NOCONFLICT, met at t's commit: the key's last version was committed after t's start. There may be more such
-// writers; the pairs are listed when the sweep is over.
+// noConflict is the axiom NOCONFLICT, met at t's commit: the key's last version was committed after t's start. There
+// may be more such writers; the pairs are listed when the sweep is over.
 func (s *sweep) noConflict(t, key uint32, e *entry) {
 	if s.serial || e.cts == history.NoTime || e.cts <= s.h.Txns.StartTS[t] {
 		return
@@ -249,8 +258,8 @@ func (s *sweep) noConflict(t, key uint32, e *entry) {
 	s.conflicted[key] = struct{}{}
 }
 
-// conflicts lists every pair of overlapping writers of the keys where there is one. Cost: a pass over the operations if there are
-// any, and the pairs.
+// conflicts lists every pair of overlapping writers of the keys where there is one. Cost: a pass over the operations if
+// there are any, and the pairs.
 func (s *sweep) conflicts(l *timeline) {
 	if s.conflicted == nil {
 		return
@@ -271,7 +280,8 @@ func (s *sweep) conflicts(l *timeline) {
 				return
 			}
 			for i := len(of) - 1; i >= 0 && h.Txns.CommitTS[of[i]] > h.Txns.StartTS[t]; i-- {
-				s.out.add(Violation{Axiom: NOCONFLICT, Txn: t, Other: of[i], Key: k, Op: history.None, Got: history.None, Want: history.None})
+				s.out.add(Violation{Axiom: NOCONFLICT, Txn: t, Other: of[i], Key: k, Op: history.None,
+					Got: history.None, Want: history.None})
 			}
 			writers[k] = append(of, t)
 		})
@@ -294,8 +304,8 @@ func eachWritten(h *history.History, t uint32, f func(key uint32)) {
 	}
 }
 
-// readList is INT and EXT of a list read: own appends are the end of what is read (INT), what is before is what was committed (EXT);
-// behind an own read of the list, all of it is that and the own appends since (INT). Errata C19.
+// readList is INT and EXT of a list read: own appends are the end of what is read (INT), what is before is what was
+// committed (EXT); behind an own read of the list, all of it is that and the own appends since (INT). Errata C19.
 func (s *sweep) readList(t, op uint32, now int64) {
 	h := s.h
 	v := h.Ops.Ver[op]
@@ -339,8 +349,8 @@ func (s *sweep) readList(t, op uint32, now int64) {
 	}
 }
 
-// listKind tells how a list that was read differs from what was committed: by its first element that should not be there; Before if
-// it is only too short.
+// listKind tells how a list that was read differs from what was committed: by its first element that should not be
+// there; Before if it is only too short.
 func (s *sweep) listKind(t uint32, got, committed []uint32, now int64) Kind {
 	for i, e := range got {
 		if i >= len(committed) || committed[i] != e {

@@ -21,7 +21,8 @@ var stamped = []struct {
 	{"all registers", random.StampedOptions{Ties: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true}},
 	{"lists", random.StampedOptions{Ties: true, Lists: true, Aborted: true, Unknown: true}},
 	{"predicates", random.StampedOptions{Predicates: true, Deletes: true, Duplicates: true, Aborted: true}},
-	{"everything", random.StampedOptions{Ties: true, Predicates: true, Lists: true, Deletes: true, Aborted: true, Unknown: true, Txns: 9, Ops: 6}},
+	{"everything", random.StampedOptions{Ties: true, Predicates: true, Lists: true, Deletes: true, Aborted: true,
+		Unknown: true, Txns: 9, Ops: 6}},
 }
 
 func allOptions() []Options {
@@ -50,7 +51,8 @@ func plain(h *history.History, vs []Violation) []Violation {
 func describe(h *history.History, vs []Violation) string {
 	s := ""
 	for _, v := range vs {
-		s += fmt.Sprintf("  %v %v txn %d other %d key %d op %d got %d want %d\n", v.Axiom, v.Kind, v.Txn, int32(v.Other), int32(v.Key), int32(v.Op), int32(v.Got), int32(v.Want))
+		s += fmt.Sprintf("  %v %v txn %d other %d key %d op %d got %d want %d\n", v.Axiom, v.Kind, v.Txn,
+			int32(v.Other), int32(v.Key), int32(v.Op), int32(v.Got), int32(v.Want))
 	}
 	return s
 }
@@ -63,25 +65,27 @@ func TestChronosIsNaive(t *testing.T) {
 			t.Parallel()
 			valid, found := 0, map[Axiom]int{}
 			kinds := map[Kind]int{}
-			histtest.Each(t, n, func(seed uint64) *history.History { return random.Stamped(seed, c.o) }, func(t testing.TB, seed uint64, h *history.History) {
-				for _, o := range allOptions() {
-					r, err := Chronos(t.Context(), h, o)
-					if err != nil {
-						t.Fatalf("seed %d, %v: %v", seed, o, err)
+			histtest.Each(t, n, func(seed uint64) *history.History { return random.Stamped(seed, c.o) },
+				func(t testing.TB, seed uint64, h *history.History) {
+					for _, o := range allOptions() {
+						r, err := Chronos(t.Context(), h, o)
+						if err != nil {
+							t.Fatalf("seed %d, %v: %v", seed, o, err)
+						}
+						want := plain(h, naive(h, o))
+						if got := plain(h, r.Violations); !slices.Equal(got, want) {
+							t.Fatalf("seed %d, %v: Chronos finds\n%s\nthe definitions\n%s", seed, o, describe(h, got),
+								describe(h, want))
+						}
+						if len(want) == 0 {
+							valid++
+						}
+						for _, v := range r.Violations {
+							found[v.Axiom]++
+							kinds[v.Kind]++
+						}
 					}
-					want := plain(h, naive(h, o))
-					if got := plain(h, r.Violations); !slices.Equal(got, want) {
-						t.Fatalf("seed %d, %v: Chronos finds\n%s\nthe definitions\n%s", seed, o, describe(h, got), describe(h, want))
-					}
-					if len(want) == 0 {
-						valid++
-					}
-					for _, v := range r.Violations {
-						found[v.Axiom]++
-						kinds[v.Kind]++
-					}
-				}
-			})
+				})
 			t.Logf("%d histories: %d valid, %v, %v", n*uint64(len(allOptions())), valid, found, kinds)
 			if valid < int(n)/3 || found[SESSION] == 0 || found[INT] == 0 || found[EXT] == 0 || found[NOCONFLICT] == 0 {
 				t.Errorf("the sample is one-sided: %d valid, violations %v", valid, found)
@@ -92,7 +96,10 @@ func TestChronosIsNaive(t *testing.T) {
 
 // TestChronosBackwards: errata C5. A transaction that commits before it starts is reported, and disturbs no other.
 func TestChronosBackwards(t *testing.T) {
-	h := stampedHistory(t, [][2]int64{{3, 5}, {6, 7}, {8, 9}}, func(b *history.Builder, i int) { b.Write(b.Key(history.IntValue(0)), history.IntValue(int64(i+1))) })
+	h := stampedHistory(t, [][2]int64{{3, 5}, {6, 7}, {8, 9}}, func(b *history.Builder,
+		i int) {
+		b.Write(b.Key(history.IntValue(0)), history.IntValue(int64(i+1)))
+	})
 	h.Txns.StartTS[0], h.Txns.CommitTS[0] = 5, 3
 	r, err := Chronos(t.Context(), h, Options{Level: level.SessionSnapshotIsolation})
 	if err != nil {
@@ -121,7 +128,8 @@ func stampedHistory(t *testing.T, ts [][2]int64, ops func(b *history.Builder, i 
 	return h
 }
 
-// TestChronosMalformed: errata C3. Writers that tie, or take no time, are no history of such a database; a missing timestamp decides nothing.
+// TestChronosMalformed: errata C3. Writers that tie, or take no time, are no history of such a database; a missing
+// timestamp decides nothing.
 func TestChronosMalformed(t *testing.T) {
 	write := func(b *history.Builder, i int) {
 		b.Write(b.Key(history.IntValue(int64(i))), history.IntValue(1))
@@ -132,16 +140,20 @@ func TestChronosMalformed(t *testing.T) {
 		ts   [][2]int64
 		want string
 	}{
-		{"tie", [][2]int64{{1, 5}, {2, 5}}, `field "commit_ts": transactions 0 and 1 both write and commit at 5; expected different timestamps`},
+		{"tie", [][2]int64{{1, 5}, {2, 5}},
+			`field "commit_ts": transactions 0 and 1 both write and commit at 5; expected different timestamps`},
 		{"no time", [][2]int64{{5, 5}}, `field "commit_ts": transaction 0 writes and commits where it starts, at 5; expected a later timestamp`},
-		{"no commit", [][2]int64{{5, history.NoTime}}, "transaction 0 has no commit_ts; timestamps are needed on every committed transaction"},
-		{"no start", [][2]int64{{history.NoTime, 4}}, "transaction 0 has no start_ts; timestamps are needed on every committed transaction"},
+		{"no commit", [][2]int64{{5, history.NoTime}}, "transaction 0 has no commit_ts; timestamps are needed on " +
+			"every committed transaction"},
+		{"no start", [][2]int64{{history.NoTime, 4}}, "transaction 0 has no start_ts; timestamps are needed on " +
+			"every committed transaction"},
 	} {
 		if _, err := Chronos(t.Context(), stampedHistory(t, c.ts, write), si); err == nil || err.Error() != c.want {
 			t.Errorf("%s: error %v; expected %s", c.name, err, c.want)
 		}
 	}
-	if _, err := Chronos(t.Context(), stampedHistory(t, [][2]int64{{history.NoTime, 4}}, write), Options{}); err != nil {
+	if _, err := Chronos(t.Context(), stampedHistory(t, [][2]int64{{history.NoTime, 4}}, write),
+		Options{}); err != nil {
 		t.Errorf("serializability needs no start: %v", err)
 	}
 	if _, err := Chronos(t.Context(), stampedHistory(t, nil, write), Options{Level: level.ReadCommitted}); err == nil {

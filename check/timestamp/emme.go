@@ -10,20 +10,21 @@ import (
 	"isovet/history"
 )
 
-// dependency is an edge of the start-ordered serialization graph, between moments, and what is violated if it closes a cycle.
+// dependency is an edge of the start-ordered serialization graph, between moments, and what is violated if it closes a
+// cycle.
 type dependency struct {
 	from, to int32
 	v        Violation
 }
 
-// Emme recovers the version order from the commit timestamps, builds the start-ordered serialization graph of the whole history and
-// looks for cycles: the baseline that CHRONOS is compared with. Its verdict is that of Chronos; the violations that it lists are the edges that close cycles
-// and reads of what no transaction installed.
+// Emme recovers the version order from the commit timestamps, builds the start-ordered serialization graph of the whole
+// history and looks for cycles: the baseline that CHRONOS is compared with. Its verdict is that of Chronos; the
+// violations that it lists are the edges that close cycles and reads of what no transaction installed.
 //
-// Source: Emme's version order recovery (Clark and others), as CHRONOS describes it; Adya's start-ordered graph. The start edges, a
-// quadratic number, are a chain of the moments (errata B6). Errors as Chronos, and *Unsupported for lists, predicate operations and values
-// that two transactions install.
-// Cost: linear but for one search in the versions of a key for each read; some 60 bytes an operation.
+// Source: Emme's version order recovery (Clark and others), as CHRONOS describes it; Adya's start-ordered graph. The
+// start edges, a quadratic number, are a chain of the moments (errata B6). Errors as Chronos, and *Unsupported for
+// lists, predicate operations and values that two transactions install. Cost: linear but for one search in the versions
+// of a key for each read; some 60 bytes an operation.
 func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -64,7 +65,8 @@ func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	e.cycles()
 	e.out.Order = l.entries()
 	e.out.finish()
-	e.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "construction": built.Sub(sorted), "cycles": time.Since(built)}
+	e.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "construction": built.Sub(sorted),
+		"cycles": time.Since(built)}
 	return &e.out, nil
 }
 
@@ -112,7 +114,8 @@ func (e *emme) versionOrder() error {
 	each(func(t, v uint32) {
 		if e.writer[v] != history.None || h.InitVer[h.VerKey[v]] == v {
 			if clash == nil {
-				clash = &Unsupported{fmt.Sprintf("transaction %d installs %s at key %s, which is there already: emme needs unique values", h.Txns.ID[t], h.ValueString(v), h.KeyString(h.VerKey[v]))}
+				clash = &Unsupported{fmt.Sprintf("transaction %d installs %s at key %s, which is there already: "+
+					"emme needs unique values", h.Txns.ID[t], h.ValueString(v), h.KeyString(h.VerKey[v]))}
 			}
 			return
 		}
@@ -152,7 +155,8 @@ func (e *emme) edges() {
 					continue
 				}
 				if last != no {
-					e.deps = append(e.deps, dependency{e.end[last], e.begin[t], Violation{Axiom: SESSION, Txn: t, Other: last, Key: no, Op: no}})
+					e.deps = append(e.deps, dependency{e.end[last], e.begin[t], Violation{Axiom: SESSION, Txn: t,
+						Other: last, Key: no, Op: no}})
 				}
 				last = t
 			}
@@ -163,7 +167,8 @@ func (e *emme) edges() {
 			of := e.ver[e.off[k]:e.off[k+1]]
 			for i := 1; i < len(of); i++ {
 				a, b := e.writer[of[i-1]], e.writer[of[i]]
-				e.deps = append(e.deps, dependency{e.end[a], e.begin[b], Violation{Axiom: NOCONFLICT, Txn: b, Other: a, Key: k, Op: no}})
+				e.deps = append(e.deps, dependency{e.end[a], e.begin[b], Violation{Axiom: NOCONFLICT, Txn: b, Other: a,
+					Key: k, Op: no}})
 			}
 		}
 	}

@@ -35,18 +35,20 @@ func commitTS(h *history.History, t uint32) int64 {
 	return h.CommitTS(t)
 }
 
-// newTimeline sorts the starts and commits; at the serializable levels only the commits, and the starts of transactions that are
-// placed there. Errors are *Missing for a committed transaction without timestamps, and *history.InputError for writers that tie.
-// Cost: radix sort, linear.
+// newTimeline sorts the starts and commits; at the serializable levels only the commits, and the starts of transactions
+// that are placed there. Errors are *Missing for a committed transaction without timestamps, and *history.InputError
+// for writers that tie. Cost: radix sort, linear.
 func newTimeline(h *history.History, o Options) (*timeline, error) {
 	starts := !o.Level.Serial()
 	n := h.NumTxns()
 	l := &timeline{h: h, o: o, in: make([]bool, n), writer: make([]bool, n), bySession: scrambled(h)}
 	fail := func(t uint32, field, format string, args ...any) error {
-		return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+		return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: field,
+			Msg: fmt.Sprintf(format, args...)}
 	}
-	// Two runs, so that a stable sort leaves ties as they must be: first what installs, then what only looks. A transaction that starts
-	// where it commits installs nothing; its two moments stand together, so that it is over when the next of its session starts.
+	// Two runs, so that a stable sort leaves ties as they must be: first what installs, then what only looks. A
+	// transaction that starts where it commits installs nothing; its two moments stand together, so that it is over
+	// when the next of its session starts.
 	early, begin := make([]stamp, 0, 2*n), make([]stamp, 0, n)
 	for i := range uint32(n) {
 		t := i
@@ -71,7 +73,8 @@ func newTimeline(h *history.History, o Options) (*timeline, error) {
 				l.backwards = append(l.backwards, t)
 				continue
 			case s == c && write:
-				return nil, fail(t, "commit_ts", "transaction %d writes and commits where it starts, at %d; expected a later timestamp", h.Txns.ID[t], c)
+				return nil, fail(t, "commit_ts", "transaction %d writes and commits where it starts, at %d; "+
+					"expected a later timestamp", h.Txns.ID[t], c)
 			}
 		}
 		l.in[t], l.writer[t] = true, write
@@ -95,7 +98,8 @@ func newTimeline(h *history.History, o Options) (*timeline, error) {
 	for _, m := range l.moments {
 		if t := m >> 1; m&1 == 1 && l.writer[t] {
 			if c := h.Txns.CommitTS[t]; last != history.None && c == lastTS {
-				return nil, fail(t, "commit_ts", "transactions %d and %d both write and commit at %d; expected different timestamps", h.Txns.ID[last], h.Txns.ID[t], c)
+				return nil, fail(t, "commit_ts", "transactions %d and %d both write and commit at %d; expected "+
+					"different timestamps", h.Txns.ID[last], h.Txns.ID[t], c)
 			}
 			last, lastTS = t, h.Txns.CommitTS[t]
 		}
@@ -129,7 +133,8 @@ func writes(h *history.History, t uint32) bool {
 	return false
 }
 
-// Missing says that a committed transaction has no timestamp. It is no mistake of the file's, but it decides nothing then.
+// Missing says that a committed transaction has no timestamp. It is no mistake of the file's, but it decides nothing
+// then.
 type Missing struct {
 	Txn   int64 // id in the file
 	Field string
@@ -173,8 +178,9 @@ type stamp struct {
 	m  moment
 }
 
-// sortStamps sorts moments, all below limit, by timestamp, stably: a radix sort over digits of 11 bits, those above the largest
-// difference left out, of one word a moment. Where timestamps are so far apart that they do not fit beside the moment: by comparison.
+// sortStamps sorts moments, all below limit, by timestamp, stably: a radix sort over digits of 11 bits, those above the
+// largest difference left out, of one word a moment. Where timestamps are so far apart that they do not fit beside the
+// moment: by comparison.
 func sortStamps(in []stamp, limit uint64) []moment {
 	out := make([]moment, len(in))
 	if len(in) == 0 {

@@ -49,7 +49,8 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 // Arrival returns transaction t, its name and its values being the history's indices. It is valid until the next call.
 func (f *Feed) Arrival(t uint32) *Arrival {
 	h, x := f.h, &f.buf
-	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t), Ops: x.Ops[:0], Lists: x.Lists[:0]}
+	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t),
+		Ops: x.Ops[:0], Lists: x.Lists[:0]}
 	x.NoPart = x.Commit == history.NoTime
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
@@ -70,20 +71,22 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 	return x
 }
 
-// AionOver runs Aion over a history in the order of the commits, as a collector would see them, for a file may stand in any order, such
-// as session by session. The watermark is the least start that is still to come: nothing is late, and the violations are those of Chronos.
-// Errors as Chronos, and *Unsupported for predicate operations.
+// AionOver runs Aion over a history in the order of the commits, as a collector would see them, for a file may stand in
+// any order, such as session by session. The watermark is the least start that is still to come: nothing is late, and
+// the violations are those of Chronos. Errors as Chronos, and *Unsupported for predicate operations.
 func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	order := make([]uint32, h.NumTxns())
 	for t := range order {
 		order[t] = uint32(t)
 	}
-	slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(commitTS(h, a), commitTS(h, b)) }) // NoTime first
+	// NoTime first
+	slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(commitTS(h, a), commitTS(h, b)) })
 	return aionOver(ctx, h, o, order, func(int) bool { return true })
 }
 
 // aionOver takes the transactions in the given order and advances the watermark where it is told to.
-func aionOver(ctx context.Context, h *history.History, o Options, order []uint32, advance func(i int) bool) (*Report, error) {
+func aionOver(ctx context.Context, h *history.History, o Options, order []uint32, advance func(i int) bool) (*Report,
+	error) {
 	a, err := NewAion(o)
 	if err != nil {
 		return nil, err
@@ -120,7 +123,8 @@ func aionOver(ctx context.Context, h *history.History, o Options, order []uint32
 	}
 	a.Close()
 	finals = append(finals, a.Take()...)
-	r := &Report{Order: l.entries(), Stages: map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}, Online: a.Stats()}
+	r := &Report{Order: l.entries(), Stages: map[string]time.Duration{"sorting": sorted.Sub(began),
+		"checking": time.Since(sorted)}, Online: a.Stats()}
 	w := &widener{h: h, l: l}
 	for i := range finals {
 		r.Violations = append(r.Violations, w.violation(&finals[i]))
@@ -140,7 +144,8 @@ type widener struct {
 func (x *widener) violation(f *Final) Violation {
 	h := x.h
 	t := uint32(f.Txn)
-	v := Violation{Axiom: f.Axiom, Txn: t, Other: history.None, Key: f.Key, Op: history.None, Got: history.None, Want: history.None}
+	v := Violation{Axiom: f.Axiom, Txn: t, Other: history.None, Key: f.Key, Op: history.None, Got: history.None,
+		Want: history.None}
 	if f.Other != NoID {
 		v.Other = uint32(f.Other)
 	}

@@ -7,7 +7,8 @@ import (
 	"isovet/predicates"
 )
 
-// naive evaluates Definitions 4 to 6 directly: every snapshot is computed anew from all transactions. It is the twin of Chronos and Aion.
+// naive evaluates Definitions 4 to 6 directly: every snapshot is computed anew from all transactions. It is the twin of
+// Chronos and Aion.
 func naive(h *history.History, o Options) []Violation {
 	serial := o.Level.Serial()
 	var out []Violation
@@ -30,7 +31,8 @@ func naive(h *history.History, o Options) []Violation {
 		}
 		return h.StartTS(t)
 	}
-	// Definition 6, with errata C3; of serializability: everything committed before, and at that moment if t only reads.
+	// Definition 6, with errata C3; of serializability: everything committed before, and at that moment if t only
+	// reads.
 	vis := func(u, t uint32) bool {
 		if u == t {
 			return false
@@ -125,7 +127,8 @@ func naive(h *history.History, o Options) []Violation {
 				}
 				for k := range uint32(h.NumKeys()) {
 					if writesKeyOf(h, a, k) && writesKeyOf(h, b, k) {
-						out = append(out, Violation{Axiom: NOCONFLICT, Txn: b, Other: a, Key: k, Op: no, Got: no, Want: no})
+						out = append(out, Violation{Axiom: NOCONFLICT, Txn: b, Other: a, Key: k, Op: no, Got: no,
+							Want: no})
 					}
 				}
 			}
@@ -150,7 +153,8 @@ func naive(h *history.History, o Options) []Violation {
 						out = append(out, Violation{Axiom: INT, Txn: t, Other: no, Key: k, Op: op, Got: v, Want: w})
 					}
 				} else if s.ver[k] != v {
-					out = append(out, Violation{Axiom: EXT, Kind: kindOf.kind(t, v, at), Txn: t, Other: s.by[k], Key: k, Op: op, Got: v, Want: s.ver[k]})
+					out = append(out, Violation{Axiom: EXT, Kind: kindOf.kind(t, v, at), Txn: t, Other: s.by[k], Key: k,
+						Op: op, Got: v, Want: s.ver[k]})
 				}
 				last[k] = v
 			case history.Write:
@@ -204,7 +208,8 @@ func writesKeyOf(h *history.History, t, k uint32) bool {
 }
 
 // naivePredicate looks at every key.
-func naivePredicate(h *history.History, t, op uint32, ver, by []uint32, wrote map[uint32]uint32, kindOf *writers, at int64) (out []Violation) {
+func naivePredicate(h *history.History, t, op uint32, ver, by []uint32, wrote map[uint32]uint32, kindOf *writers,
+	at int64) (out []Violation) {
 	p := h.Ops.Ver[op]
 	pred, err := predicates.Parse(h.Texts.Text(h.Preds.Pred[p]))
 	if err != nil {
@@ -256,7 +261,8 @@ func naivePredicate(h *history.History, t, op uint32, ver, by []uint32, wrote ma
 	}
 	for k := range uint32(h.NumKeys()) {
 		if want, mine := see(k); !matched[k] && truth(k, want) == predicates.True {
-			x := Violation{Axiom: EXT, Kind: Phantom, Txn: t, Other: by[k], Key: k, Op: op, Got: history.None, Want: want}
+			x := Violation{Axiom: EXT, Kind: Phantom, Txn: t, Other: by[k], Key: k, Op: op, Got: history.None,
+				Want: want}
 			if mine {
 				x.Axiom, x.Kind, x.Other = INT, NoKind, history.None
 			}

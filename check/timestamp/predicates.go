@@ -5,16 +5,18 @@ import (
 	"isovet/predicates"
 )
 
-// modified are the keys that the transaction being read has written before a predicate operation, with what it made of them.
+// modified are the keys that the transaction being read has written before a predicate operation, with what it made of
+// them.
 type modified struct {
 	keys, vers []uint32
 	matched    []uint32
 }
 
-// predicate is INT and EXT of a predicate read or write: each row that it matched was current, and no other row matches. What matches
-// is counted, not looked at: only where the count is wrong are the rows listed that are missing. Rows of which the predicate is
-// unknown may match or not. A row whose old version the client does not know must have had one of which the predicate is not false.
-// Rows that the transaction itself wrote before are its own versions (INT). Source: algorithms §4.3.
+// predicate is INT and EXT of a predicate read or write: each row that it matched was current, and no other row
+// matches. What matches is counted, not looked at: only where the count is wrong are the rows listed that are missing.
+// Rows of which the predicate is unknown may match or not. A row whose old version the client does not know must have
+// had one of which the predicate is not false. Rows that the transaction itself wrote before are its own versions
+// (INT). Source: algorithms §4.3.
 func (s *sweep) predicate(t, op uint32, now int64) {
 	h := s.h
 	p := h.Ops.Ver[op]
@@ -76,14 +78,16 @@ func (s *sweep) missed(t, op, p uint32, matched []uint32) {
 	}
 	for i, k := range s.mod.keys {
 		if _, ok := seen[k]; !ok && s.rows.Truth(p, k, s.mod.vers[i]) == predicates.True {
-			s.out.add(Violation{Axiom: INT, Txn: t, Other: history.None, Key: k, Op: op, Got: history.None, Want: s.mod.vers[i]})
+			s.out.add(Violation{Axiom: INT, Txn: t, Other: history.None, Key: k, Op: op, Got: history.None,
+				Want: s.mod.vers[i]})
 		}
 		seen[k] = struct{}{}
 	}
 	s.rows.Each(p, func(k uint32) {
 		if _, ok := seen[k]; !ok {
 			e := &s.keys[k]
-			s.out.add(Violation{Axiom: EXT, Kind: Phantom, Txn: t, Other: e.by, Key: k, Op: op, Got: history.None, Want: e.ver})
+			s.out.add(Violation{Axiom: EXT, Kind: Phantom, Txn: t, Other: e.by, Key: k, Op: op, Got: history.None,
+				Want: e.ver})
 		}
 	})
 }

@@ -40,7 +40,8 @@ const (
 	Phantom           // a predicate read missed a row that was there, or has one that was not
 )
 
-var kindNames = [...]string{"", "never written", "own", "aborted", "intermediate", "before", "uncommitted", "after", "phantom"}
+var kindNames = [...]string{"", "never written", "own", "aborted", "intermediate", "before", "uncommitted", "after",
+	"phantom"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -49,7 +50,8 @@ type Violation struct {
 	Axiom Axiom
 	Kind  Kind   // of EXT
 	Txn   uint32 // who fails: the later of two that conflict, or that are in a session
-	Other uint32 // SESSION: the one before; NOCONFLICT: the one that committed first; EXT: who installed Want; else None
+	// SESSION: the one before; NOCONFLICT: the one that committed first; EXT: who installed Want; else None
+	Other uint32
 	Key   uint32 // None where there is none
 	Op    uint32 // INT, EXT: the read; else None
 	Got   uint32 // INT, EXT: the version read (None of a list, see Op, or of a row that a predicate read missed)
@@ -59,10 +61,11 @@ type Violation struct {
 // Report is what a checker found.
 type Report struct {
 	Violations []Violation
-	// Txns counts the transactions that violate an axiom; Pairs counts transaction and key, which is what some papers count
-	// (errata C9).
+	// Txns counts the transactions that violate an axiom; Pairs counts transaction and key, which is what some papers
+	// count (errata C9).
 	Txns, Pairs int
-	// Order is the moments in order, t<<1 a start and t<<1|1 a commit, at the snapshot level; transactions at the serializable one.
+	// Order is the moments in order, t<<1 a start and t<<1|1 a commit, at the snapshot level; transactions at the
+	// serializable one.
 	Order []uint32
 	// Stages are the times of the parts: sorting, checking.
 	Stages map[string]time.Duration
@@ -72,9 +75,8 @@ type Report struct {
 	w *writers
 }
 
-// Source returns who wrote the version that an EXT violation's register read or predicate row saw, the least wrong of several; None
-// where nobody did or the read is of a list.
-// Cost: at the first call a pass over the operations.
+// Source returns who wrote the version that an EXT violation's register read or predicate row saw, the least wrong of
+// several; None where nobody did or the read is of a list. Cost: at the first call a pass over the operations.
 func (r *Report) Source(h *history.History, v *Violation) uint32 {
 	if v.Axiom != EXT || v.Got == history.None || v.Kind == Phantom {
 		return history.None
@@ -124,7 +126,8 @@ func (r *Report) finish() {
 
 func compare(a, b Violation) int {
 	for _, d := range [...]int64{
-		int64(a.Txn) - int64(b.Txn), int64(a.Key) - int64(b.Key), int64(a.Axiom) - int64(b.Axiom), int64(a.Op) - int64(b.Op), int64(a.Other) - int64(b.Other),
+		int64(a.Txn) - int64(b.Txn), int64(a.Key) - int64(b.Key), int64(a.Axiom) - int64(b.Axiom),
+		int64(a.Op) - int64(b.Op), int64(a.Other) - int64(b.Other),
 		int64(a.Got) - int64(b.Got),
 	} {
 		if d != 0 {
@@ -164,7 +167,8 @@ func newWriters(h *history.History) *writers {
 	return w
 }
 
-// kind says what is wrong with transaction t's read of version v at timestamp now. Where several wrote it, the least wrong counts.
+// kind says what is wrong with transaction t's read of version v at timestamp now. Where several wrote it, the least
+// wrong counts.
 func (w *writers) kind(t, v uint32, now int64) Kind {
 	k, _ := w.source(t, v, now)
 	return k

@@ -12,13 +12,13 @@ var (
 	maxWalk = 64
 )
 
-// causal guesses a commit order, one that keeps sessions, reads and the orders demanded so far, and replays it. A read that sees
-// the current version of its key obeys the axiom: no other writer of the key is between its writer and the reader. Of those that do
-// not, the writers between are asked for: each that is visible to the reader is demanded before the version that was read. If
-// there is none, the guess is a commit order.
+// causal guesses a commit order, one that keeps sessions, reads and the orders demanded so far, and replays it. A read
+// that sees the current version of its key obeys the axiom: no other writer of the key is between its writer and the
+// reader. Of those that do not, the writers between are asked for: each that is visible to the reader is demanded
+// before the version that was read. If there is none, the guess is a commit order.
 //
-// After a few guesses, or where too many writers are between, all orders that the axiom demands are made, of each session and key
-// the last visible writer.
+// After a few guesses, or where too many writers are between, all orders that the axiom demands are made, of each
+// session and key the last visible writer.
 func (c *checker) causal() Answer {
 	topo := graph.SortIndex(c.hint())
 	budget := maxWalk * (len(c.src) + c.n)
@@ -64,12 +64,12 @@ func (c *checker) causal() Answer {
 	return c.violated(c.graph())
 }
 
-// past knows who is visible to whom. Sessions of two transactions or more that count are chains: a transaction's clock says up
-// to which place of each chain it sees. Transactions without a chain, and those of unknown outcome, are visible through their
-// readers only, and are looked up so.
+// past knows who is visible to whom. Sessions of two transactions or more that count are chains: a transaction's clock
+// says up to which place of each chain it sees. Transactions without a chain, and those of unknown outcome, are visible
+// through their readers only, and are looked up so.
 //
-// Invariant: when a node's turn in topo has come, uses of a node before it counts the readers and the successor whose turn is to
-// come; its clock is dropped when there is none.
+// Invariant: when a node's turn in topo has come, uses of a node before it counts the readers and the successor whose
+// turn is to come; its clock is dropped when there is none.
 type past struct {
 	*checker
 	topo []int32
@@ -93,7 +93,8 @@ type past struct {
 }
 
 func newPast(c *checker) *past {
-	return &past{checker: c, at: make([]int32, c.n), cur: make([]int32, c.h.NumKeys()), older: make([]int32, len(c.v.WKey))}
+	return &past{checker: c, at: make([]int32, c.n), cur: make([]int32, c.h.NumKeys()), older: make([]int32,
+		len(c.v.WKey))}
 }
 
 // order sets the guess that the next replay goes through.
@@ -116,7 +117,8 @@ func (p *past) install(t int32) {
 	}
 }
 
-// current reports whether each read of the guess sees the current version: then no clocks are needed, which cost sessions × transactions.
+// current reports whether each read of the guess sees the current version: then no clocks are needed, which cost
+// sessions × transactions.
 func (p *past) current() bool {
 	v := p.v
 	for i, t := range p.topo {
@@ -136,7 +138,8 @@ func (p *past) current() bool {
 	return true
 }
 
-// replay goes through the guess: of each read that does not see the current version it asks which writers between are visible.
+// replay goes through the guess: of each read that does not see the current version it asks which writers between are
+// visible.
 func (p *past) replay(budget *int) {
 	v := p.v
 	p.startClocks()
@@ -304,8 +307,8 @@ func (p *past) sees(t, u int32) bool {
 	return false
 }
 
-// all makes, for each read, each other chain's last visible writer of its key, and each visible writer without a chain, precede
-// the version that was read.
+// all makes, for each read, each other chain's last visible writer of its key, and each visible writer without a chain,
+// precede the version that was read.
 //
 // Source: [AWDIT], causal consistency. Cost: reads × the chains that write the key, a search by bisection each.
 func (p *past) all() {

@@ -20,10 +20,11 @@ var (
 	maxConflicts = 64
 )
 
-// choice decides a view in which a read has several possible writers, or a transaction of unknown outcome may or may not count. A
-// solver picks a writer for each such read, at first the latest before the reader that client times or places suggest. With that the
-// view is as any other. What refutes it names the picks that it rests on: not all of them again. So it goes on until a pick holds, or
-// none is left; then what was learned is the proof, read as clauses over the picks.
+// choice decides a view in which a read has several possible writers, or a transaction of unknown outcome may or may
+// not count. A solver picks a writer for each such read, at first the latest before the reader that client times or
+// places suggest. With that the view is as any other. What refutes it names the picks that it rests on: not all of them
+// again. So it goes on until a pick holds, or none is left; then what was learned is the proof, read as clauses over
+// the picks.
 type choice struct {
 	ctx   context.Context
 	v     *prepass.View
@@ -83,7 +84,8 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) Answ
 		}
 	}
 	sum.Status = GaveUp
-	sum.Reason = fmt.Sprintf("%d choices of the writers of %d reads were refuted one after the other, and others are left", sum.Choices, len(v.Amb))
+	sum.Reason = fmt.Sprintf("%d choices of the writers of %d reads were refuted one after the other, and others "+
+		"are left", sum.Choices, len(v.Amb))
 	return sum
 }
 
@@ -145,7 +147,8 @@ func (x *choice) clause(c []solver.Lit) {
 	x.s.AddClause(c...)
 }
 
-// favourite is the place of the latest writer before the reader, as far as is guessed; of the first one, if none is before it.
+// favourite is the place of the latest writer before the reader, as far as is guessed; of the first one, if none is
+// before it.
 func (x *choice) favourite(hint []int64, t uint32, writers []uint32) int {
 	best, latest := 0, int64(math.MinInt64)
 	for i, w := range writers {
@@ -231,7 +234,8 @@ func (x *choice) learn(a evidence.Anomaly) {
 	// A transaction may read a version twice, at read-committed from two writers: all that the edge may mean are named.
 	from := func(t, ver, writer uint32) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if i := x.ambAt[r] - 1; i >= 0 && v.RVer[r] == ver && v.WTxn[v.Cand[x.picked[i]]] == writer && x.lit[x.picked[i]] != solver.LitUndef {
+			if i := x.ambAt[r] - 1; i >= 0 && v.RVer[r] == ver && v.WTxn[v.Cand[x.picked[i]]] == writer &&
+				x.lit[x.picked[i]] != solver.LitUndef {
 				lits = append(lits, x.lit[x.picked[i]].Not())
 			}
 		}
@@ -258,8 +262,8 @@ func (x *choice) learn(a evidence.Anomaly) {
 	}
 }
 
-// proof puts those lemmas together that leave no pick. twice says that one of them is about a transaction that reads one version
-// twice, maybe from two writers, of which the edges do not tell which is meant.
+// proof puts those lemmas together that leave no pick. twice says that one of them is about a transaction that reads
+// one version twice, maybe from two writers, of which the edges do not tell which is meant.
 func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	core := x.core()
 	if len(core) == 1 {
@@ -277,7 +281,8 @@ func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	}
 	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
 		for _, e := range c {
-			twice = twice || e.Dep == evidence.WR && x.again(e.To, e.Ver) || e.Dep == evidence.RW && x.again(e.From, e.Ver)
+			twice = twice || e.Dep == evidence.WR && x.again(e.To, e.Ver) || e.Dep == evidence.RW && x.again(e.From,
+				e.Ver)
 		}
 	}
 	return a, twice
@@ -294,8 +299,8 @@ func (x *choice) again(t, ver uint32) bool {
 	return n > 1
 }
 
-// core leaves out lemmas without which no pick is left either: a solver names those that it used, again and again while they get
-// fewer.
+// core leaves out lemmas without which no pick is left either: a solver names those that it used, again and again while
+// they get fewer.
 func (x *choice) core() []lemma {
 	core := x.lemmas
 	for {
@@ -330,7 +335,8 @@ func (x *choice) core() []lemma {
 	}
 }
 
-// cycles explains cycles of the graph: one, or, where writers were picked, one through each of some picks and demanded orders.
+// cycles explains cycles of the graph: one, or, where writers were picked, one through each of some picks and demanded
+// orders.
 func (c *checker) cycles(g *graph.CSR) {
 	c.found = append(c.found, c.cycle(g))
 	if c.ambAt == nil {

@@ -9,8 +9,8 @@ import (
 	"isovet/level"
 )
 
-// missed is the cycle of a demanded order: its reader would precede d.from, which overwrote what it read, unless d.from is before
-// the version that was read; and d.from is visible to the reader.
+// missed is the cycle of a demanded order: its reader would precede d.from, which overwrote what it read, unless d.from
+// is before the version that was read; and d.from is visible to the reader.
 func (c *checker) missed(d demand) []evidence.Edge {
 	v := c.v
 	reader := c.v.H.TxnOf(v.ROp[d.read])
@@ -52,8 +52,8 @@ func (c *checker) hops(nodes []int32) []evidence.Edge {
 	return out
 }
 
-// hop returns the edge of a read of t from u, its first, or of their session. One that rests on a picked writer is the last resort, but
-// at read-committed, which asks for the first read.
+// hop returns the edge of a read of t from u, its first, or of their session. One that rests on a picked writer is the
+// last resort, but at read-committed, which asks for the first read.
 func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 	v := c.v
 	read := func(picked bool) (evidence.Edge, bool) {
@@ -80,8 +80,8 @@ func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 // searchWork bounds the search for a cycle of the fewest edges.
 const searchWork = 4 << 20
 
-// cycle explains a cycle of known and demanded edges: a cycle, and for each demanded order in it the cycle that the opposite order
-// closes. With one demanded order, that other cycle says more and stands first.
+// cycle explains a cycle of known and demanded edges: a cycle, and for each demanded order in it the cycle that the
+// opposite order closes. With one demanded order, that other cycle says more and stands first.
 func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
 	return c.explained(graph.ShortCycle(g, searchWork))
 }
@@ -127,7 +127,8 @@ func (c *checker) explained(nodes []int32) evidence.Anomaly {
 	if len(reasons) != 1 {
 		return evidence.Anomaly{Cycle: main, Cycles: reasons}
 	}
-	if other := slices.IndexFunc(main, func(e evidence.Edge) bool { return e.Dep != evidence.WW }); len(main) == 2 && other >= 0 &&
+	if other := slices.IndexFunc(main, func(e evidence.Edge) bool { return e.Dep != evidence.WW }); len(main) == 2 &&
+		other >= 0 &&
 		(c.ambAt == nil || main[other].Dep == evidence.SO) {
 		// The order of the two writers is plain: one read from the other, or came after it in its session.
 		return evidence.Anomaly{Cycle: reasons[0]}

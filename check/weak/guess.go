@@ -11,7 +11,8 @@ import (
 // maxDirect is maxWalk below causal, where the rules cost less.
 var maxDirect = 8
 
-// guessed looks for a commit order at read-committed or read-atomic, as causal does. False if no guess held; the level may hold all the same.
+// guessed looks for a commit order at read-committed or read-atomic, as causal does. False if no guess held; the level
+// may hold all the same.
 func (c *checker) guessed() (order []int32, ok bool) {
 	if c.o.NoGuess {
 		return nil, false
@@ -38,8 +39,8 @@ func (c *checker) guessed() (order []int32, ok bool) {
 	return nil, false
 }
 
-// direct is replay for what is visible by a read or a session alone: all of it at read-committed, where of a session nothing is, and at
-// read-atomic.
+// direct is replay for what is visible by a read or a session alone: all of it at read-committed, where of a session
+// nothing is, and at read-atomic.
 func (p *past) direct(budget *int) {
 	v := p.v
 	for i, t := range p.topo {
@@ -70,8 +71,9 @@ func (p *past) follows(t, u int32) bool {
 	return last >= 0 && h.Txns.Sess[u] == h.Txns.Sess[t] && h.Txns.Status[u] != history.Unknown && p.at[u] <= p.at[last]
 }
 
-// arrange returns the transactions in an order that keeps sessions, reads, what is known of versions and what is demanded, near to a given
-// one: each comes where that has it, or as soon after as all who must come before have come. False if there is a cycle.
+// arrange returns the transactions in an order that keeps sessions, reads, what is known of versions and what is
+// demanded, near to a given one: each comes where that has it, or as soon after as all who must come before have come.
+// False if there is a cycle.
 //
 // Invariant: one that waits is in the list of one of those that it waits for.
 // Cost: linear. Where the given order is the file's, and nearly right, memory is read in the order of the file too.

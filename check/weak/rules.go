@@ -25,11 +25,11 @@ func (c *checker) rule(t uint32) {
 	}
 }
 
-// readCommitted makes the orders that read-committed demands: t2 before t1 where t reads something from t2 and later reads, from
-// t1, a key that t2 wrote.
+// readCommitted makes the orders that read-committed demands: t2 before t1 where t reads something from t2 and later
+// reads, from t1, a key that t2 wrote.
 //
-// The reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an order of; the
-// later ones follow, since consecutive reads of a key order their writers too.
+// The reads are walked from the last to the first. Of a key only the next read after the first one from t2 is made an
+// order of; the later ones follow, since consecutive reads of a key order their writers too.
 //
 // Source: [AWDIT], read committed.
 // Cost:   for each writer that t read from, the smaller of what was written and what was read.
@@ -68,8 +68,8 @@ func (c *checker) readCommitted(t uint32) {
 	}
 }
 
-// turn returns the first of the reads from lo on, before end, that are of one operation with the last: those of the rows that a predicate
-// matched, of which none was before another.
+// turn returns the first of the reads from lo on, before end, that are of one operation with the last: those of the
+// rows that a predicate matched, of which none was before another.
 func (c *checker) turn(lo, end uint32) uint32 {
 	from := end - 1
 	for from > lo && c.v.ROp[from-1] == c.v.ROp[end-1] {
@@ -78,8 +78,8 @@ func (c *checker) turn(lo, end uint32) uint32 {
 	return from
 }
 
-// readAtomic makes the orders that read-atomic demands of t's reads: t2 before t1 where t reads from t2, and from t1 a key that t2
-// wrote.
+// readAtomic makes the orders that read-atomic demands of t's reads: t2 before t1 where t reads from t2, and from t1 a
+// key that t2 wrote.
 //
 // Source: [AWDIT], read atomic. Cost: as readCommitted.
 func (c *checker) readAtomic(t uint32) {
@@ -100,8 +100,9 @@ func (c *checker) readAtomic(t uint32) {
 	}
 }
 
-// sessionsAtomic makes the orders that read-atomic demands of sessions: t2 before t1 where a transaction follows t2 in its session,
-// and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices. Cost: linear.
+// sessionsAtomic makes the orders that read-atomic demands of sessions: t2 before t1 where a transaction follows t2 in
+// its session, and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices. Cost:
+// linear.
 func (c *checker) sessionsAtomic() {
 	v, h := c.v, c.h
 	last := make([]uint32, h.NumKeys()) // key → its last write in the session at hand
@@ -133,8 +134,8 @@ func (c *checker) sessionsAtomic() {
 	}
 }
 
-// demand adds the order "write w before what r read", w being visible to r's transaction: to broken if nothing can keep it, since r
-// read the initial version, or one that is known to precede w.
+// demand adds the order "write w before what r read", w being visible to r's transaction: to broken if nothing can keep
+// it, since r read the initial version, or one that is known to precede w.
 func (c *checker) demand(w, r uint32) {
 	v := c.v
 	d := demand{int32(v.WTxn[w]), c.src[r], r}
@@ -178,7 +179,10 @@ func (c *checker) overwritten(u int32, t uint32) {
 	written := c.sortedWrites(u)
 	for _, k := range c.keys {
 		if r := c.keyRead[k]; c.src[r] != u {
-			if i, ok := slices.BinarySearchFunc(written, k, func(w, k uint32) int { return cmp.Compare(v.WKey[w], k) }); ok {
+			if i, ok := slices.BinarySearchFunc(written, k, func(w, k uint32) int {
+				return cmp.Compare(v.WKey[w],
+					k)
+			}); ok {
 				c.demand(written[i], r)
 			}
 		}

@@ -2,30 +2,31 @@
 //
 // # Problem
 //
-// Biswas and Enea define each of them by an axiom over a commit order, a total order of the transactions that keeps sessions and
-// reads: where t3 reads key x from t1, and t2, another writer of x, is visible to t3, t2 commits before t1. What "visible" means is
-// the level's: t3 read from it before (read-committed), t3 read from it or it precedes t3 in its session (read-atomic), it is
-// before t3 by reads and sessions through any number of transactions (causal). None of this depends on the commit order. So all
-// orders that an axiom demands can be found first, and a commit order exists iff they have no cycle with reads and sessions.
+// Biswas and Enea define each of them by an axiom over a commit order, a total order of the transactions that keeps
+// sessions and reads: where t3 reads key x from t1, and t2, another writer of x, is visible to t3, t2 commits before
+// t1. What "visible" means is the level's: t3 read from it before (read-committed), t3 read from it or it precedes t3
+// in its session (read-atomic), it is before t3 by reads and sessions through any number of transactions (causal). None
+// of this depends on the commit order. So all orders that an axiom demands can be found first, and a commit order
+// exists iff they have no cycle with reads and sessions.
 //
-// Where the order of a key's versions is known, because it is a list, the commit order has to keep it too. Then nothing is demanded
-// of the key: a visible writer is among those that the reader saw, or the axiom is broken.
+// Where the order of a key's versions is known, because it is a list, the commit order has to keep it too. Then nothing
+// is demanded of the key: a visible writer is among those that the reader saw, or the axiom is broken.
 //
 // # Steps
 //
-//   - guess.go: a commit order is guessed, from the file, and replayed; only a read whose version is not the current one asks which
-//     of the writers between are visible. What they demand is kept by the next guess.
-//   - rules.go: where guesses do not lead to an order, all those that read-committed and read-atomic demand, each found by the smaller
-//     of two sets, what a writer wrote and what a reader read
+//   - guess.go: a commit order is guessed, from the file, and replayed; only a read whose version is not the current
+//     one asks which of the writers between are visible. What they demand is kept by the next guess.
+//   - rules.go: where guesses do not lead to an order, all those that read-committed and read-atomic demand, each found
+//     by the smaller of two sets, what a writer wrote and what a reader read
 //   - causal.go: the guess, with vector clocks to say who is visible, and all demanded orders
 //   - explain.go: a cycle, and for each demanded order in it the read that demands it
 //   - choice.go: where several writers can explain a read, a solver picks one, and learns from what refutes that
 //
-// Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k), n
-// operations, k sessions.
-// Differs: the guesses; the paper makes all demanded orders at once.
+// Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k),
+// n operations, k sessions. Differs: the guesses; the paper makes all demanded orders at once.
 //
-// A transaction of unknown outcome that counts comes after the earlier ones of its session and before none of the later ones.
+// A transaction of unknown outcome that counts comes after the earlier ones of its session and before none of the later
+// ones.
 package weak
 
 import (
@@ -61,12 +62,12 @@ type Answer struct {
 	Sources []evidence.Source
 	// Anomaly proves that it does not.
 	Anomaly evidence.Anomaly
-	// Twice, with Violated at read-committed: a transaction reads one version twice that several can explain, and the anomaly
-	// does not tell the two reads apart.
+	// Twice, with Violated at read-committed: a transaction reads one version twice that several can explain, and the
+	// anomaly does not tell the two reads apart.
 	Twice  bool
 	Reason string
-	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of an order,
-	// Choices those of writers.
+	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of an
+	// order, Choices those of writers.
 	Edges, Demanded, Rounds, Choices int
 }
 
@@ -82,7 +83,8 @@ type Options struct {
 
 // Known is the order of the versions of some keys: of each, those that were read and then, in any order, the others.
 type Known struct {
-	// Rank[ver] is the place of a version among its key's, 0 for the initial one; None where it is not known. Nil: of no key.
+	// Rank[ver] is the place of a version among its key's, 0 for the initial one; None where it is not known. Nil: of
+	// no key.
 	Rank []uint32
 	// Orders calls f for pairs of transactions, one before the other, of which all that the ranks say follows.
 	Orders func(f func(t, u int32))
@@ -93,12 +95,12 @@ func Levels() []level.Level {
 	return []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal}
 }
 
-// Check decides a level for a view without anomalies of single reads. At read-committed the view must be one of each read
-// ([prepass.Options.EachRead]).
+// Check decides a level for a view without anomalies of single reads. At read-committed the view must be one of each
+// read ([prepass.Options.EachRead]).
 //
-// Cost: read-committed and read-atomic O(n^1.5) for n operations, linear where transactions are small; causal linear where the
-// guess holds, else O(n·k·log n) at most for k sessions of two transactions or more. Where reads have several possible writers, that
-// for each choice of them that is tried.
+// Cost: read-committed and read-atomic O(n^1.5) for n operations, linear where transactions are small; causal linear
+// where the guess holds, else O(n·k·log n) at most for k sessions of two transactions or more. Where reads have several
+// possible writers, that for each choice of them that is tried.
 func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
 	if v.Ambiguous() {
 		return choose(ctx, v, l, o)
@@ -136,7 +138,8 @@ func (c *checker) run() Answer {
 	return c.holds(topo)
 }
 
-// demand says that From, visible to the reader of Read and a writer of what it read, commits before the writer of what was read.
+// demand says that From, visible to the reader of Read and a writer of what it read, commits before the writer of what
+// was read.
 type demand struct {
 	from, to int32 // to is -1 for the initial version, which nothing precedes
 	read     uint32
@@ -159,7 +162,8 @@ type checker struct {
 	rounds  int
 	stopped bool
 
-	// ambAt, where writers were picked, is 1 + the place of a picked read among those, 0 of others. Then more than one anomaly is found.
+	// ambAt, where writers were picked, is 1 + the place of a picked read among those, 0 of others. Then more than one
+	// anomaly is found.
 	ambAt []int32
 	found []evidence.Anomaly
 	reads *graph.CSR // of known
@@ -194,7 +198,8 @@ func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	return c
 }
 
-// known calls f for each edge of sessions and reads, those of one reader to one writer once where they follow each other.
+// known calls f for each edge of sessions and reads, those of one reader to one writer once where they follow each
+// other.
 func (c *checker) known(f func(u, v int32)) {
 	v := c.v
 	for t := range c.n {
@@ -224,8 +229,9 @@ func (c *checker) graph() *graph.CSR {
 	})
 }
 
-// hint guesses when each transaction took effect: its end, where all that count have one; else its place in the file, where that
-// goes from session to session as they come; else its place in its session. A wrong one costs time, never the answer.
+// hint guesses when each transaction took effect: its end, where all that count have one; else its place in the file,
+// where that goes from session to session as they come; else its place in its session. A wrong one costs time, never
+// the answer.
 func (c *checker) hint() []int64 {
 	h := c.h
 	hint := make([]int64, c.n)

@@ -14,7 +14,8 @@ import (
 	"isovet/prepass"
 )
 
-// naive is the axiom on a matrix: who is before whom by sessions and reads, what that demands, and whether all of it has a cycle.
+// naive is the axiom on a matrix: who is before whom by sessions and reads, what that demands, and whether all of it
+// has a cycle.
 func naive(v *prepass.View, l level.Level) bool {
 	h, n := v.H, v.H.NumTxns()
 	matrix := func() [][]bool {
@@ -149,7 +150,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestLargeWriters: a transaction that wrote thousands of keys and was read by thousands costs the smaller of the two sets each.
+// TestLargeWriters: a transaction that wrote thousands of keys and was read by thousands costs the smaller of the two
+// sets each.
 func TestLargeWriters(t *testing.T) {
 	b := history.NewBuilder()
 	const keys, readers = 5000, 5000
@@ -172,7 +174,8 @@ func TestLargeWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range Levels() {
-		a := Check(context.Background(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l, Options{})
+		a := Check(context.Background(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
+			Options{})
 		if a.Status != Violated || evidence.Classify(a.Anomaly.Cycle) != level.ReadSkew {
 			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
 		}
@@ -204,7 +207,8 @@ func TestLateReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range Levels() {
-		if a := Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l, Options{}); a.Status != Holds {
+		if a := Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
+			Options{}); a.Status != Holds {
 			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
 		}
 	}
@@ -244,9 +248,11 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// TestOpenWriter: a write of a transaction that does not count, since its outcome is open, is none of its key's when all orders are made.
+// TestOpenWriter: a write of a transaction that does not count, since its outcome is open, is none of its key's when
+// all orders are made.
 func TestOpenWriter(t *testing.T) {
-	h := notation.MustParse("init=0: s1: w(x,1) @[0,1] | s2: w(y,7) @[2,3] | s3: w(y,7)? @[4,_] | s4: r(y,7) @[6,7] | s2: r(x,1) @[8,9]")
+	h := notation.MustParse("init=0: s1: w(x,1) @[0,1] | s2: w(y,7) @[2,3] | s3: w(y,7)? @[4,_] | s4: r(y,7) @[6,7] " +
+		"| s2: r(x,1) @[8,9]")
 	v := prepass.Run(h)
 	if len(v.Open) == 0 {
 		t.Fatal("no open outcome")

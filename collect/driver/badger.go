@@ -36,7 +36,8 @@ type badgerDB struct {
 func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, error) {
 	_, dir, _ := strings.Cut(urls[0], ":")
 	dir = strings.TrimPrefix(dir, "//")
-	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(false).WithDetectConflicts(iso != "no-conflicts")
+	opt := badger.DefaultOptions(dir).WithInMemory(dir == "").WithLogger(nil).WithMetricsEnabled(
+		false).WithDetectConflicts(iso != "no-conflicts")
 	if o.Timestamps {
 		opt = opt.WithNumVersionsToKeep(math.MaxInt)
 	}
@@ -48,7 +49,8 @@ func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, er
 	if iso == "no-conflicts" {
 		level = "snapshot reads without conflict detection"
 	}
-	return &badgerDB{db: db, o: o, info: Info{Name: "Badger v4", Isolation: level, Nodes: []Node{{Name: "badger"}}}}, nil
+	return &badgerDB{db: db, o: o, info: Info{Name: "Badger v4", Isolation: level, Nodes: []Node{{Name: "badger"}}}},
+		nil
 }
 
 func (b *badgerDB) Info() Info { return b.info }
@@ -99,8 +101,8 @@ func (b *badgerDB) Connect(context.Context, int) (Session, error) {
 	return &badgerSession{kvOps{t}, t, b.o.Timestamps}, nil
 }
 
-// Resolve finds each write's version in the store: it is the commit timestamp. A snapshot at r sees the commits up to r, so
-// commits become even numbers and snapshots odd ones.
+// Resolve finds each write's version in the store: it is the commit timestamp. A snapshot at r sees the commits up to
+// r, so commits become even numbers and snapshots odd ones.
 func (b *badgerDB) Resolve(ctx context.Context, txns []Stamped) error {
 	type write struct{ key, version int64 }
 	at := map[write]int64{}
@@ -198,7 +200,8 @@ func (s *badgerSession) Close() {
 
 func (s *badgerSession) Stamp() Stamp { return Stamp{Start: s.t.ts, Commit: NoTime} }
 
-// Rows with columns stand below isovet/t<table>/, as "version v1 v2 …". Badger has no indexes: a condition reads the whole table.
+// Rows with columns stand below isovet/t<table>/, as "version v1 v2 …". Badger has no indexes: a condition reads the
+// whole table.
 
 func badgerTable(table int) []byte { return fmt.Appendf(nil, "%st%d/", prefix, table) }
 
@@ -246,7 +249,8 @@ func (s *badgerSession) DeleteRow(table int, pk int64) error {
 func (s *badgerSession) Where(table int, where []workload.Range, change Change) ([]Match, error) {
 	runtime.Gosched()
 	var found []Match
-	it := s.t.txn.NewIterator(badger.IteratorOptions{Prefix: badgerTable(table), PrefetchValues: true, PrefetchSize: 100})
+	it := s.t.txn.NewIterator(badger.IteratorOptions{Prefix: badgerTable(table), PrefetchValues: true,
+		PrefetchSize: 100})
 	err := func() error {
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {

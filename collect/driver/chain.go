@@ -51,13 +51,14 @@ func (s snapshot) sees(xid uint64) bool {
 // finished counts the transactions that were over when the snapshot was taken.
 func (s snapshot) finished() uint64 { return s.xmax - uint64(len(s.xip)) }
 
-// Resolve makes timestamps of snapshots. The snapshots of one primary are ordered by inclusion, and the number of transactions
-// that each of them sees finished sorts them. A committed transaction gets its place in the gap before the first snapshot that
-// sees it; inside a gap no snapshot can tell the order, and any is right (xids are used). Commits and snapshots are then numbered
-// one after the other. Neither commit LSN, xid nor commit time give a correct order: a commit record is written before the
-// transaction becomes visible.
+// Resolve makes timestamps of snapshots. The snapshots of one primary are ordered by inclusion, and the number of
+// transactions that each of them sees finished sorts them. A committed transaction gets its place in the gap before the
+// first snapshot that sees it; inside a gap no snapshot can tell the order, and any is right (xids are used). Commits
+// and snapshots are then numbered one after the other. Neither commit LSN, xid nor commit time give a correct order: a
+// commit record is written before the transaction becomes visible.
 //
-// An unknown transaction that a snapshot sees finished has committed or aborted; the server is asked which. Cost: n log n.
+// An unknown transaction that a snapshot sees finished has committed or aborted; the server is asked which. Cost: n log
+// n.
 func (p *postgres) Resolve(ctx context.Context, txns []Stamped) error {
 	unknown := map[uint64]bool{}
 	for i := range txns {
@@ -115,7 +116,10 @@ func chain(txns []Stamped, committed func(xid uint64) bool) error {
 		gap := sort.Search(len(snaps), func(j int) bool { return snaps[j].sees(t.XID) })
 		commits = append(commits, commit{gap, t.XID, i})
 	}
-	slices.SortFunc(commits, func(a, b commit) int { return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.xid, b.xid)) })
+	slices.SortFunc(commits, func(a, b commit) int {
+		return cmp.Or(cmp.Compare(a.gap, b.gap), cmp.Compare(a.xid,
+			b.xid))
+	})
 	ts := int64(0)
 	for j := 0; j <= len(snaps); j++ {
 		for len(commits) > 0 && commits[0].gap == j {

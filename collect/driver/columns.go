@@ -44,7 +44,8 @@ func createTables(tables []Table, integer, options string) (sql []string) {
 		sql = append(sql, q+")"+options)
 		for _, c := range t.Columns {
 			if c.Index {
-				sql = append(sql, fmt.Sprintf("create index %s_%s on %s(%s)", tableName(t.ID), columnName(c), tableName(t.ID), columnName(c)))
+				sql = append(sql, fmt.Sprintf("create index %s_%s on %s(%s)", tableName(t.ID), columnName(c),
+					tableName(t.ID), columnName(c)))
 			}
 		}
 	}
@@ -141,8 +142,8 @@ func (c *columnsSQL) DeleteRow(table int, pk int64) error {
 	return c.ask(fmt.Sprintf("delete from %s where k = %d", tableName(table), pk), noRow)
 }
 
-// Where selects the rows, with their locks if they are to be changed, and then changes those: so the versions that the change replaces
-// are known on every database.
+// Where selects the rows, with their locks if they are to be changed, and then changes those: so the versions that the
+// change replaces are known on every database.
 func (c *columnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
 	t := c.table(table)
 	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), tableName(table), condition(t, where))

@@ -1,22 +1,23 @@
-// Package driver speaks with databases: one small file a client library, all behind one interface. A driver knows rows, not
-// transactions of a workload: a row has a key, the unique id of the write that made it, and a payload. It says of every error
-// what it means for the transaction under way (Class) and, where the database can tell without patches, when in the database's
-// own order a transaction began and committed.
+// Package driver speaks with databases: one small file a client library, all behind one interface. A driver knows rows,
+// not transactions of a workload: a row has a key, the unique id of the write that made it, and a payload. It says of
+// every error what it means for the transaction under way (Class) and, where the database can tell without patches,
+// when in the database's own order a transaction began and committed.
 //
 // # Rows
 //
-// On an SQL database plain rows are one table, isovet_kv(k bigint primary key, u bigint, p bigint): u is the unique id of the
-// write, which a history records as the version; p is the business value, NULL in a tombstone. Where some payloads are lists of
-// numbers there is a column w for them, with commas between. A delete leaves a tombstone, so
-// that whoever reads it can tell which delete it saw; a row that was never there is absent. Lists stand in isovet_list(k, val),
-// the elements with commas between them. A table whose rows have columns is a table of its own, isovet_t<n>(k, u, …). Key-value
-// stores hold all of them as text.
+// On an SQL database plain rows are one table, isovet_kv(k bigint primary key, u bigint, p bigint): u is the unique id
+// of the write, which a history records as the version; p is the business value, NULL in a tombstone. Where some
+// payloads are lists of numbers there is a column w for them, with commas between. A delete leaves a tombstone, so that
+// whoever reads it can tell which delete it saw; a row that was never there is absent. Lists stand in isovet_list(k,
+// val), the elements with commas between them. A table whose rows have columns is a table of its own, isovet_t<n>(k, u,
+// …). Key-value stores hold all of them as text.
 //
 // # Files
 //
-// driver.go the interface; registry.go from a URL to a driver; net.go connections with deadlines; sql.go, columns.go and
-// kv.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB and YugabyteDB too), mysql.go
-// (MariaDB, MySQL, TiDB), sqlite.go, badger.go, redis.go, etcd.go; chain.go PostgreSQL's timestamps from its snapshots.
+// driver.go the interface; registry.go from a URL to a driver; net.go connections with deadlines; sql.go, columns.go
+// and kv.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB and
+// YugabyteDB too), mysql.go (MariaDB, MySQL, TiDB), sqlite.go, badger.go, redis.go, etcd.go; chain.go PostgreSQL's
+// timestamps from its snapshots.
 package driver
 
 import (
@@ -45,7 +46,8 @@ const (
 	Fatal Class = iota
 	// Aborted: the database refused; the transaction has had no effect and may be tried again once it is rolled back.
 	Aborted
-	// Lost: the connection is gone. Before the commit was sent the transaction has had no effect; after that nobody knows.
+	// Lost: the connection is gone. Before the commit was sent the transaction has had no effect; after that nobody
+	// knows.
 	Lost
 	// Unclear: the connection is there, and the database says that it does not know whether the commit took effect.
 	Unclear
@@ -88,7 +90,8 @@ type Table struct {
 // Match is a row that an operation with a condition found.
 type Match struct {
 	PK int64
-	// Old and New are the version and the columns before and after the operation; New is nil where it only read or deleted.
+	// Old and New are the version and the columns before and after the operation; New is nil where it only read or
+	// deleted.
 	Old, New []int64
 }
 
@@ -118,7 +121,8 @@ type Columnar interface {
 	// PutRow inserts or overwrites a row; DeleteRow leaves no tombstone, which no predicate could be true of.
 	PutRow(table int, pk int64, row []int64) error
 	DeleteRow(table int, pk int64) error
-	// Where finds the rows of which all ranges hold, and changes them. The rows are ordered by key and the caller's to keep.
+	// Where finds the rows of which all ranges hold, and changes them. The rows are ordered by key and the caller's to
+	// keep.
 	Where(table int, where []workload.Range, change Change) ([]Match, error)
 }
 
@@ -129,8 +133,8 @@ const markKey = -1
 type DB interface {
 	// Info says what answers.
 	Info() Info
-	// Load makes the tables and fills them, after it has removed what an earlier run has left, and waits until every node has
-	// them. No session may be open.
+	// Load makes the tables and fills them, after it has removed what an earlier run has left, and waits until every
+	// node has them. No session may be open.
 	Load(ctx context.Context, d Data) error
 	// Connect opens a session with a node. The session is for one goroutine.
 	Connect(ctx context.Context, node int) (Session, error)
@@ -138,8 +142,8 @@ type DB interface {
 	Classify(err error) Class
 	// Cut closes all connections, so that whoever waits for an answer gets an error.
 	Cut()
-	// Partition cuts a node off from its clients: connections are closed, and none can be made until it is healed. False says
-	// that there is no network between them.
+	// Partition cuts a node off from its clients: connections are closed, and none can be made until it is healed.
+	// False says that there is no network between them.
 	Partition(node int, off bool) bool
 	// Close removes what Load has made and closes the database.
 	Close() error
@@ -158,8 +162,8 @@ type Node struct {
 	ReadOnly bool // a replica
 }
 
-// Session runs one transaction after the other: Begin, operations, then Commit or Rollback. After an error of class Aborted or
-// Unclear it must be rolled back, after Lost closed.
+// Session runs one transaction after the other: Begin, operations, then Commit or Rollback. After an error of class
+// Aborted or Unclear it must be rolled back, after Lost closed.
 type Session interface {
 	Begin() error
 	// Get reads a row; lock takes its write lock where the database has such a thing.
@@ -191,8 +195,8 @@ type Stamper interface {
 	Stamp() Stamp
 }
 
-// Stamped is a transaction whose timestamps are to be found: its stamp and, where it wrote, one of its last writes' keys and
-// versions.
+// Stamped is a transaction whose timestamps are to be found: its stamp and, where it wrote, one of its last writes'
+// keys and versions.
 type Stamped struct {
 	Stamp
 	Committed, Wrote bool // Committed is false where the outcome is unknown
@@ -217,5 +221,6 @@ type notSent struct{ error }
 
 func (n notSent) Unwrap() error { return n.error }
 
-// CommitNotSent reports whether an error of Commit came before the commit was sent, so that the transaction has surely had no effect.
+// CommitNotSent reports whether an error of Commit came before the commit was sent, so that the transaction has surely
+// had no effect.
 func CommitNotSent(err error) bool { return errors.As(err, new(notSent)) }

@@ -28,8 +28,10 @@ func TestRedact(t *testing.T) {
 // TestNoPasswordInErrors opens databases that are not there.
 func TestNoPasswordInErrors(t *testing.T) {
 	for _, url := range []string{
-		"postgres://me:s3cret@127.0.0.1:1/db", "postgres://127.0.0.1:1/db?user=me&password=s3cret", "mysql://me:s3cret@127.0.0.1:1/db",
-		"redis://me:s3cret@127.0.0.1:1/0", "etcd://me:s3cret@127.0.0.1:1", "postgres://me:s3cret@127.0.0.1:port/db", "mysql://me:s3cret@%zz/db",
+		"postgres://me:s3cret@127.0.0.1:1/db", "postgres://127.0.0.1:1/db?user=me&password=s3cret",
+		"mysql://me:s3cret@127.0.0.1:1/db",
+		"redis://me:s3cret@127.0.0.1:1/0", "etcd://me:s3cret@127.0.0.1:1", "postgres://me:s3cret@127.0.0.1:port/db",
+		"mysql://me:s3cret@%zz/db",
 		"nothing://me:s3cret@host/", "redis://me:s3cret@127.0.0.1:1/notanumber", "postgres://me:s3cret%2Fx@[::1:5/db",
 	} {
 		db, err := Open(context.Background(), []string{url}, Options{})
@@ -43,8 +45,9 @@ func TestNoPasswordInErrors(t *testing.T) {
 	}
 }
 
-// TestChain plays a database with snapshot reads, where transactions become visible in another order than they got their ids,
-// and compares the timestamps with the definition: a snapshot sees a commit if and only if its start_ts is above the commit_ts.
+// TestChain plays a database with snapshot reads, where transactions become visible in another order than they got
+// their ids, and compares the timestamps with the definition: a snapshot sees a commit if and only if its start_ts is
+// above the commit_ts.
 func TestChain(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -84,7 +87,8 @@ func TestChain(t *testing.T) {
 			if !x.done {
 				continue
 			}
-			text := fmt.Sprintf("%d:%d:%s", 1, x.snap.xmax, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(x.snap.xip)), ","), "[]"))
+			text := fmt.Sprintf("%d:%d:%s", 1, x.snap.xmax,
+				strings.Trim(strings.Join(strings.Fields(fmt.Sprint(x.snap.xip)), ","), "[]"))
 			stamps = append(stamps, Stamped{Stamp: Stamp{Snapshot: text, XID: x.xid}, Committed: true})
 			of = append(of, x)
 		}
@@ -100,7 +104,8 @@ func TestChain(t *testing.T) {
 					continue
 				}
 				if sees := r.snap.sees(w.xid); sees != (stamps[j].Commit < stamps[i].Start) {
-					t.Fatalf("seed %d: snapshot %d sees transaction %d: %v, but its commit is %d and the snapshot %d", seed, i, w.xid, sees, stamps[j].Commit, stamps[i].Start)
+					t.Fatalf("seed %d: snapshot %d sees transaction %d: %v, but its commit is %d and the snapshot %d",
+						seed, i, w.xid, sees, stamps[j].Commit, stamps[i].Start)
 				}
 			}
 		}
@@ -121,7 +126,9 @@ func TestParseSnapshot(t *testing.T) {
 
 // TestTexts: what key-value stores hold comes back as it was.
 func TestTexts(t *testing.T) {
-	for _, r := range []Row{{}, {Version: 7, Payload: -5}, {Version: 1 << 52, Payload: 1 << 62}, {Version: 9, Dead: true}, {Version: 3, Wide: []int64{}}, {Version: 3, Payload: 1, Wide: []int64{5, -7, 1 << 60}}} {
+	for _, r := range []Row{{}, {Version: 7, Payload: -5}, {Version: 1 << 52, Payload: 1 << 62},
+		{Version: 9, Dead: true}, {Version: 3, Wide: []int64{}}, {Version: 3, Payload: 1, Wide: []int64{5, -7,
+			1 << 60}}} {
 		got, err := parseRow(string(rowText(r)))
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v came back as %+v, %v", r, got, err)

@@ -20,14 +20,15 @@ var etcdScheme = Scheme{
 	About: "etcd: reads at one revision, then a transaction that compares what the level asks for",
 	Isolations: []string{
 		"serializable=ser=default=session-serializable=strict-serializable", // the keys read are unchanged
-		"snapshot-isolation=si=snapshot=session-snapshot-isolation",         // the keys written are unchanged since the snapshot
+		// the keys written are unchanged since the snapshot
+		"snapshot-isolation=si=snapshot=session-snapshot-isolation",
 		"none=read-committed=rc", // nothing is compared
 	},
 	open: openEtcd,
 }
 
-// etcdDB speaks with etcd's JSON gateway, which every server of the last years has: the gRPC client would be the largest
-// dependency of the project by far.
+// etcdDB speaks with etcd's JSON gateway, which every server of the last years has: the gRPC client would be the
+// largest dependency of the project by far.
 type etcdDB struct {
 	d     *dialer
 	urls  []string // of the nodes, scheme://host
@@ -63,7 +64,8 @@ func openEtcd(ctx context.Context, urls []string, iso string, o Options) (DB, er
 	if e.user != nil {
 		pw, _ := e.user.Password()
 		var r struct{ Token string }
-		if err := s.call("auth/authenticate", map[string]string{"name": e.user.Username(), "password": pw}, &r); err != nil {
+		if err := s.call("auth/authenticate", map[string]string{"name": e.user.Username(), "password": pw},
+			&r); err != nil {
 			return nil, err
 		}
 		e.token = r.Token
@@ -89,7 +91,8 @@ func (e *etcdDB) Partition(node int, off bool) bool {
 func (e *etcdDB) session(node int) *etcdSession {
 	t := &etcdTxn{e: e, base: e.urls[node], written: map[string][]byte{}, read: map[string]int64{}}
 	t.http = &http.Client{Timeout: e.o.Timeout, Transport: &http.Transport{
-		DialContext: e.d.dial, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		DialContext: e.d.dial, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, DisableCompression: true,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}}
 	return &etcdSession{kvOps{t}, t}
 }
@@ -109,7 +112,8 @@ func (t *etcdTxn) call(path string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, t.base+"/v3/"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, t.base+"/v3/"+path,
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -357,8 +361,8 @@ func (s *etcdSession) Commit() error {
 func (s *etcdSession) Rollback() error { s.t.forget(); return nil }
 func (s *etcdSession) Close()          { s.t.http.CloseIdleConnections() }
 
-// Stamp: a snapshot at revision r sees the commits up to r, so commits become even numbers and snapshots odd ones. Who read
-// nothing has the snapshot just before its commit.
+// Stamp: a snapshot at revision r sees the commits up to r, so commits become even numbers and snapshots odd ones. Who
+// read nothing has the snapshot just before its commit.
 func (s *etcdSession) Stamp() Stamp {
 	t := s.t
 	st := Stamp{Start: NoTime, Commit: NoTime}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// What key-value stores hold: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list "1,2,3".
+// What key-value stores hold: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list
+// "1,2,3".
 
 func rowText(r Row) []byte {
 	b := strconv.AppendInt(nil, r.Version, 10)

@@ -24,7 +24,8 @@ var mysqlScheme = Scheme{
 		"default",
 		"serializable=ser=session-serializable",
 		"repeatable-read=rr",
-		"snapshot-isolation=si=snapshot=session-snapshot-isolation", // MariaDB: repeatable read with innodb_snapshot_isolation
+		// MariaDB: repeatable read with innodb_snapshot_isolation
+		"snapshot-isolation=si=snapshot=session-snapshot-isolation",
 		"read-committed=rc",
 		"read-uncommitted=ru",
 	},
@@ -44,13 +45,15 @@ type mysqlDB struct {
 
 func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
 	if o.Timestamps {
-		return nil, unsupported("MariaDB and MySQL do not tell their timestamps; expected PostgreSQL, Badger or etcd with --timestamps")
+		return nil, unsupported("MariaDB and MySQL do not tell their timestamps; expected PostgreSQL, Badger or " +
+			"etcd with --timestamps")
 	}
 	m := &mysqlDB{o: o, d: newDialer(o.Timeout), setup: []string{"set session innodb_lock_wait_timeout = 2"}}
 	switch iso {
 	case "default":
 	case "snapshot-isolation":
-		m.setup = append(m.setup, "set session innodb_snapshot_isolation = 1", "set session transaction isolation level repeatable read")
+		m.setup = append(m.setup, "set session innodb_snapshot_isolation = 1", "set session transaction isolation "+
+			"level repeatable read")
 	default:
 		m.setup = append(m.setup, "set session transaction isolation level "+strings.ReplaceAll(iso, "-", " "))
 	}
@@ -174,7 +177,8 @@ func (m *mysqlDB) prepare(ctx context.Context, c *sql.Conn) error {
 				if strings.Contains(s, "lock_wait") {
 					continue
 				}
-				return unsupported("%s has no innodb_snapshot_isolation, and its repeatable read is not snapshot isolation", m.info.Name)
+				return unsupported("%s has no innodb_snapshot_isolation, and its repeatable read is not snapshot "+
+					"isolation", m.info.Name)
 			}
 			return err
 		}
@@ -278,7 +282,8 @@ func (m *mysqlDB) Classify(err error) Class {
 		}
 		return Fatal
 	}
-	if lost(err) || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, mysql.ErrBusyBuffer) {
+	if lost(err) || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err,
+		sql.ErrConnDone) || errors.Is(err, mysql.ErrBusyBuffer) {
 		return Lost
 	}
 	return Fatal
@@ -295,9 +300,11 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		discard(c)
 		return nil, err
 	}
-	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, "on duplicate key update", "values(", ")")}
+	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, "on duplicate key update", "values(",
+		")")}
 	if len(m.tables) > 0 {
-		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: "on duplicate key update", value: "values(%s)", lock: " for update"}
+		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: "on duplicate key update",
+			value: "values(%s)", lock: " for update"}
 	}
 	return s, nil
 }
@@ -338,7 +345,8 @@ func (s *mysqlSession) Put(key int64, r Row) error {
 }
 
 func (s *mysqlSession) Append(key, element int64) error {
-	return s.exec("insert into isovet_list values (?, ?) on duplicate key update val = concat(val, ',', values(val))", key, strconv.FormatInt(element, 10))
+	return s.exec("insert into isovet_list values (?, ?) on duplicate key update val = concat(val, ',', values(val))",
+		key, strconv.FormatInt(element, 10))
 }
 
 func (s *mysqlSession) List(dst []int64, key int64) ([]int64, bool, error) {

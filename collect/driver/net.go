@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// dialer makes connections each of whose requests must be answered in time, and can cut them all. It takes the place of a
-// context for each request, which would cost the libraries a goroutine each.
+// dialer makes connections each of whose requests must be answered in time, and can cut them all. It takes the place of
+// a context for each request, which would cost the libraries a goroutine each.
 type dialer struct {
 	timeout time.Duration
 	mu      sync.Mutex
@@ -92,8 +92,10 @@ func (c *conn) Close() error {
 // lost reports whether an error says that a connection is gone, or that no answer came in time.
 func lost(err error) bool {
 	var n net.Error
-	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ECONNREFUSED) ||
+	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err,
+		net.ErrClosed) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err,
+		syscall.ECONNREFUSED) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 

@@ -59,10 +59,12 @@ func openPostgres(ctx context.Context, urls []string, iso string, o Options) (DB
 	}
 	if o.Timestamps {
 		if len(p.cfg) > 1 {
-			return nil, unsupported("timestamps of several nodes; expected one PostgreSQL server, whose snapshots alone are ordered")
+			return nil, unsupported("timestamps of several nodes; expected one PostgreSQL server, whose snapshots " +
+				"alone are ordered")
 		}
 		if l := p.info.Isolation; l != "repeatable read" && l != "serializable" {
-			return nil, unsupported("timestamps at %s, where every statement has a snapshot of its own; expected repeatable-read or serializable", l)
+			return nil, unsupported("timestamps at %s, where every statement has a snapshot of its own; expected "+
+				"repeatable-read or serializable", l)
 		}
 	}
 	return p, nil
@@ -206,7 +208,8 @@ func (p *postgres) await(ctx context.Context, node int, mark int64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("node %s does not show what was loaded on %s: %w", p.info.Nodes[node].Name, p.info.Nodes[0].Name, err)
+		return fmt.Errorf("node %s does not show what was loaded on %s: %w", p.info.Nodes[node].Name,
+			p.info.Nodes[0].Name, err)
 	}
 	return nil
 }
@@ -225,8 +228,8 @@ func (p *postgres) Close() error {
 	return errors.Join(err, c.Close(ctx))
 }
 
-// aborts are the codes of errors after which the transaction has had no effect and may be tried again: serialization failure,
-// deadlock, lock not available, a statement cancelled, a key inserted twice.
+// aborts are the codes of errors after which the transaction has had no effect and may be tried again: serialization
+// failure, deadlock, lock not available, a statement cancelled, a key inserted twice.
 var postgresAborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000"}
 
 // Classify goes by the error's code (PostgreSQL manual, appendix A).
@@ -244,7 +247,8 @@ func (p *postgres) Classify(err error) Class {
 		return Fatal
 	}
 	var connect *pgconn.ConnectError
-	if lost(err) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed") {
+	if lost(err) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(),
+		"conn closed") {
 		return Lost
 	}
 	return Fatal
@@ -253,17 +257,20 @@ func (p *postgres) Classify(err error) Class {
 var postgresStatements = []struct{ name, sql string }{
 	{"get", "select u, p from isovet_kv where k = $1::bigint"},
 	{"lock", "select u, p from isovet_kv where k = $1::bigint for update"},
-	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint) on conflict (k) do update set u = excluded.u, p = excluded.p"},
+	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint) on conflict (k) do update set u = " +
+		"excluded.u, p = excluded.p"},
 }
 
 var postgresWideStatements = []struct{ name, sql string }{
 	{"get", "select u, p, w from isovet_kv where k = $1::bigint"},
 	{"lock", "select u, p, w from isovet_kv where k = $1::bigint for update"},
-	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint, $4::text) on conflict (k) do update set u = excluded.u, p = excluded.p, w = excluded.w"},
+	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint, $4::text) on conflict (k) do update " +
+		"set u = excluded.u, p = excluded.p, w = excluded.w"},
 }
 
 var postgresListStatements = []struct{ name, sql string }{
-	{"append", "insert into isovet_list as l values ($1::bigint, $2::text) on conflict (k) do update set val = l.val || ',' || excluded.val"},
+	{"append", "insert into isovet_list as l values ($1::bigint, $2::text) on conflict (k) do update set val = " +
+		"l.val || ',' || excluded.val"},
 	{"list", "select val from isovet_list where k = $1::bigint"},
 }
 
@@ -274,7 +281,8 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	// With the default of a second a workload that deadlocks often hardly moves. Only a superuser may set it.
 	_ = run(c, "set deadlock_timeout = '10ms'")
-	// A scan of the whole table, which is the plan for a small one, locks the whole table's predicate, and nearly everything aborts.
+	// A scan of the whole table, which is the plan for a small one, locks the whole table's predicate, and nearly
+	// everything aborts.
 	_ = run(c, "set enable_seqscan = off")
 	statements := postgresStatements
 	if p.data.Wide {
@@ -291,7 +299,8 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	s := &postgresSession{p: p, c: c}
 	if len(p.data.Tables) > 0 {
-		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: "on conflict (k) do update set", value: "excluded.%s", lock: " for update"}
+		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: "on conflict (k) do update set",
+			value: "excluded.%s", lock: " for update"}
 	}
 	return s, nil
 }

@@ -32,7 +32,8 @@ func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, e
 		return nil, unsupported("several nodes of Redis; expected one URL")
 	}
 	if o.Timestamps {
-		return nil, unsupported("Redis does not tell its timestamps; expected PostgreSQL, Badger or etcd with --timestamps")
+		return nil, unsupported("Redis does not tell its timestamps; expected PostgreSQL, Badger or etcd with " +
+			"--timestamps")
 	}
 	opt, err := redis.ParseURL(urls[0])
 	if err != nil {

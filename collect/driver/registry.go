@@ -39,7 +39,8 @@ func Lookup(db string) (Scheme, error) {
 		}
 		names = append(names, s.URLs...)
 	}
-	return Scheme{}, fmt.Errorf("database %q: unknown kind; expected a URL whose scheme is one of %s", Redact(db), strings.Join(names, ", "))
+	return Scheme{}, fmt.Errorf("database %q: unknown kind; expected a URL whose scheme is one of %s", Redact(db),
+		strings.Join(names, ", "))
 }
 
 // Open opens a database: one URL, or one for each node of a cluster. No error holds a password.
@@ -58,7 +59,8 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 			return nil, err
 		}
 		if t.Name != s.Name {
-			return nil, fmt.Errorf("%s and %s: the nodes of a cluster are databases of one kind", Redact(urls[0]), Redact(u))
+			return nil, fmt.Errorf("%s and %s: the nodes of a cluster are databases of one kind", Redact(urls[0]),
+				Redact(u))
 		}
 	}
 	if s.Embedded && len(urls) > 1 {

@@ -19,8 +19,8 @@ func kvTable(wide bool, integer, text string) string {
 	return fmt.Sprintf("create table isovet_kv(k %[1]s primary key, u %[1]s not null, p %[1]s%[2]s)", integer, w)
 }
 
-// kvGet is the statement that reads a plain row, kvPut the one that writes it; a and b are how it says what is not inserted
-// but updated.
+// kvGet is the statement that reads a plain row, kvPut the one that writes it; a and b are how it says what is not
+// inserted but updated.
 func kvGet(wide bool) string {
 	if wide {
 		return "select u, p, w from isovet_kv where k = ?"

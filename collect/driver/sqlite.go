@@ -36,7 +36,8 @@ type sqliteDB struct {
 
 func openSQLite(ctx context.Context, urls []string, iso string, o Options) (_ DB, err error) {
 	if o.Timestamps {
-		return nil, unsupported("SQLite does not tell its timestamps; expected PostgreSQL, Badger or etcd with --timestamps")
+		return nil, unsupported("SQLite does not tell its timestamps; expected PostgreSQL, Badger or etcd with " +
+			"--timestamps")
 	}
 	s := &sqliteDB{begin: "begin"}
 	if iso == "immediate" {
@@ -114,7 +115,8 @@ func (s *sqliteDB) Close() error {
 	return errors.Join(err, s.db.Close(), s.remove())
 }
 
-// Classify: SQLITE_BUSY and SQLITE_LOCKED, in all their forms, are refusals (a snapshot too old to be written on is BUSY_SNAPSHOT).
+// Classify: SQLITE_BUSY and SQLITE_LOCKED, in all their forms, are refusals (a snapshot too old to be written on is
+// BUSY_SNAPSHOT).
 func (s *sqliteDB) Classify(err error) Class {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -139,7 +141,8 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 		{&x.begin, s.begin}, {&x.commit, "commit"}, {&x.rollback, "rollback"},
 		{&x.get, kvGet(s.wide)},
 		{&x.put, kvPut(s.wide, "on conflict (k) do update set", "excluded.", "")},
-		{&x.add, "insert into isovet_list values (?, ?) on conflict (k) do update set val = val || ',' || excluded.val"},
+		{&x.add, "insert into isovet_list values (?, ?) " +
+			"on conflict (k) do update set val = val || ',' || excluded.val"},
 		{&x.list, "select val from isovet_list where k = ?"},
 	} {
 		if *p.st, err = c.PrepareContext(ctx, p.sql); err != nil {
@@ -148,7 +151,8 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 		}
 	}
 	if len(s.tables) > 0 {
-		x.columnsSQL = &columnsSQL{tables: s.tables, ask: askInts(c), upsert: "on conflict (k) do update set", value: "excluded.%s"}
+		x.columnsSQL = &columnsSQL{tables: s.tables, ask: askInts(c), upsert: "on conflict (k) do update set",
+			value: "excluded.%s"}
 	}
 	return x, nil
 }

@@ -24,8 +24,10 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 		return err
 	}
 	client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	args := []string{"--name", "etcd", "--data-dir", data, "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "etcd=" + peer, "--log-level", "error",
+	args := []string{"--name", "etcd", "--data-dir", data, "--listen-client-urls", client, "--advertise-client-urls",
+		client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "etcd=" + peer,
+		"--log-level", "error",
 		// A TPC-C delivery writes more than the default of 128.
 		"--max-txn-ops", "1024"}
 	for _, o := range sorted(options) {

@@ -26,7 +26,8 @@ func findMariaDB() (m mariadb, err error) {
 
 // prepare makes a data folder.
 func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
-	args := []string{"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+	args := []string{"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db",
+		"--skip-name-resolve"}
 	if c.user != (owner{}) {
 		args = append(args, "--user=mysql")
 	}
@@ -34,10 +35,13 @@ func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
 }
 
 // node is the command of a server with its data, its port and further settings.
-func (m mariadb) node(c *Cluster, data string, port int, settings map[string]string, options url.Values) func() *exec.Cmd {
+func (m mariadb) node(c *Cluster, data string, port int, settings map[string]string,
+	options url.Values) func() *exec.Cmd {
 	all := map[string]string{
-		"datadir": data, "port": strconv.Itoa(port), "bind-address": "127.0.0.1", "socket": filepath.Join(c.dir, strconv.Itoa(port)+".sock"),
-		"pid-file": filepath.Join(data, "pid"), "innodb-flush-log-at-trx-commit": "2", "skip-name-resolve": "1", "max-connections": "300",
+		"datadir": data, "port": strconv.Itoa(port), "bind-address": "127.0.0.1", "socket": filepath.Join(c.dir,
+			strconv.Itoa(port)+".sock"),
+		"pid-file": filepath.Join(data, "pid"), "innodb-flush-log-at-trx-commit": "2", "skip-name-resolve": "1",
+		"max-connections":         "300",
 		"innodb-buffer-pool-size": "256M", "skip-log-bin": "", "innodb-flush-method": "nosync",
 	}
 	for k, v := range settings {
@@ -62,7 +66,8 @@ func (m mariadb) ready(port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return exec.CommandContext(ctx, m.admin, "--no-defaults", "--protocol=tcp", "-h", "127.0.0.1", "-P", strconv.Itoa(port), "-u", "root", "ping").Run()
+		return exec.CommandContext(ctx, m.admin, "--no-defaults", "--protocol=tcp", "-h", "127.0.0.1", "-P",
+			strconv.Itoa(port), "-u", "root", "ping").Run()
 	}
 }
 
@@ -91,7 +96,8 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 }
 
 // galeraFolders are where packages put the replication library.
-var galeraFolders = []string{"/usr/lib/galera", "/usr/lib64/galera-4", "/usr/lib64/galera", "/opt/homebrew/opt/galera/lib"}
+var galeraFolders = []string{"/usr/lib/galera", "/usr/lib64/galera-4", "/usr/lib64/galera",
+	"/opt/homebrew/opt/galera/lib"}
 
 // startGalera starts a cluster, one node after the other: the first makes it, the others copy its data.
 func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values) error {
@@ -138,12 +144,16 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 		}
 		p := ports[each*i:]
 		settings := map[string]string{
-			"wsrep-provider": lib, "wsrep-on": "ON", "binlog-format": "ROW", "innodb-autoinc-lock-mode": "2", "wsrep-sst-method": "rsync",
-			"wsrep-node-address": group[i], "wsrep-node-name": "node" + strconv.Itoa(i+1), "wsrep-cluster-name": "isovet",
+			"wsrep-provider": lib, "wsrep-on": "ON", "binlog-format": "ROW", "innodb-autoinc-lock-mode": "2",
+			"wsrep-sst-method":   "rsync",
+			"wsrep-node-address": group[i], "wsrep-node-name": "node" + strconv.Itoa(i+1),
+			"wsrep-cluster-name":          "isovet",
 			"wsrep-sst-receive-address":   fmt.Sprintf("127.0.0.1:%d", p[2]),
 			"wsrep-node-incoming-address": fmt.Sprintf("127.0.0.1:%d", p[0]),
-			"wsrep-provider-options":      fmt.Sprintf("base_port=%d;gmcast.listen_addr=tcp://127.0.0.1:%d;ist.recv_addr=127.0.0.1:%d;gcache.size=64M", p[1], p[1], p[3]),
-			"wsrep-cluster-address":       members,
+			"wsrep-provider-options": fmt.Sprintf(
+				"base_port=%d;gmcast.listen_addr=tcp://127.0.0.1:%d;ist.recv_addr=127.0.0.1:%d;gcache.size=64M", p[1],
+				p[1], p[3]),
+			"wsrep-cluster-address": members,
 		}
 		command := m.node(c, data, p[0], settings, options)
 		first := true

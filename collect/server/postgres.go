@@ -10,11 +10,12 @@ import (
 )
 
 // pgFolders are where packages put the binaries.
-var pgFolders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin"}
+var pgFolders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
+	"/opt/homebrew/opt/postgresql@*/bin"}
 
-// startPostgres starts one server, or with "standby" a primary and its hot standby. A commit on the primary then waits until the
-// standby shows it, and for the disk: without any wait between the commit record and the moment when the primary shows the
-// commit, the two hardly ever show commits in different orders.
+// startPostgres starts one server, or with "standby" a primary and its hot standby. A commit on the primary then waits
+// until the standby shows it, and for the disk: without any wait between the commit record and the moment when the
+// primary shows the commit, the two hardly ever show commits in different orders.
 func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" && arg != "standby" {
 		return fmt.Errorf("%q; expected postgres:start or postgres:start:standby", arg)
@@ -28,7 +29,8 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	data := filepath.Join(c.dir, "data")
-	if err := c.run(ctx, initdb, "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--locale=C", "-E", "UTF8"); err != nil {
+	if err := c.run(ctx, initdb, "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--locale=C", "-E",
+		"UTF8"); err != nil {
 		return err
 	}
 	ports, err := freePorts(2)
@@ -36,8 +38,10 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	settings := map[string]string{
-		"listen_addresses": "127.0.0.1", "unix_socket_directories": c.dir, "max_connections": "300", "shared_buffers": "256MB",
-		"max_wal_size": "4GB", "max_pred_locks_per_transaction": "512", "deadlock_timeout": "10ms", "logging_collector": "off",
+		"listen_addresses": "127.0.0.1", "unix_socket_directories": c.dir, "max_connections": "300",
+		"shared_buffers": "256MB",
+		"max_wal_size":   "4GB", "max_pred_locks_per_transaction": "512", "deadlock_timeout": "10ms",
+		"logging_collector":  "off",
 		"autovacuum_naptime": "5s", "fsync": "off", "full_page_writes": "off",
 	}
 	if arg == "standby" {
@@ -59,7 +63,8 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	}
 	ready := func(port int) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return exec.CommandContext(ctx, bin("pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U", "postgres", "-d", "postgres").Run()
+			return exec.CommandContext(ctx, bin("pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U",
+				"postgres", "-d", "postgres").Run()
 		}
 	}
 	at := func(port int) string { return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", port) }
@@ -70,8 +75,10 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	standby := filepath.Join(c.dir, "standby")
-	if err := c.run(ctx, bin("pg_basebackup"), "-h", "127.0.0.1", "-p", strconv.Itoa(ports[0]), "-U", "postgres", "-D", standby, "-R", "-c", "fast", "-X", "stream", "--no-sync"); err != nil {
+	if err := c.run(ctx, bin("pg_basebackup"), "-h", "127.0.0.1", "-p", strconv.Itoa(ports[0]), "-U", "postgres", "-D",
+		standby, "-R", "-c", "fast", "-X", "stream", "--no-sync"); err != nil {
 		return err
 	}
-	return c.add(ctx, "standby", at(ports[1]), server(standby, ports[1], "fsync=off", "hot_standby=on"), ready(ports[1]))
+	return c.add(ctx, "standby", at(ports[1]), server(standby, ports[1], "fsync=off", "hot_standby=on"),
+		ready(ports[1]))
 }

@@ -24,9 +24,11 @@ func startRedis(ctx context.Context, c *Cluster, arg string, options url.Values)
 	if err != nil {
 		return err
 	}
-	args := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(ports[0]), "--dir", data, "--save", "", "--appendonly", "yes", "--appendfsync", "no", "--daemonize", "no"}
+	args := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(ports[0]), "--dir", data, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "no", "--daemonize", "no"}
 	for _, o := range sorted(options) {
 		args = append(args, "--"+o[0], o[1])
 	}
-	return c.add(ctx, "redis", fmt.Sprintf("redis://127.0.0.1:%d", ports[0]), c.server(bin, args...), listening(ports[0]))
+	return c.add(ctx, "redis", fmt.Sprintf("redis://127.0.0.1:%d", ports[0]), c.server(bin, args...),
+		listening(ports[0]))
 }

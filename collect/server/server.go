@@ -1,10 +1,12 @@
-// Package server starts throw-away database servers from the binaries that are installed: on loopback, on free ports, in a folder
-// of their own that is removed when they are closed. A server can be killed and started again on the same data, and stopped for a while.
+// Package server starts throw-away database servers from the binaries that are installed: on loopback, on free ports,
+// in a folder of their own that is removed when they are closed. A server can be killed and started again on the same
+// data, and stopped for a while.
 //
-// The settings make a server fast that may lose everything when the machine stops, and nothing when only the server is killed:
-// commits reach the operating system before they are answered, but not the disk.
+// The settings make a server fast that may lose everything when the machine stops, and nothing when only the server is
+// killed: commits reach the operating system before they are answered, but not the disk.
 //
-// Files: server.go what is common; process.go a child process and its end, process_*.go by system; then one file a database.
+// Files: server.go what is common; process.go a child process and its end, process_*.go by system; then one file a
+// database.
 package server
 
 import (
@@ -69,8 +71,9 @@ type node struct {
 	ready   func(ctx context.Context) error
 }
 
-// Start starts what a name like "postgres:start:standby?synchronous_commit=off" asks for; what stands after the question mark are settings of the
-// server. Errors: ErrMissing where the binaries are not found; what the server's log says.
+// Start starts what a name like "postgres:start:standby?synchronous_commit=off" asks for; what stands after the
+// question mark are settings of the server. Errors: ErrMissing where the binaries are not found; what the server's log
+// says.
 func Start(ctx context.Context, db string) (_ *Cluster, err error) {
 	name, rest, _ := strings.Cut(db, ":")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -170,7 +173,8 @@ func (c *Cluster) Close() error {
 }
 
 // add starts a server and makes it part of the cluster.
-func (c *Cluster) add(ctx context.Context, name, url string, command func() *exec.Cmd, ready func(context.Context) error) error {
+func (c *Cluster) add(ctx context.Context, name, url string, command func() *exec.Cmd,
+	ready func(context.Context) error) error {
 	n := &node{command: command, ready: ready}
 	c.nodes = append(c.nodes, n)
 	c.URLs = append(c.URLs, url)
@@ -181,8 +185,8 @@ func (c *Cluster) add(ctx context.Context, name, url string, command func() *exe
 // startWithin is how long a server may take to answer.
 const startWithin = 60 * time.Second
 
-// start starts the process until it answers. A server that ends at once is tried again for a while: the children of a killed one
-// may hold what it needs.
+// start starts the process until it answers. A server that ends at once is tried again for a while: the children of a
+// killed one may hold what it needs.
 func (n *node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()

@@ -54,8 +54,8 @@ type ownWrite struct {
 	val, pay int64
 }
 
-// breaks reports whether the part fails now, in favour of session i: the first time that it could after cfg.BreakAt commits, and
-// for the rest of that transaction. If it aborts, the next time.
+// breaks reports whether the part fails now, in favour of session i: the first time that it could after cfg.BreakAt
+// commits, and for the rest of that transaction. If it aborts, the next time.
 func (s *store) breaks(b Break, i int32) bool {
 	if s.cfg.Break != b || s.broken || s.log.Stats.Committed < s.cfg.BreakAt || s.breaker != none && s.breaker != i {
 		return false
@@ -72,8 +72,8 @@ func (s *store) mended(i int32, committed bool) {
 	s.sess[i].own = s.sess[i].own[:0]
 }
 
-// unlocked runs an operation of a plain row without its lock, if another transaction has that and locks fail now; or on what it
-// wrote so before. ok: it did.
+// unlocked runs an operation of a plain row without its lock, if another transaction has that and locks fail now; or on
+// what it wrote so before. ok: it did.
 func (s *store) unlocked(i, r int32, op *workload.Op) (ok bool) {
 	x, w := &s.sess[i], &s.rows[r]
 	mine := -1
@@ -83,7 +83,8 @@ func (s *store) unlocked(i, r int32, op *workload.Op) (ok bool) {
 		}
 	}
 	tab := &s.log.Tables[op.Key.Table()]
-	plain := tab.Columns == nil && tab.WideOf == nil && !tab.List && (op.Kind == workload.Write || op.Kind == workload.Read && (s.locking || mine >= 0))
+	plain := tab.Columns == nil && tab.WideOf == nil && !tab.List && (op.Kind == workload.Write ||
+		op.Kind == workload.Read && (s.locking || mine >= 0))
 	if mine < 0 && !(plain && w.x != none && w.x != i && s.breaks(BreakLock, i)) {
 		return false
 	}

@@ -1,7 +1,7 @@
 package store
 
-// readLock is a shared lock (two-phase locking) or a SIREAD mark (SSI): a transaction has read a row. It stands in two lists,
-// its row's and its owner's.
+// readLock is a shared lock (two-phase locking) or a SIREAD mark (SSI): a transaction has read a row. It stands in two
+// lists, its row's and its owner's.
 type readLock struct {
 	row        int32
 	owner      int32 // session, or SSI record
@@ -124,17 +124,17 @@ func (s *store) wait(i, r int32, exclusive, upgrade bool) outcome {
 	return blocked
 }
 
-// deadlock reports whether a session's wait for row r would close a cycle of waits. A session that waits for a row can go on
-// only after all holders of the row have ended (those queued before it wait for the same holders), so the holders are the only
-// edges. The victim is the one that asks: sessions already waiting are never taken from a queue.
+// deadlock reports whether a session's wait for row r would close a cycle of waits. A session that waits for a row can
+// go on only after all holders of the row have ended (those queued before it wait for the same holders), so the holders
+// are the only edges. The victim is the one that asks: sessions already waiting are never taken from a queue.
 func (s *store) deadlock(i, r int32) bool {
 	s.mark++
 	s.stack = append(s.stack[:0], r)
 	return s.cycle(i, true)
 }
 
-// waitSession makes a session wait for another's end, or refuses where the wait would close a cycle. Its operation then begins
-// anew.
+// waitSession makes a session wait for another's end, or refuses where the wait would close a cycle. Its operation then
+// begins anew.
 func (s *store) waitSession(i, h int32) outcome {
 	s.mark++
 	s.stack = s.stack[:0]
@@ -148,8 +148,8 @@ func (s *store) waitSession(i, h int32) outcome {
 	return blocked
 }
 
-// cycle reports whether from the rows in s.stack the waits lead to session i; first says that i itself is about to wait for
-// the first of them.
+// cycle reports whether from the rows in s.stack the waits lead to session i; first says that i itself is about to wait
+// for the first of them.
 func (s *store) cycle(i int32, first bool) bool {
 	for ; len(s.stack) > 0; first = false {
 		n := len(s.stack) - 1
@@ -176,8 +176,8 @@ func (s *store) cycle(i int32, first bool) bool {
 	return false
 }
 
-// follow adds the row that a holder waits for to the search, at the end of a chain of sessions that wait for sessions; it
-// reports whether the chain leads to i.
+// follow adds the row that a holder waits for to the search, at the end of a chain of sessions that wait for sessions;
+// it reports whether the chain leads to i.
 func (s *store) follow(i, h int32) bool {
 	for h != none {
 		if h == i {

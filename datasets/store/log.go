@@ -37,8 +37,9 @@ const (
 	ScriptWrite
 )
 
-// LogOp is one operation. Value is the version read or written: Absent, else in a plain table the unique id of the write, or
-// Initial; in a table with columns the place in Log.Cells where the row stands; in a table of lists the last element's in Log.Elems.
+// LogOp is one operation. Value is the version read or written: Absent, else in a plain table the unique id of the
+// write, or Initial; in a table with columns the place in Log.Cells where the row stands; in a table of lists the last
+// element's in Log.Elems.
 type LogOp struct {
 	Value      int64
 	Start, End int64

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Script is a fixed handful of transactions to be run on keys of the workload. In an operation, value 0 of a key is what the
-// key holds when the script begins; any other number stands for one new value.
+// Script is a fixed handful of transactions to be run on keys of the workload. In an operation, value 0 of a key is
+// what the key holds when the script begins; any other number stands for one new value.
 type Script struct {
 	Name string
 	Keys int // the script's keys are 0..Keys-1
@@ -22,8 +22,8 @@ type ScriptTxn struct {
 	Ops        []ScriptOp
 }
 
-// ScriptOp reads or writes (Kind Read, Write) value Val of key Key, Absent for no row; or it is a predicate read or write (Kind
-// ScriptRead, ScriptWrite) of a condition that is true of the versions Of, and found the versions Found.
+// ScriptOp reads or writes (Kind Read, Write) value Val of key Key, Absent for no row; or it is a predicate read or
+// write (Kind ScriptRead, ScriptWrite) of a condition that is true of the versions Of, and found the versions Found.
 type ScriptOp struct {
 	Kind      OpKind
 	Key       int
@@ -78,8 +78,8 @@ const (
 	scriptDone
 )
 
-// scriptStep is the length of a step. The whole script must be shorter than the way back of any answer (half of netTime), so
-// that operations that reach the server meanwhile can be thought of as running after it.
+// scriptStep is the length of a step. The whole script must be shorter than the way back of any answer (half of
+// netTime), so that operations that reach the server meanwhile can be thought of as running after it.
 const scriptStep = 400
 
 // scriptTries is how often keys without locks are looked for before all sessions are held back.
@@ -219,7 +219,8 @@ func (s *store) freeRows(n int) []int32 {
 		if s.log.Tables[s.log.Rows[r].Table()].List || s.ranges && s.lookedAt(r) {
 			return false
 		}
-		if w.x == none && w.waitHead == none && (w.nReads == 0 || !s.locking) && s.versions[w.head].val != Absent && !slices.Contains(keys, r) {
+		if w.x == none && w.waitHead == none && (w.nReads == 0 || !s.locking) && s.versions[w.head].val != Absent &&
+			!slices.Contains(keys, r) {
 			keys = append(keys, r)
 		}
 		return len(keys) == n
@@ -366,7 +367,8 @@ func (s *store) play(now int64, keys []int32) {
 				s.addRead(id, k, &s.recs[id].locks)
 				for _, p := range s.preds {
 					table := s.log.Rows[k].Table()
-					if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table, s.versions[s.rows[k].head].val, p.where) {
+					if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table,
+						s.versions[s.rows[k].head].val, p.where) {
 						h.doomed = true
 					}
 				}

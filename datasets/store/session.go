@@ -38,7 +38,8 @@ type session struct {
 	own      []ownWrite // see broken.go
 }
 
-// unit is an exponential distribution's quantiles ×1024, 64 of them, mean 1024: times have long tails without a logarithm a draw.
+// unit is an exponential distribution's quantiles ×1024, 64 of them, mean 1024: times have long tails without a
+// logarithm a draw.
 var unit = [64]int64{
 	8, 24, 41, 58, 75, 92, 110, 127, 146, 164, 183, 202, 222, 242, 262, 283,
 	304, 326, 348, 370, 394, 417, 441, 466, 492, 518, 545, 572, 600, 629, 659, 690,
@@ -339,7 +340,8 @@ func (s *store) commit(i int32, now int64) {
 	}
 	s.unlock(i, now)
 	end := now + x.delay(serviceTime) + x.delay(netTime)
-	t := LogTxn{Start: x.start, Commit: x.sent, End: end, StartTS: startTS, CommitTS: cts, Session: uint32(i), Name: x.txn.Name, Planted: broke}
+	t := LogTxn{Start: x.start, Commit: x.sent, End: end, StartTS: startTS, CommitTS: cts, Session: uint32(i),
+		Name: x.txn.Name, Planted: broke}
 	s.active--
 	if status == Unknown {
 		t.Status, t.End, t.CommitTS = Unknown, NoTime, NoTime
@@ -376,7 +378,8 @@ func (s *store) abort(i int32, now int64, again bool) {
 	}
 	s.unlock(i, now)
 	end := now + x.delay(serviceTime) + x.delay(netTime)
-	t := LogTxn{Start: x.start, Commit: NoTime, End: end, StartTS: NoTime, CommitTS: NoTime, Session: uint32(i), Name: x.txn.Name, Status: Aborted}
+	t := LogTxn{Start: x.start, Commit: NoTime, End: end, StartTS: NoTime, CommitTS: NoTime, Session: uint32(i),
+		Name: x.txn.Name, Status: Aborted}
 	if s.multi {
 		t.StartTS = x.snap
 	}

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// sorted is the index of a column: a multiset of (value, row) in order, one entry for each version that is kept or pending. It is
-// cut into chunks of at most maxChunk entries, so that a change moves few of them. Invariant: no chunk is empty.
+// sorted is the index of a column: a multiset of (value, row) in order, one entry for each version that is kept or
+// pending. It is cut into chunks of at most maxChunk entries, so that a change moves few of them. Invariant: no chunk
+// is empty.
 type sorted struct{ chunks [][]entry }
 
 type entry struct {

@@ -32,7 +32,10 @@ func TestSorted(t *testing.T) {
 			if step%200 == 0 {
 				lo, hi = math.MinInt64, math.MaxInt64
 			}
-			slices.SortFunc(naive, func(a, b entry) int { return cmp.Or(cmp.Compare(a.val, b.val), cmp.Compare(a.row, b.row)) })
+			slices.SortFunc(naive, func(a, b entry) int {
+				return cmp.Or(cmp.Compare(a.val, b.val), cmp.Compare(a.row,
+					b.row))
+			})
 			var want, got []int32
 			for _, e := range naive {
 				if lo <= e.val && e.val < hi {

@@ -74,10 +74,11 @@ type Config struct {
 	AbortRate float64
 	// UnknownRate is the share of commits whose answer is lost; half of them took effect.
 	UnknownRate float64
-	// LongTxn leaves the first transaction of session 0 open through the whole run: its client begins it at once and sends its
-	// operations when all others are done.
+	// LongTxn leaves the first transaction of session 0 open through the whole run: its client begins it at once and
+	// sends its operations when all others are done.
 	LongTxn bool
-	// Break, if not BreakNothing, is the part of the concurrency control that fails once, when BreakAt transactions have committed.
+	// Break, if not BreakNothing, is the part of the concurrency control that fails once, when BreakAt transactions
+	// have committed.
 	Break   Break
 	BreakAt int
 	// Script, if any, runs once ScriptAt transactions have committed.
@@ -162,15 +163,17 @@ type store struct {
 	breaker   int32 // the session for which something fails, or none
 }
 
-// Run runs the workload until cfg.Txns transactions have committed and none is left running. Errors: a configuration that
-// cannot run, ctx's end.
-// Cost: O(log sessions) an operation plus what it waits for; memory: the log, the rows, the versions that a snapshot can see.
+// Run runs the workload until cfg.Txns transactions have committed and none is left running. Errors: a configuration
+// that cannot run, ctx's end. Cost: O(log sessions) an operation plus what it waits for; memory: the log, the rows, the
+// versions that a snapshot can see.
 func Run(ctx context.Context, cfg Config) (*Log, error) {
 	if cfg.Sessions < 1 || cfg.Txns < 0 {
-		return nil, fmt.Errorf("%d sessions, %d transactions; expected at least 1 session and no negative number", cfg.Sessions, cfg.Txns)
+		return nil, fmt.Errorf("%d sessions, %d transactions; expected at least 1 session and no negative number",
+			cfg.Sessions, cfg.Txns)
 	}
 	if !(cfg.AbortRate >= 0 && cfg.UnknownRate >= 0 && cfg.AbortRate+cfg.UnknownRate < 1) {
-		return nil, fmt.Errorf("abort rate %v and unknown rate %v; expected both from 0, their sum below 1", cfg.AbortRate, cfg.UnknownRate)
+		return nil, fmt.Errorf("abort rate %v and unknown rate %v; expected both from 0, their sum below 1",
+			cfg.AbortRate, cfg.UnknownRate)
 	}
 	if cfg.LongTxn && cfg.Sessions < 2 {
 		return nil, fmt.Errorf("a long transaction beside %d session; expected at least 2 sessions", cfg.Sessions)
@@ -212,7 +215,8 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 }
 
 func newStore(cfg Config) *store {
-	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none, breaker: none}
+	s := &store{cfg: cfg, iso: cfg.Isolation, freeVer: none, freeRead: none, freeRec: none, freeDep: none,
+		breaker: none}
 	s.multi = cfg.Isolation == Snapshot || cfg.Isolation == SerializableSnapshot
 	s.ranges = cfg.Isolation == Serializable
 	s.locking = s.ranges || cfg.Isolation == RepeatableRead

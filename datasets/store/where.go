@@ -6,8 +6,9 @@ import (
 	"isovet/datasets/workload"
 )
 
-// predLock is the trace of a condition that a transaction has looked at: under two-phase locking with range locks nobody else may
-// make a row come into its range or leave it (Eswaran et al., CACM 1976); under SSI it is a mark, as those on rows are.
+// predLock is the trace of a condition that a transaction has looked at: under two-phase locking with range locks
+// nobody else may make a row come into its range or leave it (Eswaran et al., CACM 1976); under SSI it is a mark, as
+// those on rows are.
 type predLock struct {
 	owner int32 // session, or SSI record
 	table int32
@@ -41,7 +42,8 @@ func (s *store) view(i, r int32) int64 {
 	return head
 }
 
-// gather puts into s.cand, in order, the rows of a table of which the condition is true in some version, kept or pending.
+// gather puts into s.cand, in order, the rows of a table of which the condition is true in some version, kept or
+// pending.
 func (s *store) gather(table int, where []workload.Range) {
 	s.cand = s.cand[:0]
 	s.mark++
@@ -66,8 +68,8 @@ func (s *store) gather(table int, where []workload.Range) {
 	}
 }
 
-// execWhere runs an operation with a condition. Where it has to wait it is run once more from the start afterwards; what it has
-// locked by then stays locked.
+// execWhere runs an operation with a condition. Where it has to wait it is run once more from the start afterwards;
+// what it has locked by then stays locked.
 func (s *store) execWhere(i int32, op *workload.Op) outcome {
 	x := &s.sess[i]
 	table := op.Key.Table()
@@ -147,15 +149,16 @@ func (s *store) change(op *workload.Op) {
 func (s *store) touches(table int, hits []hit, where []workload.Range) bool {
 	for j := range hits {
 		h := &hits[j]
-		if h.columns != nil && workload.Matches(where, h.columns) || s.holds(table, s.versions[s.rows[h.row].head].val, where) {
+		if h.columns != nil && workload.Matches(where, h.columns) || s.holds(table, s.versions[s.rows[h.row].head].val,
+			where) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayWrite asks whether a session may write rows of which it has the locks: of all who have looked at a condition that is true of
-// them before or after it. Under two-phase locking it waits for them, under SSI it is an anti-dependency.
+// mayWrite asks whether a session may write rows of which it has the locks: of all who have looked at a condition that
+// is true of them before or after it. Under two-phase locking it waits for them, under SSI it is an anti-dependency.
 func (s *store) mayWrite(i int32, table int, hits []hit) outcome {
 	x := &s.sess[i]
 	if s.ssi {
@@ -188,8 +191,8 @@ func (s *store) mayWrite(i int32, table int, hits []hit) outcome {
 	return done
 }
 
-// noteWhere tells, under SSI, of a session's look at a condition: of the versions that it does not see, committed or not, with
-// which a row comes into the range or leaves it. s.cand has all rows of which some version is in it.
+// noteWhere tells, under SSI, of a session's look at a condition: of the versions that it does not see, committed or
+// not, with which a row comes into the range or leaves it. s.cand has all rows of which some version is in it.
 func (s *store) noteWhere(i int32, table int, where []workload.Range) bool {
 	x := &s.sess[i]
 	for _, r := range s.cand {
@@ -200,7 +203,8 @@ func (s *store) noteWhere(i int32, table int, where []workload.Range) bool {
 			return false
 		}
 		for v := w.head; s.versions[v].cts > x.snap; v = s.versions[v].prev {
-			if (s.holds(table, s.versions[v].val, where) || s.holds(table, s.versions[s.versions[v].prev].val, where)) &&
+			if (s.holds(table, s.versions[v].val, where) || s.holds(table, s.versions[s.versions[v].prev].val,
+				where)) &&
 				!s.conflict(x.rec, s.versions[v].rec, x.rec) {
 				return false
 			}

@@ -17,7 +17,8 @@ func blindWInfo() Info {
 			{Name: "WH", About: "20 % read-only transactions"},
 			{Name: "W", About: "write-only transactions", Keys: 2000},
 			{Name: "RW", About: "half read-only, half write-only", Keys: 2000},
-			{Name: "RW+", About: "as RW, half of the reads replaced by reads of 10 neighbouring keys, one item read each", Keys: 2000},
+			{Name: "RW+", About: "as RW, half of the reads replaced by reads of 10 neighbouring keys, one item read " +
+				"each", Keys: 2000},
 		},
 		Keys: 10000,
 		Ops:  8,
@@ -62,8 +63,8 @@ type blindWClient struct {
 	set distinct
 }
 
-// sortFrom is the size from which a transaction takes its keys in order, as bulk jobs do: under two-phase locking a dozen
-// transactions of a thousand random writes each would otherwise never be done with deadlocks.
+// sortFrom is the size from which a transaction takes its keys in order, as bulk jobs do: under two-phase locking a
+// dozen transactions of a thousand random writes each would otherwise never be done with deadlocks.
 const sortFrom = 64
 
 // Next draws the keys; a range is drawn as the complement of its first key.

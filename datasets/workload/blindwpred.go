@@ -7,8 +7,9 @@ import (
 
 func blindWPredInfo() Info {
 	return Info{
-		Name:  "blindw-pred",
-		About: "blind writes with predicates: 8 random ranges of column v1 or v2, a transaction only reads or only updates the rows there",
+		Name: "blindw-pred",
+		About: "blind writes with predicates: 8 random ranges of column v1 or v2, a transaction only reads or only " +
+			"updates the rows there",
 		Paper: "Vbox §5.2 (BlindW-Pred)",
 		Variants: []Variant{
 			{Name: "default", About: "50 % predicate reads, 50 % predicate writes; 10 rows a range on average"},
@@ -22,10 +23,10 @@ func blindWPredInfo() Info {
 	}
 }
 
-// blindWPred has rows (v1, v2) in [0, predValues)². An update gives each row of its range a place of its own, (a + b·pk) mod
-// predValues with random a and b, so that however long the run is a range has as many rows on average, with a variance that
-// stays (three times the mean: an update empties its range). New values that lie close to each other would move the rows of a
-// range together, and these with others, until a few ranges had all rows and the others none.
+// blindWPred has rows (v1, v2) in [0, predValues)². An update gives each row of its range a place of its own, (a +
+// b·pk) mod predValues with random a and b, so that however long the run is a range has as many rows on average, with a
+// variance that stays (three times the mean: an update empties its range). New values that lie close to each other
+// would move the rows of a range together, and these with others, until a few ranges had all rows and the others none.
 type blindWPred struct {
 	keys, ops int
 	reads     uint64 // per cent
@@ -98,7 +99,8 @@ func (c *blindWPredClient) Step(t *Txn) {
 			t.ReadWhere(0, in)
 			continue
 		}
-		set := [2]Set{{Column: 0, Add: a[2], Mul: a[3], Mod: predValues}, {Column: 1, Add: a[4], Mul: a[5], Mod: predValues}}
+		set := [2]Set{{Column: 0, Add: a[2], Mul: a[3], Mod: predValues}, {Column: 1, Add: a[4], Mul: a[5],
+			Mod: predValues}}
 		t.UpdateWhere(0, set[:], in)
 	}
 }

@@ -7,8 +7,9 @@ import (
 
 func bookingInfo() Info {
 	return Info{
-		Name:  "booking",
-		About: "rooms booked for times that must not overlap, and their invoices: conditions with inserts, updates and deletes; phantoms are double bookings",
+		Name: "booking",
+		About: "rooms booked for times that must not overlap, and their invoices: conditions with inserts, updates " +
+			"and deletes; phantoms are double bookings",
 		Paper: "phantoms (P3) of Berenson et al. (SIGMOD 1995); write skew through predicates",
 		Variants: []Variant{
 			{Name: "default", About: "40 % Book, 15 % Cancel, 10 % Move, 15 % Agenda, 15 % Pay, 5 % Archive"},
@@ -17,7 +18,8 @@ func bookingInfo() Info {
 		Keys:   20,
 		Scales: "rooms",
 		new: func(p Params) (Workload, error) {
-			return &booking{rooms: int64(p.Keys), sessions: int64(p.Sessions), rush: p.Variant == "rush"}, needKeys(p, 2)
+			return &booking{rooms: int64(p.Keys), sessions: int64(p.Sessions), rush: p.Variant == "rush"},
+				needKeys(p, 2)
 		},
 	}
 }
@@ -37,9 +39,9 @@ const (
 	creditLimit  = 12 // hours that a customer may owe
 )
 
-// booking begins with empty tables. Two rules hold in every serial run: no two bookings of a room overlap, and nobody who owes
-// creditLimit hours books more. Both are checked by predicate reads before rows are inserted under keys of the client's own, so
-// neither row locks nor the first-updater rule of snapshot isolation protect them.
+// booking begins with empty tables. Two rules hold in every serial run: no two bookings of a room overlap, and nobody
+// who owes creditLimit hours books more. Both are checked by predicate reads before rows are inserted under keys of the
+// client's own, so neither row locks nor the first-updater rule of snapshot isolation protect them.
 type booking struct {
 	rooms, sessions int64
 	rush            bool
@@ -80,7 +82,8 @@ func (c *bookingClient) Next(t *Txn) {
 	}
 	length := 1 + c.rng.Int64N(4)
 	room := c.rng.Int64N(c.w.rooms)
-	t.Args = append(t.Args[:0], room, (room+1+c.rng.Int64N(c.w.rooms-1))%c.w.rooms, c.rng.Int64N(bookingHours-length+1), length,
+	t.Args = append(t.Args[:0], room, (room+1+c.rng.Int64N(c.w.rooms-1))%c.w.rooms, c.rng.Int64N(bookingHours-length+1),
+		length,
 		c.rng.Int64N(2*c.w.rooms), c.next)
 	if t.Name == "Book" {
 		c.next += c.w.sessions
@@ -89,7 +92,8 @@ func (c *bookingClient) Next(t *Txn) {
 
 // overlaps is the condition of a room's bookings that overlap [start, end).
 func overlaps(room, start, end int64) [3]Range {
-	return [3]Range{Equal(bookingRoom, room), {bookingStart, math.MinInt64, end}, {bookingEnd, start + 1, math.MaxInt64}}
+	return [3]Range{Equal(bookingRoom, room), {bookingStart, math.MinInt64, end}, {bookingEnd, start + 1,
+		math.MaxInt64}}
 }
 
 func (c *bookingClient) Step(t *Txn) {

@@ -4,8 +4,9 @@ import "math/rand/v2"
 
 func contendedInfo() Info {
 	return Info{
-		Name:     "contended",
-		About:    "one read and four blind writes of distinct uniform keys out of few: hard to check when there are no times",
+		Name: "contended",
+		About: "one read and four blind writes of distinct uniform keys out of few: hard to check when there are " +
+			"no times",
 		Paper:    "hard family: reads scarce, many writer pairs, little session order",
 		Variants: []Variant{{Name: "default", About: "the first fifth of the operations, at least one, are reads"}},
 		Keys:     200,

@@ -7,13 +7,14 @@ import (
 
 func cTwitterInfo() Info {
 	return Info{
-		Name:     "ctwitter",
-		About:    "a small Twitter: tweets, follow lists, timelines",
-		Paper:    "Cobra §6 (C-Twitter); Vbox §5.2; CHRONOS",
-		Variants: []Variant{{Name: "default", About: "20 % NewTweet, 40 % Follow or Unfollow, 10 % Timeline, 10 % ShowFollow, 20 % ShowTweets"}},
-		Keys:     1000,
-		Scales:   "users",
-		Zipf:     0.99,
+		Name:  "ctwitter",
+		About: "a small Twitter: tweets, follow lists, timelines",
+		Paper: "Cobra §6 (C-Twitter); Vbox §5.2; CHRONOS",
+		Variants: []Variant{{Name: "default", About: "20 % NewTweet, 40 % Follow or Unfollow, 10 % Timeline, 10 % " +
+			"ShowFollow, 20 % ShowTweets"}},
+		Keys:   1000,
+		Scales: "users",
+		Zipf:   0.99,
 		new: func(p Params) (Workload, error) {
 			if err := needKeys(p, 2); err != nil {
 				return nil, err
@@ -43,8 +44,12 @@ type cTwitter struct {
 
 func (w *cTwitter) Tables() []Table {
 	return []Table{
-		{Name: "tweet", Rows: int(w.users) * loadedTweets, PayloadOf: func(pk int64) int64 { return pk / loadedTweets }, Sparse: true},
-		{Name: "last", Rows: int(w.users), PayloadOf: func(pk int64) int64 { return pk*loadedTweets + loadedTweets - 1 }},
+		{Name: "tweet", Rows: int(w.users) * loadedTweets, PayloadOf: func(pk int64) int64 { return pk / loadedTweets },
+			Sparse: true},
+		{Name: "last", Rows: int(w.users), PayloadOf: func(pk int64) int64 {
+			return pk*loadedTweets +
+				loadedTweets - 1
+		}},
 		{Name: "followlist", Rows: int(w.users), WideOf: func(pk int64) []int64 { return []int64{pk} }},
 		{Name: "following"},
 		{Name: "followers"},

@@ -28,7 +28,8 @@ func (n Hotspot) Draw(rng *rand.Rand) int64 {
 	return hot + rng.Int64N(int64(n)-hot)
 }
 
-// Alias draws key k with any given weight, by Walker's alias method: two table entries a draw however many keys there are.
+// Alias draws key k with any given weight, by Walker's alias method: two table entries a draw however many keys there
+// are.
 type Alias struct {
 	keep  []float64
 	other []uint32
@@ -43,7 +44,8 @@ func NewZipf(n int, theta float64) *Alias {
 	return NewAlias(w)
 }
 
-// NewExponential returns the exponential distribution with 95 % of the draws from the first 6/7 of the keys, YCSB's default. Cost: O(n) once.
+// NewExponential returns the exponential distribution with 95 % of the draws from the first 6/7 of the keys, YCSB's
+// default. Cost: O(n) once.
 func NewExponential(n int) *Alias {
 	w := make([]float64, n)
 	gamma := -math.Log(0.05) / (float64(n) * 6 / 7)
@@ -95,8 +97,8 @@ func (a *Alias) Draw(rng *rand.Rand) int64 {
 	return int64(a.other[k])
 }
 
-// distinct draws keys that differ from each other. Its table holds the keys of the present draw only, marked by a stamp, so
-// that a transaction of a thousand operations costs no more a key than one of eight.
+// distinct draws keys that differ from each other. Its table holds the keys of the present draw only, marked by a
+// stamp, so that a transaction of a thousand operations costs no more a key than one of eight.
 type distinct struct {
 	slot  []int64
 	stamp []uint32

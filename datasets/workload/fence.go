@@ -2,9 +2,10 @@ package workload
 
 import "math/rand/v2"
 
-// Fenced makes every client of a workload issue a fence transaction after every so many others: it reads the epoch, the one row of
-// a table of its own, and writes it. Fences are transactions like others, and since each reads the one that it overwrites, their order
-// is known: what a session did before its fence precedes what any session does after a later one. That is what lets a checker forget.
+// Fenced makes every client of a workload issue a fence transaction after every so many others: it reads the epoch, the
+// one row of a table of its own, and writes it. Fences are transactions like others, and since each reads the one that
+// it overwrites, their order is known: what a session did before its fence precedes what any session does after a later
+// one. That is what lets a checker forget.
 //
 // Source:  [Cobra] §5.
 // Differs: a fence always writes; the paper's only reads where another client has begun the epoch already.

@@ -7,8 +7,9 @@ import (
 
 func listAppendInfo() Info {
 	return Info{
-		Name:  "list-append",
-		About: "1 to 8 operations, half of them appends to lists, half of them reads of whole lists; a list is left alone after a while",
+		Name: "list-append",
+		About: "1 to 8 operations, half of them appends to lists, half of them reads of whole lists; a list is left " +
+			"alone after a while",
 		Paper: "Elle (VLDB 2020) §5; Jepsen's list-append",
 		Variants: []Variant{
 			{Name: "default", About: "32 appends a list"},
@@ -32,8 +33,8 @@ func listAppendInfo() Info {
 	}
 }
 
-// listAppend: all clients go on to the next list after as many appends of their own as make, for all of them together, the
-// appends that a list is to have.
+// listAppend: all clients go on to the next list after as many appends of their own as make, for all of them together,
+// the appends that a list is to have.
 type listAppend struct {
 	keys, appends, own int64
 	ops                int
@@ -49,8 +50,8 @@ type listAppendClient struct {
 	appends int64
 }
 
-// Next draws the operations; an append is the complement of its list. The newest list has half of the operations, the one
-// before it half of the rest.
+// Next draws the operations; an append is the complement of its list. The newest list has half of the operations, the
+// one before it half of the rest.
 func (c *listAppendClient) Next(t *Txn) {
 	t.Name = "append"
 	t.Args = t.Args[:0]

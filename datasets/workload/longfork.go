@@ -4,8 +4,9 @@ import "math/rand/v2"
 
 func longForkInfo() Info {
 	return Info{
-		Name:     "longfork",
-		About:    "a third of the transactions write one key each, the others read two thirds of the keys: finds replicas that disagree on the order",
+		Name: "longfork",
+		About: "a third of the transactions write one key each, the others read two thirds of the keys: finds " +
+			"replicas that disagree on the order",
 		Paper:    "Jepsen's long-fork; PSI (Sovran et al., SOSP 2011)",
 		Variants: []Variant{{Name: "default", About: "12 keys"}},
 		Keys:     12,

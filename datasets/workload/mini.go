@@ -4,14 +4,16 @@ import "math/rand/v2"
 
 func miniInfo() Info {
 	return Info{
-		Name:  "mini",
-		About: "mini-transactions: at most two reads and two writes on one or two keys, every write after a read of its key",
+		Name: "mini",
+		About: "mini-transactions: at most two reads and two writes on one or two keys, every write after a read of " +
+			"its key",
 		Paper: "MTC (VLDB 2025) Definition 8",
 		Variants: []Variant{
 			{Name: "default", About: "shapes R, RR, RW, RRW, RRWW; 80 % write; uniform keys"},
 			{Name: "zipf", About: "the same on Zipf keys"},
 			{Name: "hotspot", About: "the same, 80 % of the keys drawn from 20 % of them"},
-			{Name: "exponential", About: "the same, 95 % of the keys drawn from the first 86 %, each key rarer than the one before it"},
+			{Name: "exponential", About: "the same, 95 % of the keys drawn from the first 86 %, each key rarer than " +
+				"the one before it"},
 		},
 		Keys: 100,
 		Zipf: 0.99,

@@ -15,7 +15,8 @@ func mixInfo() Info {
 			{Name: "write-heavy", About: "Zipf keys, 10 % reads"},
 			{Name: "blind", About: "a little skew, half reads; 200 values a key", Keys: 5000, Zipf: 0.5, Values: 200},
 			{Name: "blind-heavy", About: "as blind, 30 % reads", Keys: 5000, Zipf: 0.5, Values: 200},
-			{Name: "duplicates", About: "80 % of the operations on 20 % of the keys, half reads; 40 values a key", Keys: 5000, Values: 40},
+			{Name: "duplicates", About: "80 % of the operations on 20 % of the keys, half reads; 40 values a key",
+				Keys: 5000, Values: 40},
 		},
 		Keys: 1000,
 		Ops:  8,
@@ -29,7 +30,8 @@ func gtInfo() Info {
 	in := mixInfo()
 	in.Name, in.Ops = "gt", 15
 	in.About = "general transactions as CHRONOS and MTC run them by default: mix with 15 operations"
-	in.Variants = append(in.Variants, Variant{Name: "cobra", About: "uniform keys; 20 % read-only, 40 % write-only, 40 % read-modify-write transactions: MTC's GT"})
+	in.Variants = append(in.Variants, Variant{Name: "cobra", About: "uniform keys; 20 % read-only, 40 % write-only, " +
+		"40 % read-modify-write transactions: MTC's GT"})
 	return in
 }
 

@@ -14,7 +14,8 @@ type Params struct {
 	Ops      int     // operations a transaction
 	Zipf     float64 // exponent of the distribution of the keys, where the workload has one
 	Sessions int     // clients that will run it; some workloads split work by session
-	// Values is how many values there are for the writes of a key, FewValue saying which it is; 0: each write has a value of its own.
+	// Values is how many values there are for the writes of a key, FewValue saying which it is; 0: each write has a
+	// value of its own.
 	Values int
 }
 
@@ -41,7 +42,8 @@ type Info struct {
 
 // All returns every workload, in the order in which to show them.
 func All() []Info {
-	return []Info{blindWInfo(), blindWPredInfo(), bookingInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(), miniInfo(), longForkInfo(),
+	return []Info{blindWInfo(), blindWPredInfo(), bookingInfo(), contendedInfo(), rmwInfo(), mixInfo(), smallBankInfo(),
+		miniInfo(), longForkInfo(),
 		cTwitterInfo(), tpccInfo(), rubisInfo(), ycsbInfo(), gtInfo(), listAppendInfo(), claimInfo(), lwtInfo()}
 }
 
@@ -64,8 +66,8 @@ func Lookup(name string) (Info, error) {
 	return Info{}, fmt.Errorf("unknown workload %q; expected one of %s", name, strings.Join(Names(), ", "))
 }
 
-// New makes the workload with p's zero fields filled in, and returns the parameters used. Errors: an unknown variant, a size
-// that the workload cannot have.
+// New makes the workload with p's zero fields filled in, and returns the parameters used. Errors: an unknown variant, a
+// size that the workload cannot have.
 func (in Info) New(p Params) (Workload, Params, error) {
 	i := 0
 	if p.Variant != "" {
@@ -76,17 +78,21 @@ func (in Info) New(p Params) (Workload, Params, error) {
 		for _, v := range in.Variants {
 			names = append(names, v.Name)
 		}
-		return nil, p, fmt.Errorf("workload %s has no variant %q; expected one of %s", in.Name, p.Variant, strings.Join(names, ", "))
+		return nil, p, fmt.Errorf("workload %s has no variant %q; expected one of %s", in.Name, p.Variant,
+			strings.Join(names, ", "))
 	}
 	p.Variant = in.Variants[i].Name
 	if p.Keys < 0 || p.Ops < 0 || p.Sessions < 0 || p.Values < 0 {
-		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d, values %d; expected none negative", in.Name, p.Keys, p.Ops, p.Sessions, p.Values)
+		return nil, p, fmt.Errorf("workload %s: keys %d, operations %d, sessions %d, values %d; expected none negative",
+			in.Name, p.Keys, p.Ops, p.Sessions, p.Values)
 	}
 	if p.Ops != 0 && in.Ops == 0 {
-		return nil, p, fmt.Errorf("workload %s: operations a transaction are fixed by its templates; expected none given", in.Name)
+		return nil, p, fmt.Errorf("workload %s: operations a transaction are fixed by its templates; expected none "+
+			"given", in.Name)
 	}
 	if p.Zipf != 0 && in.Zipf == 0 {
-		return nil, p, fmt.Errorf("workload %s: it draws no keys from a Zipf distribution; expected no exponent", in.Name)
+		return nil, p, fmt.Errorf("workload %s: it draws no keys from a Zipf distribution; expected no exponent",
+			in.Name)
 	}
 	if !(p.Zipf >= 0 && p.Zipf <= 8) {
 		return nil, p, fmt.Errorf("workload %s: Zipf exponent %v; expected one from 0 to 8", in.Name, p.Zipf)
@@ -107,7 +113,8 @@ func (in Info) New(p Params) (Workload, Params, error) {
 		return nil, p, fmt.Errorf("workload %s: %w", in.Name, err)
 	}
 	if p.Values > 0 && !slices.ContainsFunc(w.Tables(), Table.plain) {
-		return nil, p, fmt.Errorf("workload %s: its rows have columns or are lists; expected no number of values", in.Name)
+		return nil, p, fmt.Errorf("workload %s: its rows have columns or are lists; expected no number of values",
+			in.Name)
 	}
 	return w, p, nil
 }
@@ -115,9 +122,9 @@ func (in Info) New(p Params) (Workload, Params, error) {
 // plain: what the history shows of a row is a number alone.
 func (t Table) plain() bool { return t.Columns == nil && !t.List }
 
-// FewValue returns the value, of values many, that a write with this unique id stands for. A history has it in the id's place, so that
-// clients see what they would have seen had they written it, and a value may be written to its key more than once. Values begin with 1, so none is that
-// of a loaded row.
+// FewValue returns the value, of values many, that a write with this unique id stands for. A history has it in the id's
+// place, so that clients see what they would have seen had they written it, and a value may be written to its key more
+// than once. Values begin with 1, so none is that of a loaded row.
 func FewValue(id int64, values int) int64 {
 	x := uint64(id) * 0x9e3779b97f4a7c15 // spread as SplitMix64 does
 	x ^= x >> 30
@@ -133,7 +140,8 @@ func needKeys(p Params, least int) error {
 		return fmt.Errorf("%d keys are too few; expected at least %d", p.Keys, least)
 	}
 	if p.Keys < least {
-		return fmt.Errorf("%d keys are too few for transactions of %d operations; expected at least %d", p.Keys, p.Ops, least)
+		return fmt.Errorf("%d keys are too few for transactions of %d operations; expected at least %d", p.Keys, p.Ops,
+			least)
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ func rubisInfo() Info {
 		About: "an auction site: users, items, purchases, comments",
 		Paper: "RUBiS in Cobra's key-value form (Cobra §6); CHRONOS",
 		Variants: []Variant{
-			{Name: "default", About: "10 % RegisterUser, 15 % RegisterItem, 15 % StoreBuyNow, 20 % StoreComment, 40 % Browse"},
+			{Name: "default", About: "10 % RegisterUser, 15 % RegisterItem, 15 % StoreBuyNow, 20 % StoreComment, 40 " +
+				"% Browse"},
 			{Name: "bidding", About: "a quarter of the transactions are bids, which read and write one hot item"},
 		},
 		Keys:   200,
@@ -19,7 +20,8 @@ func rubisInfo() Info {
 				return nil, err
 			}
 			users := int64(p.Keys)
-			return &rubis{users: users, user: NewZipf(p.Keys, p.Zipf), item: NewZipf(4*p.Keys, p.Zipf), bids: p.Variant == "bidding"}, nil
+			return &rubis{users: users, user: NewZipf(p.Keys, p.Zipf), item: NewZipf(4*p.Keys, p.Zipf),
+				bids: p.Variant == "bidding"}, nil
 		},
 	}
 }
@@ -47,7 +49,8 @@ func (w *rubis) Tables() []Table {
 	n := int(w.users)
 	return []Table{
 		{Name: "region", Rows: regions}, {Name: "user", Rows: n}, {Name: "nick", Rows: n}, {Name: "rating", Rows: n},
-		{Name: "item", Rows: 4 * n, Payload: 100}, {Name: "buynow"}, {Name: "comment", Rows: 8 * n, Sparse: true}, {Name: "bid"},
+		{Name: "item", Rows: 4 * n, Payload: 100}, {Name: "buynow"}, {Name: "comment", Rows: 8 * n, Sparse: true},
+		{Name: "bid"},
 	}
 }
 

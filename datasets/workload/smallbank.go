@@ -4,11 +4,13 @@ import "math/rand/v2"
 
 func smallBankInfo() Info {
 	return Info{
-		Name:     "smallbank",
-		About:    "six bank transactions on savings and checking accounts; under snapshot isolation a cycle of three of them is not serializable",
-		Paper:    "SmallBank (Alomari et al., ICDE 2008); Leopard §VI",
-		Variants: []Variant{{Name: "default", About: "15/15/15/15/15/25"}, {Name: "equal", About: "all templates alike"}},
-		Keys:     1000, // customers
+		Name: "smallbank",
+		About: "six bank transactions on savings and checking accounts; under snapshot isolation a cycle of " +
+			"three of them is not serializable",
+		Paper: "SmallBank (Alomari et al., ICDE 2008); Leopard §VI",
+		Variants: []Variant{{Name: "default", About: "15/15/15/15/15/25"}, {Name: "equal",
+			About: "all templates alike"}},
+		Keys: 1000, // customers
 		new: func(p Params) (Workload, error) {
 			return &smallBank{customers: p.Keys, equal: p.Variant == "equal"}, needKeys(p, 2)
 		},
@@ -26,7 +28,8 @@ type smallBank struct {
 }
 
 func (w *smallBank) Tables() []Table {
-	return []Table{{Name: "savings", Rows: w.customers, Payload: 10000}, {Name: "checking", Rows: w.customers, Payload: 10000}}
+	return []Table{{Name: "savings", Rows: w.customers, Payload: 10000}, {Name: "checking", Rows: w.customers,
+		Payload: 10000}}
 }
 
 func (w *smallBank) Client(_ int, rng *rand.Rand) Client { return &smallBankClient{w: w, rng: rng} }
@@ -37,7 +40,8 @@ type smallBankClient struct {
 	set distinct
 }
 
-var smallBankTemplates = [...]string{"Balance", "DepositChecking", "TransactSavings", "Amalgamate", "SendPayment", "WriteCheck"}
+var smallBankTemplates = [...]string{"Balance", "DepositChecking", "TransactSavings", "Amalgamate", "SendPayment",
+	"WriteCheck"}
 
 // Next draws the template, two customers and an amount.
 func (c *smallBankClient) Next(t *Txn) {

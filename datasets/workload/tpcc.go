@@ -44,7 +44,8 @@ const (
 	tpccLastOrders = 20 // that StockLevel looks at
 )
 
-// tpcc: orders have the keys order·10 + district, so that the loaded ones come first; their customers are a permutation.
+// tpcc: orders have the keys order·10 + district, so that the loaded ones come first; their customers are a
+// permutation.
 type tpcc struct {
 	customers, items int64
 	deliver          int // districts of a Delivery
@@ -77,18 +78,20 @@ func (w *tpcc) Tables() []Table {
 			return packOrder(w.orderCustomer(pk%tpccDistricts, pk/tpccDistricts), w.loadedLines(pk))
 		}},
 		tpccNewOrder: {Name: "neworder", Rows: tpccDistricts * n, Sparse: true},
-		tpccOrderLine: {Name: "orderline", Rows: tpccDistricts * n * tpccLines, Sparse: true, PayloadOf: func(pk int64) int64 {
-			return int64(scatter(uint64(pk)) % uint64(w.items))
-		}},
+		tpccOrderLine: {Name: "orderline", Rows: tpccDistricts * n * tpccLines, Sparse: true,
+			PayloadOf: func(pk int64) int64 {
+				return int64(scatter(uint64(pk)) % uint64(w.items))
+			}},
 		tpccHistory:   {Name: "history"},
 		tpccNewOrders: {Name: "neworders", Rows: tpccDistricts, Payload: packPair(w.customers*7/10, w.customers-1)},
-		tpccLastName: {Name: "lastname", Rows: tpccDistricts * int(w.names()), Sparse: true, WideOf: func(pk int64) []int64 {
-			var out []int64
-			for c := pk / tpccDistricts; c < w.customers; c += w.names() {
-				out = append(out, c)
-			}
-			return out
-		}},
+		tpccLastName: {Name: "lastname", Rows: tpccDistricts * int(w.names()), Sparse: true,
+			WideOf: func(pk int64) []int64 {
+				var out []int64
+				for c := pk / tpccDistricts; c < w.customers; c += w.names() {
+					out = append(out, c)
+				}
+				return out
+			}},
 		tpccLastOrder: {Name: "lastorder", Rows: tpccDistricts * n, Sparse: true, PayloadOf: func(pk int64) int64 {
 			return w.loadedOrder(pk%tpccDistricts, pk/tpccDistricts)
 		}},
@@ -119,8 +122,8 @@ type tpccItems struct{ c *tpccClient }
 
 func (d tpccItems) Draw(*rand.Rand) int64 { return d.c.nuRand(8191, d.c.w.items) }
 
-// Next draws the district, the customer, by name (1) or not, an amount or threshold, rollback (1) or not, a key of the history, and
-// items. Items stand in order: whoever locks several stocks locks the smaller first.
+// Next draws the district, the customer, by name (1) or not, an amount or threshold, rollback (1) or not, a key of the
+// history, and items. Items stand in order: whoever locks several stocks locks the smaller first.
 func (c *tpccClient) Next(t *Txn) {
 	n := c.rng.IntN(100)
 	d, customer := c.rng.Int64N(tpccDistricts), c.nuRand(1023, c.w.customers)

@@ -51,8 +51,9 @@ func Matches(where []Range, row []int64) bool {
 	return true
 }
 
-// Set gives a column of the rows of an UpdateWhere its new value: (old + Add + Mul·pk) mod Mod, pk being the row's primary
-// key. Without Keep the old value does not count; with Mod 0 nothing is taken off. None of them is negative where Mod is not 0.
+// Set gives a column of the rows of an UpdateWhere its new value: (old + Add + Mul·pk) mod Mod, pk being the row's
+// primary key. Without Keep the old value does not count; with Mod 0 nothing is taken off. None of them is negative
+// where Mod is not 0.
 type Set struct {
 	Column        int
 	Keep          bool
@@ -77,8 +78,8 @@ type Found struct {
 	Row []int64
 }
 
-// Op is one operation. Payload and Row are what a write stores or, once the driver has run it, what a read found; Absent says
-// that a read found no row (Payload is then 0, Row nil).
+// Op is one operation. Payload and Row are what a write stores or, once the driver has run it, what a read found;
+// Absent says that a read found no row (Payload is then 0, Row nil).
 type Op struct {
 	Key     Key // of an operation with a condition: any key of the table
 	Payload int64
@@ -88,8 +89,8 @@ type Op struct {
 	ForUpdate bool
 	// Row has the columns of a table that has columns, or the numbers of a wide payload.
 	Row []int64
-	// Where is the condition of a ReadWhere, an UpdateWhere, a DeleteWhere: all ranges hold. The first one is best on an
-	// indexed column.
+	// Where is the condition of a ReadWhere, an UpdateWhere, a DeleteWhere: all ranges hold. The first one is best on
+	// an indexed column.
 	Where []Range
 	Set   []Set   // of an UpdateWhere
 	Found []Found // filled in by the driver; good until the attempt is over
@@ -180,8 +181,8 @@ type Table struct {
 	PayloadOf func(pk int64) int64
 	// WideOf makes its payloads lists of numbers, in Op.Row's place; it says what loaded rows hold.
 	WideOf func(pk int64) []int64
-	// Columns makes its values rows: operations have Row in Payload's place, and may have conditions. Load fills in what a
-	// loaded row holds.
+	// Columns makes its values rows: operations have Row in Payload's place, and may have conditions. Load fills in
+	// what a loaded row holds.
 	Columns []Column
 	Load    func(pk int64, row []int64)
 	// List makes its values lists, which Append makes longer. Nothing is loaded.

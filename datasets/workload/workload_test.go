@@ -87,8 +87,8 @@ func (s *table) run(op *Op, write bool) {
 	}
 }
 
-// drive runs one client's transactions against a table, and hands each to check. Every second transaction is tried twice, and
-// the second attempt must ask for the same as long as it finds the same.
+// drive runs one client's transactions against a table, and hands each to check. Every second transaction is tried
+// twice, and the second attempt must ask for the same as long as it finds the same.
 func drive(t *testing.T, w Workload, n int, check func(*Txn)) *table {
 	t.Helper()
 	state := load(w)
@@ -163,7 +163,8 @@ func TestRegistry(t *testing.T) {
 				}
 			})
 		}
-		if _, _, err := in.New(Params{Variant: "nope"}); err == nil || !strings.Contains(err.Error(), in.Variants[0].Name) {
+		if _, _, err := in.New(Params{Variant: "nope"}); err == nil || !strings.Contains(err.Error(),
+			in.Variants[0].Name) {
 			t.Errorf("%s: error %v names no choices", in.Name, err)
 		}
 	}
@@ -358,7 +359,8 @@ func TestBooking(t *testing.T) {
 				t.Errorf("%s: %s never finds anything", v, name)
 			}
 		}
-		if v == "default" && (found["Move"] == 0 || found["Agenda"] == 0 || found["Pay"] == 0 || found["Archive"] == 0) {
+		if v == "default" && (found["Move"] == 0 || found["Agenda"] == 0 || found["Pay"] == 0 ||
+			found["Archive"] == 0) {
 			t.Errorf("some templates never find anything: %v", found)
 		}
 	}
@@ -383,7 +385,8 @@ func TestBlindWPred(t *testing.T) {
 	}
 }
 
-// TestTPCC: the mix, the sizes of its transactions, and the consistency conditions of clause 3.3.2 that the model keeps.
+// TestTPCC: the mix, the sizes of its transactions, and the consistency conditions of clause 3.3.2 that the model
+// keeps.
 func TestTPCC(t *testing.T) {
 	const n = 4000
 	count, rollbacks := map[string]float64{}, 0
@@ -424,7 +427,8 @@ func TestTPCC(t *testing.T) {
 			}
 		}
 	})
-	for name, share := range map[string]float64{"NewOrder": 0.45, "Payment": 0.43, "OrderStatus": 0.04, "Delivery": 0.04, "StockLevel": 0.04} {
+	for name, share := range map[string]float64{"NewOrder": 0.45, "Payment": 0.43, "OrderStatus": 0.04,
+		"Delivery": 0.04, "StockLevel": 0.04} {
 		if math.Abs(count[name]/n-share) > 0.03 {
 			t.Errorf("%s: %v of %d", name, count[name], n)
 		}
@@ -477,7 +481,8 @@ func TestCTwitter(t *testing.T) {
 // TestYCSB: shares of the operations by variant.
 func TestYCSB(t *testing.T) {
 	for variant, want := range map[string][4]float64{ // reads, writes, scans; read-modify-write counts as both
-		"A": {0.5, 0.5, 0}, "B": {0.95, 0.05, 0}, "C": {1, 0, 0}, "D": {0.95, 0.05, 0}, "E": {0, 0.05, 0.95}, "F": {1, 0.5, 0},
+		"A": {0.5, 0.5, 0}, "B": {0.95, 0.05, 0}, "C": {1, 0, 0}, "D": {0.95, 0.05, 0}, "E": {0, 0.05, 0.95},
+		"F": {1, 0.5, 0},
 	} {
 		var got [3]float64
 		const n = 3000

@@ -14,7 +14,8 @@ func ycsbInfo() Info {
 			{Name: "D", About: "95 % reads, the latest most often, 5 % inserts"},
 			{Name: "E", About: "95 % scans of 1 to 100 records (predicate reads), 5 % inserts"},
 			{Name: "F", About: "50 % reads, 50 % read-modify-write"},
-			{Name: "T", About: "YCSB+T: a transaction reads, reads and writes, inserts, deletes a record, or swaps two"},
+			{Name: "T", About: "YCSB+T: a transaction reads, reads and writes, inserts, " +
+				"deletes a record, or swaps two"},
 		},
 		Keys: 1000,
 		Ops:  4,
@@ -23,7 +24,8 @@ func ycsbInfo() Info {
 			if err := needKeys(p, 2); err != nil {
 				return nil, err
 			}
-			return &ycsb{keys: int64(p.Keys), ops: p.Ops, sessions: int64(p.Sessions), variant: p.Variant, dist: NewZipf(p.Keys, p.Zipf)}, nil
+			return &ycsb{keys: int64(p.Keys), ops: p.Ops, sessions: int64(p.Sessions), variant: p.Variant,
+				dist: NewZipf(p.Keys, p.Zipf)}, nil
 		},
 	}
 }
@@ -121,7 +123,8 @@ func (c *ycsbClient) insert() int64 {
 	return k
 }
 
-// latest draws a record by its age: of the client's own inserts if it is that young, for it knows of no others, and of the loaded.
+// latest draws a record by its age: of the client's own inserts if it is that young, for it knows of no others, and of
+// the loaded.
 func (c *ycsbClient) latest() int64 {
 	age := c.w.dist.Draw(c.rng)
 	if k := c.next - c.w.sessions*(1+age/c.w.sessions); k >= c.w.keys {

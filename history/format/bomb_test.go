@@ -54,9 +54,11 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestBlankLinesBefore: any number of blank lines may stand before a history, and lines are counted from the first of them.
+// TestBlankLinesBefore: any number of blank lines may stand before a history, and lines are counted from the first of
+// them.
 func TestBlankLinesBefore(t *testing.T) {
-	for _, blank := range []string{strings.Repeat("\n", 300), strings.Repeat(" \t\r\n", 50_000), strings.Repeat(strings.Repeat(" ", 299)+"\n", 1000)} {
+	for _, blank := range []string{strings.Repeat("\n", 300), strings.Repeat(" \t\r\n", 50_000),
+		strings.Repeat(strings.Repeat(" ", 299)+"\n", 1000)} {
 		good, bad := []byte(blank+`{"id":1,"ops":[["w","x",1]]}`+"\n"), []byte(blank+`{"id":1,"ops":[["w","x"`+"\n")
 		plain := filepath.Join(t.TempDir(), "h")
 		for _, path := range []string{plain, gzipped(t, "h.gz", good)} {

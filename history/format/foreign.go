@@ -21,8 +21,10 @@ import (
 // The formats of other tools.
 var (
 	jepsenEDN = Format{
-		Name: "jepsen-edn", About: "Jepsen's and Elle's operations in EDN: transactions, lists, registers, mutexes, sets",
-		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists, Ext: []string{".edn"},
+		Name: "jepsen-edn", About: "Jepsen's and Elle's operations in EDN: transactions, lists, registers, mutexes, " +
+			"sets",
+		Tool: "Jepsen, Elle, elle-cli, Knossos", Holds: Times | Timestamps | Aborted | Unknown | Lists,
+		Ext:    []string{".edn"},
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, false) && !porcupine.IsKV(head) }),
 		Read:   jepsenRead(jepsen.Read, false), Events: true,
 		Write: func(w io.Writer, h *history.History, lossy bool) error {
@@ -136,7 +138,9 @@ var (
 		Read: positions(func(data []byte, file string) (*history.History, error) {
 			h, repeated, err := porcupine.ReadKV(data, file)
 			if err == nil && repeated > 0 {
-				h.AddNote(history.NoteTimes, repeated, "%d tokens were put or appended more than once to a key; which operation a state came from was told by the order of events, as in a linearizable store", repeated)
+				h.AddNote(history.NoteTimes, repeated, "%d tokens were put or appended more than once to a key; "+
+					"which operation a state came from was told by the order of events, as in a linearizable store",
+					repeated)
 			}
 			return h, err
 		}),
@@ -164,7 +168,8 @@ func folder(is func(dir string) bool) func([]byte, string) Confidence {
 }
 
 // whole makes a Read of a function on a file's bytes.
-func whole(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input, Options) (*history.History, error) {
+func whole(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
+	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
 		data, err := in.Bytes()
 		if err != nil {
@@ -178,7 +183,8 @@ func whole(read func(data []byte, file string) (*history.History, error)) func(c
 }
 
 // some is whole for formats of which a file without any transaction is none: nothing in it was understood.
-func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input, Options) (*history.History, error) {
+func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
+	Options) (*history.History, error) {
 	return whole(func(data []byte, file string) (*history.History, error) {
 		h, err := read(data, file)
 		if err != nil || h.NumTxns() > 0 {
@@ -188,7 +194,8 @@ func some(read func(data []byte, file string) (*history.History, error)) func(co
 		for line := range bytes.Lines(data) {
 			n++
 			if line = bytes.TrimSpace(line); len(line) > 0 {
-				return nil, &history.InputError{File: file, Line: n, Off: -1, Msg: fmt.Sprintf("found %.60q, and no transaction in the file; expected some", line)}
+				return nil, &history.InputError{File: file, Line: n, Off: -1, Msg: fmt.Sprintf("found %.60q, and no "+
+					"transaction in the file; expected some", line)}
 			}
 		}
 		return nil, &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected transactions"}
@@ -196,10 +203,12 @@ func some(read func(data []byte, file string) (*history.History, error)) func(co
 }
 
 // positions makes a Read of one whose times are positions in the file.
-func positions(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input, Options) (*history.History, error) {
+func positions(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
+	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		if o.RealTime == ByTime {
-			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "real time by time: the format has no times; expected index or none"}
+			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "real time by time: the format has no " +
+				"times; expected index or none"}
 		}
 		h, err := whole(read)(ctx, in, o)
 		switch {
@@ -214,7 +223,8 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 }
 
 // jepsenRead makes a Read of one of package jepsen's.
-func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, error), json bool) func(context.Context, *Input, Options) (*history.History, error) {
+func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, error), json bool) func(context.Context,
+	*Input, Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		return whole(func(data []byte, file string) (*history.History, error) {
 			return read(data, file, jepsen.Options{JSON: json, RealTime: string(o.RealTime)})
@@ -223,17 +233,20 @@ func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, err
 }
 
 // inFolder makes a Read of a function on a folder.
-func inFolder(read func(ctx context.Context, dir string) (*history.History, error)) func(context.Context, *Input, Options) (*history.History, error) {
+func inFolder(read func(ctx context.Context, dir string) (*history.History, error)) func(context.Context, *Input,
+	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
 		if !in.Dir {
-			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "is a file; expected the folder with the logs of all clients"}
+			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "is a file; expected the folder with the " +
+				"logs of all clients"}
 		}
 		return read(ctx, in.Path)
 	}
 }
 
 // numbered makes a Write of one that needs integers.
-func numbered(name string, init integers.Explicit, write func(io.Writer, *history.History, *integers.Numbers) error) func(io.Writer, *history.History, bool) error {
+func numbered(name string, init integers.Explicit, write func(io.Writer, *history.History,
+	*integers.Numbers) error) func(io.Writer, *history.History, bool) error {
 	return func(w io.Writer, h *history.History, lossy bool) error {
 		n, err := integers.Of(h, lossy, init)
 		if err != nil {

@@ -67,8 +67,8 @@ func bincodeOf(info string, sessions ...[][]event) []byte {
 	return b
 }
 
-// samples are small histories in each foreign format, and the same as JSON lines. A folder has a file for each name; else the name
-// is "".
+// samples are small histories in each foreign format, and the same as JSON lines. A folder has a file for each name;
+// else the name is "".
 var samples = []sample{
 	{"plume", map[string]string{"": "w(1,5,0,10)\nr(1,5,1,11)\r\nw(2,6,0,10)\n\nw(1,9,2,-1)\nr(1,8,2,-1)\nr(2,0,1,12)\n"}, `
 		{"format":"isovet-history","version":1,"initial":0}
@@ -120,8 +120,9 @@ var samples = []sample{
 		{"session":1,"ops":[["r",1,1]]}
 		{"session":1,"ops":[["w",2,2]]}`},
 	{"cobra", map[string]string{
-		"T10.log":   string(be(be(be(be(nil, 'S', 5), 'R', 3, 77, 1, 0), 'R', 0xDEADBEEF, 0xDEADBEEF, 2, 0), 'C', 5)),
-		"T2.log":    string(be(be(be(be(be(nil, 'S', 3), 'R', 0xBEBEEBEE, 0xBEBEEBEE, 1, 12), 'W', 77, 1, 13), 'C', 3), 'S', 4)) + string(be(be(nil, 'R', 99, 78, 2, 1), 'C', 4)),
+		"T10.log": string(be(be(be(be(nil, 'S', 5), 'R', 3, 77, 1, 0), 'R', 0xDEADBEEF, 0xDEADBEEF, 2, 0), 'C', 5)),
+		"T2.log": string(be(be(be(be(be(nil, 'S', 3), 'R', 0xBEBEEBEE, 0xBEBEEBEE, 1, 12), 'W', 77, 1, 13), 'C', 3),
+			'S', 4)) + string(be(be(nil, 'R', 99, 78, 2, 1), 'C', 4)),
 		"T2.debug":  "not a log",
 		"other.txt": "not a log",
 	}, `
@@ -134,14 +135,16 @@ var samples = []sample{
 		{"id":3,"session":1,"start":1000000000,"end":1002000000,"ops":[["w",1,7]]}`},
 	{"viper", map[string]string{
 		"J1.log": `{"value": [["w", 1, 10, true], ["w", 3, 11, false], ["i", 2, 20, -5, true, true]], "preBeginTS": 1, "postBeginTS": 2, "preCommitTS": 3, "postCommitTS": 4}`,
-		"J2.log": "{\"value\": [[\"r\", 1, 10, false], [\"range\", 1, null, [{\"id\": 1, \"sk\": 0, \"val\": 10}], [{\"id\": 2, \"sk\": 0, \"val\": 20}]]]}\n" +
+		"J2.log": "{\"value\": [[\"r\", 1, 10, false], [\"range\", 1, null, [{\"id\": 1, \"sk\": 0, \"val\": 10}], " +
+			"[{\"id\": 2, \"sk\": 0, \"val\": 20}]]]}\n" +
 			`{"value": [{"opType": "r", "key": 2, "value": 20}, {"opType": "commit"}]}`,
 	}, `
 		{"session":1,"start":1,"commit":3,"end":4,"ops":[["w",1,10],["r",2,-5],["w",2,20]]}
 		{"session":2,"ops":[["r",1,10],["pr",{"key":{">=":1}},[[1,10],[2,20]]]]}
 		{"session":2,"ops":[["r",2,20]]}
 		{"init":true,"ops":[["w",2,-5]]}`},
-	// Rows that are there at first: what the initial transaction's range finds. A write that says nothing of its success succeeded.
+	// Rows that are there at first: what the initial transaction's range finds. A write that says nothing of its
+	// success succeeded.
 	{"viper", map[string]string{
 		"J0.log": `{"value": [["range", null, null, [{"id": 1, "sk": 0, "val": 10}], [{"id": 2, "sk": 0, "val": -7}]]], "isInitial": true}`,
 		"J1.log": `{"value": [["r", 1, 10, false], {"opType": "w", "key": 2, "value": 20}, {"opType": "w", "key": 2, "value": 30, "succ": false}]}`,
@@ -212,15 +215,21 @@ var samples = []sample{
 	{"jepsen-json", map[string]string{"": "{\"type\":\"ok\",\"value\":[[\"w\",1,1]],\"process\":3}\n{\"type\":\"ok\",\"value\":[[\"r\",1,1]],\"process\":4}\n"}, `
 		{"session":3,"ops":[["w",1,1]]}
 		{"session":4,"ops":[["r",1,1]]}`},
-	{"porcupine", map[string]string{"": "INFO  jepsen.util - 0\t:invoke\t:read\tnil\nINFO  jepsen.util - :nemesis\t:info\t:start\tnil\nINFO  jepsen.util - 1\t:invoke\t:write\t3\nINFO  jepsen.util - 0\t:ok\t:read\tnil\n" +
+	{"porcupine", map[string]string{"": "INFO  jepsen.util - 0\t:invoke\t:read\tnil\nINFO  jepsen.util - " +
+		":nemesis\t:info\t:start\tnil\nINFO  jepsen.util - 1\t:invoke\t:write\t3\nINFO  jepsen.util - " +
+		"0\t:ok\t:read\tnil\n" +
 		"INFO  jepsen.util - 3\t:invoke\t:cas\t[nil 2]\nINFO  jepsen.util - 3\t:fail\t:cas\t[nil 2]\n" +
-		"INFO  jepsen.util - 1\t:info\t:write\t:timed-out\nINFO  jepsen.util - 2\t:invoke\t:cas\t[1 2]\nINFO  jepsen.util - 2\t:fail\t:cas\t[1 2]\nINFO  jepsen.util - 2\t:invoke\t:cas\t[3 4]\nINFO  jepsen.util - 2\t:ok\t:cas\t[3 4]\n"}, `
+		"INFO  jepsen.util - 1\t:info\t:write\t:timed-out\nINFO  jepsen.util - 2\t:invoke\t:cas\t[1 2]\nINFO  " +
+		"jepsen.util - 2\t:fail\t:cas\t[1 2]\nINFO  jepsen.util - 2\t:invoke\t:cas\t[3 4]\nINFO  jepsen.util - " +
+		"2\t:ok\t:cas\t[3 4]\n"}, `
 		{"session":0,"start":1,"end":4,"ops":[["r","register",null]]}
 		{"session":1,"status":"unknown","start":3,"ops":[["w","register",3]]}
 		{"session":2,"start":8,"end":9,"ops":[["pr",{"":{"=":1}},[]]]}
 		{"session":2,"start":10,"end":11,"ops":[["r","register",3],["w","register",4]]}`},
 	// Columns parted by spaces, another logger, lines of others, why an operation failed.
-	{"porcupine", map[string]string{"": "2020-01-01 INFO  jepsen.core - starting\nINFO  jepsen.util - 1   :invoke :write  3\nINFO [2020-01-01 10:00:00] jepsen.util: 1 :info :write 3 :timed-out\r\nINFO  jepsen.util - 2 :invoke :cas [3 4]\n" +
+	{"porcupine", map[string]string{"": "2020-01-01 INFO  jepsen.core - starting\nINFO  jepsen.util - 1   :invoke " +
+		":write  3\nINFO [2020-01-01 10:00:00] jepsen.util: 1 :info :write 3 :timed-out\r\nINFO  jepsen.util - 2 " +
+		":invoke :cas [3 4]\n" +
 		"java.lang.Exception: no\nINFO  jepsen.util - 2 :ok :cas [3 4] :really\n"}, `
 		{"session":1,"status":"unknown","start":2,"ops":[["w","register",3]]}
 		{"session":2,"start":4,"end":6,"ops":[["r","register",3],["w","register",4]]}`},
@@ -247,7 +256,8 @@ var samples = []sample{
 		{"session":2,"start":9,"end":10,"ops":[["w","k","d"]]}
 		{"session":2,"start":11,"end":12,"ops":[["r","k","a@#4"]]}
 		{"session":2,"start":13,"end":14,"ops":[["r","l",""]]}`},
-	{"dbcop-hist", map[string]string{"": "// one\n[x:=1 y:=0] [x==1 z==0  z==?]\n---\n\n[y==0 x:=2]! [ u==? u:=7 ]\n"}, `
+	{"dbcop-hist", map[string]string{"": "// one\n[x:=1 y:=0] [x==1 z==0  z==?]\n---\n\n[y==0 x:=2]! [ u==? u:=7 ]\n"},
+		`
 		{"session":0,"ops":[["w","x",1],["w","y",0]]}
 		{"session":0,"ops":[["r","x",1],["r","z",null],["r","z",null]]}
 		{"session":1,"status":"aborted","ops":[["w","x",2]]}
@@ -304,7 +314,8 @@ func TestForeign(t *testing.T) {
 			t.Errorf("sample %d of %s: %v", i, s.format, err)
 			continue
 		}
-		want, err := Read(t.Context(), write(t, "want", []byte(strings.TrimSpace(strings.ReplaceAll(s.want, "\t", "")))), Options{})
+		want, err := Read(t.Context(), write(t, "want", []byte(strings.TrimSpace(strings.ReplaceAll(s.want, "\t",
+			"")))), Options{})
 		if err != nil {
 			t.Fatalf("sample %d of %s: %v", i, s.format, err)
 		}
@@ -338,39 +349,65 @@ func TestForeignErrors(t *testing.T) {
 		{"awdit", "w 1 2\nq 1 2\n", `FILE:2: found "q"; expected "r key value"`},
 		{"dbcop", string(header[:20]), `FILE:byte 16: field "variables asked for": found the end of the file after 4 bytes; expected 8`},
 		{"dbcop", string(le(slices.Clone(header), 1<<50)), `a count of 1125899906842624; 0 bytes are left`},
-		{"dbcop", string(append(bincode([][]event{{{true, 1, 1, true}}}), 'x')), `found 1 bytes behind the last session`},
+		{"dbcop", string(append(bincode([][]event{{{true, 1, 1, true}}}), 'x')),
+			`found 1 bytes behind the last session`},
 		{"timekiller", `[{"sts":{"p":1},"cts":{"p":0},"ops":[]}]`, `FILE:1: field "cts": is before sts`},
 		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2}}]`, `FILE:1: field "ops": missing`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"x","k":1}]}]`, `field "t": found x; expected r, w or a`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"r","k":1,"v":[null]}]}]`, `field "v": found nil in a list; expected an integer or a string`},
-		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"r","k":1,"v":[1]},{"t":"w","k":1,"v":1}]}]`, `key 1 is used as a list and as a register`},
-		{"jepsen-edn", "{:type :invoke :f :txn :value [[:w 1 1]]}\n{:type :invoke :f :txn :value [[:w 1 2]]}\n{:type :ok :f :txn :value [[:w 1 1]]}", `FILE:3: field "process": missing, so that it may complete the operation of line 1 or that of line 2`},
-		{"jepsen-edn", "{:type :ok :f :add :value 1}\n{:type :ok :f :read :value [1 true]}", `FILE:2: field "key": found true; expected a number or a word`},
-		{"jepsen-edn", "{:type :ok :value [[:w 1 1]]} " + strings.Repeat("#_", 1<<20), `more than 1024 #_, one within the other`},
-		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:cas\t[1 2]\nINFO  jepsen.util - 0\t:fail\t:cas\t\tx\nINFO  jepsen.util - 0\t:ok\t:cas\t[1 2]", `FILE:3: field "type": found ":ok"; expected :invoke before a completion`},
+		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"x","k":1}]}]`,
+			`field "t": found x; expected r, w or a`},
+		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"r","k":1,"v":[null]}]}]`,
+			`field "v": found nil in a list; expected an integer or a string`},
+		{"timekiller", `[{"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"r","k":1,"v":[1]},{"t":"w","k":1,"v":1}]}]`,
+			`key 1 is used as a list and as a register`},
+		{"jepsen-edn", "{:type :invoke :f :txn :value [[:w 1 1]]}\n{:type :invoke :f :txn :value [[:w 1 " +
+			"2]]}\n{:type :ok :f :txn :value [[:w 1 1]]}",
+			`FILE:3: field "process": missing, so that it may complete the operation of line 1 or that of line 2`},
+		{"jepsen-edn", "{:type :ok :f :add :value 1}\n{:type :ok :f :read :value [1 true]}",
+			`FILE:2: field "key": found true; expected a number or a word`},
+		{"jepsen-edn", "{:type :ok :value [[:w 1 1]]} " + strings.Repeat("#_", 1<<20),
+			`more than 1024 #_, one within the other`},
+		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:cas\t[1 2]\nINFO  jepsen.util - 0\t:fail\t:cas\t\tx\nINFO  " +
+			"jepsen.util - 0\t:ok\t:cas\t[1 2]",
+			`FILE:3: field "type": found ":ok"; expected :invoke before a completion`},
 		{"jepsen-edn", `{:type :ok :value [[:w 1 2]`, `FILE:1: found the end of the file; expected ]`},
 		{"jepsen-edn", "{:type :ok\n:value [[:x 1 2]]}", `FILE:2: field "value": found [; expected micro-operations`},
-		{"jepsen-edn", "{:type :ok\n:value [[:w 1 2] [:x 1 2]]}", `FILE:2: field "value": found the micro-operation x; expected r, w or append`},
-		{"jepsen-edn", "{:type :ok\n:value [[:w 1 nil]]}", `FILE:2: field "value": found nil; expected the value that is written`},
+		{"jepsen-edn", "{:type :ok\n:value [[:w 1 2] [:x 1 2]]}",
+			`FILE:2: field "value": found the micro-operation x; expected r, w or append`},
+		{"jepsen-edn", "{:type :ok\n:value [[:w 1 nil]]}",
+			`FILE:2: field "value": found nil; expected the value that is written`},
 		{"jepsen-edn", "{:type :maybe}", `field "type": found maybe; expected invoke, ok, fail or info`},
-		{"jepsen-edn", "{:type :invoke :process 1 :value [[:w 1 2]]}\n{:type :invoke :process 1 :value [[:w 1 3]]}", `FILE:2: field "process": process 1 invokes while its operation of line 1 is not completed`},
-		{"jepsen-edn", "{:type :invoke :f :transfer :value {:from 1 :to 2 :amount 3}}", `a bank history: a transfer does not say what it wrote`},
-		{"jepsen-edn", "{:type :invoke :f :add :value 1} {:type :ok :f :read :value 1}", `a counter history: an add does not say what it wrote`},
+		{"jepsen-edn", "{:type :invoke :process 1 :value [[:w 1 2]]}\n{:type :invoke :process 1 :value [[:w 1 3]]}",
+			`FILE:2: field "process": process 1 invokes while its operation of line 1 is not completed`},
+		{"jepsen-edn", "{:type :invoke :f :transfer :value {:from 1 :to 2 :amount 3}}",
+			`a bank history: a transfer does not say what it wrote`},
+		{"jepsen-edn", "{:type :invoke :f :add :value 1} {:type :ok :f :read :value 1}",
+			`a counter history: an add does not say what it wrote`},
 		{"jepsen-json", `[{"type":"ok","value":[["w",1,2]]},`, `FILE:1: found the end of the file; expected ]`},
-		{"jepsen-json", `[{"type":"ok","value":[["w",1,2]],"process":{}}]`, `field "process": found {; expected an integer`},
-		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:write\tx\n", `FILE:1: field "value": found "x"; expected an integer or nil`},
-		{"porcupine", "INFO  jepsen.util - 0\t:ok\t:read\t1\n", `FILE:1: field "type": found ":ok"; expected :invoke before a completion`},
+		{"jepsen-json", `[{"type":"ok","value":[["w",1,2]],"process":{}}]`,
+			`field "process": found {; expected an integer`},
+		{"porcupine", "INFO  jepsen.util - 0\t:invoke\t:write\tx\n",
+			`FILE:1: field "value": found "x"; expected an integer or nil`},
+		{"porcupine", "INFO  jepsen.util - 0\t:ok\t:read\t1\n",
+			`FILE:1: field "type": found ":ok"; expected :invoke before a completion`},
 		{"porcupine", "\nhello\nworld\n", `FILE:2: found "hello", and in no other line`},
-		{"porcupine", "INFO  jepsen.util - 0 :invoke :cas [1 2 3]\n", `FILE:1: field "value": found "[1 2 3]"; expected [old new]`},
-		{"porcupine", "INFO  jepsen.util - 0 :invoke :append 1\n", `FILE:1: field "operation": found ":append"; expected :read, :write or :cas`},
-		{"porcupine-kv", `{:process 0, :type :invoke, :f :add, :key "k", :value "a"}`, `FILE:1: field "f": found add; expected :get, :put or :append`},
-		{"porcupine-kv", `{:process 0, :type :ok, :f :get, :key "k", :value "a"}`, `FILE:1: field "type": found ok; expected :invoke of the operation`},
-		{"porcupine-kv", "{:process 0, :type :invoke, :f :put, :key \"k\", :value \"a\"}\n{:process 1, :type :invoke, :f :put, :key \"k\", :value \"aa\"}\n{:process 2, :type :invoke, :f :get, :key \"k\", :value nil}\n{:process 2, :type :ok, :f :get, :key \"k\", :value \"aa\"}", `FILE:3: field "value": found "aa", which is made of the key's tokens in more than one way`},
+		{"porcupine", "INFO  jepsen.util - 0 :invoke :cas [1 2 3]\n",
+			`FILE:1: field "value": found "[1 2 3]"; expected [old new]`},
+		{"porcupine", "INFO  jepsen.util - 0 :invoke :append 1\n",
+			`FILE:1: field "operation": found ":append"; expected :read, :write or :cas`},
+		{"porcupine-kv", `{:process 0, :type :invoke, :f :add, :key "k", :value "a"}`,
+			`FILE:1: field "f": found add; expected :get, :put or :append`},
+		{"porcupine-kv", `{:process 0, :type :ok, :f :get, :key "k", :value "a"}`,
+			`FILE:1: field "type": found ok; expected :invoke of the operation`},
+		{"porcupine-kv", "{:process 0, :type :invoke, :f :put, :key \"k\", :value \"a\"}\n{:process 1, :type " +
+			":invoke, :f :put, :key \"k\", :value \"aa\"}\n{:process 2, :type :invoke, :f :get, :key \"k\", :value " +
+			"nil}\n{:process 2, :type :ok, :f :get, :key \"k\", :value \"aa\"}",
+			`FILE:3: field "value": found "aa", which is made of the key's tokens in more than one way`},
 		{"dbcop-hist", "[x:=1]\n[x=1]\n", `FILE:2: found "=1]"; expected :=, == or ==?`},
 		{"dbcop-hist", "---\n// x\n", `FILE:1: found "---", and no transaction in the file`},
 		{"dbcop-hist", "[x:=1", `FILE:1: found the end of the line; expected`},
 		{"dbcop-json", "[[{\"events\":[[\"r\",0]],\n\"committed\":true}]]", `FILE:1: field "event": found 2 elements`},
-		{"dbcop-json", `[[{"events":[["w",0,null]],"committed":true}]]`, `field "version": found nil; expected an integer`},
+		{"dbcop-json", `[[{"events":[["w",0,null]],"committed":true}]]`,
+			`field "version": found nil; expected an integer`},
 		{"dbcop-json", `[[{"events":[]}]]`, `field "committed": missing`},
 		{"dbcop-json", `{"params":{}}`, `field "data": missing`},
 		{"awdit", "-----\n====\n", `FILE:1: found "-----", and no transaction in the file`},
@@ -385,7 +422,8 @@ func TestForeignErrors(t *testing.T) {
 			}
 			continue
 		}
-		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(strings.ReplaceAll(err.Error(), path, "FILE"), c.want) {
+		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(strings.ReplaceAll(err.Error(),
+			path, "FILE"), c.want) {
 			t.Errorf("%s, %q: %v; want %s", c.format, c.text, err, c.want)
 		}
 	}
@@ -393,13 +431,18 @@ func TestForeignErrors(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'W', 1, 2, 3))}, "T1.log:byte 34: found the end of the file within transaction 1"},
-		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'X', 1))}, "T1.log:byte 9: found the byte 0x58; expected a record"},
-		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 2))}, "T1.log:byte 9: found the end of transaction 2; expected that of 1"},
-		{map[string]string{"T1.log": string(be(nil, 'S', 1)[:7])}, "T1.log:byte 0: found the end of the file after 7 bytes of a record S; expected 9"},
+		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'W', 1, 2, 3))}, "T1.log:byte 34: found the end of " +
+			"the file within transaction 1"},
+		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'X', 1))}, "T1.log:byte 9: found the byte 0x58; " +
+			"expected a record"},
+		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 2))}, "T1.log:byte 9: found the end of " +
+			"transaction 2; expected that of 1"},
+		{map[string]string{"T1.log": string(be(nil, 'S', 1)[:7])}, "T1.log:byte 0: found the end of the file after " +
+			"7 bytes of a record S; expected 9"},
 		{map[string]string{"J1.log": ""}, "J1.log:1: the file is empty, like all logs of the folder"},
 		{map[string]string{"J1.log": "{\"value\":[]}\n{\"values\":[]}"}, `J1.log:2: field "value": missing`},
-		{map[string]string{"J1.log": `{"value":[["r",1]]}`}, `J1.log:1: field "value": an operation r with 1 arguments; expected 3`},
+		{map[string]string{"J1.log": `{"value":[["r",1]]}`},
+			`J1.log:1: field "value": an operation r with 1 arguments; expected 3`},
 		{map[string]string{"J1.log": `{"value":[["range",1,2,[{}],[]]]}`}, `J1.log:1: field "range": a row without id`},
 	} {
 		_, err := Read(t.Context(), put(t, c.files), Options{})
@@ -423,7 +466,8 @@ func TestForeignRoundTrip(t *testing.T) {
 			`{"format":"isovet-history","version":1,"model":"list"}
 			 {"id":2,"session":3,"start":1,"end":3,"ops":[["a","x",1],["r","x",[1]]]}
 			 {"id":3,"session":4,"start":2,"end":4,"ops":[["r","y",[]],["a","x","two words"]]}`,
-			// What did not commit has no end; whoever comes next in its session does not wait for it. The database's timestamps.
+			// What did not commit has no end; whoever comes next in its session does not wait for it. The database's
+			// timestamps.
 			`{"id":1,"session":3,"status":"aborted","start":1,"start_ts":7,"ops":[["w","x",1]]}
 			 {"id":3,"session":4,"status":"unknown","start":2,"ops":[["w","x",2]]}
 			 {"id":6,"session":3,"start":4,"end":6,"start_ts":8,"commit_ts":9,"ops":[["r","x",null]]}
@@ -433,12 +477,17 @@ func TestForeignRoundTrip(t *testing.T) {
 			 {"id":3,"start":2,"end":5,"ops":[["r","x",1]]}`,
 		}},
 		{"plume", false, []string{
-			"{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n{\"session\":3,\"ops\":[[\"w\",1,1],[\"r\",2,0]]}\n{\"session\":4,\"status\":\"aborted\",\"ops\":[[\"w\",1,2]]}",
+			"{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n" +
+				"{\"session\":3,\"ops\":[[\"w\",1,1],[\"r\",2,0]]}\n" +
+				"{\"session\":4,\"status\":\"aborted\",\"ops\":[[\"w\",1,2]]}",
 			"{\"init\":true,\"ops\":[[\"w\",1,5]]}\n{\"session\":3,\"ops\":[[\"r\",1,5]]}",
 		}},
-		{"polysi", false, []string{"{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n{\"session\":3,\"ops\":[[\"w\",1,1],[\"r\",2,0]]}\n{\"session\":4,\"ops\":[[\"w\",1,2]]}"}},
+		{"polysi", false, []string{"{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n" +
+			"{\"session\":3,\"ops\":[[\"w\",1,1],[\"r\",2,0]]}\n{\"session\":4,\"ops\":[[\"w\",1,2]]}"}},
 		{"dbcop", false, []string{
-			"{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n{\"session\":3,\"ops\":[[\"w\",1,1],[\"r\",2,0]]}\n{\"session\":4,\"status\":\"aborted\",\"ops\":[[\"w\",1,2]]}",
+			"{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n" +
+				"{\"session\":3,\"ops\":[[\"w\",1,1],[\"r\",2,0]]}\n" +
+				"{\"session\":4,\"status\":\"aborted\",\"ops\":[[\"w\",1,2]]}",
 			"{\"init\":true,\"ops\":[[\"w\",1,5]]}\n{\"session\":3,\"ops\":[[\"r\",1,5]]}",
 		}},
 	} {
@@ -506,38 +555,53 @@ func TestJepsenSessionOrder(t *testing.T) {
 	}
 }
 
-// What a format cannot hold is refused by its name, and dropped with lossy; what cannot be said at all is refused always.
+// What a format cannot hold is refused by its name, and dropped with lossy; what cannot be said at all is refused
+// always.
 func TestLossy(t *testing.T) {
 	for _, c := range []struct {
 		format, doc, want, wantLossy string
 	}{
-		{"plume", `{"session":1,"start":1,"end":2,"ops":[["w",1,1]]}`, "format plume cannot hold what the history has: times;", ""},
-		{"polysi", `{"session":1,"status":"aborted","ops":[["w",1,1]]}`, "cannot hold what the history has: aborted", ""},
-		{"dbcop", `{"session":1,"status":"unknown","ops":[["w",1,1]]}`, "cannot hold what the history has: unknown", ""},
+		{"plume", `{"session":1,"start":1,"end":2,"ops":[["w",1,1]]}`, "format plume cannot hold what the history " +
+			"has: times;", ""},
+		{"polysi", `{"session":1,"status":"aborted","ops":[["w",1,1]]}`, "cannot hold what the history has: aborted",
+			""},
+		{"dbcop", `{"session":1,"status":"unknown","ops":[["w",1,1]]}`, "cannot hold what the history has: unknown",
+			""},
 		{"plume", `{"session":1,"ops":[["w","x",1]]}`, `format plume: key "x" is a string; expected an integer`, ""},
-		{"plume", `{"session":1,"ops":[["w",1,0]]}`, `format plume: key 1 has the value 0, which readers of the format take for its initial one`, ""},
-		{"dbcop", `{"session":1,"ops":[["r",1,null]]}`, `format dbcop: key 1 has the value null; expected an integer`, ""},
-		{"plume", `{"session":1,"ops":[["a",1,1]]}`, `cannot hold what the history has: lists`, "the history has list operations"},
-		{"jepsen-edn", `{"session":1,"ops":[["w",1,1],["w",1,null]]}`, `the history deletes keys`, `the history deletes keys`},
-		{"jepsen-edn", `{"session":1,"status":"unknown","ops":[["r",1,null],["w",1,2]]}`, `transaction 0, of unknown outcome, says what it read`, ""},
-		{"jepsen-edn", `{"session":1,"start":1,"commit":2,"end":3,"ops":[["w",1,2]]}`, `the history has times of commits`, ""},
+		{"plume", `{"session":1,"ops":[["w",1,0]]}`,
+			`format plume: key 1 has the value 0, which readers of the format take for its initial one`, ""},
+		{"dbcop", `{"session":1,"ops":[["r",1,null]]}`, `format dbcop: key 1 has the value null; expected an integer`,
+			""},
+		{"plume", `{"session":1,"ops":[["a",1,1]]}`, `cannot hold what the history has: lists`,
+			"the history has list operations"},
+		{"jepsen-edn", `{"session":1,"ops":[["w",1,1],["w",1,null]]}`, `the history deletes keys`,
+			`the history deletes keys`},
+		{"jepsen-edn", `{"session":1,"status":"unknown","ops":[["r",1,null],["w",1,2]]}`,
+			`transaction 0, of unknown outcome, says what it read`, ""},
+		{"jepsen-edn", `{"session":1,"start":1,"commit":2,"end":3,"ops":[["w",1,2]]}`,
+			`the history has times of commits`, ""},
 		{"jepsen-edn", "{\"session\":1,\"start\":1,\"end\":3,\"ops\":[[\"w\",1,2]]}\n{\"session\":2,\"ops\":[[\"w\",1,3]]}", `transaction 1 has no start or no end while others have`, ""},
 		{"jepsen-edn", "{\"session\":1,\"start\":1,\"end\":3,\"ops\":[[\"w\",1,2]]}\n{\"session\":1,\"start\":2,\"end\":4,\"ops\":[[\"w\",1,3]]}", `transaction 1 starts at 2, before its predecessor in the session ended at 3`, ""},
 		{"jepsen-edn", "{\"session\":1,\"start\":0,\"end\":0,\"ops\":[[\"w\",1,2]]}\n{\"session\":2,\"start\":0,\"end\":0,\"ops\":[[\"w\",1,3]]}", `all times are 0`, ""},
-		{"jepsen-edn", `{"init":true,"ops":[["a",1,1]]}`, `cannot hold what the history has: initial values`, `lists that are not empty at first`},
-		{"plume", "{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n{\"session\":1,\"ops\":[[\"w\",1,0]]}", `format plume: key 1 is written as 0, which it holds at first`, ""},
-		{"awdit", `{"session":1,"ops":[["w",1,1]]}`, "format awdit is only read, not written", "format awdit is only read, not written"},
+		{"jepsen-edn", `{"init":true,"ops":[["a",1,1]]}`, `cannot hold what the history has: initial values`,
+			`lists that are not empty at first`},
+		{"plume", "{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n{\"session\":1,\"ops\":[[\"w\",1,0]]}",
+			`format plume: key 1 is written as 0, which it holds at first`, ""},
+		{"awdit", `{"session":1,"ops":[["w",1,1]]}`, "format awdit is only read, not written",
+			"format awdit is only read, not written"},
 	} {
 		h, err := Read(t.Context(), write(t, "in", []byte(c.doc)), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := Write(filepath.Join(dir, "a"), h, c.format, false); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Write(filepath.Join(dir, "a"), h, c.format, false); err == nil || !strings.Contains(err.Error(),
+			c.want) {
 			t.Errorf("%s, %s: %v; want %s", c.format, c.doc, err, c.want)
 		}
 		err = Write(filepath.Join(dir, "b"), h, c.format, true)
-		if c.wantLossy == "" && err != nil || c.wantLossy != "" && (err == nil || !strings.Contains(err.Error(), c.wantLossy)) {
+		if c.wantLossy == "" && err != nil || c.wantLossy != "" && (err == nil || !strings.Contains(err.Error(),
+			c.wantLossy)) {
 			t.Errorf("%s, %s, lossy: %v; want %q", c.format, c.doc, err, c.wantLossy)
 		}
 		left, _ := os.ReadDir(dir)

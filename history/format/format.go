@@ -1,9 +1,10 @@
 // Package format is the list of file formats that hold histories: which there are, how a file's format is told from its
 // content, and how any of them is read and written, plain or compressed.
 //
-// A format is a [Format] value in the list that [All] returns; its reader and writer live in a package of their own below this
-// one. A new format is one new package and one new entry. A history is a file, a stream, or a folder (Cobra and Viper write one
-// file a session); readers get an [Input], which gives them what they need: a stream, all bytes, or the folder's path.
+// A format is a [Format] value in the list that [All] returns; its reader and writer live in a package of their own
+// below this one. A new format is one new package and one new entry. A history is a file, a stream, or a folder (Cobra
+// and Viper write one file a session); readers get an [Input], which gives them what they need: a stream, all bytes, or
+// the folder's path.
 package format
 
 import (
@@ -44,7 +45,8 @@ const (
 // Everything is the set of all features.
 const Everything = Times | OpTimes | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial
 
-var featureNames = [...]string{"times", "operation times", "timestamps", "aborted", "unknown", "lists", "predicates", "rows", "initial values"}
+var featureNames = [...]string{"times", "operation times", "timestamps", "aborted", "unknown", "lists", "predicates",
+	"rows", "initial values"}
 
 // Names returns the features' names.
 func (f Feature) Names() []string {
@@ -67,16 +69,17 @@ type Format struct {
 	Holds Feature  // what it can hold
 	Ext   []string // usual endings of file names, with the dot; for the choice of a format to write
 	Dir   bool     // a history is a folder
-	// Events says that files are invocations and completions in the order in which they happened, and Read heeds Options.RealTime.
+	// Events says that files are invocations and completions in the order in which they happened, and Read heeds
+	// Options.RealTime.
 	Events bool
 
-	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil, the
-	// folder at path. It must not judge by the file's name.
+	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil,
+	// the folder at path. It must not judge by the file's name.
 	Detect func(head []byte, path string) Confidence
 	// Read reads a history. Errors about the content are *history.InputError.
 	Read func(ctx context.Context, in *Input, o Options) (*history.History, error)
-	// Write writes a history; nil: the format is only read. What Holds leaves out has been refused before, unless lossy: then it is
-	// dropped, and what cannot be written at all is an error.
+	// Write writes a history; nil: the format is only read. What Holds leaves out has been refused before, unless
+	// lossy: then it is dropped, and what cannot be written at all is an error.
 	Write func(w io.Writer, h *history.History, lossy bool) error
 	// WriteDir is Write for a format whose histories are folders: it fills an empty folder.
 	WriteDir func(dir string, h *history.History) error
@@ -110,7 +113,8 @@ func RealTimes() []string {
 
 // All returns the formats, the project's own first.
 func All() []Format {
-	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, jepsenLog, cobraLog, dbcopBincode, dbcopJSON, dbcopHist, plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV}
+	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, jepsenLog, cobraLog, dbcopBincode, dbcopJSON, dbcopHist,
+		plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV}
 }
 
 // ByName returns the format of that name.

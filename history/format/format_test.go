@@ -84,7 +84,8 @@ func TestReadByContent(t *testing.T) {
 }
 
 func TestStandardInput(t *testing.T) {
-	for name, data := range map[string][]byte{"plain": []byte(sampleDoc), "gzip": gz(t, []byte(sampleDoc)), "zstd": zst(t, []byte(sampleDoc))} {
+	for name, data := range map[string][]byte{"plain": []byte(sampleDoc), "gzip": gz(t, []byte(sampleDoc)),
+		"zstd": zst(t, []byte(sampleDoc))} {
 		f, err := os.Open(write(t, "in", data))
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +121,8 @@ func TestReadErrors(t *testing.T) {
 		{"blank", []byte(" \n\n"), "FILE:1: the file is empty; expected a history"},
 		{"text", []byte("hello"), `FILE:1: unknown format: found "hello"; expected ` + strings.Join(files, ", ")},
 		{"other-json", []byte(`{"type":"drama"}`), `FILE:1: field "ops": missing; expected an array of operations`},
-		{"broken", []byte("{\"ops\":[]}\n{\"ops\":"), `FILE:2: field "ops": malformed JSON at byte 8 of the line: found the end of the line; expected a value`},
+		{"broken", []byte("{\"ops\":[]}\n{\"ops\":"),
+			`FILE:2: field "ops": malformed JSON at byte 8 of the line: found the end of the line; expected a value`},
 		{"short.gz", short[:len(short)/2], "unexpected EOF"},
 		{"short.zst", zst(t, []byte(sampleDoc))[:20], "unexpected EOF"},
 		{"bad.gz", []byte("\x1f\x8bxxxxxxxxxx"), "looks like gzip, but: "},
@@ -132,22 +134,26 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%s: %v; want an input error", c.name, err)
 			continue
 		}
-		if got := strings.ReplaceAll(err.Error(), path, "FILE"); got != c.want && (strings.HasPrefix(c.want, "FILE") || !strings.Contains(got, c.want)) {
+		if got := strings.ReplaceAll(err.Error(), path, "FILE"); got != c.want && (strings.HasPrefix(c.want, "FILE") ||
+			!strings.Contains(got, c.want)) {
 			t.Errorf("%s: got %s; want %s", c.name, got, c.want)
 		}
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "cannot open: no such file or directory",
-		dir:                        "an empty folder; expected a file, Jepsen's folder with history.edn, or a folder in cobra or viper",
+		dir: "an empty folder; expected a file, Jepsen's folder with history.edn, or a " +
+			"folder in cobra or viper",
 	} {
 		if _, err := Read(t.Context(), path, Options{}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("%s: %v; want %s", path, err, want)
 		}
 	}
-	if _, err := Read(t.Context(), dir, Options{Format: "isovet-history"}); err == nil || !strings.Contains(err.Error(), "is a folder") {
+	if _, err := Read(t.Context(), dir, Options{Format: "isovet-history"}); err == nil || !strings.Contains(err.Error(),
+		"is a folder") {
 		t.Errorf("a folder read as a file: %v", err)
 	}
-	if _, err := Read(t.Context(), "x", Options{Format: "nonesuch"}); err == nil || err.Error() != `unknown format "nonesuch"; expected one of auto, `+names {
+	if _, err := Read(t.Context(), "x", Options{Format: "nonesuch"}); err == nil ||
+		err.Error() != `unknown format "nonesuch"; expected one of auto, `+names {
 		t.Errorf("unknown format: %v", err)
 	}
 	if _, err := Read(t.Context(), "x", Options{Workers: -1}); err == nil {
@@ -162,7 +168,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, magic := range map[string]string{"a.jsonl": "{\"format", "a": "{\"format", "a.jsonl.gz": "\x1f\x8b", "a.jsonl.zst": "\x28\xb5\x2f\xfd"} {
+	for name, magic := range map[string]string{"a.jsonl": "{\"format", "a": "{\"format", "a.jsonl.gz": "\x1f\x8b",
+		"a.jsonl.zst": "\x28\xb5\x2f\xfd"} {
 		path := filepath.Join(dir, name)
 		for range 2 { // the second time over the first
 			if err := Write(path, h, "", false); err != nil {

@@ -10,8 +10,8 @@ import (
 	"isovet/history"
 )
 
-// InitialValue is what registers hold at first, in place of what the file says or leaves unsaid: an integer, a string in quotes, true, false or null, as JSON; "": what
-// the file's format says.
+// InitialValue is what registers hold at first, in place of what the file says or leaves unsaid: an integer, a string
+// in quotes, true, false or null, as JSON; "": what the file's format says.
 type InitialValue string
 
 // Check returns an error if it is no such value.

@@ -32,8 +32,8 @@ type Input struct {
 	close  []func() error
 }
 
-// Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is none, use Reader
-// or Bytes. The bytes are gone once the reader has returned.
+// Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is
+// none, use Reader or Bytes. The bytes are gone once the reader has returned.
 func (in *Input) Mapped() ([]byte, bool) { return in.mapped, in.mapped != nil }
 
 // Reader returns the decompressed content.
@@ -48,8 +48,8 @@ func (in *Input) Reader() (io.Reader, error) {
 	return io.MultiReader(&blank, bytes.NewReader(in.head[in.mark:]), in.stream), nil
 }
 
-// Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are gone once the reader
-// has returned.
+// Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are gone once
+// the reader has returned.
 func (in *Input) Bytes() ([]byte, error) {
 	if in.mapped != nil {
 		return in.mapped[in.mark:], nil
@@ -65,8 +65,8 @@ func (in *Input) Bytes() ([]byte, error) {
 	return b, nil
 }
 
-// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds of times as it is
-// decompressed, beyond a size that does no harm, is no history but a bomb.
+// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds
+// of times as it is decompressed, beyond a size that does no harm, is no history but a bomb.
 const (
 	maxGrowth   = 250
 	freeGrowth  = 64 << 20
@@ -74,7 +74,8 @@ const (
 )
 
 // errBomb says what to do about what is none.
-var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if this is one, decompress it and give the plain file", maxGrowth)
+var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if this is one, "+
+	"decompress it and give the plain file", maxGrowth)
 
 // counted counts what is read.
 type counted struct {
@@ -117,7 +118,8 @@ func (in *Input) Close() error {
 // bom is the byte order mark that some programs put before a text in UTF-8. It is no part of the content.
 var bom = []byte("\xef\xbb\xbf")
 
-// marked returns the length of a text's byte order mark. A binary file that happens to begin with its bytes has zeros near.
+// marked returns the length of a text's byte order mark. A binary file that happens to begin with its bytes has zeros
+// near.
 func marked(head []byte) int {
 	if !bytes.HasPrefix(head, bom) || bytes.IndexByte(head[:min(64, len(head))], 0) >= 0 {
 		return 0
@@ -125,8 +127,8 @@ func marked(head []byte) int {
 	return len(bom)
 }
 
-// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. Blank lines are no content where they
-// fill that.
+// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. Blank lines are no
+// content where they fill that.
 func (in *Input) Head() ([]byte, error) {
 	if in.Dir {
 		return nil, nil
@@ -175,7 +177,8 @@ func (n *newlines) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// readUpTo reads n bytes or all there are. Unlike io.ReadFull it does not mistake a decompressor's "unexpected EOF" for the end.
+// readUpTo reads n bytes or all there are. Unlike io.ReadFull it does not mistake a decompressor's "unexpected EOF" for
+// the end.
 func readUpTo(r io.Reader, n int) ([]byte, error) {
 	buf := make([]byte, 0, n)
 	for len(buf) < n {
@@ -191,8 +194,8 @@ func readUpTo(r io.Reader, n int) ([]byte, error) {
 	return buf, nil
 }
 
-// Open opens a file or folder, "-" being standard input. gzip and zstd are told by their magic bytes and decompressed as they
-// are read; a plain file is mapped into memory, so that it does not count as the program's own.
+// Open opens a file or folder, "-" being standard input. gzip and zstd are told by their magic bytes and decompressed
+// as they are read; a plain file is mapped into memory, so that it does not count as the program's own.
 func Open(path string) (*Input, error) {
 	if path == "-" {
 		in := &Input{Name: "standard input"}
@@ -304,7 +307,8 @@ func Detect(in *Input) (Format, error) {
 		names = append(names, f.Name)
 	}
 	if best != nil {
-		return Format{}, &history.InputError{File: in.Name, Off: -1, Msg: "the format could be " + strings.Join(names, " or ") + "; expected one to be named (--format)"}
+		return Format{}, &history.InputError{File: in.Name, Off: -1, Msg: "the format could be " + strings.Join(names,
+			" or ") + "; expected one to be named (--format)"}
 	}
 	return Format{}, unknown(in, head)
 }
@@ -358,18 +362,20 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	return h, o.RealTime.apply(h, f)
 }
 
-// apply is what RealTime says where the format's reader has not done it: Untimed drops the client's times. What the format cannot tell is
-// an error.
+// apply is what RealTime says where the format's reader has not done it: Untimed drops the client's times. What the
+// format cannot tell is an error.
 func (r RealTime) apply(h *history.History, f Format) error {
 	switch {
 	case r == "" || r == ByFile || f.Events:
 	case r == Untimed:
 		h.Txns.Start, h.Txns.Commit, h.Txns.End, h.Ops.Start, h.Ops.End = nil, nil, nil, nil, nil
 	case r == ByIndex:
-		return &history.InputError{File: h.File, Off: -1, Msg: "real time by index: format " + f.Name + " has no invocations and completions in an order; expected time or none"}
+		return &history.InputError{File: h.File, Off: -1, Msg: "real time by index: format " + f.Name +
+			" has no invocations and completions in an order; expected time or none"}
 	case r == ByTime:
 		if h.Txns.Start == nil && h.Txns.End == nil {
-			return &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; expected none"}
+			return &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; " +
+				"expected none"}
 		}
 	}
 	return nil

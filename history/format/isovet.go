@@ -36,8 +36,8 @@ var isovet = Format{
 	Write: func(w io.Writer, h *history.History, _ bool) error { return jsonl.Write(w, h) },
 }
 
-// detectJSONL knows its header and, without one, the field that every transaction has. An object at the beginning of a line may
-// be ours, if it is nobody else's: then its reader says what is wrong with it.
+// detectJSONL knows its header and, without one, the field that every transaction has. An object at the beginning of a
+// line may be ours, if it is nobody else's: then its reader says what is wrong with it.
 func detectJSONL(head []byte, path string) Confidence {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	rest, is := bytes.CutPrefix(head, []byte("{"))

@@ -84,14 +84,17 @@ var jepsenSamples = []sample{
 		{"session":0,"start":0,"end":1,"ops":[["w",7,3]]}
 		{"session":0,"start":2,"end":3,"ops":[["r",7,3],["w",7,4]]}
 		{"session":0,"start":4,"end":5,"ops":[["r",7,4]]}`},
-	// What Clojure prints of objects, where it does not matter; a byte order mark; a client for the process; processes with names.
-	{"jepsen-edn", map[string]string{"": "\xef\xbb\xbf" + `{:type :info, :f :kill, :process :nemesis, :value #object[java.lang.Object 0x1f "x"] :error ##NaN}
+	// What Clojure prints of objects, where it does not matter; a byte order mark; a client for the process; processes
+	// with names.
+	{"jepsen-edn", map[string]string{"": "\xef\xbb\xbf" +
+		`{:type :info, :f :kill, :process :nemesis, :value #object[java.lang.Object 0x1f "x"] :error ##NaN}
 		{:type :ok, :f :txn, :value [[:w 1 1]], :client 3, :error #<Exception x: [>, :node #"n[0-9]"}
 		{:type :ok, :f :txn, :value [[:w 1 2]], :client 3, :process "n1"} {:type :info :process :admin :f :restart}`}, `
 		{"session":3,"ops":[["w",1,1]]}
 		{"session":-1,"ops":[["w",1,2]]}`},
 	// Operations that are vectors, one after another or in a vector; the history as a part of a test.
-	{"jepsen-edn", map[string]string{"": "[70  :invoke :read nil]\n[71 :invoke :write 3]\n[70 :ok :read 3]\n[:nemesis :info :start \"Cut off [:n3\"]\n[71 :info :write 3 :timed-out]\n[:nemesis :info :stop]\n"}, `
+	{"jepsen-edn", map[string]string{"": "[70  :invoke :read nil]\n[71 :invoke :write 3]\n[70 :ok :read " +
+		"3]\n[:nemesis :info :start \"Cut off [:n3\"]\n[71 :info :write 3 :timed-out]\n[:nemesis :info :stop]\n"}, `
 		{"session":70,"start":0,"end":2,"ops":[["r","register",3]]}
 		{"session":71,"status":"unknown","start":1,"ops":[["w","register",3]]}`},
 	{"jepsen-edn", map[string]string{"": "[[0 :ok :write 3]\n[1 :ok :write 4]]"}, `
@@ -104,26 +107,33 @@ var jepsenSamples = []sample{
 	{"jepsen-json", map[string]string{"": `[[0, "invoke", "write", 3], [0, "ok", "write", 3]]`}, `
 		{"session":0,"start":0,"end":1,"ops":[["w","register",3]]}`},
 	// history.txt, its columns parted by tabs or by spaces.
-	{"jepsen-log", map[string]string{"": ":nemesis\t:info\t:start\tnil\n3\t:invoke\t:txn\t[[:append 7 1] [:r 8 nil]]\n3\t:ok\t:txn\t[[:append 7 1] [:r 8 [2]]]\n8\t:invoke\t:txn\t[[:append 8 2]]\n" +
+	{"jepsen-log", map[string]string{"": ":nemesis\t:info\t:start\tnil\n3\t:invoke\t:txn\t[[:append 7 1] [:r 8 " +
+		"nil]]\n3\t:ok\t:txn\t[[:append 7 1] [:r 8 [2]]]\n8\t:invoke\t:txn\t[[:append 8 2]]\n" +
 		"8\t:info\t:txn\t[[:append 8 2]]\tindeterminate: Connection [closed\n"}, `
 		{"format":"isovet-history","version":1,"model":"list"}
 		{"session":3,"start":2,"end":3,"ops":[["a",7,1],["r",8,[2]]]}
 		{"session":8,"status":"unknown","start":4,"ops":[["a",8,2]]}`},
-	{"jepsen-log", map[string]string{"": "0        :invoke :write   1\n0        :ok     :write   1\n\"n4\"     :invoke :read    nil\n\"n4\"     :fail   :read    {oops\n"}, `
+	{"jepsen-log", map[string]string{"": "0        :invoke :write   1\n0        :ok     :write   1\n\"n4\"     " +
+		":invoke :read    nil\n\"n4\"     :fail   :read    {oops\n"}, `
 		{"session":0,"start":1,"end":2,"ops":[["w","register",1]]}`},
 	// jepsen.log, as it is written now and as it was.
-	{"jepsen-log", map[string]string{"": "2021-02-26 23:38:59,001{GMT}\tINFO\t[jepsen test runner] jepsen.core: Relative time begins now\n" +
-		"2021-02-26 23:39:01,300{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:invoke\t:write\t[0 2]\n  at java.lang.Thread\n" +
+	{"jepsen-log", map[string]string{"": "2021-02-26 23:38:59,001{GMT}\tINFO\t[jepsen test runner] jepsen.core: " +
+		"Relative time begins now\n" +
+		"2021-02-26 23:39:01,300{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:invoke\t:write\t[0 2]\n  at " +
+		"java.lang.Thread\n" +
 		"2021-02-26 23:39:01,303{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:ok\t:write\t[0 2]\n"}, `
 		{"session":1,"start":2,"end":4,"ops":[["w",0,2]]}`},
-	{"jepsen-log", map[string]string{"": "INFO  jepsen.core - Worker 0 starting\nINFO  jepsen.util - 0\t:invoke\t:txn\t[[:r 1 nil]]\nINFO  jepsen.util - 0\t:ok\t:txn\t[[:r 1 2]]\n"}, `
+	{"jepsen-log", map[string]string{"": "INFO  jepsen.core - Worker 0 starting\nINFO  jepsen.util - " +
+		"0\t:invoke\t:txn\t[[:r 1 nil]]\nINFO  jepsen.util - 0\t:ok\t:txn\t[[:r 1 2]]\n"}, `
 		{"session":0,"start":2,"end":3,"ops":[["r",1,2]]}`},
 }
 
 // What readers say of a file beside its history, and what real time is told by.
 func TestJepsenNotes(t *testing.T) {
-	write1 := "{:type :invoke :f :write :value 1 :process 0 :time 10 :index 0}\n{:type :ok :f :write :value 1 :process 0 :time 100 :index 1}\n"
-	read1 := "{:type :invoke :f :read :process 1 :time 20 :index 2}\n{:type :ok :f :read :value 1 :process 1 :time 50 :index 3}\n"
+	write1 := "{:type :invoke :f :write :value 1 :process 0 :time 10 :index 0}\n{:type :ok :f :write :value 1 " +
+		":process 0 :time 100 :index 1}\n"
+	read1 := "{:type :invoke :f :read :process 1 :time 20 :index 2}\n{:type :ok :f :read :value 1 :process 1 :time " +
+		"50 :index 3}\n"
 	for _, c := range []struct {
 		name, text string
 		realTime   RealTime
@@ -134,20 +144,35 @@ func TestJepsenNotes(t *testing.T) {
 		{"times", strings.ReplaceAll(write1, "100", "15") + read1, "", 20, false, "", ""},
 		{"index", strings.ReplaceAll(write1, "100", "15") + read1, ByIndex, 2, true, "", ""},
 		{"none", write1 + read1, Untimed, history.NoTime, false, "", ""},
-		{"back", write1 + read1, "", 20, false, history.NoteTimes, "2 times go back, the first at line 3: real time is told by time (--real-time index takes the order)"},
-		{"back-time", write1 + read1, ByTime, 20, false, history.NoteTimes, "2 times go back, the first at line 3: real time is told by time"},
+		{"back", write1 + read1, "", 20, false, history.NoteTimes, "2 times go back, the first at line 3: real time " +
+			"is told by time (--real-time index takes the order)"},
+		{"back-time", write1 + read1, ByTime, 20, false, history.NoteTimes, "2 times go back, the first at line 3: " +
+			"real time is told by time"},
 		{"back-index", write1 + read1, ByIndex, 2, true, "", ""},
 		{"unlike", strings.ReplaceAll(write1, "100", "5") + read1, "", 2, true, history.NoteTimes,
-			"1 time goes back, and 1 operation is before what the same process did before, the first at line 2: real time is told by index (--real-time time takes the times)"},
-		{"constant", "{:type :invoke :f :write :value 1 :process 0 :time 0}\n{:type :ok :f :write :value 1 :process 0 :time 0}\n", "", 0, true, history.NoteTimes, "all operations have the time 0: real time is told by their order in the file"},
-		{"completions", "{:type :ok :f :write :value 1 :process 0 :time 0}\n{:type :ok :f :write :value 2 :process 0 :time 0}\n", "", history.NoTime, false, "", ""},
-		{"some", "{:type :invoke :f :write :value 1 :process 0 :time 7}\n{:type :ok :f :write :value 1 :process 0}\n", "", 0, true, history.NoteTimes, "1 operation has no time, the first at line 2: real time is told by their order in the file"},
-		{"orphan", "{:type :ok :f :write :value 1 :process 0}\n{:type :invoke :f :write :value 2 :process 0}\n", "", 1, true, history.NoteTimes, "1 operation completed without an invocation, the first at line 1: nothing says when they began"},
-		{"index-twice", "{:type :invoke :f :write :value 1 :process 0 :index 3}\n{:type :ok :f :write :value 1 :process 0 :index 3}\n", "", 0, true, history.NoteTimes, "the index 3 stands at lines 1 and 2: indices are not looked at"},
-		{"index-order", "{:type :ok :f :write :value 1 :process 0 :index 3}\n{:type :invoke :f :write :value 1 :process 0 :index 2}\n", "", 2, true, history.NoteTimes,
+			"1 time goes back, and 1 operation is before what the same process did before, the first at line 2: " +
+				"real time is told by index (--real-time time takes the times)"},
+		{"constant", "{:type :invoke :f :write :value 1 :process 0 :time 0}\n{:type :ok :f :write :value 1 :process " +
+			"0 :time 0}\n", "", 0, true, history.NoteTimes, "all operations have the time 0: real time is told by " +
+			"their order in the file"},
+		{"completions", "{:type :ok :f :write :value 1 :process 0 :time 0}\n{:type :ok :f :write :value 2 :process " +
+			"0 :time 0}\n", "", history.NoTime, false, "", ""},
+		{"some", "{:type :invoke :f :write :value 1 :process 0 :time 7}\n{:type :ok :f :write :value 1 :process 0}\n",
+			"", 0, true, history.NoteTimes, "1 operation has no time, the first at line 2: real time is told by " +
+				"their order in the file"},
+		{"orphan", "{:type :ok :f :write :value 1 :process 0}\n{:type :invoke :f :write :value 2 :process 0}\n", "", 1,
+			true, history.NoteTimes, "1 operation completed without an invocation, the first at line 1: nothing " +
+				"says when they began"},
+		{"index-twice", "{:type :invoke :f :write :value 1 :process 0 :index 3}\n{:type :ok :f :write :value 1 " +
+			":process 0 :index 3}\n", "", 0, true, history.NoteTimes, "the index 3 stands at lines 1 and 2: indices " +
+			"are not looked at"},
+		{"index-order", "{:type :ok :f :write :value 1 :process 0 :index 3}\n{:type :invoke :f :write :value 1 " +
+			":process 0 :index 2}\n", "", 2, true, history.NoteTimes,
 			"1 operation was not where its index says: all were put in the order of their indices"},
-		{"versions", "{:type :ok :f :write :value [0 [1 5]] :process 0}\n", "", history.NoTime, false, history.NoteIgnored, "1 value comes with a version that the database gave it: versions are not looked at"},
-		{"log", "hello\n\n3\t:invoke\t:write\t1\nthere\n3\t:ok\t:write\t1\n", "", 3, true, history.NoteSkipped, `2 lines without an operation were passed over; the first is line 1: "hello"`},
+		{"versions", "{:type :ok :f :write :value [0 [1 5]] :process 0}\n", "", history.NoTime, false,
+			history.NoteIgnored, "1 value comes with a version that the database gave it: versions are not looked at"},
+		{"log", "hello\n\n3\t:invoke\t:write\t1\nthere\n3\t:ok\t:write\t1\n", "", 3, true, history.NoteSkipped,
+			`2 lines without an operation were passed over; the first is line 1: "hello"`},
 	} {
 		h, err := Read(t.Context(), write(t, c.name, []byte(c.text)), Options{RealTime: c.realTime})
 		if err != nil {
@@ -155,7 +180,8 @@ func TestJepsenNotes(t *testing.T) {
 			continue
 		}
 		if n := uint32(h.NumTxns() - 1); h.Start(n) != c.start || h.Positions != c.positions {
-			t.Errorf("%s: starts at %d, positions %v; want %d, %v", c.name, h.Start(n), h.Positions, c.start, c.positions)
+			t.Errorf("%s: starts at %d, positions %v; want %d, %v", c.name, h.Start(n), h.Positions, c.start,
+				c.positions)
 		}
 		switch {
 		case c.note == "" && len(h.Notes) > 0 || len(h.Notes) > 1:
@@ -171,26 +197,46 @@ func TestJepsenErrors(t *testing.T) {
 	for _, c := range []struct {
 		format, text, want string
 	}{
-		{"jepsen-edn", "{:type :invoke :f :write :value [1 2 3] :process 0}", `FILE:1: field "value": found a sequence of 3 values; expected a value or [key value]`},
-		{"jepsen-edn", "\n{:type :ok :f :read :value [1] :process 0}", `FILE:2: field "value": found a sequence of 1 value; expected a value or [key value]`},
-		{"jepsen-edn", "{:type :ok :f :write :value [] :process 0}", `field "value": found a sequence of 0 values; expected a value or [key value]`},
-		{"jepsen-edn", "{:type :ok :f :write :value {:a 1} :process 0}", `field "value": found {; expected a value or [key value]`},
-		{"jepsen-edn", "{:type :ok :f :write :value [1 {:a 1}] :process 0}", `field "value": found {; expected a value or [key value]`},
-		{"jepsen-edn", "{:type :ok :f :write :value [nil 1] :process 0}", `field "value": found null; expected a key: a number or a word`},
-		{"jepsen-edn", "{:type :ok :f :write :key 1 :value [1 2 3] :process 0}", `found a sequence of 3 values; expected a value or [version value]`},
-		{"jepsen-edn", "{:type :ok :f :write :key [1] :value 2 :process 0}", `field "key": found [; expected a number or a word`},
-		{"jepsen-edn", "{:type :ok :f :cas :value 1 :process 0}", `field "value": found 1; expected [old new] or [key [old new]]`},
-		{"jepsen-edn", "{:type :ok :f :cas :value [1 2 3 4] :process 0}", `field "value": found a sequence of 4 values; expected [old new]`},
-		{"jepsen-edn", "{:type :ok :f :cas :value [1 [2]] :process 0}", `field "value": found a sequence of 1 value; expected [old new]`},
-		{"jepsen-edn", "{:type :ok :f :cas :value [1 [2 [3 4 5]]] :process 0}", `field "value": found a sequence of 3 values; expected [old new]`},
-		{"jepsen-edn", "{:type :ok :f :cas :key 1 :value [1 2 3] :process 0}", `field "value": found a sequence of 3 values; expected [old new]`},
-		{"jepsen-edn", "{:type :ok :f :add :value [1 2 3] :process 0}", `field "value": found 3; expected the end of [key value]`},
-		{"jepsen-edn", "{:type :ok :f :write :value #object[a 0x1f]}", `field "value": found #object[a 0x1f]; expected a value or [key value]`},
-		{"jepsen-edn", "{:type :ok :f :write :value #<a b>}", `field "value": found #<a b>; expected a value or [key value]`},
-		{"jepsen-edn", "{:type :ok :f :poll :value 1 :process 0}", `field "f": found poll; expected a transaction, or one of read, write, cas, acquire, release and add`},
-		{"jepsen-edn", "{:type :ok :value [[:r 1 2 3]]}", `field "value": found 3; expected the end of the micro-operation`},
-		{"jepsen-edn", "{:type :invoke :value [[:w 1 1] [:r 2 nil]]}\n{:type :ok :value nil}", `FILE:2: field "value": none, or an empty one, of a transaction that is ok and reads (line 1); expected its micro-operations`},
-		{"jepsen-edn", "{:type :invoke :value [[:r 2 nil]]}\n{:type :ok}", `FILE:2: field "value": none, or an empty one, of a transaction that is ok and reads (line 1)`},
+		{"jepsen-edn", "{:type :invoke :f :write :value [1 2 3] :process 0}",
+			`FILE:1: field "value": found a sequence of 3 values; expected a value or [key value]`},
+		{"jepsen-edn", "\n{:type :ok :f :read :value [1] :process 0}",
+			`FILE:2: field "value": found a sequence of 1 value; expected a value or [key value]`},
+		{"jepsen-edn", "{:type :ok :f :write :value [] :process 0}",
+			`field "value": found a sequence of 0 values; expected a value or [key value]`},
+		{"jepsen-edn", "{:type :ok :f :write :value {:a 1} :process 0}",
+			`field "value": found {; expected a value or [key value]`},
+		{"jepsen-edn", "{:type :ok :f :write :value [1 {:a 1}] :process 0}",
+			`field "value": found {; expected a value or [key value]`},
+		{"jepsen-edn", "{:type :ok :f :write :value [nil 1] :process 0}",
+			`field "value": found null; expected a key: a number or a word`},
+		{"jepsen-edn", "{:type :ok :f :write :key 1 :value [1 2 3] :process 0}",
+			`found a sequence of 3 values; expected a value or [version value]`},
+		{"jepsen-edn", "{:type :ok :f :write :key [1] :value 2 :process 0}",
+			`field "key": found [; expected a number or a word`},
+		{"jepsen-edn", "{:type :ok :f :cas :value 1 :process 0}",
+			`field "value": found 1; expected [old new] or [key [old new]]`},
+		{"jepsen-edn", "{:type :ok :f :cas :value [1 2 3 4] :process 0}",
+			`field "value": found a sequence of 4 values; expected [old new]`},
+		{"jepsen-edn", "{:type :ok :f :cas :value [1 [2]] :process 0}",
+			`field "value": found a sequence of 1 value; expected [old new]`},
+		{"jepsen-edn", "{:type :ok :f :cas :value [1 [2 [3 4 5]]] :process 0}",
+			`field "value": found a sequence of 3 values; expected [old new]`},
+		{"jepsen-edn", "{:type :ok :f :cas :key 1 :value [1 2 3] :process 0}",
+			`field "value": found a sequence of 3 values; expected [old new]`},
+		{"jepsen-edn", "{:type :ok :f :add :value [1 2 3] :process 0}",
+			`field "value": found 3; expected the end of [key value]`},
+		{"jepsen-edn", "{:type :ok :f :write :value #object[a 0x1f]}",
+			`field "value": found #object[a 0x1f]; expected a value or [key value]`},
+		{"jepsen-edn", "{:type :ok :f :write :value #<a b>}",
+			`field "value": found #<a b>; expected a value or [key value]`},
+		{"jepsen-edn", "{:type :ok :f :poll :value 1 :process 0}",
+			`field "f": found poll; expected a transaction, or one of read, write, cas, acquire, release and add`},
+		{"jepsen-edn", "{:type :ok :value [[:r 1 2 3]]}",
+			`field "value": found 3; expected the end of the micro-operation`},
+		{"jepsen-edn", "{:type :invoke :value [[:w 1 1] [:r 2 nil]]}\n{:type :ok :value nil}",
+			`FILE:2: field "value": none, or an empty one, of a transaction that is ok and reads (line 1); expected its micro-operations`},
+		{"jepsen-edn", "{:type :invoke :value [[:r 2 nil]]}\n{:type :ok}",
+			`FILE:2: field "value": none, or an empty one, of a transaction that is ok and reads (line 1)`},
 		{"jepsen-edn", "[0 :invoke]", `field "f": missing; expected [process type f value]`},
 		{"jepsen-edn", "[0 :start :read]", `field "type": found start; expected invoke, ok, fail or info`},
 		{"jepsen-edn", "[{} 1]", `field "type": missing`},
@@ -198,21 +244,27 @@ func TestJepsenErrors(t *testing.T) {
 		{"jepsen-edn", "hello", `FILE:1: found hello; expected an operation: a map, or a vector [process type f value]`},
 		{"jepsen-edn", "[]", `FILE:1: found no operation; expected a history`},
 		{"jepsen-edn", "; nothing\n", `FILE:1: found no operation; expected a history`},
-		{"jepsen-edn", "{:type :info :process :nemesis :f :kill}", `FILE:1: found 1 operation, not of a client; expected a history`},
+		{"jepsen-edn", "{:type :info :process :nemesis :f :kill}",
+			`FILE:1: found 1 operation, not of a client; expected a history`},
 		{"jepsen-edn", "[{:type :ok :value [[:w 1 1]]}] 5", `found 5 behind the history; expected the end of the file`},
 		{"jepsen-json", `{"type":"ok","value":[["w",1,1]],"time":NaN}`, `field "time": found NaN; expected an integer`},
-		{"jepsen-log", "hello\nworld\n", `FILE:1: no line is an operation; expected process, type, f and value, as in 0 :invoke :read nil; the first line is "hello"`},
-		{"jepsen-log", "0 :invoke :write [1\n0 :ok :write [1 2]\n", `FILE:1: field "value": found "[1"; expected a value in EDN`},
-		{"jepsen-log", "0 :invoke :write 1\n0 :invoke :write 2\n", `FILE:2: field "process": process 0 invokes while its operation of line 1 is not completed`},
+		{"jepsen-log", "hello\nworld\n",
+			`FILE:1: no line is an operation; expected process, type, f and value, as in 0 :invoke :read nil; the first line is "hello"`},
+		{"jepsen-log", "0 :invoke :write [1\n0 :ok :write [1 2]\n",
+			`FILE:1: field "value": found "[1"; expected a value in EDN`},
+		{"jepsen-log", "0 :invoke :write 1\n0 :invoke :write 2\n",
+			`FILE:2: field "process": process 0 invokes while its operation of line 1 is not completed`},
 		{"jepsen-log", ":nemesis :info :start nil\n", `found 1 operation, not of a client; expected a history`},
 		{"auto", "JEPSEN\x00\x00", `FILE: found Jepsen's test.jepsen, which is binary and not read (history.edn beside it is); expected a history`},
-		{"auto", "{:valid? true, :count 3}", `FILE: found Jepsen's results (the history is history.edn); expected a history`},
+		{"auto", "{:valid? true, :count 3}",
+			`FILE: found Jepsen's results (the history is history.edn); expected a history`},
 		{"auto", "\xff\xfe{\x00", `FILE: found UTF-16 (expected UTF-8); expected a history`},
 		{"auto", "\x01\x02\x00\xff", `FILE:1: unknown format: found a binary file that begins with 0x010200ff; expected isovet-history`},
 	} {
 		path := write(t, "in", []byte(c.text))
 		_, err := Read(t.Context(), path, Options{Format: c.format})
-		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(strings.ReplaceAll(err.Error(), path, "FILE"), c.want) {
+		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(strings.ReplaceAll(err.Error(),
+			path, "FILE"), c.want) {
 			t.Errorf("%s, %q: %v; want %s", c.format, c.text, err, c.want)
 		}
 	}
@@ -224,7 +276,8 @@ func TestJepsenErrors(t *testing.T) {
 	} {
 		path := write(t, "in", []byte(text))
 		_, err := Read(t.Context(), path, Options{RealTime: ByTime})
-		if _, ok := errors.AsType[*history.InputError](err); !ok || strings.ReplaceAll(err.Error(), path, "FILE") != want {
+		if _, ok := errors.AsType[*history.InputError](err); !ok || strings.ReplaceAll(err.Error(), path,
+			"FILE") != want {
 			t.Errorf("%q: %v; want %s", text, err, want)
 		}
 	}
@@ -239,7 +292,8 @@ func TestJepsenFolder(t *testing.T) {
 		}
 	}
 	put("test.jepsen", "JEPSEN")
-	if _, err := Read(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(), "a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn; expected") {
+	if _, err := Read(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(),
+		"a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn; expected") {
 		t.Error(err)
 	}
 	put("results.edn", "{:valid? true}")
@@ -261,7 +315,8 @@ func TestByteOrderMark(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
 	for i, s := range slices.Concat(samples, jepsenSamples) {
 		text, file := s.files[""]
-		if !file || strings.HasPrefix(text, mark) || strings.IndexByte(text[:min(61, len(text))], 0) >= 0 || s.format == "isovet-native" {
+		if !file || strings.HasPrefix(text, mark) || strings.IndexByte(text[:min(61, len(text))], 0) >= 0 ||
+			s.format == "isovet-native" {
 			continue
 		}
 		path := write(t, "in", []byte(mark+text))

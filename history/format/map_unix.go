@@ -25,7 +25,8 @@ func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error
 	return data, func() error { remove(); return unix.Munmap(data) }, nil
 }
 
-// releaseMapped gives the whole pages of a part of a mapping back; reading them again would bring them back from the file.
+// releaseMapped gives the whole pages of a part of a mapping back; reading them again would bring them back from the
+// file.
 func releaseMapped(part []byte) {
 	page := os.Getpagesize()
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(part)))) & (page - 1)

@@ -11,7 +11,8 @@ import (
 	"isovet/history"
 )
 
-// randomHistory has what a format can hold: integers, 0 at first, each value written once; sometimes an initial transaction.
+// randomHistory has what a format can hold: integers, 0 at first, each value written once; sometimes an initial
+// transaction.
 func randomHistory(t *testing.T, rnd *rand.Rand, holds Feature) *history.History {
 	b := history.NewBuilder()
 	null := history.Value{}
@@ -86,8 +87,8 @@ func randomHistory(t *testing.T, rnd *rand.Rand, holds Feature) *history.History
 	return h
 }
 
-// meaning is a history without what other formats name in their own way: each session by what its transactions do, in order, and
-// what holds at first but 0.
+// meaning is a history without what other formats name in their own way: each session by what its transactions do, in
+// order, and what holds at first but 0.
 func meaning(h *history.History) string {
 	ops := func(t uint32) string {
 		var s strings.Builder
@@ -111,7 +112,8 @@ func meaning(h *history.History) string {
 			if h.Txns.Status[t] != history.Committed {
 				end = history.NoTime // it says nothing
 			}
-			fmt.Fprintf(&text, "[%v %d-%d %d-%d:%s]", h.Txns.Status[t], h.Start(t), end, h.StartTS(t), h.CommitTS(t), ops(t))
+			fmt.Fprintf(&text, "[%v %d-%d %d-%d:%s]", h.Txns.Status[t], h.Start(t), end, h.StartTS(t), h.CommitTS(t),
+				ops(t))
 		}
 		if text.Len() > 0 {
 			sessions = append(sessions, text.String())
@@ -122,10 +124,12 @@ func meaning(h *history.History) string {
 		sessions = append(sessions, "at first:"+ops(h.Init))
 	}
 	// Aborted transactions of a session one after the other are one in the texts.
-	return strings.ReplaceAll(strings.Join(sessions, "\n"), "][aborted -9223372036854775808--9223372036854775808 -9223372036854775808--9223372036854775808:", "")
+	return strings.ReplaceAll(strings.Join(sessions, "\n"), "][aborted -9223372036854775808--9223372036854775808 "+
+		"-9223372036854775808--9223372036854775808:", "")
 }
 
-// Random histories are the same after writing and reading, whatever is called how; where something is refused, --lossy is not.
+// Random histories are the same after writing and reading, whatever is called how; where something is refused, --lossy
+// is not.
 func TestRandomRoundTrip(t *testing.T) {
 	for _, f := range []Format{jepsenEDN, dbcopBincode, plumeText, polysiText} {
 		written := 0

@@ -15,7 +15,8 @@ import (
 // parts are the files of a Jepsen run's folder that have its history, the best first.
 var parts = []string{"history.edn", "history.edn.gz", "history.edn.zst", "history.txt", "jepsen.log"}
 
-// within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's folders do. The folder is closed then.
+// within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's
+// folders do. The folder is closed then.
 func within(in *Input) (*Input, error) {
 	for _, f := range All() {
 		if f.Dir && f.Detect(nil, in.Path) > No {
@@ -50,12 +51,14 @@ func unknown(in *Input, head []byte) error {
 		} else if _, err := os.Stat(filepath.Join(in.Path, "test.jepsen")); err == nil {
 			found = "a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn"
 		}
-		return &history.InputError{File: in.Name, Off: -1, Msg: found + "; expected a file, Jepsen's folder with history.edn, or a folder in " + strings.Join(names, " or ")}
+		return &history.InputError{File: in.Name, Off: -1, Msg: found + "; expected a file, Jepsen's folder with " +
+			"history.edn, or a folder in " + strings.Join(names, " or ")}
 	}
 	if what := known(head); what != "" {
 		return &history.InputError{File: in.Name, Off: -1, Msg: "found " + what + "; expected a history"}
 	}
-	return &history.InputError{File: in.Name, Line: 1, Msg: "unknown format: found " + firstLine(head) + "; expected " + strings.Join(names, ", ")}
+	return &history.InputError{File: in.Name, Line: 1, Msg: "unknown format: found " + firstLine(head) + "; expected " +
+		strings.Join(names, ", ")}
 }
 
 // known says what files are that people have beside their histories.
@@ -85,7 +88,8 @@ func known(head []byte) string {
 		return "a tar archive"
 	}
 	text := bytes.TrimLeft(head, " \t\r\n")
-	if bytes.HasPrefix(text, []byte("{:valid?")) || bytes.HasPrefix(text, []byte("{")) && bytes.Contains(head, []byte(":valid? ")) && !bytes.Contains(head, []byte(":invoke")) {
+	if bytes.HasPrefix(text, []byte("{:valid?")) || bytes.HasPrefix(text, []byte("{")) && bytes.Contains(head,
+		[]byte(":valid? ")) && !bytes.Contains(head, []byte(":invoke")) {
 		return "Jepsen's results (the history is history.edn)"
 	}
 	return ""

@@ -17,9 +17,10 @@ import (
 	"isovet/history"
 )
 
-// Write writes a history to a file, "-" being standard output. The format is the named one, or, for "" and "auto", the one with
-// the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file appears under its name
-// only when it is whole. What the format cannot hold is an error that says so, unless lossy drops it.
+// Write writes a history to a file, "-" being standard output. The format is the named one, or, for "" and "auto", the
+// one with the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file
+// appears under its name only when it is whole. What the format cannot hold is an error that says so, unless lossy
+// drops it.
 func Write(path string, h *history.History, name string, lossy bool) (err error) {
 	return WriteContext(context.Background(), path, h, name, lossy)
 }
@@ -31,7 +32,8 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 		return err
 	}
 	if lost := Used(h) &^ f.Holds; lost != 0 && !lossy {
-		return fmt.Errorf("format %s cannot hold what the history has: %v; expected a history without, or --lossy, which drops it", f.Name, lost)
+		return fmt.Errorf("format %s cannot hold what the history has: %v; expected a history without, or --lossy, "+
+			"which drops it", f.Name, lost)
 	}
 	if f.WriteDir != nil {
 		return writeDir(path, h, f)
@@ -85,7 +87,8 @@ func Used(h *history.History) Feature {
 		times []int64
 		f     Feature
 	}{
-		{h.Txns.Start, Times}, {h.Txns.Commit, Times}, {h.Txns.End, Times}, {h.Ops.Start, OpTimes}, {h.Ops.End, OpTimes},
+		{h.Txns.Start, Times}, {h.Txns.Commit, Times}, {h.Txns.End, Times}, {h.Ops.Start, OpTimes},
+		{h.Ops.End, OpTimes},
 		{h.Txns.StartTS, Timestamps}, {h.Txns.CommitTS, Timestamps},
 	} {
 		if c.times != nil {
@@ -158,8 +161,9 @@ func writeDir(path string, h *history.History, f Format) error {
 // ErrEnding is the error for a file to write whose ending names no format.
 var ErrEnding = errors.New("the ending names no format")
 
-// Writable returns what Write would say before it looks at a history: that no format has the file's ending (ErrEnding) or the name, or that
-// the format is only read. "-", a file without an ending and the name "", or "auto", are JSON lines.
+// Writable returns what Write would say before it looks at a history: that no format has the file's ending (ErrEnding)
+// or the name, or that the format is only read. "-", a file without an ending and the name "", or "auto", are JSON
+// lines.
 func Writable(path, name string) error {
 	_, err := writable(path, name)
 	return err
@@ -188,7 +192,8 @@ func writable(path, name string) (Format, error) {
 			}
 			known = append(known, g.Ext...)
 		}
-		return f, fmt.Errorf("%s: %w; expected %s, with .gz or .zst behind it or without", path, ErrEnding, strings.Join(known, ", "))
+		return f, fmt.Errorf("%s: %w; expected %s, with .gz or .zst behind it or without", path, ErrEnding,
+			strings.Join(known, ", "))
 	}
 	if f.Write == nil && f.WriteDir == nil {
 		return f, fmt.Errorf("format %s is only read, not written", f.Name)

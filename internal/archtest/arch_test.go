@@ -52,7 +52,8 @@ func packages(t *testing.T) map[string]*pkg {
 			return err
 		}
 		if d.IsDir() {
-			if n := d.Name(); path != top && (n == "testdata" || strings.HasPrefix(n, ".") || strings.HasPrefix(n, "_")) {
+			if n := d.Name(); path != top && (n == "testdata" || strings.HasPrefix(n, ".") || strings.HasPrefix(n,
+				"_")) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -330,8 +331,12 @@ func TestGoroutines(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := dir + "/" + filepath.Base(path)
-			safe := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"isovet/internal/safego"` }) &&
-				!slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return strings.HasSuffix(i.Path.Value, `/errgroup"`) })
+			safe := slices.ContainsFunc(f.Imports,
+				func(i *ast.ImportSpec) bool { return i.Path.Value == `"isovet/internal/safego"` }) &&
+				!slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool {
+					return strings.HasSuffix(i.Path.Value,
+						`/errgroup"`)
+				})
 			ast.Inspect(f, func(n ast.Node) bool {
 				starts := false
 				switch n := n.(type) {
@@ -344,7 +349,8 @@ func TestGoroutines(t *testing.T) {
 				if starts {
 					seen[name] = true
 					if goroutines[name] == "" {
-						t.Errorf("%s: starts a goroutine; use safego.Group, so that a panic is a fault and not \"unknown\"", set.Position(n.Pos()))
+						t.Errorf("%s: starts a goroutine; use safego.Group, so that a panic is a fault and not "+
+							"\"unknown\"", set.Position(n.Pos()))
 					}
 				}
 				return true

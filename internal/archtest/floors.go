@@ -23,7 +23,8 @@ var floors = [][]room{
 	},
 	{
 		{"history",
-			"what clients saw: sessions, transactions, operations, versions, times; columnar, interned, immutable once built"},
+			"what clients saw: sessions, transactions, operations, versions, times; columnar, interned, immutable " +
+				"once built"},
 		{"level",
 			"isolation levels and anomalies, who implies whom, as data with its source"},
 		{"graph",
@@ -41,23 +42,28 @@ var floors = [][]room{
 	},
 	{
 		{"evidence",
-			"what every checker hands back: a verdict with a commit order, or a violation whose every edge says why; JSON, certificates, words"},
+			"what every checker hands back: a verdict with a commit order, or a violation whose every edge says " +
+				"why; JSON, certificates, words"},
 		{"closure",
 			"reachability of a growing DAG: the compact windowed closure, and the full ones to compare with"},
 		{"predicates",
-			"the predicate language: text form, and truth of a version in three values; an index of which versions match, and counts of them during a replay"},
+			"the predicate language: text form, and truth of a version in three values; an index of which versions " +
+				"match, and counts of them during a replay"},
 		{"history/format history/format/*",
 			"the list of file formats, and a package for each: `Read` and, where the format can hold it, `Write`"},
 		{"datasets datasets/workload datasets/store",
-			"what clients do; a seeded in-memory store that runs it at an isolation with planted faults; anomalies by name"},
+			"what clients do; a seeded in-memory store that runs it at an isolation with planted faults; anomalies " +
+				"by name"},
 	},
 	{
 		{"prepass",
 			"what every checker does first: anomalies of single reads, and who wrote what a read saw"},
 		{"check/events",
-			"the graph of begins and commits that bcgraph, lists, minitxn and weak share: nodes, sessions, time, orders, cycles"},
+			"the graph of begins and commits that bcgraph, lists, minitxn and weak share: nodes, sessions, time, " +
+				"orders, cycles"},
 		{"solver/acyclic",
-			"theories that keep a graph of guarded edges acyclic: over the compact closure, over an order, over windows of bits"},
+			"theories that keep a graph of guarded edges acyclic: over the compact closure, over an order, over " +
+				"windows of bits"},
 		{"collect/driver",
 			"speaks with databases: one small file a client library, behind one interface"},
 		{"collect/server",
@@ -71,15 +77,19 @@ var floors = [][]room{
 		{"check/timestamp",
 			"checkers that trust database timestamps: CHRONOS, AION, their SER forms, Emme"},
 		{"check/lists",
-			"version orders read off append-only lists (Elle), the graph that decides them, and lists told as registers"},
+			"version orders read off append-only lists (Elle), the graph that decides them, " +
+				"and lists told as registers"},
 		{"check/minitxn",
-			"the linear checkers for mini-transactions and lightweight transactions, and the search for linearizability"},
+			"the linear checkers for mini-transactions and lightweight transactions, " +
+				"and the search for linearizability"},
 		{"check/mechanism",
 			"Leopard: the four mechanisms mirrored over client time intervals, and its two-level pipeline"},
 		{"check/weak",
-			"read-committed, read-atomic and causal: the orders that Biswas and Enea's axioms demand, and a commit order that keeps them"},
+			"read-committed, read-atomic and causal: the orders that Biswas and Enea's axioms demand, and a commit " +
+				"order that keeps them"},
 		{"check/bcgraph",
-			"snapshot isolation with known version orders: the graph of begins and commits, and Adya's start-ordered one"},
+			"snapshot isolation with known version orders: the graph of begins and commits, and Adya's " +
+				"start-ordered one"},
 		{"certify",
 			"replays evidence against the history; shares no code with what it checks"},
 		{"check/oracle",
@@ -97,11 +107,13 @@ var floors = [][]room{
 	},
 	{
 		{"check",
-			"the one `Checker` interface, one short file a checker that reads like its paper's pipeline, the list of all, the automatic choice"},
+			"the one `Checker` interface, one short file a checker that reads like its paper's pipeline, the list " +
+				"of all, the automatic choice"},
 	},
 	{
 		{"watch",
-			"transactions checked as they arrive: sources, a segment log, judges behind one interface, violations once they are final"},
+			"transactions checked as they arrive: sources, a segment log, judges behind one interface, violations " +
+				"once they are final"},
 		{"report",
 			"evidence for people: text, DOT, one HTML page"},
 		{"collect",
@@ -109,7 +121,8 @@ var floors = [][]room{
 	},
 	{
 		{"bench",
-			"comparisons, the papers' figures again, ablation: every run in its own process, raw results, tables, charts"},
+			"comparisons, the papers' figures again, ablation: every run in its own process, raw results, tables, " +
+				"charts"},
 	},
 	{
 		{"internal/cli",
@@ -123,7 +136,8 @@ var floors = [][]room{
 	},
 	{
 		{"internal/histtest",
-			"random histories as text, the search for one that fails, the smallest that still does, the folder of those that did"},
+			"random histories as text, the search for one that fails, the smallest that still does, the folder of " +
+				"those that did"},
 		{"internal/histtest/random",
 			"random histories for tests: tiny ones for brute force, larger ones, odd ones, with database timestamps"},
 		{"internal/histtest/hard",
@@ -175,11 +189,13 @@ var narrow = map[string][]string{
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
 var importers = map[string][]string{
-	"graph": {"prepass", "check/events", "graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph", "check/weak", "check/bcgraph",
+	"graph": {"prepass", "check/events", "graph/order", "closure", "check/timestamp", "solver/acyclic", "polygraph",
+		"check/weak", "check/bcgraph",
 		"check/lists", "check/minitxn", "encode", "check/replay", "check"},
-	"graph/order":      {"solver/acyclic", "encode", "check/replay"},
-	"closure":          {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
-	"solver":           {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check", "internal/solvertest/*"},
+	"graph/order": {"solver/acyclic", "encode", "check/replay"},
+	"closure":     {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
+	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check",
+		"internal/solvertest/*"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},

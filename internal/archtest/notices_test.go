@@ -27,7 +27,8 @@ func TestNotices(t *testing.T) {
 	}
 	for _, m := range rows {
 		if versions[m[1]] != m[2] {
-			t.Errorf("THIRD_PARTY_NOTICES.md has %s %s, go.mod %q: make it anew, as its head says", m[1], m[2], versions[m[1]])
+			t.Errorf("THIRD_PARTY_NOTICES.md has %s %s, go.mod %q: make it anew, as its head says", m[1], m[2],
+				versions[m[1]])
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package bounds knows the bounds of the algorithms by name, so that tests can set each as low as it can be: what a stage leaves out when it
-// stops early must never be what the next one takes for done.
+// Package bounds knows the bounds of the algorithms by name, so that tests can set each as low as it can be: what a
+// stage leaves out when it stops early must never be what the next one takes for done.
 package bounds
 
 import (

@@ -15,7 +15,10 @@ func TestSet(t *testing.T) {
 	if restore(); x != 5 {
 		t.Errorf("set back to %d", x)
 	}
-	for name, f := range map[string]func(){"twice": func() { Register("test.x", &x) }, "unknown": func() { Set("test.y", 1) }} {
+	for name, f := range map[string]func(){"twice": func() { Register("test.x", &x) }, "unknown": func() {
+		Set("test.y",
+			1)
+	}} {
 		func() {
 			defer func() {
 				if recover() == nil {

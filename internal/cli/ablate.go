@@ -28,14 +28,16 @@ func newAblate(e *env) *cobra.Command {
 		Use:   "ablate [flags]",
 		Short: "Measure every choice of vbox's pipeline against each other",
 		Long: `ablate runs the checker vbox with every combination of its choices that makes sense, each in a process of its own, on a
-generated history or on yours, and prints one table sorted by time. The choices: the closure that prunes, how it prunes, the
-encoding, how the solver keeps the graph acyclic (the theory), the first values it tries (phase), the solver.
+generated history or on yours, and prints one table sorted by time. The choices: the closure that prunes, how it
+prunes, the encoding, how the solver keeps the graph acyclic (the theory), the first values it tries (phase), the
+solver.
 
-Each choice takes a list ("purdom+,purdom") or all, the default. --one-at-a-time varies one choice and leaves the others at the
-first of their lists, and tries every solver with every theory and encoding that it takes: some thirty runs in place of hundreds.
+Each choice takes a list ("purdom+,purdom") or all, the default. --one-at-a-time varies one choice and leaves the
+others at the first of their lists, and tries every solver with every theory and encoding that it takes: some thirty
+runs in place of hundreds.
 
-Combinations whose verdicts differ are an error, said loudly: exit status 1. "Unknown", a time-out for one, differs from nothing.
-How to add an encoding and measure it: docs/adding-an-encoding.md.
+Combinations whose verdicts differ are an error, said loudly: exit status 1. "Unknown", a time-out for one, differs
+from nothing. How to add an encoding and measure it: docs/adding-an-encoding.md.
 
 ` + exitHelp,
 		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
@@ -61,7 +63,8 @@ How to add an encoding and measure it: docs/adding-an-encoding.md.
 	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic: "+strings.Join(check.Theories(), ", "))
 	fl.StringVar(&f.phase, "phase", "all", "first values: "+strings.Join(check.Phases(), ", "))
 	fl.StringVar(&f.solver, "solver", "all", "solvers: "+strings.Join(check.Backends(), ", "))
-	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
+	fl.StringVar(&f.atMostOne, "at-most-one", "off", "clauses that a predicate operation was based on one version "+
+		"only: "+strings.Join(check.AtMostOnes(), ", ")+", or all")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 	g.measuring(c, 10*time.Second)
 	return c
@@ -87,8 +90,9 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 	if _, err := bench.Contenders("vbox", g.level); err != nil {
 		return usagef("%v", err)
 	}
-	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding), Theories: words(f.theory),
-		Phases: words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
+	grid := bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
+		Theories: words(f.theory),
+		Phases:   words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
 	if grid.AtMostOnes == nil {
 		grid.AtMostOnes = check.AtMostOnes()
 	}
@@ -97,14 +101,16 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 		return usagef("%v", err)
 	}
 	if len(cells) == 0 {
-		return usagef("none of these combinations makes sense: a theory needs its solver (closure and order are cdcl's), eager needs the encoding order")
+		return usagef("none of these combinations makes sense: a theory needs its solver (closure and order are " +
+			"cdcl's), eager needs the encoding order")
 	}
 	lab, err := g.prepare(ctx, e)
 	if err != nil {
 		return err
 	}
 	defer lab.Close()
-	rows, err := bench.Ablate(ctx, lab.sources, bench.AblateOptions{Level: g.level, Grid: grid, Repeat: g.repeat, Timeout: g.timeout, Self: lab.self, Progress: lab.progress.Step})
+	rows, err := bench.Ablate(ctx, lab.sources, bench.AblateOptions{Level: g.level, Grid: grid, Repeat: g.repeat,
+		Timeout: g.timeout, Self: lab.self, Progress: lab.progress.Step})
 	interrupted, err := lab.ended(ctx, err)
 	if err != nil {
 		return err
@@ -133,7 +139,8 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 		fmt.Fprintln(e.stderr, reportPlease)
 	}
 	if interrupted {
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured", len(rows), len(cells)*len(lab.sources))}
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d combinations are measured", len(rows),
+			len(cells)*len(lab.sources))}
 	}
 	return status(worst)
 }

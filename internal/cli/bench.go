@@ -64,13 +64,15 @@ func newCompare(e *env) *cobra.Command {
 		Use:   "compare [flags]",
 		Short: "Compare checkers on a workload, or on histories",
 		Long: `compare generates a history of a workload (as isovet gen does), or takes yours, and runs every checker on it, each in a
-process of its own: its peak memory, its time-out and its crash are its own. Runs are sequential. It prints for each: verdict,
-load and check time (median, and min-max over the repeats), peak memory, and for polygraph checkers the constraints before and
-after pruning, variables, clauses and conflicts. Every verdict is certified, as in isovet check.
+process of its own: its peak memory, its time-out and its crash are its own. Runs are sequential. It prints for each:
+verdict, load and check time (median, and min-max over the repeats), peak memory, and for polygraph checkers the
+constraints before and after pruning, variables, clauses and conflicts. Every verdict is certified, as in isovet
+check.
 
---checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each; "all" is
-every checker that decides the level, "all:all" with each of its solvers; "timestamps" is every checker that trusts the database's
-timestamps, which "all" includes where --timestamps generates some. Their verdicts, of a stricter question, have a column of their own.
+--checkers is a list of checkers: "vbox" with its default solver, "vbox:gini" with another, "vbox:all" with each;
+"all" is every checker that decides the level, "all:all" with each of its solvers; "timestamps" is every checker that
+trusts the database's timestamps, which "all" includes where --timestamps generates some. Their verdicts, of a
+stricter question, have a column of their own.
 
 Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a time-out for one, disagrees with nobody.
 
@@ -92,7 +94,8 @@ Checkers that disagree are an error, said loudly: exit status 1. "Unknown", a ti
 	fl := c.Flags()
 	fl.StringVar(&f.checkers, "checkers", "all", "checkers to run, with or without solver: vbox,cobra:gini")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels)")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet checkers) ignore predicates; their verdicts stand in a column of their own")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
+		"checkers) ignore predicates; their verdicts stand in a column of their own")
 	f.measuring(c, defaultRunTimeout)
 	return c
 }
@@ -102,7 +105,8 @@ func (f *compareFlags) measuring(c *cobra.Command, timeout time.Duration) {
 	fl := c.Flags()
 	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all of them (default: its first)")
 	fl.IntVar(&f.repeat, "repeat", 1, "runs of each; times are medians")
-	fl.DurationVar(&f.timeout, "timeout", timeout, "stop a run after this long, loading included: verdict unknown; 0: never")
+	fl.DurationVar(&f.timeout, "timeout", timeout, "stop a run after this long, loading included: verdict unknown; "+
+		"0: never")
 	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; may be repeated")
 	fl.BoolVar(&f.json, "json", false, "one JSON array")
 	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
@@ -121,9 +125,12 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 	if len(f.history) == 0 {
 		return nil
 	}
-	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault", "fault-at", "times", "hint", "timestamps", "skew", "fence-every", "abort-rate", "unknown-rate", "no-aborted", "long-txn"} {
+	for _, n := range []string{"workload", "variant", "txns", "sessions", "keys", "ops", "isolation", "seed", "fault",
+		"fault-at", "times", "hint", "timestamps", "skew", "fence-every", "abort-rate", "unknown-rate", "no-aborted",
+		"long-txn"} {
 		if c.Flags().Changed(n) {
-			return usagef("--history and --%s cannot be combined: a history is there already, --%s says which to generate", n, n)
+			return usagef("--history and --%s cannot be combined: a history is there already, --%s says which to "+
+				"generate", n, n)
 		}
 	}
 	return nil
@@ -161,7 +168,8 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 	}
 	defer lab.Close()
 	rows, err := bench.Compare(ctx, lab.sources, bench.Options{
-		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew, IgnorePredicates: f.ignore, Self: lab.self, Progress: lab.progress.Step,
+		Level: f.level, Contenders: contenders, Repeat: f.repeat, Timeout: f.timeout, ClockSkew: f.skew,
+		IgnorePredicates: f.ignore, Self: lab.self, Progress: lab.progress.Step,
 	})
 	interrupted, err := lab.ended(ctx, err)
 	if err != nil {
@@ -184,7 +192,8 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 				complete++
 			}
 		}
-		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete, len(lab.sources)*len(contenders))}
+		return &exitError{statusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete,
+			len(lab.sources)*len(contenders))}
 	}
 	return status(worst)
 }
@@ -211,8 +220,8 @@ func conclude(e *env, rows []bench.Row) int {
 	return worst
 }
 
-// A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own, and a folder that
-// goes with the lab.
+// A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own,
+// and a folder that goes with the lab.
 type lab struct {
 	self     []string
 	dir      string

@@ -50,15 +50,17 @@ func newCheck(e *env) *cobra.Command {
 		GroupID: "work",
 		Short:   "Say whether histories satisfy an isolation level, and prove it",
 		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer before
-giving it out: a "valid" by replaying its order of the transactions, a "violation" by deriving each edge of its cycle again.
+giving it out: a "valid" by replaying its order of the transactions, a "violation" by deriving each edge of its cycle
+again.
 
---level all says of every level whether it holds, which are the strongest that do and the weakest that do not, and shows one anomaly
-for each that does not.
+--level all says of every level whether it holds, which are the strongest that do and the weakest that do not, and
+shows one anomaly for each that does not.
 
 --report, --dot and --certificate each write one file. With several histories the number of each stands before the
 extension: v.html becomes v-1.html, v-2.html, …
 
-Related: isovet checkers (what --checker takes), isovet formats (what --format takes), isovet verify (replays a certificate).
+Related: isovet checkers (what --checker takes), isovet formats (what --format takes), isovet verify (replays a
+certificate).
 
 ` + exitHelp + `
 With several histories the worst counts: 255, 254, 1, 2, 0.`,
@@ -78,26 +80,35 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 			return runCheck(c.Context(), e, &f, args)
 		},
 	}
-	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, sser, si, …; or all of them")
+	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, "+
+		"sser, si, …; or all of them")
 	complete(c, "level", append(level.Names(), allLevels))
-	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history", checkerNames())
-	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
+	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history",
+		checkerNames())
+	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
+		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
 	complete(c, "solver", solverNames())
 	f.loading.flags(c, "format", "the files")
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, leopard)")
-	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: transactions without writes stand at their start_ts")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet checkers) ignore predicates: \"items:\" before the level says so")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
+		"leopard)")
+	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: "+
+		"transactions without writes stand at their start_ts")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
+		"checkers) ignore predicates: \"items:\" before the level says so")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
-	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no violation was found")
-	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, a file, or auto, what the history's header says (isovet profiles)")
+	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no "+
+		"violation was found")
+	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, "+
+		"a file, or auto, what the history's header says (isovet profiles)")
 	complete(c, "profile", profileNames())
-	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation or unknown")
+	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation "+
+		"or unknown")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
 	return c
 }
@@ -179,7 +190,8 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	for i := t.Next; i < len(args); i++ {
 		path := args[i]
 		if ctx.Err() != nil {
-			return &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked", path, i, len(args))}
+			return &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked",
+				path, i, len(args))}
 		}
 		p.Begin("checking " + path)
 		e.kept.begins(i)
@@ -225,7 +237,8 @@ func (t *tally) status(f *checkFlags) error {
 	return status(t.Worst)
 }
 
-// checkOne loads and checks a history under the limits, for which started has gone by already. Stopped work is an answer: unknown, with what was known by then.
+// checkOne loads and checks a history under the limits, for which started has gone by already. Stopped work is an
+// answer: unknown, with what was known by then.
 func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progress, started time.Duration) outcome {
 	var stage atomic.Pointer[string]
 	set := func(s string) { stage.Store(&s); e.kept.does(s) }
@@ -233,10 +246,12 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	began := time.Now().Add(-started)
 	limits := f.limits
 	limits.used = started
-	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver} // what is known if work is left behind
+	// what is known if work is left behind
+	known := &evidence.Result{Level: f.level, Checker: f.checker, Solver: f.solver}
 	var soFar atomic.Pointer[evidence.Result]
 	soFar.Store(known)
-	r, err := guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result, error) {
+	r, err := guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result,
+		error) {
 		start := time.Now()
 		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
@@ -257,10 +272,12 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		k.Level = at
 		e.kept.sayJSON(saysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
 		set("checking")
-		o := check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart, IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Progress: func(s string, done, total int) {
-			set("checking (" + s + ")")
-			p.Step(s, done, total)
-		}}
+		o := check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart,
+			IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Progress: func(s string,
+				done, total int) {
+				set("checking (" + s + ")")
+				p.Step(s, done, total)
+			}}
 		run := check.Run
 		if f.checker == auto && f.solver == "" {
 			run = check.Decide
@@ -300,8 +317,8 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	return outcome{path, r, err, began}
 }
 
-// profiled is the profile of a history's database and the level to check: the one that was asked for, else with the checker
-// leopard what the profile promises.
+// profiled is the profile of a history's database and the level to check: the one that was asked for, else with the
+// checker leopard what the profile promises.
 func (f *checkFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
 	if f.checker != "leopard" || f.profile != nil {
 		return f.level, f.profile
@@ -324,7 +341,8 @@ func numbered(path string, i, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at all.
+// outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at
+// all.
 func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) error {
 	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" {
 		return nil // not even loaded: there is nothing to show
@@ -342,21 +360,30 @@ func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) e
 		file.Store(&path)
 		return e.writeFile(path, func(to io.Writer) error { return w(stoppable{ctx, to}) })
 	}
-	_, err := guard(ctx, left, func() string { return "writing " + *file.Load() }, func(ctx context.Context) (struct{}, error) {
+	_, err := guard(ctx, left, func() string { return "writing " + *file.Load() }, func(ctx context.Context) (struct{},
+		error) {
 		var errs []error
 		if f.html != "" {
-			errs = append(errs, write(ctx, numbered(f.html, i, n), func(w io.Writer) error { return report.HTML(w, o.path, o.result) }))
+			errs = append(errs, write(ctx, numbered(f.html, i, n), func(w io.Writer) error {
+				return report.HTML(w,
+					o.path, o.result)
+			}))
 		}
 		if f.dot != "" {
-			errs = append(errs, write(ctx, numbered(f.dot, i, n), func(w io.Writer) error { return report.DOT(w, o.result) }))
+			errs = append(errs, write(ctx, numbered(f.dot, i, n), func(w io.Writer) error {
+				return report.DOT(w,
+					o.result)
+			}))
 		}
 		if f.certificate != "" {
 			if o.result.Items {
-				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n", o.path)
+				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that ignores predicates\n",
+					o.path)
 			} else if o.result.Verdict == evidence.Unknown {
 				fmt.Fprintf(e.stderr, "isovet: %s: no certificate is written for a verdict that is unknown\n", o.path)
 			} else {
-				errs = append(errs, write(ctx, numbered(f.certificate, i, n), func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
+				errs = append(errs, write(ctx, numbered(f.certificate, i, n),
+					func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
 			}
 		}
 		return struct{}{}, errors.Join(errs...)
@@ -415,8 +442,8 @@ func (f *checkFlags) print(e *env, o outcome) error {
 	return report.Text(e.stdout, o.path, o.result, report.TextOptions{})
 }
 
-// resultJSON is the contract's object. Where there is no answer, because the input is bad or isovet failed, it is unknown with
-// the error as its reason, so that every history has its line.
+// resultJSON is the contract's object. Where there is no answer, because the input is bad or isovet failed, it is
+// unknown with the error as its reason, so that every history has its line.
 func resultJSON(f *checkFlags, o outcome) ([]byte, error) {
 	if o.result != nil {
 		return evidence.JSON(o.result, o.path)
@@ -429,5 +456,6 @@ func resultJSON(f *checkFlags, o outcome) ([]byte, error) {
 		Reason    string   `json:"reason"`
 		Error     string   `json:"error"`
 		Anomalies []string `json:"anomalies"`
-	}{o.path, f.level.String(), f.checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(), []string{}})
+	}{o.path, f.level.String(), f.checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
+		[]string{}})
 }

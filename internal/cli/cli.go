@@ -36,7 +36,8 @@ type env struct {
 	kept  *kept           // nil: nobody keeps this process
 }
 
-// Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second kills.
+// Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second
+// kills.
 func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -45,11 +46,12 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 		}
 	}()
 	if os.Getenv("GOGC") == "" {
-		// Histories are a few large slices without pointers: collecting often costs little, and a smaller heap saves a tenth.
+		// Histories are a few large slices without pointers: collecting often costs little, and a smaller heap saves a
+		// tenth.
 		debug.SetGCPercent(50)
 	}
-	// What even the runtime cannot mend, such as memory that the system refuses, ends a Go program with status 2, which here means
-	// "unknown". Like this it ends with a signal, SIGABRT.
+	// What even the runtime cannot mend, such as memory that the system refuses, ends a Go program with status 2, which
+	// here means "unknown". Like this it ends with a signal, SIGABRT.
 	debug.SetTraceback("crash")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -87,7 +89,8 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 	return s
 }
 
-const reportPlease = "This is a fault of isovet's, not of the database's. Please report it, with the history and the command line."
+const reportPlease = "This is a fault of isovet's, not of the database's. Please report it, with the history and " +
+	"the command line."
 
 const exitHelp = `Exit status:
   0    done; check: every history satisfies the level
@@ -112,8 +115,8 @@ func newRoot(e *env, p Program) *cobra.Command {
 		Use:   "isovet",
 		Short: "Did the database keep its isolation promise?",
 		Long: `isovet reads a history, what the clients of a database saw, and says whether some order of the transactions
-explains it at an isolation level. "Valid" comes with such an order, "violation" with a cycle that can be checked by hand;
-both are certified by an independent replayer before they are printed.
+explains it at an isolation level. "Valid" comes with such an order, "violation" with a cycle that can be checked by
+hand; both are certified by an independent replayer before they are printed.
 
 Start here:
   isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault
@@ -128,15 +131,16 @@ Start here:
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		newCheck(e), newVerify(e), newStats(e), newConvert(e), newGen(e), newCollect(e), newHunt(e), newWatch(e), newBench(e),
+		newCheck(e), newVerify(e), newStats(e), newConvert(e), newGen(e), newCollect(e), newHunt(e), newWatch(e),
+		newBench(e),
 		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newProfiles(e), newVersion(e),
 	)
 	setUp(root, e)
 	return root
 }
 
-// setUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that refuse
-// unknown words. (cobra's own group commands print help and exit 0 there.)
+// setUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that
+// refuse unknown words. (cobra's own group commands print help and exit 0 there.)
 func setUp(root *cobra.Command, e *env) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -157,7 +161,8 @@ func setUp(root *cobra.Command, e *env) {
 				if len(args) > 0 {
 					return unknownCommand(c, args[0])
 				}
-				return usagef("a command is required: %s\nSee %s --help", strings.Join(subcommands(c), ", "), c.CommandPath())
+				return usagef("a command is required: %s\nSee %s --help", strings.Join(subcommands(c), ", "),
+					c.CommandPath())
 			}
 		}
 	}
@@ -180,7 +185,8 @@ func unknownCommand(c *cobra.Command, word string) error {
 	if s := c.SuggestionsFor(word); len(s) > 0 {
 		hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(s, " or "))
 	}
-	return usagef("unknown command %q for %s%s; expected one of %s", word, c.CommandPath(), hint, strings.Join(subcommands(c), ", "))
+	return usagef("unknown command %q for %s%s; expected one of %s", word, c.CommandPath(), hint,
+		strings.Join(subcommands(c), ", "))
 }
 
 // exactly demands the arguments that names tell; a last name with "…" stands for one or more.

@@ -52,7 +52,10 @@ func TestWorst(t *testing.T) {
 func text(s string) func() string { return func() string { return s } }
 
 func TestGuardTurnsPanicsIntoFaults(t *testing.T) {
-	_, err := guard(context.Background(), limits{}, text("testing"), func(context.Context) (int, error) { panic("boom") })
+	_, err := guard(context.Background(), limits{}, text("testing"), func(context.Context) (int,
+		error) {
+		panic("boom")
+	})
 	if statusOf(err) != statusFault || !strings.Contains(err.Error(), "boom") {
 		t.Fatalf("%v has status %d", err, statusOf(err))
 	}
@@ -63,10 +66,11 @@ func TestGuardLeavesTheDeafBehind(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	start := time.Now()
-	_, err := guard(context.Background(), limits{timeout: 10 * time.Millisecond}, text("testing"), func(context.Context) (int, error) {
-		<-release
-		return 1, nil
-	})
+	_, err := guard(context.Background(), limits{timeout: 10 * time.Millisecond}, text("testing"),
+		func(context.Context) (int, error) {
+			<-release
+			return 1, nil
+		})
 	var s *stoppedError
 	if !errors.As(err, &s) || !errors.Is(err, errTimeout) || s.text != "timeout: 10ms passed while testing" {
 		t.Fatalf("got %v", err)
@@ -78,7 +82,8 @@ func TestGuardLeavesTheDeafBehind(t *testing.T) {
 
 func TestGuardMemory(t *testing.T) {
 	hold := [][]byte{}
-	_, err := guard(context.Background(), limits{memory: 64 << 20}, text("testing"), func(ctx context.Context) (int, error) {
+	_, err := guard(context.Background(), limits{memory: 64 << 20}, text("testing"), func(ctx context.Context) (int,
+		error) {
 		for ctx.Err() == nil {
 			if len(hold) < 256 {
 				b := make([]byte, 1<<20)
@@ -97,17 +102,19 @@ func TestGuardMemory(t *testing.T) {
 }
 
 func TestGuardKeepsAnswersGivenInTime(t *testing.T) {
-	v, err := guard(context.Background(), limits{timeout: 5 * time.Millisecond}, text("testing"), func(ctx context.Context) (int, error) {
-		<-ctx.Done()
-		return 7, nil // an unknown verdict with what was known by then
-	})
+	v, err := guard(context.Background(), limits{timeout: 5 * time.Millisecond}, text("testing"),
+		func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 7, nil // an unknown verdict with what was known by then
+		})
 	if v != 7 || err != nil {
 		t.Fatalf("got %d, %v", v, err)
 	}
 }
 
 func TestSizes(t *testing.T) {
-	for s, want := range map[string]int64{"1": 1, "512MB": 512e6, "2GiB": 2 << 30, "2g": 2 << 30, "1.5 kB": 1500, "10K": 10240, "7B": 7} {
+	for s, want := range map[string]int64{"1": 1, "512MB": 512e6, "2GiB": 2 << 30, "2g": 2 << 30, "1.5 kB": 1500,
+		"10K": 10240, "7B": 7} {
 		var n int64
 		if err := (sizeValue{&n}).Set(s); err != nil || n != want {
 			t.Errorf("%q = %d, %v; want %d", s, n, err, want)
@@ -121,7 +128,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestConclude: disagreement and faults are said on standard error and have their statuses; unknown disagrees with nobody.
+// TestConclude: disagreement and faults are said on standard error and have their statuses; unknown disagrees with
+// nobody.
 func TestConclude(t *testing.T) {
 	row := func(checker string, v evidence.Verdict, fault string) bench.Row {
 		return bench.Row{Checker: checker, Workload: "w", Variant: "v", Verdict: v, Fault: fault}
@@ -131,13 +139,16 @@ func TestConclude(t *testing.T) {
 		want int
 		said string
 	}{
-		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, ""), row("c", evidence.Holds, "")}, 0, ""},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, ""), row("c", evidence.Holds, "")}, 0,
+			""},
 		{[]bench.Row{row("a", evidence.Violated, ""), row("b", evidence.Unknown, "")}, 0, ""},
-		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1, "DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1,
+			"DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, "it died")}, 255, "b: it died"},
 	} {
 		var said bytes.Buffer
-		if got := conclude(&env{stderr: &said}, c.rows); got != c.want || !strings.Contains(said.String(), c.said) || c.said == "" && said.Len() > 0 {
+		if got := conclude(&env{stderr: &said}, c.rows); got != c.want || !strings.Contains(said.String(), c.said) ||
+			c.said == "" && said.Len() > 0 {
 			t.Errorf("%v: status %d, said %q; want %d, %q", c.rows, got, said.String(), c.want, c.said)
 		}
 	}

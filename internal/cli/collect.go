@@ -32,7 +32,8 @@ func databases() string {
 	var b strings.Builder
 	b.WriteString("\nDatabases (--db):\n")
 	for _, s := range driver.All() {
-		fmt.Fprintf(&b, "  %-10s %s\n%14sisolation: %s\n", s.URLs[0]+":", s.About, "", strings.ReplaceAll(strings.Join(s.Isolations, ", "), "=", " = "))
+		fmt.Fprintf(&b, "  %-10s %s\n%14sisolation: %s\n", s.URLs[0]+":", s.About, "",
+			strings.ReplaceAll(strings.Join(s.Isolations, ", "), "=", " = "))
 	}
 	b.WriteString("\nServers to start and throw away, from the binaries that are installed:\n")
 	for _, k := range server.All() {
@@ -45,29 +46,38 @@ func databases() string {
 func (f *collectFlags) add(c *cobra.Command) {
 	f.cfg = collect.Config{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; postgres:start and its like start a server")
-	enumFlag(c, &f.cfg.Workload, "workload", "workload", "what the clients do; isovet workloads lists them", workloadNames())
+	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
+		"postgres:start and its like start a server")
+	enumFlag(c, &f.cfg.Workload, "workload", "workload", "what the clients do; isovet workloads lists them",
+		workloadNames())
 	fl.StringVar(&f.cfg.Variant, "variant", "", "the workload's variant (default: its first)")
-	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the database's own)")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the "+
+		"database's own)")
 	fl.IntVar(&f.cfg.Sessions, "sessions", f.cfg.Sessions, "client sessions")
 	fl.IntVar(&f.cfg.Keys, "keys", 0, "keys, customers, …: what the workload scales by (default: the workload's own)")
 	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
-	fl.IntVar(&f.cfg.Values, "values", 0, "have the history show one of so many values a key in place of each write's unique one, so that a value may be written more than once (default: the variant's)")
-	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; what the database makes of it differs from run to run")
+	fl.IntVar(&f.cfg.Values, "values", 0, "have the history show one of so many values a key in place of each "+
+		"write's unique one, so that a value may be written more than once (default: the variant's)")
+	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; what the database makes of it differs from "+
+		"run to run")
 	fl.DurationVar(&f.cfg.Think, "think", 0, "pause of a session before each operation")
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer of the database")
-	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false, "record the database's own timestamps (PostgreSQL, Badger, etcd)")
-	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it again; pause:5s stops it for a while; partition:5s cuts a server off from its clients")
+	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
+		"record the database's own timestamps (PostgreSQL, Badger, etcd)")
+	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it "+
+		"again; pause:5s stops it for a while; partition:5s cuts a server off from its clients")
 }
 
 func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	if len(f.cfg.DB) == 0 {
-		return usagef("--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help", c.CommandPath())
+		return usagef("--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help",
+			c.CommandPath())
 	}
 	for _, n := range []struct {
 		name   string
 		v, min int
-	}{{"sessions", f.cfg.Sessions, 1}, {"keys", f.cfg.Keys, 0}, {"ops", f.cfg.Ops, 0}, {"values", f.cfg.Values, 0}, {"txns", f.cfg.Txns, 1}} {
+	}{{"sessions", f.cfg.Sessions, 1}, {"keys", f.cfg.Keys, 0}, {"ops", f.cfg.Ops, 0}, {"values", f.cfg.Values, 0},
+		{"txns", f.cfg.Txns, 1}} {
 		if n.v < n.min {
 			return usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
 		}
@@ -87,7 +97,8 @@ func (f *collectFlags) tell(p *progress) func(collect.Progress) {
 	return func(x collect.Progress) {
 		s := x.Stage
 		if x.Committed+x.Aborted+x.Unknown > 0 {
-			s += fmt.Sprintf(": %.0f commits/s, %.0f %% aborted", x.Rate, 100*float64(x.Aborted)/float64(x.Committed+x.Aborted+x.Unknown))
+			s += fmt.Sprintf(": %.0f commits/s, %.0f %% aborted", x.Rate, 100*float64(x.Aborted)/float64(x.Committed+
+				x.Aborted+x.Unknown))
 		}
 		p.Step(s, x.Committed, x.Txns)
 	}
@@ -102,14 +113,16 @@ func newCollect(e *env) *cobra.Command {
 		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
 		Short: "Record a history from a real database: a workload run by many sessions",
 		Long: `collect runs a workload with many client sessions against a database and writes what the clients saw, and when. It uses tables
-of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database refuses are recorded as aborted
-and tried again; where a commit's answer is lost, the outcome is recorded as unknown. Passwords are neither recorded nor shown.
+of its own (isovet_kv, isovet_list; keys below isovet/) and drops them at the end. Transactions that the database
+refuses are recorded as aborted and tried again; where a commit's answer is lost, the outcome is recorded as unknown.
+Passwords are neither recorded nor shown.
 
-The recording is on disk while the run lasts, in FILE.partial: if isovet is killed, check takes it. In the end FILE is written and FILE.partial removed.
+The recording is on disk while the run lasts, in FILE.partial: if isovet is killed, check takes it. In the end FILE is
+written and FILE.partial removed.
 
---watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a violation is a JSON line on
-standard output as soon as it is certain. The file is written all the same. Exit status then: 1 there was a violation that is proved, 2 there were
-violations under the profile alone.
+--watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a
+violation is a JSON line on standard output as soon as it is certain. The file is written all the same. Exit status
+then: 1 there was a violation that is proved, 2 there were violations under the profile alone.
 ` + databases() + `
 Related: isovet workloads lists the workloads, isovet hunt collects and checks until a violation is found.`,
 		Example: `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
@@ -150,7 +163,8 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 	fl.DurationVar(&f.cfg.Duration, "for", 0, "stop after this long")
 	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
 	enumFlag(c, &to, "format", "format", "format of the file (default: by its name)", formatNames())
-	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms meanwhile; violations are JSON lines on standard output")
+	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms meanwhile; violations are JSON lines on "+
+		"standard output")
 	addProfile(c, &live.profile, &live.skew)
 	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was collected")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
@@ -212,10 +226,12 @@ func watched(s *watch.Snapshot) string {
 		total += s.Violations[class]
 		by = append(by, fmt.Sprintf("%s %d", class, s.Violations[class]))
 	}
-	return fmt.Sprintf("%d transactions, %d violations (%s), %d of them proved", s.Txns, total, strings.Join(by, ", "), s.Proved)
+	return fmt.Sprintf("%d transactions, %d violations (%s), %d of them proved", s.Txns, total, strings.Join(by, ", "),
+		s.Proved)
 }
 
-func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, out, to string, asJSON, quiet bool) error {
+func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, out, to string, asJSON,
+	quiet bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("collecting " + out)
@@ -306,17 +322,20 @@ func headline(s *collect.Summary) string {
 	if s.Unknown > 0 {
 		t += fmt.Sprintf(", %d of unknown outcome", s.Unknown)
 	}
-	return t + fmt.Sprintf(" by %d sessions in %.1f s; %.0f commits/s, %.1f %% aborted", s.Sessions, s.Elapsed.Seconds(), s.Rate(), 100*s.AbortRate())
+	return t + fmt.Sprintf(" by %d sessions in %.1f s; %.0f commits/s, %.1f %% aborted", s.Sessions,
+		s.Elapsed.Seconds(), s.Rate(), 100*s.AbortRate())
 }
 
-var templateHeader = []string{"transaction", "committed", "aborted", "unknown", "aborted %", "median ms", "99 % below ms"}
+var templateHeader = []string{"transaction", "committed", "aborted", "unknown", "aborted %", "median ms",
+	"99 % below ms"}
 
 func templateRows(s *collect.Summary) [][]string {
 	var rows [][]string
 	ms := func(d time.Duration) string { return strconv.FormatFloat(milliseconds(d), 'f', 2, 64) }
 	for i := range s.Templates {
 		t := &s.Templates[i]
-		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted), strconv.Itoa(t.Unknown),
+		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted),
+			strconv.Itoa(t.Unknown),
 			strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
 	}
 	return rows
@@ -352,12 +371,15 @@ type templateJSON struct {
 func summaryJSON(file string, r *collect.Result) collected {
 	s := &r.Summary
 	c := collected{
-		File: file, DB: s.DB, Isolation: s.Isolation, Workload: s.Workload, Nodes: slices.Clone(s.Nodes), Sessions: s.Sessions,
-		Committed: s.Committed, Aborted: s.Aborted, Unknown: s.Unknown, ElapsedMS: milliseconds(s.Elapsed), CommitsPerSec: s.Rate(),
-		AbortRate: s.AbortRate(), Interrupted: r.Interrupted, Transactions: []templateJSON{},
+		File: file, DB: s.DB, Isolation: s.Isolation, Workload: s.Workload, Nodes: slices.Clone(s.Nodes),
+		Sessions:  s.Sessions,
+		Committed: s.Committed, Aborted: s.Aborted, Unknown: s.Unknown, ElapsedMS: milliseconds(s.Elapsed),
+		CommitsPerSec: s.Rate(),
+		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Transactions: []templateJSON{},
 	}
 	for _, t := range s.Templates {
-		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown, milliseconds(t.P50), milliseconds(t.P99)})
+		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown,
+			milliseconds(t.P50), milliseconds(t.P99)})
 	}
 	return c
 }

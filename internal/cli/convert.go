@@ -17,8 +17,9 @@ func newConvert(e *env) *cobra.Command {
 		Use: "convert [flags] IN OUT", GroupID: "work",
 		Short: "Convert a history between formats",
 		Long: `convert reads a history in one format and writes it in another, where the other can hold it; what it cannot hold is an
-error that names it, unless --lossy drops it. "-" is standard input or output. The format of OUT follows from its name; .gz and .zst at its
-end compress. Standard output and a file without an ending get JSON lines; of another ending --to has to name the format.
+error that names it, unless --lossy drops it. "-" is standard input or output. The format of OUT follows from its
+name; .gz and .zst at its end compress. Standard output and a file without an ending get JSON lines; of another ending
+--to has to name the format.
 
 Related: isovet formats lists the formats and which of them can be written.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl
@@ -32,7 +33,8 @@ Related: isovet formats lists the formats and which of them can be written.`,
 	}
 	from.flags(c, "from", "IN")
 	enumFlag(c, &to, "to", "format", "format of OUT", formatNames())
-	c.Flags().BoolVar(&lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and values where it must")
+	c.Flags().BoolVar(&lossy, "lossy", false, "drop what the format of OUT cannot hold, and renumber keys and "+
+		"values where it must")
 	return c
 }
 
@@ -49,7 +51,8 @@ func runConvert(ctx context.Context, e *env, in, out string, from loading, to st
 	if err := writable(out, to, "--to"); err != nil {
 		return err
 	}
-	_, err := guard(ctx, limits{}, func() string { return "converting " + in }, func(ctx context.Context) (struct{}, error) {
+	_, err := guard(ctx, limits{}, func() string { return "converting " + in }, func(ctx context.Context) (struct{},
+		error) {
 		h, err := loadHistory(ctx, in, from)
 		if err != nil {
 			return struct{}{}, err

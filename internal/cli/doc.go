@@ -1,8 +1,9 @@
-// Package cli holds the commands of isovet: flags in, exit status out. What a command does is done by the packages below; here
-// is only how a person, a script or a CI job asks for it and is told the answer.
+// Package cli holds the commands of isovet: flags in, exit status out. What a command does is done by the packages
+// below; here is only how a person, a script or a CI job asks for it and is told the answer.
 //
-// Results go to standard output, everything else to standard error. "-" is standard input. The exit statuses are Jepsen's set
-// (docs/cli.md): every way out of the program goes through [Main], which maps an error to its status in one place (exit.go).
+// Results go to standard output, everything else to standard error. "-" is standard input. The exit statuses are
+// Jepsen's set (docs/cli.md): every way out of the program goes through [Main], which maps an error to its status in
+// one place (exit.go).
 //
 // # Files
 //

@@ -53,8 +53,8 @@ func faultf(format string, args ...any) error {
 	return &exitError{status: statusFault, err: fmt.Errorf(format, args...)}
 }
 
-// statusOf maps an error to its exit status. What is neither a known fault nor an interrupt is the user's input: a file that
-// cannot be read or written, a value that is not allowed.
+// statusOf maps an error to its exit status. What is neither a known fault nor an interrupt is the user's input: a file
+// that cannot be read or written, a value that is not allowed.
 func statusOf(err error) int {
 	var e *exitError
 	var fault *check.Fault
@@ -74,8 +74,8 @@ func statusOf(err error) int {
 	return statusBadInput
 }
 
-// severity is the order of statuses where several histories are checked: the worst counts. An interrupt is above all, for
-// then some histories have not been looked at.
+// severity is the order of statuses where several histories are checked: the worst counts. An interrupt is above all,
+// for then some histories have not been looked at.
 var severity = []int{statusOK, statusUnknown, statusViolation, statusBadInput, statusFault, statusInterrupted}
 
 func worse(a, b int) int {

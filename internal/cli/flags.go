@@ -58,7 +58,8 @@ func (v *solverValue) Set(s string) error {
 }
 
 func complete(c *cobra.Command, flag string, choices []string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices,
+		cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag was not defined: a mistake in this package
 	}
 }

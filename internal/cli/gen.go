@@ -37,30 +37,40 @@ func faultNames() []string {
 func (g *genFlags) add(c *cobra.Command) {
 	g.spec = datasets.Spec{Workload: "blindw", Txns: 10000, Sessions: 24, Seed: 1, Isolation: "serializable"}
 	g.times, g.hint = timesNames[0], hintNames[0]
-	enumFlag(c, &g.spec.Workload, "workload", "workload", "what the clients do; isovet workloads lists them", workloadNames())
+	enumFlag(c, &g.spec.Workload, "workload", "workload", "what the clients do; isovet workloads lists them",
+		workloadNames())
 	fl := c.Flags()
 	fl.IntVar(&g.spec.Txns, "txns", g.spec.Txns, "committed transactions")
 	fl.IntVar(&g.spec.Sessions, "sessions", g.spec.Sessions, "client sessions")
-	fl.IntVar(&g.spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's own)")
-	fl.Float64Var(&g.spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload has one (default: its own)")
-	fl.IntVar(&g.spec.Values, "values", 0, "draw the values that are written to a key from so many, so that a value may be written more than once (default: the variant's; mostly each write has a value of its own)")
+	fl.IntVar(&g.spec.Keys, "keys", 0, "rows, users, rooms, …: what the workload scales by (default: the workload's "+
+		"own)")
+	fl.Float64Var(&g.spec.Zipf, "zipf", 0, "skew: exponent of the Zipf distribution of the keys, where the workload "+
+		"has one (default: its own)")
+	fl.IntVar(&g.spec.Values, "values", 0, "draw the values that are written to a key from so many, so that a value "+
+		"may be written more than once (default: the variant's; mostly each write has a value of its own)")
 	fl.IntVar(&g.spec.Ops, "ops", 0, "operations a transaction (default: the workload's own)")
-	fl.IntVar(&g.spec.FenceEvery, "fence-every", 0, "have each session read and write the one key epoch/0 after so many transactions, as cobra-rounds needs (default: never)")
-	fl.StringVar(&g.spec.Isolation, "isolation", g.spec.Isolation, "the store's concurrency control: "+strings.Join(datasets.Isolations(), ", "))
+	fl.IntVar(&g.spec.FenceEvery, "fence-every", 0, "have each session read and write the one key epoch/0 after so "+
+		"many transactions, as cobra-rounds needs (default: never)")
+	fl.StringVar(&g.spec.Isolation, "isolation", g.spec.Isolation, "the store's concurrency control: "+
+		strings.Join(datasets.Isolations(), ", "))
 	complete(c, "isolation", datasets.Isolations())
 	fl.Uint64Var(&g.spec.Seed, "seed", g.spec.Seed, "the same seed gives the same history, byte for byte")
 	enumFlag(c, &g.spec.Fault, "fault", "fault", "plant an anomaly: "+strings.Join(faultNames(), ", "), faultNames())
-	enumFlag(c, &g.times, "times", "choice of times", "client times in the history: of transactions and operations, of transactions only, none (all|txns|none)", timesNames)
+	enumFlag(c, &g.times, "times", "choice of times", "client times in the history: of transactions and operations, "+
+		"of transactions only, none (all|txns|none)", timesNames)
 	enumFlag(c, &g.hint, "hint", "kind of times", "lie about the client times (true|reversed|random)", hintNames)
 	fl.BoolVar(&g.spec.DBTimes, "timestamps", false, "database timestamps too")
 	fl.DurationVar(&g.skew, "skew", 0, "shift each client's clock by its own offset of at most this")
 	fl.Float64Var(&g.spec.AbortRate, "abort-rate", 0, "share of transactions that their clients roll back")
 	fl.Float64Var(&g.spec.UnknownRate, "unknown-rate", 0, "share of commits whose answer is lost")
-	fl.Float64Var(&g.spec.UnknownOld, "unknown-old", 0, "share of predicate writes whose clients do not learn which versions they replaced")
+	fl.Float64Var(&g.spec.UnknownOld, "unknown-old", 0, "share of predicate writes whose clients do not learn which "+
+		"versions they replaced")
 	fl.BoolVar(&g.spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
 	fl.BoolVar(&g.spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
-	enumFlag(c, &g.spec.Break, "break", "part", "have a part of the store's concurrency control fail once: "+strings.Join(datasets.Breaks(), ", "), datasets.Breaks())
-	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault once so many transactions have committed (default: in the middle)")
+	enumFlag(c, &g.spec.Break, "break", "part", "have a part of the store's concurrency control fail once: "+
+		strings.Join(datasets.Breaks(), ", "), datasets.Breaks())
+	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault once so many transactions have committed (default: "+
+		"in the middle)")
 }
 
 // finish checks what the flags' own types do not and completes the spec.
@@ -70,7 +80,8 @@ func (g *genFlags) finish() error {
 		name string
 		v    int
 		min  int
-	}{{"txns", s.Txns, 1}, {"sessions", s.Sessions, 1}, {"keys", s.Keys, 0}, {"ops", s.Ops, 0}, {"values", s.Values, 0}, {"fault-at", s.FaultAt, 0}, {"fence-every", s.FenceEvery, 0}} {
+	}{{"txns", s.Txns, 1}, {"sessions", s.Sessions, 1}, {"keys", s.Keys, 0}, {"ops", s.Ops, 0}, {"values", s.Values, 0},
+		{"fault-at", s.FaultAt, 0}, {"fence-every", s.FenceEvery, 0}} {
 		if n.v < n.min {
 			return usagef("--%s %d; expected at least %d", n.name, n.v, n.min)
 		}
@@ -111,8 +122,8 @@ func newGen(e *env) *cobra.Command {
 for, and writes what the clients saw. --fault plants an anomaly among the transactions; the header's note tells which
 transactions it are and which levels they violate.
 
---keys is what a workload scales by (rows, customers, rooms), --zipf its skew, --ops the size of its transactions, --sessions
-the clients; isovet workloads --json has the defaults of each, docs/workloads.md describes them.
+--keys is what a workload scales by (rows, customers, rooms), --zipf its skew, --ops the size of its transactions,
+--sessions the clients; isovet workloads --json has the defaults of each, docs/workloads.md describes them.
 
 Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`,
 		Example: `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
@@ -178,7 +189,8 @@ func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJ
 	p.Begin("generating " + out)
 	start := time.Now()
 	ms := 0.0
-	r, err := guard(ctx, limits{}, func() string { return "generating" }, func(ctx context.Context) (*datasets.Result, error) {
+	r, err := guard(ctx, limits{}, func() string { return "generating" }, func(ctx context.Context) (*datasets.Result,
+		error) {
 		r, err := datasets.Run(ctx, spec)
 		if err != nil {
 			return nil, err
@@ -194,10 +206,12 @@ func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJ
 	p.Hide()
 	sessions := h.NumSessions()
 	if asJSON {
-		return jsonLine(e.stdout, genSummary{out, h.Meta.Name, h.Meta.Workload, h.Meta.Isolation, h.Meta.Note, h.NumTxns(), h.NumOps(), sessions, h.NumKeys(), spec.Seed, spec.Fault, r.Planted, ms})
+		return jsonLine(e.stdout, genSummary{out, h.Meta.Name, h.Meta.Workload, h.Meta.Isolation, h.Meta.Note,
+			h.NumTxns(), h.NumOps(), sessions, h.NumKeys(), spec.Seed, spec.Fault, r.Planted, ms})
 	}
 	if !quiet {
-		fmt.Fprintf(e.stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload, h.NumTxns(), h.NumOps(), h.Meta.Note)
+		fmt.Fprintf(e.stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload, h.NumTxns(),
+			h.NumOps(), h.Meta.Note)
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ var (
 	errMachine = errors.New("out of memory")
 )
 
-// grace is how long work that was told to stop may take to hand over what it knows, before it is left behind. The answer that is then
-// given without it, and the end of the process, must come within 0.3 s of the limit.
+// grace is how long work that was told to stop may take to hand over what it knows, before it is left behind. The
+// answer that is then given without it, and the end of the process, must come within 0.3 s of the limit.
 const grace = 70 * time.Millisecond
 
 // stoppedError says that work was stopped and why; its text is the reason of an unknown verdict.
@@ -50,10 +50,12 @@ func (s *stoppedError) status() int {
 // leftBehind says that work which did not stop in time may still be running in this process.
 var leftBehind atomic.Bool
 
-// guard runs work under limits, in a goroutine of its own so that work which does not look at its context cannot hold up the
-// answer. Panics come back as faults. If work was stopped, the error is a *stoppedError unless work itself returned in time
-// without one. Work that takes longer than grace to stop, or goes on taking memory beyond the bound, is left behind.
-func guard[T any](ctx context.Context, l limits, stage func() string, work func(context.Context) (T, error)) (T, error) {
+// guard runs work under limits, in a goroutine of its own so that work which does not look at its context cannot hold
+// up the answer. Panics come back as faults. If work was stopped, the error is a *stoppedError unless work itself
+// returned in time without one. Work that takes longer than grace to stop, or goes on taking memory beyond the bound,
+// is left behind.
+func guard[T any](ctx context.Context, l limits, stage func() string, work func(context.Context) (T, error)) (T,
+	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if l.timeout > 0 { // a deadline that work can see, to divide its time by
@@ -102,7 +104,8 @@ func guard[T any](ctx context.Context, l limits, stage func() string, work func(
 			leftBehind.Store(true)
 		}
 	}
-	if cause := context.Cause(ctx); a.err != nil && (errors.Is(a.err, context.Canceled) || errors.Is(a.err, context.DeadlineExceeded) || errors.Is(a.err, cause)) && cause != nil {
+	if cause := context.Cause(ctx); a.err != nil && (errors.Is(a.err, context.Canceled) || errors.Is(a.err,
+		context.DeadlineExceeded) || errors.Is(a.err, cause)) && cause != nil {
 		a.err = &stoppedError{cause: cause, text: l.reason(cause, stage())}
 	}
 	return a.v, a.err

@@ -28,9 +28,9 @@ func newHunt(e *env) *cobra.Command {
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
 		Long: `hunt runs rounds: it collects a history as isovet collect does and checks it as isovet check does, each time with a new seed,
-until one violates the level or the time is up. Without --keys the rounds take turns between few keys, which collide most, and the
-workload's own number. The offending history is kept with its explanation: FILE, and beside it a page and a certificate, with the
-endings .html and .cert.
+until one violates the level or the time is up. Without --keys the rounds take turns between few keys, which collide
+most, and the workload's own number. The offending history is kept with its explanation: FILE, and beside it a page
+and a certificate, with the endings .html and .cert.
 
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided.
 ` + databases(),
@@ -87,7 +87,8 @@ type huntJSON struct {
 	Result      json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
 }
 
-func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit time.Duration, out string, asJSON, quiet bool) error {
+func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit time.Duration, out string, asJSON,
+	quiet bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("hunting")
@@ -106,7 +107,8 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 	h, err := collect.Hunt(ctx, cfg)
 	p.Hide()
 	j := huntJSON{
-		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed, ElapsedMS: milliseconds(h.Elapsed), Interrupted: h.Interrupted,
+		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed,
+		ElapsedMS: milliseconds(h.Elapsed), Interrupted: h.Interrupted,
 	}
 	if len(h.Rounds) > 0 {
 		last := &h.Rounds[len(h.Rounds)-1]
@@ -171,7 +173,8 @@ func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 	if len(h.Rounds) == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("%s, %s: %d rounds, %d committed transactions in %.1f s", j.DB, j.Isolation, j.Rounds, j.Committed, h.Elapsed.Seconds())
+	what := fmt.Sprintf("%s, %s: %d rounds, %d committed transactions in %.1f s", j.DB, j.Isolation, j.Rounds,
+		j.Committed, h.Elapsed.Seconds())
 	if !h.Violated {
 		if j.Undecided > 0 {
 			what += fmt.Sprintf("; %d rounds undecided", j.Undecided)

@@ -18,10 +18,10 @@ import (
 	"isovet/level"
 )
 
-// A check with limits runs in a process of its own, which is kept by this one: a process that collects garbage, or that moves a slice
-// of a gigabyte, does not look at its clock in time, and one that the system refuses memory cannot say so. The kept process holds the
-// limits itself and answers; only where it is late, too large, or gone, its keeper ends it and answers in its place, with what it has
-// been told so far, and has another process go on with the next history.
+// A check with limits runs in a process of its own, which is kept by this one: a process that collects garbage, or that
+// moves a slice of a gigabyte, does not look at its clock in time, and one that the system refuses memory cannot say
+// so. The kept process holds the limits itself and answers; only where it is late, too large, or gone, its keeper ends
+// it and answers in its place, with what it has been told so far, and has another process go on with the next history.
 //
 // The kept process tells on one pipe what it does, a line each: its letter, a blank, JSON or text.
 const (
@@ -41,14 +41,15 @@ const (
 	interrupt = 'i'
 )
 
-// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH NEXT WORST UNKNOWN HELD
-// BEGAN", BEGAN in nanoseconds since 1970.
+// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH NEXT WORST
+// UNKNOWN HELD BEGAN", BEGAN in nanoseconds since 1970.
 const keptVar = "ISOVET_KEPT"
 
 const (
 	keeperGrace = 50 * time.Millisecond // beyond that which the kept process gives its own work
 	keeperLook  = 2 * time.Millisecond
-	keptBig     = 16 << 20 // bytes of a plain file that has a process of its own without limits too; compressed ones an eighth
+	// bytes of a plain file that has a process of its own without limits too; compressed ones an eighth
+	keptBig = 16 << 20
 )
 
 // knownSoFar is what is known of a history before its answer is.
@@ -69,7 +70,8 @@ type tally struct {
 
 // needsKeeper reports whether the histories are checked in a process of their own.
 func (f *checkFlags) needsKeeper(e *env, args []string) bool {
-	if e.kept != nil || e.stdout != os.Stdout || e.stderr != os.Stderr || e.stdin != os.Stdin || runtime.GOOS == "windows" {
+	if e.kept != nil || e.stdout != os.Stdout || e.stderr != os.Stderr || e.stdin != os.Stdin ||
+		runtime.GOOS == "windows" {
 		return false
 	}
 	if f.limits != (limits{}) {
@@ -113,10 +115,12 @@ type keeper struct {
 }
 
 // keep runs the command in kept processes until every history is done, and returns the exit status as an error.
-func (e *env) keep(ctx context.Context, f *checkFlags, args []string, answer func(k *keeper, cause error)) (tally, error) {
+func (e *env) keep(ctx context.Context, f *checkFlags, args []string, answer func(k *keeper, cause error)) (tally,
+	error) {
 	t := tally{}
 	for t.Next < len(args) {
-		k := &keeper{e: e, f: f, args: args, tally: t, first: t.Next, at: -1, stage: "starting", temps: make(map[string]bool)}
+		k := &keeper{e: e, f: f, args: args, tally: t, first: t.Next, at: -1, stage: "starting",
+			temps: make(map[string]bool)}
 		if err := k.start(); err != nil {
 			return t, err
 		}
@@ -129,12 +133,14 @@ func (e *env) keep(ctx context.Context, f *checkFlags, args []string, answer fun
 				answer(k, cause)
 			}
 			k.tally.Next = k.at + 1
-		} else if code := k.cmd.ProcessState.ExitCode(); k.tally.Next < len(args) && (code != 0 || k.tally.Next == t.Next) {
+		} else if code := k.cmd.ProcessState.ExitCode(); k.tally.Next < len(args) &&
+			(code != 0 || k.tally.Next == t.Next) {
 			return k.tally, status(code) // it has said why
 		}
 		t = k.tally
 		if ctx.Err() != nil && t.Next < len(args) {
-			return t, &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked", args[t.Next], t.Next, len(args))}
+			return t, &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked",
+				args[t.Next], t.Next, len(args))}
 		}
 	}
 	return t, nil
@@ -163,7 +169,8 @@ func (k *keeper) start() error {
 	k.cmd.Args[0] = os.Args[0]
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	k.cmd.ExtraFiles = []*os.File{said, heard, crash}
-	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %t %d %d", keptVar, k.tally.Next, k.tally.Worst, k.tally.Unknown, mine, k.began.UnixNano()))
+	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %t %d %d", keptVar, k.tally.Next, k.tally.Worst,
+		k.tally.Unknown, mine, k.began.UnixNano()))
 	err = k.cmd.Start()
 	said.Close()
 	heard.Close()
@@ -254,7 +261,8 @@ func (k *keeper) follow(ctx context.Context) error {
 				return errInterrupted
 			}
 			<-k.crash.done
-			if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") {
+			if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text,
+				"cannot allocate memory") {
 				return errMachine
 			}
 			return errCrashed
@@ -331,7 +339,8 @@ func (k *keeper) outcome(cause error) outcome {
 	path := k.args[k.at]
 	switch {
 	case errors.Is(cause, errCrashed):
-		return outcome{path: path, err: faultf("the process that checked %s crashed while %s:\n%s", path, k.stage, k.crash)}
+		return outcome{path: path, err: faultf("the process that checked %s crashed while %s:\n%s", path, k.stage,
+			k.crash)}
 	case errors.Is(cause, errKilled):
 		r.Reason = "the process was killed while " + k.stage + ", perhaps for want of memory"
 		return outcome{path: path, result: r}

@@ -33,7 +33,8 @@ func newKept(interrupted func()) *kept {
 	k := &kept{may: make(chan struct{}, 1)}
 	var tell, hear, crash uintptr
 	var began int64
-	if n, err := fmt.Sscanf(s, "%d %d %d %d %d %t %d %d", &tell, &hear, &crash, &k.first.Next, &k.first.Worst, &k.first.Unknown, &k.held, &began); err != nil || n != 8 {
+	if n, err := fmt.Sscanf(s, "%d %d %d %d %d %t %d %d", &tell, &hear, &crash, &k.first.Next, &k.first.Worst,
+		&k.first.Unknown, &k.held, &began); err != nil || n != 8 {
 		return nil
 	}
 	k.began = time.Unix(0, began)

@@ -42,7 +42,8 @@ func TestKilled(t *testing.T) {
 		}
 		out := filepath.Join(t.TempDir(), "h"+[]string{".jsonl", ".jsonl.zst", ".ivh"}[i%3])
 		var said bytes.Buffer
-		run := exec.Command(isovet, "collect", "--db", db, "--workload", workload, "--sessions", "8", "--for", "1m", "-o", out)
+		run := exec.Command(isovet, "collect", "--db", db, "--workload", workload, "--sessions", "8", "--for", "1m",
+			"-o", out)
 		run.Stderr = &said
 		if i%2 == 1 {
 			run.Args[1] = "hunt"
@@ -73,7 +74,8 @@ func TestKilled(t *testing.T) {
 			Stats   struct{ Txns int }
 			Notes   []struct{ Kind string }
 		}
-		if jerr := json.Unmarshal(b, &v); jerr != nil || v.Verdict == "violation" || v.Verdict == "unknown" && workload != "booking" || v.Stats.Txns < 5 || len(v.Notes) == 0 || v.Notes[0].Kind != "torn-end" {
+		if jerr := json.Unmarshal(b, &v); jerr != nil || v.Verdict == "violation" || v.Verdict == "unknown" &&
+			workload != "booking" || v.Stats.Txns < 5 || len(v.Notes) == 0 || v.Notes[0].Kind != "torn-end" {
 			t.Errorf("%v: %v, %s\n%s", run.Args[1:], err, b, stderr.String())
 		}
 		if _, err := os.Stat(out); err == nil {

@@ -139,8 +139,10 @@ func (t *tally) addLattice(f *checkFlags, l *check.Lattice, err error) {
 	}
 }
 
-// latticeOf loads a history and checks it. Where a limit ends the work the levels that are open are unknown for that reason.
-func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progress, started time.Duration) (l *check.Lattice, load time.Duration, err error) {
+// latticeOf loads a history and checks it. Where a limit ends the work the levels that are open are unknown for that
+// reason.
+func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progress, started time.Duration) (
+	l *check.Lattice, load time.Duration, err error) {
 	var stage atomic.Pointer[string]
 	var soFar atomic.Pointer[check.Lattice]
 	var loaded atomic.Int64
@@ -148,7 +150,8 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 	set("loading")
 	limits := f.limits
 	limits.used = started
-	l, err = guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice, error) {
+	l, err = guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice,
+		error) {
 		start := time.Now()
 		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
@@ -156,7 +159,8 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 		}
 		loaded.Store(int64(time.Since(start)))
 		set("checking")
-		return check.RunLattice(ctx, h, check.Options{ClockSkew: f.skew.Nanoseconds(), Progress: func(s string, done, total int) {
+		return check.RunLattice(ctx, h, check.Options{ClockSkew: f.skew.Nanoseconds(), Progress: func(s string, done,
+			total int) {
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
 		}}, func(l *check.Lattice) { soFar.Store(l) })
@@ -183,7 +187,8 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 	return l, load, err
 }
 
-// printLattice writes a table of the levels, what holds and fails, and for each failure its first anomaly; or one JSON object.
+// printLattice writes a table of the levels, what holds and fails, and for each failure its first anomaly; or one JSON
+// object.
 func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, load time.Duration) error {
 	if f.json {
 		out := struct {
@@ -193,7 +198,8 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 			Holding []level.Level      `json:"strongest_holding"`
 			Failing []level.Level      `json:"weakest_failing"`
 			Levels  []*evidence.Report `json:"levels"`
-		}{History: path, LoadMS: milliseconds(load), Holding: append([]level.Level{}, l.Holding...), Failing: append([]level.Level{}, l.Failing...)}
+		}{History: path, LoadMS: milliseconds(load), Holding: append([]level.Level{}, l.Holding...),
+			Failing: append([]level.Level{}, l.Failing...)}
 		if l.H != nil { // else it was not even loaded
 			out.Notes = l.H.Notes
 		}
@@ -225,7 +231,8 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Level, r.Verdict, by, what)
 	}
 	t.Flush()
-	fmt.Fprintf(&b, "strongest that hold: %s\nweakest that fail: %s\n", report.LevelNames(l.Holding), report.LevelNames(l.Failing))
+	fmt.Fprintf(&b, "strongest that hold: %s\nweakest that fail: %s\n", report.LevelNames(l.Holding),
+		report.LevelNames(l.Failing))
 	for _, of := range report.Failures(l.Results) {
 		a := &of.Result.Anomalies[0]
 		fmt.Fprintf(&b, "\n%s: %s (%s)\n", report.LevelNames(of.At), a.Kind, a.Kind.Name())

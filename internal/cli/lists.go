@@ -44,7 +44,8 @@ type takes struct {
 
 func takesOf(in *check.Info) *takes {
 	t := in.Takes
-	out := &takes{Items: t.Items, Predicates: []string{}, Lists: t.Lists.String(), Unknown: t.Unknown.String(), Duplicates: t.Duplicates, all: true}
+	out := &takes{Items: t.Items, Predicates: []string{}, Lists: t.Lists.String(), Unknown: t.Unknown.String(),
+		Duplicates: t.Duplicates, all: true}
 	for _, l := range in.Levels {
 		if !in.TakesPredicates(l) {
 			out.all = false
@@ -164,11 +165,14 @@ func taking(get func(*takes) string) func(*listItem) string {
 
 func newCheckers(e *env) *cobra.Command {
 	return newList(e, "checkers", "List the checkers: what isovet check --checker takes",
-		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first; then what it can take, anything else being unknown,\nwith the reason:\n\n"+takesHelp,
+		"checkers lists what isovet check --checker and isovet bench compare --checkers take, with the paper each "+
+			"comes from\n(docs/papers.md), the levels it decides and the solvers it can use, the default first; "+
+			"then what it can take, anything else being unknown,\nwith the reason:\n\n"+takesHelp,
 		func() (items []listItem) {
 			for _, c := range check.All() {
 				in := c.Info()
-				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers, Takes: takesOf(&in), Hidden: in.Hidden || in.Partial}
+				it := listItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers,
+					Takes: takesOf(&in), Hidden: in.Hidden || in.Partial}
 				for _, l := range in.Levels {
 					it.Levels = append(it.Levels, l.String())
 					it.short = append(it.short, l.ShortNames()[0])
@@ -181,7 +185,8 @@ func newCheckers(e *env) *cobra.Command {
 
 func newSolvers(e *env) *cobra.Command {
 	return newList(e, "solvers", "List the solvers: what isovet check --solver takes",
-		"solvers lists the back ends of the SAT-based checkers: what isovet check --solver takes. The first is the default.",
+		"solvers lists the back ends of the SAT-based checkers: what isovet check --solver takes. The first is the "+
+			"default.",
 		func() (items []listItem) {
 			for _, s := range check.Solvers() {
 				items = append(items, listItem{Name: s.Name, About: s.About})
@@ -210,10 +215,12 @@ func solverNames() []string {
 
 func newWorkloads(e *env) *cobra.Command {
 	return newList(e, "workloads", "List the workloads: what isovet gen --workload takes",
-		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, the default first.",
+		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, "+
+			"the default first.",
 		func() (items []listItem) {
 			for _, w := range workload.All() {
-				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys, Scales: cmp.Or(w.Scales, "keys"), Ops: w.Ops, Zipf: w.Zipf}
+				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys, Scales: cmp.Or(w.Scales,
+					"keys"), Ops: w.Ops, Zipf: w.Zipf}
 				for _, v := range w.Variants {
 					if v.Name != "" {
 						it.Variants = append(it.Variants, v.Name)
@@ -227,11 +234,13 @@ func newWorkloads(e *env) *cobra.Command {
 
 func newFormats(e *env) *cobra.Command {
 	return newList(e, "formats", "List the file formats: what isovet check --format takes",
-		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write it. A format is\ntold by a file's content; gzip and zstd are understood, but for logs within folders.",
+		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write "+
+			"it. A format is\ntold by a file's content; gzip and zstd are understood, but for logs within folders.",
 		func() (items []listItem) {
 			for _, f := range format.All() {
 				writes := f.Write != nil || f.WriteDir != nil
-				items = append(items, listItem{Name: f.Name, About: f.About, Paper: f.Tool, Endings: f.Ext, Holds: f.Holds.Names(), Writes: &writes})
+				items = append(items, listItem{Name: f.Name, About: f.About, Paper: f.Tool, Endings: f.Ext,
+					Holds: f.Holds.Names(), Writes: &writes})
 			}
 			return items
 		})

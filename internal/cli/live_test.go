@@ -12,7 +12,8 @@ import (
 	"isovet/watch"
 )
 
-// TestLiveIsVerify: what is found while Badger runs without conflict detection is what Verify finds in the history, and is told soon.
+// TestLiveIsVerify: what is found while Badger runs without conflict detection is what Verify finds in the history, and
+// is told soon.
 func TestLiveIsVerify(t *testing.T) {
 	p, err := mechanism.LookupProfile("badger:serializable-snapshot")
 	if err != nil {
@@ -32,7 +33,8 @@ func TestLiveIsVerify(t *testing.T) {
 		slices.Sort(v.Txns)
 		got = append(got, fmt.Sprint(v.Mechanism, v.Kind, v.Txns, string(v.Key)))
 	})
-	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live})
+	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts",
+		Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live})
 	if err != nil {
 		t.Fatal(err)
 	}

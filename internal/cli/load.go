@@ -21,13 +21,16 @@ type loading struct{ format, realTime, initial string }
 func (l *loading) flags(c *cobra.Command, name, of string) {
 	l.format, l.realTime = auto, auto
 	enumFlag(c, &l.format, name, "format", "format of "+of, formatNames())
-	enumFlag(c, &l.realTime, "real-time", "real time", "what tells real time: the file's times, the order of its events (index), nothing, or what fits the file (auto)", format.RealTimes())
-	c.Flags().StringVar(&l.initial, "initial", "", "what registers hold at first, where the file does not say it or is wrong: a `VALUE` of JSON such as 0, \"\" or null")
+	enumFlag(c, &l.realTime, "real-time", "real time", "what tells real time: the file's times, the order of its "+
+		"events (index), nothing, or what fits the file (auto)", format.RealTimes())
+	c.Flags().StringVar(&l.initial, "initial", "", "what registers hold at first, where the file does not say it or "+
+		"is wrong: a `VALUE` of JSON such as 0, \"\" or null")
 }
 
 // loadHistory reads a history; "-" is standard input. What its reader has to say is in the history's notes: sayNotes.
 func loadHistory(ctx context.Context, path string, l loading) (*history.History, error) {
-	h, err := format.Read(ctx, path, format.Options{Format: l.format, RealTime: format.RealTime(l.realTime), Initial: format.InitialValue(l.initial)})
+	h, err := format.Read(ctx, path, format.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
+		Initial: format.InitialValue(l.initial)})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -105,7 +108,8 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// temporary notes a file that is to be removed when the program ends, unless the function that it returns was called before.
+// temporary notes a file that is to be removed when the program ends, unless the function that it returns was called
+// before.
 func (e *env) temporary(path string) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

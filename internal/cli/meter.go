@@ -10,7 +10,8 @@ import (
 	"isovet/internal/mapped"
 )
 
-// meter measures the memory that the process holds, and says when it is too much: more than was asked for, or all that there is.
+// meter measures the memory that the process holds, and says when it is too much: more than was asked for, or all that
+// there is.
 type meter struct {
 	bound   int64 // bytes that were asked for; 0: none
 	machine int64 // bytes that the process can have at all; 0: nobody knows
@@ -18,8 +19,8 @@ type meter struct {
 	gave    time.Time // when mapped files were given back last
 }
 
-// How often the meter looks: growth of a few MB between two looks where a bound was set, which costs one percent; of a hundredth of what
-// the machine has otherwise.
+// How often the meter looks: growth of a few MB between two looks where a bound was set, which costs one percent; of a
+// hundredth of what the machine has otherwise.
 const (
 	lookBound   = time.Millisecond
 	lookMachine = 20 * time.Millisecond
@@ -34,8 +35,8 @@ func newMeter(bound int64) *meter {
 		samples: []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}}
 }
 
-// soft is the limit from which on the Go runtime collects garbage all the time rather than take more: what is left of the bound
-// beside the program itself and what is mapped.
+// soft is the limit from which on the Go runtime collects garbage all the time rather than take more: what is left of
+// the bound beside the program itself and what is mapped.
 func (m *meter) soft() int64 {
 	if m.bound > 0 {
 		_, shared, _ := resident()
@@ -47,8 +48,9 @@ func (m *meter) soft() int64 {
 	return math.MaxInt64
 }
 
-// held returns the memory that the process holds as others see it (its resident set, the program and mapped files included) or, where
-// that is more, what the Go runtime has taken, since it will be touched in a moment; its keeper's is added.
+// held returns the memory that the process holds as others see it (its resident set, the program and mapped files
+// included) or, where that is more, what the Go runtime has taken, since it will be touched in a moment; its keeper's
+// is added.
 func (m *meter) held() int64 {
 	metrics.Read(m.samples)
 	taken := int64(m.samples[0].Value.Uint64() - m.samples[1].Value.Uint64())
@@ -56,8 +58,8 @@ func (m *meter) held() int64 {
 	return max(rss, taken+shared) + heldElsewhere
 }
 
-// watch cancels with errMemory or errMachine once too much is held, and closes urgent if it then goes on to grow. It ends when finished
-// does.
+// watch cancels with errMemory or errMachine once too much is held, and closes urgent if it then goes on to grow. It
+// ends when finished does.
 func (m *meter) watch(cancel context.CancelCauseFunc, urgent chan<- struct{}, finished <-chan struct{}) {
 	every := lookMachine
 	if m.bound > 0 {

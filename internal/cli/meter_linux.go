@@ -12,7 +12,10 @@ import (
 )
 
 // openStatm is asked a thousand times a second and stays open.
-var openStatm = sync.OnceValues(func() (int, error) { return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+var openStatm = sync.OnceValues(func() (int, error) {
+	return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC,
+		0)
+})
 
 // statm returns the process's pages in bytes: mapped in any way, resident, and of these those of files.
 func statm() (size, rss, shared int64, ok bool) {
@@ -57,8 +60,8 @@ func residentOf(pid int) int64 {
 	return n * int64(os.Getpagesize())
 }
 
-// machineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v leaves of that; 0
-// where it cannot be told.
+// machineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v
+// leaves of that; 0 where it cannot be told.
 func machineMemory() int64 {
 	most := int64(math.MaxInt64)
 	if total, _ := meminfo(); total > 0 {
@@ -76,8 +79,8 @@ func machineMemory() int64 {
 	return most
 }
 
-// exhausted reports whether the process has come close to the end of the memory that it can have, or the machine has none left and
-// the process a good part of it.
+// exhausted reports whether the process has come close to the end of the memory that it can have, or the machine has
+// none left and the process a good part of it.
 func exhausted(held, machine int64) bool {
 	if held > machine-machine/20 {
 		return true
@@ -102,7 +105,8 @@ func addressSpace() int64 {
 	return int64(r.Cur)
 }
 
-// meminfo returns the machine's memory and what of it and of swap can still be had, in bytes; 0 where the system does not say.
+// meminfo returns the machine's memory and what of it and of swap can still be had, in bytes; 0 where the system does
+// not say.
 func meminfo() (total, free int64) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

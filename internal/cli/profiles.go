@@ -17,8 +17,8 @@ func newProfiles(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
 		Long: `profiles lists what isovet check --checker leopard --profile takes: for each database and level whether reads are of one
-snapshot of the transaction or of one of each statement, which operations lock rows, whether the first updater wins, and whether the
-dependencies may have cycles. A database of the second column has the same profile under its own name.
+snapshot of the transaction or of one of each statement, which operations lock rows, whether the first updater wins,
+and whether the dependencies may have cycles. A database of the second column has the same profile under its own name.
 
 A profile of your own is a file with one JSON object as --json prints them.`,
 		Args: exactly(),
@@ -52,9 +52,11 @@ A profile of your own is a file with one JSON object as --json prints them.`,
 				if p.FirstUpdaterWins {
 					first = "yes"
 				}
-				rows[i] = []string{p.Name(), strings.Join(p.Systems, " "), reads, locks, first, string(p.Certifier), p.Level.String(), p.Note}
+				rows[i] = []string{p.Name(), strings.Join(p.Systems, " "), reads, locks, first, string(p.Certifier),
+					p.Level.String(), p.Note}
 			}
-			return table(e.stdout, []string{"profile", "also", "reads of", "locks", "first updater wins", "certifier", "promises", "note"}, rows)
+			return table(e.stdout, []string{"profile", "also", "reads of", "locks", "first updater wins", "certifier",
+				"promises", "note"}, rows)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")

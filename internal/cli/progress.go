@@ -11,12 +11,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not take a
-// silent job for a dead one.
+// logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not take
+// a silent job for a dead one.
 const logEvery = 10 * time.Second
 
-// progress tells how far long work is: with a bar on a terminal, with a line every logEvery elsewhere, not at all if quiet.
-// Its methods are safe from any goroutine, and on nil.
+// progress tells how far long work is: with a bar on a terminal, with a line every logEvery elsewhere, not at all if
+// quiet. Its methods are safe from any goroutine, and on nil.
 type progress struct {
 	w     io.Writer
 	start time.Time
@@ -35,7 +35,8 @@ type progress struct {
 // interactive reports whether w is a terminal that shows bars. The libraries look at none of CI, TERM and --quiet.
 func interactive(w io.Writer, getenv func(string) string) bool {
 	f, ok := w.(*os.File)
-	return ok && getenv("CI") == "" && getenv("TERM") != "dumb" && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+	return ok && getenv("CI") == "" && getenv("TERM") != "dumb" && (isatty.IsTerminal(f.Fd()) ||
+		isatty.IsCygwinTerminal(f.Fd()))
 }
 
 // newProgress starts the clock. Close must be called.
@@ -107,8 +108,10 @@ func (p *progress) Step(stage string, done, total int) {
 	}
 	if p.bar == nil || p.bar.IsFinished() || p.barMax != n {
 		p.clear()
-		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false), progressbar.OptionSetRenderBlankState(false))
+		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetRenderBlankState(false))
 		p.barMax = n
 	}
 	p.bar.Describe(p.said())

@@ -55,8 +55,8 @@ func like(shown, printed string) bool {
 	return whole.MatchString(measured.ReplaceAllString(printed, "# $1"))
 }
 
-// TestReadme runs the README's commands, those that need a database server aside, and compares what they print with what
-// it shows. Nothing but what gen says of its file goes to standard error.
+// TestReadme runs the README's commands, those that need a database server aside, and compares what they print with
+// what it shows. Nothing but what gen says of its file goes to standard error.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -110,7 +110,8 @@ func TestReadmeTable(t *testing.T) {
 	}
 	got, want := tableRows(stdout), tableRows(string(page))
 	if len(want) < 3 || !slices.Equal(got, want) {
-		t.Errorf("%s\nprints\n%s\nthe README shows\n%s", commands[i].line, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("%s\nprints\n%s\nthe README shows\n%s", commands[i].line, strings.Join(got, "\n"), strings.Join(want,
+			"\n"))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
 
-// TestMain makes this test program isovet and bench too, so that the scripts run the real commands in processes of their own,
-// those that bench compare starts included.
+// TestMain makes this test program isovet and bench too, so that the scripts run the real commands in processes of
+// their own, those that bench compare starts included.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"isovet": func() { os.Exit(Main(Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 // testscript's own:
 //
 //	status N PROG ARG…            runs PROG and demands exit status N; stdout and stderr can be looked at then
-//	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms); standard
+//	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms);
+//	standard
 //	                              input is a pipe that does not end
 //	norm FILE                     the last stdout with times and memory made "#", into FILE
 func TestScripts(t *testing.T) {

@@ -23,16 +23,18 @@ type historyStats struct {
 	Workload  string `json:"workload,omitempty"`
 	Note      string `json:"note,omitempty"`
 
-	Txns      int `json:"txns"`
-	Invented  int `json:"invented_writers,omitempty"` // writers whom the file has no record of, of unknown outcome; not in txns
+	Txns int `json:"txns"`
+	// writers whom the file has no record of, of unknown outcome; not in txns
+	Invented  int `json:"invented_writers,omitempty"`
 	Committed int `json:"committed"`
 	Aborted   int `json:"aborted"`
 	Unknown   int `json:"unknown"`
 	ReadOnly  int `json:"read_only"`
 	WriteOnly int `json:"write_only"`
 	ReadWrite int `json:"read_write"`
-	Initial   int `json:"initial_writes"` // writes of the initial transaction, which is counted nowhere else but in txns and ops
-	Sessions  int `json:"sessions"`
+	// writes of the initial transaction, which is counted nowhere else but in txns and ops
+	Initial  int `json:"initial_writes"`
+	Sessions int `json:"sessions"`
 
 	Ops        int `json:"ops"`
 	Reads      int `json:"reads"`
@@ -66,8 +68,8 @@ type timeStats struct {
 	Ops      int `json:"ops"`
 
 	DurationMS float64 `json:"duration_ms"`
-	// Overlap is the share of transactions, in the order of their starts, that begin before their predecessor has ended;
-	// Concurrent is the most that were open at one moment. Both over transactions with start and end.
+	// Overlap is the share of transactions, in the order of their starts, that begin before their predecessor has
+	// ended; Concurrent is the most that were open at one moment. Both over transactions with start and end.
 	Overlap    float64 `json:"overlap"`
 	Concurrent int     `json:"max_concurrent"`
 }
@@ -79,7 +81,8 @@ func newStats(e *env) *cobra.Command {
 		Use: "stats [flags] HISTORY…", GroupID: "work",
 		Short: "Say what is in a history",
 		Long: `stats reads histories ("-" is standard input) and says what is in them: transactions and their outcomes, sessions,
-operations, keys, whether values are unique (most checkers need that), which times are present (the strict levels need start
+operations, keys, whether values are unique (most checkers need that), which times are present (the strict levels need
+start
 and end), and how much the transactions overlap in time.`,
 		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
 		Args:              exactly("HISTORY…"),
@@ -118,7 +121,8 @@ and end), and how much the transactions overlap in time.`,
 
 // statsOf loads a history and looks at it.
 func statsOf(ctx context.Context, e *env, path string, from loading) (*historyStats, error) {
-	return guard(ctx, limits{}, func() string { return "loading " + path }, func(ctx context.Context) (*historyStats, error) {
+	return guard(ctx, limits{}, func() string { return "loading " + path }, func(ctx context.Context) (*historyStats,
+		error) {
 		h, err := loadHistory(ctx, path, from)
 		if err != nil {
 			return nil, err
@@ -129,8 +133,10 @@ func statsOf(ctx context.Context, e *env, path string, from loading) (*historySt
 }
 
 func newHistoryStats(path string, h *history.History) *historyStats {
-	s := &historyStats{History: path, Name: h.Meta.Name, DB: h.Meta.DB, Isolation: h.Meta.Isolation, Workload: h.Meta.Workload, Note: h.Meta.Note,
-		Notes: h.Notes, Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions(), Ops: h.NumOps(), Keys: h.NumKeys(), Versions: h.NumVersions()}
+	s := &historyStats{History: path, Name: h.Meta.Name, DB: h.Meta.DB, Isolation: h.Meta.Isolation,
+		Workload: h.Meta.Workload, Note: h.Meta.Note,
+		Notes: h.Notes, Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions(),
+		Ops: h.NumOps(), Keys: h.NumKeys(), Versions: h.NumVersions()}
 	if h.Init != history.None {
 		s.Sessions-- // the initial transaction belongs to no session
 	}
@@ -232,7 +238,8 @@ func newTimeStats(h *history.History) timeStats {
 		return n
 	}
 	x := &h.Txns
-	s := timeStats{Start: have(x.Start), Commit: have(x.Commit), End: have(x.End), StartTS: have(x.StartTS), CommitTS: have(x.CommitTS), Ops: have(h.Ops.Start)}
+	s := timeStats{Start: have(x.Start), Commit: have(x.Commit), End: have(x.End), StartTS: have(x.StartTS),
+		CommitTS: have(x.CommitTS), Ops: have(h.Ops.Start)}
 	type span struct{ start, end int64 }
 	var spans []span
 	for t := range uint32(h.NumTxns()) {
@@ -243,7 +250,10 @@ func newTimeStats(h *history.History) timeStats {
 	if len(spans) == 0 {
 		return s
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end,
+			b.end))
+	})
 	last := spans[0].end
 	overlaps := 0
 	var open heap.Heap[int64, int32] // ends
@@ -273,7 +283,8 @@ func (s *historyStats) text(w io.Writer) error {
 	add := func(name, format string, args ...any) {
 		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
 	}
-	for _, p := range [][2]string{{"name", s.Name}, {"database", s.DB}, {"isolation asked for", s.Isolation}, {"workload", s.Workload}, {"note", s.Note}} {
+	for _, p := range [][2]string{{"name", s.Name}, {"database", s.DB}, {"isolation asked for", s.Isolation},
+		{"workload", s.Workload}, {"note", s.Note}} {
 		if p[1] != "" {
 			add(p[0], "%s", p[1])
 		}
@@ -297,14 +308,17 @@ func (s *historyStats) text(w io.Writer) error {
 	if s.Initial > 0 {
 		initial = 1
 	}
-	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown, "of unknown outcome", initial, "initial"))
+	add("transactions", "%d: %s", s.Txns, list(s.Committed, "committed", s.Aborted, "aborted", s.Unknown,
+		"of unknown outcome", initial, "initial"))
 	if s.Invented > 0 {
 		add("", "and %s of whom the file has no record, of unknown outcome", list(s.Invented, "writer(s)"))
 	}
 	add("", "%s", list(s.ReadOnly, "read-only", s.WriteOnly, "write-only", s.ReadWrite, "reading and writing"))
 	add("sessions", "%d", s.Sessions)
-	add("operations", "%d: %s", s.Ops, list(s.Reads, "read(s)", s.Writes, "write(s)", s.Appends, "append(s)", s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))
-	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps, "operation(s) at most in a transaction"))
+	add("operations", "%d: %s", s.Ops, list(s.Reads, "read(s)", s.Writes, "write(s)", s.Appends, "append(s)",
+		s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))
+	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps,
+		"operation(s) at most in a transaction"))
 	add("keys", "%d, with %d versions", s.Keys, s.Versions)
 	if s.UniqueValues {
 		add("values", "unique: none was written to its key twice")
@@ -312,13 +326,15 @@ func (s *historyStats) text(w io.Writer) error {
 		add("values", "not unique: %s to its key more than once", list(s.Duplicates, "value(s) written"))
 	}
 	t := &s.Times
-	if l := list(t.Start, "start", t.Commit, "commit", t.End, "end", t.StartTS, "start_ts", t.CommitTS, "commit_ts", t.Ops, "operation(s)"); l != "" {
+	if l := list(t.Start, "start", t.Commit, "commit", t.End, "end", t.StartTS, "start_ts", t.CommitTS, "commit_ts",
+		t.Ops, "operation(s)"); l != "" {
 		add("times", "%s", l)
 	} else {
 		add("times", "none")
 	}
 	if t.Concurrent > 0 {
-		add("overlap", "%.0f %% of transactions begin before their predecessor has ended; %d open at once at most; %.3f s in all", 100*t.Overlap, t.Concurrent, t.DurationMS/1e3)
+		add("overlap", "%.0f %% of transactions begin before their predecessor has ended; %d open at once at most; "+
+			"%.3f s in all", 100*t.Overlap, t.Concurrent, t.DurationMS/1e3)
 	}
 	kept := rows[:0]
 	for _, r := range rows {

@@ -10,8 +10,8 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// table writes rows under a header for people. Automatic formatting and wrapping are off: they change words. Blanks at the ends
-// of lines are taken off, which only get in the way where a line is copied or compared.
+// table writes rows under a header for people. Automatic formatting and wrapping are off: they change words. Blanks at
+// the ends of lines are taken off, which only get in the way where a line is copied or compared.
 func table(w io.Writer, header []string, rows [][]string) error {
 	left := tw.CellAlignment{Global: tw.AlignLeft}
 	var b bytes.Buffer
@@ -21,8 +21,9 @@ func table(w io.Writer, header []string, rows [][]string) error {
 		tablewriter.WithHeaderAlignmentConfig(left),
 		tablewriter.WithRowAlignmentConfig(left),
 		tablewriter.WithRendition(tw.Rendition{
-			Borders:  tw.BorderNone,
-			Settings: tw.Settings{Separators: tw.Separators{BetweenColumns: tw.Off}, Lines: tw.Lines{ShowHeaderLine: tw.Off}},
+			Borders: tw.BorderNone,
+			Settings: tw.Settings{Separators: tw.Separators{BetweenColumns: tw.Off},
+				Lines: tw.Lines{ShowHeaderLine: tw.Off}},
 		}),
 	)
 	t.Header(header)

@@ -30,11 +30,12 @@ func newVerify(e *env) *cobra.Command {
 		Use: "verify [flags] CERT HISTORY", GroupID: "work",
 		Short: "Replay a certificate without the checker that wrote it",
 		Long: `verify reads a certificate, as isovet check --certificate writes it, and replays it against the history: the order of a
-valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the two may
-be "-", standard input. Two files in the wrong order are taken in the right one.
+valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the
+two may be "-", standard input. Two files in the wrong order are taken in the right one.
 
-Exit status: 0 the certificate proves its verdict, 1 it does not, 2 that was not found out (a time-out, a memory bound, a proof of a
-kind that verify has no rules for), or the certificate says "unknown", which proves nothing, 254 it cannot be read or speaks of another
+Exit status: 0 the certificate proves its verdict, 1 it does not, 2 that was not found out (a time-out, a memory
+bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing, 254
+it cannot be read or speaks of another
 history.`,
 		Example:           "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
 		Args:              exactly("CERT", "HISTORY"),
@@ -64,7 +65,8 @@ history.`,
 	return c
 }
 
-// isCertificate reports whether a file begins as a certificate does. What is no regular file, a pipe say, is not looked at.
+// isCertificate reports whether a file begins as a certificate does. What is no regular file, a pipe say, is not looked
+// at.
 func isCertificate(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -124,7 +126,8 @@ func runVerify(ctx context.Context, e *env, f *verifyFlags, cert, path string) e
 			defer file.Close()
 			in = file
 		}
-		r, err := certify.Verify(in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(), Stop: func() bool { return ctx.Err() != nil }})
+		r, err := certify.Verify(in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(),
+			Stop: func() bool { return ctx.Err() != nil }})
 		if r == nil {
 			if err = named(err, cert); cert != "-" && !isCertificate(cert) {
 				err = fmt.Errorf("%w; isovet verify takes a certificate and then its history", err)

@@ -37,24 +37,28 @@ type watchFlags struct {
 var watchCheckers = []string{"aion", "leopard"}
 
 func newWatch(e *env) *cobra.Command {
-	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet", lateness: 10_000, idle: 5 * time.Second, checker: watchCheckers[0]}
+	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet", lateness: 10_000,
+		idle: 5 * time.Second, checker: watchCheckers[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
 		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an address to
-listen on for POST, or a JetStream subject. Each is written to a segment log before it is acknowledged. A violation is written, as a
-JSON line, once no later arrival can change it. Killed and started again on the same folder, it goes on where it was: the log is
-read again, and no violation is lost or written twice. A folder keeps to the checker, level, profile, clock skew and lateness that it
-was begun with.
+listen on for POST, or a JetStream subject. Each is written to a segment log before it is acknowledged. A violation is
+written, as a JSON line, once no later arrival can change it. Killed and started again on the same folder, it goes on
+where it was: the log is read again, and no violation is lost or written twice. A folder keeps to the checker, level,
+profile, clock skew and lateness that it was begun with.
 
---checker aion (the default) goes by the database's timestamps, start_ts and commit_ts. --checker leopard goes by client times, start,
-commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold under the profile; those with
-"proved" violate the level (--level; without it what the profile promises) by themselves.
+--checker aion (the default) goes by the database's timestamps, start_ts and commit_ts. --checker leopard goes by
+client times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations
+hold under the profile; those with "proved" violate the level (--level; without it what the profile promises) by
+themselves.
 
-A transaction may arrive so late that it starts --lateness below the latest start seen (leopard: the latest end); below that it is late: it
-is not judged, and a LATE line says so. After --idle without arrivals all that has arrived is final.
+A transaction may arrive so late that it starts --lateness below the latest start seen (leopard: the latest end);
+below that it is late: it is not judged, and a LATE line says so. After --idle without arrivals all that has arrived
+is final.
 
-Exit status: 0 the source ended and nothing was found, 1 there were violations (leopard: proved ones), 2 leopard: violations under the
+Exit status: 0 the source ended and nothing was found, 1 there were violations (leopard: proved ones), 2 leopard:
+violations under the
 profile alone, or late transactions, 254 bad input or flags, 255 a fault of isovet's, 130 interrupted: start it again to go on.`,
 		Example: `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1000000 --metrics :9090
@@ -67,17 +71,21 @@ profile alone, or late transactions, 254 bad input or flags, 255 a fault of isov
 			return runWatch(c.Context(), e, &f)
 		},
 	}
-	enumFlag(c, &f.checker, "checker", "checker", "what judges: aion, by timestamps, or leopard, by client times", watchCheckers)
+	enumFlag(c, &f.checker, "checker", "checker", "what judges: aion, by timestamps, or leopard, by client times",
+		watchCheckers)
 	levelFlag(c, &f.level)
 	fl := c.Flags()
-	fl.StringVar(&f.source, "source", f.source, "`SOURCE`: - (standard input), a file, http://ADDRESS to listen on, nats://HOST:PORT/SUBJECT")
+	fl.StringVar(&f.source, "source", f.source, "`SOURCE`: - (standard input), a file, http://ADDRESS to listen on, "+
+		"nats://HOST:PORT/SUBJECT")
 	fl.StringVar(&f.state, "state", "", "`FOLDER` of the segment log and the violations; one stream each (required)")
-	fl.Int64Var(&f.lateness, "lateness", f.lateness, "how late a transaction may arrive: aion in the database's timestamps; leopard in ns of client time (default 5 s)")
+	fl.Int64Var(&f.lateness, "lateness", f.lateness, "how late a transaction may arrive: aion in the database's "+
+		"timestamps; leopard in ns of client time (default 5 s)")
 	addProfile(c, &f.profile, &f.skew)
 	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to serve Prometheus metrics on, under /metrics")
-	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at their start_ts")
+	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
+		"their start_ts")
 	fl.BoolVar(&f.once, "once", false, "a file: end with it, and do not wait for more")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
 	return c
@@ -91,11 +99,13 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 		return func(_ context.Context, after int64, none bool) (watch.Source, error) {
 			if in, ok := e.stdin.(*os.File); ok {
 				if s, err := in.Stat(); err == nil && s.Mode().IsRegular() {
-					return watch.Pipe(in, -1), nil // a file stands at its beginning again: what the log has is passed over
+					// a file stands at its beginning again: what the log has is passed over
+					return watch.Pipe(in, -1), nil
 				}
 			}
 			if !none {
-				fmt.Fprintf(e.stderr, "isovet: -: %s has the first %d lines of the stream; what comes is taken for what follows them\n", f.state, after+1)
+				fmt.Fprintf(e.stderr, "isovet: -: %s has the first %d lines of the stream; what comes is taken for "+
+					"what follows them\n", f.state, after+1)
 			}
 			return watch.Pipe(e.stdin, after), nil
 		}, nil
@@ -103,7 +113,8 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 		if u.Path != "" && u.Path != "/" || u.Port() == "" {
 			return nil, usagef("--source %s; expected http://HOST:PORT, the address to listen on", f.source)
 		}
-		return func(_ context.Context, after int64, _ bool) (watch.Source, error) { return watch.HTTP(u.Host, after) }, nil
+		return func(_ context.Context, after int64, _ bool) (watch.Source, error) { return watch.HTTP(u.Host, after) },
+			nil
 	case err == nil && (u.Scheme == "nats" || u.Scheme == "tls"):
 		subject := strings.Trim(u.Path, "/")
 		if subject == "" {
@@ -115,7 +126,8 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 			return watch.NATS(ctx, server.String(), subject, f.durable, max(after, 0))
 		}, nil
 	case err == nil && len(u.Scheme) > 1 && u.Host != "":
-		return nil, usagef("--source %s: unknown kind %q; expected -, a file, http://HOST:PORT or nats://HOST:PORT/SUBJECT", f.source, u.Scheme)
+		return nil, usagef("--source %s: unknown kind %q; expected -, a file, http://HOST:PORT or "+
+			"nats://HOST:PORT/SUBJECT", f.source, u.Scheme)
 	}
 	if _, err := os.Stat(f.source); err != nil {
 		return nil, err
@@ -153,12 +165,14 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 	case !slices.Contains(timestamp.Levels(), f.level):
 		return nil, usagef("watch does not decide %s; expected one of %v", f.level, timestamp.Levels())
 	}
-	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart}, Lateness: f.lateness})
+	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart},
+		Lateness: f.lateness})
 }
 
 // addProfile adds the flags of the checker leopard.
 func addProfile(c *cobra.Command, profile *string, skew *time.Duration) {
-	c.Flags().StringVar(profile, "profile", "", "leopard: how the database works inside, `DATABASE:LEVEL`, a file, or auto, what the header says (isovet profiles)")
+	c.Flags().StringVar(profile, "profile", "", "leopard: how the database works inside, `DATABASE:LEVEL`, a file, "+
+		"or auto, what the header says (isovet profiles)")
 	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard: widen every client interval by this much at both ends")
 	complete(c, "profile", profileNames())
 }
@@ -306,8 +320,10 @@ func (t *watchTable) draw(rate float64) {
 	for _, c := range s.More {
 		fmt.Fprintf(&more, "   %s %d", c.Short, c.N)
 	}
-	fmt.Fprintf(&b, "transactions %12d   a second %10.0f   in the window %8d   late %6d\n", s.Txns, rate, s.Window, s.Late)
-	fmt.Fprintf(&b, "keys         %12d   log %12.1f MB   final up to %d%s\n", s.Keys, float64(s.LogBytes)/1e6, s.Watermark, more.String())
+	fmt.Fprintf(&b, "transactions %12d   a second %10.0f   in the window %8d   late %6d\n", s.Txns, rate, s.Window,
+		s.Late)
+	fmt.Fprintf(&b, "keys         %12d   log %12.1f MB   final up to %d%s\n", s.Keys, float64(s.LogBytes)/1e6,
+		s.Watermark, more.String())
 	fmt.Fprintf(&b, "violations   %12d   %s\n", total, strings.Join(by, "   "))
 	t.drawn = 3
 	fmt.Fprint(t.w, b.String())

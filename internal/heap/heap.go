@@ -1,11 +1,11 @@
-// Package heap is a heap of small items by a number, the smallest first. container/heap would box every item and call back for
-// every comparison.
+// Package heap is a heap of small items by a number, the smallest first. container/heap would box every item and call
+// back for every comparison.
 package heap
 
 import "cmp"
 
-// Heap holds items by key; of equal keys the smaller item comes first, so that the order in which items were pushed never
-// matters. Each node has four children. The zero value is empty.
+// Heap holds items by key; of equal keys the smaller item comes first, so that the order in which items were pushed
+// never matters. Each node has four children. The zero value is empty.
 type Heap[K, T cmp.Ordered] struct {
 	at []entry[K, T]
 }

@@ -31,7 +31,10 @@ func TestHeap(t *testing.T) {
 				x := item{rng.Int64N(20), rng.Int32N(50)}
 				h.Push(x.key, x.id)
 				want = append(want, x)
-				slices.SortFunc(want, func(a, b item) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
+				slices.SortFunc(want, func(a, b item) int {
+					return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
+						b.id))
+				})
 			}
 			if h.Len() != len(want) {
 				t.Fatalf("seed %d: %d items, want %d", seed, h.Len(), len(want))

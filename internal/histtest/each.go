@@ -26,12 +26,13 @@ func Long[T any](short, long T) T {
 }
 
 // Each judges n random histories: those of the seeds from 0 on, or from the flag -seed on, as many as the flag
-// -histories says where it is given. A judge reports to t as any test does. What it is to vary (levels, options) it takes
+// -histories says where it is given. A judge reports to t as any test does. What it is to vary (levels, options) it
+// takes
 // from the seed.
 //
 // The first history that fails is cut down to the smallest that fails at the same line of the judge, and written to the
-// folder testdata/found/TestName, whose histories every run judges before all others, with the seed that stands in their
-// header as "turn". The failure has its text.
+// folder testdata/found/TestName, whose histories every run judges before all others, with the seed that stands in
+// their header as "turn". The failure has its text.
 func Each(t *testing.T, n uint64, make func(seed uint64) *history.History,
 	judge func(t testing.TB, seed uint64, h *history.History)) {
 	t.Helper()

@@ -33,7 +33,8 @@ func TestRandom(t *testing.T) {
 		note("predicates", h.HasPredicates())
 		note("initial", h.Initial.Kind != history.Null)
 		note("init", h.Init != history.None)
-		for _, field := range []string{`"seq":`, `"clock_skew":`, `"read_only_at_start":`, `"status":"aborted"`, `"status":"unknown"`, `"commit":`, `"start_ts":`,
+		for _, field := range []string{`"seq":`, `"clock_skew":`, `"read_only_at_start":`, `"status":"aborted"`,
+			`"status":"unknown"`, `"commit":`, `"start_ts":`,
 			`"pw"`, `"not"`, `"or"`, `"ops":[]`, `:-92233720368547758`, `:92233720368547758`, `,null]`} {
 			note(field, bytes.Contains(text, []byte(field)))
 		}
@@ -48,8 +49,10 @@ func TestRandom(t *testing.T) {
 	if bad > n/20 {
 		t.Errorf("%d of %d histories are not legal", bad, n)
 	}
-	for _, what := range []string{"lists", "predicates", "initial", "init", "both ends", `"seq":`, `"clock_skew":`, `"read_only_at_start":`, `"status":"aborted"`,
-		`"status":"unknown"`, `"commit":`, `"start_ts":`, `"pw"`, `"not"`, `"or"`, `"ops":[]`, `:-92233720368547758`, `:92233720368547758`, `,null]`} {
+	for _, what := range []string{"lists", "predicates", "initial", "init", "both ends", `"seq":`, `"clock_skew":`,
+		`"read_only_at_start":`, `"status":"aborted"`,
+		`"status":"unknown"`, `"commit":`, `"start_ts":`, `"pw"`, `"not"`, `"or"`, `"ops":[]`, `:-92233720368547758`,
+		`:92233720368547758`, `,null]`} {
 		if has[what] < n/100 {
 			t.Errorf("%s: in %d of %d histories", what, has[what], n)
 		}
@@ -69,7 +72,8 @@ func TestShrink(t *testing.T) {
 			return false
 		}
 		for op := range uint32(h.NumOps()) {
-			if h.Ops.Kind[op] == history.Read && h.KeyString(h.OpKey(op)) == `"x"` && h.Start(h.TxnOf(op)) != history.NoTime {
+			if h.Ops.Kind[op] == history.Read && h.KeyString(h.OpKey(op)) == `"x"` &&
+				h.Start(h.TxnOf(op)) != history.NoTime {
 				return true
 			}
 		}

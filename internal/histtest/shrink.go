@@ -31,7 +31,8 @@ func parse(text []byte) (*doc, error) {
 }
 
 // fields is the order in which a line's fields are written.
-var fields = []string{"format", "version", "name", "db", "isolation", "workload", "note", "initial", "model", "clock_skew", "read_only_at_start", "turn",
+var fields = []string{"format", "version", "name", "db", "isolation", "workload", "note", "initial", "model",
+	"clock_skew", "read_only_at_start", "turn",
 	"id", "init", "session", "seq", "status", "start", "commit", "end", "start_ts", "commit_ts", "node", "ops"}
 
 func (d *doc) text() []byte {
@@ -150,7 +151,8 @@ func Shrink(text []byte, fails func(text []byte) bool) []byte {
 }
 
 // passes change the ith thing of a kind; false where there is no such.
-var passes = []func(d *doc, i int) bool{dropLine, dropEveryField, dropOp, dropField, dropPart, smallTimes, smallNumber, simpler}
+var passes = []func(d *doc, i int) bool{dropLine, dropEveryField, dropOp, dropField, dropPart, smallTimes, smallNumber,
+	simpler}
 
 func dropLine(d *doc, i int) bool {
 	if i >= len(d.lines) {

@@ -1,5 +1,6 @@
-// Package mapped keeps a list of the files that are mapped into memory, so that whoever watches over the process's memory can give
-// their pages back: they are read from the file again where they are still needed. Mappings must be for reading only.
+// Package mapped keeps a list of the files that are mapped into memory, so that whoever watches over the process's
+// memory can give their pages back: they are read from the file again where they are still needed. Mappings must be for
+// reading only.
 package mapped
 
 import (
@@ -24,7 +25,10 @@ func Add(data []byte) (remove func()) {
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if i := slices.IndexFunc(parts, func(p []byte) bool { return unsafe.SliceData(p) == unsafe.SliceData(data) }); i >= 0 {
+		if i := slices.IndexFunc(parts, func(p []byte) bool {
+			return unsafe.SliceData(p) == unsafe.SliceData(
+				data)
+		}); i >= 0 {
 			parts = slices.Delete(parts, i, i+1)
 		}
 	}

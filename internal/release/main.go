@@ -1,5 +1,5 @@
-// Release writes what a release archive holds beside the program: completions for four shells, a man page a command, and the
-// licence texts of the modules that the program is linked with. The file .goreleaser.yaml runs it:
+// Release writes what a release archive holds beside the program: completions for four shells, a man page a command,
+// and the licence texts of the modules that the program is linked with. The file .goreleaser.yaml runs it:
 //
 //	go run ./internal/release DIR
 package main
@@ -40,7 +40,8 @@ func write(dir string) error {
 		return err
 	}
 	root.DisableAutoGenTag = true
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "ISOVET", Section: "1", Source: "isovet"}, man); err != nil {
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "ISOVET", Section: "1", Source: "isovet"},
+		man); err != nil {
 		return err
 	}
 	return licences("isovet/cmd/isovet", filepath.Join(dir, "licenses"))
@@ -67,10 +68,11 @@ func completions(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// licences copies the licence files of the modules that a program is linked with. A module without one is an error: nothing may be
-// distributed of which we cannot say on what terms.
+// licences copies the licence files of the modules that a program is linked with. A module without one is an error:
+// nothing may be distributed of which we cannot say on what terms.
 func licences(program, dir string) error {
-	c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}", program)
+	c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}",
+		program)
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {
@@ -101,7 +103,8 @@ func copyLicences(from, to string) error {
 	found := false
 	for _, f := range files {
 		name := strings.ToUpper(f.Name())
-		if f.IsDir() || !strings.HasPrefix(name, "LICEN") && !strings.HasPrefix(name, "COPYING") && !strings.HasPrefix(name, "NOTICE") {
+		if f.IsDir() || !strings.HasPrefix(name, "LICEN") && !strings.HasPrefix(name, "COPYING") &&
+			!strings.HasPrefix(name, "NOTICE") {
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(from, f.Name()))

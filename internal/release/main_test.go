@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWrite makes what an archive holds: a man page for each command, completions that name them, a licence for each module.
+// TestWrite makes what an archive holds: a man page for each command, completions that name them, a licence for each
+// module.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := write(dir); err != nil {

@@ -1,5 +1,6 @@
-// Package room tells how much memory can still be had, so that what is too large is refused before it is allocated: a Go program that runs
-// out of memory dies with exit status 2, which in this project says "unknown", and without an answer.
+// Package room tells how much memory can still be had, so that what is too large is refused before it is allocated: a
+// Go program that runs out of memory dies with exit status 2, which in this project says "unknown", and without an
+// answer.
 package room
 
 import (
@@ -9,16 +10,16 @@ import (
 	"runtime/metrics"
 )
 
-// Left returns how many bytes the Go runtime may take beyond those that it holds, by its memory limit (GOMEMLIMIT, debug.SetMemoryLimit;
-// the command line sets it to what --memory or the machine allows). Garbage counts as held: collecting it may leave more.
-// math.MaxInt64: there is no limit.
-// Cost: some µs; the world is stopped for a moment.
+// Left returns how many bytes the Go runtime may take beyond those that it holds, by its memory limit (GOMEMLIMIT,
+// debug.SetMemoryLimit; the command line sets it to what --memory or the machine allows). Garbage counts as held:
+// collecting it may leave more. math.MaxInt64: there is no limit. Cost: some µs; the world is stopped for a moment.
 func Left() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		return limit
 	}
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}}
 	metrics.Read(s)
 	held := s[0].Value.Uint64() - s[1].Value.Uint64() - s[2].Value.Uint64()
 	return max(0, limit-int64(held))

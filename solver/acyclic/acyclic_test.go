@@ -106,7 +106,10 @@ func naiveCycle(n int, edges []graph.Edge) bool {
 	for left := n; left > 0; left-- {
 		free := -1
 		for v := range n {
-			if !gone[v] && !slices.ContainsFunc(edges, func(e graph.Edge) bool { return int(e.To) == v && !gone[e.From] }) {
+			if !gone[v] && !slices.ContainsFunc(edges, func(e graph.Edge) bool {
+				return int(e.To) == v &&
+					!gone[e.From]
+			}) {
 				free = v
 				break
 			}
@@ -122,7 +125,8 @@ func naiveCycle(n int, edges []graph.Edge) bool {
 func (in *instance) bruteForce(assume ...solver.Lit) solver.Status {
 	for m := 0; m < 1<<in.vars; m++ {
 		value := func(v solver.Var) bool { return m>>v&1 != 0 }
-		if !slices.ContainsFunc(assume, func(l solver.Lit) bool { return value(l.Var()) == l.IsNeg() }) && in.holds(value) == nil {
+		if !slices.ContainsFunc(assume, func(l solver.Lit) bool { return value(l.Var()) == l.IsNeg() }) &&
+			in.holds(value) == nil {
 			return solver.Sat
 		}
 	}
@@ -201,7 +205,8 @@ func window(s *solver.Solver, in *instance, guards []acyclic.Guard) theory {
 
 func clo(kind closure.Kind, o acyclic.ClosureOptions) func(*solver.Solver, *instance, []acyclic.Guard) theory {
 	return func(s *solver.Solver, in *instance, guards []acyclic.Guard) theory {
-		dyn, cycle, err := closure.New(kind, closure.Input{N: in.nodes, Known: graph.Build(in.nodes, in.known)}, closure.Options{})
+		dyn, cycle, err := closure.New(kind, closure.Input{N: in.nodes, Known: graph.Build(in.nodes, in.known)},
+			closure.Options{})
 		if err != nil || cycle != nil {
 			panic(fmt.Sprint("the known edges have a cycle: ", cycle, err))
 		}
@@ -293,7 +298,8 @@ func choices(seed, nodes, vars int, noise float64) instance {
 		}
 		p, q := solver.Pos(solver.Var(v)), solver.Neg(solver.Var(v))
 		// p: a before b, and a's reader ra before b. q: the same with a and b exchanged.
-		in.guards = append(in.guards, acyclic.Guard{Lit: p, From: int32(a), To: int32(b)}, acyclic.Guard{Lit: q, From: int32(b), To: int32(a)})
+		in.guards = append(in.guards, acyclic.Guard{Lit: p, From: int32(a), To: int32(b)}, acyclic.Guard{Lit: q,
+			From: int32(b), To: int32(a)})
 		if ra > a && (ra < b || b < a && r.Float64() < noise) {
 			in.guards = append(in.guards, acyclic.Guard{Lit: p, From: int32(ra), To: int32(b)})
 		}
@@ -408,7 +414,8 @@ func TestSequences(t *testing.T) {
 				answers[want]++
 				got := s.Solve(ctx, as...)
 				if got != want {
-					t.Fatalf("seed %d, step %d, %s: %v under %v, brute force says %v", seed, step, w.name, got, as, want)
+					t.Fatalf("seed %d, step %d, %s: %v under %v, brute force says %v", seed, step, w.name, got, as,
+						want)
 				}
 				if got == solver.Sat {
 					if err := in.holds(s.Value); err != nil {
@@ -423,7 +430,8 @@ func TestSequences(t *testing.T) {
 						t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, err)
 					}
 				} else if in.bruteForce(s.Failed()...) != solver.Unsat {
-					t.Fatalf("seed %d, step %d, %s: the failed assumptions %v have a model", seed, step, w.name, s.Failed())
+					t.Fatalf("seed %d, step %d, %s: the failed assumptions %v have a model", seed, step, w.name,
+						s.Failed())
 				}
 				if check.Err() != nil {
 					t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, check.Err())

@@ -10,8 +10,8 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// TestArrange: between searches the theory takes over another order of the model's graph, and clauses are added; with phases as completions the answers are
-// those of brute force, and its counts of backward edges those of the order.
+// TestArrange: between searches the theory takes over another order of the model's graph, and clauses are added; with
+// phases as completions the answers are those of brute force, and its counts of backward edges those of the order.
 func TestArrange(t *testing.T) {
 	arranged, answers := 0, map[solver.Status]int{}
 	for seed := range 4000 {

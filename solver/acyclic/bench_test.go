@@ -116,7 +116,8 @@ func BenchmarkContended(b *testing.B) {
 		in := contended(1, size.sessions, size.txns, size.keys)
 		// The phases are given at random: nothing tells the answer.
 		for _, w := range ways {
-			b.Run(fmt.Sprintf("sessions=%d/txns=%d/keys=%d/vars=%d/way=%s", size.sessions, size.txns, size.keys, in.vars, w.name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("sessions=%d/txns=%d/keys=%d/vars=%d/way=%s", size.sessions, size.txns, size.keys,
+				in.vars, w.name), func(b *testing.B) {
 				if w.name == "closure-matrix" || w.name == "closure-conflicts" {
 					b.Skip("takes minutes: a matrix, and a closure updated for every one of millions of decisions")
 				}

@@ -22,8 +22,9 @@ type Closure struct {
 	dyn     closure.Dynamic
 	opts    ClosureOptions
 	changed bool // since the last scan of Propagate some pair became reachable
-	// A scan that finds nothing makes the next ones rarer: skip calls are let pass, twice as many after each such scan, up to 63. A
-	// find or a conflict ends that. Where the guesses are right, scanning would be quadratic in the choices for nothing.
+	// A scan that finds nothing makes the next ones rarer: skip calls are let pass, twice as many after each such scan,
+	// up to 63. A find or a conflict ends that. Where the guesses are right, scanning would be quadratic in the choices
+	// for nothing.
 	idle, skip int
 
 	// open holds the guards of variables that have not been told, in any order; place is the way back,
@@ -85,8 +86,8 @@ func (t *Closure) leave(i int32) {
 	t.place[i] = -1
 }
 
-// Propagate returns the negations of the untold literals one of whose edges would close a cycle; not at every call, see skip.
-// See solver.Theory.
+// Propagate returns the negations of the untold literals one of whose edges would close a cycle; not at every call, see
+// skip. See solver.Theory.
 //
 // Cost: a look-up for each guard of an untold variable, if anything became reachable since the last scan.
 func (t *Closure) Propagate() []solver.Lit {

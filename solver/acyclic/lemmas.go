@@ -24,10 +24,11 @@ func NewLemmas(guards []Guard, vars int) *Lemmas {
 	return l
 }
 
-// Cycle returns the guard that closes a cycle where the guards of the literals that clause c denies are added to an order of the
-// known edges one after the other, and the path from its end back to its beginning. Guards on the path have the tag −1−i; all
-// other tags are the order's. ok is false if there is no cycle. The order is left as it was; the path is valid until its next search.
-// Cost: that of the edges added, and a search between the positions of the guard's ends.
+// Cycle returns the guard that closes a cycle where the guards of the literals that clause c denies are added to an
+// order of the known edges one after the other, and the path from its end back to its beginning. Guards on the path
+// have the tag −1−i; all other tags are the order's. ok is false if there is no cycle. The order is left as it was; the
+// path is valid until its next search. Cost: that of the edges added, and a search between the positions of the guard's
+// ends.
 func (l *Lemmas) Cycle(ord *order.Order, c []solver.Lit) (closing int32, path []order.Edge, ok bool) {
 	mark := ord.Mark()
 	defer ord.Undo(mark)

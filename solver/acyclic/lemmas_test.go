@@ -10,7 +10,8 @@ import (
 	"isovet/solver"
 )
 
-// TestLemmas: a cycle is found iff the guards that a clause denies close one with the known edges, and it is one of these.
+// TestLemmas: a cycle is found iff the guards that a clause denies close one with the known edges, and it is one of
+// these.
 func TestLemmas(t *testing.T) {
 	found := 0
 	for seed := range uint64(500) {

@@ -93,8 +93,8 @@ func (t *PK) bad(v solver.Var) bool {
 	return t.back[solver.Pos(v)] > 0 && t.back[solver.Neg(v)] > 0
 }
 
-// Complete gives an open variable a side that the order obeys: the negative one if it can, or with Phases, the one that the solver would try
-// first. See solver.Completer.
+// Complete gives an open variable a side that the order obeys: the negative one if it can, or with Phases, the one that
+// the solver would try first. See solver.Completer.
 func (t *PK) Complete(v solver.Var) bool {
 	if t.back[solver.Neg(v)] > 0 {
 		return true
@@ -102,8 +102,8 @@ func (t *PK) Complete(v solver.Var) bool {
 	return t.opts.Phases && t.back[solver.Pos(v)] == 0 && t.s.Phase(v)
 }
 
-// Arrange has the nodes stand in another order, between calls of Solve. All known edges, and the edges of literals that are true in the last
-// model, must obey it.
+// Arrange has the nodes stand in another order, between calls of Solve. All known edges, and the edges of literals that
+// are true in the last model, must obey it.
 //
 // Cost: linear in nodes and guards.
 func (t *PK) Arrange(order []int32) {

@@ -6,16 +6,16 @@ import (
 	"isovet/graph"
 )
 
-// Reach answers which nodes of a graph reach which, like a [Window] that never changes and takes a quarter of its memory.
+// Reach answers which nodes of a graph reach which, like a [Window] that never changes and takes a quarter of its
+// memory.
 type Reach struct {
 	node, rank []int32
 	down, up   *halfRows
 }
 
-// NewReach makes the closure of a graph; order is a topological order of it. It returns nil if the windows are too wide: more than so
-// many words of 8 bytes, once for what nodes reach and once for what reaches them. stop, if not nil, is asked every few thousand nodes;
-// the answer is nil then too.
-// Cost: the edges times the words of their windows.
+// NewReach makes the closure of a graph; order is a topological order of it. It returns nil if the windows are too
+// wide: more than so many words of 8 bytes, once for what nodes reach and once for what reaches them. stop, if not nil,
+// is asked every few thousand nodes; the answer is nil then too. Cost: the edges times the words of their windows.
 func NewReach(base *graph.CSR, order []int32, words int, stop func() bool) *Reach {
 	t := &Window{base: base, node: order, rank: make([]int32, base.N()), most: words, stop: stop}
 	for r, v := range order {

@@ -258,8 +258,8 @@ func (t *theory) FinalCheck() [][]solver.Lit { return nil }
 // Stats returns the counters.
 func (t *theory) Stats() Stats { return t.stats }
 
-// Lemma reports whether a clause, given by its literals, is one that the guards and known edges imply:
-// whether the edges of the negations of its literals close a cycle. It must be called at level 0 and is meant for checking proofs.
+// Lemma reports whether a clause, given by its literals, is one that the guards and known edges imply: whether the
+// edges of the negations of its literals close a cycle. It must be called at level 0 and is meant for checking proofs.
 //
 // Cost: the edges of the literals, added and undone.
 func (t *theory) Lemma(c []solver.Lit) bool {

@@ -10,12 +10,14 @@ import (
 	"isovet/solver"
 )
 
-// Window keeps guarded edges acyclic by reachability, and decides every literal one of whose edges would close a cycle, like
-// [Closure], for many more guards: it hears of an edge that would close a cycle when that becomes so, and looks at no other.
+// Window keeps guarded edges acyclic by reachability, and decides every literal one of whose edges would close a cycle,
+// like [Closure], for many more guards: it hears of an edge that would close a cycle when that becomes so, and looks at
+// no other.
 //
-// Nodes are known by rank, their place in a topological order of the known edges. What a node neither reaches nor is reached by
-// lies in its window, the ranks from the first such to the last; beyond it all is settled for good, and only the window has bits.
-// Row u says what u reaches, column u what reaches u, and watch u of which nodes some guard would lead back to u.
+// Nodes are known by rank, their place in a topological order of the known edges. What a node neither reaches nor is
+// reached by lies in its window, the ranks from the first such to the last; beyond it all is settled for good, and only
+// the window has bits. Row u says what u reaches, column u what reaches u, and watch u of which nodes some guard would
+// lead back to u.
 //
 // Invariant: rows and columns are those of known and present edges, each node reaching itself.
 type Window struct {
@@ -92,8 +94,9 @@ type windowWord struct {
 // MaxWindowWords is how many words the rows of a [Window] may have, by default.
 const MaxWindowWords = 1 << 23
 
-// NewWindow makes the closure of known edges, which must not change afterwards; order is a topological order of them. Guards come
-// by [Window.Attach]. It returns nil if the windows are too wide: more than 2^23 words (64 MB, three times) in all.
+// NewWindow makes the closure of known edges, which must not change afterwards; order is a topological order of them.
+// Guards come by [Window.Attach]. It returns nil if the windows are too wide: more than 2^23 words (64 MB, three times)
+// in all.
 //
 // Cost: the edges times the words of their windows.
 func NewWindow(base *graph.CSR, order []int32) *Window {
@@ -247,7 +250,8 @@ func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 // Order lists the nodes by rank. The slice must not be changed.
 func (t *Window) Order() []int32 { return t.node }
 
-// Middle returns how many nodes surely come before v less how many surely come after it: a guess of its place, twice as fine.
+// Middle returns how many nodes surely come before v less how many surely come after it: a guess of its place, twice as
+// fine.
 func (t *Window) Middle(v int32) int64 {
 	r := t.rank[v]
 	before, after := int64(t.lo[r])<<6, max(0, int64(len(t.node))-int64(t.hi[r])<<6)
@@ -289,8 +293,8 @@ func (t *Window) Attach(s *solver.Solver, guards []Guard) (conflict []solver.Lit
 	return t.Add(guards...)
 }
 
-// Add adds guards, between calls of Solve. Their variables must exist. It returns nil, or, if facts of level 0 already close a
-// cycle with them, a clause that says so, which the caller must add to the solver.
+// Add adds guards, between calls of Solve. Their variables must exist. It returns nil, or, if facts of level 0 already
+// close a cycle with them, a clause that says so, which the caller must add to the solver.
 //
 // Cost: linear in all guards, new and old, and sorting those of each target.
 func (t *Window) Add(guards ...Guard) (conflict []solver.Lit) {
@@ -412,7 +416,8 @@ func (g windowGraph) add(u, v, tag int32) (cycle bool) {
 	if t.reaches(a, b) {
 		return false
 	}
-	// Whatever reaches a reaches all that a does, so that only what b reaches and a did not is new to it; likewise above.
+	// Whatever reaches a reaches all that a does, so that only what b reaches and a did not is new to it; likewise
+	// above.
 	la, ha, lb, hb := t.lo[a], t.hi[a], t.lo[b], t.hi[b]
 	below := t.below[:0]
 	for w := max(la, lb); w < ha; w++ {

@@ -9,8 +9,9 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// TestWindowPropagatesAll: on graphs whose windows are several words, and wider or narrower with the seed, literals are told and
-// taken back at random; rows and columns stay right, and exactly those literals are propagated whose edges would close a cycle.
+// TestWindowPropagatesAll: on graphs whose windows are several words, and wider or narrower with the seed, literals are
+// told and taken back at random; rows and columns stay right, and exactly those literals are propagated whose edges
+// would close a cycle.
 func TestWindowPropagatesAll(t *testing.T) {
 	told, propagated, conflicts := 0, 0, 0
 	for seed := range 30 {
@@ -121,11 +122,15 @@ func TestWindowPropagatesAll(t *testing.T) {
 					known = known || slices.Contains(x, g.Lit.Not())
 				}
 				if w.Reaches(g.To, g.From) && !known {
-					t.Fatalf("seed %d: %v would close a cycle by %d→%d and was not propagated", seed, g.Lit, g.From, g.To)
+					t.Fatalf("seed %d: %v would close a cycle by %d→%d and was not propagated", seed, g.Lit, g.From,
+						g.To)
 				}
 			}
 			for _, x := range impossible[len(trail)] {
-				if !slices.ContainsFunc(guards, func(g acyclic.Guard) bool { return g.Lit == x.Not() && w.Reaches(g.To, g.From) }) {
+				if !slices.ContainsFunc(guards, func(g acyclic.Guard) bool {
+					return g.Lit == x.Not() && w.Reaches(g.To,
+						g.From)
+				}) {
 					t.Fatalf("seed %d: %v was propagated, and no edge of its negation would close a cycle", seed, x)
 				}
 			}

@@ -1,16 +1,17 @@
-// Package external has formulas solved by another program: a SAT solver that reads DIMACS, or one that knows acyclic graphs and
-// reads MonoSAT's GNF.
+// Package external has formulas solved by another program: a SAT solver that reads DIMACS, or one that knows acyclic
+// graphs and reads MonoSAT's GNF.
 //
 // # Programs
 //
-// A [Program] is a command line. Its input is a file, named where the arguments say {in}, else as the last argument; or standard
-// input, where the last argument is "-". Its answer is looked for in the file named {out}, if the arguments name one, and on standard output: a
-// line with SATISFIABLE, SAT, UNSATISFIABLE or UNSAT, with or without the "s " of the SAT competitions; a model as lines of numbers, with
-// or without their "v ". Where there is no such line, the exit status decides, 10 or 20. What some programs need is added by their names: minisat
-// and glucose write models into a file only, monosat prints one only with -witness.
+// A [Program] is a command line. Its input is a file, named where the arguments say {in}, else as the last argument; or
+// standard input, where the last argument is "-". Its answer is looked for in the file named {out}, if the arguments
+// name one, and on standard output: a line with SATISFIABLE, SAT, UNSATISFIABLE or UNSAT, with or without the "s " of
+// the SAT competitions; a model as lines of numbers, with or without their "v ". Where there is no such line, the exit
+// status decides, 10 or 20. What some programs need is added by their names: minisat and glucose write models into a
+// file only, monosat prints one only with -witness.
 //
-// A program may be wrong. Its models are checked against the clauses here, and against the graph by the caller; a refutation is
-// explained, and certified, without it.
+// A program may be wrong. Its models are checked against the clauses here, and against the graph by the caller; a
+// refutation is explained, and certified, without it.
 //
 // # Files
 //
@@ -68,14 +69,16 @@ func Is(name string) bool {
 var ErrNotFound = errors.New("no such program on the PATH")
 
 // dimacsNames are programs known to read DIMACS.
-var dimacsNames = []string{"minisat", "glucose", "kissat", "cadical", "lingeling", "cryptominisat", "picosat", "gini", "maplesat", "sat4j"}
+var dimacsNames = []string{"minisat", "glucose", "kissat", "cadical", "lingeling", "cryptominisat", "picosat", "gini",
+	"maplesat", "sat4j"}
 
 // Parse reads a solver's name: a prefix, then a command line, split at blanks.
 func Parse(name string) (*Program, error) {
 	prefix, command, _ := strings.Cut(name, ":")
 	words := strings.Fields(command)
 	if !Is(name) || len(words) == 0 {
-		return nil, fmt.Errorf("solver %q; expected %sCOMMAND, %sCOMMAND or %sCOMMAND", name, Auto, ForceDIMACS, ForceGNF)
+		return nil, fmt.Errorf("solver %q; expected %sCOMMAND, %sCOMMAND or %sCOMMAND", name, Auto, ForceDIMACS,
+			ForceGNF)
 	}
 	p := &Program{Name: name, Args: words[1:]}
 	base := strings.ToLower(filepath.Base(words[0]))
@@ -98,7 +101,8 @@ func Parse(name string) (*Program, error) {
 	if known("monosat") && !slices.Contains(p.Args, "-witness") {
 		p.Args = append([]string{"-witness"}, p.Args...)
 	}
-	if text := strings.Join(p.Args, " "); !strings.Contains(text, "{in}") && (len(p.Args) == 0 || p.Args[len(p.Args)-1] != "-") {
+	if text := strings.Join(p.Args, " "); !strings.Contains(text, "{in}") && (len(p.Args) == 0 ||
+		p.Args[len(p.Args)-1] != "-") {
 		p.Args = append(slices.Clone(p.Args), "{in}")
 		if known("minisat") || known("glucose") {
 			p.Args = append(p.Args, "{out}")
@@ -116,8 +120,8 @@ type model struct {
 // waitAfterKill is how long a program that was killed may keep its output open.
 const waitAfterKill = time.Second
 
-// run writes the input, runs the program until it or the context ends, and reads its answer. When the context ends the status is
-// Unknown, without an error.
+// run writes the input, runs the program until it or the context ends, and reads its answer. When the context ends the
+// status is Unknown, without an error.
 func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, error) {
 	dir, err := os.MkdirTemp("", "isovet-external-")
 	if err != nil {

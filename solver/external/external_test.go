@@ -79,8 +79,10 @@ func TestDIMACS(t *testing.T) {
 
 // TestGNF: the text, and answers by every protocol.
 func TestGNF(t *testing.T) {
-	g := &external.Graph{Vars: 2, Clauses: [][]solver.Lit{{solver.Pos(0), solver.Pos(1)}}, Nodes: 3, Known: [][2]int32{{0, 1}},
-		Edges: []external.Edge{{From: 1, To: 2, Lit: solver.Pos(0)}, {From: 2, To: 0, Lit: solver.Pos(0)}, {From: 2, To: 1, Lit: solver.Neg(1)}}}
+	g := &external.Graph{Vars: 2, Clauses: [][]solver.Lit{{solver.Pos(0), solver.Pos(1)}}, Nodes: 3,
+		Known: [][2]int32{{0, 1}},
+		Edges: []external.Edge{{From: 1, To: 2, Lit: solver.Pos(0)}, {From: 2, To: 0, Lit: solver.Pos(0)},
+			{From: 2, To: 1, Lit: solver.Neg(1)}}}
 	var b strings.Builder
 	if err := external.WriteGNF(&b, g); err != nil {
 		t.Fatal(err)
@@ -121,11 +123,13 @@ acyclic 0 7
 
 // TestBadPrograms: crashes, silence, wrong models and programs that do not end are errors, not answers.
 func TestBadPrograms(t *testing.T) {
-	for mode, want := range map[string]string{"crash": "out of cheese", "silent": "neither SATISFIABLE nor", "all-false": "does not satisfy clause 1 of 1"} {
+	for mode, want := range map[string]string{"crash": "out of cheese", "silent": "neither SATISFIABLE nor",
+		"all-false": "does not satisfy clause 1 of 1"} {
 		b := external.New(program(t, external.ForceDIMACS, mode, ""))
 		b.NewVars(1)
 		b.AddClause(solver.Pos(0))
-		if got := b.Solve(t.Context()); got != solver.Unknown || b.Err() == nil || !strings.Contains(b.Err().Error(), want) {
+		if got := b.Solve(t.Context()); got != solver.Unknown || b.Err() == nil || !strings.Contains(b.Err().Error(),
+			want) {
 			t.Errorf("%s: %v, %v; want %q", mode, got, b.Err(), want)
 		}
 	}
@@ -140,7 +144,8 @@ func TestBadPrograms(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	if _, err := external.Parse("external:no-such-program-here -x"); !errors.Is(err, external.ErrNotFound) || !strings.Contains(err.Error(), "no-such-program-here") {
+	if _, err := external.Parse("external:no-such-program-here -x"); !errors.Is(err, external.ErrNotFound) ||
+		!strings.Contains(err.Error(), "no-such-program-here") {
 		t.Error(err)
 	}
 	for _, name := range []string{"external:", "gini", "external-dimacs: "} {

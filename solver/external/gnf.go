@@ -25,10 +25,12 @@ type Graph struct {
 	Edges   []Edge
 }
 
-// WriteGNF writes it in MonoSAT's GNF: DIMACS, then "digraph", a line "edge" each, and "acyclic", whose variable is a fact.
+// WriteGNF writes it in MonoSAT's GNF: DIMACS, then "digraph", a line "edge" each, and "acyclic", whose variable is a
+// fact.
 //
-// MonoSAT takes a variable, not a literal, for an edge, and no variable for two. So every edge has one of its own behind those of
-// the formula, implied by its literal; the other direction never matters, since an edge more only makes cycles.
+// MonoSAT takes a variable, not a literal, for an edge, and no variable for two. So every edge has one of its own
+// behind those of the formula, implied by its literal; the other direction never matters, since an edge more only makes
+// cycles.
 func WriteGNF(w io.Writer, g *Graph) error {
 	b := bufio.NewWriter(w)
 	edges := len(g.Edges) + len(g.Known)
@@ -67,8 +69,8 @@ func WriteGNF(w io.Writer, g *Graph) error {
 	return b.Flush()
 }
 
-// Solve runs the program on the graph. The model, of the formula's own variables, satisfies the clauses; that the graph is acyclic
-// is the program's word.
+// Solve runs the program on the graph. The model, of the formula's own variables, satisfies the clauses; that the graph
+// is acyclic is the program's word.
 func (g *Graph) Solve(ctx context.Context, p *Program) (solver.Status, []bool, error) {
 	m, err := p.run(ctx, func(w io.Writer) error { return WriteGNF(w, g) })
 	if err != nil || m.status != solver.Sat {

@@ -1,6 +1,6 @@
-// Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line, transactions apart by a line of dashes,
-// sessions by a line of equals signs. There is no initial state: a file that needs one has a session that writes it, and a read
-// of what nobody wrote is a thin-air read. There are no ids, no aborted transactions, no times.
+// Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line, transactions apart by a line of
+// dashes, sessions by a line of equals signs. There is no initial state: a file that needs one has a session that
+// writes it, and a read of what nobody wrote is a thin-air read. There are no ids, no aborted transactions, no times.
 package awdit
 
 import (
@@ -67,10 +67,12 @@ func Read(data []byte, file string) (*history.History, error) {
 		kind, rest, _ := bytes.Cut(line, []byte(" "))
 		key, value, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
 		wrong := func(field, found, expected string) error {
-			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf("found %q; expected %s", found, expected)}
+			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field,
+				Msg: fmt.Sprintf("found %q; expected %s", found, expected)}
 		}
 		if string(kind) != "r" && string(kind) != "w" {
-			return nil, wrong("", string(kind), `"r key value", "w key value", a line of - between transactions or of = between sessions`)
+			return nil, wrong("", string(kind),
+				`"r key value", "w key value", a line of - between transactions or of = between sessions`)
 		}
 		k, err := strconv.ParseInt(string(key), 10, 64)
 		if err != nil {

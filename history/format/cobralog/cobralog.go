@@ -1,5 +1,5 @@
-// Package cobralog reads the logs of Cobra's clients: a folder, one binary file T<n>.log a session, records of 8-byte big-endian
-// integers behind a letter.
+// Package cobralog reads the logs of Cobra's clients: a folder, one binary file T<n>.log a session, records of 8-byte
+// big-endian integers behind a letter.
 //
 // # Layout
 //
@@ -9,13 +9,14 @@
 //
 // # Meaning
 //
-// A version is (key, write id): values are hashes and are not used. Ids of writes are opaque 64-bit numbers and appear here as signed
-// ones. A read whose writer is 0xBEBEEBEE saw what was there before the run: that is the text "initial", written by an initial
-// transaction. A read whose writer is 0xDEADBEEF saw nothing: null, or "initial" too where the key was there before the run and no
-// write deleted it, as Cobra's verifier has one initial version a key. Write id 0xABCDEFAB deletes: null. Reads of the garbage
-// collection's key (write ids 0x23332333 and 0x66666666 of the initial transaction) are bookkeeping of Cobra's own and left out. Fence transactions are
-// transactions on one key like any others. A read that names a writer of whom there is no log saw a transaction whose client
-// never learned the outcome: it appears as one, with the writes that were seen.
+// A version is (key, write id): values are hashes and are not used. Ids of writes are opaque 64-bit numbers and appear
+// here as signed ones. A read whose writer is 0xBEBEEBEE saw what was there before the run: that is the text "initial",
+// written by an initial transaction. A read whose writer is 0xDEADBEEF saw nothing: null, or "initial" too where the
+// key was there before the run and no write deleted it, as Cobra's verifier has one initial version a key. Write id
+// 0xABCDEFAB deletes: null. Reads of the garbage collection's key (write ids 0x23332333 and 0x66666666 of the initial
+// transaction) are bookkeeping of Cobra's own and left out. Fence transactions are transactions on one key like any
+// others. A read that names a writer of whom there is no log saw a transaction whose client never learned the outcome:
+// it appears as one, with the writes that were seen.
 package cobralog
 
 import (
@@ -56,8 +57,8 @@ type folder struct {
 
 type write struct{ key, id uint64 }
 
-// Read reads all logs of a folder as one history, sessions by the numbers in the files' names. Errors are *history.InputError with
-// file and offset. Cost: two passes over the bytes, history.Builder.Build.
+// Read reads all logs of a folder as one history, sessions by the numbers in the files' names. Errors are
+// *history.InputError with file and offset. Cost: two passes over the bytes, history.Builder.Build.
 func Read(ctx context.Context, dir string) (*history.History, error) {
 	files, err := logs.List(dir, "T")
 	if err != nil {
@@ -87,7 +88,8 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 		f.survey(&all[i])
 	}
 	if len(f.told) == 0 {
-		return nil, &history.InputError{File: files[0].Path, Off: 0, Msg: "the file is empty, like all logs of the folder; expected transactions"}
+		return nil, &history.InputError{File: files[0].Path, Off: 0, Msg: "the file is empty, like all logs of the " +
+			"folder; expected transactions"}
 	}
 	f.b.Reserve(0, ops)
 	f.init()
@@ -96,7 +98,8 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 		all[i].data = nil
 	}
 	if n := f.strangers(); n > 0 {
-		f.b.Note(history.NoteInvented, n, "%d writers are read of whom there is no log: they are taken for transactions of unknown outcome", n)
+		f.b.Note(history.NoteInvented, n, "%d writers are read of whom there is no log: they are taken for "+
+			"transactions of unknown outcome", n)
 	}
 	return f.b.Build()
 }
@@ -168,7 +171,8 @@ func (l *log) walk() error {
 		pos += n
 	}
 	if inside {
-		return &history.InputError{File: l.file, Off: int64(len(l.data)), Msg: fmt.Sprintf("found the end of the file within transaction %d; expected its commit", open)}
+		return &history.InputError{File: l.file, Off: int64(len(l.data)), Msg: fmt.Sprintf("found the end of the "+
+			"file within transaction %d; expected its commit", open)}
 	}
 	return nil
 }
@@ -287,7 +291,10 @@ func (f *folder) strangers() int {
 	slices.Sort(ids)
 	for _, id := range ids {
 		seen := f.lost[id]
-		slices.SortFunc(seen, func(a, b write) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
+		slices.SortFunc(seen, func(a, b write) int {
+			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
+				b.id))
+		})
 		for _, w := range slices.Compact(seen) {
 			f.b.Write(f.b.Key(history.IntValue(int64(w.key))), history.IntValue(int64(w.id)))
 		}

@@ -58,7 +58,8 @@ func build(b *history.Builder, txns []transaction) (*history.History, error) {
 	return b.Build()
 }
 
-// IsJSON reports whether a file begins as a history in JSON: an array of arrays of objects with events, or an object with that and how it was made.
+// IsJSON reports whether a file begins as a history in JSON: an array of arrays of objects with events, or an object
+// with that and how it was made.
 func IsJSON(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	s := edn.Scanner{Data: head, JSON: true}
@@ -91,7 +92,8 @@ func IsJSON(head []byte) bool {
 	return false
 }
 
-// isSessions reports whether the first session that is not empty begins with a transaction. The bracket of all has been read.
+// isSessions reports whether the first session that is not empty begins with a transaction. The bracket of all has been
+// read.
 func isSessions(s *edn.Scanner) bool {
 	for {
 		t, err := s.Next()
@@ -112,12 +114,14 @@ func isSessions(s *edn.Scanner) bool {
 	}
 }
 
-// ReadJSON reads a history in the JSON of dbcop since its rewrite of 2026: an array of sessions, or an object with that in its field data. A session is an array
-// of transactions, {"events": […], "committed": true}; an event is {"Write": {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. A
-// read's version null is what was never written, and so is 0 where nobody writes it. Transactions that are not committed are aborted. Errors are
+// ReadJSON reads a history in the JSON of dbcop since its rewrite of 2026: an array of sessions, or an object with that
+// in its field data. A session is an array of transactions, {"events": […], "committed": true}; an event is {"Write":
+// {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. A read's version null is what was never
+// written, and so is 0 where nobody writes it. Transactions that are not committed are aborted. Errors are
 // *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
 func ReadJSON(data []byte, file string) (*history.History, error) {
-	r := jsonReader{s: edn.Scanner{Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), File: file, JSON: true}, b: history.NewBuilder()}
+	r := jsonReader{s: edn.Scanner{Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), File: file, JSON: true},
+		b: history.NewBuilder()}
 	r.b.File = file
 	t, err := r.s.Next()
 	if err != nil {

@@ -34,8 +34,9 @@ func dashes(line []byte) bool { return len(bytes.Trim(line, "-")) == 0 }
 //	---
 //	[y==1 y:=2]!
 //
-// := writes a version, == reads one, ==? reads what was never written, and so does ==0 where nobody writes 0. ! behind a transaction: it did not commit. Nothing is
-// there at first. Errors are *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
+// := writes a version, == reads one, ==? reads what was never written, and so does ==0 where nobody writes 0. ! behind
+// a transaction: it did not commit. Nothing is there at first. Errors are *history.InputError with the line. Cost: one
+// pass, and history.Builder.Build. data is not referenced afterwards.
 func ReadText(data []byte, file string) (*history.History, error) {
 	b := history.NewBuilder()
 	b.File = file
@@ -61,7 +62,8 @@ func ReadText(data []byte, file string) (*history.History, error) {
 			if err != nil {
 				return nil, &history.InputError{File: file, Line: lineNo, Off: -1, Msg: err.Error()}
 			}
-			txns = append(txns, transaction{session: session, line: uint32(lineNo), committed: committed, events: events})
+			txns = append(txns, transaction{session: session, line: uint32(lineNo), committed: committed,
+				events: events})
 		}
 	}
 	if len(txns) == 0 {
@@ -72,9 +74,11 @@ func ReadText(data []byte, file string) (*history.History, error) {
 
 func nothing(file string, line int, text []byte) error {
 	if text == nil {
-		return &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected transactions: [x:=1 y==2]"}
+		return &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected transactions: " +
+			"[x:=1 y==2]"}
 	}
-	return &history.InputError{File: file, Line: line, Off: -1, Msg: fmt.Sprintf("found %.60q, and no transaction in the file; expected [x:=1 y==2]", text)}
+	return &history.InputError{File: file, Line: line, Off: -1, Msg: fmt.Sprintf("found %.60q, and no transaction "+
+		"in the file; expected [x:=1 y==2]", text)}
 }
 
 // textReader reads a line.
@@ -118,7 +122,8 @@ func (p *textReader) txn() (events []event, committed bool, err error) {
 
 func (p *textReader) event() (e event, err error) {
 	n := 0
-	for n < len(p.line) && (p.line[n] == '_' || p.line[n] >= 0x80 || '0' <= p.line[n] && p.line[n] <= '9' || 'a' <= p.line[n]|0x20 && p.line[n]|0x20 <= 'z') {
+	for n < len(p.line) && (p.line[n] == '_' || p.line[n] >= 0x80 || '0' <= p.line[n] && p.line[n] <= '9' ||
+		'a' <= p.line[n]|0x20 && p.line[n]|0x20 <= 'z') {
 		n++
 	}
 	name := p.line[:n]

@@ -1,13 +1,16 @@
-// Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. It is what the readers of
-// Jepsen's, Viper's and TimeKiller's files stand on: they look at each value once and keep numbers and interned texts only, so a
-// tree of values would cost far more than the reading.
+// Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. It is what the
+// readers of Jepsen's, Viper's and TimeKiller's files stand on: they look at each value once and keep numbers and
+// interned texts only, so a tree of values would cost far more than the reading.
 //
-// EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white space, "; …" is
-// a comment, "#_ value" is left out, "#tag value" is the value. JSON: its colon is white space and null is nil; everything else it
-// has is EDN too. Brackets must match, and are checked; that maps have an even number of elements is the reader's to check.
+// EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white
+// space, "; …" is a comment, "#_ value" is left out, "#tag value" is the value. JSON: its colon is white space and null
+// is nil; everything else it has is EDN too. Brackets must match, and are checked; that maps have an even number of
+// elements is the reader's to check.
 //
-// Clojure's printer writes more than that, and programs leave more than that in JSON: ##NaN and NaN are numbers, 0x1f an integer,
-// #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What is left out ([Scanner.Skip]) need
+// Clojure's printer writes more than that, and programs leave more than that in JSON: ##NaN and NaN are numbers, 0x1f
+// an integer,
+// #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What is left
+// out ([Scanner.Skip]) need
 // not be text at all but for its brackets and quotes, since nobody looks at it.
 package edn
 
@@ -100,11 +103,12 @@ type Scanner struct {
 // Pos returns where the next token is looked for.
 func (s *Scanner) Pos() int { return s.pos }
 
-// Seek goes to a position that Pos or a Token told. What stands there has been scanned before, so that brackets that were opened
-// earlier may close from now on without being matched.
+// Seek goes to a position that Pos or a Token told. What stands there has been scanned before, so that brackets that
+// were opened earlier may close from now on without being matched.
 func (s *Scanner) Seek(pos int) { s.pos, s.open, s.again = pos, s.open[:0], true }
 
-// Line returns the line of a position, from 1. Cost: linear in the distance from the position that was asked for before.
+// Line returns the line of a position, from 1. Cost: linear in the distance from the position that was asked for
+// before.
 func (s *Scanner) Line(pos int) int {
 	if pos < s.lineAt {
 		s.line, s.lineAt = 0, 0
@@ -116,7 +120,8 @@ func (s *Scanner) Line(pos int) int {
 
 // Errorf is an input error at a position.
 func (s *Scanner) Errorf(pos int, field, format string, args ...any) error {
-	return &history.InputError{File: s.File, Line: s.Line(min(pos, len(s.Data))), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+	return &history.InputError{File: s.File, Line: s.Line(min(pos, len(s.Data))), Off: -1, Field: field,
+		Msg: fmt.Sprintf(format, args...)}
 }
 
 // space marks white space, delim what ends a word, numeric what numbers consist of: ratios and Clojure's N and M too.
@@ -156,7 +161,8 @@ func (s *Scanner) skipSpace() error {
 				return err
 			}
 			s.within--
-		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && !delim[s.Data[s.pos+1]] && s.Data[s.pos+1] != '#' && s.Data[s.pos+1] != '<' && !bytes.HasPrefix(s.Data[s.pos:], object):
+		case c == '#' && !s.JSON && s.pos+1 < len(s.Data) && !delim[s.Data[s.pos+1]] && s.Data[s.pos+1] != '#' &&
+			s.Data[s.pos+1] != '<' && !bytes.HasPrefix(s.Data[s.pos:], object):
 			// A tag: the value behind it is what counts.
 			for s.pos++; s.pos < len(s.Data) && !delim[s.Data[s.pos]]; s.pos++ {
 			}
@@ -460,7 +466,8 @@ func (s *Scanner) escaped(t *Token, start int) error {
 				i += 4
 				// A pair of surrogates is one character.
 				if r >= 0xd800 && r < 0xdc00 && len(s.Data)-i > 6 && s.Data[i+1] == '\\' && s.Data[i+2] == 'u' {
-					if low, err := strconv.ParseUint(string(s.Data[i+3:i+7]), 16, 16); err == nil && low >= 0xdc00 && low < 0xe000 {
+					if low, err := strconv.ParseUint(string(s.Data[i+3:i+7]), 16, 16); err == nil && low >= 0xdc00 &&
+						low < 0xe000 {
 						r = (r-0xd800)<<10 + rune(low) - 0xdc00 + 0x10000
 						i += 6
 					}
@@ -512,7 +519,8 @@ func (s *Scanner) char(t Token) (Token, error) {
 			if s.loose > 0 {
 				return t, nil
 			}
-			return t, s.Errorf(t.Pos, "", "found the character %q; expected one, its name, or u and four hexadecimal digits", `\`+t.String())
+			return t, s.Errorf(t.Pos, "", "found the character %q; expected one, its name, or u and four "+
+				"hexadecimal digits", `\`+t.String())
 		}
 		t.Text = utf8.AppendRune(nil, rune(code))
 	}
@@ -554,8 +562,8 @@ func (s *Scanner) SkipRest(t Token) error {
 	return nil
 }
 
-// Fields reads a map whose bracket is t. Each gets the names of its fields, keywords, symbols or strings, and reads their values; what
-// says what the map is, for the errors.
+// Fields reads a map whose bracket is t. Each gets the names of its fields, keywords, symbols or strings, and reads
+// their values; what says what the map is, for the errors.
 func (s *Scanner) Fields(t Token, what string, each func(name Token) error) error {
 	if !t.OpensMap() {
 		return s.Errorf(t.Pos, what, "found %v; expected a map", t)

@@ -52,10 +52,13 @@ func TestTokens(t *testing.T) {
 		{false, " ,\t\r\n; a comment\n;another", ""},
 		{false, "nil true false", "nil|bool true|bool false"},
 		{false, "nils :nil ->x + - *", "word nils|word nil|word ->x|word +|word -|word *"},
-		{false, "0 -0 +5 -7 1N -1N 9223372036854775807 -9223372036854775808", "int 0|int 0|int 5|int -7|int 1|int -1|int 9223372036854775807|int -9223372036854775808"},
+		{false, "0 -0 +5 -7 1N -1N 9223372036854775807 -9223372036854775808", "int 0|int 0|int 5|int -7|int 1|int " +
+			"-1|int 9223372036854775807|int -9223372036854775808"},
 		// Beyond 64 bits, fractions, ratios, exact decimals.
-		{false, "9223372036854775808 -9223372036854775809 99999999999999999999N", "number 9223372036854775808|number -9223372036854775809|number 99999999999999999999N"},
-		{false, "1.5 -2e10 1E-3 22/7 3.14M 7M", "number 1.5|number -2e10|number 1E-3|number 22/7|number 3.14M|number 7M"},
+		{false, "9223372036854775808 -9223372036854775809 99999999999999999999N",
+			"number 9223372036854775808|number -9223372036854775809|number 99999999999999999999N"},
+		{false, "1.5 -2e10 1E-3 22/7 3.14M 7M",
+			"number 1.5|number -2e10|number 1E-3|number 22/7|number 3.14M|number 7M"},
 		{false, ":a :a/b :x1 sym a.b/c", "word a|word a/b|word x1|word sym|word a.b/c"},
 		{false, "[]()#{}{}", "[|]|(|)|#{|}|{|}"},
 		{false, `[:r 1[2"x"]]`, `[|word r|int 1|[|int 2|text "x"|]|]`},
@@ -63,23 +66,28 @@ func TestTokens(t *testing.T) {
 		{false, "1;2\n3 \";4\"", `int 1|int 3|text ";4"`},
 		// Strings: escapes, pairs of surrogates, one that is alone.
 		{false, `"" "a\"b\\c\/d" "\n\t\r\b\f"`, `text ""|text "a\"b\\c/d"|text "\n\t\r\b\f"`},
-		{false, `"\u00e9\u0041" "\ud83d\ude00" "\ud83d" "\ud83dx" "\ud83d\u0041"`, `text "éA"|text "😀"|text "` + "\ufffd" + `"|text "` + "\ufffd" + `x"|text "` + "\ufffd" + `A"`},
+		{false, `"\u00e9\u0041" "\ud83d\ude00" "\ud83d" "\ud83dx" "\ud83d\u0041"`, `text "éA"|text "😀"|text "` +
+			"\ufffd" + `"|text "` + "\ufffd" + `x"|text "` + "\ufffd" + `A"`},
 		{false, "\"two\nlines\"", `text "two\nlines"`},
 		// Characters: themselves, by name, by number.
 		{false, `\a \( \" \é \\ \u`, `text "a"|text "("|text "\""|text "é"|text "\\"|text "u"`},
-		{false, `\newline \space \tab \return \formfeed \backspace \u0041`, `text "\n"|text " "|text "\t"|text "\r"|text "\f"|text "\b"|text "A"`},
+		{false, `\newline \space \tab \return \formfeed \backspace \u0041`,
+			`text "\n"|text " "|text "\t"|text "\r"|text "\f"|text "\b"|text "A"`},
 		{false, `[\a]`, `[|text "a"|]`},
 		// Tags are not values; a namespaced map is a map.
-		{false, `#inst "2020-01-01" #jepsen.history.Op{:a 1} #a #b 1 #:ns{:x 1}`, `text "2020-01-01"|{|word a|int 1|}|int 1|{|word x|int 1|}`},
+		{false, `#inst "2020-01-01" #jepsen.history.Op{:a 1} #a #b 1 #:ns{:x 1}`,
+			`text "2020-01-01"|{|word a|int 1|}|int 1|{|word x|int 1|}`},
 		// What Clojure prints and no reader of EDN reads.
 		{false, "##NaN [##Inf ##-Inf]", "number NaN|[|number Inf|number -Inf|]"},
-		{false, `#object[a.b.C 0x1f "x"] 0x7fffffffffffffff -0x10 0x8000000000000000 0xg 12ab`, `odd #object[a.b.C 0x1f "x"]|int 9223372036854775807|int -16|odd 0x8000000000000000|odd 0xg|odd 12ab`},
+		{false, `#object[a.b.C 0x1f "x"] 0x7fffffffffffffff -0x10 0x8000000000000000 0xg 12ab`,
+			`odd #object[a.b.C 0x1f "x"]|int 9223372036854775807|int -16|odd 0x8000000000000000|odd 0xg|odd 12ab`},
 		{false, `#"a\"b[" #<Ref@1f: #<x y>> 1`, `text "a\\\"b["|odd #<Ref@1f: #<x y>>|int 1`},
 		{true, "[NaN, Infinity, -Infinity]", "[|number NaN|number Infinity|number -Infinity|]"},
 		// What is left out, with what it is left out of.
 		{false, "#_ 1 2 #_[1 [2] #_3] 4 #_#_ 5 6 7 [#_8] #_ #tag 9 #_\"s\"", "int 2|int 4|int 7|[|]"},
 		{false, "#{1 #{2}}", "#{|int 1|#{|int 2|}|}"},
-		{true, ` {"a": [1, -2, 1.5e3, null, true, false], "b":{}}`, `{|text "a"|[|int 1|int -2|number 1.5e3|nil|bool true|bool false|]|text "b"|{|}|}`},
+		{true, ` {"a": [1, -2, 1.5e3, null, true, false], "b":{}}`,
+			`{|text "a"|[|int 1|int -2|number 1.5e3|nil|bool true|bool false|]|text "b"|{|}|}`},
 	} {
 		got, err := tokens(c.text, c.json)
 		if err != nil || strings.Join(got, "|") != c.want {
@@ -145,12 +153,14 @@ func TestDepth(t *testing.T) {
 	if got, err := tokens(strings.Repeat("#_ 1 ", 1<<14)+"2", false); err != nil || len(got) != 1 {
 		t.Error(got, err)
 	}
-	if got, err := tokens(strings.Repeat("#_", maxDepth)+strings.Repeat("1 ", maxDepth)+"2", false); err != nil || len(got) != 1 {
+	if got, err := tokens(strings.Repeat("#_", maxDepth)+strings.Repeat("1 ", maxDepth)+"2", false); err != nil ||
+		len(got) != 1 {
 		t.Error(got, err)
 	}
 }
 
-// Values are left out whole, whatever they are; lines are told in any order; a place that was passed can be gone back to.
+// Values are left out whole, whatever they are; lines are told in any order; a place that was passed can be gone back
+// to.
 func TestSkipSeekLine(t *testing.T) {
 	s := Scanner{Data: []byte("[1\n #_ 2 {:a [3 4]}\n \"x\" #{5}\n] 6")}
 	if _, err := s.Next(); err != nil {
@@ -170,7 +180,8 @@ func TestSkipSeekLine(t *testing.T) {
 		t.Errorf("%v, %v, lines %d, %d", six, err, s.Line(six.Pos), s.Line(at+2))
 	}
 	s.Seek(at)
-	for _, want := range []string{"1", "{", "a", "[", "3", "4", "]", "}", "x", "#{", "5", "}", "]", "6", "the end of the file"} {
+	for _, want := range []string{"1", "{", "a", "[", "3", "4", "]", "}", "x", "#{", "5", "}", "]", "6",
+		"the end of the file"} {
 		if tok, err := s.Next(); err != nil || tok.String() != want {
 			t.Errorf("%v, %v; want %s", tok, err, want)
 		}
@@ -179,7 +190,8 @@ func TestSkipSeekLine(t *testing.T) {
 
 // What nobody looks at need not be a value, as long as its brackets and quotes are balanced.
 func TestSkipLoose(t *testing.T) {
-	for _, text := range []string{`"\%\u12z"`, "\"\xff\"", ":\xff", "a\xff", "1\xff", `\abc`, `\u00zz`, "{:a [\"\xff\" #<b c> 0xzz]}"} {
+	for _, text := range []string{`"\%\u12z"`, "\"\xff\"", ":\xff", "a\xff", "1\xff", `\abc`, `\u00zz`,
+		"{:a [\"\xff\" #<b c> 0xzz]}"} {
 		s := Scanner{Data: []byte(text + " 7")}
 		if err := s.Skip(); err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -295,7 +307,8 @@ func TestFieldsElements(t *testing.T) {
 	}
 	s := Scanner{Data: []byte("{}"), File: "f"}
 	tok, _ := s.Next()
-	if err := s.Elements(tok, "list", nil); err == nil || !strings.Contains(err.Error(), `field "list": found {; expected an array`) {
+	if err := s.Elements(tok, "list", nil); err == nil || !strings.Contains(err.Error(),
+		`field "list": found {; expected an array`) {
 		t.Error(err)
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"isovet/history"
 )
 
-// Whatever the bytes: tokens that follow one another, or an input error; and what can be read can be left out, up to the same place.
+// Whatever the bytes: tokens that follow one another, or an input error; and what can be read can be left out, up to
+// the same place.
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{"[:r 1 [2]]", `{:a "x\u0041" #_ 1 \newline}`, `#object[a 0x1f "x"] #<a <b>> ##NaN #"\""`, `{"a": [1, NaN, null]}`, "(1;c\n 2N 3/4 #{5})"} {
+	for _, s := range []string{"[:r 1 [2]]", `{:a "x\u0041" #_ 1 \newline}`, `#object[a 0x1f "x"] #<a <b>> ##NaN #"\""`,
+		`{"a": [1, NaN, null]}`, "(1;c\n 2N 3/4 #{5})"} {
 		f.Add([]byte(s), false)
 		f.Add([]byte(s), true)
 	}

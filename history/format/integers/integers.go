@@ -1,5 +1,5 @@
-// Package integers is for writers of formats whose keys and values are integers: what of a history fits, and how the rest is
-// renumbered. It is shared by package plume and package dbcop.
+// Package integers is for writers of formats whose keys and values are integers: what of a history fits, and how the
+// rest is renumbered. It is shared by package plume and package dbcop.
 package integers
 
 import (
@@ -13,8 +13,8 @@ import (
 // Numbers says how keys and values are written.
 type Numbers struct {
 	h *history.History
-	// Order has the transactions in the order to write them: the initial one first, then session by session (see Session). Of those of unknown
-	// outcome it has the ones that did commit, at the end.
+	// Order has the transactions in the order to write them: the initial one first, then session by session (see
+	// Session). Of those of unknown outcome it has the ones that did commit, at the end.
 	Order    []uint32
 	renumber bool
 	local    []int64 // version → number within its key, where renumbered
@@ -31,16 +31,18 @@ const (
 	NoKeys                  // nothing: every key holds 0
 )
 
-// Of decides how h is written. Without lossy, integers stay what they are and anything else is an error that says what it is:
-// a text or row as a key or value, null, an initial version that cannot be said. With lossy such a history is renumbered: keys by
-// their dense index from 1, the values of a key from 1, and 0 for what it holds at first. Operations on lists and predicates
-// have no place in either and are errors always. Cost: linear.
+// Of decides how h is written. Without lossy, integers stay what they are and anything else is an error that says what
+// it is: a text or row as a key or value, null, an initial version that cannot be said. With lossy such a history is
+// renumbered: keys by their dense index from 1, the values of a key from 1, and 0 for what it holds at first.
+// Operations on lists and predicates have no place in either and are errors always. Cost: linear.
 //
-// What is left out makes no violation of a valid history. Of the transactions of unknown outcome those stay, as committed ones, that committed in every
-// order that explains the history: they alone can have written something that another that stays has read. The others go, and with them the reads of what they
-// could have written and others too, for without them nobody may be left who wrote it in time. So do the reads of what a key held at first, in a
-// history that is renumbered, where somebody writes the same, such as null by a delete: what is written gets a number of its own then. Orders that explain
-// the whole explain what stays. Those of unknown outcome that stay are in sessions of their own.
+// What is left out makes no violation of a valid history. Of the transactions of unknown outcome those stay, as
+// committed ones, that committed in every order that explains the history: they alone can have written something that
+// another that stays has read. The others go, and with them the reads of what they could have written and others too,
+// for without them nobody may be left who wrote it in time. So do the reads of what a key held at first, in a history
+// that is renumbered, where somebody writes the same, such as null by a delete: what is written gets a number of its
+// own then. Orders that explain the whole explain what stays. Those of unknown outcome that stay are in sessions of
+// their own.
 func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	if h.HasLists() {
 		return nil, fmt.Errorf("the history has list operations; expected reads and writes only")
@@ -85,8 +87,8 @@ func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	return n, nil
 }
 
-// Session returns the session in which a transaction is written, from 0: its own, or, of an unknown outcome, one for it alone. It may have taken effect after what
-// its client did next.
+// Session returns the session in which a transaction is written, from 0: its own, or, of an unknown outcome, one for it
+// alone. It may have taken effect after what its client did next.
 func (n *Numbers) Session(t uint32) int64 {
 	if n.h.Txns.Status[t] == history.Unknown {
 		return int64(n.h.NumSessions()) + int64(t)
@@ -94,7 +96,8 @@ func (n *Numbers) Session(t uint32) int64 {
 	return int64(n.h.Txns.Sess[t])
 }
 
-// rewritten leaves out the reads of initial versions that are written again, and gives those writes numbers of their own, from count on for each key.
+// rewritten leaves out the reads of initial versions that are written again, and gives those writes numbers of their
+// own, from count on for each key.
 func (n *Numbers) rewritten(count []int64) {
 	h := n.h
 	for op, v := range h.Ops.Ver {
@@ -143,8 +146,8 @@ func (n *Numbers) leaveOut(op uint32) {
 // Skip reports whether an operation of a transaction in Order is left out.
 func (n *Numbers) Skip(op uint32) bool { return n.skip != nil && n.skip[op] }
 
-// unknown marks the transactions of unknown outcome that stay, and leaves out the reads of what the others could have written; nil if there are none of
-// unknown outcome. Cost: linear.
+// unknown marks the transactions of unknown outcome that stay, and leaves out the reads of what the others could have
+// written; nil if there are none of unknown outcome. Cost: linear.
 func (n *Numbers) unknown() []bool {
 	h := n.h
 	if !slices.Contains(h.Txns.Status, history.Unknown) {
@@ -236,7 +239,8 @@ func (n *Numbers) fits(init Explicit) error {
 	}
 	for v, kind := range h.VerKind {
 		if kind != history.Int {
-			return fmt.Errorf("key %s has the value %s; expected an integer", h.KeyString(h.VerKey[v]), h.ValueString(uint32(v)))
+			return fmt.Errorf("key %s has the value %s; expected an integer", h.KeyString(h.VerKey[v]),
+				h.ValueString(uint32(v)))
 		}
 	}
 	covered := make([]bool, h.NumKeys())
@@ -257,12 +261,14 @@ func (n *Numbers) fits(init Explicit) error {
 		case v != history.None && h.VerN[v] != 0:
 			return fmt.Errorf("key %s holds %s at first; expected 0", h.KeyString(at), h.ValueString(v))
 		case explicit && init == AllKeys:
-			return fmt.Errorf("key %s: the initial transaction does not write it, or writes 0; expected one that gives every key another value", h.KeyString(at))
+			return fmt.Errorf("key %s: the initial transaction does not write it, or writes 0; expected one that "+
+				"gives every key another value", h.KeyString(at))
 		}
 	}
 	for v, x := range h.VerN {
 		if k := h.VerKey[v]; x == 0 && h.InitVer[k] != uint32(v) && !covered[k] {
-			return fmt.Errorf("key %s has the value 0, which readers of the format take for its initial one", h.KeyString(k))
+			return fmt.Errorf("key %s has the value 0, which readers of the format take for its initial one",
+				h.KeyString(k))
 		}
 	}
 	// dbcop's 0 is the initial one and a written one alike; a written one in the texts makes its key absent at first.

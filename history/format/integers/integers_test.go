@@ -85,13 +85,18 @@ func TestRenumber(t *testing.T) {
 		txns    []txn
 		want    string
 	}{
-		{zero, AnyKeys, []txn{{ops: []op{{true, history.IntValue(1), word}}}}, "key 1 has the value true; expected an integer"},
-		{null, AnyKeys, []txn{{ops: []op{{false, history.IntValue(1), null}, w(1, 4)}}}, "key 1 has the value null; expected an integer"},
-		{null, AnyKeys, []txn{{ops: []op{w(1, 0)}}}, "key 1 has the value 0, which readers of the format take for its initial one"},
+		{zero, AnyKeys, []txn{{ops: []op{{true, history.IntValue(1), word}}}}, "key 1 has the value true; expected " +
+			"an integer"},
+		{null, AnyKeys, []txn{{ops: []op{{false, history.IntValue(1), null}, w(1, 4)}}},
+			"key 1 has the value null; expected an integer"},
+		{null, AnyKeys, []txn{{ops: []op{w(1, 0)}}}, "key 1 has the value 0, which readers of the format take for " +
+			"its initial one"},
 		{zero, AnyKeys, []txn{{ops: []op{w(1, 0), w(1, 5)}}}, "key 1 is written as 0, which it holds at first"},
 		{history.IntValue(3), AnyKeys, []txn{{ops: []op{r(1, 3), w(1, 5)}}}, "key 1 holds 3 at first; expected 0"},
-		{zero, NoKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(1, 5)}}}, "the history has an initial transaction"},
-		{zero, AllKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(2, 0)}}}, "key 2: the initial transaction does not write it"},
+		{zero, NoKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(1, 5)}}},
+			"the history has an initial transaction"},
+		{zero, AllKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(2, 0)}}},
+			"key 2: the initial transaction does not write it"},
 	} {
 		h := build(t, c.initial, c.txns...)
 		if _, err := Of(h, false, c.init); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -122,7 +127,8 @@ func TestRenumber(t *testing.T) {
 	}
 }
 
-// naive is unknown by its definition: until nothing changes, who alone can have written what one that committed has read.
+// naive is unknown by its definition: until nothing changes, who alone can have written what one that committed has
+// read.
 func naive(h *history.History) []bool {
 	stays := make([]bool, h.NumTxns())
 	for again := true; again; {
@@ -164,7 +170,8 @@ func TestUnknown(t *testing.T) {
 		for range 1 + rnd.IntN(12) {
 			x := txn{session: rnd.Int64N(3), status: history.Status(rnd.IntN(3))}
 			for range rnd.IntN(4) {
-				x.ops = append(x.ops, op{rnd.IntN(2) == 0, history.IntValue(rnd.Int64N(3)), history.IntValue(rnd.Int64N(4))})
+				x.ops = append(x.ops, op{rnd.IntN(2) == 0, history.IntValue(rnd.Int64N(3)),
+					history.IntValue(rnd.Int64N(4))})
 			}
 			txns = append(txns, x)
 		}

@@ -1,5 +1,5 @@
-// Package jepsen reads and writes the histories of Jepsen, Elle and Knossos: operations as EDN maps or JSON objects, one after another, a
-// line each or in one vector; as vectors, which Knossos had first; and as lines of a log.
+// Package jepsen reads and writes the histories of Jepsen, Elle and Knossos: operations as EDN maps or JSON objects,
+// one after another, a line each or in one vector; as vectors, which Knossos had first; and as lines of a log.
 //
 //	{:type :invoke, :process 3, :f :txn, :value [[:append 7 1] [:r 8 nil]], :time 57677097, :index 0}
 //	{:type :ok,     :process 3, :f :txn, :value [[:append 7 1] [:r 8 [2 4]]], :time 67936298, :index 1}
@@ -8,34 +8,36 @@
 //
 // # Transactions
 //
-// An invocation is completed by its process's next operation: ok has committed, fail has not, info or none may have. A process is a
-// session; a client stands for it where there is none, and one with a name gets a number below zero that no other has. Operations without
-// process have no session, and of one :f only one may be open at a time. What is not a
-// client's (:nemesis, and names of which there are infos that complete nothing) is left out, and so is what cannot matter: reads of
-// transactions that did not say what they read. Of a failed
-// transaction its writes stay, as invoked, so that whoever saw them is an aborted read. Completions alone have no times.
-// :start-timestamp and :commit-timestamp of a completion are database timestamps.
+// An invocation is completed by its process's next operation: ok has committed, fail has not, info or none may have. A
+// process is a session; a client stands for it where there is none, and one with a name gets a number below zero that
+// no other has. Operations without process have no session, and of one :f only one may be open at a time. What is not a
+// client's (:nemesis, and names of which there are infos that complete nothing) is left out, and so is what cannot
+// matter: reads of transactions that did not say what they read. Of a failed transaction its writes stay, as invoked,
+// so that whoever saw them is an aborted read. Completions alone have no times. :start-timestamp and :commit-timestamp
+// of a completion are database timestamps.
 //
 // # Real time
 //
-// is told by :time, if every operation has one, they are not all the same, no operation ends before it begins and none begins before its
-// process's operation before it. Otherwise by :index, if all operations have one, or by their order in the file, as Jepsen's own checkers
-// do. Where the two tell otherwise a note says which was taken; [Options] decides. Operations whose indices are not in order are put in order first.
+// is told by :time, if every operation has one, they are not all the same, no operation ends before it begins and none
+// begins before its process's operation before it. Otherwise by :index, if all operations have one, or by their order
+// in the file, as Jepsen's own checkers do. Where the two tell otherwise a note says which was taken; [Options]
+// decides. Operations whose indices are not in order are put in order first.
 //
 // # Models
 //
-// A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a transaction, whatever :f
-// says; with an append anywhere the history is one of lists. Otherwise :f says what it is:
+// A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a
+// transaction, whatever :f says; with an append anywhere the history is one of lists. Otherwise :f says what it is:
 //
-//   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value] (independent). A
-//     cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with the version that a database
-//     gave them, [key [version value]], count without it, which a note says.
-//     A failed cas says nothing, since Jepsen's fail has many reasons. A read of nil says nothing either: Knossos's registers take it for
-//     one whose answer is not known.
+//   - read, write, cas: one register, or one for each key where the operation has a :key or values are [key value]
+//     (independent). A cas is a read and a write; its value is [old new], [key [old new]] or [key old new]. Values with
+//     the version that a database gave them, [key [version value]], count without it, which a note says. A failed cas
+//     says nothing, since Jepsen's fail has many reasons. A read of nil says nothing either: Knossos's registers take
+//     it for one whose answer is not known.
 //   - acquire, release: a mutex, a register that is 0, then 1, then 0 again.
-//   - add, and a read that is a collection: a set; each element is a key, and a read is a predicate read of all of them.
-//   - add with a read that is a number (a counter), transfer (a bank), get/put/append of strings (Porcupine's key-value logs) do not say what
-//     was written: no reads and writes explain them, and they are refused with that reason.
+//   - add, and a read that is a collection: a set; each element is a key, and a read is a predicate read of all of
+//     them.
+//   - add with a read that is a number (a counter), transfer (a bank), get/put/append of strings (Porcupine's key-value
+//     logs) do not say what was written: no reads and writes explain them, and they are refused with that reason.
 package jepsen
 
 import (
@@ -120,7 +122,8 @@ type event struct {
 }
 
 func newEvent(pos int) event {
-	return event{process: noProcess, time: history.NoTime, index: history.NoTime, start: history.NoTime, end: history.NoTime, value: -1, key: -1, pos: pos}
+	return event{process: noProcess, time: history.NoTime, index: history.NoTime, start: history.NoTime,
+		end: history.NoTime, value: -1, key: -1, pos: pos}
 }
 
 type kind uint8
@@ -153,7 +156,8 @@ const (
 )
 
 var fns = map[string]fn{
-	"txn": txnFn, "read": readFn, "write": writeFn, "cas": casFn, "acquire": acquireFn, "release": releaseFn, "add": addFn,
+	"txn": txnFn, "read": readFn, "write": writeFn, "cas": casFn, "acquire": acquireFn, "release": releaseFn,
+	"add":      addFn,
 	"transfer": transferFn, "get": getFn, "put": putFn, "append": appendFn,
 }
 
@@ -186,13 +190,14 @@ type reader struct {
 }
 
 func newReader(data []byte, file string, o Options) *reader {
-	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, realTime: o.RealTime, b: history.NewBuilder(), names: map[string]int64{}}
+	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, realTime: o.RealTime, b: history.NewBuilder(),
+		names: map[string]int64{}}
 	r.b.File = file
 	return r
 }
 
-// Read reads a file in EDN or JSON. Errors are *history.InputError with the line. Cost: two passes over the bytes, memory for 100
-// bytes an operation of the file, history.Builder.Build. data is not referenced afterwards.
+// Read reads a file in EDN or JSON. Errors are *history.InputError with the line. Cost: two passes over the bytes,
+// memory for 100 bytes an operation of the file, history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string, o Options) (*history.History, error) {
 	r := newReader(data, file, o)
 	if err := r.file(); err != nil {

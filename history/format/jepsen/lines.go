@@ -9,8 +9,8 @@ import (
 	"isovet/history/format/edn"
 )
 
-// columns are those of an operation in a log: process, type, f and value, parted by white space. What stands before them is not looked at,
-// nor is what stands behind the value: why an operation failed.
+// columns are those of an operation in a log: process, type, f and value, parted by white space. What stands before
+// them is not looked at, nor is what stands behind the value: why an operation failed.
 type columns struct {
 	process []byte
 	kind    kind
@@ -99,8 +99,8 @@ func kindOf(word []byte) (kind, bool) {
 
 func white(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// IsLog reports whether the first operation of a client in a file's beginning is one of [ReadLog]'s: it stands at the beginning of its
-// line, or behind "jepsen.util:", or it is none of one register, as in the logs of package porcupine.
+// IsLog reports whether the first operation of a client in a file's beginning is one of [ReadLog]'s: it stands at the
+// beginning of its line, or behind "jepsen.util:", or it is none of one register, as in the logs of package porcupine.
 func IsLog(head []byte) bool {
 	cut := len(head) > 0 && head[len(head)-1] != '\n'
 	for text := range bytes.Lines(head) {
@@ -126,11 +126,12 @@ func IsLog(head []byte) bool {
 	return false
 }
 
-// ReadLog reads the operations of a log, a line each: Jepsen's history.txt, and jepsen.log, where they stand among other lines. The
-// other lines are passed over, which a note says. Positions are line numbers.
+// ReadLog reads the operations of a log, a line each: Jepsen's history.txt, and jepsen.log, where they stand among
+// other lines. The other lines are passed over, which a note says. Positions are line numbers.
 //
 //	3	:invoke	:txn	[[:append 7 1] [:r 8 nil]]
-//	2021-02-26 23:39:01,300{GMT}	INFO	[jepsen worker 3] jepsen.util: 3	:info	:txn	[[:append 7 1] [:r 8 nil]]	:timeout
+//	2021-02-26 23:39:01,300{GMT}	INFO	[jepsen worker 3] jepsen.util: 3	:info	:txn	[[:append 7 1] [:r 8
+//	nil]]	:timeout
 //
 // Errors are *history.InputError with the line; a file without an operation is one. Cost as of [Read].
 func ReadLog(data []byte, file string, o Options) (*history.History, error) {
@@ -185,7 +186,8 @@ func ReadLog(data []byte, file string, o Options) (*history.History, error) {
 			if err := r.s.Skip(); err == nil {
 				e.value = begin + l.value
 			} else if e.kind == invoke || e.kind == ok {
-				return nil, &history.InputError{File: file, Line: n, Off: -1, Field: "value", Msg: "found " + quote(text[l.value:]) + "; expected a value in EDN"}
+				return nil, &history.InputError{File: file, Line: n, Off: -1, Field: "value", Msg: "found " +
+					quote(text[l.value:]) + "; expected a value in EDN"}
 			}
 		}
 		r.add(e)
@@ -193,10 +195,12 @@ func ReadLog(data []byte, file string, o Options) (*history.History, error) {
 	r.s.Data = data
 	if len(r.events) == 0 && r.noClient == 0 {
 		return nil, &history.InputError{File: file, Line: max(first, 1), Off: -1,
-			Msg: "no line is an operation; expected process, type, f and value, as in 0 :invoke :read nil; the first line is " + quote(firstText)}
+			Msg: "no line is an operation; expected process, type, f and value, as in 0 :invoke :read nil; the " +
+				"first line is " + quote(firstText)}
 	}
 	if passed > 0 {
-		r.b.Note(history.NoteSkipped, passed, "%s passed over; the first is line %d: %s", plural(passed, "line without an operation was", "lines without an operation were"), first, quote(firstText))
+		r.b.Note(history.NoteSkipped, passed, "%s passed over; the first is line %d: %s", plural(passed,
+			"line without an operation was", "lines without an operation were"), first, quote(firstText))
 	}
 	return r.build()
 }

@@ -56,7 +56,8 @@ func (r *reader) choose() error {
 		}
 	}
 	refuse := func(what, why string) error {
-		return r.s.Errorf(r.events[0].pos, "f", "a %s history: %s; expected transactions of reads and writes, a register, a mutex or a set", what, why)
+		return r.s.Errorf(r.events[0].pos, "f", "a %s history: %s; expected transactions of reads and writes, a "+
+			"register, a mutex or a set", what, why)
 	}
 	switch {
 	case r.used[transferFn] || balances:
@@ -153,8 +154,8 @@ func (r *reader) closeSequence() error {
 	}
 }
 
-// readShape reports whether the answer of a read is a collection (a set's), a number or a map (a bank's), looking behind an
-// independent key.
+// readShape reports whether the answer of a read is a collection (a set's), a number or a map (a bank's), looking
+// behind an independent key.
 func (r *reader) readShape(at int) (collection, number, balances bool, err error) {
 	back := r.s.Pos()
 	defer r.s.Seek(back)
@@ -236,11 +237,13 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			return false, r.s.Errorf(t.Pos, "value", "found %v; expected micro-operations, [:r k v], [:w k v] or [:append k v]", t)
+			return false, r.s.Errorf(t.Pos, "value", "found %v; expected micro-operations, [:r k v], [:w k v] or "+
+				"[:append k v]", t)
 		}
 		return false, r.s.Errorf(value.Pos, "value", "found %v; expected a sequence of micro-operations", value)
 	}
-	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, acquire, release and add", r.other)
+	return false, r.s.Errorf(e.pos, "f", "found %s; expected a transaction, or one of read, write, cas, acquire, "+
+		"release and add", r.other)
 }
 
 // scalar makes a key or value of a token.

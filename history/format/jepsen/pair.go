@@ -32,12 +32,14 @@ func (r *reader) sort() error {
 	for i := 1; i < len(byIndex); i++ {
 		if byIndex[i].index == byIndex[i-1].index {
 			r.indexed = false
-			r.b.Note(history.NoteTimes, 0, "the index %d stands at lines %d and %d: indices are not looked at", byIndex[i].index, byIndex[i-1].line, byIndex[i].line)
+			r.b.Note(history.NoteTimes, 0, "the index %d stands at lines %d and %d: indices are not looked at",
+				byIndex[i].index, byIndex[i-1].line, byIndex[i].line)
 			return nil
 		}
 	}
 	r.events = byIndex
-	r.b.Note(history.NoteTimes, back, "%s not where its index says: all were put in the order of their indices", plural(back, "operation was", "operations were"))
+	r.b.Note(history.NoteTimes, back, "%s not where its index says: all were put in the order of their indices",
+		plural(back, "operation was", "operations were"))
 	return nil
 }
 
@@ -58,7 +60,8 @@ func (r *reader) pair() error {
 				continue
 			}
 			if j, open := pending[e.process]; open {
-				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not completed; expected ok, fail or info", e.process, r.events[j].line)
+				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not "+
+					"completed; expected ok, fail or info", e.process, r.events[j].line)
 			}
 			pending[e.process] = int32(i)
 			continue
@@ -66,7 +69,8 @@ func (r *reader) pair() error {
 		if e.process == noProcess {
 			switch open := loose[e.f]; {
 			case len(open) > 1:
-				return r.s.Errorf(e.pos, "process", "missing, so that it may complete the operation of line %d or that of line %d; expected an integer", r.events[open[0]].line, r.events[open[1]].line)
+				return r.s.Errorf(e.pos, "process", "missing, so that it may complete the operation of line %d or "+
+					"that of line %d; expected an integer", r.events[open[0]].line, r.events[open[1]].line)
 			case len(open) == 1:
 				r.completion[open[0]], r.completion[i] = int32(i), open[0]
 				loose[e.f] = open[:0]
@@ -104,7 +108,8 @@ func (r *reader) clock() error {
 		return nil
 	}
 	if orphans > 0 {
-		r.b.Note(history.NoteTimes, orphans, "%s completed without an invocation, the first at line %d: nothing says when they began", operations(orphans), r.events[orphan].line)
+		r.b.Note(history.NoteTimes, orphans, "%s completed without an invocation, the first at line %d: nothing "+
+			"says when they began", operations(orphans), r.events[orphan].line)
 	}
 	if r.realTime == "index" {
 		return nil
@@ -133,13 +138,16 @@ func (r *reader) clock() error {
 	if r.realTime == "time" {
 		if missing > 0 {
 			if r.lines {
-				return r.s.Errorf(r.events[noTime].pos, "time", "missing: lines of a log have none; expected real time by index or none")
+				return r.s.Errorf(r.events[noTime].pos, "time", "missing: lines of a log have none; expected real "+
+					"time by index or none")
 			}
-			return r.s.Errorf(r.events[noTime].pos, "time", "missing; expected an integer, since real time is to be told by it")
+			return r.s.Errorf(r.events[noTime].pos, "time", "missing; expected an integer, since real time is to be "+
+				"told by it")
 		}
 		r.byTime = true
 		if back > 0 {
-			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time", goBack(back), r.events[firstBack].line)
+			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time", goBack(back),
+				r.events[firstBack].line)
 		}
 		return nil
 	}
@@ -150,11 +158,13 @@ func (r *reader) clock() error {
 	switch {
 	case missing == len(r.events) || missing > 0 && least == math.MaxInt64:
 	case missing > 0:
-		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is told by %s", have(missing), r.events[noTime].line, order)
+		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is told by %s", have(missing),
+			r.events[noTime].line, order)
 	case least == most && len(r.events) == 1:
 		r.byTime = true
 	case least == most:
-		r.b.Note(history.NoteTimes, len(r.events), "all operations have the time %d: real time is told by %s", least, order)
+		r.b.Note(history.NoteTimes, len(r.events), "all operations have the time %d: real time is told by %s", least,
+			order)
 	default:
 		r.byTime = true
 	}
@@ -163,10 +173,13 @@ func (r *reader) clock() error {
 	}
 	if bad, first := r.unlike(); bad > 0 {
 		r.byTime = false
-		r.b.Note(history.NoteTimes, back, "%s, and %s before what the same process did before, the first at line %d: real time is told by %s (--real-time time takes the times)", goBack(back), plural(bad, "operation is", "operations are"), r.events[first].line, order)
+		r.b.Note(history.NoteTimes, back, "%s, and %s before what the same process did before, the first at line "+
+			"%d: real time is told by %s (--real-time time takes the times)", goBack(back), plural(bad, "operation is",
+			"operations are"), r.events[first].line, order)
 		return nil
 	}
-	r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time (--real-time index takes the order)", goBack(back), r.events[firstBack].line)
+	r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is told by time (--real-time index takes "+
+		"the order)", goBack(back), r.events[firstBack].line)
 	return nil
 }
 
@@ -183,8 +196,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// unlike counts the operations whose times cannot be: before their invocation's, or before what their process did before; and says
-// which is the first.
+// unlike counts the operations whose times cannot be: before their invocation's, or before what their process did
+// before; and says which is the first.
 func (r *reader) unlike() (bad, first int) {
 	last := map[int64]int64{}
 	for i := range r.events {
@@ -227,7 +240,8 @@ func (r *reader) txns() error {
 		}
 	}
 	if r.versions > 0 {
-		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not looked at", plural(r.versions, "value comes", "values come"))
+		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+
+			"looked at", plural(r.versions, "value comes", "values come"))
 	}
 	return nil
 }
@@ -294,8 +308,8 @@ func (r *reader) txn(first, last int32) error {
 	return nil
 }
 
-// unsaid deals with an operation whose ok says nothing of what was done, as one with the value nil: what was written its invocation says,
-// since others may have read it; what was read nothing says.
+// unsaid deals with an operation whose ok says nothing of what was done, as one with the value nil: what was written
+// its invocation says, since others may have read it; what was read nothing says.
 func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
 	if invoked.value < 0 || invoked.value == e.value {
 		return false, nil
@@ -342,7 +356,8 @@ func (r *reader) onlyWrites(done *event, invoked event) error {
 			return err
 		}
 		if isRead(f) {
-			return r.s.Errorf(done.pos, "value", "none, or an empty one, of a transaction that is ok and reads (line %d); expected its micro-operations with what they read", invoked.line)
+			return r.s.Errorf(done.pos, "value", "none, or an empty one, of a transaction that is ok and reads "+
+				"(line %d); expected its micro-operations with what they read", invoked.line)
 		}
 		for f.Kind != edn.Close {
 			if err := r.s.SkipRest(f); err != nil {

@@ -149,7 +149,8 @@ func (r *reader) event(t edn.Token) error {
 	return nil
 }
 
-// vector reads one operation that is a vector, as Knossos had them first: [process type f value error]; t is its bracket.
+// vector reads one operation that is a vector, as Knossos had them first: [process type f value error]; t is its
+// bracket.
 func (r *reader) vector(t, process edn.Token) error {
 	e := newEvent(t.Pos)
 	client, err := r.process(&e, process)

@@ -83,7 +83,8 @@ func (r *reader) wrong(at int, expected string) error {
 	case f.found != "":
 		return r.s.Errorf(f.pos, "value", "found %s; expected %s", f.found, expected)
 	case f.n >= 0:
-		return r.s.Errorf(f.pos, "value", "found a sequence of %s; expected %s", plural(f.n, "value", "values"), expected)
+		return r.s.Errorf(f.pos, "value", "found a sequence of %s; expected %s", plural(f.n, "value", "values"),
+			expected)
 	}
 	return r.s.Errorf(f.pos, "value", "found %s; expected %s", r.b.Texts.AppendValue(nil, f.value), expected)
 }
@@ -98,7 +99,8 @@ func (r *reader) named(e *event) (t edn.Token, has bool, err error) {
 	return t, t.Kind != edn.Nil, err
 }
 
-// versioned reports whether the value of a write has a version: [key [version value]], or with a field key [version value].
+// versioned reports whether the value of a write has a version: [key [version value]], or with a field key [version
+// value].
 func (r *reader) versioned(e *event) (bool, error) {
 	back := r.s.Pos()
 	defer r.s.Seek(back)
@@ -201,14 +203,16 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 	return true, nil
 }
 
-// cas finds the parts of a compare-and-set: [old new], [key [old new]], [key old new] or, with versions, [key [version [old new]]] and, where
-// a field names the key, [version [old new]]. old -1: it is none of them, and new is what is wrong.
+// cas finds the parts of a compare-and-set: [old new], [key [old new]], [key old new] or, with versions, [key [version
+// [old new]]] and, where a field names the key, [version [old new]]. old -1: it is none of them, and new is what is
+// wrong.
 func (r *reader) cas(at int, keyed bool) (old, new, key int, version bool, expected string) {
 	expected = "[old new] or [key [old new]]"
 	if keyed {
 		expected = "[old new]"
 	}
-	if three, is := r.elements(at, 3); is && !keyed && r.isScalar(three[0]) && r.isScalar(three[1]) && r.isScalar(three[2]) {
+	if three, is := r.elements(at, 3); is && !keyed && r.isScalar(three[0]) && r.isScalar(three[1]) &&
+		r.isScalar(three[2]) {
 		return three[1], three[2], three[0], false, expected
 	}
 	pair, is := r.elements(at, 2)
@@ -234,8 +238,8 @@ func (r *reader) cas(at int, keyed bool) (old, new, key int, version bool, expec
 	return last[0], last[1], pair[0], true, expected
 }
 
-// mutex adds an operation on a lock: a register that is 0, then 1, then 0 again. v is the first token of its value, of which a key
-// counts alone: [key …].
+// mutex adds an operation on a lock: a register that is 0, then 1, then 0 again. v is the first token of its value, of
+// which a key counts alone: [key …].
 func (r *reader) mutex(e *event, v edn.Token, status history.Status) (bool, error) {
 	if status == history.Aborted {
 		return false, nil

@@ -27,8 +27,8 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 	}
 	pair := false // [key value]
 	if v.Opens() && !keyed {
-		// [key value] of an independent set has a scalar first; so has a set's answer that is a vector, so its second decides: for add
-		// any pair is independent, for read a nested collection is.
+		// [key value] of an independent set has a scalar first; so has a set's answer that is a vector, so its second
+		// decides: for add any pair is independent, for read a nested collection is.
 		at := v.Pos
 		first, err := r.s.Next()
 		if err != nil {

@@ -13,10 +13,10 @@ import (
 	"isovet/history"
 )
 
-// Check says why a history cannot be written as it is, nil if it can: an initial transaction, keys that are there at first with
-// something else than null, deletes, predicates, rows, reads of transactions of unknown outcome, times that lines one after another do
-// not say. With lossy what keys hold at first is written as nil, and such reads and times are dropped. Reads of aborted transactions
-// say nothing and are never written.
+// Check says why a history cannot be written as it is, nil if it can: an initial transaction, keys that are there at
+// first with something else than null, deletes, predicates, rows, reads of transactions of unknown outcome, times that
+// lines one after another do not say. With lossy what keys hold at first is written as nil, and such reads and times
+// are dropped. Reads of aborted transactions say nothing and are never written.
 func Check(h *history.History, lossy bool) error {
 	switch {
 	case h.HasPredicates():
@@ -36,12 +36,14 @@ func Check(h *history.History, lossy bool) error {
 			case k == history.Append && t == h.Init:
 				return errors.New("the history has lists that are not empty at first; Jepsen's are")
 			case (k == history.Read || k == history.ReadList) && h.Txns.Status[t] == history.Unknown && !lossy:
-				return fmt.Errorf("transaction %d, of unknown outcome, says what it read; Jepsen's info operations do not", h.Txns.ID[t])
+				return fmt.Errorf("transaction %d, of unknown outcome, says what it read; Jepsen's info operations "+
+					"do not", h.Txns.ID[t])
 			case k != history.Write || t == h.Init:
 			case h.VerKind[v] == history.Null:
 				return errors.New("the history deletes keys, which Jepsen's registers cannot")
 			case h.InitVer[h.VerKey[v]] == v:
-				return fmt.Errorf("key %s is written as %s, which it holds at first", h.KeyString(h.VerKey[v]), h.ValueString(v))
+				return fmt.Errorf("key %s is written as %s, which it holds at first", h.KeyString(h.VerKey[v]),
+					h.ValueString(v))
 			}
 		}
 	}
@@ -54,8 +56,9 @@ func Check(h *history.History, lossy bool) error {
 	return times(h)
 }
 
-// times says why a history's client times cannot be written, nil if they can or there are none. An operation without the time at
-// which it ended cannot be told from one that never did; only of what has not committed does that say nothing.
+// times says why a history's client times cannot be written, nil if they can or there are none. An operation without
+// the time at which it ended cannot be told from one that never did; only of what has not committed does that say
+// nothing.
 func times(h *history.History) error {
 	if h.Txns.Start == nil && h.Txns.End == nil {
 		return nil
@@ -70,9 +73,11 @@ func times(h *history.History) error {
 			start, end := span(h, t)
 			switch {
 			case start == history.NoTime || end == history.NoTime:
-				return fmt.Errorf("transaction %d has no start or no end while others have; expected all or none", h.Txns.ID[t])
+				return fmt.Errorf("transaction %d has no start or no end while others have; expected all or none",
+					h.Txns.ID[t])
 			case start < before:
-				return fmt.Errorf("transaction %d starts at %d, before its predecessor in the session ended at %d", h.Txns.ID[t], start, before)
+				return fmt.Errorf("transaction %d starts at %d, before its predecessor in the session ended at %d",
+					h.Txns.ID[t], start, before)
 			}
 			before = end
 			first, last = min(first, start), max(last, end)
@@ -84,7 +89,8 @@ func times(h *history.History) error {
 	return nil
 }
 
-// span returns when a transaction is written to have begun and ended: where nothing says when one ended that did not commit, at once.
+// span returns when a transaction is written to have begun and ended: where nothing says when one ended that did not
+// commit, at once.
 func span(h *history.History, t uint32) (start, end int64) {
 	start, end = h.Start(t), h.End(t)
 	if end == history.NoTime && h.Txns.Status[t] != history.Committed {
@@ -100,9 +106,10 @@ type line struct {
 	done bool
 }
 
-// Write writes a history as EDN, an operation a line. Check has found no fault with it. A transaction is an invocation and its
-// completion: ok, fail or info, in the order of their times; transactions without session get a process each. Without times, or with
-// times that cannot be written so, only the completions are written, and no reader sees an order that is not there.
+// Write writes a history as EDN, an operation a line. Check has found no fault with it. A transaction is an invocation
+// and its completion: ok, fail or info, in the order of their times; transactions without session get a process each.
+// Without times, or with times that cannot be written so, only the completions are written, and no reader sees an order
+// that is not there.
 func Write(w io.Writer, h *history.History) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	timed := h.Txns.Start != nil && times(h) == nil

@@ -17,8 +17,8 @@ import (
 	"isovet/history"
 )
 
-// blindW writes a document like BlindW-WR: 24 sessions, 10,000 keys, transactions of eight operations that read or write,
-// values unique. With opTimes every operation has its client times.
+// blindW writes a document like BlindW-WR: 24 sessions, 10,000 keys, transactions of eight operations that read or
+// write, values unique. With opTimes every operation has its client times.
 func blindW(txns int, opTimes bool) []byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const keys, sessions = 10_000, 24
@@ -158,7 +158,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// peak runs f and returns the most memory that the heap took from the system meanwhile, garbage and all, beyond what it had.
+// peak runs f and returns the most memory that the heap took from the system meanwhile, garbage and all, beyond what it
+// had.
 func peak(f func()) uint64 {
 	debug.FreeOSMemory()
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
@@ -183,8 +184,8 @@ func peak(f func()) uint64 {
 	return max(most.Load(), now()) - before
 }
 
-// TestMemory bounds what reading takes beyond the file, at its peak and with garbage: 40 bytes an operation on one core, and
-// the operations' times, where there are any, by themselves.
+// TestMemory bounds what reading takes beyond the file, at its peak and with garbage: 40 bytes an operation on one
+// core, and the operations' times, where there are any, by themselves.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second; left out with -short")

@@ -12,8 +12,8 @@ import (
 	"isovet/internal/histtest/diff"
 )
 
-// FuzzRead: reading never panics; the scanner with its fall-back and the tolerant reader alone agree, on errors too; and what is
-// accepted survives writing and reading unchanged.
+// FuzzRead: reading never panics; the scanner with its fall-back and the tolerant reader alone agree, on errors too;
+// and what is accepted survives writing and reading unchanged.
 func FuzzRead(f *testing.F) {
 	for _, c := range badInput {
 		if len(c.doc) < 500 {
@@ -29,7 +29,8 @@ func FuzzRead(f *testing.F) {
 		g, tolErr := readTolerant(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 		if err != nil || tolErr != nil {
 			// Blanks behind it make no sense of it either.
-			if _, err := Read(append(append(bytes.Clone(data), '\n'), bytes.Repeat([]byte(" "), scanMargin)...), "t"); err == nil {
+			if _, err := Read(append(append(bytes.Clone(data), '\n'), bytes.Repeat([]byte(" "), scanMargin)...),
+				"t"); err == nil {
 				t.Fatal("accepted with blanks behind")
 			}
 			if err == nil || tolErr == nil || err.Error() != tolErr.Error() {

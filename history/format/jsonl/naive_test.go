@@ -9,8 +9,8 @@ import (
 	"isovet/history"
 )
 
-// readNaive is the plain twin of Read: it takes each line apart with encoding/json. It takes valid input only and panics on
-// anything else.
+// readNaive is the plain twin of Read: it takes each line apart with encoding/json. It takes valid input only and
+// panics on anything else.
 func readNaive(data []byte) *history.History {
 	b := history.NewBuilder()
 	for n, line := range bytes.Split(data, []byte("\n")) {
@@ -25,8 +25,9 @@ func readNaive(data []byte) *history.History {
 		}
 		if obj["format"] != nil {
 			text := func(f string) string { s, _ := obj[f].(string); return s }
-			b.Meta = history.Meta{Name: text("name"), DB: text("db"), Isolation: text("isolation"), Workload: text("workload"),
-				Note: text("note"), Lists: text("model") == "list"}
+			b.Meta = history.Meta{Name: text("name"), DB: text("db"), Isolation: text("isolation"),
+				Workload: text("workload"),
+				Note:     text("note"), Lists: text("model") == "list"}
 			if v, ok := obj["initial"]; ok {
 				b.Initial = naiveValue(b, v)
 			}
@@ -50,7 +51,8 @@ func readNaive(data []byte) *history.History {
 		num("start_ts", &h.StartTS)
 		num("commit_ts", &h.CommitTS)
 		h.Init, _ = obj["init"].(bool)
-		h.Status = map[any]history.Status{nil: 0, "committed": 0, "aborted": history.Aborted, "unknown": history.Unknown}[obj["status"]]
+		h.Status = map[any]history.Status{nil: 0, "committed": 0, "aborted": history.Aborted,
+			"unknown": history.Unknown}[obj["status"]]
 		if s, ok := obj["node"].(string); ok {
 			h.Node = b.Text([]byte(s))
 		}
@@ -147,8 +149,8 @@ func naiveValue(b *history.Builder, x any) history.Value {
 	panic(x)
 }
 
-// naiveJSON writes x with sorted members, no white space and no more escapes than needed. Random predicates have their members
-// in order, as the reader keeps their order.
+// naiveJSON writes x with sorted members, no white space and no more escapes than needed. Random predicates have their
+// members in order, as the reader keeps their order.
 func naiveJSON(x any) []byte {
 	switch x := x.(type) {
 	case string:

@@ -6,7 +6,8 @@ import (
 	"isovet/history"
 )
 
-// TestPiece: lines from the midst of sessions are read, by the scanner and by the tolerant reader, without their sessions.
+// TestPiece: lines from the midst of sessions are read, by the scanner and by the tolerant reader, without their
+// sessions.
 func TestPiece(t *testing.T) {
 	text := `{"format":"isovet-history","version":1,"initial":0}
 {"id":7,"session":3,"seq":17,"start":1,"end":2,"ops":[["w","x",1]]}
@@ -19,7 +20,8 @@ func TestPiece(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.NumTxns() != 2 || h.NumSessions() != 2 || h.SessName[0] != history.NoTime || h.Txns.ID[1] != 8 || h.Txns.Line[1] != 3 {
+	if h.NumTxns() != 2 || h.NumSessions() != 2 || h.SessName[0] != history.NoTime || h.Txns.ID[1] != 8 ||
+		h.Txns.Line[1] != 3 {
 		t.Errorf("%d transactions, %d sessions, line %d", h.NumTxns(), h.NumSessions(), h.Txns.Line)
 	}
 }

@@ -4,8 +4,8 @@ import "isovet/history"
 
 const comparisons = `"=", "!=", "<", "<=", ">", ">=" or "in"`
 
-// predicate reads a condition on a row, checks its shape, and appends it to pred as compact JSON. Members of one object must
-// all hold. Which rows satisfy it is package predicates' business.
+// predicate reads a condition on a row, checks its shape, and appends it to pred as compact JSON. Members of one object
+// must all hold. Which rows satisfy it is package predicates' business.
 //
 //	P = {column: {comparison: scalar, …}, …} | {"or": [P, …]} | {"and": [P, …]} | {"not": P}
 //

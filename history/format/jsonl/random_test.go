@@ -66,12 +66,14 @@ func (d *doc) int() {
 	case 1:
 		n = -d.Int64() >> d.IntN(64)
 	case 2:
-		n = []int64{math.MaxInt64, math.MinInt64, 0, 99999999, 100000000, 9999999999999999, 10000000000000000}[d.IntN(7)]
+		n = []int64{math.MaxInt64, math.MinInt64, 0, 99999999, 100000000, 9999999999999999,
+			10000000000000000}[d.IntN(7)]
 	}
 	d.tok(strconv.FormatInt(n, 10))
 }
 
-var words = []string{"", "a", "null", "x1", "key", "ops", "format", "é", "日本", "😀", "q\"uote", "back\\slash", "tab\t", "nl\n", "a/b", "\x01", "\x7f", "\b\f"}
+var words = []string{"", "a", "null", "x1", "key", "ops", "format", "é", "日本", "😀", "q\"uote", "back\\slash", "tab\t",
+	"nl\n", "a/b", "\x01", "\x7f", "\b\f"}
 
 func (d *doc) scalar() {
 	switch d.IntN(8) {
@@ -455,9 +457,9 @@ func sameLines(a, b *history.History) bool {
 	return true
 }
 
-// TestRandomDocuments feeds thousands of documents to the scanner with its fall-back, to the tolerant reader alone, to a reader
-// by pieces, to the stream reader with short reads, and to the twin on encoding/json; all must agree, and so must what is
-// written and read again.
+// TestRandomDocuments feeds thousands of documents to the scanner with its fall-back, to the tolerant reader alone, to
+// a reader by pieces, to the stream reader with short reads, and to the twin on encoding/json; all must agree, and so
+// must what is written and read again.
 func TestRandomDocuments(t *testing.T) {
 	scanned := 0
 	for seed := range uint64(4000) {
@@ -536,7 +538,8 @@ func TestIntegerScan(t *testing.T) {
 			t.Fatalf("%s%q: got %d, %d", s, tail, got, end)
 		}
 	}
-	for _, s := range []string{"", "-", "x", "01", "-01", "00", "9223372036854775808", "-9223372036854775808", "99999999999999999999", "111111111111111111111111", "12345678901234567890123456789012"} {
+	for _, s := range []string{"", "-", "x", "01", "-01", "00", "9223372036854775808", "-9223372036854775808",
+		"99999999999999999999", "111111111111111111111111", "12345678901234567890123456789012"} {
 		if n, end := integer(append([]byte(s), make([]byte, 32)...), 0); end != 0 {
 			t.Errorf("%q: got %d, %d; want none", s, n, end)
 		}

@@ -43,14 +43,15 @@ func newParser(file string) *parser {
 	return p
 }
 
-// Read reads a whole file from memory, on one core. file is its name for messages. Errors are *history.InputError. data is not
-// referenced afterwards. Cost: one pass over the data, then history.Builder.Build.
+// Read reads a whole file from memory, on one core. file is its name for messages. Errors are *history.InputError. data
+// is not referenced afterwards. Cost: one pass over the data, then history.Builder.Build.
 func Read(data []byte, file string) (*history.History, error) {
 	return ReadParallel(context.Background(), data, file, 1)
 }
 
-// ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are passed over, as the piece does
-// not have them whole, and a line without id gets one of its own, see Unnamed. Many lines at once cost less than one after the other.
+// ReadPiece is Read for some lines of a stream, behind its header: sessions and places in them are passed over, as the
+// piece does not have them whole, and a line without id gets one of its own, see Unnamed. Many lines at once cost less
+// than one after the other.
 func ReadPiece(data []byte) (*history.History, error) {
 	p := newParser("")
 	p.piece = true
@@ -62,19 +63,21 @@ func ReadPiece(data []byte) (*history.History, error) {
 
 // Line is what one line of a stream says: a header, or a transaction.
 type Line struct {
-	// H is the history of the one transaction, alone and in no session; of a header it has no transaction, and Meta and Initial.
+	// H is the history of the one transaction, alone and in no session; of a header it has no transaction, and Meta and
+	// Initial.
 	H *history.History
 	// Head has what the line says of the transaction beside its operations, sessions and places among it.
 	Head history.TxnHead
 }
 
-// ReadLine reads a line of a stream by itself. lists: the stream's header says that its keys are lists. Errors are *history.InputError, with line 1. Cost: that
-// of the line's bytes, and a few microseconds.
+// ReadLine reads a line of a stream by itself. lists: the stream's header says that its keys are lists. Errors are
+// *history.InputError, with line 1. Cost: that of the line's bytes, and a few microseconds.
 func ReadLine(line []byte, lists bool) (Line, error) {
 	p := newParser("")
 	p.piece = true
 	p.b.Meta.Lists = lists
-	if err := p.run(context.Background(), append(append(make([]byte, 0, len(line)+1+len(blanks)), line...), blanks[:]...)); err != nil {
+	if err := p.run(context.Background(), append(append(make([]byte, 0, len(line)+1+len(blanks)), line...),
+		blanks[:]...)); err != nil {
 		return Line{}, err
 	}
 	h, err := p.finish(1)
@@ -102,15 +105,17 @@ func (p *parser) endTxn(h history.TxnHead) {
 	p.b.EndTxn(h)
 }
 
-// ReadParallel is Read on up to workers cores; it ends early when ctx does. The number of workers makes no difference to the
-// history.
+// ReadParallel is Read on up to workers cores; it ends early when ctx does. The number of workers makes no difference
+// to the history.
 func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	return ReadMapped(ctx, data, file, workers, nil)
 }
 
-// ReadMapped is ReadParallel for a mapped file: release, if set, is told now and then of parts that will not be read again, unless
-// for an error's sake, so that they need not stay in memory. It is called by several goroutines, on parts of their own.
-func ReadMapped(ctx context.Context, data []byte, file string, workers int, release func(part []byte)) (*history.History, error) {
+// ReadMapped is ReadParallel for a mapped file: release, if set, is told now and then of parts that will not be read
+// again, unless for an error's sake, so that they need not stay in memory. It is called by several goroutines, on parts
+// of their own.
+func ReadMapped(ctx context.Context, data []byte, file string, workers int, release func(part []byte)) (
+	*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	first := newParser(file)
 	data = first.skipBlank(data)

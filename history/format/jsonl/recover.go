@@ -9,22 +9,27 @@ import (
 	"isovet/history"
 )
 
-// IsPartial reports whether a file begins as the recording of a run that is in progress, or was cut off: its header says "partial":true.
+// IsPartial reports whether a file begins as the recording of a run that is in progress, or was cut off: its header
+// says "partial":true.
 func IsPartial(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
-	return bytes.HasPrefix(line, []byte(`{"format":"isovet-history"`)) && bytes.Contains(line, []byte(`,"partial":true`))
+	return bytes.HasPrefix(line, []byte(`{"format":"isovet-history"`)) && bytes.Contains(line,
+		[]byte(`,"partial":true`))
 }
 
 // Lines of such a recording beside those of the format.
 const (
-	initPrefix    = `{"init":true,"ops":[` // versions that were there before, as their keys are met: one transaction in all
-	intentPrefix  = `{"intent":true,`      // a transaction that is about to be committed
-	outcomePrefix = `{"outcome":`          // how the one with that id ended: {"outcome":7,"status":"committed","end":99}
+	// versions that were there before, as their keys are met: one transaction in all
+	initPrefix   = `{"init":true,"ops":[`
+	intentPrefix = `{"intent":true,` // a transaction that is about to be committed
+	// how the one with that id ended: {"outcome":7,"status":"committed","end":99}
+	outcomePrefix = `{"outcome":`
 )
 
-// ReadPartial reads the recording of a run that was cut off. A transaction that was about to be committed and of which no line says how it ended is of unknown
-// outcome. The last line may be torn, if it has no line feed: it is left out. Both are said in the history's notes; anything else that is wrong is an error, with the
-// line. Cost: that of Read, and another pass over the data and a copy of it.
+// ReadPartial reads the recording of a run that was cut off. A transaction that was about to be committed and of which
+// no line says how it ended is of unknown outcome. The last line may be torn, if it has no line feed: it is left out.
+// Both are said in the history's notes; anything else that is wrong is an error, with the line. Cost: that of Read, and
+// another pass over the data and a copy of it.
 func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	torn := 0
 	if end := bytes.LastIndexByte(data, '\n') + 1; end < len(data) {
@@ -49,7 +54,8 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 		case bytes.HasPrefix(line, []byte(outcomePrefix)):
 			id, rest, ok := bytes.Cut(line[len(outcomePrefix):], []byte(","))
 			rest = bytes.TrimSpace(rest)
-			if _, twice := outcomes[string(id)]; !ok || !bytes.HasSuffix(rest, []byte("}")) || !intents[string(id)] || twice {
+			if _, twice := outcomes[string(id)]; !ok || !bytes.HasSuffix(rest, []byte("}")) || !intents[string(id)] ||
+				twice {
 				return nil, wrong("outcome", "found %.60q; expected the outcome of a transaction of a line above", line)
 			}
 			outcomes[string(id)] = rest[:len(rest)-1]
@@ -99,7 +105,8 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 		h.AddNote(history.NoteTorn, 1, "the last line is torn, line %d, and was left out: %d bytes", lineNo+1, torn)
 	}
 	if open > 0 {
-		h.AddNote(history.NoteTorn, open, "%d transactions were being committed at the end, and are of unknown outcome", open)
+		h.AddNote(history.NoteTorn, open, "%d transactions were being committed at the end, and are of unknown outcome",
+			open)
 	}
 	return h, nil
 }

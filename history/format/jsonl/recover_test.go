@@ -47,7 +47,8 @@ func TestReadPartial(t *testing.T) {
 	if d := diff.Histories(got, want); d != "" {
 		t.Error(d)
 	}
-	if n := notes(got); !strings.Contains(n, "1 transactions were being committed at the end") || strings.Contains(n, "torn") {
+	if n := notes(got); !strings.Contains(n, "1 transactions were being committed at the end") || strings.Contains(n,
+		"torn") {
 		t.Error(n)
 	}
 	// Cut off anywhere behind the header: a history, and said; as many lines as are whole.
@@ -61,7 +62,8 @@ func TestReadPartial(t *testing.T) {
 			t.Errorf("cut at %d: %s", end, notes(h))
 		}
 		txns := strings.Count(recording[:end], "\"session\"")
-		if last := recording[strings.LastIndexByte(recording[:end], '\n')+1 : end]; strings.Contains(last, "\"session\"") {
+		if last := recording[strings.LastIndexByte(recording[:end], '\n')+1 : end]; strings.Contains(last,
+			"\"session\"") {
 			txns--
 		}
 		if h.Init != history.None {
@@ -81,7 +83,8 @@ func TestReadPartial(t *testing.T) {
 		{`,"start":7,`, `,"st`, "f:7: "},
 	} {
 		text := strings.Replace(recording, c.from, c.to, 1)
-		if _, err := ReadPartial(t.Context(), []byte(text), "f", 1); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := ReadPartial(t.Context(), []byte(text), "f", 1); err == nil || !strings.HasPrefix(err.Error(),
+			c.want) {
 			t.Errorf("%s: %v; want %s", c.to, err, c.want)
 		}
 	}

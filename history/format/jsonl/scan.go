@@ -27,8 +27,8 @@ const (
 )
 
 // scanMargin is what must follow a position for the scanner to go on from it without looking at the end of the data: an
-// operation of integers with times takes 5+4·21 bytes, and eight are loaded at a time. Lines nearer to the end are left to
-// the tolerant reader.
+// operation of integers with times takes 5+4·21 bytes, and eight are loaded at a time. Lines nearer to the end are left
+// to the tolerant reader.
 const scanMargin = 128
 
 const (
@@ -38,8 +38,8 @@ const (
 	headMask   = 1<<40 - 1
 )
 
-// scan reads the transaction whose line begins at data[i] and returns where the next line begins; 0: there is a surprise, and
-// the tolerant reader must have the line. Operations before the surprise have been added to the builder.
+// scan reads the transaction whose line begins at data[i] and returns where the next line begins; 0: there is a
+// surprise, and the tolerant reader must have the line. Operations before the surprise have been added to the builder.
 func (p *parser) scan(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	if i > limit || data[i] != '{' {
@@ -158,8 +158,8 @@ func (p *parser) scan(data []byte, i int) int {
 	return i + 1
 }
 
-// scanOps adds the operations of the array whose first element begins at data[i] and returns the position behind the array; 0:
-// there is a surprise.
+// scanOps adds the operations of the array whose first element begins at data[i] and returns the position behind the
+// array; 0: there is a surprise.
 func (p *parser) scanOps(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	if i > limit {
@@ -188,8 +188,8 @@ func (p *parser) scanOps(data []byte, i int) int {
 	}
 }
 
-// scanOp adds the read, write or append of a scalar, or the read of a list of integers, at data[i] and returns the position
-// behind it; 0: it is something else, and nothing has been added.
+// scanOp adds the read, write or append of a scalar, or the read of a list of integers, at data[i] and returns the
+// position behind it; 0: it is something else, and nothing has been added.
 func (p *parser) scanOp(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	var kind history.OpKind
@@ -304,8 +304,8 @@ func (p *parser) scanInts(data []byte, i, limit int) int {
 	}
 }
 
-// plainRow returns the position behind the row that begins at data[i], if it is in canonical form as it stands: no white space,
-// no escapes, columns in order; 0: it is not, or is no row.
+// plainRow returns the position behind the row that begins at data[i], if it is in canonical form as it stands: no
+// white space, no escapes, columns in order; 0: it is not, or is no row.
 func plainRow(data []byte, i, limit int) int {
 	if i > limit {
 		return 0
@@ -355,8 +355,8 @@ func plainRow(data []byte, i, limit int) int {
 	}
 }
 
-// plainString returns the position behind the closing quote of the string whose content begins at data[i]; 0: it has an escape
-// or a byte beyond ASCII, or comes near the end of the data.
+// plainString returns the position behind the closing quote of the string whose content begins at data[i]; 0: it has an
+// escape or a byte beyond ASCII, or comes near the end of the data.
 func plainString(data []byte, i, limit int) int {
 	for ; i <= limit; i++ {
 		c := data[i]
@@ -372,8 +372,8 @@ func plainString(data []byte, i, limit int) int {
 
 var pow10 = [9]uint64{1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}
 
-// integer reads an integer of up to 19 digits at data[i], which has at least 32 bytes to come, and returns the position behind
-// it; 0: it is none, has a leading zero or does not fit.
+// integer reads an integer of up to 19 digits at data[i], which has at least 32 bytes to come, and returns the position
+// behind it; 0: it is none, has a leading zero or does not fit.
 func integer(data []byte, i int) (int64, int) {
 	neg := data[i] == '-'
 	if neg {
@@ -410,8 +410,8 @@ func integer(data []byte, i int) (int64, int) {
 	return int64(v), i
 }
 
-// digits counts the decimal digits that t, eight bytes xor '0', begins with. A carry out of a byte that is no digit can only
-// spoil later bytes.
+// digits counts the decimal digits that t, eight bytes xor '0', begins with. A carry out of a byte that is no digit can
+// only spoil later bytes.
 func digits(t uint64) uint {
 	return uint(bits.TrailingZeros64(((t+0x7676767676767676)|t)&0x8080808080808080)) >> 3
 }

@@ -14,8 +14,8 @@ import (
 // maxDepth bounds the nesting of values that are skipped, and of predicates.
 const maxDepth = 1000
 
-// tolerant reads lines that hold any JSON, and says what is wrong with those that do not hold what they should. Its methods
-// return false after an error, which err then holds; a line feed ends the line wherever it comes.
+// tolerant reads lines that hold any JSON, and says what is wrong with those that do not hold what they should. Its
+// methods return false after an error, which err then holds; a line feed ends the line wherever it comes.
 type tolerant struct {
 	p   *parser
 	b   []byte // the line, or more than it
@@ -117,8 +117,8 @@ func (t *tolerant) line(line []byte, done int) error {
 	return nil
 }
 
-// isHeader reports whether the line has a field "format". What is wrong with the line, if anything, is left to be found when it
-// is read.
+// isHeader reports whether the line has a field "format". What is wrong with the line, if anything, is left to be found
+// when it is read.
 func (t *tolerant) isHeader() bool {
 	header := false
 	if bytes.IndexByte(t.b, '\\') >= 0 || bytes.Contains(t.b, []byte(`"format"`)) {
@@ -208,7 +208,8 @@ func (t *tolerant) end() bool {
 func (t *tolerant) header() {
 	seen := map[string]bool{}
 	m := &t.p.b.Meta
-	texts := map[string]*string{"name": &m.Name, "db": &m.DB, "isolation": &m.Isolation, "workload": &m.Workload, "note": &m.Note}
+	texts := map[string]*string{"name": &m.Name, "db": &m.DB, "isolation": &m.Isolation, "workload": &m.Workload,
+		"note": &m.Note}
 	ok := t.object(func(name []byte) bool {
 		t.field = string(name)
 		switch t.field {
@@ -422,7 +423,8 @@ func (t *tolerant) text() ([]byte, bool) {
 	return t.str()
 }
 
-// str reads the string at the present position. The result is a piece of the line, or of strs, and lives as long as those.
+// str reads the string at the present position. The result is a piece of the line, or of strs, and lives as long as
+// those.
 func (t *tolerant) str() ([]byte, bool) {
 	t.i++
 	from := t.i
@@ -599,7 +601,8 @@ func (t *tolerant) int() (int64, bool) {
 	}
 	n, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
-		return 0, t.fail("integer %s is out of range; expected one of 64 bits, -9223372036854775808 to 9223372036854775807", clipNumber(digits))
+		return 0, t.fail("integer %s is out of range; expected one of 64 bits, -9223372036854775808 to "+
+			"9223372036854775807", clipNumber(digits))
 	}
 	return n, true
 }
@@ -650,7 +653,8 @@ func (t *tolerant) literal(word string) bool {
 	return true
 }
 
-// sortColumns puts a row's columns in order and returns the index of one that equals its predecessor; -1: there is none.
+// sortColumns puts a row's columns in order and returns the index of one that equals its predecessor; -1: there is
+// none.
 func (t *tolerant) sortColumns() int {
 	slices.SortFunc(t.cols, func(a, b column) int {
 		return bytes.Compare(t.strs[a.name:a.end], t.strs[b.name:b.end])

@@ -43,8 +43,8 @@ func (t *tolerant) value() (history.Value, bool) {
 	return t.scalar(" or a row (an object)")
 }
 
-// row reads a row and brings it into canonical form: columns sorted by their bytes, no white space, strings escaped no more
-// than needed.
+// row reads a row and brings it into canonical form: columns sorted by their bytes, no white space, strings escaped no
+// more than needed.
 func (t *tolerant) row() (history.Value, bool) {
 	keep := len(t.strs)
 	defer func() { t.strs = t.strs[:keep] }()
@@ -96,7 +96,8 @@ func (t *tolerant) row() (history.Value, bool) {
 		}
 	}
 	if i := t.sortColumns(); i >= 0 {
-		return history.Value{}, t.fail("column %s of a row is given twice; expected each once", clip(t.strs[t.cols[i].name:t.cols[i].end]))
+		return history.Value{}, t.fail("column %s of a row is given twice; expected each once",
+			clip(t.strs[t.cols[i].name:t.cols[i].end]))
 	}
 	from := len(t.strs)
 	t.strs = append(t.strs, '{')
@@ -145,8 +146,8 @@ func (t *tolerant) keyValue() (history.Value, bool) {
 	return history.Value{}, t.wrong("a key: a string or an integer")
 }
 
-// opAt reads and adds the operation at data[i] and returns the position behind it; 0: there is something wrong, and the line
-// must be read from its beginning for the message to be right.
+// opAt reads and adds the operation at data[i] and returns the position behind it; 0: there is something wrong, and the
+// line must be read from its beginning for the message to be right.
 func (t *tolerant) opAt(data []byte, i int) int {
 	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
 	t.strs = t.strs[:0]

@@ -51,7 +51,8 @@ func (e *writer) header() {
 	h := e.h
 	e.str(`{"format":"isovet-history","version":1`)
 	for _, f := range [...]struct{ name, text string }{
-		{"name", h.Meta.Name}, {"db", h.Meta.DB}, {"isolation", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note},
+		{"name", h.Meta.Name}, {"db", h.Meta.DB}, {"isolation", h.Meta.Isolation}, {"workload", h.Meta.Workload},
+		{"note", h.Meta.Note},
 	} {
 		if f.text != "" {
 			e.str(`,"` + f.name + `":`)

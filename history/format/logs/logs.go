@@ -1,5 +1,5 @@
-// Package logs lists the logs of formats whose histories are folders: a file a client, named by a letter and the client's number,
-// T3.log. It is shared by package cobralog and package viper.
+// Package logs lists the logs of formats whose histories are folders: a file a client, named by a letter and the
+// client's number, T3.log. It is shared by package cobralog and package viper.
 package logs
 
 import (
@@ -21,8 +21,8 @@ type Log struct {
 	Number int64
 }
 
-// List returns the logs of a folder that begin with the prefix, by their numbers. What else is in the folder is passed over; none at
-// all is an error. Errors are *history.InputError.
+// List returns the logs of a folder that begin with the prefix, by their numbers. What else is in the folder is passed
+// over; none at all is an error. Errors are *history.InputError.
 func List(dir, prefix string) ([]Log, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -35,9 +35,13 @@ func List(dir, prefix string) ([]Log, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named " + prefix + "<number>.log; expected one a client"}
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named " + prefix +
+			"<number>.log; expected one a client"}
 	}
-	slices.SortFunc(all, func(a, b Log) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(all, func(a, b Log) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Path,
+			b.Path))
+	})
 	return all, nil
 }
 
@@ -52,7 +56,8 @@ func number(name, prefix string) (int64, bool) {
 // bom is the byte order mark that some programs put before a text. No record of a binary log begins so.
 var bom = []byte("\xef\xbb\xbf")
 
-// Head returns the beginning, up to n bytes, of the first log that is not empty; nil if all are, false if there are none.
+// Head returns the beginning, up to n bytes, of the first log that is not empty; nil if all are, false if there are
+// none.
 func Head(dir, prefix string, n int) (head []byte, ok bool) {
 	all, err := List(dir, prefix)
 	if err != nil {

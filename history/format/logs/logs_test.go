@@ -10,7 +10,8 @@ import (
 
 func TestList(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"T10.log": "ab", "T2.log": "", "T02.log": "", "T3.log.gz": "x", "T.log": "x", "T-1.log": "x", "J1.log": "x", "Tx.log": "x"} {
+	for name, text := range map[string]string{"T10.log": "ab", "T2.log": "", "T02.log": "", "T3.log.gz": "x",
+		"T.log": "x", "T-1.log": "x", "J1.log": "x", "Tx.log": "x"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,8 @@ func TestList(t *testing.T) {
 	if _, err := List(dir, "K"); err == nil || !strings.Contains(err.Error(), "no file named K<number>.log") {
 		t.Error(err)
 	}
-	if _, err := List(filepath.Join(dir, "none"), "T"); err == nil || !strings.Contains(err.Error(), "cannot read the folder") {
+	if _, err := List(filepath.Join(dir, "none"), "T"); err == nil || !strings.Contains(err.Error(),
+		"cannot read the folder") {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func generated(b *testing.B, txns int, times datasets.Times) *history.History {
-	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: txns, Ops: 8, Times: times})
+	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: txns, Ops: 8,
+		Times: times})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -58,7 +58,8 @@ func (v *verifier) checkSessions() *problem {
 		}
 		for i, t := range h.SessTxn[lo:hi] {
 			if h.Txns.Sess[t] != uint32(s) {
-				return wrong(11, int(lo)+i, "transaction %d in session %d; expected it in its own, %d", t, s, h.Txns.Sess[t])
+				return wrong(11, int(lo)+i, "transaction %d in session %d; expected it in its own, %d", t, s,
+					h.Txns.Sess[t])
 			}
 			if !seen.add(t) {
 				return wrong(11, int(lo)+i, "transaction %d a second time; expected each once", t)
@@ -129,8 +130,8 @@ const (
 	asRegister
 )
 
-// checkUses checks that lists and predicates are each used by one operation and agree with their versions, that no key is a
-// list and a register, and that initial versions are what history.History.InitVer says.
+// checkUses checks that lists and predicates are each used by one operation and agree with their versions, that no key
+// is a list and a register, and that initial versions are what history.History.InitVer says.
 func (v *verifier) checkUses() *problem {
 	h := v.h
 	var model []uint8
@@ -143,7 +144,8 @@ func (v *verifier) checkUses() *problem {
 	for i, k := range h.Lists.Key {
 		for j := h.Lists.Off[i]; j < h.Lists.Off[i+1]; j++ {
 			if e := h.Lists.Elem[j]; h.VerKey[e] != k {
-				return wrong(30, int(j), "version %d of key %d in a list of key %d; expected the same key", e, h.VerKey[e], k)
+				return wrong(30, int(j), "version %d of key %d in a list of key %d; expected the same key", e,
+					h.VerKey[e], k)
 			}
 		}
 	}
@@ -204,7 +206,8 @@ func (v *verifier) checkPred(i uint32, k history.OpKind) *problem {
 		case k == history.PredWrite && repl == history.None:
 			return wrong(34, int(j), "a predicate write without the version it installs")
 		case k == history.PredWrite && old != history.None && h.VerKey[old] != h.VerKey[repl]:
-			return wrong(34, int(j), "a version of key %d installed on one of key %d; expected the same key", h.VerKey[repl], h.VerKey[old])
+			return wrong(34, int(j), "a version of key %d installed on one of key %d; expected the same key",
+				h.VerKey[repl], h.VerKey[old])
 		}
 	}
 	return nil
@@ -229,7 +232,8 @@ func (v *verifier) checkInit(model []uint8) *problem {
 				wrote[h.VerKey[h.Ops.Ver[op]]] = h.Ops.Ver[op]
 			case history.Append:
 			default:
-				return wrong(24, int(op), "the initial transaction has a %q operation; expected only writes", h.Ops.Kind[op])
+				return wrong(24, int(op), "the initial transaction has a %q operation; expected only writes",
+					h.Ops.Kind[op])
 			}
 		}
 	}
@@ -238,11 +242,13 @@ func (v *verifier) checkInit(model []uint8) *problem {
 		switch {
 		case wrote != nil && wrote[k] != history.None:
 			if ver != wrote[k] {
-				return wrong(5, k, "initial version %d; expected %d, which the initial transaction wrote", int32(ver), wrote[k])
+				return wrong(5, k, "initial version %d; expected %d, which the initial transaction wrote", int32(ver),
+					wrote[k])
 			}
 		case ver == history.None:
 		case h.VerKey[ver] != uint32(k):
-			return wrong(5, k, "initial version %d, which is one of key %d; expected one of key %d", ver, h.VerKey[ver], k)
+			return wrong(5, k, "initial version %d, which is one of key %d; expected one of key %d", ver, h.VerKey[ver],
+				k)
 		case h.VerValue(ver) != h.Initial:
 			return wrong(5, k, "initial version %d, which has not the initial value; expected one that has", ver)
 		case isList(uint32(k)):
@@ -251,7 +257,8 @@ func (v *verifier) checkInit(model []uint8) *problem {
 	}
 	for _, ver := range v.uninit {
 		if k := h.VerKey[ver]; (wrote == nil || wrote[k] == history.None) && !isList(k) {
-			return wrong(5, int(k), "initial version %d; expected %d, which has the initial value", int32(h.InitVer[k]), ver)
+			return wrong(5, int(k), "initial version %d; expected %d, which has the initial value", int32(h.InitVer[k]),
+				ver)
 		}
 	}
 	return nil
@@ -283,8 +290,8 @@ func (v *verifier) checkTexts() *problem {
 	return nil
 }
 
-// isRow reports whether b is a JSON object of null, integers, strings and booleans without white space. It does not see whether
-// the columns are sorted.
+// isRow reports whether b is a JSON object of null, integers, strings and booleans without white space. It does not see
+// whether the columns are sorted.
 func isRow(b []byte) bool {
 	n := len(b)
 	if n < 2 || b[0] != '{' || b[n-1] != '}' {

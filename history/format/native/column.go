@@ -17,7 +17,8 @@ type column struct {
 	id    uint32
 	name  string
 	width int
-	// bytes returns the column as it stands in a file, a view of it where that is how it stands in memory. nil: there is none.
+	// bytes returns the column as it stands in a file, a view of it where that is how it stands in memory. nil: there
+	// is none.
 	bytes func() []byte
 	// set makes bytes of a file the column, and its number of elements; it is a view of them if view.
 	set func(b []byte, view bool)
@@ -106,10 +107,11 @@ func parseMeta(b []byte, m *history.Meta) int {
 	return i
 }
 
-// inPlace says that columns stand in memory as they do in a file: this machine is little endian, and a Value is an integer, a
-// byte and seven bytes that mean nothing.
+// inPlace says that columns stand in memory as they do in a file: this machine is little endian, and a Value is an
+// integer, a byte and seven bytes that mean nothing.
 var inPlace = binary.NativeEndian.Uint16([]byte{1, 0}) == 1 &&
-	unsafe.Sizeof(history.Value{}) == 16 && unsafe.Offsetof(history.Value{}.N) == 0 && unsafe.Offsetof(history.Value{}.Kind) == 8
+	unsafe.Sizeof(history.Value{}) == 16 && unsafe.Offsetof(history.Value{}.N) == 0 &&
+	unsafe.Offsetof(history.Value{}.Kind) == 8
 
 func col[T element](id uint32, name string, p *[]T) column {
 	var zero T

@@ -16,7 +16,8 @@ import (
 // Files of every name that package format gives this format to, and back to JSON lines.
 func TestConvert(t *testing.T) {
 	dir := t.TempDir()
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 2000, AbortRate: 0.1, UnknownRate: 0.1})
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "smallbank", Txns: 2000, AbortRate: 0.1,
+		UnknownRate: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func unverified(data []byte) (*history.History, *rest, bool) {
 	return h, x, true
 }
 
-// valid is the naive twin of the checks: what a history must be, one thing after the other, in the words of its definition.
+// valid is the naive twin of the checks: what a history must be, one thing after the other, in the words of its
+// definition.
 func valid(h *history.History, x *rest) bool {
 	n, ops, keys, vers := len(h.Txns.ID), len(h.Ops.Kind), len(h.Keys), len(h.VerKey)
 	texts := max(len(x.textOff)-1, 0)
@@ -115,7 +116,8 @@ func valid(h *history.History, x *rest) bool {
 	ids := map[int64]bool{}
 	for i := range uint32(n) {
 		before := func(a, b int64) bool { return a == history.NoTime || b == history.NoTime || a <= b }
-		if ids[t.ID[i]] || t.Status[i] > history.Unknown || !before(h.Start(i), h.End(i)) || !before(h.Start(i), h.Commit(i)) ||
+		if ids[t.ID[i]] || t.Status[i] > history.Unknown || !before(h.Start(i), h.End(i)) || !before(h.Start(i),
+			h.Commit(i)) ||
 			!before(h.Commit(i), h.End(i)) || !before(h.StartTS(i), h.CommitTS(i)) {
 			return false
 		}
@@ -126,7 +128,8 @@ func valid(h *history.History, x *rest) bool {
 	if !offsets(h.SessOff, len(h.SessName), n) || len(h.SessTxn) != n {
 		return false
 	}
-	if sorted := slices.Sorted(slices.Values(h.SessTxn)); len(sorted) > 0 && (sorted[0] != 0 || sorted[n-1] != uint32(n-1) || len(slices.Compact(sorted)) < n) {
+	if sorted := slices.Sorted(slices.Values(h.SessTxn)); len(sorted) > 0 && (sorted[0] != 0 ||
+		sorted[n-1] != uint32(n-1) || len(slices.Compact(sorted)) < n) {
 		return false
 	}
 	names := map[int64]bool{}
@@ -145,7 +148,8 @@ func valid(h *history.History, x *rest) bool {
 
 	// Operations.
 	lists, preds, rows := len(h.Lists.Key), len(h.Preds.Pred), len(h.Preds.Old)
-	if len(h.Ops.Ver) != ops || h.Ops.Start != nil && len(h.Ops.Start) != ops || h.Ops.End != nil && len(h.Ops.End) != ops {
+	if len(h.Ops.Ver) != ops || h.Ops.Start != nil && len(h.Ops.Start) != ops || h.Ops.End != nil &&
+		len(h.Ops.End) != ops {
 		return false
 	}
 	if !refs(h.Lists.Key, keys, false) || !refs(h.Lists.Elem, vers, false) || !refs(h.Preds.Pred, texts, false) ||
@@ -317,7 +321,8 @@ func use(t testing.TB, h *history.History) {
 	prepass.Run(h)
 }
 
-// Files made by hand, with right checksums: each is refused or read by Read just as by the twin, and what was read can be used.
+// Files made by hand, with right checksums: each is refused or read by Read just as by the twin, and what was read can
+// be used.
 func TestEvilFiles(t *testing.T) {
 	accepted, refusedBy := 0, map[string]int{}
 	for seed := range uint64(20_000) {
@@ -356,7 +361,8 @@ func TestEvilFiles(t *testing.T) {
 		})
 	}
 	if accepted < 2000 || len(refusedBy) < 25 {
-		t.Errorf("%d files accepted, refused by %d columns: %v; expected more of both", accepted, len(refusedBy), refusedBy)
+		t.Errorf("%d files accepted, refused by %d columns: %v; expected more of both", accepted, len(refusedBy),
+			refusedBy)
 	}
 }
 
@@ -408,7 +414,8 @@ func FuzzRead(f *testing.F) {
 func TestRows(t *testing.T) {
 	for seed := range uint64(60_000) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		b := []byte([]string{`{}`, `{"a":1}`, `{"a":-12,"b":null}`, `{"a\"\u12aF":true,"":"\\x"}`, `{"x":false,"é":"\n/"}`}[r.IntN(5)])
+		b := []byte([]string{`{}`, `{"a":1}`, `{"a":-12,"b":null}`, `{"a\"\u12aF":true,"":"\\x"}`,
+			`{"x":false,"é":"\n/"}`}[r.IntN(5)])
 		for range r.IntN(3) {
 			i := r.IntN(len(b) + 1)
 			c := `{}[]",:\ntf-0123 eE.uax` + "\x01\x7f\xff"

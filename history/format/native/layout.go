@@ -22,8 +22,8 @@ const (
 	align       = 64
 	maxSections = 64
 
-	// blockRows is how many elements of a section have a checksum of their own: few enough that those of a table's columns
-	// are still in the cache when, after hashing, they are checked.
+	// blockRows is how many elements of a section have a checksum of their own: few enough that those of a table's
+	// columns are still in the cache when, after hashing, they are checked.
 	blockRows = 1 << 15
 )
 
@@ -121,7 +121,8 @@ func truncated(file string, have, want int64) error {
 	return errAt(file, have, "", "truncated: the file ends after %d bytes; expected %d", have, want)
 }
 
-// parseTable reads the table of sections and checks that the sections follow each other, with zeros between, to the file's end.
+// parseTable reads the table of sections and checks that the sections follow each other, with zeros between, to the
+// file's end.
 func parseTable(data []byte, h *header, file string) ([]section, error) {
 	le := binary.LittleEndian
 	if n := int64(len(data)); n < h.size {
@@ -145,11 +146,13 @@ func parseTable(data []byte, h *header, file string) ([]section, error) {
 		begin := aligned(end)
 		switch {
 		case i > 0 && s.id <= list[i-1].id:
-			return nil, errAt(file, at, "table", "section %d after section %d; expected ascending numbers", s.id, list[i-1].id)
+			return nil, errAt(file, at, "table", "section %d after section %d; expected ascending numbers", s.id,
+				list[i-1].id)
 		case s.off != begin || begin > h.size:
 			return nil, errAt(file, at+8, "table", "section %d begins at byte %d; expected %d", s.id, s.off, begin)
 		case s.size < 0 || s.size > h.size-s.off:
-			return nil, errAt(file, at+16, "table", "section %d has %d bytes; expected at most %d", s.id, s.size, h.size-s.off)
+			return nil, errAt(file, at+16, "table", "section %d has %d bytes; expected at most %d", s.id, s.size,
+				h.size-s.off)
 		}
 		if p := nonZero(data[end:begin]); p >= 0 {
 			return nil, errAt(file, end+int64(p), "", "a byte between sections is set; expected zeros")

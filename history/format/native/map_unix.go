@@ -10,7 +10,8 @@ import (
 	"isovet/internal/mapped"
 )
 
-// mapFile maps a file into memory, for reading only: a history is immutable, and whoever writes to one should hear of it.
+// mapFile maps a file into memory, for reading only: a history is immutable, and whoever writes to one should hear of
+// it.
 func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
 	if int64(int(size)) != size {
 		return nil, nil, unix.EFBIG

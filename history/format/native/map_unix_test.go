@@ -44,7 +44,8 @@ func TestFileCutWhileRead(t *testing.T) {
 		}
 	}}
 	_, err = ReadFile(ctx, path, 1)
-	if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), "changed while it was read") {
+	if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(),
+		"changed while it was read") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -73,7 +73,8 @@ func TestRoundTrip(t *testing.T) {
 
 // A history of several blocks, whose offsets go across them.
 func TestRoundTripLarge(t *testing.T) {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 40_000, DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1})
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 40_000,
+		DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +110,8 @@ func TestRoundTripLarge(t *testing.T) {
 	}
 }
 
-// What Read returns must be usable wherever what jsonl.Read returns is: the texts can be interned into, and JSON lines can be
-// written.
+// What Read returns must be usable wherever what jsonl.Read returns is: the texts can be interned into, and JSON lines
+// can be written.
 func TestLoadedHistoryWorks(t *testing.T) {
 	histories(t, 300, func(name string, h *history.History) {
 		g, err := Read(t.Context(), written(t, name, h), "f", 1)
@@ -135,7 +136,8 @@ func TestLoadedHistoryWorks(t *testing.T) {
 		}
 		for i := range uint32(100) {
 			s := []byte(strings.Repeat("new", int(i)+1))
-			if j := g.Texts.Intern(s); j != n+i || string(g.Texts.Text(j)) != string(s) || g.Texts.Intern(s) != j || g.Texts.Hash(j) != xxhash.Sum64(s) {
+			if j := g.Texts.Intern(s); j != n+i || string(g.Texts.Text(j)) != string(s) || g.Texts.Intern(s) != j ||
+				g.Texts.Hash(j) != xxhash.Sum64(s) {
 				t.Fatalf("%s: new text %d is at %d: %q", name, i, j, g.Texts.Text(j))
 			}
 		}
@@ -210,13 +212,19 @@ func TestMessages(t *testing.T) {
 		alter func(b []byte) []byte
 		want  string
 	}{
-		{"empty", func(b []byte) []byte { return nil }, "f:byte 0: truncated: the file ends after 0 bytes; expected 64"},
-		{"text", func(b []byte) []byte { return []byte(`{"format":"isovet-history"}`) }, "f:byte 0: does not begin as a native history does"},
-		{"short", func(b []byte) []byte { return b[:40] }, "f:byte 40: truncated: the file ends after 40 bytes; expected 64"},
+		{"empty", func(b []byte) []byte { return nil },
+			"f:byte 0: truncated: the file ends after 0 bytes; expected 64"},
+		{"text", func(b []byte) []byte { return []byte(`{"format":"isovet-history"}`) },
+			"f:byte 0: does not begin as a native history does"},
+		{"short", func(b []byte) []byte { return b[:40] }, "f:byte 40: truncated: the file ends after 40 bytes; " +
+			"expected 64"},
 		{"cut", func(b []byte) []byte { return b[:100] }, "f:byte 100: truncated: the file ends after 100 bytes"},
-		{"version", func(b []byte) []byte { b[8] = 2; return b }, `f:byte 8: field "version": version 2 of the native format; expected 1`},
-		{"header", func(b []byte) []byte { b[17]++; return b }, `f:byte 0: field "header": corrupt: the checksum of the header is wrong`},
-		{"table", func(b []byte) []byte { b[70]++; return b }, `f:byte 64: field "table": corrupt: the checksum of the table of sections is wrong`},
+		{"version", func(b []byte) []byte { b[8] = 2; return b },
+			`f:byte 8: field "version": version 2 of the native format; expected 1`},
+		{"header", func(b []byte) []byte { b[17]++; return b },
+			`f:byte 0: field "header": corrupt: the checksum of the header is wrong`},
+		{"table", func(b []byte) []byte { b[70]++; return b },
+			`f:byte 64: field "table": corrupt: the checksum of the table of sections is wrong`},
 		{"section", func(b []byte) []byte { b[len(b)-1]++; return b }, `corrupt: the checksum of the section is wrong`},
 	} {
 		_, err := Read(t.Context(), c.alter(bytes.Clone(data)), "f", 1)

@@ -34,7 +34,8 @@ func randomHistory(t testing.TB, seed uint64) *history.History {
 		case 2:
 			return b.StringValue([]byte([]string{"", "x", "null", "日本"}[r.IntN(4)]))
 		case 3:
-			return b.RowValue([]byte([]string{`{}`, `{"a":1,"b":"\"q\\"}`, `{"c":null,"d":-12,"e":true,"f":false}`}[r.IntN(3)]))
+			return b.RowValue([]byte([]string{`{}`, `{"a":1,"b":"\"q\\"}`,
+				`{"c":null,"d":-12,"e":true,"f":false}`}[r.IntN(3)]))
 		case 4:
 			return history.IntValue(r.Int64() - r.Int64())
 		}

@@ -10,10 +10,10 @@ import (
 	"isovet/history"
 )
 
-// ReadFile reads a file. Its columns are used where the system maps them, for as long as the process lives: see the package
-// comment. Errors about the file are *history.InputError.
-// Cost: one pass over the file for checksums and checks, on up to workers cores; memory for scratch: a bit a transaction, and
-// where there are lists, predicates or an initial transaction, up to 5 bytes a key.
+// ReadFile reads a file. Its columns are used where the system maps them, for as long as the process lives: see the
+// package comment. Errors about the file are *history.InputError. Cost: one pass over the file for checksums and
+// checks, on up to workers cores; memory for scratch: a bit a transaction, and where there are lists, predicates or an
+// initial transaction, up to 5 bytes a key.
 func ReadFile(ctx context.Context, path string, workers int) (*history.History, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,8 +88,8 @@ func ReadFrom(ctx context.Context, r io.Reader, file string, workers int) (*hist
 	return read(ctx, buf, file, workers, true)
 }
 
-// Read reads a file's content from memory. The history's columns are views of data, which must not be changed any more, unless
-// data is not aligned to 8 bytes; then they are copies.
+// Read reads a file's content from memory. The history's columns are views of data, which must not be changed any more,
+// unless data is not aligned to 8 bytes; then they are copies.
 func Read(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	return read(ctx, data, file, workers, true)
 }
@@ -136,7 +136,8 @@ func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view b
 		}
 		c := &v.cols[s.id-1]
 		if int(s.width) != c.width || s.size%int64(c.width) != 0 {
-			return errAt(file, at+4, "table", "section %s has %d bytes in elements of %d; expected elements of %d", c.name, s.size, s.width, c.width)
+			return errAt(file, at+4, "table", "section %s has %d bytes in elements of %d; expected elements of %d",
+				c.name, s.size, s.width, c.width)
 		}
 		b := data[s.off : s.off+s.size]
 		v.add(c, b).off = s.off
@@ -158,7 +159,8 @@ func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view b
 	}
 	for i := range v.parts {
 		if p := &v.parts[i]; p.sum() != list[i].sum {
-			return errAt(file, p.off, p.col.name, "corrupt: the checksum of the section is wrong (%d bytes from here)", len(p.data))
+			return errAt(file, p.off, p.col.name, "corrupt: the checksum of the section is wrong (%d bytes from here)",
+				len(p.data))
 		}
 	}
 	if p := v.failed(); p != nil {

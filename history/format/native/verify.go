@@ -89,8 +89,8 @@ func (v *verifier) rows(id uint32) int {
 	return 0
 }
 
-// lengths checks that columns of one table are of one length and that none is too long for its indices, and prepares the checks
-// of rows.
+// lengths checks that columns of one table are of one length and that none is too long for its indices, and prepares
+// the checks of rows.
 func (v *verifier) lengths() *problem {
 	const most = 1<<31 - 1
 	same := func(id uint32, as int, may bool) *problem {
@@ -197,8 +197,8 @@ func (v *verifier) tables() []table {
 	return all
 }
 
-// blocks hashes all sections and checks their rows, block by block on the given number of cores, until stop returns an error.
-// What it finds wrong, failed returns.
+// blocks hashes all sections and checks their rows, block by block on the given number of cores, until stop returns an
+// error. What it finds wrong, failed returns.
 func (v *verifier) blocks(workers int, stop func() error) error {
 	tables := v.tables()
 	first := make([]int, len(tables)+1) // number of a table's first block
@@ -236,7 +236,8 @@ func (v *verifier) blocks(workers int, stop func() error) error {
 	})
 }
 
-// parallel runs f on several goroutines. A page that cannot be read any more, since the file was cut off meanwhile, is an error.
+// parallel runs f on several goroutines. A page that cannot be read any more, since the file was cut off meanwhile, is
+// an error.
 func (v *verifier) parallel(workers int, f func() error) error {
 	guarded := func() (err error) {
 		defer func(old bool) {
@@ -358,7 +359,8 @@ func (v *verifier) checkOps(lo, hi int) *problem {
 			return wrong(24, lo+i, "kind %d of an operation; expected at most %d", k, history.PredWrite)
 		}
 		if vers[i] >= v.opLimit[k] {
-			return wrong(25, lo+i, "index %d in an operation of kind %d; expected one below %d", vers[i], k, v.opLimit[k])
+			return wrong(25, lo+i, "index %d in an operation of kind %d; expected one below %d", vers[i], k,
+				v.opLimit[k])
 		}
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 	"isovet/history"
 )
 
-// Write writes a history. What Read makes of it is the same history, number for number, but for History.File. A history that
-// breaks what Read demands is refused before anything is written.
-// Cost: two passes over the columns, one for the checks and checksums, one for writing; no copy of them.
+// Write writes a history. What Read makes of it is the same history, number for number, but for History.File. A history
+// that breaks what Read demands is refused before anything is written. Cost: two passes over the columns, one for the
+// checks and checksums, one for writing; no copy of them.
 func Write(w io.Writer, h *history.History) error {
 	x := restOf(h)
 	v := newVerifier("", h, x)
@@ -43,7 +43,8 @@ func Write(w io.Writer, h *history.History) error {
 	end := headerSize + entrySize*int64(head.sections)
 	for i := range v.parts {
 		p := &v.parts[i]
-		s := section{id: p.col.id, width: uint32(p.col.width), off: aligned(end), size: int64(len(p.data)), sum: p.sum()}
+		s := section{id: p.col.id, width: uint32(p.col.width), off: aligned(end), size: int64(len(p.data)),
+			sum: p.sum()}
 		table = s.append(table)
 		end = s.off + s.size
 	}

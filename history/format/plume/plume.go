@@ -3,13 +3,13 @@
 //
 // # Meaning
 //
-// Operations of a transaction are in program order, a session's transactions in the order of their first lines. Lines of several
-// transactions may interleave. Every key holds 0 at first, unless the file begins with an explicit initial transaction (session 0,
-// transaction 0, writes only, every key of the file, nothing else in session 0), as IsoVista's files do; and but for keys to which
-// another transaction writes 0, since a value names one version: these are absent at first. Transaction -1 is an aborted one (Plume, C4,
-// AWDIT): its writes are kept, so that whoever read them is an aborted read; what it read says nothing. Transaction ids are unique
-// in the file; where they are not (MTC has a file that counts in each session by itself), a transaction is one of its session, and
-// its id here is its ordinal.
+// Operations of a transaction are in program order, a session's transactions in the order of their first lines. Lines
+// of several transactions may interleave. Every key holds 0 at first, unless the file begins with an explicit initial
+// transaction (session 0, transaction 0, writes only, every key of the file, nothing else in session 0), as IsoVista's
+// files do; and but for keys to which another transaction writes 0, since a value names one version: these are absent
+// at first. Transaction -1 is an aborted one (Plume, C4, AWDIT): its writes are kept, so that whoever read them is an
+// aborted read; what it read says nothing. Transaction ids are unique in the file; where they are not (MTC has a file
+// that counts in each session by itself), a transaction is one of its session, and its id here is its ordinal.
 package plume
 
 import (
@@ -46,8 +46,8 @@ func Is(head []byte) bool {
 	return err == nil
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup wherever the transaction
-// changes from one line to the next, and history.Builder.Build. data is not referenced afterwards.
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup wherever the
+// transaction changes from one line to the next, and history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
 	p := parser{data: data, file: file, lineNo: 1}
 	ops := make([]op, 0, len(data)/16)
@@ -123,7 +123,8 @@ func Read(data []byte, file string) (*history.History, error) {
 	return b.Build()
 }
 
-// initial gives the keys of the file their initial value, all of them or, where some transaction writes 0, those to which none does.
+// initial gives the keys of the file their initial value, all of them or, where some transaction writes 0, those to
+// which none does.
 func initial(b *history.Builder, ops []op) {
 	written := make(map[int64]bool) // key → 0 is written to it
 	zero := false
@@ -162,7 +163,8 @@ func uniqueIDs(txns []txn) bool {
 	return true
 }
 
-// explicitInit reports whether the first transaction is an initial one; see the package comment. ops are the transactions' in order.
+// explicitInit reports whether the first transaction is an initial one; see the package comment. ops are the
+// transactions' in order.
 func explicitInit(txns []txn, ops []op) bool {
 	if len(txns) == 0 || txns[0].session != 0 || txns[0].id != 0 || txns[0].reads {
 		return false
@@ -216,7 +218,8 @@ func (p *parser) line() (line, error) {
 		l.write = true
 	case 'r':
 	default:
-		return l, p.errorf("", "found %q; expected an operation, r(key,value,session,txn) or w(key,value,session,txn)", p.rest())
+		return l, p.errorf("", "found %q; expected an operation, r(key,value,session,txn) or w(key,value,session,txn)",
+			p.rest())
 	}
 	p.pos++
 	if p.pos == len(p.data) || p.data[p.pos] != '(' {
@@ -241,7 +244,8 @@ func (p *parser) line() (line, error) {
 		}
 	}
 	p.pos++
-	if p.pos < len(p.data) && p.data[p.pos] != '\n' && p.data[p.pos] != '\r' && p.data[p.pos] != ' ' && p.data[p.pos] != '\t' {
+	if p.pos < len(p.data) && p.data[p.pos] != '\n' && p.data[p.pos] != '\r' && p.data[p.pos] != ' ' &&
+		p.data[p.pos] != '\t' {
 		return l, p.errorf("", "found %q behind the operation; expected the end of the line", p.rest())
 	}
 	return l, nil

@@ -10,7 +10,8 @@ import (
 	"isovet/history/format/edn"
 )
 
-// IsKV reports whether a file begins as a log of a key-value store does: with an operation that has a key and puts, appends or gets.
+// IsKV reports whether a file begins as a log of a key-value store does: with an operation that has a key and puts,
+// appends or gets.
 func IsKV(head []byte) bool {
 	s := edn.Scanner{Data: head}
 	t, err := s.Next()
@@ -88,17 +89,20 @@ type kvName struct {
 //	{:process 3, :type :invoke, :f :append, :key "2", :value "x 3 1 y"}
 //	{:process 3, :type :ok, :f :append, :key "2", :value "x 3 1 y"}
 //
-// Every key holds the empty string at first, a put replaces it, an append writes behind it, a get returns it. Since each token is put or appended once, a
-// string that a get returned says by which appends it came about: such an append is a compare-and-set here, a read of the string before it and a write of the
-// one behind it, and a string is named by its last token. An append that nobody saw is a write of a version of its own: whatever was there, nobody saw
-// the string without it afterwards, and a put alone can follow. A string that no order of puts and appends makes is a version that nobody wrote.
+// Every key holds the empty string at first, a put replaces it, an append writes behind it, a get returns it. Since
+// each token is put or appended once, a string that a get returned says by which appends it came about: such an append
+// is a compare-and-set here, a read of the string before it and a write of the one behind it, and a string is named by
+// its last token. An append that nobody saw is a write of a version of its own: whatever was there, nobody saw the
+// string without it afterwards, and a put alone can follow. A string that no order of puts and appends makes is a
+// version that nobody wrote.
 //
-// Of a token that was used more than once (Porcupine's logs have few, where a client began again), which operation it was follows from the positions in the
-// log, as a linearizable store has them; repeated is the number of such tokens. Where they do not settle it, that is an error, unless the positions rule every
-// choice out for some token: then no choice is linearizable.
+// Of a token that was used more than once (Porcupine's logs have few, where a client began again), which operation it
+// was follows from the positions in the log, as a linearizable store has them; repeated is the number of such tokens.
+// Where they do not settle it, that is an error, unless the positions rule every choice out for some token: then no
+// choice is linearizable.
 //
-// Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a repeated token at worst exponential in the
-// number of its uses.
+// Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a
+// repeated token at worst exponential in the number of its uses.
 func ReadKV(data []byte, file string) (h *history.History, repeated int, err error) {
 	keys, err := kvParse(data, file)
 	if err != nil {
@@ -128,7 +132,8 @@ func ReadKV(data []byte, file string) (h *history.History, repeated int, err err
 	if open != nil && !ruledOut {
 		a, b := open.ops[open.either[0]], open.ops[open.either[1]]
 		return nil, 0, &history.InputError{File: file, Line: int(b.line), Off: -1, Field: "value",
-			Msg: fmt.Sprintf("%.60q is put or appended in line %d too, and either could be what gets saw; expected tokens that tell the operations of a key apart", b.text, a.line)}
+			Msg: fmt.Sprintf("%.60q is put or appended in line %d too, and either could be what gets saw; expected "+
+				"tokens that tell the operations of a key apart", b.text, a.line)}
 	}
 	h, err = kvBuild(keys, file)
 	return h, repeated, err
@@ -191,11 +196,13 @@ func kvParse(data []byte, file string) ([]*kvKey, error) {
 		case key.Kind != edn.Text:
 			return nil, wrong(key, "key", "a string")
 		}
-		o := kvOp{start: pos, end: history.NoTime, line: uint32(s.Line(first.Pos)), process: process.N, f: f.Text[0], status: history.Unknown}
+		o := kvOp{start: pos, end: history.NoTime, line: uint32(s.Line(first.Pos)), process: process.N, f: f.Text[0],
+			status: history.Unknown}
 		pending, busy := open[process.N]
 		switch {
 		case kind.Is("invoke") && busy:
-			return nil, s.Errorf(process.Pos, "process", "process %d invokes while its operation of line %d is not completed", process.N, pending.key.ops[pending.op].line)
+			return nil, s.Errorf(process.Pos, "process", "process %d invokes while its operation of line %d is not "+
+				"completed", process.N, pending.key.ops[pending.op].line)
 		case kind.Is("invoke"):
 			if o.f != 'g' {
 				if value.Kind != edn.Text || len(value.Text) == 0 {
@@ -265,7 +272,8 @@ func (k *kvKey) follow(file string) error {
 			var clear bool
 			if o.chain, clear = k.parse(o); !clear {
 				return &history.InputError{File: file, Line: int(o.line), Off: -1, Field: "value",
-					Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected tokens that do not run into each other", o.text)}
+					Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected "+
+						"tokens that do not run into each other", o.text)}
 			}
 			for _, s := range o.chain {
 				st := &k.states[s]
@@ -275,7 +283,8 @@ func (k *kvKey) follow(file string) error {
 			}
 		}
 	}
-	// A get that saw a part of a state was before what made the rest of it, if it saw a part of it that nothing but that put began.
+	// A get that saw a part of a state was before what made the rest of it, if it saw a part of it that nothing but
+	// that put began.
 	last := make([]int64, len(k.states)) // the position at which the last get that returned the state began
 	for i := range k.ops {
 		if o := &k.ops[i]; len(o.chain) > 0 {
@@ -293,8 +302,9 @@ func (k *kvKey) follow(file string) error {
 	return nil
 }
 
-// parse tells the tokens of a string and returns the states that it went through, made as they are met; nil: it is no string of the key's tokens. clear is
-// false if it could be told in more than one way. Cost: linear in the string, times the number of lengths that tokens have.
+// parse tells the tokens of a string and returns the states that it went through, made as they are met; nil: it is no
+// string of the key's tokens. clear is false if it could be told in more than one way. Cost: linear in the string,
+// times the number of lengths that tokens have.
 func (k *kvKey) parse(o *kvOp) (chain []int32, clear bool) {
 	text := o.text
 	// From the end: in how many ways, up to 2, the rest is tokens, and how long the first of them is.
@@ -333,8 +343,9 @@ func (k *kvKey) parse(o *kvOp) (chain []int32, clear bool) {
 	return chain, ways[0] == 1
 }
 
-// root finds the operation that began the string that a get saw, with the string's first token: one that began before the get ended, and behind which no put
-// came that had ended before the get began, nor an append that the string has nothing of. An append is one only where nothing was there.
+// root finds the operation that began the string that a get saw, with the string's first token: one that began before
+// the get ended, and behind which no put came that had ended before the get began, nor an append that the string has
+// nothing of. An append is one only where nothing was there.
 func (k *kvKey) root(get *kvOp, token string) int32 {
 	ops := k.tokens[token]
 	if len(ops) == 1 {
@@ -345,7 +356,8 @@ func (k *kvKey) root(get *kvOp, token string) int32 {
 		o := &k.ops[i]
 		if o.start < get.end && o.status != history.Aborted && !slices.ContainsFunc(k.ops, func(x kvOp) bool {
 			over := x.status == history.Committed && x.start > o.end && o.end != history.NoTime && x.end < get.start
-			return over && (x.f == 'p' || x.f == 'a' && !strings.Contains(get.text, x.text)) || o.f == 'a' && x.status == history.Committed && x.f != 'g' && x.end < o.start
+			return over && (x.f == 'p' || x.f == 'a' && !strings.Contains(get.text, x.text)) || o.f == 'a' &&
+				x.status == history.Committed && x.f != 'g' && x.end < o.start
 		}) {
 			found = append(found, i)
 		}
@@ -360,7 +372,8 @@ func (k *kvKey) root(get *kvOp, token string) int32 {
 	return found[0]
 }
 
-// assign finds out which operations on a token made the states that end with it, behind others; those that begin with it are settled.
+// assign finds out which operations on a token made the states that end with it, behind others; those that begin with
+// it are settled.
 func (k *kvKey) assign(token string) {
 	var ops, states []int32
 	for _, o := range k.tokens[token] {
@@ -427,7 +440,8 @@ func (k *kvKey) assign(token string) {
 
 func (k *kvKey) make(op, state int32) { k.ops[op].state, k.states[state].written = state, op }
 
-// could reports whether an append could have made a state: it began before somebody had seen it, and ended after what must have been before it had begun.
+// could reports whether an append could have made a state: it began before somebody had seen it, and ended after what
+// must have been before it had begun.
 func (k *kvKey) could(op, state int32) bool {
 	o, s := &k.ops[op], &k.states[state]
 	if o.start > s.seen || o.status == history.Aborted {
@@ -501,8 +515,8 @@ func kvBuild(keys []*kvKey, file string) (*history.History, error) {
 	return b.Build()
 }
 
-// version names a state: by its last token, where an operation made it and the token was used once, else with the line where it was made, or the number of
-// the state where nothing made it.
+// version names a state: by its last token, where an operation made it and the token was used once, else with the line
+// where it was made, or the number of the state where nothing made it.
 func (k *kvKey) version(s int32, mark string) string {
 	st := &k.states[s]
 	switch {

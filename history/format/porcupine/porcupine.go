@@ -1,15 +1,17 @@
-// Package porcupine reads what Porcupine's tests read: the console logs of Jepsen's etcd test, one register, a line an event, and the logs of a
-// key-value store (see [ReadKV]).
+// Package porcupine reads what Porcupine's tests read: the console logs of Jepsen's etcd test, one register, a line an
+// event, and the logs of a key-value store (see [ReadKV]).
 //
 //	INFO  jepsen.util - 2	:invoke	:cas	[1 4]
 //	INFO  jepsen.util - 2	:fail	:cas	[1 4]
 //
-// The columns are parted by tabs or spaces; what stands before the process is not looked at. A line that has no event is passed over and counted, a
-// nemesis' event passed over.
+// The columns are parted by tabs or spaces; what stands before the process is not looked at. A line that has no event
+// is passed over and counted, a nemesis' event passed over.
 //
-// The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another value than
-// the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one that compared with nil:
-// that the register was there no predicate says). A read that failed or timed out says nothing. What was never completed, and a write or cas that timed out, may have taken effect any time later. Times are positions in the file.
+// The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another
+// value than the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one
+// that compared with nil: that the register was there no predicate says). A read that failed or timed out says nothing.
+// What was never completed, and a write or cas that timed out, may have taken effect any time later. Times are
+// positions in the file.
 package porcupine
 
 import (
@@ -20,7 +22,8 @@ import (
 	"isovet/history"
 )
 
-// Is reports whether the first line with an event among a file's first lines is one of such a log; sure, if it is written as etcd's test did.
+// Is reports whether the first line with an event among a file's first lines is one of such a log; sure, if it is
+// written as etcd's test did.
 func Is(head []byte) (is, sure bool) {
 	const most = 100
 	n := 0
@@ -87,7 +90,8 @@ func split(line []byte) (e event, ok bool) {
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// form is the value at the beginning of a text: brackets with what is in them, or a word. What follows is why an operation failed.
+// form is the value at the beginning of a text: brackets with what is in them, or a word. What follows is why an
+// operation failed.
 func form(text []byte) []byte {
 	if len(text) > 0 && text[0] == '[' {
 		if end := bytes.IndexByte(text, ']'); end > 0 {
@@ -115,8 +119,8 @@ type op struct {
 	skip       bool
 }
 
-// Read reads a log. passed is the number of lines without an event. Errors are *history.InputError with the line; a file without any event is one. Cost: one
-// pass, and history.Builder.Build.
+// Read reads a log. passed is the number of lines without an event. Errors are *history.InputError with the line; a
+// file without any event is one. Cost: one pass, and history.Builder.Build.
 func Read(data []byte, file string) (h *history.History, passed int, err error) {
 	var ops []op
 	open := map[int64]int{}
@@ -135,7 +139,8 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 		}
 		events++
 		wrong := func(field, found, expected string) error {
-			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf("found %.60q; expected %s", found, expected)}
+			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field,
+				Msg: fmt.Sprintf("found %.60q; expected %s", found, expected)}
 		}
 		if e.nemesis() {
 			continue
@@ -151,9 +156,11 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 		at, pending := open[p]
 		if kind == ":invoke" {
 			if pending {
-				return nil, 0, wrong("process", string(e.process), "the completion of its operation of line "+strconv.Itoa(int(ops[at].line)))
+				return nil, 0, wrong("process", string(e.process), "the completion of its operation of line "+
+					strconv.Itoa(int(ops[at].line)))
 			}
-			o := op{start: int64(lineNo), end: history.NoTime, line: uint32(lineNo), process: p, f: name, status: history.Unknown, skip: name == ":read"}
+			o := op{start: int64(lineNo), end: history.NoTime, line: uint32(lineNo), process: p, f: name,
+				status: history.Unknown, skip: name == ":read"}
 			if name != ":read" {
 				if err := o.values(value); err != nil {
 					return nil, 0, wrong("value", string(value), err.Error())
@@ -197,7 +204,8 @@ func nothing(file string, line int, text []byte, expected string) error {
 	if text == nil {
 		return &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected " + expected}
 	}
-	return &history.InputError{File: file, Line: line, Off: -1, Msg: fmt.Sprintf("found %.60q, and in no other line what is a part of a history; expected %s", text, expected)}
+	return &history.InputError{File: file, Line: line, Off: -1, Msg: fmt.Sprintf("found %.60q, and in no other line "+
+		"what is a part of a history; expected %s", text, expected)}
 }
 
 // values reads nil, n or [n n].

@@ -2,12 +2,13 @@
 //
 //	{"tid", "sid", "sts": {"p", "l"}, "cts": {"p", "l"}, "ops": [{"t", "k", "v"}]}
 //
-// with the database's start and commit timestamps, registers (r, w) or lists (r, a). Numbers may be given as strings. Timestamps
-// are hybrid logical clocks: p the physical part, l the logical one, compared in this order. A history has plain integers: where
-// no l is other than 0 the timestamp is p; else all are replaced by their ranks, equal for equal ones, which keeps every comparison.
+// with the database's start and commit timestamps, registers (r, w) or lists (r, a). Numbers may be given as strings.
+// Timestamps are hybrid logical clocks: p the physical part, l the logical one, compared in this order. A history has
+// plain integers: where no l is other than 0 the timestamp is p; else all are replaced by their ranks, equal for equal
+// ones, which keeps every comparison.
 //
-// What a key holds at first is not in the file. It is null, or 0 if no transaction writes 0 and somebody reads it, and nobody
-// reads null: both are in use.
+// What a key holds at first is not in the file. It is null, or 0 if no transaction writes 0 and somebody reads it, and
+// nobody reads null: both are in use.
 package timekiller
 
 import (
@@ -20,7 +21,8 @@ import (
 	"isovet/history/format/edn"
 )
 
-// Is reports whether a file begins as one of this format: an array, and in its first object one of the fields of its own.
+// Is reports whether a file begins as one of this format: an array, and in its first object one of the fields of its
+// own.
 func Is(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	if len(head) == 0 || head[0] != '[' {
@@ -74,8 +76,8 @@ type txn struct {
 	opsAt    int
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: two passes over the bytes at most, sorting of the
-// timestamps where they have logical parts, history.Builder.Build. data is not referenced afterwards.
+// Read reads a file. Errors are *history.InputError with the line. Cost: two passes over the bytes at most, sorting of
+// the timestamps where they have logical parts, history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
 	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, names: map[string]int64{}}
 	var txns []txn
@@ -102,7 +104,8 @@ func Read(data []byte, file string) (*history.History, error) {
 		r.b.EndTxn(x.head)
 	}
 	if slices.ContainsFunc(txns, func(x txn) bool { return x.sts.l != 0 || x.cts.l != 0 }) {
-		r.b.Note(history.NoteTimes, 0, "timestamps have logical parts: those shown are their places in the order of all")
+		r.b.Note(history.NoteTimes, 0,
+			"timestamps have logical parts: those shown are their places in the order of all")
 	}
 	if r.zeroRead && !r.zeroWritten && !r.nullRead {
 		r.b.Initial = history.IntValue(0)

@@ -1,16 +1,17 @@
-// Package viper reads the logs of Viper's clients: a folder, one file J<n>.log a session, one JSON object a line for each committed
-// transaction.
+// Package viper reads the logs of Viper's clients: a folder, one file J<n>.log a session, one JSON object a line for
+// each committed transaction.
 //
-//	{"value": [["r", key, value, dead], ["w", key, value, ok], ["i", key, value, read, dead, ok], ["d", …], ["range", from, to, [rows], [dead rows]]]}
+//	{"value": [["r", key, value, dead], ["w", key, value, ok], ["i", key, value, read, dead, ok], ["d", …], ["range",
+//	from, to, [rows], [dead rows]]]}
 //
 // # Meaning
 //
-// Rows are never deleted: a delete writes a value that is marked dead, and a read that finds it tells that value. So every version
-// has a value of its own, and dead ones are versions like others here. i and d read the value before they write. ok false: the write
-// matched no row and did nothing. A range is a predicate read on the key. What a key held before the run is not logged: it is the
-// first value read of the key that nobody wrote. Four optional fields are the client's clock, in nanoseconds, around begin and
-// commit. The transaction marked isInitial is the initial one, its writes or the rows of its range; the one marked isFinal is an
-// ordinary transaction without session.
+// Rows are never deleted: a delete writes a value that is marked dead, and a read that finds it tells that value. So
+// every version has a value of its own, and dead ones are versions like others here. i and d read the value before they
+// write. ok false: the write matched no row and did nothing. A range is a predicate read on the key. What a key held
+// before the run is not logged: it is the first value read of the key that nobody wrote. Four optional fields are the
+// client's clock, in nanoseconds, around begin and commit. The transaction marked isInitial is the initial one, its
+// writes or the rows of its range; the one marked isFinal is an ordinary transaction without session.
 package viper
 
 import (
@@ -23,8 +24,8 @@ import (
 	"isovet/history/format/logs"
 )
 
-// Is reports whether the folder has such logs, and the first that is not empty holds objects. Empty logs of the right names are such
-// too: Read says what is wrong with them.
+// Is reports whether the folder has such logs, and the first that is not empty holds objects. Empty logs of the right
+// names are such too: Read says what is wrong with them.
 func Is(dir string) bool {
 	head, ok := logs.Head(dir, "J", 64)
 	head = bytes.TrimSpace(head)
@@ -51,8 +52,8 @@ type reader struct {
 	pred     []byte
 }
 
-// Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: two passes over the
-// bytes, a hash lookup for each operation, history.Builder.Build.
+// Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: two passes
+// over the bytes, a hash lookup for each operation, history.Builder.Build.
 func Read(ctx context.Context, dir string) (*history.History, error) {
 	files, err := logs.List(dir, "J")
 	if err != nil {
@@ -69,7 +70,8 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 		any = any || len(bytes.TrimSpace(texts[i])) > 0
 	}
 	if !any {
-		return nil, &history.InputError{File: files[0].Path, Line: 1, Msg: "the file is empty, like all logs of the folder; expected transactions"}
+		return nil, &history.InputError{File: files[0].Path, Line: 1, Msg: "the file is empty, like all logs of the " +
+			"folder; expected transactions"}
 	}
 	for _, survey := range [...]bool{true, false} {
 		r.survey = survey
@@ -98,7 +100,8 @@ func (r *reader) init() {
 	h := history.NewTxnHead()
 	h.Init = true
 	r.b.EndTxn(h)
-	r.b.Note(history.NoteInitial, len(r.order), "what %d keys held at first is the first value read of them that nobody wrote", len(r.order))
+	r.b.Note(history.NoteInitial, len(r.order), "what %d keys held at first is the first value read of them that "+
+		"nobody wrote", len(r.order))
 }
 
 func (r *reader) log(session int64) error {
@@ -417,7 +420,8 @@ func (r *reader) rowList() error {
 	})
 }
 
-// scan adds a predicate read of the keys between two bounds, null for none; the initial transaction has written what it found.
+// scan adds a predicate read of the keys between two bounds, null for none; the initial transaction has written what it
+// found.
 func (r *reader) scan(from, to history.Value) {
 	if r.before {
 		for i, row := range r.rows {
@@ -433,7 +437,8 @@ func (r *reader) scan(from, to history.Value) {
 		op string
 		v  history.Value
 	}{{">=", from}, {"<=", to}} {
-		if bound.v.Kind == history.Null || bound.v == history.IntValue(math.MinInt64) || bound.v == history.IntValue(math.MaxInt64) {
+		if bound.v.Kind == history.Null || bound.v == history.IntValue(math.MinInt64) ||
+			bound.v == history.IntValue(math.MaxInt64) {
 			continue
 		}
 		if i == 1 && r.pred[len(r.pred)-1] != '{' {

@@ -17,7 +17,8 @@ func Histories(a, b *history.History) string {
 	case a.Meta != b.Meta:
 		return fmt.Sprintf("header: %+v and %+v", a.Meta, b.Meta)
 	case !sameValue(a, b, a.Initial, b.Initial):
-		return fmt.Sprintf("initial value: %s and %s", a.Texts.AppendValue(nil, a.Initial), b.Texts.AppendValue(nil, b.Initial))
+		return fmt.Sprintf("initial value: %s and %s", a.Texts.AppendValue(nil, a.Initial), b.Texts.AppendValue(nil,
+			b.Initial))
 	case a.NumTxns() != b.NumTxns():
 		return fmt.Sprintf("%d and %d transactions", a.NumTxns(), b.NumTxns())
 	case a.Init != b.Init:
@@ -31,7 +32,8 @@ func Histories(a, b *history.History) string {
 			return fmt.Sprintf("transaction %d: %s", a.Txns.ID[t], d)
 		}
 		if sa, sb := a.SessName[a.Txns.Sess[t]], b.SessName[b.Txns.Sess[t]]; sa != sb || posA[t] != posB[t] {
-			return fmt.Sprintf("transaction %d: session %d seq %d and session %d seq %d", a.Txns.ID[t], sa, posA[t], sb, posB[t])
+			return fmt.Sprintf("transaction %d: session %d seq %d and session %d seq %d", a.Txns.ID[t], sa, posA[t], sb,
+				posB[t])
 		}
 		lo, hi := a.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -46,7 +48,8 @@ func Histories(a, b *history.History) string {
 		case va == history.None != (vb == history.None):
 			return fmt.Sprintf("key %s: an initial version and none", a.KeyString(uint32(k)))
 		case va != history.None && !sameValue(a, b, a.VerValue(va), b.VerValue(vb)):
-			return fmt.Sprintf("key %s: initial version %s and %s", a.KeyString(uint32(k)), a.ValueString(va), b.ValueString(vb))
+			return fmt.Sprintf("key %s: initial version %s and %s", a.KeyString(uint32(k)), a.ValueString(va),
+				b.ValueString(vb))
 		}
 	}
 	return ""

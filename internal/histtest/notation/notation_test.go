@@ -10,7 +10,8 @@ import (
 )
 
 func Example() {
-	h, err := Parse("init: w(x,0) w(y,0) | s1: r(x,0) w(x,1) @[1,2] | s2: r(x,1)! | s1: pr{\"\":{\"=\":1}}[x=1] w(y,_)?")
+	h, err := Parse("init: w(x,0) w(y,0) | " +
+		"s1: r(x,0) w(x,1) @[1,2] | s2: r(x,1)! | s1: pr{\"\":{\"=\":1}}[x=1] w(y,_)?")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -73,7 +74,8 @@ func TestParseErrors(t *testing.T) {
 		{"s1: r(x,)", `notation:byte 8: found ')'; expected a value: an integer, "_", a word, a string or a row {…}`},
 		{"s1: q(x,1)", `notation:byte 4: found 'q'; expected an operation such as r(x,1), or a mark: "!", "?", "@[1,2]", "ts[1,2]"`},
 		{"s1: r(x,1) |", `notation:byte 12: found the end; expected a transaction: "s1:", "_:" or "init:"`},
-		{"s1: r(x,99999999999999999999)", `notation:byte 8: 99999999999999999999 is out of range; expected an integer of 64 bits`},
+		{"s1: r(x,99999999999999999999)",
+			`notation:byte 8: 99999999999999999999 is out of range; expected an integer of 64 bits`},
 		{"s1: @[2,1]", `notation: field "end": transaction 1 ends at 1, before its start at 2`},
 		{"s1: r(x,1,2,1)", `notation:byte 10: the operation ends at 1, before its start at 2`},
 		{"s1/4: | s2/4:", `notation: field "id": transaction id 4 occurs twice, first in line 0; expected unique ids`},

@@ -456,7 +456,8 @@ func (p *parser) rowValue() (history.Value, bool) {
 			}
 			row = strconv.AppendInt(row, k, 10)
 		default:
-			return history.Value{}, p.fail("column %q of a row is no scalar; expected null, an integer, a string or a boolean", n)
+			return history.Value{}, p.fail("column %q of a row is no scalar; expected null, an integer, a string or "+
+				"a boolean", n)
 		}
 	}
 	return p.b.RowValue(append(row, '}')), true

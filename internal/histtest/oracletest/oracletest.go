@@ -344,16 +344,29 @@ var Anomalies = []Anomaly{
 	{"not-my-own-write", `T1 s1 [1,2]: r(x,0) w(x,1) r(x,0)`, true, true, true, true, true},
 	{"G1b", "T1 s1 [1,4]: r(x,0) w(x,1) w(x,2)\nT2 s2 [2,3]: r(x,1)", true, true, true, true, true},
 	{"non-repeatable-read", "T1 s1 [2,3]: r(x,0) w(x,1)\nT2 s2 [1,4]: r(x,0) r(x,1)", true, true, true, true, true},
-	{"session-guarantee-violation", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) w(x,2)\nT3 s2 [5,6]: r(x,1)", false, true, false, true, true},
-	{"non-monotonic-read", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,5]: r(x,1) r(y,0) w(x,2) w(y,1)\nT3 s3 [4,6]: r(y,1) r(x,1)", true, true, true, true, true}, // non-monotonic read
-	{"fractured-read", "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1) w(y,1)\nT2 s2 [2,5]: r(x,1) r(y,0)", true, true, true, true, true},                                 // fractured read
-	{"fractured-read", "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1) w(y,1)\nT2 s2 [2,5]: r(y,0) r(x,1)", true, true, true, true, true},
-	{"causality-violation", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) r(y,0) w(y,1)\nT3 s3 [5,6]: r(x,0) r(y,1)", true, true, true, true, true},
-	{"long-fork", "T1 s1 [1,3]: r(x,0) w(x,1)\nT2 s2 [1,3]: r(y,0) w(y,1)\nT3 s3 [2,5]: r(x,1) r(y,0)\nT4 s4 [2,5]: r(x,0) r(y,1)", true, true, true, true, true},
+	{"session-guarantee-violation", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) w(x,2)\nT3 s2 [5,6]: r(x,1)",
+		false, true, false, true, true},
+	// non-monotonic read
+	{"non-monotonic-read", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,5]: r(x,1) r(y,0) w(x,2) w(y,1)\nT3 s3 [4,6]: " +
+		"r(y,1) r(x,1)", true, true, true, true, true},
+	// fractured read
+	{"fractured-read", "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1) w(y,1)\nT2 s2 [2,5]: r(x,1) r(y,0)", true, true, true, true,
+		true},
+	{"fractured-read", "T1 s1 [1,4]: r(x,0) r(y,0) w(x,1) w(y,1)\nT2 s2 [2,5]: r(y,0) r(x,1)", true, true, true, true,
+		true},
+	{"causality-violation", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) r(y,0) w(y,1)\nT3 s3 [5,6]: r(x,0) r(y,1)",
+		true, true, true, true, true},
+	{"long-fork", "T1 s1 [1,3]: r(x,0) w(x,1)\nT2 s2 [1,3]: r(y,0) w(y,1)\nT3 s3 [2,5]: r(x,1) r(y,0)\nT4 s4 [2,5]: " +
+		"r(x,0) r(y,1)", true, true, true, true, true},
 	{"lost-update", "T1 s1 [1,3]: r(x,0) w(x,1)\nT2 s2 [2,4]: r(x,0) w(x,2)", true, true, true, true, true},
-	{"write-skew", "T1 s1 [1,3]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,4]: r(x,0) r(y,0) w(y,1)", false, false, true, true, true},
-	{"read-only-anomaly", "T1 s1 [1,6]: r(x,0) r(y,0) w(x,2)\nT2 s2 [2,3]: r(y,0) w(y,1)\nT3 s3 [4,5]: r(x,0) r(y,1)", false, false, true, true, true}, // Fekete's read-only anomaly
+	{"write-skew", "T1 s1 [1,3]: r(x,0) r(y,0) w(x,1)\nT2 s2 [2,4]: r(x,0) r(y,0) w(y,1)", false, false, true, true,
+		true},
+	// Fekete's read-only anomaly
+	{"read-only-anomaly", "T1 s1 [1,6]: r(x,0) r(y,0) w(x,2)\nT2 s2 [2,3]: r(y,0) w(y,1)\nT3 s3 [4,5]: r(x,0) r(y,1)",
+		false, false, true, true, true},
 	{"stale-read", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,0)", false, false, false, false, true},
-	{"causal-reverse", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(y,0) w(y,1)\nT3 s3 [1,5]: r(x,0) r(y,1)", false, false, false, false, true},
-	{"", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) w(x,2)\nT3 s1 [5,6]: r(x,2)", false, false, false, false, false},
+	{"causal-reverse", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(y,0) w(y,1)\nT3 s3 [1,5]: r(x,0) r(y,1)", false,
+		false, false, false, true},
+	{"", "T1 s1 [1,2]: r(x,0) w(x,1)\nT2 s2 [3,4]: r(x,1) w(x,2)\nT3 s1 [5,6]: r(x,2)", false, false, false, false,
+		false},
 }

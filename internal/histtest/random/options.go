@@ -13,8 +13,8 @@ type Options struct {
 	// Mini: mini-transactions of up to two keys, every write after a read of its key. Single: each transaction reads
 	// one key, writes it, or does both; writes without a read are left out with Mini. Both without predicates.
 	Mini, Single bool
-	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of few
-	// values, at times missing or null, and u, which makes them unique unless there are duplicates.
+	// Predicates: some operations are predicate reads and writes; values are integers, or rows with columns v and w of
+	// few values, at times missing or null, and u, which makes them unique unless there are duplicates.
 	Predicates bool
 	// Lists: keys are append-only lists, their elements unique unless there are duplicates. Deletes and Predicates mean
 	// nothing then.

@@ -158,15 +158,18 @@ func newRandomRun(seed uint64, o Options) *randomRun {
 func (g *randomRun) small(t *randomTxn) {
 	a := g.rng.IntN(g.keys)
 	if g.o.Single {
-		t.ops = [][]randomOp{{{key: a}}, {{key: a}, {key: a, write: true}}, {{key: a, write: true}}}[g.rng.IntN(map[bool]int{true: 2, false: 3}[g.o.Mini])]
+		t.ops = [][]randomOp{{{key: a}}, {{key: a}, {key: a, write: true}}, {{key: a, write: true}}}[g.rng.IntN(
+			map[bool]int{true: 2, false: 3}[g.o.Mini])]
 		return
 	}
 	b := (a + 1 + g.rng.IntN(max(g.keys-1, 1))) % g.keys
 	t.ops = [][]randomOp{
 		{{key: a}}, {{key: a}, {key: b}},
-		{{key: a}, {key: a, write: true}}, {{key: a}, {key: a, write: true}}, {{key: b}, {key: a}, {key: a, write: true}},
+		{{key: a}, {key: a, write: true}}, {{key: a}, {key: a, write: true}}, {{key: b}, {key: a},
+			{key: a, write: true}},
 		{{key: a}, {key: b}, {key: a, write: true}}, {{key: a}, {key: b}, {key: a, write: true}, {key: b, write: true}},
-		{{key: a}, {key: a, write: true}, {key: b}, {key: b, write: true}}, {{key: a}, {key: a, write: true}, {key: a, write: true}, {key: a}},
+		{{key: a}, {key: a, write: true}, {key: b}, {key: b, write: true}}, {{key: a}, {key: a, write: true},
+			{key: a, write: true}, {key: a}},
 	}[g.rng.IntN(9)]
 }
 
@@ -467,7 +470,8 @@ func (g *randomRun) build() *history.History {
 				}
 				var rows []history.PredRow
 				for _, r := range op.pred.rows {
-					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.hidden, Old: value(r.before), New: value(r.after)})
+					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.hidden, Old: value(r.before),
+						New: value(r.after)})
 				}
 				b.Predicate(kind, []byte(op.pred.cond.json()), rows)
 			case op.write && g.lists != nil:

@@ -29,7 +29,8 @@ func TestTinyMix(t *testing.T) {
 		{"all", Options{Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Keys: 3}},
 		{"predicates", Options{Predicates: true}},
 		{"predicates, deletes", Options{Predicates: true, Deletes: true, Keys: 3}},
-		{"predicates, all", Options{Predicates: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true, Keys: 3}},
+		{"predicates, all", Options{Predicates: true, Duplicates: true, Deletes: true, Aborted: true, Unknown: true,
+			Keys: 3}},
 	} {
 		for _, l := range judged {
 			const n = 150
@@ -111,7 +112,8 @@ func TestRandomDeterminism(t *testing.T) {
 func TestRunsAreValid(t *testing.T) {
 	skewed := 0
 	for seed := range uint64(1500) {
-		o := Options{Keys: 3, Duplicates: seed%2 == 0, Deletes: seed%3 == 0, Aborted: seed%5 == 0, Unknown: seed%7 == 0, Predicates: seed%11 < 5}
+		o := Options{Keys: 3, Duplicates: seed%2 == 0, Deletes: seed%3 == 0, Aborted: seed%5 == 0, Unknown: seed%7 == 0,
+			Predicates: seed%11 < 5}
 		g := newRandomRun(seed, o.or(6, 2, 3, 4))
 		l := level.StrictSerializable
 		if seed%4 < 2 {

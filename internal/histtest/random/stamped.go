@@ -83,7 +83,8 @@ func Stamped(seed uint64, o StampedOptions) *history.History {
 		}
 	}
 	g.settle()
-	slices.SortStableFunc(g.txns, func(a, b stampedTxn) int { return int(a.start - b.start) }) // mostly the sessions' order is that of time
+	// mostly the sessions' order is that of time
+	slices.SortStableFunc(g.txns, func(a, b stampedTxn) int { return int(a.start - b.start) })
 	g.run()
 	if g.rng.IntN(3) > 0 {
 		for range 1 + g.rng.IntN(3) {
@@ -205,7 +206,8 @@ func (g *stampedRun) run() {
 	if avoid {
 		g.avoid(by)
 	}
-	// In the order of commits, each on the state at its start; what it writes depends on that only for predicate writes.
+	// In the order of commits, each on the state at its start; what it writes depends on that only for predicate
+	// writes.
 	slices.SortStableFunc(by, func(a, b int) int {
 		x, y := &g.txns[a], &g.txns[b]
 		switch {

@@ -124,7 +124,8 @@ func solve(in io.Reader) ([]int, error) {
 			}
 		case "edge":
 			var e [3]int
-			if _, err := fmt.Sscanf(line, "edge %d %d %d %d", &graph, &e[0], &e[1], &e[2]); err != nil || e[0] >= nodes || e[1] >= nodes || e[2] < 1 {
+			if _, err := fmt.Sscanf(line, "edge %d %d %d %d", &graph, &e[0], &e[1], &e[2]); err != nil ||
+				e[0] >= nodes || e[1] >= nodes || e[2] < 1 {
 				return nil, fmt.Errorf("%q: %v", line, err)
 			}
 			if slices.ContainsFunc(edges, func(f [3]int) bool { return f[2] == e[2] }) {
