@@ -180,7 +180,6 @@ type reader struct {
 	byTime     bool
 	indexed    bool // all have an index, and in order
 	versions   int  // values that have a version
-	reads      int  // of nil and of what nobody knows
 
 	b     *history.Builder
 	forms []form
