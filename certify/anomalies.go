@@ -265,7 +265,7 @@ func (x *index) involved(a *evidence.Anomaly) (ts []uint32) {
 	for _, ops := range append([][]uint32{a.Ops}, a.Dead...) {
 		for _, op := range ops {
 			if int(op) < x.h.NumOps() {
-				ts = append(ts, evidence.TxnOf(x.h, op))
+				ts = append(ts, x.h.TxnOf(op))
 			}
 		}
 	}

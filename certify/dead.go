@@ -30,7 +30,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 				return 0, fmt.Errorf("operation %d of %d", op, h.NumOps())
 			}
 		}
-		t := evidence.TxnOf(h, ops[0])
+		t := h.TxnOf(ops[0])
 		if h.Txns.Status[t] != history.Unknown {
 			return 0, fmt.Errorf("%s is not of unknown outcome", name(h, t))
 		}
@@ -49,7 +49,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	if int(a.Ops[0]) >= h.NumOps() {
 		return 0, fmt.Errorf("operation %d of %d", a.Ops[0], h.NumOps())
 	}
-	reader = evidence.TxnOf(h, a.Ops[0])
+	reader = h.TxnOf(a.Ops[0])
 	if h.Txns.Status[reader] == history.Aborted {
 		return 0, fmt.Errorf("%s, the reader, aborted", name(h, reader))
 	}
@@ -60,7 +60,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 // see.
 func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	h := x.h
-	if evidence.TxnOf(h, second) != t || second <= first || h.Ops.Kind[second] != history.Read ||
+	if h.TxnOf(second) != t || second <= first || h.Ops.Kind[second] != history.Read ||
 		h.OpKey(first) != h.OpKey(second) {
 		return fmt.Errorf("operation %d is not a later read of the same transaction and key as operation %d", second,
 			first)
@@ -86,7 +86,7 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 // operation, one of the versions that it matched.
 func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 	h := x.h
-	t := evidence.TxnOf(h, op)
+	t := h.TxnOf(op)
 	if !isPredicate(h, op) {
 		return x.versionOnlyFrom(t, op, h.Ops.Ver[op], dead)
 	}

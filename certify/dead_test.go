@@ -36,9 +36,9 @@ func TestDead(t *testing.T) {
 		if a.Txns == nil {
 			seen := map[uint32]bool{}
 			for _, op := range slices.Concat(append([][]uint32{a.Ops}, a.Dead...)...) {
-				if int(op) < h.NumOps() && !seen[evidence.TxnOf(h, op)] {
-					seen[evidence.TxnOf(h, op)] = true
-					a.Txns = append(a.Txns, evidence.TxnOf(h, op))
+				if int(op) < h.NumOps() && !seen[h.TxnOf(op)] {
+					seen[h.TxnOf(op)] = true
+					a.Txns = append(a.Txns, h.TxnOf(op))
 				}
 			}
 		}
@@ -128,16 +128,16 @@ func TestDeadMutated(t *testing.T) {
 		want := len(list) > 0 && a.Ops != nil
 		if want && rng.IntN(2) == 0 { // without one that is needed it proves nothing
 			i := rng.IntN(len(a.Dead))
-			u := evidence.TxnOf(h, a.Dead[i][0])
+			u := h.TxnOf(a.Dead[i][0])
 			a.Dead = slices.Delete(a.Dead, i, i+1)
 			dead = map[uint32]bool{}
 			for _, d := range a.Dead {
-				o := deadBy(h, evidence.TxnOf(h, d[0]), dead)
+				o := deadBy(h, h.TxnOf(d[0]), dead)
 				want = want && (len(d) == 2 || o != nil && (len(o) == 2 || slices.Contains(readsOnly(h,
-					evidence.TxnOf(h, d[0]), dead), d[0])))
-				dead[evidence.TxnOf(h, d[0])] = true
+					h.TxnOf(d[0]), dead), d[0])))
+				dead[h.TxnOf(d[0])] = true
 			}
-			want = want && len(a.Dead) > 0 && slices.Contains(readsOnly(h, evidence.TxnOf(h, a.Ops[0]), dead),
+			want = want && len(a.Dead) > 0 && slices.Contains(readsOnly(h, h.TxnOf(a.Ops[0]), dead),
 				a.Ops[0]) && !dead[u]
 		}
 		if a.Ops == nil {

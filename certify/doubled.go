@@ -81,7 +81,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 	end := map[int]bool{}
 	own := map[uint32]int{}
 	for _, op := range reads {
-		t := evidence.TxnOf(h, op)
+		t := h.TxnOf(op)
 		lo, _ := h.TxnOps(t)
 		seen, ok := others(h, op, lo)
 		n := min(len(seen), len(d.list))
@@ -302,7 +302,7 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 			return fmt.Errorf("the operations are not on one key")
 		}
 		key = h.OpKey(op)
-		t := evidence.TxnOf(h, op)
+		t := h.TxnOf(op)
 		if h.Txns.Status[t] != history.Committed {
 			return fmt.Errorf("%s did not commit", name(h, t))
 		}

@@ -85,7 +85,7 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 		if int(op) >= x.h.NumOps() {
 			continue
 		}
-		t := evidence.TxnOf(x.h, op)
+		t := x.h.TxnOf(op)
 		txn(t)
 		x.wantTxn(t)
 		wrote(x.h, op, x.want)
@@ -96,7 +96,7 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 	for _, ops := range a.Dead {
 		for _, op := range ops {
 			if int(op) < x.h.NumOps() {
-				x.wantTxn(evidence.TxnOf(x.h, op))
+				x.wantTxn(x.h.TxnOf(op))
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 		if int(op) >= h.NumOps() {
 			return fmt.Errorf("operation %d of %d", op, h.NumOps())
 		}
-		t := evidence.TxnOf(h, op)
+		t := h.TxnOf(op)
 		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != a.Key {
 			return fmt.Errorf("%s is no transaction on %s that took effect", name(h, t), h.KeyString(a.Key))
 		}

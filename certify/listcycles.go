@@ -15,7 +15,7 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 		return nil
 	}
 	for _, op := range p.x.lists[e.Key] {
-		t := evidence.TxnOf(p.h, op)
+		t := p.h.TxnOf(op)
 		lo, _ := p.h.TxnOps(t)
 		list, ok := others(p.h, op, lo)
 		if !ok {

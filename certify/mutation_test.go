@@ -388,7 +388,7 @@ func involved(h *history.History, a *evidence.Anomaly) (out []uint32) {
 	for _, ops := range append([][]uint32{a.Ops}, a.Dead...) {
 		for _, op := range ops {
 			if int(op) < h.NumOps() {
-				add(evidence.TxnOf(h, op))
+				add(h.TxnOf(op))
 			}
 		}
 	}

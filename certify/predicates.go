@@ -70,7 +70,7 @@ func (x *index) excludes(op, k, ver uint32, missed bool) bool { return !x.fits(o
 // what others left there, and whether it missed k; else an error.
 func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	h := x.h
-	if int(op) >= h.NumOps() || evidence.TxnOf(h, op) != t || !isPredicate(h, op) {
+	if int(op) >= h.NumOps() || h.TxnOf(op) != t || !isPredicate(h, op) {
 		return false, fmt.Errorf("operation %d is no predicate operation of %s", op, name(h, t))
 	}
 	if int(k) >= h.NumKeys() {

@@ -76,7 +76,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 		predicate = predicate || isPredicate(h, op)
 	}
 	op := a.Ops[0]
-	r = singleRead{kind: a.Kind, op: op, t: evidence.TxnOf(h, op), key: h.OpKey(op), ver: history.None,
+	r = singleRead{kind: a.Kind, op: op, t: h.TxnOf(op), key: h.OpKey(op), ver: history.None,
 		other: history.None, by: history.None}
 	if predicate && h.Ops.Kind[op] != history.ReadList {
 		r.key = a.Key
@@ -88,7 +88,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 		return r, fmt.Errorf("%s, the reader, aborted", name(h, r.t))
 	}
 	if want == 2 {
-		r.other, r.by = a.Ops[1], evidence.TxnOf(h, a.Ops[1])
+		r.other, r.by = a.Ops[1], h.TxnOf(a.Ops[1])
 		if !predicate && h.OpKey(r.other) != r.key {
 			return r, fmt.Errorf("operations %d and %d are not on one key", op, r.other)
 		}

@@ -60,7 +60,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 	if a.Kind != level.Int && a.Kind != level.Ext {
 		return nil
 	}
-	if len(a.Ops) != 1 || int(a.Ops[0]) >= h.NumOps() || evidence.TxnOf(h, a.Ops[0]) != a.Txns[0] {
+	if len(a.Ops) != 1 || int(a.Ops[0]) >= h.NumOps() || h.TxnOf(a.Ops[0]) != a.Txns[0] {
 		return fmt.Errorf("it names no read of its first transaction")
 	}
 	op := a.Ops[0]

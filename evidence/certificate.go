@@ -138,7 +138,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	for lo := 0; lo < len(r.Sources) && r.Verdict == Holds; lo += idsPerLine {
 		var line [][3]*int64
 		for _, s := range r.Sources[lo:min(lo+idsPerLine, len(r.Sources))] {
-			t := TxnOf(h, s.Op)
+			t := h.TxnOf(s.Op)
 			at := int64(s.Op - h.Txns.OpOff[t])
 			j := [3]*int64{&h.Txns.ID[t], &at}
 			if s.Writer != history.None {
@@ -177,7 +177,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 func certificateOps(h *history.History, ops []uint32) [][2]int64 {
 	var out [][2]int64
 	for _, op := range ops {
-		t := TxnOf(h, op)
+		t := h.TxnOf(op)
 		out = append(out, [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])})
 	}
 	return out

@@ -254,7 +254,7 @@ func (d *describer) because(e Edge) string {
 			s := fmt.Sprintf("%s appended %s to %s after %s appended %s", d.txn(e.To), d.value(e.Ver), key,
 				d.txn(e.From), d.value(fromVer))
 			if op := d.shown(e); op != history.None {
-				s += fmt.Sprintf(", as %s shows, which read %s = %s", d.txn(TxnOf(h, op)), key, d.list(h.Ops.Ver[op]))
+				s += fmt.Sprintf(", as %s shows, which read %s = %s", d.txn(h.TxnOf(op)), key, d.list(h.Ops.Ver[op]))
 			}
 			return s
 		}
@@ -332,7 +332,7 @@ func (d *describer) shown(e Edge) uint32 {
 	}
 	for op, k := range h.Ops.Kind {
 		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key ||
-			h.Txns.Status[TxnOf(h, uint32(op))] == history.Aborted {
+			h.Txns.Status[h.TxnOf(uint32(op))] == history.Aborted {
 			continue
 		}
 		i := h.Ops.Ver[op]
@@ -354,9 +354,9 @@ func (d *describer) dead(a *Anomaly) {
 	h := d.h
 	read := func(op uint32) string {
 		if h.OpKey(op) == history.None {
-			return d.txn(TxnOf(h, op)) + " = " + d.op(op)
+			return d.txn(h.TxnOf(op)) + " = " + d.op(op)
 		}
-		return fmt.Sprintf("%s read %s = %s", d.txn(TxnOf(h, op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]))
+		return fmt.Sprintf("%s read %s = %s", d.txn(h.TxnOf(op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]))
 	}
 	wrote := func(op uint32) string { // who did, of those said dead
 		if h.OpKey(op) == history.None {
@@ -364,8 +364,8 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		var names []string
 		for _, ops := range a.Dead {
-			t := TxnOf(h, ops[0])
-			if _, ver := d.finalWrite(t, h.OpKey(op)); t != TxnOf(h, op) && ver == h.Ops.Ver[op] {
+			t := h.TxnOf(ops[0])
+			if _, ver := d.finalWrite(t, h.OpKey(op)); t != h.TxnOf(op) && ver == h.Ops.Ver[op] {
 				names = append(names, d.txn(t))
 			}
 		}
@@ -383,7 +383,7 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		switch op := ops[0]; {
 		case h.OpKey(op) == history.None || len(ops) > 1 && h.OpKey(ops[1]) == history.None:
-			fmt.Fprintf(d, "  %s = %s", d.txn(TxnOf(h, op)), d.op(op))
+			fmt.Fprintf(d, "  %s = %s", d.txn(h.TxnOf(op)), d.op(op))
 			if len(ops) > 1 {
 				fmt.Fprintf(d, " … %s", d.op(ops[1]))
 			}
@@ -392,7 +392,7 @@ func (d *describer) dead(a *Anomaly) {
 		case len(ops) == 1:
 			fmt.Fprintf(d, "  %s, %s.\n", read(op), wrote(op))
 		case h.Ops.Kind[op] == history.Write:
-			fmt.Fprintf(d, "  %s wrote %s = %s and then read %s.\n", d.txn(TxnOf(h, op)), d.key(h.OpKey(op)),
+			fmt.Fprintf(d, "  %s wrote %s = %s and then read %s.\n", d.txn(h.TxnOf(op)), d.key(h.OpKey(op)),
 				d.value(h.Ops.Ver[op]), d.value(h.Ops.Ver[ops[1]]))
 		default:
 			fmt.Fprintf(d, "  %s and then %s, with no write of its own between.\n", read(op),
@@ -405,13 +405,13 @@ func (d *describer) dead(a *Anomaly) {
 // search that anyone can repeat.
 func (d *describer) linear(a *Anomaly) {
 	h := d.h
-	t := TxnOf(h, a.Ops[0])
+	t := h.TxnOf(a.Ops[0])
 	fmt.Fprintf(d, "No order of the operations on %s that began by %d explains those that had ended by then and "+
 		"keeps their real time; before %s there is one.\n", d.key(a.Key), h.End(t), d.txn(t))
 	d.WriteString("Under way then:\n")
 	last := history.None
 	for _, op := range a.Ops {
-		t := TxnOf(h, op)
+		t := h.TxnOf(op)
 		if t != last {
 			if last != history.None {
 				d.WriteString(".\n")
@@ -443,7 +443,7 @@ func (d *describer) linear(a *Anomaly) {
 // reads describes an anomaly of single reads.
 func (d *describer) reads(a *Anomaly) {
 	h := d.h
-	t := d.txn(TxnOf(h, a.Ops[0]))
+	t := d.txn(h.TxnOf(a.Ops[0]))
 	if a.Kind == level.NonLinearizable {
 		d.linear(a)
 		return
@@ -466,7 +466,7 @@ func (d *describer) reads(a *Anomaly) {
 	r := what(a.Ops[0])
 	other, o := "another transaction", ""
 	if len(a.Ops) > 1 {
-		other, o = d.txn(TxnOf(h, a.Ops[1])), what(a.Ops[1])
+		other, o = d.txn(h.TxnOf(a.Ops[1])), what(a.Ops[1])
 	}
 	list := h.Ops.Kind[a.Ops[0]] == history.ReadList
 	switch a.Kind {
@@ -480,7 +480,7 @@ func (d *describer) reads(a *Anomaly) {
 	case level.IncompatibleOrder:
 		fmt.Fprintf(d, "%s read %s", t, r)
 		for _, op := range a.Ops[1:] {
-			fmt.Fprintf(d, ", %s read %s", d.txn(TxnOf(h, op)), what(op))
+			fmt.Fprintf(d, ", %s read %s", d.txn(h.TxnOf(op)), what(op))
 		}
 		fmt.Fprintf(d, ": no transactions' appends, each whole and once, show that.")
 	case level.DuplicateElement:

@@ -105,7 +105,7 @@ func NewReport(r *Result, historyName string) *Report {
 func opReports(h *history.History, ops []uint32) []OpReport {
 	var out []OpReport
 	for _, op := range ops {
-		t := TxnOf(h, op)
+		t := h.TxnOf(op)
 		out = append(out, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: appendOp(nil, h, op)})
 	}
 	return out

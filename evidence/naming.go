@@ -48,10 +48,10 @@ func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 		}
 	}
 	for _, op := range a.Ops {
-		add(TxnOf(h, op))
+		add(h.TxnOf(op))
 	}
 	for _, ops := range a.Dead {
-		add(TxnOf(h, ops[0]))
+		add(h.TxnOf(ops[0]))
 	}
 	cycles := append([][]Edge{a.Cycle}, a.Cycles...)
 	for _, c := range cycles {
@@ -67,19 +67,6 @@ func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 		}
 	}
 	return out
-}
-
-// TxnOf returns the transaction of an operation. Cost: O(log transactions).
-func TxnOf(h *history.History, op uint32) uint32 {
-	lo, hi := 0, h.NumTxns()
-	for lo+1 < hi {
-		if m := int(uint(lo+hi) / 2); h.Txns.OpOff[m] <= op {
-			lo = m
-		} else {
-			hi = m
-		}
-	}
-	return uint32(lo)
 }
 
 // strength is the weakest of these that a proof refutes.
@@ -290,7 +277,7 @@ func (n *namer) shown(e Edge, own bool) bool {
 		if k != history.ReadList || h.OpKey(uint32(op)) != e.Key {
 			continue
 		}
-		t := TxnOf(h, uint32(op))
+		t := h.TxnOf(uint32(op))
 		if h.Txns.Status[t] != history.Committed {
 			continue
 		}

@@ -179,10 +179,10 @@ func (d *describer) predicateReads(a *Anomaly) {
 		return d.value(h.Ops.Ver[op])
 	}
 	op := a.Ops[0]
-	t := d.txn(TxnOf(h, op))
+	t := d.txn(h.TxnOf(op))
 	other := ""
 	if len(a.Ops) > 1 {
-		other = d.txn(TxnOf(h, a.Ops[1]))
+		other = d.txn(h.TxnOf(a.Ops[1]))
 	}
 	switch a.Kind {
 	case level.PredicateMismatch:

@@ -8,10 +8,8 @@ type Searcher struct {
 	allow      []uint32 // nodes a search may enter, where it is restricted
 	allowEpoch uint32
 	parent     []int32
-	edge       []uint32 // slot of the edge from parent
 	dist       []int32
 	queue      []int32
-	later      []int32 // nodes one weight further, in 0-1 searches
 	path       []int32
 }
 
@@ -29,7 +27,6 @@ func (s *Searcher) grow(n int) {
 	s.seen = make([]uint32, n)
 	s.allow = make([]uint32, n)
 	s.parent = make([]int32, n)
-	s.edge = make([]uint32, n)
 	s.dist = make([]int32, n)
 	s.epoch, s.allowEpoch = 0, 0
 }
@@ -98,77 +95,4 @@ func (s *Searcher) ShortestPath(g *CSR, from, to int32) []int32 {
 		}
 	}
 	return nil
-}
-
-// Reaches reports whether a path leads from one node to the other; every node reaches itself.
-func (s *Searcher) Reaches(g *CSR, from, to int32) bool {
-	if from == to {
-		return true
-	}
-	s.grow(g.N())
-	s.begin()
-	s.seen[from] = s.epoch
-	s.queue = append(s.queue[:0], from)
-	for len(s.queue) > 0 {
-		u := s.queue[len(s.queue)-1]
-		s.queue = s.queue[:len(s.queue)-1]
-		for _, v := range g.Succ(u) {
-			if v == to {
-				return true
-			}
-			if s.seen[v] != s.epoch {
-				s.seen[v] = s.epoch
-				s.queue = append(s.queue, v)
-			}
-		}
-	}
-	return false
-}
-
-// LightestPath returns a path of least total weight, each edge weighing 0 or 1 as weight says for
-// its slot: its edges as slots (empty if from == to) and its weight. ok is false if there is none.
-// Among equal weights the path is short, not always shortest.
-//
-// Cost: 0-1 breadth-first search, O(edges not heavier than to).
-func (s *Searcher) LightestPath(g *CSR, from, to int32, weight func(slot uint32) int8) (slots []uint32, total int,
-	ok bool) {
-	s.grow(g.N())
-	s.begin()
-	s.visit(from, -1, 0)
-	now, later := append(s.queue[:0], from), s.later[:0]
-	defer func() { s.queue, s.later = now, later }()
-	for level := int32(0); len(now) > 0; level++ {
-		for head := 0; head < len(now); head++ {
-			u := now[head]
-			if s.dist[u] != level {
-				continue // reached more cheaply after it was queued
-			}
-			if u == to {
-				for v := to; s.parent[v] >= 0; v = s.parent[v] {
-					slots = append(slots, s.edge[v])
-				}
-				for i, j := 0, len(slots)-1; i < j; i, j = i+1, j-1 {
-					slots[i], slots[j] = slots[j], slots[i]
-				}
-				return slots, int(level), true
-			}
-			for e := g.Off[u]; e < g.Off[u+1]; e++ {
-				v := g.Adj[e]
-				if s.seen[v] == s.epoch && s.dist[v] <= level {
-					continue
-				}
-				if weight(e) == 0 {
-					s.visit(v, u, level)
-					s.edge[v] = e
-					now = append(now, v)
-				} else if s.seen[v] != s.epoch {
-					s.visit(v, u, level+1)
-					s.edge[v] = e
-					later = append(later, v)
-				}
-			}
-		}
-		now, later = later, now[:0]
-	}
-	return nil, 0, false
 }

@@ -47,34 +47,3 @@ func Windows(g *CSR, topo []int32, rel, dl []int64) (path []int32, ok bool) {
 	}
 	return nil, true
 }
-
-// TimeBounds gives each node the two numbers that carry all of real-time order: latest[v], the
-// largest rel over the nodes that reach v in g, and earliest[v], the smallest dl over the nodes that
-// v reaches, v itself included in both. If g ∪ RT is acyclic (see [Windows]),
-//
-//	a reaches b in g ∪ RT  iff  a reaches b in g, or earliest[a] < latest[b].
-//
-// For then a path needs one RT edge at most: dl(u) < rel(v) ≤ dl(u′) < rel(v′) along two of them.
-//
-// Cost: O(n+m), 16 bytes a node.
-func TimeBounds(g *CSR, topo []int32, rel, dl []int64) (latest, earliest []int64) {
-	n := g.N()
-	latest, earliest = make([]int64, n), make([]int64, n)
-	copy(latest, rel[:n])
-	copy(earliest, dl[:n])
-	for _, u := range topo {
-		m := latest[u]
-		for _, v := range g.Succ(u) {
-			latest[v] = max(latest[v], m)
-		}
-	}
-	for i := len(topo) - 1; i >= 0; i-- {
-		u := topo[i]
-		m := earliest[u]
-		for _, v := range g.Succ(u) {
-			m = min(m, earliest[v])
-		}
-		earliest[u] = m
-	}
-	return latest, earliest
-}

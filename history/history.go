@@ -2,7 +2,6 @@ package history
 
 import (
 	"math"
-	"sort"
 )
 
 const (
@@ -151,8 +150,15 @@ func (h *History) TxnOps(t uint32) (lo, hi uint32) { return h.Txns.OpOff[t], h.T
 
 // TxnOf returns the transaction that an operation belongs to, by binary search.
 func (h *History) TxnOf(op uint32) uint32 {
-	t := sort.Search(h.NumTxns(), func(t int) bool { return h.Txns.OpOff[t+1] > op })
-	return uint32(t)
+	lo, hi := 0, h.NumTxns()
+	for lo+1 < hi {
+		if m := int(uint(lo+hi) / 2); h.Txns.OpOff[m] <= op {
+			lo = m
+		} else {
+			hi = m
+		}
+	}
+	return uint32(lo)
 }
 
 // OpKey returns the key of a read, write, append or list read; None for a predicate operation.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
@@ -246,7 +245,7 @@ func text(v *prepass.View) string {
 		case "non-repeatable-read":
 			at = a.Ops[1]
 		}
-		lines = append(lines, fmt.Sprintf("anomaly %s of %d at %d", kind, evidence.TxnOf(h, a.Ops[0]), at))
+		lines = append(lines, fmt.Sprintf("anomaly %s of %d at %d", kind, h.TxnOf(a.Ops[0]), at))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

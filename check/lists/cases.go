@@ -161,7 +161,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 
 // others is what a list read shows of other transactions.
 func others(h *history.History, op uint32) []uint32 {
-	lo, _ := h.TxnOps(evidence.TxnOf(h, op))
+	lo, _ := h.TxnOps(h.TxnOf(op))
 	r := reader{h: h}
 	list, _ := r.ownSuffix(elems(h, h.Ops.Ver[op]), h.OpKey(op), lo, op)
 	return list
@@ -220,7 +220,7 @@ func (c *Cases) takeApart(d *doubled) *evidence.Anomaly {
 // alone names what is wrong with a read that cannot be taken apart by itself.
 func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 	h := c.h
-	t := evidence.TxnOf(h, op)
+	t := h.TxnOf(op)
 	list := others(h, op)
 	var left, right uint32 // appends of the element by others, and by the reader
 	for _, e := range list {
@@ -301,7 +301,7 @@ func (c *Cases) ways(d *doubled, reads, list []uint32, limit int) (ways [][]uint
 			return nil, true
 		}
 		end[n] = true
-		t := evidence.TxnOf(h, op)
+		t := h.TxnOf(op)
 		for i := range d.ws {
 			if d.ws[i].t == t {
 				d.ws[i].own = max(d.ws[i].own, n)
@@ -381,7 +381,7 @@ func (c *Cases) History() *history.History {
 			n := uint32(len(others(h, op)))
 			copy(out.Lists.Elem[at:at+n], list)
 			at += n
-			lo, _ := h.TxnOps(evidence.TxnOf(h, op))
+			lo, _ := h.TxnOps(h.TxnOf(op))
 			for q := lo; q < op; q++ {
 				if h.Ops.Kind[q] == history.Append && h.OpKey(q) == d.key {
 					out.Lists.Elem[at] = c.base.Ops.Ver[q]

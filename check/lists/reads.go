@@ -29,7 +29,7 @@ func (r *reader) once(a evidence.Anomaly, x, y uint32) {
 // without the reader's own. It reports it, or that the list is ambiguous. Each culprit is reported once a list.
 func (r *reader) examine(op uint32) bool {
 	h, v := r.h, r.v
-	t := evidence.TxnOf(h, op)
+	t := h.TxnOf(op)
 	key := h.Lists.Key[h.Ops.Ver[op]]
 	lo, _ := h.TxnOps(t)
 	list, _ := r.ownSuffix(elems(h, h.Ops.Ver[op]), key, lo, op)

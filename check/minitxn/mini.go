@@ -88,37 +88,6 @@ func (l *lookup) byKey(t, k uint32) uint32 {
 	return l.seen[k]
 }
 
-// Larger counts the transactions that count and are larger than Definition 8 allows, two reads and two writes, or read
-// nothing; first is one of them. The size bounds what a database has to execute; the graph follows from the reads
-// whatever the size.
-func Larger(v *prepass.View) (n int, first uint32) {
-	first = none
-	h := v.H
-	for t := range uint32(h.NumTxns()) {
-		if !v.Counts[t] {
-			continue
-		}
-		lo, hi := h.TxnOps(t)
-		if hi-lo <= 2 && hi > lo && h.Ops.Kind[lo] == history.Read {
-			continue
-		}
-		reads, writes := 0, 0
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] == history.Read {
-				reads++
-			} else {
-				writes++
-			}
-		}
-		if reads == 0 || reads > 2 || writes > 2 {
-			if n++; first == none {
-				first = t
-			}
-		}
-	}
-	return n, first
-}
-
 // Suits reports whether a history looks like one of mini-transactions, by its operations alone: there are only reads
 // and writes of registers, and every write of a committed transaction follows a read of its key in it. Cost: linear for
 // those that do; for blind writes it ends at the first.

@@ -34,7 +34,6 @@ var longFiles = map[string]string{
 	"evidence/certificate.go":             "one algorithm, not yet split",
 	"evidence/describe.go":                "one algorithm, not yet split",
 	"evidence/naming.go":                  "one algorithm, not yet split",
-	"graph/graph_test.go":                 "tests of one subject",
 	"history/format/edn/edn.go":           "one algorithm, not yet split",
 	"history/format/foreign_test.go":      "tests of one subject",
 	"history/format/jsonl/random_test.go": "tests of one subject",
