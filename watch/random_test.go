@@ -30,6 +30,11 @@ func TestRandom(t *testing.T) {
 			if err != nil || h.HasPredicates() {
 				return nil
 			}
+			if h.Meta.Lists && bytes.Contains(text, []byte(`["w",`)) {
+				// A read of null is of a list by the header then, and of a register by what the whole file does with the
+				// key, which a stream does not know yet (docs/watch.md).
+				return nil
+			}
 			for _, l := range timestamp.Levels() {
 				o := timestamp.Options{Level: l, ReadOnlyAtStart: bytes.Contains(text, []byte(`"read_only_at_start"`))}
 				r, err := timestamp.Chronos(t.Context(), h, o)
