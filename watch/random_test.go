@@ -31,8 +31,8 @@ func TestRandom(t *testing.T) {
 				return nil
 			}
 			if h.Meta.Lists && bytes.Contains(text, []byte(`["w",`)) {
-				// A read of null is of a list by the header then, and of a register by what the whole file does with the
-				// key, which a stream does not know yet (docs/watch.md).
+				// A read of null is of a list by the header then, and of a register by what the whole file does with
+				// the key, which a stream does not know yet (docs/watch.md).
 				return nil
 			}
 			for _, l := range timestamp.Levels() {
