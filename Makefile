@@ -25,7 +25,7 @@ test:
 	$(GO) test $(PKGS)
 
 race:
-	$(GO) test -race $(PKGS)
+	$(GO) test -race -skip '^TestMemory$$' $(PKGS)
 
 # Integrity checks inside data structures, behind a build tag.
 invariants:
