@@ -66,10 +66,19 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	p.inclusion()
 	unsat, err := Unsatisfiable(p.clauses, o)
 	if err == nil && !unsat {
-		err = fmt.Errorf("it does not exclude every order of the versions it assumes, nor that a transaction of " +
-			"unknown outcome aborted")
+		err = &incomplete{fmt.Errorf("it does not exclude every order of the versions it assumes, nor that " +
+			"a transaction of unknown outcome aborted")}
 	}
 	return err
+}
+
+// incomplete says of a proof that what it says is so, and that it leaves a case open.
+type incomplete struct{ error }
+
+// Incomplete reports whether a proof was refused because it leaves a case open, though each of its steps holds.
+func Incomplete(err error) bool {
+	var open *incomplete
+	return errors.As(err, &open)
 }
 
 // checkTogether proves that list reads show no state of a list together.

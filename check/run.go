@@ -51,6 +51,10 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 		r.Reason = "no order explains the history, but the proof of that is too large to be certified in time: " +
 			err.Error()
 		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
+	case err != nil && r.Verdict == evidence.Violated && r.H.HasLists() && certify.Incomplete(err):
+		r.Reason = "no order explains the history, but no evidence can be given of that, lists being " +
+			"beside reads of what several may have written: " + err.Error()
+		r.Verdict, r.Anomalies, r.Also = evidence.Unknown, nil, 0
 	case err != nil:
 		return nil, &Fault{Checker: name, Err: fmt.Errorf("the certificate of its answer %q fails: %w", r.Verdict, err)}
 	}
