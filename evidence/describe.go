@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"isovet/history"
@@ -273,82 +272,6 @@ func (d *describer) because(e Edge) string {
 		d.overwrote(missed))
 }
 
-func (d *describer) overwrote(v uint32) string {
-	if v != history.None && d.h.VerKind[v] == history.Null {
-		return "deleted it"
-	}
-	return "overwrote it with " + d.value(v)
-}
-
-// finalWrite returns the last write or append of k in t, and the version that it wrote; both history.None if there is
-// none.
-func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
-	h := d.h
-	lo, hi := h.TxnOps(t)
-	for op := hi; op > lo; op-- {
-		switch h.Ops.Kind[op-1] {
-		case history.Write, history.Append:
-			if h.OpKey(op-1) == k {
-				return op - 1, h.Ops.Ver[op-1]
-			}
-		case history.PredWrite:
-			if r := predRow(h, op-1, k); r != history.None {
-				return op - 1, h.Preds.New[r]
-			}
-		}
-	}
-	return history.None, history.None
-}
-
-// listRead returns the first list read of k in t that has one element and lacks another, each if it is not None, as an
-// index into Lists; if there is none, the first one.
-func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
-	l := &d.h.Lists
-	lo, hi := d.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		if d.h.Ops.Kind[op] != history.ReadList || d.h.OpKey(op) != k {
-			continue
-		}
-		i := d.h.Ops.Ver[op]
-		elems := l.Elem[l.Off[i]:l.Off[i+1]]
-		if (has == history.None || slices.Contains(elems, has)) && (lacks == history.None || !slices.Contains(elems,
-			lacks)) {
-			return i, true
-		}
-		if !ok {
-			list, ok = i, true
-		}
-	}
-	return list, ok
-}
-
-// shown returns a list read, of a transaction that did not abort, that shows From's element and not To's, or To's after
-// it, for a ww edge of a list; history.None if there is none.
-func (d *describer) shown(e Edge) uint32 {
-	h := d.h
-	from, _ := d.finalWrite(e.From, e.Key)
-	if from == history.None || h.Ops.Kind[from] != history.Append {
-		return history.None
-	}
-	for op, k := range h.Ops.Kind {
-		if k != history.ReadList || h.Lists.Key[h.Ops.Ver[op]] != e.Key ||
-			h.Txns.Status[h.TxnOf(uint32(op))] == history.Aborted {
-			continue
-		}
-		i := h.Ops.Ver[op]
-		has := false
-		after := true
-		for _, v := range h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]] {
-			has = has || v == h.Ops.Ver[from]
-			after = after && (v != e.Ver || has)
-		}
-		if has && after {
-			return uint32(op)
-		}
-	}
-	return history.None
-}
-
 // dead describes a read of what only transactions of unknown outcome wrote that cannot have committed.
 func (d *describer) dead(a *Anomaly) {
 	h := d.h
@@ -438,71 +361,4 @@ func (d *describer) linear(a *Anomaly) {
 		}
 	}
 	d.WriteString(".")
-}
-
-// reads describes an anomaly of single reads.
-func (d *describer) reads(a *Anomaly) {
-	h := d.h
-	t := d.txn(h.TxnOf(a.Ops[0]))
-	if a.Kind == level.NonLinearizable {
-		d.linear(a)
-		return
-	}
-	if len(a.Dead) > 0 {
-		d.dead(a)
-		return
-	}
-	if a.predicate(h) {
-		d.predicateReads(a)
-		return
-	}
-	what := func(op uint32) string {
-		s := d.key(h.OpKey(op)) + " = "
-		if h.Ops.Kind[op] == history.ReadList {
-			return s + d.list(h.Ops.Ver[op])
-		}
-		return s + d.value(h.Ops.Ver[op])
-	}
-	r := what(a.Ops[0])
-	other, o := "another transaction", ""
-	if len(a.Ops) > 1 {
-		other, o = d.txn(h.TxnOf(a.Ops[1])), what(a.Ops[1])
-	}
-	list := h.Ops.Kind[a.Ops[0]] == history.ReadList
-	switch a.Kind {
-	case level.ThinAirRead:
-		if list {
-			fmt.Fprintf(d, "%s read %s, with an element that no transaction appended, or one more often than it was.",
-				t, r)
-			return
-		}
-		fmt.Fprintf(d, "%s read %s, which no transaction wrote.", t, r)
-	case level.IncompatibleOrder:
-		fmt.Fprintf(d, "%s read %s", t, r)
-		for _, op := range a.Ops[1:] {
-			fmt.Fprintf(d, ", %s read %s", d.txn(h.TxnOf(op)), what(op))
-		}
-		fmt.Fprintf(d, ": no transactions' appends, each whole and once, show that.")
-	case level.DuplicateElement:
-		fmt.Fprintf(d, "%s read %s, with an element more often than it was appended.", t, r)
-	case level.G1a:
-		fmt.Fprintf(d, "%s read %s, and %s, which wrote %s, aborted.", t, r, other, o)
-	case level.G1b:
-		if list {
-			fmt.Fprintf(d, "%s read %s, and of what %s appended, %s among it, not all, or not in its order.", t, r,
-				other, o)
-			return
-		}
-		fmt.Fprintf(d, "%s read %s, which %s wrote and then overwrote itself before it committed.", t, r, other)
-	case level.FutureRead:
-		fmt.Fprintf(d, "%s read %s before it wrote that itself, and nobody else wrote it.", t, r)
-	case level.NotMyOwnWrite:
-		fmt.Fprintf(d, "%s wrote %s and then read %s.", t, o, r)
-	case level.NotMyLastWrite:
-		fmt.Fprintf(d, "%s last wrote %s and then read %s, its own earlier write.", t, o, r)
-	case level.NonRepeatableRead:
-		fmt.Fprintf(d, "%s read %s and then %s, with no write of its own between.", t, r, o)
-	default:
-		fmt.Fprintf(d, "%s in the read of %s by %s.", a.Kind.Name(), r, t)
-	}
 }

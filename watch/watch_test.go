@@ -1,15 +1,11 @@
 package watch
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -19,10 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	nserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"isovet/check/timestamp"
 	"isovet/datasets"
@@ -316,164 +308,6 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func natsServer(t *testing.T) (url string, js jetstream.JetStream) {
-	t.Helper()
-	s, err := nserver.NewServer(&nserver.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(),
-		NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	conn, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	if js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T",
-		Subjects: []string{"txns"}}); err != nil {
-		t.Fatal(err)
-	}
-	return s.ClientURL(), js
-}
-
-// TestHTTP: a request is answered when it is safe; one that is sent again is taken once, one behind a gap is not.
-func TestHTTP(t *testing.T) {
-	dir := t.TempDir()
-	ctx, stop := context.WithCancel(t.Context())
-	opened := make(chan string, 1)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 400), Idle: 50 * time.Millisecond,
-			Open: func(_ context.Context, after int64, _ bool) (Source, error) {
-				s, err := HTTP("127.0.0.1:0", after)
-				if err == nil {
-					opened <- s.(interface{ Addr() string }).Addr()
-				}
-				return s, err
-			}})
-	}()
-	base := "http://" + <-opened
-	post := func(from string, body []byte) (int, string) {
-		r, err := http.NewRequest("POST", base+"/", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if from != "" {
-			r.Header.Set(FromHeader, from)
-		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, strings.TrimSpace(string(b))
-	}
-	h, lines := arrivals(t, 3, 500)
-	want := chronos(t, h, si)
-	for i := 0; i < len(lines); i += 100 {
-		part := join(lines[i:min(i+100, len(lines))])
-		for range 2 {
-			if code, body := post(strconv.Itoa(i), part); code != 200 || body != strconv.Itoa(min(i+100, len(lines))) {
-				t.Fatalf("%d %s", code, body)
-			}
-		}
-	}
-	if code, _ := post(strconv.Itoa(len(lines)+5), lines[1]); code != http.StatusConflict {
-		t.Errorf("behind a gap: status %d", code)
-	}
-	if code, _ := post("x", lines[1]); code != http.StatusBadRequest {
-		t.Errorf("a header that is no number: status %d", code)
-	}
-	for range 200 {
-		if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b,
-			[]byte("\n")) >= len(want) {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	stop()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if got := found(t, dir); !slices.Equal(got, want) {
-		t.Errorf("%d violations; expected %d", len(got), len(want))
-	}
-}
-
-// TestLog: a torn end is dropped; places that are there are not taken again; segments follow one another.
-func TestLog(t *testing.T) {
-	dir := t.TempDir()
-	none := func(int64, []byte) error { return errors.New("a line in an empty log") }
-	l, err := openLog(dir, none)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range int64(5) {
-		if is, err := l.Append(10*i, []byte(fmt.Sprint("line ", i))); !is || err != nil {
-			t.Fatal(is, err)
-		}
-	}
-	if is, err := l.Append(40, []byte("again")); is || err != nil {
-		t.Error("a place is taken twice", err)
-	}
-	if err := l.next(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Append(50, []byte("line 5")); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(segmentName(dir, 2), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("60\tto"); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	n := 0
-	l, err = openLog(dir, func(place int64, line []byte) error {
-		if place != int64(10*n) || string(line) != fmt.Sprint("line ", n) {
-			t.Errorf("%d %q", place, line)
-		}
-		n++
-		return nil
-	})
-	if err != nil || n != 6 || l.Last(-1) != 50 {
-		t.Fatal(err, n)
-	}
-	if is, err := l.Append(60, []byte("whole")); !is || err != nil {
-		t.Error(is, err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(segmentName(dir, 2))
-	if err != nil || string(b) != "50\tline 5\n60\twhole\n" {
-		t.Errorf("%q, %v", b, err)
-	}
-	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openLog(dir, func(int64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(),
-		"damaged") {
-		t.Errorf("error %v; expected one of the damage", err)
-	}
-}
-
 // TestBad: lines that are not understood are said, counted, and kept; the stream goes on, also in a second run.
 func TestBad(t *testing.T) {
 	dir := t.TempDir()
@@ -519,58 +353,4 @@ func TestBad(t *testing.T) {
 	if got := found(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q; expected %q", got, want)
 	}
-}
-
-// TestFollow: a file that grows, a line whose end comes later.
-func TestFollow(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := File(path, -1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	write := func(text string) {
-		w := bufio.NewWriter(f)
-		w.WriteString(text)
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("one\ntw")
-	got, err := s.Next(t.Context(), 10)
-	if err != nil || len(got) != 1 || string(got[0].Text) != "one" || got[0].Place != 4 {
-		t.Fatal(got, err)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 60*time.Millisecond)
-	defer stop()
-	if got, err = s.Next(ctx, 10); err == nil {
-		t.Fatal(got)
-	}
-	write("o\n")
-	if got, err = s.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" ||
-		got[0].Place != 8 {
-		t.Fatal(got, err)
-	}
-	again, err := File(path, 4, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	if got, err = again.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" {
-		t.Error(got, err)
-	}
-	if _, err = again.Next(t.Context(), 10); err != io.EOF {
-		t.Error(err)
-	}
-}
-
-// openLog opens the log of a folder.
-func openLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
-	l := &Log{dir: dir}
-	return l, l.open(f)
 }

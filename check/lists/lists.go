@@ -28,7 +28,7 @@
 //
 // # Files
 //
-//   - lists.go: the view, and Read
+//   - lists.go: the view, and Read; chains.go: the versions of a list from what its reads saw
 //   - reads.go: what is wrong with a single read
 //   - graph.go: the graph and its order; cycles.go: the telling cycles of one that has none
 //   - registers.go: lists as registers, and evidence brought back; blind.go: the same without reads that nobody made
@@ -41,7 +41,6 @@ import (
 	"slices"
 
 	"isovet/evidence"
-	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
 )
@@ -432,161 +431,3 @@ func (r *reader) ownSuffix(list []uint32, key, lo, op uint32) (rest []uint32, la
 	}
 	return list[:n], none
 }
-
-// elems returns the elements of list read i.
-func elems(h *history.History, i uint32) []uint32 {
-	return h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
-}
-
-// chains parses the longest read of each list into whole transactions' appends.
-func (r *reader) chains() {
-	v := r.v
-	nk := r.h.NumKeys()
-	v.KOff = make([]uint32, nk+1)
-	r.bad = make([]bool, nk)
-	for k := range uint32(nk) {
-		v.KOff[k] = uint32(len(v.Chain))
-		list := r.longest[k]
-		inits := int(r.inits[k])
-		ok := r.by[k] == none || len(list) >= inits
-		for i := 0; ok && i < min(inits, len(list)); i++ {
-			ok = r.elemW[list[i]] == elemInit && r.elemAt[list[i]] == uint32(i)
-		}
-		for i := inits; ok && i < len(list); {
-			w := r.elemW[list[i]]
-			if ok = w < elemMany && r.elemAt[list[i]] == 0 && v.WPos[w] == none && i+int(r.count[w]) <= len(list); !ok {
-				break
-			}
-			v.WPos[w] = uint32(len(v.Chain)) - v.KOff[k]
-			v.Chain = append(v.Chain, w)
-			for j := range r.count[w] {
-				ok = ok && r.elemW[list[i]] == w && r.elemAt[list[i]] == j
-				i++
-			}
-		}
-		if !ok {
-			// The rest of the key's order is of no use: what is wrong with the read is reported.
-			if !r.examine(r.by[k]) {
-				panic("lists: nothing is wrong with a list that cannot be taken apart")
-			}
-			r.bad[k] = true
-			for _, w := range v.Chain[v.KOff[k]:] {
-				v.WPos[w] = none
-			}
-			v.Chain = v.Chain[:v.KOff[k]]
-		}
-	}
-	v.KOff[nk] = uint32(len(v.Chain))
-	by := graph.NewGroups[uint32](nk)
-	for w, t := range v.WTxn {
-		if v.Counts[t] && v.WPos[w] == none {
-			by.Count(v.WKey[w])
-		}
-	}
-	v.Unread = make([]uint32, by.Sum())
-	for w, t := range v.WTxn {
-		if v.Counts[t] && v.WPos[w] == none {
-			v.Unread[by.Place(v.WKey[w])] = uint32(w)
-		}
-	}
-	v.UOff = by.Off()
-}
-
-// places finds for each read how many writers of the chain it saw: a list may end only where a transaction's appends
-// end, and may not hold what its reader appends later.
-func (r *reader) places() {
-	h, v := r.h, r.v
-	// cut[base[k]+i] is how many writers the first i elements of the longest list of k are of, None inside a writer's.
-	base := make([]uint32, h.NumKeys()+1)
-	for k := range h.NumKeys() {
-		base[k+1] = base[k] + uint32(len(r.longest[k])) + 1
-	}
-	cut := make([]uint32, base[h.NumKeys()])
-	for i := range cut {
-		cut[i] = none
-	}
-	for k := range h.NumKeys() {
-		at := base[k] + r.inits[k]
-		if int(r.inits[k]) > len(r.longest[k]) {
-			continue
-		}
-		cut[at] = 0
-		for i, w := range v.Chain[v.KOff[k]:v.KOff[k+1]] {
-			at += r.count[w]
-			cut[at] = uint32(i) + 1
-		}
-	}
-	by := graph.NewGroups[uint32](h.NumTxns())
-	for _, s := range r.reads {
-		by.Count(s.t)
-	}
-	by.Sum()
-	v.RKey, v.ROp, v.RSeen = make([]uint32, len(r.reads)), make([]uint32, len(r.reads)), make([]uint32, len(r.reads))
-	for _, s := range r.reads {
-		i := by.Place(s.t)
-		c := cut[base[s.key]+s.n]
-		if r.bad[s.key] {
-			c = none
-		} else if c == none {
-			r.examine(s.op)
-		} else if w := v.write(s.t, s.key); w != none && v.WPos[w] < c {
-			r.examine(s.op)
-		}
-		v.RKey[i], v.ROp[i], v.RSeen[i] = s.key, s.op, c
-	}
-	v.ROff = by.Off()
-	r.overtaken()
-}
-
-// overtaken reports transactions that read a list and appended to it after another had, which they did not see. Where
-// single reads have anomalies, it and the cycles found before are left out: what a transaction of unknown outcome that
-// contradicts itself appended shows nothing.
-func (r *reader) overtaken() {
-	v := r.v
-	if n := len(v.Anomalies); n > 0 {
-		single := slices.DeleteFunc(slices.Clone(v.Anomalies), func(a evidence.Anomaly) bool { return len(a.Ops) == 0 })
-		if len(single) > 0 {
-			v.Anomalies, v.Also = single, v.Also+n-len(single)
-			return
-		}
-	}
-	if r.o.Blind {
-		return
-	}
-	for w, t := range v.WTxn {
-		at, key := v.WPos[w], v.WKey[w]
-		if at == none || at == 0 || r.bad[key] {
-			continue
-		}
-		if i := v.read(t, key); i != none && v.RSeen[i] < at {
-			u := v.WTxn[v.chain(key)[v.RSeen[i]]]
-			r.report(evidence.Anomaly{Cycle: []evidence.Edge{v.rw(t, u, key), v.ww(u, t, key)}})
-		}
-	}
-}
-
-// write returns t's write of a list, or None.
-func (v *View) write(t, key uint32) uint32 {
-	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-		if v.WKey[w] == key {
-			return w
-		}
-	}
-	return none
-}
-
-// read returns t's read of a list, or None.
-func (v *View) read(t, key uint32) uint32 {
-	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-		if v.RKey[r] == key {
-			return r
-		}
-	}
-	return none
-}
-
-// chain returns the writes of a list that were read, in order.
-func (v *View) chain(key uint32) []uint32 { return v.Chain[v.KOff[key]:v.KOff[key+1]] }
-
-// unread returns the writes of a list that nobody read.
-func (v *View) unread(key uint32) []uint32 { return v.Unread[v.UOff[key]:v.UOff[key+1]] }

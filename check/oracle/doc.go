@@ -40,7 +40,8 @@
 //   - serial.go, snapshot.go: the replay, which decides.
 //   - weak.go: the axioms of the weaker levels, over all sequences; of these there is one implementation
 //   - explain.go: the second, by Adya's direct serialization graph over every version order, which finds the anomalies
-//     of a violation. Its verdict is compared with the replay's each time; a difference is an error.
+//     of a violation. Its verdict is compared with the replay's each time; a difference is an error. shortest.go: its
+//     cycles; clauses.go: a version order for each key, by search.
 //   - predicates.go: predicate reads and writes, for the first; predgraph.go: for the second, whose verdict is compared
 //     here too, but which gives no evidence of them.
 //   - reads.go: anomalies of single reads, for the second.

@@ -28,7 +28,8 @@
 //
 //   - events.go: the timeline: who starts and commits when, sorted
 //   - chronos.go: the sweep, one function an axiom
-//   - aion.go: the same online, transactions in any order of arrival; feed.go: a history as such a stream
+//   - aion.go: the same online, transactions in any order of arrival; aion_reads.go: its reads, judged and judged
+//     again; aion_sessions.go: the order of its sessions; feed.go: a history as such a stream
 //   - emme.go: the baseline that builds the graph that the timestamps imply and looks for cycles
 //   - violation.go: what is reported, and the kinds of EXT failures
 //   - predicates.go: predicate reads, by counting what matches

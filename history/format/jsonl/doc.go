@@ -21,6 +21,7 @@
 //
 //   - read.go: Read, ReadParallel, ReadFrom: pieces, blocks, lines
 //   - scan.go: the scanner
-//   - tolerant.go: the tolerant reader of lines; value.go: of values and operations; predicate.go: of predicates
+//   - tolerant.go: the tolerant reader of lines; tolerant_values.go: of JSON texts and numbers; value.go: of values and
+//     operations; predicate.go: of predicates
 //   - write.go: the writer
 package jsonl

@@ -1,0 +1,70 @@
+package mechanism
+
+const pruneEvery = 512
+
+// prune computes anew what no transaction that is still to be verified can see, and forgets transactions ([Leopard]
+// Definition 4, with errata L11). Versions and locks go as their keys are used.
+func (v *Verifier) prune() {
+	v.due = v.o.every
+	v.peaks()
+	if v.o.NoPrune {
+		return
+	}
+	floor := v.now
+	for i := range v.clients {
+		if c := &v.clients[i]; c.open {
+			floor = min(floor, c.start)
+		}
+	}
+	for i := v.head; i < len(v.queue); i++ {
+		floor = min(floor, v.queue[i].a)
+	}
+	for i := v.readHead; i < len(v.reads); i++ {
+		floor = min(floor, v.reads[i].Bef)
+	}
+	was := v.floor
+	v.floor = floor
+	if v.o.AsyncPrune {
+		v.handOver()
+	} else {
+		v.g.prune(was) // one late, as the goroutine's decisions are
+	}
+}
+
+func (v *Verifier) peaks() {
+	v.r.PeakVersions = max(v.r.PeakVersions, v.versions)
+	v.r.PeakLocks = max(v.r.PeakLocks, v.locks)
+	v.r.PeakTxns = max(v.r.PeakTxns, v.g.alive+len(v.queue)-v.head)
+}
+
+// pruneVersions forgets versions of a key that were surely overwritten before every snapshot that is still to be
+// verified.
+func (v *Verifier) pruneVersions(key uint32, k *keyState) {
+	if len(k.vers) < int(k.versLimit) || v.o.NoPrune || v.p.StaleReads {
+		return
+	}
+	if v.o.AsyncPrune {
+		v.async.versDirty = append(v.async.versDirty, key)
+		k.versLimit = queued
+		return
+	}
+	n := k.before(v.floor)
+	if n > 0 {
+		pivot := k.vers[n-1].maxC
+		for n > 0 && k.vers[n-1].d >= pivot {
+			n--
+		}
+	}
+	v.dropVersions(k, n)
+	k.versLimit = int32(len(k.vers)+len(k.vers)/2) + 3
+}
+
+func (v *Verifier) dropReaders(w *version) {
+	for i := w.readers; i >= 0; {
+		next := v.readers[i].next
+		v.readers[i].next = v.freeRead
+		v.freeRead = i
+		i = next
+	}
+	w.readers = -1
+}

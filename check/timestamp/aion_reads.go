@@ -1,0 +1,222 @@
+package timestamp
+
+import (
+	"math"
+	"slices"
+
+	"isovet/history"
+)
+
+// look goes through the operations once: INT, what is read of others, what is written at last.
+func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
+	if a.stamp++; a.stamp == 0 {
+		for i := range a.keys {
+			a.keys[i].mine = 0
+		}
+		a.stamp = 1
+	}
+	a.wrote = a.wrote[:0]
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if int(op.Key) >= len(a.keys) {
+			a.key(op.Key)
+		}
+		k := &a.keys[op.Key]
+		if k.mine != a.stamp {
+			k.wrote = false
+		}
+		switch op.Kind {
+		case history.Read:
+			if k.mine != a.stamp {
+				if val := op.Val; !late {
+					if k.list && val == 0 {
+						val = emptyList
+					}
+					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: uint32(i)})
+				}
+			} else if k.own != op.Val {
+				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val, Want: k.own})
+			}
+			k.own, k.mine = op.Val, a.stamp
+		case history.Write:
+			if k.mine == a.stamp && k.wrote {
+				for j := range a.wrote {
+					if a.wrote[j].key == op.Key {
+						a.wrote[j].val = op.Val
+					}
+				}
+			} else {
+				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
+			}
+			k.own, k.mine, k.wrote = op.Val, a.stamp, true
+		case history.Append:
+			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
+			k.mine, k.wrote = a.stamp, true
+		case history.ReadList:
+			a.lookList(t, uint32(i), n, upTo, late)
+			k.mine = a.stamp
+		}
+	}
+}
+
+// lookList is look for a list read: own operations before it, the last first (errata C19).
+func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
+	key := t.Ops[at].Key
+	got := t.Lists[t.Ops[at].Val]
+	k := &a.keys[key]
+	wrong := func() {
+		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at})
+	}
+	if k.mine == a.stamp {
+		for before := at; before > 0; before-- {
+			op := &t.Ops[before-1]
+			if op.Key != key {
+				continue
+			}
+			if op.Kind == history.Append {
+				if len(got) == 0 || got[len(got)-1] != op.Val {
+					wrong()
+					return
+				}
+				got = got[:len(got)-1]
+				continue
+			}
+			was := t.Lists[op.Val]
+			same := len(was) == len(got)
+			for i := 0; same && i < len(got); i++ {
+				same = was[i] == got[i]
+			}
+			if !same {
+				wrong()
+			}
+			return
+		}
+	}
+	if late {
+		return
+	}
+	state := uint64(emptyList)
+	if !k.list && len(got) == 0 {
+		state = 0
+	}
+	for _, e := range got {
+		state = fold(state, e)
+	}
+	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: at})
+}
+
+// read judges an external read by what has arrived and keeps it for what will.
+func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
+	v := &k.base
+	for i := len(k.versions) - 1; i >= 0; i-- {
+		if k.versions[i].pos <= r.upTo {
+			v = &k.versions[i]
+			break
+		}
+	}
+	r.want, r.by, r.ok = v.val, v.by, v.val == r.val
+	s := &a.slots[r.n-a.first]
+	if !r.ok {
+		s.bad++
+	}
+	s.n++
+	a.reads = append(a.reads, key)
+	if len(k.readers) == cap(k.readers) && len(k.readers) > 0 {
+		a.dropReaders(k)
+	}
+	k.readers = append(k.readers, r)
+	i := len(k.readers) - 1
+	for i > 0 && k.readers[i-1].upTo > r.upTo {
+		k.readers[i] = k.readers[i-1]
+		i--
+	}
+	k.readers[i] = r
+}
+
+// judge changes a tentative verdict.
+func (a *Aion) judge(r *onlineReader, val uint64, by int64) {
+	r.want, r.by = val, by
+	if ok := val == r.val; ok != r.ok {
+		s := &a.slots[r.n-a.first]
+		r.ok = ok
+		if ok {
+			s.bad--
+		} else {
+			s.bad++
+		}
+		if r.flips == 0 {
+			a.stats.FlipReads++
+		}
+		if r.flips < math.MaxUint8 {
+			r.flips++
+		}
+		s.flips++
+		a.stats.Flips++
+	}
+}
+
+// rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all
+// later states change, all behind it.
+func (a *Aion) rejudge(k *onlineKey, i int) {
+	from := k.versions[i].pos
+	next := len(k.versions)
+	if k.list {
+		state := k.base.val
+		if i > 0 {
+			state = k.versions[i-1].val
+		}
+		for j := i; j < len(k.versions); j++ {
+			state = fold(state, k.versions[j].elem)
+			k.versions[j].val = state
+		}
+	} else if i+1 < len(k.versions) {
+		next = i + 1
+	}
+	live := a.first + int64(a.head)
+	v := len(k.versions) - 1
+	for r := len(k.readers) - 1; r >= 0 && k.readers[r].upTo >= from; r-- {
+		x := &k.readers[r]
+		if next < len(k.versions) && x.upTo >= k.versions[next].pos || x.n < live {
+			continue
+		}
+		for k.versions[v].pos > x.upTo {
+			v--
+		}
+		a.judge(x, k.versions[v].val, k.versions[v].by)
+	}
+}
+
+// reportReads makes violations of the wrong reads of the transaction at the head.
+func (a *Aion) reportReads(s *slot, n int64) {
+	seen := a.reads[a.readHead : a.readHead+int(s.n)]
+	for i, key := range seen {
+		if slices.Contains(seen[:i], key) {
+			continue
+		}
+		k := &a.keys[key]
+		for r := range k.readers {
+			x := &k.readers[r]
+			if x.n != n || x.ok {
+				continue
+			}
+			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
+			for v := range k.versions {
+				w := &k.versions[v]
+				if k.list || w.val != x.val {
+					continue
+				}
+				switch {
+				case w.by == s.id:
+					f.Kind = Own
+				case w.pos <= x.upTo:
+					f.Kind = Before
+				case w.start <= x.upTo:
+					f.Kind = Uncommitted
+				default:
+					f.Kind = After
+				}
+			}
+			a.final(f)
+		}
+	}
+}

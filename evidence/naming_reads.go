@@ -1,0 +1,174 @@
+package evidence
+
+import (
+	"isovet/history"
+)
+
+// before reports whether end is before start by more than twice the skew.
+func before(end, start, skew int64) bool {
+	return end != history.NoTime && start != history.NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
+}
+
+func (n *namer) placeOf(t uint32) uint32 {
+	h := n.h
+	if n.place == nil {
+		n.place = make([]uint32, h.NumTxns())
+		for s := range h.NumSessions() {
+			for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+				n.place[t] = uint32(i)
+			}
+		}
+	}
+	return n.place[t]
+}
+
+// readFrom reports whether b read what a, and nobody else, wrote.
+func (n *namer) readFrom(b, a uint32) bool {
+	h := n.h
+	lo, hi := h.TxnOps(b)
+	for op := lo; op < hi; op++ {
+		if k := h.Ops.Kind[op]; k == history.Read {
+			if v := h.Ops.Ver[op]; n.writers(v) == 1 && writesVersion(h, a, v) {
+				return true
+			}
+		} else if k == history.ReadList {
+			i := h.Ops.Ver[op]
+			for _, v := range h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]] {
+				if n.writers(v) == 1 && writesVersion(h, a, v) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// writers returns how many writes of a version there are, initial ones included, two for more.
+func (n *namer) writers(v uint32) uint8 {
+	h := n.h
+	if n.wrote == nil {
+		n.wrote = make([]uint8, h.NumVersions())
+		for op, k := range h.Ops.Kind {
+			if k == history.Write || k == history.Append {
+				n.wrote[h.Ops.Ver[op]] = min(2, n.wrote[h.Ops.Ver[op]]+1)
+			}
+		}
+		for _, v := range h.InitVer {
+			if v != history.None {
+				n.wrote[v] = 2
+			}
+		}
+	}
+	return n.wrote[v]
+}
+
+func writesVersion(h *history.History, t, ver uint32) bool {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if k := h.Ops.Kind[op]; (k == history.Write || k == history.Append) && h.Ops.Ver[op] == ver {
+			return true
+		}
+	}
+	return false
+}
+
+// isList reports whether t appends to key.
+func isList(h *history.History, t, key uint32) bool {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.Append && h.OpKey(op) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// saw reports whether an operation of a transaction that begins at lo reads version ver of key: of a list, as the last
+// element that others had appended, none if ver is none or an initial one; of a predicate operation, as a row that it
+// matched.
+func saw(h *history.History, op, lo, key, ver uint32) bool {
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		return h.Ops.Ver[op] == ver
+	case history.ReadList:
+		if h.OpKey(op) != key {
+			return false
+		}
+		list := ofOthers(h, op, lo)
+		if len(list) == 0 {
+			return ver == history.None || ver == h.InitVer[key]
+		}
+		return list[len(list)-1] == ver
+	case history.PredRead, history.PredWrite:
+		r := history.None
+		if ver != history.None {
+			r = predRow(h, op, key)
+		}
+		return r != history.None && h.Preds.Old[r] == ver
+	}
+	return false
+}
+
+// firstRead returns t's first operation that reads version ver of key (saw); None if there is none.
+func firstRead(h *history.History, t, key, ver uint32) uint32 {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if saw(h, op, lo, key, ver) {
+			return op
+		}
+	}
+	return history.None
+}
+
+// lastRead returns t's last operation that reads version ver of key; None if there is none.
+func lastRead(h *history.History, t, key, ver uint32) uint32 {
+	lo, hi := h.TxnOps(t)
+	for op := hi; op > lo; op-- {
+		if saw(h, op-1, lo, key, ver) {
+			return op - 1
+		}
+	}
+	return history.None
+}
+
+// writes reports whether t writes anything.
+func writes(h *history.History, t uint32) bool {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		switch h.Ops.Kind[op] {
+		case history.Write, history.Append, history.PredWrite:
+			return true
+		}
+	}
+	return false
+}
+
+// sameTwo reports whether all cycles are between the same two transactions.
+func sameTwo(cycles [][]Edge) bool {
+	for _, c := range cycles {
+		for _, e := range c {
+			if f := cycles[0][0]; e.From != f.From && e.From != f.To {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// oneKey reports whether all edges of the cycles are of real time or about one key: then the key by itself has no order
+// in real time.
+func oneKey(cycles [][]Edge) bool {
+	key := history.None
+	for _, c := range cycles {
+		for _, e := range c {
+			if e.Dep == RT {
+				continue
+			}
+			if e.Dep == SO || key != history.None && e.Key != key {
+				return false
+			}
+			key = e.Key
+		}
+	}
+	return true
+}

@@ -1,0 +1,399 @@
+package jsonl
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"isovet/history"
+)
+
+// doc writes a random valid document, more or less wildly.
+type doc struct {
+	*rand.Rand
+	out  []byte
+	wild int // 0: as a program writes it; else one token in so many is unusual
+}
+
+func (d *doc) odd() bool { return d.wild > 0 && d.IntN(d.wild) == 0 }
+
+// tok writes a token, with white space around it at times.
+func (d *doc) tok(s string) {
+	if d.odd() {
+		d.out = append(d.out, []string{" ", "\t", "  ", "\r"}[d.IntN(4)]...)
+	}
+	d.out = append(d.out, s...)
+	if d.odd() {
+		d.out = append(d.out, ' ')
+	}
+}
+
+// str writes a string, with needless escapes at times.
+func (d *doc) str(s string) {
+	var q []byte
+	q = append(q, '"')
+	for _, r := range s {
+		switch {
+		case d.odd() && r < 0x10000:
+			q = fmt.Appendf(q, []string{`\u%04x`, `\u%04X`}[d.IntN(2)], r)
+		case d.odd() && r >= 0x10000:
+			q = fmt.Appendf(q, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+		case d.odd() && r == '/':
+			q = append(q, `\/`...)
+		case r == '\b':
+			q = append(q, `\b`...)
+		case r == '\f':
+			q = append(q, `\f`...)
+		default:
+			j := history.AppendJSONString(nil, string(r))
+			q = append(q, j[1:len(j)-1]...)
+		}
+	}
+	d.tok(string(append(q, '"')))
+}
+
+func (d *doc) int() {
+	n := d.Int64N(20)
+	switch d.IntN(6) {
+	case 0:
+		n = d.Int64() >> d.IntN(64)
+	case 1:
+		n = -d.Int64() >> d.IntN(64)
+	case 2:
+		n = []int64{math.MaxInt64, math.MinInt64, 0, 99999999, 100000000, 9999999999999999,
+			10000000000000000}[d.IntN(7)]
+	}
+	d.tok(strconv.FormatInt(n, 10))
+}
+
+var words = []string{"", "a", "null", "x1", "key", "ops", "format", "é", "日本", "😀", "q\"uote", "back\\slash", "tab\t",
+	"nl\n", "a/b", "\x01", "\x7f", "\b\f"}
+
+func (d *doc) scalar() {
+	switch d.IntN(8) {
+	case 0:
+		d.tok("null")
+	case 1:
+		d.tok([]string{"true", "false"}[d.IntN(2)])
+	case 2:
+		d.str(words[d.IntN(len(words))])
+	default:
+		d.int()
+	}
+}
+
+func (d *doc) value() {
+	if d.IntN(6) > 0 {
+		d.scalar()
+		return
+	}
+	d.tok("{")
+	for i, c := range d.Perm(4)[:d.IntN(4)] {
+		if i > 0 {
+			d.tok(",")
+		}
+		d.str([]string{"v", "w", "é", "a\"b"}[c])
+		d.tok(":")
+		d.scalar()
+	}
+	d.tok("}")
+}
+
+// any writes any JSON value.
+func (d *doc) any(depth int) {
+	switch d.IntN(6) {
+	case 0:
+		if depth < 4 {
+			d.tok("[")
+			for i := range d.IntN(3) {
+				if i > 0 {
+					d.tok(",")
+				}
+				d.any(depth + 1)
+			}
+			d.tok("]")
+			return
+		}
+		fallthrough
+	case 1:
+		d.tok([]string{"1.5", "-0", "1e9", "2E-3", "99999999999999999999999", "0.0e+1"}[d.IntN(6)])
+	case 2:
+		if depth < 4 {
+			d.tok("{")
+			for i := range d.IntN(3) {
+				if i > 0 {
+					d.tok(",")
+				}
+				d.str(words[d.IntN(len(words))])
+				d.tok(":")
+				d.any(depth + 1)
+			}
+			d.tok("}")
+			return
+		}
+		fallthrough
+	default:
+		d.scalar()
+	}
+}
+
+func (d *doc) predicate(depth int) {
+	d.tok("{")
+	switch k := d.IntN(6); {
+	case k < 3 && depth < 3:
+		d.str([]string{"or", "and", "not"}[k])
+		d.tok(":")
+		if k == 2 {
+			d.predicate(depth + 1)
+			break
+		}
+		d.tok("[")
+		for i := range d.IntN(3) {
+			if i > 0 {
+				d.tok(",")
+			}
+			d.predicate(depth + 1)
+		}
+		d.tok("]")
+	default:
+		// In the order that sorting gives.
+		first := true
+		for _, c := range []string{"", "key", "v"} {
+			if d.IntN(2) == 0 {
+				continue
+			}
+			if !first {
+				d.tok(",")
+			}
+			first = false
+			d.str(c)
+			d.tok(":")
+			d.tok("{")
+			d.str("<")
+			d.tok(":")
+			d.scalar()
+			if d.IntN(2) == 0 {
+				d.tok(",")
+				d.str("in")
+				d.tok(":")
+				d.tok("[")
+				d.scalar()
+				d.tok(",")
+				d.scalar()
+				d.tok("]")
+			}
+			d.tok("}")
+		}
+	}
+	d.tok("}")
+}
+
+// key writes a key: of registers or of lists, which may not mix.
+func (d *doc) key(list bool) {
+	k := d.IntN(5)
+	if list {
+		d.str("list" + strconv.Itoa(k))
+		return
+	}
+	switch {
+	case k < 3:
+		d.tok(strconv.Itoa(k * 1234567))
+	default:
+		d.str([]string{"x", "é"}[k-3])
+	}
+}
+
+func (d *doc) op() {
+	d.tok("[")
+	switch k := d.IntN(8); k {
+	case 0, 1, 2, 3:
+		d.str([]string{"r", "w"}[k&1])
+		d.tok(",")
+		d.key(false)
+		d.tok(",")
+		d.value()
+	case 4:
+		d.str("a")
+		d.tok(",")
+		d.key(true)
+		d.tok(",")
+		d.scalar()
+	case 5:
+		d.str("r")
+		d.tok(",")
+		d.key(true)
+		d.tok(",")
+		if d.IntN(4) == 0 {
+			d.tok("null")
+			break
+		}
+		d.tok("[")
+		for i := range d.IntN(4) {
+			if i > 0 {
+				d.tok(",")
+			}
+			if d.IntN(2) == 0 {
+				d.int()
+			} else {
+				d.scalar()
+			}
+		}
+		d.tok("]")
+	case 6, 7:
+		d.str([]string{"pr", "pw"}[k-6])
+		d.tok(",")
+		d.predicate(0)
+		d.tok(",")
+		d.tok("[")
+		for i := range d.IntN(3) {
+			if i > 0 {
+				d.tok(",")
+			}
+			d.tok("[")
+			d.key(false)
+			for range 1 + (k-6)*d.IntN(2) {
+				d.tok(",")
+				d.value()
+			}
+			d.tok("]")
+		}
+		d.tok("]")
+	}
+	if d.IntN(3) == 0 {
+		start := d.Int64N(1 << 60)
+		d.tok(",")
+		d.tok(strconv.FormatInt(start, 10))
+		d.tok(",")
+		if d.odd() {
+			d.tok("null")
+		} else {
+			d.tok(strconv.FormatInt(start+d.Int64N(1000), 10))
+		}
+	}
+	d.tok("]")
+}
+
+func (d *doc) header() {
+	fields := []func(){
+		func() { d.str("version"); d.tok(":"); d.tok("1") },
+		func() { d.str("format"); d.tok(":"); d.str("isovet-history") },
+		func() { d.str("name"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
+		func() { d.str("initial"); d.tok(":"); d.value() },
+		func() { d.str("model"); d.tok(":"); d.str([]string{"register", "list"}[d.IntN(2)]) },
+		func() { d.str("ops"); d.tok(":"); d.any(0) }, // unknown in a header
+		func() { d.str("db"); d.tok(":"); d.str("d") },
+	}
+	d.object(fields, 2)
+}
+
+// object writes the first must fields and some others, in random order when wild.
+func (d *doc) object(fields []func(), must int) {
+	var chosen []func()
+	for i, f := range fields {
+		if i < must || d.IntN(2) == 0 {
+			chosen = append(chosen, f)
+		}
+	}
+	if d.IntN(2) == 0 {
+		d.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	}
+	d.tok("{")
+	for i, f := range chosen {
+		if i > 0 {
+			d.tok(",")
+		}
+		if d.odd() {
+			d.str("unknown" + strconv.Itoa(d.IntN(9)))
+			d.tok(":")
+			d.any(0)
+			d.tok(",")
+		}
+		f()
+	}
+	d.tok("}")
+}
+
+func (d *doc) txn(id int, init bool) {
+	field := func(name string, n int64) func() {
+		return func() { d.str(name); d.tok(":"); d.tok(strconv.FormatInt(n, 10)) }
+	}
+	start := d.Int64N(1 << 60)
+	fields := []func(){
+		func() {
+			d.str("ops")
+			d.tok(":")
+			d.tok("[")
+			for i := range d.IntN(6) {
+				if i > 0 {
+					d.tok(",")
+				}
+				if init {
+					d.tok("[")
+					d.str("w")
+					d.tok(",")
+					d.key(false)
+					d.tok(",")
+					d.value()
+					d.tok("]")
+					continue
+				}
+				d.op()
+			}
+			d.tok("]")
+		},
+		field("id", int64(id)),
+		field("session", d.Int64N(4)-1),
+		field("start", start),
+		field("commit", start+5),
+		field("end", start+9),
+		field("start_ts", start),
+		field("commit_ts", start),
+		func() {
+			d.str("status")
+			d.tok(":")
+			s := "committed"
+			if !init {
+				s = []string{"committed", "aborted", "unknown"}[d.IntN(3)]
+			}
+			d.str(s)
+		},
+		func() { d.str("node"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
+		func() { d.str("name"); d.tok(":"); d.str(words[d.IntN(len(words))]) },
+		func() { d.str("init"); d.tok(":"); d.tok("false") },
+	}
+	if init {
+		fields[len(fields)-1] = fields[1]
+		fields[1] = func() { d.str("init"); d.tok(":"); d.tok("true") }
+	}
+	d.object(fields, 2)
+}
+
+func (d *doc) document() []byte {
+	if d.odd() {
+		d.out = append(d.out, "\n \n"...)
+	}
+	if d.IntN(2) == 0 {
+		d.header()
+		d.out = append(d.out, '\n')
+	}
+	n := 1 + d.IntN(12)
+	for i := range n {
+		d.txn(1000+i, i == 3 && d.IntN(2) == 0)
+		if d.odd() {
+			d.out = append(d.out, '\r')
+		}
+		if i < n-1 || d.IntN(2) == 0 {
+			d.out = append(d.out, '\n')
+		}
+		if d.odd() {
+			d.out = append(d.out, "\n\t\n"...)
+		}
+	}
+	if d.IntN(2) == 0 {
+		d.out = append(d.out, '\n')
+		d.out = append(d.out, bytes.Repeat([]byte(" "), scanMargin)...) // so that the scanner gets all lines
+	}
+	return d.out
+}
