@@ -135,6 +135,10 @@ var floors = [][]room{
 			"writes what a release archive holds beside the programs: completions, man pages, licences"},
 	},
 	{
+		{"internal/histtest/randtest",
+			"what every random test shares: the flags -seed and -histories, the smallest value that still fails"},
+	},
+	{
 		{"internal/histtest",
 			"random histories as text, the search for one that fails, the smallest that still does, the folder of " +
 				"those that did"},

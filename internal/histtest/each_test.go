@@ -1,7 +1,6 @@
 package histtest
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,40 +10,6 @@ import (
 	"isovet/history"
 	"isovet/internal/histtest/random"
 )
-
-// TestTry: a judge's failure is told apart by its line, a panic is a failure, and what passes is none.
-func TestTry(t *testing.T) {
-	h := random.Tiny(1, random.Options{})
-	judge := func(t testing.TB, seed uint64, h *history.History) {
-		switch seed {
-		case 1:
-			t.Errorf("one")
-			t.Fatal("and then")
-		case 2:
-			t.Fatalf("seed %d", seed)
-		case 3:
-			panic("three")
-		}
-	}
-	classes := map[string]bool{}
-	for seed, want := range []string{"", "one\nand then", "seed 2", "panic: three"} {
-		err := try(t, uint64(seed), h, judge)
-		if want == "" {
-			if err != nil {
-				t.Errorf("seed %d: %v", seed, err)
-			}
-			continue
-		}
-		f, ok := errors.AsType[*Failure](err)
-		if !ok || !strings.HasPrefix(f.Err.Error(), want) {
-			t.Fatalf("seed %d: %v; want %q", seed, err, want)
-		}
-		classes[f.Class] = true
-	}
-	if len(classes) != 3 {
-		t.Errorf("classes %v", classes)
-	}
-}
 
 // TestReport: the history of a judge that fails at writes by seed 7 is cut down to one write, written with the seed in
 // its header, and fails when it is read again.

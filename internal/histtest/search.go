@@ -2,9 +2,7 @@ package histtest
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,29 +10,14 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
-)
-
-var (
-	seedFlag  = flag.Uint64("seed", 0, "random tests: the first seed")
-	countFlag = flag.Uint64("histories", 0, "random tests: how many histories (default: the test's own number)")
+	"isovet/internal/histtest/randtest"
 )
 
 // patience is how long a history is cut down. Small ones take a second.
 const patience = time.Minute
 
 // Failure is what a history shows to be wrong.
-type Failure struct {
-	// Class names what fails, without the history: a smaller history that fails in the same class fails in the same
-	// way.
-	Class string
-	Err   error
-	// Again judges another history by what failed alone, which is quicker than everything; nil: the whole test does.
-	Again func(text []byte) bool
-}
-
-func (f *Failure) Error() string { return f.Class + ": " + f.Err.Error() }
-
-func (f *Failure) Unwrap() error { return f.Err }
+type Failure = randtest.Failure
 
 // Search says how a random test goes about it.
 type Search struct {
@@ -55,12 +38,9 @@ type Search struct {
 // the file. It returns how many were tried.
 func (s Search) Run(t *testing.T) (tried uint64) {
 	t.Helper()
-	n := Long(s.N, s.Long)
-	if *countFlag > 0 {
-		n = *countFlag
-	}
+	first, n := randtest.Range(Long(s.N, s.Long))
 	seen := map[string]bool{}
-	for seed := *seedFlag; seed < *seedFlag+n; seed++ {
+	for seed := first; seed < first+n; seed++ {
 		tried++
 		text := s.Make(seed)
 		err := s.Judge(text)
@@ -75,7 +55,7 @@ func (s Search) Run(t *testing.T) (tried uint64) {
 			continue
 		}
 		seen[class] = true
-		t.Errorf("%s\n%s", s.report(seed, text, err), repeat(t, seed))
+		t.Errorf("%s\n%s", s.report(seed, text, err), randtest.Repeat(t, seed))
 		if len(seen) >= max(s.Most, 1) {
 			break
 		}
@@ -102,19 +82,11 @@ func (s Search) report(seed uint64, text []byte, err error) string {
 	if dir == "" {
 		dir = filepath.Join("testdata", "found")
 	}
-	sum := fnv.New32a()
-	sum.Write(small)
-	path := filepath.Join(dir, fmt.Sprintf("new-%08x.jsonl", sum.Sum32()))
-	wrote := "written to " + path + ": give it a name that says what is wrong"
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		wrote = err.Error()
-	} else if err := os.WriteFile(path, small, 0o644); err != nil {
-		wrote = err.Error()
-	}
 	if f == nil { // it may fail in another way by now
 		err = errors.Join(err, fmt.Errorf("then: %w", s.Judge(small)))
 	}
-	return fmt.Sprintf("seed %d: %v\nthe smallest that fails so, %s\n%s", seed, err, wrote, small)
+	return fmt.Sprintf("seed %d: %v\nthe smallest that fails so, %s\n%s", seed, err,
+		randtest.Keep(dir, ".jsonl", small), small)
 }
 
 // Read reads a history's text as isovet check reads a file.
