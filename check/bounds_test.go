@@ -82,7 +82,7 @@ func crowd() func() {
 func TestBoundsAtOne(t *testing.T) {
 	names := append(slices.Sorted(maps.Keys(lowBounds)), bounds.Names()...)
 	decided, open := map[string]int{}, map[string]int{}
-	for seed := range histtest.Long[uint64](60, 4000) {
+	histtest.Each(t, histtest.Long[uint64](60, 4000), func(seed uint64) *history.History {
 		var h *history.History
 		switch seed % 4 {
 		case 0, 1:
@@ -94,6 +94,8 @@ func TestBoundsAtOne(t *testing.T) {
 			h = oracletest.Random(seed, oracletest.Shape{Txns: 6, Keys: 2, Sessions: 3, Ops: 3, Lists: true, Init: true,
 				Duplicates: seed&8 != 0})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range level.All() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -125,7 +127,7 @@ func TestBoundsAtOne(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log("decided:", decided, "open:", open)
 	for name, n := range decided {
 		if n < 500 {

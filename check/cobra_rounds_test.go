@@ -63,7 +63,7 @@ func TestCobraRoundsFences(t *testing.T) {
 	forgot := 0
 	isolations := []string{"serializable", "serializable-snapshot", "snapshot-isolation", "read-committed"}
 	faults := append([]string{""}, datasets.FaultNames()...)
-	for seed := range histtest.Long[uint64](160, 3000) {
+	histtest.Each(t, histtest.Long[uint64](160, 3000), func(seed uint64) *history.History {
 		spec := datasets.Spec{
 			Workload: []string{"blindw", "blindw", "smallbank", "rmw", "mix"}[seed%5], Variant: []string{"RW", "WR", "",
 				"", ""}[seed%5],
@@ -79,6 +79,8 @@ func TestCobraRoundsFences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range serialLevels {
 			want, err := Run(context.Background(), cobra{}, h, Options{Level: l})
 			if err != nil {
@@ -97,7 +99,7 @@ func TestCobraRoundsFences(t *testing.T) {
 				forgot++
 			}
 		}
-	}
+	})
 	t.Log(verdicts, forgot)
 	if verdicts[evidence.Holds] < 50 || verdicts[evidence.Violated] < 50 || forgot < 40 {
 		t.Errorf("the mix is lopsided: %v; of %d something was forgotten", verdicts, forgot)

@@ -21,9 +21,9 @@ import (
 // nothing dropped keeps its verdicts.
 func TestLossy(t *testing.T) {
 	dir := t.TempDir()
-	seeds := uint64(histtest.Long[uint64](500, 20000))
+	seeds := histtest.Long[uint64](500, 20000)
 	kept, dropped, lossless := map[string]int{}, 0, 0
-	for seed := range seeds {
+	histtest.Each(t, seeds, func(seed uint64) *history.History {
 		rng := rand.New(rand.NewPCG(seed, 77))
 		coin := func() bool { return rng.IntN(2) == 0 }
 		s := oracletest.Shape{Txns: 5, Keys: 2, Sessions: 3, Ops: 3, Duplicates: coin(), Deletes: coin(),
@@ -32,6 +32,8 @@ func TestLossy(t *testing.T) {
 		if rng.IntN(3) > 0 {
 			h = doubt(h, rng)
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, name := range []string{"plume", "polysi", "dbcop", "jepsen-edn"} {
 			path := filepath.Join(dir, "out")
 			lossy := false
@@ -79,7 +81,7 @@ func TestLossy(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	for _, name := range []string{"plume", "polysi", "dbcop", "jepsen-edn"} {
 		if kept[name] < int(seeds) {
 			t.Errorf("%s: %d verdicts compared", name, kept[name])

@@ -12,6 +12,7 @@ import (
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
 	"isovet/level"
 )
 
@@ -91,7 +92,7 @@ func TestPlanted(t *testing.T) {
 // TestClockSkew: clocks that are apart by what the option allows for never make a valid run a violation.
 func TestClockSkew(t *testing.T) {
 	bad := 0
-	for seed := range uint64(20) {
+	randtest.Seeds(t, 20, func(t testing.TB, seed uint64) {
 		const skew = 2_000_000
 		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
 			Skew: skew})
@@ -114,7 +115,7 @@ func TestClockSkew(t *testing.T) {
 				t.Errorf("seed %d: serializable: %s says %v, %v", seed, c.Info().Name, r, err)
 			}
 		}
-	}
+	})
 	if bad == 0 {
 		t.Error("the clocks are not apart enough for the test to mean anything")
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/format/native"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -32,15 +30,9 @@ func oddPredicates(seed uint64) *history.History {
 // transactions without operations, and times at both ends of int64 or missing get from vbox, with every solver and
 // pipeline, and from replay the verdict of brute force at all six levels, certified.
 func TestOddPredicates(t *testing.T) {
-	first, n := uint64(0), histtest.Long[uint64](1500, 100_000)
-	if s := os.Getenv("ISOVET_SEEDS"); s != "" {
-		if _, err := fmt.Sscanf(s, "%d,%d", &first, &n); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n := histtest.Long[uint64](1500, 100_000)
 	verdicts := map[string]int{}
-	for seed := first; seed < first+n; seed++ {
-		h := oddPredicates(seed)
+	histtest.Each(t, n, oddPredicates, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		skew := []int64{0, 0, 0, 1, 45, math.MaxInt64}[rng.IntN(6)]
 		l := level.ReadCommitted
@@ -72,10 +64,10 @@ func TestOddPredicates(t *testing.T) {
 			}
 			oddly(t, seed, h, vbox{}, o, want.Verdict, verdicts)
 		}
-	}
+	})
 	t.Log(verdicts)
-	if verdicts["replay valid"] < int(n/10) || verdicts["replay violation"] < int(n/10) ||
-		verdicts["vbox valid"] < int(n/10) || verdicts["vbox violation"] < int(n/10) {
+	if histtest.Whole() && (verdicts["replay valid"] < int(n/10) || verdicts["replay violation"] < int(n/10) ||
+		verdicts["vbox valid"] < int(n/10) || verdicts["vbox violation"] < int(n/10)) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }
@@ -101,14 +93,18 @@ func (c onlyPolygraph) Check(ctx context.Context, h *history.History, o Options)
 	return x.r, err
 }
 
-func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, want evidence.Verdict,
+func oddly(t testing.TB, seed uint64, h *history.History, c Checker, o Options, want evidence.Verdict,
 	verdicts map[string]int) {
 	t.Helper()
 	name := c.Info().Name
+	what := func() string {
+		return fmt.Sprintf("seed %d, %s, %s, solver %s, %+v, skew %d", seed, o.Level, name, o.Solver, o.Pipeline,
+			o.ClockSkew)
+	}
 	r, err := Run(context.Background(), c, h, o)
 	switch {
 	case err != nil:
-		oddFailure(t, seed, h, fmt.Sprintf("%s, %+v, skew %d: %.600v", name, o.Pipeline, o.ClockSkew, err), o)
+		t.Fatalf("%s: %.600v", what(), err)
 	case r.Verdict == evidence.Unknown:
 		verdicts[name+" unknown when "+want.String()]++
 		if want == evidence.Unknown || o.Level.RealTime() && strings.Contains(r.Reason, "needs start and end") {
@@ -116,9 +112,6 @@ func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, 
 		}
 		if strings.HasPrefix(r.Reason, "no order explains") {
 			verdicts[name+" no evidence"]++
-			if os.Getenv("ISOVET_KEEP") != "" {
-				keepOdd(t, h, fmt.Sprintf("bare-%s-%d-%s", name, seed, o.Level))
-			}
 			return
 		}
 		if name == "weak" && (strings.Contains(r.Reason, "wrote alike") || strings.Contains(r.Reason,
@@ -131,35 +124,11 @@ func oddly(t *testing.T, seed uint64, h *history.History, c Checker, o Options, 
 		if name == "vbox" && strings.Contains(r.Reason, "is open") {
 			return
 		}
-		oddFailure(t, seed, h, fmt.Sprintf("%s: unknown: %s; brute force says %s", name, r.Reason, want), o)
+		t.Fatalf("%s: unknown: %s; brute force says %s", what(), r.Reason, want)
 	default:
 		verdicts[name+" "+r.Verdict.String()]++
 		if want != evidence.Unknown && r.Verdict != want {
-			oddFailure(t, seed, h, fmt.Sprintf("%s: %s; brute force says %s", name, r.Verdict, want), o)
+			t.Fatalf("%s: %s; brute force says %s", what(), r.Verdict, want)
 		}
-	}
-}
-
-func oddFailure(t *testing.T, seed uint64, h *history.History, what string, o Options) {
-	t.Helper()
-	t.Errorf("seed %d, %s, solver %s: %s", seed, o.Level, o.Solver, what)
-	keepOdd(t, h, fmt.Sprintf("%d-%s", seed, o.Level))
-}
-
-// keepOdd writes a history to the folder that ISOVET_KEEP names, if it is set.
-func keepOdd(t *testing.T, h *history.History, name string) {
-	dir := os.Getenv("ISOVET_KEEP")
-	if dir == "" {
-		return
-	}
-	f, err := os.Create(dir + "/" + name + ".jsonl")
-	if err == nil {
-		err = native.Write(f, h)
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }

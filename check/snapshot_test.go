@@ -72,7 +72,7 @@ func rmw(seed uint64) *history.History {
 func TestSnapshotAgainstBruteForce(t *testing.T) {
 	n := histtest.Long[uint64](9000, 100000)
 	verdicts := map[string]int{}
-	for seed := range n {
+	histtest.Each(t, uint64(n), func(seed uint64) *history.History {
 		var h *history.History
 		switch seed % 3 {
 		case 0:
@@ -82,6 +82,8 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 		default:
 			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%4 == 0, Unknown: seed%5 > 2})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		chained := false
 		if v := prepass.Run(h); !v.Ambiguous() && len(v.Anomalies) == 0 {
 			_, fork, open := bcgraph.Chains(v)
@@ -113,7 +115,7 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 				verdicts[in.Name+" "+got.Verdict.String()]++
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	for _, name := range []string{"viper", "polysi", "bc", "adya-si", "adya-si-full"} {
 		if verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4 {

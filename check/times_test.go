@@ -22,9 +22,8 @@ func TestTimesAtTheEnds(t *testing.T) {
 		math.MaxInt64 - 1, math.MaxInt64}
 	skews := []int64{0, 3, 1 << 61, 1 << 62, math.MaxInt64 - 3, math.MaxInt64}
 	said := map[evidence.Verdict]int{}
-	for seed := range histtest.Long[uint64](150, 3000) {
+	histtest.Each(t, histtest.Long[uint64](150, 3000), func(seed uint64) (h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var h *history.History
 		if seed%5 == 4 {
 			h = tinyList(seed)
 		} else {
@@ -35,7 +34,9 @@ func TestTimesAtTheEnds(t *testing.T) {
 			a, b := rng.IntN(len(ends)), rng.IntN(len(ends))
 			h.Txns.Start[i], h.Txns.End[i] = ends[min(a, b)], ends[max(a, b)]
 		}
-		skew := skews[rng.IntN(len(skews))]
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		skew := skews[rand.New(rand.NewPCG(seed, 1)).IntN(len(skews))]
 		for _, l := range []level.Level{level.StrictSerializable, level.StrictSnapshotIsolation, level.Linearizable} {
 			want, err := oracle.Check(h, oracle.Options{Level: l, ClockSkew: skew, VerdictOnly: true})
 			if err != nil && l != level.Linearizable {
@@ -59,8 +60,8 @@ func TestTimesAtTheEnds(t *testing.T) {
 				said[got.Verdict]++
 			}
 		}
-	}
-	if said[evidence.Holds] < 300 || said[evidence.Violated] < 300 {
+	})
+	if histtest.Whole() && (said[evidence.Holds] < 300 || said[evidence.Violated] < 300) {
 		t.Errorf("too few answers: %v", said)
 	}
 }

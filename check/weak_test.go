@@ -74,7 +74,7 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 // initial, and outcomes are unknown.
 func TestWeakAmbiguous(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range histtest.Long[uint64](6_000, 60_000) {
+	histtest.Each(t, histtest.Long[uint64](6_000, 60_000), func(seed uint64) *history.History {
 		var h *history.History
 		switch seed % 4 {
 		case 0:
@@ -85,6 +85,8 @@ func TestWeakAmbiguous(t *testing.T) {
 				Duplicates: true, Torn: true, Deletes: seed%3 == 0,
 				Lists: seed%16 == 1, Init: seed%5 == 0, Aborted: seed%7 == 0, Unknown: seed%5 < 2})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range weak.Levels() {
 			want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -113,7 +115,7 @@ func TestWeakAmbiguous(t *testing.T) {
 				verdicts["by cases"]++
 			}
 		}
-	}
+	})
 	t.Log(verdicts)
 	if verdicts["by choice"] < 1000 || verdicts["by cases"] < 100 {
 		t.Errorf("the mix is lopsided: %v", verdicts)
@@ -121,7 +123,7 @@ func TestWeakAmbiguous(t *testing.T) {
 }
 
 // chosen: the writers of reads survive their certificate, and the order proves nothing without them.
-func chosen(t *testing.T, r *evidence.Result) {
+func chosen(t testing.TB, r *evidence.Result) {
 	t.Helper()
 	var file bytes.Buffer
 	if err := evidence.WriteCertificate(&file, r); err != nil {

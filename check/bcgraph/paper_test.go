@@ -7,12 +7,13 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
 	"isovet/prepass"
 )
 
-func input(t *testing.T, h *history.History, l level.Level) Input {
+func input(t testing.TB, h *history.History, l level.Level) Input {
 	t.Helper()
 	v := prepass.Run(h)
 	o, fork, open := Chains(v)
@@ -75,7 +76,7 @@ func TestChains(t *testing.T) {
 // linking only to the next one to begin would not.
 func TestReduction(t *testing.T) {
 	fewer := 0
-	for seed := range uint64(3000) {
+	histtest.Each(t, 3000, func(seed uint64) *history.History {
 		r := rand.New(rand.NewPCG(seed, 5))
 		b := history.NewBuilder()
 		for range 1 + r.IntN(9) {
@@ -89,6 +90,8 @@ func TestReduction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		in := input(t, h, level.StrictSnapshotIsolation)
 		full, reduced := closed(NewAdya(in, false)), closed(NewAdya(in, true))
 		n := h.NumTxns()
@@ -102,7 +105,7 @@ func TestReduction(t *testing.T) {
 		if NewAdya(in, true).Start < NewAdya(in, false).Start {
 			fewer++
 		}
-	}
+	})
 	if fewer < 1000 {
 		t.Errorf("the reduction left out something of %d histories only", fewer)
 	}

@@ -11,13 +11,14 @@ import (
 	"isovet/history/format"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/randtest"
 )
 
 // TestNoFalseAlarm: correct runs of the store under their own profiles, with clock skew within what is allowed for.
 func TestNoFalseAlarm(t *testing.T) {
 	seeds := histtest.Long[uint64](2, 40)
 	for _, iso := range datasets.Isolations() {
-		for seed := range seeds {
+		randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
 			for _, w := range []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw"} {
 				skew := int64(seed%2) * 50_000
 				h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: w, Txns: 600, Isolation: iso,
@@ -40,7 +41,7 @@ func TestNoFalseAlarm(t *testing.T) {
 					t.Errorf("%s, %s, seed %d: nothing was verified", iso, w, seed)
 				}
 			}
-		}
+		})
 	}
 }
 

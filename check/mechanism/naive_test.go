@@ -2,38 +2,94 @@ package mechanism
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"isovet/internal/histtest"
+	"isovet/internal/histtest/randtest"
 )
 
-// drawn is a random run: the traces of each client, and its transactions as the naive twin wants them.
+// drawn is a random run: its transactions, each with the client that ran it.
 type drawn struct {
-	clients [][]Trace
-	txns    []drawnTxn
+	Clients, Keys int
+	Txns          []drawnTxn
 }
 
 type drawnTxn struct {
-	start, c, d int64
-	kind        Kind
-	ops         []Trace
+	Client      int
+	Start, C, D int64
+	Kind        Kind
+	Ops         []Trace
+}
+
+// Valid reports whether the traces of each client are ones that it can have: one after the other, of keys that there
+// are, and no value written twice.
+func (r *drawn) Valid() bool {
+	now := make([]int64, max(0, r.Clients))
+	type version struct {
+		key uint32
+		val uint64
+	}
+	written := map[version]bool{}
+	for _, t := range r.Txns {
+		if t.Client < 0 || t.Client >= r.Clients || t.Kind < Commit || t.Kind > Unknown {
+			return false
+		}
+		step := func(to int64) bool { was := now[t.Client]; now[t.Client] = to; return was <= to }
+		ok := step(t.Start)
+		used := map[uint32]bool{}
+		for _, op := range t.Ops {
+			ok = ok && step(op.Bef) && step(op.Aft) && op.Key < uint32(r.Keys) && !used[op.Key] &&
+				(op.Kind == Read || op.Kind == Write && op.Val > 0 && !written[version{op.Key, op.Val}])
+			used[op.Key] = true
+			if op.Kind == Write {
+				written[version{op.Key, op.Val}] = true
+			}
+		}
+		ok = ok && step(t.C) && t.D >= t.C && (t.Kind == Unknown) == (t.D == Forever)
+		if t.Kind != Unknown {
+			ok = ok && step(t.D)
+		}
+		if !ok {
+			return false
+		}
+	}
+	for _, t := range r.Txns {
+		for _, op := range t.Ops {
+			if op.Val > 0 && !written[version{op.Key, op.Val}] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// streams are the traces of each client.
+func (r *drawn) streams() [][]Trace {
+	out := make([][]Trace, r.Clients)
+	for id, t := range r.Txns {
+		s := append(out[t.Client], Trace{Kind: Begin, Bef: t.Start, Aft: t.Start, Txn: uint32(id)})
+		for n, op := range t.Ops {
+			op.Txn, op.Op = uint32(id), uint32(8*id+n)
+			s = append(s, op)
+		}
+		out[t.Client] = append(s, Trace{Kind: t.Kind, Bef: t.C, Aft: t.D, Txn: uint32(id)})
+	}
+	return out
 }
 
 // draw makes a random run: intervals of any length, reads of any version of the key, some aborted and unknown
 // transactions. A transaction does not write what it reads, so that consistent reads alone decide what follows what.
 func draw(seed uint64, clients, txns, keys int) *drawn {
 	rng := rand.New(rand.NewPCG(seed, 0x1e0))
-	r := &drawn{clients: make([][]Trace, clients)}
+	r := &drawn{Clients: clients, Keys: keys}
 	now := make([]int64, clients)
 	vals := make([]uint64, keys)
 	wide := int64(2 + rng.IntN(12))
 	for id := range uint32(txns) {
 		i := rng.IntN(clients)
 		step := func() int64 { now[i] += rng.Int64N(wide); return now[i] }
-		var t drawnTxn
-		t.start = step()
-		r.clients[i] = append(r.clients[i], Trace{Kind: Begin, Bef: t.start, Aft: t.start, Txn: id})
+		t := drawnTxn{Client: i}
+		t.Start = step()
 		used := map[uint32]Kind{}
 		for n := range 1 + rng.IntN(4) {
 			k := uint32(rng.IntN(keys))
@@ -51,19 +107,17 @@ func draw(seed uint64, clients, txns, keys int) *drawn {
 			used[k] = op.Kind
 			op.Bef = step()
 			op.Aft = step()
-			t.ops = append(t.ops, op)
+			t.Ops = append(t.Ops, op)
 		}
-		r.clients[i] = append(r.clients[i], t.ops...)
-		t.c, t.kind = step(), Commit
-		t.d = step()
+		t.C, t.Kind = step(), Commit
+		t.D = step()
 		switch rng.IntN(12) {
 		case 0:
-			t.kind = Abort
+			t.Kind = Abort
 		case 1:
-			t.kind, t.d = Unknown, Forever
+			t.Kind, t.D = Unknown, Forever
 		}
-		r.clients[i] = append(r.clients[i], Trace{Kind: t.kind, Bef: t.c, Aft: t.d, Txn: id})
-		r.txns = append(r.txns, t)
+		r.Txns = append(r.Txns, t)
 	}
 	return r
 }
@@ -73,8 +127,8 @@ func seeds() uint64 { return histtest.Long[uint64](1000, 20_000) }
 
 // run verifies it.
 func (r *drawn) run(o Options) *Report {
-	v := NewVerifier(len(r.clients), o)
-	left := slices.Clone(r.clients)
+	v := NewVerifier(r.Clients, o)
+	left := r.streams()
 	merge(len(left), func(i int, after int64) ([]Trace, int64) {
 		n := min(3, len(left[i]))
 		b := left[i][:n]
@@ -92,18 +146,18 @@ type naiveVersion struct {
 	val  uint64
 }
 
-func (r *drawn) versions(keys int) [][]naiveVersion {
-	out := make([][]naiveVersion, keys)
+func (r *drawn) versions() [][]naiveVersion {
+	out := make([][]naiveVersion, r.Keys)
 	for k := range out {
 		out[k] = []naiveVersion{{-Forever, -Forever, 0}}
 	}
-	for _, t := range r.txns {
-		if t.kind == Abort {
+	for _, t := range r.Txns {
+		if t.Kind == Abort {
 			continue
 		}
-		for _, op := range t.ops {
+		for _, op := range t.Ops {
 			if op.Kind == Write {
-				out[op.Key] = append(out[op.Key], naiveVersion{t.c, t.d, op.Val})
+				out[op.Key] = append(out[op.Key], naiveVersion{t.C, t.D, op.Val})
 			}
 		}
 	}
@@ -146,21 +200,21 @@ func explained(vers [][]naiveVersion, reads []Trace, a, b int64) bool {
 // missed calls f for each committed transaction that surely wrote after what a read of transaction id saw, and the
 // read.
 func (r *drawn) missed(id int, f func(w int, read Trace)) {
-	for _, op := range r.txns[id].ops {
+	for _, op := range r.Txns[id].Ops {
 		if op.Kind != Read {
 			continue
 		}
 		d, known := int64(-Forever), op.Val == 0
-		for _, x := range r.txns {
-			for _, o := range x.ops {
+		for _, x := range r.Txns {
+			for _, o := range x.Ops {
 				if o.Kind == Write && o.Key == op.Key && o.Val == op.Val {
-					d, known = x.d, x.kind == Commit
+					d, known = x.D, x.Kind == Commit
 				}
 			}
 		}
-		for w, x := range r.txns {
-			for _, o := range x.ops {
-				if known && w != id && x.kind == Commit && o.Kind == Write && o.Key == op.Key && d < x.c {
+		for w, x := range r.Txns {
+			for _, o := range x.Ops {
+				if known && w != id && x.Kind == Commit && o.Kind == Write && o.Key == op.Key && d < x.C {
 					f(w, op)
 				}
 			}
@@ -171,8 +225,8 @@ func (r *drawn) missed(id int, f func(w int, read Trace)) {
 // fractured reports whether a transaction saw some of what another wrote, and missed some.
 func (r *drawn) fractured(id int) (found bool) {
 	r.missed(id, func(w int, _ Trace) {
-		for _, op := range r.txns[id].ops {
-			for _, o := range r.txns[w].ops {
+		for _, op := range r.Txns[id].Ops {
+			for _, o := range r.Txns[w].Ops {
 				found = found || op.Kind == Read && o.Kind == Write && o.Key == op.Key && o.Val == op.Val
 			}
 		}
@@ -182,10 +236,10 @@ func (r *drawn) fractured(id int) (found bool) {
 
 func TestConsistentReadIsTheDefinition(t *testing.T) {
 	bad, good, broken := 0, 0, 0
-	for seed := range seeds() {
-		const keys = 3
-		r := draw(seed, 2+int(seed%4), 30, keys)
-		vers := r.versions(keys)
+	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+		return draw(seed, 2+int(seed%4), 30, 3)
+	}, func(t testing.TB, seed uint64, r *drawn) {
+		vers := r.versions()
 		for _, p := range []Profile{
 			{Reads: TransactionReads, Snapshot: AtFirstStatement}, {Reads: TransactionReads, Snapshot: AtBegin},
 			{Reads: StatementReads},
@@ -195,12 +249,12 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 			for _, x := range rep.Violations {
 				flagged[x.Txns[0]] = true
 			}
-			for id, x := range r.txns {
-				if x.kind != Commit || len(x.ops) == 0 {
+			for id, x := range r.Txns {
+				if x.Kind != Commit || len(x.Ops) == 0 {
 					continue
 				}
 				var reads []Trace
-				for _, op := range x.ops {
+				for _, op := range x.Ops {
 					if op.Kind == Read {
 						reads = append(reads, op)
 					}
@@ -212,9 +266,9 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 						want = want || !explained(vers, []Trace{op}, op.Bef, op.Aft)
 					}
 				case p.Snapshot == AtBegin:
-					want = !explained(vers, reads, x.start, x.ops[0].Aft)
+					want = !explained(vers, reads, x.Start, x.Ops[0].Aft)
 				default:
-					want = !explained(vers, reads, x.ops[0].Bef, x.ops[0].Aft)
+					want = !explained(vers, reads, x.Ops[0].Bef, x.Ops[0].Aft)
 				}
 				if !want && p.Reads == TransactionReads && r.fractured(id) {
 					want = true
@@ -231,7 +285,7 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if broken < 20 {
 		t.Errorf("only %d fractured reads that no interval shows", broken)
 	}
@@ -243,20 +297,20 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 // locksOf are the lock requests of a transaction: writes but the last of one that did not commit, and reads.
 func (x *drawnTxn) locksOf(shared bool) (ops []Trace, rel int64) {
 	last := -1
-	for i, op := range x.ops {
+	for i, op := range x.Ops {
 		if op.Kind == Write {
 			last = i
 		}
 	}
-	rel = x.c
-	if x.kind != Commit {
-		rel = x.start
-		if n := len(x.ops); n > 0 {
-			rel = x.ops[n-1].Bef
+	rel = x.C
+	if x.Kind != Commit {
+		rel = x.Start
+		if n := len(x.Ops); n > 0 {
+			rel = x.Ops[n-1].Bef
 		}
 	}
-	for i, op := range x.ops {
-		if op.Kind == Write && (x.kind == Commit || i != last) || op.Kind == Read && shared {
+	for i, op := range x.Ops {
+		if op.Kind == Write && (x.Kind == Commit || i != last) || op.Kind == Read && shared {
 			ops = append(ops, op)
 		}
 	}
@@ -265,14 +319,15 @@ func (x *drawnTxn) locksOf(shared bool) (ops []Trace, rel int64) {
 
 func TestMutualExclusionIsTheDefinition(t *testing.T) {
 	total := 0
-	for seed := range seeds() {
-		r := draw(seed, 2+int(seed%5), 40, 3)
+	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+		return draw(seed, 2+int(seed%5), 40, 3)
+	}, func(t testing.TB, seed uint64, r *drawn) {
 		for _, shared := range []bool{false, true} {
 			want := 0
-			for i := range r.txns {
+			for i := range r.Txns {
 				for j := range i {
-					a, relA := r.txns[i].locksOf(shared)
-					b, relB := r.txns[j].locksOf(shared)
+					a, relA := r.Txns[i].locksOf(shared)
+					b, relB := r.Txns[j].locksOf(shared)
 					for _, x := range a {
 						for _, y := range b {
 							// a before b needs that a can have released when b acquires.
@@ -290,7 +345,7 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 			}
 			total += want
 		}
-	}
+	})
 	if total < 300 {
 		t.Fatalf("only %d violations", total)
 	}
@@ -298,18 +353,19 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 
 func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 	total, byReads := 0, 0
-	for seed := range seeds() {
-		r := draw(seed, 2+int(seed%5), 40, 3)
+	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+		return draw(seed, 2+int(seed%5), 40, 3)
+	}, func(t testing.TB, seed uint64, r *drawn) {
 		want := 0
-		for i, x := range r.txns {
-			for _, y := range r.txns[:i] {
-				if x.kind != Commit || y.kind != Commit {
+		for i, x := range r.Txns {
+			for _, y := range r.Txns[:i] {
+				if x.Kind != Commit || y.Kind != Commit {
 					continue
 				}
-				for _, a := range x.ops {
-					for _, b := range y.ops {
-						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.c >= y.ops[0].Aft &&
-							y.c >= x.ops[0].Aft {
+				for _, a := range x.Ops {
+					for _, b := range y.Ops {
+						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.C >= y.Ops[0].Aft &&
+							y.C >= x.Ops[0].Aft {
 							want++
 						}
 					}
@@ -334,18 +390,18 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 			t.Fatalf("seed %d: %v violations, by definition %d", seed, rep.Found, want)
 		}
 		total += want
-		for id, x := range r.txns {
-			if x.kind != Commit || shown[uint32(id)] {
+		for id, x := range r.Txns {
+			if x.Kind != Commit || shown[uint32(id)] {
 				continue
 			}
 			r.missed(id, func(w int, read Trace) {
-				y := &r.txns[w]
-				for _, a := range x.ops {
-					for _, b := range y.ops {
+				y := &r.Txns[w]
+				for _, a := range x.Ops {
+					for _, b := range y.Ops {
 						// Its commit is not before the other's snapshot, and the other's not before its own, as the
 						// read says.
-						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.c >= y.ops[0].Aft {
-							if y.c < x.ops[0].Aft {
+						if a.Kind == Write && b.Kind == Write && a.Key == b.Key && x.C >= y.Ops[0].Aft {
+							if y.C < x.Ops[0].Aft {
 								t.Fatalf("seed %d: transaction %d missed what %d wrote, and both wrote key %d", seed,
 									id, w, a.Key)
 							}
@@ -359,7 +415,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 				byReads++
 			}
 		}
-	}
+	})
 	if total < 300 || byReads < 20 {
 		t.Fatalf("only %d violations, and %d that only a read shows", total, byReads)
 	}
@@ -369,8 +425,9 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 // one.
 func TestCertifierIsTheDefinition(t *testing.T) {
 	cyclic, acyclic := 0, 0
-	for seed := range seeds() {
-		r := draw(seed, 2+int(seed%3), 12, 3)
+	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+		return draw(seed, 2+int(seed%3), 12, 3)
+	}, func(t testing.TB, seed uint64, r *drawn) {
 		rep := r.run(Options{Profile: Profile{Reads: StatementReads, WriteLocks: true, Certifier: CycleCheck},
 			KeepEdges: true})
 		next := map[uint32][]uint32{}
@@ -410,7 +467,7 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if cyclic < 50 || acyclic < 50 {
 		t.Fatalf("%d cyclic, %d acyclic: one of the two is hardly tested", cyclic, acyclic)
 	}
@@ -419,13 +476,13 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 // TestPruningLosesNothingHere: with pruning at every transaction the same is found as without, but for cycles through
 // transactions that violations entered late (errata L11), of which there may be fewer.
 func TestPruningLosesNothingHere(t *testing.T) {
-	for seed := range seeds() / 5 {
+	randtest.Seeds(t, seeds()/5, func(t testing.TB, seed uint64) {
 		r := draw(seed, 4, 300, 4)
 		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true,
 			FirstUpdaterWins: true, Certifier: CycleCheck}
 		all := r.run(Options{Profile: p, NoPrune: true, MaxViolations: 1 << 20})
-		v := NewVerifier(len(r.clients), Options{Profile: p, MaxViolations: 1 << 20})
-		left := slices.Clone(r.clients)
+		v := NewVerifier(r.Clients, Options{Profile: p, MaxViolations: 1 << 20})
+		left := r.streams()
 		merge(len(left), func(i int, after int64) ([]Trace, int64) {
 			b := left[i]
 			left[i] = nil
@@ -449,5 +506,5 @@ func TestPruningLosesNothingHere(t *testing.T) {
 		if seed > 20 && pruned.PeakTxns >= all.PeakTxns {
 			t.Fatalf("seed %d: pruning kept %d transactions of %d", seed, pruned.PeakTxns, all.PeakTxns)
 		}
-	}
+	})
 }

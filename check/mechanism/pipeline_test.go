@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // TestDispatchInOrder is Theorem 1 of [Leopard]: traces come out in the order of their begins, each client's in its own
 // order, with idle and finished clients.
 func TestDispatchInOrder(t *testing.T) {
-	for seed := range uint64(200) {
+	randtest.Seeds(t, 200, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		n := 1 + rng.IntN(9)
 		p := NewPipeline(n, PipelineOptions{Batch: 1 + rng.IntN(5), Queue: 1 + rng.IntN(3)})
@@ -63,7 +65,7 @@ func TestDispatchInOrder(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: dispatched %v, expected %v", seed, got, want)
 		}
-	}
+	})
 }
 
 // TestIdleClient: a client that only promises does not hold the others back.

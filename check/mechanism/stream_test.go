@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/datasets/store"
 	"isovet/history"
+	"isovet/internal/histtest/randtest"
 )
 
 // streamed is a history as it would arrive: a run of the store, and an order of arrival near that of the ends.
@@ -25,7 +26,7 @@ type streamed struct {
 	apart   int64 // no transaction begins so long before an end that came before it
 }
 
-func stream(t *testing.T, iso, workload, broken string, seed uint64, txns int) *streamed {
+func stream(t testing.TB, iso, workload, broken string, seed uint64, txns int) *streamed {
 	t.Helper()
 	spec := datasets.Spec{Workload: workload, Txns: txns, Isolation: iso, Seed: seed, Keys: 30, AbortRate: .1,
 		UnknownRate: .03, Break: broken, Skew: int64(seed%2) * 20_000}
@@ -62,7 +63,7 @@ func stream(t *testing.T, iso, workload, broken string, seed uint64, txns int) *
 func (s *streamed) end(t uint32) int64 { return max(s.h.End(t), s.h.Commit(t), s.h.Start(t)) }
 
 // run verifies the stream online, with pauses in which what has arrived is final if it is quiet.
-func (s *streamed) run(t *testing.T, lateness int64, o Options) (vs []Violation, us []Unjudged, st OnlineStats) {
+func (s *streamed) run(t testing.TB, lateness int64, o Options) (vs []Violation, us []Unjudged, st OnlineStats) {
 	t.Helper()
 	str := NewStream()
 	str.Starts(s.h)
@@ -116,7 +117,7 @@ func (s *streamed) keysOf(vs []Violation, global bool) []string {
 }
 
 // has reports whether the store at an isolation has a part that can be broken.
-func has(t *testing.T, iso, part string) bool {
+func has(t testing.TB, iso, part string) bool {
 	t.Helper()
 	i, err := store.ParseIsolation(iso)
 	if err != nil {
@@ -129,18 +130,18 @@ func has(t *testing.T, iso, part string) bool {
 	return i.Has(b)
 }
 
-func eachStream(t *testing.T, seeds uint64, f func(s *streamed)) {
+func eachStream(t *testing.T, seeds uint64, f func(t testing.TB, s *streamed)) {
 	for _, iso := range datasets.Isolations() {
 		for _, broken := range []string{"", "version", "lock", "first-updater", "certifier"} {
-			for seed := range seeds {
+			randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
 				w := []string{"blindw", "smallbank", "list-append", "blindw-pred", "rmw"}[seed%5]
 				if broken != "" {
 					if w = []string{"blindw", "rmw"}[seed%2]; !has(t, iso, broken) {
-						continue
+						return
 					}
 				}
-				f(stream(t, iso, w, broken, seed, 400))
-			}
+				f(t, stream(t, iso, w, broken, seed, 400))
+			})
 		}
 	}
 }
@@ -148,7 +149,7 @@ func eachStream(t *testing.T, seeds uint64, f func(s *streamed)) {
 // TestOnlineIsOffline: when nothing is late, what is found online is what Verify finds.
 func TestOnlineIsOffline(t *testing.T) {
 	found := [4]int{}
-	eachStream(t, max(5, seeds()/500), func(s *streamed) {
+	eachStream(t, max(5, seeds()/500), func(t testing.TB, s *streamed) {
 		want, err := Verify(context.Background(), s.h, Options{Profile: *s.p, Skew: s.skew, every: s.every})
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +178,7 @@ func TestOnlineIsOffline(t *testing.T) {
 // TestLateIsNoFalseAlarm: of correct runs nothing is found, however much comes late.
 func TestLateIsNoFalseAlarm(t *testing.T) {
 	late, unjudged := int64(0), 0
-	eachStream(t, max(5, seeds()/500), func(s *streamed) {
+	eachStream(t, max(5, seeds()/500), func(t testing.TB, s *streamed) {
 		if !strings.Contains(s.name, `break ""`) {
 			return
 		}
@@ -200,7 +201,7 @@ func TestLateIsNoFalseAlarm(t *testing.T) {
 // pace.
 func TestAsyncPruneIsInline(t *testing.T) {
 	found := 0
-	eachStream(t, max(5, seeds()/500), func(s *streamed) {
+	eachStream(t, max(5, seeds()/500), func(t testing.TB, s *streamed) {
 		o := Options{Profile: *s.p, Skew: s.skew, every: s.every, MaxViolations: 1 << 20}
 		inline, err := Verify(context.Background(), s.h, o)
 		if err != nil {
@@ -225,8 +226,9 @@ func TestAsyncPruneIsInline(t *testing.T) {
 			t.Errorf("%s: up to %d versions kept, %d inline", s.name, async.PeakVersions, inline.PeakVersions)
 		}
 	})
-	for seed := range seeds() {
-		r := draw(seed, 4, 200, 4)
+	randtest.Values(t, seeds(), func(seed uint64) *drawn {
+		return draw(seed, 4, 200, 4)
+	}, func(t testing.TB, seed uint64, r *drawn) {
 		p := Profile{Reads: TransactionReads, Snapshot: AtFirstStatement, WriteLocks: true, ReadLocks: true,
 			FirstUpdaterWins: true, Certifier: CycleCheck}
 		o := Options{Profile: p, MaxViolations: 1 << 20, every: 1 + int(seed%9)}
@@ -237,7 +239,7 @@ func TestAsyncPruneIsInline(t *testing.T) {
 			t.Fatalf("seed %d: %v, inline %v", seed, async.Found, inline.Found)
 		}
 		found += inline.Total()
-	}
+	})
 	if found < 1000 {
 		t.Errorf("%d violations are too few to compare", found)
 	}

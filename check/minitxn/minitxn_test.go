@@ -11,6 +11,7 @@ import (
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
 	"isovet/level"
 	"isovet/prepass"
 )
@@ -149,12 +150,24 @@ func randomRegister(seed uint64) *minitxn.Register {
 	return reg
 }
 
+// ordered reports whether the operations stand in the order in which they began, as a register has them.
+func ordered(reg *minitxn.Register) bool {
+	for i, op := range reg.Ops {
+		if op.Until < op.From || i > 0 && op.From < reg.Ops[i-1].From {
+			return false
+		}
+	}
+	return true
+}
+
 // TestSearch: the search finds an order exactly if one of all orders will do; and a register fails from its first
 // failure on, not before.
 func TestSearch(t *testing.T) {
 	found, failed := 0, 0
-	for seed := range uint64(30_000) {
-		reg := randomRegister(seed)
+	randtest.Values(t, 30_000, randomRegister, func(t testing.TB, seed uint64, reg *minitxn.Register) {
+		if !ordered(reg) {
+			return
+		}
 		want := permutations(reg)
 		txns, ok, err := minitxn.Search(reg, minitxn.SearchOptions{})
 		if err != nil || ok != want {
@@ -165,14 +178,14 @@ func TestSearch(t *testing.T) {
 			if len(txns) > len(reg.Ops) {
 				t.Fatalf("seed %d: %v", seed, txns)
 			}
-			continue
+			return
 		}
 		failed++
 		last, err := minitxn.FirstFailure(reg, minitxn.SearchOptions{})
 		if err != nil || permutations(reg.Prefix(last.Until)) || !permutations(reg.Prefix(last.Until-1)) {
 			t.Fatalf("seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
 		}
-	}
+	})
 	if found < 5000 || failed < 5000 {
 		t.Errorf("%d have an order, %d have none", found, failed)
 	}
@@ -220,14 +233,32 @@ func TestChainsAgainstGraph(t *testing.T) {
 	}
 }
 
+// zoned reports whether each version of a register has one writer, and each read is of one.
+func zoned(reg *minitxn.Register) bool {
+	wrote := map[uint32]bool{reg.Initial: true}
+	for _, op := range reg.Ops {
+		if op.Sets != history.None && wrote[op.Sets] || op.Maybe {
+			return false
+		}
+		if op.Sets != history.None {
+			wrote[op.Sets] = true
+		}
+	}
+	for _, op := range reg.Ops {
+		if op.Need != history.None && !wrote[op.Need] || op.Need == op.Sets {
+			return false
+		}
+	}
+	return ordered(reg)
+}
+
 // TestZones: on registers whose versions have one writer each, zones find an order exactly if one of all orders will
 // do, and the order keeps real time and explains every read.
 func TestZones(t *testing.T) {
 	found, failed := 0, 0
-	for seed := range uint64(60_000) {
+	randtest.Values(t, 60_000, func(seed uint64) *minitxn.Register {
 		reg := randomRegister(seed)
 		wrote := map[uint32]bool{0: true}
-		fit := true
 		for i := range reg.Ops {
 			op := &reg.Ops[i]
 			op.Maybe = false
@@ -244,10 +275,11 @@ func TestZones(t *testing.T) {
 			if rng := rand.New(rand.NewPCG(seed, uint64(i))); op.Need != history.None && rng.IntN(2) == 0 {
 				op.Need = reg.Ops[rng.IntN(i+1)].Sets
 			}
-			fit = fit && (op.Need == history.None || wrote[op.Need]) && op.Need != op.Sets
 		}
-		if !fit {
-			continue
+		return reg
+	}, func(t testing.TB, seed uint64, reg *minitxn.Register) {
+		if !zoned(reg) {
+			return
 		}
 		want := permutations(reg)
 		order, ok, _ := minitxn.Zones(reg)
@@ -256,7 +288,7 @@ func TestZones(t *testing.T) {
 		}
 		if !ok {
 			failed++
-			continue
+			return
 		}
 		found++
 		cur, late := reg.Initial, int64(-1<<63)
@@ -273,7 +305,7 @@ func TestZones(t *testing.T) {
 				cur = op.Sets
 			}
 		}
-	}
+	})
 	t.Log(found, failed)
 	if found < 2000 || failed < 2000 {
 		t.Errorf("%d have an order, %d have none", found, failed)

@@ -19,9 +19,12 @@ func Long[T any](short, long T) T {
 	return randtest.Long(short, long)
 }
 
+// Whole reports whether the flags leave a test all its histories. What a test demands of their mix is meant only then.
+func Whole() bool { return randtest.Whole() }
+
 // Each judges n random histories: those of the seeds from 0 on, or from the flag -seed on, as many as the flag
 // -histories says where it is given. A judge reports to t as any test does. What it is to vary (levels, options) it
-// takes from the seed.
+// takes from the seed. Where make returns nil there is no history of that seed.
 //
 // The first history that fails is cut down to the smallest that fails at the same line of the judge, and written to the
 // folder testdata/found/TestName, whose histories every run judges before all others, with the seed that stands in
@@ -53,8 +56,14 @@ func Each(t *testing.T, n uint64, make func(seed uint64) *history.History,
 		}
 	}
 	first, n := randtest.Range(n)
-	for seed := first; seed < first+n && !t.Failed(); seed++ {
+	if t.Failed() {
+		t.FailNow()
+	}
+	for seed := first; seed < first+n; seed++ {
 		h := make(seed)
+		if h == nil {
+			continue
+		}
 		err := try(t, seed, h, judge)
 		if err == nil {
 			continue
@@ -67,7 +76,7 @@ func Each(t *testing.T, n uint64, make func(seed uint64) *history.History,
 		if werr == nil {
 			message = s.report(seed, text, err)
 		}
-		t.Errorf("%s\n%s", message, randtest.Repeat(t, seed))
+		t.Fatalf("%s\n%s", message, randtest.Repeat(t, seed))
 	}
 }
 

@@ -43,15 +43,14 @@ func Range(n uint64) (first, count uint64) {
 // Whole reports whether the flags leave a test all its seeds. What a test demands of their mix is meant only then.
 func Whole() bool { return *seedFlag == 0 && *countFlag == 0 }
 
-// Seeds judges the seeds of a test, n by default, up to the first that fails. The failure has the seed and the command
-// that repeats it.
+// Seeds judges the seeds of a test, n by default, and ends the test at the first that fails. The failure has the seed
+// and the command that repeats it.
 func Seeds(t *testing.T, n uint64, judge func(t testing.TB, seed uint64)) {
 	t.Helper()
 	first, n := Range(n)
 	for seed := first; seed < first+n; seed++ {
 		if err := Try(t, func(t testing.TB) { judge(t, seed) }); err != nil {
-			t.Errorf("seed %d: %v\n%s", seed, err, Repeat(t, seed))
-			return
+			t.Fatalf("seed %d: %v\n%s", seed, err, Repeat(t, seed))
 		}
 	}
 }
