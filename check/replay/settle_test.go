@@ -15,6 +15,7 @@ import (
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
@@ -133,7 +134,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 // TestSettlingLater: where times lie about the order, and many reads with several possible writers fail, settling takes
 // over; with unknown outcomes too, and both answers are certified.
 func TestSettlingLater(t *testing.T) {
-	for seed := range histtest.Long[uint64](2, 40) {
+	randtest.Seeds(t, histtest.Long[uint64](2, 40), func(t testing.TB, seed uint64) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
 			h, err := datasets.Generate(context.Background(), datasets.Spec{Workload: "mix", Variant: "duplicates",
 				Values: 7 + int(seed%3)*7, Txns: 2000, Keys: 1000,
@@ -155,5 +156,5 @@ func TestSettlingLater(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
