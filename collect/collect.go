@@ -243,7 +243,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	}
 	r.drive(ctx)
 	if r.partial != nil {
-		if err := r.partial.close(); err != nil {
+		if err := r.partial.to.Close(); err != nil {
 			r.fail(fmt.Errorf("the recording in progress: %w", err))
 		}
 	}
@@ -376,9 +376,6 @@ func (r *run) drive(ctx context.Context) {
 	helpers.Go(func() { r.watch(ctx, done) })
 	helpers.Go(func() { r.breakThings(ctx, done) })
 	helpers.Go(func() { r.followLive(done) })
-	if r.partial != nil {
-		helpers.Go(func() { r.partial.follow(done) })
-	}
 	for _, c := range r.clients {
 		clients.Go(func() {
 			if f := r.cfg.Feed; f != nil {

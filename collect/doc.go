@@ -9,7 +9,8 @@
 //
 //   - Config.Workload names one of those that the in-memory store runs too (package datasets/workload);
 //   - Config.Custom is a workload of your own: tables, and a small step machine for each client;
-//   - Recorder records transactions that your own program runs with its own client library on its own tables.
+//
+// Package record is for transactions that your own program runs with its own client library on its own tables.
 //
 // # What is recorded
 //
@@ -23,7 +24,7 @@
 // # Files
 //
 // collect.go a run and its configuration; client.go one session; log.go what sessions write down, and the history made
-// of it; recorder.go recording the transactions of others; live.go pieces of the history while it is made; feed.go what
-// sessions do, to Leopard as they do it; fault.go kill, pause; summary.go what is told about a run; hunt.go runs and
-// checks until a violation is found. Packages below: driver speaks with databases, server starts throw-away ones.
+// of it; live.go pieces of the history while it is made; feed.go what sessions do, to Leopard as they do it; fault.go
+// kill, pause; summary.go what is told about a run; hunt.go runs and checks until a violation is found. Packages
+// below: driver speaks with databases, server starts throw-away ones.
 package collect

@@ -6,18 +6,10 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"time"
 
 	"isovet/datasets/workload"
 	"isovet/history"
-)
-
-const (
-	// flushEvery is how often lines that nobody waits for are handed to the operating system, and are safe against the
-	// end of this program.
-	flushEvery = 100 * time.Millisecond
-	// syncEvery, in flushes, is how often they are made safe against the end of the machine.
-	syncEvery = 4
+	"isovet/record"
 )
 
 // partial is the recording of a run while it lasts: JSON lines that jsonl.Recover makes a history of. A transaction
@@ -30,11 +22,9 @@ type partial struct {
 	nodes []string
 
 	mu    sync.Mutex
-	f     *os.File
+	to    *record.Stream
 	known map[int64]bool // keys whose loaded versions have been told
 	last  int64          // id
-	dirty bool
-	buf   []byte
 }
 
 // openPartial begins a recording.
@@ -46,68 +36,14 @@ func (r *run) openPartial(path string) (*partial, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &partial{r: r, rows: newRowText(nil, r.tables), f: f, known: map[int64]bool{}}
+	p := &partial{r: r, rows: newRowText(nil, r.tables), to: record.NewStream(f), known: map[int64]bool{}}
 	for _, n := range r.info.Nodes {
 		p.nodes = append(p.nodes, string(history.AppendJSONString(nil, n.Name)))
 	}
-	m := r.meta()
-	b := []byte(`{"format":"isovet-history","version":1,"partial":true`)
-	for _, x := range [...][2]string{{"name", m.Name}, {"db", m.DB}, {"isolation", m.Isolation},
-		{"workload", m.Workload}, {"note", m.Note}} {
-		b = append(b, `,"`+x[0]+`":`...)
-		b = history.AppendJSONString(b, x[1])
-	}
-	if m.Lists {
-		b = append(b, `,"model":"list"`...)
-	}
-	if _, err := f.Write(append(b, "}\n"...)); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := p.to.Append(record.Header(nil, r.meta(), true), true); err != nil {
+		return nil, errors.Join(err, p.to.Close())
 	}
 	return p, nil
-}
-
-// follow makes what is written safe until done.
-func (p *partial) follow(done <-chan struct{}) {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for n := 1; ; n++ {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			p.mu.Lock()
-			err := p.flush()
-			dirty := p.dirty && n%syncEvery == 0
-			if dirty {
-				p.dirty = false
-			}
-			p.mu.Unlock()
-			if err == nil && dirty {
-				err = p.f.Sync()
-			}
-			if err != nil {
-				p.r.fail(fmt.Errorf("the recording in progress: %w", err))
-				return
-			}
-		}
-	}
-}
-
-// flush hands what is there to the operating system. The caller has the lock.
-func (p *partial) flush() error {
-	if len(p.buf) == 0 {
-		return nil
-	}
-	_, err := p.f.Write(p.buf)
-	p.buf, p.dirty = p.buf[:0], true
-	return err
-}
-
-// close makes all of it safe.
-func (p *partial) close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return errors.Join(p.flush(), p.f.Sync(), p.f.Close())
 }
 
 // write appends lines: what the keys of operations held at first, where that is new, then the line. now: they are
@@ -115,7 +51,7 @@ func (p *partial) close() error {
 func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.buf
+	var b []byte
 	first := true
 	touch := func(n int64) {
 		if p.known[n] {
@@ -154,12 +90,12 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	if !first {
 		b = append(b, "]}\n"...)
 	}
-	b = append(b, line...)
-	p.buf = b
-	if now || len(b) >= 1<<16 {
-		return p.flush()
+	if first { // the usual
+		b = line
+	} else {
+		b = append(b, line...)
 	}
-	return nil
+	return p.to.Append(b, now)
 }
 
 // id gives out the next transaction's.

@@ -64,6 +64,8 @@ var floors = [][]room{
 		{"solver/acyclic",
 			"theories that keep a graph of guarded edges acyclic: over the compact closure, over an order, over " +
 				"windows of bits"},
+		{"record",
+			"writes down what a program's own transactions see: in memory, to a file, to a watch"},
 		{"collect/driver",
 			"speaks with databases: one small file a client library, behind one interface"},
 		{"collect/server",
@@ -189,6 +191,7 @@ var narrow = map[string][]string{
 	"graph":             {"internal/heap"},
 	"closure":           {"graph", "internal/room", "internal/safego"},
 	"datasets/workload": {},
+	"record":            {"history", "level"},
 }
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.

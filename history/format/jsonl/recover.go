@@ -24,12 +24,13 @@ const (
 	intentPrefix = `{"intent":true,` // a transaction that is about to be committed
 	// how the one with that id ended: {"outcome":7,"status":"committed","end":99}
 	outcomePrefix = `{"outcome":`
+	completeLine  = `{"complete":true}` // the last: the recording was not cut off
 )
 
-// ReadPartial reads the recording of a run that was cut off. A transaction that was about to be committed and of which
-// no line says how it ended is of unknown outcome. The last line may be torn, if it has no line feed: it is left out.
-// Both are said in the history's notes; anything else that is wrong is an error, with the line. Cost: that of Read, and
-// another pass over the data and a copy of it.
+// ReadPartial reads the recording of a run that was cut off, or is complete by its last line. A transaction that was
+// about to be committed and of which no line says how it ended is of unknown outcome. The last line may be torn, if it
+// has no line feed: it is left out. Both are said in the history's notes; anything else that is wrong is an error,
+// with the line. Cost: that of Read, and another pass over the data and a copy of it.
 func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	torn := 0
 	if end := bytes.LastIndexByte(data, '\n') + 1; end < len(data) {
@@ -37,6 +38,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 		data = data[:end]
 	}
 	outcomes := map[string][]byte{} // id → status and end
+	complete := 0                   // line
 	lineNo := 0
 	wrong := func(field, format string, args ...any) error {
 		return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
@@ -45,6 +47,11 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 	for line := range bytes.Lines(data) {
 		lineNo++
 		switch {
+		case complete > 0:
+			return nil, wrong("", "found %.60q behind line %d, which ends the recording; expected no more", line,
+				complete)
+		case bytes.Equal(bytes.TrimSpace(line), []byte(completeLine)):
+			complete = lineNo
 		case bytes.HasPrefix(line, []byte(intentPrefix)):
 			id, ok := intentID(line)
 			if !ok || intents[id] {
@@ -78,7 +85,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 			}
 			first = append(first, ops...)
 			clean = append(clean, '\n') // so that lines keep their numbers
-		case bytes.HasPrefix(line, []byte(outcomePrefix)):
+		case bytes.HasPrefix(line, []byte(outcomePrefix)), lineNo == complete:
 			clean = append(clean, '\n')
 		case bytes.HasPrefix(line, []byte(intentPrefix)):
 			id, _ := intentID(line)
@@ -99,6 +106,9 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 	h, err := ReadParallel(ctx, clean, file, workers)
 	if err != nil {
 		return nil, err
+	}
+	if complete > 0 && torn == 0 {
+		return h, nil
 	}
 	h.AddNote(history.NoteTorn, 0, "the recording of a run that was cut off: what was answered by then")
 	if torn > 0 {

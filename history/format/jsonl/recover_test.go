@@ -88,6 +88,15 @@ func TestReadPartial(t *testing.T) {
 			t.Errorf("%s: %v; want %s", c.to, err, c.want)
 		}
 	}
+	// One that was not cut off says so in its last line.
+	h, err := ReadPartial(t.Context(), []byte(recording+completeLine+"\n"), "f", 1)
+	if err != nil || strings.Contains(notes(h), "cut off") || h.NumTxns() != got.NumTxns() {
+		t.Errorf("a complete recording: %v, %v", err, notes(h))
+	}
+	if _, err := ReadPartial(t.Context(), []byte(recording+completeLine+"\n{}\n"), "f", 1); err == nil ||
+		!strings.HasPrefix(err.Error(), "f:10: ") {
+		t.Errorf("lines behind the last: %v", err)
+	}
 	// A history that is not one in progress has no torn line.
 	if _, err := Read([]byte(strings.TrimSuffix(recovered, "]]}\n")), "f"); err == nil {
 		t.Error("a torn line was taken")
@@ -96,6 +105,7 @@ func TestReadPartial(t *testing.T) {
 
 func FuzzReadPartial(f *testing.F) {
 	f.Add([]byte(recording))
+	f.Add([]byte(recording + completeLine + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !IsPartial(data) {
 			data = append([]byte(`{"format":"isovet-history","version":1,"partial":true}`+"\n"), data...)

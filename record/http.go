@@ -1,0 +1,126 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// poster is a writer of lines to an isovet watch.
+type poster struct {
+	url      string
+	client   *http.Client
+	patience time.Duration
+	from     int64 // number of the next line
+}
+
+// maxPost is how many bytes are posted at once; a watch takes 64 MiB.
+const maxPost = 32 << 20
+
+// newPoster asks the watch where it is.
+func newPoster(to string, o *Options) (*poster, error) {
+	u, err := url.Parse(to)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("record: %q; expected the address of an isovet watch, as in http://localhost:9090", to)
+	}
+	p := &poster{url: strings.TrimSuffix(to, "/"), client: o.Client, patience: o.Patience}
+	if p.client == nil {
+		p.client = &http.Client{Timeout: time.Minute}
+	}
+	if p.patience <= 0 {
+		p.patience = 30 * time.Second
+	}
+	if p.from, err = p.position(); err != nil {
+		return nil, fmt.Errorf("record: asking %s for its position: %w", to, err)
+	}
+	return p, nil
+}
+
+func (p *poster) position() (int64, error) {
+	r, err := p.client.Get(p.url + "/position")
+	if err != nil {
+		return 0, err
+	}
+	return answer(r)
+}
+
+// refused is an answer that sending again does not change.
+type refused struct{ error }
+
+// answer reads a number.
+func answer(r *http.Response) (int64, error) {
+	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<12))
+	r.Body.Close()
+	text := strings.TrimSpace(string(b))
+	if err == nil && r.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", r.Status, text)
+		if r.StatusCode >= 400 && r.StatusCode < 500 {
+			err = refused{err}
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, refused{fmt.Errorf("found %.40q; expected a number; is this an isovet watch?", text)}
+	}
+	return n, nil
+}
+
+// Write posts lines. The watch is told the number of the first, and takes none twice: so they are sent again until it
+// has answered.
+func (p *poster) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		part := b
+		if len(part) > maxPost {
+			part = part[:maxPost]
+			if end := bytes.LastIndexByte(part, '\n') + 1; end > 0 {
+				part = part[:end]
+			} else {
+				part = b[:bytes.IndexByte(b, '\n')+1]
+			}
+		}
+		if err := p.post(part); err != nil {
+			return n - len(b), err
+		}
+		b = b[len(part):]
+	}
+	return n, nil
+}
+
+func (p *poster) post(part []byte) error {
+	lines := int64(bytes.Count(part, []byte{'\n'}))
+	deadline := time.Now().Add(p.patience)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := p.once(part)
+		if err == nil {
+			p.from += lines
+			return nil
+		}
+		if _, is := err.(refused); is || time.Now().After(deadline) {
+			return fmt.Errorf("record: posting lines %d to %d to %s: %w", p.from, p.from+lines-1, p.url, err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func (p *poster) once(part []byte) error {
+	q, err := http.NewRequest(http.MethodPost, p.url+"/", bytes.NewReader(part))
+	if err != nil {
+		return refused{err}
+	}
+	q.Header.Set("Isovet-From", strconv.FormatInt(p.from, 10))
+	r, err := p.client.Do(q)
+	if err != nil {
+		return err
+	}
+	_, err = answer(r)
+	return err
+}

@@ -1,0 +1,163 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// flushEvery is how long a line that nobody waits for may stand in memory.
+	flushEvery = 100 * time.Millisecond
+	// syncEvery, in flushes, is how often a file is made safe against the end of the machine.
+	syncEvery = 4
+	// flushSize is how much is written at once, as a rule; maxBuffer is where who appends has to wait.
+	flushSize = 1 << 16
+	maxBuffer = 1 << 24
+)
+
+// Stream writes lines behind each other, from any goroutine, in pieces, 100 ms after the first at the latest. If the
+// program is killed, what is missing is the end: a line stands there only if all before it do.
+type Stream struct {
+	w io.Writer
+
+	mu    sync.Mutex
+	ready sync.Cond // busy has changed, or buf become shorter
+	buf   []byte
+	spare []byte
+	busy  bool // somebody writes
+	armed bool // the timer runs
+	dirty bool // written and not synced
+	n     int  // flushes by the timer
+	done  bool
+	err   error // the first; nothing is written behind it
+	timer *time.Timer
+}
+
+// NewStream returns a stream to w. Where w has Sync or Close, as files do, the stream calls them.
+func NewStream(w io.Writer) *Stream {
+	s := &Stream{w: w}
+	s.ready.L = &s.mu
+	s.timer = time.AfterFunc(time.Hour, s.tick)
+	s.timer.Stop()
+	return s
+}
+
+// Append adds whole lines. now: they are handed to the writer, and all before them. The error is the first of all
+// calls.
+func (s *Stream) Append(lines []byte, now bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.buf) > maxBuffer && s.err == nil && !s.done {
+		s.ready.Wait()
+	}
+	if s.err == nil && s.done {
+		return ErrClosed
+	}
+	if s.err != nil {
+		return s.err
+	}
+	s.buf = append(s.buf, lines...)
+	switch {
+	case now:
+		s.flush()
+	case len(s.buf) >= flushSize && !s.busy:
+		s.armed = true
+		s.timer.Reset(0)
+	case !s.armed:
+		s.armed = true
+		s.timer.Reset(flushEvery)
+	}
+	return s.err
+}
+
+// tick is the timer's.
+func (s *Stream) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armed = false
+	if s.done {
+		return
+	}
+	s.flush()
+	s.n++
+	f, ok := s.w.(interface{ Sync() error })
+	if !ok || !s.dirty || s.err != nil {
+		return
+	}
+	if s.n%syncEvery != 0 {
+		s.armed = true // what has been written is still to be synced
+		s.timer.Reset(flushEvery)
+		return
+	}
+	s.dirty = false
+	s.occupy(f.Sync)
+}
+
+// flush writes what is there. The caller has the lock, which is released meanwhile.
+func (s *Stream) flush() {
+	for s.busy {
+		s.ready.Wait()
+	}
+	if len(s.buf) == 0 || s.err != nil {
+		return
+	}
+	b := s.buf
+	s.buf = s.spare[:0]
+	s.dirty = true
+	s.occupy(func() error {
+		_, err := s.w.Write(b)
+		return err
+	})
+	s.spare = b
+}
+
+// occupy runs what must not run twice at a time, without the lock.
+func (s *Stream) occupy(do func() error) {
+	for s.busy {
+		s.ready.Wait()
+	}
+	s.busy = true
+	s.mu.Unlock()
+	err := safely(do)
+	s.mu.Lock()
+	s.busy = false
+	s.err = errors.Join(s.err, err)
+	s.ready.Broadcast()
+}
+
+// safely makes an error of a panic: the writer is not ours, and nobody would recover it behind a timer.
+func safely(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("record: panic in a writer: %v", p)
+		}
+	}()
+	return do()
+}
+
+// Close writes what is left, and syncs and closes the writer.
+func (s *Stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return s.err
+	}
+	s.flush()
+	for s.busy {
+		s.ready.Wait()
+	}
+	s.done = true
+	s.timer.Stop()
+	s.ready.Broadcast()
+	err := s.err
+	if f, ok := s.w.(interface{ Sync() error }); ok {
+		err = errors.Join(err, f.Sync())
+	}
+	if f, ok := s.w.(io.Closer); ok {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+package record_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/format/jsonl"
+	"isovet/level"
+	"isovet/record"
+	"isovet/watch"
+)
+
+// TestMain is also the program that TestKilled kills: clients of a serializable store, until then.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("ISOVET_TEST_RECORD"); path != "" {
+		rec, err := record.Create(path, record.Options{})
+		if err != nil {
+			panic(err)
+		}
+		var mu sync.Mutex
+		store := map[int]any{}
+		for i := range 4 {
+			s := rec.Session()
+			go func() {
+				for n := 0; ; n++ {
+					x := s.Begin("rmw")
+					key := (n*7 + i) % 20
+					mu.Lock()
+					err := errors.Join(x.Read(key, store[key]), x.Write(key, n*4+i))
+					err = errors.Join(err, x.Commit(func() error { store[key] = n*4 + i; return nil }))
+					mu.Unlock()
+					if err != nil {
+						panic(err)
+					}
+					if n == 1000 {
+						fmt.Println("going")
+					}
+				}
+			}()
+		}
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilled kills a program in the middle, several times: each time the file is a history that holds, as far as it
+// goes.
+func TestKilled(t *testing.T) {
+	for i := range 5 {
+		path := filepath.Join(t.TempDir(), "h.jsonl")
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), "ISOVET_TEST_RECORD="+path)
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(150*time.Millisecond + time.Duration(i)*13*time.Millisecond)
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait() // killed
+		h, err := format.Read(t.Context(), path, format.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(h.Notes) == 0 {
+			t.Error("a recording that was cut off says nothing of it")
+		}
+		t.Logf("%d transactions; %s", h.NumTxns(), h.Notes[len(h.Notes)-1].Text)
+		if h.NumTxns() < 500 {
+			t.Errorf("%d transactions", h.NumTxns())
+		}
+		verdict(t, h, level.StrictSerializable, evidence.Holds)
+	}
+}
+
+// TestStreamsAreFlushed: a line reaches the writer though nobody closes the recorder.
+func TestStreamsAreFlushed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "h")
+	rec, err := record.Create(path, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := rec.Session().Begin("")
+	if err := errors.Join(x.Write(1, 1), x.Committing()); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(b, []byte("intent")) {
+			h, err := jsonl.ReadPartial(t.Context(), b, path, 1)
+			if err != nil || h.Txns.Status[0] != history.Unknown {
+				t.Errorf("%v %s", err, b)
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not flushed: %s", b)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := rec.Session().Begin("").Commit(nil); !errors.Is(err, record.ErrClosed) {
+		t.Errorf("behind Close: %v", err)
+	}
+}
+
+// full is a disk that is.
+type full struct{ left int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, errors.New("no space left")
+	}
+	return len(b), nil
+}
+
+type panics struct{}
+
+func (panics) Write([]byte) (int, error) { panic("at the disco") }
+
+// TestStreamErrors: what a writer says comes back from calls and from Close; a panic of it is an error.
+func TestStreamErrors(t *testing.T) {
+	for want, w := range map[string]io.Writer{"no space left": &full{left: 1 << 18}, "at the disco": panics{}} {
+		rec := record.To(w, record.Options{})
+		s := rec.Session()
+		var err error
+		for i := 0; i < 1e6 && err == nil; i++ {
+			x := s.Begin("")
+			err = errors.Join(x.Write("key", i), x.Commit(ok))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+		if err := rec.Close(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Close: %v; want %q", err, want)
+		}
+	}
+}
+
+// gap is a connection to a watch that breaks now and then, before or behind the watch's getting it.
+type gap struct {
+	rt http.RoundTripper
+	n  atomic.Int32
+}
+
+func (g *gap) RoundTrip(q *http.Request) (*http.Response, error) {
+	n := g.n.Add(1)
+	if q.Method == http.MethodPost && n%3 == 0 {
+		return nil, errors.New("broken before")
+	}
+	r, err := g.rt.RoundTrip(q)
+	if q.Method == http.MethodPost && n%3 == 1 && err == nil {
+		r.Body.Close()
+		return nil, errors.New("broken behind")
+	}
+	return r, err
+}
+
+// TestSend records to a real source of isovet watch, over a connection that breaks: each line arrives once, in order.
+func TestSend(t *testing.T) {
+	src, err := watch.HTTP("127.0.0.1:0", -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var places []int64
+	var got bytes.Buffer
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			ls, err := src.Next(ctx, 100)
+			if err != nil {
+				return
+			}
+			for _, l := range ls {
+				if len(places) > 0 && l.Place <= places[len(places)-1] {
+					continue // as the log does with what it has
+				}
+				places = append(places, l.Place)
+				got.Write(append(l.Text, '\n'))
+			}
+			if err := src.Done(); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	url := "http://" + src.(interface{ Addr() string }).Addr()
+	o := record.Options{Meta: history.Meta{Name: "sent"},
+		Client: &http.Client{Transport: &gap{rt: http.DefaultTransport}}}
+	rec, err := record.Send(url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rec.Session()
+	const n = 20000
+	for i := range n {
+		x := s.Begin("w")
+		if err := errors.Join(x.Write(i%7, i), x.Commit(ok)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-done
+	h, err := jsonl.Read(got.Bytes(), "got")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.NumTxns() != n || h.Meta.Name != "sent" || len(places) != n+1 || places[n] != n {
+		t.Errorf("%d transactions of %q, %d lines", h.NumTxns(), h.Meta.Name, len(places))
+	}
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSendRefused: what is no watch, and what is not there, is said.
+func TestSendRefused(t *testing.T) {
+	if _, err := record.Send("none", record.Options{}); err == nil || !strings.Contains(err.Error(), "expected the") {
+		t.Error(err)
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hi") }))
+	defer other.Close()
+	if _, err := record.Send(other.URL, record.Options{}); err == nil || !strings.Contains(err.Error(), "watch") {
+		t.Error(err)
+	}
+	var calls atomic.Int32
+	breaks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		calls.Add(1)
+		if q.Method == http.MethodPost {
+			http.Error(w, "lines before 0 have not been taken", http.StatusConflict)
+			return
+		}
+		fmt.Fprint(w, 0)
+	}))
+	defer breaks.Close()
+	rec, err := record.Send(breaks.URL, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Close(); err == nil || !strings.Contains(err.Error(), "409") || calls.Load() != 2 {
+		t.Errorf("%v, %d calls", err, calls.Load())
+	}
+}
