@@ -130,7 +130,7 @@ type (
 	deep   struct{ P point }
 	closed struct{ x int }
 	shown  struct{ x int }
-	loop   struct{ n *loop }
+	loop   struct{}
 	bad    struct{}
 )
 
