@@ -52,7 +52,7 @@ long:
 MUTANTS ?= 200000
 MUTANT_SEED ?= 0
 mutants:
-	ISOVET_MUTANTS=$(MUTANTS) ISOVET_MUTANT_SEED=$(MUTANT_SEED) $(GO) test -timeout 0 -v -run '^TestMutants$$' ./certify
+	ISOVET_MUTANTS=$(MUTANTS) $(GO) test -timeout 0 -v -run '^TestMutants$$' ./certify -seed $(MUTANT_SEED)
 
 clean:
 	rm -rf bin coverage.out

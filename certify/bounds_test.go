@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/internal/histtest/randtest"
 )
 
 // TestBoundsOfOne: with each bound at one, and with all of them, a certificate is judged as ever, or given up.
 func TestBoundsOfOne(t *testing.T) {
 	judged, gaveUp := 0, 0
-	for seed := range uint64(600) {
+	randtest.Seeds(t, 600, func(t testing.TB, seed uint64) {
 		f := forgery{seed: seed, rng: rand.New(rand.NewPCG(seed, 0xb0)), s: randomScene(seed), count: map[string]int{}}
 		if n := f.s.h.NumTxns(); n == 0 || n > maxOracle+1 {
-			continue
+			return
 		}
 		genuine := f.genuine()
 		for i := range 6 * len(genuine) {
@@ -41,7 +42,7 @@ func TestBoundsOfOne(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	undo := certify.SetBounds(1, 1, 1, 1)
 	if unsat, err := certify.Unsatisfiable(pigeons(5), certify.Options{}); unsat || !errors.Is(err, certify.ErrGaveUp) {
 		t.Errorf("pigeons: %v, %v", unsat, err)

@@ -11,6 +11,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
@@ -28,9 +29,10 @@ var shapes = []oracletest.Shape{
 // Orders, right and mutilated, are accepted exactly if they explain the history.
 func TestOrders(t *testing.T) {
 	accepted, refused := 0, 0
-	for seed := range uint64(1500) {
+	histtest.Each(t, 1500, func(seed uint64) *history.History {
+		return oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		h := oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
 		for _, l := range six {
 			r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 			if err != nil {
@@ -85,11 +87,17 @@ func TestOrders(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Logf("%d orders accepted, %d refused", accepted, refused)
 	if min(accepted, refused) < 10000 {
 		t.Error("too few of one kind")
 	}
+}
+
+func abortedShape(seed uint64) oracletest.Shape {
+	s := shapes[seed%uint64(len(shapes))]
+	s.Aborted = true
+	return s
 }
 
 // Anomalies of single reads: the right ones are accepted, another operation or another name is not.
@@ -97,17 +105,16 @@ func TestSingleReads(t *testing.T) {
 	seen := map[level.Anomaly]int{}
 	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite,
 		level.NotMyLastWrite, level.NonRepeatableRead}
-	for seed := range uint64(4000) {
+	histtest.Each(t, 4000, func(seed uint64) *history.History {
+		return oracletest.Random(seed, abortedShape(seed))
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		s := shapes[seed%uint64(len(shapes))]
-		s.Aborted = true
-		h := oracletest.Random(seed, s)
 		r, err := oracle.Check(h, oracle.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) == 0 {
-			continue
+			return
 		}
 		a := r.Anomalies[0]
 		seen[a.Kind]++
@@ -134,14 +141,14 @@ func TestSingleReads(t *testing.T) {
 		}
 		b := a
 		if b.Kind = kinds[rng.IntN(len(kinds))]; b.Kind == a.Kind {
-			continue
+			return
 		}
 		r.Anomalies[0] = b
 		// Of a list several things can be wrong at once.
 		if err := certify.Check(r, certify.Options{}); err == nil && kind == history.Read {
 			t.Fatalf("seed %d: %s is accepted as %s\n%s", seed, a.Kind, b.Kind, oracletest.String(h))
 		}
-	}
+	})
 	t.Log(seen)
 	for _, k := range kinds {
 		if seen[k] == 0 {

@@ -9,6 +9,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
@@ -160,19 +161,17 @@ func proves(h *history.History, l level.Level, cycles [][]evidence.Edge) bool {
 // Cycles, right and mutilated, are accepted exactly if they prove a violation.
 func TestCycles(t *testing.T) {
 	accepted, refused, several := 0, 0, 0
-	for seed := uint64(0); accepted < 3000 || refused < 10000 || several < 300; seed++ {
-		if seed == 200000 {
-			t.Fatalf("only %d accepted, %d refused, %d proofs by cases", accepted, refused, several)
-		}
+	histtest.Each(t, 36_000, func(seed uint64) *history.History {
+		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 1 + int(seed%3), Sessions: 4, Ops: 5})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		h := oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 1 + int(seed%3), Sessions: 4, Ops: 5})
 		l := six[rng.IntN(len(six))]
 		r, err := oracle.Check(h, oracle.Options{Level: l})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Ops) > 0 {
-			continue
+			return
 		}
 		right := r.Anomalies[0]
 		if len(right.Cycles) > 0 {
@@ -218,8 +217,11 @@ func TestCycles(t *testing.T) {
 				refused++
 			}
 		}
-	}
+	})
 	t.Logf("%d accepted, %d refused, %d proofs by cases", accepted, refused, several)
+	if histtest.Whole() && (accepted < 3000 || refused < 10000 || several < 180) {
+		t.Error("too few of one kind")
+	}
 }
 
 // mutate changes one thing in the cycles.
@@ -269,16 +271,17 @@ func mutate(rng *rand.Rand, h *history.History, a *evidence.Anomaly) {
 func TestNoProofAgainstValid(t *testing.T) {
 	kinds := []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite,
 		level.NotMyLastWrite, level.NonRepeatableRead}
-	for seed := range uint64(4000) {
+	histtest.Each(t, 4000, func(seed uint64) *history.History {
+		return oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		h := oracletest.Random(seed, shapes[seed%uint64(len(shapes))])
 		l := six[rng.IntN(len(six))]
 		r, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Verdict != evidence.Holds {
-			continue
+			return
 		}
 		r.Verdict, r.Order = evidence.Violated, nil
 		arcs := likely(h)
@@ -302,7 +305,7 @@ func TestNoProofAgainstValid(t *testing.T) {
 				t.Fatalf("seed %d, %s: %+v\nis accepted against\n%s", seed, l, a, oracletest.String(h))
 			}
 		}
-	}
+	})
 }
 
 // likely lists edges that may hold in some order of the versions.

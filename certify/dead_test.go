@@ -9,6 +9,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
@@ -105,9 +106,10 @@ func TestDead(t *testing.T) {
 // definition bears out.
 func TestDeadMutated(t *testing.T) {
 	accepted, refused := 0, 0
-	for seed := range uint64(30000) {
-		rng := rand.New(rand.NewPCG(seed, 11))
-		h := manyUnknown(rng)
+	histtest.Each(t, 30000, func(seed uint64) *history.History {
+		return manyUnknown(seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		rng := rand.New(rand.NewPCG(seed, 12))
 		// By definition: who is dead, round by round, each with its reason.
 		dead := map[uint32]bool{}
 		var list [][]uint32
@@ -141,7 +143,7 @@ func TestDeadMutated(t *testing.T) {
 				a.Ops[0]) && !dead[u]
 		}
 		if a.Ops == nil {
-			continue
+			return
 		}
 		a.Complete(h, level.Serializable, 0)
 		err := certify.Check(&evidence.Result{H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}},
@@ -154,7 +156,7 @@ func TestDeadMutated(t *testing.T) {
 		} else if len(a.Dead) > 0 {
 			refused++
 		}
-	}
+	})
 	t.Log(accepted, refused)
 	if accepted < 300 || refused < 100 {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
@@ -162,7 +164,8 @@ func TestDeadMutated(t *testing.T) {
 }
 
 // manyUnknown is a history of few values most of whose transactions are of unknown outcome.
-func manyUnknown(rng *rand.Rand) *history.History {
+func manyUnknown(seed uint64) *history.History {
+	rng := rand.New(rand.NewPCG(seed, 11))
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)
 	for s := range 4 + rng.IntN(4) {

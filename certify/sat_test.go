@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/certify"
+	"isovet/internal/histtest/randtest"
 )
 
 func satisfiable(vars int, clauses [][]certify.Lit) bool {
@@ -29,7 +30,7 @@ func satisfiable(vars int, clauses [][]certify.Lit) bool {
 
 func TestUnsatisfiable(t *testing.T) {
 	var counts [2]int
-	for seed := range uint64(20000) {
+	randtest.Values(t, 20000, func(seed uint64) [][]certify.Lit {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		vars := 1 + rng.IntN(9)
 		clauses := make([][]certify.Lit, rng.IntN(5*vars))
@@ -41,6 +42,14 @@ func TestUnsatisfiable(t *testing.T) {
 				clauses[i] = append(clauses[i], 0)
 			}
 		}
+		return clauses
+	}, func(t testing.TB, seed uint64, clauses [][]certify.Lit) {
+		vars := 0
+		for _, c := range clauses {
+			for _, l := range c {
+				vars = max(vars, int(l/2)+1)
+			}
+		}
 		got, err := certify.Unsatisfiable(clauses, certify.Options{})
 		if want := !satisfiable(vars, clauses); err != nil || got != want {
 			t.Fatalf("seed %d: %v, %v; expected %v\n%v", seed, got, err, want, clauses)
@@ -50,7 +59,7 @@ func TestUnsatisfiable(t *testing.T) {
 		} else {
 			counts[0]++
 		}
-	}
+	})
 	if min(counts[0], counts[1]) < 2000 {
 		t.Errorf("satisfiable, not: %v", counts)
 	}
@@ -92,7 +101,7 @@ func TestUnsatisfiableHard(t *testing.T) {
 // solution if and only if the parities of all vertices add up to an even number (Tseitin 1968), and no small resolution
 // proof otherwise.
 func TestUnsatisfiableParity(t *testing.T) {
-	for seed := range uint64(60) {
+	randtest.Seeds(t, 60, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		n := 2 * (2 + rng.IntN(8))
 		ends := make([]int, 3*n)
@@ -127,7 +136,7 @@ func TestUnsatisfiableParity(t *testing.T) {
 		if got, err := certify.Unsatisfiable(clauses, certify.Options{}); err != nil || got != want {
 			t.Fatalf("seed %d: %v, %v; expected %v", seed, got, err, want)
 		}
-	}
+	})
 }
 
 // components numbers the vertices' connected components by one vertex of each.
@@ -150,7 +159,7 @@ func components(n int, ends []int) []int {
 // they are doubled, reversed and renamed.
 func TestUnsatisfiablePlanted(t *testing.T) {
 	var counts [2]int
-	for seed := range uint64(60) {
+	randtest.Seeds(t, 60, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		vars := 60 + rng.IntN(60)
 		solution := rng.Perm(2 * vars)
@@ -194,7 +203,7 @@ func TestUnsatisfiablePlanted(t *testing.T) {
 				t.Fatalf("seed %d: half of a satisfiable formula: %v, %v", seed, got, err)
 			}
 		}
-	}
+	})
 	if min(counts[0], counts[1]) < 5 {
 		t.Errorf("satisfiable, not: %v", counts)
 	}

@@ -14,6 +14,7 @@ import (
 	"isovet/check/oracle"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/oracletest"
 	"isovet/level"
 )
@@ -229,8 +230,9 @@ var six = []level.Level{level.Serializable, level.SessionSerializable, level.Str
 func TestCertificateRoundTrip(t *testing.T) {
 	shape := oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Duplicates: true, Deletes: true, Aborted: true,
 		Unknown: true, Lists: true, Init: true}
-	for seed := range uint64(1500) {
-		h := oracletest.Random(seed, shape)
+	histtest.Each(t, 1500, func(seed uint64) *history.History {
+		return oracletest.Random(seed, shape)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := six[seed%6]
 		r, err := oracle.Check(h, oracle.Options{Level: l})
 		if err != nil {
@@ -257,7 +259,7 @@ func TestCertificateRoundTrip(t *testing.T) {
 		if err := certify.Check(there, certify.Options{}); err != nil {
 			t.Fatalf("seed %d, reversed: %v\n%s\n%s", seed, err, oracletest.String(h), b.Bytes())
 		}
-	}
+	})
 }
 
 // reversed is h with its transactions in the other order in the file, and so all indices different.
@@ -395,12 +397,13 @@ func TestContentHash(t *testing.T) {
 		}
 		seen[hash] = s
 	}
-	for seed := range uint64(200) {
-		h := oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Lists: true, Init: true})
+	histtest.Each(t, 200, func(seed uint64) *history.History {
+		return oracletest.Random(seed, oracletest.Shape{Txns: 5, Keys: 3, Sessions: 3, Ops: 4, Lists: true, Init: true})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		if evidence.ContentHash(h) != evidence.ContentHash(reversed(h)) {
 			t.Fatalf("seed %d: another order in the file changes the hash", seed)
 		}
-	}
+	})
 }
 
 func FuzzReadCertificate(f *testing.F) {

@@ -8,6 +8,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -41,7 +42,7 @@ func TestGeneralizedConstraint(t *testing.T) {
 // are left where it refutes.
 func TestInducedAgainstDefinition(t *testing.T) {
 	refutations, settled, left, n := 0, 0, 0, 0
-	for seed := range uint64(4000) {
+	histtest.Each(t, 4000, func(seed uint64) *history.History {
 		var h *history.History
 		if seed%4 == 0 {
 			var err error
@@ -52,14 +53,16 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		} else {
 			h = random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0})
 		}
+		return h
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
-			continue
+			return
 		}
 		l := []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
 			level.StrictSnapshotIsolation}[seed%3]
 		if _, missing := polygraph.MissingTime(h); missing && l.RealTime() {
-			continue
+			return
 		}
 		fresh := func() *polygraph.Polygraph {
 			return polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime()})
@@ -67,7 +70,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		p := fresh()
 		p.AllPairs()
 		if len(p.Choices) > 9 {
-			continue
+			return
 		}
 		want := count(p)
 		g, ok := polygraph.NewInduced(fresh(), 1000)
@@ -83,7 +86,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 			if refutations++; want != 0 {
 				t.Fatalf("seed %d, %s: refuted, and there are %d completions", seed, l, want)
 			}
-			continue
+			return
 		}
 		known := slices.Concat(g.P.Known, g.Settled())
 		reach := induced(g, known)
@@ -105,7 +108,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		if got := count(q); got != want {
 			t.Fatalf("seed %d, %s: %d completions after pruning, %d before", seed, l, got, want)
 		}
-	}
+	})
 	t.Logf("%d polygraphs, %d refuted, %d choices settled, %d constraints left", n, refutations, settled, left)
 	if refutations < 200 || settled < 1000 || left < 200 {
 		t.Error("the mix is lopsided")

@@ -8,6 +8,7 @@ import (
 	"isovet/closure"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
 	"isovet/level"
@@ -18,16 +19,17 @@ import (
 var levels = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
 
 // each calls f with the polygraphs of random histories that reach one; make makes it without choices.
-func each(t *testing.T, seeds uint64, f func(seed uint64, h *history.History, l level.Level, timed bool,
+func each(t *testing.T, seeds uint64, f func(t testing.TB, seed uint64, h *history.History, l level.Level, timed bool,
 	make func() *polygraph.Polygraph)) {
 	t.Helper()
 	n := 0
-	for seed := range seeds {
-		h := random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0,
+	histtest.Each(t, uint64(seeds), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Txns: 6, Keys: 3, Aborted: seed%2 == 0, Unknown: seed%3 == 0,
 			NoTimes: seed%5 == 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		v := prepass.Run(h)
 		if len(v.Anomalies) > 0 || v.Ambiguous() {
-			continue
+			return
 		}
 		_, missing := polygraph.MissingTime(h)
 		for _, l := range levels {
@@ -35,12 +37,12 @@ func each(t *testing.T, seeds uint64, f func(seed uint64, h *history.History, l 
 				continue
 			}
 			n++
-			f(seed, h, l, l.RealTime(), func() *polygraph.Polygraph {
+			f(t, seed, h, l, l.RealTime(), func() *polygraph.Polygraph {
 				return polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime()})
 			})
 		}
-	}
-	if n < int(seeds) {
+	})
+	if histtest.Whole() && n < int(seeds) {
 		t.Errorf("%d polygraphs of %d histories only", n, seeds)
 	}
 }
@@ -102,7 +104,8 @@ func count(p *polygraph.Polygraph) (n int) {
 // TestPruneKeepsCompletions: pruning drops no acyclic completion and adds none, edge by edge and round by round alike.
 func TestPruneKeepsCompletions(t *testing.T) {
 	settled, conflicts := 0, 0
-	each(t, 1500, func(seed uint64, h *history.History, l level.Level, timed bool, mk func() *polygraph.Polygraph) {
+	each(t, 1500, func(t testing.TB, seed uint64, h *history.History, l level.Level, timed bool,
+		mk func() *polygraph.Polygraph) {
 		p := mk()
 		p.AllPairs()
 		if len(p.Choices) > 10 {
@@ -168,7 +171,8 @@ func TestPruneKeepsCompletions(t *testing.T) {
 // TestReductionsKeepVerdicts: avoidance and chains leave a completion iff all pairs do.
 func TestReductionsKeepVerdicts(t *testing.T) {
 	yes, no := 0, 0
-	each(t, 1500, func(seed uint64, h *history.History, l level.Level, timed bool, mk func() *polygraph.Polygraph) {
+	each(t, 1500, func(t testing.TB, seed uint64, h *history.History, l level.Level, timed bool,
+		mk func() *polygraph.Polygraph) {
 		all := mk()
 		all.AllPairs()
 		if len(all.Choices) > 10 {
@@ -223,7 +227,7 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 }
 
 // cyclesClose checks that cycles are cycles of known edges, real time, and edges that some choice would add.
-func cyclesClose(t *testing.T, p *polygraph.Polygraph, cycles [][]polygraph.Edge) {
+func cyclesClose(t testing.TB, p *polygraph.Polygraph, cycles [][]polygraph.Edge) {
 	t.Helper()
 	for _, c := range cycles {
 		if len(c) == 0 {
@@ -244,7 +248,8 @@ func cyclesClose(t *testing.T, p *polygraph.Polygraph, cycles [][]polygraph.Edge
 // KnownCycle finds a cycle iff there is one; Reached is the closure.
 func TestPaths(t *testing.T) {
 	found, cyclic := 0, 0
-	each(t, 2500, func(seed uint64, h *history.History, l level.Level, timed bool, mk func() *polygraph.Polygraph) {
+	each(t, 2500, func(t testing.TB, seed uint64, h *history.History, l level.Level, timed bool,
+		mk func() *polygraph.Polygraph) {
 		p := mk()
 		if timed {
 			p.Overlapping()

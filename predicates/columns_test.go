@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/randtest"
 )
 
 // TestSortCells: both radix sorts against a plain one, with values of few and of many bits, negative and extreme ones.
 func TestSortCells(t *testing.T) {
-	for seed := range uint64(200) {
+	randtest.Seeds(t, 200, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		cells := make([]cell, r.IntN(2000))
 		low, bits := int64(r.Uint64()), r.IntN(65)
@@ -26,12 +27,12 @@ func TestSortCells(t *testing.T) {
 		if got := sortCells(cells); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %d cells of %d bits are not sorted", seed, len(cells), bits)
 		}
-	}
+	})
 }
 
 // TestPlace: looking a number up by landmarks is what a binary search over all finds.
 func TestPlace(t *testing.T) {
-	for seed := range uint64(30) {
+	randtest.Seeds(t, 30, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		bits := 15 + r.IntN(50)
 		var nums []int64
@@ -57,7 +58,7 @@ func TestPlace(t *testing.T) {
 				t.Fatalf("seed %d: %d is at %d, %v; want %d, %v", seed, n, at, found, want, is)
 			}
 		}
-	}
+	})
 }
 
 // TestLike: a row that is read at a glance gives what a row read by definition gives, whatever it has to do with the
@@ -69,7 +70,7 @@ func TestLike(t *testing.T) {
 		`{"a":null,"b":4}`, `{"a":3,"b":"4"}`, `{"a":"x\"y","b":1}`, `{"ab":1,"b":2}`, `{"a":true,"b":2}`,
 		`{"a":999999999999999999,"b":1}`,
 	}
-	for seed := range uint64(400) {
+	randtest.Seeds(t, 400, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b := history.NewBuilder()
 		var order []int
@@ -115,5 +116,5 @@ func TestLike(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }

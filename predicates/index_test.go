@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/randtest"
 )
 
 // number is mostly one of few, at times one far off.
@@ -170,7 +171,7 @@ func order(a, b at) int {
 func TestIndex(t *testing.T) {
 	seen := map[Truth]int{}
 	simple := 0
-	for seed := range uint64(500) {
+	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		h := randomIndexed(seed)
 		x, err := NewIndex(h)
 		if err != nil {
@@ -277,7 +278,7 @@ func TestIndex(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(seen, simple)
 	if seen[True] < 5000 || seen[Unknown] < 5000 {
 		t.Errorf("truth values seen: %v", seen)
