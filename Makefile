@@ -2,11 +2,11 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch test race invariants fuzz bench long mutants clean
+.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench long mutants clean
 
 all: check
 
-check: fmt vet staticcheck arch test
+check: fmt vet staticcheck arch deadcode test
 
 fmt:
 	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
@@ -20,6 +20,10 @@ staticcheck:
 
 arch:
 	$(GO) test ./internal/archtest
+
+# What neither program reaches must go, or stand in .ci/deadcode.txt with a reason.
+deadcode:
+	@GO=$(GO) .ci/deadcode
 
 test:
 	$(GO) test $(PKGS)

@@ -89,7 +89,7 @@ func (x *run) proveFrom(seed []uint32, refute explain.Refuter) error {
 	if x.h.HasPredicates() {
 		minimize = nil
 	}
-	a, err := explain.ViolationBy(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute, minimize)
+	a, err := explain.Violation(x.ctx, x.v, x.o.Level, x.o.ClockSkew, withReaders(x.v, seed), refute, minimize)
 	if err != nil {
 		if x.ctx.Err() != nil {
 			x.stopped()

@@ -128,7 +128,7 @@ const relaxTime = 10 * time.Second
 
 // relax looks for an anomaly that needs fewer orders than the one at hand: what violates the level without real time,
 // or without sessions, says more of the database than what needs them, and has its name at every level. Larger
-// histories have it where the checker's own proof does without (explain.ViolationBy, lists.Graph.Violations).
+// histories have it where the checker's own proof does without (explain.Violation, lists.Graph.Violations).
 func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how certify.Options) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
 		return

@@ -62,28 +62,3 @@ func TopologicalBy(g *CSR, priority []int64) (order []int32, ok bool) {
 	}
 	return order, len(order) == n
 }
-
-// IsTopological reports whether order lists every node once and every edge goes forward in it.
-//
-// Cost: O(n+m).
-func IsTopological(g *CSR, order []int32) bool {
-	n := g.N()
-	if len(order) != n {
-		return false
-	}
-	pos := make([]int32, n)
-	for i, v := range order {
-		if uint32(v) >= uint32(n) || pos[v] != 0 {
-			return false
-		}
-		pos[v] = int32(i) + 1
-	}
-	for u := range int32(n) {
-		for _, v := range g.Succ(u) {
-			if pos[u] >= pos[v] {
-				return false
-			}
-		}
-	}
-	return true
-}

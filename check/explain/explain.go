@@ -36,15 +36,10 @@ var maxSearch = 200
 
 // Violation explains why the view's history violates l. seed are transactions that violate it by themselves, those of a
 // checker's cycles; refute decides small parts. Where they violate the level without real time too, or without
-// sessions, the proof does without. The anomaly's kind and text are left to its Complete. Cost: for s = len(seed),
-// O(s²) refutations of at most s transactions in the worst case, O(s) in most.
-func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter) (
-	evidence.Anomaly, error) {
-	return ViolationBy(ctx, v, l, skew, seed, refute, nil)
-}
-
-// ViolationBy is Violation with a minimizer, if not nil, that spares most of the refutations.
-func ViolationBy(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter,
+// sessions, the proof does without. A minimizer, if not nil, spares most of the refutations. The anomaly's kind and
+// text are left to its Complete. Cost: for s = len(seed), O(s²) refutations of at most s transactions in the worst
+// case, O(s) in most.
+func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter,
 	minimize Minimizer) (evidence.Anomaly, error) {
 	x := &explainer{ctx: ctx, v: v, h: v.H, l: l, skew: skew, refuter: refute}
 	keep := x.sorted(seed)

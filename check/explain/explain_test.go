@@ -122,7 +122,7 @@ func TestMinimal(t *testing.T) {
 			}
 		}
 		for _, l := range levels {
-			a, err := explain.Violation(context.Background(), v, l, 0, all, explain.Item)
+			a, err := explain.Violation(context.Background(), v, l, 0, all, explain.Item, nil)
 			if errors.Is(err, explain.ErrHolds) {
 				if len(all) <= 8 && violates(t, h, l) {
 					t.Fatalf("seed %d, %s: said to hold\n%s", seed, l, notation.Format(h))
@@ -157,7 +157,7 @@ func TestCatalogue(t *testing.T) {
 		for x := range uint32(h.NumTxns()) {
 			all = append(all, x)
 		}
-		got, err := explain.Violation(context.Background(), v, level.Serializable, 0, all, explain.Item)
+		got, err := explain.Violation(context.Background(), v, level.Serializable, 0, all, explain.Item, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", a.Name, err)
 		}
@@ -182,7 +182,7 @@ func TestStopped(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, err := explain.Violation(ctx, v, level.Serializable, 0, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
-			explain.Item); err == nil || errors.Is(err, explain.ErrHolds) {
+			explain.Item, nil); err == nil || errors.Is(err, explain.ErrHolds) {
 			t.Errorf("%v; want that it was stopped", err)
 		}
 		return

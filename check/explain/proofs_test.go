@@ -63,7 +63,7 @@ func (x *explained) judge(text []byte) error {
 			return replay.Minimize(ctx, v, l, skew)
 		}
 	}
-	a, err := explain.ViolationBy(context.Background(), v, l, 0, all, refute, minimize)
+	a, err := explain.Violation(context.Background(), v, l, 0, all, refute, minimize)
 	switch {
 	case errors.Is(err, explain.ErrHolds):
 		if r.Verdict == evidence.Violated && len(v.LeftOut)+len(v.Open) == 0 && !h.HasPredicates() {

@@ -116,10 +116,10 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
-	if n := len(TableOne()); n != 18 {
-		t.Errorf("%d systems, Table I has 18", n)
-	}
-	for _, db := range TableOne() {
+	// Leopard's Table I.
+	for _, db := range []string{"postgresql", "opengauss", "yugabytedb", "innodb", "sqlserver", "aurora", "polardb",
+		"tidb", "rocksdb", "sqlite", "foundationdb", "singlestore", "cockroachdb", "spanner", "oracle", "saphana",
+		"oceanbase", "nuodb"} {
 		found := false
 		for _, p := range Profiles() {
 			_, err := LookupProfile(db + ":" + p.Isolation)

@@ -126,10 +126,3 @@ func Profiles() []Profile {
 			Certifier: NoCertifier, Note: "promises no read"},
 	}
 }
-
-// TableOne names the systems of Leopard's Table I.
-func TableOne() []string {
-	return []string{"postgresql", "opengauss", "yugabytedb", "innodb", "sqlserver", "aurora", "polardb", "tidb",
-		"rocksdb", "sqlite", "foundationdb",
-		"singlestore", "cockroachdb", "spanner", "oracle", "saphana", "oceanbase", "nuodb"}
-}

@@ -74,7 +74,7 @@ func bounded(t testing.TB, what string, v *prepass.View, l level.Level, want evi
 			}
 		}
 		if got.Status == solver.Unsat && !slices.Contains(v.H.Txns.Status, history.Unknown) {
-			x, err := explain.Violation(context.Background(), v, l, 0, got.Seed, Refute)
+			x, err := explain.Violation(context.Background(), v, l, 0, got.Seed, Refute, nil)
 			if err != nil {
 				t.Fatalf("%s, %s, bound on %s: seed %v: %v\n%s", what, l, name, got.Seed, err, notation.Format(v.H))
 			}

@@ -54,7 +54,7 @@ func decide(t testing.TB, h *history.History, o replay.Options) evidence.Verdict
 				return evidence.Violated
 			}
 		}
-		x, err := explain.Violation(context.Background(), v, o.Level, o.Skew, a.Seed, replay.Refute)
+		x, err := explain.Violation(context.Background(), v, o.Level, o.Skew, a.Seed, replay.Refute, nil)
 		if err != nil {
 			t.Fatalf("%s: seed %v: %v\n%s", o.Level, a.Seed, err, notation.Format(h))
 		}

@@ -83,7 +83,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		if !acyclical {
 			return s, false
 		}
-		s.reach = acyclic.NewWindowOf(s.base, topo, e.o.bounds.words)
+		s.reach = acyclic.NewWindow(s.base, topo, e.o.bounds.words)
 		if s.reach == nil || c.stopped {
 			return s, true
 		}
@@ -163,7 +163,7 @@ func (c *scan) stop(left int64, facts int) bool {
 
 // renew makes the closure again as saturation left it.
 func (s *saturation) renew(words int) {
-	s.reach = acyclic.NewWindowOf(s.base, s.reach.Order(), words)
+	s.reach = acyclic.NewWindow(s.base, s.reach.Order(), words)
 	for _, f := range s.last {
 		s.reach.Know(f.From, f.To)
 	}

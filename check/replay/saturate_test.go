@@ -93,7 +93,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 // explained certifies the explanation that a seed leads to.
 func explained(t testing.TB, name string, v *prepass.View, l level.Level, seed []uint32) {
 	t.Helper()
-	x, err := explain.Violation(context.Background(), v, l, 0, seed, replay.Refute)
+	x, err := explain.Violation(context.Background(), v, l, 0, seed, replay.Refute, nil)
 	if err != nil {
 		t.Fatalf("%s: seed %v: %v", name, seed, err)
 	}

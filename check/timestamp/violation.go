@@ -97,17 +97,6 @@ type Unsupported struct{ What string }
 
 func (u *Unsupported) Error() string { return u.What }
 
-// Count returns how many violations of an axiom there are.
-func (r *Report) Count(a Axiom) int {
-	n := 0
-	for i := range r.Violations {
-		if r.Violations[i].Axiom == a {
-			n++
-		}
-	}
-	return n
-}
-
 // finish sorts the violations by transaction, axiom and key, drops what is there twice, and counts.
 func (r *Report) finish() {
 	slices.SortFunc(r.Violations, compare)

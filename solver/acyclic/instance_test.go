@@ -194,7 +194,7 @@ func pk(o acyclic.PKOptions) func(*solver.Solver, *instance, []acyclic.Guard) th
 func window(s *solver.Solver, in *instance, guards []acyclic.Guard) theory {
 	base := graph.Build(in.nodes, in.known)
 	topo, _ := graph.Topological(base)
-	w := acyclic.NewWindow(base, topo)
+	w := acyclic.NewWindow(base, topo, acyclic.MaxWindowWords)
 	if c := w.Attach(s, guards); c != nil {
 		s.AddClause(c...)
 	}

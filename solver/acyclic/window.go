@@ -91,20 +91,15 @@ type windowWord struct {
 	old uint64
 }
 
-// MaxWindowWords is how many words the rows of a [Window] may have, by default.
+// MaxWindowWords is how many words the rows of a [Window] may well have: 64 MB, three times.
 const MaxWindowWords = 1 << 23
 
 // NewWindow makes the closure of known edges, which must not change afterwards; order is a topological order of them.
-// Guards come by [Window.Attach]. It returns nil if the windows are too wide: more than 2^23 words (64 MB, three times)
-// in all.
+// Guards come by [Window.Attach]. It returns nil if the windows are too wide: more than so many words, up to 2^31−1, in
+// all.
 //
 // Cost: the edges times the words of their windows.
-func NewWindow(base *graph.CSR, order []int32) *Window {
-	return NewWindowOf(base, order, MaxWindowWords)
-}
-
-// NewWindowOf is [NewWindow] for at most so many words, up to 2^31−1.
-func NewWindowOf(base *graph.CSR, order []int32, words int) *Window {
+func NewWindow(base *graph.CSR, order []int32, words int) *Window {
 	n := int32(base.N())
 	t := &Window{base: base, node: order, rank: make([]int32, n), most: min(words, math.MaxInt32)}
 	for r, v := range order {

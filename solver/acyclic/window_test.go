@@ -30,7 +30,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 		if !ok {
 			t.Fatal("known edges go forward")
 		}
-		w := acyclic.NewWindow(base, topo)
+		w := acyclic.NewWindow(base, topo, acyclic.MaxWindowWords)
 		for v := range int32(n) {
 			before, after := int64(0), int64(0)
 			from, to := w.Span(v)
@@ -149,7 +149,7 @@ func TestWindowTooWide(t *testing.T) {
 	for v := range order {
 		order[v] = int32(v)
 	}
-	if acyclic.NewWindow(graph.Build(n, nil), order) != nil {
+	if acyclic.NewWindow(graph.Build(n, nil), order, acyclic.MaxWindowWords) != nil {
 		t.Error("windows of 40,000² bits were made")
 	}
 }
