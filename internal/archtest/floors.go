@@ -20,6 +20,8 @@ var floors = [][]room{
 			"the algorithms' bounds by name, for tests to set as low as can be"},
 		{"internal/heap",
 			"a heap of numbers and ids, the smallest first"},
+		{"internal/ddmin",
+			"leaves out of a list what is not needed: delta debugging"},
 	},
 	{
 		{"history",
@@ -116,6 +118,8 @@ var floors = [][]room{
 		{"watch",
 			"transactions checked as they arrive: sources, a segment log, judges behind one interface, violations " +
 				"once they are final"},
+		{"shrink",
+			"the smallest history that still violates a level, cut down by the evidence and by delta debugging"},
 		{"report",
 			"evidence for people: text, DOT, one HTML page"},
 		{"collect",

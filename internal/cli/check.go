@@ -83,34 +83,46 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, "+
 		"sser, si, …; or all of them")
 	complete(c, "level", append(level.Names(), allLevels))
-	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history",
-		checkerNames())
-	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
-		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
-	complete(c, "solver", solverNames())
+	f.judging(c)
 	f.loading.flags(c, "format", "the files")
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
-		"leopard)")
-	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: "+
-		"transactions without writes stand at their start_ts")
-	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
-		"checkers) ignore predicates: \"items:\" before the level says so")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no "+
 		"violation was found")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+// judging adds the flags that say how a history is judged, the level apart.
+func (f *checkFlags) judging(c *cobra.Command) {
+	enumFlag(c, &f.checker, "checker", "checker", "auto takes the fastest that decides the level for the history",
+		checkerNames())
+	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
+		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
+	complete(c, "solver", solverNames())
+	fl := c.Flags()
+	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
+		"leopard)")
+	fl.BoolVar(&f.atStart, "read-only-at-start", false, "checkers that trust timestamps, serializable levels: "+
+		"transactions without writes stand at their start_ts")
+	fl.BoolVar(&f.ignore, "ignore-predicates", false, "have checkers that take item operations only (isovet "+
+		"checkers) ignore predicates: \"items:\" before the level says so")
 	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, "+
 		"a file, or auto, what the history's header says (isovet profiles)")
 	complete(c, "profile", profileNames())
 	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation "+
 		"or unknown")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
-	return c
+}
+
+// options are the checker's, for a level and a profile.
+func (f *checkFlags) options(at level.Level, profile *mechanism.Profile) check.Options {
+	return check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart,
+		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly}
 }
 
 // historyFiles completes the names of files that may hold histories.
@@ -272,12 +284,11 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		k.Level = at
 		e.kept.sayJSON(saysKnown, knownSoFar{at, k.Checker, k.Solver, k.Timestamps, k.Stats})
 		set("checking")
-		o := check.Options{Level: at, Solver: f.solver, ClockSkew: f.skew.Nanoseconds(), ReadOnlyAtStart: f.atStart,
-			IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Progress: func(s string,
-				done, total int) {
-				set("checking (" + s + ")")
-				p.Step(s, done, total)
-			}}
+		o := f.options(at, profile)
+		o.Progress = func(s string, done, total int) {
+			set("checking (" + s + ")")
+			p.Step(s, done, total)
+		}
 		run := check.Run
 		if f.checker == auto && f.solver == "" {
 			run = check.Decide

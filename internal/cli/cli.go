@@ -131,8 +131,8 @@ Start here:
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		newCheck(e), newVerify(e), newStats(e), newConvert(e), newGen(e), newCollect(e), newHunt(e), newWatch(e),
-		newBench(e),
+		newCheck(e), newVerify(e), newShrink(e), newStats(e), newConvert(e), newGen(e), newCollect(e),
+		newHunt(e), newWatch(e), newBench(e),
 		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newProfiles(e), newVersion(e),
 	)
 	setUp(root, e)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+
+	"isovet/internal/ddmin"
 )
 
 // doc is a history as JSON: its lines, numbers as they were written.
@@ -132,7 +134,7 @@ func Shrink(text []byte, fails func(text []byte) bool) []byte {
 		return true
 	}
 	for again := true; again; {
-		again = false
+		again = dropLines(&best, fails)
 		for _, pass := range passes {
 			for i := 0; ; { // the ith thing that the pass can change, until there is none
 				more := false
@@ -151,15 +153,44 @@ func Shrink(text []byte, fails func(text []byte) bool) []byte {
 }
 
 // passes change the ith thing of a kind; false where there is no such.
-var passes = []func(d *doc, i int) bool{dropLine, dropEveryField, dropOp, dropField, dropPart, smallTimes, smallNumber,
+var passes = []func(d *doc, i int) bool{dropEveryField, dropOp, dropField, dropPart, smallTimes, smallNumber,
 	simpler}
 
-func dropLine(d *doc, i int) bool {
-	if i >= len(d.lines) {
+// dropLines leaves out the lines that need not be there.
+func dropLines(best *[]byte, fails func(text []byte) bool) bool {
+	whole, err := parse(*best)
+	if err != nil {
 		return false
 	}
-	d.lines = slices.Delete(d.lines, i, i+1)
-	return true
+	gone := make([]bool, len(whole.lines))
+	return ddmin.Sweep(len(gone), func(i int) bool { return !gone[i] }, func(run []int) bool {
+		c, err := parse(*best)
+		if err != nil {
+			return false
+		}
+		var lines []map[string]any
+		at := 0
+		for i := range gone {
+			if gone[i] {
+				continue
+			}
+			if !slices.Contains(run, i) {
+				lines = append(lines, c.lines[at])
+			}
+			at++
+		}
+		c.lines = lines
+		c.reseat()
+		t := c.text()
+		if !fails(t) {
+			return false
+		}
+		*best = t
+		for _, i := range run {
+			gone[i] = true
+		}
+		return true
+	}, func() bool { return false })
 }
 
 // dropEveryField drops a field from all lines.

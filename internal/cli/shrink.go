@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/report"
+	"isovet/shrink"
+)
+
+type shrinkFlags struct {
+	check checkFlags // how it is judged
+	out   string
+	to    string
+	keep  bool // names
+	json  bool
+}
+
+func newShrink(e *env) *cobra.Command {
+	f := shrinkFlags{check: checkFlags{checker: auto}, to: auto}
+	c := &cobra.Command{
+		Use:     "shrink [flags] HISTORY -o OUT",
+		GroupID: "work",
+		Short:   "Find the smallest history that still violates the level",
+		Long: `shrink cuts a history that violates a level down to the smallest that it finds: first to the transactions that the
+evidence names, then by leaving out transactions, keys, operations, elements of lists and rows of predicates as long as
+what is left still violates the level. With a write go the reads that may have seen it, so that a violation of what is
+left is one of the whole. At last keys become a, b, c, the values of each key 1, 2, 3, and times their ranks;
+--keep-names leaves them. Transactions keep their ids, sessions and order.
+
+Every kind of violation is cut down, of every format that can be read; OUT is written as isovet convert does, by its
+ending. With --checker leopard a violation of one of the database's mechanisms will do where the level's is not proved.
+
+An interrupt and --timeout keep the smallest history found by then.
+
+Exit status: 0 done; 2 there is nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted,
+OUT has the smallest so far; 254 and 255 as everywhere.`,
+		Example: `  isovet shrink h.jsonl -o small.jsonl
+  isovet shrink --level snapshot-isolation --timeout 1m h.jsonl.zst -o small.jsonl
+  isovet shrink --checker chronos --level snapshot-isolation ts.jsonl -o small.jsonl`,
+		Args:              exactly("HISTORY"),
+		ValidArgsFunction: historyFiles,
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.out == "" {
+				return usagef("-o OUT is missing; usage: %s", c.UseLine())
+			}
+			f.check.levelSet = c.Flags().Changed("level")
+			return runShrink(c.Context(), e, &f, args)
+		},
+	}
+	levelFlag(c, &f.check.level)
+	f.check.judging(c)
+	f.check.loading.flags(c, "format", "HISTORY")
+	fl := c.Flags()
+	fl.StringVarP(&f.out, "out", "o", "", "`OUT`, the file for the smallest history; - is standard output")
+	enumFlag(c, &f.to, "to", "format", "format of OUT", formatNames())
+	fl.BoolVar(&f.keep, "keep-names", false, "keep keys, values and times as they are")
+	fl.DurationVar(&f.check.limits.timeout, "timeout", 0, "stop after this long, and keep the smallest by then")
+	fl.Var(sizeValue{&f.check.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB, and keep the "+
+		"smallest by then")
+	fl.BoolVar(&f.json, "json", false, "one JSON object; on standard error where OUT is standard output")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress on standard error")
+	return c
+}
+
+// shrinkJSON is what "isovet shrink --json" prints.
+type shrinkJSON struct {
+	History  string      `json:"history"`
+	Level    string      `json:"level"`
+	Out      string      `json:"out,omitempty"`
+	Verdict  string      `json:"verdict"` // of the whole
+	Reason   string      `json:"reason,omitempty"`
+	From     *shrinkSize `json:"from,omitempty"`
+	To       *shrinkSize `json:"to,omitempty"`
+	Tried    int         `json:"tried,omitempty"` // histories that were judged
+	Complete bool        `json:"complete"`        // nothing more can go alone
+	MS       float64     `json:"elapsed_ms"`
+	// Result is the answer for the smallest, as isovet check --json prints it.
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+type shrinkSize struct {
+	Txns int `json:"txns"`
+	Ops  int `json:"ops"`
+}
+
+func runShrink(ctx context.Context, e *env, f *shrinkFlags, args []string) error {
+	if err := f.check.validate(args); err != nil {
+		return err
+	}
+	if err := writable(f.out, f.to, "--to"); err != nil {
+		return err
+	}
+	path, start := args[0], time.Now()
+	p := newProgress(e.stderr, f.check.quiet, f.json)
+	defer p.Close()
+	p.Begin("shrinking " + path)
+	var best atomic.Pointer[shrink.Result]
+	var stage atomic.Pointer[string]
+	set := func(s string) { stage.Store(&s) }
+	set("loading " + path)
+	r, err := guard(ctx, f.check.limits, func() string { return *stage.Load() }, func(ctx context.Context) (
+		*shrink.Result, error) {
+		h, err := loadHistory(ctx, path, f.check.loading)
+		if err != nil {
+			return nil, err
+		}
+		e.sayNotes(path, h)
+		o := shrink.Options{Checker: f.check.checker, Solver: f.check.solver, KeepNames: f.keep,
+			Smaller: func(r *shrink.Result) { best.Store(r) }}
+		at, profile := f.check.profiled(h)
+		o.Check = f.check.options(at, profile)
+		o.Check.Progress = p.Step
+		o.Progress = func(s string, txns, ops int) {
+			set("shrinking (" + s + ")")
+			if txns > 0 {
+				s += fmt.Sprintf(": %d transactions, %d operations left", txns, ops)
+			}
+			p.Step(s, 0, 0)
+		}
+		return shrink.History(ctx, h, at, o)
+	})
+	p.Hide()
+	if none, ok := errors.AsType[*shrink.NoViolation](err); ok {
+		return f.nothing(e, path, none, start)
+	}
+	early := ""
+	if stopped, ok := errors.AsType[*stoppedError](err); ok && best.Load() != nil {
+		r, early = best.Load(), stopped.text
+		r.Ended = stopped.cause
+		err = nil
+	}
+	if err != nil {
+		if stopped, ok := errors.AsType[*stoppedError](err); ok {
+			return &exitError{stopped.status(), fmt.Errorf("%s: %w; nothing was written", path, stopped)}
+		}
+		return err
+	}
+	if r.Ended != nil && early == "" {
+		early = f.check.limits.reason(r.Ended, *stage.Load())
+	}
+	return f.write(e, path, r, early, start)
+}
+
+// nothing says that there is nothing to shrink.
+func (f *shrinkFlags) nothing(e *env, path string, n *shrink.NoViolation, start time.Time) error {
+	if f.json {
+		j := shrinkJSON{History: path, Level: n.Answer.Label(), Verdict: n.Answer.Verdict.String(),
+			Reason: n.Error(), MS: milliseconds(time.Since(start))}
+		if err := jsonLine(e.stdout, &j); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(e.stderr, "isovet: %s: %v\n", path, n)
+	}
+	return status(statusUnknown)
+}
+
+// write writes the smallest history and says what it is.
+func (f *shrinkFlags) write(e *env, path string, r *shrink.Result, early string, start time.Time) error {
+	note(r, path)
+	if err := format.Write(f.out, r.H, f.to, false); err != nil {
+		return fmt.Errorf("cannot write %s: %w", f.out, err)
+	}
+	to := e.stdout
+	if f.out == "-" {
+		to = e.stderr
+	}
+	if f.json {
+		b, err := evidence.JSON(r.Answer, f.out)
+		if err != nil {
+			return err
+		}
+		j := shrinkJSON{History: path, Level: r.Answer.Label(), Out: f.out, Verdict: evidence.Violated.String(),
+			From: &shrinkSize{r.From.Txns, r.From.Ops}, To: &shrinkSize{r.To.Txns, r.To.Ops}, Tried: r.Tried,
+			Complete: r.Ended == nil, MS: milliseconds(time.Since(start)), Result: b}
+		if r.Answer.Verdict != evidence.Violated {
+			j.Verdict = r.Answer.Verdict.String()
+		}
+		if j.Reason = early; early == "" {
+			j.Reason = r.Answer.Reason
+		}
+		if err := jsonLine(to, &j); err != nil {
+			return err
+		}
+	} else {
+		if err := report.Text(to, f.out, r.Answer, report.TextOptions{}); err != nil {
+			return err
+		}
+		fmt.Fprintf(to, "%s: cut down from %s to %s; %d histories judged in %.1f s\n", f.out, r.From, r.To, r.Tried,
+			time.Since(start).Seconds())
+		if early != "" {
+			fmt.Fprintf(e.stderr, "isovet: %s: %s; %s has the smallest history found by then\n", path, early, f.out)
+		}
+	}
+	if errors.Is(r.Ended, errInterrupted) {
+		return status(statusInterrupted)
+	}
+	return nil
+}
+
+// note says in a history's header where it comes from.
+func note(r *shrink.Result, path string) {
+	h := *r.H // the answer's own has no new note
+	h.Meta.Note = fmt.Sprintf("cut down from %s (%s) to %s that still violate %s", filepath.Base(path), r.From, r.To,
+		r.Answer.Label())
+	r.H = &h
+}

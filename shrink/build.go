@@ -1,0 +1,263 @@
+package shrink
+
+import (
+	"fmt"
+
+	"isovet/history"
+)
+
+// part is what is left of the whole, as a history, with the way back.
+type part struct {
+	h        *history.History
+	txn, key []uint32
+}
+
+// naming gives keys, versions and times other names; the zero value keeps them.
+type naming struct {
+	key         func(b *history.Builder, k uint32) history.Value
+	ver         func(b *history.Builder, v uint32) history.Value
+	clock, tick func(n int64) int64
+}
+
+// build makes a history of what is left. Ids, lines, sessions, orders, outcomes and times stay, but for what n renames.
+func (w *whole) build(s *state, n naming) (*part, error) {
+	b := &builder{w: w, s: s, b: history.NewBuilder(), n: n, keys: map[uint32]uint32{}, used: map[uint32]bool{}}
+	return b.all()
+}
+
+type builder struct {
+	w     *whole
+	s     *state
+	b     *history.Builder
+	n     naming
+	p     part
+	keys  map[uint32]uint32 // the whole's key → the part's
+	place []uint32          // of each transaction in its session; None: nothing is left of it
+	used  map[uint32]bool   // keys that the part will have; filled where there are predicates
+	rows  []history.PredRow
+	elem  []history.Value
+}
+
+func (b *builder) all() (*part, error) {
+	h := b.w.h
+	b.b.File, b.b.Meta = h.File, h.Meta
+	b.b.Initial = b.value(h.Initial)
+	ranged := false
+	for _, op := range b.w.preds {
+		ranged = ranged || b.s.op[op]
+	}
+	if ranged {
+		b.use()
+	}
+	b.places()
+	for t := range uint32(h.NumTxns()) {
+		if b.place[t] == history.None {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if b.s.op[op] {
+				b.op(op)
+			}
+		}
+		b.p.txn = append(b.p.txn, t)
+		b.b.EndTxn(b.head(t))
+	}
+	g, err := b.b.Build()
+	if err != nil {
+		return nil, fmt.Errorf("what is left is no history: %w", err)
+	}
+	g.Positions = h.Positions
+	b.p.h = g
+	return &b.p, nil
+}
+
+// places finds each transaction's place in its session, among those of which something is left.
+func (b *builder) places() {
+	h := b.w.h
+	b.place = make([]uint32, h.NumTxns())
+	if h.Init != history.None {
+		b.place[h.Init] = history.None
+		if b.w.left(b.s, h.Init) > 0 {
+			b.place[h.Init] = 0
+		}
+	}
+	for s := range h.NumSessions() {
+		n := uint32(0)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			if b.place[t] = history.None; b.w.left(b.s, t) > 0 {
+				b.place[t] = n
+				n++
+			}
+		}
+	}
+}
+
+// use notes which keys the part will have.
+func (b *builder) use() {
+	h := b.w.h
+	for op := range uint32(h.NumOps()) {
+		if !b.s.op[op] {
+			continue
+		}
+		switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+				if b.s.matched[j] || b.s.written[j] {
+					b.used[b.w.rowKey[j]] = true
+				}
+			}
+		default:
+			b.used[h.OpKey(op)] = true
+		}
+	}
+}
+
+func (b *builder) head(t uint32) history.TxnHead {
+	h := b.w.h
+	head := history.NewTxnHead()
+	head.ID, head.HasID = h.Txns.ID[t], true
+	head.Line, head.Status, head.Init = h.Txns.Line[t], h.Txns.Status[t], t == h.Init
+	head.Start, head.Commit, head.End = b.clock(h.Start(t)), b.clock(h.Commit(t)), b.clock(h.End(t))
+	head.StartTS, head.CommitTS = b.tick(h.StartTS(t)), b.tick(h.CommitTS(t))
+	head.Node, head.Name = b.text(h.Txns.Node, t), b.text(h.Txns.Name, t)
+	if name := h.SessName[h.Txns.Sess[t]]; name != history.NoTime && t != h.Init {
+		head.Session, head.HasSess = name, true
+		head.Seq, head.HasSeq = int64(b.place[t]), true
+	}
+	return head
+}
+
+func (b *builder) text(col []uint32, t uint32) uint32 {
+	if col == nil || col[t] == history.None {
+		return history.None
+	}
+	return b.b.Text(b.w.h.Texts.Text(col[t]))
+}
+
+func (b *builder) clock(n int64) int64 {
+	if n == history.NoTime || b.n.clock == nil {
+		return n
+	}
+	return b.n.clock(n)
+}
+
+func (b *builder) tick(n int64) int64 {
+	if n == history.NoTime || b.n.tick == nil {
+		return n
+	}
+	return b.n.tick(n)
+}
+
+// value is one of the whole's values among the part's.
+func (b *builder) value(v history.Value) history.Value {
+	if v.Kind == history.String || v.Kind == history.Row {
+		v.N = int64(b.b.Text(b.w.h.Texts.Text(uint32(v.N))))
+	}
+	return v
+}
+
+func (b *builder) key(k uint32) uint32 {
+	i, ok := b.keys[k]
+	if !ok {
+		v := b.w.h.Keys[k]
+		if b.n.key != nil {
+			v = b.n.key(b.b, k)
+		} else {
+			v = b.value(v)
+		}
+		i = b.b.Key(v)
+		b.keys[k] = i
+		b.p.key = append(b.p.key, k)
+	}
+	return i
+}
+
+func (b *builder) version(v uint32) history.Value {
+	if b.n.ver != nil {
+		return b.n.ver(b.b, v)
+	}
+	return b.value(b.w.h.VerValue(v))
+}
+
+func (b *builder) op(op uint32) {
+	h := b.w.h
+	v := h.Ops.Ver[op]
+	before := b.b.NumOps()
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		b.b.Read(b.key(h.VerKey[v]), b.version(v))
+	case history.Write:
+		b.b.Write(b.key(h.VerKey[v]), b.version(v))
+	case history.Append:
+		b.b.Append(b.key(h.VerKey[v]), b.version(v))
+	case history.ReadList:
+		b.elem = b.elem[:0]
+		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			if !b.s.gone[e] {
+				b.elem = append(b.elem, b.version(e))
+			}
+		}
+		b.b.ReadList(b.key(h.Lists.Key[v]), b.elem)
+	default:
+		b.predicate(op)
+	}
+	if start, end := h.OpStart(op), h.OpEnd(op); (start != history.NoTime || end != history.NoTime) &&
+		b.b.NumOps() == before+1 {
+		b.b.OpTimes(b.clock(start), b.clock(end))
+	}
+}
+
+// predicate adds a predicate operation, which asks for the keys that it still ranges over where there are others, and
+// then the rows that it wrote and no longer matches, as writes.
+func (b *builder) predicate(op uint32) {
+	h, s := b.w.h, b.s
+	p := h.Ops.Ver[op]
+	b.rows = b.rows[:0]
+	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1]; j++ {
+		if !s.matched[j] {
+			continue
+		}
+		r := history.PredRow{Key: b.key(b.w.rowKey[j]), OldUnknown: h.Preds.Old[j] == history.None}
+		if !r.OldUnknown {
+			r.Old = b.version(h.Preds.Old[j])
+		}
+		if h.Preds.New[j] != history.None {
+			r.New = b.version(h.Preds.New[j])
+		}
+		b.rows = append(b.rows, r)
+	}
+	text := h.Texts.Text(h.Preds.Pred[p])
+	narrow := len(s.beyond) > 0
+	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1]; j++ {
+		narrow = narrow || !s.matched[j]
+	}
+	some, ranges := false, []byte(nil)
+	for k := range uint32(h.NumKeys()) {
+		if !b.used[k] || !narrow {
+			continue
+		}
+		out := s.beyond[[2]uint32{op, k}]
+		if j, ok := b.w.rowAt[[2]uint32{op, k}]; ok {
+			out = !s.matched[j]
+		}
+		if some = some || out; out {
+			continue
+		}
+		if ranges != nil {
+			ranges = append(ranges, ',')
+		}
+		ranges = h.Texts.AppendValue(ranges, h.Keys[k])
+	}
+	if some {
+		text = fmt.Appendf(nil, `{"and":[%s,{"key":{"in":[%s]}}]}`, text, ranges)
+	}
+	if !some || ranges != nil {
+		b.b.Predicate(h.Ops.Kind[op], text, b.rows)
+	}
+	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1]; j++ {
+		if s.written[j] && !s.matched[j] {
+			b.b.Write(b.key(b.w.rowKey[j]), b.version(h.Preds.New[j]))
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package shrink
+
+import (
+	"slices"
+	"strconv"
+
+	"isovet/history"
+)
+
+// rename gives what is left short names, as far as it stays what is looked for: keys a, b, c in the order in which they
+// occur, the values of each key 1, 2, 3, and times their ranks. Where predicates are left, which speak of keys and
+// values, only the times change.
+func (s *search) rename() {
+	s.tell("names")
+	times := s.ranks()
+	tries := []naming{times}
+	if !slices.ContainsFunc(s.w.preds, func(op uint32) bool { return s.best.op[op] }) {
+		all := s.short()
+		all.clock, all.tick = times.clock, times.tick
+		tries = []naming{all, s.short(), times}
+	}
+	for _, n := range tries {
+		if s.stop() {
+			return
+		}
+		if p, r := s.judge(s.best, n); r != nil {
+			s.part, s.answer = p, r
+			return
+		}
+	}
+}
+
+// short names keys and values.
+func (s *search) short() naming {
+	h := s.w.h
+	keys := map[uint32]string{}
+	name := func(k uint32) string {
+		if n, ok := keys[k]; ok {
+			return n
+		}
+		n := ""
+		for i := len(keys); ; i = i/26 - 1 {
+			n = string(rune('a'+i%26)) + n
+			if i < 26 {
+				break
+			}
+		}
+		keys[k] = n
+		return n
+	}
+	values, next := map[uint32]int64{}, map[uint32]int64{}
+	return naming{
+		key: func(b *history.Builder, k uint32) history.Value { return b.StringValue([]byte(name(k))) },
+		ver: func(b *history.Builder, v uint32) history.Value {
+			old, k := h.VerValue(v), h.VerKey[v]
+			if old.Kind == history.Null {
+				return old
+			}
+			if old == h.Initial { // it stays what the header says
+				if old.Kind == history.String || old.Kind == history.Row {
+					old.N = int64(b.Text(h.Texts.Text(uint32(old.N))))
+				}
+				return old
+			}
+			n, ok := values[v]
+			if !ok {
+				n = next[k] + 1
+				if h.Initial == history.IntValue(n) {
+					n++
+				}
+				values[v], next[k] = n, n
+			}
+			return history.IntValue(n)
+		},
+	}
+}
+
+// ranks names times by their ranks, the clients' and the database's apart, from 1 on. Where clocks may be off,
+// distances matter, and the clients' times stay; so do places in a file.
+func (s *search) ranks() naming {
+	g := s.part.h
+	clients := [][]int64{g.Txns.Start, g.Txns.Commit, g.Txns.End, g.Ops.Start, g.Ops.End}
+	n := naming{clock: rank(clients...), tick: rank(g.Txns.StartTS, g.Txns.CommitTS)}
+	if s.w.skew != 0 || g.Positions {
+		n.clock = nil
+	}
+	return n
+}
+
+func rank(cols ...[]int64) func(n int64) int64 {
+	var all []int64
+	for _, c := range cols {
+		for _, n := range c {
+			if n != history.NoTime {
+				all = append(all, n)
+			}
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return func(n int64) int64 {
+		i, _ := slices.BinarySearch(all, n)
+		return int64(i) + 1
+	}
+}
+
+func (z Size) String() string {
+	return plural(z.Txns, "transaction") + ", " + plural(z.Ops, "operation")
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}

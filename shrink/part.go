@@ -1,0 +1,342 @@
+package shrink
+
+import (
+	"isovet/history"
+	"isovet/level"
+	"isovet/predicates"
+)
+
+// whole is the history that is cut down, with what tells which cuts go together.
+type whole struct {
+	h     *history.History
+	level level.Level
+	skew  int64
+
+	txnOf  []uint32 // of each operation
+	pos    []uint32 // of each transaction: its place in its session
+	final  []bool   // of each operation: a write that no later one of its transaction overwrites
+	isList []bool   // of each key
+	preds  []uint32 // predicate operations
+	rowKey []uint32 // of each row of a predicate operation: its key
+	rowAt  map[[2]uint32]uint32
+	truths *predicates.Index // nil: no predicates
+
+	// Those who wrote version v: writers[writeOff[v]:writeOff[v+1]], operations; who read it as a register likewise. Of
+	// a predicate operation, row has the row, else None.
+	writeOff, readOff []uint32
+	writers, readers  []uint32
+	readRow           []uint32
+}
+
+// manyWriters is of how many writers of a version each is taken for one whom every read of it may have seen.
+const manyWriters = 64
+
+func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
+	w := &whole{h: h, level: l, skew: skew, txnOf: make([]uint32, h.NumOps()), pos: make([]uint32, h.NumTxns()),
+		final: make([]bool, h.NumOps()), isList: make([]bool, h.NumKeys())}
+	for s := range h.NumSessions() {
+		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			w.pos[t] = uint32(i)
+		}
+	}
+	if h.HasPredicates() {
+		x, err := predicates.NewIndex(h)
+		if err != nil {
+			return nil, err
+		}
+		w.truths = x
+		w.rowKey, w.rowAt = make([]uint32, len(h.Preds.Old)), map[[2]uint32]uint32{}
+	}
+	for _, k := range h.Lists.Key {
+		w.isList[k] = true
+	}
+	last := make([]uint32, h.NumKeys()) // 1 + the transaction that overwrites the key
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := hi; op > lo; op-- {
+			o := op - 1
+			w.txnOf[o], w.final[o] = t, true
+			switch h.Ops.Kind[o] {
+			case history.Append:
+				w.isList[h.OpKey(o)] = true
+			case history.Write:
+				k := h.OpKey(o)
+				w.final[o] = last[k] != t+1
+				last[k] = t + 1
+			case history.PredRead, history.PredWrite:
+				w.preds = append(w.preds, o)
+			}
+		}
+	}
+	w.index()
+	return w, nil
+}
+
+// index fills writers and readers.
+func (w *whole) index() {
+	h := w.h
+	w.writeOff, w.readOff = make([]uint32, h.NumVersions()+1), make([]uint32, h.NumVersions()+1)
+	count := func(off []uint32) func(v, op, row uint32) {
+		return func(v, _, _ uint32) { off[v+1]++ }
+	}
+	w.each(count(w.writeOff), count(w.readOff))
+	for v := range h.NumVersions() {
+		w.writeOff[v+1] += w.writeOff[v]
+		w.readOff[v+1] += w.readOff[v]
+	}
+	w.writers = make([]uint32, w.writeOff[h.NumVersions()])
+	w.readers = make([]uint32, w.readOff[h.NumVersions()])
+	w.readRow = make([]uint32, len(w.readers))
+	next, nextRead := append([]uint32(nil), w.writeOff...), append([]uint32(nil), w.readOff...)
+	w.each(func(v, op, _ uint32) {
+		w.writers[next[v]] = op
+		next[v]++
+	}, func(v, op, row uint32) {
+		w.readers[nextRead[v]], w.readRow[nextRead[v]] = op, row
+		nextRead[v]++
+	})
+}
+
+// each calls wrote and read for every version that an operation writes, or reads as a register.
+func (w *whole) each(wrote, read func(v, op, row uint32)) {
+	h := w.h
+	for op := range uint32(h.NumOps()) {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read:
+			read(v, op, history.None)
+		case history.Write, history.Append:
+			wrote(v, op, history.None)
+		case history.PredRead, history.PredWrite:
+			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+				k := history.None
+				if old := h.Preds.Old[j]; old != history.None {
+					read(old, op, j)
+					k = h.VerKey[old]
+				}
+				if repl := h.Preds.New[j]; repl != history.None {
+					wrote(repl, op, j)
+					k = h.VerKey[repl]
+				}
+				w.rowKey[j] = k
+				w.rowAt[[2]uint32{op, k}] = j
+			}
+		}
+	}
+}
+
+// state says what is left of the whole.
+type state struct {
+	op []bool
+	// Of each row of a predicate operation: whether the predicate still ranges over its key, and whether what a
+	// predicate write made of it is still written.
+	matched, written []bool
+	gone             []bool // versions that are elements of lists and have gone from all reads
+	// beyond has the keys, beside those of rows, that a predicate operation no longer ranges over.
+	beyond map[[2]uint32]bool
+
+	lost  []lost
+	preds []uint32
+}
+
+// lost is a write that went.
+type lost struct{ op, ver uint32 }
+
+func (w *whole) all() *state {
+	s := &state{op: fill(w.h.NumOps()), matched: fill(len(w.rowKey)), written: make([]bool, len(w.rowKey)),
+		gone: make([]bool, w.h.NumVersions()), beyond: map[[2]uint32]bool{}}
+	for j := range s.written {
+		s.written[j] = w.h.Preds.New[j] != history.None
+	}
+	return s
+}
+
+func fill(n int) []bool {
+	b := make([]bool, n)
+	for i := range b {
+		b[i] = true
+	}
+	return b
+}
+
+func (s *state) clone() *state {
+	c := &state{op: clone(s.op), matched: clone(s.matched), written: clone(s.written), gone: clone(s.gone),
+		beyond: make(map[[2]uint32]bool, len(s.beyond))}
+	for k := range s.beyond {
+		c.beyond[k] = true
+	}
+	return c
+}
+
+func clone(b []bool) []bool { return append([]bool(nil), b...) }
+
+// take takes an operation away; settle then takes what rests on it.
+func (w *whole) take(s *state, op uint32) {
+	if !s.op[op] {
+		return
+	}
+	s.op[op] = false
+	v := w.h.Ops.Ver[op]
+	switch w.h.Ops.Kind[op] {
+	case history.Write, history.Append:
+		s.lost = append(s.lost, lost{op, v})
+	case history.PredWrite:
+		for j := w.h.Preds.Off[v]; j < w.h.Preds.Off[v+1]; j++ {
+			w.takeWritten(s, op, j)
+		}
+	}
+}
+
+// takeWritten takes away what a predicate write made of a row.
+func (w *whole) takeWritten(s *state, op, j uint32) {
+	if s.written[j] {
+		s.written[j] = false
+		s.lost = append(s.lost, lost{op, w.h.Preds.New[j]})
+	}
+}
+
+// takeElement takes an element away from a list: its appends, and its place in every read.
+func (w *whole) takeElement(s *state, v uint32) {
+	if s.gone[v] {
+		return
+	}
+	s.gone[v] = true
+	for _, op := range w.writers[w.writeOff[v]:w.writeOff[v+1]] {
+		w.take(s, op)
+	}
+}
+
+// settle takes away, with the writes that went, what rests on them, so that no order that explains the whole stops
+// explaining what is left: a read of a register with a writer whom it may have seen; an element of a list from all
+// reads; and a key from the range of a predicate operation that may have missed it at the version that went. So what is
+// left violates the level only if the whole does (history.Restrict). Cost: linear in what goes, times the predicate
+// operations that are left.
+func (w *whole) settle(s *state) {
+	s.preds = s.preds[:0]
+	for _, op := range w.preds {
+		if s.op[op] {
+			s.preds = append(s.preds, op)
+		}
+	}
+	for len(s.lost) > 0 {
+		l := s.lost[len(s.lost)-1]
+		s.lost = s.lost[:len(s.lost)-1]
+		if w.isList[w.h.VerKey[l.ver]] {
+			w.takeElement(s, l.ver)
+			continue
+		}
+		for i := w.readOff[l.ver]; i < w.readOff[l.ver+1]; i++ {
+			r, j := w.readers[i], w.readRow[i]
+			switch {
+			case !s.op[r] || j != history.None && !s.matched[j] || !w.mayHaveSeen(r, l):
+			case j == history.None:
+				w.take(s, r)
+			default:
+				s.matched[j] = false
+			}
+		}
+		w.missed(s, l)
+	}
+}
+
+// mayHaveSeen reports whether read r may have seen the write l: by no order that the level asks for is it certain that
+// it saw another. Where only writes explain r that cannot be, each of them is what is wrong with it.
+func (w *whole) mayHaveSeen(r uint32, l lost) bool {
+	all := w.writers[w.writeOff[l.ver]:w.writeOff[l.ver+1]]
+	if len(all) == 1 || len(all) > manyWriters || w.explains(l.op, r) {
+		return true
+	}
+	for _, op := range all {
+		if w.explains(op, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// explains reports whether read r can have seen the write op in a history that satisfies the level.
+func (w *whole) explains(op, r uint32) bool {
+	h := w.h
+	from, to := w.txnOf[op], w.txnOf[r]
+	switch {
+	case from == to:
+		return op < r
+	case h.Txns.Status[from] == history.Aborted, !w.final[op]:
+		return false
+	case from == h.Init:
+		return true
+	case w.level.Sessions() && h.Txns.Sess[from] == h.Txns.Sess[to] && w.pos[from] > w.pos[to]:
+		return false
+	case w.level.RealTime():
+		start, _ := h.Window(from, w.skew)
+		_, end := h.Window(to, w.skew)
+		return end >= start
+	}
+	return true
+}
+
+// missed takes the key of a write that went from the range of the predicate operations that may have been based on it.
+func (w *whole) missed(s *state, l lost) {
+	h := w.h
+	if len(s.preds) == 0 || h.Txns.Status[w.txnOf[l.op]] == history.Aborted {
+		return
+	}
+	k := h.VerKey[l.ver]
+	for _, op := range s.preds {
+		if !s.op[op] || op == l.op {
+			continue
+		}
+		if j, ok := w.rowAt[[2]uint32{op, k}]; ok {
+			if s.matched[j] && h.Preds.Old[j] == history.None {
+				s.matched[j] = false
+			}
+			continue
+		}
+		if w.truths.Truth(h.Ops.Ver[op], k, l.ver) != predicates.True {
+			s.beyond[[2]uint32{op, k}] = true
+		}
+	}
+}
+
+// size counts what is left: transactions but the initial one, and operations.
+func (w *whole) size(s *state) (txns, ops int) {
+	for t := range uint32(w.h.NumTxns()) {
+		if n := w.left(s, t); n > 0 {
+			ops += n
+			if t != w.h.Init {
+				txns++
+			}
+		}
+	}
+	return txns, ops
+}
+
+// left counts the operations that are left of a transaction, elements and rows included.
+func (w *whole) left(s *state, t uint32) (n int) {
+	lo, hi := w.h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if !s.op[op] {
+			continue
+		}
+		n++
+		v := w.h.Ops.Ver[op]
+		switch w.h.Ops.Kind[op] {
+		case history.ReadList:
+			for _, e := range w.h.Lists.Elem[w.h.Lists.Off[v]:w.h.Lists.Off[v+1]] {
+				if !s.gone[e] {
+					n++
+				}
+			}
+		case history.PredRead, history.PredWrite:
+			for j := w.h.Preds.Off[v]; j < w.h.Preds.Off[v+1]; j++ {
+				if s.matched[j] {
+					n++
+				}
+				if s.written[j] {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,351 @@
+package shrink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/ddmin"
+	"isovet/level"
+)
+
+// Options say how a history is judged and what may change. The zero value judges as isovet check does by itself.
+type Options struct {
+	// Checker and Solver are names as check.Choose takes them; "" is auto and the checker's own.
+	Checker, Solver string
+	// Check are the checker's further options; Level and Solver are set here, and Progress is told of the whole only.
+	Check check.Options
+	// KeepNames keeps keys, values and times as they are.
+	KeepNames bool
+	// First is the answer for the whole history, where it is known already; it must be a violation.
+	First *evidence.Result
+	// Progress, if set, is told what is being done, and of how many transactions and operations the smallest history so
+	// far consists. It must be cheap.
+	Progress func(stage string, txns, ops int)
+	// Smaller, if set, is handed each result that is smaller than those before.
+	Smaller func(*Result)
+}
+
+// Result is the smallest history found.
+type Result struct {
+	// H is the history; its transactions have the ids that they have in the whole.
+	H *history.History
+	// Answer is the certified answer for H.
+	Answer *evidence.Result
+	// From and To count transactions, the initial one apart, and operations before and after.
+	From, To Size
+	// Tried is how many histories were judged.
+	Tried int
+	// Ended is why the search stopped early, the cause of its context; nil: nothing can go alone any more.
+	Ended error
+}
+
+// Size is how large a history is: transactions but the initial one, operations.
+type Size struct{ Txns, Ops int }
+
+// NoViolation is the error for a history of which there is nothing to shrink: it satisfies the level, or the checker
+// does not know.
+type NoViolation struct{ Answer *evidence.Result }
+
+func (n *NoViolation) Error() string {
+	if n.Answer.Verdict == evidence.Holds {
+		return "nothing to shrink: the history is valid at " + n.Answer.Label()
+	}
+	return "nothing to shrink: whether the history violates " + n.Answer.Label() + " is unknown: " + n.Answer.Reason
+}
+
+// least is how long a part may be judged at least, before it counts as no violation.
+const least = 2 * time.Second
+
+// History returns the smallest history found in h that still violates l. With a checker that mirrors a database's
+// mechanisms (Leopard), a violation of one of them will do where the level's is not certain. The result is the same in
+// every run, but for parts that take the checker seconds. Where ctx ends, it is the smallest by then.
+//
+// The error is a *NoViolation, ctx's cause where it ended before the whole was judged, bad input (a
+// *history.InputError), or a *check.Fault. Cost: one check of the whole, then as a rule some hundred of parts that are
+// ever smaller; memory of two copies of h.
+func History(ctx context.Context, h *history.History, l level.Level, o Options) (*Result, error) {
+	if o.Checker == "" {
+		o.Checker = check.AutoName
+	}
+	o.Check.Level, o.Check.Solver = l, o.Solver
+	s := &search{ctx: ctx, o: o, patience: time.Hour}
+	start, first := time.Now(), o.First
+	if first == nil {
+		s.tell("checking")
+		var err error
+		if first, err = s.check(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	s.o.Check.Progress = nil
+	s.patience = max(least, 4*time.Since(start))
+	if s.aim(first); s.hit == nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &NoViolation{first}
+	}
+	w, err := newWhole(h, l, o.Check.ClockSkew)
+	if err != nil {
+		return nil, err
+	}
+	s.w, s.best = w, w.all()
+	s.part, s.answer = &part{h: h, txn: count(h.NumTxns()), key: count(h.NumKeys())}, first
+	s.run()
+	if s.fault != nil {
+		return nil, s.fault
+	}
+	if !o.KeepNames {
+		s.patience *= 10 // there are few of these
+		s.rename()
+	}
+	r := s.result()
+	if ctx.Err() != nil {
+		r.Ended = context.Cause(ctx)
+	}
+	return r, nil
+}
+
+// result is the smallest history so far.
+func (s *search) result() *Result {
+	return &Result{H: s.part.h, Answer: s.answer, From: sizeOf(s.w.h), To: sizeOf(s.part.h), Tried: s.tried}
+}
+
+func sizeOf(h *history.History) Size {
+	z := Size{h.NumTxns(), h.NumOps()}
+	if h.Init != history.None {
+		z.Txns--
+	}
+	return z
+}
+
+func count(n int) []uint32 {
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = uint32(i)
+	}
+	return out
+}
+
+// search is a run of History.
+type search struct {
+	ctx      context.Context
+	o        Options
+	w        *whole
+	patience time.Duration               // for a part
+	hit      func(*evidence.Result) bool // whether an answer is what is looked for
+	stage    string
+	tried    int
+	fault    error
+
+	best   *state
+	part   *part // of best
+	answer *evidence.Result
+	size   Size
+}
+
+func (s *search) tell(stage string) {
+	s.stage = stage
+	if s.o.Progress != nil {
+		s.o.Progress(stage, s.size.Txns, s.size.Ops)
+	}
+}
+
+func (s *search) stop() bool { return s.ctx.Err() != nil || s.fault != nil }
+
+// aim sets hit to what the answer for the whole shows: a violation of the level, or else of a mechanism.
+func (s *search) aim(first *evidence.Result) {
+	switch {
+	case first.Verdict == evidence.Violated:
+		s.hit = func(r *evidence.Result) bool { return r.Verdict == evidence.Violated }
+	case first.Mechanisms != nil && len(first.Mechanisms.Violations) > 0:
+		which := first.Mechanisms.Violations[0].Mechanism
+		s.hit = func(r *evidence.Result) bool { return r.Mechanisms != nil && r.Mechanisms.Found[which] > 0 }
+	}
+}
+
+// check judges a history.
+func (s *search) check(ctx context.Context, h *history.History) (*evidence.Result, error) {
+	s.tried++
+	c, why := check.Choose(s.o.Checker, s.o.Solver, h, s.o.Check.Level)
+	if c == nil {
+		return &evidence.Result{Level: s.o.Check.Level, Checker: s.o.Checker, Reason: why, H: h}, nil
+	}
+	if s.o.Checker == check.AutoName && s.o.Solver == "" {
+		return check.Decide(ctx, c, h, s.o.Check)
+	}
+	return check.Run(ctx, c, h, s.o.Check)
+}
+
+// judge judges what is left, named so; nil where it is not what is looked for.
+func (s *search) judge(st *state, n naming) (*part, *evidence.Result) {
+	p, err := s.w.build(st, n)
+	if err != nil {
+		s.fault = &check.Fault{Checker: "shrink", Err: err}
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.patience)
+	defer cancel()
+	r, err := s.check(ctx, p.h)
+	if err != nil {
+		if _, ok := errors.AsType[*check.Fault](err); ok {
+			s.fault = fmt.Errorf("of a part of the history: %w", err)
+		}
+		return nil, nil
+	}
+	if !s.hit(r) {
+		return nil, nil
+	}
+	return p, r
+}
+
+// try judges the best without what change takes away, and makes that the best if it is what is looked for and smaller.
+func (s *search) try(change func(st *state)) bool {
+	if s.stop() {
+		return false
+	}
+	st := s.best.clone()
+	change(st)
+	s.w.settle(st)
+	var size Size
+	size.Txns, size.Ops = s.w.size(st)
+	if size.Txns == 0 || size.Txns >= s.size.Txns && size.Ops >= s.size.Ops {
+		return false
+	}
+	p, r := s.judge(st, naming{})
+	if r == nil {
+		return false
+	}
+	s.best, s.part, s.answer, s.size = st, p, r, size
+	s.tell(s.stage)
+	if s.o.Smaller != nil {
+		s.o.Smaller(s.result())
+	}
+	return true
+}
+
+// manyTxns is from how many transactions on every success is followed by a jump to what its evidence names.
+const manyTxns = 40
+
+// run makes the best as small as it can be made.
+func (s *search) run() {
+	s.size.Txns, s.size.Ops = s.w.size(s.best)
+	s.tell("what the evidence names")
+	s.steer()
+	for again := true; again && !s.stop(); {
+		s.tell("transactions")
+		again = s.dropTxns()
+		s.tell("keys")
+		again = s.dropKeys() || again
+		s.tell("operations")
+		again = s.dropOps() || again
+	}
+}
+
+func (s *search) dropTxns() bool {
+	return ddmin.Sweep(s.w.h.NumTxns(), func(t int) bool { return s.w.left(s.best, uint32(t)) > 0 },
+		func(run []int) bool {
+			done := s.try(func(st *state) {
+				for _, t := range run {
+					lo, hi := s.w.h.TxnOps(uint32(t))
+					for op := lo; op < hi; op++ {
+						s.w.take(st, op)
+					}
+				}
+			})
+			if done && s.size.Txns > manyTxns {
+				s.steer()
+			}
+			return done
+		}, s.stop)
+}
+
+// dropKeys takes away all that is done to a key.
+func (s *search) dropKeys() bool {
+	h := s.w.h
+	of := make([][]uint32, h.NumKeys())
+	rows := make([][][2]uint32, h.NumKeys())
+	for op := range uint32(h.NumOps()) {
+		switch v := h.Ops.Ver[op]; {
+		case !s.best.op[op]:
+		case h.Ops.Kind[op] == history.PredRead || h.Ops.Kind[op] == history.PredWrite:
+			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+				rows[s.w.rowKey[j]] = append(rows[s.w.rowKey[j]], [2]uint32{op, j})
+			}
+		default:
+			of[h.OpKey(op)] = append(of[h.OpKey(op)], op)
+		}
+	}
+	return ddmin.Sweep(h.NumKeys(), func(k int) bool {
+		for _, op := range of[k] {
+			if s.best.op[op] {
+				return true
+			}
+		}
+		for _, r := range rows[k] {
+			if s.best.op[r[0]] && s.best.matched[r[1]] || s.best.written[r[1]] {
+				return true
+			}
+		}
+		return false
+	}, func(run []int) bool {
+		return s.try(func(st *state) {
+			for _, k := range run {
+				for _, op := range of[k] {
+					s.w.take(st, op)
+				}
+				for _, r := range rows[k] {
+					st.matched[r[1]] = false
+					s.w.takeWritten(st, r[0], r[1])
+				}
+			}
+		})
+	}, s.stop)
+}
+
+// dropOps takes away operations, elements of lists, and rows of predicates.
+func (s *search) dropOps() bool {
+	h := s.w.h
+	type thing struct {
+		left func() bool
+		take func(st *state)
+	}
+	var things []thing
+	element := map[uint32]bool{}
+	for op := range uint32(h.NumOps()) {
+		if !s.best.op[op] {
+			continue
+		}
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.ReadList:
+			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+				if !element[e] && !s.best.gone[e] {
+					element[e] = true
+					things = append(things, thing{func() bool { return !s.best.gone[e] },
+						func(st *state) { s.w.takeElement(st, e) }})
+				}
+			}
+		case history.PredRead, history.PredWrite:
+			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+				things = append(things, thing{func() bool { return s.best.op[op] && s.best.matched[j] },
+					func(st *state) { st.matched[j] = false }},
+					thing{func() bool { return s.best.written[j] && !s.best.matched[j] },
+						func(st *state) { s.w.takeWritten(st, op, j) }})
+			}
+		}
+		things = append(things, thing{func() bool { return s.best.op[op] }, func(st *state) { s.w.take(st, op) }})
+	}
+	return ddmin.Sweep(len(things), func(i int) bool { return things[i].left() }, func(run []int) bool {
+		return s.try(func(st *state) {
+			for _, i := range run {
+				things[i].take(st)
+			}
+		})
+	}, s.stop)
+}
