@@ -167,8 +167,9 @@ type pass struct {
 	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that
 	// installs ver, or None; same[w] the one before it of the same version (nil while no version has two).
 	last, same []uint32
-	// initial[ver]: ver is its key's initial version. Bitset.
-	initial []uint64
+	// initial[ver]: ver is its key's initial version. Bitset. open[ver]: that, or several wrote it, or one of unknown
+	// outcome did; a read of another version has one possible writer, which counts, or none. Bitset.
+	initial, open []uint64
 	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or
 	// None; nil until it is asked for.
 	wrote []uint32
@@ -241,6 +242,7 @@ func (p *pass) own() {
 			p.initial[ver>>6] |= 1 << (ver & 63)
 		}
 	}
+	p.open = slices.Clone(p.initial)
 	p.touched = make([]touch, nk)
 	for t := range n {
 		lo, hi := h.TxnOps(t)
@@ -372,6 +374,9 @@ func (p *pass) install(t, ver uint32) {
 	v.WVer = append(v.WVer, ver)
 	before := p.last[ver]
 	p.last[ver] = w
+	if before != none || p.h.Txns.Status[t] == history.Unknown {
+		p.open[ver>>6] |= 1 << (ver & 63)
+	}
 	if before == none && p.same == nil {
 		return
 	}
@@ -403,6 +408,9 @@ func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
 	}
 	p.internal = append(p.internal, found{t, a})
 }
+
+// isOpen is open[ver].
+func (p *pass) isOpen(ver uint32) bool { return p.open[ver>>6]>>(ver&63)&1 != 0 }
 
 // candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one
 // first.
@@ -465,7 +473,11 @@ func (p *pass) settleUnknown() {
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
-			cand = p.candidates(t, p.readVer(i), cand[:0])
+			ver := p.readVer(i)
+			if !p.isOpen(ver) {
+				continue
+			}
+			cand = p.candidates(t, ver, cand[:0])
 			for _, c := range cand {
 				if w := v.WTxn[c]; !v.Initial(c) && !v.Counts[w] && !open[w] {
 					open[w] = true
@@ -484,7 +496,11 @@ func (p *pass) count(work []uint32) []uint32 {
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
-			cand = p.candidates(t, p.readVer(i), cand[:0])
+			ver := p.readVer(i)
+			if !p.isOpen(ver) {
+				continue
+			}
+			cand = p.candidates(t, ver, cand[:0])
 			if len(cand) != 1 || v.Initial(cand[0]) {
 				continue
 			}
@@ -527,7 +543,6 @@ func (p *pass) finish() {
 	// What is kept moves to the front, never past what is still to be looked at.
 	v.ROff, v.ROp, v.RKey = p.rOff, p.rOp[:0], p.rKey[:0]
 	v.CandOff = []uint32{0}
-	simple := p.same == nil && !left && len(v.Open) == 0
 	var cand []uint32
 	lo, hi := uint32(0), uint32(0)
 	for t := range n {
@@ -540,7 +555,7 @@ func (p *pass) finish() {
 			op := p.rOp[i]
 			ver := p.readVer(i)
 			w := p.last[ver]
-			if !simple || w == none || w >= v.WOff[t] && w < v.WOff[t+1] || p.initial[ver>>6]>>(ver&63)&1 != 0 {
+			if w == none || w >= v.WOff[t] && w < v.WOff[t+1] || p.isOpen(ver) {
 				cand = p.candidates(t, ver, cand[:0])
 				if left {
 					cand = slices.DeleteFunc(cand, func(c uint32) bool { return !v.Initial(c) && !part[v.WTxn[c]] })

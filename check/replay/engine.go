@@ -212,48 +212,6 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	return a, err
 }
 
-// hint guesses when transaction t took effect, by the best that all transactions have.
-func (e *engine) hint() func(t uint32) int64 {
-	h := e.h
-	if e.o.Hint != nil {
-		return func(t uint32) int64 { return e.o.Hint[t] }
-	}
-	late := func(at func(uint32) int64) func(uint32) int64 {
-		return func(t uint32) int64 {
-			if x := at(t); x != history.NoTime {
-				return x
-			}
-			return math.MaxInt64
-		}
-	}
-	if !e.o.NoTimes {
-		switch {
-		case h.Txns.CommitTS != nil && e.all(h.CommitTS):
-			return late(h.CommitTS)
-		case h.Txns.End != nil && e.all(h.End):
-			return late(h.End)
-		}
-	}
-	place := make([]int64, h.NumTxns())
-	for s := range h.NumSessions() {
-		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-		for i, t := range in {
-			place[t] = int64(i) << 40 / int64(len(in))
-		}
-	}
-	return func(t uint32) int64 { return place[t] }
-}
-
-// all reports whether all transactions that are known to have committed have such a time.
-func (e *engine) all(at func(uint32) int64) bool {
-	for _, t := range e.txn {
-		if at(t) == history.NoTime && e.h.Txns.Status[t] == history.Committed {
-			return false
-		}
-	}
-	return len(e.txn) > 0
-}
-
 // number makes the nodes, in the order of the hint, so that neighbours in the order are neighbours in memory.
 func (e *engine) number() {
 	v, h := e.v, e.h
@@ -411,9 +369,13 @@ func (e *engine) firstOrder() (cycle []int32) {
 	if e.o.Level.RealTime() {
 		rel, due := e.windows()
 		aux, chain = graph.TimeChain(rel, due)
+		ends := e.ends(due)
 		// Nodes by due time, chain nodes right after what leads to them, obeys all edges of the chain.
 		for i := range int32(len(e.txn)) {
 			start, end := rel[e.begin(i)], due[e.commit(i)]
+			if end == graph.NoEnd {
+				end = max(start, ends[i])
+			}
 			if e.si {
 				rank[2*i], rank[2*i+1] = start, end
 				if e.atCommit {
@@ -464,7 +426,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 		}
 	})
 	e.stats.KnownEdges, e.stats.Backward = forward+backward, backward
-	if backward > 1000 && backward > forward/16 {
+	sorted := func() (cycle []int32) {
 		e.late = nil
 		g := graph.BuildFunc(e.total, func(emit func(u, v int32)) { each(emit) })
 		topo, ok := graph.TopologicalBy(g, rank)
@@ -473,6 +435,9 @@ func (e *engine) firstOrder() (cycle []int32) {
 		}
 		e.ord = order.FromGraph(g, topo)
 		return nil
+	}
+	if backward > 1000 && backward > forward/16 {
+		return sorted()
 	}
 	b.Fill()
 	each(func(u, v int32) {
@@ -493,56 +458,13 @@ func (e *engine) firstOrder() (cycle []int32) {
 			}
 			return cycle
 		}
+		if e.ord.Stats().Visited > maxVisited*e.total {
+			return sorted()
+		}
 	}
 	return nil
 }
 
-// rank fills the hint of each graph node.
-func (e *engine) rank(rank []int64) {
-	if e.guess != nil {
-		copy(rank, e.guess)
-		return
-	}
-	if !e.si {
-		at := e.hint()
-		for i, t := range e.txn {
-			rank[i] = at(t)
-		}
-		return
-	}
-	h := e.h
-	commit := e.hint()
-	begin := func(uint32) int64 { return history.NoTime }
-	if e.o.Hint == nil && !e.o.NoTimes {
-		switch {
-		case h.Txns.CommitTS != nil && h.Txns.StartTS != nil:
-			begin = h.StartTS
-		case h.Txns.Start != nil:
-			begin = h.Start
-		}
-	}
-	for i, t := range e.txn {
-		c := commit(t)
-		b := begin(t)
-		if b == history.NoTime || b > c || e.atCommit {
-			b = c
-		}
-		// At one database time commits come before begins, but a transaction's own.
-		rank[2*i+1] = sat2(c)
-		rank[2*i] = sat2(b)
-		if h.Txns.CommitTS != nil && b < c {
-			rank[2*i]++
-		}
-	}
-}
-
-// sat2 doubles without overflow.
-func sat2(x int64) int64 {
-	if x > math.MaxInt64/2-1 {
-		return math.MaxInt64 - 1
-	}
-	if x < math.MinInt64/2 {
-		return math.MinInt64
-	}
-	return 2 * x
-}
+// maxVisited is how often each node may be met, in the mean, while known edges against the first order are added: a
+// sort takes a few such passes.
+const maxVisited = 16
