@@ -10,6 +10,7 @@ import (
 
 	"isovet/graph"
 	"isovet/internal/histtest"
+	"isovet/internal/histtest/randtest"
 )
 
 // naive is the twin of all closures: every edge written down, the relation closed afresh by
@@ -223,7 +224,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 	case invariants:
 		seeds = 300
 	}
-	for seed := range seeds {
+	randtest.Seeds(t, seeds, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		maxN := 12
 		if seed%8 == 0 {
@@ -256,7 +257,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 		}
 		if cyclic {
 			cyclicInputs++
-			continue
+			return
 		}
 		same := func(when string) {
 			t.Helper()
@@ -354,7 +355,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 		m.added = m.added[:settled]
 		m.close()
 		same("all undone")
-	}
+	})
 	t.Logf("%d cyclic inputs, %d refused edges, %d changes, %d undone, %d paths", cyclicInputs, cycles, changes, undone,
 		paths)
 	if min(cyclicInputs, cycles, changes, undone, paths) < int(seeds)/30 {
@@ -364,7 +365,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 
 // Rows of the compact closure are never wider than the overlap of windows.
 func TestCompactRowsLieWithinOverlap(t *testing.T) {
-	for seed := range uint64(2000) {
+	randtest.Seeds(t, 2000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		m := &naive{in: randomInput(r, 30)}
 		c, _, err := PurdomPlus(m.in, Options{Stragglers: -1})
@@ -372,7 +373,7 @@ func TestCompactRowsLieWithinOverlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c == nil {
-			continue
+			return
 		}
 		nodes := make([]int32, m.in.N)
 		for v := range nodes {
@@ -392,7 +393,7 @@ func TestCompactRowsLieWithinOverlap(t *testing.T) {
 				t.Fatalf("seed %d, %s: window of %d is [%d, %d), overlap [%d, %d]", seed, m, u, lo, hi, first, last)
 			}
 		}
-	}
+	})
 }
 
 func TestInputErrors(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/graph"
+	"isovet/internal/histtest/randtest"
 )
 
 // The paper is Vbox (arXiv:2503.05163) §4.4; Vnn are the rows of the errata about it.
@@ -177,10 +178,10 @@ func wrongPair(p *ranked, reaches func(i, j int) bool) (string, bool) {
 func TestV21Algorithm1(t *testing.T) {
 	wrong := make([]int, line14+1)
 	graphs := 0
-	for seed := range uint64(20_000) {
+	randtest.Seeds(t, 20_000, func(t testing.TB, seed uint64) {
 		p := randomRanked(rand.New(rand.NewPCG(seed, 21)), 8)
 		if p.close() {
-			continue
+			return
 		}
 		graphs++
 		for d := corrected; d <= line14; d++ {
@@ -197,7 +198,7 @@ func TestV21Algorithm1(t *testing.T) {
 		if pair, bad := wrongPair(p, func(i, j int) bool { return c.Reaches(int32(i), int32(j)) }); bad {
 			t.Fatalf("seed %d, %s: PurdomPlus: %s", seed, p, pair)
 		}
-	}
+	})
 	t.Logf("%d graphs; wrong with line 22, 16, 14 as printed: %v", graphs, wrong[1:])
 	for d := line22; d <= line14; d++ {
 		if wrong[d] == 0 {
@@ -235,10 +236,10 @@ func TestV21Line16InventsPairs(t *testing.T) {
 
 // V22: outside [l, r] time alone decides, and entries inside it that do not overlap are false.
 func TestV22OutsideTheWindowTimeDecides(t *testing.T) {
-	for seed := range uint64(5000) {
+	randtest.Seeds(t, 5000, func(t testing.TB, seed uint64) {
 		p := randomRanked(rand.New(rand.NewPCG(seed, 22)), 8)
 		if p.close() {
-			continue
+			return
 		}
 		for i := range p.in.N {
 			for j := range p.in.N {
@@ -249,7 +250,7 @@ func TestV22OutsideTheWindowTimeDecides(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // changedPairs lists the pairs that the edge i→j makes reachable.
@@ -267,10 +268,10 @@ func changedPairs(p *ranked, i, j int) (pairs [][2]int) {
 // V23 and V24: where the rows and columns lie that an edge can change.
 func TestV23V24CandidatesOfLemmas43And44(t *testing.T) {
 	pairs, printed, halfRepaired, repaired44 := 0, 0, 0, 0
-	for seed := range uint64(5000) {
+	randtest.Seeds(t, 5000, func(t testing.TB, seed uint64) {
 		p := randomRanked(rand.New(rand.NewPCG(seed, 23)), 7)
 		if p.close() {
-			continue
+			return
 		}
 		for i := range p.in.N {
 			for j := range p.in.N {
@@ -299,7 +300,7 @@ func TestV23V24CandidatesOfLemmas43And44(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Logf("%d pairs; missed by Lemma 4.3 as printed %d, with r_j alone %d, by Lemma 4.4 with r_j for r_i %d",
 		pairs, printed, halfRepaired, repaired44)
 	if min(printed, halfRepaired, repaired44) == 0 {

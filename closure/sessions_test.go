@@ -6,6 +6,7 @@ import (
 
 	"isovet/closure"
 	"isovet/graph"
+	"isovet/internal/histtest/randtest"
 )
 
 // reached is the naive twin: a search.
@@ -27,7 +28,7 @@ func reached(n int, edges []graph.Edge, u int32) []bool {
 // reaches, and its cuts say the same as Reaches; what it says of cycles is true.
 func TestSessionsEqualsSearch(t *testing.T) {
 	cycles, undone := 0, 0
-	for seed := range uint64(1500) {
+	randtest.Seeds(t, 1500, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 71))
 		n := 1 + r.IntN(14)
 		chains := make([][]int32, 1+r.IntN(4))
@@ -54,7 +55,7 @@ func TestSessionsEqualsSearch(t *testing.T) {
 		}
 		if !ok {
 			cycles++
-			continue
+			return
 		}
 		agree := func(edges []graph.Edge) {
 			t.Helper()
@@ -108,7 +109,7 @@ func TestSessionsEqualsSearch(t *testing.T) {
 			t.Fatalf("seed %d: a cycle where there is none", seed)
 		}
 		agree(all)
-	}
+	})
 	if cycles < 100 || undone < 1000 {
 		t.Fatalf("%d cycles, %d undone: the test does not test", cycles, undone)
 	}

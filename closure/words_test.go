@@ -7,6 +7,7 @@ import (
 
 	"isovet/graph"
 	"isovet/internal/histtest"
+	"isovet/internal/histtest/randtest"
 )
 
 // randomRun draws a plausible run of n transactions, about overlap of them open at once and the first
@@ -50,7 +51,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 		seeds = 400
 	}
 	changes := 0
-	for seed := range seeds {
+	randtest.Seeds(t, seeds, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		n := 100 + r.IntN(160)
 		in := randomRun(r, n, 1+r.IntN(60), r.IntN(8), r.IntN(3))
@@ -112,7 +113,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 				same(fmt.Sprint("undone ", round))
 			}
 		}
-	}
+	})
 	if changes < int(seeds) {
 		t.Errorf("only %d edges changed anything", changes)
 	}

@@ -11,6 +11,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/histtest/randtest"
 )
 
 // fakeDB is a serial store whose operations fail as a script of chance says.
@@ -122,7 +123,7 @@ func (s *fakeSession) Close()          { s.end() }
 // TestStatuses: whatever goes wrong, what is recorded as committed took effect, as aborted did not, and no read saw
 // what an aborted transaction wrote.
 func TestStatuses(t *testing.T) {
-	for seed := range uint64(20) {
+	randtest.Seeds(t, 20, func(t testing.TB, seed uint64) {
 		db := &fakeDB{rng: rand.New(rand.NewPCG(seed, 1))}
 		target := &Target{db: db}
 		r, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10,
@@ -156,7 +157,7 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("seed %d: %d unknown, %d in the summary; %d connections", seed, count[history.Unknown],
 				r.Summary.Unknown, db.sessions)
 		}
-	}
+	})
 }
 
 // TestGone: a database that is gone for good ends the run; what was recorded is kept.

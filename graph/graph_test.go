@@ -5,19 +5,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // rounds of random graphs per test; each round prints its seed when it fails.
 const rounds = 4000
 
-func eachSeed(t *testing.T, n uint64, f func(t *testing.T, r *rand.Rand)) {
+func eachSeed(t *testing.T, n uint64, f func(t testing.TB, r *rand.Rand)) {
 	t.Helper()
-	for seed := range n {
-		f(t, rand.New(rand.NewPCG(seed, 1)))
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
+	randtest.Seeds(t, n, func(t testing.TB, seed uint64) { f(t, rand.New(rand.NewPCG(seed, 1))) })
 }
 
 func randomEdges(r *rand.Rand, maxN int) (n int, edges []Edge) {
@@ -73,7 +70,7 @@ func isCycle(edges []Edge, c []int32) bool {
 }
 
 func TestBuildIsStable(t *testing.T) {
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 12)
 		g, from := BuildIndexed(n, edges)
 		want := slices.Clone(edges)
@@ -98,7 +95,7 @@ func TestBuildIsStable(t *testing.T) {
 }
 
 func TestReverse(t *testing.T) {
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 12)
 		g := Build(n, edges)
 		rev, slot := g.ReverseIndexed()
@@ -140,7 +137,7 @@ func TestBuilderRefusesWrongEdges(t *testing.T) {
 }
 
 func TestSortIndex(t *testing.T) {
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		keys := make([]int64, r.IntN(30))
 		shift := r.IntN(64)
 		for i := range keys {
@@ -166,7 +163,7 @@ func TestSortIndex(t *testing.T) {
 }
 
 func TestTopological(t *testing.T) {
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 10)
 		if r.IntN(2) == 0 {
 			n, edges = randomDAG(r, 10)
@@ -222,7 +219,7 @@ func greedyOrder(g *CSR, priority []int64) (order []int32) {
 }
 
 func TestComponents(t *testing.T) {
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 12)
 		d := distances(n, edges)
 		comp, count := Components(Build(n, edges))
@@ -249,7 +246,7 @@ func TestComponents(t *testing.T) {
 
 func TestShortestCycle(t *testing.T) {
 	s := &Searcher{}
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 10)
 		g := Build(n, edges)
 		var within []int32
@@ -294,7 +291,7 @@ func TestShortestCycle(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	s := &Searcher{}
-	eachSeed(t, rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 12)
 		g := Build(n, edges)
 		d := distances(n, edges)
@@ -346,7 +343,7 @@ func randomWindows(r *rand.Rand, n int) (rel, dl []int64) {
 // The lemma of real-time order, against explicit real-time edges.
 func TestWindowsEqualExplicitRealTime(t *testing.T) {
 	holds, fails := 0, 0
-	eachSeed(t, 100_000, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, 100_000, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomDAG(r, 6)
 		rel, dl := randomWindows(r, n)
 		both := slices.Clone(edges)
@@ -386,7 +383,7 @@ func TestWindowsEqualExplicitRealTime(t *testing.T) {
 
 // Errata B6: the chain has the reachability of all real-time edges, with O(n) edges.
 func TestTimeChainEqualsExplicitRealTime(t *testing.T) {
-	eachSeed(t, 3*rounds, func(t *testing.T, r *rand.Rand) {
+	eachSeed(t, 3*rounds, func(t testing.TB, r *rand.Rand) {
 		n := 1 + r.IntN(9)
 		rel, dl := randomWindows(r, n)
 		aux, edges := TimeChain(rel, dl)

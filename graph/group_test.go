@@ -4,11 +4,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // TestGroup compares with a list a key.
 func TestGroup(t *testing.T) {
-	for seed := range uint64(300) {
+	randtest.Seeds(t, 300, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		n := rng.IntN(8)
 		keys := make([]int32, 0, 20)
@@ -30,14 +32,14 @@ func TestGroup(t *testing.T) {
 				t.Fatalf("seed %d: of key %d %v, want %v", seed, k, items[off[k]:off[k+1]], want[k])
 			}
 		}
-	}
+	})
 }
 
 // TestShortCycle: on a cycle of each graph that has one; of the fewest nodes of a component, unless no search fits the
 // bound.
 func TestShortCycle(t *testing.T) {
 	cyclic := 0
-	for seed := range uint64(400) {
+	randtest.Seeds(t, 400, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		n := 1 + rng.IntN(9)
 		var edges []Edge
@@ -68,7 +70,7 @@ func TestShortCycle(t *testing.T) {
 			}
 		}
 		if len(parts) == 0 {
-			continue
+			return
 		}
 		cyclic++
 		smallest := parts[0]
@@ -92,7 +94,7 @@ func TestShortCycle(t *testing.T) {
 				t.Fatalf("seed %d: cycle of %d nodes, want %d", seed, len(c), len(exact))
 			}
 		}
-	}
+	})
 	if cyclic < 60 {
 		t.Fatalf("%d graphs with a cycle", cyclic)
 	}

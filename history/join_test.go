@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // naiveHistory is the plain twin of Builder: what each operation names, as text, looked up in maps.
@@ -195,7 +197,7 @@ func (x *naiveHistory) check(h *History) error {
 // Builders filled side by side and merged in any grouping make the history that one builder makes, version ids
 // included, on one core and on several; and it is what maps say.
 func TestJoinAndMerge(t *testing.T) {
-	for seed := range uint64(120) {
+	randtest.Seeds(t, 120, func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		keys, values := 1+rnd.IntN(60), 1+rnd.IntN(400)
 		pieces := 1 + rnd.IntN(5)
@@ -252,7 +254,7 @@ func TestJoinAndMerge(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // A few small ids: the version ids of a small history follow first appearance.

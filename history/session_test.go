@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // naiveSessions orders sessions by definition: by seq where given, else by the order in the file.
@@ -24,7 +26,7 @@ func naiveSessions(heads []TxnHead) map[int64][]int {
 }
 
 func TestSessions(t *testing.T) {
-	for seed := range uint64(1000) {
+	randtest.Seeds(t, 1000, func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		names := []int64{0, 1, -5, 1 << 40, 65535, 65536}[:1+rnd.IntN(6)]
 		var heads []TxnHead
@@ -77,7 +79,7 @@ func TestSessions(t *testing.T) {
 		if len(seen) != len(want) {
 			t.Fatalf("seed %d: %d sessions; want %d", seed, len(seen), len(want))
 		}
-	}
+	})
 }
 
 // An initial transaction stands outside its session's order, though its seq counts.

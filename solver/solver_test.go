@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/histtest/randtest"
 	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
@@ -188,7 +189,8 @@ var variants = []solver.Options{
 func TestBruteForce(t *testing.T) {
 	ctx := context.Background()
 	answers := map[solver.Status]int{}
-	for seed := range 4000 {
+	randtest.Seeds(t, 4000, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(seed)
 		n := 1 + r.IntN(12)
 		f := randomCNF(r, n, r.IntN(5*n+2), 1+r.IntN(4))
@@ -215,7 +217,7 @@ func TestBruteForce(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, check.Err())
 		}
 		s.CheckIntegrity()
-	}
+	})
 	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
 		t.Fatalf("one-sided test: %v", answers)
 	}
@@ -225,7 +227,8 @@ func TestBruteForce(t *testing.T) {
 func TestFullArena(t *testing.T) {
 	ctx := context.Background()
 	full, found := 0, 0
-	for seed := range 4000 {
+	randtest.Seeds(t, 4000, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(seed)
 		n := 1 + r.IntN(12)
 		f := randomCNF(r, n, r.IntN(5*n+2), 1+r.IntN(4))
@@ -250,7 +253,7 @@ func TestFullArena(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}
-	}
+	})
 	if full < 500 || found < 500 {
 		t.Fatalf("one-sided test: %d without room, %d answers", full, found)
 	}
@@ -313,7 +316,8 @@ func TestAgreesWithOthers(t *testing.T) {
 func TestIncremental(t *testing.T) {
 	ctx := context.Background()
 	answers := map[solver.Status]int{}
-	for seed := range 600 {
+	randtest.Seeds(t, 600, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(1000 + seed)
 		o := variants[seed%len(variants)]
 		check := &proof.Checker{}
@@ -378,13 +382,13 @@ func TestIncremental(t *testing.T) {
 				s.CheckIntegrity()
 			}
 		}
-	}
+	})
 	if answers[solver.Sat] < 300 || answers[solver.Unsat] < 300 {
 		t.Fatalf("one-sided test: %v", answers)
 	}
 }
 
-func checkFailed(t *testing.T, seed int, f cnf, s *solver.Solver, as []solver.Lit, check *proof.Checker) {
+func checkFailed(t testing.TB, seed int, f cnf, s *solver.Solver, as []solver.Lit, check *proof.Checker) {
 	t.Helper()
 	given := map[solver.Lit]bool{}
 	for _, a := range as {

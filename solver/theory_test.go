@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/internal/histtest/randtest"
 	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 )
@@ -15,7 +16,7 @@ import (
 // hidden is a theory that knows clauses the solver does not. It uses every way of saying so that the
 // interface offers, at random, and checks that the solver keeps its side of the contract.
 type hidden struct {
-	t       *testing.T
+	t       testing.TB
 	name    string
 	r       *rand.Rand
 	s       *solver.Solver
@@ -183,7 +184,8 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 	ctx := context.Background()
 	answers := map[solver.Status]int{}
 	used := map[string]int{}
-	for seed := range 4000 {
+	randtest.Seeds(t, 4000, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(50000 + seed)
 		n := 2 + r.IntN(9)
 		f := randomCNF(r, n, r.IntN(5*n), 3)
@@ -266,7 +268,7 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 			h.conflict = false // a conflict at level 0 ends the search
 			s.CheckIntegrity()
 		}
-	}
+	})
 	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
 		t.Fatalf("one-sided test: %v", answers)
 	}
@@ -292,7 +294,8 @@ func (l *lazy) Complete(v solver.Var) bool { return l.values[v] }
 func TestDontCaresAreChecked(t *testing.T) {
 	answers := map[solver.Status]int{}
 	open := 0
-	for seed := range 2000 {
+	randtest.Seeds(t, 2000, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(90000 + seed)
 		n := 1 + r.IntN(10)
 		f := randomCNF(r, n, r.IntN(4*n), 3)
@@ -324,7 +327,7 @@ func TestDontCaresAreChecked(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if answers[solver.Sat] < 300 || answers[solver.Unsat] < 300 || open < 1000 {
 		t.Fatalf("one-sided test: %v, %d don't-cares", answers, open)
 	}

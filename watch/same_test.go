@@ -15,13 +15,14 @@ import (
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/internal/histtest/oracletest"
+	"isovet/internal/histtest/randtest"
 	"isovet/level"
 )
 
 // TestSame: what watch says of a stream is what check says of the file with it, whatever the JSON looks like.
 func TestSame(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range uint64(600) {
+	randtest.Seeds(t, 600, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0x3a3e))
 		lists := rng.IntN(3) == 0
 		text := lines(rng, lists)
@@ -62,7 +63,7 @@ func TestSame(t *testing.T) {
 					oracletest.String(h))
 			}
 		}
-	}
+	})
 	if verdicts["valid true"] > 0 || verdicts["valid false"] < 50 || verdicts["violation true"] < 50 {
 		t.Error(verdicts)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 func TestRedact(t *testing.T) {
@@ -49,7 +51,7 @@ func TestNoPasswordInErrors(t *testing.T) {
 // their ids, and compares the timestamps with the definition: a snapshot sees a commit if and only if its start_ts is
 // above the commit_ts.
 func TestChain(t *testing.T) {
-	for seed := range uint64(500) {
+	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		type txn struct {
 			xid  uint64
@@ -109,7 +111,7 @@ func TestChain(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestParseSnapshot(t *testing.T) {

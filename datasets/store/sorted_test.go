@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // TestSorted: the index of a column against a slice that is sorted anew for each question.
 func TestSorted(t *testing.T) {
-	for seed := range uint64(40) {
+	randtest.Seeds(t, 40, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var x sorted
 		var naive []entry
@@ -52,5 +54,5 @@ func TestSorted(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/graph"
+	"isovet/internal/histtest/randtest"
 )
 
 // model is the naive twin: a list of edges, searched afresh for every question.
@@ -69,7 +70,7 @@ func randomOrder(r *rand.Rand) (*Order, *model) {
 
 func TestOrderEqualsModelUnderRandomCalls(t *testing.T) {
 	cycles, undone := 0, 0
-	for seed := range uint64(6000) {
+	randtest.Seeds(t, 6000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		o, m := randomOrder(r)
 		fail := func(format string, args ...any) {
@@ -179,7 +180,7 @@ func TestOrderEqualsModelUnderRandomCalls(t *testing.T) {
 				fail("lists of %d are not empty after undoing everything", v)
 			}
 		}
-	}
+	})
 	if cycles < 1000 || undone < 1000 {
 		t.Errorf("%d cycles, %d edges undone: the sample says little", cycles, undone)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/graph"
+	"isovet/internal/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -13,7 +14,8 @@ import (
 func TestBruteForce(t *testing.T) {
 	ctx := context.Background()
 	answers := map[solver.Status]int{}
-	for seed := range 3000 {
+	randtest.Seeds(t, 3000, func(t testing.TB, first uint64) {
+		seed := int(first)
 		in := random(seed, 8, 9)
 		want := in.bruteForce()
 		answers[want]++
@@ -43,7 +45,7 @@ func TestBruteForce(t *testing.T) {
 				t.Fatalf("seed %d, %s: refuted %v, %v", seed, w.name, check.Refuted(), check.Err())
 			}
 		}
-	}
+	})
 	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
 		t.Fatalf("one-sided test: %v", answers)
 	}
@@ -85,7 +87,8 @@ func TestAgainstEager(t *testing.T) {
 	ctx := context.Background()
 	answers := map[solver.Status]int{}
 	conflicts := int64(0)
-	for seed := range 240 {
+	randtest.Seeds(t, 240, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(seed)
 		n := 8 + seed%12
 		in := choices(seed, n, n*(2+r.IntN(3)), 0.15*r.Float64())
@@ -127,7 +130,7 @@ func TestAgainstEager(t *testing.T) {
 			}
 			conflicts += s.Stats().TheoryConflicts
 		}
-	}
+	})
 	if answers[solver.Sat] < 40 || answers[solver.Unsat] < 40 || conflicts < 5000 {
 		t.Fatalf("too easy or one-sided: %v, %d theory conflicts", answers, conflicts)
 	}
@@ -138,7 +141,8 @@ func TestAgainstEager(t *testing.T) {
 func TestSequences(t *testing.T) {
 	ctx := context.Background()
 	answers := map[solver.Status]int{}
-	for seed := range 500 {
+	randtest.Seeds(t, 500, func(t testing.TB, first uint64) {
+		seed := int(first)
 		w := ways[seed%len(ways)]
 		r := rng(7000 + seed)
 		full := random(seed, 7, 1)
@@ -208,7 +212,7 @@ func TestSequences(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	if answers[solver.Sat] < 400 || answers[solver.Unsat] < 400 {
 		t.Fatalf("one-sided test: %v", answers)
 	}
@@ -290,7 +294,8 @@ func guard(l solver.Lit, from, to int32) acyclic.Guard {
 
 // A history that was executed serially has an answer, which all ways find.
 func TestContended(t *testing.T) {
-	for seed := range 6 {
+	randtest.Seeds(t, 6, func(t testing.TB, first uint64) {
+		seed := int(first)
 		in := contended(seed, 10, 12, 10)
 		for _, w := range ways {
 			s := solver.New(solver.Options{})
@@ -303,5 +308,5 @@ func TestContended(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, w.name, err)
 			}
 		}
-	}
+	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"isovet/graph"
 	"isovet/graph/order"
+	"isovet/internal/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -14,7 +15,8 @@ import (
 // phases as completions the answers are those of brute force, and its counts of backward edges those of the order.
 func TestArrange(t *testing.T) {
 	arranged, answers := 0, map[solver.Status]int{}
-	for seed := range 4000 {
+	randtest.Seeds(t, 4000, func(t testing.TB, first uint64) {
+		seed := int(first)
 		in := random(seed, 8, 7)
 		clauses := in.clauses
 		in.clauses = clauses[:len(clauses)/2]
@@ -69,7 +71,7 @@ func TestArrange(t *testing.T) {
 				s.AddClause(c...)
 			}
 		}
-	}
+	})
 	if arranged < 1000 || answers[solver.Unsat] < 300 {
 		t.Fatalf("%d arranged, %v: the test does not test", arranged, answers)
 	}

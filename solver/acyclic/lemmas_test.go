@@ -7,6 +7,7 @@ import (
 
 	"isovet/graph"
 	"isovet/graph/order"
+	"isovet/internal/histtest/randtest"
 	"isovet/solver"
 )
 
@@ -14,7 +15,7 @@ import (
 // these.
 func TestLemmas(t *testing.T) {
 	found := 0
-	for seed := range uint64(500) {
+	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		n, vars := int32(2+rng.IntN(6)), 1+rng.IntN(5)
 		var known []graph.Edge
@@ -54,7 +55,7 @@ func TestLemmas(t *testing.T) {
 			t.Fatalf("seed %d: the order keeps %d edges", seed, ord.Mark())
 		}
 		if !ok {
-			continue
+			return
 		}
 		found++
 		at := guards[closing].To
@@ -83,7 +84,7 @@ func TestLemmas(t *testing.T) {
 				t.Fatalf("seed %d: guard %d is not the clause's", seed, i)
 			}
 		}
-	}
+	})
 	if found < 50 {
 		t.Fatalf("%d cycles", found)
 	}

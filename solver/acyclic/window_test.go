@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"isovet/graph"
+	"isovet/internal/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -14,7 +15,8 @@ import (
 // would close a cycle.
 func TestWindowPropagatesAll(t *testing.T) {
 	told, propagated, conflicts := 0, 0, 0
-	for seed := range 30 {
+	randtest.Seeds(t, 30, func(t testing.TB, first uint64) {
+		seed := int(first)
 		r := rng(300 + seed)
 		n := 65 + r.IntN(400)
 		chains := 2 + r.IntN(12)
@@ -135,7 +137,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 	t.Log(told, propagated, conflicts)
 	if told < 1000 || propagated < 300 || conflicts < 100 {
 		t.Errorf("too easy: %d told, %d propagated, %d conflicts", told, propagated, conflicts)

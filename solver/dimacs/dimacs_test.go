@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"isovet/internal/histtest/randtest"
 	"isovet/solver"
 	"isovet/solver/dimacs"
 )
@@ -91,7 +92,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestRoundTrip(t *testing.T) {
-	for seed := range uint64(300) {
+	randtest.Seeds(t, 300, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		f := &dimacs.CNF{Vars: 1 + r.IntN(50)}
 		for range r.IntN(40) {
@@ -109,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || got.Vars != f.Vars || fmt.Sprint(got.Clauses) != fmt.Sprint(f.Clauses) {
 			t.Fatalf("seed %d: %+v became %+v, %v", seed, f, got, err)
 		}
-	}
+	})
 }
 
 func FuzzRead(f *testing.F) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/histtest/randtest"
 	"isovet/internal/solvertest/fake"
 	"isovet/solver"
 	"isovet/solver/external"
@@ -44,7 +45,7 @@ func TestDIMACS(t *testing.T) {
 	for _, c := range protocols {
 		p := program(t, external.ForceDIMACS, c.mode, c.args)
 		var yes, no int
-		for seed := range uint64(12) {
+		randtest.Seeds(t, 12, func(t testing.TB, seed uint64) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			own, b := solver.New(solver.Options{}), external.New(p)
 			own.NewVars(6)
@@ -70,7 +71,7 @@ func TestDIMACS(t *testing.T) {
 			} else {
 				no++
 			}
-		}
+		})
 		if yes == 0 || no == 0 {
 			t.Errorf("%d satisfiable, %d not", yes, no)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/randtest"
 )
 
 // tokens reads all of a text, a word a token: kind and content.
@@ -250,7 +251,7 @@ func value(rnd *rand.Rand, depth int) (text string, want []string) {
 
 // Random values are read as what they were made of, and cut off anywhere they are errors or shorter, never more.
 func TestRandom(t *testing.T) {
-	for seed := range uint64(2000) {
+	randtest.Seeds(t, 2000, func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		text, want := value(rnd, 5)
 		got, err := tokens(text, false)
@@ -264,7 +265,7 @@ func TestRandom(t *testing.T) {
 		if cut, _ := tokens(text[:rnd.IntN(len(text))], false); len(cut) > len(want) {
 			t.Fatalf("seed %d: %s cut off is %q", seed, text, cut)
 		}
-	}
+	})
 }
 
 // Maps and sequences, handed over piece by piece, and what is neither.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/histtest/randtest"
 )
 
 type op struct {
@@ -22,7 +23,7 @@ type txn struct {
 	ops     []op
 }
 
-func build(t *testing.T, initial history.Value, txns ...txn) *history.History {
+func build(t testing.TB, initial history.Value, txns ...txn) *history.History {
 	t.Helper()
 	b := history.NewBuilder()
 	b.Initial = initial
@@ -164,7 +165,7 @@ func naive(h *history.History) []bool {
 }
 
 func TestUnknown(t *testing.T) {
-	for seed := range uint64(2000) {
+	randtest.Seeds(t, 2000, func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		var txns []txn
 		for range 1 + rnd.IntN(12) {
@@ -200,7 +201,7 @@ func TestUnknown(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // A chain of unknown outcomes, each read by the one before it in the file, takes no longer than the history is large.

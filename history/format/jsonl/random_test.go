@@ -11,6 +11,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/histtest/diff"
+	"isovet/internal/histtest/randtest"
 )
 
 // readTolerant reads every line with the tolerant reader.
@@ -73,7 +74,7 @@ func sameLines(a, b *history.History) bool {
 // must what is written and read again.
 func TestRandomDocuments(t *testing.T) {
 	scanned := 0
-	for seed := range uint64(4000) {
+	randtest.Seeds(t, 4000, func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		d := doc{Rand: rnd, wild: []int{0, 0, 200, 40, 5}[seed%5]}
 		data := d.document()
@@ -109,7 +110,7 @@ func TestRandomDocuments(t *testing.T) {
 		}
 		g, err = Read(buf.Bytes(), "t")
 		check("written", g, err, false)
-	}
+	})
 	if scanned < 1000 {
 		t.Errorf("only %d documents were long enough for the scanner", scanned)
 	}

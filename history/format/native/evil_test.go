@@ -13,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/histtest/diff"
+	"isovet/internal/histtest/randtest"
 	"isovet/prepass"
 )
 
@@ -325,7 +326,7 @@ func use(t testing.TB, h *history.History) {
 // be used.
 func TestEvilFiles(t *testing.T) {
 	accepted, refusedBy := 0, map[string]int{}
-	for seed := range uint64(20_000) {
+	randtest.Seeds(t, 20_000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		data := written(t, "random", randomHistory(t, seed%64))
 		h, x, ok := unverified(data)
@@ -359,7 +360,7 @@ func TestEvilFiles(t *testing.T) {
 				refusedBy[field]++
 			}
 		})
-	}
+	})
 	if accepted < 2000 || len(refusedBy) < 25 {
 		t.Errorf("%d files accepted, refused by %d columns: %v; expected more of both", accepted, len(refusedBy),
 			refusedBy)
@@ -367,7 +368,7 @@ func TestEvilFiles(t *testing.T) {
 }
 
 // agree demands that Read and its twin agree about a file, and uses what was read.
-func agree(t *testing.T, seed uint64, data []byte, count func(field string)) {
+func agree(t testing.TB, seed uint64, data []byte, count func(field string)) {
 	g, err := Read(t.Context(), data, "f", 1)
 	h, x, ok := unverified(data)
 	ok = ok && valid(h, x)
@@ -412,7 +413,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestRows(t *testing.T) {
-	for seed := range uint64(60_000) {
+	randtest.Seeds(t, 60_000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		b := []byte([]string{`{}`, `{"a":1}`, `{"a":-12,"b":null}`, `{"a\"\u12aF":true,"":"\\x"}`,
 			`{"x":false,"é":"\n/"}`}[r.IntN(5)])
@@ -435,11 +436,11 @@ func TestRows(t *testing.T) {
 		if got, want := isRow(b), len(b) > 0 && naiveRow(b); got != want {
 			t.Fatalf("seed %d: %q: %v; expected %v", seed, b, got, want)
 		}
-	}
+	})
 }
 
 func TestDuplicate(t *testing.T) {
-	for seed := range uint64(20_000) {
+	randtest.Seeds(t, 20_000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		col := make([]int64, r.IntN(8))
 		for i := range col {
@@ -460,5 +461,5 @@ func TestDuplicate(t *testing.T) {
 		if got != want && !(got >= 0 && want >= 0 && slices.Contains(col[:got], col[got])) {
 			t.Fatalf("seed %d: %v: index %d; expected %d", seed, col, got, want)
 		}
-	}
+	})
 }

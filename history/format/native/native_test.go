@@ -17,6 +17,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/diff"
 	"isovet/internal/histtest/random"
 )
@@ -31,7 +32,7 @@ func misaligned(data []byte) []byte {
 func TestRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
-	histories(t, 800, func(name string, h *history.History) {
+	histories(t, 800, func(t testing.TB, name string, h *history.History) {
 		data := written(t, name, h)
 		check := func(how string, g *history.History, err error) {
 			t.Helper()
@@ -113,7 +114,7 @@ func TestRoundTripLarge(t *testing.T) {
 // What Read returns must be usable wherever what jsonl.Read returns is: the texts can be interned into, and JSON lines
 // can be written.
 func TestLoadedHistoryWorks(t *testing.T) {
-	histories(t, 300, func(name string, h *history.History) {
+	histories(t, 300, func(t testing.TB, name string, h *history.History) {
 		g, err := Read(t.Context(), written(t, name, h), "f", 1)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -148,7 +149,7 @@ func TestLoadedHistoryWorks(t *testing.T) {
 }
 
 // refused demands an error about the input that says where.
-func refused(t *testing.T, size int, what string, err error) {
+func refused(t testing.TB, size int, what string, err error) {
 	t.Helper()
 	in, ok := errors.AsType[*history.InputError](err)
 	if !ok {
@@ -159,7 +160,7 @@ func refused(t *testing.T, size int, what string, err error) {
 	}
 }
 
-func refusedOrSame(t *testing.T, size int, what string, h, g *history.History, err error) {
+func refusedOrSame(t testing.TB, size int, what string, h, g *history.History, err error) {
 	t.Helper()
 	if err != nil {
 		refused(t, size, what, err)
@@ -172,8 +173,9 @@ func refusedOrSame(t *testing.T, size int, what string, h, g *history.History, e
 func TestCorruption(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	same := 0
-	for seed := range uint64(5) {
-		h := randomHistory(t, seed)
+	histtest.Each(t, 5, func(seed uint64) *history.History {
+		return randomHistory(t, seed)
+	}, func(t testing.TB, seed uint64, h *history.History) {
 		data := written(t, "random", h)
 		for i := range data {
 			old := data[i]
@@ -198,7 +200,7 @@ func TestCorruption(t *testing.T) {
 			_, err = ReadFrom(t.Context(), bytes.NewReader(longer), "f", 1)
 			refused(t, len(longer), "longer stream", err)
 		}
-	}
+	})
 	if same > 0 {
 		t.Errorf("%d altered files were read; expected every byte to count", same)
 	}

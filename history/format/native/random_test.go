@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/histtest/notation"
 	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
 )
 
 // randomHistory makes a history that has, at random, everything that one can have.
@@ -129,25 +130,25 @@ func randomHistory(t testing.TB, seed uint64) *history.History {
 }
 
 // histories calls f with random histories of every kind.
-func histories(t testing.TB, n uint64, f func(name string, h *history.History)) {
-	for seed := range n {
-		f(fmt.Sprintf("random, seed %d", seed), randomHistory(t, seed))
-		f(fmt.Sprintf("tiny, seed %d", seed), random.Tiny(seed, random.Options{
+func histories(t *testing.T, n uint64, f func(t testing.TB, name string, h *history.History)) {
+	randtest.Seeds(t, n, func(t testing.TB, seed uint64) {
+		f(t, fmt.Sprintf("random, seed %d", seed), randomHistory(t, seed))
+		f(t, fmt.Sprintf("tiny, seed %d", seed), random.Tiny(seed, random.Options{
 			Duplicates: seed&1 > 0, Deletes: seed&2 > 0, Aborted: seed&4 > 0, Unknown: seed&8 > 0, NoTimes: seed&16 > 0,
 		}))
 		if seed%8 == 0 {
-			f(fmt.Sprintf("medium, seed %d", seed), random.Medium(seed, random.Options{Unknown: true}))
+			f(t, fmt.Sprintf("medium, seed %d", seed), random.Medium(seed, random.Options{Unknown: true}))
 		}
-	}
+	})
 	for _, s := range []string{"s1: w(x,1) | s2: r(x,1) w(y,2)", "s1: r(x,null)", "s1: w(x,1) w(x,null) r(x,null)"} {
 		h, err := notation.Parse(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f(s, h)
+		f(t, s, h)
 	}
 	for _, a := range datasets.Anomalies() {
-		f(a.Name, a.History())
+		f(t, a.Name, a.History())
 	}
 }
 
