@@ -49,7 +49,7 @@ func TestBoundsOfOne(t *testing.T) {
 	}
 	undo()
 	t.Logf("%d judged, %d given up", judged, gaveUp)
-	if judged < 1000 || gaveUp == 0 {
+	if randtest.Whole() && (judged < 1000 || gaveUp == 0) {
 		t.Errorf("%d judged, %d given up", judged, gaveUp)
 	}
 }

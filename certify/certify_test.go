@@ -89,7 +89,7 @@ func TestOrders(t *testing.T) {
 		}
 	})
 	t.Logf("%d orders accepted, %d refused", accepted, refused)
-	if min(accepted, refused) < 10000 {
+	if histtest.Whole() && min(accepted, refused) < 10000 {
 		t.Error("too few of one kind")
 	}
 }
@@ -151,7 +151,7 @@ func TestSingleReads(t *testing.T) {
 	})
 	t.Log(seen)
 	for _, k := range kinds {
-		if seen[k] == 0 {
+		if histtest.Whole() && seen[k] == 0 {
 			t.Errorf("no %s in the sample", k)
 		}
 	}

@@ -73,7 +73,7 @@ func TestPredicateOrders(t *testing.T) {
 				rejected++
 			}
 		})
-	if accepted == 0 || rejected == 0 {
+	if histtest.Whole() && (accepted == 0 || rejected == 0) {
 		t.Errorf("%d accepted, %d rejected: not both are tried", accepted, rejected)
 	}
 }
@@ -128,7 +128,7 @@ func TestPredicateEventsRefused(t *testing.T) {
 				}
 			}
 		})
-	if tried == 0 {
+	if histtest.Whole() && tried == 0 {
 		t.Error("no violation was tried")
 	}
 }

@@ -60,7 +60,7 @@ func TestUnsatisfiable(t *testing.T) {
 			counts[0]++
 		}
 	})
-	if min(counts[0], counts[1]) < 2000 {
+	if randtest.Whole() && min(counts[0], counts[1]) < 2000 {
 		t.Errorf("satisfiable, not: %v", counts)
 	}
 }
@@ -204,7 +204,7 @@ func TestUnsatisfiablePlanted(t *testing.T) {
 			}
 		}
 	})
-	if min(counts[0], counts[1]) < 5 {
+	if randtest.Whole() && min(counts[0], counts[1]) < 5 {
 		t.Errorf("satisfiable, not: %v", counts)
 	}
 }

@@ -73,7 +73,7 @@ func TestPredicateCertificates(t *testing.T) {
 	})
 	t.Log(seen)
 	for _, k := range []string{"valid", "violation", fmt.Sprint(evidence.PRW), fmt.Sprint(evidence.PWR)} {
-		if seen[k] < 20 {
+		if histtest.Whole() && seen[k] < 20 {
 			t.Errorf("%s came up %d times only", k, seen[k])
 		}
 	}

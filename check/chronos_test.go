@@ -71,8 +71,8 @@ func TestStampedCertified(t *testing.T) {
 		})
 	}
 	t.Log(verdicts, black)
-	if verdicts[evidence.Holds] < 500 || verdicts[evidence.Violated] < 500 ||
-		black["violation by timestamps, valid"] == 0 {
+	if histtest.Whole() && (verdicts[evidence.Holds] < 500 || verdicts[evidence.Violated] < 500 ||
+		black["violation by timestamps, valid"] == 0) {
 		t.Errorf("one-sided: %v, %v", verdicts, black)
 	}
 }
@@ -142,7 +142,7 @@ func TestStampedClaims(t *testing.T) {
 	})
 	// An order reversed may be one by chance where all is read at one timestamp.
 	for what, n := range tried {
-		if refused[what] < n && what != "order reversed" || n < 20 {
+		if refused[what] < n && what != "order reversed" || histtest.Whole() && n < 20 {
 			t.Errorf("%s: %d of %d wrong claims refused", what, refused[what], n)
 		}
 	}

@@ -51,7 +51,7 @@ func TestCobraRoundsTiny(t *testing.T) {
 		}
 	})
 	t.Log(verdicts, forgot)
-	if forgot < 500 {
+	if histtest.Whole() && forgot < 500 {
 		t.Errorf("only %d histories of which something was forgotten", forgot)
 	}
 }
@@ -101,7 +101,7 @@ func TestCobraRoundsFences(t *testing.T) {
 		}
 	})
 	t.Log(verdicts, forgot)
-	if verdicts[evidence.Holds] < 50 || verdicts[evidence.Violated] < 50 || forgot < 40 {
+	if histtest.Whole() && (verdicts[evidence.Holds] < 50 || verdicts[evidence.Violated] < 50 || forgot < 40) {
 		t.Errorf("the mix is lopsided: %v; of %d something was forgotten", verdicts, forgot)
 	}
 }
@@ -229,7 +229,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 		sizes[bits.OnesCount(got)]++
 	})
 	t.Log(sizes)
-	if len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3] {
+	if histtest.Whole() && (len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3]) {
 		t.Errorf("the mix is lopsided: %v", sizes)
 	}
 }

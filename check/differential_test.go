@@ -148,7 +148,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	if verdicts["vbox valid"] < int(n)/4 || verdicts["vbox violation"] < int(n)/4 {
+	if histtest.Whole() && (verdicts["vbox valid"] < int(n)/4 || verdicts["vbox violation"] < int(n)/4) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }

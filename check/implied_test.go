@@ -67,7 +67,7 @@ func TestImplied(t *testing.T) {
 			}
 		}
 	})
-	if carried[evidence.Holds] < 100 || carried[evidence.Violated] < 100 {
+	if histtest.Whole() && (carried[evidence.Holds] < 100 || carried[evidence.Violated] < 100) {
 		t.Errorf("carried over: %v; the histories are too much alike to show anything", carried)
 	}
 }

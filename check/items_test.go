@@ -83,11 +83,11 @@ func TestIgnorePredicates(t *testing.T) {
 	})
 	t.Log(verdicts, answered, unknown)
 	for name, n := range answered {
-		if n < 20 || unknown[name] > n*9/10 {
+		if histtest.Whole() && (n < 20 || unknown[name] > n*9/10) {
 			t.Errorf("%s: %d of %d are unknown", name, unknown[name], n)
 		}
 	}
-	if verdicts[[2]evidence.Verdict{evidence.Holds, evidence.Violated}] < 20 {
+	if histtest.Whole() && verdicts[[2]evidence.Verdict{evidence.Holds, evidence.Violated}] < 20 {
 		t.Error("no predicate matters here")
 	}
 }

@@ -173,7 +173,7 @@ func TestLeopardNeverLies(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	if verdicts["violation"] < 100 || verdicts["valid"] < 50 || verdicts["unknown"] < 50 {
+	if histtest.Whole() && (verdicts["violation"] < 100 || verdicts["valid"] < 50 || verdicts["unknown"] < 50) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }

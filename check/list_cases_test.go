@@ -187,12 +187,13 @@ func TestDoubledElementsAgainstBruteForce(t *testing.T) {
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
 		// of 6 × n
-		if min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) || verdicts[c+" open"] > int(n)/3 {
+		if histtest.Whole() &&
+			(min(verdicts[c+" valid"]/4, verdicts[c+" violation"]) < int(n) || verdicts[c+" open"] > int(n)/3) {
 			t.Errorf("the mix is lopsided: %v", verdicts)
 		}
 	}
 	for _, kind := range []string{"G0", "G1b", "incompatible-order", "no-version-order-session", "G-single"} {
-		if verdicts[kind]+verdicts[kind+", or with an order"] == 0 {
+		if histtest.Whole() && verdicts[kind]+verdicts[kind+", or with an order"] == 0 {
 			t.Errorf("no %s among them", kind)
 		}
 	}

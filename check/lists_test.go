@@ -77,7 +77,8 @@ func TestListsAgainstBruteForce(t *testing.T) {
 	t.Log(verdicts)
 	for _, c := range []string{"elle", "replay"} {
 		// of 6 × n
-		if min(verdicts[c+" valid"], verdicts[c+" violation"]) < int(n) || verdicts[c+" unknown"] > int(n)/2 {
+		if histtest.Whole() &&
+			(min(verdicts[c+" valid"], verdicts[c+" violation"]) < int(n) || verdicts[c+" unknown"] > int(n)/2) {
 			t.Errorf("the mix is lopsided: %v", verdicts)
 		}
 	}

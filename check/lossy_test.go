@@ -83,11 +83,11 @@ func TestLossy(t *testing.T) {
 		}
 	})
 	for _, name := range []string{"plume", "polysi", "dbcop", "jepsen-edn"} {
-		if kept[name] < int(seeds) {
+		if histtest.Whole() && kept[name] < int(seeds) {
 			t.Errorf("%s: %d verdicts compared", name, kept[name])
 		}
 	}
-	if dropped < int(seeds) || lossless < int(seeds)/2 {
+	if histtest.Whole() && (dropped < int(seeds) || lossless < int(seeds)/2) {
 		t.Errorf("%d verdicts of what was dropped, %d of what was not", dropped, lossless)
 	}
 	t.Log(fmt.Sprint(kept, dropped, lossless))

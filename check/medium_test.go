@@ -53,7 +53,7 @@ func TestMedium(t *testing.T) {
 	t.Log(verdicts)
 	for _, l := range serialLevels {
 		for _, v := range []evidence.Verdict{evidence.Holds, evidence.Violated} {
-			if k := fmt.Sprintf("%s %s", l, v); verdicts[k] < int(seeds)/10 {
+			if k := fmt.Sprintf("%s %s", l, v); histtest.Whole() && verdicts[k] < int(seeds)/10 {
 				t.Errorf("%s came up %d times only", k, verdicts[k])
 			}
 		}
@@ -116,7 +116,7 @@ func TestClockSkew(t *testing.T) {
 			}
 		}
 	})
-	if bad == 0 {
+	if histtest.Whole() && bad == 0 {
 		t.Error("the clocks are not apart enough for the test to mean anything")
 	}
 }

@@ -56,7 +56,7 @@ func TestMTCAgainstOracle(t *testing.T) {
 	t.Log(seen)
 	for _, l := range orderLevels {
 		for _, v := range []string{"valid", "violation"} {
-			if what := l.String() + " by itself " + v; seen[what] < int(n)/50 {
+			if what := l.String() + " by itself " + v; histtest.Whole() && seen[what] < int(n)/50 {
 				t.Errorf("%q came up %d times of %d", what, seen[what], n)
 			}
 		}

@@ -50,7 +50,7 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 				}
 			}
 		})
-	if yes < 300 || no < 300 {
+	if histtest.Whole() && (yes < 300 || no < 300) {
 		t.Errorf("%d valid, %d not", yes, no)
 	}
 }

@@ -61,7 +61,7 @@ func TestVboxPredicates(t *testing.T) {
 		})
 	}
 	t.Logf("decided %v, undecided %v (unknown, valid, violation)", decided, undecided)
-	if decided[evidence.Holds] == 0 || decided[evidence.Violated] == 0 {
+	if histtest.Whole() && (decided[evidence.Holds] == 0 || decided[evidence.Violated] == 0) {
 		t.Error("not both verdicts came up")
 	}
 }
@@ -102,7 +102,7 @@ func TestVboxAmbiguousMedium(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	if verdicts[evidence.Holds] < 10 || verdicts[evidence.Violated] < 10 {
+	if histtest.Whole() && (verdicts[evidence.Holds] < 10 || verdicts[evidence.Violated] < 10) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }

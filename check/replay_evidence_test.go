@@ -103,7 +103,7 @@ func TestReplayMinimal(t *testing.T) {
 	})
 	t.Log(explained)
 	for _, l := range orderLevels {
-		if explained[l] < 20 {
+		if histtest.Whole() && explained[l] < 20 {
 			t.Errorf("%s: only %d explanations", l, explained[l])
 		}
 	}
@@ -205,7 +205,7 @@ func TestReplayCertificates(t *testing.T) {
 		"violation by cases", "violation by a cycle",
 		"violation by a cycle with reasons", "violation by a cycle, snapshot",
 		"violation by a cycle with reasons, snapshot", "violation by reads, snapshot"} {
-		if kinds[k] == 0 {
+		if histtest.Whole() && kinds[k] == 0 {
 			t.Errorf("no certificate of the kind %q came up", k)
 		}
 	}

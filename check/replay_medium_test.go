@@ -60,7 +60,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 		}
 	})
 	t.Log(same)
-	if same[evidence.Holds] < 20 || same[evidence.Violated] < 20 {
+	if histtest.Whole() && (same[evidence.Holds] < 20 || same[evidence.Violated] < 20) {
 		t.Errorf("the mix is lopsided: %v", same)
 	}
 }

@@ -66,14 +66,14 @@ func TestReplayPredicatesAgainstBruteForce(t *testing.T) {
 		}
 	})
 	t.Log(verdicts, bare, phantoms)
-	if bare > histtest.Long[uint64](0, 30) {
+	if histtest.Whole() && bare > histtest.Long[uint64](0, 30) {
 		t.Errorf("%d refutations without evidence", bare)
 	}
-	if phantoms < 100 {
+	if histtest.Whole() && phantoms < 100 {
 		t.Errorf("only %d phantoms", phantoms)
 	}
 	for l, v := range verdicts {
-		if v[evidence.Holds] < 500 || v[evidence.Violated] < 500 {
+		if histtest.Whole() && (v[evidence.Holds] < 500 || v[evidence.Violated] < 500) {
 			t.Errorf("%s: the mix is lopsided: %v", l, v)
 		}
 	}
@@ -109,7 +109,7 @@ func TestReplayPredicatesKnows(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	if verdicts[evidence.Holds] < 30 || verdicts[evidence.Violated] < 30 {
+	if histtest.Whole() && (verdicts[evidence.Holds] < 30 || verdicts[evidence.Violated] < 30) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }

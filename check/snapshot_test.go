@@ -118,7 +118,7 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(verdicts)
 	for _, name := range []string{"viper", "polysi", "bc", "adya-si", "adya-si-full"} {
-		if verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4 {
+		if histtest.Whole() && (verdicts[name+" valid"] < int(n)/4 || verdicts[name+" violation"] < int(n)/4) {
 			t.Errorf("the mix is lopsided: %v", verdicts)
 		}
 	}

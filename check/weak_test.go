@@ -63,7 +63,7 @@ func TestWeakAgainstBruteForce(t *testing.T) {
 	t.Log(verdicts)
 	for _, l := range weak.Levels() {
 		for _, v := range []string{" valid", " violation", " violation by a cycle"} {
-			if verdicts[l.String()+v] < int(n)/40 {
+			if histtest.Whole() && verdicts[l.String()+v] < int(n)/40 {
 				t.Errorf("the mix is lopsided: %d times %s%s", verdicts[l.String()+v], l, v)
 			}
 		}
@@ -117,7 +117,7 @@ func TestWeakAmbiguous(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
-	if verdicts["by choice"] < 1000 || verdicts["by cases"] < 100 {
+	if histtest.Whole() && (verdicts["by choice"] < 1000 || verdicts["by cases"] < 100) {
 		t.Errorf("the mix is lopsided: %v", verdicts)
 	}
 }
@@ -229,7 +229,7 @@ func TestWeakLists(t *testing.T) {
 	for _, k := range []level.Anomaly{level.IncompatibleOrder, level.FracturedRead, level.NonMonotonicRead,
 		level.SessionGuarantee, level.CausalityViolation,
 		level.G1a, level.G1b, level.G1c, level.G0, level.FutureRead, level.NotMyOwnWrite, level.DuplicateElement} {
-		if verdicts[string(k)] < 10 {
+		if histtest.Whole() && verdicts[string(k)] < 10 {
 			t.Errorf("the mix is lopsided: %d times %s", verdicts[string(k)], k)
 		}
 	}

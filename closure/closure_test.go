@@ -358,7 +358,7 @@ func TestClosuresEqualNaiveUnderRandomCalls(t *testing.T) {
 	})
 	t.Logf("%d cyclic inputs, %d refused edges, %d changes, %d undone, %d paths", cyclicInputs, cycles, changes, undone,
 		paths)
-	if min(cyclicInputs, cycles, changes, undone, paths) < int(seeds)/30 {
+	if histtest.Whole() && min(cyclicInputs, cycles, changes, undone, paths) < int(seeds)/30 {
 		t.Error("the sample says little")
 	}
 }

@@ -201,7 +201,7 @@ func TestV21Algorithm1(t *testing.T) {
 	})
 	t.Logf("%d graphs; wrong with line 22, 16, 14 as printed: %v", graphs, wrong[1:])
 	for d := line22; d <= line14; d++ {
-		if wrong[d] == 0 {
+		if randtest.Whole() && wrong[d] == 0 {
 			t.Errorf("defect %d does no harm: this test shows nothing", d)
 		}
 	}
@@ -303,7 +303,7 @@ func TestV23V24CandidatesOfLemmas43And44(t *testing.T) {
 	})
 	t.Logf("%d pairs; missed by Lemma 4.3 as printed %d, with r_j alone %d, by Lemma 4.4 with r_j for r_i %d",
 		pairs, printed, halfRepaired, repaired44)
-	if min(printed, halfRepaired, repaired44) == 0 {
+	if randtest.Whole() && min(printed, halfRepaired, repaired44) == 0 {
 		t.Error("a wrong lemma misses nothing: this test shows nothing")
 	}
 }

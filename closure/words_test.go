@@ -114,7 +114,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 			}
 		}
 	})
-	if changes < int(seeds) {
+	if histtest.Whole() && changes < int(seeds) {
 		t.Errorf("only %d edges changed anything", changes)
 	}
 }

@@ -376,7 +376,7 @@ func TestWindowsEqualExplicitRealTime(t *testing.T) {
 		}
 		holds++
 	})
-	if holds < 10_000 || fails < 10_000 {
+	if randtest.Whole() && (holds < 10_000 || fails < 10_000) {
 		t.Errorf("%d hold, %d fail: the sample says little", holds, fails)
 	}
 }

@@ -110,7 +110,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		}
 	})
 	t.Logf("%d polygraphs, %d refuted, %d choices settled, %d constraints left", n, refutations, settled, left)
-	if refutations < 200 || settled < 1000 || left < 200 {
+	if histtest.Whole() && (refutations < 200 || settled < 1000 || left < 200) {
 		t.Error("the mix is lopsided")
 	}
 }

@@ -163,7 +163,7 @@ func TestPruneKeepsCompletions(t *testing.T) {
 			t.Fatalf("seed %d, %s: rounds leave %v, single edges %v", seed, l, q.Choices, p.Choices)
 		}
 	})
-	if settled < 500 || conflicts < 50 {
+	if histtest.Whole() && (settled < 500 || conflicts < 50) {
 		t.Errorf("%d settled, %d conflicts only", settled, conflicts)
 	}
 }
@@ -221,7 +221,7 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 			}
 		})
 	})
-	if yes < 500 || no < 200 {
+	if histtest.Whole() && (yes < 500 || no < 200) {
 		t.Errorf("%d have completions, %d have none", yes, no)
 	}
 }
@@ -302,7 +302,7 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	})
-	if found < 5000 || cyclic < 100 {
+	if histtest.Whole() && (found < 5000 || cyclic < 100) {
 		t.Errorf("%d paths, %d cyclic graphs only", found, cyclic)
 	}
 }

@@ -218,7 +218,7 @@ func TestBruteForce(t *testing.T) {
 		}
 		s.CheckIntegrity()
 	})
-	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
+	if randtest.Whole() && (answers[solver.Sat] < 500 || answers[solver.Unsat] < 500) {
 		t.Fatalf("one-sided test: %v", answers)
 	}
 }
@@ -254,7 +254,7 @@ func TestFullArena(t *testing.T) {
 			}
 		}
 	})
-	if full < 500 || found < 500 {
+	if randtest.Whole() && (full < 500 || found < 500) {
 		t.Fatalf("one-sided test: %d without room, %d answers", full, found)
 	}
 }
@@ -383,7 +383,7 @@ func TestIncremental(t *testing.T) {
 			}
 		}
 	})
-	if answers[solver.Sat] < 300 || answers[solver.Unsat] < 300 {
+	if randtest.Whole() && (answers[solver.Sat] < 300 || answers[solver.Unsat] < 300) {
 		t.Fatalf("one-sided test: %v", answers)
 	}
 }

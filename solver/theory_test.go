@@ -269,11 +269,11 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 			s.CheckIntegrity()
 		}
 	})
-	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
+	if randtest.Whole() && (answers[solver.Sat] < 500 || answers[solver.Unsat] < 500) {
 		t.Fatalf("one-sided test: %v", answers)
 	}
 	for _, what := range []string{"conflict", "propagated", "false", "explained", "decided", "final", "newvar"} {
-		if used[what] < 40 {
+		if randtest.Whole() && used[what] < 40 {
 			t.Errorf("%s happened %d times only", what, used[what])
 		}
 	}
@@ -328,7 +328,7 @@ func TestDontCaresAreChecked(t *testing.T) {
 			}
 		}
 	})
-	if answers[solver.Sat] < 300 || answers[solver.Unsat] < 300 || open < 1000 {
+	if randtest.Whole() && (answers[solver.Sat] < 300 || answers[solver.Unsat] < 300 || open < 1000) {
 		t.Fatalf("one-sided test: %v, %d don't-cares", answers, open)
 	}
 }

@@ -64,7 +64,8 @@ func TestSame(t *testing.T) {
 			}
 		}
 	})
-	if verdicts["valid true"] > 0 || verdicts["valid false"] < 50 || verdicts["violation true"] < 50 {
+	if randtest.Whole() &&
+		(verdicts["valid true"] > 0 || verdicts["valid false"] < 50 || verdicts["violation true"] < 50) {
 		t.Error(verdicts)
 	}
 	t.Log(verdicts)

@@ -106,7 +106,7 @@ func TestReduction(t *testing.T) {
 			fewer++
 		}
 	})
-	if fewer < 1000 {
+	if histtest.Whole() && fewer < 1000 {
 		t.Errorf("the reduction left out something of %d histories only", fewer)
 	}
 }

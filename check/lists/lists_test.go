@@ -56,7 +56,7 @@ func TestRegisters(t *testing.T) {
 			}
 		}
 	})
-	if told < 1500 {
+	if histtest.Whole() && told < 1500 {
 		t.Errorf("only %d histories could be told", told)
 	}
 }
@@ -187,7 +187,7 @@ func TestRead(t *testing.T) {
 			}
 		}
 	})
-	if min(wrong, right) < 1000 {
+	if histtest.Whole() && min(wrong, right) < 1000 {
 		t.Errorf("%d with anomalies, %d without", wrong, right)
 	}
 }

@@ -151,10 +151,10 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	if broken < 20 {
+	if randtest.Whole() && broken < 20 {
 		t.Errorf("only %d fractured reads that no interval shows", broken)
 	}
-	if bad < 500 || good < 500 {
+	if randtest.Whole() && (bad < 500 || good < 500) {
 		t.Fatalf("%d violations and %d correct transactions: one of the two is hardly tested", bad, good)
 	}
 }
@@ -211,7 +211,7 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 			total += want
 		}
 	})
-	if total < 300 {
+	if randtest.Whole() && total < 300 {
 		t.Fatalf("only %d violations", total)
 	}
 }
@@ -281,7 +281,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	if total < 300 || byReads < 20 {
+	if randtest.Whole() && (total < 300 || byReads < 20) {
 		t.Fatalf("only %d violations, and %d that only a read shows", total, byReads)
 	}
 }
@@ -333,7 +333,7 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	if cyclic < 50 || acyclic < 50 {
+	if randtest.Whole() && (cyclic < 50 || acyclic < 50) {
 		t.Fatalf("%d cyclic, %d acyclic: one of the two is hardly tested", cyclic, acyclic)
 	}
 }

@@ -168,7 +168,7 @@ func TestOnlineIsOffline(t *testing.T) {
 		}
 	})
 	for m, n := range found {
-		if n < 5 {
+		if randtest.Whole() && n < 5 {
 			t.Errorf("%v: %d violations are too few to compare", Mechanism(m), n)
 		}
 	}
@@ -191,7 +191,7 @@ func TestLateIsNoFalseAlarm(t *testing.T) {
 			unjudged += len(us)
 		}
 	})
-	if late < 1000 || unjudged < 20 {
+	if randtest.Whole() && (late < 1000 || unjudged < 20) {
 		t.Errorf("%d late, %d reads of what they wrote: too few to be a test", late, unjudged)
 	}
 	t.Logf("%d late, %d reads of what they wrote", late, unjudged)
@@ -240,7 +240,7 @@ func TestAsyncPruneIsInline(t *testing.T) {
 		}
 		found += inline.Total()
 	})
-	if found < 1000 {
+	if randtest.Whole() && found < 1000 {
 		t.Errorf("%d violations are too few to compare", found)
 	}
 	t.Logf("%d violations", found)

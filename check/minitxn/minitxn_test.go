@@ -186,7 +186,7 @@ func TestSearch(t *testing.T) {
 			t.Fatalf("seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
 		}
 	})
-	if found < 5000 || failed < 5000 {
+	if histtest.Whole() && (found < 5000 || failed < 5000) {
 		t.Errorf("%d have an order, %d have none", found, failed)
 	}
 }
@@ -228,7 +228,7 @@ func TestChainsAgainstGraph(t *testing.T) {
 			no++
 		}
 	})
-	if yes < 1000 || no < 1000 {
+	if histtest.Whole() && (yes < 1000 || no < 1000) {
 		t.Errorf("%d yes, %d no", yes, no)
 	}
 }
@@ -307,7 +307,7 @@ func TestZones(t *testing.T) {
 		}
 	})
 	t.Log(found, failed)
-	if found < 2000 || failed < 2000 {
+	if histtest.Whole() && (found < 2000 || failed < 2000) {
 		t.Errorf("%d have an order, %d have none", found, failed)
 	}
 }

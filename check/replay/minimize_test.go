@@ -92,7 +92,7 @@ func TestMinimize(t *testing.T) {
 			}
 		}
 	})
-	if found < 500 || least < 50 {
+	if histtest.Whole() && (found < 500 || least < 50) {
 		t.Errorf("only %d found, %d of them compared", found, least)
 	}
 }

@@ -55,7 +55,7 @@ func TestPredicateHints(t *testing.T) {
 		}
 	})
 	t.Log(answers)
-	if answers[solver.Sat] < 50 || answers[solver.Unsat] < 50 {
+	if histtest.Whole() && (answers[solver.Sat] < 50 || answers[solver.Unsat] < 50) {
 		t.Errorf("the mix is lopsided: %v", answers)
 	}
 }

@@ -69,8 +69,8 @@ func TestSettlingAgainstBruteForce(t *testing.T) {
 	})
 	t.Log(said)
 	for _, l := range levels {
-		if n := int(histtest.Long[uint64](1000, 30000)); said[l][evidence.Holds] < n/8 ||
-			said[l][evidence.Violated] < n/8 {
+		if n := int(histtest.Long[uint64](1000, 30000)); histtest.Whole() && (said[l][evidence.Holds] < n/8 ||
+			said[l][evidence.Violated] < n/8) {
 			t.Errorf("%s: the mix is lopsided: %v", l, said[l])
 		}
 	}
@@ -126,7 +126,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 	})
 	t.Logf("%d hold, %d contradictions, %d refuted by the loop after it; %d reads settled", holds, contradictions,
 		lemmas, settled)
-	if contradictions < 50 || holds < 100 || settled < 1000 {
+	if histtest.Whole() && (contradictions < 50 || holds < 100 || settled < 1000) {
 		t.Error("the mix is lopsided")
 	}
 }

@@ -129,11 +129,11 @@ func TestNaive(t *testing.T) {
 	})
 	t.Log(count)
 	for _, l := range Levels() {
-		if count[l.String()+" holds"] < 500 || count[l.String()+" violated"] < 500 {
+		if histtest.Whole() && (count[l.String()+" holds"] < 500 || count[l.String()+" violated"] < 500) {
 			t.Errorf("the mix is lopsided at %s", l)
 		}
 	}
-	if count["second guesses"] < 500 {
+	if histtest.Whole() && count["second guesses"] < 500 {
 		t.Errorf("only %d checks took a second guess", count["second guesses"])
 	}
 }

@@ -181,7 +181,7 @@ func TestOrderEqualsModelUnderRandomCalls(t *testing.T) {
 			}
 		}
 	})
-	if cycles < 1000 || undone < 1000 {
+	if randtest.Whole() && (cycles < 1000 || undone < 1000) {
 		t.Errorf("%d cycles, %d edges undone: the sample says little", cycles, undone)
 	}
 }

@@ -46,7 +46,7 @@ func TestBruteForce(t *testing.T) {
 			}
 		}
 	})
-	if answers[solver.Sat] < 500 || answers[solver.Unsat] < 500 {
+	if randtest.Whole() && (answers[solver.Sat] < 500 || answers[solver.Unsat] < 500) {
 		t.Fatalf("one-sided test: %v", answers)
 	}
 }
@@ -131,7 +131,7 @@ func TestAgainstEager(t *testing.T) {
 			conflicts += s.Stats().TheoryConflicts
 		}
 	})
-	if answers[solver.Sat] < 40 || answers[solver.Unsat] < 40 || conflicts < 5000 {
+	if randtest.Whole() && (answers[solver.Sat] < 40 || answers[solver.Unsat] < 40 || conflicts < 5000) {
 		t.Fatalf("too easy or one-sided: %v, %d theory conflicts", answers, conflicts)
 	}
 }
@@ -213,7 +213,7 @@ func TestSequences(t *testing.T) {
 			}
 		}
 	})
-	if answers[solver.Sat] < 400 || answers[solver.Unsat] < 400 {
+	if randtest.Whole() && (answers[solver.Sat] < 400 || answers[solver.Unsat] < 400) {
 		t.Fatalf("one-sided test: %v", answers)
 	}
 }

@@ -72,7 +72,7 @@ func TestArrange(t *testing.T) {
 			}
 		}
 	})
-	if arranged < 1000 || answers[solver.Unsat] < 300 {
+	if randtest.Whole() && (arranged < 1000 || answers[solver.Unsat] < 300) {
 		t.Fatalf("%d arranged, %v: the test does not test", arranged, answers)
 	}
 }

@@ -85,7 +85,7 @@ func TestLemmas(t *testing.T) {
 			}
 		}
 	})
-	if found < 50 {
+	if randtest.Whole() && found < 50 {
 		t.Fatalf("%d cycles", found)
 	}
 }

@@ -139,7 +139,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 		}
 	})
 	t.Log(told, propagated, conflicts)
-	if told < 1000 || propagated < 300 || conflicts < 100 {
+	if randtest.Whole() && (told < 1000 || propagated < 300 || conflicts < 100) {
 		t.Errorf("too easy: %d told, %d propagated, %d conflicts", told, propagated, conflicts)
 	}
 }

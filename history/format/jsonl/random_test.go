@@ -111,7 +111,7 @@ func TestRandomDocuments(t *testing.T) {
 		g, err = Read(buf.Bytes(), "t")
 		check("written", g, err, false)
 	})
-	if scanned < 1000 {
+	if randtest.Whole() && scanned < 1000 {
 		t.Errorf("only %d documents were long enough for the scanner", scanned)
 	}
 }

@@ -361,7 +361,7 @@ func TestEvilFiles(t *testing.T) {
 			}
 		})
 	})
-	if accepted < 2000 || len(refusedBy) < 25 {
+	if randtest.Whole() && (accepted < 2000 || len(refusedBy) < 25) {
 		t.Errorf("%d files accepted, refused by %d columns: %v; expected more of both", accepted, len(refusedBy),
 			refusedBy)
 	}

@@ -201,7 +201,7 @@ func TestCorruption(t *testing.T) {
 			refused(t, len(longer), "longer stream", err)
 		}
 	})
-	if same > 0 {
+	if histtest.Whole() && same > 0 {
 		t.Errorf("%d altered files were read; expected every byte to count", same)
 	}
 }
