@@ -161,10 +161,7 @@ func (c *client) attempt() ended {
 	}
 	t := &c.txn
 	t.Reset()
-	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: t.Name, session: c.id,
-		node:    int32(c.node),
-		startTS: history.NoTime, commitTS: history.NoTime}
-	c.since.Store(x.start)
+	x := c.newTxn(t.Name)
 	if err := c.sess.Begin(); err != nil {
 		return c.refused(&x, err, "begin")
 	}
@@ -213,13 +210,26 @@ func (c *client) attempt() ended {
 		c.r.committed.Add(1)
 		return committed
 	}
+	return c.uncommitted(&x, err)
+}
+
+// newTxn begins an attempt.
+func (c *client) newTxn(name string) txnRec {
+	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: name, session: c.id,
+		node: int32(c.node), startTS: history.NoTime, commitTS: history.NoTime}
+	c.since.Store(x.start)
+	return x
+}
+
+// uncommitted ends an attempt whose commit failed.
+func (c *client) uncommitted(x *txnRec, err error) ended {
 	class := c.r.target.db.Classify(err)
 	if class == driver.Aborted || driver.CommitNotSent(err) && class != driver.Fatal {
-		return c.refused(&x, err, "commit")
+		return c.refused(x, err, "commit")
 	}
 	// Whatever went wrong after the commit was sent: nobody knows whether it took effect.
 	x.status, x.end = history.Unknown, history.NoTime
-	c.write(x)
+	c.write(*x)
 	c.r.unknown.Add(1)
 	c.drop()
 	if class == driver.Fatal {

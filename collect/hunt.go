@@ -9,6 +9,7 @@ import (
 	"isovet/check"
 	"isovet/datasets/workload"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/level"
 )
 
@@ -118,18 +119,22 @@ func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 
 // examine checks a history with the checker that isovet check would take.
 func examine(ctx context.Context, r *Result, l level.Level, limit time.Duration) (*evidence.Result, error) {
+	return examineAt(ctx, r.History, l, limit)
+}
+
+func examineAt(ctx context.Context, h *history.History, l level.Level, limit time.Duration) (*evidence.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, ok := check.Auto(r.History, l)
+	c, ok := check.Auto(h, l)
 	if !ok {
-		return &evidence.Result{H: r.History, Level: l, Verdict: evidence.Unknown, Reason: "no checker decides " +
+		return &evidence.Result{H: h, Level: l, Verdict: evidence.Unknown, Reason: "no checker decides " +
 			l.String() + " for this history"}, nil
 	}
-	res, err := check.Run(ctx, c, r.History, check.Options{Level: l})
+	res, err := check.Run(ctx, c, h, check.Options{Level: l})
 	if err != nil {
 		return nil, err
 	}
-	res.H = r.History
+	res.H = h
 	return res, nil
 }
 

@@ -132,7 +132,7 @@ Start here:
 	)
 	root.AddCommand(
 		newCheck(e), newVerify(e), newShrink(e), newStats(e), newConvert(e), newGen(e), newCollect(e),
-		newHunt(e), newWatch(e), newBench(e),
+		newHunt(e), newProbe(e), newWatch(e), newBench(e),
 		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newProfiles(e), newVersion(e),
 	)
 	setUp(root, e)

@@ -1,0 +1,372 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"isovet/check"
+	"isovet/collect/driver"
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// ProbeConfig says what is probed.
+type ProbeConfig struct {
+	DB []string
+	// Isolations are the levels to ask the database for; nil: all that it offers.
+	Isolations []string
+	// Load is how long random load runs in all, after the schedules; 0: none.
+	Load     time.Duration
+	Sessions int // of the load; 0: 12
+	Seed     uint64
+	Timeout  time.Duration // of a database's answer; 0: 10 s
+	// Told, if set, is told what is being done.
+	Told func(what string, done, total int)
+}
+
+// Seen says how a phenomenon was seen.
+type Seen uint8
+
+const (
+	// NotSeen: neither the schedules nor the load showed it.
+	NotSeen Seen = iota
+	// BySchedule and UnderLoad: it was seen.
+	BySchedule
+	UnderLoad
+	// NotTried: the database has no such operations, or the run did not come to it.
+	NotTried
+)
+
+func (s Seen) String() string {
+	return [...]string{"not seen", "seen", "seen under load", "not tried"}[s]
+}
+
+// MarshalText is the name.
+func (s Seen) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Cell is one phenomenon at one isolation of the database.
+type Cell struct {
+	Phenomenon string
+	Isolation  string
+	Seen       Seen
+	// Documented says what the database's documentation promises of it.
+	Documented driver.Documented
+	// How says how it was prevented, or why it was not tried: steps that waited, transactions that were refused.
+	How string
+	// Schedule is the one that showed it; Result its history with the certified violation. Both of the load too.
+	Schedule string
+	Result   *evidence.Result
+}
+
+// Contradicts reports whether what was seen is forbidden by the database's documentation.
+func (c *Cell) Contradicts() bool {
+	return (c.Seen == BySchedule || c.Seen == UnderLoad) && c.Documented == driver.Forbidden
+}
+
+// IsolationInfo is one of the database's levels.
+type IsolationInfo struct {
+	Name   string // as isovet calls it
+	Said   string // as the database does
+	Source string // where its documentation says what it promises
+	// Commits and Aborts count the load's transactions.
+	Commits, Aborts int
+	// Undecided says which of the load's histories could not be judged, and why.
+	Undecided []string
+	// Other are kinds of anomalies that the load showed and that are no row of the table.
+	Other []level.Anomaly
+}
+
+// Probed is what a probe has found.
+type Probed struct {
+	DB          string
+	Nodes       int
+	Isolations  []IsolationInfo
+	Cells       []Cell // by phenomenon, then isolation
+	Elapsed     time.Duration
+	Interrupted bool
+}
+
+// Cell finds a cell.
+func (p *Probed) Cell(phenomenon, isolation string) *Cell {
+	for i := range p.Cells {
+		if c := &p.Cells[i]; c.Phenomenon == phenomenon && c.Isolation == isolation {
+			return c
+		}
+	}
+	return nil
+}
+
+// Contradictions lists the cells that the database's documentation rules out.
+func (p *Probed) Contradictions() []*Cell {
+	var out []*Cell
+	for i := range p.Cells {
+		if p.Cells[i].Contradicts() {
+			out = append(out, &p.Cells[i])
+		}
+	}
+	return out
+}
+
+// probeLoads are the workloads of the random load, and their number of keys: few, so that transactions collide.
+var probeLoads = []struct {
+	workload, variant string
+	keys              int
+}{{"rmw", "", 6}, {"smallbank", "", 6}, {"mix", "", 12}, {"longfork", "", 12}, {"claim", "", 0}, {"booking", "", 0}}
+
+// probeTxns is the size of a load's history, checkLoad how long its check may take.
+const (
+	probeTxns = 400
+	checkLoad = 5 * time.Second
+)
+
+// Probe asks a database for each of its isolation levels and tries each phenomenon: schedules first, then random load
+// that is checked at every level. Every anomaly that it reports is certified. Errors: those of Open and of the
+// database; what was found by then comes with them.
+func Probe(ctx context.Context, c ProbeConfig) (_ *Probed, err error) {
+	begin := time.Now()
+	scheme, err := driver.Lookup(c.DB[0])
+	if err != nil {
+		return nil, err
+	}
+	p := &prober{cfg: c, scheme: scheme, out: &Probed{}}
+	defer func() { p.out.Elapsed = time.Since(begin) }()
+	urls, nodes := c.DB, []string(nil)
+	if slices.ContainsFunc(urls, server.Is) {
+		if len(urls) > 1 {
+			return nil, errors.New("a server to start is one database; expected no other with it")
+		}
+		p.tell("starting " + urls[0])
+		cluster, err := server.Start(ctx, urls[0])
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, cluster.Close()) }()
+		urls, nodes = cluster.URLs, cluster.Names
+	}
+	p.urls, p.nodes = urls, nodes
+	names := c.Isolations
+	if names == nil {
+		for _, entry := range scheme.Isolations {
+			if name, _, _ := strings.Cut(entry, "="); name != "default" {
+				names = append(names, name)
+			}
+		}
+	}
+	p.total = len(names)
+	for i, name := range names {
+		p.done = i
+		if err := p.isolation(ctx, name, len(names)); err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			if len(p.out.Cells) == 0 {
+				return nil, err
+			}
+			return p.out, fmt.Errorf("isolation %s: %w", name, err)
+		}
+	}
+	p.out.Interrupted = ctx.Err() != nil
+	return p.out, nil
+}
+
+// prober is a probe under way.
+type prober struct {
+	cfg         ProbeConfig
+	scheme      driver.Scheme
+	urls, nodes []string
+	out         *Probed
+	now         string // the isolation being probed
+	done, total int
+}
+
+func (p *prober) tell(what string) {
+	if p.cfg.Told != nil {
+		if p.now != "" {
+			what = p.now + ": " + what
+		}
+		p.cfg.Told(what, p.done, p.total)
+	}
+}
+
+// isolation probes one level of n.
+func (p *prober) isolation(ctx context.Context, name string, n int) error {
+	p.now = name
+	cfg := Config{DB: p.urls, Isolation: name, Timeout: p.cfg.Timeout, Seed: p.cfg.Seed, Sessions: p.cfg.Sessions}
+	if cfg.Sessions == 0 {
+		cfg.Sessions = 12
+	}
+	t, err := openNodes(ctx, cfg, p.nodes)
+	if errors.Is(err, driver.ErrUnsupported) && p.cfg.Isolations == nil {
+		p.out.Isolations = append(p.out.Isolations, IsolationInfo{Name: name, Said: "not offered: " + err.Error()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	info := t.db.Info()
+	p.out.DB, p.out.Nodes = info.Name, len(info.Nodes)
+	promise := driver.Promised(info.Name, name)
+	p.out.Isolations = append(p.out.Isolations, IsolationInfo{Name: name, Said: info.Isolation, Source: promise.Source})
+	in := &p.out.Isolations[len(p.out.Isolations)-1]
+	for _, ph := range Phenomena() {
+		p.tell(ph.Name)
+		cell, err := p.schedules(ctx, t, cfg, &ph)
+		if err != nil {
+			return err
+		}
+		cell.Documented = promise.Says(ph.Level, ph.Kinds)
+		p.out.Cells = append(p.out.Cells, *cell)
+	}
+	if p.cfg.Load > 0 {
+		return p.load(ctx, t, cfg, in, p.cfg.Load/time.Duration(n))
+	}
+	return nil
+}
+
+// openNodes is Open for servers that are there already, by the names that they were started under.
+func openNodes(ctx context.Context, c Config, nodes []string) (*Target, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	t := &Target{opt: driver.Options{Isolation: c.Isolation, Timeout: c.Timeout, Nodes: nodes}}
+	var err error
+	t.db, err = driver.Open(ctx, c.DB, t.opt)
+	return t, err
+}
+
+// schedules plays a phenomenon's schedules until one shows it.
+func (p *prober) schedules(ctx context.Context, t *Target, cfg Config, ph *Phenomenon) (*Cell, error) {
+	cell := &Cell{Phenomenon: ph.Name, Isolation: p.now, Seen: NotTried}
+	var how []string
+	for _, text := range ph.Schedules {
+		s, err := ParseSchedule(text)
+		if err != nil {
+			return nil, err
+		}
+		played, err := t.Play(ctx, cfg, s)
+		if errors.Is(err, driver.ErrUnsupported) {
+			how = append(how, "the database has no such operations")
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: schedule %s: %w", ph.Name, text, err)
+		}
+		res, err := examineAt(ctx, played.History, ph.Level, checkLoad)
+		if err != nil {
+			return nil, err
+		}
+		cell.Seen = min(cell.Seen%NotTried, NotSeen)
+		switch res.Verdict {
+		case evidence.Violated:
+			cell.Seen, cell.Schedule, cell.Result, cell.How = BySchedule, text, res, ""
+			return cell, nil
+		case evidence.Unknown:
+			how = append(how, "undecided: "+res.Reason)
+			continue
+		}
+		how = append(how, played.how())
+	}
+	how = slices.DeleteFunc(how, func(s string) bool { return s == "" })
+	cell.How = strings.Join(slices.Compact(how), "; ")
+	return cell, nil
+}
+
+// how says what the database did against a schedule.
+func (p *Played) how() string {
+	var parts []string
+	if len(p.Waited) > 0 {
+		parts = append(parts, strings.Join(p.Waited, ", ")+" waited")
+	}
+	for i, why := range p.Refused {
+		if why != "" {
+			why, _, _ = strings.Cut(why, "\n")
+			parts = append(parts, fmt.Sprintf("transaction %d was refused (%s)", i+1, why))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// load runs random load for so long, checks each history at every level, and enters what it shows.
+func (p *prober) load(ctx context.Context, t *Target, cfg Config, in *IsolationInfo, long time.Duration) error {
+	end := time.Now().Add(long)
+	skip := map[int]bool{} // workloads that the database cannot run
+	for round := 0; time.Now().Before(end) && len(skip) < len(probeLoads); round++ {
+		k := round % len(probeLoads)
+		if skip[k] {
+			continue
+		}
+		w := probeLoads[k]
+		one := cfg
+		one.Workload, one.Variant, one.Keys, one.Txns = w.workload, w.variant, w.keys, probeTxns
+		one.Seed += uint64(round)
+		one.Duration = time.Until(end)
+		p.tell("random load, " + w.workload)
+		r, err := t.Collect(ctx, one)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, driver.ErrUnsupported):
+			skip[k] = true
+			continue
+		case err != nil:
+			return fmt.Errorf("random load %s, seed %d: %w", w.workload, one.Seed, err)
+		}
+		in.Commits += r.Summary.Committed
+		in.Aborts += r.Summary.Aborted
+		what := fmt.Sprintf("load: %s, seed %d", w.workload, one.Seed)
+		if err := p.enter(ctx, r.History, in, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter checks a load's history at every level and enters the anomalies found.
+func (p *prober) enter(ctx context.Context, h *history.History, in *IsolationInfo, what string) error {
+	limited, cancel := context.WithTimeout(ctx, checkLoad)
+	defer cancel()
+	l, err := check.RunLattice(limited, h, check.Options{}, nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range l.Results {
+		if r == nil || r.Verdict == evidence.Unknown {
+			if r != nil && r.Level != level.Linearizable {
+				in.Undecided = append(in.Undecided, fmt.Sprintf("%s at %s: %s", what, r.Level, r.Reason))
+			}
+			continue
+		}
+		if r.Verdict != evidence.Violated {
+			continue
+		}
+		for i := range r.Anomalies {
+			p.found(r.Anomalies[i].Kind, r, in, what)
+		}
+	}
+	return nil
+}
+
+// found enters an anomaly that a load showed.
+func (p *prober) found(kind level.Anomaly, r *evidence.Result, in *IsolationInfo, what string) {
+	for _, ph := range Phenomena() {
+		if !slices.Contains(ph.Kinds, kind) {
+			continue
+		}
+		if c := p.out.Cell(ph.Name, p.now); c.Seen == NotSeen || c.Seen == NotTried {
+			c.Seen, c.Result, c.Schedule, c.How = UnderLoad, r, what, ""
+			c.Result.H = r.H
+		}
+		return
+	}
+	if !slices.Contains(in.Other, kind) {
+		in.Other = append(in.Other, kind)
+	}
+}

@@ -1,0 +1,118 @@
+package collect_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"isovet/certify"
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/collect/server"
+	"isovet/evidence"
+)
+
+// probeTruth is what probes of databases that are known must find: what is seen, and what must not be.
+var probeTruth = []struct {
+	db, isolation string
+	seen, never   []string
+	contradicts   []string
+}{
+	{db: "badger:", isolation: "serializable", seen: []string{"phantom write skew"},
+		never: []string{"write skew", "lost update", "read-only anomaly", "read skew", "aborted read",
+			"phantom read"},
+		contradicts: []string{"phantom write skew"}},
+	{db: "badger:", isolation: "no-conflicts", seen: []string{"lost update", "write skew", "read-only anomaly"},
+		never: []string{"read skew", "non-repeatable read", "aborted read", "phantom read", "dirty write"}},
+	{db: "sqlite:", isolation: "serializable",
+		never: []string{"phantom write skew", "write skew", "lost update", "read skew", "aborted read", "stale read"}},
+	{db: "postgres:start", isolation: "serializable",
+		never: []string{"phantom write skew", "write skew", "lost update", "read-only anomaly", "read skew",
+			"aborted read", "dirty write", "stale read"}},
+	{db: "postgres:start", isolation: "repeatable-read", seen: []string{"write skew", "phantom write skew",
+		"read-only anomaly"}, never: []string{"lost update", "read skew", "phantom read", "long fork", "dirty write",
+		"lost predicate update", "aborted read"}},
+	{db: "postgres:start", isolation: "read-committed", seen: []string{"lost update", "non-repeatable read",
+		"phantom read", "read skew", "write skew", "long fork"}, never: []string{"aborted read", "dirty write",
+		"intermediate read", "circular information flow", "vanishing transaction"}},
+	{db: "mariadb:start", isolation: "serializable",
+		never: []string{"phantom write skew", "write skew", "lost update", "read skew", "aborted read"}},
+	{db: "mariadb:start", isolation: "snapshot-isolation", seen: []string{"write skew", "lost predicate update"},
+		never: []string{"lost update", "read skew", "aborted read", "dirty write"},
+		// An update by a secondary index skips rows that were deleted since the snapshot.
+		contradicts: []string{"lost predicate update"}},
+	{db: "mariadb:start", isolation: "repeatable-read", seen: []string{"write skew", "lost update"},
+		never: []string{"aborted read", "dirty write", "intermediate read"}},
+	{db: "mariadb:start", isolation: "read-uncommitted", seen: []string{"aborted read", "intermediate read",
+		"circular information flow", "lost update"}},
+}
+
+// TestProbe: probes agree with what is known of the databases, and what they show is certified.
+func TestProbe(t *testing.T) {
+	for _, e := range probeTruth {
+		t.Run(e.db+e.isolation, func(t *testing.T) {
+			load := 2 * time.Second
+			if server.Is(e.db) {
+				needServers(t)
+			} else if e.db == "badger:" {
+				load = 0
+			} else if testing.Short() {
+				t.Skip("waits for locks")
+			}
+			p, err := collect.Probe(context.Background(), collect.ProbeConfig{DB: []string{e.db},
+				Isolations: []string{e.isolation}, Load: load, Seed: 7})
+			if errors.Is(err, server.ErrMissing) && os.Getenv("ISOVET_SERVERS") == "" {
+				t.Skipf("NOT RUN, a server is missing: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			was := func(name string) *collect.Cell {
+				c := p.Cell(name, e.isolation)
+				if c == nil {
+					t.Fatalf("no cell for %s", name)
+				}
+				return c
+			}
+			for _, name := range e.seen {
+				if c := was(name); c.Seen != collect.BySchedule && c.Seen != collect.UnderLoad {
+					t.Errorf("%s: %v (%s); expected it to be seen", name, c.Seen, c.How)
+				}
+			}
+			for _, name := range e.never {
+				if c := was(name); c.Seen == collect.BySchedule || c.Seen == collect.UnderLoad {
+					t.Errorf("%s: %v by %s; expected that it cannot be", name, c.Seen, c.Schedule)
+				}
+			}
+			var contradictions []string
+			for _, c := range p.Contradictions() {
+				contradictions = append(contradictions, c.Phenomenon)
+			}
+			if len(contradictions) != len(e.contradicts) || len(contradictions) > 0 && contradictions[0] !=
+				e.contradicts[0] {
+				t.Errorf("%v contradict the documentation, expected %v", contradictions, e.contradicts)
+			}
+			for i := range p.Cells {
+				if c := &p.Cells[i]; c.Result != nil {
+					if c.Result.Verdict != evidence.Violated {
+						t.Errorf("%s: a result that is no violation", c.Phenomenon)
+					} else if err := certify.Check(c.Result, certify.Options{}); err != nil {
+						t.Errorf("%s: %v", c.Phenomenon, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPromised: every isolation that isovet knows a promise for is one that a driver offers.
+func TestPromised(t *testing.T) {
+	if p := driver.Promised("PostgreSQL 15.18", "serializable"); p.Source == "" {
+		t.Error("nothing is known of PostgreSQL's serializable")
+	}
+	if p := driver.Promised("Redis", "serializable"); p.Source != "" || p.Says(0, nil) != driver.Unspoken {
+		t.Error("something is known of what nobody has documented")
+	}
+}

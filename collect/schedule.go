@@ -1,0 +1,341 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"isovet/datasets/workload"
+	"isovet/history"
+	"isovet/internal/safego"
+)
+
+// StepKind says what a step of a schedule does.
+type StepKind uint8
+
+const (
+	Begin StepKind = iota
+	Do
+	Commit
+	Rollback
+)
+
+// Step is what one session does at one point of a schedule.
+type Step struct {
+	Session int // from 0
+	Kind    StepKind
+	Op      workload.Op // of Do
+	Text    string      // as it was written
+}
+
+// Schedule is a script for a few sessions: who does what, in which order. A session that the database makes wait does
+// its later steps when it may go on; the others do not wait for it.
+type Schedule struct {
+	Steps    []Step
+	Sessions int
+	// Predicates says that there are operations with conditions.
+	Predicates bool
+}
+
+// scheduleTables are the tables of schedules: the items x, y and z, and table t, whose column v holds 0, 10 and 20 in
+// the rows 0, 1 and 2.
+func scheduleTables() []workload.Table {
+	return []workload.Table{
+		{Name: "item", Rows: len(scheduleItems)},
+		{Name: "t", Rows: 3, Columns: []workload.Column{{Name: "v", Index: true}}, Load: func(pk int64, row []int64) {
+			row[0] = 10 * pk
+		}},
+	}
+}
+
+const scheduleItems = "xyz"
+
+var (
+	stepText  = regexp.MustCompile(`^([a-z]+)([1-9])(?:\(([^)]*)\))?$`)
+	rangeText = regexp.MustCompile(`^v(=|>=|<)(\d+)$`)
+)
+
+// ParseSchedule reads a schedule in the notation of Berenson et al. (SIGMOD 1995), steps with spaces between; the
+// number is the session's:
+//
+//	b1 c1 a1           begin, commit, roll back
+//	r1(x) w1(x) d1(x)  read, write, delete an item: x, y or z
+//	l1(x)              a read that takes the row's write lock (SELECT … FOR UPDATE)
+//	q1(v=30)           a predicate read: the rows of t whose v is 30; also v>=30, v<30, and v>=10,v<30
+//	i1(4:30)           insert row 4 with v = 30, or overwrite it
+//	u1(v=10:+5)        update the rows that a condition finds: v = v + 5; without the sign, v = 5
+//	e1(v=20)           delete the rows that a condition finds
+func ParseSchedule(text string) (*Schedule, error) {
+	s := &Schedule{}
+	open := map[int]bool{}
+	for _, word := range strings.Fields(text) {
+		m := stepText.FindStringSubmatch(word)
+		if m == nil {
+			return nil, fmt.Errorf("step %q; expected one such as b1, r1(x) or c1", word)
+		}
+		st := Step{Session: int(m[2][0] - '1'), Kind: Do, Text: word}
+		if err := st.parse(m[1], m[3]); err != nil {
+			return nil, fmt.Errorf("step %q: %w", word, err)
+		}
+		if (st.Kind == Begin) == open[st.Session] {
+			return nil, fmt.Errorf("step %q: transaction %s is begun twice, or not begun, or over", word, m[2])
+		}
+		open[st.Session] = st.Kind == Begin || st.Kind == Do
+		s.Sessions = max(s.Sessions, st.Session+1)
+		s.Predicates = s.Predicates || st.Kind == Do && st.Op.Key.Table() == 1
+		s.Steps = append(s.Steps, st)
+	}
+	for n, o := range open {
+		if o {
+			return nil, fmt.Errorf("transaction %d has no end", n+1)
+		}
+	}
+	return s, nil
+}
+
+// parse reads a step's verb and what stands between its parentheses.
+func (st *Step) parse(verb, arg string) error {
+	kinds := map[string]workload.OpKind{"r": workload.Read, "l": workload.Read, "w": workload.Write,
+		"d": workload.Delete}
+	switch verb {
+	case "b", "c", "a":
+		if arg != "" {
+			return fmt.Errorf("%q; expected nothing in parentheses", arg)
+		}
+		st.Kind = map[string]StepKind{"b": Begin, "c": Commit, "a": Rollback}[verb]
+		return nil
+	case "r", "w", "d", "l":
+		i := strings.Index(scheduleItems, arg)
+		if len(arg) != 1 || i < 0 {
+			return fmt.Errorf("item %q; expected x, y or z", arg)
+		}
+		st.Op = workload.Op{Key: workload.MakeKey(0, int64(i)), Kind: kinds[verb], ForUpdate: verb == "l"}
+		return nil
+	case "i":
+		pk, v, ok := strings.Cut(arg, ":")
+		p, err := strconv.ParseUint(pk, 10, 16)
+		n, err2 := strconv.ParseUint(v, 10, 16)
+		if !ok || err != nil || err2 != nil {
+			return fmt.Errorf("%q; expected a row and its v, such as 4:30", arg)
+		}
+		st.Op = workload.Op{Key: workload.MakeKey(1, int64(p)), Kind: workload.Write, Row: []int64{int64(n)}}
+		return nil
+	case "q", "u", "e":
+		return st.parseWhere(verb, arg)
+	}
+	return fmt.Errorf("%q; expected one of b, c, a, r, w, d, l, q, i, u, e", verb)
+}
+
+func (st *Step) parseWhere(verb, arg string) error {
+	st.Op = workload.Op{Key: workload.MakeKey(1, 0), Kind: workload.ReadWhere}
+	where, set, hasSet := strings.Cut(arg, ":")
+	if hasSet != (verb == "u") {
+		return fmt.Errorf("%q; expected a change behind a colon in updates alone, such as v=10:+5", arg)
+	}
+	switch verb {
+	case "u":
+		n, err := strconv.ParseInt(set, 10, 32)
+		if err != nil {
+			return fmt.Errorf("change %q; expected a number, or +5", set)
+		}
+		st.Op.Kind = workload.UpdateWhere
+		st.Op.Set = []workload.Set{{Keep: strings.HasPrefix(set, "+"), Add: n}}
+	case "e":
+		st.Op.Kind = workload.DeleteWhere
+	}
+	r := workload.Range{Min: math.MinInt64, Max: math.MaxInt64}
+	for _, part := range strings.Split(where, ",") {
+		m := rangeText.FindStringSubmatch(part)
+		if m == nil {
+			return fmt.Errorf("condition %q; expected v=N, v>=N or v<N", part)
+		}
+		n, err := strconv.ParseInt(m[2], 10, 32)
+		if err != nil {
+			return fmt.Errorf("condition %q: %w", part, err)
+		}
+		switch m[1] {
+		case "=":
+			r = workload.Equal(0, n)
+		case ">=":
+			r.Min = n
+		default:
+			r.Max = n
+		}
+	}
+	st.Op.Where = []workload.Range{r}
+	return nil
+}
+
+// Played is how a schedule went.
+type Played struct {
+	History *history.History
+	// Refused says of each session why the database refused its transaction; "": it did not.
+	Refused []string
+	// Waited lists the steps that the database made wait for others.
+	Waited []string
+}
+
+// scheduleWait is how long a step may take before the others go on without it: it waits for one of them then.
+const scheduleWait = 120 * time.Millisecond
+
+// player is a session that plays its part.
+type player struct {
+	c     *client
+	steps chan Step
+	busy  atomic.Int32 // steps that are sent and not done
+	idle  chan struct{}
+	x     txnRec
+	over  bool // refused: the rest of its steps is left out
+	why   string
+}
+
+// Play runs a schedule once, on fresh tables. The database must be the one that Open has opened with c.
+func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, error) {
+	c.Custom, c.Sessions, c.Txns = tablesOnly(scheduleTables()), s.Sessions, 1
+	if !s.Predicates {
+		c.Custom = tablesOnly(scheduleTables()[:1])
+	}
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	r := &run{cfg: c, target: t, info: t.db.Info()}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	r.note = "schedule: " + s.String()
+	if err := t.db.Load(ctx, r.data()); err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
+	}
+	if err := r.connect(ctx); err != nil {
+		return nil, err
+	}
+	defer r.disconnect()
+	r.epoch = time.Now()
+	out := &Played{}
+	players := make([]*player, s.Sessions)
+	var group safego.Group
+	for i := range players {
+		p := &player{c: r.clients[i], steps: make(chan Step, len(s.Steps)), idle: make(chan struct{}, len(s.Steps))}
+		players[i] = p
+		group.Go(func() {
+			for st := range p.steps {
+				p.do(st)
+				p.busy.Add(-1)
+				p.idle <- struct{}{}
+			}
+		})
+	}
+	for _, st := range s.Steps {
+		if ctx.Err() != nil {
+			break
+		}
+		p := players[st.Session]
+		p.busy.Add(1)
+		p.steps <- st
+		if !settled(players) && p.busy.Load() > 0 {
+			out.Waited = append(out.Waited, st.Text)
+		}
+	}
+	for _, p := range players {
+		close(p.steps)
+	}
+	stop := context.AfterFunc(ctx, t.db.Cut)
+	group.Wait()
+	stop()
+	for _, p := range players {
+		out.Refused = append(out.Refused, p.why)
+	}
+	if r.err != nil {
+		return out, r.err
+	}
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	h, err := r.build(ctx)
+	out.History = h
+	return out, err
+}
+
+// settled waits until no session has a step to do; false says that one of them waits for another.
+func settled(players []*player) bool {
+	late := time.NewTimer(scheduleWait)
+	defer late.Stop()
+	for _, p := range players {
+		for p.busy.Load() > 0 {
+			select {
+			case <-p.idle:
+			case <-late.C:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// do does one step.
+func (p *player) do(st Step) {
+	if p.over && st.Kind != Begin || p.c.sess == nil {
+		return
+	}
+	c := p.c
+	switch st.Kind {
+	case Begin:
+		p.over = false
+		p.x = c.newTxn("")
+		if err := c.sess.Begin(); err != nil {
+			p.refused(err, "begin")
+		}
+	case Do:
+		op := st.Op
+		if err := c.do(&op); err != nil {
+			p.refused(err, st.Text)
+		}
+	case Rollback:
+		p.over = true
+		c.giveUp(&p.x)
+	case Commit:
+		p.over = true
+		p.x.commit = c.r.now()
+		err := c.sess.Commit()
+		p.x.end = c.r.now()
+		if err != nil {
+			p.why = err.Error()
+			c.uncommitted(&p.x, err)
+			return
+		}
+		c.write(p.x)
+		c.r.committed.Add(1)
+	}
+}
+
+func (p *player) refused(err error, where string) {
+	p.over, p.why = true, err.Error()
+	p.c.refused(&p.x, err, where)
+}
+
+// String is the schedule in its notation.
+func (s *Schedule) String() string {
+	var words []string
+	for _, st := range s.Steps {
+		words = append(words, st.Text)
+	}
+	return strings.Join(words, " ")
+}
+
+// tablesOnly is a workload whose clients do nothing.
+type tablesOnly []workload.Table
+
+func (t tablesOnly) Tables() []workload.Table               { return t }
+func (t tablesOnly) Client(int, *rand.Rand) workload.Client { return nobody{} }
+
+type nobody struct{}
+
+func (nobody) Next(*workload.Txn) {}
+func (nobody) Step(*workload.Txn) {}

@@ -1,0 +1,85 @@
+package collect
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/history"
+)
+
+// TestParseSchedule: the notation, and what is refused.
+func TestParseSchedule(t *testing.T) {
+	for _, ph := range Phenomena() {
+		for _, text := range ph.Schedules {
+			s, err := ParseSchedule(text)
+			if err != nil {
+				t.Errorf("%s: %s: %v", ph.Name, text, err)
+				continue
+			}
+			if s.String() != text {
+				t.Errorf("%s: %q is written as %q", ph.Name, text, s)
+			}
+			if got := strings.ContainsAny(text, "que"); got != s.Predicates {
+				t.Errorf("%s: %q has predicates: %v", ph.Name, text, s.Predicates)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"r1(x) c1":             "not begun",
+		"b1 b1 c1":             "begun twice",
+		"b1 r1(x)":             "has no end",
+		"b1 r1(q) c1":          "x, y or z",
+		"b1 r1 c1":             "x, y or z",
+		"b1 c1(x)":             "nothing in parentheses",
+		"b1 k1(x) c1":          "expected one of",
+		"b0 c0":                "expected one such as",
+		"b1 q1(v>30) c1":       "v=N, v>=N or v<N",
+		"b1 q1(v=30:5) c1":     "in updates alone",
+		"b1 u1(v=30) c1":       "in updates alone",
+		"b1 u1(v=30:x) c1":     "expected a number",
+		"b1 i1(x:30) c1":       "such as 4:30",
+		"b1 i1(4) c1":          "such as 4:30",
+		"b1 c1 r1(x)":          "or over",
+		"b1 q1(v=99999999999)": "out of range",
+	} {
+		if _, err := ParseSchedule(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; expected %q", text, err, want)
+		}
+	}
+}
+
+// TestPlay: what the sessions did stands in the history, in the order of the schedule, and who was refused is said.
+func TestPlay(t *testing.T) {
+	c := Config{DB: []string{"badger:"}, Timeout: 5 * time.Second}
+	d, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := ParseSchedule("b1 b2 r1(x) r2(x) w1(x) w2(x) c1 c2 b3 w3(y) a3 b1 r1(x) r1(y) c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Play(t.Context(), c, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Refused[0] != "" || p.Refused[1] == "" || p.Refused[2] != "" || len(p.Waited) > 0 {
+		t.Errorf("refused %q, waited %q; expected the second to be refused", p.Refused, p.Waited)
+	}
+	h := p.History
+	statuses := h.Txns.Status
+	if len(statuses) > 0 && int(h.Init) == 0 {
+		statuses = statuses[1:]
+	}
+	want := []history.Status{history.Committed, history.Aborted, history.Aborted, history.Committed}
+	if len(statuses) != len(want) {
+		t.Fatalf("%d transactions, expected %d", len(statuses), len(want))
+	}
+	for i := range want {
+		if statuses[i] != want[i] {
+			t.Errorf("transaction %d is %v, expected %v", i, statuses[i], want[i])
+		}
+	}
+}
