@@ -76,9 +76,18 @@ type txn struct {
 	opsAt    int
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: two passes over the bytes at most, sorting of
-// the timestamps where they have logical parts, history.Builder.Build. data is not referenced afterwards.
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, or three where they are
+// not plain (see edn.Plain), sorting of the timestamps where they have logical parts, history.Builder.Build. data is not
+// referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
+	if h, ok := readPlain(data, file); ok {
+		return h, nil
+	}
+	return read(data, file)
+}
+
+// read is Read by way of edn.Scanner, for whatever is in the file.
+func read(data []byte, file string) (*history.History, error) {
 	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, names: map[string]int64{}}
 	var txns []txn
 	if err := r.array("", func(t edn.Token) error {
@@ -103,7 +112,13 @@ func Read(data []byte, file string) (*history.History, error) {
 		}
 		r.b.EndTxn(x.head)
 	}
-	if slices.ContainsFunc(txns, func(x txn) bool { return x.sts.l != 0 || x.cts.l != 0 }) {
+	r.notes(hasLogical(txns))
+	return r.b.Build()
+}
+
+// notes says what was made of the timestamps and of what keys hold at first.
+func (r *reader) notes(logical bool) {
+	if logical {
 		r.b.Note(history.NoteTimes, 0,
 			"timestamps have logical parts: those shown are their places in the order of all")
 	}
@@ -111,7 +126,6 @@ func Read(data []byte, file string) (*history.History, error) {
 		r.b.Initial = history.IntValue(0)
 		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first, since reads find it and nobody writes it")
 	}
-	return r.b.Build()
 }
 
 // array reads an array, each element's first token handed to each.
@@ -153,14 +167,19 @@ func (r *reader) name(field string) (int64, error) {
 		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
 			return n, nil
 		}
-		n, ok := r.names[string(t.Text)]
-		if !ok {
-			n = -1 - int64(len(r.names))
-			r.names[string(t.Text)] = n
-		}
-		return n, nil
+		return r.named(t.Text), nil
 	}
 	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer or a string", t)
+}
+
+// named returns the number of an id that is a word.
+func (r *reader) named(text []byte) int64 {
+	n, ok := r.names[string(text)]
+	if !ok {
+		n = -1 - int64(len(r.names))
+		r.names[string(text)] = n
+	}
+	return n
 }
 
 func (r *reader) stamp(field string) (stamp, error) {
@@ -231,8 +250,7 @@ func (r *reader) txn(t edn.Token) (txn, error) {
 
 // ticks turns timestamps into integers.
 func ticks(txns []txn) {
-	logical := slices.ContainsFunc(txns, func(x txn) bool { return x.sts.l != 0 || x.cts.l != 0 })
-	if !logical {
+	if !hasLogical(txns) {
 		for i := range txns {
 			txns[i].head.StartTS, txns[i].head.CommitTS = txns[i].sts.p, txns[i].cts.p
 		}
@@ -264,14 +282,9 @@ func (r *reader) ops() error {
 				if err != nil {
 					return err
 				}
-				if t.Kind == edn.Text && len(t.Text) > 0 {
-					switch string(bytes.ToLower(t.Text)) {
-					case "w", "write":
-						kind = 'w'
-					case "r", "read":
-						kind = 'r'
-					case "a", "append":
-						kind = 'a'
+				if t.Kind == edn.Text {
+					if k := kindOf(t.Text); k != 0 {
+						kind = k
 					}
 				}
 				if kind == 0 {
@@ -304,6 +317,26 @@ func (r *reader) ops() error {
 	})
 }
 
+// kindOf tells what an operation is by its name; 0: it is none.
+func kindOf(text []byte) byte {
+	if len(text) == 1 {
+		switch c := text[0] | 0x20; c {
+		case 'w', 'r', 'a':
+			return c
+		}
+		return 0
+	}
+	switch string(bytes.ToLower(text)) {
+	case "write":
+		return 'w'
+	case "read":
+		return 'r'
+	case "append":
+		return 'a'
+	}
+	return 0
+}
+
 // op adds an operation; its value, if it has one, is next.
 func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 	t := edn.Token{Kind: edn.Nil, Pos: r.s.Pos()}
@@ -334,6 +367,15 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 	if err != nil {
 		return err
 	}
+	if kind == 'a' && v.Kind == history.Null {
+		return r.s.Errorf(t.Pos, "v", "found nothing; expected the element that is appended")
+	}
+	r.scalarOp(kind, key, v)
+	return nil
+}
+
+// scalarOp adds an operation but the read of a list.
+func (r *reader) scalarOp(kind byte, key uint32, v history.Value) {
 	switch kind {
 	case 'r':
 		r.nullRead = r.nullRead || v.Kind == history.Null
@@ -343,13 +385,9 @@ func (r *reader) op(kind byte, key uint32, hasValue bool) error {
 		r.zeroWritten = r.zeroWritten || v == history.IntValue(0)
 		r.b.Write(key, v)
 	case 'a':
-		if v.Kind == history.Null {
-			return r.s.Errorf(t.Pos, "v", "found nothing; expected the element that is appended")
-		}
 		r.b.Meta.Lists = true
 		r.b.Append(key, v)
 	}
-	return nil
 }
 
 // scalar makes a value or an element of a token.

@@ -1,0 +1,339 @@
+package edn
+
+// Plain reads plain JSON and EDN, which is what programs write: integers of 64 bits, strings in ASCII without
+// escapes, no comments, tags and what else notations have for people. What it takes it takes as [Scanner] does; its
+// methods return false for everything else, right or wrong, and have then moved nowhere that matters: the reader goes
+// back to a Scanner, which reads it or says what is wrong. It costs a fifth of a Scanner.
+type Plain struct {
+	data []byte
+	pos  int
+	json bool
+}
+
+// NewPlain returns one at the beginning of a text.
+func NewPlain(data []byte, json bool) Plain { return Plain{data: data, json: json} }
+
+// Plain returns one where the next token is looked for.
+func (s *Scanner) Plain() Plain { return Plain{data: s.Data, pos: s.pos, json: s.JSON} }
+
+// PlainMap returns one behind the bracket of a map that Next has just returned.
+func (s *Scanner) PlainMap() Plain { return s.Plain() }
+
+// Went moves the scanner to where p is: behind whole values.
+func (s *Scanner) Went(p *Plain) { s.pos = p.pos }
+
+// WentOut is Went behind the bracket that closes the innermost open one.
+func (s *Scanner) WentOut(p *Plain) {
+	s.pos = p.pos
+	if n := len(s.open); n > 0 {
+		s.open = s.open[:n-1]
+	}
+}
+
+// Pos returns where it is.
+func (p *Plain) Pos() int { return p.pos }
+
+// Back goes back to a place where it has been.
+func (p *Plain) Back(pos int) { p.pos = pos }
+
+// What bytes are.
+const (
+	isBlank = 1 << iota // in JSON and EDN
+	isColon             // white space in JSON
+	isDelim             // ends a word
+	isPlain             // of words that Plain leaves out: letters, digits and what stands for operators
+	isOpen
+	isClose
+)
+
+var class [256]uint8
+
+func init() {
+	for c := range class {
+		if space[c] {
+			class[c] |= isBlank
+		}
+		if delim[c] {
+			class[c] |= isDelim
+		}
+	}
+	class[':'] |= isColon
+	for c := '0'; c <= 'z'; c++ {
+		if c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c {
+			class[c] |= isPlain
+		}
+	}
+	for _, c := range "+-._/*!?<>=$%&|" {
+		class[c] |= isPlain
+	}
+	for _, c := range "([{" {
+		class[c] |= isOpen
+	}
+	for _, c := range ")]}" {
+		class[c] |= isClose
+	}
+}
+
+// Peek goes to the next byte that is no white space and returns it; 0 at the end.
+func (p *Plain) Peek() byte {
+	if p.pos < len(p.data) {
+		if c := p.data[p.pos]; c > ',' && c != ':' {
+			return c
+		}
+	}
+	return p.blanks()
+}
+
+func (p *Plain) blanks() byte {
+	white := uint8(isBlank)
+	if p.json {
+		white |= isColon
+	}
+	d, i := p.data, p.pos
+	for i < len(d) {
+		if class[d[i]]&white == 0 {
+			p.pos = i
+			return d[i]
+		}
+		i++
+		// The indentation of a value a line.
+		for len(d)-i >= 8 && string(d[i:i+8]) == "        " {
+			i += 8
+		}
+	}
+	p.pos = i
+	return 0
+}
+
+// Take goes behind the next byte that is no white space, if that is c.
+func (p *Plain) Take(c byte) bool {
+	if p.Peek() != c {
+		return false
+	}
+	p.pos++
+	return true
+}
+
+// At reports whether what follows at once is this text, and goes behind it then. It is for what one program always
+// writes.
+func (p *Plain) At(text string) bool {
+	if len(p.data)-p.pos < len(text) || string(p.data[p.pos:p.pos+len(text)]) != text {
+		return false
+	}
+	p.pos += len(text)
+	return true
+}
+
+// Int reads an integer.
+func (p *Plain) Int() (n int64, ok bool) {
+	c := p.Peek()
+	d, i := p.data, p.pos
+	neg := c == '-'
+	if neg {
+		i++
+	}
+	first := i
+	for i < len(d) {
+		c := d[i] - '0'
+		if c > 9 {
+			break
+		}
+		n = n*10 + int64(c)
+		i++
+	}
+	// At the end of the text it may be cut.
+	if i == first || i-first > 19 || n < 0 || i == len(d) || class[d[i]]&isDelim == 0 && (d[i] != ':' || !p.json) {
+		return 0, false
+	}
+	p.pos = i
+	if neg {
+		n = -n
+	}
+	return n, true
+}
+
+// Text reads a string.
+func (p *Plain) Text() (text []byte, ok bool) {
+	if p.Peek() != '"' {
+		return nil, false
+	}
+	d := p.data
+	for i := p.pos + 1; i < len(d); i++ {
+		c := d[i]
+		if c == '"' {
+			text = d[p.pos+1 : i]
+			p.pos = i + 1
+			return text, true
+		}
+		if c == '\\' || c >= 0x80 {
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// Word reads a keyword or symbol in EDN, a string in JSON: without its colon or quotes.
+func (p *Plain) Word() (text []byte, ok bool) {
+	if p.json {
+		return p.Text()
+	}
+	c := p.Peek()
+	d, i := p.data, p.pos
+	if c == ':' {
+		i++
+	} else if c-'0' <= 9 || c == '-' || c == '+' {
+		return nil, false // may be a number
+	}
+	first := i
+	for i < len(d) && class[d[i]]&isPlain != 0 {
+		i++
+	}
+	if i == first || i == len(d) || class[d[i]]&isDelim == 0 {
+		return nil, false
+	}
+	text = d[first:i]
+	if c != ':' {
+		switch string(text) {
+		case "nil", "null", "true", "false":
+			return nil, false
+		}
+	}
+	p.pos = i
+	return text, true
+}
+
+// Nil reads nil, null in JSON.
+func (p *Plain) Nil() bool {
+	name := "nil"
+	if p.json {
+		name = "null"
+	}
+	p.Peek()
+	i := p.pos + len(name)
+	if i >= len(p.data) || string(p.data[p.pos:i]) != name || class[p.data[i]]&isDelim == 0 {
+		return false
+	}
+	p.pos = i
+	return true
+}
+
+// Skip leaves out a value: a scalar, or brackets with what is in them, up to 32 deep.
+func (p *Plain) Skip() bool {
+	c := p.Peek()
+	if class[c]&isOpen == 0 {
+		return p.skipScalar(c)
+	}
+	if p.json {
+		return p.skipJSON()
+	}
+	d, i := p.data, p.pos
+	open, depth := uint64(0), 0 // two bits for each open bracket
+	for ; i < len(d); i++ {
+		c := d[i]
+		k := class[c]
+		if k&(isPlain|isBlank) != 0 {
+			continue
+		}
+		switch {
+		case k&isOpen != 0:
+			if depth++; depth > 32 {
+				return false
+			}
+			open = open<<2 | uint64(c>>5&3)
+		case k&isClose != 0:
+			// ( and ) are 0x28 and 0x29, the others two apart: bits 5 and 6 tell which they are.
+			if open&3 != uint64(c>>5&3) {
+				return false
+			}
+			open >>= 2
+			if depth--; depth == 0 {
+				p.pos = i + 1
+				return true
+			}
+		case c == ':':
+			if i+1 == len(d) || class[d[i+1]]&isDelim != 0 {
+				return false // it belongs to nothing
+			}
+		case c == '"':
+			p.pos = i
+			if _, ok := p.Text(); !ok {
+				return false
+			}
+			i = p.pos - 1
+		case c == '#' && i+1 < len(d) && d[i+1] == '{' && class[d[i-1]]&(isBlank|isOpen) != 0: // a set
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// skipJSON is Skip for arrays and objects of JSON, whose scalars must be such.
+func (p *Plain) skipJSON() bool {
+	open, depth := uint64(0), 0
+	for {
+		c := p.Peek()
+		switch c {
+		case '[', '{':
+			if depth++; depth > 32 {
+				return false
+			}
+			open = open<<2 | uint64(c>>5&3)
+			p.pos++
+		case ']', '}':
+			if open&3 != uint64(c>>5&3) {
+				return false
+			}
+			open >>= 2
+			p.pos++
+			if depth--; depth == 0 {
+				return true
+			}
+		default:
+			if !p.skipScalar(c) {
+				return false
+			}
+		}
+	}
+}
+
+// skipScalar leaves out a value without brackets that begins with c.
+func (p *Plain) skipScalar(c byte) bool {
+	switch {
+	case c == '"':
+		_, ok := p.Text()
+		return ok
+	case c == '-' || c-'0' <= 9:
+		_, ok := p.Int()
+		return ok
+	case !p.json:
+		if p.Nil() {
+			return true
+		}
+		_, ok := p.Word()
+		return ok
+	case c == 't':
+		return p.atom("true")
+	case c == 'f':
+		return p.atom("false")
+	}
+	return p.Nil()
+}
+
+// Bool reads true or false.
+func (p *Plain) Bool() (value, ok bool) {
+	p.Peek()
+	if p.atom("true") {
+		return true, true
+	}
+	return false, p.atom("false")
+}
+
+func (p *Plain) atom(name string) bool {
+	i := p.pos + len(name)
+	if i >= len(p.data) || string(p.data[p.pos:i]) != name || class[p.data[i]]&isDelim == 0 {
+		return false
+	}
+	p.pos = i
+	return true
+}
