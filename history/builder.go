@@ -45,6 +45,7 @@ type Builder struct {
 	opStart  []int64
 	opEnd    []int64
 	lists    Lists
+	lastList []lastList // by key
 	preds    Preds
 	notes    []Note
 	extra    uint32 // number of extra references handed out (list elements, predicate rows)
@@ -186,10 +187,30 @@ func (b *Builder) ReadList(key uint32, elems []Value) {
 		l.Off = append(l.Off, 0)
 	}
 	l.Key = append(l.Key, key)
-	for _, e := range elems {
+	if int(key) >= len(b.lastList) {
+		b.lastList = append(b.lastList, make([]lastList, max(int(key)+1, len(b.lastList)*3/2)-len(b.lastList))...)
+	}
+	// A list is mostly what was read of its key before, and some elements more: what it has in common with that names
+	// the same versions.
+	last := &b.lastList[key]
+	same := 0
+	for same < min(len(elems), len(last.elems)) && elems[same] == last.elems[same] {
+		same++
+	}
+	at := len(l.Elem)
+	l.Elem = append(l.Elem, l.Elem[last.at:last.at+same]...)
+	b.join.own.n += same
+	for _, e := range elems[same:] {
 		l.Elem = append(l.Elem, b.extraRef(key, e))
 	}
+	last.at, last.elems = at, append(last.elems[:same], elems[same:]...)
 	l.Off = append(l.Off, uint32(len(l.Elem)))
+}
+
+// lastList is what was last read of a key that is a list: its elements, and where they stand in Lists.Elem.
+type lastList struct {
+	at    int
+	elems []Value
 }
 
 // PredRow is a row that a predicate matched. Old is the version it matched on, unless OldUnknown; New is what a

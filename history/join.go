@@ -60,9 +60,9 @@ func (p *joinPart) next() {
 type joinSource struct {
 	small     []joinRec            // all of them, unless there are too many
 	part      *[joinParts]joinPart // nil as long as small holds them
-	n         int
-	key, text []uint32 // their ids in the builder that took this one over; nil: the same
-	op, extra uint32   // what to add to places
+	n         int                  // with those that repeat one before and are not here
+	key, text []uint32             // their ids in the builder that took this one over; nil: the same
+	op, extra uint32               // what to add to places
 }
 
 // joiner holds the references of a builder: those of the builders it took over, then its own.
@@ -263,11 +263,13 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 		total += src[i].n
 	}
 	// The references of each partition. With few of them, there is one.
+	held := 0
 	var part [joinParts][]joinChunk
 	for i := range src {
 		s := &src[i]
 		if total <= joinSmall {
 			part[0] = append(part[0], joinChunk{s, s.small})
+			held += len(s.small)
 			continue
 		}
 		if s.part == nil {
@@ -277,8 +279,10 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 			q := &s.part[p]
 			for _, c := range q.full {
 				part[p] = append(part[p], joinChunk{s, c})
+				held += len(c)
 			}
 			part[p] = append(part[p], joinChunk{s, q.cur[:q.n]})
+			held += q.n
 		}
 		s.part = nil
 	}
@@ -292,7 +296,7 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 	shift := 32 - bits.Len(uint(workers-1))
 	var count [joinParts]int
 	var base [joinWorkers]uint32
-	runs := cut(&part, total, workers)
+	runs := cut(&part, held, workers)
 	parallel(workers, func(w int) {
 		t := joinTable{keyHash: keyHash, texts: texts, ops: ops, extra: extra, tag: uint32(w) << shift}
 		for p := runs[w]; p < runs[w+1]; p++ {

@@ -237,7 +237,13 @@ func rates(tb testing.TB, txns int) []rate {
 	})
 	lists := make(map[uint64][]uint64)
 	ednLists := s.one(func(dst []byte, i int, t shapeTxn, _ bool) []byte {
-		for _, e := range t.ops {
+		t.ops = slices.Clone(t.ops)
+		for j := range t.ops {
+			e := &t.ops[j]
+			// As Elle's generator does, another key once a list has 32 elements.
+			for len(lists[e.variable]) >= 32 {
+				e.variable += 10_000
+			}
 			if e.write {
 				l := lists[e.variable]
 				lists[e.variable] = append(l[:len(l):len(l)], e.value)
@@ -253,7 +259,7 @@ func rates(tb testing.TB, txns int) []rate {
 				case e.write:
 					v = fmt.Appendf(v, "[:append %d %d]", e.variable, e.value)
 				case ok:
-					v = fmt.Appendf(v, "[:r %d %d]", e.variable, l[max(0, len(l)-20):])
+					v = fmt.Appendf(v, "[:r %d %d]", e.variable, l)
 				default:
 					v = fmt.Appendf(v, "[:r %d nil]", e.variable)
 				}

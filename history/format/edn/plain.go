@@ -1,5 +1,7 @@
 package edn
 
+import "isovet/history"
+
 // Plain reads plain JSON and EDN, which is what programs write: integers of 64 bits, strings in ASCII without
 // escapes, no comments, tags and what else notations have for people. What it takes it takes as [Scanner] does; its
 // methods return false for everything else, right or wrong, and have then moved nowhere that matters: the reader goes
@@ -8,16 +10,24 @@ type Plain struct {
 	data []byte
 	pos  int
 	json bool
+	// What is white space.
+	white uint8
 }
 
 // NewPlain returns one at the beginning of a text.
-func NewPlain(data []byte, json bool) Plain { return Plain{data: data, json: json} }
+func NewPlain(data []byte, json bool) Plain {
+	if json {
+		return Plain{data: data, json: json, white: isBlank | isColon}
+	}
+	return Plain{data: data, white: isBlank}
+}
 
 // Plain returns one where the next token is looked for.
-func (s *Scanner) Plain() Plain { return Plain{data: s.Data, pos: s.pos, json: s.JSON} }
-
-// PlainMap returns one behind the bracket of a map that Next has just returned.
-func (s *Scanner) PlainMap() Plain { return s.Plain() }
+func (s *Scanner) Plain() Plain {
+	p := NewPlain(s.Data, s.JSON)
+	p.pos = s.pos
+	return p
+}
 
 // Went moves the scanner to where p is: behind whole values.
 func (s *Scanner) Went(p *Plain) { s.pos = p.pos }
@@ -77,19 +87,19 @@ func init() {
 // Peek goes to the next byte that is no white space and returns it; 0 at the end.
 func (p *Plain) Peek() byte {
 	if p.pos < len(p.data) {
-		if c := p.data[p.pos]; c > ',' && c != ':' {
+		if c := p.data[p.pos]; class[c]&p.white == 0 {
 			return c
 		}
 	}
 	return p.blanks()
 }
 
+// blanks is Peek where there is white space. If it were compiled into Peek, that could not be compiled into others.
+//
+//go:noinline
 func (p *Plain) blanks() byte {
-	white := uint8(isBlank)
-	if p.json {
-		white |= isColon
-	}
-	d, i := p.data, p.pos
+	white := p.white
+	d, i := p.data, p.pos+1
 	for i < len(d) {
 		if class[d[i]]&white == 0 {
 			p.pos = i
@@ -101,7 +111,7 @@ func (p *Plain) blanks() byte {
 			i += 8
 		}
 	}
-	p.pos = i
+	p.pos = len(d)
 	return 0
 }
 
@@ -114,21 +124,10 @@ func (p *Plain) Take(c byte) bool {
 	return true
 }
 
-// At reports whether what follows at once is this text, and goes behind it then. It is for what one program always
-// writes.
-func (p *Plain) At(text string) bool {
-	if len(p.data)-p.pos < len(text) || string(p.data[p.pos:p.pos+len(text)]) != text {
-		return false
-	}
-	p.pos += len(text)
-	return true
-}
-
 // Int reads an integer.
 func (p *Plain) Int() (n int64, ok bool) {
-	c := p.Peek()
+	neg := p.Peek() == '-'
 	d, i := p.data, p.pos
-	neg := c == '-'
 	if neg {
 		i++
 	}
@@ -150,6 +149,48 @@ func (p *Plain) Int() (n int64, ok bool) {
 		n = -n
 	}
 	return n, true
+}
+
+// Ints reads the integers of a sequence behind its bracket, and the bracket that closes it, and appends them to dst.
+func (p *Plain) Ints(dst []history.Value) ([]history.Value, bool) {
+	d, i := p.data, p.pos
+	for i < len(d) {
+		c := d[i] - '0'
+		if c > 9 {
+			switch d[i] {
+			case ']':
+				p.pos = i + 1
+				return dst, true
+			case ' ', ',':
+				i++
+				continue
+			}
+			p.pos = i
+			if p.Take(']') {
+				return dst, true
+			}
+			n, ok := p.Int()
+			if !ok {
+				return dst, false
+			}
+			dst = append(dst, history.IntValue(n))
+			i = p.pos
+			continue
+		}
+		n, first := int64(c), i
+		for i++; i < len(d); i++ {
+			c := d[i] - '0'
+			if c > 9 {
+				break
+			}
+			n = n*10 + int64(c)
+		}
+		if i-first > 19 || n < 0 || i == len(d) || class[d[i]]&isDelim == 0 {
+			return dst, false
+		}
+		dst = append(dst, history.IntValue(n))
+	}
+	return dst, false
 }
 
 // Text reads a string.

@@ -135,8 +135,6 @@ const (
 	info
 )
 
-var kinds = [...]string{"invoke", "ok", "fail", "info"}
-
 type fn uint8
 
 const (
@@ -155,10 +153,33 @@ const (
 	otherFn
 )
 
-var fns = map[string]fn{
-	"txn": txnFn, "read": readFn, "write": writeFn, "cas": casFn, "acquire": acquireFn, "release": releaseFn,
-	"add":      addFn,
-	"transfer": transferFn, "get": getFn, "put": putFn, "append": appendFn,
+// fnNamed tells an :f by its name.
+func fnNamed(name []byte) (fn, bool) {
+	switch string(name) {
+	case "txn":
+		return txnFn, true
+	case "read":
+		return readFn, true
+	case "write":
+		return writeFn, true
+	case "cas":
+		return casFn, true
+	case "acquire":
+		return acquireFn, true
+	case "release":
+		return releaseFn, true
+	case "add":
+		return addFn, true
+	case "transfer":
+		return transferFn, true
+	case "get":
+		return getFn, true
+	case "put":
+		return putFn, true
+	case "append":
+		return appendFn, true
+	}
+	return noFn, false
 }
 
 const noProcess = history.NoTime
@@ -167,6 +188,7 @@ const noProcess = history.NoTime
 type reader struct {
 	s        edn.Scanner
 	realTime string
+	plain    bool // what is plain is read as such, see plainEvent
 	events   []event
 	used     [otherFn + 1]bool
 	other    string           // an :f of otherFn
@@ -190,7 +212,7 @@ type reader struct {
 
 func newReader(data []byte, file string, o Options) *reader {
 	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, realTime: o.RealTime, b: history.NewBuilder(),
-		names: map[string]int64{}}
+		names: map[string]int64{}, plain: true}
 	r.b.File = file
 	return r
 }

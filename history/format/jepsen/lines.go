@@ -88,11 +88,7 @@ func (l *columns) by(word []byte) bool {
 
 func kindOf(word []byte) (kind, bool) {
 	if word[0] == ':' {
-		for k, name := range kinds {
-			if string(word[1:]) == name {
-				return kind(k), true
-			}
-		}
+		return kindNamed(word[1:])
 	}
 	return 0, false
 }
@@ -136,7 +132,12 @@ func IsLog(head []byte) bool {
 // Errors are *history.InputError with the line; a file without an operation is one. Cost as of [Read].
 func ReadLog(data []byte, file string, o Options) (*history.History, error) {
 	o.JSON = false
-	r := newReader(data, file, o)
+	return newReader(data, file, o).log()
+}
+
+// log is ReadLog.
+func (r *reader) log() (*history.History, error) {
+	data, file := r.s.Data, r.s.File
 	r.lines = true
 	n, end, passed, first := 0, 0, 0, 0
 	var firstText []byte
@@ -182,8 +183,9 @@ func ReadLog(data []byte, file string, o Options) (*history.History, error) {
 		if l.value < len(text) {
 			// A value that is none, as where the reason of a failure is printed in its place, says nothing.
 			r.s.Data = data[:end]
-			r.s.Seek(begin + l.value)
-			if err := r.s.Skip(); err == nil {
+			if p := r.plainAt(begin + l.value); r.plain && p.Skip() {
+				e.value = begin + l.value
+			} else if r.s.Seek(begin + l.value); r.s.Skip() == nil {
 				e.value = begin + l.value
 			} else if e.kind == invoke || e.kind == ok {
 				return nil, &history.InputError{File: file, Line: n, Off: -1, Field: "value", Msg: "found " +

@@ -26,7 +26,10 @@ func (r *reader) choose() error {
 		if e.value < 0 {
 			continue
 		}
-		if micro, appends, err := r.micro(e.value); err != nil {
+		v, simple := r.simple(e.value)
+		if simple = simple && r.plain; simple {
+			// No micro-operation.
+		} else if micro, appends, err := r.micro(e.value); err != nil {
 			return err
 		} else if micro {
 			if appends {
@@ -48,6 +51,10 @@ func (r *reader) choose() error {
 			hasVersions = v
 		}
 		if e.kind == ok && e.f == readFn {
+			if simple {
+				collection, number = collection || v.pair && r.used[addFn], number || !v.pair && !v.null
+				continue
+			}
 			c, n, m, err := r.readShape(e.value)
 			if err != nil {
 				return err
@@ -196,7 +203,15 @@ func (r *reader) readShape(at int) (collection, number, balances bool, err error
 
 // ops adds the operations of a transaction of the given outcome; false: there is nothing to say of it.
 func (r *reader) ops(e *event, status history.Status) (bool, error) {
+	if r.plain {
+		if done, any := r.simpleRegister(e, status); done {
+			return any, nil
+		}
+	}
 	if e.value >= 0 {
+		if r.plain && r.plainMicro(e.value) {
+			return r.microOps(e, status)
+		}
 		micro, err := r.begins(e.value)
 		if err == nil && !micro {
 			micro, _, err = r.micro(e.value)
@@ -280,6 +295,9 @@ func (r *reader) microOps(e *event, status history.Status) (bool, error) {
 		return false, err
 	}
 	for {
+		if r.plain && r.plainMicroOps(status) {
+			any = true
+		}
 		t, err := r.s.Next()
 		if err != nil || t.Kind == edn.Close {
 			return any, err

@@ -49,7 +49,7 @@ const dropped = -2
 // pair finds each invocation's completion.
 func (r *reader) pair() error {
 	r.completion = make([]int32, len(r.events))
-	pending := map[int64]int32{}
+	var pending byProcess
 	var loose [otherFn + 1][]int32 // those without process
 	for i := range r.events {
 		e := &r.events[i]
@@ -59,11 +59,11 @@ func (r *reader) pair() error {
 				loose[e.f] = append(loose[e.f], int32(i))
 				continue
 			}
-			if j, open := pending[e.process]; open {
+			if j, open := pending.get(e.process); open {
 				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not "+
 					"completed; expected ok, fail or info", e.process, r.events[j].line)
 			}
-			pending[e.process] = int32(i)
+			pending.set(e.process, int32(i))
 			continue
 		}
 		if e.process == noProcess {
@@ -77,9 +77,9 @@ func (r *reader) pair() error {
 			}
 			continue
 		}
-		if j, open := pending[e.process]; open {
+		if j, open := pending.get(e.process); open {
 			r.completion[j], r.completion[i] = int32(i), j
-			delete(pending, e.process)
+			pending.clear(e.process)
 		} else if e.named && e.kind == info {
 			r.completion[i] = dropped
 			r.noClient++

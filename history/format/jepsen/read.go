@@ -1,6 +1,7 @@
 package jepsen
 
 import (
+	"slices"
 	"strings"
 
 	"isovet/history"
@@ -46,7 +47,9 @@ func (r *reader) operations(t edn.Token, end edn.Kind) (err error) {
 		case t.Kind == end:
 			return nil
 		case t.OpensMap():
-			err = r.event(t)
+			if !r.plain || !r.plainEvent(t) {
+				err = r.event(t)
+			}
 		case t.Opens():
 			var process edn.Token
 			if process, err = r.s.Next(); err == nil {
@@ -202,6 +205,9 @@ func (r *reader) add(e event) {
 		e.line = uint32(r.s.Line(e.pos))
 	}
 	r.used[e.f] = true
+	if n := len(r.events); n == cap(r.events) && n >= 1<<10 {
+		r.events = slices.Grow(r.events, int(float64(n)*1.05*float64(len(r.s.Data))/float64(max(e.pos, 1)))-n+1<<10)
+	}
 	r.events = append(r.events, e)
 }
 
@@ -250,7 +256,7 @@ func (r *reader) nameProcesses() {
 
 // function reads what was done.
 func (r *reader) function(e *event, t edn.Token) error {
-	switch f, known := fns[string(t.Text)]; {
+	switch f, known := fnNamed(t.Text); {
 	case t.Kind == edn.Nil:
 	case t.Kind != edn.Word && t.Kind != edn.Text:
 		return r.s.Errorf(t.Pos, "f", "found %v; expected a keyword", t)
@@ -265,9 +271,9 @@ func (r *reader) function(e *event, t edn.Token) error {
 }
 
 func (r *reader) kind(t edn.Token) (kind, error) {
-	for k, name := range kinds {
-		if t.Is(name) {
-			return kind(k), nil
+	if t.Kind == edn.Word || t.Kind == edn.Text {
+		if k, is := kindNamed(t.Text); is {
+			return k, nil
 		}
 	}
 	return 0, r.s.Errorf(t.Pos, "type", "found %v; expected invoke, ok, fail or info", t)

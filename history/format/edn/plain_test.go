@@ -1,0 +1,117 @@
+package edn
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"isovet/history"
+	"isovet/internal/histtest"
+)
+
+// agree compares Plain with Scanner at the beginning of a text, and says how many of its methods took something.
+func agree(t testing.TB, data []byte, json bool) (taken int) {
+	t.Helper()
+	next := func() (tok Token, s *Scanner) {
+		s = &Scanner{Data: data, File: "f", JSON: json}
+		tok, err := s.Next()
+		if err != nil {
+			t.Fatalf("json %v: %q: Plain takes what is wrong: %v", json, data, err)
+		}
+		return tok, s
+	}
+	check := func(what string, kind bool, s *Scanner, p *Plain) {
+		if taken++; !kind || s.Pos() != p.Pos() {
+			t.Fatalf("json %v: %q: %s up to %d; the scanner finds something else up to %d", json, data, what, p.Pos(),
+				s.Pos())
+		}
+	}
+	p := NewPlain(data, json)
+	if n, ok := p.Int(); ok {
+		tok, s := next()
+		check("integer", tok.Kind == Int && tok.N == n, s, &p)
+	}
+	p = NewPlain(data, json)
+	if text, ok := p.Text(); ok {
+		tok, s := next()
+		check("text", tok.Kind == Text && string(tok.Text) == string(text), s, &p)
+	}
+	p = NewPlain(data, json)
+	if word, ok := p.Word(); ok {
+		tok, s := next()
+		check("word", tok.Is(string(word)), s, &p)
+	}
+	p = NewPlain(data, json)
+	if p.Nil() {
+		tok, s := next()
+		check("nil", tok.Kind == Nil, s, &p)
+	}
+	p = NewPlain(data, json)
+	if b, ok := p.Bool(); ok {
+		tok, s := next()
+		check("truth", tok.Kind == Bool && b == (tok.N == 1), s, &p)
+	}
+	p = NewPlain(data, json)
+	if p.Skip() {
+		s := &Scanner{Data: data, File: "f", JSON: json}
+		err := s.Skip()
+		check("value", err == nil, s, &p)
+	}
+	p = NewPlain(data, json)
+	if p.Take('[') {
+		if got, ok := p.Ints(nil); ok {
+			tok, s := next()
+			var want []history.Value
+			err := s.Elements(tok, "", func(e Token) error {
+				if e.Kind != Int {
+					t.Fatalf("json %v: %q: %v is no integer", json, data, e)
+				}
+				want = append(want, history.IntValue(e.N))
+				return nil
+			})
+			check("integers", err == nil && len(got) == len(want), s, &p)
+			for i := range got {
+				check("an integer", got[i] == want[i], s, &p)
+			}
+		}
+	}
+	return taken
+}
+
+func FuzzPlain(f *testing.F) {
+	for _, s := range []string{"[:r 1 [2 nil]]", `{"a": [1, -2, null, true], "b" "c"} `, "12 ", "nil ", "false]",
+		"#{1 2} ", "9223372036854775808 ", "[1 2 9223372036854775807]"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		agree(t, data, false)
+		agree(t, data, true)
+	})
+}
+
+// TestPlain: whatever Plain takes, the scanner takes for the same, to the same place.
+func TestPlain(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"[", "]", "{", "}", "(", ")", "#{", "#", `"`, `"a b"`, `"\n"`, `\a`, ":", ":r", "x", "nil", "null",
+		"true", "false", "NaN", ",", " ", "        ", "\n", ";", "-", "+", "0", "17", "9223372036854775807",
+		"9223372036854775808", "-9223372036854775808", "1.5", "1e3", "2N", "0x1f", "a/b", "é", "\x00", "\xff", "^", "@", "'",
+		"~", "`", "#_", "#a", "\v", "\f"}
+	taken := 0
+	for range histtest.Long(200_000, 5_000_000) {
+		var data []byte
+		if rnd.IntN(2) == 0 {
+			data = append(data, "[{("[rnd.IntN(3)])
+		}
+		for range rnd.IntN(8) {
+			if rnd.IntN(2) == 0 {
+				data = append(data, parts[rnd.IntN(len(parts))]...)
+			} else {
+				data = append(data, [...]string{"1 ", "[", "]", ":a ", " ", `"x"`, "}", "{", "7,", "nil "}[rnd.IntN(10)]...)
+			}
+		}
+		data = append(data, []string{"", " ", "]", "}", ")]"}[rnd.IntN(5)]...)
+		taken += agree(t, data, false) + agree(t, data, true)
+	}
+	if taken < 50_000 {
+		t.Errorf("Plain took %d values; the test shows little", taken)
+	}
+}

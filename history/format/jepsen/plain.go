@@ -1,0 +1,286 @@
+package jepsen
+
+import (
+	"isovet/history"
+	"isovet/history/format/edn"
+)
+
+// What Jepsen and its kin print nearly always is read here, by edn.Plain: maps of plain fields, micro-operations and
+// registers of integers. Each function reports whether it was such; if not, nothing has been done, and the functions
+// beside them, which read everything, take over at the same place.
+
+// plainEvent reads an operation that is a map; t is its bracket.
+func (r *reader) plainEvent(t edn.Token) bool {
+	p := r.s.Plain()
+	e := newEvent(t.Pos)
+	typed := false
+	for !p.Take('}') {
+		name, ok := p.Word()
+		if !ok {
+			return false
+		}
+		switch string(name) {
+		case "type":
+			typed = true
+			var k []byte
+			if k, ok = p.Word(); ok {
+				e.kind, ok = kindNamed(k)
+			}
+		case "process":
+			e.process, ok = plainInteger(&p)
+		case "f":
+			if p.Nil() {
+				break
+			}
+			var f []byte
+			if f, ok = p.Word(); ok {
+				if e.f, ok = fnNamed(f); !ok {
+					return false
+				}
+			}
+		case "value":
+			e.value = p.Pos()
+			ok = p.Skip()
+		case "key":
+			e.key = p.Pos()
+			ok = p.Skip()
+		case "time":
+			e.time, ok = plainInteger(&p)
+		case "index":
+			e.index, ok = plainInteger(&p)
+		case "start-timestamp":
+			e.start, ok = plainInteger(&p)
+		case "commit-timestamp":
+			e.end, ok = plainInteger(&p)
+		case "client", "history":
+			return false
+		default:
+			ok = p.Skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+	if !typed {
+		return false
+	}
+	r.s.WentOut(&p)
+	r.add(e)
+	return true
+}
+
+// plainInteger reads an integer, or nil, which is none.
+func plainInteger(p *edn.Plain) (int64, bool) {
+	if p.Peek() == 'n' {
+		return history.NoTime, p.Nil()
+	}
+	return p.Int()
+}
+
+// kindNamed tells a type by its name.
+func kindNamed(name []byte) (kind, bool) {
+	switch string(name) {
+	case "invoke":
+		return invoke, true
+	case "ok":
+		return ok, true
+	case "fail":
+		return fail, true
+	case "info":
+		return info, true
+	}
+	return 0, false
+}
+
+// plainMicro reports whether the value at a place begins with a micro-operation.
+func (r *reader) plainMicro(at int) bool {
+	p := r.plainAt(at)
+	if !p.Take('[') || !p.Take('[') {
+		return false
+	}
+	_, ok := microNamed(&p)
+	return ok
+}
+
+// plainAt returns a reader at a place.
+func (r *reader) plainAt(at int) edn.Plain {
+	p := edn.NewPlain(r.s.Data, r.s.JSON)
+	p.Back(at)
+	return p
+}
+
+// microNamed reads a micro-operation's name: 'r', 'w' or 'a'.
+func microNamed(p *edn.Plain) (byte, bool) {
+	f, ok := p.Word()
+	if !ok {
+		return 0, false
+	}
+	switch string(f) {
+	case "r", "read":
+		return 'r', true
+	case "w", "write":
+		return 'w', true
+	case "append":
+		return 'a', true
+	}
+	return 0, false
+}
+
+// plainMicroOps adds micro-operations as long as they are plain, and leaves the scanner behind the last of them; any
+// says whether one said anything.
+func (r *reader) plainMicroOps(status history.Status) (any bool) {
+	p := r.s.Plain()
+	for p.Take('[') {
+		f, ok := microNamed(&p)
+		if !ok {
+			return any
+		}
+		k, ok := p.Int()
+		if !ok {
+			return any
+		}
+		var v history.Value
+		switch {
+		case f != 'r':
+			n, ok := p.Int()
+			if !ok || !p.Take(']') {
+				return any
+			}
+			key := r.b.Key(history.IntValue(k))
+			if any = true; f == 'a' {
+				r.b.Append(key, history.IntValue(n))
+			} else {
+				r.b.Write(key, history.IntValue(n))
+			}
+		case status != history.Committed:
+			if !p.Skip() || !p.Take(']') {
+				return any
+			}
+			r.b.Key(history.IntValue(k)) // keys are numbered as they are met
+		case r.model == listModel:
+			r.elems = r.elems[:0]
+			if p.Peek() == 'n' {
+				if !p.Nil() {
+					return any
+				}
+			} else if !p.Take('[') {
+				return any
+			} else if r.elems, ok = p.Ints(r.elems); !ok {
+				return any
+			}
+			if !p.Take(']') {
+				return any
+			}
+			r.b.ReadList(r.b.Key(history.IntValue(k)), r.elems)
+			any = true
+		default:
+			if p.Peek() == 'n' {
+				if !p.Nil() {
+					return any
+				}
+			} else {
+				n, ok := p.Int()
+				if !ok {
+					return any
+				}
+				v = history.IntValue(n)
+			}
+			if !p.Take(']') {
+				return any
+			}
+			r.b.Read(r.b.Key(history.IntValue(k)), v)
+			any = true
+		}
+		r.s.Went(&p)
+	}
+	return any
+}
+
+// simple is a value that is nil, an integer, or a sequence of an integer and one of both: a register's.
+type simple struct {
+	pair, null bool
+	key, n     int64
+}
+
+// simple reads the value at a place.
+func (r *reader) simple(at int) (v simple, ok bool) {
+	p := r.plainAt(at)
+	if c := p.Peek(); c == '[' {
+		p.Take('[')
+		v.pair = true
+		if v.key, ok = p.Int(); !ok {
+			return v, false
+		}
+	}
+	if p.Peek() == 'n' {
+		v.null, ok = true, p.Nil()
+	} else {
+		v.n, ok = p.Int()
+	}
+	return v, ok && (!v.pair || p.Take(']'))
+}
+
+// simpleRegister adds a read or a write of a register with a simple value; done is false if it is something else.
+func (r *reader) simpleRegister(e *event, status history.Status) (done, any bool) {
+	if e.f != readFn && e.f != writeFn || r.model != registers || e.key >= 0 || e.value < 0 {
+		return false, false
+	}
+	v, ok := r.simple(e.value)
+	if !ok {
+		return false, false
+	}
+	if v.null || e.f == readFn && status != history.Committed {
+		return true, false
+	}
+	var key uint32
+	if v.pair {
+		key = r.b.Key(history.IntValue(v.key))
+	} else {
+		key = r.b.Key(r.b.StringValue([]byte("register")))
+	}
+	if e.f == writeFn {
+		r.b.Write(key, history.IntValue(v.n))
+	} else {
+		r.b.Read(key, history.IntValue(v.n))
+	}
+	return true, true
+}
+
+// byProcess keeps a number for each process.
+type byProcess struct {
+	small []int32 // by process, plus one
+	large map[int64]int32
+}
+
+const smallProcess = 1 << 16
+
+func (b *byProcess) get(process int64) (n int32, ok bool) {
+	if uint64(process) < uint64(len(b.small)) {
+		n = b.small[process]
+		return n - 1, n > 0
+	}
+	n, ok = b.large[process]
+	return n, ok
+}
+
+func (b *byProcess) set(process int64, n int32) {
+	switch {
+	case uint64(process) >= smallProcess:
+		if b.large == nil {
+			b.large = map[int64]int32{}
+		}
+		b.large[process] = n
+		return
+	case int(process) >= len(b.small):
+		b.small = append(b.small, make([]int32, int(process)+1-len(b.small))...)
+	}
+	b.small[process] = n + 1
+}
+
+func (b *byProcess) clear(process int64) {
+	if uint64(process) < uint64(len(b.small)) {
+		b.small[process] = 0
+		return
+	}
+	delete(b.large, process)
+}
