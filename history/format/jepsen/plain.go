@@ -95,8 +95,10 @@ func kindNamed(name []byte) (kind, bool) {
 // plainMicro reports whether the value at a place begins with a micro-operation.
 func (r *reader) plainMicro(at int) bool {
 	p := r.plainAt(at)
-	if !p.Take('[') || !p.Take('[') {
-		return false
+	for range 2 {
+		if !p.Take('[') {
+			return false
+		}
 	}
 	_, ok := microNamed(&p)
 	return ok

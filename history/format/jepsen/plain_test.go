@@ -68,8 +68,10 @@ func FuzzPlain(f *testing.F) {
 func TestPlain(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	parts := []string{":r", ":w", ":append", " nil", "null", "[", "]", "{", "}", "(", ")", "#{", `"`, `"a"`, `\a`, ":", ",",
-		";", "\n", "\t", " ", "-", "7", "12345678901234567890", "9223372036854775807", "1N", "0x1f", "1.5", ":x", "x/y", "é",
-		"\x00", "\xff", "#_ 1 ", "#a ", ":type :ok", ":f :read", ":f :cas", ":process nil", ":process :nemesis", ":client 3 ",
+		";", "\n", "\t", " ", "-", "7", "12345678901234567890", "9223372036854775807", "1N", "0x1f", "1.5", ":x",
+		"x/y", "é",
+		"\x00", "\xff", "#_ 1 ", "#a ", ":type :ok", ":f :read", ":f :cas", ":process nil", ":process :nemesis",
+		":client 3 ",
 		"[1 2]", "[1 [2 3]]", ":key 3 ", ":time nil ", ":index 3", "true", ":value [[:r 1 [2]]] ", `"type":"ok",`, "invoke"}
 	good := 0
 	n := histtest.Long(6_000, 400_000)
@@ -185,8 +187,8 @@ func made(rnd *rand.Rand) (text []byte) {
 		if json {
 			colon = ":"
 		}
-		fields := []string{word("type") + colon + word(kind), word("f") + colon + word(f), word("value") + colon + value,
-			word("process") + colon + fmt.Sprint(i/2%3), word("time") + colon + fmt.Sprint(i),
+		fields := []string{word("type") + colon + word(kind), word("f") + colon + word(f),
+			word("value") + colon + value, word("process") + colon + fmt.Sprint(i/2%3), word("time") + colon + fmt.Sprint(i),
 			word("index") + colon + fmt.Sprint(i), word("extra") + colon + `{}`}
 		rnd.Shuffle(len(fields), func(a, b int) { fields[a], fields[b] = fields[b], fields[a] })
 		text = append(text, '{')

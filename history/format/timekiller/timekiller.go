@@ -76,9 +76,9 @@ type txn struct {
 	opsAt    int
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, or three where they are
-// not plain (see edn.Plain), sorting of the timestamps where they have logical parts, history.Builder.Build. data is not
-// referenced afterwards.
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, or three where they
+// are not plain (see edn.Plain), sorting of the timestamps where they have logical parts, history.Builder.Build. data
+// is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
 	if h, ok := readPlain(data, file); ok {
 		return h, nil
