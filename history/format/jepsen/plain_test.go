@@ -188,7 +188,8 @@ func made(rnd *rand.Rand) (text []byte) {
 			colon = ":"
 		}
 		fields := []string{word("type") + colon + word(kind), word("f") + colon + word(f),
-			word("value") + colon + value, word("process") + colon + fmt.Sprint(i/2%3), word("time") + colon + fmt.Sprint(i),
+			word("value") + colon + value, word("process") + colon + fmt.Sprint(i/2%3),
+			word("time") + colon + fmt.Sprint(i),
 			word("index") + colon + fmt.Sprint(i), word("extra") + colon + `{}`}
 		rnd.Shuffle(len(fields), func(a, b int) { fields[a], fields[b] = fields[b], fields[a] })
 		text = append(text, '{')
