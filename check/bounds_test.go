@@ -31,6 +31,7 @@ var lowBounds = map[string]func() (restore func()){
 	"fewPairs":    crowd,
 	"maxPairs":    func() func() { a, b := crowd(), setBound(&maxPairs, 1); return func() { a(); b() } },
 	"narrowWords": func() func() { a, b := crowd(), setBound(&narrowWords, 1); return func() { a(); b() } },
+	"fewLeft":     func() func() { a, b := crowd(), setBound(&fewLeft, 1); return func() { a(); b() } },
 	"maxClosure":  func() func() { return setBound(&maxClosure, 1) },
 	"maxBased":    func() func() { return setBound(&maxBased, 1) },
 	"maxPruned":   func() func() { return setBound(&maxPruned, 1) },

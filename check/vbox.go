@@ -260,6 +260,10 @@ func (x *run) tooManyInitial() bool {
 	return false
 }
 
+// fewLeft: of so many nodes one open choice, and fewNew: for so many open choices one edge, are no reason for another
+// round, which costs more than the solver needs.
+var fewLeft, fewNew = 8, 16
+
 // narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the
 // windows of a topological order, made anew each round, and only what is left open is listed. done is false where that
 // is too much, or the order that is known too loose for windows.
@@ -267,7 +271,7 @@ func (x *run) tooManyInitial() bool {
 // It ends: a round that is followed by another added an edge that nothing implied.
 func (x *run) narrowed(p *polygraph.Polygraph, back Solver, a attempt) (done bool, err error) {
 	var rank []int64 // node → a guess of its place
-	for {
+	for few := false; ; {
 		g := p.FullGraph(nil)
 		if rank == nil {
 			rank = make([]int64, g.N())
@@ -280,6 +284,9 @@ func (x *run) narrowed(p *polygraph.Polygraph, back Solver, a attempt) (done boo
 		order, acyclical := graph.TopologicalBy(g, rank)
 		if !acyclical {
 			return true, x.proveByCycles(p, [][]polygraph.Edge{p.KnownCycle()}, a.own)
+		}
+		if few {
+			return true, x.search(p, back, a, nil)
 		}
 		words := int(min(int64(narrowWords), room.Left()/32))
 		reach := acyclic.NewReach(g, order, words, func() bool { return x.ctx.Err() != nil })
@@ -299,6 +306,8 @@ func (x *run) narrowed(p *polygraph.Polygraph, back Solver, a attempt) (done boo
 			return x.stopped(), nil
 		case conflict != nil:
 			return true, x.proveByCycles(p, p.ConflictCycles(conflict), a.own)
+		case edges > 0 && (left <= p.N/fewLeft || edges <= left/fewNew):
+			few = true
 		case edges > 0 && room.For(float64(24*len(p.Known))) == nil:
 		case edges > 0 || left > maxPairs:
 			return false, nil

@@ -1,7 +1,6 @@
 package polygraph
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -91,8 +90,8 @@ func InitialBytes(v *prepass.View) float64 {
 // Ranked is reachability with a topological order.
 type Ranked interface {
 	closure.Index
-	// Rank is the place of a node in the order.
-	Rank(v int32) int32
+	// Order lists the nodes.
+	Order() []int32
 	// Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
 	Span(v int32) (from, to int32)
 }
@@ -108,39 +107,50 @@ var maxNarrow = 1 << 22
 // is first, and nothing else rests on it.
 //
 // A pair of writes is looked at only where one of the two, or a reader of the earlier one, has no order with the other:
-// beyond the window of the one and its readers all edges of the pair are implied.
+// beyond the window of the one and its readers all edges of the pair are implied. Once a round has looked at all, later
+// ones look only at the choices that it left: what is settled has its edges.
 //
 // Source: [Cobra] §4.3, in windows of a topological order. An edge that another of the same round implies is not added.
 // Keeps:   the polygraph has an acyclic completion before iff after.
-// Cost:    a round: for each write, the writers of its key in its window and its readers', times the readers of both.
+// Cost:    a round: for each write, the writers of its key in its window and its readers', times the readers of both;
+// and a pass over writes and nodes, for each key's in the order of reach; later rounds, the choices left.
 func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, left int, conflict *Conflict,
 	err error) {
 	x := &narrower{p: p, reach: reach}
+	if p.narrowed {
+		return x.again(ctx)
+	}
 	p.Choices = p.Choices[:0]
-	rank := func(w uint32) int32 { return reach.Rank(p.BeginNode(p.WriteNode(w))) }
+	ws, rank := p.byRank(reach)
+	of := func(k uint32) {
+		x.ws, x.rank = ws[p.KWOff[k]:p.KWOff[k+1]], rank[p.KWOff[k]:p.KWOff[k+1]]
+	}
 	for k := range uint32(p.V.H.NumKeys()) {
-		if len(p.Writers(k)) == 0 {
+		if of(k); len(x.ws) == 0 {
 			continue
 		}
-		x.ws = append(x.ws[:0], p.Writers(k)...)
-		slices.SortFunc(x.ws, func(a, b uint32) int { return cmp.Compare(rank(a), rank(b)) })
 		for i, r := range p.Readers(k) {
 			if i&63 == 0 && ctx.Err() != nil {
 				return x.edges, left, nil, ctx.Err()
 			}
 			x.initial(k, r)
 		}
-		for i, a := range x.ws {
+	}
+	// By rank, and not key by key: what is looked at one after the other is together in memory.
+	at := make([]uint32, len(p.KWOff)) // key → how many of its writes were looked at
+	for _, u := range reach.Order() {
+		for a, to := p.writes(u); a < to; a++ {
+			k := p.V.WKey[a]
+			of(k)
+			at[k]++
 			if x.steps >= 1<<16 {
 				if x.steps = 0; ctx.Err() != nil {
 					return x.edges, left, nil, ctx.Err()
 				}
 			}
 			x.begin(a)
-			for _, b := range x.ws[i+1:] {
-				if rank(b) >= x.end {
-					break
-				}
+			for j := int(at[k]); j < len(x.ws) && x.rank[j] < x.end; j++ {
+				b := x.ws[j]
 				x.steps += 1 + len(x.last) + len(p.Readers(b))
 				switch open, c := x.pair(b); {
 				case c != nil:
@@ -157,7 +167,64 @@ func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, 
 			}
 		}
 	}
+	p.narrowed = left <= most
 	return x.edges, left, nil, nil
+}
+
+// byRank returns KW, and the rank of each write's (begin) node, with the writes of each key by rank.
+func (p *Polygraph) byRank(reach Ranked) (ws []uint32, rank []int32) {
+	v := p.V
+	ws, rank = make([]uint32, len(p.KW)), make([]int32, len(p.KW))
+	next := slices.Clone(p.KWOff)
+	for r, u := range reach.Order() {
+		for w, to := p.writes(u); w < to; w++ {
+			at := &next[v.WKey[w]]
+			ws[*at], rank[*at] = w, int32(r)
+			*at++
+		}
+	}
+	return ws, rank
+}
+
+// writes are those of the transaction that begins at a node, from and before to; none at other nodes.
+func (p *Polygraph) writes(u int32) (from, to uint32) {
+	if int(u) >= p.N || p.BeginNode(u) != u {
+		return 0, 0
+	}
+	t := p.Txn[u]
+	return p.V.WOff[t], p.V.WOff[t+1]
+}
+
+// again is a round that looks only at the choices that are left.
+func (x *narrower) again(ctx context.Context) (edges, left int, conflict *Conflict, err error) {
+	p := x.p
+	open := p.Choices[:0]
+	for i, c := range p.Choices {
+		if x.steps >= 1<<16 {
+			if x.steps = 0; ctx.Err() != nil {
+				return x.edges, len(p.Choices), nil, ctx.Err()
+			}
+		}
+		if i == 0 || c.A != x.a {
+			if i > 0 {
+				x.finish()
+			}
+			x.begin(c.A)
+		}
+		x.steps += 1 + len(x.last) + len(p.Readers(c.B))
+		isOpen, bad := x.pair(c.B)
+		if bad != nil {
+			return x.edges, len(p.Choices), bad, nil
+		}
+		if isOpen {
+			open = append(open, c)
+		}
+	}
+	if len(p.Choices) > 0 {
+		x.finish()
+	}
+	p.Choices = open
+	return x.edges, len(open), nil, nil
 }
 
 // narrower is a round of Narrow, at the pairs of write a.
@@ -167,6 +234,7 @@ type narrower struct {
 	edges int
 	steps int
 	ws    []uint32 // writes of the key, by rank
+	rank  []int32  // of these, that of the (begin) node
 
 	a     uint32
 	u     int32 // its node
@@ -182,11 +250,11 @@ func (x *narrower) initial(k uint32, r int32) {
 	p := x.p
 	_, end := x.reach.Span(r)
 	last := int32(-1)
-	for _, b := range x.ws {
-		v := p.WriteNode(b)
-		if x.reach.Rank(p.BeginNode(v)) >= end {
+	for j, b := range x.ws {
+		if x.rank[j] >= end {
 			break
 		}
+		v := p.WriteNode(b)
 		if p.BeginNode(v) == r || x.reach.Reaches(r, v) || last >= 0 && x.reach.Reaches(last, v) {
 			continue
 		}

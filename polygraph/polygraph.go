@@ -110,6 +110,8 @@ type Polygraph struct {
 	Pairs int
 	// Crowded: choices and readers of initial versions would be more than Options.Most. Neither is made: see Narrow.
 	Crowded bool
+	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
+	narrowed bool
 }
 
 // Options say which parts of the level's order to use and how.
