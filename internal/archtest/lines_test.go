@@ -20,8 +20,6 @@ const (
 var longFiles = map[string]string{
 	"check/replay/loop.go":     "one algorithm, not yet split",
 	"check/replay/settle.go":   "one algorithm, not yet split",
-	"polygraph/predicates.go":  "one algorithm, not yet split",
-	"prepass/prepass.go":       "one algorithm, not yet split",
 	"solver/acyclic/window.go": "one algorithm, not yet split",
 }
 

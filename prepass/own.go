@@ -1,0 +1,260 @@
+package prepass
+
+import (
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+type pass struct {
+	v *View
+	h *history.History
+
+	// final[op]: the write is its transaction's last of the key. Bitset.
+	final []uint64
+	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that
+	// installs ver, or None; same[w] the one before it of the same version (nil while no version has two).
+	last, same []uint32
+	// initial[ver]: ver is its key's initial version. Bitset. open[ver]: that, or several wrote it, or one of unknown
+	// outcome did; a read of another version has one possible writer, which counts, or none. Bitset.
+	initial, open []uint64
+	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or
+	// None; nil until it is asked for.
+	wrote []uint32
+
+	// external reads, by transaction; rVer is nil without predicates
+	rOff, rOp, rKey, rVer []uint32
+
+	closed  bool
+	each    bool     // Options.EachRead
+	known   []bool   // Options.Count
+	touched []touch  // by key
+	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
+	matched []uint32 // key → one more than the operation that matched it last
+	blind   []Miss   // of the transaction at hand: what may be blind
+	wroteBy []uint32 // keys that the transaction at hand wrote
+	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they
+	// count.
+	internal []found
+	// deaths are the dead transactions in the order in which that was found, each for a reason that rests on those
+	// before; died has 1 + its place for each, and is nil while there is none.
+	deaths []death
+	died   []uint32
+}
+
+// touch is what a transaction last did to a key.
+type touch struct {
+	stamp uint32 // 1 + the transaction
+	op    uint32
+	ver   uint32
+	row   uint32 // of a predicate operation, else none
+	wrote bool
+}
+
+type found struct {
+	t uint32
+	a evidence.Anomaly
+}
+
+func (p *pass) set(op uint32)          { p.final[op>>6] |= 1 << (op & 63) }
+func (p *pass) clear(op uint32)        { p.final[op>>6] &^= 1 << (op & 63) }
+func (p *pass) isFinal(op uint32) bool { return p.final[op>>6]>>(op&63)&1 != 0 }
+
+// own walks each transaction by itself: which writes it installs, which reads are external, and whether the others
+// agree with the transaction's own earlier operations.
+func (p *pass) own() {
+	h, v := p.h, p.v
+	n := uint32(h.NumTxns())
+	nk, nv := h.NumKeys(), h.NumVersions()
+	p.final = make([]uint64, h.NumOps()/64+1)
+	p.rOff = make([]uint32, n+1)
+	reads, writes := p.operations()
+	p.rOp = make([]uint32, 0, reads)
+	p.rKey = make([]uint32, 0, reads)
+	if p.matched != nil {
+		p.rVer = make([]uint32, 0, reads)
+	}
+	v.WKey = make([]uint32, nk, nk+writes)
+	v.WTxn = make([]uint32, nk, nk+writes)
+	v.WVer = make([]uint32, nk, nk+writes)
+	v.WOff = make([]uint32, n+1)
+	p.last = make([]uint32, nv)
+	for i := range p.last {
+		p.last[i] = none
+	}
+	p.initial = make([]uint64, nv/64+1)
+	for k := range uint32(nk) {
+		ver := h.InitVer[k]
+		v.WKey[k], v.WTxn[k], v.WVer[k] = k, none, ver
+		if ver != none {
+			p.initial[ver>>6] |= 1 << (ver & 63)
+		}
+	}
+	p.open = slices.Clone(p.initial)
+	p.touched = make([]touch, nk)
+	for t := range n {
+		lo, hi := h.TxnOps(t)
+		some := false // predicate operations
+		p.wroteBy = p.wroteBy[:0]
+		for op := lo; op < hi; op++ {
+			switch h.Ops.Kind[op] {
+			case history.Write:
+				p.write(t, op, none, h.Ops.Ver[op])
+			case history.Read:
+				p.read(t, lo, op, none, h.Ops.Ver[op])
+			case history.PredRead, history.PredWrite:
+				some = true
+				p.predicate(t, lo, op)
+			}
+		}
+		if some {
+			p.settlePredicates(t, lo, hi)
+		}
+		p.rOff[t+1] = uint32(len(p.rOp))
+		v.WOff[t] = uint32(len(v.WKey))
+		if h.Txns.Status[t] == history.Aborted || t == h.Init {
+			continue
+		}
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] == history.Write && p.isFinal(op) {
+				p.install(t, h.Ops.Ver[op])
+			}
+		}
+		if some {
+			p.installRows(t, lo, hi)
+		}
+	}
+	v.WOff[n] = uint32(len(v.WKey))
+}
+
+// operations counts reads and writes, those of predicate operations by their rows.
+func (p *pass) operations() (reads, writes int) {
+	h := p.h
+	if p.matched == nil {
+		for _, k := range h.Ops.Kind {
+			if k == history.Read {
+				reads++
+			}
+			if k == history.Write {
+				writes++
+			}
+		}
+		return reads, writes
+	}
+	for t := range uint32(h.NumTxns()) {
+		if h.Txns.Status[t] == history.Aborted {
+			continue // its predicate operations are not looked at, and of its items there are few
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Read:
+				reads++
+			case history.Write:
+				writes++
+			case history.PredRead:
+				reads += int(h.Preds.Off[q+1] - h.Preds.Off[q])
+			case history.PredWrite:
+				rows := int(h.Preds.Off[q+1] - h.Preds.Off[q])
+				reads, writes = reads+rows, writes+rows
+			}
+		}
+	}
+	return reads, writes
+}
+
+// write follows a write of the transaction, row being its row where it is a predicate write's.
+func (p *pass) write(t, op, row, ver uint32) {
+	x := &p.touched[p.h.VerKey[ver]]
+	if x.stamp == t+1 && x.wrote {
+		if x.row == none {
+			p.clear(x.op)
+		} else {
+			p.rows[x.row>>6] &^= 1 << (x.row & 63)
+		}
+	} else if p.matched != nil {
+		p.wroteBy = append(p.wroteBy, p.h.VerKey[ver])
+	}
+	*x = touch{t + 1, op, ver, row, true}
+	if row == none {
+		p.set(op)
+	} else {
+		p.rows[row>>6] |= 1 << (row & 63)
+	}
+}
+
+// read follows a read of the transaction, whose operations begin at lo.
+func (p *pass) read(t, lo, op, row, ver uint32) {
+	key := p.h.VerKey[ver]
+	x := &p.touched[key]
+	if x.stamp != t+1 || p.each && !x.wrote {
+		*x = touch{t + 1, op, ver, row, false}
+		p.rOp = append(p.rOp, op)
+		p.rKey = append(p.rKey, key)
+		if p.matched != nil {
+			p.rVer = append(p.rVer, ver)
+		}
+		return
+	}
+	if x.ver != ver && p.h.Txns.Status[t] != history.Aborted {
+		p.internalAnomaly(t, lo, *x, op, key, ver)
+		return
+	}
+	if !x.wrote {
+		x.op, x.row = op, row // a read of an own write changes nothing for the next
+	}
+}
+
+// readVer returns the version that external read i saw.
+func (p *pass) readVer(i uint32) uint32 {
+	if p.rVer != nil {
+		return p.rVer[i]
+	}
+	return p.h.Ops.Ver[p.rOp[i]]
+}
+
+// install numbers a write.
+func (p *pass) install(t, ver uint32) {
+	v := p.v
+	w := uint32(len(v.WKey))
+	v.WKey = append(v.WKey, p.h.VerKey[ver])
+	v.WTxn = append(v.WTxn, t)
+	v.WVer = append(v.WVer, ver)
+	before := p.last[ver]
+	p.last[ver] = w
+	if before != none || p.h.Txns.Status[t] == history.Unknown {
+		p.open[ver>>6] |= 1 << (ver & 63)
+	}
+	if before == none && p.same == nil {
+		return
+	}
+	for len(p.same) < int(w) {
+		p.same = append(p.same, none)
+	}
+	p.same = append(p.same, before)
+}
+
+// internalAnomaly names a read that disagrees with the transaction's own earlier operation prev.
+// ver is the version of key that op read, none where it only shows whether a predicate holds.
+func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
+	h := p.h
+	kind := level.NonRepeatableRead
+	ops := []uint32{prev.op, op}
+	if prev.wrote {
+		kind = level.NotMyOwnWrite
+		ops = []uint32{op, prev.op}
+		for q := lo; q < prev.op && ver != none; q++ {
+			if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite &&
+				p.rowWrote(q, ver) {
+				kind = level.NotMyLastWrite
+			}
+		}
+	}
+	a := evidence.Anomaly{Kind: kind, Txns: []uint32{t}, Ops: ops}
+	if p.isPredicate(op) || p.isPredicate(prev.op) {
+		a.Key = key
+	}
+	p.internal = append(p.internal, found{t, a})
+}

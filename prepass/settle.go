@@ -1,0 +1,286 @@
+package prepass
+
+import (
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// isOpen is open[ver].
+func (p *pass) isOpen(ver uint32) bool { return p.open[ver>>6]>>(ver&63)&1 != 0 }
+
+// candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one
+// first.
+func (p *pass) candidates(t, ver uint32, out []uint32) []uint32 {
+	if p.initial[ver>>6]>>(ver&63)&1 != 0 {
+		out = append(out, p.h.VerKey[ver])
+	}
+	first := len(out)
+	for w := p.last[ver]; w != none; {
+		if u := p.v.WTxn[w]; u != t && (p.died == nil || p.died[u] == 0) {
+			out = append(out, w)
+		}
+		w = p.before(w)
+	}
+	slices.Reverse(out[first:])
+	return out
+}
+
+// before returns the write that installed the same version and is numbered before w, or none.
+func (p *pass) before(w uint32) uint32 {
+	if int(w) >= len(p.same) {
+		return none
+	}
+	return p.same[w]
+}
+
+// settleUnknown decides which transactions of unknown outcome count: those that a counting transaction's read can only
+// come from. Those that an ambiguous read could come from stay open, unless they are dead.
+func (p *pass) settleUnknown() {
+	h, v := p.h, p.v
+	n := uint32(h.NumTxns())
+	v.Counts = make([]bool, n)
+	some := false
+	for t := range n {
+		switch h.Txns.Status[t] {
+		case history.Committed:
+			v.Counts[t] = true
+		case history.Unknown:
+			v.Counts[t] = p.known != nil && p.known[t]
+			some = true
+		}
+	}
+	if !some {
+		return
+	}
+	work := make([]uint32, 0, n)
+	for t := range n {
+		if v.Counts[t] {
+			work = append(work, t)
+		}
+	}
+	work = p.count(work)
+	if p.bury(); len(p.deaths) > 0 {
+		work = p.count(work)
+	}
+	open := make([]bool, n)
+	var cand []uint32
+	work = p.openToPredicates(open, work)
+	// What an ambiguous read of a counting, or of an open, transaction could come from is open.
+	for i := 0; i < len(work); i++ {
+		t := work[i]
+		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+			ver := p.readVer(i)
+			if !p.isOpen(ver) {
+				continue
+			}
+			cand = p.candidates(t, ver, cand[:0])
+			for _, c := range cand {
+				if w := v.WTxn[c]; !v.Initial(c) && !v.Counts[w] && !open[w] {
+					open[w] = true
+					v.Open = append(v.Open, w)
+					work = append(work, w)
+				}
+			}
+		}
+	}
+}
+
+// count adds the transactions that can only have committed, given those in work, all that count.
+func (p *pass) count(work []uint32) []uint32 {
+	v := p.v
+	var cand []uint32
+	for i := 0; i < len(work); i++ {
+		t := work[i]
+		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
+			ver := p.readVer(i)
+			if !p.isOpen(ver) {
+				continue
+			}
+			cand = p.candidates(t, ver, cand[:0])
+			if len(cand) != 1 || v.Initial(cand[0]) {
+				continue
+			}
+			if w := v.WTxn[cand[0]]; !v.Counts[w] {
+				v.Counts[w] = true
+				work = append(work, w)
+			}
+		}
+	}
+	return work
+}
+
+// finish points every read at the write it saw, and lists the anomalies of the transactions that count.
+func (p *pass) finish() {
+	h, v := p.h, p.v
+	n := uint32(h.NumTxns())
+	part := make([]bool, n) // counts, or could
+	copy(part, v.Counts)
+	for _, t := range v.Open {
+		part[t] = true
+	}
+	if h.Init != none {
+		part[h.Init] = false
+		v.Counts[h.Init] = false
+	}
+	left := false // some transaction of unknown outcome takes no part
+	for t := range n {
+		if v.Counts[t] {
+			v.NumCounts++
+		}
+		left = left || !part[t] && h.Txns.Status[t] == history.Unknown
+	}
+	for _, f := range p.internal {
+		if v.Counts[f.t] {
+			p.report(f.a)
+		}
+	}
+	v.RW = make([]uint32, 0, len(p.rOp))
+	v.RVer = make([]uint32, 0, len(p.rOp))
+	// What is kept moves to the front, never past what is still to be looked at.
+	v.ROff, v.ROp, v.RKey = p.rOff, p.rOp[:0], p.rKey[:0]
+	v.CandOff = []uint32{0}
+	var cand []uint32
+	lo, hi := uint32(0), uint32(0)
+	for t := range n {
+		lo, hi = hi, p.rOff[t+1]
+		v.ROff[t] = uint32(len(v.RW))
+		if !part[t] {
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			op := p.rOp[i]
+			ver := p.readVer(i)
+			w := p.last[ver]
+			if w == none || w >= v.WOff[t] && w < v.WOff[t+1] || p.isOpen(ver) {
+				cand = p.candidates(t, ver, cand[:0])
+				if left {
+					cand = slices.DeleteFunc(cand, func(c uint32) bool { return !v.Initial(c) && !part[v.WTxn[c]] })
+				}
+				switch {
+				case len(cand) == 0:
+					p.report(p.unexplained(t, op, ver)) // t counts, or it were dead
+					continue
+				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
+					v.Amb = append(v.Amb, uint32(len(v.RW)))
+					v.Cand = append(v.Cand, cand...)
+					v.CandOff = append(v.CandOff, uint32(len(v.Cand)))
+					w = none
+				default:
+					w = cand[0]
+				}
+			}
+			v.RW = append(v.RW, w)
+			v.ROp = append(v.ROp, op)
+			v.RVer = append(v.RVer, ver)
+			v.RKey = append(v.RKey, p.rKey[i])
+		}
+	}
+	v.ROff[n] = uint32(len(v.RW))
+	if p.matched != nil {
+		p.finishPredicates(part)
+	}
+	if left {
+		p.drop(part)
+	}
+}
+
+// drop removes the writes of transactions that take no part.
+func (p *pass) drop(part []bool) {
+	v := p.v
+	id := make([]uint32, len(v.WKey)) // old number → new
+	k := p.h.NumKeys()
+	for w := range id {
+		id[w] = uint32(w)
+	}
+	to := uint32(k)
+	for t := range part {
+		lo, hi := v.WOff[t], v.WOff[t+1]
+		v.WOff[t] = to
+		for w := lo; w < hi && part[t]; w++ {
+			id[w] = to
+			v.WKey[to], v.WTxn[to], v.WVer[to] = v.WKey[w], v.WTxn[w], v.WVer[w]
+			to++
+		}
+	}
+	v.WOff[len(part)] = to
+	v.WKey, v.WTxn, v.WVer = v.WKey[:to], v.WTxn[:to], v.WVer[:to]
+	for i, w := range v.RW {
+		if w != none {
+			v.RW[i] = id[w]
+		}
+	}
+	for i, w := range v.Cand {
+		v.Cand[i] = id[w]
+	}
+}
+
+// inVain fills wrote.
+func (p *pass) inVain() {
+	h := p.h
+	p.wrote = make([]uint32, h.NumVersions())
+	for i := range p.wrote {
+		p.wrote[i] = none
+	}
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch h.Ops.Kind[op] {
+			case history.Write:
+				if h.Txns.Status[t] == history.Aborted || !p.isFinal(op) {
+					p.wrote[h.Ops.Ver[op]] = op
+				}
+			case history.PredWrite:
+				p.rowsInVain(t, op)
+			}
+		}
+	}
+}
+
+// unexplained names a read that no transaction which could have committed explains.
+func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
+	h := p.h
+	a = evidence.Anomaly{Kind: level.ThinAirRead, Txns: []uint32{t}, Ops: []uint32{op}}
+	if p.matched != nil {
+		defer func() {
+			if slices.ContainsFunc(a.Ops, p.isPredicate) {
+				a.Key = h.VerKey[ver]
+			}
+		}()
+	}
+	if d := p.dead(t, ver); d != nil {
+		a.Kind, a.Dead, a.Txns = level.G1a, d, nil
+		return a
+	}
+	// The reader's own later write, installed or not, is the only writer left.
+	_, hi := h.TxnOps(t)
+	for q := op; q < hi; q++ {
+		if h.Ops.Kind[q] == history.Write && h.Ops.Ver[q] == ver || h.Ops.Kind[q] == history.PredWrite &&
+			p.rowWrote(q, ver) {
+			a.Kind, a.Ops = level.FutureRead, []uint32{op, q}
+			return a
+		}
+	}
+	if p.wrote == nil {
+		p.inVain()
+	}
+	if q := p.wrote[ver]; q != none {
+		w := h.TxnOf(q)
+		a.Txns, a.Ops = []uint32{t, w}, []uint32{op, q}
+		a.Kind = level.G1b
+		if h.Txns.Status[w] == history.Aborted {
+			a.Kind = level.G1a
+		}
+	}
+	return a
+}
+
+func (p *pass) report(a evidence.Anomaly) {
+	if len(p.v.Anomalies) >= MaxAnomalies {
+		p.v.Also++
+		return
+	}
+	p.v.Anomalies = append(p.v.Anomalies, a)
+}
