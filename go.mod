@@ -18,6 +18,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
 	github.com/schollz/progressbar/v3 v3.19.1 // the progress bar
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
+	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
 	gonum.org/v1/plot v0.17.0 // charts
@@ -61,7 +62,6 @@ require (
 	github.com/olekukonko/ll v0.1.6 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/metric v1.41.0 // indirect

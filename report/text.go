@@ -13,7 +13,25 @@ import (
 type TextOptions struct {
 	MaxAnomalies int // anomalies described; 0: 3
 	MaxLines     int // lines of a description; 0: 40
+	// Color colours the verdict and the anomalies' names, with the escape sequences of terminals.
+	Color bool
 }
+
+// paint puts a colour of terminals around a text.
+func (o *TextOptions) paint(code, text string) string {
+	if !o.Color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Colours of verdicts and names.
+const (
+	green  = "32"
+	red    = "1;31"
+	yellow = "33"
+	bold   = "1"
+)
 
 // Text writes a verdict for people: what it is, why, and from how much work.
 func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
@@ -26,22 +44,23 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	b := bufio.NewWriter(w)
 	switch r.Verdict {
 	case evidence.Holds:
-		fmt.Fprintf(b, "%s: valid at %s\n", name, r.Label())
+		fmt.Fprintf(b, "%s: %s at %s\n", name, o.paint(green, "valid"), r.Label())
 	case evidence.Violated:
-		fmt.Fprintf(b, "%s: VIOLATION of %s\n", name, r.Label())
+		fmt.Fprintf(b, "%s: %s of %s\n", name, o.paint(red, "VIOLATION"), r.Label())
 		for i := range r.Anomalies {
 			if i == o.MaxAnomalies {
 				break
 			}
 			a := &r.Anomalies[i]
-			fmt.Fprintf(b, "  %s\n", title(a))
+			fmt.Fprintf(b, "  %s\n", o.paint(bold, title(a)))
 			describe(b, a, r, o.MaxLines)
 		}
 		if n := more(r, o.MaxAnomalies); n > 0 {
-			fmt.Fprintf(b, "  and %s\n", count(n, "further anomaly", "further anomalies"))
+			fmt.Fprintf(b, "  and %s (of those listed: %s)\n", count(n, "further anomaly", "further anomalies"),
+				kindCounts(Kinds(r)))
 		}
 	default:
-		fmt.Fprintf(b, "%s: unknown at %s: %s\n", name, r.Label(), r.Reason)
+		fmt.Fprintf(b, "%s: %s at %s: %s\n", name, o.paint(yellow, "unknown"), r.Label(), r.Reason)
 	}
 	mechanisms(b, r.Mechanisms, o.MaxAnomalies)
 	fmt.Fprintf(b, "  %s\n", Summary(r))

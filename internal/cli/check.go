@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +31,7 @@ type checkFlags struct {
 	limits                 limits
 	skew                   time.Duration
 	json, quiet, atStart   bool
+	output                 string
 	html, dot, certificate string
 	unknownStatus          int
 
@@ -88,7 +88,9 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
-	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history")
+	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history; short for --output json")
+	f.output = "text"
+	describedFlag(c, &f.output, "output", "output", "what goes to standard output", outputs)
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
@@ -142,11 +144,14 @@ func (f *checkFlags) validate(args []string) error {
 	switch {
 	case f.limits.timeout < 0:
 		return usagef("--timeout %v is negative", f.limits.timeout)
+	case f.json && f.output != "text" && f.output != "json":
+		return usagef("--json and --output %s are two outputs; leave one out", f.output)
 	case f.skew < 0:
 		return usagef("--clock-skew %v is negative", f.skew)
 	case f.unknownStatus < 0 || f.unknownStatus > 255:
 		return usagef("--unknown-exit %d is no exit status; expected 0 to 255", f.unknownStatus)
 	}
+	f.json = f.json || f.output == "json"
 	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 		return usagef("standard input is named twice")
 	}
@@ -180,6 +185,11 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 	if err := f.validate(args); err != nil {
 		return err
 	}
+	return f.around(e, len(args), 1, func() (tally, error) { return f.checkAll(ctx, e, args) })
+}
+
+// checkAll checks histories one after the other, and returns what they come to.
+func (f *checkFlags) checkAll(ctx context.Context, e *env, args []string) (tally, error) {
 	t := tally{}
 	if e.kept != nil {
 		t = e.kept.first
@@ -188,21 +198,21 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 		t, err := e.keep(ctx, f, args, func(k *keeper, cause error) {
 			o := k.outcome(cause)
 			k.tally.add(o)
-			if err := f.print(e, o); err != nil {
+			if err := f.print(e, o, k.at, &k.tally); err != nil {
 				k.tally.Worst = worse(k.tally.Worst, statusOf(err))
 			}
 		})
 		if err != nil {
-			return err
+			return t, err
 		}
-		return t.status(f)
+		return t, t.status(f)
 	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
 	for i := t.Next; i < len(args); i++ {
 		path := args[i]
 		if ctx.Err() != nil {
-			return &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked",
+			return t, &exitError{statusInterrupted, fmt.Errorf("interrupted before %s; %d of %d histories were checked",
 				path, i, len(args))}
 		}
 		p.Begin("checking " + path)
@@ -216,13 +226,13 @@ func runCheck(ctx context.Context, e *env, f *checkFlags, args []string) error {
 		e.kept.answers()
 		p.Hide()
 		t.add(o)
-		if err := f.print(e, o); err != nil {
-			return err
+		if err := f.print(e, o, i, &t); err != nil {
+			return t, err
 		}
 		t.Next = i + 1
 		e.kept.done(t)
 	}
-	return t.status(f)
+	return t, t.status(f)
 }
 
 // add counts in what became of a history.
@@ -424,7 +434,7 @@ func (s stoppable) Write(p []byte) (int, error) {
 }
 
 // print says what became of a history: the verdict on standard output, mistakes on standard error.
-func (f *checkFlags) print(e *env, o outcome) error {
+func (f *checkFlags) print(e *env, o outcome, i int, t *tally) error {
 	var said *exitError
 	if o.err != nil && !(errors.As(o.err, &said) && said.err == nil) {
 		fmt.Fprintf(e.stderr, "isovet: %v\n", o.err)
@@ -434,6 +444,16 @@ func (f *checkFlags) print(e *env, o outcome) error {
 	}
 	if o.result != nil {
 		e.sayNotes(o.path, o.result.H)
+	}
+	it := o.item()
+	if o.result != nil {
+		it.Answers = []*evidence.Result{o.result}
+	}
+	t.Totals.Add(it)
+	if s, ok := report.NewStream(f.output, buildVersion().Version); ok {
+		said := t.Said
+		t.Said += it.Findings()
+		return s.Item(e.stdout, i, 1, said, it)
 	}
 	if f.json {
 		b, err := resultJSON(f, o)
@@ -450,23 +470,5 @@ func (f *checkFlags) print(e *env, o outcome) error {
 		// What a checker notes of its own preconditions is for whoever named it; JSON has it all the same.
 		fmt.Fprintf(e.stderr, "isovet: %s: %s\n", o.path, o.result.Note)
 	}
-	return report.Text(e.stdout, o.path, o.result, report.TextOptions{})
-}
-
-// resultJSON is the contract's object. Where there is no answer, because the input is bad or isovet failed, it is
-// unknown with the error as its reason, so that every history has its line.
-func resultJSON(f *checkFlags, o outcome) ([]byte, error) {
-	if o.result != nil {
-		return evidence.JSON(o.result, o.path)
-	}
-	return json.Marshal(struct {
-		History   string   `json:"history"`
-		Level     string   `json:"level"`
-		Checker   string   `json:"checker"`
-		Verdict   string   `json:"verdict"`
-		Reason    string   `json:"reason"`
-		Error     string   `json:"error"`
-		Anomalies []string `json:"anomalies"`
-	}{o.path, f.level.String(), f.checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
-		[]string{}})
+	return report.Text(e.stdout, o.path, o.result, report.TextOptions{Color: colored(e.stdout)})
 }

@@ -144,7 +144,7 @@ Start here:
 func setUp(root *cobra.Command, e *env) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%v\nSee %s --help", err, c.CommandPath())
+		return usagef("%v%s\nSee %s --help", err, meantFlag(c, err), c.CommandPath())
 	})
 
 	root.AddCommand(newRun(e))

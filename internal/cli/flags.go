@@ -31,7 +31,8 @@ func (e *enum) Type() string { return "name" }
 
 func (e *enum) Set(s string) error {
 	if !slices.Contains(e.choices, s) {
-		return fmt.Errorf("unknown %s %q; expected one of %s", e.what, s, strings.Join(e.choices, ", "))
+		return fmt.Errorf("unknown %s %q%s; expected one of %s", e.what, s, meant(s, e.choices, ""),
+			strings.Join(e.choices, ", "))
 	}
 	*e.value = s
 	return nil
@@ -41,6 +42,21 @@ func (e *enum) Set(s string) error {
 func enumFlag(c *cobra.Command, value *string, name, what, usage string, choices []string) {
 	c.Flags().Var(&enum{value, what, choices}, name, usage)
 	complete(c, name, choices)
+}
+
+// choice is a value of a flag, with what it is.
+type choice struct{ name, about string }
+
+// describedFlag is enumFlag whose values say what they are where the shell completes them.
+func describedFlag(c *cobra.Command, value *string, name, what, usage string, choices []choice) {
+	var names []string
+	var described []cobra.Completion
+	for _, x := range choices {
+		names = append(names, x.name)
+		described = append(described, cobra.CompletionWithDesc(x.name, x.about))
+	}
+	c.Flags().Var(&enum{value, what, names}, name, usage+": "+strings.Join(names, ", "))
+	complete(c, name, described)
 }
 
 // solverValue is the --solver flag: one of the list, or another program.
@@ -79,7 +95,7 @@ func (levelValue) Type() string { return "level" }
 func (v levelValue) Set(s string) error {
 	l, err := level.Parse(s)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, meant(s, level.Names(), ""))
 	}
 	*v.l = l
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/level"
+	"isovet/report"
 )
 
 // A check with limits runs in a process of its own, which is kept by this one: a process that collects garbage, or that
@@ -41,8 +42,8 @@ const (
 	interrupt = 'i'
 )
 
-// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH NEXT WORST
-// UNKNOWN HELD BEGAN", BEGAN in nanoseconds since 1970.
+// keptVar, in its environment, has the numbers of these pipes' files, and where to begin: "TELL HEAR CRASH HELD BEGAN
+// TALLY", BEGAN in nanoseconds since 1970, TALLY as JSON.
 const keptVar = "ISOVET_KEPT"
 
 const (
@@ -66,6 +67,9 @@ type tally struct {
 	Next    int  `json:"next"` // the first that is not done
 	Worst   int  `json:"worst"`
 	Unknown bool `json:"unknown"`
+	// Said is how many findings a document of all histories (--output) has so far.
+	Said   int           `json:"said,omitempty"`
+	Totals report.Totals `json:"totals"`
 }
 
 // needsKeeper reports whether the histories are checked in a process of their own.
@@ -169,8 +173,11 @@ func (k *keeper) start() error {
 	k.cmd.Args[0] = os.Args[0]
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	k.cmd.ExtraFiles = []*os.File{said, heard, crash}
-	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %t %d %d", keptVar, k.tally.Next, k.tally.Worst,
-		k.tally.Unknown, mine, k.began.UnixNano()))
+	sums, err := json.Marshal(&k.tally)
+	if err != nil {
+		return err
+	}
+	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %s", keptVar, mine, k.began.UnixNano(), sums))
 	err = k.cmd.Start()
 	said.Close()
 	heard.Close()
@@ -346,7 +353,7 @@ func (k *keeper) outcome(cause error) outcome {
 		return outcome{path: path, result: r}
 	}
 	r.Reason = k.f.limits.reason(cause, k.stage)
-	o := outcome{path: path, result: r}
+	o := outcome{path: path, result: r, began: k.began}
 	if errors.Is(cause, errInterrupted) {
 		o.err = &exitError{status: statusInterrupted}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -33,8 +34,18 @@ func newKept(interrupted func()) *kept {
 	k := &kept{may: make(chan struct{}, 1)}
 	var tell, hear, crash uintptr
 	var began int64
-	if n, err := fmt.Sscanf(s, "%d %d %d %d %d %t %d %d", &tell, &hear, &crash, &k.first.Next, &k.first.Worst,
-		&k.first.Unknown, &k.held, &began); err != nil || n != 8 {
+	at := 0 // where the tally begins
+	for range 5 {
+		next := strings.IndexByte(s[at:], ' ')
+		if next < 0 {
+			return nil
+		}
+		at += next + 1
+	}
+	if n, err := fmt.Sscanf(s[:at], "%d %d %d %d %d", &tell, &hear, &crash, &k.held, &began); err != nil || n != 5 {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(s[at:]), &k.first); err != nil {
 		return nil
 	}
 	k.began = time.Unix(0, began)

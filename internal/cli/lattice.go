@@ -52,6 +52,15 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	if f.limits.timeout < 0 {
 		return usagef("--timeout %v is negative", f.limits.timeout)
 	}
+	if f.json && f.output != "text" && f.output != "json" {
+		return usagef("--json and --output %s are two outputs; leave one out", f.output)
+	}
+	f.json = f.json || f.output == "json"
+	return f.around(e, len(args), len(level.All()), func() (tally, error) { return f.latticeAll(ctx, e, args) })
+}
+
+// latticeAll checks histories one after the other, and returns what they come to.
+func (f *checkFlags) latticeAll(ctx context.Context, e *env, args []string) (tally, error) {
 	t := tally{}
 	if e.kept != nil {
 		t = e.kept.first
@@ -59,29 +68,30 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	if f.needsKeeper(e, args) {
 		t, err := e.keep(ctx, f, args, func(k *keeper, cause error) {
 			o := k.outcome(cause)
+			var l *check.Lattice
 			if o.result == nil {
 				fmt.Fprintf(e.stderr, "isovet: %v\n%s\n", o.err, reportPlease)
-				k.tally.Worst = worse(k.tally.Worst, statusOf(o.err))
-				return
+			} else {
+				l = unknownLattice(o.result.Reason)
 			}
-			l := unknownLattice(o.result.Reason)
 			k.tally.addLattice(f, l, o.err)
-			if err := printLattice(e.stdout, f, o.path, l, 0); err != nil {
+			if err := printLattice(e, f, o, l, 0, k.at, &k.tally); err != nil {
 				k.tally.Worst = worse(k.tally.Worst, statusOf(err))
 			}
 		})
 		if err != nil {
-			return err
+			return t, err
 		}
-		return status(t.Worst)
+		return t, status(t.Worst)
 	}
 	p := newProgress(e.stderr, f.quiet, f.json)
 	defer p.Close()
 	for i := t.Next; i < len(args); i++ {
 		path := args[i]
 		if ctx.Err() != nil {
-			return &exitError{status: statusInterrupted}
+			return t, &exitError{status: statusInterrupted}
 		}
+		began := time.Now()
 		p.Begin("checking " + path)
 		e.kept.begins(i)
 		l, load, err := latticeOf(ctx, e, f, path, p, e.kept.started(i))
@@ -101,17 +111,17 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 		t.addLattice(f, l, err)
 		if l != nil {
 			e.sayNotes(path, l.H)
-			if err := printLattice(e.stdout, f, path, l, load); err != nil {
-				return err
-			}
+		}
+		if err := printLattice(e, f, outcome{path: path, err: err, began: began}, l, load, i, &t); err != nil {
+			return t, err
 		}
 		t.Next = i + 1
 		e.kept.done(t)
 		if e.kept != nil && leftBehind.Load() && t.Next < len(args) && ctx.Err() == nil {
-			return nil // the next one gets a process of its own
+			return t, nil // the next one gets a process of its own
 		}
 	}
-	return status(t.Worst)
+	return t, status(t.Worst)
 }
 
 // unknownLattice is the answer where there is none at any level.
@@ -189,7 +199,21 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 
 // printLattice writes a table of the levels, what holds and fails, and for each failure its first anomaly; or one JSON
 // object.
-func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, load time.Duration) error {
+func printLattice(e *env, f *checkFlags, o outcome, l *check.Lattice, load time.Duration, i int, t *tally) error {
+	w, path := e.stdout, o.path
+	it := o.item()
+	if l != nil {
+		it.Answers = l.Results
+	}
+	t.Totals.Add(it)
+	if s, ok := report.NewStream(f.output, buildVersion().Version); ok {
+		said := t.Said
+		t.Said += it.Findings()
+		return s.Item(w, i, len(level.All()), said, it)
+	}
+	if l == nil {
+		return nil
+	}
 	if f.json {
 		out := struct {
 			History string             `json:"history"`
@@ -215,8 +239,8 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", path)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "level\tverdict\tchecker\tanomaly\n")
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tab, "level\tverdict\tchecker\tanomaly\n")
 	for _, r := range l.Results {
 		what, by := r.Reason, r.Checker
 		if r.Implied {
@@ -228,9 +252,9 @@ func printLattice(w io.Writer, f *checkFlags, path string, l *check.Lattice, loa
 		if by == "" {
 			by = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Level, r.Verdict, by, what)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", r.Level, r.Verdict, by, what)
 	}
-	t.Flush()
+	tab.Flush()
 	fmt.Fprintf(&b, "strongest that hold: %s\nweakest that fail: %s\n", report.LevelNames(l.Holding),
 		report.LevelNames(l.Failing))
 	for _, of := range report.Failures(l.Results) {

@@ -1,0 +1,227 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Item is what became of a history, for programs that collect such: one answer, or one a level, or none and why.
+type Item struct {
+	Path    string
+	Answers []*evidence.Result
+	Err     error
+	Seconds float64
+}
+
+// Stream writes a document of items, one after the other, possibly from several processes in turn: it keeps nothing
+// between calls. Begin and End stand around all items.
+type Stream struct {
+	// Begin is told how many items there will be, and how many answers each has.
+	Begin func(w io.Writer, items, answers int) error
+	// Item writes the item number i, from 0; said is how many findings the items before had (Findings).
+	Item func(w io.Writer, i, answers, said int, it *Item) error
+	// End is told the exit status, and its reason where the items end early.
+	End func(w io.Writer, status int, reason string) error
+}
+
+// NewStream returns a document by name: junit, sarif, github or tap; false where there is no such. Version is the
+// program's, for those that say it.
+func NewStream(name, version string) (Stream, bool) {
+	switch name {
+	case "junit":
+		return junit, true
+	case "sarif":
+		return sarif(version), true
+	case "github":
+		return github, true
+	case "tap":
+		return tap, true
+	}
+	return Stream{}, false
+}
+
+// Findings is how many things an item has to say that are wrong: violations, open questions, mistakes.
+func (it *Item) Findings() (n int) {
+	for _, r := range it.Answers {
+		n += len(findings(it.Path, r))
+	}
+	if it.unanswered() {
+		n++
+	}
+	return n
+}
+
+// unanswered reports whether the item is a mistake alone.
+func (it *Item) unanswered() bool { return len(it.Answers) == 0 }
+
+// spot is a line of a file; 0: unknown.
+type spot struct {
+	file string
+	line int
+	what string
+}
+
+// finding is something wrong with a history at a level.
+type finding struct {
+	kind, title, text string
+	unknown           bool
+	at                spot   // the first transaction of the cycle
+	with              []spot // the others
+	txns              []int64
+	level             string
+}
+
+// findings are those of an answer; none where it is valid or where no checker decides the level.
+func findings(path string, r *evidence.Result) (out []finding) {
+	switch r.Verdict {
+	case evidence.Holds:
+		return nil
+	case evidence.Unknown:
+		if skipped(r) {
+			return nil
+		}
+		return []finding{{kind: "unknown", title: "unknown at " + r.Label(), text: r.Reason, unknown: true,
+			at: spot{file: path}, level: r.Label()}}
+	}
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		f := finding{kind: string(a.Kind), title: title(a) + " violates " + r.Label(), text: textOf(a, r),
+			level: r.Label(), at: spot{file: path}}
+		var all []spot
+		for _, t := range a.Txns {
+			f.txns = append(f.txns, r.H.Txns.ID[t])
+			if line := r.H.Txns.Line[t]; line > 0 && t != r.H.Init {
+				all = append(all, spot{path, int(line), fmt.Sprintf("T%d", r.H.Txns.ID[t])})
+			}
+		}
+		if len(all) > 0 {
+			f.at, f.with = all[0], all[1:]
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// skipped reports whether no checker was asked: none decides the level for the history.
+func skipped(r *evidence.Result) bool { return r.Verdict == evidence.Unknown && r.Checker == "" }
+
+// mistake is where an item's error is, as far as it says.
+func (it *Item) mistake() spot {
+	at := spot{file: it.Path}
+	for err := it.Err; err != nil; {
+		if in, ok := err.(*history.InputError); ok {
+			at.line = in.Line
+			return at
+		}
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			break
+		}
+		err = u.Unwrap()
+	}
+	return at
+}
+
+func (it *Item) errText() string {
+	if it.Err == nil {
+		return "no answer"
+	}
+	return it.Err.Error()
+}
+
+// verdictLine is an answer in a line.
+func verdictLine(path string, r *evidence.Result) string {
+	switch r.Verdict {
+	case evidence.Holds:
+		return fmt.Sprintf("%s: valid at %s", path, r.Label())
+	case evidence.Violated:
+		return fmt.Sprintf("%s: VIOLATION of %s", path, r.Label())
+	}
+	return fmt.Sprintf("%s: unknown at %s", path, r.Label())
+}
+
+// Totals is what many histories come to.
+type Totals struct {
+	Histories int            `json:"histories,omitempty"`
+	Valid     int            `json:"valid,omitempty"`
+	Violated  int            `json:"violated,omitempty"`
+	Open      int            `json:"open,omitempty"`
+	Failed    int            `json:"failed,omitempty"` // without an answer: bad input, a fault of ours
+	Kinds     map[string]int `json:"kinds,omitempty"`  // of the first anomaly of each violated history
+}
+
+// Add counts a history in: it is violated if it is so at one of the levels that were asked about, else open if it is so
+// at one.
+func (t *Totals) Add(it *Item) {
+	t.Histories++
+	violated, open := false, false
+	for _, r := range it.Answers {
+		if r.Verdict == evidence.Violated && !violated {
+			violated = true
+			if t.Kinds == nil {
+				t.Kinds = map[string]int{}
+			}
+			t.Kinds[string(r.Anomalies[0].Kind)]++
+		}
+		open = open || r.Verdict == evidence.Unknown && !skipped(r)
+	}
+	switch {
+	case it.unanswered():
+		t.Failed++
+	case violated:
+		t.Violated++
+	case open:
+		t.Open++
+	default:
+		t.Valid++
+	}
+}
+
+// String is a line.
+func (t *Totals) String() string {
+	parts := []string{}
+	add := func(n int, one, many string) {
+		if n > 0 {
+			parts = append(parts, count(n, one, many))
+		}
+	}
+	add(t.Valid, "valid", "valid")
+	add(t.Violated, "violation", "violations")
+	if len(t.Kinds) > 0 {
+		parts[len(parts)-1] += " (" + kindCounts(t.Kinds) + ")"
+	}
+	add(t.Open, "unknown", "unknown")
+	add(t.Failed, "without an answer", "without an answer")
+	return count(t.Histories, "history", "histories") + ": " + strings.Join(parts, ", ")
+}
+
+// kindCounts lists kinds, the most frequent first.
+func kindCounts(kinds map[string]int) string {
+	names := slices.Sorted(maps.Keys(kinds))
+	slices.SortStableFunc(names, func(a, b string) int { return kinds[b] - kinds[a] })
+	for i, k := range names {
+		names[i] = fmt.Sprintf("%d %s", kinds[k], k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Kinds counts an answer's anomalies by kind.
+func Kinds(r *evidence.Result) map[string]int {
+	out := map[string]int{}
+	for i := range r.Anomalies {
+		out[string(r.Anomalies[i].Kind)]++
+	}
+	return out
+}
+
+// rules are the kinds that a document may speak of.
+func rules() []level.Anomaly {
+	return append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps)
+}
