@@ -10,7 +10,19 @@ import (
 	"isovet/predicates"
 )
 
-func checkAnomalies(r *evidence.Result, o Options) error {
+// Names checks an answer as [Check] does, but asks of no proof by cycles that its name is right, and returns what each
+// anomaly is to be called: its Kind, or where that is empty or wrong, what its cycles show. The caller sets it. The
+// names are nil for an answer that has no proofs of that sort, valid or by timestamps. Cost: that of Check.
+func Names(r *evidence.Result, o Options) ([]level.Anomaly, error) {
+	if r.Verdict != evidence.Violated || r.Timestamps {
+		return nil, Check(r, o)
+	}
+	names := make([]level.Anomaly, len(r.Anomalies))
+	return names, check(r, o, names)
+}
+
+// checkAnomalies checks each anomaly by itself. With names it sets them, without it demands that names are right.
+func checkAnomalies(r *evidence.Result, o Options, names []level.Anomaly) error {
 	x := newIndex(r.H)
 	if r.H.HasPredicates() {
 		var err error
@@ -26,7 +38,11 @@ func checkAnomalies(r *evidence.Result, o Options) error {
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
 		err := x.checkAnomaly(a, r.Level, o)
-		if err == nil {
+		switch {
+		case err != nil:
+		case names != nil:
+			names[i] = x.nameOf(a, r.Level, o)
+		case a.Kind != "":
 			err = x.checkName(a, r.Level, o)
 		}
 		if err != nil {
@@ -137,12 +153,20 @@ func (p *proof) cycles(a *evidence.Anomaly) error {
 	return nil
 }
 
-// checkName demands that the kind of a proof by cycles is the name of what they show: at the level, or at one that asks
-// for fewer orders if the proof holds there too. Those of single reads and of operations without an order are part of
-// their proofs.
+// checkName demands that the kind of a proof by cycles is the name of what they show. Those of single reads and of
+// operations without an order are part of their proofs.
 func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
+	if shows := x.nameOf(a, l, o); shows != a.Kind {
+		return fmt.Errorf("what its cycles show is %s", shows)
+	}
+	return nil
+}
+
+// nameOf is what a proved anomaly is to be called: the name of what its cycles show, at the level; or its own, if the
+// proof holds at a level that asks for fewer orders and shows it there.
+func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anomaly {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
-		return nil
+		return a.Kind
 	}
 	// On which orders the bases of predicate operations rest, only the proof says.
 	named := a.Named(x.h, l, o.ClockSkew)
@@ -153,16 +177,21 @@ func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 			break
 		}
 	}
-	if shows == a.Kind {
-		return nil
+	if shows == a.Kind || a.Kind == "" {
+		return shows
 	}
 	for _, weaker := range l.Relaxed() {
 		if a.Named(x.h, weaker, o.ClockSkew) == a.Kind && x.checkAnomaly(a, weaker, o) == nil && x.bearsOut(a, a.Kind,
 			weaker, o) {
-			return nil
+			return a.Kind
 		}
 	}
-	return &NameError{a, shows}
+	if a.Kind == level.IncompatibleOrder { // which stands in the way of other names
+		of := *a
+		of.Kind = ""
+		return x.nameOf(&of, l, o)
+	}
+	return shows
 }
 
 // bearsOut reports whether a proof at level l holds at each of the weakest levels that forbid a kind too, so that
@@ -230,14 +259,6 @@ func plain(h *history.History, l level.Level) level.Anomaly {
 	}
 	return kind
 }
-
-// NameError says that a proof by cycles is right, but has another name than that of what it shows.
-type NameError struct {
-	Of    *evidence.Anomaly
-	Shows level.Anomaly
-}
-
-func (e *NameError) Error() string { return fmt.Sprintf("what its cycles show is %s", e.Shows) }
 
 // checkTxns demands that Txns has each transaction of the proof once, and no other.
 func (x *index) checkTxns(a *evidence.Anomaly) error {

@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // Options are the parameters of Check. The zero value is the default.
@@ -32,10 +33,14 @@ func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 //
 // Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without
 // predicates, where it is serializability. Read-committed, read-atomic and causal, for registers and lists. Errors:
-// *Unsupported, *NameError for a proof that only has the wrong name, ErrGaveUp, ErrStopped; any other refutes the
-// evidence. Cost: linear in the history for a valid one, about 20 ns an operation. For a violation one or two scans of
-// the history, the evidence itself, and for a proof by cases a search that is exponential in its cases at worst.
-func Check(r *evidence.Result, o Options) error {
+// *Unsupported, ErrGaveUp, ErrStopped; any other refutes the evidence. A proof by cycles whose name is not that of what
+// they show is refused; without a name it is only proved, and [Names] says the name. Cost: linear in the history for a
+// valid one, about 20 ns an operation. For a violation one or two scans of the history, the evidence itself, and for a
+// proof by cases a search that is exponential in its cases at worst.
+func Check(r *evidence.Result, o Options) error { return check(r, o, nil) }
+
+// check is Check, and sets names, if not nil, in place of demanding them.
+func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 	h := r.H
 	if h == nil {
 		return errors.New("the result names no history")
@@ -67,7 +72,7 @@ func Check(r *evidence.Result, o Options) error {
 		if r.Timestamps {
 			return checkStampedAnomalies(r)
 		}
-		return checkAnomalies(r, o)
+		return checkAnomalies(r, o, names)
 	}
 	return fmt.Errorf("there is no verdict %d", r.Verdict)
 }

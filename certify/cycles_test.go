@@ -203,11 +203,23 @@ func TestCycles(t *testing.T) {
 				}
 			}
 			want := len(cycles) > 0 && proves(h, l, cycles)
-			if want {
-				a.Kind = a.Named(h, l, 0)
+			if rng.IntN(2) == 0 {
+				a.Kind = ""
 			}
 			r.Anomalies = []evidence.Anomaly{a}
-			err := certify.Check(r, certify.Options{})
+			names, err := certify.Names(r, certify.Options{})
+			if want && err == nil {
+				if a.Kind = a.Named(h, l, 0); names[0] != a.Kind {
+					t.Fatalf("seed %d, %s: named %s, expected %s: %+v\n%s", seed, l, names[0], a.Kind, a,
+						oracletest.String(h))
+				}
+				r.Anomalies[0].Kind = ""
+				if err := certify.Check(r, certify.Options{}); err != nil {
+					t.Fatalf("seed %d, %s: %+v: %v\n%s", seed, l, a, err, oracletest.String(h))
+				}
+				r.Anomalies[0].Kind = a.Kind
+				err = certify.Check(r, certify.Options{})
+			}
 			if (err == nil) != want {
 				t.Fatalf("seed %d, %s: %+v\nproves: %v, certify: %v\n%s", seed, l, a, want, err, oracletest.String(h))
 			}

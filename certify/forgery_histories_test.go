@@ -2,7 +2,6 @@ package certify_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -101,10 +100,9 @@ func (f *forgery) madeUp([]*evidence.Result) string {
 				a.Txns = []uint32{f.number(h.NumTxns()), f.number(h.NumTxns())}[:1+rng.IntN(2)]
 			}
 			r.Anomalies = []evidence.Anomaly{a}
-			err := certify.Check(r, f.options())
-			var wrong *certify.NameError
-			if errors.As(err, &wrong) {
-				r.Anomalies[0].Kind = wrong.Shows
+			names, err := certify.Names(r, f.options())
+			if err == nil && names != nil {
+				r.Anomalies[0].Kind = names[0]
 				err = certify.Check(r, f.options())
 			}
 			if why := f.judge(f.s, r, err); why != "" {

@@ -279,7 +279,7 @@ func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
 // search.
 func (x *run) proveByCases(cycles [][]evidence.Edge) bool {
 	x.violated(oneOf(cycles))
-	if _, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts,
+	if _, err := named(x.r, certify.Options{ClockSkew: x.o.ClockSkew, MaxConflicts: fewConflicts,
 		Stop: func() bool { return x.ctx.Err() != nil }}); err == nil {
 		return true
 	}
@@ -291,7 +291,7 @@ func (x *run) proveByCases(cycles [][]evidence.Edge) bool {
 func (x *run) proveOrLeave(a evidence.Anomaly) {
 	x.violated(a)
 	// The cases' cycles together may be more than it takes, and named after what is superfluous.
-	_, err := renaming(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
+	_, err := named(x.r, certify.Options{ClockSkew: x.o.ClockSkew, Stop: func() bool { return x.ctx.Err() != nil }})
 	if err != nil {
 		x.r.Anomalies = nil
 		x.unknown("no order explains the history, but no evidence can be given of that, list elements having been "+

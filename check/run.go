@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"isovet/certify"
@@ -91,34 +90,6 @@ func answer(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	}
 	return r, nil
 }
-
-// certified is certify.Check, which gives a proof that stands under a wrong name the right one.
-func certified(r *evidence.Result, how certify.Options) error {
-	renamed, err := renaming(r, how)
-	misnamed.Add(renamed)
-	proofs.Add(int64(len(r.Anomalies)))
-	return err
-}
-
-// renaming is certify.Check, which gives a proof that stands under a wrong name the right one, and counts those whose
-// name was wrong in more than the orders that it needs.
-func renaming(r *evidence.Result, how certify.Options) (renamed int64, err error) {
-	err = certify.Check(r, how)
-	for wrong := (*certify.NameError)(nil); errors.As(err, &wrong); err = certify.Check(r, how) {
-		a := wrong.Of // better under the right name than not at all
-		if a.Kind.Base() != wrong.Shows.Base() {
-			renamed++
-		}
-		a.Kind = wrong.Shows
-		a.Text = evidence.Describe(a, r.H)
-	}
-	return renamed, err
-}
-
-// proofs counts the proofs of violations that were certified, and misnamed those that had to be renamed, but for the
-// orders that they need. Package evidence names a proof by its shape; certify replays it at each level that forbids the
-// name, which may fail where versions have several writers. That must stay rare, as the tests demand.
-var proofs, misnamed atomic.Int64
 
 // maxRelaxed is up to how many transactions a violation is looked for at levels that ask for fewer orders.
 var maxRelaxed = 1000

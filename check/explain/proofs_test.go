@@ -111,9 +111,9 @@ func (x *explained) judge(text []byte) error {
 // proves certifies an anomaly, under the name that certify finds it to have.
 func proves(h *history.History, l level.Level, a evidence.Anomaly) error {
 	r := &evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}
-	err := certify.Check(r, certify.Options{})
-	if wrong, is := errors.AsType[*certify.NameError](err); is {
-		r.Anomalies[0].Kind = wrong.Shows
+	names, err := certify.Names(r, certify.Options{})
+	if err == nil {
+		r.Anomalies[0].Kind = names[0]
 		err = certify.Check(r, certify.Options{})
 	}
 	return err

@@ -2,7 +2,6 @@ package lists_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -32,9 +31,9 @@ func verdict(h *history.History, l level.Level) (holds, ok bool) {
 func proof(h *history.History, l level.Level, a evidence.Anomaly) error {
 	a.Complete(h, l, 0)
 	r := &evidence.Result{Verdict: evidence.Violated, Level: l, H: h, Anomalies: []evidence.Anomaly{a}}
-	err := certify.Check(r, certify.Options{})
-	if wrong, is := errors.AsType[*certify.NameError](err); is {
-		r.Anomalies[0].Kind = wrong.Shows
+	names, err := certify.Names(r, certify.Options{})
+	if err == nil {
+		r.Anomalies[0].Kind = names[0]
 		err = certify.Check(r, certify.Options{})
 	}
 	if err != nil {
