@@ -37,13 +37,7 @@ type Sessions struct {
 	// reaches, or c's length.
 	before, after []int32
 	touched       []bool // node → a cut changed since Rest
-	marks         []int32
-	trail         []cut
-	kept          bool // the trail is
 }
-
-// cut is an entry before it changed: ^i of after.
-type cut struct{ at, was int32 }
 
 // SessionsSize returns the bytes that a closure of n nodes in so many chains takes.
 func SessionsSize(n, chains int) int64 { return 8 * int64(n) * int64(chains) }
@@ -79,16 +73,14 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 	return s, s.Rebuild(g), nil
 }
 
-// Rebuild closes another graph over the same chains, in place; nothing added stays, and marks become invalid. A node is
-// touched if a cut of it is another than before. It is false, and the closure of no use until built again, where the
-// graph has a cycle. It is worth it where edges are many: it costs nodes and edges times chains, in each direction,
-// side by side.
+// Rebuild closes another graph over the same chains, in place; nothing added stays. A node is touched if a cut of it is
+// another than before. It is false, and the closure of no use until built again, where the graph has a cycle. It is
+// worth it where edges are many: it costs nodes and edges times chains, in each direction, side by side.
 func (s *Sessions) Rebuild(g *graph.CSR) bool {
 	topo, ok := s.topological(g)
 	if !ok {
 		return false
 	}
-	s.trail, s.marks = s.trail[:0], s.marks[:0]
 	n, k := len(s.chain), s.chains
 	was := [2][]int32{slices.Clone(s.before), slices.Clone(s.after)}
 	var both safego.Group
@@ -222,36 +214,11 @@ func (s *Sessions) Touched(x int32) bool { return s.touched[x] }
 // Rest forgets what was touched.
 func (s *Sessions) Rest() { clear(s.touched) }
 
-// Mark names the present edges: the number of those added since Keep was called.
-func (s *Sessions) Mark() int { return len(s.marks) }
-
-// Keep begins to keep what undoing takes: edges added from now on can be undone.
-func (s *Sessions) Keep() { s.kept, s.trail, s.marks = true, s.trail[:0], s.marks[:0] }
-
-// Undo removes the edges added since the mark was taken.
-func (s *Sessions) Undo(mark int) {
-	if mark == len(s.marks) {
-		return
-	}
-	to := s.marks[mark]
-	for i := len(s.trail) - 1; i >= int(to); i-- {
-		if t := s.trail[i]; t.at >= 0 {
-			s.before[t.at] = t.was
-		} else {
-			s.after[^t.at] = t.was
-		}
-	}
-	s.trail, s.marks = s.trail[:to], s.marks[:mark]
-}
-
 // AddEdge adds u→v. If that would close a cycle, cycle is true and nothing changes. changed tells whether any pair
 // became reachable.
 func (s *Sessions) AddEdge(u, v int32) (changed, cycle bool) {
 	if s.Reaches(v, u) {
 		return false, true
-	}
-	if s.kept {
-		s.marks = append(s.marks, int32(len(s.trail)))
 	}
 	if s.Reaches(u, v) {
 		return false, false
@@ -278,9 +245,6 @@ func (s *Sessions) raised(x int32, from []int32) (changed bool) {
 	row := s.Before(x)[:len(from)]
 	for c, b := range from {
 		if b > row[c] {
-			if s.kept {
-				s.trail = append(s.trail, cut{x*int32(s.chains) + int32(c), row[c]})
-			}
 			row[c], changed = b, true
 		}
 	}
@@ -295,9 +259,6 @@ func (s *Sessions) lowered(x int32, to []int32) (changed bool) {
 	row := s.After(x)[:len(to)]
 	for c, a := range to {
 		if a < row[c] {
-			if s.kept {
-				s.trail = append(s.trail, cut{^(x*int32(s.chains) + int32(c)), row[c]})
-			}
 			row[c], changed = a, true
 		}
 	}
@@ -305,9 +266,4 @@ func (s *Sessions) lowered(x int32, to []int32) (changed bool) {
 		s.touched[x] = true
 	}
 	return changed
-}
-
-// Bytes is what the closure holds.
-func (s *Sessions) Bytes() int64 {
-	return 4*int64(len(s.before)+len(s.after)+3*len(s.chain)) + 8*int64(cap(s.trail))
 }
