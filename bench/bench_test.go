@@ -16,6 +16,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/room"
 	"isovet/level"
 )
 
@@ -114,8 +115,8 @@ func TestPeakIsTheChilds(t *testing.T) {
 	if m.Verdict != evidence.Holds || m.Stats.PeakMB <= 0 || m.Stats.PeakMB > 150 {
 		t.Errorf("%+v", m)
 	}
-	if PeakMB() < 300 {
-		t.Errorf("this process held 300 MiB and says %.0f MB", PeakMB())
+	if room.PeakMB() < 300 {
+		t.Errorf("this process held 300 MiB and says %.0f MB", room.PeakMB())
 	}
 	if ballast[4096] != 1 {
 		t.Fatal("the ballast is gone")

@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/room"
 	"isovet/level"
 )
 
@@ -71,7 +72,7 @@ func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error 
 		}()
 	}
 	m, _ := measure(ctx, r, nil)
-	m.Stats.PeakMB = PeakMB()
+	m.Stats.PeakMB = room.PeakMB()
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func To(w io.Writer, o Options) *Recorder {
 	return r
 }
 
-// Send returns a recorder that posts finished transactions to an isovet watch --listen at url, in batches, each once
+// Send returns a recorder that posts finished transactions to an isovet watch --source at url, in batches, each once
 // however often it has to be sent. It must be the only one that does. Close posts the rest.
 func Send(url string, o Options) (*Recorder, error) {
 	r := newRecorder(o)

@@ -1,3 +1,5 @@
+//go:build !checkonly
+
 // Command bench is "isovet bench" by itself, so that "bench compare --workload blindw" works as written.
 package main
 

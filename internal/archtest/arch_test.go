@@ -18,7 +18,15 @@ import (
 	"unicode/utf8"
 )
 
-const module = "isovet"
+// module is the path in go.mod, which internal/setpath changes.
+var module = func() string {
+	b, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		panic(err)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(strings.TrimPrefix(line, "module "))
+}()
 
 // pkg is a package of the module: what its files import, tests aside. Tests may look at everything.
 type pkg struct {

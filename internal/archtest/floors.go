@@ -15,7 +15,7 @@ var floors = [][]room{
 		{"internal/mapped",
 			"the files that are mapped into memory, so that their pages can be given back"},
 		{"internal/room",
-			"how much memory can still be had, asked before what is large is allocated"},
+			"how much memory can still be had, asked before what is large is allocated; how much has been held"},
 		{"internal/bounds",
 			"the algorithms' bounds by name, for tests to set as low as can be"},
 		{"internal/heap",
@@ -126,6 +126,8 @@ var floors = [][]room{
 			"runs a workload against a real database and records what the clients saw; hunts for violations"},
 	},
 	{
+		{"isovettest",
+			"has go test check what was recorded: explanation, smallest history, proof and page of a violation"},
 		{"bench",
 			"comparisons, the papers' figures again, ablation: every run in its own process, raw results, tables, " +
 				"charts"},
@@ -137,6 +139,8 @@ var floors = [][]room{
 	{
 		{"cmd/isovet cmd/bench",
 			"the two programs, a line each"},
+		{"internal/setpath",
+			"gives the module another path"},
 		{"internal/release",
 			"writes what a release archive holds beside the programs: completions, man pages, licences"},
 	},

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"isovet/bench"
 	"isovet/check"
 	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/room"
 	"isovet/level"
 	"isovet/report"
 )
@@ -333,7 +333,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 		err = faultf("checker %s: the verdict is unknown without a reason", r.Checker)
 	}
 	if r != nil {
-		r.Stats.PeakMB = bench.PeakMB()
+		r.Stats.PeakMB = room.PeakMB()
 	}
 	return outcome{path, r, err, began}
 }

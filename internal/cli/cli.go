@@ -107,7 +107,7 @@ func Root(p Program) *cobra.Command {
 
 func newRoot(e *env, p Program) *cobra.Command {
 	if p == Bench {
-		root := newBench(e)
+		root := benchRoot(e)
 		setUp(root, e)
 		return root
 	}
@@ -122,8 +122,7 @@ Start here:
   isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault
   isovet stats h.jsonl                                          what is in it
   isovet check h.jsonl                                          is it serializable?
-  isovet bench compare --workload blindw                        which checker is how fast?
-
+` + startHeavy + `
 ` + exitHelp,
 	}
 	root.AddGroup(
@@ -131,10 +130,10 @@ Start here:
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		newCheck(e), newVerify(e), newShrink(e), newStats(e), newConvert(e), newGen(e), newCollect(e),
-		newHunt(e), newProbe(e), newWatch(e), newBench(e),
+		newCheck(e), newVerify(e), newShrink(e), newStats(e), newConvert(e), newGen(e),
 		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newProfiles(e), newVersion(e),
 	)
+	root.AddCommand(heavy(e)...)
 	setUp(root, e)
 	return root
 }
@@ -147,7 +146,6 @@ func setUp(root *cobra.Command, e *env) {
 		return usagef("%v%s\nSee %s --help", err, meantFlag(c, err), c.CommandPath())
 	})
 
-	root.AddCommand(newRun(e))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)

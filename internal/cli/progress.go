@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
-	"github.com/schollz/progressbar/v3"
 )
 
 // logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not take
@@ -24,12 +23,20 @@ type progress struct {
 	mu          sync.Mutex
 	what, stage string
 	done, total int
-	bar         *progressbar.ProgressBar
+	bar         bar
 	barMax      int64
 	lastDraw    time.Time
 	interactive bool
 	stop        chan struct{}
 	stopped     sync.WaitGroup
+}
+
+// bar is drawn on a terminal.
+type bar interface {
+	Describe(what string)
+	Set(done int) error
+	Clear() error
+	IsFinished() bool
 }
 
 // interactive reports whether w is a terminal that shows bars. The libraries look at none of CI, TERM and --quiet.
@@ -108,10 +115,7 @@ func (p *progress) Step(stage string, done, total int) {
 	}
 	if p.bar == nil || p.bar.IsFinished() || p.barMax != n {
 		p.clear()
-		p.bar = progressbar.NewOptions64(n, progressbar.OptionSetWriter(p.w), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false),
-			progressbar.OptionSetRenderBlankState(false))
+		p.bar = newBar(p.w, n)
 		p.barMax = n
 	}
 	p.bar.Describe(p.said())
