@@ -220,7 +220,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the lists of docs/architecture.md")
+var update = flag.Bool("update", false,
+	"write the lists of docs/architecture.md, and the lines of code that pages link to")
 
 // lists is what docs/architecture.md says of the packages.
 func lists() string {
