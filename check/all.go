@@ -11,9 +11,10 @@ import (
 
 // All returns every checker; a new one is one file and one line here.
 func All() []Checker {
-	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobraRounds{}, biswasEnea{}, elle{},
+	return []Checker{replayer{}, weakly{}, miniTxns{}, vbox{}, cobra{}, cobra{bySessions: true}, cobraRounds{},
+		biswasEnea{}, elle{},
 		elleRegister{}, lightweight{}, porcupineLib{},
-		viper{}, polysi{}, bc{}, adya{}, adya{full: true},
+		viper{}, viper{bySessions: true}, polysi{}, bc{}, adya{}, adya{full: true},
 		chronos{}, aion{}, emme{"emme-si", false}, emme{"emme-ser", true}, leopard{}, bruteForce{}}
 }
 

@@ -21,6 +21,8 @@ type run struct {
 	v    *prepass.View
 	back Solver // of checkers that use one
 	at   time.Time
+	// bySessions: the closure that prunes is one by sessions.
+	bySessions bool
 	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at
 	// snapshot isolation too. It explains nothing: seed are the transactions of the cycles that refute its question.
 	fallback bool

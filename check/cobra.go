@@ -14,13 +14,22 @@ import (
 
 // cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the
 // full closure, computed anew each round; one variable an edge.
-type cobra struct{}
+type cobra struct {
+	// bySessions: the closure is one by sessions, in two numbers a transaction and session (closure.Sessions).
+	bySessions bool
+}
 
-func (cobra) Info() Info {
-	return Info{
+func (c cobra) Info() Info {
+	in := Info{
 		Name: "cobra", Paper: "Cobra", Levels: serialLevels, Solvers: solverNames(), Takes: Takes{Items: true},
 		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
 	}
+	if c.bySessions {
+		in.Name = "cobra-sessions"
+		in.About = "cobra with a closure by sessions, two numbers a transaction and session"
+		in.Hidden = true
+	}
+	return in
 }
 
 // Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving. Differs:
@@ -31,6 +40,7 @@ func (c cobra) Check(ctx context.Context, h *history.History, o Options) (*evide
 	if done {
 		return x.r, err
 	}
+	x.bySessions = c.bySessions
 	_, missing := polygraph.MissingTime(h)
 	todo := attempts(o, !missing)
 	if !missing && !o.Level.RealTime() {
@@ -94,8 +104,7 @@ func (c cobra) pipeline(x *run, at attempt) error {
 func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, err error) {
 	build := closure.Warshall
 	for {
-		reach, cycle, err := build(closure.Input{N: p.N, Start: p.Start, End: p.End, Known: p.Graph(false)},
-			closure.Options{Stop: func() bool { return x.ctx.Err() != nil }})
+		reach, err := x.pruned(p, 0, build)
 		if errors.Is(err, closure.ErrStopped) {
 			x.stopped()
 			return nil, false, nil
@@ -104,7 +113,7 @@ func cobraPrune(x *run, p *polygraph.Polygraph) (reach closure.Index, ok bool, e
 			x.unknown("%v", err)
 			return nil, false, nil
 		}
-		if err != nil || cycle != nil {
+		if err != nil || reach == nil {
 			return nil, false, err
 		}
 		n, conflict := p.PruneRound(reach)

@@ -37,7 +37,7 @@ func TestMedium(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, l, err)
 			}
 			verdicts[fmt.Sprintf("%s %s", l, want.Verdict)]++
-			for _, c := range []Checker{vbox{}, cobra{}} {
+			for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
 				solvers := c.Info().Solvers
 				r, err := Run(context.Background(), c, h, Options{Level: l, Solver: solvers[int(seed)%len(solvers)]})
 				if err != nil {
@@ -76,7 +76,7 @@ func TestPlanted(t *testing.T) {
 					want = evidence.Violated
 				}
 			}
-			for _, c := range []Checker{vbox{}, cobra{}} {
+			for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
 				r, err := Run(context.Background(), c, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("%s, %s, %s: %v", f.Name, l, c.Info().Name, err)
@@ -99,7 +99,7 @@ func TestClockSkew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []Checker{vbox{}, cobra{}} {
+		for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
 			r, err := Run(context.Background(), c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
 			if err != nil || r.Verdict != evidence.Holds {
 				t.Errorf("seed %d: %s says %v, %v", seed, c.Info().Name, r, err)
@@ -192,7 +192,7 @@ func TestDisguised(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		g := disguise(h, seed)
 		for _, l := range serialLevels {
-			for _, c := range []Checker{vbox{}, cobra{}} {
+			for _, c := range []Checker{vbox{}, cobra{}, cobra{bySessions: true}} {
 				a, err := Run(context.Background(), c, h, Options{Level: l})
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)

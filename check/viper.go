@@ -14,13 +14,21 @@ import (
 
 // viper is Viper: snapshot isolation as the acyclicity of a graph of begins and commits, with a choice for each two
 // writers of a key whose order is open.
-type viper struct{}
+type viper struct {
+	bySessions bool // as cobra's
+}
 
-func (viper) Info() Info {
-	return Info{
+func (c viper) Info() Info {
+	in := Info{
 		Name: "viper", Paper: "Viper", Levels: snapshotLevels, Solvers: solverNames(), Takes: Takes{Items: true},
 		About: "BC-polygraph: begins and commits, a choice a writer pair, pruned over the full closure",
 	}
+	if c.bySessions {
+		in.Name = "viper-sessions"
+		in.About = "viper with a closure by sessions, two numbers a transaction and session"
+		in.Hidden = true
+	}
+	return in
 }
 
 // Check is the BC-polygraph of errata B4: for writers a and b of a key either a commits before b begins and who read
@@ -33,7 +41,7 @@ func (c viper) Check(ctx context.Context, h *history.History, o Options) (*evide
 	if done {
 		return x.r, err
 	}
-	if x.tooManyInitial() {
+	if x.bySessions = c.bySessions; x.tooManyInitial() {
 		return x.r, nil
 	}
 	p := polygraph.New(x.v, o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew})
@@ -74,17 +82,15 @@ func pruneByRounds(x *run, p *polygraph.Polygraph) (refuted bool, err error) {
 		x.stage("pruning")
 	}()
 	for {
-		reach, cycle, err := closure.New(closure.KindPurdom, closure.Input{N: p.N, Start: p.Start, End: p.End,
-			Known: p.Graph(false)},
-			closure.Options{MaxBytes: maxClosure, Stop: func() bool { return x.ctx.Err() != nil }})
+		reach, err := x.pruned(p, maxClosure, closure.Purdom)
 		switch {
 		case errors.Is(err, closure.ErrStopped):
 			x.stopped()
 			return false, nil
 		case errors.Is(err, closure.ErrTooLarge):
 			return p.KnownCycle() != nil, nil
-		case err != nil || cycle != nil:
-			return cycle != nil, err
+		case err != nil || reach == nil:
+			return err == nil, err
 		}
 		n, conflict := p.PruneRound(reach)
 		x.r.Stats.Rounds++
