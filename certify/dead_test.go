@@ -11,6 +11,7 @@ import (
 	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/notation"
+	"isovet/internal/histtest/random"
 	"isovet/level"
 )
 
@@ -106,9 +107,7 @@ func TestDead(t *testing.T) {
 // definition bears out.
 func TestDeadMutated(t *testing.T) {
 	accepted, refused := 0, 0
-	histtest.Each(t, 30000, func(seed uint64) *history.History {
-		return manyUnknown(seed)
-	}, func(t testing.TB, seed uint64, h *history.History) {
+	histtest.Each(t, 30000, random.ManyUnknown, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 12))
 		// By definition: who is dead, round by round, each with its reason.
 		dead := map[uint32]bool{}
@@ -161,34 +160,6 @@ func TestDeadMutated(t *testing.T) {
 	if histtest.Whole() && (accepted < 300 || refused < 100) {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
-}
-
-// manyUnknown is a history of few values most of whose transactions are of unknown outcome.
-func manyUnknown(seed uint64) *history.History {
-	rng := rand.New(rand.NewPCG(seed, 11))
-	b := history.NewBuilder()
-	b.Initial = history.IntValue(0)
-	for s := range 4 + rng.IntN(4) {
-		for range 1 + rng.IntN(3) {
-			k, v := b.Key(history.IntValue(int64(rng.IntN(2)))), history.IntValue(int64(rng.IntN(4)))
-			if rng.IntN(2) == 0 {
-				b.Read(k, v)
-			} else {
-				b.Write(k, v)
-			}
-		}
-		head := history.NewTxnHead()
-		head.Session, head.HasSess = int64(s), true
-		if rng.IntN(3) > 0 {
-			head.Status = history.Unknown
-		}
-		b.EndTxn(head)
-	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
 }
 
 // deadBy returns two operations of u that disagree, else a read that none can have explained but the dead, if any did.

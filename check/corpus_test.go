@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"path/filepath"
@@ -15,23 +14,33 @@ import (
 	"isovet/level"
 )
 
+// corpus returns the folder of the corpus of real histories and the rows of its manifest: path, format,
+// transactions, verdicts, and where all that is from. Without a corpus the test is skipped, loudly.
+func corpus(t *testing.T) (dir string, rows [][]string) {
+	t.Helper()
+	if dir = os.Getenv("ISOVET_CORPUS"); dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
+	}
+	for line := range strings.Lines(string(manifest)) {
+		if row := strings.Split(strings.TrimRight(line, "\r\n"), "\t"); len(row) >= 4 && row[1] != "format" {
+			rows = append(rows, row)
+		}
+	}
+	return dir, rows
+}
+
 // TestCorpus: the verdicts of the corpus's manifest on real databases' histories at the levels of the serializable
 // family. Lists are decided as the registers that they tell. Run certifies every answer. Where the manifest says
 // nothing, two seconds are enough, and histories with predicates are left to the long run (ISOVET_LONG=1).
 func TestCorpus(t *testing.T) {
-	dir := os.Getenv("ISOVET_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
-	}
-	defer f.Close()
+	dir, rows := corpus(t)
 	compared, left := 0, 0
-	for in := bufio.NewScanner(f); in.Scan(); {
-		row := strings.Split(in.Text(), "\t")
-		if len(row) < 4 || row[1] != "isovet-history" {
+	for _, row := range rows {
+		if row[1] != "isovet-history" {
 			continue
 		}
 		h, err := format.Read(t.Context(), filepath.Join(dir, row[0]), format.Options{})

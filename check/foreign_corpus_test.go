@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,19 +55,11 @@ var differ = map[string]evidence.Verdict{
 // level that replay decides, or stands in the lists above. Linearizability is for the checker that auto takes, the weak
 // levels are for weak, which decides them for every history without predicates.
 func TestForeignCorpus(t *testing.T) {
-	dir := os.Getenv("ISOVET_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
-	}
+	dir, rows := corpus(t)
 	loaded, compared, lists, linear := 0, 0, 0, 0
 	inferred := map[evidence.Verdict]int{}
-	for line := range strings.Lines(string(manifest)) {
-		row := strings.Split(line, "\t")
-		if len(row) < 4 || row[1] == "format" || row[1] == "isovet-history" {
+	for _, row := range rows {
+		if row[1] == "isovet-history" {
 			continue
 		}
 		path := row[0]

@@ -1,9 +1,7 @@
 package check
 
 import (
-	"bufio"
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,19 +44,10 @@ func asked(t *testing.T, words string) map[level.Level]evidence.Verdict {
 // with predicates are left to the long run (ISOVET_LONG=1) at levels that the manifest says nothing of, and without
 // times: they are a minute of work of which little can be compared.
 func TestReplayCorpus(t *testing.T) {
-	dir := os.Getenv("ISOVET_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
-	}
-	defer f.Close()
+	dir, rows := corpus(t)
 	compared, lists, left := 0, 0, 0
-	for in := bufio.NewScanner(f); in.Scan(); {
-		row := strings.Split(in.Text(), "\t")
-		if len(row) < 4 || row[1] != "isovet-history" {
+	for _, row := range rows {
+		if row[1] != "isovet-history" {
 			continue
 		}
 		h, err := format.Read(t.Context(), filepath.Join(dir, row[0]), format.Options{})

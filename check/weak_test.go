@@ -3,10 +3,8 @@ package check
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -287,20 +285,9 @@ func TestWeakMedium(t *testing.T) {
 // TestWeakCorpus: every file of the corpus without predicates gets a verdict at the three levels, certified; a level
 // below one that holds holds, and so does of lists one that session snapshot isolation implies.
 func TestWeakCorpus(t *testing.T) {
-	dir := os.Getenv("ISOVET_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Skipf("SKIPPED, NOTHING TESTED: no corpus of real histories at %s (set ISOVET_CORPUS)", dir)
-	}
+	dir, rows := corpus(t)
 	verdicts := map[string]int{}
-	for line := range strings.Lines(string(manifest)) {
-		row := strings.Split(line, "\t")
-		if len(row) < 4 || row[1] == "format" {
-			continue
-		}
+	for _, row := range rows {
 		h, err := format.Read(t.Context(), filepath.Join(dir, row[0]), format.Options{})
 		if err != nil || h.HasPredicates() {
 			continue // what cannot be read is TestForeignCorpus's concern

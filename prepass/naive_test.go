@@ -2,7 +2,6 @@ package prepass_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -262,7 +261,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 	histtest.Each(t, 20_000, func(seed uint64) *history.History {
 		if seed%4 == 3 {
-			return manyUnknown(seed)
+			return random.ManyUnknown(seed)
 		}
 		return random.Tiny(seed/4, options[seed%4])
 	}, func(t testing.TB, seed uint64, h *history.History) {
@@ -289,32 +288,4 @@ func TestAgainstNaive(t *testing.T) {
 			t.Errorf("%q came up %d times only", l, lines[l])
 		}
 	}
-}
-
-// manyUnknown is a history of few values most of whose transactions are of unknown outcome.
-func manyUnknown(seed uint64) *history.History {
-	rng := rand.New(rand.NewPCG(seed, 11))
-	b := history.NewBuilder()
-	b.Initial = history.IntValue(0)
-	for s := range 4 + rng.IntN(4) {
-		for range 1 + rng.IntN(3) {
-			k, v := b.Key(history.IntValue(int64(rng.IntN(2)))), history.IntValue(int64(rng.IntN(4)))
-			if rng.IntN(2) == 0 {
-				b.Read(k, v)
-			} else {
-				b.Write(k, v)
-			}
-		}
-		head := history.NewTxnHead()
-		head.Session, head.HasSess = int64(s), true
-		if rng.IntN(3) > 0 {
-			head.Status = history.Unknown
-		}
-		b.EndTxn(head)
-	}
-	h, err := b.Build()
-	if err != nil {
-		panic(err)
-	}
-	return h
 }

@@ -17,15 +17,8 @@ type Reach struct {
 // wide: more than so many words of 8 bytes, once for what nodes reach and once for what reaches them. stop, if not nil,
 // is asked every few thousand nodes; the answer is nil then too. Cost: the edges times the words of their windows.
 func NewReach(base *graph.CSR, order []int32, words int, stop func() bool) *Reach {
-	t := &Window{base: base, node: order, rank: make([]int32, base.N()), most: words, stop: stop}
-	for r, v := range order {
-		t.rank[v] = int32(r)
-	}
-	down, ok := t.descendants()
-	if !ok {
-		return nil
-	}
-	up, ok := t.ancestors(base.Reverse())
+	t := &Window{base: base, node: order, most: words, stop: stop}
+	down, up, ok := t.halves()
 	if !ok {
 		return nil
 	}

@@ -101,15 +101,8 @@ const MaxWindowWords = 1 << 23
 // Cost: the edges times the words of their windows.
 func NewWindow(base *graph.CSR, order []int32, words int) *Window {
 	n := int32(base.N())
-	t := &Window{base: base, node: order, rank: make([]int32, n), most: min(words, math.MaxInt32)}
-	for r, v := range order {
-		t.rank[v] = int32(r)
-	}
-	down, ok := t.descendants()
-	if !ok {
-		return nil
-	}
-	up, ok := t.ancestors(base.Reverse())
+	t := &Window{base: base, node: order, most: min(words, math.MaxInt32)}
+	down, up, ok := t.halves()
 	if !ok {
 		return nil
 	}
@@ -174,6 +167,18 @@ func (h *halfRows) keep(r, lo, hi int32, row []uint64) {
 	h.rows[r] = row[: hi-lo : hi-lo]
 	h.slab = h.slab[hi-lo:]
 	h.words += int(hi - lo)
+}
+
+// halves ranks the nodes and computes what each reaches and what reaches it.
+func (t *Window) halves() (down, up *halfRows, ok bool) {
+	t.rank = make([]int32, t.base.N())
+	for r, v := range t.node {
+		t.rank[v] = int32(r)
+	}
+	if down, ok = t.descendants(); ok {
+		up, ok = t.ancestors(t.base.Reverse())
+	}
+	return down, up, ok
 }
 
 // descendants computes what each rank reaches, up to the word from which on it reaches all.

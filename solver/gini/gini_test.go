@@ -3,8 +3,6 @@ package gini_test
 import (
 	"context"
 	"fmt"
-	"testing"
-	"time"
 
 	"isovet/solver"
 	"isovet/solver/gini"
@@ -26,26 +24,4 @@ func Example() {
 	// a cycle: true true true
 	// sat false
 	// false unsat
-}
-
-func TestForms(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s := gini.New()
-	if got := s.Solve(ctx); got != solver.Sat {
-		t.Fatalf("no clauses: %v", got)
-	}
-	v := s.NewVars(4)
-	s.AddClause(solver.Pos(v), solver.Pos(v), solver.Neg(v+1))
-	s.AddClause(solver.Pos(v+2), solver.Neg(v+2))
-	s.AddClause(solver.Pos(v + 1))
-	if got := s.Solve(ctx); got != solver.Sat || !s.Value(v) || !s.Value(v+1) {
-		t.Fatalf("%v %v %v", got, s.Value(v), s.Value(v+1))
-	}
-	if got := s.Solve(ctx, solver.Neg(v)); got != solver.Unsat || s.Value(v+1) {
-		t.Fatalf("%v; a model is left: %v", got, s.Value(v+1))
-	}
-	if got := s.Solve(ctx, solver.Pos(v+3), solver.Pos(v)); got != solver.Sat || !s.Value(v+3) {
-		t.Fatalf("a variable in no clause, assumed: %v %v", got, s.Value(v+3))
-	}
 }
