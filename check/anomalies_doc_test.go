@@ -1,36 +1,27 @@
 package check
 
 import (
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"isovet/docs"
 	"isovet/evidence"
 	"isovet/internal/histtest/notation"
 	"isovet/level"
 )
 
-// anomalyItem is an item of the page's list: a kind, what it is, the weakest levels that forbid it, an example.
-var anomalyItem = regexp.MustCompile("(?m)^- `([A-Za-z0-9-]+)`: (.+)\\. Weakest levels: (.+)\\. Example: `(.+)`$")
-
 // TestAnomaliesPage: docs/anomalies.md has every kind once, says which levels are the weakest that forbid it as package
 // level does, and its examples are named so by the checkers that auto takes, at those levels.
 func TestAnomaliesPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/anomalies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var kinds []level.Anomaly
-	items := strings.ReplaceAll(string(page), "\n  ", " ") // an item's further lines are indented
-	for _, item := range anomalyItem.FindAllStringSubmatch(items, -1) {
-		kind := level.Anomaly(item[1])
+	for _, item := range docs.Anomalies() {
+		kind := level.Anomaly(item.Kind)
 		kinds = append(kinds, kind)
 		if kind.Name() == string(kind) && strings.ContainsAny(string(kind), "-0123456789") {
 			t.Errorf("%s has no name in words", kind)
 		}
-		h, err := notation.Parse(item[4])
+		h, err := notation.Parse(item.Example)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -68,8 +59,8 @@ func TestAnomaliesPage(t *testing.T) {
 		if checked == 0 {
 			t.Errorf("%s: no level was checked", kind)
 		}
-		if got := strings.Join(weakest, ", "); got != item[3] {
-			t.Errorf("%s: the page says %s; want %s", kind, item[3], got)
+		if got := strings.Join(weakest, ", "); got != item.Weakest {
+			t.Errorf("%s: the page says %s; want %s", kind, item.Weakest, got)
 		}
 	}
 	for _, k := range level.Anomalies() {

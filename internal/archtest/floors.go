@@ -20,6 +20,8 @@ var floors = [][]room{
 			"the algorithms' bounds by name, for tests to set as low as can be"},
 		{"internal/heap",
 			"a heap of numbers and ids, the smallest first"},
+		{"docs",
+			"the pages that the program shows offline"},
 		{"internal/ddmin",
 			"leaves out of a list what is not needed: delta debugging"},
 	},

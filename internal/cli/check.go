@@ -32,6 +32,7 @@ type checkFlags struct {
 	skew                   time.Duration
 	json, quiet, atStart   bool
 	output                 string
+	shrunk                 string // a file for the smallest history
 	html, dot, certificate string
 	unknownStatus          int
 
@@ -82,7 +83,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	}
 	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, "+
 		"sser, si, …; or all of them")
-	complete(c, "level", append(level.Names(), allLevels))
+	complete(c, "level", append(levelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
 	f.judging(c)
 	f.loading.flags(c, "format", "the files")
 	fl := c.Flags()
@@ -94,6 +95,8 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write what isovet verify replays to `FILE`")
+	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that still violates the level to `FILE` (isovet "+
+		"shrink)")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", statusUnknown, "exit status where the verdict is unknown and no "+
 		"violation was found")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
@@ -152,6 +155,11 @@ func (f *checkFlags) validate(args []string) error {
 		return usagef("--unknown-exit %d is no exit status; expected 0 to 255", f.unknownStatus)
 	}
 	f.json = f.json || f.output == "json"
+	if f.shrunk != "" {
+		if err := writable(f.shrunk, auto, ""); err != nil {
+			return usagef("--shrink: %v", err)
+		}
+	}
 	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 		return usagef("standard input is named twice")
 	}
@@ -365,7 +373,7 @@ func numbered(path string, i, n int) string {
 // outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at
 // all.
 func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) error {
-	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" {
+	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" && f.shrunk == "" {
 		return nil // not even loaded: there is nothing to show
 	}
 	left := f.limits
@@ -406,6 +414,9 @@ func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) e
 				errs = append(errs, write(ctx, numbered(f.certificate, i, n),
 					func(w io.Writer) error { return evidence.WriteCertificate(w, o.result) }))
 			}
+		}
+		if f.shrunk != "" {
+			errs = append(errs, f.shrinkTo(ctx, e, o, numbered(f.shrunk, i, n)))
 		}
 		return struct{}{}, errors.Join(errs...)
 	})

@@ -125,13 +125,17 @@ Start here:
 ` + startHeavy + `
 ` + exitHelp,
 	}
+	v := buildVersion()
+	root.Version = v.String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddGroup(
 		&cobra.Group{ID: "work", Title: "Histories:"},
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		newCheck(e), newVerify(e), newShrink(e), newStats(e), newConvert(e), newGen(e),
-		newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e), newProfiles(e), newVersion(e),
+		newCheck(e), newVerify(e), newShrink(e), newReport(e), newStats(e), newConvert(e), newGen(e),
+		newLevels(e), newAnomalies(e), newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e),
+		newProfiles(e), newVersion(e),
 	)
 	root.AddCommand(heavy(e)...)
 	setUp(root, e)

@@ -41,7 +41,7 @@ Related: isovet formats lists the formats and which of them can be written.`,
 // writable says before any work whether a file can be written; flag is the one that names its format.
 func writable(out, to, flag string) error {
 	err := format.Writable(out, to)
-	if errors.Is(err, format.ErrEnding) {
+	if errors.Is(err, format.ErrEnding) && flag != "" {
 		return fmt.Errorf("%w; or %s FORMAT", err, flag)
 	}
 	return err

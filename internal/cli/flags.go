@@ -101,9 +101,17 @@ func (v levelValue) Set(s string) error {
 	return nil
 }
 
+// levelCompletions are the levels with what they promise.
+func levelCompletions() (out []cobra.Completion) {
+	for _, l := range level.All() {
+		out = append(out, cobra.CompletionWithDesc(l.String(), l.About()))
+	}
+	return out
+}
+
 func levelFlag(c *cobra.Command, l *level.Level) {
 	c.Flags().Var(levelValue{l}, "level", "isolation level, or its short name: ser, sser, si, …")
-	complete(c, "level", level.Names())
+	complete(c, "level", levelCompletions())
 }
 
 // sizeValue is a number of bytes with an optional unit.

@@ -16,8 +16,10 @@ import (
 
 	"isovet/collect"
 	"isovet/evidence"
+	"isovet/history/format"
 	"isovet/level"
 	"isovet/report"
+	"isovet/shrink"
 )
 
 func newHunt(e *env) *cobra.Command {
@@ -25,14 +27,15 @@ func newHunt(e *env) *cobra.Command {
 	var l level.Level
 	var limit time.Duration
 	var out string
-	var asJSON, quiet bool
+	var asJSON, quiet, small bool
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
 		Long: `hunt runs rounds: it collects a history as isovet collect does and checks it as isovet check does, each time with a new seed,
 until one violates the level or the time is up. Without --keys the rounds take turns between few keys, which collide
 most, and the workload's own number. The offending history is kept with its explanation: FILE, and beside it a page
-and a certificate, with the endings .html and .cert.
+and a certificate, with the endings .html and .cert; beside it too is the smallest history that still violates the
+level, .small.jsonl (isovet shrink).
 
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided.
 ` + databases(),
@@ -50,7 +53,7 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 			if err := f.finish(c); err != nil {
 				return err
 			}
-			return runHunt(c.Context(), e, &f, l, limit, out, asJSON, quiet)
+			return runHunt(c.Context(), e, &f, l, limit, out, asJSON, quiet, small)
 		},
 	}
 	f.add(c)
@@ -60,6 +63,8 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
 	fl.DurationVar(&limit, "for", 60*time.Second, "how long to hunt, the start of servers apart")
 	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
+	fl.BoolVar(&small, "shrink", true, "write the smallest history that still violates the level too, beside FILE, "+
+		"with the ending .small.jsonl")
 	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "nothing on standard error but mistakes")
 	return c
@@ -86,11 +91,12 @@ type huntJSON struct {
 	History     string          `json:"history,omitempty"`
 	Report      string          `json:"report,omitempty"`
 	Certificate string          `json:"certificate,omitempty"`
-	Result      json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
+	Smallest    string          `json:"smallest,omitempty"` // the smallest history that still violates the level
+	Result      json.RawMessage `json:"result,omitempty"`   // as isovet check --json prints it
 }
 
 func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit time.Duration, out string, asJSON,
-	quiet bool) error {
+	quiet, small bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("hunting")
@@ -125,6 +131,13 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		j.History, j.Report, j.Certificate = out, beside(out, ".html"), beside(out, ".cert")
 		if werr := keep(e, h.Last, j); werr != nil {
 			return errors.Join(err, werr)
+		}
+		if small {
+			p.Begin("shrinking")
+			if serr := shrinkFound(ctx, h.Last, l, &j); serr != nil {
+				fmt.Fprintf(e.stderr, "isovet: %s was not cut down: %v\n", out, serr)
+			}
+			p.Hide()
 		}
 		b, jerr := evidence.JSON(h.Last, out)
 		if jerr != nil {
@@ -167,6 +180,29 @@ func keep(e *env, r *evidence.Result, j huntJSON) error {
 	)
 }
 
+// huntShrinks is how long a violation that was found is cut down at most.
+const huntShrinks = 30 * time.Second
+
+// shrinkFound writes the smallest history that still violates the level.
+func shrinkFound(ctx context.Context, r *evidence.Result, l level.Level, j *huntJSON) error {
+	if ctx.Err() != nil {
+		return nil // interrupted: what was found is kept as it is
+	}
+	ctx, cancel := context.WithTimeout(ctx, huntShrinks)
+	defer cancel()
+	s, err := shrink.History(ctx, r.H, l, shrink.Options{First: r})
+	if err != nil {
+		return err
+	}
+	note(s, j.History)
+	to := beside(j.History, ".small.jsonl")
+	if err := format.Write(to, s.H, auto, false); err != nil {
+		return err
+	}
+	j.Smallest = to
+	return nil
+}
+
 // sayHunt prints the outcome.
 func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 	if asJSON {
@@ -187,6 +223,10 @@ func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 	if err := report.Text(e.stdout, j.History, h.Last, report.TextOptions{}); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "  %s; kept in %s, %s and %s\n", what, j.History, j.Report, j.Certificate)
+	kept := fmt.Sprintf("%s, %s and %s", j.History, j.Report, j.Certificate)
+	if j.Smallest != "" {
+		kept += "; cut down in " + j.Smallest
+	}
+	_, err := fmt.Fprintf(e.stdout, "  %s; kept in %s\n", what, kept)
 	return err
 }

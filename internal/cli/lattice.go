@@ -46,8 +46,8 @@ func runLattice(ctx context.Context, e *env, f *checkFlags, args []string) error
 	switch {
 	case f.checker != auto || f.solver != "":
 		return usagef("--level all takes the checker of each level; leave --checker and --solver out")
-	case f.dot != "" || f.certificate != "":
-		return usagef("--dot and --certificate are of one level; leave them out with --level all")
+	case f.dot != "" || f.certificate != "" || f.shrunk != "":
+		return usagef("--dot, --certificate and --shrink are of one level; leave them out with --level all")
 	}
 	if f.limits.timeout < 0 {
 		return usagef("--timeout %v is negative", f.limits.timeout)

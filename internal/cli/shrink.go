@@ -103,12 +103,26 @@ func runShrink(ctx context.Context, e *env, f *shrinkFlags, args []string) error
 	path, start := args[0], time.Now()
 	p := newProgress(e.stderr, f.check.quiet, f.json)
 	defer p.Close()
+	r, early, err := f.smallest(ctx, e, path, p)
+	if none, ok := errors.AsType[*shrink.NoViolation](err); ok {
+		return f.nothing(e, path, none, start)
+	}
+	if err != nil {
+		return err
+	}
+	return f.write(e, path, r, early, start)
+}
+
+// smallest finds the smallest history that violates the level, and says why the search ended early, if it did. The
+// error is a *shrink.NoViolation where there is none.
+func (f *shrinkFlags) smallest(ctx context.Context, e *env, path string, p *progress) (r *shrink.Result, early string,
+	err error) {
 	p.Begin("shrinking " + path)
 	var best atomic.Pointer[shrink.Result]
 	var stage atomic.Pointer[string]
 	set := func(s string) { stage.Store(&s) }
 	set("loading " + path)
-	r, err := guard(ctx, f.check.limits, func() string { return *stage.Load() }, func(ctx context.Context) (
+	r, err = guard(ctx, f.check.limits, func() string { return *stage.Load() }, func(ctx context.Context) (
 		*shrink.Result, error) {
 		h, err := loadHistory(ctx, path, f.check.loading)
 		if err != nil {
@@ -130,25 +144,42 @@ func runShrink(ctx context.Context, e *env, f *shrinkFlags, args []string) error
 		return shrink.History(ctx, h, at, o)
 	})
 	p.Hide()
-	if none, ok := errors.AsType[*shrink.NoViolation](err); ok {
-		return f.nothing(e, path, none, start)
-	}
-	early := ""
-	if stopped, ok := errors.AsType[*stoppedError](err); ok && best.Load() != nil {
-		r, early = best.Load(), stopped.text
-		r.Ended = stopped.cause
-		err = nil
-	}
-	if err != nil {
-		if stopped, ok := errors.AsType[*stoppedError](err); ok {
-			return &exitError{stopped.status(), fmt.Errorf("%s: %w; nothing was written", path, stopped)}
+	if stopped, ok := errors.AsType[*stoppedError](err); ok {
+		if best.Load() == nil {
+			return nil, "", &exitError{stopped.status(), fmt.Errorf("%s: %w; nothing was written", path, stopped)}
 		}
-		return err
+		r, early, err = best.Load(), stopped.text, nil
+		r.Ended = stopped.cause
 	}
-	if r.Ended != nil && early == "" {
+	if err == nil && r.Ended != nil && early == "" {
 		early = f.check.limits.reason(r.Ended, *stage.Load())
 	}
-	return f.write(e, path, r, early, start)
+	return r, early, err
+}
+
+// shrinkTo writes the smallest history that still violates the level, where the answer is that it is violated.
+func (f *checkFlags) shrinkTo(ctx context.Context, e *env, o outcome, to string) error {
+	r := o.result
+	if r.Verdict != evidence.Violated && (r.Mechanisms == nil || r.Mechanisms.Total() == 0) {
+		return nil
+	}
+	if r.Items {
+		fmt.Fprintf(e.stderr, "isovet: %s: no smallest history is written for a verdict that ignores predicates; "+
+			"isovet shrink --ignore-predicates does\n", o.path)
+		return nil
+	}
+	at, profile := f.profiled(r.H)
+	s, err := shrink.History(ctx, r.H, at, shrink.Options{Checker: f.checker, Solver: f.solver,
+		Check: f.options(at, profile), First: r})
+	if err != nil {
+		return err
+	}
+	note(s, o.path)
+	if err := format.Write(to, s.H, auto, false); err != nil {
+		return fmt.Errorf("cannot write %s: %w", to, err)
+	}
+	fmt.Fprintf(e.stderr, "isovet: %s: cut down from %s to %s: %s\n", o.path, s.From, s.To, to)
+	return nil
 }
 
 // nothing says that there is nothing to shrink.

@@ -17,11 +17,7 @@ func newVersion(e *env) *cobra.Command {
 			if asJSON {
 				return jsonLine(e.stdout, v)
 			}
-			s := "isovet " + v.Version
-			if v.Commit != "" {
-				s += " (" + v.Commit + ")"
-			}
-			_, err := fmt.Fprintf(e.stdout, "%s, %s, %s\n", s, v.Go, v.Platform)
+			_, err := fmt.Fprintln(e.stdout, v)
 			return err
 		},
 	}
@@ -34,6 +30,14 @@ type versionInfo struct {
 	Commit   string `json:"commit,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+}
+
+func (v versionInfo) String() string {
+	s := "isovet " + v.Version
+	if v.Commit != "" {
+		s += " (" + v.Commit + ")"
+	}
+	return fmt.Sprintf("%s, %s, %s", s, v.Go, v.Platform)
 }
 
 // buildVersion is what the Go toolchain wrote into the program.
