@@ -160,6 +160,7 @@ type resolver struct {
 	lists *listStates
 	own   []uint32 // key → the own last write, or the version read before, where stamp says so
 	wrote []bool   // key → it is a write
+	match []uint32 // key → one more than the predicate operation that matched it last
 }
 
 // txn finds what each read of t, at place p, is from.

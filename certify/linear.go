@@ -53,11 +53,11 @@ func keyOf(h *history.History, t uint32) uint32 {
 
 // checkLinear replays an order, and demands real time of each key's part by itself: linearizability is local (Herlihy
 // and Wing, "Linearizability: a correctness condition for concurrent objects", 1990, Theorem 1).
-func checkLinear(h *history.History, order []uint32, skew int64) error {
+func checkLinear(h *history.History, order []uint32, o Options) error {
 	if err := oneKeyEach(h); err != nil {
 		return err
 	}
-	if _, err := serial(h, order); err != nil {
+	if _, err := serial(h, order, o); err != nil {
 		return err
 	}
 	late := make([]int64, h.NumKeys()) // the latest start so far
@@ -72,7 +72,7 @@ func checkLinear(h *history.History, order []uint32, skew int64) error {
 		if k == history.None {
 			continue
 		}
-		if inTime(endOf(h, t), late[k], skew) {
+		if inTime(endOf(h, t), late[k], o.ClockSkew) {
 			return fmt.Errorf("%s comes after one on %s that began after its end", name(h, t), h.KeyString(k))
 		}
 		late[k] = max(late[k], h.Start(t))

@@ -16,9 +16,9 @@ func checkOrder(r *evidence.Result, o Options) error {
 	}
 	switch {
 	case l == level.Linearizable:
-		return checkLinear(h, r.Order, o.ClockSkew)
+		return checkLinear(h, r.Order, o)
 	case l.Serial() || l == level.RepeatableRead:
-		pos, err := serial(h, r.Order)
+		pos, err := serial(h, r.Order, o)
 		if err == nil && l.Sessions() {
 			err = serialSessions(h, pos)
 		}
@@ -27,7 +27,7 @@ func checkOrder(r *evidence.Result, o Options) error {
 		}
 		return err
 	case l.Snapshot():
-		begin, commit, err := snapshot(h, r.Order)
+		begin, commit, err := snapshot(h, r.Order, o)
 		if err == nil && l.Sessions() {
 			err = snapshotSessions(h, begin, commit)
 		}
@@ -42,23 +42,23 @@ func checkOrder(r *evidence.Result, o Options) error {
 }
 
 // serial replays a serial order and returns each transaction's place, history.None for those that take no part.
-func serial(h *history.History, order []uint32) (pos []uint32, err error) {
+func serial(h *history.History, order []uint32, o Options) (pos []uint32, err error) {
 	if pos, err = places(h, order); err != nil {
 		return nil, err
 	}
 	if h.HasLists() || h.HasPredicates() {
-		return pos, replaySerial(h, order)
+		return pos, replaySerial(h, order, o)
 	}
 	return pos, flatSerial(h, order)
 }
 
 // snapshot replays an order of events and returns the places of each transaction's two.
-func snapshot(h *history.History, events []uint32) (begin, commit []uint32, err error) {
+func snapshot(h *history.History, events []uint32, o Options) (begin, commit []uint32, err error) {
 	if begin, commit, err = eventPlaces(h, events); err != nil {
 		return nil, nil, err
 	}
 	if h.HasLists() || h.HasPredicates() {
-		return begin, commit, replaySnapshot(h, events, begin)
+		return begin, commit, replaySnapshot(h, events, begin, o)
 	}
 	return begin, commit, flatSnapshot(h, events, begin)
 }

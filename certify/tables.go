@@ -8,28 +8,28 @@ import (
 	"isovet/predicates"
 )
 
-// tables is a state of the database: what is current at every key, and what the transaction at hand has written over
-// it.
+// tables is a state of the database: what is current at every key, the writes of the transaction at hand among it.
 type tables struct {
 	h      *history.History
-	truths *predicates.Truths // nil: no predicate operations
-	cur    []uint32           // register → its version
-	list   [][]uint32         // list → its elements
-	mine   []uint32           // key → transaction whose write own is; history.None: nobody's
-	own    []uint32
+	truths *predicates.Truths  // nil: no predicate operations
+	cur    []uint32            // register → its version
+	list   [][]uint32          // list → its elements
 	added  map[uint32][]uint32 // list → what the transaction at hand appended
-	wrote  []uint32            // registers that the transaction at hand has written
 	match  []uint32            // key → one more than the operation that matched it last
 	ranges *ranges             // what spares looking at every row; nil: nothing does
+	// undo, if kept, are the writes of the transaction at hand, each with what was there before.
+	undo []overwritten
+	kept bool
+	o    Options
+	work int // since o.Stop was asked
 }
 
-func newTables(h *history.History) (*tables, error) {
+// overwritten is a register and the version that a write replaced there.
+type overwritten struct{ key, ver uint32 }
+
+func newTables(h *history.History, takesPart func(t uint32) bool, o Options) (*tables, error) {
 	n := h.NumKeys()
-	s := &tables{h: h, cur: slices.Clone(h.InitVer), list: make([][]uint32, n), mine: make([]uint32, n),
-		own: make([]uint32, n), match: make([]uint32, n)}
-	for k := range s.mine {
-		s.mine[k] = history.None
-	}
+	s := &tables{h: h, cur: slices.Clone(h.InitVer), list: make([][]uint32, n), match: make([]uint32, n), o: o}
 	if h.HasLists() {
 		s.added = make(map[uint32][]uint32)
 	}
@@ -41,7 +41,7 @@ func newTables(h *history.History) (*tables, error) {
 		if s.truths, err = predicates.NewTruths(h); err != nil {
 			return nil, err
 		}
-		s.ranges = newRanges(h, s.truths)
+		s.ranges = newRanges(h, s.truths, takesPart)
 	}
 	if h.Init != history.None {
 		lo, hi := h.TxnOps(h.Init)
@@ -65,46 +65,61 @@ func (s *tables) set(v uint32, appended bool) {
 	s.ranges.set(k, v)
 }
 
-// at returns the version of k that t sees now.
-func (s *tables) at(t, k uint32) uint32 {
-	if s.mine[k] == t {
-		return s.own[k]
-	}
-	return s.cur[k]
-}
-
-// truth is that of predicate q of what t sees at k.
-func (s *tables) truth(t, q, k uint32) predicates.Truth {
-	if truth, known := s.ranges.truth(q, k, s.mine[k] == t); known {
+// truth is that of predicate q of what is at k.
+func (s *tables) truth(q, k uint32) predicates.Truth {
+	if truth, known := s.ranges.truth(q, k); known {
 		return truth
 	}
-	return s.truths.Of(q, k, s.at(t, k))
+	return s.truths.Of(q, k, s.cur[k])
 }
 
-func (s *tables) write(t, v uint32) {
+// write has the transaction at hand write a register.
+func (s *tables) write(v uint32) {
 	k := s.h.VerKey[v]
-	if s.mine[k] != t {
-		s.wrote = append(s.wrote, k)
+	if s.kept {
+		s.undo = append(s.undo, overwritten{k, s.cur[k]})
 	}
-	s.mine[k], s.own[k] = t, v
-	s.ranges.write(k, v)
+	s.cur[k] = v
+	s.ranges.set(k, v)
 }
 
-// run executes t on the state: every read must see what is there. Its writes are not current yet.
+// takeBack undoes the writes of the transaction at hand.
+func (s *tables) takeBack() {
+	for i := len(s.undo); i > 0; i-- {
+		u := s.undo[i-1]
+		s.cur[u.key] = u.ver
+		s.ranges.set(u.key, u.ver)
+	}
+	s.undo = s.undo[:0]
+}
+
+// stopped asks now and then whether to stop.
+func (s *tables) stopped(work int) bool {
+	if s.work += work + 1; s.work < 1<<12 || s.o.Stop == nil {
+		return false
+	}
+	s.work = 0
+	return s.o.Stop()
+}
+
+// run executes t on the state: every read must see what is there. Its writes to registers are current then, its appends
+// are not.
 func (s *tables) run(t uint32) error {
 	h := s.h
-	s.wrote = s.wrote[:0]
 	clear(s.added)
 	lo, hi := h.TxnOps(t)
+	if s.stopped(int(hi - lo)) {
+		return ErrStopped
+	}
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.Read:
-			if c := s.at(t, h.VerKey[v]); c != v {
+			if c := s.cur[h.VerKey[v]]; c != v {
 				return wrongRead(h, op, t, c)
 			}
 		case history.Write:
-			s.write(t, v)
+			s.write(v)
 		case history.Append:
 			s.added[h.VerKey[v]] = append(s.added[h.VerKey[v]], v)
 		case history.ReadList:
@@ -128,49 +143,57 @@ func (s *tables) predicate(t, op uint32) error {
 	h := s.h
 	q := h.Ops.Ver[op]
 	lo, hi := h.Preds.Off[q], h.Preds.Off[q+1]
-	for r := lo; r < hi; r++ {
+	if !s.ranges.exactly(q, h.Preds.Old[lo:hi]) {
+		if err := s.rows(t, op, q); err != nil {
+			return err
+		}
+	}
+	if h.Ops.Kind[op] == history.PredWrite {
+		for _, v := range h.Preds.New[lo:hi] {
+			s.write(v)
+		}
+	}
+	return nil
+}
+
+// rows demands what predicate does of predicate q of operation op, row by row.
+func (s *tables) rows(t, op, q uint32) error {
+	h := s.h
+	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
 		k := rowKey(h, r)
-		c := s.at(t, k)
+		c := s.cur[k]
 		if old := h.Preds.Old[r]; old != history.None && old != c {
 			return fmt.Errorf("%s matched %s = %s where the order makes it %s",
 				name(h, t), h.KeyString(k), h.ValueString(old), valueString(h, c))
 		}
-		if s.truth(t, q, k) == predicates.False {
+		if s.truth(q, k) == predicates.False {
 			return fmt.Errorf("%s matched %s, which the order makes %s, of which its predicate is false",
 				name(h, t), h.KeyString(k), valueString(h, c))
 		}
 		s.match[k] = op + 1
 	}
+	looked := 0
 	missed := func(k uint32) error {
-		if s.match[k] == op+1 || s.truth(t, q, k) != predicates.True {
+		looked++
+		if s.match[k] == op+1 || s.truth(q, k) != predicates.True {
 			return nil
 		}
 		return fmt.Errorf("%s did not match %s, which the order makes %s, of which its predicate is true",
-			name(h, t), h.KeyString(k), valueString(h, s.at(t, k)))
+			name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
 	}
-	for _, k := range s.wrote {
-		if err := missed(k); err != nil {
-			return err
-		}
-	}
-	err, known := s.ranges.each(q, func(k uint32) error {
-		if s.mine[k] == t {
-			return nil
-		}
-		return missed(k)
-	})
+	err, known := s.ranges.each(q, missed)
 	for k := uint32(0); !known && err == nil && int(k) < len(s.cur); k++ {
 		err = missed(k)
 	}
-	if err == nil {
-		wrote(h, op, func(v uint32) { s.write(t, v) })
+	if err == nil && s.stopped(looked) {
+		return ErrStopped
 	}
 	return err
 }
 
 // replaySerial executes the transactions in order, each at once.
-func replaySerial(h *history.History, order []uint32) error {
-	s, err := newTables(h)
+func replaySerial(h *history.History, order []uint32, o Options) error {
+	s, err := newTables(h, among(h, order, 0), o)
 	if err != nil {
 		return err
 	}
@@ -178,23 +201,31 @@ func replaySerial(h *history.History, order []uint32) error {
 		if err := s.run(t); err != nil {
 			return err
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			appended := h.Ops.Kind[op] == history.Append
-			wrote(h, op, func(v uint32) { s.set(v, appended) })
+		for k := range s.added {
+			s.list[k] = append(s.list[k], s.added[k]...)
 		}
 	}
 	return nil
 }
 
+// among returns which transactions an order names, each entry being one shifted left.
+func among(h *history.History, order []uint32, shift int) func(t uint32) bool {
+	named := make([]bool, h.NumTxns())
+	for _, e := range order {
+		named[e>>shift] = true
+	}
+	return func(t uint32) bool { return named[t] }
+}
+
 // replaySnapshot goes through begin and commit events (t<<1, t<<1|1). At its begin all that a transaction reads is
 // compared with what is current, or its own writes; at its commit no key that it writes may have been committed since
 // its begin, and its writes become current.
-func replaySnapshot(h *history.History, events, begin []uint32) error {
-	s, err := newTables(h)
+func replaySnapshot(h *history.History, events, begin []uint32, o Options) error {
+	s, err := newTables(h, among(h, events, 1), o)
 	if err != nil {
 		return err
 	}
+	s.kept = true
 	at := make([]uint32, h.NumKeys()) // place of the last commit of the key, plus one
 	for i, e := range events {
 		t := e >> 1
@@ -202,6 +233,7 @@ func replaySnapshot(h *history.History, events, begin []uint32) error {
 			if err := s.run(t); err != nil {
 				return err
 			}
+			s.takeBack()
 			continue
 		}
 		lo, hi := h.TxnOps(t)

@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -81,13 +80,14 @@ func TestFlatTwin(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		order := twinOrder(rng, h)
-		s.compare(t, "a serial order", seed, flatSerial(h, order), replaySerial(h, order))
+		s.compare(t, "a serial order", seed, flatSerial(h, order), replaySerial(h, order, Options{}))
 		events := twinEvents(rng, order)
 		begin, _, err := eventPlaces(h, events)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.compare(t, "an order of events", seed, flatSnapshot(h, events, begin), replaySnapshot(h, events, begin))
+		e.compare(t, "an order of events", seed, flatSnapshot(h, events, begin),
+			replaySnapshot(h, events, begin, Options{}))
 	})
 	s.enough(t, "serial orders")
 	e.enough(t, "orders of events")
@@ -106,7 +106,7 @@ func TestRangesTwin(t *testing.T) {
 		}
 		order := twinOrder(rng, h)
 		run := func(plain bool) error {
-			s, err := newTables(h)
+			s, err := newTables(h, among(h, order, 0), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,56 +117,12 @@ func TestRangesTwin(t *testing.T) {
 				if s.run(u) != nil {
 					return fmt.Errorf("refused at %d", u) // which row is found first differs
 				}
-				lo, hi := h.TxnOps(u)
-				for op := lo; op < hi; op++ {
-					wrote(h, op, func(v uint32) { s.set(v, false) })
-				}
 			}
 			return nil
 		}
 		b.compare(t, "ranges", seed, run(false), run(true))
 	})
 	b.enough(t, "ranges")
-}
-
-// TestFlatRowTwin: rows of integers are read as the reader of all rows reads them.
-func TestFlatRowTwin(t *testing.T) {
-	h := random.Tiny(1, random.Options{})
-	c := newCells(h, []string{"a", "b"})
-	flat := 0
-	randtest.Seeds(t, 20000, func(t testing.TB, seed uint64) {
-		rng := rand.New(rand.NewPCG(seed, 3))
-		text := `{`
-		for i := range rng.IntN(4) {
-			if i > 0 {
-				text += ","
-			}
-			text += fmt.Sprintf(`"%c":%d`, 'a'+rune(rng.IntN(4)), rng.Int64()-rng.Int64())
-		}
-		b := []byte(text + `}`)
-		if rng.IntN(2) == 0 {
-			b[rng.IntN(len(b))] = `{}":,-0a\ `[rng.IntN(10)]
-		}
-		if rng.IntN(8) == 0 {
-			b = b[:rng.IntN(len(b)+1)]
-		}
-		if !c.flat(b) {
-			return
-		}
-		flat++
-		var row map[string]int64
-		if json.Unmarshal(b, &row) != nil {
-			return // a text that no history holds: its reader has refused it
-		}
-		for i, column := range c.columns {
-			if n, ok := row[column]; ok != c.has[i] || ok && n != c.n[i] {
-				t.Fatalf("%s: %s is %d, %v; its plain twin: %d, %v", b, column, c.n[i], c.has[i], n, ok)
-			}
-		}
-	})
-	if randtest.Whole() && flat < 1000 {
-		t.Errorf("only %d are rows of integers", flat)
-	}
 }
 
 // plainCausal is causal with the past of every transaction written out: all that is before it by sessions and reads.

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"iter"
 
 	"isovet/history"
 	"isovet/predicates"
@@ -15,10 +16,12 @@ func (r *resolver) rows(t, p, op uint32) error {
 	h, x := r.x.h, r.x
 	q := h.Ops.Ver[op]
 	mine := func(k uint32) bool { return x.stamp[k] == p && r.wrote[k] }
-	matched := make(map[uint32]bool)
+	if r.match == nil {
+		r.match = make([]uint32, h.NumKeys())
+	}
 	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
 		k, v := rowKey(h, row), h.Preds.Old[row]
-		matched[k] = true
+		r.match[k] = op + 1
 		if mine(k) {
 			if v != history.None && v != r.own[k] || v == history.None && x.truths.Of(q, k,
 				r.own[k]) == predicates.False {
@@ -32,10 +35,9 @@ func (r *resolver) rows(t, p, op uint32) error {
 			}
 		}
 	}
-	for a := range accesses(h, t) {
-		if a.op < op && a.wrote != history.None && mine(a.key) && !matched[a.key] && x.truths.Of(q, a.key,
-			r.own[a.key]) == predicates.True {
-			return fmt.Errorf("%s did not match its own write of %s", name(h, t), h.KeyString(a.key))
+	for k := range r.ownKeys(t, p, op) {
+		if r.match[k] != op+1 && x.truths.Of(q, k, r.own[k]) == predicates.True {
+			return fmt.Errorf("%s did not match its own write of %s", name(h, t), h.KeyString(k))
 		}
 	}
 	wrote(h, op, func(v uint32) {
@@ -43,4 +45,30 @@ func (r *resolver) rows(t, p, op uint32) error {
 		x.stamp[k], r.own[k], r.wrote[k] = p, v, true
 	})
 	return nil
+}
+
+// ownKeys goes through the keys that t, at place p, wrote before op, some of them several times.
+func (r *resolver) ownKeys(t, p, op uint32) iter.Seq[uint32] {
+	return func(yield func(k uint32) bool) {
+		h := r.x.h
+		lo, _ := h.TxnOps(t)
+		each := func(v uint32) bool {
+			k := h.VerKey[v]
+			return r.x.stamp[k] != p || !r.wrote[k] || yield(k)
+		}
+		for o := lo; o < op; o++ {
+			switch v := h.Ops.Ver[o]; h.Ops.Kind[o] {
+			case history.Write:
+				if !each(v) {
+					return
+				}
+			case history.PredWrite:
+				for _, v := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+					if !each(v) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

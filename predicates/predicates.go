@@ -59,6 +59,7 @@ type node struct {
 	parts  []node
 	column string
 	values []Scalar
+	col    int // the column's number, where Truths evaluates the predicate
 }
 
 // Predicate is a parsed predicate. It is immutable.
@@ -68,6 +69,14 @@ var comparisons = []string{"=", "!=", "<", "<=", ">", ">=", "in"}
 
 // Parse reads a predicate's JSON text. The error names the part at fault and what was expected there.
 func Parse(text []byte) (*Predicate, error) {
+	if n, rest, ok := quickNode(text); ok && len(rest) == 0 {
+		return &Predicate{n}, nil
+	}
+	return parseAny(text)
+}
+
+// parseAny is Parse of any text.
+func parseAny(text []byte) (*Predicate, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var raw any

@@ -6,28 +6,58 @@ import (
 	"isovet/history"
 )
 
-// Truths evaluates a history's predicates on its versions, each predicate's text and each row decoded once, when first
-// asked for.
+// Truths evaluates a history's predicates on its versions, each predicate's text decoded once, and of each row the
+// columns that predicates speak of, when first asked for. It is not safe for concurrent use.
+//
+// Memory: 16 bytes for each version and column, of those asked for and some near them.
 type Truths struct {
 	h      *history.History
 	parsed []*Predicate // of history.Preds, by index
 	lists  []bool       // key → it is a list, of which no predicate is true; nil without lists
-	rows   map[place]row
+
+	columns []string // that predicates speak of
+	index   map[string]int
+	keys    int         // the column of keys among them, -1: there is none
+	values  int         // the column of what is no row
+	shape   []rowMember // the members of the row that was read last
+
+	// Items are the versions, and then the keys' initial values that no operation names. Item i's columns are in
+	// cells[i/pageItems], from i%pageItems times the columns on; state says whether they have been read.
+	cells   [][]cellOf
+	state   []state
+	strs    []string
+	strID   map[string]int64
+	scratch []Scalar
 }
 
-// place is a key with one of its versions, history.None for an initial value that no operation names.
-type place struct{ key, ver uint32 }
-
-type row struct {
-	Row
-	present bool
+// cellOf is what a row holds in a column: a value, of a string its index in Truths.strs.
+type cellOf struct {
+	n    int64
+	kind history.ValueKind
 }
+
+// rowMember is a member of a row, and the column that wants it, -1: none.
+type rowMember struct {
+	name string
+	col  int
+}
+
+type state uint8
+
+const (
+	unread state = iota
+	absent
+	isThere
+)
+
+const pageItems = 1 << 8
 
 // NewTruths parses a history's predicates. An error, of type *history.InputError, names the first operation whose
 // predicate is not one. Cost: one parse for each different text.
 func NewTruths(h *history.History) (*Truths, error) {
-	x := &Truths{h: h, parsed: make([]*Predicate, len(h.Preds.Pred)), rows: make(map[place]row)}
-	of := make(map[uint32]*Predicate)
+	x := &Truths{h: h, parsed: make([]*Predicate, len(h.Preds.Pred)), index: make(map[string]int), keys: -1, values: -1,
+		strID: make(map[string]int64)}
+	of := make([]*Predicate, h.Texts.Len())
 	for op, k := range h.Ops.Kind {
 		switch k {
 		case history.Append, history.ReadList:
@@ -38,43 +68,217 @@ func NewTruths(h *history.History) (*Truths, error) {
 		case history.PredRead, history.PredWrite:
 			q := h.Ops.Ver[op]
 			text := h.Preds.Pred[q]
-			p, ok := of[text]
-			if !ok {
-				var err error
-				if p, err = Parse(h.Texts.Text(text)); err != nil {
+			if of[text] == nil {
+				p, err := Parse(h.Texts.Text(text))
+				if err != nil {
 					line := h.Txns.Line[h.TxnOf(uint32(op))]
 					return nil, &history.InputError{File: h.File, Line: int(line), Off: -1, Field: "ops",
 						Msg: fmt.Sprintf("%s: %v", h.Texts.Text(text), err)}
 				}
+				x.number(&p.root)
 				of[text] = p
 			}
-			x.parsed[q] = p
+			x.parsed[q] = of[text]
 		}
 	}
+	items := h.NumVersions() + h.NumKeys()
+	x.state, x.cells = make([]state, items), make([][]cellOf, items/pageItems+1)
 	return x, nil
+}
+
+// number gives the columns that a predicate speaks of their numbers.
+func (x *Truths) number(n *node) {
+	for i := range n.parts {
+		x.number(&n.parts[i])
+	}
+	if n.op == "and" || n.op == "or" || n.op == "not" {
+		return
+	}
+	at, ok := x.index[n.column]
+	if !ok {
+		at = len(x.columns)
+		x.columns = append(x.columns, n.column)
+		x.index[n.column] = at
+		switch n.column {
+		case "key":
+			x.keys = at
+		case "":
+			x.values = at
+		}
+	}
+	n.col = at
 }
 
 // Predicate returns predicate q of history.Preds.
 func (x *Truths) Predicate(q uint32) *Predicate { return x.parsed[q] }
 
+// Columns returns the columns that predicates speak of.
+func (x *Truths) Columns() []string { return x.columns }
+
 // Of returns the truth of predicate q, an index of history.Preds, of a key's version; history.None is an initial value
 // that no operation names. It is False of an absent row.
+// Cost: the predicate's size.
 func (x *Truths) Of(q, key, ver uint32) Truth {
 	if x.lists != nil && x.lists[key] {
 		return False
 	}
-	at := place{key, ver}
-	r, ok := x.rows[at]
-	if !ok {
-		v := x.h.Initial
-		if ver != history.None {
-			v = x.h.VerValue(ver)
-		}
-		r.Row, r.present = RowOfValue(x.h, key, v)
-		x.rows[at] = r
+	item := ver
+	if ver == history.None {
+		item = uint32(x.h.NumVersions()) + key
 	}
-	if !r.present {
+	if x.state[item] == unread {
+		x.read(item, key, ver)
+	}
+	if x.state[item] == absent {
 		return False
 	}
-	return x.parsed[q].Eval(r.Row)
+	at := int(item%pageItems) * len(x.columns)
+	return x.eval(&x.parsed[q].root, x.cells[item/pageItems][at:at+len(x.columns)])
+}
+
+// eval is Eval of a row of cells.
+func (x *Truths) eval(n *node, row []cellOf) Truth {
+	switch n.op {
+	case "and":
+		t := True
+		for i := range n.parts {
+			if t = min(t, x.eval(&n.parts[i], row)); t == False {
+				break
+			}
+		}
+		return t
+	case "or":
+		t := False
+		for i := range n.parts {
+			if t = max(t, x.eval(&n.parts[i], row)); t == True {
+				break
+			}
+		}
+		return t
+	case "not":
+		return -x.eval(&n.parts[0], row)
+	}
+	c := row[n.col]
+	v := Scalar{Kind: c.kind, N: c.n}
+	switch c.kind {
+	case history.Null:
+		return Unknown
+	case history.String:
+		v.N, v.S = 0, x.strs[c.n]
+	}
+	if n.op == "in" {
+		t := False
+		for i := range n.values {
+			t = max(t, compare("=", v, n.values[i]))
+		}
+		return t
+	}
+	return compare(n.op, v, n.values[0])
+}
+
+// read reads an item's columns into its cells.
+func (x *Truths) read(item, key, ver uint32) {
+	n := len(x.columns)
+	if x.scratch == nil {
+		x.scratch = make([]Scalar, n)
+	}
+	x.state[item] = absent
+	if !x.Row(key, ver, x.scratch) {
+		return
+	}
+	x.state[item] = isThere
+	page := &x.cells[item/pageItems]
+	if *page == nil {
+		*page = make([]cellOf, pageItems*n)
+	}
+	at := int(item%pageItems) * n
+	for i, v := range x.scratch {
+		if v.Kind == history.String {
+			id, ok := x.strID[v.S]
+			if !ok {
+				id = int64(len(x.strs))
+				x.strs = append(x.strs, v.S)
+				x.strID[v.S] = id
+			}
+			v.N = id
+		}
+		(*page)[at+i] = cellOf{v.N, v.Kind}
+	}
+}
+
+// Row reads what a key's version holds in the columns that predicates speak of into row, and reports whether there is a
+// row; history.None is an initial value that no operation names. Nothing is kept.
+func (x *Truths) Row(key, ver uint32, row []Scalar) bool {
+	if x.lists != nil && x.lists[key] {
+		return false
+	}
+	h := x.h
+	v := h.Initial
+	if ver != history.None {
+		v = h.VerValue(ver)
+	}
+	if v.Kind == history.Null {
+		return false
+	}
+	clear(row)
+	switch {
+	case v.Kind != history.Row:
+		if x.values >= 0 {
+			row[x.values] = interned(h, v)
+		}
+	case !x.scan(h.Texts.Text(uint32(v.N)), row):
+		all, _ := RowOfValue(h, key, v)
+		for i, name := range x.columns {
+			row[i] = all[name]
+		}
+	}
+	if x.keys >= 0 {
+		row[x.keys] = interned(h, h.Keys[key])
+	}
+	return true
+}
+
+// scan reads a row of plain values, as nearly all are; false: it is another. Its plain twin is RowOfValue.
+func (x *Truths) scan(s []byte, row []Scalar) bool {
+	if len(s) < 2 || s[0] != '{' {
+		return false
+	}
+	if s[1] == '}' {
+		return len(s) == 2
+	}
+	for m := 0; ; m++ {
+		name, rest, ok := plain(s[1:])
+		if !ok || len(rest) < 2 || rest[0] != ':' {
+			return false
+		}
+		if m == len(x.shape) {
+			x.shape = append(x.shape, rowMember{"", -1})
+			x.shape[m] = x.member(name)
+		} else if x.shape[m].name != string(name) {
+			x.shape[m] = x.member(name)
+		}
+		v, text, rest, ok := rawScalar(rest[1:])
+		if !ok || len(rest) == 0 {
+			return false
+		}
+		if at := x.shape[m].col; at >= 0 {
+			if v.Kind == history.String {
+				v.S = string(text)
+			}
+			row[at] = v
+		}
+		switch s = rest; {
+		case s[0] == '}':
+			return len(s) == 1
+		case s[0] != ',':
+			return false
+		}
+	}
+}
+
+func (x *Truths) member(name []byte) rowMember {
+	if at, ok := x.index[string(name)]; ok {
+		return rowMember{string(name), at}
+	}
+	return rowMember{string(name), -1}
 }

@@ -1,0 +1,369 @@
+package certify
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"sort"
+
+	"isovet/history"
+	"isovet/predicates"
+)
+
+// maxColumns bounds the columns that are kept sorted; predicates of others look at every row.
+var maxColumns = 16
+
+// ranges spares the replay of an order from looking at every row for every predicate operation, and from evaluating its
+// predicate: predicate q is true only of rows that lie in each of the ranges of sorted columns spans[off[q]:off[q+1]].
+// Its plain twin is nil, which knows nothing.
+//
+// Memory: 4 bytes for each version and column, and as much again for each version that may become current.
+type ranges struct {
+	h        *history.History
+	versions uint32
+	columns  []*column
+	off      []uint32
+	spans    []span
+	exact    []bool   // predicate → its one span says all of a row that has a place in the column
+	cur      []uint32 // key → its current item: the version, or after the versions the key's own initial value
+	places   []uint32
+}
+
+// span is a range of places of a column.
+type span struct{ col, lo, hi uint32 }
+
+// column has the items that may become current, sorted by what they hold there: booleans, integers, strings. A range of
+// values is a range of places, and a mark tells which places are current.
+type column struct {
+	place []uint32          // item → place; None: it never is current, or holds nothing there
+	item  []uint32          // place → item
+	of    [history.Row]span // kind → its places
+	nums  []int64           // place → the number that is there, of places before the strings'
+	strs  []string          // and of those the string
+	live  []uint64          // bit set of places
+	some  []uint32          // how many of each 64 words
+	seen  []uint64          // bit set of places: scratch of exactly
+}
+
+// newRanges sorts the columns of what the transactions of an order install, and of what is there before them.
+// Cost: a decoding of each row, and a sort a column.
+func newRanges(h *history.History, truths *predicates.Truths, takesPart func(t uint32) bool) *ranges {
+	s := &ranges{h: h, versions: uint32(h.NumVersions())}
+	n := min(len(truths.Columns()), maxColumns)
+	items := int(s.versions) + h.NumKeys()
+	found := make([]holdings, n)
+	for range n {
+		s.columns = append(s.columns, &column{place: nowhere(items)})
+	}
+	row := make([]predicates.Scalar, len(truths.Columns()))
+	add := func(key, ver uint32) {
+		if !truths.Row(key, ver, row) {
+			return
+		}
+		item := s.itemOf(key, ver)
+		for i, c := range s.columns {
+			if row[i].Kind != history.Null && c.place[item] == history.None {
+				c.place[item] = 0
+				found[i].add(item, row[i])
+			}
+		}
+	}
+	for k, v := range h.InitVer {
+		add(uint32(k), v)
+	}
+	for t := range uint32(h.NumTxns()) {
+		if !takesPart(t) {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Append {
+				wrote(h, op, func(v uint32) { add(h.VerKey[v], v) })
+			}
+		}
+	}
+	for i, c := range s.columns {
+		c.fill(&found[i])
+		found[i] = holdings{}
+	}
+	s.cur = make([]uint32, h.NumKeys())
+	for k, v := range h.InitVer {
+		s.cur[k] = s.itemOf(uint32(k), v)
+		for _, c := range s.columns {
+			c.mark(c.place[s.cur[k]], true)
+		}
+	}
+	s.compile(h, truths)
+	return s
+}
+
+// itemOf returns the item of a key's version.
+func (s *ranges) itemOf(key, ver uint32) uint32 {
+	if ver == history.None {
+		return s.versions + key
+	}
+	return ver
+}
+
+// keyOf returns the key of an item.
+func (s *ranges) keyOf(item uint32) uint32 {
+	if item >= s.versions {
+		return item - s.versions
+	}
+	return s.h.VerKey[item]
+}
+
+// compile finds the spans of the predicates.
+func (s *ranges) compile(h *history.History, truths *predicates.Truths) {
+	n := len(h.Preds.Pred)
+	s.off, s.exact = make([]uint32, 1, n+1), make([]bool, n)
+	s.spans = make([]span, 0, n)
+	var some []predicates.Range
+	for q := range n {
+		some, s.exact[q] = truths.Predicate(uint32(q)).Ranges(some[:0])
+		for i := range some {
+			col := slices.Index(truths.Columns(), some[i].Column)
+			if col >= len(s.columns) {
+				s.exact[q] = false
+				continue
+			}
+			lo, hi := s.columns[col].find(&some[i])
+			s.spans = append(s.spans, span{uint32(col), lo, hi})
+		}
+		s.off = append(s.off, uint32(len(s.spans)))
+	}
+}
+
+// holding is a boolean or an integer that an item holds, and saying a string.
+type (
+	holding struct {
+		n    int64
+		item uint32
+	}
+	saying struct {
+		s    string
+		item uint32
+	}
+)
+
+// holdings are those of a column.
+type holdings struct {
+	bools, ints []holding
+	strs        []saying
+}
+
+func (a *holdings) add(item uint32, v predicates.Scalar) {
+	switch v.Kind {
+	case history.Bool:
+		a.bools = append(a.bools, holding{v.N, item})
+	case history.Int:
+		a.ints = append(a.ints, holding{v.N, item})
+	default:
+		a.strs = append(a.strs, saying{v.S, item})
+	}
+}
+
+// fill puts the items of a column at their places.
+func (c *column) fill(a *holdings) {
+	numbers := len(a.bools) + len(a.ints)
+	n := numbers + len(a.strs)
+	c.item, c.nums, c.strs = make([]uint32, 0, n), make([]int64, 0, numbers), make([]string, 0, len(a.strs))
+	put := func(item uint32) {
+		c.place[item] = uint32(len(c.item))
+		c.item = append(c.item, item)
+	}
+	for _, all := range [][]holding{sorted(a.bools), sorted(a.ints)} {
+		for _, x := range all {
+			put(x.item)
+			c.nums = append(c.nums, x.n)
+		}
+	}
+	slices.SortFunc(a.strs, func(x, y saying) int { return cmp.Compare(x.s, y.s) })
+	for _, x := range a.strs {
+		put(x.item)
+		c.strs = append(c.strs, x.s)
+	}
+	c.of[history.Bool] = span{hi: uint32(len(a.bools))}
+	c.of[history.Int] = span{lo: uint32(len(a.bools)), hi: uint32(numbers)}
+	c.of[history.String] = span{lo: uint32(numbers), hi: uint32(n)}
+	words := n/64 + 1
+	c.live, c.seen, c.some = make([]uint64, words), make([]uint64, words), make([]uint32, words/64+1)
+}
+
+// sorted sorts by the numbers, digit by digit from the last; what it was given is lost.
+func sorted(all []holding) []holding {
+	if len(all) < 512 {
+		slices.SortFunc(all, func(x, y holding) int { return cmp.Compare(x.n, y.n) })
+		return all
+	}
+	least, most := all[0].n, all[0].n
+	for _, x := range all {
+		least, most = min(least, x.n), max(most, x.n)
+	}
+	const digit = 12
+	var next [1 << digit]uint32
+	to := make([]holding, len(all))
+	for shift := 0; shift < 64 && (uint64(most)-uint64(least))>>shift > 0; shift += digit {
+		of := func(n int64) uint64 { return (uint64(n) - uint64(least)) >> shift & (1<<digit - 1) }
+		clear(next[:])
+		for _, x := range all {
+			next[of(x.n)]++
+		}
+		at := uint32(0)
+		for d, n := range next {
+			next[d] = at
+			at += n
+		}
+		for _, x := range all {
+			d := of(x.n)
+			to[next[d]] = x
+			next[d]++
+		}
+		all, to = to, all
+	}
+	return all
+}
+
+// find returns the places of the values in a range.
+// Cost: two binary searches.
+func (c *column) find(r *predicates.Range) (lo, hi uint32) {
+	first, end := c.of[r.Kind].lo, c.of[r.Kind].hi
+	value := func(at int) predicates.Scalar {
+		if r.Kind == history.String {
+			return predicates.Scalar{Kind: r.Kind, S: c.strs[at]}
+		}
+		return predicates.Scalar{Kind: r.Kind, N: c.nums[int(first)+at]}
+	}
+	n := int(end - first)
+	lo = first + uint32(sort.Search(n, func(at int) bool { return !r.Below(value(at)) }))
+	hi = first + uint32(sort.Search(n, func(at int) bool { return r.Above(value(at)) }))
+	return lo, max(lo, hi)
+}
+
+// mark says whether a place is current.
+func (c *column) mark(at uint32, is bool) {
+	switch {
+	case at == history.None:
+	case is:
+		c.live[at>>6] |= 1 << (at & 63)
+		c.some[at>>12]++
+	default:
+		c.live[at>>6] &^= 1 << (at & 63)
+		c.some[at>>12]--
+	}
+}
+
+// count counts the current places from lo up to hi.
+// Cost: one step for 64 places, at most 128 and one for 4096.
+func (c *column) count(lo, hi uint32) (n uint32) {
+	for lo < hi {
+		switch {
+		case lo&4095 == 0 && lo+4096 <= hi:
+			n += c.some[lo>>12]
+			lo += 4096
+		case lo&63 == 0 && lo+64 <= hi:
+			n += uint32(bits.OnesCount64(c.live[lo>>6]))
+			lo += 64
+		default:
+			end := min(hi, lo&^63+64)
+			n += uint32(bits.OnesCount64(c.live[lo>>6] & part(lo, end)))
+			lo = end
+		}
+	}
+	return n
+}
+
+// part has the bits of places lo up to hi of one word.
+func part(lo, hi uint32) uint64 { return ^uint64(0) << (lo & 63) & (^uint64(0) >> (63 - (hi-1)&63)) }
+
+// set says that a version is current.
+func (s *ranges) set(k, v uint32) {
+	if s == nil {
+		return
+	}
+	old, item := s.cur[k], s.itemOf(k, v)
+	s.cur[k] = item
+	for _, c := range s.columns {
+		c.mark(c.place[old], false)
+		c.mark(c.place[item], true)
+	}
+}
+
+// truth is that of predicate q of the current version of k.
+func (s *ranges) truth(q, k uint32) (truth predicates.Truth, known bool) {
+	if s == nil || !s.exact[q] {
+		return 0, false
+	}
+	r := s.spans[s.off[q]]
+	at := s.columns[r.col].place[s.cur[k]]
+	if at == history.None {
+		return 0, false
+	}
+	if r.lo <= at && at < r.hi {
+		return predicates.True, true
+	}
+	return predicates.False, true
+}
+
+// exactly reports whether an operation matched exactly the rows of which its predicate is true now, at the versions
+// that they have; false may mean that this is not known. Cost: its rows, and a step for 64 versions of which the
+// predicate is true.
+func (s *ranges) exactly(q uint32, matched []uint32) bool {
+	if s == nil || !s.exact[q] {
+		return false
+	}
+	r := s.spans[s.off[q]]
+	c := s.columns[r.col]
+	if c.count(r.lo, r.hi) != uint32(len(matched)) {
+		return false
+	}
+	// As many places as are current in the range: it is they if all are, and none is there twice.
+	s.places = s.places[:0]
+	for _, v := range matched {
+		if v == history.None {
+			break
+		}
+		at := c.place[v]
+		if at < r.lo || at >= r.hi {
+			break
+		}
+		bit := uint64(1) << (at & 63)
+		if c.live[at>>6]&bit == 0 || c.seen[at>>6]&bit != 0 {
+			break
+		}
+		c.seen[at>>6] |= bit
+		s.places = append(s.places, at)
+	}
+	for _, at := range s.places {
+		c.seen[at>>6] = 0
+	}
+	return len(s.places) == len(matched)
+}
+
+// each calls f for the keys in whose current version predicate q may be true, until it returns an error; f may not
+// change the state. Cost: the current versions in the range of q that has the fewest, and a step for 64 others.
+func (s *ranges) each(q uint32, f func(k uint32) error) (err error, known bool) {
+	if s == nil || s.off[q] == s.off[q+1] {
+		return nil, false
+	}
+	var best span
+	fewest := ^uint32(0)
+	for _, r := range s.spans[s.off[q]:s.off[q+1]] {
+		if n := s.columns[r.col].count(r.lo, r.hi); n < fewest {
+			best, fewest = r, n
+		}
+	}
+	if fewest == 0 {
+		return nil, true
+	}
+	c := s.columns[best.col]
+	for lo := best.lo; lo < best.hi; lo = lo&^63 + 64 {
+		for word := c.live[lo>>6] & part(lo, min(best.hi, lo&^63+64)); word != 0; word &= word - 1 {
+			item := c.item[lo&^63+uint32(bits.TrailingZeros64(word))]
+			if err := f(s.keyOf(item)); err != nil {
+				return err, true
+			}
+		}
+	}
+	return nil, true
+}
