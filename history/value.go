@@ -60,7 +60,8 @@ type Texts struct {
 	arena []byte
 	off   []uint32 // len = number of texts + 1
 	hash  []uint64 // nil: not made yet, see NewTexts
-	slot  []uint32 // id+1, 0 = free
+	slot  []uint64 // the upper half of the hash and id+1; 0: free. A text's place follows from the half alone.
+	shift uint8    // 64 less the places' bits
 	full  bool     // the arena is beyond what off can say; Build refuses it
 }
 
@@ -92,11 +93,11 @@ func (t *Texts) Layout() (arena []byte, off []uint32) { return t.arena, t.off }
 func (t *Texts) Intern(b []byte) uint32 { return t.intern(b, xxhash.Sum64(b)) }
 
 func (t *Texts) intern(b []byte, h uint64) uint32 {
-	if len(t.slot) < 2*(len(t.hash)+1) {
+	if 4*(len(t.hash)+1) > 3*len(t.slot) {
 		t.grow()
 	}
 	mask := uint64(len(t.slot) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
+	for i := h >> t.shift; ; i = (i + 1) & mask {
 		s := t.slot[i]
 		if s == 0 {
 			if len(t.arena)+len(b) > math.MaxUint32 {
@@ -104,35 +105,47 @@ func (t *Texts) intern(b []byte, h uint64) uint32 {
 				b = nil
 			}
 			id := uint32(len(t.hash))
-			t.slot[i] = id + 1
+			t.slot[i] = h>>32<<32 | uint64(id+1)
 			t.hash = append(t.hash, h)
 			t.arena = append(t.arena, b...)
 			t.off = append(t.off, uint32(len(t.arena)))
 			return id
 		}
-		if t.hash[s-1] == h && string(t.Text(s-1)) == string(b) {
-			return s - 1
+		if s>>32 == h>>32 && string(t.Text(uint32(s)-1)) == string(b) {
+			return uint32(s) - 1
 		}
 	}
 }
 
+// grow doubles the slots. What stands in them is moved in their order, so that memory is gone through from one end to
+// the other.
 func (t *Texts) grow() {
 	if len(t.off) == 0 {
 		t.off = append(t.off, 0)
 	}
-	t.ready()
-	size := max(16, 2*len(t.slot))
-	for size < 2*(len(t.hash)+1) {
+	old := t.slot
+	if old == nil {
+		t.ready()
+		old = make([]uint64, len(t.hash))
+		for id, h := range t.hash {
+			old[id] = h>>32<<32 | uint64(id+1)
+		}
+	}
+	size := max(16, len(t.slot))
+	for 3*size < 4*(len(t.hash)+1) {
 		size *= 2
 	}
-	t.slot = make([]uint32, size)
+	t.slot, t.shift = make([]uint64, size), uint8(64-bits.TrailingZeros(uint(size)))
 	mask := uint64(len(t.slot) - 1)
-	for id, h := range t.hash {
-		i := h & mask
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		i := s >> t.shift
 		for t.slot[i] != 0 {
 			i = (i + 1) & mask
 		}
-		t.slot[i] = uint32(id) + 1
+		t.slot[i] = s
 	}
 }
 
