@@ -2,6 +2,7 @@ package certify
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -39,6 +40,7 @@ type column struct {
 	item  []uint32          // place → item
 	of    [history.Row]span // kind → its places
 	nums  []int64           // place → the number that is there, of places before the strings'
+	every []int64           // each 64th of nums
 	strs  []string          // and of those the string
 	live  []uint64          // bit set of places
 	some  []uint32          // how many of each 64 words
@@ -178,6 +180,9 @@ func (c *column) fill(a *holdings) {
 			c.nums = append(c.nums, x.n)
 		}
 	}
+	for at := 0; at < numbers; at += 64 {
+		c.every = append(c.every, c.nums[at])
+	}
 	slices.SortFunc(a.strs, func(x, y saying) int { return cmp.Compare(x.s, y.s) })
 	for _, x := range a.strs {
 		put(x.item)
@@ -225,19 +230,43 @@ func sorted(all []holding) []holding {
 }
 
 // find returns the places of the values in a range.
-// Cost: two binary searches.
+// Cost: two binary searches, of integers in a 64th of them and then among 64.
 func (c *column) find(r *predicates.Range) (lo, hi uint32) {
 	first, end := c.of[r.Kind].lo, c.of[r.Kind].hi
-	value := func(at int) predicates.Scalar {
-		if r.Kind == history.String {
-			return predicates.Scalar{Kind: r.Kind, S: c.strs[at]}
+	switch {
+	case r.Kind == history.String:
+		value := func(at int) predicates.Scalar { return predicates.Scalar{Kind: r.Kind, S: c.strs[at]} }
+		n := int(end - first)
+		lo = first + uint32(sort.Search(n, func(at int) bool { return !r.Below(value(at)) }))
+		hi = first + uint32(sort.Search(n, func(at int) bool { return r.Above(value(at)) }))
+	case r.Kind == history.Int && r.Lo.N > r.Hi.N:
+		return first, first
+	default:
+		lo, hi = c.from(r.Lo.N, first, end), end
+		if r.Hi.N < math.MaxInt64 {
+			hi = c.from(r.Hi.N+1, lo, end)
 		}
-		return predicates.Scalar{Kind: r.Kind, N: c.nums[int(first)+at]}
 	}
-	n := int(end - first)
-	lo = first + uint32(sort.Search(n, func(at int) bool { return !r.Below(value(at)) }))
-	hi = first + uint32(sort.Search(n, func(at int) bool { return r.Above(value(at)) }))
 	return lo, max(lo, hi)
+}
+
+// from returns the first place, of those from first up to end, of a number that is n or above; end if there is none.
+func (c *column) from(n int64, first, end uint32) uint32 {
+	// every[i] is at place 64i: the last of them below n leaves 64 places.
+	a, b := int(first+63)/64, int(end+63)/64
+	for a < b {
+		if mid := (a + b) / 2; c.every[mid] < n {
+			a = mid + 1
+		} else {
+			b = mid
+		}
+	}
+	lo, hi := first, min(end, uint32(a)*64)
+	if a > 0 {
+		lo = max(lo, uint32(a-1)*64)
+	}
+	at, _ := slices.BinarySearch(c.nums[lo:max(lo, hi)], n)
+	return lo + uint32(at)
 }
 
 // mark says whether a place is current.

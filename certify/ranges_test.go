@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -196,4 +197,50 @@ func TestReplayStops(t *testing.T) {
 	if err := s.run(0); err != ErrStopped {
 		t.Errorf("%v; want %v", err, ErrStopped)
 	}
+}
+
+// TestColumnFind: places found by way of each 64th number are those that a search over all finds.
+func TestColumnFind(t *testing.T) {
+	randtest.Seeds(t, 400, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 19))
+		var a holdings
+		size := 1 << r.IntN(12)
+		spread := int64(1) << (r.IntN(40) + 1)
+		for i := range size + r.IntN(size) {
+			switch v := r.Int64N(spread) - spread/2; r.IntN(40) {
+			case 0:
+				a.add(uint32(i), predicates.Scalar{Kind: history.Bool, N: v & 1})
+			case 1:
+				a.add(uint32(i), predicates.Scalar{Kind: history.String, S: fmt.Sprint(v)})
+			case 2:
+				a.add(uint32(i), predicates.Scalar{Kind: history.Int, N: []int64{math.MinInt64, math.MaxInt64}[v&1]})
+			default:
+				a.add(uint32(i), predicates.Scalar{Kind: history.Int, N: v})
+			}
+		}
+		c := &column{place: nowhere(2 * size)}
+		c.fill(&a)
+		for range 200 {
+			x := predicates.Range{Kind: history.Int, Lo: predicates.Scalar{Kind: history.Int, N: r.Int64N(spread) -
+				spread/2}, Hi: predicates.Scalar{Kind: history.Int, N: r.Int64N(spread) - spread/2}}
+			switch r.IntN(5) {
+			case 0:
+				x.Lo.N = math.MinInt64
+			case 1:
+				x.Hi.N = math.MaxInt64
+			case 2:
+				x.Kind, x.Lo.N, x.Hi.N = history.Bool, x.Lo.N&1, x.Hi.N&1
+			}
+			lo, hi := c.find(&x)
+			in := c.of[x.Kind]
+			for at := in.lo; at < in.hi; at++ {
+				if v := c.nums[at]; (lo <= at && at < hi) != (x.Lo.N <= v && v <= x.Hi.N) {
+					t.Fatalf("%d at place %d, %d to %d are %d to %d", v, at, x.Lo.N, x.Hi.N, lo, hi)
+				}
+			}
+			if lo < hi && (lo < in.lo || hi > in.hi) {
+				t.Fatalf("places %d to %d of %+v", lo, hi, in)
+			}
+		}
+	})
 }

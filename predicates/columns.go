@@ -409,8 +409,8 @@ func sortNarrow(cells []cell, low int64, span uint64) []cell {
 	return cells
 }
 
-// marksBits: a column's integers are looked up by 2^marksBits landmarks, evenly spaced from the least to the greatest,
-// and from there by binary search.
+// marksBits: a column's integers are looked up by 2^marksBits landmarks or more, one for 8 of them, evenly spaced from
+// the least to the greatest, and from there by binary search.
 const marksBits = 14
 
 // landmarks makes mark and shift, if the integers are many.
@@ -419,11 +419,11 @@ func (c *column) landmarks() {
 	if len(nums) < 1<<marksBits {
 		return
 	}
-	low := nums[0]
-	for span := uint64(nums[len(nums)-1]) - uint64(low); span>>c.shift >= 1<<marksBits; {
+	low, marks := nums[0], uint64(max(1<<marksBits, len(nums)/8))
+	for span := uint64(nums[len(nums)-1]) - uint64(low); span>>c.shift >= marks; {
 		c.shift++
 	}
-	c.mark = make([]uint32, 1<<marksBits+1)
+	c.mark = make([]uint32, marks+1)
 	m := 0
 	for i, n := range nums {
 		for at := int((uint64(n) - uint64(low)) >> c.shift); m <= at; m++ {
