@@ -119,12 +119,25 @@ func (x *commitOrder) installs() {
 		}
 	}
 	x.wOff = append(make([]uint32, 0, len(x.order)+2), 0, 0) // the initial state installs none
+	reads, writes := 0, 0
+	for _, kind := range h.Ops.Kind {
+		switch kind {
+		case history.Read, history.ReadList:
+			reads++
+		case history.Write, history.Append:
+			writes++
+		}
+	}
+	x.keys, x.reads = make([]uint32, 0, writes), make([]weakRead, 0, reads)
 	for i, t := range x.order {
 		p := uint32(i) + 1
 		lo, hi := h.TxnOps(t)
 		first := len(x.keys)
 		for op := hi; op > lo; op-- {
 			kind := h.Ops.Kind[op-1]
+			if kind == history.Read || kind == history.ReadList {
+				continue
+			}
 			wrote(h, op-1, func(v uint32) {
 				if k := h.VerKey[v]; x.stamp[k] != p {
 					x.stamp[k] = p
