@@ -165,12 +165,7 @@ func (e *engine) whenToSettle() int {
 		closure.SessionsSize(e.events(), e.countChains()) > e.settleBytes() {
 		return settleNever
 	}
-	timed := e.o.Hint != nil
-	if !e.o.NoTimes {
-		h := e.h
-		timed = timed || h.Txns.CommitTS != nil && e.all(h.CommitTS) || h.Txns.End != nil && e.all(h.End)
-	}
-	if !e.o.SettleFirst && (timed || len(v.Amb) < len(v.RW)/64) {
+	if !e.o.SettleFirst && (e.timed() || len(v.Amb) < len(v.RW)/64) {
 		return settleLater
 	}
 	return settleFirst

@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"math"
+	"slices"
+
+	"isovet/graph"
+	"isovet/graph/order"
+)
+
+// firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added
+// one by one; where they are many, the hint is poor, and the nodes are sorted topologically first. A cycle is returned
+// as nodes.
+func (e *engine) firstOrder() (cycle []int32) {
+	e.late = nil
+	n := len(e.txn)
+	if e.si {
+		n *= 2
+	}
+	var chain []graph.Edge
+	aux := 0
+	rank := make([]int64, n) // by what the nodes are sorted
+	e.rank(rank)
+	if e.o.Level.RealTime() {
+		rel, due := e.windows()
+		aux, chain = graph.TimeChain(rel, due)
+		ends := e.ends(due)
+		// Nodes by due time, chain nodes right after what leads to them, obeys all edges of the chain.
+		for i := range int32(len(e.txn)) {
+			start, end := rel[e.begin(i)], due[e.commit(i)]
+			if end == graph.NoEnd {
+				end = max(start, ends[i])
+			}
+			if e.si {
+				rank[2*i], rank[2*i+1] = start, end
+				if e.atCommit {
+					rank[2*i] = end
+				}
+			} else if x := rank[i]; x < start || x > end {
+				rank[i] = end
+			}
+		}
+		rank = append(rank, make([]int64, aux)...)
+		for i := n; i < n+aux; i++ {
+			rank[i] = math.MinInt64
+		}
+		for _, c := range chain {
+			if int(c.To) >= n {
+				x := rank[c.From]
+				if int(c.From) < n {
+					x = due[c.From]
+				}
+				rank[c.To] = max(rank[c.To], x)
+			}
+		}
+	}
+	e.total = n + aux
+	pos := make([]int32, e.total)
+	perm := graph.SortIndex(rank)
+	for p, v := range perm {
+		pos[v] = int32(p)
+	}
+	each := func(f func(u, v int32)) {
+		e.lost = e.known(f)
+		for _, c := range e.facts {
+			f(c.From, c.To)
+		}
+		for _, c := range chain {
+			f(c.From, c.To)
+		}
+	}
+	if e.guess == nil && !e.timed() {
+		return e.orderByDepth(graph.BuildFunc(e.total, each), rank)
+	}
+	b := graph.NewBuilder(e.total)
+	forward, backward := 0, 0
+	each(func(u, v int32) {
+		if pos[u] < pos[v] {
+			b.Count(u)
+			forward++
+		} else {
+			e.late = append(e.late, graph.Edge{From: u, To: v})
+			backward++
+		}
+	})
+	e.stats.KnownEdges, e.stats.Backward = forward+backward, backward
+	sorted := func() (cycle []int32) {
+		e.late = nil
+		g := graph.BuildFunc(e.total, each)
+		topo, ok := graph.TopologicalBy(g, rank)
+		if !ok {
+			return graph.FindCycle(g)
+		}
+		e.ord = order.FromGraph(g, topo)
+		return nil
+	}
+	if backward > 1000 && backward > forward/16 {
+		return sorted()
+	}
+	b.Fill()
+	each(func(u, v int32) {
+		if pos[u] < pos[v] {
+			b.Add(u, v)
+		}
+	})
+	e.ord = order.FromGraph(b.CSR(), perm)
+	for _, x := range e.late {
+		if e.ord.AddEdge(x.From, x.To, -1) {
+			if x.From == x.To {
+				return []int32{x.From}
+			}
+			path, _ := e.ord.Path(x.To, x.From, func(int32) int8 { return 1 })
+			cycle = []int32{x.To}
+			for _, s := range path {
+				cycle = append(cycle, s.To)
+			}
+			return cycle
+		}
+		if e.ord.Stats().Visited > maxVisited*e.total {
+			return sorted()
+		}
+	}
+	return nil
+}
+
+// maxVisited is how often each node may be met, in the mean, while known edges against the first order are added: a
+// sort takes a few such passes.
+const maxVisited = 16
+
+// timed reports whether times, or whoever runs this, tell the order.
+func (e *engine) timed() bool {
+	h := e.h
+	return e.o.Hint != nil || !e.o.NoTimes &&
+		(h.Txns.CommitTS != nil && e.all(h.CommitTS) || h.Txns.End != nil && e.all(h.End))
+}
+
+// orderByDepth makes the first order where no times tell it: by how long the longest path of known edges to a node is,
+// less the longest from it. That tells sessions that ran ahead from those that lagged, which the place in a session does
+// not: of BlindW's 4 million reads in a million transactions 31,000 fail in this order, 209,000 in the one by places.
+//
+// Cost: linear, and the logarithm of how many nodes may come next at the snapshot levels.
+func (e *engine) orderByDepth(g *graph.CSR, rank []int64) (cycle []int32) {
+	e.stats.KnownEdges = len(g.Adj)
+	topo, ok := graph.Topological(g)
+	if !ok {
+		return graph.FindCycle(g)
+	}
+	up, down := make([]int32, g.N()), make([]int32, g.N())
+	for _, u := range topo {
+		d := up[u] + 1
+		for _, v := range g.Succ(u) {
+			up[v] = max(up[v], d)
+		}
+	}
+	for _, u := range slices.Backward(topo) {
+		d := int32(0)
+		for _, v := range g.Succ(u) {
+			d = max(d, down[v]+1)
+		}
+		down[u] = d
+	}
+	for x := range rank {
+		rank[x] = int64(up[x]) - int64(down[x])
+	}
+	if !e.si {
+		e.ord = order.FromGraph(g, graph.SortIndex(rank)) // it grows along every edge
+		return nil
+	}
+	// A commit follows its begin at once where it may: what overlaps may be in each other's way.
+	for i := range e.txn {
+		rank[2*i] += rank[2*i+1]
+		rank[2*i+1] = rank[2*i]
+	}
+	topo, _ = graph.TopologicalBy(g, rank)
+	e.ord = order.FromGraph(g, topo)
+	return nil
+}
