@@ -36,7 +36,7 @@
 //
 // # Files
 //
-//   - engine.go: nodes, known edges, the first order; hint.go: the guess that it begins with
+//   - engine.go: nodes, known edges; hint.go: when each node may have been; first.go: the first order
 //   - pass.go: the replay of an order, at both families
 //   - predicates.go: predicate operations: replay, and failures to choices
 //   - loop.go: failures to choices, solving, rounds

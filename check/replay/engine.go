@@ -33,6 +33,10 @@ type Options struct {
 	// SettleFirst: look for it before the first order is replayed, even where times may tell the order or such reads
 	// are few.
 	SettleFirst bool
+	// NoSerial: at the snapshot levels, never look for a serial order.
+	NoSerial bool
+	// SerialFirst: look for one once a read fails, not only where it gets no better, or conflicts pile up.
+	SerialFirst bool
 	// NoSaturation: never look for edges that all orders obey.
 	NoSaturation bool
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500
@@ -42,6 +46,9 @@ type Options struct {
 	GiveUpAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
 	Propagate bool
+	// serial: this asks for a serial order on behalf of a snapshot level: a "no" needs no seed, and where the choices
+	// made all at once give no answer, there is none.
+	serial bool
 	// bounds, where tests set them; the zero value is defaultBounds.
 	bounds bounds
 }
@@ -52,6 +59,7 @@ type Stats struct {
 	KnownEdges, Backward int // edges of the history; of these, against the first order
 	Failed               int // reads and writes that failed, over all rounds
 	Facts                int // edges that saturation found
+	Serial               int // snapshot levels: 1 if a serial order was looked for, 2 if that is the answer
 	Pairs                int // choices made all at once after that
 	// orders of those choices that leave a read wrong though nothing followed any more: a fault, if not 0
 	Astray int
@@ -107,9 +115,11 @@ type engine struct {
 	total int // graph nodes, auxiliary ones included
 	ord   *order.Order
 	late  []graph.Edge // known edges against the first order
-	s     *solver.Solver
-	pk    *acyclic.PK
-	log   lemmaLog
+	// failed is what fails in the first order, where that is known before the first round.
+	failed []failure
+	s      *solver.Solver
+	pk     *acyclic.PK
+	log    lemmaLog
 
 	top   solver.Var               // always true
 	pair  map[[2]uint32]solver.Var // writes (a, b), a < b → "a before b"
@@ -169,7 +179,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 		o.bounds = defaultBounds
 	}
 	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot(), sessions: sessions}
-	e.needSeed = sessions == o.Level.Sessions()
+	e.needSeed = sessions == o.Level.Sessions() && !o.serial
 	e.number()
 	e.rdOff, e.rd = v.Readers(e.txn)
 	ready := func() {}

@@ -7,6 +7,7 @@ import (
 
 	"isovet/graph"
 	"isovet/graph/order"
+	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -115,6 +116,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Propagate: e.o.Propagate, Phases: e.settling != nil})
 	e.openOutcomes()
 	var failed []failure
+	last := 0 // how many failed in the round before
 	for {
 		e.stats.Rounds++
 		order := e.ord.Topological()
@@ -129,6 +131,8 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 		}
 		if e.preds != nil {
 			failed = e.preds.replay(order, e.counted, failed[:0])
+		} else if e.failed != nil {
+			failed, e.failed = e.failed, nil
 		} else {
 			failed = e.replay(order, e.counted, failed[:0])
 		}
@@ -142,6 +146,12 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 		if e.later && severalWriters(failed) > failedLater {
 			return Answer{}, errLater
 		}
+		if e.o.SerialFirst || e.stats.Rounds > 1 && len(failed) > max(last/2, len(e.txn)/8) { // it gets no better
+			if a, found, err := e.serially(ctx); found || err != nil {
+				return a, err
+			}
+		}
+		last = len(failed)
 		before := e.learned()
 		for _, f := range failed {
 			e.constrain(f)
@@ -165,6 +175,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 				return Answer{}, errLater
 			}
 			e.saturated = true
+			if a, found, err := e.serially(ctx); found || err != nil {
+				return a, err
+			}
 			if a, done, err := e.escalate(ctx, denseConflicts+4*budget); done {
 				return a, err
 			}
@@ -187,6 +200,37 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}
 	}
+}
+
+// serially looks, at a snapshot level, for a serial order, once: it is one at these levels too, and half the nodes and a
+// few of the choices lead to it, since who writes a key first matters only to those who read it. Where there is none,
+// that mostly shows at once. Databases at snapshot isolation give such histories where clients read little of what
+// others write, and those at serializable always do.
+func (e *engine) serially(ctx context.Context) (a Answer, found bool, err error) {
+	if !e.si || e.o.NoSerial || e.stats.Serial > 0 || e.preds != nil || e.guess != nil || e.o.Level.RealTime() ||
+		e.timed() {
+		return Answer{}, false, nil
+	}
+	e.stats.Serial = 1
+	o := e.o
+	o.Level, o.serial, o.SaturateAfter = level.SessionSerializable, true, 1
+	a, err = run(ctx, e.v, o, nil, e.sessions)
+	e.stats.Rounds += a.Stats.Rounds
+	e.stats.Failed += a.Stats.Failed
+	e.stats.Decisions += a.Stats.Decisions
+	e.stats.Conflicts += a.Stats.Conflicts
+	e.stats.Propagations += a.Stats.Propagations
+	e.stats.Restarts += a.Stats.Restarts
+	if err != nil || a.Status != solver.Sat {
+		return Answer{}, ctx.Err() != nil, err
+	}
+	e.stats.Serial = 2
+	e.stats.Pairs = max(a.Stats.Vars, e.stats.Pairs)
+	events := make([]uint32, 0, 2*len(a.Order))
+	for _, t := range a.Order {
+		events = append(events, t<<1, t<<1|1)
+	}
+	return Answer{Status: solver.Sat, Order: events}, true, nil
 }
 
 // severalWriters counts the failed reads that have several possible writers.
@@ -239,6 +283,9 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		for p, x := range order {
 			sat.rank[x] = int64(p)
 		}
+	}
+	if e.o.serial {
+		return Answer{GaveUp: true}, true, nil
 	}
 	if len(sat.facts) == 0 && order == nil {
 		return Answer{}, false, nil
