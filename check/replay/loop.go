@@ -202,10 +202,10 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	}
 }
 
-// serially looks, at a snapshot level, for a serial order, once: it is one at these levels too, and half the nodes and a
-// few of the choices lead to it, since who writes a key first matters only to those who read it. Where there is none,
-// that mostly shows at once. Databases at snapshot isolation give such histories where clients read little of what
-// others write, and those at serializable always do.
+// serially looks, at a snapshot level, for a serial order, once: it is one at these levels too, and half the nodes and
+// a few of the choices lead to it, since who writes a key first matters only to those who read it. Where there is none,
+// that mostly shows at once. Databases at serializable give such histories, and those at snapshot isolation too where
+// clients read little of what others write.
 func (e *engine) serially(ctx context.Context) (a Answer, found bool, err error) {
 	if !e.si || e.o.NoSerial || e.stats.Serial > 0 || e.preds != nil || e.guess != nil || e.o.Level.RealTime() ||
 		e.timed() {
