@@ -19,9 +19,6 @@ const (
 
 func (d Documented) String() string { return [...]string{"", "allowed", "forbidden"}[d] }
 
-// MarshalText is the name.
-func (d Documented) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
 // Promise is what the documentation of a database says of one of its isolation levels, in the field's terms.
 type Promise struct {
 	database  string // how Info.Name begins
