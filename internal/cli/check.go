@@ -50,12 +50,12 @@ func newCheck(e *env) *cobra.Command {
 		Use:     "check [flags] HISTORY…",
 		GroupID: "work",
 		Short:   "Say whether histories satisfy an isolation level, and prove it",
-		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer before
-giving it out: a "valid" by replaying its order of the transactions, a "violation" by deriving each edge of its cycle
-again.
+		Long: `check reads each history ("-" is standard input), decides whether it satisfies the level, and certifies the answer
+before printing it. A "valid" is certified by replaying its order of the transactions, a "violation" by deriving each
+edge of its cycle again.
 
---level all says of every level whether it holds, which are the strongest that do and the weakest that do not, and
-shows one anomaly for each that does not.
+--level all decides every level. It names the strongest levels that the history satisfies, the weakest levels that it
+violates, and one anomaly for each violated level.
 
 --report, --dot and --certificate each write one file. With several histories the number of each stands before the
 extension: v.html becomes v-1.html, v-2.html, …

@@ -114,9 +114,10 @@ func newRoot(e *env, p Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "isovet",
 		Short: "Did the database keep its isolation promise?",
-		Long: `isovet reads a history, what the clients of a database saw, and says whether some order of the transactions
-explains it at an isolation level. "Valid" comes with such an order, "violation" with a cycle that can be checked by
-hand; both are certified by an independent replayer before they are printed.
+		Long: `isovet reads a history: the transactions that the clients of a database ran, and what they saw. It says whether
+the history satisfies an isolation level. "Valid" comes with an order of the transactions that explains every read.
+"Violation" comes with a cycle, or with wrong reads, that can be checked by hand. A separate certifier checks both
+before isovet prints them.
 
 Start here:
   isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault

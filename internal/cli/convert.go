@@ -16,10 +16,10 @@ func newConvert(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "convert [flags] IN OUT", GroupID: "work",
 		Short: "Convert a history between formats",
-		Long: `convert reads a history in one format and writes it in another, where the other can hold it; what it cannot hold is an
-error that names it, unless --lossy drops it. "-" is standard input or output. The format of OUT follows from its
-name; .gz and .zst at its end compress. Standard output and a file without an ending get JSON lines; of another ending
---to has to name the format.
+		Long: `convert reads a history in one format and writes it in another. If the other format cannot hold something, convert
+fails and names it; --lossy drops it. "-" is standard input or output. The ending of OUT gives its format; .gz and .zst
+at its end compress it. Standard output, and a file without an ending, get JSON lines. For any other ending --to must
+name the format.
 
 Related: isovet formats lists the formats and which of them can be written.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl

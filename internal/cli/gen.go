@@ -118,12 +118,13 @@ func newGen(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "gen [flags] -o FILE", GroupID: "work",
 		Short: "Generate a history: a workload on a store in memory, with faults on request",
-		Long: `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation asked
-for, and writes what the clients saw. --fault plants an anomaly among the transactions; the header's note tells which
-transactions it are and which levels they violate.
+		Long: `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation
+level given, and writes what the clients saw. --fault plants an anomaly among the transactions. The note in the header
+names these transactions and the levels that they violate.
 
---keys is what a workload scales by (rows, customers, rooms), --zipf its skew, --ops the size of its transactions,
---sessions the clients; isovet workloads --json has the defaults of each, docs/workloads.md describes them.
+--keys sets the size of the data (rows, customers, rooms), --zipf its skew, --ops the size of the transactions, and
+--sessions the number of clients. isovet workloads --json has the defaults of each workload; docs/workloads.md
+describes them.
 
 Related: isovet workloads lists the workloads and their variants, isovet stats says what is in the file, isovet check checks it.`,
 		Example: `  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst

@@ -31,11 +31,11 @@ func newHunt(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
-		Long: `hunt runs rounds: it collects a history as isovet collect does and checks it as isovet check does, each time with a new seed,
-until one violates the level or the time is up. Without --keys the rounds take turns between few keys, which collide
-most, and the workload's own number. The offending history is kept with its explanation: FILE, and beside it a page
-and a certificate, with the endings .html and .cert; beside it too is the smallest history that still violates the
-level, .small.jsonl (isovet shrink).
+		Long: `hunt runs rounds. Each round collects a history as isovet collect does and checks it as isovet check does, with a new
+seed, until a history violates the level or the time is up. Without --keys the rounds alternate between few keys, which
+have the most conflicts, and the workload's own number. hunt keeps the violating history with its explanation: FILE,
+and beside it a page and a certificate, with the endings .html and .cert, and the smallest history found that still
+violates the level, .small.jsonl (see isovet shrink).
 
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided.
 ` + databases(),

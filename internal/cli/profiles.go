@@ -16,11 +16,12 @@ func newProfiles(e *env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
-		Long: `profiles lists what isovet check --checker leopard --profile takes: for each database and level whether reads are of one
-snapshot of the transaction or of one of each statement, which operations lock rows, whether the first updater wins,
-and whether the dependencies may have cycles. A database of the second column has the same profile under its own name.
+		Long: `profiles lists what isovet check --checker leopard --profile takes. For each database and level it says whether a
+transaction reads from one snapshot or each statement from its own, which operations lock rows, whether the first
+updater wins, and whether the dependencies may have cycles. A database in the second column has the same profile under
+its own name.
 
-A profile of your own is a file with one JSON object as --json prints them.`,
+A profile of your own is a file with one JSON object, as --json prints them.`,
 		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			all := mechanism.Profiles()

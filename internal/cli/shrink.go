@@ -31,16 +31,17 @@ func newShrink(e *env) *cobra.Command {
 		Use:     "shrink [flags] HISTORY -o OUT",
 		GroupID: "work",
 		Short:   "Find the smallest history that still violates the level",
-		Long: `shrink cuts a history that violates a level down to the smallest that it finds: first to the transactions that the
-evidence names, then by leaving out transactions, keys, operations, elements of lists and rows of predicates as long as
-what is left still violates the level. With a write go the reads that may have seen it, so that a violation of what is
-left is one of the whole. At last keys become a, b, c, the values of each key 1, 2, 3, and times their ranks;
---keep-names leaves them. Transactions keep their ids, sessions and order.
+		Long: `shrink finds a small history that still violates the level. It first keeps only the transactions that the evidence
+names. Then it leaves out transactions, keys, operations, elements of lists and rows of predicates, as long as the rest
+still violates the level. When it leaves out a write, it also leaves out the reads that may have seen it, so that a
+violation of the rest is a violation of the whole. At the end keys become a, b, c, the values of each key become 1, 2,
+3, and times become their ranks; --keep-names keeps them. Transactions keep their ids, sessions and order.
 
-Every kind of violation is cut down, of every format that can be read; OUT is written as isovet convert does, by its
-ending. With --checker leopard a violation of one of the database's mechanisms will do where the level's is not proved.
+shrink takes every kind of violation and every format that isovet reads. It writes OUT as isovet convert does, by its
+ending. With --checker leopard, if no violation of the level is proved, it shrinks a violation of one of the
+database's mechanisms.
 
-An interrupt and --timeout keep the smallest history found by then.
+After an interrupt or at --timeout, OUT has the smallest history found so far.
 
 Exit status: 0 done; 2 there is nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted,
 OUT has the smallest so far; 254 and 255 as everywhere.`,

@@ -82,8 +82,7 @@ func newStats(e *env) *cobra.Command {
 		Short: "Say what is in a history",
 		Long: `stats reads histories ("-" is standard input) and says what is in them: transactions and their outcomes, sessions,
 operations, keys, whether values are unique (most checkers need that), which times are present (the strict levels need
-start
-and end), and how much the transactions overlap in time.`,
+start and end), and how much the transactions overlap in time.`,
 		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
 		Args:              exactly("HISTORY…"),
 		ValidArgsFunction: historyFiles,

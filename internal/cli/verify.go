@@ -31,12 +31,11 @@ func newVerify(e *env) *cobra.Command {
 		Short: "Replay a certificate without the checker that wrote it",
 		Long: `verify reads a certificate, as isovet check --certificate writes it, and replays it against the history: the order of a
 valid history read by read, the cycles of a violation edge by edge. It shares no code with the checkers. One of the
-two may be "-", standard input. Two files in the wrong order are taken in the right one.
+two files may be "-", standard input. The order of the two files does not matter.
 
-Exit status: 0 the certificate proves its verdict, 1 it does not, 2 that was not found out (a time-out, a memory
-bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing, 254
-it cannot be read or speaks of another
-history.`,
+Exit status: 0 the certificate proves its verdict; 1 it does not; 2 verify could not decide that (a time-out, a memory
+bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing; 254 the
+certificate cannot be read, or belongs to another history.`,
 		Example:           "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
 		Args:              exactly("CERT", "HISTORY"),
 		ValidArgsFunction: historyFiles,

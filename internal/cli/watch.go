@@ -44,24 +44,22 @@ func newWatch(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
-		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an address to
-listen on for POST, or a JetStream subject. Each is written to a segment log before it is acknowledged. A violation is
-written, as a JSON line, once no later arrival can change it. Killed and started again on the same folder, it goes on
-where it was: the log is read again, and no violation is lost or written twice. A folder keeps to the checker, level,
-profile, clock skew and lateness that it was begun with.
+		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an
+address to listen on for POST, or a JetStream subject. It writes each transaction to a segment log before it
+acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. If it is killed and started
+again on the same folder, it reads the log and continues; no violation is lost or written twice. A folder keeps the
+checker, level, profile, clock skew and lateness that it began with.
 
---checker aion (the default) goes by the database's timestamps, start_ts and commit_ts. --checker leopard goes by
-client times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations
-hold under the profile; those with "proved" violate the level (--level; without it what the profile promises) by
-themselves.
+--checker aion (the default) uses the database's timestamps, start_ts and commit_ts. --checker leopard uses client
+times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
+under the profile. Those with "proved" also violate the level by themselves (--level, or else the level of the profile).
 
-A transaction may arrive so late that it starts --lateness below the latest start seen (leopard: the latest end);
-below that it is late: it is not judged, and a LATE line says so. After --idle without arrivals all that has arrived
-is final.
+A transaction is late if it starts more than --lateness before the latest start seen (leopard: the latest end). A late
+transaction is not judged, and a LATE line says so. After --idle without arrivals, everything that has arrived is final.
 
-Exit status: 0 the source ended and nothing was found, 1 there were violations (leopard: proved ones), 2 leopard:
-violations under the
-profile alone, or late transactions, 254 bad input or flags, 255 a fault of isovet's, 130 interrupted: start it again to go on.`,
+Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard: proved ones); 2 leopard: there
+were only violations under the profile, or late transactions; 254 bad input or flags; 255 a fault of isovet's own; 130
+interrupted: start it again to continue.`,
 		Example: `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1000000 --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
