@@ -14,6 +14,7 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/collect/server"
+	"isovet/collect/sqlwork"
 	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/internal/safego"
@@ -33,6 +34,12 @@ type Config struct {
 	Values            int    // as workload.Params.Values: what the history shows; the database holds unique ids
 	// Custom is run instead of a named workload.
 	Custom workload.Workload
+	// Own is run instead: SQL statements on tables of the user's own.
+	Own     *sqlwork.Workload
+	ownLast int64 // the largest version that its tables hold at first
+	// SetupSQL are statements to run once, behind the load, SessionSQL those that every session begins with, on SQL
+	// databases.
+	SetupSQL, SessionSQL []string
 
 	Txns     int           // committed transactions; 0: 10,000, or without bound if there is a Duration
 	Duration time.Duration // 0: until all are committed
@@ -93,8 +100,22 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// driverOptions is how to open the database.
+func (c *Config) driverOptions() driver.Options {
+	o := driver.Options{Isolation: c.Isolation, Timestamps: c.Timestamps, Timeout: c.Timeout, SetupSQL: c.SetupSQL,
+		SessionSQL: c.SessionSQL}
+	if c.Own != nil {
+		o.SessionSQL = slices.Concat(o.SessionSQL, c.Own.Session)
+	}
+	return o
+}
+
 func (c *Config) validate() error {
 	switch {
+	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.Feed != nil || c.NoRecord || c.Timestamps ||
+		c.Values > 0):
+		return errors.New("a workload of your own SQL statements cannot be watched while it runs, and has no " +
+			"timestamps of the database and no values of its own; expected none of these")
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
 	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0 || c.Values < 0:
@@ -135,7 +156,7 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	t := &Target{opt: driver.Options{Isolation: c.Isolation, Timestamps: c.Timestamps, Timeout: c.Timeout}}
+	t := &Target{opt: c.driverOptions()}
 	urls := c.DB
 	defer func() {
 		if err != nil {
@@ -217,6 +238,9 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
+	if c.Own != nil {
+		return t.collectOwn(ctx, c)
+	}
 	r := &run{cfg: c, target: t, info: t.db.Info()}
 	if err := r.prepare(); err != nil {
 		return nil, err

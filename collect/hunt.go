@@ -62,7 +62,7 @@ func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 	}
 	out := &Hunted{}
 	sizes := []int{c.Keys}
-	if c.Keys == 0 && c.Custom == nil {
+	if c.Keys == 0 && c.Custom == nil && c.Own == nil {
 		var err error
 		if sizes, err = contended(c.Config); err != nil {
 			return out, err

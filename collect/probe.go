@@ -236,7 +236,8 @@ func openNodes(ctx context.Context, c Config, nodes []string) (*Target, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	t := &Target{opt: driver.Options{Isolation: c.Isolation, Timeout: c.Timeout, Nodes: nodes}}
+	t := &Target{opt: c.driverOptions()}
+	t.opt.Nodes = nodes
 	var err error
 	t.db, err = driver.Open(ctx, c.DB, t.opt)
 	return t, err

@@ -65,6 +65,9 @@ type Options struct {
 	Timestamps bool
 	// Timeout bounds each answer of a server; 0: 10 s.
 	Timeout time.Duration
+	// SetupSQL are statements to run once, behind the load; SessionSQL those that every new session begins with. Both
+	// are for SQL databases.
+	SetupSQL, SessionSQL []string
 	// Nodes are names for the URLs, for the history; nil: their hosts and ports.
 	Nodes []string
 }

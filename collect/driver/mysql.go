@@ -29,6 +29,7 @@ var mysqlScheme = Scheme{
 		"read-committed=rc",
 		"read-uncommitted=ru",
 	},
+	SQL:  true,
 	open: openMySQL,
 }
 
@@ -220,7 +221,13 @@ func (m *mysqlDB) Load(ctx context.Context, d Data) error {
 			}
 		}
 		m.tables, m.wide = d.Tables, d.Wide
-		return sqlLoad(ctx, c, d, 5000)
+		if err := sqlLoad(ctx, c, d, 5000); err != nil {
+			return err
+		}
+		return setupSQL(&m.o, func(q string) error {
+			_, err := c.ExecContext(ctx, q)
+			return err
+		})
 	})
 	if err != nil {
 		return err
@@ -297,6 +304,14 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		return nil, err
 	}
 	if err := m.prepare(ctx, c); err != nil {
+		discard(c)
+		return nil, err
+	}
+	err = sessionSQL(&m.o, func(q string) error {
+		_, err := c.ExecContext(ctx, q)
+		return err
+	})
+	if err != nil {
 		discard(c)
 		return nil, err
 	}

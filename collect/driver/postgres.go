@@ -24,6 +24,7 @@ var postgresScheme = Scheme{
 		"read-committed=rc",
 		"read-uncommitted=ru",
 	},
+	SQL:  true,
 	open: openPostgres,
 }
 
@@ -183,6 +184,9 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 	if err := run(c, fmt.Sprintf("insert into isovet_kv values (%d, %d, null)", int64(markKey), d.Mark)); err != nil {
 		return err
 	}
+	if err := setupSQL(&p.o, func(q string) error { return run(c, q) }); err != nil {
+		return err
+	}
 	_ = run(c, "analyze") // not all that speak the protocol have it
 	for i := 1; i < len(p.cfg); i++ {
 		if err := p.await(ctx, i, d.Mark); err != nil {
@@ -296,6 +300,10 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 			c.Close(ctx)
 			return nil, err
 		}
+	}
+	if err := sessionSQL(&p.o, func(q string) error { return run(c, q) }); err != nil {
+		c.Close(ctx)
+		return nil, err
 	}
 	s := &postgresSession{p: p, c: c}
 	if len(p.data.Tables) > 0 {

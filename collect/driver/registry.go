@@ -21,12 +21,16 @@ type Scheme struct {
 	Isolations []string
 	// Embedded says that the database runs inside this program.
 	Embedded bool
-	open     func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
+	// SQL says that its sessions are Speakers.
+	SQL  bool
+	open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
 }
 
-// All returns every driver, in the order in which to show them; a new one is one file and one line here.
+// All returns every driver, in the order in which to show them, then those that Register has added; a new one is one
+// file and one line here.
 func All() []Scheme {
-	return []Scheme{sqliteScheme, badgerScheme, postgresScheme, mysqlScheme, etcdScheme, redisScheme}
+	return slices.Concat([]Scheme{sqliteScheme, badgerScheme, postgresScheme, mysqlScheme, etcdScheme, redisScheme},
+		registered)
 }
 
 // Lookup finds the driver of a URL.
@@ -74,6 +78,9 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 	iso, err := isolation(s, o.Isolation)
 	if err != nil {
 		return nil, err
+	}
+	if !s.SQL && len(o.SetupSQL)+len(o.SessionSQL) > 0 {
+		return nil, unsupported("%s takes no SQL; expected a database such as PostgreSQL, MariaDB or SQLite", s.Name)
 	}
 	db, err := s.open(ctx, urls, iso, o)
 	if err != nil {

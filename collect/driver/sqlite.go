@@ -22,10 +22,12 @@ var sqliteScheme = Scheme{
 		"immediate=exclusive", // the write lock at begin
 	},
 	Embedded: true,
+	SQL:      true,
 	open:     openSQLite,
 }
 
 type sqliteDB struct {
+	o      Options
 	db     *sql.DB
 	dir    string // to remove; "": none
 	begin  string
@@ -39,7 +41,7 @@ func openSQLite(ctx context.Context, urls []string, iso string, o Options) (_ DB
 		return nil, unsupported("SQLite does not tell its timestamps; expected PostgreSQL, Badger or etcd with " +
 			"--timestamps")
 	}
-	s := &sqliteDB{begin: "begin"}
+	s := &sqliteDB{o: o, begin: "begin"}
 	if iso == "immediate" {
 		s.begin = "begin immediate"
 	}
@@ -100,8 +102,13 @@ func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 	if err := sqlLoad(ctx, c, d, 500); err != nil {
 		return err
 	}
-	_, err = c.ExecContext(ctx, "commit")
-	return err
+	if _, err = c.ExecContext(ctx, "commit"); err != nil {
+		return err
+	}
+	return setupSQL(&s.o, func(q string) error {
+		_, err := c.ExecContext(ctx, q)
+		return err
+	})
 }
 
 func (s *sqliteDB) Close() error {
@@ -131,6 +138,14 @@ func (s *sqliteDB) Classify(err error) Class {
 func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
+		return nil, err
+	}
+	err = sessionSQL(&s.o, func(q string) error {
+		_, err := c.ExecContext(ctx, q)
+		return err
+	})
+	if err != nil {
+		_ = c.Close()
 		return nil, err
 	}
 	x := &sqliteSession{s: s, c: c}

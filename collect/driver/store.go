@@ -1,0 +1,189 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Store is a key-value database of the user's own: what RegisterStore needs to run workloads against it. Rows and lists
+// are made of its keys and values as of any other key-value store's; conditions on columns it has not.
+type Store struct {
+	Scheme string // of its URLs, such as "mydb": --db mydb:…
+	About  string // for --help
+	// Isolations are the names of the levels that it takes, the default first.
+	Isolations []string
+	Open       func(url, isolation string) (KV, error)
+}
+
+// KV is an open store. It is safe for concurrent use.
+type KV interface {
+	// Begin begins a transaction, which one goroutine uses.
+	Begin() (KVTxn, error)
+	Close() error
+}
+
+// KVTxn is a transaction; Rollback is called behind an error of Commit too. An error that wraps ErrConflict says that
+// the store has refused it and that it has had no effect; of any other error of Commit nobody knows whether it took
+// effect, and any other error of Get and Put ends the run.
+type KVTxn interface {
+	Get(key []byte) (value []byte, found bool, err error)
+	Put(key, value []byte) error
+	Commit() error
+	Rollback() error
+}
+
+// ErrConflict is what a store's errors wrap where it refuses a transaction.
+var ErrConflict = errors.New("the store refused the transaction")
+
+// RegisterStore adds a store to the databases that isovet knows. Call it before anything is opened, from one goroutine.
+func RegisterStore(s Store) {
+	register(Scheme{Name: s.Scheme, URLs: []string{s.Scheme}, About: s.About, Isolations: s.Isolations, Embedded: true,
+		open: func(_ context.Context, urls []string, iso string, _ Options) (DB, error) {
+			kv, err := s.Open(urls[0], iso)
+			if err != nil {
+				return nil, err
+			}
+			return &storeDB{kv: kv, info: Info{Name: s.Scheme, Isolation: iso, Nodes: []Node{{Name: s.Scheme}}}}, nil
+		}})
+}
+
+// Register adds a database with an adapter of its own. Call it before anything is opened, from one goroutine.
+func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
+	s.open = open
+	register(s)
+}
+
+// registered are databases that the program has added.
+var registered []Scheme
+
+// register adds a scheme. A name or an URL that is there already is a mistake in the program.
+func register(s Scheme) {
+	if s.Name == "" || len(s.URLs) == 0 || len(s.Isolations) == 0 || s.open == nil {
+		panic(fmt.Sprintf("driver: database %q lacks a name, a scheme of URLs, an isolation or what opens it", s.Name))
+	}
+	for _, u := range s.URLs {
+		if have, err := Lookup(u + ":"); err == nil {
+			panic(fmt.Sprintf("driver: the scheme %s is that of %s already", u, have.Name))
+		}
+	}
+	registered = append(registered, s)
+}
+
+// storeDB is a registered store.
+type storeDB struct {
+	kv   KV
+	info Info
+	run  string // of the keys: each load has its own, so that nothing of an earlier one is seen
+}
+
+func (s *storeDB) Info() Info               { return s.info }
+func (s *storeDB) Cut()                     {}
+func (s *storeDB) Partition(int, bool) bool { return false }
+func (s *storeDB) Close() error             { return s.kv.Close() }
+func (s *storeDB) Connect(context.Context, int) (Session, error) {
+	t := &storeTxn{db: s}
+	return &storeSession{kvOps{t}, t}, nil
+}
+
+// Classify: a commit that failed for another reason than a conflict has an outcome that nobody knows.
+func (s *storeDB) Classify(err error) Class {
+	var c commitError
+	switch {
+	case errors.Is(err, ErrConflict):
+		return Aborted
+	case errors.As(err, &c):
+		return Unclear
+	}
+	return Fatal
+}
+
+// loadBatch is how many rows a transaction of the load has.
+const loadBatch = 500
+
+func (s *storeDB) Load(ctx context.Context, d Data) error {
+	if len(d.Tables) > 0 {
+		return unsupported("%s has no conditions on columns", s.info.Name)
+	}
+	s.run = "isovet/" + strconv.FormatInt(d.Mark, 36) + "/"
+	var t KVTxn
+	n := 0
+	for k, r := range d.Rows {
+		var err error
+		if t == nil {
+			if t, err = s.kv.Begin(); err != nil {
+				return err
+			}
+		}
+		if err = t.Put(s.key(kvKey(rowPrefix, k)), rowText(r)); err == nil {
+			if n++; n%loadBatch == 0 {
+				err, t = t.Commit(), nil
+			}
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			if t != nil {
+				err = errors.Join(err, t.Rollback())
+			}
+			return err
+		}
+	}
+	if t != nil {
+		return t.Commit()
+	}
+	return nil
+}
+
+func (s *storeDB) key(k []byte) []byte {
+	return append([]byte(s.run), strings.TrimPrefix(string(k), prefix)...)
+}
+
+// commitError is what a commit failed with.
+type commitError struct{ error }
+
+func (c commitError) Unwrap() error { return c.error }
+
+type storeSession struct {
+	kvOps
+	t *storeTxn
+}
+
+type storeTxn struct {
+	db  *storeDB
+	txn KVTxn // nil: none is open
+}
+
+func (t *storeTxn) get(key []byte) (string, bool, error) {
+	v, ok, err := t.txn.Get(t.db.key(key))
+	return string(v), ok, err
+}
+
+func (t *storeTxn) put(key, value []byte) error { return t.txn.Put(t.db.key(key), value) }
+
+func (s *storeSession) Begin() (err error) {
+	s.t.txn, err = s.t.db.kv.Begin()
+	return err
+}
+
+func (s *storeSession) Commit() error {
+	if err := s.t.txn.Commit(); err != nil {
+		return commitError{err}
+	}
+	s.t.txn = nil
+	return nil
+}
+
+func (s *storeSession) Rollback() error {
+	if s.t.txn == nil {
+		return nil
+	}
+	err := s.t.txn.Rollback()
+	s.t.txn = nil
+	return err
+}
+
+func (s *storeSession) Close() { _ = s.Rollback() }

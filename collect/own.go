@@ -1,0 +1,305 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"isovet/collect/driver"
+	"isovet/collect/sqlwork"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/internal/safego"
+	"isovet/record"
+)
+
+// ownClient is a session that runs a workload of the user's own.
+type ownClient struct {
+	c    *client // connection, pauses, counts; its log is not used
+	own  *sqlwork.Workload
+	rec  *record.Session
+	rng  *rand.Rand
+	next *atomic.Int64 // the last unique number that was given out
+	// Where a backslash is an escape.
+	backslash bool
+}
+
+// collectOwn runs a workload of the user's own.
+func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error) {
+	if !t.speaks() {
+		return nil, fmt.Errorf("%s takes no SQL; expected PostgreSQL, MariaDB, MySQL or SQLite for workload %s",
+			t.db.Info().Name, c.Own.Name)
+	}
+	r := &run{cfg: c, target: t, info: t.db.Info(), what: c.Own.Name, note: fmt.Sprintf("seed %d, %d sessions", c.Seed,
+		c.Sessions)}
+	r.work = tablesOnly(nil)
+	c.tell(Progress{Stage: "loading"})
+	if err := t.db.Load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
+	}
+	o := record.Options{Meta: history.Meta{Name: fmt.Sprintf("%s-%d", c.Own.Name, c.Seed), DB: r.info.Name,
+		Isolation: r.info.Isolation, Workload: c.Own.Name, Note: r.note}}
+	rec := record.New(o)
+	if c.Partial != "" {
+		if rec, err = record.Create(c.Partial, o); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.ownSetup(ctx, rec); err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	if err := r.connect(ctx); err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	defer func() {
+		err = errors.Join(err, r.ownStatements(context.WithoutCancel(ctx), "teardown", c.Own.Teardown))
+	}()
+	r.driveOwn(ctx, rec)
+	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
+	if c.Partial != "" {
+		if err := rec.Close(); err != nil {
+			return nil, errors.Join(r.err, err)
+		}
+		res.History, err = format.Read(context.WithoutCancel(ctx), c.Partial, format.Options{})
+	} else {
+		res.History, err = rec.History()
+	}
+	return res, errors.Join(r.err, err)
+}
+
+func noRows(func(int64, driver.Row) bool) {}
+
+// speaks reports whether the database's sessions take SQL.
+func (t *Target) speaks() bool {
+	s, err := t.db.Connect(context.Background(), 0)
+	if err != nil {
+		return true // the error will be met again, and said
+	}
+	defer s.Close()
+	_, ok := s.(driver.Speaker)
+	return ok
+}
+
+// ownStatements runs statements on a connection of their own.
+func (r *run) ownStatements(ctx context.Context, what string, statements []string) error {
+	if len(statements) == 0 {
+		return nil
+	}
+	s, err := r.target.db.Connect(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, q := range statements {
+		if _, err := s.(driver.Speaker).Say(q); err != nil {
+			return fmt.Errorf("workload %s, %s: %s: %w", r.what, what, q, err)
+		}
+	}
+	return nil
+}
+
+// ownSetup runs the set-up, and records what the tables hold then.
+func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
+	if err := r.ownStatements(ctx, "setup", r.cfg.Own.Setup); err != nil {
+		return err
+	}
+	s, err := r.target.db.Connect(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, t := range r.cfg.Own.Tables {
+		a, err := s.(driver.Speaker).Say(fmt.Sprintf("select %s, %s from %s", t.Key, t.Version, t.Name))
+		if err != nil {
+			return fmt.Errorf("workload %s: table %s: %w", r.what, t.Name, err)
+		}
+		for _, row := range a.Rows {
+			if err := rec.Initial(t.Name+"/"+fmt.Sprint(row[0]), row[1]); err != nil {
+				return err
+			}
+			if n, ok := row[1].(int64); ok && n > r.cfg.ownLast {
+				r.cfg.ownLast = n
+			}
+		}
+	}
+	return nil
+}
+
+// driveOwn runs all sessions to the end.
+func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
+	r.tickets.Store(int64(r.cfg.Txns))
+	if r.cfg.Txns == 0 {
+		r.tickets.Store(1 << 62)
+	}
+	r.epoch = time.Now()
+	var clients, helpers safego.Group
+	done := make(chan struct{})
+	helpers.Go(func() { r.watch(ctx, done) })
+	helpers.Go(func() { r.breakThings(ctx, done) })
+	next := &atomic.Int64{}
+	next.Store(r.cfg.ownLast)
+	my := strings.HasPrefix(r.info.Name, "M") || strings.HasPrefix(r.info.Name, "TiDB") // MariaDB, MySQL
+	for _, c := range r.clients {
+		node := ""
+		if len(r.info.Nodes) > 1 {
+			node = r.info.Nodes[c.node].Name
+		}
+		o := &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), next: next, backslash: my,
+			rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
+		clients.Go(o.loop)
+	}
+	func() {
+		defer func() {
+			close(done)
+			helpers.Wait()
+			r.disconnect()
+		}()
+		clients.Wait()
+	}()
+}
+
+// loop is a session's work.
+func (o *ownClient) loop() {
+	c := o.c
+	for !c.r.stop.Load() && c.r.take() {
+		t, values := o.own.Draw(o.rng)
+		rollback := o.rng.Float64() < t.Rollback
+		how := again
+		for tries := 0; how == again; tries++ {
+			if tries > 0 {
+				time.Sleep(time.Duration(c.rng.Int64N(int64(100 * time.Microsecond << min(tries, 8)))))
+			}
+			if c.r.stop.Load() {
+				return
+			}
+			how = o.attempt(t, values, rollback)
+		}
+		switch how {
+		case rolledBack, unclear:
+			c.r.tickets.Add(1)
+		case stopped:
+			return
+		}
+	}
+}
+
+// attempt runs a drawn transaction once.
+func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollback bool) ended {
+	c := o.c
+	if !c.reach() {
+		return stopped
+	}
+	values := map[string]any{}
+	for k, v := range drawn {
+		values[k] = v
+	}
+	x := o.rec.Begin(t.Name)
+	if err := c.sess.Begin(); err != nil {
+		return o.refused(x, err, "begin")
+	}
+	for _, s := range t.Steps {
+		if c.r.cfg.Think > 0 {
+			time.Sleep(c.r.cfg.Think)
+		}
+		if c.r.stop.Load() {
+			o.c.r.aborted.Add(1)
+			_ = x.Abort(o.rollback)
+			return stopped
+		}
+		for _, name := range o.own.Uniques(s) {
+			values[name] = o.next.Add(1)
+		}
+		if err := o.step(x, s, values); err != nil {
+			return o.refused(x, err, s.SQL)
+		}
+	}
+	if rollback {
+		_ = x.Abort(o.rollback)
+		c.r.aborted.Add(1)
+		return rolledBack
+	}
+	if err := x.Committing(); err != nil {
+		c.r.fail(fmt.Errorf("the recording: %w", err))
+		_ = x.Abort(o.rollback)
+		return stopped
+	}
+	err := c.sess.Commit()
+	if err == nil {
+		_ = x.Commit(nil)
+		c.r.committed.Add(1)
+		return committed
+	}
+	class := c.r.target.db.Classify(err)
+	if class == driver.Aborted || driver.CommitNotSent(err) && class != driver.Fatal {
+		return o.refused(x, err, "commit")
+	}
+	_ = x.Unknown()
+	c.r.unknown.Add(1)
+	c.drop()
+	if class == driver.Fatal {
+		c.r.fail(fmt.Errorf("commit: %w", err))
+		return stopped
+	}
+	return unclear
+}
+
+// step runs a statement and records what its answer says.
+func (o *ownClient) step(x *record.Txn, s *sqlwork.Step, values map[string]any) error {
+	got, err := o.c.sess.(driver.Speaker).Say(s.Text(values, o.backslash))
+	if err != nil {
+		if e, ok := s.Intended(values); ok && o.c.r.target.db.Classify(err) == driver.Lost {
+			_ = x.Write(e.Key, e.Value) // it may have taken effect
+		}
+		return err
+	}
+	a := sqlwork.Answer{Columns: got.Columns, Rows: got.Rows, Affected: got.Affected}
+	effects, err := s.Effects(values, a)
+	if err != nil {
+		return err
+	}
+	for _, e := range effects {
+		if e.Write {
+			err = x.Write(e.Key, e.Value)
+		} else {
+			err = x.Read(e.Key, e.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.KeepFrom(values, a)
+}
+
+// rollback rolls back, or gives the connection up.
+func (o *ownClient) rollback() error {
+	if o.c.sess == nil {
+		return nil
+	}
+	err := o.c.sess.Rollback()
+	if err != nil {
+		o.c.drop()
+	}
+	return err
+}
+
+// refused ends an attempt that has had no effect.
+func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
+	c := o.c
+	class := c.r.target.db.Classify(err)
+	if class == driver.Aborted || class == driver.Unclear {
+		_ = x.Abort(o.rollback)
+	} else {
+		c.drop()
+		_ = x.Abort(nil)
+	}
+	c.r.aborted.Add(1)
+	if class == driver.Fatal {
+		c.r.fail(fmt.Errorf("workload %s: %s: %w", c.r.what, where, err))
+		return stopped
+	}
+	return again
+}

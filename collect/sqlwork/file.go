@@ -1,0 +1,178 @@
+package sqlwork
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Workload is what a file says.
+type Workload struct {
+	Name string `yaml:"name"`
+	// Setup is run once before the load, Teardown once behind it; Session by every new session.
+	Setup    []string `yaml:"setup"`
+	Session  []string `yaml:"session"`
+	Teardown []string `yaml:"teardown"`
+	// Tables are those whose rows the history has; the file names the columns of their keys and versions.
+	Tables       map[string]*Table     `yaml:"tables"`
+	Parameters   map[string]*Parameter `yaml:"parameters"`
+	Transactions []*Transaction        `yaml:"transactions"`
+}
+
+// Table says where a table's rows have their key and the version that the last write gave them.
+type Table struct {
+	Name    string `yaml:"-"`
+	Key     string `yaml:"key"`
+	Version string `yaml:"version"`
+}
+
+// Transaction is a template.
+type Transaction struct {
+	Name   string  `yaml:"name"`
+	Weight float64 `yaml:"weight"` // 0: 1
+	// Rollback is the share of these transactions that their client rolls back.
+	Rollback float64 `yaml:"rollback"`
+	Steps    []*Step `yaml:"steps"`
+}
+
+// Step is a statement; in the file it is the statement's text, or a map.
+type Step struct {
+	SQL string `yaml:"sql"`
+	// Table, Key and Version say what the statement does where its text does not: the table, and the parameters that
+	// hold the key of the one row that it is about and the version that it writes.
+	Table   string `yaml:"table"`
+	Key     string `yaml:"key"`
+	Version string `yaml:"version"`
+	// Keep makes parameters of the later statements of columns of the first row of the answer: parameter → column.
+	Keep map[string]string `yaml:"keep"`
+	// Unrecorded statements are run and not recorded.
+	Unrecorded bool `yaml:"unrecorded"`
+
+	line int
+	what statement
+}
+
+// UnmarshalYAML takes a text too.
+func (s *Step) UnmarshalYAML(n *yaml.Node) error {
+	s.line = n.Line
+	if n.Kind == yaml.ScalarNode {
+		s.SQL = n.Value
+		return nil
+	}
+	type plain Step
+	if err := known(n, "sql", "table", "key", "version", "keep", "unrecorded"); err != nil {
+		return err
+	}
+	return n.Decode((*plain)(s))
+}
+
+// known refuses fields of other names, which the library does at the top alone.
+func known(n *yaml.Node, names ...string) error {
+	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		if k := n.Content[i]; !slices.Contains(names, k.Value) {
+			return fmt.Errorf("line %d: field %q; expected some of %v", k.Line, k.Value, names)
+		}
+	}
+	return nil
+}
+
+// Read reads a file. Errors name the file, the line and what was expected.
+func Read(path string) (*Workload, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	w, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	w.Name = cmp.Or(w.Name, path)
+	return w, nil
+}
+
+// Parse reads a file's text.
+func Parse(text []byte) (*Workload, error) {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	w := &Workload{}
+	if err := d.Decode(w); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the file is empty; expected tables and transactions")
+		}
+		return nil, err
+	}
+	return w, w.check()
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+
+// check completes the workload and finds what is wrong with it.
+func (w *Workload) check() error {
+	if len(w.Tables) == 0 {
+		return errors.New("tables: there are none; expected each table's key and version column, such as " +
+			"account: {key: id, version: ver}")
+	}
+	for name, t := range w.Tables {
+		if t == nil || !identifier.MatchString(name) || !identifier.MatchString(t.Key) ||
+			!identifier.MatchString(t.Version) {
+			return fmt.Errorf("table %q: expected names of columns, such as {key: id, version: ver}", name)
+		}
+		t.Name = name
+	}
+	for name, p := range w.Parameters {
+		if err := p.check(name, w.Parameters); err != nil {
+			return fmt.Errorf("parameter %q: %w", name, err)
+		}
+	}
+	if len(w.Transactions) == 0 {
+		return errors.New("transactions: there are none")
+	}
+	for i, t := range w.Transactions {
+		if t.Name == "" {
+			t.Name = fmt.Sprintf("transaction %d", i+1)
+		}
+		if t.Weight == 0 {
+			t.Weight = 1
+		}
+		if t.Weight < 0 || t.Rollback < 0 || t.Rollback > 1 || len(t.Steps) == 0 {
+			return fmt.Errorf("%s: weight %g, rollback %g, %d steps; expected a positive weight, a share from 0 to 1, "+
+				"and steps", t.Name, t.Weight, t.Rollback, len(t.Steps))
+		}
+		kept := map[string]bool{}
+		for _, s := range t.Steps {
+			if err := w.resolve(s, kept); err != nil {
+				return fmt.Errorf("line %d: %s: %w", s.line, t.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// resolve finds out what a step does.
+func (w *Workload) resolve(s *Step, kept map[string]bool) error {
+	var err error
+	if s.what, err = w.parse(s); err != nil {
+		return err
+	}
+	for _, name := range s.what.parameters() {
+		if w.Parameters[name] == nil && !kept[name] {
+			return fmt.Errorf("%q: no parameter :%s; expected one of %v", s.SQL, name, slices.Sorted(maps.Keys(
+				w.Parameters)))
+		}
+	}
+	for name := range s.Keep {
+		if w.Parameters[name] != nil {
+			return fmt.Errorf("keep: %s is a parameter already", name)
+		}
+		kept[name] = true
+	}
+	return nil
+}
