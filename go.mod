@@ -19,6 +19,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // the progress bar
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
+	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
 	gonum.org/v1/plot v0.17.0 // charts
@@ -86,7 +87,6 @@ require (
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 )
 

@@ -26,6 +26,7 @@ type ownClient struct {
 	next *atomic.Int64 // the last unique number that was given out
 	// Where a backslash is an escape.
 	backslash bool
+	sum       txnRec // of the attempt under way, for the summary
 }
 
 // collectOwn runs a workload of the user's own.
@@ -41,8 +42,8 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	if err := t.db.Load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
-	o := record.Options{Meta: history.Meta{Name: fmt.Sprintf("%s-%d", c.Own.Name, c.Seed), DB: r.info.Name,
-		Isolation: r.info.Isolation, Workload: c.Own.Name, Note: r.note}}
+	o := record.Options{OpTimes: true, Meta: history.Meta{Name: fmt.Sprintf("%s-%d", c.Own.Name, c.Seed),
+		DB: r.info.Name, Isolation: r.info.Isolation, Workload: c.Own.Name, Note: r.note}}
 	rec := record.New(o)
 	if c.Partial != "" {
 		if rec, err = record.Create(c.Partial, o); err != nil {
@@ -198,6 +199,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 		values[k] = v
 	}
 	x := o.rec.Begin(t.Name)
+	o.sum = c.newTxn(t.Name)
 	if err := c.sess.Begin(); err != nil {
 		return o.refused(x, err, "begin")
 	}
@@ -206,8 +208,8 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 			time.Sleep(c.r.cfg.Think)
 		}
 		if c.r.stop.Load() {
-			o.c.r.aborted.Add(1)
 			_ = x.Abort(o.rollback)
+			o.count(history.Aborted)
 			return stopped
 		}
 		for _, name := range o.own.Uniques(s) {
@@ -219,7 +221,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	}
 	if rollback {
 		_ = x.Abort(o.rollback)
-		c.r.aborted.Add(1)
+		o.count(history.Aborted)
 		return rolledBack
 	}
 	if err := x.Committing(); err != nil {
@@ -230,7 +232,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	err := c.sess.Commit()
 	if err == nil {
 		_ = x.Commit(nil)
-		c.r.committed.Add(1)
+		o.count(history.Committed)
 		return committed
 	}
 	class := c.r.target.db.Classify(err)
@@ -238,13 +240,28 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 		return o.refused(x, err, "commit")
 	}
 	_ = x.Unknown()
-	c.r.unknown.Add(1)
+	o.count(history.Unknown)
 	c.drop()
 	if class == driver.Fatal {
 		c.r.fail(fmt.Errorf("commit: %w", err))
 		return stopped
 	}
 	return unclear
+}
+
+// count enters how an attempt ended into the totals and the summary.
+func (o *ownClient) count(s history.Status) {
+	r := o.c.r
+	switch s {
+	case history.Committed:
+		r.committed.Add(1)
+	case history.Aborted:
+		r.aborted.Add(1)
+	case history.Unknown:
+		r.unknown.Add(1)
+	}
+	o.sum.end, o.sum.status = r.now(), s
+	o.c.log.end(o.sum)
 }
 
 // step runs a statement and records what its answer says.
@@ -296,7 +313,7 @@ func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
 		c.drop()
 		_ = x.Abort(nil)
 	}
-	c.r.aborted.Add(1)
+	o.count(history.Aborted)
 	if class == driver.Fatal {
 		c.r.fail(fmt.Errorf("workload %s: %s: %w", c.r.what, where, err))
 		return stopped

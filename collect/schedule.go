@@ -41,6 +41,8 @@ type Schedule struct {
 	Sessions int
 	// Predicates says that there are operations with conditions.
 	Predicates bool
+
+	tables []workload.Table // nil: scheduleTables
 }
 
 // scheduleTables are the tables of schedules: the items x, y and z, and table t, whose column v holds 0, 10 and 20 in
@@ -197,10 +199,14 @@ type player struct {
 
 // Play runs a schedule once, on fresh tables. The database must be the one that Open has opened with c.
 func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, error) {
-	c.Custom, c.Sessions, c.Txns = tablesOnly(scheduleTables()), s.Sessions, 1
-	if !s.Predicates {
-		c.Custom = tablesOnly(scheduleTables()[:1])
+	tables := s.tables
+	if tables == nil {
+		tables = scheduleTables()
+		if !s.Predicates {
+			tables = tables[:1]
+		}
 	}
+	c.Custom, c.Sessions, c.Txns = tablesOnly(tables), s.Sessions, 1
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, err

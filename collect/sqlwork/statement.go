@@ -142,11 +142,11 @@ func (st *statement) complete(s *Step) error {
 	t := st.table
 	switch {
 	case (st.verb == insert || st.verb == update) && st.version == "":
-		return fmt.Errorf("%q does not say which version it writes; expected %s = :parameter, or version: parameter", s.SQL,
-			t.Version)
+		return fmt.Errorf("%q does not say which version it writes; expected %s = :parameter, or version: parameter",
+			s.SQL, t.Version)
 	case st.verb != sel && st.key == "" && !st.returns:
-		return fmt.Errorf("%q does not say which rows it writes; expected %s = :parameter, or returning %s", s.SQL, t.Key,
-			t.Key)
+		return fmt.Errorf("%q does not say which rows it writes; expected %s = :parameter, or returning %s", s.SQL,
+			t.Key, t.Key)
 	}
 	return nil
 }
@@ -336,7 +336,8 @@ func (s *Step) KeepFrom(values map[string]any, a Answer) error {
 	for name, column := range s.Keep {
 		i, ok := a.column(column)
 		if !ok {
-			return fmt.Errorf("%q: the answer has the columns %v; expected %s, which is to be kept", s.SQL, a.Columns, column)
+			return fmt.Errorf("%q: the answer has the columns %v; expected %s, which is to be kept", s.SQL, a.Columns,
+				column)
 		}
 		values[name] = nil
 		if len(a.Rows) > 0 {

@@ -70,6 +70,9 @@ var floors = [][]room{
 				"windows of bits"},
 		{"record",
 			"writes down what a program's own transactions see: in memory, to a file, to a watch"},
+		{"collect/sqlwork",
+			"workloads of the user's own SQL statements: the file, parameters, what an answer says was read " +
+				"and written"},
 		{"collect/driver",
 			"speaks with databases: one small file a client library, behind one interface"},
 		{"collect/server",
@@ -143,6 +146,8 @@ var floors = [][]room{
 			"the two programs, a line each"},
 		{"internal/setpath",
 			"gives the module another path"},
+		{"cmd/command",
+			"the program isovet as a call, for programs that add databases of their own"},
 		{"internal/release",
 			"writes what a release archive holds beside the programs: completions, man pages, licences"},
 	},
@@ -217,7 +222,7 @@ var importers = map[string][]string{
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},
 	"check/oracle":     {"check"},
-	"internal/cli":     {"cmd/isovet", "cmd/bench", "internal/release"},
+	"internal/cli":     {"cmd/isovet", "cmd/bench", "cmd/command", "internal/release"},
 }
 
 // goroutines lists the files that start goroutines without safego, and why a panic there does no harm. All others use

@@ -19,6 +19,7 @@ import (
 	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/collect/server"
+	"isovet/collect/sqlwork"
 	"isovet/history/format"
 	"isovet/watch"
 )
@@ -50,8 +51,13 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`; several times for the nodes of a cluster; "+
 		"postgres:start and its like start a server")
-	enumFlag(c, &f.cfg.Workload, "workload", "workload", "what the clients do; isovet workloads lists them",
-		workloadNames())
+	fl.Var(&workloadValue{enum{&f.cfg.Workload, "workload", workloadNames()}}, "workload", "what the clients do; "+
+		"isovet workloads lists them; or a FILE.yaml with SQL statements of your own")
+	complete(c, "workload", workloadNames())
+	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "a `STATEMENT` to run once, behind the load; several times "+
+		"for more")
+	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "a `STATEMENT` that every session begins with, such as "+
+		"\"set lock_timeout = '1s'\"; several times for more")
 	fl.StringVar(&f.cfg.Variant, "variant", "", "the workload's variant (default: its first)")
 	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level that the clients ask for (default: the "+
 		"database's own)")
@@ -68,6 +74,22 @@ func (f *collectFlags) add(c *cobra.Command) {
 		"record the database's own timestamps (PostgreSQL, Badger, etcd)")
 	fl.StringVar(&f.fault, "fault", "", "kill:5s kills a server that was started here every 5 s and starts it "+
 		"again; pause:5s stops it for a while; partition:5s cuts a server off from its clients")
+}
+
+// workloadValue is the --workload flag: one of the list, or a file.
+type workloadValue struct{ enum }
+
+// ownWorkload reports whether a workload is a file of the user's.
+func ownWorkload(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+func (v *workloadValue) Set(s string) error {
+	if ownWorkload(s) {
+		*v.value = s
+		return nil
+	}
+	return v.enum.Set(s)
 }
 
 func (f *collectFlags) finish(c *cobra.Command) (err error) {
@@ -90,6 +112,18 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	f.cfg.Fault, err = collect.ParseFault(f.fault)
 	if err != nil {
 		return usagef("--fault: %v", err)
+	}
+	if !ownWorkload(f.cfg.Workload) {
+		return nil
+	}
+	for _, name := range []string{"variant", "keys", "ops", "values", "timestamps"} {
+		if c.Flags().Changed(name) {
+			return usagef("--%s is for the workloads that are built in; leave it out with --workload %s", name,
+				f.cfg.Workload)
+		}
+	}
+	if f.cfg.Own, err = sqlwork.Read(f.cfg.Workload); err != nil {
+		return &exitError{statusBadInput, err}
 	}
 	return nil
 }
@@ -131,6 +165,7 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
   isovet collect --db postgres://user@localhost/test --isolation repeatable-read --workload smallbank --keys 20 -o h.jsonl.zst
   isovet collect --db galera:start:3 --workload rmw --for 10s -o h.jsonl
   isovet collect --db mariadb:start --isolation repeatable-read --workload rmw --watch --profile mariadb:repeatable-read-snapshot -o h.jsonl
+  isovet collect --db postgres://user@localhost/test --workload transfers.yaml --session-sql "set lock_timeout = '1s'" -o h.jsonl
   isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {

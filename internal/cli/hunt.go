@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +27,8 @@ func newHunt(e *env) *cobra.Command {
 	var f collectFlags
 	var l level.Level
 	var limit time.Duration
-	var out string
+	var out, replay string
+	var runs int
 	var asJSON, quiet, small bool
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
@@ -37,10 +39,15 @@ have the most conflicts, and the workload's own number. hunt keeps the violating
 and beside it a page and a certificate, with the endings .html and .cert, and the smallest history found that still
 violates the level, .small.jsonl (see isovet shrink).
 
+The seed repeats what the clients ask for, not what the database makes of it. --replay FILE repeats the schedule of a
+recorded history instead, by the times of its operations: its sessions begin, read, write and commit in that order, on
+fresh tables with a row a key, and the outcome says in how many of the runs the level was violated.
+
 Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds could not be decided.
 ` + databases(),
 		Example: `  isovet hunt --db postgres:start --isolation repeatable-read --workload smallbank --level serializable --for 60s
   isovet hunt --db galera:start:3 --workload rmw --level snapshot-isolation -o lost.jsonl
+  isovet hunt --db galera:start:3 --level snapshot-isolation --replay lost.jsonl
   isovet hunt --db postgres:start:standby --isolation repeatable-read --workload longfork --level snapshot-isolation`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -52,6 +59,12 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 			}
 			if err := f.finish(c); err != nil {
 				return err
+			}
+			if replay != "" {
+				if runs < 1 {
+					return usagef("--runs %d; expected at least 1", runs)
+				}
+				return runReplay(c.Context(), e, &f, l, replay, out, runs, asJSON, quiet)
 			}
 			return runHunt(c.Context(), e, &f, l, limit, out, asJSON, quiet, small)
 		},
@@ -65,6 +78,8 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for the history that violates the level")
 	fl.BoolVar(&small, "shrink", true, "write the smallest history that still violates the level too, beside FILE, "+
 		"with the ending .small.jsonl")
+	fl.StringVar(&replay, "replay", "", "repeat the schedule of the history in `FILE`")
+	fl.IntVar(&runs, "runs", 10, "how often to replay it")
 	fl.BoolVar(&asJSON, "json", false, "say the outcome as a JSON object on standard output")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "nothing on standard error but mistakes")
 	return c
@@ -88,6 +103,9 @@ type huntJSON struct {
 	ElapsedMS   float64         `json:"elapsed_ms"`
 	Interrupted bool            `json:"interrupted,omitempty"`
 	Seed        uint64          `json:"seed,omitempty"` // of the offending round
+	Runs        int             `json:"runs,omitempty"` // of a replay, and how many of them violated the level
+	Violated    int             `json:"violated,omitempty"`
+	Command     string          `json:"command,omitempty"` // what hunts with the offending round's seed again
 	History     string          `json:"history,omitempty"`
 	Report      string          `json:"report,omitempty"`
 	Certificate string          `json:"certificate,omitempty"`
@@ -123,6 +141,7 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		j.DB, j.Isolation = last.Summary.DB, last.Summary.Isolation
 		if h.Violated {
 			j.Seed = last.Seed
+			j.Command = again(f, l, last)
 		}
 	}
 	switch {
@@ -227,6 +246,95 @@ func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 	if j.Smallest != "" {
 		kept += "; cut down in " + j.Smallest
 	}
-	_, err := fmt.Fprintf(e.stdout, "  %s; kept in %s\n", what, kept)
+	_, err := fmt.Fprintf(e.stdout, "  %s; kept in %s\n  again: %s\n", what, kept, j.Command)
+	return err
+}
+
+// again is the command that begins with the round that found a violation. The database is left to the reader: its URL
+// may hold a password.
+func again(f *collectFlags, l level.Level, r *collect.Round) string {
+	words := []string{"isovet hunt --db URL --level", l.String(), "--workload", f.cfg.Workload}
+	add := func(name, value string, set bool) {
+		if set {
+			words = append(words, "--"+name, value)
+		}
+	}
+	add("variant", f.cfg.Variant, f.cfg.Variant != "")
+	add("isolation", f.cfg.Isolation, f.cfg.Isolation != "")
+	add("keys", strconv.Itoa(r.Keys), r.Keys != 0)
+	add("ops", strconv.Itoa(f.cfg.Ops), f.cfg.Ops != 0)
+	add("values", strconv.Itoa(f.cfg.Values), f.cfg.Values != 0)
+	add("sessions", strconv.Itoa(f.cfg.Sessions), true)
+	add("txns", strconv.Itoa(f.cfg.Txns), true)
+	add("fault", f.fault, f.fault != "")
+	add("seed", strconv.FormatUint(r.Seed, 10), true)
+	return strings.Join(words, " ")
+}
+
+// runReplay repeats the schedule of a history.
+func runReplay(ctx context.Context, e *env, f *collectFlags, l level.Level, file, out string, runs int, asJSON,
+	quiet bool) error {
+	h, err := format.Read(ctx, file, format.Options{})
+	if err != nil {
+		return &exitError{statusBadInput, err}
+	}
+	s, err := collect.ScheduleOf(h)
+	if err != nil {
+		return &exitError{statusBadInput, fmt.Errorf("%s: %w", file, err)}
+	}
+	p := newProgress(e.stderr, quiet, asJSON)
+	defer p.Close()
+	p.Begin("replaying")
+	r, err := collect.Replay(ctx, f.cfg, s, l, runs, func(r collect.Replayed) {
+		p.Step(fmt.Sprintf("%d violated", r.Violated), r.Runs, runs)
+	})
+	p.Hide()
+	if err != nil {
+		return orInterrupted(err, "replaying")
+	}
+	j := huntJSON{Verdict: "none", Level: l.String(), Runs: r.Runs, Violated: r.Violated, Undecided: r.Undecided}
+	switch {
+	case r.Violated > 0:
+		j.Verdict = "violation"
+		j.History, j.Report, j.Certificate = out, beside(out, ".html"), beside(out, ".cert")
+		if err := keep(e, r.Last, j); err != nil {
+			return err
+		}
+		if j.Result, err = evidence.JSON(r.Last, out); err != nil {
+			return err
+		}
+	case r.Undecided > 0:
+		j.Verdict = "unknown"
+	}
+	if asJSON {
+		err = jsonLine(e.stdout, &j)
+	} else {
+		err = sayReplay(e, &r, &j)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Violated > 0:
+		return status(statusViolation)
+	case r.Undecided > 0:
+		return status(statusUnknown)
+	}
+	return nil
+}
+
+func sayReplay(e *env, r *collect.Replayed, j *huntJSON) error {
+	if r.Violated > 0 {
+		if err := report.Text(e.stdout, j.History, r.Last, report.TextOptions{}); err != nil {
+			return err
+		}
+	}
+	what := fmt.Sprintf("%s violated in %d of %d runs", j.Level, r.Violated, r.Runs)
+	if r.Undecided > 0 {
+		what += fmt.Sprintf(", %d undecided", r.Undecided)
+	}
+	if r.Violated > 0 {
+		what += fmt.Sprintf("; the last is in %s, %s and %s", j.History, j.Report, j.Certificate)
+	}
+	_, err := fmt.Fprintf(e.stdout, "%s\n", what)
 	return err
 }

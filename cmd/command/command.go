@@ -1,0 +1,14 @@
+// Package command is the isovet program as a call, for programs that add databases of their own to it
+// (collect/driver.RegisterStore, Register).
+//
+// Stable: this package's API changes only with a new major version.
+package command
+
+import (
+	"os"
+
+	"isovet/internal/cli"
+)
+
+// Main runs isovet with the program's arguments and ends the program with isovet's exit status.
+func Main() { os.Exit(cli.Main(cli.Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -1,0 +1,147 @@
+package collect_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/check"
+	"isovet/collect"
+	"isovet/collect/driver"
+	"isovet/collect/sqlwork"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+func transfers(t *testing.T) *sqlwork.Workload {
+	t.Helper()
+	w, err := sqlwork.Read("../internal/cli/testdata/transfers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestOwnWorkload: SQLite runs the page's workload right; the recording in progress says the same as the one in memory.
+func TestOwnWorkload(t *testing.T) {
+	for _, partial := range []string{"", filepath.Join(t.TempDir(), "h.partial")} {
+		r, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Own: transfers(t), Txns: 400,
+			Sessions: 8, Seed: 3, Partial: partial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.Summary
+		if s.Committed != 400 || len(s.Templates) != 3 || s.Templates[2].Name != "transfer" ||
+			s.Templates[2].Committed < 100 {
+			t.Errorf("%+v", s)
+		}
+		for l, want := range map[level.Level]evidence.Verdict{level.StrictSerializable: evidence.Holds} {
+			c, _ := check.Auto(r.History, l)
+			res, err := check.Run(t.Context(), c, r.History, check.Options{Level: l})
+			if err != nil || res.Verdict != want {
+				t.Errorf("%s: %v, %v; expected %v", l, res, err, want)
+			}
+		}
+		absent, deleted := false, false
+		h := r.History
+		for op := range uint32(h.NumOps()) {
+			v := h.Ops.Ver[op]
+			null := h.VerKind[v] == history.Null && strings.Contains(h.KeyString(h.OpKey(op)), "account/1")
+			absent = absent || null && h.Ops.Kind[op] == history.Read
+			deleted = deleted || null && h.Ops.Kind[op] == history.Write
+		}
+		if !absent || !deleted {
+			t.Errorf("reads of absent rows %v, deletes %v; expected both", absent, deleted)
+		}
+	}
+}
+
+// TestOwnWorkloadRefused: what cannot be run is said before or at the first statement.
+func TestOwnWorkloadRefused(t *testing.T) {
+	own := transfers(t)
+	_, err := collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, Own: own})
+	if !errors.Is(err, driver.ErrUnsupported) && (err == nil || !strings.Contains(err.Error(), "takes no SQL")) {
+		t.Errorf("badger: %v", err)
+	}
+	own.Setup = []string{"create nothing"}
+	_, err = collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Own: own})
+	if err == nil || !strings.Contains(err.Error(), "setup: create nothing") {
+		t.Errorf("setup: %v", err)
+	}
+	_, err = collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, SessionSQL: []string{"pragma nonsense("}})
+	if err == nil || !strings.Contains(err.Error(), "statement of a new session") {
+		t.Errorf("session: %v", err)
+	}
+	_, err = collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, SetupSQL: []string{"select 1"}})
+	if !errors.Is(err, driver.ErrUnsupported) {
+		t.Errorf("setup of badger: %v", err)
+	}
+}
+
+// TestReplay: the schedule of a lost update shows it in each run where the database lets it, and in none where not.
+func TestReplay(t *testing.T) {
+	anomaly := collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts"}
+	s, err := collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) c1 w2(x) c2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := collect.Open(t.Context(), anomaly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Play(t.Context(), anomaly, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := collect.ScheduleOf(p.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const runs = 5
+	for isolation, want := range map[string]int{"no-conflicts": runs, "serializable": 0} {
+		r, err := collect.Replay(context.Background(), collect.Config{DB: []string{"badger:"}, Isolation: isolation,
+			Timeout: 5 * time.Second}, again, level.SnapshotIsolation, runs, nil)
+		if err != nil || r.Runs != runs || r.Violated != want || r.Undecided != 0 {
+			t.Errorf("%s: %+v, %v; expected %d violated", isolation, r, err, want)
+		}
+	}
+}
+
+// TestOwnWorkloadOnServers: lost updates at read committed, none at serializable.
+func TestOwnWorkloadOnServers(t *testing.T) {
+	needServers(t)
+	for _, e := range []struct {
+		db, isolation string
+		violated      bool
+	}{{"postgres:start", "read-committed", true}, {"postgres:start", "serializable", false},
+		{"mariadb:start", "repeatable-read", true}, {"mariadb:start", "serializable", false}} {
+		t.Run(e.db+" "+e.isolation, func(t *testing.T) {
+			c := collect.Config{DB: []string{e.db}, Isolation: e.isolation, Own: transfers(t), Txns: 200, Sessions: 6}
+			d := open(t, c)
+			found := false
+			for seed := range uint64(4) {
+				c.Seed = seed
+				r, err := d.Collect(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, _ := check.Auto(r.History, level.Serializable)
+				res, err := check.Run(t.Context(), a, r.History, check.Options{Level: level.Serializable})
+				if err != nil || res.Verdict == evidence.Unknown {
+					t.Fatalf("%+v, %v", res, err)
+				}
+				found = found || res.Verdict == evidence.Violated
+			}
+			if found != e.violated {
+				t.Errorf("a violation: %v; expected %v", found, e.violated)
+			}
+		})
+	}
+}

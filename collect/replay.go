@@ -1,0 +1,138 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"isovet/datasets/workload"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// maxReplayed is how many operations a schedule made of a history may have: each step waits for those before it.
+const maxReplayed = 5000
+
+// ScheduleOf makes a schedule of a recorded history: every session begins, reads, writes and commits in the order of
+// the recorded times. Keys become rows of one table, in which every key is loaded; versions are new ones. Transactions
+// that were aborted are tried as all others. Errors: a history without times of its operations, with predicates, lists
+// beside other values, or with too many operations.
+func ScheduleOf(h *history.History) (*Schedule, error) {
+	switch {
+	case h.HasPredicates():
+		return nil, errors.New("the history has predicates, which cannot be replayed; expected reads and writes " +
+			"of keys")
+	case h.NumOps() > maxReplayed:
+		return nil, fmt.Errorf("the history has %d operations; expected at most %d: isovet shrink makes it smaller",
+			h.NumOps(), maxReplayed)
+	case len(h.Ops.Start) == 0:
+		return nil, errors.New("the history has no times of its operations, by which to replay it")
+	}
+	lists := h.HasLists()
+	s := &Schedule{tables: []workload.Table{{Name: "key", Rows: h.NumKeys(), List: lists}}}
+	type timed struct {
+		at int64
+		Step
+	}
+	var all []timed
+	sessions := map[uint32]int{}
+	for t := range uint32(h.NumTxns()) {
+		if t == h.Init {
+			continue
+		}
+		n, ok := sessions[h.Txns.Sess[t]]
+		if !ok {
+			n = len(sessions)
+			sessions[h.Txns.Sess[t]] = n
+		}
+		lo, hi := h.TxnOps(t)
+		last := h.Start(t)
+		add := func(at int64, st Step) {
+			if at == history.NoTime || at < last {
+				at = last
+			}
+			last, st.Session = at, n
+			all = append(all, timed{at, st})
+		}
+		add(h.Start(t), Step{Kind: Begin, Text: fmt.Sprintf("b%d", n+1)})
+		for op := lo; op < hi; op++ {
+			st, err := replayed(h, op, n+1, lists)
+			if err != nil {
+				return nil, err
+			}
+			add(h.OpStart(op), st)
+		}
+		add(h.Commit(t), Step{Kind: Commit, Text: fmt.Sprintf("c%d", n+1)})
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
+	for _, st := range all {
+		s.Steps = append(s.Steps, st.Step)
+	}
+	s.Sessions = len(sessions)
+	return s, nil
+}
+
+// replayed is the step of one operation.
+func replayed(h *history.History, op uint32, session int, lists bool) (Step, error) {
+	k := h.OpKey(op)
+	st := Step{Kind: Do, Op: workload.Op{Key: workload.MakeKey(0, int64(k))}}
+	verb := "r"
+	switch kind := h.Ops.Kind[op]; {
+	case kind == history.Write && !lists:
+		verb, st.Op.Kind = "w", workload.Write
+		if v := h.Ops.Ver[op]; h.VerKind[v] == history.Null {
+			verb, st.Op.Kind = "d", workload.Delete
+		}
+	case kind == history.Append && lists:
+		verb, st.Op.Kind = "w", workload.Append
+	case kind == history.Read && !lists, kind == history.ReadList && lists:
+	default:
+		return st, errors.New("the history has lists beside other values; expected one or the other")
+	}
+	st.Text = fmt.Sprintf("%s%d(%s)", verb, session, h.KeyString(k))
+	return st, nil
+}
+
+// Replayed is how often a schedule violated a level.
+type Replayed struct {
+	Runs, Violated, Undecided int
+	// Last is the last violation, nil if there was none.
+	Last *evidence.Result
+}
+
+// Replay plays a schedule so many times and checks what its clients saw each time.
+func Replay(ctx context.Context, c Config, s *Schedule, l level.Level, runs int, told func(Replayed)) (Replayed,
+	error) {
+	var out Replayed
+	t, err := Open(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	defer t.Close()
+	for range runs {
+		p, err := t.Play(ctx, c, s)
+		if err != nil {
+			return out, err
+		}
+		r, err := examineAt(ctx, p.History, l, 10*time.Second)
+		if err != nil {
+			return out, err
+		}
+		out.Runs++
+		switch r.Verdict {
+		case evidence.Violated:
+			out.Violated++
+			out.Last = r
+		case evidence.Unknown:
+			out.Undecided++
+		}
+		if told != nil {
+			told(out)
+		}
+	}
+	return out, nil
+}
