@@ -3,12 +3,14 @@ package ddmin
 import (
 	"math/rand/v2"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // TestSweep: of random lists, of which random things must stay, some only together with others, what is left is what
 // must stay; and of long lists few tries are needed.
 func TestSweep(t *testing.T) {
-	for seed := range uint64(500) {
+	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := rng.IntN(200)
 		there, must := make([]bool, n), make([]bool, n)
@@ -39,7 +41,7 @@ func TestSweep(t *testing.T) {
 		if tries > 4*n+4 {
 			t.Fatalf("seed %d: %d tries for %d things", seed, tries, n)
 		}
-	}
+	})
 	there, tries := make([]bool, 10_000), 0
 	for i := range there {
 		there[i] = true

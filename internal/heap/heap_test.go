@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"isovet/internal/histtest/randtest"
 )
 
 // TestHeap compares with a sorted list, pushes and pops mixed.
@@ -13,7 +15,7 @@ func TestHeap(t *testing.T) {
 		key int64
 		id  int32
 	}
-	for seed := range uint64(300) {
+	randtest.Seeds(t, 300, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		h := New[int64, int32](0)
 		var want []item
@@ -40,5 +42,5 @@ func TestHeap(t *testing.T) {
 				t.Fatalf("seed %d: %d items, want %d", seed, h.Len(), len(want))
 			}
 		}
-	}
+	})
 }

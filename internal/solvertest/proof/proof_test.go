@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/histtest/randtest"
 	"isovet/internal/solvertest/proof"
 	"isovet/solver"
 )
@@ -40,7 +41,7 @@ func refute(cnf [][]solver.Lit, vars int, p solver.Proof) solver.Status {
 // proof without its learned clauses mostly fails.
 func TestText(t *testing.T) {
 	refuted, broken := 0, 0
-	for seed := range uint64(60) {
+	randtest.Seeds(t, 60, func(t testing.TB, seed uint64) {
 		cnf := random3SAT(seed, 60)
 		var text bytes.Buffer
 		w := proof.NewWriter(&text)
@@ -53,7 +54,7 @@ func TestText(t *testing.T) {
 			if !errors.Is(err, proof.ErrNotRefuted) {
 				t.Fatalf("seed %d: satisfiable, but the check says %v", seed, err)
 			}
-			continue
+			return
 		}
 		refuted++
 		if err != nil {
@@ -73,7 +74,7 @@ func TestText(t *testing.T) {
 		if proof.Check(strings.NewReader(short.String()), cnf) != nil {
 			broken++
 		}
-	}
+	})
 	if refuted < 20 || broken != refuted {
 		t.Fatalf("%d refuted, of which %d need their learned clauses", refuted, broken)
 	}
@@ -123,7 +124,7 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 // clauses of the formula and the negated clause reaches a contradiction.
 func TestFollowsNaive(t *testing.T) {
 	yes, no := 0, 0
-	for seed := range uint64(3000) {
+	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		vars := 2 + r.IntN(6)
 		clause := func(most int) []solver.Lit {
@@ -162,7 +163,7 @@ func TestFollowsNaive(t *testing.T) {
 				break
 			}
 		}
-	}
+	})
 	if yes < 1000 || no < 1000 {
 		t.Fatalf("one-sided test: %d, %d", yes, no)
 	}
