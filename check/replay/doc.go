@@ -39,11 +39,12 @@
 //   - engine.go: nodes, known edges; hint.go: when each node may have been; first.go: the first order
 //   - pass.go: the replay of an order, at both families
 //   - predicates.go: predicate operations: replay, and failures to choices
-//   - loop.go: failures to choices, solving, rounds
-//   - settle.go: before the first order: what reads with several possible writers cannot have seen; settle_trace.go:
-//     what that rests on
+//   - loop.go: failures to choices, solving, rounds; seed.go: what its refutations rest on
+//   - settle.go: before the first order: what reads with several possible writers cannot have seen;
+//     settle_rules.go: the rules; settle_trace.go: what findings rest on
+//   - escalate.go: when conflicts pile up: serial orders at the snapshot levels, then the next two
 //   - agree.go: after it: orders that agree with reads
-//   - saturate.go: when conflicts pile up: edges that every order obeys
+//   - saturate.go: edges that every order obeys
 //   - dense.go: then all choices left open at once, over the closure
 //   - trace.go: what a refutation by these two rests on
 //   - refute.go: the refutation of a small history as cycles with their reasons

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"isovet/graph"
-	"isovet/graph/order"
-	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -202,37 +199,6 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	}
 }
 
-// serially looks, at a snapshot level, for a serial order, once: it is one at these levels too, and half the nodes and
-// a few of the choices lead to it, since who writes a key first matters only to those who read it. Where there is none,
-// that mostly shows at once. Databases at serializable give such histories, and those at snapshot isolation too where
-// clients read little of what others write.
-func (e *engine) serially(ctx context.Context) (a Answer, found bool, err error) {
-	if !e.si || e.o.NoSerial || e.stats.Serial > 0 || e.preds != nil || e.guess != nil || e.o.Level.RealTime() ||
-		e.timed() {
-		return Answer{}, false, nil
-	}
-	e.stats.Serial = 1
-	o := e.o
-	o.Level, o.serial, o.SaturateAfter = level.SessionSerializable, true, 1
-	a, err = run(ctx, e.v, o, nil, e.sessions)
-	e.stats.Rounds += a.Stats.Rounds
-	e.stats.Failed += a.Stats.Failed
-	e.stats.Decisions += a.Stats.Decisions
-	e.stats.Conflicts += a.Stats.Conflicts
-	e.stats.Propagations += a.Stats.Propagations
-	e.stats.Restarts += a.Stats.Restarts
-	if err != nil || a.Status != solver.Sat {
-		return Answer{}, ctx.Err() != nil, err
-	}
-	e.stats.Serial = 2
-	e.stats.Pairs = max(a.Stats.Vars, e.stats.Pairs)
-	events := make([]uint32, 0, 2*len(a.Order))
-	for _, t := range a.Order {
-		events = append(events, t<<1, t<<1|1)
-	}
-	return Answer{Status: solver.Sat, Order: events}, true, nil
-}
-
 // severalWriters counts the failed reads that have several possible writers.
 func severalWriters(failed []failure) (n int) {
 	for _, f := range failed {
@@ -241,81 +207,6 @@ func severalWriters(failed []failure) (n int) {
 		}
 	}
 	return n
-}
-
-// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads are
-// still wrong in the order found, it begins again from that order, with what saturation found as known edges. Reads
-// with several possible writers, those of predicate operations among them, may be wrong; others only where saturation
-// was stopped by a bound: its facts hold, and so does a "no" of the search after it, whose clauses follow from the
-// history, but choices that it takes for settled may say more than the facts. A "no" of that second beginning is taken
-// only where no seed is needed: there the edges have no explanation, so the search before goes on to find one.
-func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
-	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
-	e.stats.Facts = len(sat.facts)
-	if !ok {
-		return e.refuted(ctx, sat, nil)
-	}
-	if ctx.Err() != nil {
-		return Answer{}, false, nil
-	}
-	_, status, order := e.dense(ctx, sat, budget, false)
-	switch status {
-	case solver.Unsat:
-		if !e.needSeed {
-			return Answer{Status: solver.Unsat}, true, nil
-		}
-		sat.renew(e.o.bounds.words)
-		d, status, _ := e.dense(ctx, sat, 0, true)
-		if status != solver.Unsat {
-			return Answer{}, ctx.Err() != nil, nil // stopped, or the proof has no room: the search before goes on
-		}
-		return e.refuted(ctx, sat, d)
-	case solver.Sat:
-		if !e.v.Ambiguous() && e.preds == nil {
-			failed := e.replay(order, e.counted, nil)
-			if len(failed) == 0 {
-				return Answer{Status: solver.Sat, Order: e.answer(order)}, true, nil
-			}
-			if sat.whole {
-				e.stats.Astray++
-			}
-		}
-		for p, x := range order {
-			sat.rank[x] = int64(p)
-		}
-	}
-	if e.o.serial {
-		return Answer{GaveUp: true}, true, nil
-	}
-	if len(sat.facts) == 0 && order == nil {
-		return Answer{}, false, nil
-	}
-	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, guess: sat.rank}
-	for _, f := range sat.facts {
-		x.facts = append(x.facts, f.Edge)
-	}
-	x.txn, x.node, x.wnode, x.open, x.rdOff, x.rd = e.txn, e.node, e.wnode, e.open, e.rdOff, e.rd
-	if e.preds != nil {
-		x.preds = newPredReads(x, e.preds.set)
-	}
-	a, err = x.run(ctx, func() {})
-	e.stats.Rounds += x.stats.Rounds
-	e.stats.Failed += x.stats.Failed
-	if x.s != nil {
-		e.count(x.s)
-	}
-	return a, a.Status != solver.Unsat || !e.needSeed, err
-}
-
-// refuted is the answer "no", with a seed if one is needed.
-func (e *engine) refuted(ctx context.Context, sat *saturation, d *dense) (a Answer, done bool, err error) {
-	a.Status = solver.Unsat
-	if e.needSeed {
-		if a.Seed, err = e.trace(ctx, sat, d); ctx.Err() != nil {
-			return Answer{}, true, nil
-		}
-	}
-	return a, true, err
 }
 
 // count adds the figures of a solver that is done.
@@ -571,102 +462,4 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 			e.readSaw(l, r, i, w, found)
 		}
 	}
-}
-
-// seedOfNodes returns the transactions of a cycle of known edges, and those whose writes its readers' edges are about.
-func (e *engine) seedOfNodes(cycle []int32) []uint32 {
-	var nodes []int32
-	for _, x := range cycle {
-		if e.si {
-			if x < 2*int32(len(e.txn)) {
-				nodes = append(nodes, x>>1)
-			}
-		} else if x < int32(len(e.txn)) {
-			nodes = append(nodes, x)
-		}
-	}
-	var seed []uint32
-	v := e.v
-	for i, u := range nodes {
-		t := e.txn[u]
-		seed = append(seed, t)
-		next := e.txn[nodes[(i+1)%len(nodes)]]
-		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if a := v.RW[r]; a != none && v.WTxn[a] != none {
-				for w := v.WOff[next]; w < v.WOff[next+1]; w++ {
-					if v.WKey[w] == e.v.RKey[r] {
-						seed = append(seed, v.WTxn[a])
-					}
-				}
-			}
-		}
-	}
-	return seed
-}
-
-// seedOfLemmas returns the transactions of the cycles that a refutation rests on.
-func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
-	core, selections, err := e.contradiction(ctx)
-	if err != nil {
-		return nil, err
-	}
-	known := graph.BuildFunc(e.total, e.certain)
-	topo, ok := graph.Topological(known)
-	if !ok {
-		return nil, errors.New("replay: what is known closes a cycle that no lemma is about")
-	}
-	t := &tracer{e: e, ord: order.FromGraph(known, topo)}
-	if err := t.lemmas(e, core, e.pk.Guards(), e.about); err != nil {
-		return nil, err
-	}
-	// A selection is refuted for every candidate; all of its writers belong to the story.
-	for _, r := range selections {
-		t.seed = append(e.preds.story(r, t.seed), e.txn[e.reader(r)])
-		for _, w := range e.sel[r].cand {
-			t.write(w)
-		}
-	}
-	return t.result(), nil
-}
-
-// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The
-// status is Unsat; or Sat if they do not, which is a fault; or Unknown if the context ended or the clauses have no
-// room.
-func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, status solver.Status) {
-	s := solver.New(solver.Options{MaxArena: e.o.bounds.arena})
-	s.NewVars(e.s.NumVars())
-	var use []solver.Lit
-	lemma, read := map[solver.Lit][]solver.Lit{}, map[solver.Lit]uint32{}
-	guarded := func(c []solver.Lit) solver.Lit {
-		on := solver.Pos(s.NewVar())
-		use = append(use, on)
-		s.AddClause(append(slices.Clone(c), on.Not())...)
-		return on
-	}
-	for _, in := range e.log.inputs {
-		if in.read == none {
-			s.AddClause(in.lits...)
-		} else {
-			read[guarded(in.lits)] = in.read
-		}
-	}
-	from := int32(0)
-	for _, to := range e.log.off {
-		c := e.log.lits[from:to]
-		from = to
-		lemma[guarded(c)] = c
-	}
-	if status = s.Solve(ctx, use...); status != solver.Unsat {
-		return nil, nil, status
-	}
-	lemmas = [][]solver.Lit{}
-	for _, l := range s.Failed() {
-		if c, ok := lemma[l]; ok {
-			lemmas = append(lemmas, c)
-		}
-		if r, ok := read[l]; ok {
-			selections = append(selections, r)
-		}
-	}
-	return lemmas, selections, status
 }

@@ -27,7 +27,7 @@
 // # Files
 //
 //   - theory.go: guards, levels, conflicts, explanations: what the ways share
-//   - pk.go, closure.go, window.go: the three ways
+//   - pk.go, closure.go, window.go: the three ways; window_build.go: rows as they begin
 //   - integrity.go: the invariants as a check, on at each backtrack under the build tag "invariants"
 //
 // Sources: Vbox (arXiv:2503.05163) §4.6, with errata V20 (several literals an edge; reasons for

@@ -1,7 +1,6 @@
 package acyclic
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -132,43 +131,6 @@ func NewWindow(base *graph.CSR, order []int32, words int) *Window {
 	return t
 }
 
-// halfRows are rows of bits for the words [lo, hi) of ranks, cut from slabs, of which none moves as they grow.
-type halfRows struct {
-	rows   [][]uint64
-	slab   []uint64
-	words  int
-	most   int // words in all
-	lo, hi []int32
-}
-
-const slabWords = 1 << 16
-
-func newHalfRows(n, most int) *halfRows {
-	return &halfRows{most: most, rows: make([][]uint64, n), lo: make([]int32, n), hi: make([]int32, n)}
-}
-
-// open begins row r with its own bit, for the words [lo, hi).
-func (h *halfRows) open(r, lo, hi int32) (row []uint64, ok bool) {
-	n := int(hi - lo)
-	if h.words+n > h.most {
-		return nil, false
-	}
-	if len(h.slab) < n {
-		h.slab = make([]uint64, max(n, slabWords))
-	}
-	row = h.slab[:n]
-	row[r>>6-lo] |= 1 << (r & 63)
-	return row, true
-}
-
-// keep ends row r with the words [lo, hi).
-func (h *halfRows) keep(r, lo, hi int32, row []uint64) {
-	h.lo[r], h.hi[r] = lo, hi
-	h.rows[r] = row[: hi-lo : hi-lo]
-	h.slab = h.slab[hi-lo:]
-	h.words += int(hi - lo)
-}
-
 // halves ranks the nodes and computes what each reaches and what reaches it.
 func (t *Window) halves() (down, up *halfRows, ok bool) {
 	t.rank = make([]int32, t.base.N())
@@ -179,72 +141,6 @@ func (t *Window) halves() (down, up *halfRows, ok bool) {
 		up, ok = t.ancestors(t.base.Reverse())
 	}
 	return down, up, ok
-}
-
-// descendants computes what each rank reaches, up to the word from which on it reaches all.
-func (t *Window) descendants() (h *halfRows, ok bool) {
-	n := int32(len(t.node))
-	h = newHalfRows(int(n), t.most)
-	words := (n + 63) / 64
-	for r := n - 1; r >= 0; r-- {
-		lo, hi := r>>6, words
-		next := t.base.Succ(t.node[r])
-		for _, v := range next {
-			hi = min(hi, h.hi[t.rank[v]])
-		}
-		row, ok := h.open(r, lo, hi)
-		if !ok || r&4095 == 0 && t.stop != nil && t.stop() {
-			return nil, false
-		}
-		for _, v := range next {
-			s := t.rank[v]
-			from := h.lo[s]
-			for w, x := range h.rows[s][:max(0, hi-from)] {
-				row[from-lo+int32(w)] |= x
-			}
-		}
-		for hi > lo+1 && (row[hi-1-lo] == ^uint64(0) || hi == words && n&63 != 0 && row[hi-1-lo] == 1<<(n&63)-1) {
-			hi--
-			row[hi-lo] = 0 // the next row begins here
-		}
-		h.keep(r, lo, hi, row)
-	}
-	return h, true
-}
-
-// ancestors computes what reaches each rank, down to the word below which all do.
-func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
-	n := int32(len(t.node))
-	h = newHalfRows(int(n), t.most)
-	for r := range n {
-		lo, hi := int32(0), r>>6+1
-		next := back.Succ(t.node[r])
-		for _, v := range next {
-			lo = max(lo, h.lo[t.rank[v]])
-		}
-		row, ok := h.open(r, lo, hi)
-		if !ok || r&4095 == 0 && t.stop != nil && t.stop() {
-			return nil, false
-		}
-		for _, v := range next {
-			s := t.rank[v]
-			from := h.lo[s]
-			if lo >= h.hi[s] {
-				continue
-			}
-			for w, x := range h.rows[s][lo-from:] {
-				row[w] |= x
-			}
-		}
-		full := int32(0)
-		for lo+full < r>>6 && row[full] == ^uint64(0) {
-			full++
-		}
-		copy(row, row[full:])
-		clear(row[len(row)-int(full):])
-		h.keep(r, lo+full, hi, row)
-	}
-	return h, true
 }
 
 // Order lists the nodes by rank. The slice must not be changed.
@@ -563,48 +459,4 @@ func (g windowGraph) path(u, v int32, cost func(int32) int8, tags []int32) []int
 		now, later = later, now[:0]
 	}
 	panic("acyclic: no path where the closure found a cycle")
-}
-
-// check compares rows and columns with a closure made anew.
-func (g windowGraph) check() error {
-	t := g.t
-	n := len(t.node)
-	var edges []graph.Edge
-	for u := range int32(n) {
-		for _, v := range t.base.Succ(u) {
-			edges = append(edges, graph.Edge{From: u, To: v})
-		}
-	}
-	for _, e := range t.edges {
-		edges = append(edges, graph.Edge{From: e.from, To: e.to})
-	}
-	c := graph.Build(n, edges)
-	topo, ok := graph.Topological(c)
-	if !ok {
-		return fmt.Errorf("acyclic: the graph has a cycle")
-	}
-	words := (n + 63) / 64
-	full := make([]uint64, n*words)
-	for _, u := range slices.Backward(topo) {
-		to := full[int(u)*words:][:words]
-		to[u>>6] |= 1 << (u & 63)
-		for _, v := range c.Succ(u) {
-			for w, x := range full[int(v)*words:][:words] {
-				to[w] |= x
-			}
-		}
-	}
-	for u := range int32(n) {
-		for v := range int32(n) {
-			want := full[int(u)*words+int(v>>6)]>>(v&63)&1 != 0
-			if t.Reaches(u, v) != want {
-				return fmt.Errorf("acyclic: %d reaches %d: %v, expected %v", u, v, !want, want)
-			}
-			r, s := t.rank[u], t.rank[v]
-			if w := r >> 6; w >= t.lo[s] && w < t.hi[s] && t.col[t.at[s]+w]>>(r&63)&1 != 0 != want {
-				return fmt.Errorf("acyclic: %d is reached by %d: %v, expected %v", v, u, !want, want)
-			}
-		}
-	}
-	return nil
 }
