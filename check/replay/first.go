@@ -136,7 +136,8 @@ func (e *engine) timed() bool {
 
 // orderUntimed makes the first order where no times tell it: by depth, or if reads fail that are not few, by the hint
 // should not many more fail in that. Which is better shows only then: the first by far where reads tie the sessions to
-// each other, the second a little where they do not, and its repairs are then fewer. The failures of the better are kept for the first round.
+// each other, the second a little where they do not, and its repairs are then fewer. The failures of the better are
+// kept for the first round.
 //
 // Cost: linear, and where nodes are sorted along edges the logarithm of how many may come next.
 func (e *engine) orderUntimed(g *graph.CSR, hint []int64) (cycle []int32) {
