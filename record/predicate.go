@@ -19,7 +19,7 @@ func predicate(condition any) ([]byte, error) {
 		text = c
 	default:
 		var err error
-		if text, err = json.Marshal(c); err != nil {
+		if text, err = plainJSON(c); err != nil {
 			return nil, err
 		}
 	}
@@ -38,6 +38,15 @@ func predicate(condition any) ([]byte, error) {
 	var b bytes.Buffer
 	err := json.Compact(&b, text)
 	return b.Bytes(), err
+}
+
+// plainJSON is JSON in which <, > and & stand as they are.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // shape checks a predicate.

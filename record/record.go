@@ -297,3 +297,7 @@ func (r *Recorder) flushInitial() {
 	b := appendOps([]byte(`{"id":0,"init":true,"ops":[`), initial)
 	r.fail(r.stream.Append(append(b, "]}\n"...), false))
 }
+
+// Fail says that something could not be recorded: Err, and History or Close, say so too. It is for wrappers that record
+// by themselves. It returns the error.
+func (r *Recorder) Fail(err error) error { return r.fail(fmt.Errorf("record: %w", err)) }

@@ -275,7 +275,7 @@ func (r *Recorder) json(b []byte) (value, error) {
 			return value{s: text, kind: history.Row}, nil
 		}
 	}
-	text, err := json.Marshal(x) // sorted, and without spaces
+	text, err := plainJSON(x) // sorted, and without spaces
 	if err != nil {
 		return value{}, err
 	}

@@ -79,6 +79,8 @@ var floors = [][]room{
 			"starts throw-away database servers from installed binaries, kills and restarts them, removes them"},
 	},
 	{
+		{"internal/sqlstmt",
+			"understands simple SQL statements, and records which rows of which versions they read and wrote"},
 		{"polygraph",
 			"known graph plus choices, built from a history at a level; combined, coalesced, pruned"},
 		{"check/frontier",
@@ -105,6 +107,8 @@ var floors = [][]room{
 			"brute force by definition, for few transactions: the naive twin of every checker"},
 	},
 	{
+		{"recordsql recordpgx",
+			"a database/sql driver, and a pgx tracer, that record what a program's transactions do"},
 		{"encode",
 			"polygraph → clauses and guarded edges and back; one file an encoding"},
 	},

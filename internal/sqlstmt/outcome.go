@@ -1,0 +1,51 @@
+package sqlstmt
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// Aborted reports whether an error of a commit, or of any other statement, is the server's word that it has had no
+// effect. It knows PostgreSQL's and others' SQLSTATE (method SQLState of pgx and lib/pq), the numbers of MySQL and
+// MariaDB (field Number), and SQLite's result codes (method Code). All else, a lost connection and a time-out above
+// all, may have had one.
+func Aborted(err error) bool {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		s := state.SQLState()
+		if len(s) < 2 || s == "40003" {
+			return false // "statement completion unknown"
+		}
+		switch s[:2] {
+		case "08", "57", "58", "XX": // connection, operator intervention, system, internal
+			return false
+		}
+		return true
+	}
+	var code interface{ Code() int }
+	if errors.As(err, &code) {
+		switch code.Code() & 0xff {
+		case 5, 6, 9, 19, 1, 4: // busy, locked, interrupted, constraint, error, abort
+			return true
+		}
+		return false
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
+			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
+				switch f.Uint() {
+				case 1213, 1205, 1020, 1062, 1048, 1452, 1451, 3819, 1064, 1146:
+					// deadlock, lock wait, row changed, constraints, syntax, no such table
+					return true
+				}
+				return false
+			}
+		}
+		if strings.Contains(e.Error(), "commit unexpectedly resulted in rollback") ||
+			strings.Contains(e.Error(), "Could not complete operation in a failed transaction") {
+			return true
+		}
+	}
+	return false
+}
