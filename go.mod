@@ -20,6 +20,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
 	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
+	github.com/ulikunitz/xz v0.5.17 // xz
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
 	gonum.org/v1/plot v0.17.0 // charts

@@ -10,10 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"isovet/history"
 )
@@ -63,46 +59,6 @@ func (in *Input) Bytes() ([]byte, error) {
 		return nil, &history.InputError{File: in.Name, Off: -1, Msg: "cannot read on: " + err.Error()}
 	}
 	return b, nil
-}
-
-// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds
-// of times as it is decompressed, beyond a size that does no harm, is no history but a bomb.
-const (
-	maxGrowth   = 250
-	freeGrowth  = 64 << 20
-	maxZstdSpan = 128 << 20 // the largest window that the program zstd accepts unless told otherwise
-)
-
-// errBomb says what to do about what is none.
-var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if this is one, "+
-	"decompress it and give the plain file", maxGrowth)
-
-// counted counts what is read.
-type counted struct {
-	r io.Reader
-	n atomic.Int64 // decompressors read ahead on goroutines of their own
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
-// bounded ends with errBomb where much more comes out of a decompressor than goes in.
-type bounded struct {
-	r   io.Reader
-	in  *counted
-	out int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.out > freeGrowth && b.out/maxGrowth > b.in.n.Load() {
-		return 0, errBomb
-	}
-	n, err := b.r.Read(p)
-	b.out += int64(n)
-	return n, err
 }
 
 // Close lets go of the file and its mapping.
@@ -194,8 +150,9 @@ func readUpTo(r io.Reader, n int) ([]byte, error) {
 	return buf, nil
 }
 
-// Open opens a file or folder, "-" being standard input. gzip and zstd are told by their magic bytes and decompressed
-// as they are read; a plain file is mapped into memory, so that it does not count as the program's own.
+// Open opens a file or folder, "-" being standard input. gzip, zstd, xz, bzip2 and zip are told by their magic bytes
+// and decompressed as they are read; a plain file is mapped into memory, so that it does not count as the program's
+// own.
 func Open(path string) (*Input, error) {
 	if path == "-" {
 		in := &Input{Name: "standard input"}
@@ -239,45 +196,6 @@ func reason(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
-}
-
-// compression tells by the first bytes.
-func compression(head []byte) string {
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return "gzip"
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return "zstd"
-	}
-	return ""
-}
-
-// decompress sets in.stream to r's content, decompressed if need be.
-func (in *Input) decompress(r io.Reader) error {
-	magic, err := readUpTo(r, 4)
-	if err != nil {
-		return &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
-	}
-	all := &counted{r: io.MultiReader(bytes.NewReader(magic), r)}
-	switch compression(magic) {
-	case "gzip":
-		z, err := gzip.NewReader(all)
-		if err != nil {
-			return &history.InputError{File: in.Name, Off: 0, Msg: "looks like gzip, but: " + err.Error()}
-		}
-		in.close = append(in.close, z.Close)
-		in.stream = &bounded{r: z, in: all}
-	case "zstd":
-		z, err := zstd.NewReader(all, zstd.WithDecoderMaxWindow(maxZstdSpan), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return &history.InputError{File: in.Name, Off: 0, Msg: "looks like zstd, but: " + err.Error()}
-		}
-		in.close = append(in.close, func() error { z.Close(); return nil })
-		in.stream = &bounded{r: z, in: all}
-	default:
-		in.stream = all.r
-	}
-	return nil
 }
 
 // Detect returns the format of an input, judged by its content.

@@ -409,7 +409,20 @@ func rates(tb testing.TB, txns int) []rate {
 		}}
 	}
 	return []rate{
-		text("isovet-history", "isovet-history", jsonl),
+		// A file, since the reader lets go of parts of a mapping.
+		{"isovet-history", "isovet-history", func() (*Input, int) {
+			data := jsonl()
+			path := filepath.Join(tb.TempDir(), "h.jsonl")
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				tb.Fatal(err)
+			}
+			in, err := Open(path)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tb.Cleanup(func() { in.Close() })
+			return in, len(data)
+		}},
 		text("jepsen-edn: registers in transactions", "jepsen-edn", edn),
 		text("jepsen-edn: lists", "jepsen-edn", ednLists),
 		text("jepsen-edn: single registers", "jepsen-edn", registers),

@@ -12,8 +12,16 @@ import (
 	"isovet/history"
 )
 
-// parts are the files of a Jepsen run's folder that have its history, the best first.
-var parts = []string{"history.edn", "history.edn.gz", "history.edn.zst", "history.txt", "jepsen.log"}
+// parts are the files of a Jepsen run's folder that have its history, the best first: plain, then compressed.
+func parts() []string {
+	var all []string
+	for _, name := range []string{"history.edn", "history.json", "history.txt", "jepsen.log"} {
+		for _, ending := range []string{"", ".gz", ".zst", ".xz", ".bz2", ".zip"} {
+			all = append(all, name+ending)
+		}
+	}
+	return all
+}
 
 // within returns a folder as it is, if it is in a format of folders, or else the history that it holds as Jepsen's
 // folders do. The folder is closed then.
@@ -23,13 +31,16 @@ func within(in *Input) (*Input, error) {
 			return in, nil
 		}
 	}
-	for _, name := range parts {
-		path := filepath.Join(in.Path, name)
-		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-			continue
+	// store has the last run's folder as latest, and so has the folder of a test within it.
+	for _, dir := range []string{in.Path, filepath.Join(in.Path, "latest"), filepath.Join(in.Path, "current")} {
+		for _, name := range parts() {
+			path := filepath.Join(dir, name)
+			if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+				continue
+			}
+			in.Close()
+			return Open(path)
 		}
-		in.Close()
-		return Open(path)
 	}
 	return in, nil
 }
@@ -67,9 +78,6 @@ func known(head []byte) string {
 		{"JEPSEN", "Jepsen's test.jepsen, which is binary and not read (history.edn beside it is)"},
 		{"\xff\xfe", "UTF-16 (expected UTF-8)"},
 		{"\xfe\xff", "UTF-16 (expected UTF-8)"},
-		{"PK\x03\x04", "a zip archive"},
-		{"BZh", "bzip2 (gzip and zstd are understood)"},
-		{"\xfd7zXZ", "xz (gzip and zstd are understood)"},
 		{"7z\xbc\xaf", "a 7z archive"},
 		{"\x7fELF", "a program"},
 		{"\x89PNG", "an image"},

@@ -36,6 +36,37 @@ func separator(line []byte) byte {
 	return 0
 }
 
+// plain reads a line at pos as AWDIT writes it, "r 12 34", and returns where the next one begins; 0: it is another.
+func plain(data []byte, pos int) (key, value int64, next int) {
+	if len(data)-pos < 6 || data[pos] != 'r' && data[pos] != 'w' || data[pos+1] != ' ' {
+		return 0, 0, 0
+	}
+	const most = 18 // digits of what fits surely
+	i := pos + 2
+	for from := i; i < len(data); i++ {
+		c := data[i] - '0'
+		if c > 9 {
+			if data[i] != ' ' || i == from || i-from > most {
+				return 0, 0, 0
+			}
+			break
+		}
+		key = key*10 + int64(c)
+	}
+	i++
+	for from := i; i < len(data); i++ {
+		c := data[i] - '0'
+		if c > 9 {
+			if data[i] != '\n' || i == from || i-from > most {
+				return 0, 0, 0
+			}
+			return key, value, i + 1
+		}
+		value = value*10 + int64(c)
+	}
+	return 0, 0, 0
+}
+
 // Read reads a file. Errors are *history.InputError with the line. Cost: one pass and history.Builder.Build.
 func Read(data []byte, file string) (*history.History, error) {
 	b := history.NewBuilder()
@@ -49,7 +80,25 @@ func Read(data []byte, file string) (*history.History, error) {
 		}
 		ops = 0
 	}
-	for line := range bytes.Lines(data) {
+	for pos := 0; pos < len(data); {
+		if key, value, next := plain(data, pos); next > 0 {
+			if lineNo++; ops == 0 {
+				first = uint32(lineNo)
+			}
+			ops++
+			if data[pos] == 'w' {
+				b.Write(b.Key(history.IntValue(key)), history.IntValue(value))
+			} else {
+				b.Read(b.Key(history.IntValue(key)), history.IntValue(value))
+			}
+			pos = next
+			continue
+		}
+		line := data[pos:]
+		if end := bytes.IndexByte(line, '\n'); end >= 0 {
+			line = line[:end+1]
+		}
+		pos += len(line)
 		lineNo++
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {

@@ -49,8 +49,8 @@ func Is(dir string) bool {
 type folder struct {
 	ctx  context.Context
 	b    *history.Builder
-	told map[uint64]struct{} // transactions that have a log
-	lost map[uint64][]write  // by writer that has none (known at the end)
+	told logs.Numbers       // transactions that have a log
+	lost map[uint64][]write // by writer that has none (known at the end)
 	// What reads say of a key before the run.
 	before, deletes map[uint64]struct{}
 }
@@ -66,7 +66,7 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	}
 	f := folder{
 		ctx: ctx, b: history.NewBuilder(),
-		told: map[uint64]struct{}{}, lost: map[uint64][]write{},
+		lost:   map[uint64][]write{},
 		before: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
 	}
 	f.b.File = dir
@@ -87,7 +87,7 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 		ops += len(data) / 33
 		f.survey(&all[i])
 	}
-	if len(f.told) == 0 {
+	if f.told.Len() == 0 {
 		return nil, &history.InputError{File: files[0].Path, Off: 0, Msg: "the file is empty, like all logs of the " +
 			"folder; expected transactions"}
 	}
@@ -183,7 +183,7 @@ func (f *folder) survey(l *log) {
 		rec := l.data[pos+1:]
 		switch l.data[pos] {
 		case 'S':
-			f.told[binary.BigEndian.Uint64(rec)] = struct{}{}
+			f.told.Add(binary.BigEndian.Uint64(rec))
 		case 'W':
 			if binary.BigEndian.Uint64(rec) == deleted {
 				f.deletes[binary.BigEndian.Uint64(rec[8:])] = struct{}{}
@@ -266,7 +266,7 @@ func (f *folder) add(l *log, session int64) {
 			case writer == absent || id == absent:
 				f.b.Read(k, history.Value{Kind: history.Null})
 			default:
-				if _, ok := f.told[writer]; !ok && id != deleted {
+				if id != deleted && !f.told.Has(writer) {
 					f.lost[writer] = append(f.lost[writer], write{key, id})
 				}
 				f.b.Read(k, value(id))

@@ -12,7 +12,7 @@ type transaction struct {
 	session   int64
 	line      uint32
 	committed bool
-	events    []event
+	lo, hi    int // its events
 }
 
 type event struct {
@@ -23,14 +23,24 @@ type event struct {
 }
 
 // build makes the history. Nothing is there at first; a version 0 that nobody writes is that too.
-func build(b *history.Builder, txns []transaction) (*history.History, error) {
+func build(b *history.Builder, txns []transaction, events []event) (*history.History, error) {
 	zero := map[history.Value]struct{}{} // keys to which 0 is written
-	for _, t := range txns {
-		for _, e := range t.events {
-			if e.write && e.version == 0 {
-				zero[e.key] = struct{}{}
-			}
+	for _, e := range events {
+		if e.write && e.version == 0 {
+			zero[e.key] = struct{}{}
 		}
+	}
+	b.Reserve(len(txns), len(events))
+	ofText := make([]uint32, b.Texts.Len()) // keys that are texts, plus one
+	keyOf := func(v history.Value) uint32 {
+		if v.Kind != history.String {
+			return b.Key(v)
+		}
+		k := &ofText[v.N]
+		if *k == 0 {
+			*k = b.Key(v) + 1
+		}
+		return *k - 1
 	}
 	for _, t := range txns {
 		h := history.NewTxnHead()
@@ -38,8 +48,8 @@ func build(b *history.Builder, txns []transaction) (*history.History, error) {
 		if !t.committed {
 			h.Status = history.Aborted
 		}
-		for _, e := range t.events {
-			key := b.Key(e.key)
+		for _, e := range events[t.lo:t.hi] {
+			key := keyOf(e.key)
 			if e.write {
 				b.Write(key, history.IntValue(e.version))
 				continue
@@ -48,8 +58,12 @@ func build(b *history.Builder, txns []transaction) (*history.History, error) {
 				continue // it says nothing
 			}
 			v := history.IntValue(e.version)
-			if _, own := zero[e.key]; e.none || e.version == 0 && !own {
+			if e.none {
 				v = history.Value{Kind: history.Null}
+			} else if e.version == 0 {
+				if _, own := zero[e.key]; !own {
+					v = history.Value{Kind: history.Null}
+				}
 			}
 			b.Read(key, v)
 		}
@@ -119,9 +133,12 @@ func isSessions(s *edn.Scanner) bool {
 // {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. A read's version null is what was never
 // written, and so is 0 where nobody writes it. Transactions that are not committed are aborted. Errors are
 // *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
-func ReadJSON(data []byte, file string) (*history.History, error) {
+func ReadJSON(data []byte, file string) (*history.History, error) { return readJSON(data, file, false) }
+
+// readJSON is ReadJSON; slow: by way of the scanner alone.
+func readJSON(data []byte, file string, slow bool) (*history.History, error) {
 	r := jsonReader{s: edn.Scanner{Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), File: file, JSON: true},
-		b: history.NewBuilder()}
+		b: history.NewBuilder(), slow: slow}
 	r.b.File = file
 	t, err := r.s.Next()
 	if err != nil {
@@ -159,26 +176,37 @@ func ReadJSON(data []byte, file string) (*history.History, error) {
 	} else if t.Kind != edn.EOF {
 		return nil, r.s.Errorf(t.Pos, "", "found %v behind the history; expected the end of the file", t)
 	}
-	return build(r.b, r.txns)
+	return build(r.b, r.txns, r.all)
 }
 
 type jsonReader struct {
 	s    edn.Scanner
 	b    *history.Builder
 	txns []transaction
+	all  []event // of all transactions
+	slow bool    // nothing is taken for plain
 }
 
 func (r *jsonReader) sessions(t edn.Token) error {
 	session := int64(0)
 	return r.s.Elements(t, "sessions", func(t edn.Token) error {
-		err := r.s.Elements(t, "session", func(t edn.Token) error { return r.txn(t, session) })
+		if t.Opens() {
+			r.plainTxns(session)
+		}
+		err := r.s.Elements(t, "session", func(t edn.Token) error {
+			err := r.txn(t, session)
+			if err == nil {
+				r.plainTxns(session)
+			}
+			return err
+		})
 		session++
 		return err
 	})
 }
 
 func (r *jsonReader) txn(t edn.Token, session int64) error {
-	x := transaction{session: session, line: uint32(r.s.Line(t.Pos))}
+	x := transaction{session: session, line: uint32(r.s.Line(t.Pos)), lo: len(r.all)}
 	events, committed := false, false
 	if err := r.s.Fields(t, "transaction", func(name edn.Token) error {
 		v, err := r.s.Next()
@@ -192,7 +220,7 @@ func (r *jsonReader) txn(t edn.Token, session int64) error {
 			events = true
 			return r.s.Elements(v, "events", func(t edn.Token) error {
 				e, err := r.event(t)
-				x.events = append(x.events, e)
+				r.all = append(r.all, e)
 				return err
 			})
 		case name.Is("committed"):
@@ -212,8 +240,123 @@ func (r *jsonReader) txn(t edn.Token, session int64) error {
 	case !committed:
 		return r.s.Errorf(t.Pos, "committed", "missing; expected true or false")
 	}
+	x.hi = len(r.all)
 	r.txns = append(r.txns, x)
 	return nil
+}
+
+// plainTxns reads transactions of a session as long as they are plain (see edn.Plain), and leaves the others, from the
+// first on.
+func (r *jsonReader) plainTxns(session int64) {
+	p := r.s.Plain()
+	for !r.slow && p.Take('{') {
+		n := len(r.all)
+		x := transaction{session: session, line: uint32(r.s.Line(p.Pos() - 1)), lo: n}
+		if !r.plainTxn(&p, &x) {
+			r.all = r.all[:n]
+			return
+		}
+		x.hi = len(r.all)
+		r.txns = append(r.txns, x)
+		r.s.Went(&p)
+	}
+}
+
+// plainTxn reads a transaction behind its bracket.
+func (r *jsonReader) plainTxn(p *edn.Plain, x *transaction) bool {
+	events, committed := false, false
+	for !p.Take('}') {
+		name, ok := p.Text()
+		if !ok {
+			return false
+		}
+		switch string(name) {
+		case "events":
+			if events || !p.Take('[') {
+				return false
+			}
+			for events = true; !p.Take(']'); {
+				var e event
+				if e, ok = r.plainEvent(p); !ok {
+					return false
+				}
+				r.all = append(r.all, e)
+			}
+		case "committed":
+			committed = true
+			x.committed, ok = p.Bool()
+		default:
+			ok = p.Skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+	return events && committed
+}
+
+// plainEvent reads an event, in either form.
+func (r *jsonReader) plainEvent(p *edn.Plain) (e event, ok bool) {
+	if p.Take('[') {
+		kind, ok := p.Text()
+		if !ok || len(kind) != 1 || kind[0] != 'r' && kind[0] != 'w' {
+			return e, false
+		}
+		e.write = kind[0] == 'w'
+		return e, r.plainVariable(p, &e) && plainVersion(p, &e) && p.Take(']')
+	}
+	if !p.Take('{') {
+		return e, false
+	}
+	kind, ok := p.Text()
+	if !ok || string(kind) != "Read" && string(kind) != "Write" || !p.Take('{') {
+		return e, false
+	}
+	e.write = len(kind) == len("Write")
+	variable, version := false, false
+	for !p.Take('}') {
+		name, ok := p.Text()
+		if !ok {
+			return e, false
+		}
+		switch string(name) {
+		case "variable":
+			variable, ok = true, r.plainVariable(p, &e)
+		case "version":
+			if version {
+				return e, false
+			}
+			version, ok = true, plainVersion(p, &e)
+		default:
+			ok = p.Skip()
+		}
+		if !ok {
+			return e, false
+		}
+	}
+	return e, variable && version && p.Take('}')
+}
+
+func (r *jsonReader) plainVariable(p *edn.Plain, e *event) (ok bool) {
+	if p.Peek() == '"' {
+		text, ok := p.Text()
+		if ok {
+			e.key = r.b.StringValue(text)
+		}
+		return ok
+	}
+	e.key.Kind = history.Int
+	e.key.N, ok = p.Int()
+	return ok
+}
+
+func plainVersion(p *edn.Plain, e *event) (ok bool) {
+	if !e.write && p.Peek() == 'n' {
+		e.none = true
+		return p.Nil()
+	}
+	e.version, ok = p.Int()
+	return ok
 }
 
 // event reads one, in either form.

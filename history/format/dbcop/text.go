@@ -41,6 +41,8 @@ func ReadText(data []byte, file string) (*history.History, error) {
 	b := history.NewBuilder()
 	b.File = file
 	var txns []transaction
+	const usual = 12 // bytes of an event
+	p := textReader{b: b, all: make([]event, 0, len(data)/usual)}
 	session, lineNo := int64(0), 0
 	first, firstText := 0, []byte(nil)
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) {
@@ -56,20 +58,21 @@ func ReadText(data []byte, file string) (*history.History, error) {
 			session++
 			continue
 		}
-		p := textReader{line: line, b: b}
+		p.line = line
 		for p.blank(); len(p.line) > 0; p.blank() {
-			events, committed, err := p.txn()
+			lo := len(p.all)
+			committed, err := p.txn()
 			if err != nil {
 				return nil, &history.InputError{File: file, Line: lineNo, Off: -1, Msg: err.Error()}
 			}
-			txns = append(txns, transaction{session: session, line: uint32(lineNo), committed: committed,
-				events: events})
+			txns = append(txns, transaction{session: session, line: uint32(lineNo), committed: committed, lo: lo,
+				hi: len(p.all)})
 		}
 	}
 	if len(txns) == 0 {
 		return nil, nothing(file, first, firstText)
 	}
-	return build(b, txns)
+	return build(b, txns, p.all)
 }
 
 func nothing(file string, line int, text []byte) error {
@@ -85,9 +88,39 @@ func nothing(file string, line int, text []byte) error {
 type textReader struct {
 	line []byte
 	b    *history.Builder
+	all  []event // of all transactions
+	// The texts of names that are a letter and a small number, plus one: what most names are.
+	names ['z' + 1][]uint32
 }
 
-func (p *textReader) blank() { p.line = bytes.TrimLeft(p.line, " \t\r") }
+// name makes the text of a name.
+func (p *textReader) name(name []byte) history.Value {
+	const most = 5 // digits
+	if len(name) < 2 || len(name) > 1+most || name[0] > 'z' || name[1] == '0' {
+		return p.b.StringValue(name)
+	}
+	n := 0
+	for _, c := range name[1:] {
+		if c-'0' > 9 {
+			return p.b.StringValue(name)
+		}
+		n = 10*n + int(c-'0')
+	}
+	of := &p.names[name[0]]
+	if n >= len(*of) {
+		*of = append(*of, make([]uint32, 2*n+16-len(*of))...)
+	}
+	if (*of)[n] == 0 {
+		(*of)[n] = uint32(p.b.StringValue(name).N) + 1
+	}
+	return history.Value{Kind: history.String, N: int64((*of)[n] - 1)}
+}
+
+func (p *textReader) blank() {
+	for len(p.line) > 0 && (p.line[0] == ' ' || p.line[0] == '\t' || p.line[0] == '\r') {
+		p.line = p.line[1:]
+	}
+}
 
 func (p *textReader) errorf(expected string) error {
 	if len(p.line) == 0 {
@@ -96,28 +129,29 @@ func (p *textReader) errorf(expected string) error {
 	return fmt.Errorf("found %.40q; expected %s", p.line, expected)
 }
 
-func (p *textReader) txn() (events []event, committed bool, err error) {
+func (p *textReader) txn() (committed bool, err error) {
+	lo := len(p.all)
 	if p.line[0] != '[' {
-		return nil, false, p.errorf("a transaction: [x:=1 y==2]")
+		return false, p.errorf("a transaction: [x:=1 y==2]")
 	}
 	p.line = p.line[1:]
 	for {
 		p.blank()
-		if len(p.line) > 0 && p.line[0] == ']' && len(events) > 0 {
+		if len(p.line) > 0 && p.line[0] == ']' && len(p.all) > lo {
 			break
 		}
 		e, err := p.event()
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
-		events = append(events, e)
+		p.all = append(p.all, e)
 	}
 	p.line = p.line[1:]
 	if len(p.line) > 0 && p.line[0] == '!' {
 		p.line = p.line[1:]
-		return events, false, nil
+		return false, nil
 	}
-	return events, true, nil
+	return true, nil
 }
 
 func (p *textReader) event() (e event, err error) {
@@ -142,7 +176,14 @@ func (p *textReader) event() (e event, err error) {
 		for n < len(p.line) && '0' <= p.line[n] && p.line[n] <= '9' {
 			n++
 		}
-		v, err := strconv.ParseInt(string(p.line[:n]), 10, 64)
+		v := int64(0)
+		for _, c := range p.line[:n] {
+			v = 10*v + int64(c-'0')
+		}
+		var err error
+		if n == 0 || n > 18 {
+			v, err = strconv.ParseInt(string(p.line[:n]), 10, 64)
+		}
 		if err != nil {
 			return e, p.errorf("a version: an integer from 0 on, of 63 bits")
 		}
@@ -155,7 +196,7 @@ func (p *textReader) event() (e event, err error) {
 		return e, p.errorf("a space or ] behind the event")
 	}
 	if p.b != nil {
-		e.key = p.b.StringValue(name)
+		e.key = p.name(name)
 	}
 	return e, nil
 }

@@ -53,7 +53,7 @@ func agree(t testing.TB, data []byte, json bool) (taken int) {
 	p = NewPlain(data, json)
 	if p.Skip() {
 		s := &Scanner{Data: data, File: "f", JSON: json}
-		err := s.Skip()
+		err := s.skip()
 		check("value", err == nil, s, &p)
 	}
 	p = NewPlain(data, json)

@@ -2,6 +2,15 @@ package edn
 
 // Skip leaves out the next value, whatever it is.
 func (s *Scanner) Skip() error {
+	if p := s.Plain(); len(s.open) < maxDepth/2 && p.Skip() {
+		s.Went(&p)
+		return nil
+	}
+	return s.skip()
+}
+
+// skip is Skip for what is not plain, too.
+func (s *Scanner) skip() error {
 	s.loose++
 	defer func() { s.loose-- }()
 	t, err := s.Next()

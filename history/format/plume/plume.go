@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/history/format/logs"
 )
 
 // op is one line.
@@ -46,19 +47,73 @@ func Is(head []byte) bool {
 	return err == nil
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup wherever the
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, or two, one hash lookup wherever the
 // transaction changes from one line to the next, and history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
+	if h, ok := readPlain(data, file); ok {
+		return h, nil
+	}
+	return read(data, file)
+}
+
+// readPlain reads a file in which a transaction's lines are together, ids are unique, nobody writes 0, none is aborted
+// and nothing may be an initial transaction: nothing then depends on what comes later, and no line is kept. false: it
+// is another.
+func readPlain(data []byte, file string) (*history.History, bool) {
+	p := parser{data: data, file: file, lineNo: 1}
+	b := history.NewBuilder()
+	b.File, b.Initial = file, history.IntValue(0)
+	var ids logs.Numbers
+	h := history.NewTxnHead()
+	for p.blank(); p.pos < len(data); p.blank() {
+		l, ok := p.plain()
+		if !ok || l.write && l.value == 0 {
+			return nil, false
+		}
+		if !h.HasID || l.txn != h.ID || l.session != h.Session {
+			if h.HasID {
+				b.EndTxn(h)
+			}
+			if l.session == 0 && l.txn == 0 || ids.Has(uint64(l.txn)) {
+				return nil, false
+			}
+			ids.Add(uint64(l.txn))
+			h.HasID, h.ID, h.HasSess, h.Session, h.Line = true, l.txn, true, l.session, uint32(p.lineNo)
+			if n := ids.Len(); n == 1<<10 {
+				b.Reserve(int(float64(n)*float64(len(data))/float64(p.pos)), int(float64(b.NumOps())*float64(len(data))/
+					float64(p.pos)))
+			}
+		}
+		if key := b.Key(history.IntValue(l.key)); l.write {
+			b.Write(key, history.IntValue(l.value))
+		} else {
+			b.Read(key, history.IntValue(l.value))
+		}
+	}
+	if !h.HasID {
+		return nil, false
+	}
+	b.EndTxn(h)
+	built, err := b.Build()
+	return built, err == nil
+}
+
+// read is Read for all files.
+func read(data []byte, file string) (*history.History, error) {
 	p := parser{data: data, file: file, lineNo: 1}
 	ops := make([]op, 0, len(data)/16)
 	var txns []txn
 	type name struct{ session, txn int64 }
 	index := make(map[name]int32)
 	last, lastName := int32(-1), name{}
+	inOrder := true // each transaction's lines are together
 	for p.blank(); p.pos < len(p.data); p.blank() {
-		l, err := p.line()
-		if err != nil {
-			return nil, err
+		l, plain := p.plain()
+		if !plain {
+			var err error
+			if l, err = p.line(); err != nil {
+				return nil, err
+			}
 		}
 		n := name{l.session, l.txn}
 		if last < 0 || n != lastName {
@@ -69,6 +124,7 @@ func Read(data []byte, file string) (*history.History, error) {
 				index[n] = i
 				txns = append(txns, txn{id: l.txn, session: l.session, line: uint32(p.lineNo), aborted: l.txn == -1})
 			}
+			inOrder = inOrder && i > last
 			last, lastName = i, n
 		}
 		t := &txns[last]
@@ -85,11 +141,14 @@ func Read(data []byte, file string) (*history.History, error) {
 	for i, t := range txns {
 		off[i+1] = off[i] + t.ops
 	}
-	sorted := make([]op, len(ops))
-	next := slices.Clone(off)
-	for _, o := range ops {
-		sorted[next[o.txn]] = o
-		next[o.txn]++
+	sorted := ops
+	if !inOrder {
+		sorted = make([]op, len(ops))
+		next := slices.Clone(off)
+		for _, o := range ops {
+			sorted[next[o.txn]] = o
+			next[o.txn]++
+		}
 	}
 
 	b := history.NewBuilder()
@@ -153,6 +212,13 @@ func initial(b *history.Builder, ops []op) {
 
 // uniqueIDs reports whether ids name transactions in the whole file.
 func uniqueIDs(txns []txn) bool {
+	growing := true
+	for i, t := range txns {
+		growing = growing && !t.aborted && (i == 0 || t.id > txns[i-1].id)
+	}
+	if growing {
+		return true
+	}
 	seen := make(map[int64]struct{}, len(txns))
 	for _, t := range txns {
 		if _, twice := seen[t.id]; twice || t.aborted {
@@ -208,6 +274,42 @@ func (p *parser) blank() {
 		}
 		p.pos++
 	}
+}
+
+// plain is line for what is written as programs write it; false: it is something else, and nothing is read.
+func (p *parser) plain() (l line, ok bool) {
+	d, i := p.data, p.pos
+	if len(d)-i < 10 || d[i] != 'r' && d[i] != 'w' || d[i+1] != '(' {
+		return l, false
+	}
+	l.write = d[i] == 'w'
+	var n [4]int64
+	i += 2
+	for f := range n {
+		from, v := i, int64(0)
+		for ; i < len(d); i++ {
+			c := d[i] - '0'
+			if c > 9 {
+				break
+			}
+			v = v*10 + int64(c)
+		}
+		end := byte(',')
+		if f == 3 {
+			end = ')'
+		}
+		if i == from || i-from > 18 || i == len(d) || d[i] != end {
+			return l, false
+		}
+		n[f] = v
+		i++
+	}
+	if i < len(d) && d[i] != '\n' {
+		return l, false
+	}
+	p.pos = i
+	l.key, l.value, l.session, l.txn = n[0], n[1], n[2], n[3]
+	return l, true
 }
 
 // line reads an operation and leaves what follows on its line.

@@ -167,14 +167,24 @@ func kvParse(data []byte, file string) ([]*kvKey, error) {
 			if err != nil {
 				return err
 			}
-			t.Text = bytes.Clone(t.Text) // of the scanner's own
-			for _, x := range [...]struct {
-				name string
-				to   *edn.Token
-			}{{"process", &process}, {"type", &kind}, {"f", &f}, {"key", &key}, {"value", &value}} {
-				if name.Is(x.name) {
-					*x.to = t
-				}
+			// The text of a string with escapes is the scanner's own.
+			if t.Kind == edn.Text && len(t.Text) > 0 && &t.Text[0] != &data[t.Pos+1] {
+				t.Text = bytes.Clone(t.Text)
+			}
+			switch string(name.Text) {
+			case "process":
+				process = t
+			case "type":
+				kind = t
+			case "f":
+				f = t
+			case "key":
+				key = t
+			case "value":
+				value = t
+			}
+			if t.Kind != edn.Open && t.Kind != edn.Close && t.Kind != edn.EOF {
+				return nil
 			}
 			return s.SkipRest(t)
 		}); err != nil {

@@ -149,12 +149,19 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 		if err != nil {
 			return nil, 0, wrong("process", string(e.process), "an integer")
 		}
-		kind, name, value := string(e.kind), string(e.name), e.value
-		if !known(e.name) {
-			return nil, 0, wrong("operation", name, ":read, :write or :cas")
+		kind, name, value := e.kind, "", e.value
+		switch string(e.name) {
+		case ":read":
+			name = ":read"
+		case ":write":
+			name = ":write"
+		case ":cas":
+			name = ":cas"
+		default:
+			return nil, 0, wrong("operation", string(e.name), ":read, :write or :cas")
 		}
 		at, pending := open[p]
-		if kind == ":invoke" {
+		if string(kind) == ":invoke" {
 			if pending {
 				return nil, 0, wrong("process", string(e.process), "the completion of its operation of line "+
 					strconv.Itoa(int(ops[at].line)))
@@ -171,11 +178,11 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 			continue
 		}
 		if !pending || ops[at].f != name {
-			return nil, 0, wrong("type", kind, ":invoke before a completion")
+			return nil, 0, wrong("type", string(kind), ":invoke before a completion")
 		}
 		delete(open, p)
 		o := &ops[at]
-		switch kind {
+		switch string(kind) {
 		case ":ok":
 			o.status, o.end, o.skip = history.Committed, int64(lineNo), false
 			if err := o.values(value); err != nil {
@@ -210,7 +217,8 @@ func nothing(file string, line int, text []byte, expected string) error {
 
 // values reads nil, n or [n n].
 func (o *op) values(text []byte) error {
-	fields := [][]byte{text}
+	one := [1][]byte{text}
+	fields := one[:]
 	if o.f == ":cas" {
 		fields = bytes.Fields(bytes.Trim(text, "[]"))
 		if len(fields) != 2 {

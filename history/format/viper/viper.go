@@ -32,19 +32,16 @@ func Is(dir string) bool {
 	return ok && (len(head) == 0 || head[0] == '{')
 }
 
-type keyValue struct {
-	key   history.Value
-	value history.Value
-}
-
 // reader fills a builder, in two passes: which values are written, then the operations.
 type reader struct {
 	s        edn.Scanner
 	b        *history.Builder
-	written  map[keyValue]struct{}
-	initial  map[uint32]history.Value // by key, of values that nobody wrote
+	written  [history.Row + 1][history.Row + 1]logs.Set // by the kinds of key and value
+	initial  map[uint32]history.Value                   // by key, of values that nobody wrote
+	known    []bool                                     // by key, whether it is in initial
 	order    []uint32
 	survey   bool
+	slow     bool // nothing is taken for plain
 	explicit bool // the file has an initial transaction
 	before   bool // the transaction that is read is it
 	rows     []history.PredRow
@@ -54,12 +51,15 @@ type reader struct {
 
 // Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: two passes
 // over the bytes, a hash lookup for each operation, history.Builder.Build.
-func Read(ctx context.Context, dir string) (*history.History, error) {
+func Read(ctx context.Context, dir string) (*history.History, error) { return read(ctx, dir, false) }
+
+// read is Read; slow: by way of the scanner alone.
+func read(ctx context.Context, dir string, slow bool) (*history.History, error) {
 	files, err := logs.List(dir, "J")
 	if err != nil {
 		return nil, err
 	}
-	r := reader{b: history.NewBuilder(), written: map[keyValue]struct{}{}, initial: map[uint32]history.Value{}}
+	r := reader{b: history.NewBuilder(), slow: slow, initial: map[uint32]history.Value{}}
 	r.b.File = dir
 	texts := make([][]byte, len(files))
 	any := false
@@ -190,6 +190,9 @@ func (r *reader) ops() error {
 	if err != nil {
 		return err
 	}
+	if t.Opens() && !r.slow {
+		r.plainOps()
+	}
 	return r.s.Elements(t, "value", func(t edn.Token) error {
 		switch {
 		case t.OpensMap():
@@ -225,7 +228,7 @@ func (r *reader) scalar() (history.Value, error) {
 // write adds a write, or notes it in the first pass.
 func (r *reader) write(key, v history.Value) {
 	if r.survey {
-		r.written[keyValue{key, v}] = struct{}{}
+		r.written[key.Kind][v.Kind].Add(uint64(key.N), uint64(v.N))
 		return
 	}
 	r.b.Write(r.b.Key(key), v)
@@ -241,13 +244,14 @@ func (r *reader) read(key, v history.Value) {
 
 // seen notes what a key held before the run, if this read tells it.
 func (r *reader) seen(k uint32, key, v history.Value) {
-	if _, ok := r.written[keyValue{key, v}]; ok || v.Kind == history.Null {
+	if v.Kind == history.Null || int(k) < len(r.known) && r.known[k] ||
+		r.written[key.Kind][v.Kind].Has(uint64(key.N), uint64(v.N)) {
 		return
 	}
-	if _, ok := r.initial[k]; !ok {
-		r.initial[k] = v
-		r.order = append(r.order, k)
-	}
+	r.initial[k] = v
+	r.order = append(r.order, k)
+	r.known = append(r.known, make([]bool, max(0, int(k)+1-len(r.known)))...)
+	r.known[k] = true
 }
 
 // arrayOp reads ["r", …] and its kin; t is its bracket.

@@ -1,0 +1,248 @@
+package format
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"isovet/history"
+)
+
+// A history is text and numbers that repeat one another: gzip makes a tenth to a thirtieth of it. What grows hundreds
+// of times as it is decompressed, beyond a size that does no harm, is no history but a bomb.
+const (
+	maxGrowth  = 250
+	freeGrowth = 64 << 20
+	// The largest window that the program zstd accepts unless told otherwise; twice that of xz -9.
+	maxSpan = 128 << 20
+)
+
+// errBomb says what to do about what is none.
+var errBomb = fmt.Errorf("it grows more than %d times as it is decompressed, as no history does; if this is one, "+
+	"decompress it and give the plain file", maxGrowth)
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n atomic.Int64 // decompressors read ahead on goroutines of their own
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// bounded ends with errBomb where much more comes out of a decompressor than goes in.
+type bounded struct {
+	r   io.Reader
+	in  *counted
+	out int64
+	err error // said again and again, as not all decompressors do
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.out > freeGrowth && b.out/maxGrowth > b.in.n.Load() {
+		return 0, errBomb
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.r.Read(p)
+	b.out += int64(n)
+	b.err = err
+	return n, err
+}
+
+// magics are what compressed files begin with.
+var magics = [...]struct{ name, magic string }{
+	{"gzip", "\x1f\x8b"},
+	{"zstd", "\x28\xb5\x2f\xfd"},
+	{"xz", "\xfd7zXZ\x00"},
+	{"bzip2", "BZh"},
+	{"zip", "PK\x03\x04"},
+}
+
+// magicSize is how many bytes compression needs.
+const magicSize = 10
+
+// compression tells by the first bytes.
+func compression(head []byte) string {
+	for _, m := range magics {
+		if !bytes.HasPrefix(head, []byte(m.magic)) {
+			continue
+		}
+		// Three letters may begin a text: behind them bzip2 has a digit and the number of a block or of the end.
+		if m.name == "bzip2" && (len(head) < 10 || head[3] < '1' || head[3] > '9' ||
+			string(head[4:10]) != "1AY&SY" && string(head[4:10]) != "\x17rE8P\x90") {
+			continue
+		}
+		return m.name
+	}
+	return ""
+}
+
+// decompress sets in.stream to r's content, decompressed if need be.
+func (in *Input) decompress(r io.Reader) error {
+	magic, err := readUpTo(r, magicSize)
+	if err != nil {
+		return &history.InputError{File: in.Name, Line: 1, Msg: "cannot read: " + err.Error()}
+	}
+	all := &counted{r: io.MultiReader(bytes.NewReader(magic), r)}
+	var z io.Reader
+	name := compression(magic)
+	switch name {
+	case "gzip":
+		var g *gzip.Reader
+		if g, err = gzip.NewReader(all); err == nil {
+			in.close = append(in.close, g.Close)
+			z = g
+		}
+	case "zstd":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(all, zstd.WithDecoderMaxWindow(maxSpan), zstd.WithDecoderLowmem(true)); err == nil {
+			in.close = append(in.close, func() error { d.Close(); return nil })
+			z = d
+		}
+	case "xz":
+		buf := bufio.NewReaderSize(all, 1<<16)
+		if err = checkXZ(buf); err == nil {
+			z, err = xz.NewReader(buf)
+		}
+	case "bzip2":
+		z = bzip2.NewReader(all)
+	case "zip":
+		return in.unzip(all)
+	default:
+		in.stream = all.r
+		return nil
+	}
+	if err != nil {
+		return &history.InputError{File: in.Name, Off: 0, Msg: "looks like " + name + ", but: " + err.Error()}
+	}
+	in.stream = &bounded{r: z, in: all}
+	return nil
+}
+
+// checkXZ refuses what would need a large dictionary, which the library makes as soon as the file asks for it.
+func checkXZ(r *bufio.Reader) error {
+	const streamHeader = 12
+	head, _ := r.Peek(streamHeader + 1)
+	if len(head) <= streamHeader {
+		return nil // for the library to complain of
+	}
+	head, _ = r.Peek(streamHeader + 4*(int(head[streamHeader])+1))
+	if len(head) < streamHeader+2 {
+		return nil
+	}
+	flags, rest := head[streamHeader+1], head[streamHeader+2:]
+	number := func() uint64 {
+		n, size := binary.Uvarint(rest)
+		rest = rest[max(0, min(size, len(rest))):]
+		return n
+	}
+	for _, has := range []byte{0x40, 0x80} { // sizes of the block
+		if flags&has != 0 {
+			number()
+		}
+	}
+	for range flags&3 + 1 {
+		const lzma2 = 0x21
+		filter, size := number(), number()
+		if uint64(len(rest)) < size {
+			return nil
+		}
+		if filter == lzma2 && size == 1 && rest[0] <= 40 {
+			if d := uint64(2|rest[0]&1) << (rest[0]/2 + 11); d > maxSpan {
+				return fmt.Errorf("it needs a dictionary of %d MiB; expected at most %d (decompress it and give the "+
+					"plain file)", d>>20, maxSpan>>20)
+			}
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+// unzip sets in.stream to the one history in a zip archive. Its directory is at its end, so that of a stream the whole
+// archive is read first.
+func (in *Input) unzip(r io.Reader) error {
+	wrong := func(format string, args ...any) error {
+		return &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf(format, args...)}
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return wrong("cannot read on: %v", err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return wrong("looks like zip, but: %v", err)
+	}
+	member, err := theHistory(z.File)
+	if err != nil {
+		return wrong("%v", err)
+	}
+	f, err := member.Open()
+	if err != nil {
+		return wrong("cannot read %s in the archive: %v", member.Name, err)
+	}
+	in.close = append(in.close, f.Close)
+	packed := &counted{}
+	packed.n.Store(int64(min(member.CompressedSize64, uint64(len(data)))))
+	// What is in it may be compressed by itself.
+	out := &Input{Name: in.Name + ": " + member.Name}
+	if magic, err := readUpTo(f, magicSize); err != nil {
+		return wrong("cannot read %s in the archive: %v", member.Name, err)
+	} else if r := io.MultiReader(bytes.NewReader(magic), f); compression(magic) == "zip" {
+		return wrong("found an archive in the archive, %s; expected a history", member.Name)
+	} else if err := out.decompress(&bounded{r: r, in: packed}); err != nil {
+		return err
+	}
+	in.Name, in.stream, in.close = out.Name, out.stream, append(in.close, out.close...)
+	return nil
+}
+
+// theHistory finds the history in an archive: its only file, or else that of a Jepsen run.
+func theHistory(all []*zip.File) (*zip.File, error) {
+	var files []*zip.File
+	for _, f := range all {
+		base := path.Base(f.Name)
+		if !f.FileInfo().IsDir() && base[0] != '.' && !strings.HasPrefix(f.Name, "__MACOSX/") {
+			files = append(files, f)
+		}
+	}
+	if len(files) == 1 {
+		return files[0], nil
+	}
+	for _, name := range parts() {
+		var found []*zip.File
+		for _, f := range files {
+			if path.Base(f.Name) == name {
+				found = append(found, f)
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return nil, fmt.Errorf("found %d files %s in the archive; expected one history (unpack it and give one of "+
+				"them)", len(found), name)
+		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("found no file in the archive; expected one history")
+	}
+	return nil, fmt.Errorf("found %d files in the archive, such as %s and %s; expected one history, or a Jepsen run's "+
+		"folder (unpack it and give one of them, or the folder)", len(files), files[0].Name, files[1].Name)
+}

@@ -1,0 +1,183 @@
+package format_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"isovet/history"
+	"isovet/history/format"
+)
+
+// Made by Python's bz2 and lzma: two transactions; the same with a dictionary of 1 GiB asked for; and 300 MiB of ends
+// of lines.
+const (
+	smallBzip2 = "QlpoOTFBWSZTWWQJHP4AABtbgAAQEAQwEAAKBCDYyiAAUKaZGJiYgVVPSZA" +
+		"ekxNL4yllp2uhMyXqihZRV8wsZRpG2ln4u5IpwoSD" +
+		"IEjn8A=="
+	smallXZ = "/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj4AA5ACddAD2IiSaBk1Ox5jXPdu7" +
+		"3z/KzlJbS209AQb6Ssx0z34GxqsX/C2woAAAA0v2v" +
+		"K2UomEEAAUM6X3DePR+2830BAAAAAARZWg=="
+	spanXZ = "/Td6WFoAAATm1rRGAgAhASQAAABeH8f54AA5ACddAD2IiSaBk1Ox5jXPdu7" +
+		"3z/KzlJbS209AQb6Ssx0z34GxqsX/C2woAAAA0v2v" +
+		"K2UomEEAAUM6X3DePR+2830BAAAAAARZWg=="
+	bombBzip2 = "QlpoOTFBWSZTWStxu3EBX45AAIAQAAggADCATUZCoCWpCoCXMUFZJlNZK3G" +
+		"7cQFfjkAAgBAACCAAMIBNRkKgJakKgJcxQVkmU1kr" +
+		"cbtxAV+OQACAEAAIIAAwgE1GQqAlqQqAlzFBWSZTWStxu3EBX45AAIAQAAggADCATUZCoCWpCoCXMUFZJlNZK3G7cQFfjkAAgBAA" +
+		"CCAAMIBNRkKgJakKgJcxQVkmU1krcbtxAV+OQACAEAAIIAAwgE1GQqAlqQqAlzFBWSZTWVwdXFUBLBJABIAQAAEACCAAMMwFKaYi" +
+		"BSNiRApHi7kinChIfPuMw4A="
+)
+
+const twoTxns = `{"id":1,"ops":[["w","x",1]]}
+{"id":2,"ops":[["r","x",1]]}
+`
+
+func unbase64(t *testing.T, text string) []byte {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// squeezed compresses by way of a writer.
+func squeezed(t *testing.T, open func(w io.Writer) (io.WriteCloser, error), parts ...[]byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z, err := open(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		if _, err := z.Write(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// zipped makes an archive of files, name and content by turns.
+func zipped(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for i := 0; i < len(files); i += 2 {
+		w, err := z.Create(files[i])
+		if err == nil {
+			_, err = io.WriteString(w, files[i+1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func toGzip(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
+func toZstd(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) }
+func toXZ(w io.Writer) (io.WriteCloser, error)   { return xz.NewWriter(w) }
+
+// readBytes reads what a file has, by its content alone.
+func readBytes(t *testing.T, data []byte) (*history.History, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "h")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return format.Read(context.Background(), path, format.Options{})
+}
+
+// TestCompressed: every compression is told by its content, and what is cut short is an error.
+func TestCompressed(t *testing.T) {
+	two := []byte(twoTxns)
+	for name, data := range map[string][]byte{
+		"gzip": squeezed(t, toGzip, two), "zstd": squeezed(t, toZstd, two), "xz": squeezed(t, toXZ, two),
+		"bzip2": unbase64(t, smallBzip2), "xz of liblzma": unbase64(t, smallXZ),
+		"zip": zipped(t, "h.jsonl", twoTxns),
+		"zip of gzip": zipped(t, "a/", "", "a/h.gz", string(squeezed(t, toGzip, two)),
+			"__MACOSX/a/h", "x", "a/.b", "y"),
+		"zip of Jepsen": zipped(t, "20260101/results.edn", "{:valid? true}", "20260101/history.edn",
+			"{:type :ok, :f :write, :value 1}\n{:type :ok, :f :read, :value 1}\n"),
+	} {
+		h, err := readBytes(t, data)
+		if err != nil || h.NumTxns() != 2 {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, n := range []int{12, len(data) / 2, len(data) - 1} {
+			if _, err := readBytes(t, data[:n]); err == nil {
+				t.Errorf("%s: %d bytes of %d are read without an error", name, n, len(data))
+			} else if _, ok := errors.AsType[*history.InputError](err); !ok {
+				t.Errorf("%s: %v is no input error", name, err)
+			}
+		}
+	}
+}
+
+// TestCompressedBad: what is too much or too many is refused, with what to do about it.
+func TestCompressedBad(t *testing.T) {
+	lines := bytes.Repeat([]byte("\n"), 1<<20)
+	var parts [][]byte
+	for range 100 {
+		parts = append(parts, lines)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"bomb of bzip2":    {unbase64(t, bombBzip2), "grows more than"},
+		"bomb of xz":       {squeezed(t, toXZ, parts...), "grows more than"},
+		"bomb of zip":      {zipped(t, "h", strings.Repeat("\n", 100<<20)), "grows more than"},
+		"bomb in zip":      {zipped(t, "h", string(squeezed(t, toGzip, parts...))), "grows more than"},
+		"large dictionary": {unbase64(t, spanXZ), "a dictionary of 1024 MiB"},
+		"two files":        {zipped(t, "a", twoTxns, "b", twoTxns), "found 2 files in the archive, such as a and b"},
+		"two runs":         {zipped(t, "a/history.edn", "", "b/history.edn", ""), "found 2 files history.edn"},
+		"no file":          {zipped(t, "a/", "", "a/.b", ""), "found no file"},
+		"zip in zip":       {zipped(t, "a.zip", string(zipped(t, "a", twoTxns))), "an archive in the archive"},
+		"text":             {[]byte("BZh is how this begins\n"), "unknown format"},
+	} {
+		_, err := readBytes(t, c.data)
+		if in, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(in.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestStore: the folder of all runs stands for its last.
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	run := filepath.Join(dir, "test", "20260101")
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := []byte("{:type :ok, :f :write, :value 1}\n{:type :ok, :f :read, :value 1}\n")
+	if err := os.WriteFile(filepath.Join(run, "history.edn.xz"), squeezed(t, toXZ, text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("test", "20260101"), filepath.Join(dir, "latest")); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "latest"), run} {
+		h, err := format.Read(context.Background(), path, format.Options{})
+		if err != nil || h.NumTxns() != 2 {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

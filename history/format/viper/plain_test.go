@@ -1,0 +1,71 @@
+package viper
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"isovet/internal/histtest"
+	"isovet/internal/histtest/diff"
+)
+
+// TestPlain: plain operations are read as the scanner reads them, errors and all.
+func TestPlain(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(2, 9))
+	dir := t.TempDir()
+	parts := []string{"[", "]", "{", "}", `"`, ",", ":", "0", "-", "null", "true", `"x"`, `"nil"`, `"\n"`, "é", " ", "1.5",
+		"99999999999999999999", `["range",1,2,[],[]],`, `{"opType":"r","key":3,"value":4},`}
+	good, n := 0, histtest.Long(3_000, 100_000)
+	for range n {
+		for log := range 2 {
+			var data []byte
+			for range rnd.IntN(4) {
+				data = append(data, `{"value":[`...)
+				for j := range rnd.IntN(5) {
+					if j > 0 {
+						data = append(data, ", "...)
+					}
+					key := [...]string{"1", "2", `"x"`, `"y"`}[rnd.IntN(4)]
+					value := [...]string{"1", "2", "3", "null", `"nil"`, `"a"`}[rnd.IntN(6)]
+					if rnd.IntN(2) == 0 {
+						data = fmt.Appendf(data, `["%c",%s,%s,%v]`, "rw"[rnd.IntN(2)], key, value, rnd.IntN(3) > 0)
+					} else {
+						data = fmt.Appendf(data, `["%c",%s,%s,%d,%v,%v]`, "id"[rnd.IntN(2)], key, value, rnd.IntN(4),
+							rnd.IntN(2) > 0, rnd.IntN(3) > 0)
+					}
+				}
+				data = append(data, `],"preBeginTS":`...)
+				data = fmt.Appendf(data, "%d}\n", rnd.IntN(9))
+			}
+			for range rnd.IntN(2) {
+				i := rnd.IntN(len(data) + 1)
+				if rnd.IntN(3) == 0 {
+					data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
+				} else {
+					data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("J%d.log", log)), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, err := read(t.Context(), dir, false)
+		want, wantErr := read(t.Context(), dir, true)
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Fatalf("plain: %v\n twin: %v", err, wantErr)
+		}
+		if err != nil {
+			continue
+		}
+		good++
+		if d := diff.Histories(want, h); d != "" {
+			t.Fatal(d)
+		}
+	}
+	if good < n/8 || good == n {
+		t.Errorf("%d of %d folders were histories", good, n)
+	}
+}
