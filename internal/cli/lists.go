@@ -235,7 +235,8 @@ func newWorkloads(e *env) *cobra.Command {
 func newFormats(e *env) *cobra.Command {
 	return newList(e, "formats", "List the file formats: what isovet check --format takes",
 		"formats lists the file formats that isovet reads, what each can hold, and whether isovet convert can write "+
-			"it. A format is\ntold by a file's content; gzip and zstd are understood, but for logs within folders.",
+			"it. A format is\ntold by a file's content; gzip, zstd, xz, bzip2 and zip are understood, but for logs "+
+			"within\nfolders.",
 		func() (items []listItem) {
 			for _, f := range format.All() {
 				writes := f.Write != nil || f.WriteDir != nil
