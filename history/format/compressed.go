@@ -1,7 +1,6 @@
 package format
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"compress/bzip2"
@@ -14,8 +13,8 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
 
 	"isovet/history"
 )
@@ -119,7 +118,7 @@ func (in *Input) decompress(r io.Reader) error {
 	case "xz":
 		buf := bufio.NewReaderSize(all, 1<<16)
 		if err = checkXZ(buf); err == nil {
-			z, err = xz.NewReader(buf)
+			z, err = readXZ(buf)
 		}
 	case "bzip2":
 		z = bzip2.NewReader(all)
