@@ -16,12 +16,12 @@ require (
 	github.com/olekukonko/tablewriter v1.1.5 // tables, plain and Markdown
 	github.com/redis/go-redis/v9 v9.23.0 // client of Redis
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
-	github.com/schollz/progressbar/v3 v3.19.1 // the progress bar
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
 	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
 	github.com/ulikunitz/xz v0.5.17 // xz
 	golang.org/x/sys v0.49.0 // memory-mapped files
+	golang.org/x/term v0.47.0 // the width of a terminal
 	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
 	gonum.org/v1/plot v0.17.0 // charts
 	modernc.org/sqlite v1.60.0 // SQLite, a database inside this program
@@ -54,7 +54,6 @@ require (
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-runewidth v0.0.19 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
@@ -63,7 +62,6 @@ require (
 	github.com/olekukonko/errors v1.2.0 // indirect
 	github.com/olekukonko/ll v0.1.6 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/metric v1.41.0 // indirect
@@ -74,7 +72,6 @@ require (
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect

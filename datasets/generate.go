@@ -101,7 +101,10 @@ func Breaks() []string { return store.Breaks() }
 func Isolations() []string { return store.Isolations() }
 
 // Run is Generate with more to tell.
-func Run(ctx context.Context, spec Spec) (*Result, error) {
+func Run(ctx context.Context, spec Spec) (*Result, error) { return RunTold(ctx, spec, nil) }
+
+// RunTold is Run that tells what is being done and how far it is, every few thousand events; tell may be nil.
+func RunTold(ctx context.Context, spec Spec, tell func(stage string, done, total int)) (*Result, error) {
 	spec.Workload = cmp.Or(spec.Workload, "blindw")
 	spec.Txns = cmp.Or(spec.Txns, 10000)
 	spec.Sessions = cmp.Or(spec.Sessions, 24)
@@ -138,6 +141,9 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 		Workload: w, Sessions: spec.Sessions, Txns: spec.Txns, Isolation: iso, Seed: spec.Seed,
 		AbortRate: spec.AbortRate, UnknownRate: spec.UnknownRate, LongTxn: spec.LongTxn,
 	}
+	if tell != nil {
+		cfg.Progress = func(committed int) { tell("running", committed, spec.Txns) }
+	}
 	if cfg.Break, err = store.ParseBreak(spec.Break); err != nil {
 		return nil, err
 	}
@@ -153,6 +159,9 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	log, err := store.Run(ctx, cfg)
 	if err != nil {
 		return nil, err
+	}
+	if tell != nil {
+		tell("telling what the clients saw", 0, 0)
 	}
 	b := history.NewBuilder()
 	c := convert{spec: &spec, log: log, b: b, values: params.Values}

@@ -70,6 +70,8 @@ type Config struct {
 	Txns      int // committed transactions, the script's among them
 	Isolation Isolation
 	Seed      uint64
+	// Progress, if set, is told how many transactions have committed, every few thousand events.
+	Progress func(committed int)
 	// AbortRate is the share of transactions that the client rolls back in the end; they are not retried.
 	AbortRate float64
 	// UnknownRate is the share of commits whose answer is lost; half of them took effect.
@@ -192,6 +194,9 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 		if n&0xfff == 0 {
 			if err := ctx.Err(); err != nil {
 				return nil, err
+			}
+			if cfg.Progress != nil {
+				cfg.Progress(s.log.Stats.Committed)
 			}
 		}
 		now, i := s.heap.Pop()

@@ -109,7 +109,7 @@ func (f *checkFlags) judging(c *cobra.Command) {
 		checkerNames())
 	c.Flags().Var(&solverValue{enum{&f.solver, "solver", solverNames()}}, "solver", "back end of a SAT-based "+
 		"checker, or external:COMMAND, a program on the PATH (default: the checker's own, cdcl)")
-	complete(c, "solver", solverNames())
+	complete(c, "solver", described("solver", solverNames()))
 	fl := c.Flags()
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen every client interval by this much at both ends (strict levels, "+
 		"leopard)")
@@ -119,7 +119,7 @@ func (f *checkFlags) judging(c *cobra.Command) {
 		"checkers) ignore predicates: \"items:\" before the level says so")
 	fl.StringVar(&f.profileName, "profile", "", "checker leopard: how the database works inside, `DATABASE:LEVEL`, "+
 		"a file, or auto, what the history's header says (isovet profiles)")
-	complete(c, "profile", profileNames())
+	complete(c, "profile", described("profile", profileNames()))
 	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "checker leopard: do not look for an order; violation "+
 		"or unknown")
 }
@@ -283,6 +283,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	r, err := guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result,
 		error) {
 		start := time.Now()
+		p.Step(loadingStage(path), 0, 0)
 		h, err := loadHistory(ctx, path, f.loading)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/check"
+	"isovet/check/mechanism"
+	"isovet/datasets"
+	"isovet/datasets/workload"
+	"isovet/history/format"
 	"isovet/level"
 )
 
@@ -41,7 +45,55 @@ func (e *enum) Set(s string) error {
 // enumFlag adds a flag whose values are listed in its errors and completed by the shell.
 func enumFlag(c *cobra.Command, value *string, name, what, usage string, choices []string) {
 	c.Flags().Var(&enum{value, what, choices}, name, usage)
-	complete(c, name, choices)
+	complete(c, name, described(what, choices))
+}
+
+// described are values with what they are, where a list of isovet's has that.
+func described(what string, names []string) []cobra.Completion {
+	about := map[string]string{auto: "what fits"}
+	switch what {
+	case "checker":
+		for _, k := range check.All() {
+			about[k.Info().Name] = k.Info().About
+		}
+	case "solver":
+		for _, s := range check.Solvers() {
+			about[s.Name] = s.About
+		}
+	case "format":
+		for _, f := range format.All() {
+			about[f.Name] = f.About
+		}
+	case "workload":
+		for _, w := range workload.All() {
+			about[w.Name] = w.About
+		}
+	case "real time":
+		about["time"] = "the file's times"
+		about["index"] = "the order of invocations and completions in the file"
+		about["none"] = "nothing"
+	case "profile":
+		for _, p := range mechanism.Profiles() {
+			about[p.Name()] = "promises " + p.Level.String()
+		}
+	case "fault":
+		for _, f := range slices.Concat(datasets.Faults(), datasets.PredicateFaults()) {
+			about[f.Name] = f.About
+		}
+	case "choice of times":
+		about["all"], about["txns"] = "of transactions and operations", "of transactions"
+		about["none"] = "none at all"
+	case "kind of times":
+		about["true"], about["reversed"], about["random"] = "as they were", "in reverse", "by chance"
+	}
+	var out []cobra.Completion
+	for _, n := range names {
+		if a := about[n]; a != "" {
+			n = cobra.CompletionWithDesc(n, a)
+		}
+		out = append(out, n)
+	}
+	return out
 }
 
 // choice is a value of a flag, with what it is.

@@ -192,7 +192,7 @@ func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJ
 	ms := 0.0
 	r, err := guard(ctx, limits{}, func() string { return "generating" }, func(ctx context.Context) (*datasets.Result,
 		error) {
-		r, err := datasets.Run(ctx, spec)
+		r, err := datasets.RunTold(ctx, spec, p.Step)
 		if err != nil {
 			return nil, err
 		}

@@ -40,6 +40,14 @@ func loadHistory(ctx context.Context, path string, l loading) (*history.History,
 	return h, nil
 }
 
+// loadingStage is the stage of reading a file, with its size.
+func loadingStage(path string) string {
+	if st, err := os.Stat(path); path != "-" && err == nil && st.Mode().IsRegular() && st.Size() >= 1e6 {
+		return fmt.Sprintf("loading %s", bytesText(st.Size()))
+	}
+	return "loading"
+}
+
 // sayNotes writes on standard error what the reader of a history has to say of it.
 func (e *env) sayNotes(path string, h *history.History) {
 	if h == nil {

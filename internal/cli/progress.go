@@ -4,18 +4,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 )
 
-// logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not take
-// a silent job for a dead one.
-const logEvery = 10 * time.Second
+const (
+	// logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not
+	// take a silent job for a dead one.
+	logEvery = 10 * time.Second
+	// drawEvery is how often a terminal shows it, so that what has nothing to say is seen to move.
+	drawEvery = 100 * time.Millisecond
+	// drawAfter is when it begins to: what is done at once needs no line.
+	drawAfter = 200 * time.Millisecond
+)
 
-// progress tells how far long work is: with a bar on a terminal, with a line every logEvery elsewhere, not at all if
-// quiet. Its methods are safe from any goroutine, and on nil.
+// progress tells how far long work is, by stages: with a line that is drawn over itself on a terminal, with a line
+// every logEvery elsewhere, not at all if quiet. Its methods are safe from any goroutine, cheap, and work on nil.
 type progress struct {
 	w     io.Writer
 	start time.Time
@@ -23,27 +31,32 @@ type progress struct {
 	mu          sync.Mutex
 	what, stage string
 	done, total int
-	bar         bar
-	barMax      int64
-	lastDraw    time.Time
-	interactive bool
+	began       time.Time // the stage
+	first       int       // of it, done
+	drawn       bool
+	frame       int
 	stop        chan struct{}
 	stopped     sync.WaitGroup
 }
 
-// bar is drawn on a terminal.
-type bar interface {
-	Describe(what string)
-	Set(done int) error
-	Clear() error
-	IsFinished() bool
-}
-
-// interactive reports whether w is a terminal that shows bars. The libraries look at none of CI, TERM and --quiet.
+// interactive reports whether w is a terminal that shows what moves. No library looks at CI, TERM and --quiet.
 func interactive(w io.Writer, getenv func(string) string) bool {
 	f, ok := w.(*os.File)
 	return ok && getenv("CI") == "" && getenv("TERM") != "dumb" && (isatty.IsTerminal(f.Fd()) ||
 		isatty.IsCygwinTerminal(f.Fd()))
+}
+
+// terminalWidth is how many columns a terminal has; 0: w is none, or does not say.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !isatty.IsTerminal(f.Fd()) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 20 {
+		return 0
+	}
+	return width
 }
 
 // newProgress starts the clock. Close must be called.
@@ -51,31 +64,96 @@ func newProgress(w io.Writer, quiet, json bool) *progress {
 	if quiet {
 		return nil
 	}
-	p := &progress{w: w, start: time.Now(), interactive: !json && interactive(w, os.Getenv), stop: make(chan struct{})}
-	if !p.interactive {
-		p.stopped.Go(p.lines)
+	p := &progress{w: w, start: time.Now(), stop: make(chan struct{})}
+	if !json && interactive(w, os.Getenv) {
+		p.stopped.Go(func() { p.every(drawEvery, p.draw) })
+	} else {
+		p.stopped.Go(func() { p.every(logEvery, p.log) })
 	}
 	return p
 }
 
-// lines writes the log lines.
-func (p *progress) lines() {
-	tick := time.NewTicker(logEvery)
+// every calls tell, with the lock held, until the end.
+func (p *progress) every(d time.Duration, tell func(now time.Time)) {
+	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.stop:
 			return
-		case <-tick.C:
+		case now := <-tick.C:
 			p.mu.Lock()
-			s := p.said()
-			if p.total > 0 {
-				s += fmt.Sprintf(" %d/%d", p.done, p.total)
-			}
-			fmt.Fprintf(p.w, "%s, %.0f s\n", s, time.Since(p.start).Seconds())
+			tell(now)
 			p.mu.Unlock()
 		}
 	}
+}
+
+func (p *progress) log(now time.Time) {
+	fmt.Fprintf(p.w, "%s, %.0f s\n", p.line(now), now.Sub(p.start).Seconds())
+}
+
+// draw draws the line over the last one, cut to the terminal.
+func (p *progress) draw(now time.Time) {
+	if now.Sub(p.start) < drawAfter || p.what == "" && p.stage == "" {
+		return
+	}
+	p.frame++
+	text := []rune(fmt.Sprintf("%c %s, %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[p.frame%10], p.line(now),
+		clock(now.Sub(p.start))))
+	if most := terminalWidth(p.w); most > 0 && len(text) >= most {
+		text = append(text[:most-2], '…')
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", string(text))
+	p.drawn = true
+}
+
+// barWidth is that of a bar, in characters.
+const barWidth = 20
+
+// line is what is worked on, at which stage, and where that is known how far it is, how fast and how long it takes yet.
+func (p *progress) line(now time.Time) string {
+	s := p.said()
+	if p.total > 1 {
+		done := min(max(p.done, 0), p.total)
+		full := barWidth * done / p.total
+		s += fmt.Sprintf(" %s%s %d/%d", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), p.done, p.total)
+	} else if p.total == 0 && p.done > 0 {
+		s += fmt.Sprintf(" %d", p.done)
+	}
+	took := now.Sub(p.began)
+	n := p.done - p.first
+	if n <= 0 || took < time.Second {
+		return s
+	}
+	rate := float64(n) / took.Seconds()
+	s += fmt.Sprintf(", %s/s", short(rate))
+	if left := p.total - p.done; left > 0 {
+		s += ", " + clock(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
+	}
+	return s
+}
+
+// short writes a number with three digits at most.
+func short(x float64) string {
+	for _, u := range []struct {
+		n    float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x >= u.n {
+			return fmt.Sprintf("%.3g%s", x/u.n, u.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+// clock writes a time as minutes and seconds.
+func clock(d time.Duration) string {
+	s := int(d.Seconds() + 0.5)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
 // said is what is being worked on and at which stage of it.
@@ -94,35 +172,29 @@ func (p *progress) Begin(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	p.what, p.stage, p.done, p.total = what, "", 0, 0
+	p.what, p.stage, p.done, p.total, p.began, p.first = what, "", 0, 0, time.Now(), 0
 }
 
-// Step says how far a stage is; total 0 means that nobody knows.
+// Step says how far a stage is; total 0 means that nobody knows. What stands behind a colon in its name may change
+// while it lasts.
 func (p *progress) Step(stage string, done, total int) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if stageName(stage) != stageName(p.stage) || total != p.total || done < p.done {
+		p.began, p.first = time.Now(), done
+	}
 	p.stage, p.done, p.total = stage, done, total
-	if !p.interactive || time.Since(p.lastDraw) < 50*time.Millisecond && done < total {
-		return
-	}
-	p.lastDraw = time.Now()
-	n := int64(total)
-	if n <= 0 {
-		n = -1 // a spinner
-	}
-	if p.bar == nil || p.bar.IsFinished() || p.barMax != n {
-		p.clear()
-		p.bar = newBar(p.w, n)
-		p.barMax = n
-	}
-	p.bar.Describe(p.said())
-	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
 }
 
-// Hide takes the bar off the terminal before something else is printed.
+func stageName(stage string) string {
+	name, _, _ := strings.Cut(stage, ":")
+	return name
+}
+
+// Hide takes the line off the terminal before something else is printed.
 func (p *progress) Hide() {
 	if p == nil {
 		return
@@ -132,10 +204,11 @@ func (p *progress) Hide() {
 	p.clear()
 }
 
+// clear takes the line away; what comes next has its own time to begin.
 func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		p.bar = nil
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
 	}
 }
 

@@ -174,7 +174,7 @@ func addProfile(c *cobra.Command, profile *string, skew *time.Duration) {
 	c.Flags().StringVar(profile, "profile", "", "leopard: how the database works inside, `DATABASE:LEVEL`, a file, "+
 		"or auto, what the header says (isovet profiles)")
 	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard: widen every client interval by this much at both ends")
-	complete(c, "profile", profileNames())
+	complete(c, "profile", described("profile", profileNames()))
 }
 
 func leopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, error) {

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAction runs the last step of action.yml on histories, as GitHub's runner does, with this test program as isovet.
+func TestAction(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("SKIPPED, NOTHING TESTED: no bash")
+	}
+	text, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, step, ok := strings.Cut(string(text), "      run: |\n")
+	if !ok {
+		t.Fatal("action.yml has no step of several lines")
+	}
+	for _, input := range []string{"histories", "level", "arguments", "sarif", "unknown-exit"} {
+		if !strings.Contains(string(text), "${{ inputs."+input+" }}") ||
+			!strings.Contains(string(text), "\n  "+input+":") {
+			t.Errorf("input %s is not declared or not used", input)
+		}
+	}
+	dir := t.TempDir()
+	for name, lines := range map[string]string{
+		"ok.jsonl":  `{"id":1,"ops":[["w","x",1]]}`,
+		"bad.jsonl": `{"id":1,"ops":[["w","x",1]]}` + "\n" + `{"id":2,"ops":[["r","x",2]]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "isovet")); err != nil { // testscript runs the command of that name
+		t.Fatal(err)
+	}
+	run := func(histories string) (string, int) {
+		c := exec.Command(bash, "-e", "-o", "pipefail", "-c", step)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "RUNNER_TEMP="+dir, "HISTORIES="+histories, "LEVEL=si", "ARGUMENTS=--quiet",
+			"SARIF=out.sarif", "UNKNOWN=2")
+		out, err := c.Output()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			return string(out), exit.ExitCode()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out), 0
+	}
+	if out, status := run("ok.jsonl"); status != 0 || out != "" {
+		t.Errorf("status %d: %s", status, out)
+	}
+	out, status := run("*.jsonl")
+	if status != 1 || !strings.HasPrefix(out, "::error file=bad.jsonl,line=2,title=thin-air-read") {
+		t.Errorf("status %d: %s", status, out)
+	}
+	sarif, err := os.ReadFile(filepath.Join(dir, "out.sarif"))
+	if err != nil || !strings.Contains(string(sarif), `"startLine":2`) {
+		t.Errorf("%v: %s", err, sarif)
+	}
+}
