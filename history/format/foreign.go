@@ -12,6 +12,7 @@ import (
 	"isovet/history/format/dbcop"
 	"isovet/history/format/integers"
 	"isovet/history/format/jepsen"
+	"isovet/history/format/otlp"
 	"isovet/history/format/plume"
 	"isovet/history/format/porcupine"
 	"isovet/history/format/timekiller"
@@ -130,6 +131,24 @@ var (
 			}
 			return h, err
 		}),
+	}
+	otlpJSON = Format{
+		Name: "otlp-json", About: "OpenTelemetry's traces; spans with the attribute isovet.session are transactions",
+		Tool: "OpenTelemetry", Holds: Times | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial |
+			OpTimes,
+		Detect: detect(otlp.Is),
+		Read: func(_ context.Context, in *Input, _ Options) (*history.History, error) {
+			data, err := in.Bytes()
+			if err != nil {
+				return nil, err
+			}
+			h, passed, err := otlp.Read(data, in.Name)
+			if err == nil && passed > 0 {
+				h.AddNote(history.NoteSkipped, passed, "%d spans have no attribute isovet.session and were passed over",
+					passed)
+			}
+			return h, err
+		},
 	}
 	porcupineKV = Format{
 		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",

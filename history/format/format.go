@@ -114,7 +114,7 @@ func RealTimes() []string {
 // All returns the formats, the project's own first.
 func All() []Format {
 	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, jepsenLog, cobraLog, dbcopBincode, dbcopJSON, dbcopHist,
-		plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV}
+		plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV, otlpJSON}
 }
 
 // ByName returns the format of that name.

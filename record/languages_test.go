@@ -1,0 +1,77 @@
+package record_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// TestLanguages runs the recorders of docs/recording.md and what it shows of them: each has at most 60 lines, and gives
+// a history with the lost update that it is told. Where the interpreter is not installed, the test says so.
+func TestLanguages(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "recording.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []struct {
+		name, file string
+		needs      []string
+		run        [][]string
+	}{
+		{"python", "demo.py", []string{"python3"}, [][]string{{"python3", "demo.py"}}},
+		{"javascript", "demo.js", []string{"node"}, [][]string{{"node", "demo.js"}}},
+		{"java", "Demo.java", []string{"javac", "java"}, [][]string{{"javac", "-encoding", "UTF-8", "Demo.java"},
+			{"java", "-cp", ".", "Demo"}}},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			blocks := regexp.MustCompile("(?s)\n```"+l.name+"\n(.*?)\n```\n").FindAllStringSubmatch(string(page), -1)
+			if len(blocks) != 2 {
+				t.Fatalf("%d blocks", len(blocks))
+			}
+			if n := strings.Count(blocks[0][1], "\n") + 1; n > 60 {
+				t.Errorf("the recorder has %d lines", n)
+			}
+			for _, program := range l.needs {
+				if _, err := exec.LookPath(program); err != nil {
+					if os.Getenv("ISOVET_SERVERS") != "" {
+						t.Fatal(err)
+					}
+					t.Skipf("NOT RUN, %s is missing", program)
+				}
+			}
+			dir := t.TempDir()
+			text := blocks[0][1] + "\n\n" + blocks[1][1] + "\n"
+			if err := os.WriteFile(filepath.Join(dir, l.file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range l.run {
+				c := exec.Command(args[0], args[1:]...)
+				c.Dir = dir
+				if out, err := c.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %v\n%s", args, err, out)
+				}
+			}
+			h, err := format.Read(t.Context(), filepath.Join(dir, "h.jsonl"), format.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.NumTxns() != 4 || len(h.Notes) > 0 || h.Txns.Status[2] != history.Aborted ||
+				!strings.Contains(lines(t, h), `["w","x","4.5"]`) {
+				t.Errorf("%v\n%s", h.Notes, lines(t, h))
+			}
+			r := verdict(t, h, level.Serializable, evidence.Violated)
+			if r.Verdict == evidence.Violated && r.Anomalies[0].Kind != "lost-update" {
+				t.Error(r.Anomalies[0].Kind)
+			}
+			verdict(t, h, level.ReadAtomic, evidence.Holds)
+		})
+	}
+}
