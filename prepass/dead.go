@@ -49,8 +49,8 @@ func (p *pass) bury() {
 			continue
 		}
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
-			if ver := p.readVer(i); p.initial[ver>>6]>>(ver&63)&1 == 0 {
-				look(watch{t, p.rOp[i], ver, p.last[ver]})
+			if ver := p.rVer[i]; !p.isInitial(ver) {
+				look(watch{t, p.rOp[i], ver, p.newest(ver)})
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func (p *pass) dead(t, ver uint32) [][]uint32 {
 	told := make(map[uint32]bool) // deaths by their place
 	var places []uint32
 	add := func(t, ver uint32) {
-		for w := p.last[ver]; w != none; w = p.before(w) {
+		for w := p.newest(ver); w != none; w = p.before(w) {
 			if u := v.WTxn[w]; u != t && !told[p.died[u]-1] {
 				told[p.died[u]-1] = true
 				places = append(places, p.died[u]-1)

@@ -1,8 +1,6 @@
 package prepass
 
 import (
-	"slices"
-
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -12,25 +10,25 @@ type pass struct {
 	v *View
 	h *history.History
 
-	// final[op]: the write is its transaction's last of the key. Bitset.
-	final []uint64
+	// lost[op]: a later write of its transaction overwrote the write. Bitset, nil while there is none.
+	lost []uint64
 	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that
-	// installs ver, or None; same[w] the one before it of the same version (nil while no version has two).
+	// installs ver, with the bit open where several wrote the version, the initial state among them, or one of unknown
+	// outcome did; initial where it is its key's initial version and nobody wrote it; or None. A read of a version
+	// without the bit has one possible writer, which counts. same[w] is the write before w of the same version (nil
+	// while no version has two).
 	last, same []uint32
-	// initial[ver]: ver is its key's initial version. Bitset. open[ver]: that, or several wrote it, or one of unknown
-	// outcome did; a read of another version has one possible writer, which counts, or none. Bitset.
-	initial, open []uint64
 	// wrote[ver] is an operation that wrote the version in vain (aborted, or overwritten by its own transaction), or
 	// None; nil until it is asked for.
 	wrote []uint32
 
-	// external reads, by transaction; rVer is nil without predicates
+	// external reads, by transaction
 	rOff, rOp, rKey, rVer []uint32
 
 	closed  bool
 	each    bool     // Options.EachRead
 	known   []bool   // Options.Count
-	touched []touch  // by key
+	touched []touch  // by key; nil without predicates
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
 	matched []uint32 // key → one more than the operation that matched it last
 	blind   []Miss   // of the transaction at hand: what may be blind
@@ -58,9 +56,37 @@ type found struct {
 	a evidence.Anomaly
 }
 
-func (p *pass) set(op uint32)          { p.final[op>>6] |= 1 << (op & 63) }
-func (p *pass) clear(op uint32)        { p.final[op>>6] &^= 1 << (op & 63) }
-func (p *pass) isFinal(op uint32) bool { return p.final[op>>6]>>(op&63)&1 != 0 }
+// What last has beside numbers of writes, which are below open.
+const (
+	open    = 1 << 31
+	initial = none - 1
+)
+
+// newest returns the newest write that installs ver, or none.
+func (p *pass) newest(ver uint32) uint32 {
+	w := p.last[ver]
+	if w >= initial {
+		return none
+	}
+	return w &^ open
+}
+
+// isOpen reports whether a read of ver may have no writer or several, or one that may not count.
+func (p *pass) isOpen(ver uint32) bool { return p.last[ver]&open != 0 }
+
+// isInitial reports whether ver is its key's initial version.
+func (p *pass) isInitial(ver uint32) bool { return p.h.InitVer[p.h.VerKey[ver]] == ver }
+
+// lose notes that a later write of its transaction overwrote op.
+func (p *pass) lose(op uint32) {
+	if p.lost == nil {
+		p.lost = make([]uint64, p.h.NumOps()/64+1)
+	}
+	p.lost[op>>6] |= 1 << (op & 63)
+}
+
+// isFinal reports whether the write is its transaction's last of the key.
+func (p *pass) isFinal(op uint32) bool { return p.lost == nil || p.lost[op>>6]>>(op&63)&1 == 0 }
 
 // own walks each transaction by itself: which writes it installs, which reads are external, and whether the others
 // agree with the transaction's own earlier operations.
@@ -68,31 +94,35 @@ func (p *pass) own() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
 	nk, nv := h.NumKeys(), h.NumVersions()
-	p.final = make([]uint64, h.NumOps()/64+1)
 	p.rOff = make([]uint32, n+1)
 	reads, writes := p.operations()
-	p.rOp = make([]uint32, 0, reads)
-	p.rKey = make([]uint32, 0, reads)
-	if p.matched != nil {
-		p.rVer = make([]uint32, 0, reads)
+	if nk+writes >= open {
+		panic("prepass: 2³¹ writes or more")
 	}
-	v.WKey = make([]uint32, nk, nk+writes)
-	v.WTxn = make([]uint32, nk, nk+writes)
-	v.WVer = make([]uint32, nk, nk+writes)
+	p.rOp = make([]uint32, reads)
+	p.rKey = make([]uint32, reads)
+	p.rVer = make([]uint32, reads)
+	v.WKey = make([]uint32, nk+writes)
+	v.WTxn = make([]uint32, nk+writes)
+	v.WVer = make([]uint32, nk+writes)
 	v.WOff = make([]uint32, n+1)
 	p.last = make([]uint32, nv)
 	for i := range p.last {
 		p.last[i] = none
 	}
-	p.initial = make([]uint64, nv/64+1)
 	for k := range uint32(nk) {
 		ver := h.InitVer[k]
 		v.WKey[k], v.WTxn[k], v.WVer[k] = k, none, ver
 		if ver != none {
-			p.initial[ver>>6] |= 1 << (ver & 63)
+			p.last[ver] = initial
 		}
 	}
-	p.open = slices.Clone(p.initial)
+	if p.matched == nil {
+		p.ownItems()
+		return
+	}
+	p.rOp, p.rKey, p.rVer = p.rOp[:0], p.rKey[:0], p.rVer[:0]
+	v.WKey, v.WTxn, v.WVer = v.WKey[:nk], v.WTxn[:nk], v.WVer[:nk]
 	p.touched = make([]touch, nk)
 	for t := range n {
 		lo, hi := h.TxnOps(t)
@@ -170,17 +200,15 @@ func (p *pass) write(t, op, row, ver uint32) {
 	x := &p.touched[p.h.VerKey[ver]]
 	if x.stamp == t+1 && x.wrote {
 		if x.row == none {
-			p.clear(x.op)
+			p.lose(x.op)
 		} else {
 			p.rows[x.row>>6] &^= 1 << (x.row & 63)
 		}
-	} else if p.matched != nil {
+	} else {
 		p.wroteBy = append(p.wroteBy, p.h.VerKey[ver])
 	}
 	*x = touch{t + 1, op, ver, row, true}
-	if row == none {
-		p.set(op)
-	} else {
+	if row != none {
 		p.rows[row>>6] |= 1 << (row & 63)
 	}
 }
@@ -193,9 +221,7 @@ func (p *pass) read(t, lo, op, row, ver uint32) {
 		*x = touch{t + 1, op, ver, row, false}
 		p.rOp = append(p.rOp, op)
 		p.rKey = append(p.rKey, key)
-		if p.matched != nil {
-			p.rVer = append(p.rVer, ver)
-		}
+		p.rVer = append(p.rVer, ver)
 		return
 	}
 	if x.ver != ver && p.h.Txns.Status[t] != history.Aborted {
@@ -207,14 +233,6 @@ func (p *pass) read(t, lo, op, row, ver uint32) {
 	}
 }
 
-// readVer returns the version that external read i saw.
-func (p *pass) readVer(i uint32) uint32 {
-	if p.rVer != nil {
-		return p.rVer[i]
-	}
-	return p.h.Ops.Ver[p.rOp[i]]
-}
-
 // install numbers a write.
 func (p *pass) install(t, ver uint32) {
 	v := p.v
@@ -222,10 +240,16 @@ func (p *pass) install(t, ver uint32) {
 	v.WKey = append(v.WKey, p.h.VerKey[ver])
 	v.WTxn = append(v.WTxn, t)
 	v.WVer = append(v.WVer, ver)
-	before := p.last[ver]
-	p.last[ver] = w
-	if before != none || p.h.Txns.Status[t] == history.Unknown {
-		p.open[ver>>6] |= 1 << (ver & 63)
+	p.note(w, ver, p.h.Txns.Status[t] == history.Unknown)
+}
+
+// note makes w the newest write that installs ver.
+func (p *pass) note(w, ver uint32, unknown bool) {
+	before := p.newest(ver)
+	if p.last[ver] != none || unknown {
+		p.last[ver] = w | open
+	} else {
+		p.last[ver] = w
 	}
 	if before == none && p.same == nil {
 		return

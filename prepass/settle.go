@@ -8,17 +8,14 @@ import (
 	"isovet/level"
 )
 
-// isOpen is open[ver].
-func (p *pass) isOpen(ver uint32) bool { return p.open[ver>>6]>>(ver&63)&1 != 0 }
-
 // candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one
 // first.
 func (p *pass) candidates(t, ver uint32, out []uint32) []uint32 {
-	if p.initial[ver>>6]>>(ver&63)&1 != 0 {
+	if p.isInitial(ver) {
 		out = append(out, p.h.VerKey[ver])
 	}
 	first := len(out)
-	for w := p.last[ver]; w != none; {
+	for w := p.newest(ver); w != none; {
 		if u := p.v.WTxn[w]; u != t && (p.died == nil || p.died[u] == 0) {
 			out = append(out, w)
 		}
@@ -72,7 +69,7 @@ func (p *pass) settleUnknown() {
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
-			ver := p.readVer(i)
+			ver := p.rVer[i]
 			if !p.isOpen(ver) {
 				continue
 			}
@@ -95,7 +92,7 @@ func (p *pass) count(work []uint32) []uint32 {
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
-			ver := p.readVer(i)
+			ver := p.rVer[i]
 			if !p.isOpen(ver) {
 				continue
 			}
@@ -137,34 +134,37 @@ func (p *pass) finish() {
 			p.report(f.a)
 		}
 	}
-	v.RW = make([]uint32, 0, len(p.rOp))
-	v.RVer = make([]uint32, 0, len(p.rOp))
+	rw := make([]uint32, len(p.rOp))
 	// What is kept moves to the front, never past what is still to be looked at.
-	v.ROff, v.ROp, v.RKey = p.rOff, p.rOp[:0], p.rKey[:0]
+	v.ROff = p.rOff
+	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	v.CandOff = []uint32{0}
 	var cand []uint32
-	lo, hi := uint32(0), uint32(0)
+	lo, hi, to := uint32(0), uint32(0), uint32(0)
 	for t := range n {
 		lo, hi = hi, p.rOff[t+1]
-		v.ROff[t] = uint32(len(v.RW))
+		v.ROff[t] = to
 		if !part[t] {
 			continue
 		}
+		own, owns := v.WOff[t], v.WOff[t+1]-v.WOff[t]
 		for i := lo; i < hi; i++ {
-			op := p.rOp[i]
-			ver := p.readVer(i)
-			w := p.last[ver]
-			if w == none || w >= v.WOff[t] && w < v.WOff[t+1] || p.isOpen(ver) {
-				cand = p.candidates(t, ver, cand[:0])
+			w := p.last[rVer[i]]
+			switch {
+			case w&open == 0 && w-own >= owns: // the usual case: one writer, another transaction
+			case w == initial:
+				w = rKey[i]
+			default:
+				cand = p.candidates(t, rVer[i], cand[:0])
 				if left {
 					cand = slices.DeleteFunc(cand, func(c uint32) bool { return !v.Initial(c) && !part[v.WTxn[c]] })
 				}
 				switch {
 				case len(cand) == 0:
-					p.report(p.unexplained(t, op, ver)) // t counts, or it were dead
+					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts, or it were dead
 					continue
 				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
-					v.Amb = append(v.Amb, uint32(len(v.RW)))
+					v.Amb = append(v.Amb, to)
 					v.Cand = append(v.Cand, cand...)
 					v.CandOff = append(v.CandOff, uint32(len(v.Cand)))
 					w = none
@@ -172,13 +172,15 @@ func (p *pass) finish() {
 					w = cand[0]
 				}
 			}
-			v.RW = append(v.RW, w)
-			v.ROp = append(v.ROp, op)
-			v.RVer = append(v.RVer, ver)
-			v.RKey = append(v.RKey, p.rKey[i])
+			rw[to] = w
+			if to != i {
+				rOp[to], rKey[to], rVer[to] = rOp[i], rKey[i], rVer[i]
+			}
+			to++
 		}
 	}
-	v.ROff[n] = uint32(len(v.RW))
+	v.ROff[n] = to
+	v.RW, v.ROp, v.RKey, v.RVer = rw[:to], rOp[:to], rKey[:to], rVer[:to]
 	if p.matched != nil {
 		p.finishPredicates(part)
 	}
