@@ -16,4 +16,6 @@
 //   - leopard.go: the evaluation of Leopard; chronos.go, aion_figures.go: of Chronos and its online form Aion
 //   - results.go: raw results with the machine they were measured on
 //   - peak.go: peak memory of a process
+//
+// Experimental: this package may still change.
 package bench

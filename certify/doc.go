@@ -79,4 +79,6 @@
 //
 // Each error of the package is provoked by a false claim in testdata/refused.txt or badresults_test.go; TestRefused
 // reads the errors off the source and demands it.
+//
+// Experimental: this package may still change.
 package certify

@@ -1,5 +1,7 @@
 // Package check holds the checkers, one short file each that reads like its paper's pipeline, the list of them all, and
 // Run, which certifies every answer before it gives it out.
+//
+// Stable: this package's API changes only with a new major version.
 package check
 
 import (

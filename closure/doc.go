@@ -73,4 +73,6 @@
 //
 // Source: Vbox (arXiv:2503.05163) §4.4, with the corrections listed at [PurdomPlus] and
 // [ItalianoPlus].
+//
+// Experimental: this package may still change.
 package closure

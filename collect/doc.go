@@ -29,4 +29,6 @@
 // scripts for a few sessions, step by step; phenomena.go those that show the anomalies of the literature; probe.go
 // which of them a database allows at each of its isolation levels. Packages below: driver speaks with databases, server
 // starts throw-away ones.
+//
+// Experimental: this package may still change.
 package collect

@@ -9,4 +9,6 @@
 //   - generate.go: [Generate], a [Spec] to a history, by package workload (what clients do) and package store (what the
 //     database does)
 //   - anomalies.go: the catalogue of anomalies with their verdicts; those that can be planted are the faults
+//
+// Experimental: this package may still change.
 package datasets

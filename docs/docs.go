@@ -1,4 +1,6 @@
 // Package docs has the pages that the program shows offline, as they stand in this folder.
+//
+// Experimental: this package may still change.
 package docs
 
 import (

@@ -14,6 +14,8 @@
 //   - induced.go: PolySI's induced graph, what pruning left of it
 //   - lazy.go: solve, find cycles, forbid them, solve again
 //   - theory.go: our solver with an acyclicity theory
+//
+// Experimental: this package may still change.
 package encode
 
 import (

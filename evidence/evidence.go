@@ -1,6 +1,8 @@
 // Package evidence is what every checker hands back: a verdict with a commit order that explains every read, or with
 // anomalies that a person can check against the file, each edge of a cycle saying why it holds. Package certify replays
 // it against the history without the checker that made it.
+//
+// Stable: this package's API changes only with a new major version.
 package evidence
 
 import (

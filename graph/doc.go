@@ -21,4 +21,6 @@
 //   - timechain.go: real-time order with O(n) edges, for algorithms that must see edges
 //
 // Node ids outside 0 ≤ v < N are a caller's bug and panic by index.
+//
+// Experimental: this package may still change.
 package graph

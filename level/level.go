@@ -3,6 +3,8 @@
 //
 // Papers use one name for several things; the definitions here are those of docs/levels.md. "Serializable" alone asks
 // for no order beside the history's reads; "session-" adds session order, "strict-" adds session order and real time.
+//
+// Stable: this package's API changes only with a new major version.
 package level
 
 import (

@@ -16,6 +16,8 @@
 //   - combine.go: Cobra's chains of read-modify-writes and coalesced constraints
 //   - induced.go: PolySI's generalized constraints and the closure of its induced graph
 //   - cycle.go: paths and cycles as evidence
+//
+// Experimental: this package may still change.
 package polygraph
 
 import (

@@ -11,6 +11,8 @@
 // columns; compile.go turns predicates into ranges of ranks; index.go and state.go answer by them.
 //
 // Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 and algorithms §6.2 ask for it.
+//
+// Experimental: this package may still change.
 package predicates
 
 import (

@@ -19,6 +19,8 @@
 // One of unknown outcome that contradicts itself, or that reads what nobody wrote that may have committed, cannot have
 // committed, and so on from reader to reader: such a transaction is dead. Nobody has read from it. Where a transaction
 // that counts can have read from dead ones only, that is an aborted read.
+//
+// Experimental: this package may still change.
 package prepass
 
 import (

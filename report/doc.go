@@ -13,4 +13,6 @@
 //   - circle.go: a cycle as a circle with labelled edges, SVG
 //   - timeline.go: the transactions by session, SVG
 //   - scene.go: which transactions, operations and edges are shown; names and colours
+//
+// Stable: this package's API changes only with a new major version.
 package report

@@ -15,4 +15,6 @@
 //   - steer.go: jumps to the transactions that the evidence names, and the writers they rest on
 //   - shrink.go: delta debugging (package internal/ddmin) of what the evidence did not decide
 //   - names.go: keys a, b, c, small values, times by their ranks
+//
+// Experimental: this package may still change.
 package shrink

@@ -41,4 +41,6 @@
 // (watched literals, VSIDS); N. Eén and N. Sörensson, An Extensible SAT-solver, SAT 2003 (MiniSat: the
 // loop, assumptions, minimisation); G. Audemard and L. Simon, Predicting learnt clauses quality,
 // IJCAI 2009 (glue); K. Fazekas et al., IPASIR-UP, SAT 2023 (the shape of [Theory]).
+//
+// Experimental: this package may still change.
 package solver

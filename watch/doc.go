@@ -26,4 +26,6 @@
 //   - source.go: lines from a pipe or a growing file; http.go; nats.go
 //   - watch.go: the loop
 //   - metrics.go: counts for Prometheus
+//
+// Experimental: this package may still change.
 package watch

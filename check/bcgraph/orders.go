@@ -27,6 +27,8 @@
 //   - orders.go: version orders
 //   - graph.go: the edges, told once for both
 //   - bc.go: the BC-graph; adya.go: the start-ordered serialization graph
+//
+// Experimental: this package may still change.
 package bcgraph
 
 import (

@@ -14,6 +14,8 @@
 // Other nodes come behind those of transactions: those of time, and those that stand for many edges of a checker's own.
 //
 // Source: [BCGraphs] Definition 6 and Theorem 8; errata B3 to B6.
+//
+// Experimental: this package may still change.
 package events
 
 import (

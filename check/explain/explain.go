@@ -5,6 +5,8 @@
 // A part of a history that violates the level proves that the whole does (see history.Restrict), so the first step is
 // to take the transactions of the checker's own cycles, drop as many as one can (ddmin of Zeller and Hildebrandt), and
 // start the proof anew on what is left. Few violations need more than four transactions.
+//
+// Experimental: this package may still change.
 package explain
 
 import (

@@ -19,6 +19,8 @@
 // of its own behind the earlier ones of its session, since it may take effect late (docs/levels.md).
 //
 // Files: frontier.go (the search), visited.go (the set of frontiers).
+//
+// Experimental: this package may still change.
 package frontier
 
 import (

@@ -34,6 +34,8 @@
 //   - registers.go: lists as registers, and evidence brought back; blind.go: the same without reads that nobody made
 //   - cases.go: where elements were appended more than once, which append each is that was read
 //   - edges.go: evidence edges, and what shows them
+//
+// Experimental: this package may still change.
 package lists
 
 import (

@@ -40,4 +40,6 @@
 // those that come too late, stream.go makes traces of pieces of a history. prune.go forgets, inline or in a goroutine;
 // graveyard.go remembers the names of what was forgotten. profile.go and profiles.go have the profiles, offline.go
 // turns a history into traces, report.go says what was found.
+//
+// Experimental: this package may still change.
 package mechanism

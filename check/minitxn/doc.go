@@ -34,4 +34,6 @@
 //   - zones.go: a register with blind writes, every value written once
 //   - search.go: a register of any operations
 //   - single.go: what a history must be for linearizability
+//
+// Experimental: this package may still change.
 package minitxn

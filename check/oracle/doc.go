@@ -45,4 +45,6 @@
 //   - predicates.go: predicate reads and writes, for the first; predgraph.go: for the second, whose verdict is compared
 //     here too, but which gives no evidence of them.
 //   - reads.go: anomalies of single reads, for the second.
+//
+// Experimental: this package may still change.
 package oracle

@@ -51,4 +51,6 @@
 //
 // Sources: the polygraph is Papadimitriou's and Cobra's, begin and commit nodes are Adya's and Viper's; the
 // order-relative don't-cares and the loop are isovet's own (docs/checkers/replay.md).
+//
+// Experimental: this package may still change.
 package replay

@@ -33,4 +33,6 @@
 //   - emme.go: the baseline that builds the graph that the timestamps imply and looks for cycles
 //   - violation.go: what is reported, and the kinds of EXT failures
 //   - predicates.go: predicate reads, by counting what matches
+//
+// Experimental: this package may still change.
 package timestamp

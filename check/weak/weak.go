@@ -27,6 +27,8 @@
 //
 // A transaction of unknown outcome that counts comes after the earlier ones of its session and before none of the later
 // ones.
+//
+// Experimental: this package may still change.
 package weak
 
 import (

@@ -18,6 +18,8 @@
 // and kv.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB and
 // YugabyteDB too), mysql.go (MariaDB, MySQL, TiDB), sqlite.go, badger.go, redis.go, etcd.go; chain.go PostgreSQL's
 // timestamps from its snapshots.
+//
+// Experimental: this package may still change.
 package driver
 
 import (

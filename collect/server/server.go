@@ -7,6 +7,8 @@
 //
 // Files: server.go what is common; process.go a child process and its end, process_*.go by system; then one file a
 // database.
+//
+// Experimental: this package may still change.
 package server
 
 import (

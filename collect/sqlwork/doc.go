@@ -5,4 +5,6 @@
 //   - file.go: the file, and what is wrong with it
 //   - statement.go: one statement: which rows of which table it reads or writes
 //   - draw.go: parameters, drawn once a transaction
+//
+// Experimental: this package may still change.
 package sqlwork

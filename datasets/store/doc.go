@@ -42,4 +42,6 @@
 // Files: store.go configuration and the loop; session.go a client's transaction; where.go operations with conditions;
 // sorted.go the indexes; locks.go two-phase locking; ssi.go anti-dependency tracking; script.go faults; log.go what is
 // recorded.
+//
+// Experimental: this package may still change.
 package store

@@ -22,4 +22,6 @@
 // deals in payloads only (a balance, a quantity), which a history does not show.
 //
 // Files: workload.go the interface; registry.go the list of all; dist.go how keys are drawn; then one file a workload.
+//
+// Experimental: this package may still change.
 package workload

@@ -5,6 +5,8 @@
 // below this one. A new format is one new package and one new entry. A history is a file, a stream, or a folder (Cobra
 // and Viper write one file a session); readers get an [Input], which gives them what they need: a stream, all bytes, or
 // the folder's path.
+//
+// Stable: this package's API changes only with a new major version.
 package format
 
 import (

@@ -33,4 +33,6 @@
 // Sources: Vbox (arXiv:2503.05163) §4.6, with errata V20 (several literals an edge; reasons for
 // propagated literals) and V25 (undo); D. Pearce, P. Kelly, A dynamic topological sort algorithm for
 // directed acyclic graphs, JEA 11 (2006).
+//
+// Experimental: this package may still change.
 package acyclic

@@ -8,6 +8,8 @@
 // Variable n of the file is [solver.Var] n−1. A clause may span lines, several may share one. Read is
 // strict where a slip would change the formula: the header must be there, its numbers must be right, and
 // the last clause must end. A line "%" ends the file, as in the SATLIB sets.
+//
+// Experimental: this package may still change.
 package dimacs
 
 import (

@@ -18,6 +18,8 @@
 //   - external.go: the command line, running it, its answer
 //   - backend.go: a program as solver.Backend, by DIMACS
 //   - gnf.go: formulas with a graph, as text
+//
+// Experimental: this package may still change.
 package external
 
 import (

@@ -1,5 +1,7 @@
 // Package gini lets the SAT solver github.com/go-air/gini stand in for package solver, to compare
 // with. It is incremental, supports assumptions, and ends when the context does.
+//
+// Experimental: this package may still change.
 package gini
 
 import (

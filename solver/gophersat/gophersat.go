@@ -8,6 +8,8 @@
 // gophersat cannot be told to stop. It can, however, send each learned clause to a channel. When the
 // context can end we listen there, and close the channel when it ends: the solver's next learned clause
 // makes it panic in its own goroutine, where we catch it. The price is one formatted line a conflict.
+//
+// Experimental: this package may still change.
 package gophersat
 
 import (

@@ -1,6 +1,8 @@
 // Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line, transactions apart by a line of
 // dashes, sessions by a line of equals signs. There is no initial state: a file that needs one has a session that
 // writes it, and a read of what nobody wrote is a thin-air read. There are no ids, no aborted transactions, no times.
+//
+// Experimental: this package may still change.
 package awdit
 
 import (

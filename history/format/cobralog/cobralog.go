@@ -17,6 +17,8 @@
 // transaction) are bookkeeping of Cobra's own and left out. Fence transactions are transactions on one key like any
 // others. A read that names a writer of whom there is no log saw a transaction whose client never learned the outcome:
 // it appears as one, with the writes that were seen.
+//
+// Experimental: this package may still change.
 package cobralog
 
 import (

@@ -12,6 +12,8 @@
 // #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What is left
 // out ([Scanner.Skip]) need
 // not be text at all but for its brackets and quotes, since nobody looks at it.
+//
+// Experimental: this package may still change.
 package edn
 
 import (

@@ -1,5 +1,7 @@
 // Package integers is for writers of formats whose keys and values are integers: what of a history fits, and how the
 // rest is renumbered. It is shared by package plume and package dbcop.
+//
+// Experimental: this package may still change.
 package integers
 
 import (

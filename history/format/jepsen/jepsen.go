@@ -38,6 +38,8 @@
 //     them.
 //   - add with a read that is a number (a counter), transfer (a bank), get/put/append of strings (Porcupine's key-value
 //     logs) do not say what was written: no reads and writes explain them, and they are refused with that reason.
+//
+// Experimental: this package may still change.
 package jepsen
 
 import (

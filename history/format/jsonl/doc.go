@@ -24,4 +24,6 @@
 //   - tolerant.go: the tolerant reader of lines; tolerant_values.go: of JSON texts and numbers; value.go: of values and
 //     operations; predicate.go: of predicates
 //   - write.go: the writer
+//
+// Experimental: this package may still change.
 package jsonl

@@ -1,5 +1,7 @@
 // Package logs lists the logs of formats whose histories are folders: a file a client, named by a letter and the
 // client's number, T3.log. It is shared by package cobralog and package viper.
+//
+// Experimental: this package may still change.
 package logs
 
 import (

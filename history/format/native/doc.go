@@ -23,4 +23,6 @@
 //   - read.go: from a file, a stream or memory
 //   - verify.go: checksums, and the checks of single rows, block by block on all cores
 //   - check.go: what takes more than a row to see
+//
+// Experimental: this package may still change.
 package native

@@ -2,6 +2,8 @@
 // (opentelemetry.io/docs/specs/otel/protocol/file-exporter): spans that say so by their attributes are transactions.
 //
 // A span is a transaction if it has the attribute isovet.session. docs/recording.md lists the attributes and events.
+//
+// Experimental: this package may still change.
 package otlp
 
 import (

@@ -10,6 +10,8 @@
 // at first. Transaction -1 is an aborted one (Plume, C4, AWDIT): its writes are kept, so that whoever read them is an
 // aborted read; what it read says nothing. Transaction ids are unique in the file; where they are not (MTC has a file
 // that counts in each session by itself), a transaction is one of its session, and its id here is its ordinal.
+//
+// Experimental: this package may still change.
 package plume
 
 import (

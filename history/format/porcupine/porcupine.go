@@ -12,6 +12,8 @@
 // that compared with nil: that the register was there no predicate says). A read that failed or timed out says nothing.
 // What was never completed, and a write or cas that timed out, may have taken effect any time later. Times are
 // positions in the file.
+//
+// Experimental: this package may still change.
 package porcupine
 
 import (

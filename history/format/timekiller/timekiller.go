@@ -9,6 +9,8 @@
 //
 // What a key holds at first is not in the file. It is null, or 0 if no transaction writes 0 and somebody reads it, and
 // nobody reads null: both are in use.
+//
+// Experimental: this package may still change.
 package timekiller
 
 import (

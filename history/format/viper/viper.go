@@ -12,6 +12,8 @@
 // before the run is not logged: it is the first value read of the key that nobody wrote. Four optional fields are the
 // client's clock, in nanoseconds, around begin and commit. The transaction marked isInitial is the initial one, its
 // writes or the rows of its range; the one marked isFinal is an ordinary transaction without session.
+//
+// Experimental: this package may still change.
 package viper
 
 import (
