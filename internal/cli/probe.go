@@ -68,7 +68,7 @@ Exit status: 1 an anomaly was seen that the database's documentation forbids, el
 		"postgres:start and its like start a server")
 	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "a level to probe, several times for more (default: all "+
 		"that the database offers)")
-	fl.DurationVar(&f.cfg.Load, "for", 60*time.Second, "how long the random load runs, over all levels; "+
+	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "how long the random load runs, over all levels; "+
 		"0 leaves it out")
 	fl.IntVar(&f.cfg.Sessions, "sessions", 12, "client sessions of the load")
 	fl.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the load")
