@@ -47,6 +47,7 @@ type Builder struct {
 	lists    Lists
 	lastList []lastList // by key
 	preds    Preds
+	lastRows []rowRefs // by key
 	notes    []Note
 	extra    uint32 // number of extra references handed out (list elements, predicate rows)
 	join     joiner
@@ -219,28 +220,6 @@ type PredRow struct {
 	Key        uint32
 	OldUnknown bool
 	Old, New   Value
-}
-
-// Predicate adds a predicate read (kind PredRead) or write (PredWrite); pred is the predicate as JSON.
-func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
-	b.kind = append(b.kind, kind)
-	p := &b.preds
-	if len(p.Off) == 0 {
-		p.Off = append(p.Off, 0)
-	}
-	p.Pred = append(p.Pred, b.Texts.Intern(pred))
-	for _, r := range rows {
-		old, new := None, None
-		if !r.OldUnknown {
-			old = b.extraRef(r.Key, r.Old)
-		}
-		if kind == PredWrite {
-			new = b.extraRef(r.Key, r.New)
-		}
-		p.Old = append(p.Old, old)
-		p.New = append(p.New, new)
-	}
-	p.Off = append(p.Off, uint32(len(p.Old)))
 }
 
 // OpTimes sets the client times of the operation added last.

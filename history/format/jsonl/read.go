@@ -294,6 +294,10 @@ func (p *parser) run(ctx context.Context, data []byte) (err error) {
 		first = nil
 	}
 	estimate := p.whole > 2*sample
+	again := p.whole / 16
+	if again < 4*sample {
+		again = len(data)
+	}
 	for i := 0; i < len(data); {
 		p.lines++
 		if p.lines&1023 == 0 {
@@ -315,6 +319,10 @@ func (p *parser) run(ctx context.Context, data []byte) (err error) {
 					estimate = false
 					more := float64(p.whole-i) / float64(i) * 65 / 64
 					p.b.Reserve(int(more*float64(p.b.NumTxns())), int(more*float64(p.b.NumOps())))
+				}
+				if i >= again && i < len(data)/2 {
+					again = len(data)
+					p.b.ReserveRows(float64(p.whole-i) / float64(i) * 65 / 64)
 				}
 				continue
 			}

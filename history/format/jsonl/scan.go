@@ -188,8 +188,8 @@ func (p *parser) scanOps(data []byte, i int) int {
 	}
 }
 
-// scanOp adds the read, write or append of a scalar, or the read of a list of integers, at data[i] and returns the
-// position behind it; 0: it is something else, and nothing has been added.
+// scanOp adds the read, write or append of a scalar, the read of a list of integers, or the predicate operation, at
+// data[i] and returns the position behind it; 0: it is something else, and nothing has been added.
 func (p *parser) scanOp(data []byte, i int) int {
 	limit := len(data) - scanMargin
 	var kind history.OpKind
@@ -201,7 +201,7 @@ func (p *parser) scanOp(data []byte, i int) int {
 	case headAppend:
 		kind = history.Append
 	default:
-		return 0
+		return p.scanPredicate(data, i)
 	}
 	i += 5
 	key, val := history.Value{Kind: history.Int}, history.Value{Kind: history.Int}
@@ -230,39 +230,20 @@ func (p *parser) scanOp(data []byte, i int) int {
 			return 0
 		}
 		val = p.b.StringValue(data[from : i-1])
-	case c == 'n' && string(data[i:i+4]) == "null":
-		val = history.Value{}
-		i += 4
-	case c == 't' && string(data[i:i+4]) == "true":
-		val = history.BoolValue(true)
-		i += 4
-	case c == 'f' && string(data[i:i+5]) == "false":
-		val = history.BoolValue(false)
-		i += 5
-	case c == '{' && kind != history.Append:
-		from := i
-		if i = plainRow(data, i, limit); i == 0 || i > limit {
-			return 0
-		}
-		val = p.b.RowValue(data[from:i])
 	case c == '[' && kind == history.Read:
 		list = true
 		if i = p.scanInts(data, i+1, limit); i == 0 {
 			return 0
 		}
-	default:
+	case c == '{' && kind == history.Append:
 		return 0
-	}
-	start, end := int64(history.NoTime), int64(history.NoTime)
-	if data[i] == ',' {
-		if start, i = integer(data, i+1); i == 0 || data[i] != ',' {
-			return 0
-		}
-		if end, i = integer(data, i+1); i == 0 || end < start {
+	default:
+		if val, i = p.plainValue(data, i, limit); i == 0 {
 			return 0
 		}
 	}
-	if data[i] != ']' {
+	start, end, i := opTimes(data, i)
+	if i == 0 {
 		return 0
 	}
 	k := p.b.Key(key)
@@ -279,7 +260,7 @@ func (p *parser) scanOp(data []byte, i int) int {
 	if start != history.NoTime {
 		p.b.OpTimes(start, end)
 	}
-	return i + 1
+	return i
 }
 
 // scanInts reads integers up to a closing bracket into the list of elements.

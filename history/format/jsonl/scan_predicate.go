@@ -1,0 +1,265 @@
+package jsonl
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"isovet/history"
+)
+
+const (
+	headPredRead  = uint64('[') | '"'<<8 | 'p'<<16 | 'r'<<24 | '"'<<32 | ','<<40
+	headPredWrite = uint64('[') | '"'<<8 | 'p'<<16 | 'w'<<24 | '"'<<32 | ','<<40
+	headPredMask  = 1<<48 - 1
+)
+
+// scanPredicate adds the predicate operation at data[i] and returns the position behind it; 0: it is something else, or
+// there is a surprise, and nothing has been added. Nothing is allocated. Its plain twin is tolerant.operation.
+func (p *parser) scanPredicate(data []byte, i int) int {
+	limit := len(data) - scanMargin
+	var kind history.OpKind
+	switch binary.LittleEndian.Uint64(data[i:]) & headPredMask {
+	case headPredRead:
+		kind = history.PredRead
+	case headPredWrite:
+		kind = history.PredWrite
+	default:
+		return 0
+	}
+	i += 6
+	from := i
+	t := &p.tol
+	if i = plainPredicate(data, from, limit); i > 0 {
+		t.pred = append(t.pred[:0], data[from:i]...)
+	} else if i = t.predicateAt(data, from); i == 0 {
+		return 0
+	}
+	if i > limit || data[i] != ',' || data[i+1] != '[' {
+		return 0
+	}
+	i += 2
+	t.rows = t.rows[:0]
+	for more := data[i] != ']'; more; {
+		var r history.PredRow
+		if r, i = p.scanRow(data, i, limit, kind); i == 0 || i > limit {
+			return 0
+		}
+		t.rows = append(t.rows, r)
+		if more = data[i] == ','; more {
+			i++
+		}
+	}
+	if data[i] != ']' {
+		return 0
+	}
+	start, end, i := opTimes(data, i+1)
+	if i == 0 {
+		return 0
+	}
+	p.b.Predicate(kind, t.pred, t.rows)
+	if start != history.NoTime {
+		p.b.OpTimes(start, end)
+	}
+	return i
+}
+
+// scanRow reads a row that a predicate matched: [key, value], of a write [key, old, new] or [key, new].
+func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r history.PredRow, end int) {
+	if data[i] != '[' {
+		return r, 0
+	}
+	i++
+	key := history.Value{Kind: history.Int}
+	if data[i] == '"' {
+		from := i + 1
+		if i = plainString(data, from, limit); i == 0 {
+			return r, 0
+		}
+		key = p.b.StringValue(data[from : i-1])
+	} else if key.N, i = integer(data, i); i == 0 {
+		return r, 0
+	}
+	if data[i] != ',' {
+		return r, 0
+	}
+	i++
+	r.Key = p.b.Key(key)
+	known := false
+	if data[i] == '{' {
+		var n int
+		if r.Old, n = p.b.KnownRow(r.Key, data[i:]); n > 0 {
+			known = true
+			i += n
+		}
+	}
+	if !known {
+		if r.Old, i = p.plainValue(data, i, limit); i == 0 {
+			return r, 0
+		}
+	}
+	if i > limit {
+		return r, 0
+	}
+	if kind == history.PredWrite {
+		if data[i] == ',' {
+			if r.New, i = p.plainValue(data, i+1, limit); i == 0 || i > limit {
+				return r, 0
+			}
+		} else {
+			r.OldUnknown, r.New, r.Old = true, r.Old, history.Value{}
+		}
+	}
+	if data[i] != ']' {
+		return r, 0
+	}
+	return r, i + 1
+}
+
+// plainValue reads a scalar, or a row in canonical form; 0: it is something else.
+func (p *parser) plainValue(data []byte, i, limit int) (v history.Value, end int) {
+	if i > limit {
+		return v, 0
+	}
+	switch c := data[i]; {
+	case c == '{':
+		from := i
+		if i = plainRow(data, i, limit); i == 0 || i > limit {
+			return v, 0
+		}
+		return p.b.RowValue(data[from:i]), i
+	case c == '"':
+		from := i + 1
+		if i = plainString(data, from, limit); i == 0 || i > limit {
+			return v, 0
+		}
+		return p.b.StringValue(data[from : i-1]), i
+	case c == 'n' && string(data[i:i+4]) == "null":
+		return v, i + 4
+	case c == 't' && string(data[i:i+4]) == "true":
+		return history.BoolValue(true), i + 4
+	case c == 'f' && string(data[i:i+5]) == "false":
+		return history.BoolValue(false), i + 5
+	case c <= '9':
+		n, i := integer(data, i)
+		return history.IntValue(n), i
+	}
+	return v, 0
+}
+
+// opTimes reads the times of an operation, if there are any, and its bracket; 0: there is a surprise.
+func opTimes(data []byte, i int) (start, end int64, behind int) {
+	start, end = history.NoTime, history.NoTime
+	if data[i] == ',' {
+		if start, i = integer(data, i+1); i == 0 || data[i] != ',' {
+			return start, end, 0
+		}
+		if end, i = integer(data, i+1); i == 0 || end < start {
+			return start, end, 0
+		}
+	}
+	if data[i] != ']' {
+		return start, end, 0
+	}
+	return start, end, i + 1
+}
+
+// plainPredicate returns the position behind the predicate at data[i], if it compares columns with scalars and is, as
+// it stands, what tolerant.predicate would make of it: no white space, no escapes, columns and comparisons ascending
+// and so different; 0: it is another.
+func plainPredicate(data []byte, i, limit int) int {
+	if i > limit || data[i] != '{' {
+		return 0
+	}
+	var column []byte
+	for first := true; ; first = false {
+		i++
+		from := i + 1
+		if data[i] != '"' {
+			return 0
+		}
+		if i = plainString(data, from, limit); i == 0 || i > limit || data[i] != ':' || data[i+1] != '{' {
+			return 0
+		}
+		name := data[from : i-1]
+		if !first && bytes.Compare(column, name) >= 0 {
+			return 0
+		}
+		switch column = name; string(name) {
+		case "and", "or", "not":
+			return 0
+		}
+		if i = plainComparisons(data, i+1, limit); i == 0 || i > limit {
+			return 0
+		}
+		switch data[i] {
+		case '}':
+			return i + 1
+		case ',':
+		default:
+			return 0
+		}
+	}
+}
+
+// plainComparisons returns the position behind the object of comparisons at data[i]; 0: it is not plain.
+func plainComparisons(data []byte, i, limit int) int {
+	var last []byte
+	for first := true; ; first = false {
+		i++
+		if i > limit || data[i] != '"' {
+			return 0
+		}
+		n := 1
+		if data[i+2] != '"' {
+			n = 2
+		}
+		op := data[i+1 : i+1+n]
+		if !first && bytes.Compare(last, op) >= 0 {
+			return 0
+		}
+		switch last = op; string(op) {
+		case "=", "!=", "<", "<=", ">", ">=":
+		default:
+			return 0
+		}
+		i += n + 3
+		if data[i-2] != '"' || data[i-1] != ':' {
+			return 0
+		}
+		switch c := data[i]; {
+		case c == '"':
+			if i = plainString(data, i+1, limit); i == 0 {
+				return 0
+			}
+		case string(data[i:i+4]) == "null" || string(data[i:i+4]) == "true":
+			i += 4
+		case string(data[i:i+5]) == "false":
+			i += 5
+		case c == '-' && data[i+1] == '0':
+			return 0 // a zero, but not as we write it
+		default:
+			if _, i = integer(data, i); i == 0 {
+				return 0
+			}
+		}
+		switch {
+		case i > limit:
+			return 0
+		case data[i] == '}':
+			return i + 1
+		case data[i] != ',':
+			return 0
+		}
+	}
+}
+
+// predicateAt reads the predicate at data[i] into t.pred and returns the position behind it; 0: there is something
+// wrong, and the line must be read from its beginning for the message to be right.
+func (t *tolerant) predicateAt(data []byte, i int) int {
+	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
+	t.strs, t.pred = t.strs[:0], t.pred[:0]
+	if !t.predicate(0) {
+		return 0
+	}
+	return t.i
+}
