@@ -8,8 +8,8 @@ import (
 
 // part is what is left of the whole, as a history, with the way back.
 type part struct {
-	h        *history.History
-	txn, key []uint32
+	h            *history.History
+	txn, key, op []uint32
 }
 
 // naming gives keys, versions and times other names; the zero value keeps them.
@@ -58,6 +58,9 @@ func (b *builder) all() (*part, error) {
 		for op := lo; op < hi; op++ {
 			if b.s.op[op] {
 				b.op(op)
+				for len(b.p.op) < b.b.NumOps() {
+					b.p.op = append(b.p.op, op)
+				}
 			}
 		}
 		b.p.txn = append(b.p.txn, t)
@@ -228,29 +231,16 @@ func (b *builder) predicate(op uint32) {
 		b.rows = append(b.rows, r)
 	}
 	text := h.Texts.Text(h.Preds.Pred[p])
-	narrow := len(s.beyond) > 0
+	narrow := s.beyond[b.w.predAt[op]] != nil
 	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1]; j++ {
 		narrow = narrow || !s.matched[j]
 	}
 	some, ranges := false, []byte(nil)
-	for k := range uint32(h.NumKeys()) {
-		if !b.used[k] || !narrow {
-			continue
-		}
-		out := s.beyond[[2]uint32{op, k}]
-		if j, ok := b.w.rowAt[[2]uint32{op, k}]; ok {
-			out = !s.matched[j]
-		}
-		if some = some || out; out {
-			continue
-		}
-		if ranges != nil {
-			ranges = append(ranges, ',')
-		}
-		ranges = h.Texts.AppendValue(ranges, h.Keys[k])
+	if narrow {
+		some, ranges = b.ranges(op)
 	}
 	if some {
-		text = fmt.Appendf(nil, `{"and":[%s,{"key":{"in":[%s]}}]}`, text, ranges)
+		text = fmt.Appendf(nil, `{"and":[%s,%s]}`, text, ranges)
 	}
 	if !some || ranges != nil {
 		b.b.Predicate(h.Ops.Kind[op], text, b.rows)
@@ -260,4 +250,42 @@ func (b *builder) predicate(op uint32) {
 			b.b.Write(b.key(b.w.rowKey[j]), b.version(h.Preds.New[j]))
 		}
 	}
+}
+
+// ranges is the condition that keeps a predicate operation to the keys that it still ranges over, if it does not range
+// over all that the part has; nil: it ranges over none.
+func (b *builder) ranges(op uint32) (some bool, condition []byte) {
+	h := b.w.h
+	var in, out []uint32
+	for k := range uint32(h.NumKeys()) {
+		if !b.used[k] {
+			continue
+		}
+		beyond := b.s.isBeyond(b.w.predAt[op], k)
+		if j, ok := b.w.rowAt[[2]uint32{op, k}]; ok {
+			beyond = !b.s.matched[j]
+		}
+		if beyond {
+			out = append(out, k)
+		} else {
+			in = append(in, k)
+		}
+	}
+	form, list := `{"key":{"in":[%s]}}`, in
+	switch {
+	case len(out) == 0:
+		return false, nil
+	case len(in) == 0:
+		return true, nil
+	case len(out) < len(in):
+		form, list = `{"not":{"key":{"in":[%s]}}}`, out
+	}
+	var keys []byte
+	for i, k := range list {
+		if i > 0 {
+			keys = append(keys, ',')
+		}
+		keys = h.Texts.AppendValue(keys, h.Keys[k])
+	}
+	return true, fmt.Appendf(nil, form, keys)
 }

@@ -17,6 +17,7 @@ type whole struct {
 	final  []bool   // of each operation: a write that no later one of its transaction overwrites
 	isList []bool   // of each key
 	preds  []uint32 // predicate operations
+	predAt []uint32 // of each operation: its place in preds
 	rowKey []uint32 // of each row of a predicate operation: its key
 	rowAt  map[[2]uint32]uint32
 	truths *predicates.Index // nil: no predicates
@@ -50,6 +51,9 @@ func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
 	for _, k := range h.Lists.Key {
 		w.isList[k] = true
 	}
+	if h.HasPredicates() {
+		w.predAt = make([]uint32, h.NumOps())
+	}
 	last := make([]uint32, h.NumKeys()) // 1 + the transaction that overwrites the key
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
@@ -64,6 +68,7 @@ func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
 				w.final[o] = last[k] != t+1
 				last[k] = t + 1
 			case history.PredRead, history.PredWrite:
+				w.predAt[o] = uint32(len(w.preds))
 				w.preds = append(w.preds, o)
 			}
 		}
@@ -132,8 +137,10 @@ type state struct {
 	// predicate write made of it is still written.
 	matched, written []bool
 	gone             []bool // versions that are elements of lists and have gone from all reads
-	// beyond has the keys, beside those of rows, that a predicate operation no longer ranges over.
-	beyond map[[2]uint32]bool
+	// beyond has, of each predicate operation, the keys beside those of rows that it no longer ranges over, as bits;
+	// nil: none. Other states may share them: own says which are this one's to change.
+	beyond [][]uint64
+	own    []bool
 
 	lost  []lost
 	preds []uint32
@@ -144,7 +151,8 @@ type lost struct{ op, ver uint32 }
 
 func (w *whole) all() *state {
 	s := &state{op: fill(w.h.NumOps()), matched: fill(len(w.rowKey)), written: make([]bool, len(w.rowKey)),
-		gone: make([]bool, w.h.NumVersions()), beyond: map[[2]uint32]bool{}}
+		gone: make([]bool, w.h.NumVersions()), beyond: make([][]uint64, len(w.preds)),
+		own: make([]bool, len(w.preds))}
 	for j := range s.written {
 		s.written[j] = w.h.Preds.New[j] != history.None
 	}
@@ -160,12 +168,25 @@ func fill(n int) []bool {
 }
 
 func (s *state) clone() *state {
-	c := &state{op: clone(s.op), matched: clone(s.matched), written: clone(s.written), gone: clone(s.gone),
-		beyond: make(map[[2]uint32]bool, len(s.beyond))}
-	for k := range s.beyond {
-		c.beyond[k] = true
+	clear(s.own) // what is shared from now on
+	return &state{op: clone(s.op), matched: clone(s.matched), written: clone(s.written), gone: clone(s.gone),
+		beyond: append([][]uint64(nil), s.beyond...), own: make([]bool, len(s.own))}
+}
+
+// isBeyond reports whether a predicate operation, by its place among them, no longer ranges over a key without row.
+func (s *state) isBeyond(at, k uint32) bool {
+	b := s.beyond[at]
+	return b != nil && b[k/64]>>(k%64)&1 != 0
+}
+
+func (s *state) setBeyond(at, k uint32, keys int) {
+	if !s.own[at] {
+		s.own[at] = true
+		b := make([]uint64, (keys+63)/64)
+		copy(b, s.beyond[at])
+		s.beyond[at] = b
 	}
-	return c
+	s.beyond[at][k/64] |= 1 << (k % 64)
 }
 
 func clone(b []bool) []bool { return append([]bool(nil), b...) }
@@ -283,7 +304,7 @@ func (w *whole) missed(s *state, l lost) {
 	}
 	k := h.VerKey[l.ver]
 	for _, op := range s.preds {
-		if !s.op[op] || op == l.op {
+		if !s.op[op] || op == l.op || s.isBeyond(w.predAt[op], k) {
 			continue
 		}
 		if j, ok := w.rowAt[[2]uint32{op, k}]; ok {
@@ -293,7 +314,7 @@ func (w *whole) missed(s *state, l lost) {
 			continue
 		}
 		if w.truths.Truth(h.Ops.Ver[op], k, l.ver) != predicates.True {
-			s.beyond[[2]uint32{op, k}] = true
+			s.setBeyond(w.predAt[op], k, h.NumKeys())
 		}
 	}
 }

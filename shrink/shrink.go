@@ -95,7 +95,7 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 		return nil, err
 	}
 	s.w, s.best = w, w.all()
-	s.part, s.answer = &part{h: h, txn: count(h.NumTxns()), key: count(h.NumKeys())}, first
+	s.part, s.answer = &part{h: h, txn: count(h.NumTxns()), key: count(h.NumKeys()), op: count(h.NumOps())}, first
 	s.run()
 	if s.fault != nil {
 		return nil, s.fault

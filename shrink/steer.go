@@ -24,9 +24,9 @@ func (s *search) steer() {
 
 func (s *search) jump() bool {
 	for _, p := range s.proofs() {
-		for _, keep := range s.plans(p) {
+		for _, plan := range s.plans(p) {
 			before := s.size
-			if s.try(func(st *state) { s.only(st, keep) }) && s.size.Txns < before.Txns {
+			if s.try(plan) && s.size.Txns < before.Txns {
 				return true
 			}
 		}
@@ -34,52 +34,89 @@ func (s *search) jump() bool {
 	return false
 }
 
-// only takes away the operations that keep does not.
-func (s *search) only(st *state, keep func(op uint32) bool) {
-	for op := range uint32(len(st.op)) {
-		if st.op[op] && !keep(op) {
-			s.w.take(st, op)
+// plans are what to keep for a proof, the least first: the operations of its transactions on its keys; with them all
+// writes of its keys, whom its reads saw or its predicates missed; all that its transactions did; with those from whom
+// they read; all that was done to its keys.
+func (s *search) plans(p *proof) []func(st *state) {
+	in := func(op uint32) bool { return p.txns[s.w.txnOf[op]] }
+	var plans []func(st *state)
+	if len(p.keys) > 0 {
+		plans = append(plans, s.around(p, in, false), s.around(p, in, true))
+	}
+	writers := s.writersOf(in)
+	plans = append(plans, s.only(in), s.only(func(op uint32) bool { return in(op) || writers[s.w.txnOf[op]] }))
+	if len(p.keys) > 0 {
+		plans = append(plans, s.around(p, func(uint32) bool { return true }, true))
+	}
+	return plans
+}
+
+// only keeps the operations that keep does.
+func (s *search) only(keep func(op uint32) bool) func(st *state) {
+	return func(st *state) {
+		for op := range uint32(len(st.op)) {
+			if st.op[op] && !keep(op) {
+				s.w.take(st, op)
+			}
 		}
 	}
 }
 
-// plans are what to keep for a proof, the least first: the operations of its transactions on its keys; with them all
-// writers of its keys, which its predicates may have missed; all that its transactions did; with those from whom they
-// read; all that was done to its keys.
-func (s *search) plans(p *proof) []func(op uint32) bool {
+// around keeps what operations for which in is true do to the keys of a proof, and its predicates; with writes those of
+// all others on these keys too. Of another predicate write its writes alone are kept.
+func (s *search) around(p *proof, in func(op uint32) bool, writes bool) func(st *state) {
 	h, w := s.w.h, s.w
-	on := func(op uint32) bool {
-		switch h.Ops.Kind[op] {
-		case history.PredRead, history.PredWrite:
-			return p.preds[op]
+	return func(st *state) {
+		for op := range uint32(len(st.op)) {
+			if !st.op[op] {
+				continue
+			}
+			switch kind := h.Ops.Kind[op]; {
+			case kind == history.PredRead || kind == history.PredWrite:
+				if p.preds[op] {
+					continue
+				}
+				v := h.Ops.Ver[op]
+				some := false
+				for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+					some = some || st.written[j] && p.keys[w.rowKey[j]]
+				}
+				if !some || !in(op) && !writes {
+					w.take(st, op)
+					continue
+				}
+				for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+					if st.matched[j] = false; !p.keys[w.rowKey[j]] {
+						w.takeWritten(st, op, j)
+					}
+				}
+				for k := range p.keys {
+					st.setBeyond(w.predAt[op], k, h.NumKeys())
+				}
+			case !p.keys[h.OpKey(op)], !in(op) && (!writes || kind == history.Read || kind == history.ReadList):
+				w.take(st, op)
+			}
 		}
-		return p.keys[h.OpKey(op)]
 	}
-	in := func(op uint32) bool { return p.txns[w.txnOf[op]] }
-	plans := []func(op uint32) bool{func(op uint32) bool { return in(op) && on(op) }}
-	if len(p.keys) == 0 {
-		plans = nil
-	}
-	if len(p.preds) > 0 {
-		plans = append(plans, func(op uint32) bool {
-			k := h.Ops.Kind[op]
-			return on(op) && (in(op) || k == history.Write || k == history.PredWrite)
-		}, func(op uint32) bool { return in(op) || on(op) })
-	}
+}
+
+// writersOf are the transactions that wrote what operations for which in is true read.
+func (s *search) writersOf(in func(op uint32) bool) map[uint32]bool {
+	h, w := s.w.h, s.w
 	writers := map[uint32]bool{}
+	add := func(v uint32) {
+		if v == history.None || w.writeOff[v+1]-w.writeOff[v] > manyWriters {
+			return
+		}
+		for _, x := range w.writers[w.writeOff[v]:w.writeOff[v+1]] {
+			writers[w.txnOf[x]] = true
+		}
+	}
 	for op := range uint32(h.NumOps()) {
 		if !s.best.op[op] || !in(op) {
 			continue
 		}
 		v := h.Ops.Ver[op]
-		add := func(v uint32) {
-			if v == history.None || w.writeOff[v+1]-w.writeOff[v] > manyWriters {
-				return
-			}
-			for _, x := range w.writers[w.writeOff[v]:w.writeOff[v+1]] {
-				writers[w.txnOf[x]] = true
-			}
-		}
 		switch h.Ops.Kind[op] {
 		case history.Read:
 			add(v)
@@ -89,16 +126,18 @@ func (s *search) plans(p *proof) []func(op uint32) bool {
 			}
 		}
 	}
-	return append(plans, in, func(op uint32) bool { return in(op) || writers[w.txnOf[op]] }, func(op uint32) bool {
-		return len(p.keys) > 0 && on(op)
-	})
+	return writers
 }
 
 // proofs are those of the best answer, those of fewest transactions first.
 func (s *search) proofs() []*proof {
 	var out []*proof
 	r := s.answer
-	for i := range r.Anomalies {
+	few := count(len(r.Anomalies))
+	slices.SortStableFunc(few, func(a, b uint32) int {
+		return cmp.Compare(len(r.Anomalies[a].Txns), len(r.Anomalies[b].Txns))
+	})
+	for _, i := range few[:min(len(few), maxProofs)] {
 		out = append(out, s.proof(&r.Anomalies[i]))
 	}
 	if m := r.Mechanisms; m != nil {
@@ -140,8 +179,7 @@ func (s *search) proof(a *evidence.Anomaly) *proof {
 		}
 	}
 	op := func(o uint32) {
-		t := g.TxnOf(o)
-		txn(t)
+		txn(g.TxnOf(o))
 		if items {
 			return
 		}
@@ -149,9 +187,7 @@ func (s *search) proof(a *evidence.Anomaly) *proof {
 			key(g.OpKey(o))
 			return
 		}
-		for _, w := range s.w.preds { // those of the transaction will do
-			p.preds[w] = p.preds[w] || s.w.txnOf[w] == s.part.txn[t]
-		}
+		p.preds[s.part.op[o]] = true
 		key(a.Key)
 	}
 	for _, t := range a.Txns {
