@@ -21,11 +21,21 @@ var (
 // session and key the last visible writer.
 func (c *checker) causal() Answer {
 	topo := graph.SortIndex(c.hint())
-	budget := maxWalk * (len(c.src) + c.n)
+	budget := maxWalk * (len(c.v.RW) + c.n)
 	p := newPast(c)
 	for {
 		var ok bool
-		if topo, ok = c.arrange(topo); !ok {
+		current := false
+		if c.rounds == 0 && c.fresh() {
+			topo, current, ok = p.first(topo, &budget)
+		} else if topo, ok = c.arrange(topo); ok && c.rounds == 0 && !c.o.NoGuess {
+			p.order(topo)
+			current = p.current()
+		}
+		switch {
+		case c.stopped:
+			return c.answer(Stopped)
+		case !ok:
 			return c.violated(c.graph())
 		}
 		if c.o.NoGuess || c.rounds == maxGuesses || budget <= 0 {
@@ -33,11 +43,10 @@ func (c *checker) causal() Answer {
 		}
 		c.rounds++
 		before := len(c.demands)
-		if c.rounds == 1 {
-			if p.order(topo); p.current() {
-				return c.holds(topo)
-			}
+		if current {
+			return c.holds(topo)
 		}
+		c.sources()
 		p.order(topo)
 		p.replay(&budget)
 		switch {
@@ -50,6 +59,7 @@ func (c *checker) causal() Answer {
 		}
 	}
 	c.demands = c.demands[:0]
+	c.sources()
 	p.order(topo)
 	p.all()
 	switch {
@@ -75,8 +85,8 @@ type past struct {
 	topo []int32
 	at   []int32 // node → place in topo
 
-	cur   []int32 // key → the last write so far, -1: the initial one
-	older []int32 // write → the one of its key before it
+	cur   []uint32 // key → the last write so far, which may be the initial one
+	older []uint32 // write → the one of its key before it
 
 	chain, place []int32 // node → its chain or -1, and its place in it from 1
 	chains       int
@@ -93,7 +103,7 @@ type past struct {
 }
 
 func newPast(c *checker) *past {
-	return &past{checker: c, at: make([]int32, c.n), cur: make([]int32, c.h.NumKeys()), older: make([]int32,
+	return &past{checker: c, at: make([]int32, c.n), cur: make([]uint32, c.h.NumKeys()), older: make([]uint32,
 		len(c.v.WKey))}
 }
 
@@ -103,8 +113,13 @@ func (p *past) order(topo []int32) {
 	for i, t := range topo {
 		p.at[t] = int32(i)
 	}
+	p.restart()
+}
+
+// restart makes the initial versions current.
+func (p *past) restart() {
 	for k := range p.cur {
-		p.cur[k] = -1
+		p.cur[k] = uint32(k)
 	}
 }
 
@@ -113,7 +128,7 @@ func (p *past) install(t int32) {
 	v := p.v
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 		k := v.WKey[w]
-		p.older[w], p.cur[k] = p.cur[k], int32(w)
+		p.older[w], p.cur[k] = p.cur[k], w
 	}
 }
 
@@ -129,7 +144,7 @@ func (p *past) current() bool {
 			continue
 		}
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] {
+			if p.cur[v.RKey[r]] != v.RW[r] {
 				return false
 			}
 		}
@@ -152,10 +167,10 @@ func (p *past) replay(budget *int) {
 		}
 		p.tick(t)
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			for w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = p.older[w] {
+			for w := p.cur[v.RKey[r]]; w != v.RW[r] && !v.Initial(w) && *budget > 0; w = p.older[w] {
 				*budget--
 				if p.sees(t, int32(v.WTxn[w])) {
-					p.demand(uint32(w), r)
+					p.demand(w, r)
 				}
 			}
 		}

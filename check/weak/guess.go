@@ -1,8 +1,6 @@
 package weak
 
 import (
-	"slices"
-
 	"isovet/graph"
 	"isovet/history"
 	"isovet/level"
@@ -18,16 +16,22 @@ func (c *checker) guessed() (order []int32, ok bool) {
 		return nil, false
 	}
 	order = graph.SortIndex(c.hint())
-	budget := maxDirect * (len(c.src) + c.n)
+	budget := maxDirect * (len(c.v.RW) + c.n)
 	p := newPast(c)
 	for range maxGuesses {
-		if order, ok = c.arrange(order); !ok {
-			break
+		before := len(c.demands)
+		if c.rounds == 0 && c.fresh() {
+			if order, _, ok = p.first(order, &budget); !ok {
+				break
+			}
+		} else {
+			if order, ok = c.arrange(order); !ok {
+				break
+			}
+			p.order(order)
+			p.direct(&budget)
 		}
 		c.rounds++
-		before := len(c.demands)
-		p.order(order)
-		p.direct(&budget)
 		if c.stopped || len(c.broken) > 0 || budget <= 0 {
 			break
 		}
@@ -50,19 +54,37 @@ func (p *past) direct(budget *int) {
 		if !v.Counts[t] {
 			continue
 		}
-		lo, hi := v.ROff[t], v.ROff[t+1]
-		for r := lo; r < hi; r++ {
-			for w := p.cur[v.RKey[r]]; w >= 0 && uint32(w) != v.RW[r] && *budget > 0; w = p.older[w] {
-				*budget -= 1 + int(hi-lo)/fewWrites
-				u := int32(v.WTxn[w])
-				if p.level == level.ReadCommitted && slices.Contains(p.src[lo:p.turn(lo, r+1)], u) ||
-					p.level != level.ReadCommitted && (slices.Contains(p.src[lo:hi], u) || p.follows(t, u)) {
-					p.demand(uint32(w), r)
-				}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			if p.cur[v.RKey[r]] != v.RW[r] {
+				p.stale(t, r, budget)
 			}
 		}
 		p.install(t)
 	}
+}
+
+// stale demands that those visible to t by a read or a session come before what its read r read, of the writers since.
+func (p *past) stale(t int32, r uint32, budget *int) {
+	v := p.v
+	lo, hi := v.ROff[t], v.ROff[t+1]
+	for w := p.cur[v.RKey[r]]; w != v.RW[r] && !v.Initial(w) && *budget > 0; w = p.older[w] {
+		*budget -= 1 + int(hi-lo)/fewWrites
+		u := int32(v.WTxn[w])
+		if p.level == level.ReadCommitted && p.readsFrom(lo, p.turn(lo, r+1), u) ||
+			p.level != level.ReadCommitted && (p.readsFrom(lo, hi, u) || p.follows(t, u)) {
+			p.demand(w, r)
+		}
+	}
+}
+
+// readsFrom reports whether one of the reads from lo on, before hi, is from u.
+func (c *checker) readsFrom(lo, hi uint32, u int32) bool {
+	for r := lo; r < hi; r++ {
+		if c.source(r) == u {
+			return true
+		}
+	}
+	return false
 }
 
 // follows reports whether t comes after u in their session, so that it sees it. u is before t in the guess.
@@ -73,12 +95,13 @@ func (p *past) follows(t, u int32) bool {
 
 // arrange returns the transactions in an order that keeps sessions, reads, what is known of versions and what is
 // demanded, near to a given one: each comes where that has it, or as soon after as all who must come before have come.
-// False if there is a cycle.
+// False if there is a cycle. See first for the twin that does without the sources of reads.
 //
 // Invariant: one that waits is in the list of one of those that it waits for.
 // Cost: linear. Where the given order is the file's, and nearly right, memory is read in the order of the file too.
 func (c *checker) arrange(near []int32) (order []int32, ok bool) {
 	v := c.v
+	c.sources()
 	more := graph.BuildFunc(c.n, func(emit func(u, v int32)) { // who must come before, beside sessions and reads
 		if c.o.Known.Rank != nil {
 			c.o.Known.Orders(func(t, u int32) { emit(u, t) })

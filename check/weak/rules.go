@@ -138,7 +138,7 @@ func (c *checker) sessionsAtomic() {
 // it, since r read the initial version, or one that is known to precede w.
 func (c *checker) demand(w, r uint32) {
 	v := c.v
-	d := demand{int32(v.WTxn[w]), c.src[r], r}
+	d := demand{int32(v.WTxn[w]), c.source(r), r}
 	if c.o.Known.Rank != nil {
 		if at := c.o.Known.Rank[v.WVer[w]]; at != none {
 			if at > c.o.Known.Rank[v.RVer[r]] {

@@ -68,7 +68,7 @@ type Answer struct {
 	// anomaly does not tell the two reads apart.
 	Twice  bool
 	Reason string
-	// Edges counts those of reads and sessions, Demanded the orders that the axiom added, Rounds the guesses of an
+	// Edges counts reads from others and pairs of successors in a session, Demanded the orders that the axiom added, Rounds the guesses of an
 	// order, Choices those of writers.
 	Edges, Demanded, Rounds, Choices int
 }
@@ -117,6 +117,10 @@ func (c *checker) run() Answer {
 	if topo, ok := c.guessed(); ok {
 		return c.holds(topo)
 	}
+	c.sources()
+	c.keyStamp = make([]uint32, c.h.NumKeys())
+	c.keyRead = make([]uint32, c.h.NumKeys())
+	c.srcStamp = make([]uint32, c.n)
 	for t := range uint32(c.n) {
 		if c.stop(int(t)) || c.enough() {
 			break
@@ -155,7 +159,8 @@ type checker struct {
 	level level.Level
 	o     Options
 	n     int
-	src   []int32 // read → the node it read from, -1 for an initial version
+	// src is of each read the node that it read from, -1 for an initial version; nil until sources makes it.
+	src []int32
 	// prev[t] is the node before t in its session, those of unknown outcome left out, -1 where there is none.
 	prev []int32
 
@@ -182,28 +187,38 @@ type checker struct {
 func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) *checker {
 	h := v.H
 	c := &checker{ctx: ctx, v: v, h: h, level: l, o: o, n: h.NumTxns()}
-	c.src = make([]int32, len(v.RW))
-	for r, w := range v.RW {
-		c.src[r] = -1
-		if w != none { // or its transaction does not count
-			c.src[r] = int32(v.WTxn[w]) // None becomes -1
-		}
-	}
 	c.prev = make([]int32, c.n)
 	for t := range c.prev {
 		c.prev[t] = -1
 	}
 	events.Sessions(h, v.Counts, false, func(t, u uint32) { c.prev[u] = int32(t) })
-	c.keyStamp = make([]uint32, h.NumKeys())
-	c.keyRead = make([]uint32, h.NumKeys())
-	c.srcStamp = make([]uint32, c.n)
 	return c
+}
+
+// source returns the node that read r read from, -1 for an initial version and for a read that does not count.
+func (c *checker) source(r uint32) int32 {
+	if w := c.v.RW[r]; w != none {
+		return int32(c.v.WTxn[w]) // None becomes -1
+	}
+	return -1
+}
+
+// sources makes src.
+func (c *checker) sources() {
+	if c.src != nil {
+		return
+	}
+	c.src = make([]int32, len(c.v.RW))
+	for r := range c.src {
+		c.src[r] = c.source(uint32(r))
+	}
 }
 
 // known calls f for each edge of sessions and reads, those of one reader to one writer once where they follow each
 // other.
 func (c *checker) known(f func(u, v int32)) {
 	v := c.v
+	c.sources()
 	for t := range c.n {
 		if p := c.prev[t]; p >= 0 {
 			f(p, int32(t))
@@ -272,7 +287,16 @@ func (c *checker) hint() []int64 {
 
 func (c *checker) answer(s Status) Answer {
 	a := Answer{Status: s, Demanded: len(c.demands), Rounds: c.rounds}
-	c.known(func(int32, int32) { a.Edges++ })
+	for _, p := range c.prev {
+		if p >= 0 {
+			a.Edges++
+		}
+	}
+	for _, w := range c.v.RW {
+		if w != none && !c.v.Initial(w) {
+			a.Edges++
+		}
+	}
 	return a
 }
 
@@ -286,6 +310,7 @@ func (c *checker) holds(topo []int32) Answer {
 // violated explains the orders that nothing can keep, or if there are none, cycles of g.
 func (c *checker) violated(g *graph.CSR) Answer {
 	a := c.answer(Violated)
+	c.sources()
 	for _, d := range c.broken {
 		c.found = append(c.found, evidence.Anomaly{Cycle: c.missed(d)})
 	}

@@ -1,0 +1,96 @@
+package weak
+
+import "isovet/level"
+
+// fresh reports whether first can make the first guess: nothing but sessions and reads has to be kept, and nobody
+// picked the writers of reads.
+func (c *checker) fresh() bool {
+	return !c.o.NoGuess && c.o.Known.Rank == nil && c.ambAt == nil && len(c.demands) == 0
+}
+
+// first is arrange, and, below causal, direct, in one walk: a transaction that comes installs its writes at once, and
+// who reads what is current has no need to ask who wrote it and whether that one has come. ok: the order keeps sessions
+// and reads, or the walk was stopped; current: each read sees the current version.
+//
+// Invariant: that of arrange. Cost: linear; one look at the key of each read and write.
+func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool) {
+	v, prev, cur, at := p.v, p.prev, p.cur, p.at
+	p.restart()
+	for t := range at {
+		at[t] = -1
+	}
+	var seen []uint32 // node → how many of its reads are known to have come; this and the next two are nil until needed
+	var waits, next []int32
+	// missing returns one that t has to wait for, -1 if there is none; then, whether all that it reads is current.
+	missing := func(t int32) (u int32, now bool) {
+		if u := prev[t]; u >= 0 && at[u] < 0 {
+			return u, false
+		}
+		lo, now := v.ROff[t], true
+		if seen != nil && seen[t] > 0 {
+			lo, now = lo+seen[t], false
+		}
+		for r := lo; r < v.ROff[t+1]; r++ {
+			if v.RW[r] == cur[v.RKey[r]] {
+				continue
+			}
+			now = false
+			if u := p.source(r); u >= 0 && at[u] < 0 {
+				if seen != nil {
+					seen[t] = r - v.ROff[t]
+				}
+				return u, false
+			}
+		}
+		return -1, now
+	}
+	current = true
+	order = make([]int32, 0, p.n)
+	come := func(t int32, now bool) {
+		at[t] = int32(len(order))
+		order = append(order, t)
+		if !v.Counts[t] {
+			return
+		}
+		if !now {
+			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+				if v.RW[r] != cur[v.RKey[r]] {
+					if current = false; p.level != level.Causal {
+						p.stale(t, r, budget)
+					}
+				}
+			}
+		}
+		p.install(t)
+	}
+	wait := func(t, u int32) {
+		if seen == nil {
+			seen, waits, next = make([]uint32, p.n), make([]int32, p.n), make([]int32, p.n)
+		}
+		waits[u], next[t] = t+1, waits[u]
+	}
+	for i, t := range near {
+		if p.stop(i) {
+			return order, false, true
+		}
+		u, now := missing(t)
+		if u >= 0 {
+			wait(t, u)
+			continue
+		}
+		from := len(order)
+		come(t, now)
+		for ; waits != nil && from < len(order); from++ { // those that came may let others come
+			for w := waits[order[from]]; w > 0; {
+				t := w - 1
+				w = next[t]
+				if u, now := missing(t); u >= 0 {
+					wait(t, u)
+				} else {
+					come(t, now)
+				}
+			}
+		}
+	}
+	return order, current, len(order) == p.n
+}
