@@ -51,6 +51,15 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 	if err := serialSessions(h, pos); err != nil {
 		return err
 	}
+	if !h.HasPredicates() && !h.HasLists() && len(r.Sources) == 0 && flatCommitOrder(h, l, r.Order) {
+		return nil
+	}
+	return plainCommitOrder(r, pos, o)
+}
+
+// plainCommitOrder is checkCommitOrder with each transaction's place, after sessions.
+func plainCommitOrder(r *evidence.Result, pos []uint32, o Options) (err error) {
+	h, l := r.H, r.Level
 	x := newCommitOrder(r, pos)
 	if h.HasPredicates() {
 		if x.truths, err = predicates.NewTruths(h); err != nil {
