@@ -68,8 +68,8 @@ type Answer struct {
 	// anomaly does not tell the two reads apart.
 	Twice  bool
 	Reason string
-	// Edges counts reads from others and pairs of successors in a session, Demanded the orders that the axiom added, Rounds the guesses of an
-	// order, Choices those of writers.
+	// Edges counts reads from others and pairs of successors in a session, Demanded the orders that the axiom added,
+	// Rounds the guesses of an order, Choices those of writers.
 	Edges, Demanded, Rounds, Choices int
 }
 
