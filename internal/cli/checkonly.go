@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 
 // heavy commands are left out, and say so.
 func heavy(*env) (all []*cobra.Command) {
-	for _, name := range []string{"collect", "hunt", "probe", "watch", "bench"} {
+	for _, name := range []string{"gen", "workloads", "collect", "hunt", "probe", "watch", "bench"} {
 		all = append(all, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
 				return usagef("this program checks and nothing else; %s is a command of the full isovet", name)
@@ -16,8 +16,13 @@ func heavy(*env) (all []*cobra.Command) {
 }
 
 const startHeavy = `
-This program checks, and nothing else: collect, hunt, probe, watch and bench are in the full one.
+This program checks, and nothing else: gen, collect, hunt, probe, watch and bench are in the full one.
 `
+
+const startGen = ""
+
+// aboutHeavy has nothing to say of commands that are not there.
+func aboutHeavy(string, map[string]string) {}
 
 // benchRoot is never asked for: the program that has it is not built.
 func benchRoot(*env) *cobra.Command { panic("built without bench") }

@@ -120,8 +120,7 @@ the history satisfies an isolation level. "Valid" comes with an order of the tra
 before isovet prints them.
 
 Start here:
-  isovet gen --workload blindw --fault write-skew -o h.jsonl    a history with a planted fault
-  isovet stats h.jsonl                                          what is in it
+` + startGen + `  isovet stats h.jsonl                                          what is in it
   isovet check h.jsonl                                          is it serializable?
 ` + startHeavy + `
 ` + exitHelp,
@@ -134,8 +133,8 @@ Start here:
 		&cobra.Group{ID: "lists", Title: "What there is:"},
 	)
 	root.AddCommand(
-		newCheck(e), newVerify(e), newShrink(e), newReport(e), newStats(e), newConvert(e), newGen(e),
-		newLevels(e), newAnomalies(e), newCheckers(e), newFormats(e), newWorkloads(e), newSolvers(e),
+		newCheck(e), newVerify(e), newShrink(e), newReport(e), newStats(e), newConvert(e),
+		newLevels(e), newAnomalies(e), newCheckers(e), newFormats(e), newSolvers(e),
 		newProfiles(e), newVersion(e),
 	)
 	root.AddCommand(heavy(e)...)

@@ -11,8 +11,6 @@ import (
 
 	"isovet/check"
 	"isovet/check/mechanism"
-	"isovet/datasets"
-	"isovet/datasets/workload"
 	"isovet/history/format"
 	"isovet/level"
 )
@@ -64,10 +62,6 @@ func described(what string, names []string) []cobra.Completion {
 		for _, f := range format.All() {
 			about[f.Name] = f.About
 		}
-	case "workload":
-		for _, w := range workload.All() {
-			about[w.Name] = w.About
-		}
 	case "real time":
 		about["time"] = "the file's times"
 		about["index"] = "the order of invocations and completions in the file"
@@ -76,10 +70,8 @@ func described(what string, names []string) []cobra.Completion {
 		for _, p := range mechanism.Profiles() {
 			about[p.Name()] = "promises " + p.Level.String()
 		}
-	case "fault":
-		for _, f := range slices.Concat(datasets.Faults(), datasets.PredicateFaults()) {
-			about[f.Name] = f.About
-		}
+	case "workload", "fault":
+		aboutHeavy(what, about)
 	case "choice of times":
 		about["all"], about["txns"] = "of transactions and operations", "of transactions"
 		about["none"] = "none at all"

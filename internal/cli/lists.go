@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"isovet/check"
-	"isovet/datasets/workload"
 	"isovet/history/format"
 )
 
@@ -211,25 +209,6 @@ func solverNames() []string {
 		names = append(names, s.Name)
 	}
 	return names
-}
-
-func newWorkloads(e *env) *cobra.Command {
-	return newList(e, "workloads", "List the workloads: what isovet gen --workload takes",
-		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, "+
-			"the default first.",
-		func() (items []listItem) {
-			for _, w := range workload.All() {
-				it := listItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys, Scales: cmp.Or(w.Scales,
-					"keys"), Ops: w.Ops, Zipf: w.Zipf}
-				for _, v := range w.Variants {
-					if v.Name != "" {
-						it.Variants = append(it.Variants, v.Name)
-					}
-				}
-				items = append(items, it)
-			}
-			return items
-		})
 }
 
 func newFormats(e *env) *cobra.Command {
