@@ -10,6 +10,12 @@ func (b *Builder) Build() (*History, error) {
 	if err := b.checkSize(); err != nil {
 		return nil, err
 	}
+	ver := make([]uint32, len(b.kind))
+	extra := make([]uint32, b.extra)
+	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra, b.Workers)
+	if b.FirstReads {
+		ver = b.inferInitial(v, ver, extra)
+	}
 	if err := b.checkTxns(); err != nil {
 		return nil, err
 	}
@@ -33,9 +39,6 @@ func (b *Builder) Build() (*History, error) {
 	h.Txns = *x
 	h.Txns.Sess = sess
 
-	ver := make([]uint32, len(b.kind))
-	extra := make([]uint32, b.extra)
-	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra, b.Workers)
 	h.VerKey, h.VerKind, h.VerN = v.key, v.kind, v.n
 	h.Keys = b.keys
 	h.Texts = &b.Texts

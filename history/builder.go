@@ -54,6 +54,11 @@ type Builder struct {
 
 	// Workers is the number of cores that Build may use; 0: one.
 	Workers int
+
+	// FirstReads says that the file does not tell what keys held at first: Build takes for it the first value, other
+	// than null, that is read of a key and that nobody wrote, and adds an initial transaction that writes these, unless
+	// there is one.
+	FirstReads bool
 }
 
 // NewBuilder returns an empty builder.

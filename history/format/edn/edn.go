@@ -109,6 +109,9 @@ func (s *Scanner) Pos() int { return s.pos }
 // were opened earlier may close from now on without being matched.
 func (s *Scanner) Seek(pos int) { s.pos, s.open, s.again = pos, s.open[:0], true }
 
+// SeekOut goes to a position that is in no bracket.
+func (s *Scanner) SeekOut(pos int) { s.pos, s.open, s.again = pos, s.open[:0], false }
+
 // Line returns the line of a position, from 1. Cost: linear in the distance from the position that was asked for
 // before.
 func (s *Scanner) Line(pos int) int {

@@ -1,48 +1,125 @@
 package viper
 
-import "isovet/history"
+import (
+	"isovet/history"
+	"isovet/history/format/edn"
+)
 
-// plainOps reads operations as long as they are plain (see edn.Plain), and leaves the others, from the first on.
-func (r *reader) plainOps() {
+// plainTxn reads the fields of a transaction, behind its bracket, as long as they are plain (see edn.Plain); the
+// scanner is then behind what was read, which is all where done is true. Operations are handed on as they are met,
+// unless what they mean depends on fields to come.
+func (r *reader) plainTxn(x *txn) (done bool, err error) {
 	p := r.s.Plain()
-	for p.Take('[') {
+	for {
+		if p.Take('}') {
+			r.s.WentOut(&p)
+			return true, nil
+		}
 		name, ok := p.Text()
-		if !ok || len(name) != 1 {
-			return
+		if !ok {
+			return false, nil
 		}
-		want := 3
-		switch name[0] {
-		case 'r', 'w':
-		case 'i', 'd':
-			want = 5
-		default:
-			return
-		}
-		var args [5]history.Value
-		var flags [5]bool
-		for i := range want {
-			switch p.Peek() {
-			case 't', 'f':
-				flags[i], ok = p.Bool()
-			case 'n':
-				ok = p.Nil()
-			case '"':
-				var text []byte
-				if text, ok = p.Text(); ok && string(text) != "nil" {
-					args[i] = r.b.StringValue(text)
+		switch string(name) {
+		case "value":
+			if x.value >= 0 {
+				return false, nil
+			}
+			at := p.Pos()
+			if !p.Take('[') {
+				return false, nil
+			}
+			x.value = at
+			r.plainOps(&p)
+			if !p.Take(']') {
+				x.rest = p.Pos()
+				if p.Back(at); !p.Skip() {
+					p.Back(at)
+					r.s.Went(&p)
+					return false, r.s.Skip()
 				}
-			default:
-				args[i].Kind = history.Int
-				args[i].N, ok = p.Int()
+			} else {
+				x.rest = all
 			}
-			if !ok {
-				return
-			}
+		case "isInitial":
+			x.initial, ok = p.Bool()
+		case "isFinal":
+			x.final, ok = p.Bool()
+		case "preBeginTS":
+			ok = plainTime(&p, &x.head.Start)
+		case "preCommitTS":
+			ok = plainTime(&p, &x.head.Commit)
+		case "postCommitTS":
+			ok = plainTime(&p, &x.head.End)
+		default:
+			ok = p.Skip()
 		}
-		if !p.Take(']') || args[0].Kind == history.Null {
-			return
+		if !ok {
+			return false, nil
 		}
 		r.s.Went(&p)
-		r.point(string(name), args[0], args[1], args[2], flags[want-1])
 	}
+}
+
+func plainTime(p *edn.Plain, at *int64) bool {
+	if p.Peek() == 'n' {
+		*at = history.NoTime
+		return p.Nil()
+	}
+	n, ok := p.Int()
+	if ok {
+		*at = n
+	}
+	return ok
+}
+
+// plainOps reads operations on one row as long as they are plain, and leaves the others, from the first on.
+func (r *reader) plainOps(p *edn.Plain) {
+	for from := p.Pos(); p.Take('['); from = p.Pos() {
+		if !r.plainOp(p) {
+			p.Back(from)
+			return
+		}
+	}
+}
+
+// plainOp reads an operation behind its bracket.
+func (r *reader) plainOp(p *edn.Plain) bool {
+	name, ok := p.Text()
+	if !ok || len(name) != 1 {
+		return false
+	}
+	want := 3
+	switch name[0] {
+	case 'r', 'w':
+	case 'i', 'd':
+		want = 5
+	default:
+		return false
+	}
+	var args [5]history.Value
+	var flags [5]bool
+	for i := range want {
+		switch p.Peek() {
+		case 't', 'f':
+			flags[i], ok = p.Bool()
+		case 'n':
+			ok = p.Nil()
+		case '"':
+			var text []byte
+			if text, ok = p.Text(); ok && string(text) != "nil" {
+				args[i] = r.b.StringValue(text)
+			}
+		default:
+			args[i].Kind = history.Int
+			args[i].N, ok = p.Int()
+		}
+		if !ok {
+			return false
+		}
+	}
+	if !p.Take(']') || args[0].Kind == history.Null {
+		return false
+	}
+	r.point(name[0], args[0], args[1], args[2], flags[want-1])
+	return true
 }

@@ -34,25 +34,29 @@ func Is(dir string) bool {
 	return ok && (len(head) == 0 || head[0] == '{')
 }
 
-// reader fills a builder, in two passes: which values are written, then the operations.
+// reader fills a builder.
 type reader struct {
-	s        edn.Scanner
-	b        *history.Builder
-	written  [history.Row + 1][history.Row + 1]logs.Set // by the kinds of key and value
-	initial  map[uint32]history.Value                   // by key, of values that nobody wrote
-	known    []bool                                     // by key, whether it is in initial
-	order    []uint32
-	survey   bool
-	slow     bool // nothing is taken for plain
-	explicit bool // the file has an initial transaction
-	before   bool // the transaction that is read is it
-	rows     []history.PredRow
-	rowKeys  []history.Value
-	pred     []byte
+	s       edn.Scanner
+	b       *history.Builder
+	slow    bool // nothing is taken for plain
+	before  bool // the transaction that is read is the initial one
+	rows    []history.PredRow
+	rowKeys []history.Value
+	pred    []byte
 }
 
-// Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: two passes
-// over the bytes, a hash lookup for each operation, history.Builder.Build.
+// txn is what a transaction has said of itself.
+type txn struct {
+	head           history.TxnHead
+	initial, final bool
+	value          int // where its operations stand, -1: nowhere yet
+	rest           int // where those begin that are not read yet, if some are read; all: none are left
+}
+
+const all = -1
+
+// Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: one pass
+// over the bytes, and history.Builder.Build.
 func Read(ctx context.Context, dir string) (*history.History, error) { return read(ctx, dir, false) }
 
 // read is Read; slow: by way of the scanner alone.
@@ -61,8 +65,8 @@ func read(ctx context.Context, dir string, slow bool) (*history.History, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := reader{b: history.NewBuilder(), slow: slow, initial: map[uint32]history.Value{}}
-	r.b.File = dir
+	r := reader{b: history.NewBuilder(), slow: slow}
+	r.b.File, r.b.FirstReads = dir, true
 	texts := make([][]byte, len(files))
 	any := false
 	for i, l := range files {
@@ -75,35 +79,16 @@ func read(ctx context.Context, dir string, slow bool) (*history.History, error) 
 		return nil, &history.InputError{File: files[0].Path, Line: 1, Msg: "the file is empty, like all logs of the " +
 			"folder; expected transactions"}
 	}
-	for _, survey := range [...]bool{true, false} {
-		r.survey = survey
-		for i, l := range files {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			r.s = edn.Scanner{Data: texts[i], File: l.Path, JSON: true}
-			if err := r.log(l.Number); err != nil {
-				return nil, err
-			}
+	for i, l := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.s = edn.Scanner{Data: texts[i], File: l.Path, JSON: true}
+		if err := r.log(l.Number); err != nil {
+			return nil, err
 		}
 	}
-	r.init()
 	return r.b.Build()
-}
-
-// init adds what keys held before the run, unless the file has a transaction for that.
-func (r *reader) init() {
-	if len(r.order) == 0 || r.explicit {
-		return
-	}
-	for _, k := range r.order {
-		r.b.Write(k, r.initial[k])
-	}
-	h := history.NewTxnHead()
-	h.Init = true
-	r.b.EndTxn(h)
-	r.b.Note(history.NoteInitial, len(r.order), "what %d keys held at first is the first value read of them that "+
-		"nobody wrote", len(r.order))
 }
 
 func (r *reader) log(session int64) error {
@@ -119,53 +104,63 @@ func (r *reader) log(session int64) error {
 }
 
 func (r *reader) txn(t edn.Token, session int64) error {
-	h := history.NewTxnHead()
+	x := txn{head: history.NewTxnHead(), value: -1}
+	h := &x.head
 	h.Line = uint32(r.s.Line(t.Pos))
-	h.HasSess, h.Session = true, session
-	initial, value := false, -1
-	if err := r.s.Fields(t, "", func(name edn.Token) (err error) {
+	done := false
+	if t.OpensMap() && !r.slow {
+		var err error
+		if done, err = r.plainTxn(&x); err != nil {
+			return err
+		}
+	}
+	if !done {
+		if err := r.fields(t, &x); err != nil {
+			return err
+		}
+	}
+	if x.value < 0 {
+		return r.s.Errorf(t.Pos, "value", "missing; expected an array of operations")
+	}
+	if x.rest != all {
+		r.before = x.initial
+		end := r.s.Pos()
+		r.s.Seek(x.value)
+		if err := r.ops(x.rest); err != nil {
+			return err
+		}
+		r.s.SeekOut(end)
+	}
+	h.Init, h.HasSess, h.Session = x.initial, !x.initial && !x.final, session
+	r.b.EndTxn(*h)
+	return nil
+}
+
+// fields reads the fields of a transaction whose bracket is t, or those that are left.
+func (r *reader) fields(t edn.Token, x *txn) error {
+	return r.s.Fields(t, "", func(name edn.Token) (err error) {
 		switch {
 		case name.Is("value"):
-			value = r.s.Pos()
+			if x.value >= 0 {
+				return r.s.Errorf(name.Pos, "value", "a second one; expected one array of operations a transaction")
+			}
+			x.value = r.s.Pos()
 			err = r.s.Skip()
 		case name.Is("isInitial"):
-			initial, err = r.flag("isInitial")
+			x.initial, err = r.flag("isInitial")
 		case name.Is("isFinal"):
-			var final bool
-			if final, err = r.flag("isFinal"); final {
-				h.HasSess = false
-			}
+			x.final, err = r.flag("isFinal")
 		case name.Is("preBeginTS"):
-			h.Start, err = r.time()
+			x.head.Start, err = r.time()
 		case name.Is("preCommitTS"):
-			h.Commit, err = r.time()
+			x.head.Commit, err = r.time()
 		case name.Is("postCommitTS"):
-			h.End, err = r.time()
+			x.head.End, err = r.time()
 		default:
 			err = r.s.Skip()
 		}
 		return err
-	}); err != nil {
-		return err
-	}
-	if value < 0 {
-		return r.s.Errorf(t.Pos, "value", "missing; expected an array of operations")
-	}
-	r.before = initial
-	end := r.s.Pos()
-	r.s.Seek(value)
-	if err := r.ops(); err != nil {
-		return err
-	}
-	r.s.Seek(end)
-	if r.survey {
-		return nil
-	}
-	if initial {
-		h.Init, h.HasSess, r.explicit = true, false, true
-	}
-	r.b.EndTxn(h)
-	return nil
+	})
 }
 
 func (r *reader) flag(field string) (bool, error) {
@@ -187,22 +182,32 @@ func (r *reader) time() (int64, error) {
 	return t.N, err
 }
 
-func (r *reader) ops() error {
+// ops reads operations, from the bracket that they stand in; rest: where those begin that are left, 0: all are.
+func (r *reader) ops(rest int) error {
 	t, err := r.s.Next()
 	if err != nil {
 		return err
 	}
-	if t.Opens() && !r.slow {
-		r.plainOps()
+	if rest > 0 {
+		p := r.s.Plain()
+		p.Back(rest)
+		r.s.Went(&p)
 	}
-	return r.s.Elements(t, "value", func(t edn.Token) error {
+	return r.s.Elements(t, "value", func(t edn.Token) (err error) {
 		switch {
 		case t.OpensMap():
-			return r.objectOp(t)
+			err = r.objectOp(t)
 		case t.Opens():
-			return r.arrayOp(t)
+			err = r.arrayOp(t)
+		default:
+			err = r.s.Errorf(t.Pos, "value", "found %v; expected an operation", t)
 		}
-		return r.s.Errorf(t.Pos, "value", "found %v; expected an operation", t)
+		if err == nil && !r.slow {
+			p := r.s.Plain()
+			r.plainOps(&p)
+			r.s.Went(&p)
+		}
+		return err
 	})
 }
 
@@ -225,35 +230,6 @@ func (r *reader) scalar() (history.Value, error) {
 		return history.Value{}, err
 	}
 	return r.value(t)
-}
-
-// write adds a write, or notes it in the first pass.
-func (r *reader) write(key, v history.Value) {
-	if r.survey {
-		r.written[key.Kind][v.Kind].Add(uint64(key.N), uint64(v.N))
-		return
-	}
-	r.b.Write(r.b.Key(key), v)
-}
-
-func (r *reader) read(key, v history.Value) {
-	if !r.survey {
-		k := r.b.Key(key)
-		r.seen(k, key, v)
-		r.b.Read(k, v)
-	}
-}
-
-// seen notes what a key held before the run, if this read tells it.
-func (r *reader) seen(k uint32, key, v history.Value) {
-	if v.Kind == history.Null || int(k) < len(r.known) && r.known[k] ||
-		r.written[key.Kind][v.Kind].Has(uint64(key.N), uint64(v.N)) {
-		return
-	}
-	r.initial[k] = v
-	r.order = append(r.order, k)
-	r.known = append(r.known, make([]bool, max(0, int(k)+1-len(r.known)))...)
-	r.known[k] = true
 }
 
 // arrayOp reads ["r", …] and its kin; t is its bracket.
@@ -292,7 +268,7 @@ func (r *reader) arrayOp(t edn.Token) error {
 		if args[0].Kind == history.Null {
 			return r.s.Errorf(kind.Pos, "value", "an operation %s without a key; expected an integer or a string", name)
 		}
-		r.point(name, args[0], args[1], args[2], flags[want-1])
+		r.point(name[0], args[0], args[1], args[2], flags[want-1])
 		return nil
 	case "range":
 		from, err := r.scalar()
@@ -327,16 +303,17 @@ func (r *reader) end(name string) error {
 }
 
 // point adds an operation on one row; ok is its last flag.
-func (r *reader) point(name string, key, v, old history.Value, ok bool) {
+func (r *reader) point(name byte, key, v, old history.Value, ok bool) {
+	k := r.b.Key(key)
 	switch name {
-	case "r":
-		r.read(key, v)
-	case "i", "d":
-		r.read(key, old)
+	case 'r':
+		r.b.Read(k, v)
+	case 'i', 'd':
+		r.b.Read(k, old)
 		fallthrough
-	case "w":
+	case 'w':
 		if ok {
-			r.write(key, v)
+			r.b.Write(k, v)
 		}
 	}
 }
@@ -383,7 +360,7 @@ func (r *reader) objectOp(t edn.Token) error {
 		if key.Kind == history.Null {
 			return r.s.Errorf(t.Pos, "key", "missing; expected an integer or a string")
 		}
-		r.point(name, key, v, old, ok)
+		r.point(name[0], key, v, old, ok)
 	default:
 		return r.s.Errorf(t.Pos, "opType", "found %q; expected r, w, i, d, range or commit", name)
 	}
@@ -418,9 +395,6 @@ func (r *reader) rowList() error {
 			return r.s.Errorf(t.Pos, "range", "a row without id; expected {id, sk, val}")
 		}
 		row.Key = r.b.Key(key)
-		if !r.survey && !r.before {
-			r.seen(row.Key, key, row.Old)
-		}
 		r.rows, r.rowKeys = append(r.rows, row), append(r.rowKeys, key)
 		return nil
 	})
@@ -431,11 +405,8 @@ func (r *reader) rowList() error {
 func (r *reader) scan(from, to history.Value) {
 	if r.before {
 		for i, row := range r.rows {
-			r.write(r.rowKeys[i], row.Old)
+			r.b.Write(r.b.Key(r.rowKeys[i]), row.Old)
 		}
-		return
-	}
-	if r.survey {
 		return
 	}
 	r.pred = append(r.pred[:0], `{"key":{`...)
