@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,10 @@ const (
 	freeGrowth = 64 << 20
 	// The largest window that the program zstd accepts unless told otherwise; twice that of xz -9.
 	maxSpan = 128 << 20
+	// A zip archive that comes as a stream is held in memory.
+	maxArchive = 256 << 20
+	// Files in an archive: a Jepsen run has some hundreds.
+	maxMembers = 100_000
 )
 
 // errBomb says what to do about what is none.
@@ -116,10 +119,8 @@ func (in *Input) decompress(r io.Reader) error {
 			z = d
 		}
 	case "xz":
-		buf := bufio.NewReaderSize(all, 1<<16)
-		if err = checkXZ(buf); err == nil {
-			z, err = readXZ(buf)
-		}
+		// The library reads some bytes one by one.
+		z, err = readXZ(bufio.NewReaderSize(newXZGuard(all), 1<<16))
 	case "bzip2":
 		z = bzip2.NewReader(all)
 	case "zip":
@@ -135,54 +136,26 @@ func (in *Input) decompress(r io.Reader) error {
 	return nil
 }
 
-// checkXZ refuses what would need a large dictionary, which the library makes as soon as the file asks for it.
-func checkXZ(r *bufio.Reader) error {
-	const streamHeader = 12
-	head, _ := r.Peek(streamHeader + 1)
-	if len(head) <= streamHeader {
-		return nil // for the library to complain of
-	}
-	head, _ = r.Peek(streamHeader + 4*(int(head[streamHeader])+1))
-	if len(head) < streamHeader+2 {
-		return nil
-	}
-	flags, rest := head[streamHeader+1], head[streamHeader+2:]
-	number := func() uint64 {
-		n, size := binary.Uvarint(rest)
-		rest = rest[max(0, min(size, len(rest))):]
-		return n
-	}
-	for _, has := range []byte{0x40, 0x80} { // sizes of the block
-		if flags&has != 0 {
-			number()
-		}
-	}
-	for range flags&3 + 1 {
-		const lzma2 = 0x21
-		filter, size := number(), number()
-		if uint64(len(rest)) < size {
-			return nil
-		}
-		if filter == lzma2 && size == 1 && rest[0] <= 40 {
-			if d := uint64(2|rest[0]&1) << (rest[0]/2 + 11); d > maxSpan {
-				return fmt.Errorf("it needs a dictionary of %d MiB; expected at most %d (decompress it and give the "+
-					"plain file)", d>>20, maxSpan>>20)
-			}
-		}
-		rest = rest[size:]
-	}
-	return nil
-}
-
-// unzip sets in.stream to the one history in a zip archive. Its directory is at its end, so that of a stream the whole
-// archive is read first.
+// unzip sets in.stream to the one history in a zip archive. Its directory is at its end: a file is mapped into memory
+// for that, a stream read whole.
 func (in *Input) unzip(r io.Reader) error {
 	wrong := func(format string, args ...any) error {
 		return &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf(format, args...)}
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return wrong("cannot read on: %v", err)
+	data := in.archive
+	if data == nil {
+		var err error
+		if data, err = io.ReadAll(io.LimitReader(r, maxArchive+1)); err != nil {
+			return wrong("cannot read on: %v", err)
+		}
+		if len(data) > maxArchive {
+			return wrong("found an archive of more than %d MiB in a stream; expected it in a file, or gzip or zstd",
+				maxArchive>>20)
+		}
+	}
+	// The library makes room for every entry of the directory.
+	if n := bytes.Count(data, []byte("PK\x01\x02")); n > maxMembers {
+		return wrong("found %d files in the archive; expected one history (unpack it and give one of them)", n)
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {

@@ -151,12 +151,44 @@ func TestCompressedBad(t *testing.T) {
 		"two runs":         {zipped(t, "a/history.edn", "", "b/history.edn", ""), "found 2 files history.edn"},
 		"no file":          {zipped(t, "a/", "", "a/.b", ""), "found no file"},
 		"zip in zip":       {zipped(t, "a.zip", string(zipped(t, "a", twoTxns))), "an archive in the archive"},
-		"text":             {[]byte("BZh is how this begins\n"), "unknown format"},
+		"many files": {append([]byte("PK\x03\x04"), bytes.Repeat([]byte("PK\x01\x02"), 100_001)...),
+			"found 100001 files"},
+		"text": {[]byte("BZh is how this begins\n"), "unknown format"},
 	} {
 		_, err := readBytes(t, c.data)
 		if in, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(in.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestZipStream: an archive may come as a stream, which is held in memory, but not a large one.
+func TestZipStream(t *testing.T) {
+	old := os.Stdin
+	defer func() { os.Stdin = old }()
+	read := func(size int64, data []byte) error {
+		path := filepath.Join(t.TempDir(), "h")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, max(size, int64(len(data)))); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		os.Stdin = f
+		_, err = format.Read(context.Background(), "-", format.Options{})
+		return err
+	}
+	archive := zipped(t, "h.jsonl", twoTxns)
+	if err := read(0, archive); err != nil {
+		t.Error(err)
+	}
+	if err := read(256<<20+1, archive); err == nil || !strings.Contains(err.Error(), "more than 256 MiB in a stream") {
+		t.Errorf("a large archive: %v", err)
 	}
 }
 

@@ -23,9 +23,11 @@ type Input struct {
 	mapped []byte    // the content of a plain file
 	mark   int       // the length of the byte order mark that it begins with
 	stream io.Reader // of anything else
-	blank  newlines  // how many lines of the stream before head are blank
-	head   []byte    // what comes next of it, not yet read by the reader
-	close  []func() error
+	// archive is the content of a file that is a zip archive, mapped into memory; nil: there is none.
+	archive []byte
+	blank   newlines // how many lines of the stream before head are blank
+	head    []byte   // what comes next of it, not yet read by the reader
+	close   []func() error
 }
 
 // Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is
@@ -175,12 +177,17 @@ func Open(path string) (*Input, error) {
 	}
 	if st.Mode().IsRegular() && st.Size() > 0 {
 		if data, unmap, err := mapFile(f, st.Size()); err == nil {
-			if compression(data) == "" {
+			switch compression(data) {
+			case "":
 				in.mapped = data
 				in.close = append(in.close, unmap)
 				return in, nil
+			case "zip":
+				in.archive = data
+				in.close = append(in.close, unmap)
+			default:
+				unmap()
 			}
-			unmap()
 		}
 	}
 	if err := in.decompress(f); err != nil {
