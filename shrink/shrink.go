@@ -26,7 +26,7 @@ type Options struct {
 	// Progress, if set, is told what is being done, and of how many transactions and operations the smallest history so
 	// far consists. It must be cheap.
 	Progress func(stage string, txns, ops int)
-	// Smaller, if set, is handed each result that is smaller than those before.
+	// Smaller, if set, is handed the whole once it is judged, and then each result that is smaller than those before.
 	Smaller func(*Result)
 }
 
@@ -96,6 +96,9 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 	}
 	s.w, s.best = w, w.all()
 	s.part, s.answer = &part{h: h, txn: count(h.NumTxns()), key: count(h.NumKeys()), op: count(h.NumOps())}, first
+	if o.Smaller != nil {
+		o.Smaller(s.result())
+	}
 	s.run()
 	if s.fault != nil {
 		return nil, s.fault
