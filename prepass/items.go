@@ -1,6 +1,10 @@
 package prepass
 
-import "isovet/history"
+import (
+	"slices"
+
+	"isovet/history"
+)
 
 // operation is the last one of a transaction on a key.
 type operation struct {
@@ -14,19 +18,25 @@ func (p *pass) ownItems() {
 	h, v := p.h, p.v
 	kinds, vers, verKey := h.Ops.Kind, h.Ops.Ver, h.VerKey
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
-	wKey, wTxn, wVer, last := v.WKey, v.WTxn, v.WVer, p.last
+	wKey, wTxn, wVer := v.WKey, v.WTxn, v.WVer
 	seen := make([]operation, h.NumKeys())
+	var keys [1 << 10]uint32 // of the operations from base on, up to ahead
+	base, ahead := uint32(0), uint32(0)
 	reads, writes := uint32(0), uint32(h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		first, again := writes, false
 		for op := lo; op < hi; op++ {
+			if op >= ahead {
+				base = op
+				ahead = op + uint32(keysOf(keys[:], kinds[op:], vers[op:], verKey))
+			}
 			kind := kinds[op]
 			if kind > history.Write {
 				continue // of a list
 			}
 			ver := vers[op]
-			key := verKey[ver]
+			key := keys[(op-base)%uint32(len(keys))]
 			x := &seen[key]
 			if kind == history.Write {
 				if x.stamp == t+1 && kinds[x.op] == history.Write {
@@ -71,14 +81,38 @@ func (p *pass) ownItems() {
 		}
 		for w := first; w < writes; w++ {
 			wTxn[w] = t
-			if ver := wVer[w]; last[ver] == none && status == history.Committed && p.same == nil {
-				last[ver] = w
-			} else {
-				p.note(w, ver, status == history.Unknown)
-			}
 		}
 	}
 	v.WOff[h.NumTxns()] = writes
 	v.WKey, v.WTxn, v.WVer = wKey[:writes], wTxn[:writes], wVer[:writes]
 	p.rOp, p.rKey, p.rVer = rOp[:reads], rKey[:reads], rVer[:reads]
+	p.noteAll()
+}
+
+// keysOf fills keys with those of operations on items, and returns of how many. Cost: memory is waited for once for
+// many of them, for they do not depend on each other.
+func keysOf(keys []uint32, kinds []history.OpKind, vers, verKey []uint32) int {
+	n := min(len(keys), len(kinds))
+	vers = vers[:n]
+	for i, kind := range kinds[:n] {
+		if kind <= history.Write {
+			keys[i] = verKey[vers[i]]
+		}
+	}
+	return n
+}
+
+// noteAll notes all writes, as note does each.
+func (p *pass) noteAll() {
+	v, status := p.v, p.h.Txns.Status
+	unknown := slices.Contains(status, history.Unknown)
+	for w := p.h.NumKeys(); w < len(v.WVer); w++ {
+		ver := v.WVer[w]
+		u := unknown && status[v.WTxn[w]] == history.Unknown
+		if p.last[ver] == none && !u && p.same == nil {
+			p.last[ver] = uint32(w)
+		} else {
+			p.note(uint32(w), ver, u)
+		}
+	}
 }

@@ -135,6 +135,9 @@ func (p *pass) finish() {
 		}
 	}
 	rw := make([]uint32, len(p.rOp))
+	for i, ver := range p.rVer { // by itself, so that memory is waited for once for many
+		rw[i] = p.last[ver]
+	}
 	// What is kept moves to the front, never past what is still to be looked at.
 	v.ROff = p.rOff
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
@@ -149,7 +152,7 @@ func (p *pass) finish() {
 		}
 		own, owns := v.WOff[t], v.WOff[t+1]-v.WOff[t]
 		for i := lo; i < hi; i++ {
-			w := p.last[rVer[i]]
+			w := rw[i]
 			switch {
 			case w&open == 0 && w-own >= owns: // the usual case: one writer, another transaction
 			case w == initial:
