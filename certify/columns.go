@@ -70,6 +70,20 @@ func newRanges(h *history.History, truths *predicates.Truths, takesPart func(t u
 			}
 		}
 	}
+	most := h.NumKeys()
+	for t := range uint32(h.NumTxns()) {
+		if takesPart(t) {
+			lo, hi := h.TxnOps(t)
+			for op := lo; op < hi; op++ {
+				if h.Ops.Kind[op] != history.Append {
+					wrote(h, op, func(uint32) { most++ })
+				}
+			}
+		}
+	}
+	for i := range found {
+		found[i].most = most
+	}
 	for k, v := range h.InitVer {
 		add(uint32(k), v)
 	}
@@ -122,7 +136,7 @@ func (s *ranges) compile(h *history.History, truths *predicates.Truths) {
 	s.spans = make([]span, 0, n)
 	var some []predicates.Range
 	for q := range n {
-		some, s.exact[q] = truths.Predicate(uint32(q)).Ranges(some[:0])
+		some, s.exact[q] = truths.Ranges(uint32(q), some[:0])
 		for i := range some {
 			col := slices.Index(truths.Columns(), some[i].Column)
 			if col >= len(s.columns) {
@@ -150,6 +164,7 @@ type (
 
 // holdings are those of a column.
 type holdings struct {
+	most        int // of all together
 	bools, ints []holding
 	strs        []saying
 }
@@ -159,6 +174,9 @@ func (a *holdings) add(item uint32, v predicates.Scalar) {
 	case history.Bool:
 		a.bools = append(a.bools, holding{v.N, item})
 	case history.Int:
+		if a.ints == nil {
+			a.ints = make([]holding, 0, a.most)
+		}
 		a.ints = append(a.ints, holding{v.N, item})
 	default:
 		a.strs = append(a.strs, saying{v.S, item})

@@ -67,6 +67,7 @@ func (b *Builder) Build() (*History, error) {
 		return nil, err
 	}
 	h.initialVersions(model)
+	b.Texts.settle()
 	return h, nil
 }
 

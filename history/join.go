@@ -160,12 +160,13 @@ type joinTable struct {
 	ops, extra []uint32
 	next       uint32 // the next number
 	tag        uint32
+	wide       bool // most references are of different versions, as the partition before told
 }
 
 // reset makes an empty table for n references, of which some are usually of the same version.
 func (t *joinTable) reset(n int) {
 	size := 16
-	for size < n {
+	for size < n || t.wide && size/4*3 <= n {
 		size *= 2
 	}
 	if cap(t.slot) < size {
@@ -236,6 +237,7 @@ func (t *joinTable) join(chunks []joinChunk) (versions int) {
 }
 
 func (t *joinTable) grow() {
+	t.wide = true
 	old := t.slot
 	t.slot = make([]joinEntry, 2*len(old))
 	mask := uint32(len(t.slot) - 1)

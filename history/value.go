@@ -155,6 +155,10 @@ func mix(x uint64) uint64 {
 	return hi ^ lo
 }
 
+// settle gives up what finds a text by its bytes, a third of the memory of short texts: a history seldom needs it
+// again. It is made anew when Intern does.
+func (t *Texts) settle() { t.hash, t.slot = nil, nil }
+
 // ready makes the texts' hashes, if they are not made yet.
 func (t *Texts) ready() {
 	for id := len(t.hash); id < t.Len(); id++ {

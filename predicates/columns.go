@@ -264,6 +264,19 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 			count[from.kind[item]]++
 		}
 	}
+	if count[history.Int] == rows && rows >= minNarrow {
+		if low, span := bounds(from.n, there); span < 1<<32 {
+			words := make([]uint64, 0, rows)
+			for item, is := range there {
+				if is {
+					words = append(words, (uint64(from.n[item])-uint64(low))<<32|uint64(item))
+				}
+			}
+			from.n, from.kind = nil, nil
+			c.narrow(sortWords(words, span), low)
+			return c
+		}
+	}
 	var ids []int64 // of the strings, by their order
 	var place []int64
 	if count[history.String] > 0 {
@@ -317,9 +330,10 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	return c
 }
 
-// present is the column that there is a row: of rank 1, or of none.
-func present(there []bool, rows int) column {
-	c := column{rank: make([]uint32, len(there)), pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
+// present fills the column that there is a row: of rank 1, or of none.
+func (c *column) present(there []bool) {
+	c.rank, c.pos = make([]uint32, len(there)), make([]uint32, len(there))
+	c.order = make([]uint32, 0, c.start[2])
 	for item, is := range there {
 		c.rank[item], c.pos[item] = history.None, history.None
 		if is {
@@ -327,8 +341,6 @@ func present(there []bool, rows int) column {
 			c.order = append(c.order, uint32(item))
 		}
 	}
-	c.start = []uint32{0, 0, uint32(len(c.order))}
-	return c
 }
 
 // cell is what an item holds in a column, while the column is sorted.
@@ -379,34 +391,6 @@ func sortCells(cells []cell) []cell {
 		from, to = to, from
 	}
 	return from
-}
-
-// sortNarrow is sortCells where the values are low plus less than 2^32: a cell fits a word.
-func sortNarrow(cells []cell, low int64, span uint64) []cell {
-	const bits = 11
-	from, to := make([]uint64, len(cells)), make([]uint64, len(cells))
-	for i, x := range cells {
-		from[i] = (uint64(x.n)-uint64(low))<<32 | uint64(x.item)
-	}
-	for shift := 0; shift < 32 && span>>shift > 0; shift += bits {
-		var count [1<<bits + 1]uint32
-		for _, x := range from {
-			count[x>>(32+shift)&(1<<bits-1)+1]++
-		}
-		for d := range 1 << bits {
-			count[d+1] += count[d]
-		}
-		for _, x := range from {
-			d := x >> (32 + shift) & (1<<bits - 1)
-			to[count[d]] = x
-			count[d]++
-		}
-		from, to = to, from
-	}
-	for i, x := range from {
-		cells[i] = cell{low + int64(x>>32), uint32(x)}
-	}
-	return cells
 }
 
 // marksBits: a column's integers are looked up by 2^marksBits landmarks or more, one for 8 of them, evenly spaced from

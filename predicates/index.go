@@ -24,8 +24,9 @@ type Index struct {
 	// Items: the versions, and then the initial values that are no versions but rows: of keys initKey, itemOf[key].
 	initKey []uint32
 	itemOf  []uint32 // key → its item at the initial value; None: there is no row
-	cols    []column
-	used    []int // of cols, those that some predicate looks at
+	there   []bool   // item → there is a row
+	cols    []column // the first is that there is a row: it has ranks only if a predicate asks
+	used    []int    // of cols, those that some predicate looks at
 
 	pred  []uint32 // of history.Preds → different predicate
 	parts []part
@@ -47,8 +48,9 @@ type quick struct{ col, lo, width uint32 }
 // history without predicates needs none.
 func NewIndex(h *history.History) (*Index, error) {
 	x := &Index{h: h, pred: make([]uint32, len(h.Preds.Pred)), scanOff: []uint32{0}}
-	var simple []interval   // different predicates of the commonest form, and
-	var parsed []*Predicate // the others; nil for those
+	most := min(len(h.Preds.Pred), h.Texts.Len())
+	simple := make([]interval, 0, most)   // different predicates of the commonest form, and
+	parsed := make([]*Predicate, 0, most) // the others; nil for those
 	m := compiler{index: map[string]int{}}
 	var cols []cells
 	column := func(name string) {
@@ -82,7 +84,7 @@ func NewIndex(h *history.History) (*Index, error) {
 		}
 		x.pred[i] = id - 1
 	}
-	x.decode(cols)
+	there := x.decode(cols)
 	m.cols = x.cols
 	x.root, x.scanOff = make([]uint32, 0, len(parsed)), append(make([]uint32, 0, len(parsed)+1), 0)
 	x.parts, x.spans, x.scan = make([]part, 0, len(parsed)), make([]span, 0, 2*len(parsed)), make([]uint32, 0,
@@ -102,11 +104,18 @@ func NewIndex(h *history.History) (*Index, error) {
 		x.scanOff = append(x.scanOff, uint32(len(x.scan)))
 	}
 	looked := make([]bool, len(x.cols))
+	asked := false
 	for i := range x.parts {
-		if p := &x.parts[i]; p.kind == leaf {
+		p := &x.parts[i]
+		if p.kind == leaf {
 			looked[p.col] = true
 		}
+		asked = asked || p.col == 0 // of "and" and "or" too
 	}
+	if asked {
+		x.cols[0].present(there)
+	}
+	x.there = there
 	for i, is := range looked {
 		if is {
 			x.used = append(x.used, i)
@@ -138,7 +147,7 @@ func inputError(h *history.History, p uint32, err error) error {
 }
 
 // decode makes the items and the columns, the first of which is that there is a row, on as many cores as there are.
-func (x *Index) decode(cols []cells) {
+func (x *Index) decode(cols []cells) (there []bool) {
 	h := x.h
 	versions := uint32(h.NumVersions())
 	isList := make([]bool, h.NumKeys())
@@ -164,7 +173,7 @@ func (x *Index) decode(cols []cells) {
 	}
 	seen := named(h)
 	n := versions + uint32(len(x.initKey))
-	there := make([]bool, n)
+	there = make([]bool, n)
 	for i := range cols {
 		cols[i].kind, cols[i].n = make([]history.ValueKind, n), make([]int64, n)
 	}
@@ -198,11 +207,12 @@ func (x *Index) decode(cols []cells) {
 	}
 	x.cols = make([]column, len(cols)+1)
 	var r safego.Group
-	r.Go(func() { x.cols[0] = present(there, all) })
+	x.cols[0].start = []uint32{0, 0, uint32(all)}
 	for i := range cols {
 		r.Go(func() { x.cols[i+1] = ds[0].rank(&cols[i], there, all) })
 	}
 	r.Wait()
+	return there
 }
 
 // minItems is how many items a core is worth at least.

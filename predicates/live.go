@@ -13,14 +13,15 @@ import (
 type Live struct {
 	x     *Index
 	times []uint32   // item → how often it is in the set
-	words [][]uint64 // by column: marks in the order of its values
+	words [][]uint64 // by column, of those in used: marks in the order of its values
 }
 
 // NewLive returns an empty set.
 func (x *Index) NewLive() *Live {
 	l := &Live{x: x, times: make([]uint32, len(x.h.VerKey)+len(x.initKey))}
-	for i := range x.cols {
-		l.words = append(l.words, make([]uint64, len(x.cols[i].order)/64+1))
+	l.words = make([][]uint64, len(x.cols))
+	for _, i := range x.used {
+		l.words[i] = make([]uint64, len(x.cols[i].order)/64+1)
 	}
 	return l
 }
@@ -35,7 +36,7 @@ func (l *Live) Add(key, ver uint32) {
 	if l.times[item]++; l.times[item] > 1 {
 		return
 	}
-	for i := range l.words {
+	for _, i := range l.x.used {
 		if at := l.x.cols[i].pos[item]; at != history.None {
 			l.words[i][at>>6] |= 1 << (at & 63)
 		}
@@ -51,7 +52,7 @@ func (l *Live) Remove(key, ver uint32) {
 	if l.times[item]--; l.times[item] > 0 {
 		return
 	}
-	for i := range l.words {
+	for _, i := range l.x.used {
 		if at := l.x.cols[i].pos[item]; at != history.None {
 			l.words[i][at>>6] &^= 1 << (at & 63)
 		}

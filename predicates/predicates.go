@@ -71,7 +71,7 @@ var comparisons = []string{"=", "!=", "<", "<=", ">", ">=", "in"}
 
 // Parse reads a predicate's JSON text. The error names the part at fault and what was expected there.
 func Parse(text []byte) (*Predicate, error) {
-	if n, rest, ok := quickNode(text); ok && len(rest) == 0 {
+	if n, rest, ok := quickNode(text, nil); ok && len(rest) == 0 {
 		return &Predicate{n}, nil
 	}
 	return parseAny(text)

@@ -147,7 +147,7 @@ func (m *marks) below(at uint32) int {
 // a row.
 func (s *State) Current(key uint32) (ver uint32, present bool) {
 	item := s.cur[key]
-	if item == history.None || s.cols[0].rank[item] == history.None {
+	if item == history.None || !s.there[item] {
 		return history.None, false
 	}
 	return s.version(item), true

@@ -12,8 +12,10 @@ import (
 // Memory: 16 bytes for each version and column, of those asked for and some near them.
 type Truths struct {
 	h      *history.History
-	parsed []*Predicate // of history.Preds, by index
-	lists  []bool       // key → it is a list, of which no predicate is true; nil without lists
+	parsed []*Predicate // of history.Preds, by index; nil: not asked for yet
+	byText map[uint32]*Predicate
+	again  node   // what was parsed last and is not kept: its room serves the next
+	lists  []bool // key → it is a list, of which no predicate is true; nil without lists
 
 	columns []string // that predicates speak of
 	index   map[string]int
@@ -57,7 +59,8 @@ const pageItems = 1 << 8
 func NewTruths(h *history.History) (*Truths, error) {
 	x := &Truths{h: h, parsed: make([]*Predicate, len(h.Preds.Pred)), index: make(map[string]int), keys: -1, values: -1,
 		strID: make(map[string]int64)}
-	of := make([]*Predicate, h.Texts.Len())
+	x.byText = make(map[uint32]*Predicate)
+	seen := make([]uint64, h.Texts.Len()/64+1)
 	for op, k := range h.Ops.Kind {
 		switch k {
 		case history.Append, history.ReadList:
@@ -68,17 +71,14 @@ func NewTruths(h *history.History) (*Truths, error) {
 		case history.PredRead, history.PredWrite:
 			q := h.Ops.Ver[op]
 			text := h.Preds.Pred[q]
-			if of[text] == nil {
-				p, err := Parse(h.Texts.Text(text))
-				if err != nil {
+			if bit := uint64(1) << (text & 63); seen[text>>6]&bit == 0 {
+				seen[text>>6] |= bit
+				if err := x.parse(text, x.number); err != nil {
 					line := h.Txns.Line[h.TxnOf(uint32(op))]
 					return nil, &history.InputError{File: h.File, Line: int(line), Off: -1, Field: "ops",
 						Msg: fmt.Sprintf("%s: %v", h.Texts.Text(text), err)}
 				}
-				x.number(&p.root)
-				of[text] = p
 			}
-			x.parsed[q] = of[text]
 		}
 	}
 	items := h.NumVersions() + h.NumKeys()
@@ -109,8 +109,54 @@ func (x *Truths) number(n *node) {
 	n.col = at
 }
 
-// Predicate returns predicate q of history.Preds.
-func (x *Truths) Predicate(q uint32) *Predicate { return x.parsed[q] }
+// parse parses a text and calls f with it, which must not keep it.
+func (x *Truths) parse(text uint32, f func(n *node)) error {
+	s := x.h.Texts.Text(text)
+	if n, rest, ok := quickNode(s, x.again.parts[:0]); ok && len(rest) == 0 {
+		x.again = n
+		f(&n)
+		return nil
+	}
+	p, err := Parse(s)
+	if err == nil {
+		f(&p.root)
+	}
+	return err
+}
+
+// Predicate returns predicate q of history.Preds. It is parsed when first asked for, and kept.
+func (x *Truths) Predicate(q uint32) *Predicate {
+	if p := x.parsed[q]; p != nil {
+		return p
+	}
+	text := x.h.Preds.Pred[q]
+	p := x.byText[text]
+	if p == nil {
+		var err error
+		if p, err = Parse(x.h.Texts.Text(text)); err != nil {
+			panic("predicates: " + err.Error()) // NewTruths has refused it
+		}
+		x.number(&p.root)
+		x.byText[text] = p
+	}
+	x.parsed[q] = p
+	return p
+}
+
+// Ranges is [Predicate.Ranges] of predicate q of history.Preds; unlike Predicate it keeps nothing.
+func (x *Truths) Ranges(q uint32, to []Range) (ranges []Range, exact bool) {
+	if p := x.parsed[q]; p != nil {
+		return p.Ranges(to)
+	}
+	ranges = to
+	if err := x.parse(x.h.Preds.Pred[q], func(n *node) {
+		p := Predicate{*n}
+		ranges, exact = p.Ranges(to)
+	}); err != nil {
+		panic("predicates: " + err.Error()) // NewTruths has refused it
+	}
+	return ranges, exact
+}
 
 // Columns returns the columns that predicates speak of.
 func (x *Truths) Columns() []string { return x.columns }
@@ -133,7 +179,7 @@ func (x *Truths) Of(q, key, ver uint32) Truth {
 		return False
 	}
 	at := int(item%pageItems) * len(x.columns)
-	return x.eval(&x.parsed[q].root, x.cells[item/pageItems][at:at+len(x.columns)])
+	return x.eval(&x.Predicate(q).root, x.cells[item/pageItems][at:at+len(x.columns)])
 }
 
 // eval is Eval of a row of cells.

@@ -146,7 +146,7 @@ func TestQuickParse(t *testing.T) {
 				text = append(text[:i+1], text[i:]...)
 			}
 		}
-		n, rest, ok := quickNode(text)
+		n, rest, ok := quickNode(text, nil)
 		if !ok || len(rest) > 0 {
 			return
 		}

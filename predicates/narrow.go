@@ -1,0 +1,80 @@
+package predicates
+
+import (
+	"math"
+
+	"isovet/history"
+)
+
+// bounds returns the least of the numbers of the items that are there, and by how much the greatest is above it.
+func bounds(n []int64, there []bool) (low int64, span uint64) {
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	for item, is := range there {
+		if is {
+			low, high = min(low, n[item]), max(high, n[item])
+		}
+	}
+	return low, uint64(high) - uint64(low)
+}
+
+// minNarrow is from how many rows on a column of integers alone is made without cells.
+var minNarrow = 256
+
+// narrow makes a column of integers alone, of words that sortWords has sorted; its plain twin is rank.
+func (c *column) narrow(words []uint64, low int64) {
+	different := 0
+	for i, x := range words {
+		if i == 0 || x>>32 != words[i-1]>>32 {
+			different++
+		}
+	}
+	c.start, c.nums = make([]uint32, 1, different+2), make([]int64, 0, different)
+	c.kinds = [...]uint32{history.Bool: 1, history.Int: 1, history.String: uint32(different) + 1,
+		history.Row: uint32(different) + 1}
+	for i, x := range words {
+		if i == 0 || x>>32 != words[i-1]>>32 {
+			c.start = append(c.start, uint32(i))
+			c.nums = append(c.nums, low+int64(x>>32))
+		}
+		item := uint32(x)
+		c.order = append(c.order, item)
+		c.pos[item], c.rank[item] = uint32(i), uint32(len(c.start)-1)
+	}
+	c.start = append(c.start, uint32(len(c.order)))
+	c.landmarks()
+}
+
+// sortNarrow is sortCells where the values are low plus less than 2^32: a cell fits a word.
+func sortNarrow(cells []cell, low int64, span uint64) []cell {
+	words := make([]uint64, len(cells))
+	for i, x := range cells {
+		words[i] = (uint64(x.n)-uint64(low))<<32 | uint64(x.item)
+	}
+	for i, x := range sortWords(words, span) {
+		cells[i] = cell{low + int64(x>>32), uint32(x)}
+	}
+	return cells
+}
+
+// sortWords sorts words by their upper halves, which are at most span; those of equal ones stay in order. The words it
+// was given are lost.
+func sortWords(from []uint64, span uint64) []uint64 {
+	const bits = 11
+	to := make([]uint64, len(from))
+	for shift := 0; shift < 32 && span>>shift > 0; shift += bits {
+		var count [1<<bits + 1]uint32
+		for _, x := range from {
+			count[x>>(32+shift)&(1<<bits-1)+1]++
+		}
+		for d := range 1 << bits {
+			count[d+1] += count[d]
+		}
+		for _, x := range from {
+			d := x >> (32 + shift) & (1<<bits - 1)
+			to[count[d]] = x
+			count[d]++
+		}
+		from, to = to, from
+	}
+	return from
+}

@@ -1,0 +1,39 @@
+package predicates
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"isovet/history"
+	"isovet/internal/histtest/randtest"
+)
+
+// TestNarrow: a column of integers alone is the same by words as by cells.
+func TestNarrow(t *testing.T) {
+	defer func(old int) { minNarrow = old }(minNarrow)
+	randtest.Seeds(t, 1000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		n := r.IntN(600)
+		spread := []int64{1, 3, 1000, 1 << 31, 1 << 32, 1 << 40}[r.IntN(6)]
+		from := cells{name: "a", kind: make([]history.ValueKind, n), n: make([]int64, n)}
+		there, rows := make([]bool, n), 0
+		for i := range n {
+			if there[i] = r.IntN(4) > 0; there[i] {
+				rows++
+			}
+			from.kind[i], from.n[i] = history.Int, r.Int64N(2*spread)-spread
+		}
+		if n > 0 && r.IntN(4) == 0 {
+			from.kind[r.IntN(n)] = history.Null
+		}
+		var d decoder
+		minNarrow = n + 1
+		again := from
+		want := d.rank(&from, there, rows)
+		minNarrow = 1
+		if got := d.rank(&again, there, rows); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v\n%+v", got, want)
+		}
+	})
+}
