@@ -73,6 +73,7 @@
 // Beside it are the fast paths. Each has a plain twin, with which the tests compare it on random histories:
 //
 //   - flat.go: orders of registers alone. Twin: tables.go
+//   - flatcommit.go: commit orders of registers alone. Twin: commitorder.go
 //   - columns.go: which rows a predicate may be true of. Twin: tables.go without it, which looks at every row
 //   - clocks.go: what is visible at causal. Twin: the past of every transaction written out (twins_test.go)
 //   - sat.go: unsatisfiability of a set of clauses, by search with learning. Twin: all assignments (sat_test.go)

@@ -27,7 +27,11 @@ func (c *checker) causal() Answer {
 		var ok bool
 		current := false
 		if c.rounds == 0 && c.fresh() {
-			topo, current, ok = p.first(topo, &budget)
+			if topo, current, ok = p.first(topo, &budget); ok && !current && !c.stopped {
+				if order, ok := p.serial(topo); ok {
+					return c.holds(order)
+				}
+			}
 		} else if topo, ok = c.arrange(topo); ok && c.rounds == 0 && !c.o.NoGuess {
 			p.order(topo)
 			current = p.current()

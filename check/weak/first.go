@@ -94,3 +94,47 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 	}
 	return order, current, len(order) == p.n
 }
+
+// maxSerial is how many serial orders are tried, serialWalk how many writers are looked at for each operation; one read
+// in serialStale may be of another version than the current one.
+var maxSerial, serialWalk, serialStale = 4, 2, 16
+
+// serial looks for a serial order near a given one, which keeps sessions and reads: most histories have one, and then
+// no clocks are needed. Who read what another overwrote is put before that one, and so on, until each read sees the
+// current version. False if that does not come about soon; a history may satisfy causal all the same.
+func (p *past) serial(topo []int32) (order []int32, ok bool) {
+	c, v := p.checker, p.v
+	defer func() { c.demands = c.demands[:0] }()
+	left, most := serialWalk*(len(v.RW)+c.n), 64+len(v.RW)/serialStale
+	for range maxSerial {
+		before := len(c.demands)
+		p.order(topo)
+		for i, t := range topo {
+			if p.stop(i) || left < 0 || len(c.demands)-before > most {
+				return nil, false
+			}
+			if !v.Counts[t] {
+				continue
+			}
+			for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+				w := p.cur[v.RKey[r]]
+				if w == v.RW[r] {
+					continue
+				}
+				for p.older[w] != v.RW[r] && !v.Initial(p.older[w]) && left >= 0 {
+					w = p.older[w]
+					left--
+				}
+				c.demands = append(c.demands, demand{t, int32(v.WTxn[w]), r})
+			}
+			p.install(t)
+		}
+		if len(c.demands) == before {
+			return topo, true
+		}
+		if topo, ok = c.arrange(topo); !ok {
+			return nil, false
+		}
+	}
+	return nil, false
+}

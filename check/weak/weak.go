@@ -16,6 +16,7 @@
 //
 //   - guess.go: a commit order is guessed, from the file, and replayed; only a read whose version is not the current
 //     one asks which of the writers between are visible. What they demand is kept by the next guess.
+//   - first.go: the first guess, found and replayed in one walk, and serial orders near it
 //   - rules.go: where guesses do not lead to an order, all those that read-committed and read-atomic demand, each found
 //     by the smaller of two sets, what a writer wrote and what a reader read
 //   - causal.go: the guess, with vector clocks to say who is visible, and all demanded orders
