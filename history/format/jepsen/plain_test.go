@@ -49,6 +49,15 @@ func same(t testing.TB, data []byte) (good bool) {
 		if d := diff.Histories(want, h); d != "" {
 			t.Fatalf("%+v: %q\n%s", c, data, d)
 		}
+		// Keys are numbered as they are met, which is the order in which results name them.
+		if h.NumKeys() != want.NumKeys() {
+			t.Fatalf("%+v: %q\n%d keys; twin: %d", c, data, h.NumKeys(), want.NumKeys())
+		}
+		for k := range want.Keys {
+			if got, want := h.KeyString(uint32(k)), want.KeyString(uint32(k)); got != want {
+				t.Fatalf("%+v: %q\nkey %d: %s; twin: %s", c, data, k, got, want)
+			}
+		}
 		if fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) || h.Positions != want.Positions {
 			t.Fatalf("%+v: %q\nplain: %v\n twin: %v", c, data, h.Notes, want.Notes)
 		}

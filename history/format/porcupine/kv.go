@@ -3,8 +3,6 @@ package porcupine
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"strings"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -47,19 +45,34 @@ func IsKV(head []byte) bool {
 // kvOp is an operation on a key's string.
 type kvOp struct {
 	start, end int64 // positions; end NoTime: not completed
-	line       uint32
 	process    int64
-	f          byte // 'g', 'p', 'a'
-	text       string
-	state      int32 // a put's or append's; 0: nobody saw it
-	status     history.Status
-	chain      []int32 // of a get: the states that what it saw went through, nil where nobody wrote that
+	text       []byte // in the file, or of a string with escapes
+	line       uint32
+	number     int32 // of all
+	token      int32 // a put's or append's
+	next       int32 // the next one with the same token, 0: none
+	// state is a put's or append's, 0 where nobody saw it; and what a get saw, unread where nobody wrote that.
+	state  int32
+	f      byte // 'g', 'p', 'a'
+	status history.Status
+}
+
+const unread = -1
+
+// kvToken is a text that was put or appended to a key.
+type kvToken struct {
+	name        uint32 // the builder's
+	first, last int32  // the operations that wrote it
+	count       int32
+	state, end  int32 // the first and last state that ends with it, 0: none
 }
 
 // kvState is a string that a key held: the one before, and the token behind it.
 type kvState struct {
 	before  int32 // 0: the empty string
-	token   string
+	token   int32
+	child   int32 // the first state behind it that was met, 0: none
+	next    int32 // the next one that ends with the same token
 	seen    int64 // the position at which the first get that saw it, as its answer or a beginning of that, had ended
 	after   int64 // the position at which the last get that saw a part of it only began
 	written int32 // by that operation of the key, -1: none
@@ -67,22 +80,43 @@ type kvState struct {
 
 // kvKey is a key with what was done to it.
 type kvKey struct {
+	id     int32
 	name   string
 	ops    []kvOp
+	tokens []kvToken
 	states []kvState
-	index  map[kvName]int32
-	tokens map[string][]int32 // the operations that wrote each
-	ending map[string][]int32 // the states that end with each
-	sizes  []int              // of tokens
+	forks  map[[2]int32]int32 // states that are not the first behind another: by that and the token
+	mixed  bool               // tokens cannot be told by their last byte
+	path   []kvStep           // what the get before saw,
+	saw    []byte             // as a text
+
+	byText map[string]int32 // where tokens are mixed
+	sizes  []int            // of tokens, there
 
 	either   []int32 // two operations, of which either could have made what a get saw; nil: there are none
 	ruledOut bool    // no operation could have made something that a get saw
 }
 
-type kvName struct {
-	before, root int32 // root: behind the empty string the operation, else 0
-	token        string
+// kvStep is a state on the way to a string, and where it ends in it.
+type kvStep struct{ end, state int32 }
+
+// kvReader reads a log. Which token of a key a text is, is found by the text's number in the builder.
+type kvReader struct {
+	b      *history.Builder
+	slow   bool // nothing is taken for plain
+	keys   []*kvKey
+	mark   []byte            // in no token
+	keyOf  []int32           // by text, plus one
+	out    []kvOut           // operations as they began
+	token  []kvPlace         // by text; key -1: of none
+	others map[kvPlace]int32 // by key and text, of keys with texts that are tokens of others before
+	few    []kvPlace         // what processes with small numbers have begun; key -1: nothing
+	more   map[int64]kvPlace
+	toks   []int32
 }
+
+// kvPlace is an operation or token of a key.
+type kvPlace struct{ key, at int32 }
 
 // ReadKV reads a log of a key-value store, an event a line:
 //
@@ -104,26 +138,35 @@ type kvName struct {
 // Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a
 // repeated token at worst exponential in the number of its uses.
 func ReadKV(data []byte, file string) (h *history.History, repeated int, err error) {
-	keys, err := kvParse(data, file)
-	if err != nil {
+	return readKV(data, file, false)
+}
+
+// readKV is ReadKV; slow: by way of the scanner alone.
+func readKV(data []byte, file string, slow bool) (h *history.History, repeated int, err error) {
+	r := kvReader{b: history.NewBuilder(), slow: slow, mark: []byte("@"), others: map[kvPlace]int32{},
+		more: map[int64]kvPlace{}}
+	r.b.File = file
+	r.b.Initial = r.b.StringValue(nil)
+	if err := r.parse(data, file); err != nil {
 		return nil, 0, err
 	}
 	var open *kvKey // a key for which more than one choice is possible
 	ruledOut := false
-	for _, k := range keys {
-		if err := k.follow(file); err != nil {
+	for _, k := range r.keys {
+		if err := r.follow(k, file); err != nil {
 			return nil, 0, err
 		}
 		for _, one := range [...]bool{true, false} { // what is certain first
-			for _, token := range k.order() {
-				if ops := k.tokens[token]; (len(ops) == 1) == one {
-					k.assign(token)
+			for i := range k.tokens {
+				if (k.tokens[i].count == 1) == one {
+					k.assign(int32(i))
 					if !one {
 						repeated++
 					}
 				}
 			}
 		}
+		r.settle(k)
 		ruledOut = ruledOut || k.ruledOut
 		if open == nil && k.either != nil {
 			open = k
@@ -135,172 +178,84 @@ func ReadKV(data []byte, file string) (h *history.History, repeated int, err err
 			Msg: fmt.Sprintf("%.60q is put or appended in line %d too, and either could be what gets saw; expected "+
 				"tokens that tell the operations of a key apart", b.text, a.line)}
 	}
-	h, err = kvBuild(keys, file)
+	h, err = r.build()
 	return h, repeated, err
 }
 
-// kvParse reads the events.
-func kvParse(data []byte, file string) ([]*kvKey, error) {
-	s := edn.Scanner{Data: data, File: file}
-	index := map[string]*kvKey{}
-	var keys []*kvKey
-	type at struct {
-		key *kvKey
-		op  int
-	}
-	open := map[int64]at{}
-	for pos := int64(1); ; pos++ {
-		t, err := s.Next()
-		if err != nil {
-			return nil, err
-		}
-		if t.Kind == edn.EOF {
-			if len(keys) == 0 {
-				return nil, nothing(file, 1, nil, "events of a key-value store")
-			}
-			return keys, nil
-		}
-		first := t
-		var process, kind, f, key, value edn.Token
-		if err := s.Fields(t, "event", func(name edn.Token) error {
-			t, err := s.Next()
-			if err != nil {
-				return err
-			}
-			// The text of a string with escapes is the scanner's own.
-			if t.Kind == edn.Text && len(t.Text) > 0 && &t.Text[0] != &data[t.Pos+1] {
-				t.Text = bytes.Clone(t.Text)
-			}
-			switch string(name.Text) {
-			case "process":
-				process = t
-			case "type":
-				kind = t
-			case "f":
-				f = t
-			case "key":
-				key = t
-			case "value":
-				value = t
-			}
-			if t.Kind != edn.Open && t.Kind != edn.Close && t.Kind != edn.EOF {
-				return nil
-			}
-			return s.SkipRest(t)
-		}); err != nil {
-			return nil, err
-		}
-		wrong := func(t edn.Token, field, expected string) error {
-			if t.Kind == edn.EOF {
-				return s.Errorf(first.Pos, field, "missing; expected %s", expected)
-			}
-			return s.Errorf(t.Pos, field, "found %v; expected %s", t, expected)
-		}
+// kvOut is what becomes of an operation: a transaction of a read and a write. It is made key by key, while what is
+// known of a key is near at hand, and then gone through in the order in which operations began.
+type kvOut struct {
+	start, end  int64
+	process     int64
+	read, write uint32 // texts; history.None: none
+	line        uint32
+	key         int32
+	status      history.Status
+}
+
+// settle says what becomes of a key's operations.
+func (r *kvReader) settle(k *kvKey) {
+	for i := range k.ops {
+		o := &k.ops[i]
+		x := kvOut{start: o.start, end: o.end, process: o.process, line: o.line, key: k.id, status: o.status,
+			read: history.None, write: history.None}
 		switch {
-		case process.Kind == edn.Word:
-			continue // a nemesis
-		case process.Kind != edn.Int:
-			return nil, wrong(process, "process", "an integer")
-		case !f.Is("get") && !f.Is("put") && !f.Is("append"):
-			return nil, wrong(f, "f", ":get, :put or :append")
-		case key.Kind != edn.Text:
-			return nil, wrong(key, "key", "a string")
+		case o.f == 'g' && o.status != history.Committed:
+		case o.f == 'g' && o.state == unread: // of tokens that nobody wrote
+			x.read = r.b.Text(append(bytes.Clone(r.mark), o.text...))
+		case o.f == 'g':
+			x.read = r.version(k, o.state)
+		case o.state == 0:
+			x.write = r.own(k, int32(i))
+		case o.f == 'p':
+			x.write = r.version(k, o.state)
+		default:
+			x.read, x.write = r.version(k, k.states[o.state].before), r.version(k, o.state)
 		}
-		o := kvOp{start: pos, end: history.NoTime, line: uint32(s.Line(first.Pos)), process: process.N, f: f.Text[0],
-			status: history.Unknown}
-		pending, busy := open[process.N]
-		switch {
-		case kind.Is("invoke") && busy:
-			return nil, s.Errorf(process.Pos, "process", "process %d invokes while its operation of line %d is not "+
-				"completed", process.N, pending.key.ops[pending.op].line)
-		case kind.Is("invoke"):
-			if o.f != 'g' {
-				if value.Kind != edn.Text || len(value.Text) == 0 {
-					return nil, wrong(value, "value", "the string that is written, not an empty one")
-				}
-				o.text = string(value.Text)
-			}
-			k := index[string(key.Text)]
-			if k == nil {
-				k = &kvKey{name: string(key.Text), tokens: map[string][]int32{}}
-				index[k.name] = k
-				keys = append(keys, k)
-			}
-			open[process.N] = at{k, len(k.ops)}
-			k.ops = append(k.ops, o)
-			continue
-		case !kind.Is("ok") && !kind.Is("fail") && !kind.Is("info"):
-			return nil, wrong(kind, "type", ":invoke, :ok, :fail or :info")
-		case !busy || pending.key.name != string(key.Text) || pending.key.ops[pending.op].f != o.f:
-			return nil, wrong(kind, "type", ":invoke of the operation before its completion")
-		}
-		delete(open, process.N)
-		p := &pending.key.ops[pending.op]
-		switch {
-		case kind.Is("ok"):
-			p.end, p.status = pos, history.Committed
-			if p.f == 'g' {
-				if value.Kind != edn.Text {
-					return nil, wrong(value, "value", "the string that was there")
-				}
-				p.text = string(value.Text)
-			}
-		case kind.Is("fail"):
-			p.end, p.status = pos, history.Aborted
-		}
+		r.out[o.number] = x
 	}
 }
 
-// kvBuild makes the history, in the order in which the operations began.
-func kvBuild(keys []*kvKey, file string) (*history.History, error) {
-	b := history.NewBuilder()
-	b.File = file
-	b.Initial = b.StringValue(nil)
-	type at struct {
-		key *kvKey
-		op  int32
-		id  uint32
-	}
-	var all []at
-	mark := "@" // in no token
-	for _, k := range keys {
-		for token := range k.tokens {
-			for strings.Contains(token, mark) {
-				mark += "@"
-			}
-		}
-	}
-	for _, k := range keys {
-		id := b.Key(b.StringValue([]byte(k.name)))
-		for i := range k.ops {
-			all = append(all, at{k, int32(i), id})
-		}
-	}
-	slices.SortFunc(all, func(a, b at) int { return int(a.key.ops[a.op].line) - int(b.key.ops[b.op].line) })
-	for _, x := range all {
-		k, o := x.key, &x.key.ops[x.op]
-		value := func(s int32) history.Value { return b.StringValue([]byte(k.version(s, mark))) }
-		switch {
-		case o.f == 'g' && o.status != history.Committed:
+// build makes the history.
+func (r *kvReader) build() (*history.History, error) {
+	b := r.b
+	for i := range r.out {
+		x := &r.out[i]
+		if x.read == history.None && x.write == history.None {
 			continue
-		case o.f == 'g' && o.chain == nil: // of tokens that nobody wrote
-			b.Read(x.id, b.StringValue([]byte(mark+o.text)))
-		case o.f == 'g' && len(o.chain) == 0:
-			b.Read(x.id, b.Initial)
-		case o.f == 'g':
-			b.Read(x.id, value(o.chain[len(o.chain)-1]))
-		case o.state == 0:
-			b.Write(x.id, b.StringValue([]byte(k.own(x.op, mark))))
-		case o.f == 'p':
-			b.Write(x.id, value(o.state))
-		default:
-			b.Read(x.id, value(k.states[o.state].before))
-			b.Write(x.id, value(o.state))
+		}
+		if x.read != history.None {
+			b.Read(uint32(x.key), history.Value{Kind: history.String, N: int64(x.read)})
+		}
+		if x.write != history.None {
+			b.Write(uint32(x.key), history.Value{Kind: history.String, N: int64(x.write)})
 		}
 		h := history.NewTxnHead()
-		h.HasSess, h.Session, h.Status, h.Line = true, o.process, o.status, o.line
-		h.Start, h.End = o.start, o.end
+		h.HasSess, h.Session, h.Status, h.Line = true, x.process, x.status, x.line
+		h.Start, h.End = x.start, x.end
 		b.EndTxn(h)
 	}
 	return b.Build()
+}
+
+// version names a state: by its last token, where an operation made it and the token was used once, else with the line
+// where it was made, or the number of the state where nothing made it.
+func (r *kvReader) version(k *kvKey, s int32) uint32 {
+	st := &k.states[s]
+	switch {
+	case s == 0:
+		return uint32(r.b.Initial.N)
+	case st.written < 0:
+		return r.b.Text(fmt.Appendf(nil, "%s%s#%d", r.b.Texts.Text(k.tokens[st.token].name), r.mark, s))
+	}
+	return r.own(k, st.written)
+}
+
+// own names what a put or append made.
+func (r *kvReader) own(k *kvKey, op int32) uint32 {
+	o := &k.ops[op]
+	if x := &k.tokens[o.token]; x.count == 1 {
+		return x.name
+	}
+	return r.b.Text(fmt.Appendf(nil, "%s%s%d", o.text, r.mark, o.line))
 }

@@ -1,129 +1,189 @@
 package porcupine
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"isovet/history"
 )
 
-// order returns the tokens in the order of their first uses.
-func (k *kvKey) order() []string {
-	var all []string
-	for i := range k.ops {
-		if o := &k.ops[i]; o.f != 'g' && int(k.tokens[o.text][0]) == i {
-			all = append(all, o.text)
-		}
-	}
-	return all
-}
-
 // follow finds the states that gets saw.
-func (k *kvKey) follow(file string) error {
+func (r *kvReader) follow(k *kvKey, file string) error {
 	k.states = []kvState{{written: -1}}
-	k.index = map[kvName]int32{}
 	for i := range k.ops {
 		o := &k.ops[i]
-		if o.f == 'g' {
+		if o.f != 'g' || o.status != history.Committed {
 			continue
 		}
-		k.tokens[o.text] = append(k.tokens[o.text], int32(i))
-		if !slices.Contains(k.sizes, len(o.text)) {
-			k.sizes = append(k.sizes, len(o.text))
+		if !r.get(k, o) {
+			return &history.InputError{File: file, Line: int(o.line), Off: -1, Field: "value",
+				Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected "+
+					"tokens that do not run into each other", o.text)}
+		}
+		if o.state > 0 {
+			if st := &k.states[o.state]; st.seen == 0 || o.end < st.seen {
+				st.seen = o.end
+			}
 		}
 	}
-	slices.Sort(k.sizes)
-	for i := range k.ops {
-		if o := &k.ops[i]; o.f == 'g' && o.status == history.Committed {
-			var clear bool
-			if o.chain, clear = k.parse(o); !clear {
-				return &history.InputError{File: file, Line: int(o.line), Off: -1, Field: "value",
-					Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected "+
-						"tokens that do not run into each other", o.text)}
-			}
-			for _, s := range o.chain {
-				st := &k.states[s]
-				if st.seen == 0 || o.end < st.seen {
-					st.seen = o.end
-				}
-			}
+	// Who saw a state saw all before it, which have smaller numbers.
+	for s := len(k.states) - 1; s > 0; s-- {
+		if b := &k.states[k.states[s].before]; b.seen == 0 || k.states[s].seen < b.seen {
+			b.seen = k.states[s].seen
 		}
 	}
 	// A get that saw a part of a state was before what made the rest of it, if it saw a part of it that nothing but
 	// that put began.
 	last := make([]int64, len(k.states)) // the position at which the last get that returned the state began
 	for i := range k.ops {
-		if o := &k.ops[i]; len(o.chain) > 0 {
-			s := o.chain[len(o.chain)-1]
-			last[s] = max(last[s], o.start)
+		if o := &k.ops[i]; o.f == 'g' && o.state > 0 {
+			last[o.state] = max(last[o.state], o.start)
 		}
 	}
-	k.ending = map[string][]int32{}
 	for s := 1; s < len(k.states); s++ {
-		k.ending[k.states[s].token] = append(k.ending[k.states[s].token], int32(s))
-		if b := k.states[s].before; b > 0 {
-			k.states[s].after = max(k.states[b].after, last[b])
+		st := &k.states[s]
+		if x := &k.tokens[st.token]; x.state == 0 {
+			x.state, x.end = int32(s), int32(s)
+		} else {
+			k.states[x.end].next, x.end = int32(s), int32(s)
+		}
+		if b := st.before; b > 0 {
+			st.after = max(k.states[b].after, last[b])
 		}
 	}
 	return nil
 }
 
-// parse tells the tokens of a string and returns the states that it went through, made as they are met; nil: it is no
-// string of the key's tokens. clear is false if it could be told in more than one way. Cost: linear in the string,
-// times the number of lengths that tokens have.
-func (k *kvKey) parse(o *kvOp) (chain []int32, clear bool) {
+// get finds the state that a committed get saw; false: its string can be parted into tokens in more than one way.
+// Cost: linear in the string, times the number of lengths that tokens have if they are mixed.
+func (r *kvReader) get(k *kvKey, o *kvOp) (clear bool) {
 	text := o.text
-	// From the end: in how many ways, up to 2, the rest is tokens, and how long the first of them is.
-	ways, size := make([]uint8, len(text)+1), make([]int32, len(text)+1)
+	if k.mixed {
+		return r.parted(k, o)
+	}
+	// Mostly a get sees what the one before saw, and some tokens more.
+	same, pos, state := 0, int32(0), int32(0)
+	for ; same < len(k.path); same++ {
+		step := k.path[same]
+		if int(step.end) > len(text) || string(text[pos:step.end]) != string(k.saw[pos:step.end]) ||
+			same == 0 && k.tokens[k.states[step.state].token].count > 1 {
+			break
+		}
+		pos, state = step.end, step.state
+	}
+	k.path, k.saw = k.path[:same], text
+	r.toks = r.toks[:0]
+	for rest := text[pos:]; len(rest) > 0; {
+		end := -1
+		if len(k.tokens) > 0 {
+			token := r.b.Texts.Text(k.tokens[0].name)
+			end = bytes.IndexByte(rest, token[len(token)-1])
+		}
+		if end < 0 {
+			o.state = unread
+			return true
+		}
+		token, ok := r.find(k, r.b.Text(rest[:end+1]))
+		if !ok {
+			o.state = unread
+			return true
+		}
+		r.toks = append(r.toks, token)
+		rest = rest[end+1:]
+	}
+	for _, token := range r.toks {
+		state = k.behind(state, token, o)
+		pos += int32(len(r.b.Texts.Text(k.tokens[token].name)))
+		k.path = append(k.path, kvStep{pos, state})
+	}
+	o.state = state
+	return true
+}
+
+// parted is get where it is not the last byte that tells where a token ends.
+func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
+	if k.byText == nil {
+		k.byText = make(map[string]int32, len(k.tokens))
+		for i := range k.tokens {
+			token := string(r.b.Texts.Text(k.tokens[i].name))
+			k.byText[token] = int32(i)
+			if !slices.Contains(k.sizes, len(token)) {
+				k.sizes = append(k.sizes, len(token))
+			}
+		}
+		slices.Sort(k.sizes)
+	}
+	text := o.text
+	// From the end: in how many ways, up to 2, the rest is tokens, and which the first of them is.
+	ways, first := make([]uint8, len(text)+1), make([]int32, len(text)+1)
 	ways[len(text)] = 1
 	for pos := len(text) - 1; pos >= 0; pos-- {
 		for _, n := range k.sizes {
-			if pos+n <= len(text) && ways[pos+n] > 0 && k.tokens[text[pos:pos+n]] != nil {
+			if pos+n > len(text) || ways[pos+n] == 0 {
+				continue
+			}
+			if token, ok := k.byText[string(text[pos:pos+n])]; ok {
 				ways[pos] = min(2, ways[pos]+ways[pos+n])
-				size[pos] = int32(n)
+				first[pos] = token
 			}
 		}
 	}
 	if ways[0] == 0 {
-		return nil, true
+		o.state = unread
+		return true
 	}
-	state := int32(0)
-	chain = []int32{}
-	for pos := 0; pos < len(text); {
-		name := kvName{before: state, token: text[pos : pos+int(size[pos])]}
-		if pos == 0 {
-			name.root = k.root(o, name.token)
-		}
-		s, ok := k.index[name]
-		if !ok {
-			s = int32(len(k.states))
-			k.index[name] = s
-			k.states = append(k.states, kvState{before: state, token: name.token, written: -1})
-			if pos == 0 {
-				k.make(name.root, s)
-			}
-		}
-		chain = append(chain, s)
-		state, pos = s, pos+len(name.token)
+	for pos := 0; pos < len(text); pos += len(r.b.Texts.Text(k.tokens[first[pos]].name)) {
+		o.state = k.behind(o.state, first[pos], o)
 	}
-	return chain, ways[0] == 1
+	return ways[0] == 1
+}
+
+// behind returns the state that has a token behind another state, made if it is new. Behind the empty string there is
+// one for each operation that began it.
+func (k *kvKey) behind(state, token int32, get *kvOp) int32 {
+	s := int32(len(k.states))
+	if state == 0 {
+		root := k.root(get, token)
+		if made := k.ops[root].state; made > 0 {
+			return made
+		}
+		k.states = append(k.states, kvState{token: token, written: -1})
+		k.make(root, s)
+		return s
+	}
+	switch child := k.states[state].child; {
+	case child == 0:
+		k.states[state].child = s
+	case k.states[child].token == token:
+		return child
+	default:
+		if fork, ok := k.forks[[2]int32{state, token}]; ok {
+			return fork
+		}
+		if k.forks == nil {
+			k.forks = map[[2]int32]int32{}
+		}
+		k.forks[[2]int32{state, token}] = s
+	}
+	k.states = append(k.states, kvState{before: state, token: token, written: -1})
+	return s
 }
 
 // root finds the operation that began the string that a get saw, with the string's first token: one that began before
 // the get ended, and behind which no put came that had ended before the get began, nor an append that the string has
 // nothing of. An append is one only where nothing was there.
-func (k *kvKey) root(get *kvOp, token string) int32 {
-	ops := k.tokens[token]
-	if len(ops) == 1 {
-		return ops[0]
+func (k *kvKey) root(get *kvOp, token int32) int32 {
+	x := &k.tokens[token]
+	if x.count == 1 {
+		return x.first
 	}
 	var found []int32
-	for _, i := range ops {
+	for i, n := x.first, x.count; n > 0; i, n = k.ops[i].next, n-1 {
 		o := &k.ops[i]
 		if o.start < get.end && o.status != history.Aborted && !slices.ContainsFunc(k.ops, func(x kvOp) bool {
 			over := x.status == history.Committed && x.start > o.end && o.end != history.NoTime && x.end < get.start
-			return over && (x.f == 'p' || x.f == 'a' && !strings.Contains(get.text, x.text)) || o.f == 'a' &&
+			return over && (x.f == 'p' || x.f == 'a' && !bytes.Contains(get.text, x.text)) || o.f == 'a' &&
 				x.status == history.Committed && x.f != 'g' && x.end < o.start
 		}) {
 			found = append(found, i)
@@ -132,7 +192,7 @@ func (k *kvKey) root(get *kvOp, token string) int32 {
 	switch {
 	case len(found) == 0:
 		k.ruledOut = true
-		return ops[0]
+		return x.first
 	case len(found) > 1 && k.either == nil:
 		k.either = found[:2]
 	}
@@ -141,23 +201,27 @@ func (k *kvKey) root(get *kvOp, token string) int32 {
 
 // assign finds out which operations on a token made the states that end with it, behind others; those that begin with
 // it are settled.
-func (k *kvKey) assign(token string) {
+func (k *kvKey) assign(token int32) {
+	x := &k.tokens[token]
+	// Mostly there is one of each, and nobody else can have been it.
+	if s := x.state; s == 0 {
+		return
+	} else if o := &k.ops[x.first]; x.count == 1 && s == x.end && k.states[s].before > 0 && o.state == 0 && o.f == 'a' {
+		k.make(x.first, s)
+		return
+	}
 	var ops, states []int32
-	for _, o := range k.tokens[token] {
+	for o, n := x.first, x.count; n > 0; o, n = k.ops[o].next, n-1 {
 		if k.ops[o].state == 0 && k.ops[o].f == 'a' {
 			ops = append(ops, o)
 		}
 	}
-	for _, s := range k.ending[token] {
+	for s := x.state; s > 0; s = k.states[s].next {
 		if k.states[s].before > 0 {
 			states = append(states, s)
 		}
 	}
-	switch {
-	case len(states) == 0:
-		return
-	case len(states) == 1 && len(ops) == 1 && len(k.tokens[token]) == 1:
-		k.make(ops[0], states[0]) // nobody else can have been it
+	if len(states) == 0 {
 		return
 	}
 	used := make([]bool, len(ops))
@@ -226,26 +290,4 @@ func (k *kvKey) could(op, state int32) bool {
 		}
 	}
 	return true
-}
-
-// version names a state: by its last token, where an operation made it and the token was used once, else with the line
-// where it was made, or the number of the state where nothing made it.
-func (k *kvKey) version(s int32, mark string) string {
-	st := &k.states[s]
-	switch {
-	case s == 0:
-		return ""
-	case st.written < 0:
-		return fmt.Sprintf("%s%s#%d", st.token, mark, s)
-	}
-	return k.own(st.written, mark)
-}
-
-// own names what a put or append made.
-func (k *kvKey) own(op int32, mark string) string {
-	o := &k.ops[op]
-	if len(k.tokens[o.text]) > 1 {
-		return fmt.Sprintf("%s%s%d", o.text, mark, o.line)
-	}
-	return o.text
 }
