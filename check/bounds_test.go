@@ -35,9 +35,13 @@ var lowBounds = map[string]func() (restore func()){
 	"maxClosure":  func() func() { return setBound(&maxClosure, 1) },
 	"maxBased":    func() func() { return setBound(&maxBased, 1) },
 	"maxPruned":   func() func() { return setBound(&maxPruned, 1) },
-	"maxRelaxed":  func() func() { return setBound(&maxRelaxed, 1) },
-	"maxTrial":    func() func() { return setBound(&maxTrial, 1) },
-	"maxTried":    func() func() { return setBound(&maxTried, 1) },
+	"noCuts": func() func() {
+		a, b := setBound(&firstCuts, 0), setBound(&moreCuts, 0)
+		return func() { a(); b() }
+	},
+	"maxRelaxed": func() func() { return setBound(&maxRelaxed, 1) },
+	"maxTrial":   func() func() { return setBound(&maxTrial, 1) },
+	"maxTried":   func() func() { return setBound(&maxTried, 1) },
 	"fewChoices": func() func() {
 		a, b := setBound(&fewChoices, 1), setBound(&fewWork,
 			1)

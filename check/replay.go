@@ -24,10 +24,6 @@ func (replayer) Info() Info {
 	}
 }
 
-// maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the
-// sessions.
-var maxPruned = 30_000
-
 // Check is the loop of package replay, and the explanation of what it refutes.
 func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := begin(ctx, c.Info(), h, o)
@@ -39,19 +35,8 @@ func (c replayer) Check(ctx context.Context, h *history.History, o Options) (*ev
 		return x.r, err
 	}
 	if a.Status == solver.Unsat && !o.Level.Sessions() && !h.HasPredicates() {
-		if o.Level == level.Serializable && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned {
-			// Without session order nearly everything is open, and an order found by chance breaks as it is mended:
-			// here pruning over the full closure settles most of it (a PostgreSQL history of 10,000 at read committed:
-			// 1 s, against no answer in 60 s).
-			x.r.DecidedBy = vbox{}.Info().Name
-			return x.r, x.pipeline(defaultSolver(), attempt{level: o.Level, own: true})
-		}
-		opts := replay.Options{Level: o.Level, NoGuess: true}
-		if !x.v.Ambiguous() {
-			opts.SaturateAfter = 2000 // conflicts are dear here, at some ms each
-		}
-		if a, err = replay.Run(ctx, x.v, opts); err != nil {
-			return x.r, x.fault(err)
+		if a, done, err = x.withoutSessions(a.Seed); done || err != nil {
+			return x.r, err
 		}
 	}
 	s := &x.r.Stats
@@ -91,9 +76,8 @@ func (x *run) fault(err error) error {
 }
 
 // stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is
-// none and the level does not ask for it, what refutes it mostly refutes the level too; and at snapshot isolation a
-// serial order will do. Then the answer is done; else a is the level's own if it asks for sessions or an order was
-// found.
+// none and the level does not ask for it, what refutes it mostly refutes the level too. Then the answer is done; else a
+// is the level's own if it asks for sessions or an order was found.
 func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 	l := x.o.Level
 	switch {
@@ -123,29 +107,8 @@ func (replayer) stricter(x *run) (a replay.Answer, done bool, err error) {
 		return a, false, nil
 	}
 	x.stage("solving")
-	if len(a.Seed) <= maxTrial {
-		if err := x.proveFrom(a.Seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
-			return a, true, err
-		}
-		if x.r.Verdict != evidence.Unknown || x.r.Reason != "" {
-			return a, true, nil
-		}
-	}
-	if l == level.SessionSnapshotIsolation && !x.v.Ambiguous() && x.v.NumCounts <= maxPruned {
-		b, err := replay.Run(x.ctx, x.v, replay.Options{Level: level.Serializable, NoGuess: true, SaturateAfter: 1})
-		if err != nil {
-			return a, true, x.fault(err)
-		}
-		x.stage("solving")
-		if b.Status == solver.Sat {
-			x.r.Verdict = evidence.Holds
-			for _, t := range b.Order {
-				x.r.Order = append(x.r.Order, t<<1, t<<1|1)
-			}
-			return a, true, nil
-		}
-	}
-	return a, false, nil
+	done, err = x.trial(a.Seed)
+	return a, done, err
 }
 
 var _ explain.Refuter = replay.Refute

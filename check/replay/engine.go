@@ -42,6 +42,11 @@ type Options struct {
 	// SaturateAfter conflicts, edges that all orders obey are looked for, and all choices left open are made; 0 = 500
 	// and one for ten transactions.
 	SaturateAfter int64
+	// Cut are transactions that nothing in their session must come before, where sessions are asked for: an order of
+	// that question is one of a level that asks for no sessions.
+	Cut map[uint32]bool
+	// AllAtOnce: saturate at the first conflict, make all choices left open, and give up if that does not decide.
+	AllAtOnce bool
 	// GiveUpAfter so many conflicts of a search, if not 0, Run gives up: Answer.GaveUp.
 	GiveUpAfter int64
 	// Propagate: the theory tells the solver of choices that a reordering found to be impossible.
@@ -177,6 +182,9 @@ func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
 func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bool) (Answer, error) {
 	if o.bounds == (bounds{}) {
 		o.bounds = defaultBounds
+		if o.AllAtOnce {
+			o.bounds.scans, o.bounds.guards = fewScans, fewGuards
+		}
 	}
 	e := &engine{v: v, h: v.H, o: o, si: o.Level.Snapshot(), sessions: sessions}
 	e.needSeed = sessions == o.Level.Sessions() && !o.serial
@@ -293,7 +301,7 @@ func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 				if i < 0 {
 					continue
 				}
-				if last >= 0 {
+				if last >= 0 && !e.o.Cut[t] {
 					f(e.commit(last), e.begin(i))
 				}
 				if h.Txns.Status[t] != history.Unknown {

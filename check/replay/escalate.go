@@ -79,7 +79,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 			sat.rank[x] = int64(p)
 		}
 	}
-	if e.o.serial {
+	if e.o.serial || e.o.AllAtOnce {
 		return Answer{GaveUp: true}, true, nil
 	}
 	if len(sat.facts) == 0 && order == nil {

@@ -96,6 +96,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	}
 	e.log.read = none
 	budget := e.o.SaturateAfter
+	if e.o.AllAtOnce {
+		budget = 1
+	}
 	if budget <= 0 {
 		budget = int64(saturateAfter + len(e.txn)/10)
 	}

@@ -25,6 +25,12 @@ type bounds struct {
 var defaultBounds = bounds{roundScans: 1 << 26, scans: 1 << 33, facts: 1 << 24, words: acyclic.MaxWindowWords,
 	guards: 1 << 22, arena: 0}
 
+// fewScans and fewGuards are the bounds where another way is left to go, see Options.AllAtOnce: some seconds.
+const (
+	fewScans  = 1 << 30
+	fewGuards = 1 << 21
+)
+
 // saturation is what saturating found: edges that every order of the history obeys, beyond the known ones, and the
 // reachability of both, which later searches go on from.
 type saturation struct {

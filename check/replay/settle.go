@@ -197,6 +197,9 @@ func (e *engine) chains() (chains [][]int32) {
 			case h.Txns.Status[t] == history.Unknown || !e.sessions:
 				chains = append(chains, nodes(nil, i))
 			default:
+				if e.o.Cut[t] && in != nil {
+					chains, in = append(chains, in), nil
+				}
 				in = nodes(in, i)
 			}
 		}
@@ -217,7 +220,7 @@ func (e *engine) countChains() (n int) {
 			n++
 		}
 	}
-	return n + e.h.NumSessions()
+	return n + e.h.NumSessions() + len(e.o.Cut)
 }
 
 // writers fills by.
