@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"isovet/check"
@@ -21,6 +22,9 @@ type Options struct {
 	Check check.Options
 	// KeepNames keeps keys, values and times as they are.
 	KeepNames bool
+	// Kinds, if set, are the anomalies of which one must stay: a violation of the level that shows none of them
+	// will not do. First, or else the answer for the whole, shows one.
+	Kinds []level.Anomaly
 	// First is the answer for the whole history, where it is known already; it must be a violation.
 	First *evidence.Result
 	// Progress, if set, is told what is being done, and of how many transactions and operations the smallest history so
@@ -52,6 +56,9 @@ type Size struct{ Txns, Ops int }
 type NoViolation struct{ Answer *evidence.Result }
 
 func (n *NoViolation) Error() string {
+	if n.Answer.Verdict == evidence.Violated {
+		return "nothing to shrink: the violation of " + n.Answer.Label() + " shows none of the anomalies asked for"
+	}
 	if n.Answer.Verdict == evidence.Holds {
 		return "nothing to shrink: the history is valid at " + n.Answer.Label()
 	}
@@ -164,12 +171,24 @@ func (s *search) stop() bool { return s.ctx.Err() != nil || s.fault != nil }
 // aim sets hit to what the answer for the whole shows: a violation of the level, or else of a mechanism.
 func (s *search) aim(first *evidence.Result) {
 	switch {
+	case first.Verdict == evidence.Violated && len(s.o.Kinds) > 0:
+		s.hit = func(r *evidence.Result) bool {
+			return r.Verdict == evidence.Violated && slices.ContainsFunc(r.Anomalies, s.wanted)
+		}
+		if !s.hit(first) {
+			s.hit = nil
+		}
 	case first.Verdict == evidence.Violated:
 		s.hit = func(r *evidence.Result) bool { return r.Verdict == evidence.Violated }
 	case first.Mechanisms != nil && len(first.Mechanisms.Violations) > 0:
 		which := first.Mechanisms.Violations[0].Mechanism
 		s.hit = func(r *evidence.Result) bool { return r.Mechanisms != nil && r.Mechanisms.Found[which] > 0 }
 	}
+}
+
+// wanted reports whether an anomaly is of a kind that was asked for.
+func (s *search) wanted(a evidence.Anomaly) bool {
+	return len(s.o.Kinds) == 0 || slices.Contains(s.o.Kinds, a.Kind)
 }
 
 // check judges a history.

@@ -137,6 +137,7 @@ func (s *search) proofs() []*proof {
 	slices.SortStableFunc(few, func(a, b uint32) int {
 		return cmp.Compare(len(r.Anomalies[a].Txns), len(r.Anomalies[b].Txns))
 	})
+	few = slices.DeleteFunc(few, func(i uint32) bool { return !s.wanted(r.Anomalies[i]) })
 	for _, i := range few[:min(len(few), maxProofs)] {
 		out = append(out, s.proof(&r.Anomalies[i]))
 	}

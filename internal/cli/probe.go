@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 	"isovet/collect"
 	"isovet/collect/driver"
 	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+	"isovet/shrink"
 )
 
 type probeFlags struct {
@@ -36,7 +40,9 @@ func newProbe(e *env) *cobra.Command {
 		Long: `probe asks a database for each isolation level that it offers and tries to bring about each anomaly of the literature: first
 by schedules of two to four sessions, step by step, then under random load whose histories are checked at every level.
 The table says of each anomaly and level whether it was seen, and what the database's documentation promises. Whatever
-was seen is a certified violation, and --out keeps its history and certificate.
+was seen is a certified violation, and --out keeps its history and certificate. What was seen under load is cut down to
+the smallest history that still shows it, for up to 10 s each and 40 s in all (see isovet shrink); where that time was
+too short, the whole history is kept beside it, with the ending .whole.jsonl.
 
 "-" in the table: the schedules were played, the load was run, and the anomaly was not seen. That is no proof: what is
 seen proves that the level allows an anomaly, and what is not seen proves nothing.
@@ -95,16 +101,18 @@ func runProbe(ctx context.Context, e *env, f *probeFlags) error {
 	p.Begin("probing")
 	f.cfg.Told = func(what string, done, total int) { p.Step(what, done, total) }
 	found, err := collect.Probe(ctx, f.cfg)
-	p.Hide()
 	if found == nil {
+		p.Hide()
 		return orInterrupted(err, "probing")
 	}
 	t := newProbeTable(found)
 	if f.dir != "" {
-		if werr := t.keep(e, f.dir); werr != nil {
+		if werr := t.keep(ctx, e, f.dir, p); werr != nil {
+			p.Hide()
 			return errors.Join(err, werr)
 		}
 	}
+	p.Hide()
 	if werr := t.write(e.stdout, f.output); werr != nil {
 		return werr
 	}
@@ -152,7 +160,9 @@ type probeCell struct {
 	Kind        string       `json:"kind,omitempty"`
 	History     string       `json:"history,omitempty"`
 	Certificate string       `json:"certificate,omitempty"`
+	Whole       string       `json:"whole_history,omitempty"` // where History was not cut down to its end
 	result      *evidence.Result
+	kinds       []level.Anomaly // the names under which a load shows it
 }
 
 // probeTable is a probe's outcome, ready to be shown.
@@ -180,12 +190,13 @@ func newProbeTable(p *collect.Probed) *probeTable {
 				continue
 			}
 			j := probeCell{Anomaly: ph.Name, About: ph.About, ForbiddenBy: ph.Level.String(), Isolation: in.Name,
-				Seen: c.Seen, Contradicts: c.Contradicts(), How: c.How, Schedule: c.Schedule, result: c.Result}
+				Seen: c.Seen, Contradicts: c.Contradicts(), How: c.How, Schedule: c.Schedule, result: c.Result,
+				kinds: ph.Kinds}
 			if c.Documented != driver.Unspoken {
 				j.Documented = c.Documented.String()
 			}
 			if c.Result != nil {
-				j.Kind = string(c.Result.Anomalies[0].Kind)
+				j.Kind = string(j.kindOf(c.Result))
 			}
 			t.Cells = append(t.Cells, j)
 		}
@@ -200,6 +211,16 @@ func (t *probeTable) cell(anomaly, isolation string) *probeCell {
 		}
 	}
 	return nil
+}
+
+// kindOf is the kind of the anomaly that makes a result the cell's, else of the first.
+func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
+	for i := range r.Anomalies {
+		if slices.Contains(c.kinds, r.Anomalies[i].Kind) {
+			return r.Anomalies[i].Kind
+		}
+	}
+	return r.Anomalies[0].Kind
 }
 
 // mark is how a cell is shown.
@@ -311,8 +332,18 @@ func (t *probeTable) markdown(w io.Writer) error {
 	return nil
 }
 
-// keep writes the table in every form, and the history and certificate of every anomaly seen.
-func (t *probeTable) keep(e *env, dir string) error {
+// What a load showed is cut down for so long at most: a cell, and all of them.
+const (
+	probeShrinks    = 10 * time.Second
+	probeShrinksAll = 40 * time.Second
+)
+
+// keep writes the table in every form, and the history and certificate of every anomaly seen: of one that a load
+// showed, the smallest that still shows it.
+func (t *probeTable) keep(ctx context.Context, e *env, dir string, p *progress) error {
+	p.Begin("shrinking")
+	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
+	defer cancel()
 	for i := range t.Cells {
 		c := &t.Cells[i]
 		if c.result == nil {
@@ -320,12 +351,26 @@ func (t *probeTable) keep(e *env, dir string) error {
 		}
 		base := strings.NewReplacer(" ", "-", "'", "").Replace(c.Isolation + "-" + c.Anomaly)
 		c.History, c.Certificate = base+".jsonl", base+".cert"
-		if err := writeHistory(filepath.Join(dir, c.History), &collect.Result{History: c.result.H}, auto); err != nil {
-			return err
+		h, r := c.result.H, c.result
+		if c.Seen == collect.UnderLoad {
+			p.Step(c.Anomaly+" at "+c.Isolation, 0, 0)
+			s, err := c.shrunk(ctx)
+			switch {
+			case err != nil:
+				fmt.Fprintf(e.stderr, "isovet: %s was not cut down: %v\n", c.History, err)
+			case s.To != s.From:
+				if s.Ended != nil {
+					c.Whole = base + ".whole.jsonl"
+					if err := keepAnswer(e, dir, c.Whole, base+".whole.cert", h, r); err != nil {
+						return err
+					}
+				}
+				note(s, c.Schedule)
+				h, r = s.H, s.Answer
+				c.Kind = string(c.kindOf(r))
+			}
 		}
-		if err := e.writeFile(filepath.Join(dir, c.Certificate), func(w io.Writer) error {
-			return evidence.WriteCertificate(w, c.result)
-		}); err != nil {
+		if err := keepAnswer(e, dir, c.History, c.Certificate, h, r); err != nil {
 			return err
 		}
 	}
@@ -347,6 +392,23 @@ func (t *probeTable) keep(e *env, dir string) error {
 		}
 	}
 	return nil
+}
+
+// shrunk is the smallest history found that still shows a cell's anomaly.
+func (c *probeCell) shrunk(ctx context.Context) (*shrink.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeShrinks)
+	defer cancel()
+	return shrink.History(ctx, c.result.H, c.result.Level, shrink.Options{First: c.result, Kinds: c.kinds})
+}
+
+// keepAnswer writes a history and the certificate of its answer.
+func keepAnswer(e *env, dir, file, certificate string, h *history.History, r *evidence.Result) error {
+	if err := writeHistory(filepath.Join(dir, file), &collect.Result{History: h}, auto); err != nil {
+		return err
+	}
+	return e.writeFile(filepath.Join(dir, certificate), func(w io.Writer) error {
+		return evidence.WriteCertificate(w, r)
+	})
 }
 
 // html writes the table as one page, which needs no other file.
@@ -402,7 +464,9 @@ small, code { font-size: .85em } summary { cursor: pointer }
 {{range .Cells}}<td class="{{.Class}}">{{if .Cell}}<details><summary>{{.Mark}}</summary>
 {{if .Cell.Documented}}<p>Documentation: {{.Cell.Documented}}.</p>{{end}}
 {{if .Cell.Schedule}}<p><code>{{.Cell.Schedule}}</code></p>{{end}}{{if .Cell.How}}<p>{{.Cell.How}}</p>{{end}}
-{{if .Cell.History}}<p><a href="{{.Cell.History}}">history</a>, <a href="{{.Cell.Certificate}}">certificate</a></p>{{end}}
+{{if .Cell.History}}<p><a href="{{.Cell.History}}">history</a>,
+<a href="{{.Cell.Certificate}}">certificate</a>{{with .Cell.Whole}},
+<a href="{{.}}">whole history</a>{{end}}</p>{{end}}
 </details>{{else}}{{.Mark}}{{end}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
 <ul>{{range .Remarks}}<li>{{.}}</li>{{end}}</ul>
