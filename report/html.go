@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -32,6 +33,7 @@ type pageData struct {
 	Meta                                         []pair
 	Anomalies                                    []pageAnomaly
 	More                                         int
+	Shrink, Small                                string
 	Deps                                         []legend
 	Stats                                        []pair
 	Order                                        string
@@ -92,6 +94,20 @@ func used(as []evidence.Anomaly) []legend {
 // shows the verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its
 // edges.
 func HTML(w io.Writer, name string, r *evidence.Result) error {
+	return HTMLWith(w, name, r, HTMLOptions{})
+}
+
+// HTMLOptions say what a page names beside the verdict.
+type HTMLOptions struct {
+	// Shrink is the command that finds the smallest history with the violation; "": isovet shrink with name and level.
+	Shrink string
+	// Small is a link, relative to the page, to the file of that history; "": there is none.
+	Small string
+}
+
+// HTMLWith is HTML with options. Where the history has more transactions than the violation, the page says how to get
+// the smallest history that still violates the level, or where it is.
+func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error {
 	d := pageData{Name: name, Level: r.Label(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
 	if h := r.H; h != nil {
@@ -103,10 +119,54 @@ func HTML(w io.Writer, name string, r *evidence.Result) error {
 			d.Anomalies = append(d.Anomalies, newPageAnomaly(r, &r.Anomalies[i]))
 		}
 		d.More = more(r, maxAnomalies)
+		if d.Small = o.Small; larger(r) {
+			d.Shrink = cmp.Or(o.Shrink, "isovet shrink "+Quoted(name)+" --level "+r.Level.String()+" -o small.jsonl")
+		}
 		d.Deps = used(r.Anomalies)
 		d.Order = orderText(r)
 	}
 	return d.write(w)
+}
+
+// larger reports whether a history has transactions that no anomaly of its violation needs.
+func larger(r *evidence.Result) bool {
+	if r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
+		return false
+	}
+	named := map[uint32]bool{}
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		for _, t := range a.Txns {
+			named[t] = true
+		}
+		for _, op := range slices.Concat(append(slices.Clone(a.Dead), a.Ops)...) {
+			named[r.H.TxnOf(op)] = true
+		}
+		for _, c := range cyclesOf(a) {
+			for _, e := range c {
+				named[e.From], named[e.To] = true, true
+			}
+		}
+	}
+	delete(named, history.None)
+	delete(named, r.H.Init)
+	n := r.H.NumTxns()
+	if r.H.Init != history.None {
+		n--
+	}
+	return n > len(named)
+}
+
+// Quoted is a word as a shell takes it.
+func Quoted(s string) string {
+	safe := func(r rune) bool {
+		return r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:=,+@%", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func (d *pageData) write(w io.Writer) error {

@@ -185,6 +185,13 @@ func TestNamesCannotBreakOut(t *testing.T) {
 	if n := wellFormed(t, "nasty", page.Bytes()); n["script"] > 0 {
 		t.Error("a key became a script")
 	}
+	page.Reset()
+	if err := HTMLWith(&page, "x", r, HTMLOptions{Small: `javascript:alert("1")`}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(page.String(), `href="javascript`) {
+		t.Error("a link became a script")
+	}
 	if err := DOT(&dot, r); err != nil {
 		t.Fatal(err)
 	}

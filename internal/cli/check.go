@@ -393,11 +393,14 @@ func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) e
 	_, err := guard(ctx, left, func() string { return "writing " + *file.Load() }, func(ctx context.Context) (struct{},
 		error) {
 		var errs []error
+		page := func(small string) error {
+			return write(ctx, numbered(f.html, i, n), func(w io.Writer) error {
+				return report.HTMLWith(w, o.path, o.result,
+					report.HTMLOptions{Shrink: f.shrinkCommand(o), Small: small})
+			})
+		}
 		if f.html != "" {
-			errs = append(errs, write(ctx, numbered(f.html, i, n), func(w io.Writer) error {
-				return report.HTML(w,
-					o.path, o.result)
-			}))
+			errs = append(errs, page(""))
 		}
 		if f.dot != "" {
 			errs = append(errs, write(ctx, numbered(f.dot, i, n), func(w io.Writer) error {
@@ -417,7 +420,12 @@ func (f *checkFlags) outputs(ctx context.Context, e *env, o outcome, i, n int) e
 			}
 		}
 		if f.shrunk != "" {
-			errs = append(errs, f.shrinkTo(ctx, e, o, numbered(f.shrunk, i, n)))
+			to := numbered(f.shrunk, i, n)
+			done, err := f.shrinkTo(ctx, e, o, to)
+			errs = append(errs, err)
+			if done && f.html != "" && f.html != "-" && ctx.Err() == nil { // the page that is there says how to get it
+				errs = append(errs, page(linkTo(numbered(f.html, i, n), to)))
+			}
 		}
 		return struct{}{}, errors.Join(errs...)
 	})

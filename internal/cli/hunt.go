@@ -153,7 +153,7 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		}
 		if small {
 			p.Begin("shrinking")
-			if serr := shrinkFound(ctx, h.Last, l, &j); serr != nil {
+			if serr := shrinkFound(ctx, e, h.Last, l, &j); serr != nil {
 				fmt.Fprintf(e.stderr, "isovet: %s was not cut down: %v\n", out, serr)
 			}
 			p.Hide()
@@ -202,8 +202,8 @@ func keep(e *env, r *evidence.Result, j huntJSON) error {
 // huntShrinks is how long a violation that was found is cut down at most.
 const huntShrinks = 30 * time.Second
 
-// shrinkFound writes the smallest history that still violates the level.
-func shrinkFound(ctx context.Context, r *evidence.Result, l level.Level, j *huntJSON) error {
+// shrinkFound writes the smallest history that still violates the level, and links it from the page.
+func shrinkFound(ctx context.Context, e *env, r *evidence.Result, l level.Level, j *huntJSON) error {
 	if ctx.Err() != nil {
 		return nil // interrupted: what was found is kept as it is
 	}
@@ -219,7 +219,9 @@ func shrinkFound(ctx context.Context, r *evidence.Result, l level.Level, j *hunt
 		return err
 	}
 	j.Smallest = to
-	return nil
+	return e.writeFile(j.Report, func(w io.Writer) error {
+		return report.HTMLWith(w, j.History, r, report.HTMLOptions{Small: linkTo(j.Report, to)})
+	})
 }
 
 // sayHunt prints the outcome.

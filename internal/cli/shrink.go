@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -159,29 +161,70 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *env, path string, p *prog
 	return r, early, err
 }
 
+// shrinkCommand is the command that finds the smallest history that is judged as the outcome was.
+func (f *checkFlags) shrinkCommand(o outcome) string {
+	at, profile := f.profiled(o.result.H)
+	words := []string{"isovet", "shrink", o.path, "--level", at.String()}
+	if o.path == "-" {
+		words[2] = "HISTORY"
+	}
+	add := func(set bool, more ...string) {
+		if set {
+			words = append(words, more...)
+		}
+	}
+	add(f.checker != auto, "--checker", f.checker)
+	add(f.solver != "", "--solver", f.solver)
+	add(f.loading.format != auto, "--format", f.loading.format)
+	add(f.loading.realTime != auto, "--real-time", f.loading.realTime)
+	add(f.loading.initial != "", "--initial", f.loading.initial)
+	add(f.skew != 0, "--clock-skew", f.skew.String())
+	add(profile != nil && f.profileName != "", "--profile", f.profileName)
+	add(f.atStart, "--read-only-at-start")
+	add(f.ignore, "--ignore-predicates")
+	add(f.mechanismsOnly, "--mechanisms-only")
+	words = append(words, "-o", "small.jsonl")
+	for i, w := range words {
+		words[i] = report.Quoted(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// linkTo is a link from a page to a file.
+func linkTo(page, file string) string {
+	if from, err := filepath.Abs(filepath.Dir(page)); err == nil {
+		if to, err := filepath.Abs(file); err == nil {
+			if rel, err := filepath.Rel(from, to); err == nil {
+				file = rel
+			}
+		}
+	}
+	return (&url.URL{Path: filepath.ToSlash(file)}).String()
+}
+
 // shrinkTo writes the smallest history that still violates the level, where the answer is that it is violated.
-func (f *checkFlags) shrinkTo(ctx context.Context, e *env, o outcome, to string) error {
+func (f *checkFlags) shrinkTo(ctx context.Context, e *env, o outcome, to string) (done bool, err error) {
 	r := o.result
 	if r.Verdict != evidence.Violated && (r.Mechanisms == nil || r.Mechanisms.Total() == 0) {
-		return nil
+		return false, nil
 	}
 	if r.Items {
 		fmt.Fprintf(e.stderr, "isovet: %s: no smallest history is written for a verdict that ignores predicates; "+
 			"isovet shrink --ignore-predicates does\n", o.path)
-		return nil
+		return false, nil
 	}
 	at, profile := f.profiled(r.H)
 	s, err := shrink.History(ctx, r.H, at, shrink.Options{Checker: f.checker, Solver: f.solver,
 		Check: f.options(at, profile), First: r})
 	if err != nil {
-		return err
+		return false, err
 	}
 	note(s, o.path)
 	if err := format.Write(to, s.H, auto, false); err != nil {
-		return fmt.Errorf("cannot write %s: %w", to, err)
+		return false, fmt.Errorf("cannot write %s: %w", to, err)
 	}
 	fmt.Fprintf(e.stderr, "isovet: %s: cut down from %s to %s: %s\n", o.path, s.From, s.To, to)
-	return nil
+	return to != "-", nil
 }
 
 // nothing says that there is nothing to shrink.
