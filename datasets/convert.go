@@ -49,6 +49,13 @@ func (c *convert) value(r uint32, version int64) history.Value {
 		}
 		return history.IntValue(version)
 	}
+	if c.rows == nil {
+		c.rows = make([]uint32, len(c.log.Cells)/2+1)
+	}
+	known := &c.rows[version/2]
+	if *known != 0 {
+		return history.Value{Kind: history.Row, N: int64(*known - 1)}
+	}
 	c.text = append(c.text[:0], '{')
 	for i, col := range cols {
 		if i > 0 {
@@ -57,7 +64,9 @@ func (c *convert) value(r uint32, version int64) history.Value {
 		c.text = strconv.AppendInt(append(c.text, col.name...), c.log.Cells[version+col.cell], 10)
 	}
 	c.text = append(c.text, '}')
-	return c.b.RowValue(c.text)
+	v := c.b.RowValue(c.text)
+	*known = uint32(v.N) + 1
+	return v
 }
 
 // op adds an operation to the builder.

@@ -1,9 +1,6 @@
 package store
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // sorted is the index of a column: a multiset of (value, row) in order, one entry for each version that is kept or
 // pending. It is cut into chunks of at most maxChunk entries, so that a change moves few of them. Invariant: no chunk
@@ -17,14 +14,14 @@ type entry struct {
 
 const maxChunk = 128
 
-func (e entry) cmp(f entry) int { return cmp.Or(cmp.Compare(e.val, f.val), cmp.Compare(e.row, f.row)) }
+func (e entry) below(f entry) bool { return e.val < f.val || e.val == f.val && e.row < f.row }
 
 // chunk returns the first chunk whose last entry is not below e.
 func (x *sorted) chunk(e entry) int {
 	lo, hi := 0, len(x.chunks)
 	for lo < hi {
 		m := int(uint(lo+hi) >> 1)
-		if c := x.chunks[m]; c[len(c)-1].cmp(e) < 0 {
+		if c := x.chunks[m]; c[len(c)-1].below(e) {
 			lo = m + 1
 		} else {
 			hi = m
@@ -33,9 +30,18 @@ func (x *sorted) chunk(e entry) int {
 	return lo
 }
 
+// place returns where in a chunk the first entry is that is not below e.
 func place(c []entry, e entry) int {
-	i, _ := slices.BinarySearchFunc(c, e, entry.cmp)
-	return i
+	lo, hi := 0, len(c)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if c[m].below(e) {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
 }
 
 func (x *sorted) add(e entry) {
@@ -50,7 +56,7 @@ func (x *sorted) add(e entry) {
 		x.chunks = slices.Insert(x.chunks, i+1, half)
 		c = c[:maxChunk/2]
 		x.chunks[i] = c
-		if c[len(c)-1].cmp(e) < 0 {
+		if c[len(c)-1].below(e) {
 			i++
 			c = half
 		}
