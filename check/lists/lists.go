@@ -118,6 +118,7 @@ type reader struct {
 	touched []touch  // by key
 	writer  []uint32 // version of a register → who installs it, elemMany; nil but where needed
 	bad     []bool   // key → its longest list is none that an order explains
+	doubled map[uint32]bool
 }
 
 // seen is the first read of a list by a transaction: how many elements of others it had.

@@ -101,11 +101,29 @@ func (r *reader) incompatible(t, op, key uint32, list []uint32) {
 	}
 	// Both are made of whole appends; so two transactions' begin here.
 	a, b := r.elemW[longest[i]], r.elemW[list[i]]
+	if !r.o.Blind && r.isDoubled(key) { // then no order of appends is a fact by itself, and the two reads are
+		r.once(evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{op, r.by[key]}}, a, b)
+		return
+	}
 	edge := func(from, to uint32) evidence.Edge {
 		return evidence.Edge{From: v.WTxn[from], To: v.WTxn[to], Dep: evidence.WW, Key: key, Ver: v.WVer[to],
 			Writer: none}
 	}
 	r.once(evidence.Anomaly{Kind: level.IncompatibleOrder, Cycle: []evidence.Edge{edge(a, b), edge(b, a)}}, a, b)
+}
+
+// isDoubled reports whether an element of the list was appended more than once, read or not. All lists are looked at
+// when the first is asked for.
+func (r *reader) isDoubled(key uint32) bool {
+	if r.doubled == nil {
+		r.doubled = make(map[uint32]bool)
+		for ver, w := range r.elemW {
+			if w == elemMany {
+				r.doubled[r.h.VerKey[ver]] = true
+			}
+		}
+	}
+	return r.doubled[key]
 }
 
 // aborted returns an append of the element by an aborted transaction, or None.
