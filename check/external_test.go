@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		debug.SetMemoryLimit(512 << 20)
 	}
 	code := m.Run()
-	if n, of := misnamed.Load(), proofs.Load(); 200*n > of {
+	if n, of := misnamed.Load(), proofs.Load(); of > 10_000 && 200*n > of { // of fewer, one history may make many
 		fmt.Printf("%d of %d proofs had another name than that of what they show\nFAIL\n", n, of)
 		code = 1
 	}
