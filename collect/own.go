@@ -119,10 +119,11 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 			return fmt.Errorf("workload %s: table %s: %w", r.what, t.Name, err)
 		}
 		for _, row := range a.Rows {
-			if err := rec.Initial(t.Name+"/"+fmt.Sprint(row[0]), row[1]); err != nil {
+			key, version := t.Row(row[0], row[1])
+			if err := rec.Initial(key, version); err != nil {
 				return err
 			}
-			if n, ok := row[1].(int64); ok && n > r.cfg.ownLast {
+			if n, ok := version.(int64); ok && n > r.cfg.ownLast {
 				r.cfg.ownLast = n
 			}
 		}

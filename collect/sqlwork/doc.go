@@ -3,7 +3,9 @@
 // written.
 //
 //   - file.go: the file, and what is wrong with it
-//   - statement.go: one statement: which rows of which table it reads or writes
+//   - token.go: a statement's words, names, texts and parameters
+//   - understand.go: one statement: which rows of which table it reads or writes
+//   - statement.go: its text with values, and what its answer says
 //   - draw.go: parameters, drawn once a transaction
 //
 // Experimental: this package may still change.

@@ -49,8 +49,9 @@ func (p *Parameter) check(name string, all map[string]*Parameter) error {
 	switch {
 	case (p.Int == nil) == (p.Choice == nil):
 		return errors.New("expected one of int and choice")
-	case p.Int != nil && (len(p.Int) != 2 || p.Int[0] > p.Int[1] || p.Int[1]-p.Int[0] < 0):
-		return fmt.Errorf("int %v; expected the least and the most value", p.Int)
+	case p.Int != nil && (len(p.Int) != 2 || p.Int[0] > p.Int[1] || p.Int[1]-p.Int[0] < 0 ||
+		p.Int[1]-p.Int[0] == math.MaxInt64):
+		return fmt.Errorf("int %v; expected the least and the most value, and less than 2^63 values", p.Int)
 	case p.Zipf != 0 && (p.Int == nil || p.Zipf <= 1 || math.IsInf(p.Zipf, 0) || math.IsNaN(p.Zipf)):
 		return fmt.Errorf("zipf %v; expected an exponent above 1, of an int", p.Zipf)
 	case p.Choice != nil && len(p.Choice) == 0:

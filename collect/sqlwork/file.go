@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -32,6 +34,8 @@ type Table struct {
 	Name    string `yaml:"-"`
 	Key     string `yaml:"key"`
 	Version string `yaml:"version"`
+
+	label, key, version string // the same without quotes
 }
 
 // Transaction is a template.
@@ -71,6 +75,9 @@ func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 	if err := known(n, "sql", "table", "key", "version", "keep", "unrecorded"); err != nil {
 		return err
 	}
+	if n.Kind != yaml.MappingNode {
+		return fmt.Errorf("line %d: expected a statement, or a map with sql", n.Line)
+	}
 	return n.Decode((*plain)(s))
 }
 
@@ -109,10 +116,13 @@ func Parse(text []byte) (*Workload, error) {
 		}
 		return nil, err
 	}
+	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.Join(errors.New("the file goes on behind its first document; expected one"), err)
+	}
 	return w, w.check()
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
 // check completes the workload and finds what is wrong with it.
 func (w *Workload) check() error {
@@ -120,12 +130,16 @@ func (w *Workload) check() error {
 		return errors.New("tables: there are none; expected each table's key and version column, such as " +
 			"account: {key: id, version: ver}")
 	}
-	for name, t := range w.Tables {
-		if t == nil || !identifier.MatchString(name) || !identifier.MatchString(t.Key) ||
-			!identifier.MatchString(t.Version) {
-			return fmt.Errorf("table %q: expected names of columns, such as {key: id, version: ver}", name)
+	labels := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(w.Tables)) {
+		t := w.Tables[name]
+		if err := t.check(name); err != nil {
+			return fmt.Errorf("table %s: %w", name, err)
 		}
-		t.Name = name
+		if other, ok := labels[strings.ToLower(t.label)]; ok {
+			return fmt.Errorf("table %s: it differs from %s by quotes or capitals alone", name, other)
+		}
+		labels[strings.ToLower(t.label)] = name
 	}
 	for name, p := range w.Parameters {
 		if err := p.check(name, w.Parameters); err != nil {
@@ -135,23 +149,51 @@ func (w *Workload) check() error {
 	if len(w.Transactions) == 0 {
 		return errors.New("transactions: there are none")
 	}
+	kept := false // whether some transaction is not always rolled back
 	for i, t := range w.Transactions {
+		if t == nil {
+			return fmt.Errorf("transaction %d is empty; expected name, weight, steps", i+1)
+		}
 		if t.Name == "" {
 			t.Name = fmt.Sprintf("transaction %d", i+1)
 		}
 		if t.Weight == 0 {
 			t.Weight = 1
 		}
-		if t.Weight < 0 || t.Rollback < 0 || t.Rollback > 1 || len(t.Steps) == 0 {
+		kept = kept || t.Rollback < 1
+		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32 && t.Rollback >= 0 && t.Rollback <= 1) || len(t.Steps) == 0 {
 			return fmt.Errorf("%s: weight %g, rollback %g, %d steps; expected a positive weight, a share from 0 to 1, "+
 				"and steps", t.Name, t.Weight, t.Rollback, len(t.Steps))
 		}
-		kept := map[string]bool{}
-		for _, s := range t.Steps {
-			if err := w.resolve(s, kept); err != nil {
+		names := map[string]bool{}
+		for n, s := range t.Steps {
+			if s == nil {
+				return fmt.Errorf("%s: step %d is empty; expected a statement", t.Name, n+1)
+			}
+			if err := w.resolve(s, names); err != nil {
 				return fmt.Errorf("line %d: %s: %w", s.line, t.Name, err)
 			}
 		}
+	}
+	if !kept {
+		return errors.New("rollback: 1 in every transaction; expected one that may commit")
+	}
+	return nil
+}
+
+// check completes a table.
+func (t *Table) check(name string) error {
+	if t == nil {
+		return errors.New("expected names of columns, such as {key: id, version: ver}")
+	}
+	var ok, ok2, ok3 bool
+	t.Name = name
+	t.label, ok = bare(name)
+	t.key, ok2 = bare(t.Key)
+	t.version, ok3 = bare(t.Version)
+	if !ok || !ok2 || !ok3 || strings.EqualFold(t.key, t.version) {
+		return fmt.Errorf("key %q, version %q; expected the names of a table and of two columns, such as account: "+
+			"{key: id, version: ver}, in the database's quotes where it needs them", t.Key, t.Version)
 	}
 	return nil
 }
@@ -168,7 +210,10 @@ func (w *Workload) resolve(s *Step, kept map[string]bool) error {
 				w.Parameters)))
 		}
 	}
-	for name := range s.Keep {
+	for _, name := range slices.Sorted(maps.Keys(s.Keep)) {
+		if !identifier.MatchString(name) {
+			return fmt.Errorf("keep: %q; expected a parameter's name, and the column that it is kept of", name)
+		}
 		if w.Parameters[name] != nil {
 			return fmt.Errorf("keep: %s is a parameter already", name)
 		}

@@ -59,9 +59,9 @@ func TestEffects(t *testing.T) {
 		"select id, x from a where id = :k": {Columns: []string{"id", "x"},
 			Rows: [][]any{{int64(1), nil}}},
 		"select v from a": {Columns: []string{"v"}, Rows: [][]any{{int64(1)}}},
-		"update a set v = :u where id = :k or id = 7":         {Affected: 2},
-		"update a set v = :u where id = :k returning v":       {Columns: []string{"v"}, Rows: [][]any{{int64(1)}}},
-		"{sql: select id from a where id = :k, keep: {x: y}}": {Columns: []string{"id"}},
+		"{sql: update a set v = :u where id = :k or id = 7, key: k}": {Affected: 2},
+		"update a set v = :u where id = :k returning v":              {Columns: []string{"v"}, Rows: [][]any{{int64(1)}}},
+		"{sql: select id from a where id = :k, keep: {x: y}}":        {Columns: []string{"id"}},
 	} {
 		s := one(t, sql)
 		_, err := s.Effects(values, answer)
@@ -90,7 +90,7 @@ func TestBadFiles(t *testing.T) {
 		"":        "the file is empty",
 		"foo: 1":  "field foo not found",
 		"tables:": "tables: there are none",
-		"tables:\n  a: {key: id}\ntransactions:\n": "such as {key: id, version: ver}",
+		"tables:\n  a: {key: id}\ntransactions:\n": "such as account: {key: id, version: ver}",
 		head:                                         "transactions: there are none",
 		step("{sq: x}"):                              `line 8: field "sq"`,
 		step("select 1"):                             "is not understood",

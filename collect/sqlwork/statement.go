@@ -1,9 +1,7 @@
 package sqlwork
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,125 +29,16 @@ type statement struct {
 	exact bool
 	// returns: the answer's rows are those that were changed.
 	returns bool
-	parts   []part
+	// replaces: an insert that may overwrite the row that is there.
+	replaces bool
+	parts    []part
+
+	toks  []token
+	names []string // what the text calls the table
 }
 
 // part is a piece of the statement's text, or a parameter.
 type part struct{ text, parameter string }
-
-var (
-	verbText   = regexp.MustCompile(`(?is)^\s*(\w+)\b`)
-	fromText   = regexp.MustCompile(`(?is)\bfrom\s+([\w.]+)`)
-	intoText   = regexp.MustCompile(`(?is)\binto\s+([\w.]+)\s*\(([^)]*)\)\s*values\s*\(([^)]*)\)`)
-	updateText = regexp.MustCompile(`(?is)^\s*update\s+([\w.]+)`)
-	whereText  = regexp.MustCompile(`(?is)\bwhere\b(.*?)(?:\breturning\b.*|\bfor\s+(?:update|share|no\s+key).*|\blimit\b.*|;\s*)?$`)
-)
-
-// parse understands a step's text.
-func (w *Workload) parse(s *Step) (statement, error) {
-	st := statement{parts: split(s.SQL)}
-	if strings.TrimSpace(s.SQL) == "" {
-		return st, errors.New("a step without sql")
-	}
-	if s.Unrecorded {
-		return st, nil
-	}
-	m := verbText.FindStringSubmatch(s.SQL)
-	name := ""
-	if m != nil {
-		switch strings.ToLower(m[1]) {
-		case "select", "with":
-			st.verb, name = sel, submatch(fromText, s.SQL)
-		case "insert", "replace":
-			st.verb, name = insert, submatch(intoText, s.SQL)
-		case "update":
-			st.verb, name = update, submatch(updateText, s.SQL)
-		case "delete":
-			st.verb, name = del, submatch(fromText, s.SQL)
-		}
-	}
-	if s.Table != "" {
-		name = s.Table
-	}
-	if st.verb == other || name == "" {
-		return st, fmt.Errorf("%q is not understood; expected a select, insert, update or delete of one table, or "+
-			"unrecorded: true", s.SQL)
-	}
-	if st.table = w.Tables[name]; st.table == nil {
-		return st, fmt.Errorf("%q: table %q is not among tables (%v); name it there, or say unrecorded: true", s.SQL,
-			name, slices.Sorted(maps.Keys(w.Tables)))
-	}
-	st.returns = regexp.MustCompile(`(?i)\breturning\b`).MatchString(s.SQL)
-	st.find(s)
-	return st, st.complete(s)
-}
-
-func submatch(r *regexp.Regexp, text string) string {
-	if m := r.FindStringSubmatch(text); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-// find finds the parameters of key and version in the text, unless the step names them.
-func (st *statement) find(s *Step) {
-	st.key, st.version = s.Key, s.Version
-	if st.verb == insert {
-		if m := intoText.FindStringSubmatch(s.SQL); m != nil {
-			columns, values := strings.Split(m[2], ","), strings.Split(m[3], ",")
-			for i := 0; i < min(len(columns), len(values)); i++ {
-				v, ok := strings.CutPrefix(strings.TrimSpace(values[i]), ":")
-				switch strings.TrimSpace(columns[i]) {
-				case st.table.Key:
-					st.setKey(v, ok)
-				case st.table.Version:
-					st.setVersion(v, ok)
-				}
-			}
-		}
-		st.exact = st.key != ""
-		return
-	}
-	where := submatch(whereText, s.SQL)
-	if m := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(st.table.Key) + `\s*=\s*:(\w+)`).FindStringSubmatch(
-		where); m != nil {
-		st.setKey(m[1], true)
-		st.exact = strings.TrimSpace(where) == strings.TrimSpace(m[0])
-	}
-	if st.verb == update {
-		head, _, _ := strings.Cut(strings.ToLower(s.SQL), " where ")
-		if m := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(st.table.Version) + `\s*=\s*:(\w+)`).FindStringSubmatch(
-			s.SQL[:len(head)]); m != nil {
-			st.setVersion(m[1], true)
-		}
-	}
-}
-
-func (st *statement) setKey(name string, ok bool) {
-	if st.key == "" && ok {
-		st.key = name
-	}
-}
-
-func (st *statement) setVersion(name string, ok bool) {
-	if st.version == "" && ok {
-		st.version = name
-	}
-}
-
-// complete says what a statement lacks to be recorded.
-func (st *statement) complete(s *Step) error {
-	t := st.table
-	switch {
-	case (st.verb == insert || st.verb == update) && st.version == "":
-		return fmt.Errorf("%q does not say which version it writes; expected %s = :parameter, or version: parameter",
-			s.SQL, t.Version)
-	case st.verb != sel && st.key == "" && !st.returns:
-		return fmt.Errorf("%q does not say which rows it writes; expected %s = :parameter, or returning %s", s.SQL,
-			t.Key, t.Key)
-	}
-	return nil
-}
 
 // parameters lists those of the text, and those that key and version name.
 func (st *statement) parameters() []string {
@@ -167,20 +56,17 @@ func (st *statement) parameters() []string {
 	return names
 }
 
-var parameterText = regexp.MustCompile(`'(?:[^']|'')*'|::|:([A-Za-z_]\w*)`)
-
-// split takes the parameters out of a text; what stands in quotes, and PostgreSQL's casts, are left alone.
-func split(text string) []part {
+// split takes the parameters out of a text.
+func split(sql string, toks []token) []part {
 	var parts []part
 	last := 0
-	for _, m := range parameterText.FindAllStringSubmatchIndex(text, -1) {
-		if m[2] < 0 {
-			continue
+	for _, t := range toks {
+		if t.kind == parameter {
+			parts = append(parts, part{text: sql[last:t.start]}, part{parameter: t.text})
+			last = t.end
 		}
-		parts = append(parts, part{text: text[last:m[0]]}, part{parameter: text[m[2]:m[3]]})
-		last = m[1]
 	}
-	return append(parts, part{text: text[last:]})
+	return append(parts, part{text: sql[last:]})
 }
 
 // Text writes the statement out with its values. backslash: the database takes a backslash in a text for an escape.
@@ -257,7 +143,26 @@ func (s *Step) effect(values map[string]any) Effect {
 	return e
 }
 
-func (t *Table) keyName(key any) string { return t.Name + "/" + fmt.Sprint(key) }
+func (t *Table) keyName(key any) string { return t.label + "/" + fmt.Sprint(plain(key)) }
+
+// Row is how the history calls a row of the table, and its version.
+func (t *Table) Row(key, version any) (string, any) { return t.keyName(key), plain(version) }
+
+// integral are the texts that say an integer, as a column of decimals or texts gives one back.
+var integral = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
+
+// plain makes one value of what one value is in columns of several types: an integer that was written is read from a
+// column of texts as "7", and from one of decimals as "7.00".
+func plain(v any) any {
+	if s, ok := v.(string); ok {
+		if m := integral.FindStringSubmatch(s); m != nil {
+			if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return v
+}
 
 // Effects tells what an answer says that was read and written.
 func (s *Step) Effects(values map[string]any, a Answer) ([]Effect, error) {
@@ -269,10 +174,10 @@ func (s *Step) Effects(values map[string]any, a Answer) ([]Effect, error) {
 		return st.reads(s, values, a)
 	case st.returns:
 		return st.returned(s, values, a)
-	case a.Affected > 1:
+	case a.Affected > 1 && !(st.replaces && a.Affected == 2): // MySQL counts a row that is replaced twice
 		return nil, fmt.Errorf("%q changed %d rows, and the answer does not say which; expected returning %s", s.SQL,
 			a.Affected, st.table.Key)
-	case a.Affected == 1:
+	case a.Affected > 0:
 		return []Effect{s.effect(values)}, nil
 	case st.exact && st.verb != insert: // there is no such row
 		return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
@@ -280,10 +185,11 @@ func (s *Step) Effects(values map[string]any, a Answer) ([]Effect, error) {
 	return nil, nil
 }
 
-// column finds a column of an answer.
+// column finds the one column of an answer that has a name.
 func (a *Answer) column(name string) (int, bool) {
-	i := slices.IndexFunc(a.Columns, func(c string) bool { return strings.EqualFold(c, name) })
-	return i, i >= 0
+	is := func(c string) bool { return strings.EqualFold(c, name) }
+	i := slices.IndexFunc(a.Columns, is)
+	return i, i >= 0 && !slices.ContainsFunc(a.Columns[i+1:], is)
 }
 
 func (st *statement) reads(s *Step, values map[string]any, a Answer) ([]Effect, error) {
@@ -293,15 +199,18 @@ func (st *statement) reads(s *Step, values map[string]any, a Answer) ([]Effect, 
 		}
 		return nil, nil
 	}
-	version, ok := a.column(st.table.Version)
-	key, hasKey := a.column(st.table.Key)
+	version, ok := a.column(st.table.version)
+	key, hasKey := a.column(st.table.key)
 	if !ok || !hasKey && !st.exact {
-		return nil, fmt.Errorf("%q: the answer has the columns %v; expected %s and %s among them", s.SQL, a.Columns,
+		return nil, fmt.Errorf("%q: the answer has the columns %v; expected %s and %s, each once", s.SQL, a.Columns,
 			st.table.Key, st.table.Version)
 	}
 	var out []Effect
 	for _, row := range a.Rows {
-		e := Effect{Value: row[version]}
+		if hasKey && row[key] == nil { // of an outer join or a sum of nothing
+			continue
+		}
+		e := Effect{Value: plain(row[version])}
 		if hasKey {
 			e.Key = st.table.keyName(row[key])
 		} else {
@@ -313,7 +222,7 @@ func (st *statement) reads(s *Step, values map[string]any, a Answer) ([]Effect, 
 }
 
 func (st *statement) returned(s *Step, values map[string]any, a Answer) ([]Effect, error) {
-	key, ok := a.column(st.table.Key)
+	key, ok := a.column(st.table.key)
 	if !ok {
 		return nil, fmt.Errorf("%q returns %v; expected %s among them", s.SQL, a.Columns, st.table.Key)
 	}
