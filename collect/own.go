@@ -27,6 +27,28 @@ type ownClient struct {
 	// Where a backslash is an escape.
 	backslash bool
 	sum       txnRec // of the attempt under way, for the summary
+	idle      *fruitless
+}
+
+// fruitless counts the attempts of all sessions since one committed.
+type fruitless struct {
+	attempts, since atomic.Int64
+}
+
+// Where so many attempts over so long have not committed anything, none will.
+const (
+	fruitlessAttempts = 1000
+	fruitlessTime     = 10 * time.Second
+)
+
+// refuse counts an attempt that did not commit, and gives up where none does.
+func (o *ownClient) refuse(why string) {
+	r := o.c.r
+	long := time.Duration(r.now() - o.idle.since.Load())
+	if n := o.idle.attempts.Add(1); n >= fruitlessAttempts && long >= fruitlessTime {
+		r.fail(fmt.Errorf("workload %s: nothing was committed in %d attempts, for %v; the last was %s", r.what, n,
+			long.Round(time.Second), why))
+	}
 }
 
 // collectOwn runs a workload of the user's own.
@@ -142,7 +164,8 @@ func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
 	done := make(chan struct{})
 	helpers.Go(func() { r.watch(ctx, done) })
 	helpers.Go(func() { r.breakThings(ctx, done) })
-	next := &atomic.Int64{}
+	next, idle := &atomic.Int64{}, &fruitless{}
+	idle.since.Store(r.now())
 	next.Store(r.cfg.ownLast)
 	my := strings.HasPrefix(r.info.Name, "M") || strings.HasPrefix(r.info.Name, "TiDB") // MariaDB, MySQL
 	for _, c := range r.clients {
@@ -150,7 +173,7 @@ func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
 		if len(r.info.Nodes) > 1 {
 			node = r.info.Nodes[c.node].Name
 		}
-		o := &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), next: next, backslash: my,
+		o := &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), next: next, backslash: my, idle: idle,
 			rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
 		clients.Go(o.loop)
 	}
@@ -223,6 +246,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	if rollback {
 		_ = x.Abort(o.rollback)
 		o.count(history.Aborted)
+		o.refuse("rolled back by its client, as the workload says")
 		return rolledBack
 	}
 	if err := x.Committing(); err != nil {
@@ -234,6 +258,8 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	if err == nil {
 		_ = x.Commit(nil)
 		o.count(history.Committed)
+		o.idle.attempts.Store(0)
+		o.idle.since.Store(c.r.now())
 		return committed
 	}
 	class := c.r.target.db.Classify(err)
@@ -307,14 +333,20 @@ func (o *ownClient) rollback() error {
 // refused ends an attempt that has had no effect.
 func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
 	c := o.c
-	class := c.r.target.db.Classify(err)
-	if class == driver.Aborted || class == driver.Unclear {
+	class, broken := c.r.target.db.Classify(err), driver.Broken(err)
+	if class == driver.Aborted || class == driver.Unclear || broken {
 		_ = x.Abort(o.rollback)
 	} else {
 		c.drop()
 		_ = x.Abort(nil)
 	}
 	o.count(history.Aborted)
+	if class == driver.Aborted || broken {
+		o.refuse(fmt.Sprintf("refused, %s: %v", where, err))
+	}
+	if broken { // it would be broken again
+		return rolledBack
+	}
 	if class == driver.Fatal {
 		c.r.fail(fmt.Errorf("workload %s: %s: %w", c.r.what, where, err))
 		return stopped

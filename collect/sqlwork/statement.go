@@ -222,12 +222,15 @@ func (st *statement) reads(s *Step, values map[string]any, a Answer) ([]Effect, 
 }
 
 func (st *statement) returned(s *Step, values map[string]any, a Answer) ([]Effect, error) {
+	if len(a.Rows) == 0 {
+		if st.exact && st.verb != insert {
+			return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
+		}
+		return nil, nil
+	}
 	key, ok := a.column(st.table.key)
 	if !ok {
 		return nil, fmt.Errorf("%q returns %v; expected %s among them", s.SQL, a.Columns, st.table.Key)
-	}
-	if len(a.Rows) == 0 && st.exact && st.verb != insert {
-		return []Effect{{Key: st.table.keyName(values[st.key])}}, nil
 	}
 	var out []Effect
 	for _, row := range a.Rows {
