@@ -103,6 +103,9 @@ func Start(ctx context.Context, db string) (_ *Cluster, err error) {
 			panic(v)
 		}
 		if err != nil {
+			if ctx.Err() != nil { // what the server's programs had to say when they were killed tells nothing
+				err = context.Cause(ctx)
+			}
 			err = fmt.Errorf("%s: %w", db, errors.Join(err, c.Close()))
 		}
 	}()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -36,8 +37,12 @@ type env struct {
 	kept  *kept           // nil: nobody keeps this process
 }
 
-// Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second
-// kills.
+// sameRequest is how long after the first signal others are no second one: timeout(1) and other keepers send theirs to
+// the process and to its group at once.
+const sameRequest = 500 * time.Millisecond
+
+// Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second,
+// half a second later, kills.
 func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -61,8 +66,9 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 	go func() {
 		select {
 		case <-signals:
-			signal.Reset(os.Interrupt, syscall.SIGTERM)
 			cancel(errInterrupted)
+			time.Sleep(sameRequest)
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
 		case <-ctx.Done():
 		}
 	}()

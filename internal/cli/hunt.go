@@ -179,7 +179,7 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		}
 		return status(statusViolation)
 	case err != nil:
-		return orInterrupted(err, "hunting")
+		return orStopped(ctx, err, "hunting")
 	case h.Interrupted:
 		return &exitError{statusInterrupted, errors.New("interrupted; no violation was found by then")}
 	case h.Undecided > 0:
@@ -291,8 +291,9 @@ func runReplay(ctx context.Context, e *env, f *collectFlags, l level.Level, file
 		p.Step(fmt.Sprintf("%d violated", r.Violated), r.Runs, runs)
 	})
 	p.Hide()
-	if err != nil {
-		return orInterrupted(err, "replaying")
+	stopped := orStopped(ctx, err, "replaying")
+	if err != nil && r.Violated == 0 {
+		return stopped
 	}
 	j := huntJSON{Verdict: "none", Level: l.String(), Runs: r.Runs, Violated: r.Violated, Undecided: r.Undecided}
 	switch {
@@ -316,6 +317,8 @@ func runReplay(ctx context.Context, e *env, f *collectFlags, l level.Level, file
 	switch {
 	case err != nil:
 		return err
+	case stopped != nil: // what was found by then is there
+		return stopped
 	case r.Violated > 0:
 		return status(statusViolation)
 	case r.Undecided > 0:

@@ -69,6 +69,14 @@ func orInterrupted(err error, while string) error {
 	return err
 }
 
+// orStopped is orInterrupted for errors that may say what broke when the context ended, and not that it did.
+func orStopped(ctx context.Context, err error, while string) error {
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errInterrupted) {
+		err = cause
+	}
+	return orInterrupted(err, while)
+}
+
 // formatNames are the values of --format.
 func formatNames() []string {
 	names := []string{auto}

@@ -103,7 +103,7 @@ func runProbe(ctx context.Context, e *env, f *probeFlags) error {
 	found, err := collect.Probe(ctx, f.cfg)
 	if found == nil {
 		p.Hide()
-		return orInterrupted(err, "probing")
+		return orStopped(ctx, err, "probing")
 	}
 	t := newProbeTable(found)
 	if f.dir != "" {
@@ -118,7 +118,7 @@ func runProbe(ctx context.Context, e *env, f *probeFlags) error {
 	}
 	switch {
 	case err != nil:
-		return orInterrupted(err, "probing")
+		return orStopped(ctx, err, "probing")
 	case found.Interrupted:
 		return &exitError{statusInterrupted, errors.New("interrupted; the table holds what was found by then")}
 	case len(found.Contradictions()) > 0:
