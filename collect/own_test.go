@@ -3,6 +3,7 @@ package collect_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"isovet/collect/sqlwork"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/level"
 )
 
@@ -60,6 +62,34 @@ func TestOwnWorkload(t *testing.T) {
 	}
 }
 
+// TestOwnWorkloadBrokenConstraints: what the data forbid is aborted and not tried again.
+func TestOwnWorkloadBrokenConstraints(t *testing.T) {
+	own, err := sqlwork.Parse([]byte(`
+name: constraints
+setup: ["create table a (id text primary key, x integer check (x < 3), v numeric)",
+  "insert into a values ('it''s', 1, 0), ('b:k', 1, null)"]
+teardown: [drop table a]
+tables: {a: {key: id, version: v}}
+parameters: {k: {choice: ["it's", "b:k"]}, u: unique}
+transactions:
+  - {name: insert, steps: ["insert into a (id, x, v) values (:k, 1, :u)"]}
+  - {name: update, steps: ["update a set x = x + 1, v = :u where id = :k", "select v from a where id = :k"]}
+  - {name: delete, steps: [delete from a where id = :k]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Own: own, Txns: 200, Sessions: 4})
+	if err != nil || r.Summary.Committed != 200 || r.Summary.Aborted == 0 {
+		t.Fatalf("%+v, %v; expected 200 commits, and some refusals", r, err)
+	}
+	c, _ := check.Auto(r.History, level.StrictSerializable)
+	res, err := check.Run(t.Context(), c, r.History, check.Options{Level: level.StrictSerializable})
+	if err != nil || res.Verdict != evidence.Holds {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // TestOwnWorkloadRefused: what cannot be run is said before or at the first statement.
 func TestOwnWorkloadRefused(t *testing.T) {
 	own := transfers(t)
@@ -79,6 +109,39 @@ func TestOwnWorkloadRefused(t *testing.T) {
 	_, err = collect.Run(t.Context(), collect.Config{DB: []string{"badger:"}, SetupSQL: []string{"select 1"}})
 	if !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("setup of badger: %v", err)
+	}
+}
+
+// TestScheduleOfEnds: who was aborted is rolled back, where he ended; a commit whose time is not known is where the
+// transaction ended.
+func TestScheduleOfEnds(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"id":1,"session":1,"start":1,"end":9,"status":"aborted","ops":[["w","x",1,2,3]]}
+{"id":2,"session":2,"start":4,"commit":7,"end":8,"ops":[["r","x",1,5,6]]}`: "b1 w1(x) b2 r2(x) c2 a1",
+		`{"id":1,"session":1,"start":1,"end":9,"ops":[["w","x",1,2,3]]}
+{"id":2,"session":2,"start":4,"ops":[["r","x",1,5,10]]}`: "b1 w1(x) b2 r2(x) c1 c2",
+		`{"id":1,"session":1,"start":1,"status":"unknown","ops":[["w","x",1,2,7]]}
+{"id":2,"session":2,"start":4,"end":6,"ops":[["r","x",null,5,5]]}`: "b1 w1(x) b2 r2(x) c2 c1",
+	} {
+		path := filepath.Join(t.TempDir(), "h.jsonl")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		h, err := format.Read(t.Context(), path, format.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := collect.ScheduleOf(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, st := range s.Steps {
+			got = append(got, st.Text)
+		}
+		if strings.ReplaceAll(strings.Join(got, " "), `"`, "") != want {
+			t.Errorf("%s\nis %s; expected %s", text, got, want)
+		}
 	}
 }
 

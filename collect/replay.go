@@ -19,7 +19,7 @@ const maxReplayed = 5000
 
 // ScheduleOf makes a schedule of a recorded history: every session begins, reads, writes and commits in the order of
 // the recorded times. Keys become rows of one table, in which every key is loaded; versions are new ones. Transactions
-// that were aborted are tried as all others. Errors: a history without times of its operations, with predicates, lists
+// that were aborted are rolled back where they ended. Errors: a history without times of its operations, with predicates, lists
 // beside other values, or with too many operations.
 func ScheduleOf(h *history.History) (*Schedule, error) {
 	switch {
@@ -66,7 +66,16 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 			}
 			add(h.OpStart(op), st)
 		}
-		add(h.Commit(t), Step{Kind: Commit, Text: fmt.Sprintf("c%d", n+1)})
+		at, end := h.Commit(t), Step{Kind: Commit, Text: fmt.Sprintf("c%d", n+1)}
+		if h.Txns.Status[t] == history.Aborted {
+			end = Step{Kind: Rollback, Text: fmt.Sprintf("a%d", n+1)}
+		}
+		if at == history.NoTime { // somewhere behind the last operation
+			if at = h.End(t); at == history.NoTime && hi > lo {
+				at = h.OpEnd(hi - 1)
+			}
+		}
+		add(at, end)
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
 	for _, st := range all {

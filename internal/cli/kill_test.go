@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,5 +82,45 @@ func TestKilled(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			t.Errorf("%s is there", out)
 		}
+	}
+}
+
+// TestSignalTwice: a keeper such as timeout(1) signals the process and its group at once, which is one request to end;
+// what was recorded is kept.
+func TestSignalTwice(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED, NOTHING TESTED: no symbolic links and no SIGTERM")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	isovet := filepath.Join(t.TempDir(), "isovet")
+	if err := os.Symlink(self, isovet); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "h.jsonl")
+	run := exec.Command(isovet, "collect", "--db", "sqlite:", "--workload", "smallbank", "--txns", "100000000", "-o",
+		out)
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if st, err := os.Stat(out + partialEnding); err == nil && st.Size() > 2000 {
+			break
+		}
+	}
+	for range 2 {
+		if err := run.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	run.Wait()
+	if s := run.ProcessState.ExitCode(); s != statusInterrupted {
+		t.Errorf("status %d; expected %d", s, statusInterrupted)
+	}
+	if _, err := os.Stat(out); err != nil {
+		t.Error(err)
 	}
 }
