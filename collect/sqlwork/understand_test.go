@@ -74,7 +74,7 @@ func TestNotUnderstood(t *testing.T) {
 		"insert into a (id, v) values (:k, :u) on conflict (id) do update set x = 1":        "another version",
 		"insert into a (id, v) values (:k, :u) on conflict (id) do update set v = a.v":      "another version",
 		"select v from a where id = :k; delete from a":                                      "several statements",
-		"select v from a where x = '\\' and id = :k":                                        "a backslash before a quote",
+		"select v from a where x = '\\' and id = :k":                                        "a backslash before",
 		"select v from a where x = 'a and id = :k":                                          "not closed",
 		"select v from a where (id = :k":                                                    "is missing",
 		"select v from a where id) = :k":                                                    "nothing opens",
