@@ -32,8 +32,8 @@ func (w *Workload) parse(s *Step) (statement, error) {
 		name, _ = bare(s.Table)
 	}
 	if st.verb == other || name == "" {
-		return st, fmt.Errorf("%q is not understood; expected a select, insert (…) values (…), update or delete of one "+
-			"table, or unrecorded: true", s.SQL)
+		return st, fmt.Errorf("%q is not understood; expected a select, insert (…) values (…), update or delete of "+
+			"one table, or unrecorded: true", s.SQL)
 	}
 	for _, t := range w.Tables {
 		if strings.EqualFold(t.label, name) {

@@ -45,14 +45,17 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 		}
 		return w.Flush()
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	special := Special(path)
+	tmp, err := createTemp(path, special)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
 			tmp.Close()
-			os.Remove(tmp.Name())
+			if !special {
+				os.Remove(tmp.Name())
+			}
 		}
 	}()
 	var to io.Writer = stoppable{ctx, tmp}
@@ -71,6 +74,9 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 	if err := w.Close(); err != nil {
 		return err
 	}
+	if special {
+		return tmp.Close()
+	}
 	if err := tmp.Chmod(0o644); err != nil {
 		return err
 	}
@@ -78,6 +84,21 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// Special reports whether a path is there and is neither a file nor a folder: a device such as /dev/null, a pipe. Such
+// a one is written to, and never replaced by a file.
+func Special(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
+}
+
+// createTemp creates the file that is to replace path, or opens path itself where it is special.
+func createTemp(path string, special bool) (*os.File, error) {
+	if special {
+		return os.OpenFile(path, os.O_WRONLY, 0)
+	}
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
 // Used returns what of a history only some formats can hold.

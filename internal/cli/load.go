@@ -100,6 +100,16 @@ func (e *env) writeFile(path string, write func(io.Writer) error) (err error) {
 	if path == "-" {
 		return write(e.stdout)
 	}
+	if format.Special(path) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		return nil
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
