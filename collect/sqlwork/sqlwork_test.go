@@ -59,9 +59,9 @@ func TestEffects(t *testing.T) {
 		"select id, x from a where id = :k": {Columns: []string{"id", "x"},
 			Rows: [][]any{{int64(1), nil}}},
 		"select v from a": {Columns: []string{"v"}, Rows: [][]any{{int64(1)}}},
-		"{sql: update a set v = :u where id = :k or id = 7, key: k}": {Affected: 2},
-		"update a set v = :u where id = :k returning v":              {Columns: []string{"v"}, Rows: [][]any{{int64(1)}}},
-		"{sql: select id from a where id = :k, keep: {x: y}}":        {Columns: []string{"id"}},
+		"{sql: update a set v = :u where id < :k, key: k}": {Affected: 2},
+		"update a set v = :u where id = :k returning v":    {Columns: []string{"v"}, Rows: [][]any{{int64(1)}}},
+		"{sql: select id from a, keep: {x: y}}":            {Columns: []string{"id"}},
 	} {
 		s := one(t, sql)
 		_, err := s.Effects(values, answer)
