@@ -19,8 +19,8 @@ const maxReplayed = 5000
 
 // ScheduleOf makes a schedule of a recorded history: every session begins, reads, writes and commits in the order of
 // the recorded times. Keys become rows of one table, in which every key is loaded; versions are new ones. Transactions
-// that were aborted are rolled back where they ended. Errors: a history without times of its operations, with predicates, lists
-// beside other values, or with too many operations.
+// that were aborted are rolled back where they ended. Errors: a history without times of its operations, with
+// predicates, lists beside other values, or with too many operations.
 func ScheduleOf(h *history.History) (*Schedule, error) {
 	switch {
 	case h.HasPredicates():
