@@ -111,8 +111,8 @@ func plain(v any, integer bool) any {
 }
 
 // Broken reports whether a database refused a statement of the user's for what it would have done to the data: a
-// constraint, a value out of its type's range, an error that a trigger raises. The transaction is to be rolled back, and
-// would be refused again.
+// constraint, a value out of its type's range, an error that a trigger raises. The transaction is to be rolled back,
+// and would be refused again.
 func Broken(err error) bool {
 	var p *pgconn.PgError
 	if errors.As(err, &p) {
@@ -128,7 +128,8 @@ func Broken(err error) bool {
 
 // mysqlBroken are the numbers for Broken: null, duplicate key, foreign keys, checks, values out of range or too long,
 // SIGNAL.
-var mysqlBroken = []uint16{1048, 1062, 1216, 1217, 1264, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025}
+var mysqlBroken = []uint16{1048, 1062, 1216, 1217, 1264, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819,
+	4025}
 
 // Say runs a statement by the simple protocol.
 func (s *postgresSession) Say(statement string) (Answer, error) {
