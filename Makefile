@@ -14,6 +14,7 @@ fmt:
 
 vet:
 	$(GO) vet $(PKGS)
+	$(GO) vet -tags checkonly $(PKGS)
 
 staticcheck:
 	$(GO) run honnef.co/go/tools/cmd/staticcheck $(PKGS)

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"isovet/bench"
 	"isovet/check"
-	"isovet/evidence"
 	"isovet/history"
 )
 
@@ -124,32 +122,6 @@ func TestSizes(t *testing.T) {
 		var n int64
 		if err := (sizeValue{&n}).Set(s); err == nil {
 			t.Errorf("%q is %d; want an error", s, n)
-		}
-	}
-}
-
-// TestConclude: disagreement and faults are said on standard error and have their statuses; unknown disagrees with
-// nobody.
-func TestConclude(t *testing.T) {
-	row := func(checker string, v evidence.Verdict, fault string) bench.Row {
-		return bench.Row{Checker: checker, Workload: "w", Variant: "v", Verdict: v, Fault: fault}
-	}
-	for _, c := range []struct {
-		rows []bench.Row
-		want int
-		said string
-	}{
-		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, ""), row("c", evidence.Holds, "")}, 0,
-			""},
-		{[]bench.Row{row("a", evidence.Violated, ""), row("b", evidence.Unknown, "")}, 0, ""},
-		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1,
-			"DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
-		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, "it died")}, 255, "b: it died"},
-	} {
-		var said bytes.Buffer
-		if got := conclude(&env{stderr: &said}, c.rows); got != c.want || !strings.Contains(said.String(), c.said) ||
-			c.said == "" && said.Len() > 0 {
-			t.Errorf("%v: status %d, said %q; want %d, %q", c.rows, got, said.String(), c.want, c.said)
 		}
 	}
 }

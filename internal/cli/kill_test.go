@@ -1,3 +1,5 @@
+//go:build !checkonly
+
 package cli
 
 import (

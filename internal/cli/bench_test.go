@@ -1,0 +1,38 @@
+//go:build !checkonly
+
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"isovet/bench"
+	"isovet/evidence"
+)
+
+// TestConclude: disagreement and faults are said on standard error and have their statuses; unknown disagrees with
+// nobody.
+func TestConclude(t *testing.T) {
+	row := func(checker string, v evidence.Verdict, fault string) bench.Row {
+		return bench.Row{Checker: checker, Workload: "w", Variant: "v", Verdict: v, Fault: fault}
+	}
+	for _, c := range []struct {
+		rows []bench.Row
+		want int
+		said string
+	}{
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, ""), row("c", evidence.Holds, "")}, 0,
+			""},
+		{[]bench.Row{row("a", evidence.Violated, ""), row("b", evidence.Unknown, "")}, 0, ""},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1,
+			"DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
+		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, "it died")}, 255, "b: it died"},
+	} {
+		var said bytes.Buffer
+		if got := conclude(&env{stderr: &said}, c.rows); got != c.want || !strings.Contains(said.String(), c.said) ||
+			c.said == "" && said.Len() > 0 {
+			t.Errorf("%v: status %d, said %q; want %d, %q", c.rows, got, said.String(), c.want, c.said)
+		}
+	}
+}
