@@ -116,7 +116,7 @@ func RealTimes() []string {
 // All returns the formats, the project's own first.
 func All() []Format {
 	return []Format{isovet, columnar, jepsenEDN, jepsenJSON, jepsenLog, cobraLog, dbcopBincode, dbcopJSON, dbcopHist,
-		plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV, otlpJSON}
+		plumeText, polysiText, awditText, viperJSON, timekillerJSON, porcupineLog, porcupineKV, otlpJSON, watchLog}
 }
 
 // ByName returns the format of that name.

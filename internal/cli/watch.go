@@ -21,6 +21,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/internal/safego"
 	"isovet/level"
+	"isovet/report"
 	"isovet/watch"
 )
 
@@ -57,6 +58,9 @@ under the profile. Those with "proved" also violate the level by themselves (--l
 A transaction is late if it starts more than --lateness before the latest start seen (leopard: the latest end). A late
 transaction is not judged, and a LATE line says so. After --idle without arrivals, everything that has arrived is final.
 
+The folder is a history too: isovet check, shrink and convert read its log. At the end of a source with violations
+watch prints the command that finds the smallest history that shows one.
+
 Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard: proved ones); 2 leopard: there
 were only violations under the profile, or late transactions; 254 bad input or flags; 255 a fault of isovet's own; 130
 interrupted: start it again to continue.`,
@@ -64,7 +68,8 @@ interrupted: start it again to continue.`,
   isovet watch --state w --source history.jsonl --lateness 1000000 --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
   isovet watch --state w --source nats://127.0.0.1:4222/txns
-  isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl`,
+  isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
+  isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.given = c.Flags().Changed
@@ -185,6 +190,34 @@ func leopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, e
 	return watch.LeopardOptions{Profile: p, Skew: skew.Nanoseconds()}, err
 }
 
+// shrinkCommand is the command that cuts the log down to the smallest history that is judged as watch judges.
+func (f *watchFlags) shrinkCommand() string {
+	words := []string{"isovet", "shrink", f.state, "--checker"}
+	switch {
+	case f.checker == "leopard":
+		words = append(words, "leopard")
+		if f.profile != "" {
+			words = append(words, "--profile", f.profile)
+		}
+		if f.given("level") {
+			words = append(words, "--level", f.level.String())
+		}
+		if f.skew > 0 {
+			words = append(words, "--clock-skew", f.skew.String())
+		}
+	default:
+		words = append(words, "chronos", "--level", f.level.String())
+		if f.atStart {
+			words = append(words, "--read-only-at-start")
+		}
+	}
+	words = append(words, "-o", "small.jsonl")
+	for i, w := range words {
+		words[i] = report.Quoted(w)
+	}
+	return strings.Join(words, " ")
+}
+
 // verdict is the exit status of what was found.
 func (f *watchFlags) verdict(s *watch.Snapshot) int {
 	total := int64(0)
@@ -257,6 +290,11 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	}
 	s := m.Get()
 	worst := f.verdict(&s)
+	if !f.quiet && slices.ContainsFunc(slices.Collect(maps.Keys(s.Violations)), func(class string) bool {
+		return class != "LATE" && s.Violations[class] > 0
+	}) {
+		fmt.Fprintf(e.stderr, "isovet: the smallest history that shows a violation: %s\n", f.shrinkCommand())
+	}
 	if s.Bad > 0 {
 		fmt.Fprintf(e.stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source, s.Bad)
 		worst = worse(worst, statusBadInput)
