@@ -96,6 +96,9 @@ type Options struct {
 	Workers  int          // cores to use; 0: all
 	RealTime RealTime     // what real time is told by; "": by the file
 	Initial  InitialValue // what registers hold at first; "": by the file
+	// Progress, if set, is told now and then how many bytes of the file, as it lies there, were read. It may be called
+	// from any goroutine, by one at a time. Formats that are read as a whole say nothing of a plain file.
+	Progress func(done, total int64)
 }
 
 // RealTime says what tells the real time of transactions.

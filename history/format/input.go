@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"isovet/history"
 )
@@ -28,6 +29,43 @@ type Input struct {
 	blank   newlines // how many lines of the stream before head are blank
 	head    []byte   // what comes next of it, not yet read by the reader
 	close   []func() error
+
+	size int64 // of the file, as it lies there; 0: nobody knows
+	told func(done, total int64)
+	mu   sync.Mutex
+	done int64 // bytes of it that were read
+	said int64 // of these, what told knows
+}
+
+// tellEvery is after how many bytes of the file Options.Progress is called again.
+const tellEvery = 1 << 20
+
+// read notes that so many bytes more of the file were read.
+func (in *Input) read(n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.done += int64(n); in.told != nil && in.done-in.said >= tellEvery {
+		in.said = in.done
+		in.told(min(in.done, in.size), in.size)
+	}
+}
+
+// noting is a reader of an input's file, or of its mapping.
+type noting struct {
+	r  io.Reader
+	in *Input
+}
+
+func (t noting) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	t.in.read(n)
+	return n, err
+}
+
+// release gives a part of the mapping back, which has been read.
+func (in *Input) release(part []byte) {
+	in.read(len(part))
+	releaseMapped(part)
 }
 
 // Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is
@@ -40,7 +78,7 @@ func (in *Input) Reader() (io.Reader, error) {
 		return nil, &history.InputError{File: in.Name, Off: -1, Msg: "is a folder; expected a file in this format"}
 	}
 	if in.mapped != nil {
-		return bytes.NewReader(in.mapped[in.mark:]), nil
+		return noting{bytes.NewReader(in.mapped[in.mark:]), in}, nil
 	}
 	blank := in.blank
 	return io.MultiReader(&blank, bytes.NewReader(in.head[in.mark:]), in.stream), nil
@@ -176,6 +214,7 @@ func Open(path string) (*Input, error) {
 		return in, nil
 	}
 	if st.Mode().IsRegular() && st.Size() > 0 {
+		in.size = st.Size()
 		if data, unmap, err := mapFile(f, st.Size()); err == nil {
 			switch compression(data) {
 			case "":
@@ -190,7 +229,7 @@ func Open(path string) (*Input, error) {
 			}
 		}
 	}
-	if err := in.decompress(f); err != nil {
+	if err := in.decompress(noting{f, in}); err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -269,6 +308,11 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 		}
 	}
 	defer in.Close()
+	if in.size > 0 {
+		in.mu.Lock() // decompressors read ahead
+		in.told = o.Progress
+		in.mu.Unlock()
+	}
 	if _, err := in.Head(); err != nil {
 		return nil, err
 	}

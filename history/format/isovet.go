@@ -25,7 +25,7 @@ var isovet = Format{
 			return jsonl.ReadPartial(ctx, data, in.Name, o.Workers)
 		}
 		if data, ok := in.Mapped(); ok {
-			return jsonl.ReadMapped(ctx, data, in.Name, o.Workers, releaseMapped)
+			return jsonl.ReadMapped(ctx, data, in.Name, o.Workers, in.release)
 		}
 		r, err := in.Reader()
 		if err != nil {

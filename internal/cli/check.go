@@ -283,8 +283,7 @@ func checkOne(ctx context.Context, e *env, f *checkFlags, path string, p *progre
 	r, err := guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*evidence.Result,
 		error) {
 		start := time.Now()
-		p.Step(loadingStage(path), 0, 0)
-		h, err := loadHistory(ctx, path, f.loading)
+		h, err := loadShown(ctx, path, f.loading, p)
 		if err != nil {
 			return nil, err
 		}

@@ -136,6 +136,9 @@ func (f *collectFlags) tell(p *progress) func(collect.Progress) {
 			s += fmt.Sprintf(": %.0f commits/s, %.0f %% aborted", x.Rate, 100*float64(x.Aborted)/float64(x.Committed+
 				x.Aborted+x.Unknown))
 		}
+		if x.Txns == 0 && f.cfg.Duration > x.Elapsed && x.Elapsed > 0 { // else the count tells
+			s += ", " + clock(f.cfg.Duration-x.Elapsed) + " left"
+		}
 		p.Step(s, x.Committed, x.Txns)
 	}
 }

@@ -163,8 +163,7 @@ func latticeOf(ctx context.Context, e *env, f *checkFlags, path string, p *progr
 	l, err = guard(ctx, limits, func() string { return *stage.Load() }, func(ctx context.Context) (*check.Lattice,
 		error) {
 		start := time.Now()
-		p.Step(loadingStage(path), 0, 0)
-		h, err := loadHistory(ctx, path, f.loading)
+		h, err := loadShown(ctx, path, f.loading, p)
 		if err != nil {
 			return nil, err
 		}

@@ -29,8 +29,20 @@ func (l *loading) flags(c *cobra.Command, name, of string) {
 
 // loadHistory reads a history; "-" is standard input. What its reader has to say is in the history's notes: sayNotes.
 func loadHistory(ctx context.Context, path string, l loading) (*history.History, error) {
+	return loadTold(ctx, path, l, nil)
+}
+
+// loadShown is loadHistory with its progress.
+func loadShown(ctx context.Context, path string, l loading, p *progress) (*history.History, error) {
+	p.Step(loadingStage(path), 0, 0)
+	return loadTold(ctx, path, l, func(done, total int64) {
+		p.Step("loading, MB", int(done/1e6), int(total/1e6))
+	})
+}
+
+func loadTold(ctx context.Context, path string, l loading, told func(done, total int64)) (*history.History, error) {
 	h, err := format.Read(ctx, path, format.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
-		Initial: format.InitialValue(l.initial)})
+		Initial: format.InitialValue(l.initial), Progress: told})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -127,8 +127,7 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *env, path string, p *prog
 	set("loading " + path)
 	r, err = guard(ctx, f.check.limits, func() string { return *stage.Load() }, func(ctx context.Context) (
 		*shrink.Result, error) {
-		p.Step(loadingStage(path), 0, 0)
-		h, err := loadHistory(ctx, path, f.check.loading)
+		h, err := loadShown(ctx, path, f.check.loading, p)
 		if err != nil {
 			return nil, err
 		}
