@@ -116,7 +116,7 @@ func measure(ctx context.Context, r Run, h *history.History) (Measured, *history
 
 func checked(ctx context.Context, r Run, h *history.History, loaded float64) Measured {
 	sizes := evidence.Stats{Sizes: evidence.SizesOf(h), LoadMS: loaded}
-	c, err := check.ByName(r.Checker)
+	c, err := r.checker(h)
 	if err != nil {
 		return Measured{Fault: err.Error(), Stats: sizes}
 	}
@@ -130,6 +130,18 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 	s.LoadMS = loaded
 	return Measured{Verdict: res.Verdict, Items: res.Items, Reason: res.Reason, Solver: res.Solver,
 		DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms}
+}
+
+// checker is the one named, or the one that auto takes for the history.
+func (r *Run) checker(h *history.History) (check.Checker, error) {
+	if r.Checker != check.AutoName {
+		return check.ByName(r.Checker)
+	}
+	c, ok := check.Auto(h, r.Level)
+	if !ok {
+		return nil, fmt.Errorf("no checker decides %s", r.Level)
+	}
+	return c, nil
 }
 
 // runHere is a run in this process, on a history that a run before has loaded, or nil.

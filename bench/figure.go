@@ -212,6 +212,9 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 		{"Beside the paper's figures", []string{"what", r.fig.Axis, "series", "here", "paper"}, r.beside(), besideItem},
 		{"What the paper concludes", []string{"the paper", "here", "holds"}, r.claimed(), claimItem},
 	}
+	if r.fig.Own {
+		lists[1].title, lists[1].header[0] = "The bounds", "bound"
+	}
 	for _, l := range lists {
 		if len(l.rows) == 0 {
 			continue

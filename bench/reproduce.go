@@ -34,6 +34,8 @@ type Figure struct {
 	Numeric bool
 	// Linear charts have no logarithmic axis.
 	Linear bool
+	// Own: the claims are bounds of ours, not a paper's.
+	Own bool
 	// Measure adds points to the report as they are measured. Its error is ctx's end or a fault.
 	Measure func(ctx context.Context, lab *Lab, r *Report) error
 }
@@ -43,7 +45,7 @@ type Metric struct{ Key, Label, Unit string }
 
 // Figures returns all figures in the papers' order. A paper is one file and one line here.
 func Figures() []Figure {
-	return slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures())
+	return slices.Concat(vboxFigures(), leopardFigures(), chronosFigures(), mtcFigures(), bcFigures(), speedFigures())
 }
 
 // LookupFigures finds figures by name: one ("vbox/fig6"), or a paper's all ("vbox").
@@ -109,7 +111,7 @@ type Lab struct {
 	Timeout time.Duration
 	self    []string
 	dir     string
-	sources map[datasets.Spec]Source
+	sources map[sourceKey]Source
 	tell    func(what string)
 
 	noServers bool
@@ -137,7 +139,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 	}
 	defer os.RemoveAll(dir)
 	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, dir: dir,
-		sources: map[datasets.Spec]Source{}, noServers: o.NoServers}
+		sources: map[sourceKey]Source{}, noServers: o.NoServers}
 	if lab.Timeout == 0 {
 		lab.Timeout = timeouts[o.Scale]
 	}
@@ -189,10 +191,23 @@ func (l *Lab) Pick(quick, normal, full int) int {
 // ErrNoWorkload says that a figure needs a workload that is not built in.
 var ErrNoWorkload = errors.New("no such workload here")
 
+// sourceKey is what a generated file follows from.
+type sourceKey struct {
+	spec   datasets.Spec
+	native bool
+}
+
 // Source returns a generated history; the seed is the lab's. One spec is generated once.
 func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
-	spec.Seed = l.Seed
-	if s, ok := l.sources[spec]; ok {
+	spec.Seed = 0
+	return l.written(ctx, spec, false)
+}
+
+// written is Source for a spec with a seed of its own (0: the lab's), as a native file or as JSON lines.
+func (l *Lab) written(ctx context.Context, spec datasets.Spec, native bool) (Source, error) {
+	spec.Seed = cmp.Or(spec.Seed, l.Seed)
+	key := sourceKey{spec, native}
+	if s, ok := l.sources[key]; ok {
 		return s, nil
 	}
 	in, err := workload.Lookup(spec.Workload)
@@ -200,8 +215,7 @@ func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 		return Source{}, fmt.Errorf("%w: %s", ErrNoWorkload, spec.Workload)
 	}
 	if spec.Variant != "" && !slices.ContainsFunc(in.Variants, func(v workload.Variant) bool {
-		return strings.EqualFold(
-			v.Name, spec.Variant)
+		return strings.EqualFold(v.Name, spec.Variant)
 	}) {
 		return Source{}, fmt.Errorf("%w: %s %s", ErrNoWorkload, spec.Workload, spec.Variant)
 	}
@@ -210,9 +224,13 @@ func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 	if err := os.Mkdir(sub, 0o700); err != nil {
 		return Source{}, err
 	}
-	s, err := Generate(ctx, spec, sub)
+	ending := ".jsonl"
+	if native {
+		ending = ".ivh"
+	}
+	s, err := writeGenerated(ctx, spec, sub, ending)
 	if err == nil {
-		l.sources[spec] = s
+		l.sources[key] = s
 	}
 	return s, err
 }
@@ -281,5 +299,5 @@ func WriteFigureList(w io.Writer, figures []Figure) error {
 	for i, f := range figures {
 		rows[i] = []string{f.ID, f.Title, f.Where}
 	}
-	return writeTable(w, []string{"figure", "what it shows", "in the paper"}, rows, false)
+	return writeTable(w, []string{"figure", "what it shows", "in the paper, or the page"}, rows, false)
 }
