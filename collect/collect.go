@@ -390,6 +390,16 @@ const cutAfter = 3 * time.Second
 
 // drive runs all sessions to the end.
 func (r *run) drive(ctx context.Context) {
+	r.sessions(ctx, func(c *client) {
+		if f := r.cfg.Feed; f != nil {
+			defer f.close(int(c.id))
+		}
+		c.loop()
+	})
+}
+
+// sessions runs each session in a goroutine of its own until the last has ended.
+func (r *run) sessions(ctx context.Context, session func(*client)) {
 	r.tickets.Store(int64(r.cfg.Txns))
 	if r.cfg.Txns == 0 {
 		r.tickets.Store(1 << 62)
@@ -401,12 +411,7 @@ func (r *run) drive(ctx context.Context) {
 	helpers.Go(func() { r.breakThings(ctx, done) })
 	helpers.Go(func() { r.followLive(done) })
 	for _, c := range r.clients {
-		clients.Go(func() {
-			if f := r.cfg.Feed; f != nil {
-				defer f.close(int(c.id))
-			}
-			c.loop()
-		})
+		clients.Go(func() { session(c) })
 	}
 	func() {
 		defer func() {

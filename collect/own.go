@@ -13,7 +13,6 @@ import (
 	"isovet/collect/sqlwork"
 	"isovet/history"
 	"isovet/history/format"
-	"isovet/internal/safego"
 	"isovet/record"
 )
 
@@ -155,36 +154,19 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 
 // driveOwn runs all sessions to the end.
 func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
-	r.tickets.Store(int64(r.cfg.Txns))
-	if r.cfg.Txns == 0 {
-		r.tickets.Store(1 << 62)
-	}
-	r.epoch = time.Now()
-	var clients, helpers safego.Group
-	done := make(chan struct{})
-	helpers.Go(func() { r.watch(ctx, done) })
-	helpers.Go(func() { r.breakThings(ctx, done) })
 	next, idle := &atomic.Int64{}, &fruitless{}
-	idle.since.Store(r.now())
 	next.Store(r.cfg.ownLast)
 	my := strings.HasPrefix(r.info.Name, "M") || strings.HasPrefix(r.info.Name, "TiDB") // MariaDB, MySQL
-	for _, c := range r.clients {
+	own := make([]*ownClient, len(r.clients))
+	for i, c := range r.clients {
 		node := ""
 		if len(r.info.Nodes) > 1 {
 			node = r.info.Nodes[c.node].Name
 		}
-		o := &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), next: next, backslash: my, idle: idle,
+		own[i] = &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), next: next, backslash: my, idle: idle,
 			rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
-		clients.Go(o.loop)
 	}
-	func() {
-		defer func() {
-			close(done)
-			helpers.Wait()
-			r.disconnect()
-		}()
-		clients.Wait()
-	}()
+	r.sessions(ctx, func(c *client) { own[c.id].loop() })
 }
 
 // loop is a session's work.

@@ -130,6 +130,9 @@ const (
 // database; what was found by then comes with them.
 func Probe(ctx context.Context, c ProbeConfig) (_ *Probed, err error) {
 	begin := time.Now()
+	if err := (&Config{DB: c.DB}).validate(); err != nil {
+		return nil, err
+	}
 	scheme, err := driver.Lookup(c.DB[0])
 	if err != nil {
 		return nil, err
@@ -212,7 +215,7 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 	defer t.Close()
 	info := t.db.Info()
 	p.out.DB, p.out.Nodes = info.Name, len(info.Nodes)
-	promise := driver.Promised(info.Name, name)
+	promise := driver.Promised(info, name)
 	p.out.Isolations = append(p.out.Isolations, IsolationInfo{Name: name, Said: info.Isolation, Source: promise.Source})
 	in := &p.out.Isolations[len(p.out.Isolations)-1]
 	for _, ph := range Phenomena() {

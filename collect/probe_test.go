@@ -9,7 +9,6 @@ import (
 
 	"isovet/certify"
 	"isovet/collect"
-	"isovet/collect/driver"
 	"isovet/collect/server"
 	"isovet/evidence"
 )
@@ -107,12 +106,9 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestPromised: every isolation that isovet knows a promise for is one that a driver offers.
-func TestPromised(t *testing.T) {
-	if p := driver.Promised("PostgreSQL 15.18", "serializable"); p.Source == "" {
-		t.Error("nothing is known of PostgreSQL's serializable")
-	}
-	if p := driver.Promised("Redis", "serializable"); p.Source != "" || p.Says(0, nil) != driver.Unspoken {
-		t.Error("something is known of what nobody has documented")
+// TestProbeNothing: no database is an error, and no panic.
+func TestProbeNothing(t *testing.T) {
+	if p, err := collect.Probe(t.Context(), collect.ProbeConfig{}); err == nil || p != nil {
+		t.Errorf("%v, %v", p, err)
 	}
 }

@@ -62,11 +62,14 @@ var promises = []Promise{
 		"rate, and conflicts are not detected"},
 }
 
-// Promised returns what the documentation of a database (Info.Name) says of an isolation, by its first name; the zero
-// Promise where isovet knows of none.
-func Promised(database, isolation string) Promise {
+// Promised returns what the documentation of a database says of an isolation, by its first name; the zero Promise where
+// isovet knows of none. What a manual says of one server is no promise of a cluster's.
+func Promised(in Info, isolation string) Promise {
+	if len(in.Nodes) > 1 {
+		return Promise{}
+	}
 	for _, p := range promises {
-		if strings.HasPrefix(strings.ToLower(database), strings.ToLower(p.database)) && p.isolation == isolation {
+		if strings.HasPrefix(strings.ToLower(in.Name), strings.ToLower(p.database)) && p.isolation == isolation {
 			return p
 		}
 	}

@@ -255,7 +255,8 @@ func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 // again is the command that begins with the round that found a violation. The database is left to the reader: its URL
 // may hold a password.
 func again(f *collectFlags, l level.Level, r *collect.Round) string {
-	words := []string{"isovet hunt --db URL --level", l.String(), "--workload", f.cfg.Workload}
+	words := []string{"isovet hunt --db URL --level", l.String(), "--workload",
+		report.Quoted(f.cfg.Workload)}
 	add := func(name, value string, set bool) {
 		if set {
 			words = append(words, "--"+name, value)
@@ -268,7 +269,17 @@ func again(f *collectFlags, l level.Level, r *collect.Round) string {
 	add("values", strconv.Itoa(f.cfg.Values), f.cfg.Values != 0)
 	add("sessions", strconv.Itoa(f.cfg.Sessions), true)
 	add("txns", strconv.Itoa(f.cfg.Txns), true)
+	add("think", f.cfg.Think.String(), f.cfg.Think != 0)
 	add("fault", f.fault, f.fault != "")
+	if f.cfg.Timestamps {
+		words = append(words, "--timestamps")
+	}
+	for _, q := range f.cfg.SetupSQL {
+		add("setup-sql", report.Quoted(q), true)
+	}
+	for _, q := range f.cfg.SessionSQL {
+		add("session-sql", report.Quoted(q), true)
+	}
 	add("seed", strconv.FormatUint(r.Seed, 10), true)
 	return strings.Join(words, " ")
 }

@@ -1,0 +1,41 @@
+package driver
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/level"
+)
+
+// TestPromises: every isolation that isovet knows a promise for is one that a driver offers, with its place in the
+// documentation; what is promised of one server is not of a cluster, nor of a database that nobody has looked up.
+func TestPromises(t *testing.T) {
+	schemes := map[string]string{"PostgreSQL": "postgres", "MariaDB": "mysql", "MySQL": "mysql", "SQLite": "sqlite",
+		"Badger": "badger"}
+	one, three := make([]Node, 1), make([]Node, 3)
+	for _, p := range promises {
+		i := slices.IndexFunc(All(), func(s Scheme) bool { return slices.Contains(s.URLs, schemes[p.database]) })
+		if i < 0 || !slices.ContainsFunc(All()[i].Isolations, func(entry string) bool {
+			name, _, _ := strings.Cut(entry, "=")
+			return name == p.isolation
+		}) {
+			t.Errorf("%s has no isolation %s", p.database, p.isolation)
+		}
+		if got := Promised(Info{Name: p.database + " 1.2", Nodes: one}, p.isolation); got.Source != p.Source ||
+			p.Source == "" {
+			t.Errorf("%s at %s: %q", p.database, p.isolation, got.Source)
+		}
+		if got := Promised(Info{Name: p.database + " 1.2", Nodes: three}, p.isolation); got.Source != "" {
+			t.Errorf("a cluster of %s at %s: %q", p.database, p.isolation, got.Source)
+		}
+	}
+	unknown := Promised(Info{Name: "Redis", Nodes: one}, "serializable")
+	if unknown.Says(level.Serializable, nil) != Unspoken {
+		t.Error("something is known of what nobody has documented")
+	}
+	pg := Promised(Info{Name: "PostgreSQL 15.18", Nodes: one}, "repeatable-read")
+	if pg.Says(level.SnapshotIsolation, nil) != Forbidden || pg.Says(level.Serializable, nil) != Allowed {
+		t.Error("PostgreSQL's repeatable read is snapshot isolation, and no more")
+	}
+}
