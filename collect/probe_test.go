@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ var probeTruth = []struct {
 	db, isolation string
 	seen, never   []string
 	contradicts   []string
+	rare          []string // may be seen under load, and contradicts the documentation then
 }{
 	{db: "badger:", isolation: "serializable", seen: []string{"phantom write skew"},
 		never: []string{"write skew", "lost update", "read-only anomaly", "read skew", "aborted read",
@@ -28,8 +30,10 @@ var probeTruth = []struct {
 	{db: "sqlite:", isolation: "serializable",
 		never: []string{"phantom write skew", "write skew", "lost update", "read skew", "aborted read", "stale read"}},
 	{db: "postgres:start", isolation: "serializable",
-		never: []string{"phantom write skew", "write skew", "lost update", "read-only anomaly", "read skew",
-			"aborted read", "dirty write", "stale read"}},
+		never: []string{"write skew", "lost update", "read-only anomaly", "read skew", "aborted read", "dirty write",
+			"stale read"},
+		// The first transactions that look into an empty index: one run of claim in 60 (docs/collect.md).
+		rare: []string{"phantom write skew"}},
 	{db: "postgres:start", isolation: "repeatable-read", seen: []string{"write skew", "phantom write skew",
 		"read-only anomaly"}, never: []string{"lost update", "read skew", "phantom read", "long fork", "dirty write",
 		"lost predicate update", "aborted read"}},
@@ -87,6 +91,10 @@ func TestProbe(t *testing.T) {
 			}
 			var contradictions []string
 			for _, c := range p.Contradictions() {
+				if slices.Contains(e.rare, c.Phenomenon) && c.Seen == collect.UnderLoad {
+					t.Logf("%s, which is rare: %s", c.Phenomenon, c.How)
+					continue
+				}
 				contradictions = append(contradictions, c.Phenomenon)
 			}
 			if len(contradictions) != len(e.contradicts) || len(contradictions) > 0 && contradictions[0] !=

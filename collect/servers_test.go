@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/level"
+	"isovet/report"
 )
 
 // needServers skips tests that start database servers, but in long runs; ISOVET_SERVERS=1 says that all of them are
@@ -52,6 +54,8 @@ type expectation struct {
 	ser, si                          evidence.Verdict
 	// one of them must be among the anomalies at snapshot isolation; none: any
 	kinds []string
+	// statements behind the load
+	setup []string
 }
 
 const (
@@ -70,7 +74,10 @@ var matrix = []expectation{
 	{db: "postgres:start", isolation: "read-committed", workload: "smallbank", keys: 20, ser: violated, si: violated},
 	{db: "postgres:start", isolation: "read-committed", workload: "rmw", ser: violated, si: violated,
 		kinds: lostUpdate},
-	{db: "postgres:start", isolation: "serializable", workload: "claim", txns: 500, ser: holds, si: holds},
+	// PostgreSQL 15.18 does not keep its promise while the index that is searched has never had an entry: about one run
+	// in 60 ends with two rows of one number (docs/collect.md). With an entry there, it does.
+	{db: "postgres:start", isolation: "serializable", workload: "claim", txns: 500, ser: holds, si: holds,
+		setup: []string{"insert into isovet_t0 values (-1, -1, -1)"}},
 	{db: "postgres:start", isolation: "repeatable-read", workload: "claim", txns: 500, ser: violated, si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "claim", txns: 300, ser: holds, si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "smallbank", keys: 20, txns: 600, ser: holds, si: holds},
@@ -142,7 +149,7 @@ func (e expectation) test(t *testing.T, urls []string) {
 	var ser, si *evidence.Result
 	for seed := range uint64(rounds) {
 		r := run(t, collect.Config{DB: urls, Isolation: e.isolation, Workload: e.workload, Variant: e.variant,
-			Keys: e.keys, Txns: cmp.Or(e.txns, 1500), Sessions: 24, Seed: seed})
+			Keys: e.keys, Txns: cmp.Or(e.txns, 1500), Sessions: 24, Seed: seed, SetupSQL: e.setup})
 		sound(t, r)
 		ser, si = e.look(t, r, level.Serializable, e.ser), e.look(t, r, level.SnapshotIsolation, e.si)
 		if t.Failed() || ser.Verdict == e.ser && si.Verdict == e.si && e.has(si) {
@@ -181,7 +188,11 @@ func (e expectation) look(t *testing.T, r *collect.Result, l level.Level, want e
 		t.Fatal(err)
 	}
 	if res.Verdict == evidence.Unknown || want == holds && res.Verdict != holds {
-		t.Errorf("%v: %v, expected %v %s", l, res.Verdict, want, res.Reason)
+		var why strings.Builder
+		if err := report.Text(&why, "why", res, report.TextOptions{}); err != nil {
+			t.Error(err)
+		}
+		t.Errorf("%v: %v, expected %v\n%s", l, res.Verdict, want, why.String())
 	}
 	return res
 }
