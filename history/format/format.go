@@ -99,6 +99,8 @@ type Options struct {
 	// Progress, if set, is told now and then how many bytes of the file, as it lies there, were read. It may be called
 	// from any goroutine, by one at a time. Formats that are read as a whole say nothing of a plain file.
 	Progress func(done, total int64)
+	// MaxBytes is how much of a file, as decompressed, is read at most: more is an error. 0: all of it.
+	MaxBytes int64
 }
 
 // RealTime says what tells the real time of transactions.

@@ -49,8 +49,8 @@ func (v InitialValue) parse() (history.Value, []byte, error) {
 	return history.IntValue(n), nil, nil
 }
 
-// apply gives it to a history.
-func (v InitialValue) apply(h *history.History) error {
+// Apply gives it to a history; "" changes nothing.
+func (v InitialValue) Apply(h *history.History) error {
 	if v == "" {
 		return nil
 	}

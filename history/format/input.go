@@ -313,6 +313,15 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 		in.told = o.Progress
 		in.mu.Unlock()
 	}
+	if o.MaxBytes > 0 {
+		if int64(len(in.mapped)) > o.MaxBytes {
+			return nil, &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("the file has %d bytes; expected "+
+				"at most %d", len(in.mapped), o.MaxBytes)}
+		}
+		if in.stream != nil {
+			in.stream = &limited{in.stream, o.MaxBytes}
+		}
+	}
 	if _, err := in.Head(); err != nil {
 		return nil, err
 	}
@@ -325,10 +334,24 @@ func Read(ctx context.Context, path string, o Options) (*history.History, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Initial.apply(h); err != nil {
+	if err := o.Initial.Apply(h); err != nil {
 		return nil, err
 	}
 	return h, o.RealTime.apply(h, f)
+}
+
+// limited is a reader whose content must end before so many bytes.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, errors.New("it has more bytes, as decompressed, than there is room for")
+	}
+	return n, err
 }
 
 // apply is what RealTime says where the format's reader has not done it: Untimed drops the client's times. What the

@@ -68,6 +68,8 @@ var floors = [][]room{
 		{"solver/acyclic",
 			"theories that keep a graph of guarded edges acyclic: over the compact closure, over an order, over " +
 				"windows of bits"},
+		{"history/split",
+			"one history in many files or large ones, read piece by piece in bounded memory"},
 		{"record",
 			"writes down what a program's own transactions see: in memory, to a file, to a watch"},
 		{"collect/sqlwork",

@@ -30,6 +30,9 @@ type parser struct {
 	any     bool            // a line with content has been seen: no header may follow
 	piece   bool            // see ReadPiece
 	last    history.TxnHead // of a piece's last transaction
+	some    bool            // see ReadLines
+	before  int64           // transactions before these, for ReadLines
+	seqs    Seqs            // for ReadLines
 	whole   int             // bytes that the builder will hold the content of in the end; 0: unknown
 
 	tol tolerant
@@ -100,6 +103,23 @@ func (p *parser) endTxn(h history.TxnHead) {
 		h.HasSess, h.HasSeq = false, false
 		if !h.HasID {
 			h.ID, h.HasID = unnamed+int64(p.lines), true
+		}
+	}
+	if p.some {
+		n := p.b.NumTxns()
+		if h.HasSeq || p.seqs != nil {
+			for len(p.seqs) < n {
+				p.seqs = append(p.seqs, history.NoTime)
+			}
+			seq := int64(history.NoTime)
+			if h.HasSeq && h.HasSess {
+				seq = h.Seq
+			}
+			p.seqs = append(p.seqs, seq)
+		}
+		h.HasSeq = false
+		if !h.HasID {
+			h.ID, h.HasID = p.before+int64(n), true
 		}
 	}
 	p.b.EndTxn(h)

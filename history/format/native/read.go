@@ -120,6 +120,15 @@ func read(ctx context.Context, data []byte, file string, workers int, view bool)
 }
 
 func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view bool) error {
+	var list []section
+	if err := v.columns(data, view, &list); err != nil {
+		return err
+	}
+	return v.content(ctx, list, workers)
+}
+
+// columns makes the sections of a file the history's columns and checks their numbers of elements and the header.
+func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	file, h, x := v.file, v.h, v.x
 	head, err := parseHeader(data[:min(len(data), headerSize)], file)
 	if err != nil {
@@ -129,6 +138,7 @@ func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view b
 	if err != nil {
 		return err
 	}
+	*to = list
 	for i, s := range list {
 		at := headerSize + entrySize*int64(i)
 		if s.id == 0 || int(s.id) > len(v.cols) {
@@ -154,6 +164,12 @@ func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view b
 		return errAt(file, 36, "header", "initial value: %s", msg)
 	}
 	h.Texts = history.NewTexts(x.arena, x.textOff)
+	return nil
+}
+
+// content checks what stands in the columns.
+func (v *verifier) content(ctx context.Context, list []section, workers int) error {
+	file, h, x := v.file, v.h, v.x
 	if err := v.blocks(workers, ctx.Err); err != nil {
 		return err
 	}

@@ -62,6 +62,8 @@ type verifier struct {
 	verKinds atomic.Uint32 // kinds of versions, as bits
 	unsorted atomic.Bool   // transactions' ids do not ascend
 
+	behind func(part []byte) // if set: what is to be done with a block that has been read
+
 	mu     sync.Mutex
 	worst  *problem
 	uninit []uint32 // versions with the initial value that are not their keys' initial versions
@@ -231,6 +233,11 @@ func (v *verifier) blocks(workers int, stop func() error) error {
 			}
 			if t.check != nil {
 				v.report(t.check(lo, hi))
+			}
+			if v.behind != nil {
+				for _, p := range t.parts {
+					v.behind(p.data[lo*p.col.width : hi*p.col.width])
+				}
 			}
 		}
 	})

@@ -1,0 +1,94 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+
+	"isovet/history"
+)
+
+// Lines says where some lines of a file stand in it, and in the history whose lines stand in one file or in several.
+type Lines struct {
+	File  string // for messages
+	Lines uint32 // lines of the file before these
+	Txns  int64  // transactions of the history before these: a line without id is named by its ordinal
+	Head  bool   // these begin the file: the first may be a header
+	// Meta and Initial are what holds for all of the history, InitialText the text of an initial value that has one.
+	// They win over those of a header among the lines.
+	Meta        history.Meta
+	Initial     history.Value
+	InitialText []byte
+}
+
+// Seqs are the places in their sessions that the lines of transactions give, one for each transaction of a history;
+// history.NoTime where a line gives none, nil where none does.
+type Seqs []int64
+
+// ReadLines is Read for some whole lines of a file, on one core. Their history has the sessions in the order of the
+// lines; whether that is the order of the places that the lines give (seq), which take more than these lines to check,
+// is left to the caller. Lines that say nothing are no error. Errors are *history.InputError, with the line in the
+// file. data is not referenced afterwards. Cost: that of Read.
+func ReadLines(ctx context.Context, data []byte, at Lines) (*history.History, Seqs, error) {
+	p := newParser(at.File)
+	if at.Head && at.Lines == 0 {
+		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	}
+	p.some = true
+	p.lines, p.before = at.Lines, at.Txns
+	p.any = !at.Head
+	if err := p.run(ctx, data); err != nil {
+		return nil, nil, err
+	}
+	p.b.Meta, p.b.Initial = at.Meta, at.Initial
+	if k := at.Initial.Kind; k == history.String || k == history.Row {
+		p.b.Initial.N = int64(p.b.Text(at.InitialText))
+	}
+	if p.seqs != nil {
+		for len(p.seqs) < p.b.NumTxns() {
+			p.seqs = append(p.seqs, history.NoTime)
+		}
+	}
+	h, err := p.b.Build()
+	return h, p.seqs, err
+}
+
+// ReadHeader returns what the first of some lines that begin a file says for all of them; false: it is no header, or
+// there is no line yet. data ends at the end of a line or of the file.
+func ReadHeader(data []byte, file string) (h *history.History, is bool, err error) {
+	p := newParser(file)
+	data = p.skipBlank(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	if nl := bytes.IndexByte(data, '\n'); nl >= 0 {
+		data = data[:nl+1]
+	}
+	if !p.mayBeHeader(data) {
+		return nil, false, nil
+	}
+	p.tol.b = data
+	if !p.tol.isHeader() {
+		return nil, false, nil
+	}
+	if err := p.run(context.Background(), data); err != nil {
+		return nil, true, err
+	}
+	h, err = p.finish(1)
+	return h, true, err
+}
+
+// CountTxns returns how many lines of data have a transaction, as far as can be told without reading them: those that
+// are not blank; and how many there are in all. A header counts as one. data begins at the beginning of a line. Cost:
+// a look for the ends of lines.
+func CountTxns(data []byte) (txns, lines int64) {
+	for len(data) > 0 {
+		line := data
+		if nl := bytes.IndexByte(data, '\n'); nl >= 0 {
+			line, data = data[:nl], data[nl+1:]
+		} else {
+			data = nil
+		}
+		lines++
+		if !blank(line) {
+			txns++
+		}
+	}
+	return txns, lines
+}

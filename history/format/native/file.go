@@ -1,0 +1,146 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+	"unsafe"
+
+	"isovet/history"
+)
+
+// File is a mapped file of which some transactions can be read without the others: see Slice. Its History's columns lie
+// in the mapping and are gone once it is closed.
+type File struct {
+	h     *history.History
+	data  []byte
+	unmap func() error
+	v     *verifier
+	list  []section
+	// rows are the columns of which a transaction has an entry, ops those of which an operation has one.
+	rows, ops []*part
+}
+
+// Open maps a plain file. What it says of its columns' places has been checked then, and nothing of what stands in
+// them: see Verify. Errors about the file are *history.InputError.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errAt(path, -1, "", "cannot open: %s", reason(err))
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, errAt(path, -1, "", "cannot open: %s", reason(err))
+	}
+	if st.Size() == 0 {
+		return nil, truncated(path, 0, headerSize)
+	}
+	data, unmap, err := mapLazily(f, st.Size())
+	if err != nil {
+		return nil, errAt(path, -1, "", "cannot map the file: %s", reason(err))
+	}
+	n := &File{data: data, unmap: unmap}
+	if err := n.open(path); err != nil {
+		return nil, errors.Join(err, unmap())
+	}
+	return n, nil
+}
+
+func (f *File) open(path string) error {
+	f.h = &history.History{File: path}
+	f.v = newVerifier(path, f.h, &rest{})
+	return f.guarded(func() (err error) {
+		if err = f.v.columns(f.data, inPlace, &f.list); err != nil {
+			return err
+		}
+		for i := range f.v.parts {
+			switch p := &f.v.parts[i]; {
+			case p.col.id >= 12 && p.col.id <= 23:
+				f.rows = append(f.rows, p)
+			case p.col.id >= 24 && p.col.id <= 27:
+				f.ops = append(f.ops, p)
+			}
+		}
+		if n := parseMeta(f.v.x.meta, &f.h.Meta); n < len(f.v.x.meta) {
+			return f.v.errorf(f.v.of(wrong(1, n, "expected five strings, each with its length before it, and no more")))
+		}
+		return nil
+	})
+}
+
+// Close lets go of the mapping.
+func (f *File) Close() error {
+	if f.unmap == nil {
+		return nil
+	}
+	u := f.unmap
+	f.unmap = nil
+	return u()
+}
+
+// History is the whole of the file, for the numbers of what it has, its header and its initial transaction's place.
+func (f *File) History() *history.History { return f.h }
+
+// Ops returns how many operations transactions lo to hi have; 0 if that cannot be read.
+func (f *File) Ops(lo, hi uint32) (n int) {
+	_ = f.guarded(func() error {
+		n = int(f.h.Txns.OpOff[hi] - f.h.Txns.OpOff[lo])
+		return nil
+	})
+	return n
+}
+
+// Verify checks the file as Read does: checksums, and whether its content is one that a history could have. Pages that
+// were read are given back, but for those of columns to which others refer. Cost: that of Read.
+func (f *File) Verify(ctx context.Context, workers int) error {
+	f.v.behind = releasePages
+	defer f.Release()
+	return f.guarded(func() error { return f.v.content(ctx, f.list, workers) })
+}
+
+// Ordered reports whether every session's transactions stand in the file in the order of the session. Cost: a look at
+// each transaction.
+func (f *File) Ordered() (ordered bool, err error) {
+	err = f.guarded(func() error {
+		h := f.h
+		for s := range h.NumSessions() {
+			txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+			for i := 1; i < len(txns); i++ {
+				if txns[i] < txns[i-1] {
+					return nil
+				}
+			}
+		}
+		ordered = true
+		return nil
+	})
+	return ordered, err
+}
+
+// Release gives the mapping's pages back to the system; they are read again where they are needed.
+func (f *File) Release() { releasePages(f.data) }
+
+// guarded runs f; a page that cannot be read any more, as the file was cut off meanwhile, and an index that is out of
+// range, as a file that was not verified can have, are errors.
+func (f *File) guarded(run func() error) (err error) {
+	defer func(old bool) {
+		debug.SetPanicOnFault(old)
+		r := recover()
+		if r == nil {
+			return
+		}
+		if e, fault := r.(interface{ Addr() uintptr }); fault {
+			if at := e.Addr() - uintptr(unsafe.Pointer(unsafe.SliceData(f.data))); at < uintptr(len(f.data)) {
+				err = errAt(f.h.File, -1, "", "the file changed while it was read")
+				return
+			}
+		} else if e, ok := r.(error); ok && outOfRange(e) {
+			err = errAt(f.h.File, -1, "", "corrupt: %s", e.Error())
+			return
+		}
+		panic(r)
+	}(debug.SetPanicOnFault(true))
+	return run()
+}

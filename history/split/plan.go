@@ -1,0 +1,423 @@
+package split
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/format/jsonl"
+	"isovet/history/format/native"
+)
+
+// planner is a Plan on its way.
+type planner struct {
+	o     Options
+	set   *Set
+	done  int64 // bytes of files looked at
+	total int64
+	said  string // the file whose header the set's is; "": none has one
+}
+
+// Plan looks at the files of one history and divides it into pieces. A path is a file, or a folder of which each file
+// is a part of the history, or one history in a format of folders. Errors about the files are *history.InputError.
+// Cost: a pass over JSON lines to count them and, unless Options.Trust, one over native files for their checksums, in
+// memory that does not grow with them but for some bytes a key and a bit a transaction of the largest native file;
+// other formats are read as a whole.
+func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
+	o.PieceBytes = cmp.Or(o.PieceBytes, pieceBytes)
+	o.Whole = cmp.Or(o.Whole, wholeBytes)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	if o.Format == "auto" {
+		o.Format = ""
+	}
+	if err := o.Initial.Check(); err != nil {
+		return nil, err
+	}
+	p := &planner{o: o, set: &Set{Name: strings.Join(paths, " ")}}
+	var files []string
+	txns := map[string]int64{} // as the lists of parts say
+	for _, path := range paths {
+		if !format.IsParts(path) {
+			files = append(files, path)
+			continue
+		}
+		parts, list, err := format.Parts(path)
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range parts {
+			files = append(files, f)
+			if list != nil {
+				txns[f] = list.Parts[i].Txns
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, &history.InputError{File: p.set.Name, Off: -1, Msg: "no files; expected a history"}
+	}
+	stats := make([]os.FileInfo, len(files))
+	for i, f := range files {
+		st, err := os.Stat(f)
+		if err != nil {
+			return nil, &history.InputError{File: f, Off: -1, Msg: "cannot open: " + reason(err)}
+		}
+		stats[i] = st
+		p.total += st.Size()
+	}
+	for i, f := range files {
+		known, listed := txns[f]
+		if !listed {
+			known = -1
+		}
+		if err := p.file(ctx, f, stats[i], known); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	s := p.set
+	if o.Initial != "" {
+		s.Header.Initial = Initial{}
+	}
+	for i := range s.Pieces {
+		q := &s.Pieces[i]
+		q.Index, q.Header, q.RealTime, q.Override, q.Whole = i, s.Header, o.RealTime, o.Initial, o.Whole
+		q.File = s.Files[q.Part]
+	}
+	return s, nil
+}
+
+// reason is an error of package os without the path, which the message has already.
+func reason(err error) string {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+func (p *planner) tell(bytes int64) {
+	p.done += bytes
+	if p.o.Progress != nil {
+		p.o.Progress(p.done, p.total)
+	}
+}
+
+// file adds a file's pieces; txns is how many transactions a list says that it has, or -1.
+func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns int64) error {
+	f := File{Path: path, Bytes: st.Size(), MTime: st.ModTime().UnixNano(), Format: p.o.Format}
+	plain := false
+	var head []byte
+	if in, err := format.Open(path); err != nil {
+		return err
+	} else if !in.Dir {
+		_, plain = in.Mapped()
+		head, err = in.Head()
+		head = bytes.Clone(head)
+		if err == nil && f.Format == "" {
+			var g format.Format
+			g, err = format.Detect(in)
+			f.Format = g.Name
+		}
+		if err = errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+	} else {
+		in.Close()
+	}
+	first, before := len(p.set.Pieces), p.set.Txns
+	var err error
+	switch {
+	case f.Format == "isovet-native" && plain:
+		err = p.native(ctx, &f)
+	case f.Format == "isovet-history" && plain && !jsonl.IsPartial(head):
+		err = p.lines(ctx, &f, txns)
+	case f.Format == "isovet-history" && !st.IsDir() && !jsonl.IsPartial(head):
+		err = p.flow(ctx, &f, txns)
+	default:
+		err = p.whole(ctx, &f)
+	}
+	if err != nil {
+		return err
+	}
+	for i := first; i < len(p.set.Pieces); i++ {
+		p.set.Pieces[i].Part = len(p.set.Files)
+	}
+	f.Txns = p.set.Txns - before
+	if txns >= 0 && f.Txns != txns {
+		return &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %d transactions; expected %d, as %s "+
+			"lists", f.Txns, txns, format.PartsName)}
+	}
+	p.set.Files = append(p.set.Files, f)
+	p.set.Bytes += f.Bytes
+	return nil
+}
+
+// add adds a piece that follows those before it.
+func (p *planner) add(q Piece) {
+	q.First = p.set.Txns
+	p.set.Txns += q.Txns
+	p.set.Pieces = append(p.set.Pieces, q)
+}
+
+// header takes what a file says of the whole, which must be what the others say. Texts are taken where the others have
+// none.
+func (p *planner) header(file string, h Header) error {
+	s := &p.set.Header
+	if p.said == "" {
+		p.said, *s = file, h
+		return nil
+	}
+	model := func(lists bool) string {
+		if lists {
+			return "list"
+		}
+		return "register"
+	}
+	if h.Meta.Lists != s.Meta.Lists {
+		return &history.InputError{File: file, Line: 1, Field: "model", Msg: fmt.Sprintf("%q here, %q in %s; expected "+
+			"the same in all files of a history", model(h.Meta.Lists), model(s.Meta.Lists), p.said)}
+	}
+	if p.o.Initial == "" && (h.Initial.Kind != s.Initial.Kind || h.Initial.N != s.Initial.N ||
+		!bytes.Equal(h.Initial.Text, s.Initial.Text)) {
+		return &history.InputError{File: file, Line: 1, Field: "initial", Msg: fmt.Sprintf("%s here, %s in %s; "+
+			"expected the same in all files of a history", h.Initial, s.Initial, p.said)}
+	}
+	for _, t := range [...]struct{ to, from *string }{{&s.Meta.Name, &h.Meta.Name}, {&s.Meta.DB, &h.Meta.DB},
+		{&s.Meta.Isolation, &h.Meta.Isolation}, {&s.Meta.Workload, &h.Meta.Workload}, {&s.Meta.Note, &h.Meta.Note}} {
+		*t.to = cmp.Or(*t.to, *t.from)
+	}
+	return nil
+}
+
+// headerOf is what a history says of the whole.
+func headerOf(h *history.History) Header {
+	i := Initial{Kind: h.Initial.Kind, N: h.Initial.N}
+	if i.Kind == history.String || i.Kind == history.Row {
+		i.Text, i.N = bytes.Clone(h.Texts.Text(uint32(h.Initial.N))), 0
+	}
+	return Header{h.Meta, i}
+}
+
+// String returns the value as JSON.
+func (i Initial) String() string {
+	v := history.Value{Kind: i.Kind, N: i.N}
+	var t history.Texts
+	if i.Kind == history.String || i.Kind == history.Row {
+		v.N = int64(t.Intern(i.Text))
+	}
+	return string(t.AppendValue(nil, v))
+}
+
+// native adds the pieces of a native file.
+func (p *planner) native(ctx context.Context, f *File) error {
+	n, err := native.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if !p.o.Trust {
+		if err := n.Verify(ctx, p.o.Workers); err != nil {
+			return err
+		}
+	}
+	h := n.History()
+	if err := p.header(f.Path, headerOf(h)); err != nil {
+		return err
+	}
+	if ok, err := n.Ordered(); err != nil {
+		return err
+	} else if !ok {
+		return &OrderError{File: f.Path, Msg: "a session's transactions do not stand in its order"}
+	}
+	txns := int64(h.NumTxns())
+	pieces := max(1, min((f.Bytes+p.o.PieceBytes-1)/p.o.PieceBytes, txns))
+	for i := range pieces {
+		from, to := txns*i/pieces, txns*(i+1)/pieces
+		p.add(Piece{By: byRows, From: from, To: to, Txns: to - from})
+	}
+	p.tell(f.Bytes)
+	return nil
+}
+
+// lines adds the pieces of a plain file of JSON lines. A list may say how many transactions it has: of a file that is
+// one piece the lines need not be counted then.
+func (p *planner) lines(ctx context.Context, f *File, txns int64) error {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return &history.InputError{File: f.Path, Off: -1, Msg: "cannot open: " + reason(err)}
+	}
+	defer file.Close()
+	head, err := p.linesHeader(io.NewSectionReader(file, 0, f.Bytes), f.Path)
+	if err != nil {
+		return err
+	}
+	if txns >= 0 && f.Bytes <= p.o.PieceBytes {
+		p.add(Piece{By: byBytes, To: f.Bytes, Txns: txns})
+		p.tell(f.Bytes)
+		return nil
+	}
+	q := Piece{By: byBytes}
+	lines := int64(0)
+	err = eachBlock(ctx, io.NewSectionReader(file, 0, f.Bytes), f.Path, func(block []byte) error {
+		t, l := jsonl.CountTxns(block)
+		if head {
+			t--
+			head = false
+		}
+		q.Txns += t
+		lines += l
+		q.To += int64(len(block))
+		if q.To-q.From >= p.o.PieceBytes && q.To < f.Bytes {
+			p.add(q)
+			q = Piece{By: byBytes, From: q.To, To: q.To, Lines: lines}
+		}
+		p.tell(int64(len(block)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.add(q)
+	return nil
+}
+
+// linesHeader reads the header of a file of JSON lines, if it has one.
+func (p *planner) linesHeader(r io.Reader, path string) (is bool, err error) {
+	head := make([]byte, 0, 1<<16)
+	for {
+		n, err := r.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		// The line must be whole.
+		text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+		if err != nil || bytes.IndexByte(text, '\n') >= 0 {
+			break
+		}
+		if !bytes.Contains(text[:min(len(text), 1<<16)], []byte(`"format"`)) && len(text) >= 1<<16 {
+			return false, nil // a long first transaction
+		}
+		if len(head) == cap(head) {
+			head = slices.Grow(head, len(head))
+		}
+	}
+	h, is, err := jsonl.ReadHeader(head, path)
+	if err != nil || !is {
+		return false, err
+	}
+	return true, p.header(path, headerOf(h))
+}
+
+// flow adds the piece of a compressed file of JSON lines, which is read once to count its transactions unless a list
+// says how many there are.
+func (p *planner) flow(ctx context.Context, f *File, txns int64) error {
+	in, err := format.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	r, err := in.Reader()
+	if err != nil {
+		return err
+	}
+	first := &prefix{r: r}
+	head, err := p.linesHeader(first, f.Path)
+	if err != nil {
+		return err
+	}
+	if txns < 0 {
+		txns = 0
+		if head {
+			txns = -1
+		}
+		err := eachBlock(ctx, io.MultiReader(bytes.NewReader(first.seen), r), f.Path, func(block []byte) error {
+			t, _ := jsonl.CountTxns(block)
+			txns += t
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	p.add(Piece{By: byFlow, Txns: txns})
+	p.tell(f.Bytes)
+	return nil
+}
+
+// prefix keeps what is read.
+type prefix struct {
+	r    io.Reader
+	seen []byte
+}
+
+func (p *prefix) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.seen = append(p.seen, b[:n]...)
+	return n, err
+}
+
+// whole adds the piece of a file, or folder, that is read as a whole.
+func (p *planner) whole(ctx context.Context, f *File) error {
+	if f.Bytes > p.o.Whole {
+		return &history.InputError{File: f.Path, Off: -1, Msg: fmt.Sprintf("format %s can only be read as a whole, "+
+			"and the file has %d bytes; expected at most %d (isovet convert makes JSON lines or a native file of it)",
+			f.Format, f.Bytes, p.o.Whole)}
+	}
+	h, err := readWhole(ctx, f, p.o.RealTime, p.o.Whole)
+	if err != nil {
+		return err
+	}
+	if err := p.header(f.Path, headerOf(h)); err != nil {
+		return err
+	}
+	p.add(Piece{By: asWhole, Txns: int64(h.NumTxns())})
+	p.tell(f.Bytes)
+	return nil
+}
+
+// eachBlock gives f the content of r in blocks that end at line ends, or at the end; a block is not to be kept.
+func eachBlock(ctx context.Context, r io.Reader, file string, f func(block []byte) error) error {
+	buf := make([]byte, 0, batchBytes)
+	lines := 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf)) // a long line
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err != nil && err != io.EOF {
+			lines += bytes.Count(buf, []byte("\n"))
+			return &history.InputError{File: file, Line: lines + 1, Msg: "cannot read on: " + err.Error()}
+		}
+		cut := len(buf)
+		if err == nil {
+			if len(buf) < cap(buf) {
+				continue
+			}
+			if cut = bytes.LastIndexByte(buf, '\n') + 1; cut == 0 {
+				continue
+			}
+		}
+		if cut > 0 {
+			lines += bytes.Count(buf[:cut], []byte("\n"))
+			if err := f(buf[:cut]); err != nil {
+				return err
+			}
+		}
+		buf = buf[:copy(buf, buf[cut:])]
+		if err == io.EOF {
+			return nil
+		}
+	}
+}

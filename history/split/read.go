@@ -1,0 +1,197 @@
+package split
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/format/jsonl"
+	"isovet/history/format/native"
+)
+
+// Each reads the piece and gives f its batches in their order. A batch may be kept. Errors about the file are
+// *history.InputError or *OrderError; an error of f ends it. What takes more than the piece to check is checked by
+// [Facts]. Several pieces may be read at the same time. Cost: memory for a batch, and for its text of JSON lines; of a
+// native file the pages of the versions that the piece names; of a file that is read as a whole, all of it.
+func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
+	if err := p.unchanged(); err != nil {
+		return err
+	}
+	n := int64(0)
+	give := func(h *history.History, seqs []int64) error {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		b := &Batch{H: h, Piece: p.Index, First: p.First + n, seqs: seqs}
+		if n += int64(h.NumTxns()); n > p.Txns {
+			return p.countError(n)
+		}
+		if h.NumTxns() == 0 {
+			return nil
+		}
+		if err := p.timed(h); err != nil {
+			return err
+		}
+		return f(b)
+	}
+	var err error
+	switch p.By {
+	case byRows:
+		err = p.rows(ctx, give)
+	case byBytes, byFlow:
+		err = p.lines(ctx, give)
+	case asWhole:
+		var h *history.History
+		if h, err = readWhole(ctx, &p.File, p.RealTime, p.Whole); err == nil {
+			if err = p.whole(h); err == nil {
+				err = give(h, nil)
+			}
+		}
+	default:
+		return fmt.Errorf("a piece that is read by %q; expected %s, %s, %s or %s", p.By, byRows, byBytes, byFlow,
+			asWhole)
+	}
+	if err == nil && n != p.Txns {
+		return p.countError(n)
+	}
+	return err
+}
+
+// unchanged checks that the file is the one that was planned with.
+func (p *Piece) unchanged() error {
+	st, err := os.Stat(p.File.Path)
+	if err != nil {
+		return &history.InputError{File: p.File.Path, Off: -1, Msg: "cannot open: " + reason(err)}
+	}
+	if !st.IsDir() && (st.Size() != p.File.Bytes || st.ModTime().UnixNano() != p.File.MTime) {
+		return &history.InputError{File: p.File.Path, Off: -1, Msg: "the file changed since it was divided into " +
+			"pieces; expected it as it was"}
+	}
+	return nil
+}
+
+func (p *Piece) countError(n int64) error {
+	return &history.InputError{File: p.File.Path, Off: -1, Msg: fmt.Sprintf("found %d transactions or more from byte "+
+		"or transaction %d on; expected %d", n, p.From, p.Txns)}
+}
+
+// timed does to a batch what Options.RealTime says.
+func (p *Piece) timed(h *history.History) error {
+	if p.By == asWhole {
+		return nil // its reader has
+	}
+	switch p.RealTime {
+	case format.Untimed:
+		h.Txns.Start, h.Txns.Commit, h.Txns.End, h.Ops.Start, h.Ops.End = nil, nil, nil, nil, nil
+	case format.ByIndex:
+		return &history.InputError{File: h.File, Off: -1, Msg: "real time by index: format " + p.File.Format +
+			" has no invocations and completions in an order; expected time or none"}
+	}
+	return nil
+}
+
+// rows reads transactions of a native file.
+func (p *Piece) rows(ctx context.Context, give func(*history.History, []int64) error) error {
+	n, err := native.Open(p.File.Path)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if txns := int64(n.History().NumTxns()); p.From < 0 || p.From > p.To || p.To > txns {
+		return fmt.Errorf("%s: transactions %d to %d of %d; expected some of these", p.File.Path, p.From, p.To, txns)
+	}
+	s := n.Slicer()
+	for lo, end := uint32(p.From), uint32(p.To); lo < end; {
+		hi := min(lo+uint32(batchTxns), end)
+		for hi > lo+1 && n.Ops(lo, hi) > batchOps {
+			hi = lo + (hi-lo)/2
+		}
+		h, err := s.Slice(lo, hi)
+		if err != nil {
+			return err
+		}
+		h.Meta = p.Header.Meta
+		if p.Override != "" {
+			if err := p.Override.Apply(h); err != nil {
+				return err
+			}
+		}
+		if err := give(h, nil); err != nil {
+			return err
+		}
+		lo = hi
+	}
+	return nil
+}
+
+// lines reads JSON lines.
+func (p *Piece) lines(ctx context.Context, give func(*history.History, []int64) error) error {
+	var r io.Reader
+	if p.By == byBytes {
+		file, err := os.Open(p.File.Path)
+		if err != nil {
+			return &history.InputError{File: p.File.Path, Off: -1, Msg: "cannot open: " + reason(err)}
+		}
+		defer file.Close()
+		r = io.NewSectionReader(file, p.From, p.To-p.From)
+	} else {
+		in, err := format.Open(p.File.Path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		if r, err = in.Reader(); err != nil {
+			return err
+		}
+	}
+	i := p.Header.Initial
+	at := jsonl.Lines{File: p.File.Path, Lines: line(p.Lines), Txns: p.First, Head: p.From == 0, Meta: p.Header.Meta,
+		Initial: history.Value{Kind: i.Kind, N: i.N}, InitialText: i.Text}
+	lines := p.Lines
+	return eachBlock(ctx, r, p.File.Path, func(block []byte) error {
+		h, seqs, err := jsonl.ReadLines(ctx, block, at)
+		if err != nil {
+			return err
+		}
+		if p.Override != "" {
+			if err := p.Override.Apply(h); err != nil {
+				return err
+			}
+		}
+		any, n := jsonl.CountTxns(block)
+		lines += n
+		at.Lines = line(lines)
+		at.Txns += int64(h.NumTxns())
+		at.Head = at.Head && any == 0
+		return give(h, seqs)
+	})
+}
+
+// readWhole reads a file, or folder, in any format.
+func readWhole(ctx context.Context, f *File, by format.RealTime, most int64) (*history.History, error) {
+	return format.Read(ctx, f.Path, format.Options{Format: f.Format, RealTime: by, MaxBytes: most, Workers: 1})
+}
+
+// whole makes a history that was read as a whole one of the set's batches: its sessions must be in the file's order.
+func (p *Piece) whole(h *history.History) error {
+	for s := range h.NumSessions() {
+		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i := 1; i < len(txns); i++ {
+			if txns[i] < txns[i-1] {
+				return &OrderError{File: p.File.Path, Line: int(h.Txns.Line[txns[i]]), Msg: fmt.Sprintf("transaction "+
+					"%d of session %d stands behind one that follows it", h.Txns.ID[txns[i]], h.SessName[s])}
+			}
+		}
+	}
+	name := h.Meta.Name
+	h.Meta = p.Header.Meta
+	h.Meta.Name = cmp.Or(h.Meta.Name, name)
+	if p.Override != "" {
+		return p.Override.Apply(h)
+	}
+	return nil
+}
