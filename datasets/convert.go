@@ -64,7 +64,7 @@ func (c *convert) value(r uint32, version int64) history.Value {
 		c.text = strconv.AppendInt(append(c.text, col.name...), c.log.Cells[version+col.cell], 10)
 	}
 	c.text = append(c.text, '}')
-	v := c.b.RowValue(c.text)
+	v := c.b.NewRow(c.text)
 	*known = uint32(v.N) + 1
 	return v
 }

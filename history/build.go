@@ -10,6 +10,7 @@ func (b *Builder) Build() (*History, error) {
 	if err := b.checkSize(); err != nil {
 		return nil, err
 	}
+	b.distinctTexts()
 	ver := make([]uint32, len(b.kind))
 	extra := make([]uint32, b.extra)
 	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra, b.Workers)

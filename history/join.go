@@ -90,8 +90,11 @@ func (j *joiner) merge(o *joiner, key, text []uint32, op, extra uint32) {
 }
 
 func compose(first, then []uint32) []uint32 {
-	if first == nil || then == nil {
-		return append(first, then...)
+	switch {
+	case first == nil:
+		return then
+	case then == nil:
+		return first
 	}
 	both := make([]uint32, len(first))
 	for i, x := range first {

@@ -8,8 +8,12 @@ import "slices"
 // joined by Build.
 func (b *Builder) Merge(other *Builder, lines uint32) {
 	texts := make([]uint32, other.Texts.Len())
-	for i := range texts {
-		texts[i] = b.Texts.intern(other.Texts.Text(uint32(i)), other.Texts.Hash(uint32(i)))
+	for i := range uint32(len(texts)) {
+		put := b.Texts.intern
+		if other.Texts.isLoose(i) {
+			put = b.Texts.add
+		}
+		texts[i] = put(other.Texts.Text(i), other.Texts.Hash(i))
 	}
 	keys := make([]uint32, len(other.keys))
 	for i, k := range other.keys {
@@ -147,20 +151,31 @@ func mergePlaces(places, other []uint32, base uint32) []uint32 {
 
 // Reserve makes room for txns more transactions with ops more operations: an estimate of what is to come saves copies.
 func (b *Builder) Reserve(txns, ops int) {
-	b.kind = slices.Grow(b.kind, ops)
+	b.kind = roomier(b.kind, ops)
 	if b.opStart != nil {
-		b.opStart = slices.Grow(b.opStart, ops)
-		b.opEnd = slices.Grow(b.opEnd, ops)
+		b.opStart = roomier(b.opStart, ops)
+		b.opEnd = roomier(b.opEnd, ops)
 	}
 	x := &b.txns
-	x.ID = slices.Grow(x.ID, txns)
-	x.Line = slices.Grow(x.Line, txns)
-	x.Status = slices.Grow(x.Status, txns)
-	x.OpOff = slices.Grow(x.OpOff, txns+1)
-	b.sess.of = slices.Grow(b.sess.of, txns)
+	x.ID = roomier(x.ID, txns)
+	x.Line = roomier(x.Line, txns)
+	x.Status = roomier(x.Status, txns)
+	x.OpOff = roomier(x.OpOff, txns+1)
+	b.sess.of = roomier(b.sess.of, txns)
 	for _, col := range []*[]int64{&b.seq, &x.Start, &x.Commit, &x.End, &x.StartTS, &x.CommitTS} {
 		if *col != nil {
-			*col = slices.Grow(*col, txns)
+			*col = roomier(*col, txns)
 		}
 	}
+}
+
+// roomier is slices.Grow for columns that are mostly memory not used before. The system gives that out as zeros when it
+// is first written to; slices.Grow would write zeros to all of it at once.
+func roomier[T any](col []T, n int) []T {
+	if cap(col)-len(col) >= n {
+		return col
+	}
+	out := make([]T, len(col), len(col)+n)
+	copy(out, col)
+	return out
 }

@@ -1,7 +1,5 @@
 package history
 
-import "slices"
-
 // rowRefs are the versions of one key that predicate rows named last, the latest first: a row is mostly matched on a
 // version that was seen before, and then needs no new reference to be joined, nor a look for its text among all.
 type rowRefs [rowWays]rowRef
@@ -10,12 +8,19 @@ type rowRefs [rowWays]rowRef
 // last one is often not the one that the next row shows.
 const rowWays = 4
 
-// rowRef is a version: its value, and one more than the extra reference that names it.
+// rowRef is a version: its value, and one more than the extra reference that names it; 0: there is none. tag is the
+// value's kind, and of a row besides what its hash says, so that other rows need not be looked at to be told apart.
 type rowRef struct {
-	n    int64
-	at   uint32
-	kind ValueKind
+	n   int64
+	at  uint32
+	tag uint32
 }
+
+// kindBits of a tag are the kind.
+const kindBits = 7
+
+// rowTag is the tag of a row with a hash.
+func rowTag(hash uint64) uint32 { return uint32(hash)&^kindBits | uint32(Row) }
 
 // rowsOf returns the versions of a key.
 func (b *Builder) rowsOf(key uint32) *rowRefs {
@@ -26,31 +31,16 @@ func (b *Builder) rowsOf(key uint32) *rowRefs {
 	return &b.lastRows[key]
 }
 
-// KnownRow returns the row that the text begins with, if it is among the last ones that predicates named at the key,
-// and its length there; else 0. The text of a row is never the beginning of another's.
-func (b *Builder) KnownRow(key uint32, text []byte) (v Value, length int) {
-	if int(key) >= len(b.lastRows) {
-		return v, 0
-	}
-	for i := range b.lastRows[key] {
-		r := &b.lastRows[key][i]
-		if r.at == 0 || r.kind != Row {
-			continue
-		}
-		if t := b.Texts.Text(uint32(r.n)); len(t) <= len(text) && string(text[:len(t)]) == string(t) {
-			return Value{N: r.n, Kind: Row}, len(t)
-		}
-	}
-	return v, 0
-}
-
 // rowRef is extraRef of a predicate's row.
 func (b *Builder) rowRef(key uint32, v Value) uint32 {
 	rows := b.rowsOf(key)
-	found := rowRef{n: v.N, kind: v.Kind}
+	found := rowRef{n: v.N, tag: uint32(v.Kind)}
+	if v.Kind == Row {
+		found.tag = rowTag(b.Texts.hash[v.N])
+	}
 	at := 0
 	for ; at < rowWays; at++ {
-		if r := &rows[at]; r.n == v.N && r.kind == v.Kind && r.at != 0 {
+		if r := &rows[at]; r.n == v.N && r.tag == found.tag && r.at != 0 {
 			found.at = r.at
 			b.join.own.n++
 			break
@@ -93,11 +83,11 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 func (b *Builder) ReserveRows(more float64) {
 	room := func(n int) int { return int(more * float64(n)) }
 	p, t := &b.preds, &b.Texts
-	p.Pred = slices.Grow(p.Pred, room(len(p.Pred)))
-	p.Off = slices.Grow(p.Off, room(len(p.Off)))
-	p.Old = slices.Grow(p.Old, room(len(p.Old)))
-	p.New = slices.Grow(p.New, room(len(p.New)))
-	t.arena = slices.Grow(t.arena, room(len(t.arena)))
-	t.off = slices.Grow(t.off, room(len(t.off)))
-	t.hash = slices.Grow(t.hash, room(len(t.hash)))
+	p.Pred = roomier(p.Pred, room(len(p.Pred)))
+	p.Off = roomier(p.Off, room(len(p.Off)))
+	p.Old = roomier(p.Old, room(len(p.Old)))
+	p.New = roomier(p.New, room(len(p.New)))
+	t.arena = roomier(t.arena, room(len(t.arena)))
+	t.off = roomier(t.off, room(len(t.off)))
+	t.hash = roomier(t.hash, room(len(t.hash)))
 }

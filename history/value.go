@@ -62,6 +62,8 @@ type Texts struct {
 	hash  []uint64 // nil: not made yet, see NewTexts
 	slot  []uint64 // the upper half of the hash and id+1; 0: free. A text's place follows from the half alone.
 	shift uint8    // 64 less the places' bits
+	in    int      // how many texts have slots
+	loose []uint64 // bit set of the texts that have none, see add; nil: there are none
 	full  bool     // the arena is beyond what off can say; Build refuses it
 }
 
@@ -93,7 +95,7 @@ func (t *Texts) Layout() (arena []byte, off []uint32) { return t.arena, t.off }
 func (t *Texts) Intern(b []byte) uint32 { return t.intern(b, xxhash.Sum64(b)) }
 
 func (t *Texts) intern(b []byte, h uint64) uint32 {
-	if 4*(len(t.hash)+1) > 3*len(t.slot) {
+	if 4*(t.in+1) > 3*len(t.slot) {
 		t.grow()
 	}
 	mask := uint64(len(t.slot) - 1)
@@ -106,6 +108,7 @@ func (t *Texts) intern(b []byte, h uint64) uint32 {
 			}
 			id := uint32(len(t.hash))
 			t.slot[i] = h>>32<<32 | uint64(id+1)
+			t.in++
 			t.hash = append(t.hash, h)
 			t.arena = append(t.arena, b...)
 			t.off = append(t.off, uint32(len(t.arena)))
@@ -126,13 +129,16 @@ func (t *Texts) grow() {
 	old := t.slot
 	if old == nil {
 		t.ready()
-		old = make([]uint64, len(t.hash))
+		old = make([]uint64, 0, len(t.hash))
 		for id, h := range t.hash {
-			old[id] = h>>32<<32 | uint64(id+1)
+			if !t.isLoose(uint32(id)) {
+				old = append(old, h>>32<<32|uint64(id+1))
+			}
 		}
+		t.in = len(old)
 	}
 	size := max(16, len(t.slot))
-	for 3*size < 4*(len(t.hash)+1) {
+	for 3*size < 4*(t.in+1) {
 		size *= 2
 	}
 	t.slot, t.shift = make([]uint64, size), uint8(64-bits.TrailingZeros(uint(size)))
@@ -157,7 +163,7 @@ func mix(x uint64) uint64 {
 
 // settle gives up what finds a text by its bytes, a third of the memory of short texts: a history seldom needs it
 // again. It is made anew when Intern does.
-func (t *Texts) settle() { t.hash, t.slot = nil, nil }
+func (t *Texts) settle() { t.hash, t.slot, t.in = nil, nil, 0 }
 
 // ready makes the texts' hashes, if they are not made yet.
 func (t *Texts) ready() {

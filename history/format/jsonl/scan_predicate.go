@@ -84,25 +84,12 @@ func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r hist
 	}
 	i++
 	r.Key = p.b.Key(key)
-	known := false
-	if data[i] == '{' {
-		var n int
-		if r.Old, n = p.b.KnownRow(r.Key, data[i:]); n > 0 {
-			known = true
-			i += n
-		}
-	}
-	if !known {
-		if r.Old, i = p.plainValue(data, i, limit); i == 0 {
-			return r, 0
-		}
-	}
-	if i > limit {
+	if r.Old, i = p.rowValue(data, i, limit, r.Key); i == 0 || i > limit {
 		return r, 0
 	}
 	if kind == history.PredWrite {
 		if data[i] == ',' {
-			if r.New, i = p.plainValue(data, i+1, limit); i == 0 || i > limit {
+			if r.New, i = p.rowValue(data, i+1, limit, r.Key); i == 0 || i > limit {
 				return r, 0
 			}
 		} else {
@@ -113,6 +100,18 @@ func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r hist
 		return r, 0
 	}
 	return r, i + 1
+}
+
+// rowValue is plainValue of what a predicate names at a key.
+func (p *parser) rowValue(data []byte, i, limit int, key uint32) (v history.Value, end int) {
+	if i > limit || data[i] != '{' {
+		return p.plainValue(data, i, limit)
+	}
+	from := i
+	if i = plainRow(data, i, limit); i == 0 || i > limit {
+		return v, 0
+	}
+	return p.b.RowAt(key, data[from:i]), i
 }
 
 // plainValue reads a scalar, or a row in canonical form; 0: it is something else.

@@ -1,0 +1,189 @@
+package history
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A row that a predicate write installed is nearly always new, and histories with predicates have millions of them. To
+// look each up in a table of all texts would miss the cache each time, and the table is a third of the memory that
+// reading takes. So such rows are added loosely, without a look whether they are there; Build finds the equal ones,
+// part by part, in tables that stay in the cache, and on several cores.
+
+// add adds a text, which may be there already. Its hash is h.
+func (t *Texts) add(b []byte, h uint64) uint32 {
+	if len(t.off) == 0 {
+		t.off = append(t.off, 0)
+	}
+	t.ready()
+	if len(t.arena)+len(b) > math.MaxUint32 {
+		t.full = true
+		b = nil
+	}
+	id := uint32(len(t.hash))
+	if w := int(id >> 6); w >= len(t.loose) {
+		t.loose = append(t.loose, make([]uint64, w+1-len(t.loose))...)
+	}
+	t.loose[id>>6] |= 1 << (id & 63)
+	t.hash = append(t.hash, h)
+	t.arena = append(t.arena, b...)
+	t.off = append(t.off, uint32(len(t.arena)))
+	return id
+}
+
+// isLoose reports whether a text was added without a look whether it is there.
+func (t *Texts) isLoose(id uint32) bool {
+	w := id >> 6
+	return int(w) < len(t.loose) && t.loose[w]>>(id&63)&1 != 0
+}
+
+// loosePart is about how many texts are looked at together.
+const loosePart = 1 << 12
+
+// looseTwin is a text that is equal to an earlier one.
+type looseTwin struct{ text, first uint32 }
+
+// distinct takes out what was added loosely and was there already, and returns the place of each text in what is left;
+// nil: all are in their places. Cost: linear; beside the texts, 8 bytes for each of them.
+func (t *Texts) distinct(workers int) []uint32 {
+	if t.loose == nil {
+		return nil
+	}
+	n := len(t.hash)
+	width := max(0, min(16, bits.Len(uint(n/loosePart))))
+	// The texts by the first bits of their hashes, in the order of their ids: 32 bits of the hash, and the id.
+	start := make([]int, 1<<width+1)
+	for _, h := range t.hash {
+		start[h>>(64-width)+1]++
+	}
+	for i := range 1 << width {
+		start[i+1] += start[i]
+	}
+	all := make([]uint64, n)
+	next := slices.Clone(start)
+	for id, h := range t.hash {
+		p := h >> (64 - width)
+		all[next[p]] = h<<width>>32<<32 | uint64(id)
+		next[p]++
+	}
+	workers = max(1, min(workers, n/loosePart))
+	found := make([][]looseTwin, workers)
+	parallel(workers, func(w int) {
+		var table []uint64
+		for p := w << width / workers; p < (w+1)<<width/workers; p++ {
+			found[w], table = t.twins(all[start[p]:start[p+1]], table, found[w])
+		}
+	})
+	t.loose = nil
+	twins := slices.Concat(found...)
+	if len(twins) == 0 {
+		return nil
+	}
+	slices.SortFunc(twins, func(a, b looseTwin) int { return cmp.Compare(a.text, b.text) })
+	return t.drop(twins)
+}
+
+// twins appends which of some texts are equal to an earlier one of them. table is scratch.
+func (t *Texts) twins(some, table []uint64, found []looseTwin) ([]looseTwin, []uint64) {
+	size := 1 << bits.Len(uint(2*len(some)))
+	if len(table) < size {
+		table = make([]uint64, size)
+	}
+	table = table[:cap(table)]
+	clear(table[:size])
+	shift := 64 - bits.TrailingZeros(uint(size))
+	mask := uint64(size - 1)
+next:
+	for _, x := range some {
+		i := x >> shift
+		for ; table[i] != 0; i = (i + 1) & mask {
+			if y := table[i]; y>>32 == x>>32 {
+				a, b := uint32(y)-1, uint32(x)
+				if t.hash[a] == t.hash[b] && string(t.Text(a)) == string(t.Text(b)) {
+					found = append(found, looseTwin{b, a})
+					continue next
+				}
+			}
+		}
+		table[i] = x + 1 // an id is below 2³²-1
+	}
+	return found, table
+}
+
+// drop takes out texts, which ascend, and returns where each text is then.
+func (t *Texts) drop(twins []looseTwin) []uint32 {
+	to := make([]uint32, len(t.hash))
+	id, end := uint32(0), uint32(0)
+	for x := range uint32(len(t.hash)) {
+		if len(twins) > 0 && twins[0].text == x {
+			to[x] = to[twins[0].first]
+			twins = twins[1:]
+			continue
+		}
+		to[x] = id
+		lo, hi := t.off[x], t.off[x+1]
+		copy(t.arena[end:], t.arena[lo:hi])
+		end += hi - lo
+		t.hash[id] = t.hash[x]
+		id++
+		t.off[id] = end
+	}
+	t.hash, t.off, t.arena, t.slot, t.in = t.hash[:id], t.off[:id+1], t.arena[:end], nil, 0
+	return to
+}
+
+// distinctTexts makes equal texts one text again, wherever the builder names them.
+func (b *Builder) distinctTexts() {
+	to := b.Texts.distinct(b.Workers)
+	if to == nil {
+		return
+	}
+	value := func(v *Value) {
+		if v.Kind == String || v.Kind == Row {
+			v.N = int64(to[v.N])
+		}
+	}
+	value(&b.Initial)
+	for k := range b.keys {
+		value(&b.keys[k])
+	}
+	texts := func(col []uint32) {
+		for i, x := range col {
+			if x != None {
+				col[i] = to[x]
+			}
+		}
+	}
+	texts(b.txns.Node)
+	texts(b.txns.Name)
+	texts(b.preds.Pred)
+	for i := range b.join.merged {
+		s := &b.join.merged[i]
+		s.text = compose(s.text, to)
+	}
+	b.join.own.text = compose(b.join.own.text, to)
+}
+
+// RowAt is RowValue for a row that a predicate names at a key. It need not be the same value as that of an equal row:
+// it will be once the history is built. Cost: no table is looked at but the key's last rows.
+func (b *Builder) RowAt(key uint32, canonical []byte) Value {
+	h := xxhash.Sum64(canonical)
+	rows := b.rowsOf(key)
+	tag := rowTag(h)
+	for i := range rows {
+		if r := &rows[i]; r.tag == tag && r.at != 0 && string(b.Texts.Text(uint32(r.n))) == string(canonical) {
+			return Value{N: r.n, Kind: Row}
+		}
+	}
+	return Value{N: int64(b.Texts.add(canonical, h)), Kind: Row}
+}
+
+// NewRow is RowValue for a row that is hardly there yet; as with RowAt, equal rows are one only once the history is
+// built.
+func (b *Builder) NewRow(canonical []byte) Value {
+	return Value{N: int64(b.Texts.add(canonical, xxhash.Sum64(canonical))), Kind: Row}
+}
