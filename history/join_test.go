@@ -295,6 +295,34 @@ func TestSmallHistoriesNumberVersionsInOrder(t *testing.T) {
 	}
 }
 
+// So do those of a large one whose predicates name most of them: rows first.
+func TestRowsNumberVersionsInOrder(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		b := NewBuilder()
+		b.Workers = workers
+		x := b.Key(IntValue(7))
+		for i := range 3 * joinSmall {
+			old, made := fmt.Appendf(nil, `{"v":%d}`, i), fmt.Appendf(nil, `{"v":%d}`, i+1)
+			b.Predicate(PredWrite, []byte(`{"v":{">":0}}`), []PredRow{{Key: x, Old: b.RowAt(x, old), New: b.RowAt(x, made)},
+				{Key: x, Old: b.RowAt(x, old), New: b.RowValue(made)}})
+		}
+		b.Read(x, IntValue(1))
+		b.EndTxn(NewTxnHead())
+		h, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := h.Ops.Ver[len(h.Ops.Ver)-1]; v != 3*joinSmall+1 || h.NumVersions() != 3*joinSmall+2 {
+			t.Fatalf("workers %d: the read is of version %d of %d", workers, v, h.NumVersions())
+		}
+		for j, old := range h.Preds.Old {
+			if old+1 != h.Preds.New[j] {
+				t.Fatalf("workers %d: row %d made version %d of %d", workers, j, h.Preds.New[j], old)
+			}
+		}
+	}
+}
+
 func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{10, 1_000_000} {
 		b.Run(fmt.Sprintf("ops=%d", n), func(b *testing.B) {
