@@ -40,11 +40,14 @@ type column struct {
 	item  []uint32          // place → item
 	of    [history.Row]span // kind → its places
 	nums  []int64           // place → the number that is there, of places before the strings'
-	every []int64           // each 64th of nums
-	strs  []string          // and of those the string
-	live  []uint64          // bit set of places
-	some  []uint32          // how many of each 64 words
-	seen  []uint64          // bit set of places: scratch of exactly
+	// Integers n with (n - low) >> shift = m are at the places from marks[m] up to marks[m+1].
+	marks []uint32
+	low   int64
+	shift uint
+	strs  []string // and of those the string
+	live  []uint64 // bit set of places
+	some  []uint32 // how many of each 64 words
+	seen  []uint64 // bit set of places: scratch of exactly
 }
 
 // newRanges sorts the columns of what the transactions of an order install, and of what is there before them.
@@ -109,7 +112,7 @@ func newRanges(h *history.History, truths *predicates.Truths, takesPart func(t u
 			c.mark(c.place[s.cur[k]], true)
 		}
 	}
-	s.compile(h, truths)
+	s.compile(h, truths, takesPart)
 	return s
 }
 
@@ -129,14 +132,29 @@ func (s *ranges) keyOf(item uint32) uint32 {
 	return s.h.VerKey[item]
 }
 
-// compile finds the spans of the predicates.
-func (s *ranges) compile(h *history.History, truths *predicates.Truths) {
+// compile finds the spans of the predicates of the transactions that take part.
+func (s *ranges) compile(h *history.History, truths *predicates.Truths, takesPart func(t uint32) bool) {
 	n := len(h.Preds.Pred)
+	asked := make([]bool, n)
+	for t := range uint32(h.NumTxns()) {
+		if !takesPart(t) {
+			continue
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
+				asked[h.Ops.Ver[op]] = true
+			}
+		}
+	}
 	s.off, s.exact = make([]uint32, 1, n+1), make([]bool, n)
 	s.spans = make([]span, 0, n)
 	var some []predicates.Range
 	for q := range n {
-		some, s.exact[q] = truths.Ranges(uint32(q), some[:0])
+		some = some[:0]
+		if asked[q] {
+			some, s.exact[q] = truths.Ranges(uint32(q), some)
+		}
 		for i := range some {
 			col := slices.Index(truths.Columns(), some[i].Column)
 			if col >= len(s.columns) {
@@ -198,9 +216,7 @@ func (c *column) fill(a *holdings) {
 			c.nums = append(c.nums, x.n)
 		}
 	}
-	for at := 0; at < numbers; at += 64 {
-		c.every = append(c.every, c.nums[at])
-	}
+	c.landmarks(uint32(len(a.bools)))
 	slices.SortFunc(a.strs, func(x, y saying) int { return cmp.Compare(x.s, y.s) })
 	for _, x := range a.strs {
 		put(x.item)
@@ -248,7 +264,7 @@ func sorted(all []holding) []holding {
 }
 
 // find returns the places of the values in a range.
-// Cost: two binary searches, of integers in a 64th of them and then among 64.
+// Cost: two binary searches, of integers see from.
 func (c *column) find(r *predicates.Range) (lo, hi uint32) {
 	first, end := c.of[r.Kind].lo, c.of[r.Kind].hi
 	switch {
@@ -257,7 +273,11 @@ func (c *column) find(r *predicates.Range) (lo, hi uint32) {
 		n := int(end - first)
 		lo = first + uint32(sort.Search(n, func(at int) bool { return !r.Below(value(at)) }))
 		hi = first + uint32(sort.Search(n, func(at int) bool { return r.Above(value(at)) }))
-	case r.Kind == history.Int && r.Lo.N > r.Hi.N:
+	case r.Kind == history.Bool:
+		at, _ := slices.BinarySearch(c.nums[first:end], r.Lo.N)
+		n, _ := slices.BinarySearch(c.nums[first:end], r.Hi.N+1)
+		lo, hi = first+uint32(at), first+uint32(n)
+	case r.Lo.N > r.Hi.N:
 		return first, first
 	default:
 		lo, hi = c.from(r.Lo.N, first, end), end
@@ -268,22 +288,39 @@ func (c *column) find(r *predicates.Range) (lo, hi uint32) {
 	return lo, max(lo, hi)
 }
 
-// from returns the first place, of those from first up to end, of a number that is n or above; end if there is none.
-func (c *column) from(n int64, first, end uint32) uint32 {
-	// every[i] is at place 64i: the last of them below n leaves 64 places.
-	a, b := int(first+63)/64, int(end+63)/64
-	for a < b {
-		if mid := (a + b) / 2; c.every[mid] < n {
-			a = mid + 1
-		} else {
-			b = mid
+// landmarks makes marks, of the integers, which begin at a place: one for eight of them, evenly spaced.
+func (c *column) landmarks(first uint32) {
+	nums := c.nums[first:]
+	if len(nums) == 0 {
+		return
+	}
+	c.low = nums[0]
+	n := len(nums)/8 + 1
+	for (uint64(nums[len(nums)-1])-uint64(c.low))>>c.shift >= uint64(n) {
+		c.shift++
+	}
+	c.marks = make([]uint32, 1, n+1)
+	c.marks[0] = first
+	for i, x := range nums {
+		for m := int((uint64(x) - uint64(c.low)) >> c.shift); len(c.marks) <= m; {
+			c.marks = append(c.marks, first+uint32(i))
 		}
 	}
-	lo, hi := first, min(end, uint32(a)*64)
-	if a > 0 {
-		lo = max(lo, uint32(a-1)*64)
+	c.marks = append(c.marks, uint32(len(c.nums)))
+}
+
+// from returns the first place, of those of integers from first up to end, of one that is n or above; end if there is
+// none. Cost: if they are evenly spread, a look at eight; at most a binary search.
+func (c *column) from(n int64, first, end uint32) uint32 {
+	if first == end || n <= c.low {
+		return first
 	}
-	at, _ := slices.BinarySearch(c.nums[lo:max(lo, hi)], n)
+	m := (uint64(n) - uint64(c.low)) >> c.shift
+	if m >= uint64(len(c.marks)-1) {
+		return end
+	}
+	lo, hi := max(first, c.marks[m]), max(first, c.marks[m+1])
+	at, _ := slices.BinarySearch(c.nums[lo:hi], n)
 	return lo + uint32(at)
 }
 
