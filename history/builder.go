@@ -149,7 +149,7 @@ func (b *Builder) ref(at, key uint32, v Value) {
 	s.n++
 	r := joinRec{n: v.N, keyKind: key | uint32(v.Kind)<<kindShift, at: at}
 	if s.part == nil {
-		if len(s.small) < joinSmall {
+		if len(s.small) < joinSmall || s.draft {
 			s.small = append(s.small, r)
 			return
 		}

@@ -20,6 +20,7 @@
 //     filled side by side, one behind the other
 //   - join.go: reads to versions, partitioned by hash so that each part's table stays in cache
 //   - build.go, validate.go: the finished history, and what a file may not contain, with line and field
+//   - draft.go: transactions of a stream, as they were read
 //   - diff.go: where two histories differ
 //
 // Stable: this package's API changes only with a new major version.

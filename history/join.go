@@ -63,6 +63,7 @@ type joinSource struct {
 	n         int                  // with those that repeat one before and are not here
 	key, text []uint32             // their ids in the builder that took this one over; nil: the same
 	op, extra uint32               // what to add to places
+	draft     bool                 // small holds them, however many there are
 }
 
 // joiner holds the references of a builder: those of the builders it took over, then its own.

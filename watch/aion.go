@@ -54,11 +54,12 @@ func (j *aion) Settings() []Setting {
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}
 
-func (j *aion) Take(lines []Line, bad func(place int64, err error)) error {
-	for _, l := range lines {
-		t, err := j.p.parse(l.Text)
+func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
+	j.p.begin(b)
+	for i := range b.Lines {
+		t, err := j.p.line(b, i)
 		if err != nil {
-			bad(l.Place, err)
+			bad(b.Lines[i].Place, err)
 		}
 		if t != nil {
 			j.add(t)

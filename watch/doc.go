@@ -12,13 +12,16 @@
 //
 // # Back-pressure
 //
-// One loop takes a batch from the source, writes and syncs it, acknowledges it, and checks it. The source is not asked
-// for more meanwhile: a pipe fills, an HTTP request waits for its answer, a JetStream consumer is not pulled.
+// One goroutine takes a batch from the source, writes and syncs it, and acknowledges it. Meanwhile others read its
+// lines with the reader of the history format, as many batches at once as there are cores, and one judges those that
+// are written, in their order. A few batches are under way at most; then the source is not asked for more: a pipe
+// fills, an HTTP request waits for its answer, a JetStream consumer is not pulled.
 //
 // # Files
 //
 //   - judge.go: the interface of judges
-//   - aion.go, parse.go: timestamps, and a line of the history format to an arrival
+//   - batch.go: lines as they stand in the log, and what the history format's reader makes of them
+//   - aion.go, parse.go: timestamps, and a transaction to an arrival
 //   - leopard.go: mechanisms; witness.go: what a violation is in words, and whether its transactions prove one of the
 //     level
 //   - live.go: the same in the process that runs the transactions, without lines

@@ -3,15 +3,16 @@ package watch
 import "encoding/json"
 
 // Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their
-// order, so that who starts again with the log comes to the same; how many lines come at once makes no difference.
+// order, so that who starts again with the log comes to the same; how lines are cut into batches makes no difference.
 type Judge interface {
 	// Settings are the options on which the findings depend, the checker's name first. A folder keeps to those that it
 	// was begun with.
 	Settings() []Setting
 	// Begin comes first. line returns a line of the log again, by its number; the result is valid until the next call.
 	Begin(line func(n int64) ([]byte, error))
-	// Take takes lines, and tells bad of those that it does not understand. An error ends the watch.
-	Take(lines []Line, bad func(place int64, err error)) error
+	// Take takes lines, and tells bad of those that it does not understand. An error ends the watch. The batch is valid
+	// until the next call.
+	Take(b *Batch, bad func(place int64, err error)) error
 	// Quiet is asked when nothing has arrived for a while: up to where everything would be final; false: there is
 	// nothing yet.
 	Quiet() (mark int64, some bool)

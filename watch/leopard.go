@@ -37,10 +37,8 @@ type leopard struct {
 	court  court
 	header []byte
 	first  int64 // number of the first transaction's line
-	begun  bool
-	taken  bool // a transaction has been taken
+	taken  bool  // a transaction has been taken
 	buf    []mechanism.Trace
-	text   []byte
 	found  []finding
 }
 
@@ -109,104 +107,70 @@ func (j *leopard) start(h *history.History) error {
 	return nil
 }
 
-func (j *leopard) Take(lines []Line, bad func(place int64, err error)) error {
-	if !j.begun && len(lines) > 0 {
-		j.begun = true
-		l := lines[0]
-		j.first = l.N
-		if bytes.Contains(l.Text, []byte(`"format"`)) {
-			if h, err := jsonl.ReadPiece(l.Text); err == nil && h.NumTxns() == 0 {
-				j.header = append(bytes.Clone(l.Text), '\n')
-				j.first++
-				lines = lines[1:]
-				if err := j.start(h); err != nil {
-					return err
-				}
+func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
+	if h := b.Header; h != nil {
+		for i := range b.Lines {
+			if jsonl.IsHeader(b.Text(i)) {
+				j.header = append(bytes.Clone(b.Text(i)), '\n')
+				j.first = b.First + int64(i) + 1
+				break
 			}
 		}
+		if err := j.start(h); err != nil {
+			return err
+		}
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	if j.online == nil {
+	if len(b.Heads) > 0 && j.online == nil {
 		if err := j.start(nil); err != nil {
 			return err
 		}
 	}
-	h, err := j.read(lines)
-	if err == nil {
-		return j.piece(h, lines, bad)
-	}
-	for i := range lines { // which of them?
-		h, err := j.read(lines[i : i+1])
-		if err == nil {
-			err = j.piece(h, lines[i:i+1], bad)
-			if err != nil {
-				return err
-			}
-			continue
+	j.stream.Piece(b.H)
+	for i := range b.Lines {
+		l := &b.Lines[i]
+		err := l.Err
+		if l.Txn != history.None {
+			err = j.txn(b.H, l.Txn, &b.Heads[l.Txn], b.First+int64(i))
 		}
-		if in, ok := errors.AsType[*history.InputError](err); ok {
-			in.Line, in.Off = 0, -1
+		if err != nil {
+			bad(l.Place, err)
 		}
-		bad(lines[i].Place, err)
 	}
 	return nil
 }
 
-// read reads lines as a history, behind the header.
-func (j *leopard) read(lines []Line) (*history.History, error) {
-	j.text = append(j.text[:0], j.header...)
-	for _, l := range lines {
-		j.text = append(append(j.text, l.Text...), '\n')
-	}
-	return jsonl.ReadPiece(j.text)
-}
-
-// nth returns which of the lines read a transaction was.
-func (j *leopard) nth(h *history.History, t uint32) int {
-	n := int(h.Txns.Line[t]) - 1
-	if j.header != nil {
-		n--
-	}
-	return n
-}
-
 // id is a transaction's id, or, of a line without, its number.
-func (j *leopard) id(h *history.History, t uint32, n int64) int64 {
-	if id := h.Txns.ID[t]; !jsonl.Unnamed(id) {
+func (j *leopard) id(hasID bool, id, n int64) int64 {
+	if hasID {
 		return id
 	}
 	return n - j.first
 }
 
-// piece takes what some lines hold.
-func (j *leopard) piece(h *history.History, lines []Line, bad func(place int64, err error)) error {
-	j.stream.Piece(h)
-	for t := range uint32(h.NumTxns()) {
-		l := &lines[j.nth(h, t)]
-		if l.N > math.MaxUint32-2 {
-			return errors.New("the stream has more than 4 billion lines; go on in another folder")
-		}
-		if t == h.Init && j.taken {
-			bad(l.Place, errors.New("the initial transaction comes after others; expected it first"))
-			continue
-		}
-		var err error
-		if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(l.N)); err != nil {
-			bad(l.Place, err)
-			continue
-		}
-		if len(j.buf) == 0 {
-			continue
-		}
-		j.taken = true
-		j.court.origin = min(j.court.origin, j.buf[0].Bef)
-		if j.online.Add(j.buf) {
-			j.found = append(j.found, finding{txn: j.id(h, t, l.N)})
-		}
-		j.collect()
+// maxLines is how many lines traces can name.
+const maxLines = math.MaxUint32 - 2
+
+// txn takes the transaction of line n.
+func (j *leopard) txn(h *history.History, t uint32, head *history.TxnHead, n int64) (err error) {
+	if n > maxLines {
+		return errors.New("the stream has more than 4 billion lines; go on in another folder")
 	}
+	if head.Init {
+		if j.taken {
+			return errors.New("the initial transaction comes after others; expected it first")
+		}
+		j.stream.Init(t)
+		return nil
+	}
+	if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(n)); err != nil || len(j.buf) == 0 {
+		return err
+	}
+	j.taken = true
+	j.court.origin = min(j.court.origin, j.buf[0].Bef)
+	if j.online.Add(j.buf) {
+		j.found = append(j.found, finding{txn: j.id(head.HasID, head.ID, n)})
+	}
+	j.collect()
 	return nil
 }
 
@@ -252,7 +216,7 @@ func (j *leopard) recall(id uint32) (witness, error) {
 	if err != nil {
 		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", id, err)
 	}
-	return witness{h, 0, j.id(h, 0, int64(id))}, nil
+	return witness{h, 0, j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(id))}, nil
 }
 
 func (j *leopard) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -11,6 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"sync"
+
+	"bufio"
 )
 
 // segmentBytes is where a segment ends and the next begins.
@@ -18,18 +20,18 @@ const segmentBytes = 64 << 20
 
 // Log is an append-only log of lines with their places in the source, in segments of a folder. A line is
 // "place<TAB>line\n". What stands there whole has been written whole: a torn end, of a write that was cut off, is
-// dropped when the log is opened. One process at a time.
+// dropped when the log is opened. One process at a time, and one goroutine, but for Line.
 type Log struct {
 	dir   string
 	f     *os.File
-	w     *bufio.Writer
-	n     int    // number of the segment being written
-	size  int64  // of it
-	bytes int64  // of all
-	last  int64  // place of the last line
-	lines int64  // but for our own
-	index []mark // of line i*indexEvery
+	n     int   // number of the segment being written
+	size  int64 // of it
+	bytes int64 // of all
+	last  int64 // place of the last line
+	lines int64 // but for our own
 	dirty bool
+	mu    sync.Mutex
+	index []mark // of line i*indexEvery
 }
 
 // mark is where a line begins.
@@ -45,15 +47,15 @@ func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
 }
 
-// open opens the log of a folder, which is made if need be, and calls f with each line that is there, in order. The
-// line is valid during the call.
-func (l *Log) open(f func(place int64, line []byte) error) error {
+// open opens the log of a folder, which is made if need be, and calls line with each line that is there, in order, and
+// own with those of our own. What they are given is valid during the call.
+func (l *Log) open(line func(place int64, line []byte) error, own func(text string) error) error {
 	dir := l.dir
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for n := 1; ; n++ {
-		size, torn, err := l.replay(n, f)
+		size, torn, err := l.replay(n, line, own)
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -80,95 +82,114 @@ func (l *Log) open(f func(place int64, line []byte) error) error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	l.f, l.w = file, bufio.NewWriterSize(file, 1<<18)
+	l.f = file
 	return syncDir(dir)
 }
 
-func (l *Log) replay(segment int, f func(place int64, line []byte) error) (size int64, torn bool, err error) {
+func (l *Log) replay(segment int, f func(place int64, line []byte) error, own func(text string) error) (size int64,
+	torn bool, err error) {
 	path := segmentName(l.dir, segment)
 	in, err := os.Open(path)
 	if err != nil {
 		return 0, false, err
 	}
 	defer in.Close()
-	r := bufio.NewReaderSize(in, 1<<18)
+	r := bufio.NewReaderSize(in, 1<<20)
+	var long []byte
 	for {
-		line, err := r.ReadBytes('\n')
-		if err == io.EOF {
-			return size, len(line) > 0, nil
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) || len(long) > 0 {
+			long = append(long, line...)
+			if err == nil {
+				line = long
+			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err == io.EOF:
+			return size, len(line)+len(long) > 0, nil
+		case err != nil:
 			return size, false, err
 		}
+		long = long[:0]
 		at := bytes.IndexByte(line, '\t')
 		place, e := strconv.ParseInt(string(line[:max(at, 0)]), 10, 64)
 		if at < 0 || e != nil {
 			return size, false, fmt.Errorf("%s: byte %d: %.40q; expected a place and a line", path, size, line)
 		}
-		if own := at+1 < len(line) && line[at+1] == '!'; !own {
-			l.note(segment, size)
-		}
-		size += int64(len(line))
+		text := line[at+1 : len(line)-1]
 		l.last = place
-		if err := f(place, line[at+1:len(line)-1]); err != nil {
+		if len(text) > 0 && text[0] == '!' {
+			err = own(string(text))
+		} else {
+			l.note(segment, size)
+			err = f(place, text)
+		}
+		if err != nil {
 			return size, false, err
 		}
+		size += int64(len(line))
 	}
 }
 
 // control adds a line of our own, at the place of the last one.
 func (l *Log) control(text string) error {
-	n, err := fmt.Fprintf(l.w, "%d\t%s\n", l.last, text)
+	n, err := fmt.Fprintf(l.f, "%d\t%s\n", l.last, text)
 	l.size += int64(n)
 	l.bytes += int64(n)
 	l.dirty = true
 	return err
 }
 
-// Append adds a line, which is safe after the next Sync. Lines at or before the last place are there already: false.
-func (l *Log) Append(place int64, line []byte) (bool, error) {
-	if l.lines > 0 && place <= l.last {
-		return false, nil
+// Append adds the lines of a batch, which are safe after the next Sync.
+func (l *Log) Append(b *Batch) error {
+	if len(b.Lines) == 0 {
+		return nil
 	}
 	if l.size >= segmentBytes {
 		if err := l.next(); err != nil {
-			return false, err
+			return err
 		}
 	}
-	b := append(strconv.AppendInt(l.w.AvailableBuffer(), place, 10), '\t')
-	n, err := l.w.Write(b)
-	if err == nil {
-		var m, k int
-		m, err = l.w.Write(line)
-		if err == nil {
-			k, err = l.w.WriteString("\n")
-		}
-		n += m + k
+	at := int64(0)
+	for i := range b.Lines {
+		l.note(l.n, l.size+at)
+		at = int64(b.Lines[i].hi) + 1
 	}
-	l.note(l.n, l.size)
+	n, err := l.f.Write(b.logged())
 	l.size += int64(n)
 	l.bytes += int64(n)
-	l.last, l.dirty = place, true
-	return true, err
+	l.last, l.dirty = b.Lines[len(b.Lines)-1].Place, true
+	return err
 }
 
 // note counts a line that begins at a byte of a segment.
 func (l *Log) note(segment int, at int64) {
 	if l.lines%indexEvery == 0 {
+		l.mu.Lock()
 		l.index = append(l.index, mark{segment, at})
+		l.mu.Unlock()
 	}
 	l.lines++
 }
 
-// Line reads a line that is safe again, by its number, our own not counted. Cost: a read of up to indexEvery lines.
+// Line reads a line that is written again, by its number, our own not counted. Cost: a read of up to indexEvery lines.
+// It may be called by another goroutine.
 func (l *Log) Line(n int64) (line []byte, err error) {
-	if n < 0 || n >= l.lines {
-		return nil, fmt.Errorf("%s: no line %d", l.dir, n)
+	l.mu.Lock()
+	var m mark
+	known := n >= 0 && n/indexEvery < int64(len(l.index))
+	if known {
+		m = l.index[n/indexEvery]
 	}
-	m := l.index[n/indexEvery]
+	l.mu.Unlock()
 	skip := n % indexEvery
-	for ; ; m = (mark{m.segment + 1, 0}) {
+	for ; known; m = (mark{m.segment + 1, 0}) {
 		in, err := os.Open(segmentName(l.dir, m.segment))
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -177,6 +198,7 @@ func (l *Log) Line(n int64) (line []byte, err error) {
 			return line, err
 		}
 	}
+	return nil, fmt.Errorf("%s: no line %d", l.dir, n)
 }
 
 // nth reads the line behind skip others, our own not counted, from a byte of a segment on; nil: there are fewer, skip
@@ -217,7 +239,6 @@ func (l *Log) next() error {
 		return err
 	}
 	l.n, l.f, l.size = l.n+1, f, 0
-	l.w.Reset(f)
 	return syncDir(l.dir)
 }
 
@@ -225,9 +246,6 @@ func (l *Log) next() error {
 func (l *Log) Sync() error {
 	if !l.dirty {
 		return nil
-	}
-	if err := l.w.Flush(); err != nil {
-		return err
 	}
 	l.dirty = false
 	return l.f.Sync()

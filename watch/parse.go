@@ -2,27 +2,28 @@ package watch
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
+	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 )
 
-// parser turns lines into arrivals; what a line says is for the reader of the history format to tell. Keys and sessions
-// are numbered as they come; a value is a hash of 64 bits of its JSON as the project writes it, null is 0.
+// parser turns what the reader of the history format makes of lines into arrivals. Keys and sessions are numbered as
+// they come; a value is a hash of 64 bits, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
 	keys     map[string]uint32
 	names    []string // key → JSON
+	keyOf    []uint32 // the batch's key → ours
 	sessions map[int64]uint32
 	initial  uint64
 	lists    bool
 	ordinal  int64
 	text     []byte
+	elems    []uint64
 	buf      timestamp.Arrival
 	// What lines that are not understood may have written: of registers, and lists. Who reads it is not accused.
 	lost      map[version]struct{}
@@ -39,17 +40,16 @@ func newParser(a *timestamp.Aion) *parser {
 		lostLists: map[uint32]struct{}{}}
 }
 
-// value hashes a value.
-func (p *parser) value(h *history.History, v history.Value) uint64 {
+// value names a value.
+func value(t *history.Texts, v history.Value) uint64 {
 	if v.Kind == history.Null {
 		return 0
 	}
-	p.text = h.Texts.AppendValue(p.text[:0], v)
-	return max(xxhash.Sum64(p.text), 1)
+	return max(mechanism.HashValue(t, v), 1)
 }
 
-func (p *parser) key(h *history.History, key uint32) uint32 {
-	p.text = h.Texts.AppendValue(p.text[:0], h.Keys[key])
+func (p *parser) key(t *history.Texts, key history.Value) uint32 {
+	p.text = t.AppendValue(p.text[:0], key)
 	if k, ok := p.keys[string(p.text)]; ok {
 		return k
 	}
@@ -60,35 +60,44 @@ func (p *parser) key(h *history.History, key uint32) uint32 {
 	return k
 }
 
-// parse returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that
-// is not understood it returns, beside the error, what keeps its place in its session, if it says that. The arrival is
+// begin begins a batch.
+func (p *parser) begin(b *Batch) {
+	if b.Header != nil {
+		p.lists, p.initial = b.Header.Meta.Lists, value(b.Header.Texts, b.Header.Initial)
+	}
+	p.keyOf = p.keyOf[:0]
+	for range b.H.Keys {
+		p.keyOf = append(p.keyOf, history.None) // numbered when a line that is understood has it
+	}
+}
+
+// line returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that is
+// not understood it returns, beside the error, what keeps its place in its session, if it says that. The arrival is
 // valid until the next call.
-func (p *parser) parse(line []byte) (*timestamp.Arrival, error) {
+func (p *parser) line(b *Batch, i int) (*timestamp.Arrival, error) {
+	l := &b.Lines[i]
 	ordinal := p.ordinal
-	a, err := p.line(line)
+	switch {
+	case l.Err != nil:
+		p.ordinal++
+		return p.doubt(b.Text(i), ordinal), l.Err
+	case l.Txn == history.None:
+		return nil, nil
+	}
+	p.ordinal++
+	a, err := p.txn(b.H, l.Txn, &b.Heads[l.Txn], ordinal)
 	if err != nil {
-		a = p.doubt(line, ordinal)
+		a = p.doubt(b.Text(i), ordinal)
 	}
 	return a, err
 }
 
-func (p *parser) line(line []byte) (*timestamp.Arrival, error) {
-	l, err := jsonl.ReadLine(line, p.lists)
-	if err != nil {
-		p.ordinal++
-		return nil, plain(err)
-	}
-	h, t := l.H, &l.Head
-	if h.NumTxns() == 0 {
-		p.lists, p.initial = h.Meta.Lists, p.value(h, h.Initial)
-		return nil, nil
-	}
+func (p *parser) txn(h *history.History, n uint32, t *history.TxnHead, ordinal int64) (*timestamp.Arrival, error) {
 	a := &p.buf
-	*a = timestamp.Arrival{ID: p.ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0],
+	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0],
 		Lists: a.Lists[:0]}
-	p.ordinal++
-	if !jsonl.Unnamed(h.Txns.ID[0]) {
-		a.ID = h.Txns.ID[0]
+	if t.HasID {
+		a.ID = t.ID
 	}
 	a.NoPart = t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
 	if !a.NoPart && !t.Init {
@@ -102,9 +111,14 @@ func (p *parser) line(line []byte) (*timestamp.Arrival, error) {
 		return nil, fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", a.ID, "seq",
 			t.Seq)
 	}
+	lo, hi := h.Txns.OpOff[n], h.Txns.OpOff[n+1]
 	if h.HasPredicates() {
-		return nil, fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and lists",
-			a.ID, "ops")
+		for _, k := range h.Ops.Kind[lo:hi] {
+			if k == history.PredRead || k == history.PredWrite {
+				return nil, fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and "+
+					"lists", a.ID, "ops")
+			}
+		}
 	}
 	if t.HasSess && !t.Init {
 		a.Session = p.session(t.Session)
@@ -112,7 +126,7 @@ func (p *parser) line(line []byte) (*timestamp.Arrival, error) {
 			a.Seq = t.Seq
 		}
 	}
-	p.ops(h)
+	p.ops(h, lo, hi)
 	if t.Init {
 		for _, op := range a.Ops {
 			if op.Kind == history.Append {
@@ -135,38 +149,53 @@ func (p *parser) session(name int64) uint32 {
 	return n
 }
 
-// ops adds the operations of a line.
-func (p *parser) ops(h *history.History) {
+// ops adds the operations of a transaction.
+func (p *parser) ops(h *history.History, lo, hi uint32) {
 	a := &p.buf
-	for op, kind := range h.Ops.Kind {
-		o := timestamp.ArrivalOp{Key: p.key(h, h.OpKey(uint32(op))), Kind: kind}
+	p.elems = p.elems[:0]
+	key := func(of uint32) uint32 {
+		k := p.keyOf[of]
+		if k == history.None {
+			k = p.key(h.Texts, h.Keys[of])
+			p.keyOf[of] = k
+		}
+		return k
+	}
+	nulls := false
+	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
+		kind := h.Ops.Kind[op]
 		if kind != history.ReadList {
-			o.Val = p.value(h, h.VerValue(v))
+			o := timestamp.ArrivalOp{Key: key(h.VerKey[v]), Kind: kind, Val: value(h.Texts, h.VerValue(v))}
+			nulls = nulls || kind == history.Read && o.Val == 0
 			a.Ops = append(a.Ops, o)
 			continue
 		}
-		o.Val = uint64(len(a.Lists))
-		elems := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
-		list := make([]uint64, len(elems))
-		for i, e := range elems {
-			list[i] = p.value(h, h.VerValue(e))
+		a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: key(h.Lists.Key[v]), Kind: kind, Val: uint64(len(a.Lists))})
+		from := len(p.elems)
+		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			p.elems = append(p.elems, value(h.Texts, h.VerValue(e)))
 		}
-		a.Lists = append(a.Lists, list)
-		a.Ops = append(a.Ops, o)
+		a.Lists = append(a.Lists, p.elems[from:len(p.elems):len(p.elems)])
+	}
+	if p.lists && nulls {
+		p.nullLists()
 	}
 }
 
-// plain is an input error without the number of the line, which is 1 of 1.
-func plain(err error) error {
-	in, ok := errors.AsType[*history.InputError](err)
-	switch {
-	case !ok:
-		return err
-	case in.Field != "":
-		return fmt.Errorf("field %q: %s", in.Field, in.Msg)
+// nullLists makes reads of null reads of lists, as the header says, but of keys that the transaction uses as registers.
+func (p *parser) nullLists() {
+	a := &p.buf
+	for i := range a.Ops {
+		o := &a.Ops[i]
+		register := slices.ContainsFunc(a.Ops, func(x timestamp.ArrivalOp) bool {
+			return x.Key == o.Key && (x.Kind == history.Write || x.Kind == history.Read && x.Val != 0)
+		})
+		if o.Kind == history.Read && o.Val == 0 && !register {
+			o.Kind, o.Val = history.ReadList, uint64(len(a.Lists))
+			a.Lists = append(a.Lists, nil)
+		}
 	}
-	return errors.New(in.Msg)
 }
 
 // doubt notes what a line that is not understood may have written, if its operations can be read, and returns what
@@ -211,14 +240,14 @@ func (p *parser) doubtOp(op []byte) {
 	}
 	h := l.H
 	note := func(ver uint32) {
-		p.lost[version{p.key(h, h.VerKey[ver]), p.value(h, h.VerValue(ver))}] = struct{}{}
+		p.lost[version{p.key(h.Texts, h.Keys[h.VerKey[ver]]), value(h.Texts, h.VerValue(ver))}] = struct{}{}
 	}
 	for op, kind := range h.Ops.Kind {
 		switch v := h.Ops.Ver[op]; kind {
 		case history.Write:
 			note(v)
 		case history.Append:
-			p.lostLists[p.key(h, h.VerKey[v])] = struct{}{}
+			p.lostLists[p.key(h.Texts, h.Keys[h.VerKey[v]])] = struct{}{}
 		case history.PredWrite:
 			for _, made := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
 				note(made)

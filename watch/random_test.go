@@ -65,15 +65,15 @@ func TestRandom(t *testing.T) {
 func streamed(text []byte, o timestamp.Options) (found []string, refused bool) {
 	j := aionOf(o, AllLate)
 	j.Begin(nil)
-	var lines []Line
+	var lines [][]byte
 	for line := range bytes.Lines(text) {
-		if bytes.Contains(line, []byte(`"init":true`)) && len(lines) > 0 && !bytes.Contains(lines[len(lines)-1].Text,
+		if bytes.Contains(line, []byte(`"init":true`)) && len(lines) > 0 && !bytes.Contains(lines[len(lines)-1],
 			[]byte(`"format":`)) {
 			return nil, true // what keys hold at first has to be said first
 		}
-		lines = append(lines, Line{Place: int64(len(lines)), Text: line})
+		lines = append(lines, line)
 	}
-	if err := j.Take(lines, func(int64, error) { refused = true }); err != nil || refused {
+	if err := j.Take(NewBatch(0, lines), func(int64, error) { refused = true }); err != nil || refused {
 		return nil, true
 	}
 	j.End()

@@ -45,11 +45,11 @@ func TestSame(t *testing.T) {
 			}
 			bad, n := 0, 0
 			j := aionOf(timestamp.Options{Level: l}, AllLate)
-			var stream []Line
+			var stream [][]byte
 			for line := range bytes.Lines(text) {
-				stream = append(stream, Line{Place: int64(len(stream)), Text: bytes.TrimSpace(line)})
+				stream = append(stream, bytes.TrimSpace(line))
 			}
-			err = j.Take(stream, func(int64, error) { bad++ })
+			err = j.Take(NewBatch(0, stream), func(int64, error) { bad++ })
 			if err != nil || bad > 0 {
 				t.Fatalf("seed %d: %v, %d bad lines\n%s", seed, err, bad, text)
 			}

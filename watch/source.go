@@ -2,10 +2,12 @@ package watch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"isovet/internal/safego"
@@ -15,11 +17,10 @@ import (
 type Line struct {
 	Place int64
 	Text  []byte
-	N     int64 // its number in the log, from 0; sources leave it 0
 }
 
-// Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream.
-// Done is called when all that Next has returned is safe.
+// Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream. Its
+// lines are valid until the next call. Done is called when all that Next has returned is safe.
 type Source interface {
 	Next(ctx context.Context, most int) ([]Line, error)
 	Done() error
@@ -29,68 +30,124 @@ type Source interface {
 // pipe reads lines as they come; places are numbers of lines, which go on behind those that are in the log already: a
 // pipe cannot be read again.
 type pipe struct {
-	lines chan Line
-	err   error
+	place int64 // of the line before
+	text  []byte
+	at    int // of text, handed over
+	mu    sync.Mutex
+	got   []byte        // read, not taken
+	err   error         // of reading
+	news  chan struct{} // there is something in got, or err
+	room  chan struct{} // got has been taken
 	stop  chan struct{}
 	// reading is not waited for: a read of a pipe cannot be broken off.
 	reading safego.Group
 }
 
+// pipeRoom is how much is read ahead.
+const pipeRoom = 2 << 20
+
 // Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r
-// begins at the beginning of the stream again: the log passes over the lines that it has.
+// begins at the beginning of the stream again: the log passes over the lines that it has. What has come while a batch
+// was under way is the next batch.
 func Pipe(r io.Reader, after int64) Source {
-	p := &pipe{lines: make(chan Line, 1024), stop: make(chan struct{})}
-	p.reading.Go(func() {
-		defer close(p.lines)
-		in := bufio.NewReaderSize(r, 1<<18)
-		for place := after + 1; ; place++ {
-			text, err := in.ReadBytes('\n')
-			if len(text) > 0 && text[len(text)-1] == '\n' {
-				text = text[:len(text)-1]
-			}
-			if len(text) > 0 {
-				select {
-				case p.lines <- Line{Place: place, Text: text}:
-				case <-p.stop:
-					return
-				}
-			}
-			if err != nil {
-				p.err = err
+	p := &pipe{place: after, news: make(chan struct{}, 1), room: make(chan struct{}, 1), stop: make(chan struct{})}
+	p.reading.Go(func() { p.read(r) })
+	return p
+}
+
+// signal says something to who waits, or will.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (p *pipe) read(r io.Reader) {
+	chunk := make([]byte, 1<<18)
+	for {
+		n, err := r.Read(chunk)
+		p.mu.Lock()
+		p.got = append(p.got, chunk[:n]...)
+		// a line longer than the room is waited for
+		full := len(p.got) >= pipeRoom && bytes.IndexByte(p.got, '\n') >= 0
+		p.err = err
+		p.mu.Unlock()
+		signal(p.news)
+		if err != nil {
+			return
+		}
+		if full {
+			select {
+			case <-p.room:
+			case <-p.stop:
 				return
 			}
 		}
-	})
-	return p
+		select {
+		case <-p.stop:
+			return
+		default:
+		}
+	}
 }
 
 func (p *pipe) Done() error  { return nil }
 func (p *pipe) Close() error { close(p.stop); return nil }
 
 // Next waits for a line and takes those that are there too.
-func (p *pipe) Next(ctx context.Context, most int) ([]Line, error) {
-	var out []Line
-	select {
-	case l, ok := <-p.lines:
-		if !ok {
-			return nil, p.err
-		}
-		out = append(out, l)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	for len(out) < most {
-		select {
-		case l, ok := <-p.lines:
-			if !ok {
-				return out, nil
-			}
-			out = append(out, l)
-		default:
+func (p *pipe) Next(ctx context.Context, most int) (out []Line, err error) {
+	for {
+		if out = p.lines(most); len(out) > 0 {
 			return out, nil
 		}
+		if done, err := p.more(); err != nil {
+			return nil, err
+		} else if done {
+			continue
+		}
+		select {
+		case <-p.news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	return out, nil
+}
+
+// lines takes whole lines.
+func (p *pipe) lines(most int) (out []Line) {
+	for len(out) < most {
+		n := bytes.IndexByte(p.text[p.at:], '\n')
+		if n < 0 {
+			break
+		}
+		p.place++
+		if n > 0 {
+			out = append(out, Line{Place: p.place, Text: p.text[p.at : p.at+n]})
+		}
+		p.at += n + 1
+	}
+	return out
+}
+
+// more takes what has been read; false: there is nothing new. An error comes when all before it has been taken.
+func (p *pipe) more() (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.got) == 0 {
+		if p.err == nil {
+			return false, nil
+		}
+		if p.at < len(p.text) { // a last line without end
+			p.text = append(p.text, '\n')
+			return true, nil
+		}
+		return false, p.err
+	}
+	p.text = append(p.text[:copy(p.text, p.text[p.at:])], p.got...)
+	p.at, p.got = 0, p.got[:0]
+	signal(p.room)
+	return true, nil
 }
 
 // file follows a growing file; the place of a line is the byte behind it.

@@ -125,17 +125,14 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range int64(5) {
-		if is, err := l.Append(10*i, []byte(fmt.Sprint("line ", i))); !is || err != nil {
-			t.Fatal(is, err)
+		if err := l.Append(logged(10*i, fmt.Sprint("line ", i))); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if is, err := l.Append(40, []byte("again")); is || err != nil {
-		t.Error("a place is taken twice", err)
 	}
 	if err := l.next(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Append(50, []byte("line 5")); err != nil {
+	if err := l.Append(logged(50, "line 5")); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -160,8 +157,8 @@ func TestLog(t *testing.T) {
 	if err != nil || n != 6 || l.Last(-1) != 50 {
 		t.Fatal(err, n)
 	}
-	if is, err := l.Append(60, []byte("whole")); !is || err != nil {
-		t.Error(is, err)
+	if err := l.Append(logged(60, "whole")); err != nil {
+		t.Error(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -230,5 +227,11 @@ func TestFollow(t *testing.T) {
 // openLog opens the log of a folder.
 func openLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
 	l := &Log{dir: dir}
-	return l, l.open(f)
+	return l, l.open(f, func(text string) error { return errors.New(text) })
+}
+
+func logged(place int64, line string) *Batch {
+	b := newBatch()
+	b.add(place, []byte(line))
+	return b
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/internal/safego"
 )
 
 // Config says what to watch.
@@ -29,56 +32,128 @@ type Config struct {
 	Metrics *Metrics // nil: none
 }
 
-// batchLines is how many lines are written, synced, acknowledged and judged at once, at most.
+// batchLines is how many lines are written, synced, acknowledged and judged at once, at most, if the source goes by it.
 const batchLines = 4096
 
+// batches is how many batches are under way at once: being written, read, and judged.
+const batches = 6
+
+// event is what the judge is to do next: one of the three.
+type event struct {
+	b        *Batch
+	control  string        // a line of our own
+	ask      chan<- answer // how far it has got
+	fresh    bool          // the lines are new, not read from the log
+	logBytes int64
+}
+
+type answer struct {
+	quiet int64
+	some  bool
+}
+
 type watcher struct {
-	cfg   Config
-	judge Judge
-	log   *Log
-	out   *emitted
-	ended bool
-	kept  bool   // the folder has its options
-	fresh bool   // the lines are new, not read from the log
-	old   []Line // read from the log, to be judged
-	s     Snapshot
+	cfg     Config
+	judge   Judge
+	log     *Log
+	ended   bool // a line of our own says so
+	free    chan *Batch
+	readers *readers
+	queue   chan event
+	down    chan struct{} // closed when nobody judges any more
+	fail    error         // why, once down is closed
+	old     *Batch        // lines of the log, to be judged
+	out     *emitted      // from here on the judging goroutine's
+	kept    bool          // the folder has its options
+	s       Snapshot
+	fresh   bool // what is being judged is new
 }
 
 // Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, or was
 // begun with other options (*SettingsError), a source that fails, a log that is damaged, a judge that cannot go on.
+//
+// Lines are written by one goroutine, read by as many as there are cores, and judged by another, in their order; while
+// a batch is synced the one before is judged.
 func Run(ctx context.Context, cfg Config) (err error) {
-	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}}
+	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}, queue: make(chan event, batches),
+		down: make(chan struct{}), free: make(chan *Batch, batches)}
 	w.judge.Begin(w.log.Line)
 	w.s.Violations = map[string]int64{}
-	defer func() {
-		if w.out != nil {
-			err = errors.Join(err, w.out.sync(), w.out.f.Close())
-		}
-		if w.log.f != nil {
-			err = errors.Join(err, w.log.Close())
-		}
-	}()
 	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
 		return err
 	}
+	for range batches {
+		w.free <- newBatch()
+	}
+	w.readers = newReaders(runtime.GOMAXPROCS(0))
+	var judging safego.Group
+	judging.Go(func() {
+		defer close(w.down)
+		w.fail = w.judgeAll(ctx)
+	})
+	err = w.write(ctx)
+	close(w.queue)
+	<-w.down
+	w.readers.close()
+	judging.Wait()
+	if err == nil || errors.Is(err, errDown) {
+		err = w.fail
+	}
+	if w.out != nil {
+		err = errors.Join(err, w.out.sync(), w.out.f.Close())
+	}
+	if w.log.f != nil {
+		err = errors.Join(err, w.log.Close())
+	}
+	return err
+}
+
+// errDown says that the judge has given up, and why stands elsewhere.
+var errDown = errors.New("nobody judges")
+
+// send has the judge do something next.
+func (w *watcher) send(e event) error {
+	e.logBytes = w.log.bytes
+	select {
+	case w.queue <- e:
+		return nil
+	case <-w.down:
+		return errDown
+	}
+}
+
+// batch waits for a batch that is free.
+func (w *watcher) batch() (*Batch, error) {
+	select {
+	case b := <-w.free:
+		b.reset(w.log.lines)
+		return b, nil
+	case <-w.down:
+		return nil, errDown
+	}
+}
+
+// write brings lines to the judge, first those of the log, then those of the source.
+func (w *watcher) write(ctx context.Context) error {
 	if err := w.again(ctx); err != nil {
 		return err
 	}
-	w.fresh = true
-	if err := w.out.sync(); err != nil {
+	if err := w.drain(nil); err != nil { // what is wrong with the folder comes before what is wrong with the source
 		return err
 	}
-	w.publish()
-	src, err := cfg.Open(ctx, w.log.Last(-1), w.log.lines == 0)
+	src, err := w.cfg.Open(ctx, w.log.Last(-1), w.log.lines == 0)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
+	return errors.Join(w.follow(ctx, src), src.Close())
+}
+
+func (w *watcher) follow(ctx context.Context, src Source) error {
 	idle := false // said so already
 	for {
 		wait, cancel := ctx, context.CancelFunc(func() {})
-		if cfg.Idle > 0 && !idle {
-			wait, cancel = context.WithTimeout(ctx, cfg.Idle)
+		if w.cfg.Idle > 0 && !idle {
+			wait, cancel = context.WithTimeout(ctx, w.cfg.Idle)
 		}
 		lines, err := src.Next(wait, batchLines)
 		cancel()
@@ -87,19 +162,20 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			return ctx.Err()
 		case errors.Is(err, context.DeadlineExceeded):
 			idle = true
-			if mark, some := w.judge.Quiet(); some {
-				err = w.control(controlAdvance + strconv.FormatInt(mark, 10))
+			var a answer
+			if err = w.drain(&a); err == nil && a.some {
+				err = w.control(controlAdvance + strconv.FormatInt(a.quiet, 10))
+			}
+		case errors.Is(err, io.EOF):
+			if !w.ended {
+				err = w.control(controlEnd)
 			} else {
 				err = nil
 			}
-		case errors.Is(err, io.EOF):
-			if w.ended {
-				return nil
-			}
-			return w.control(controlEnd)
+			return errors.Join(err, w.drain(nil))
 		case err == nil:
 			idle = false
-			err = w.batch(src, lines)
+			err = w.take(src, lines)
 		}
 		if err != nil {
 			return err
@@ -115,69 +191,79 @@ const (
 
 // again judges what is in the log.
 func (w *watcher) again(ctx context.Context) error {
+	flush := func() error {
+		b := w.old
+		if b == nil {
+			return nil
+		}
+		w.old = nil
+		return w.hand(b, false)
+	}
 	err := w.log.open(func(place int64, line []byte) (err error) {
-		if w.out == nil {
-			if w.out, err = openEmitted(w.cfg.Dir); err != nil {
+		if w.old == nil {
+			if w.old, err = w.batch(); err != nil {
 				return err
 			}
+			w.old.First-- // it is counted already
+		}
+		w.old.add(place, line)
+		if len(w.old.Lines) < batchLines {
+			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(line) > 0 && line[0] == '!' {
-			if err := w.take(w.old); err != nil {
-				return err
-			}
-			w.old = w.old[:0]
-			return w.own(string(line))
-		}
-		w.old = append(w.old, Line{Place: place, Text: append([]byte(nil), line...), N: w.log.lines - 1})
-		if len(w.old) == batchLines {
-			err = w.take(w.old)
-			w.old = w.old[:0]
-		}
-		return err
-	})
-	if err == nil && w.out == nil {
-		w.out, err = openEmitted(w.cfg.Dir)
-	}
-	if err == nil {
-		err = w.take(w.old)
-	}
-	w.old = nil
-	return err
-}
-
-// batch logs, acknowledges, and only then looks.
-func (w *watcher) batch(src Source, lines []Line) error {
-	fresh := lines[:0]
-	for _, l := range lines {
-		if len(l.Text) > 0 && l.Text[0] == '!' {
-			l.Text = append([]byte{' '}, l.Text...) // '!' begins lines of our own
-		}
-		l.N = w.log.lines
-		is, err := w.log.Append(l.Place, l.Text)
-		if err != nil {
+		return flush()
+	}, func(text string) error {
+		if err := flush(); err != nil {
 			return err
 		}
-		if is {
-			fresh = append(fresh, l)
+		w.ended = w.ended || text == controlEnd
+		return w.send(event{control: text})
+	})
+	return errors.Join(err, flush())
+}
+
+// hand gives a batch to who reads it, and to the judge.
+func (w *watcher) hand(b *Batch, fresh bool) error {
+	b.seal()
+	w.readers.jobs <- b
+	return w.send(event{b: b, fresh: fresh})
+}
+
+// take logs, acknowledges, and only then has it judged.
+func (w *watcher) take(src Source, lines []Line) error {
+	b, err := w.batch()
+	if err != nil {
+		return err
+	}
+	last, none := w.log.last, w.log.lines == 0
+	for _, l := range lines {
+		if none || l.Place > last { // else it is there already
+			b.add(l.Place, l.Text)
+			last, none = l.Place, false
 		}
 	}
-	if w.ended && len(fresh) > 0 {
+	if len(b.Lines) == 0 {
+		w.free <- b
+		return src.Done()
+	}
+	if w.ended {
 		return fmt.Errorf("%s: the stream of this folder has ended; take another folder for what comes now", w.cfg.Dir)
 	}
-	if err := w.log.Sync(); err != nil {
+	b.seal()
+	w.readers.jobs <- b // while it is written
+	err = w.log.Append(b)
+	if err == nil {
+		err = w.log.Sync()
+	}
+	if err == nil {
+		err = src.Done()
+	}
+	if err != nil {
 		return err
 	}
-	if err := src.Done(); err != nil {
-		return err
-	}
-	if err := w.take(fresh); err != nil {
-		return err
-	}
-	w.publish()
-	return w.out.sync()
+	return w.send(event{b: b, fresh: true})
 }
 
 func (w *watcher) control(text string) error {
@@ -187,17 +273,76 @@ func (w *watcher) control(text string) error {
 	if err := w.log.Sync(); err != nil {
 		return err
 	}
-	if err := w.own(text); err != nil {
+	w.ended = w.ended || text == controlEnd
+	return w.send(event{control: text, fresh: true})
+}
+
+// drain waits until the judge has done all.
+func (w *watcher) drain(to *answer) error {
+	done := make(chan answer, 1)
+	if err := w.send(event{ask: done}); err != nil {
 		return err
 	}
-	w.publish()
-	return w.out.sync()
+	select {
+	case a := <-done:
+		if to != nil {
+			*to = a
+		}
+		return nil
+	case <-w.down:
+		return errDown
+	}
+}
+
+// judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
+func (w *watcher) judgeAll(ctx context.Context) (err error) {
+	for e := range w.queue {
+		if ctx.Err() != nil && e.ask == nil { // the log has it
+			if e.b != nil {
+				<-e.b.ready
+				w.free <- e.b
+			}
+			continue
+		}
+		if w.out == nil {
+			if w.out, err = openEmitted(w.cfg.Dir); err != nil {
+				return err
+			}
+		}
+		w.fresh = e.fresh
+		w.s.LogBytes = e.logBytes
+		switch {
+		case e.ask != nil:
+			if err := w.out.sync(); err != nil {
+				return err
+			}
+			w.publish()
+			var a answer
+			a.quiet, a.some = w.judge.Quiet()
+			e.ask <- a
+			continue
+		case e.b != nil:
+			err = w.judged(e.b)
+			w.free <- e.b
+		default:
+			err = w.own(e.control)
+		}
+		if err != nil {
+			return err
+		}
+		if w.fresh {
+			w.publish()
+			if err := w.out.sync(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // own is a line of our own.
 func (w *watcher) own(text string) error {
 	if text == controlEnd {
-		w.ended = true
 		w.judge.End()
 		return w.emit()
 	}
@@ -209,13 +354,11 @@ func (w *watcher) own(text string) error {
 	return w.emit()
 }
 
-// take are lines of the log: everything that follows is a function of these and of our own, in their order.
-func (w *watcher) take(lines []Line) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	w.s.Lines += int64(len(lines))
-	err := w.judge.Take(lines, func(place int64, err error) {
+// judged are lines of the log.
+func (w *watcher) judged(b *Batch) error {
+	b.wait()
+	w.s.Lines += int64(len(b.Lines))
+	err := w.judge.Take(b, func(place int64, err error) {
 		w.s.Bad++
 		if w.fresh && w.cfg.Bad != nil {
 			w.cfg.Bad(place, err)
@@ -249,6 +392,6 @@ func (w *watcher) publish() {
 	s := w.s
 	w.judge.Stats(&s)
 	s.Violations = maps.Clone(w.s.Violations)
-	s.LogBytes, s.Proved = w.log.bytes, w.out.proved
+	s.Proved = w.out.proved
 	w.cfg.Metrics.set(s)
 }

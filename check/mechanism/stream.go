@@ -33,22 +33,23 @@ func (s *Stream) Initial(k uint32) uint64 { return s.initial[k] }
 // IsInitial reports whether a key, of the piece or another, held a value before everything; both as JSON of h.
 func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool {
 	k, ok := s.numbers[key]
-	return ok && s.initial[k] == hashValue(h, v)
+	return ok && s.initial[k] == HashValue(h.Texts, v)
 }
 
 // Deletes reports whether some key has been deleted: to be absent is then no version that one transaction wrote.
 func (s *Stream) Deletes() bool { return s.deletes }
 
 // Starts says that keys hold h's initial value at first.
-func (s *Stream) Starts(h *history.History) { s.first = hashValue(h, h.Initial) }
+func (s *Stream) Starts(h *history.History) { s.first = HashValue(h.Texts, h.Initial) }
 
-// hashValue names a value; null is what an empty list is.
-func hashValue(h *history.History, v history.Value) uint64 {
+// HashValue names a value, whose text, if it has one, is t's, in all processes alike; null is Nothing, what an empty
+// list is.
+func HashValue(t *history.Texts, v history.Value) uint64 {
 	switch v.Kind {
 	case history.Null:
 		return Nothing
 	case history.String, history.Row:
-		return named(h.Texts.Hash(uint32(v.N)), v.Kind)
+		return named(t.Hash(uint32(v.N)), v.Kind)
 	}
 	return named(uint64(v.N)*0x9e3779b97f4a7c15, v.Kind)
 }
@@ -81,7 +82,7 @@ func (s *Stream) Piece(h *history.History) {
 	}
 	s.valOf = s.valOf[:0]
 	for v := range uint32(h.NumVersions()) {
-		s.valOf = append(s.valOf, hashValue(h, h.VerValue(v)))
+		s.valOf = append(s.valOf, HashValue(h.Texts, h.VerValue(v)))
 	}
 }
 
@@ -92,12 +93,7 @@ func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
 	h := s.src.h
 	lo, hi := h.TxnOps(t)
 	if t == h.Init {
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] == history.Write {
-				v := h.Ops.Ver[op]
-				s.initial[s.keyOf[h.VerKey[v]]] = s.valOf[v]
-			}
-		}
+		s.Init(t)
 		return buf, nil
 	}
 	for op := lo; op < hi && !s.src.timed; op++ {
@@ -130,6 +126,18 @@ func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
 	return buf, nil
 }
 
+// Init takes a transaction of the piece as the initial one, also where the piece does not say that it is.
+func (s *Stream) Init(t uint32) {
+	h := s.src.h
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if h.Ops.Kind[op] == history.Write {
+			v := h.Ops.Ver[op]
+			s.initial[s.keyOf[h.VerKey[v]]] = s.valOf[v]
+		}
+	}
+}
+
 // Find returns the key and the version of a piece that a violation names, history.None where the piece has neither.
 func (s *Stream) Find(h *history.History, key uint32, val uint64) (k, ver uint32) {
 	k, ver = history.None, history.None
@@ -139,7 +147,7 @@ func (s *Stream) Find(h *history.History, key uint32, val uint64) (k, ver uint32
 		}
 	}
 	for v := range uint32(h.NumVersions()) {
-		if h.VerKey[v] == k && hashValue(h, h.VerValue(v)) == val {
+		if h.VerKey[v] == k && HashValue(h.Texts, h.VerValue(v)) == val {
 			ver = v
 		}
 	}

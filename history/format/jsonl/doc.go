@@ -20,6 +20,7 @@
 // Files:
 //
 //   - read.go: Read, ReadParallel, ReadFrom: pieces, blocks, lines
+//   - stream.go: lines of a stream, each by itself
 //   - scan.go: the scanner
 //   - tolerant.go: the tolerant reader of lines; tolerant_values.go: of JSON texts and numbers; value.go: of values and
 //     operations; predicate.go: of predicates

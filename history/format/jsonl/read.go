@@ -29,6 +29,8 @@ type parser struct {
 	lines   uint32          // lines begun so far
 	any     bool            // a line with content has been seen: no header may follow
 	piece   bool            // see ReadPiece
+	draft   *history.Draft  // see Stream; nil: b is a history's
+	ended   error           // of the draft, at the end of a transaction
 	last    history.TxnHead // of a piece's last transaction
 	some    bool            // see ReadLines
 	before  int64           // transactions before these, for ReadLines
@@ -98,6 +100,10 @@ var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
 
 // endTxn ends a transaction.
 func (p *parser) endTxn(h history.TxnHead) {
+	if p.draft != nil {
+		p.ended = p.draft.End(h)
+		return
+	}
 	if p.piece {
 		p.last = h
 		h.HasSess, h.HasSeq = false, false

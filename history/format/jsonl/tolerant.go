@@ -102,6 +102,9 @@ func (t *tolerant) line(line []byte, done int) error {
 	header := t.isHeader()
 	t.i, t.err, t.field, t.path = 0, nil, "", t.path[:0]
 	switch {
+	case header && t.p.draft != nil:
+		t.field = "format"
+		t.fail("a header; expected it in the first line only")
 	case header && t.p.any:
 		t.field = "format"
 		t.fail("a header in line %d; expected it in the first line only", t.p.lines)
