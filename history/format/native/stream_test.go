@@ -1,0 +1,82 @@
+package native
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"isovet/history"
+	"isovet/internal/histtest/diff"
+)
+
+// A file that is sliced, and written again slice by slice, is the same history; so is what a file of one slice says.
+func TestSlicesAndWriter(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "h.ivh")
+	several := 0
+	histories(t, 300, func(t testing.TB, name string, h *history.History) {
+		if err := os.WriteFile(path, written(t, name, h), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		defer f.Close()
+		if err := f.Verify(t.Context(), 1); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		switch ordered, err := f.Ordered(); {
+		case err != nil:
+			t.Fatal(err)
+		case !ordered:
+			return
+		}
+		n := uint32(f.History().NumTxns())
+		s := f.Slicer()
+		whole, err := s.Slice(0, n)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if d := diff.Histories(h, whole); d != "" {
+			t.Fatalf("%s: one slice: %s", name, d)
+		}
+		rnd := rand.New(rand.NewPCG(uint64(n), 7))
+		w := NewWriter(dir, h)
+		defer w.Close()
+		for lo := uint32(0); lo < n; {
+			hi := min(n, lo+uint32(1+rnd.IntN(6)))
+			b, err := s.Slice(lo, hi)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := w.Add(b); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if lo > 0 {
+				several++
+			}
+			lo = hi
+		}
+		var out bytes.Buffer
+		if err := w.Finish(&out); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := Read(t.Context(), out.Bytes(), "h", 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if d := diff.Histories(h, got); d != "" {
+			t.Fatalf("%s: written in slices: %s", name, d)
+		}
+	})
+	if several == 0 {
+		t.Error("no history had several slices")
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
