@@ -49,10 +49,13 @@ func (c *convert) value(r uint32, version int64) history.Value {
 		}
 		return history.IntValue(version)
 	}
-	if c.rows == nil {
-		c.rows = make([]uint32, len(c.log.Cells)/2+1)
+	known := new(uint32)
+	if c.batch == 0 {
+		if c.rows == nil {
+			c.rows = make([]uint32, len(c.log.Cells)/2+1)
+		}
+		known = &c.rows[version/2]
 	}
-	known := &c.rows[version/2]
 	if *known != 0 {
 		return history.Value{Kind: history.Row, N: int64(*known - 1)}
 	}
@@ -79,7 +82,7 @@ func (c *convert) op(op *store.LogOp) {
 		c.scriptPredicate(op)
 		return
 	case store.Append:
-		c.b.Append(c.key[op.Row], history.IntValue(c.log.Elems[op.Value].ID))
+		c.b.Append(c.keyOf(op.Row), history.IntValue(c.log.Elems[op.Value].ID))
 		return
 	}
 	if op.Kind == store.Read && op.Value != store.Absent && c.log.Tables[c.log.Rows[op.Row].Table()].List {
@@ -88,14 +91,14 @@ func (c *convert) op(op *store.LogOp) {
 			c.elems = append(c.elems, history.IntValue(c.log.Elems[e].ID))
 		}
 		slices.Reverse(c.elems)
-		c.b.ReadList(c.key[op.Row], c.elems)
+		c.b.ReadList(c.keyOf(op.Row), c.elems)
 		return
 	}
 	v := c.value(op.Row, op.Value)
 	if op.Kind == store.Write {
-		c.b.Write(c.key[op.Row], v)
+		c.b.Write(c.keyOf(op.Row), v)
 	} else {
-		c.b.Read(c.key[op.Row], v)
+		c.b.Read(c.keyOf(op.Row), v)
 	}
 }
 
@@ -110,7 +113,7 @@ func (c *convert) predicate(op *store.LogOp) {
 	}
 	c.matched = c.matched[:0]
 	for _, m := range c.log.Matched[p.Off : p.Off+int(p.N)] {
-		row := history.PredRow{Key: c.key[m.Row], OldUnknown: unknown}
+		row := history.PredRow{Key: c.keyOf(m.Row), OldUnknown: unknown}
 		if !unknown {
 			row.Old = c.value(m.Row, m.Old)
 		}
@@ -138,8 +141,8 @@ func (c *convert) scriptPredicate(op *store.LogOp) {
 	}
 	c.matched = c.matched[:0]
 	for _, m := range p.Matched {
-		c.matched = append(c.matched, history.PredRow{Key: c.key[m.Row], Old: c.value(m.Row, m.Old), New: c.value(m.Row,
-			m.New)})
+		c.matched = append(c.matched, history.PredRow{Key: c.keyOf(m.Row), Old: c.value(m.Row, m.Old),
+			New: c.value(m.Row, m.New)})
 	}
 	kind := history.PredRead
 	if op.Kind == store.ScriptWrite {

@@ -12,6 +12,7 @@ import (
 	"isovet/datasets/store"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/level"
 )
 
 // Times says which client times a generated history has.
@@ -53,8 +54,11 @@ type Spec struct {
 	// "snapshot-isolation", "repeatable-read" (no range locks), "read-committed", "read-uncommitted", or a short name.
 	Isolation string
 	Seed      uint64
-	Fault     string // "": none; Faults lists them
-	FaultAt   int    // plant it once so many transactions have committed; 0: in the middle
+	// Fault is what is planted, or several names separated by commas, which take turns; "": none. Faults lists them.
+	Fault string
+	// Faults is how many are planted, evenly over the run from FaultAt on; 0: one.
+	Faults  int
+	FaultAt int // plant the first once so many transactions have committed; 0: in the middle, or of many early
 
 	// Break is a part of the store's concurrency control that fails once, after FaultAt commits: store.Breaks lists
 	// them.
@@ -78,9 +82,17 @@ type Spec struct {
 
 // Result is a generated history and how it came about.
 type Result struct {
-	History *history.History
-	Planted []int64 // ids of the transactions of the fault
+	History *history.History // nil: of Stream
+	Planted []int64          // ids of the transactions of the faults
+	Faults  []Planted        // which of them belong together
 	Stats   store.Stats
+}
+
+// Planted is a fault that was planted: its name, the ids of its transactions and the levels that they violate.
+type Planted struct {
+	Fault    string        `json:"fault"`
+	Txns     []int64       `json:"transactions"`
+	Violates []level.Level `json:"violates"`
 }
 
 // Generate runs the workload on the in-memory store and returns what its clients saw. The same spec gives the same
@@ -105,6 +117,43 @@ func Run(ctx context.Context, spec Spec) (*Result, error) { return RunTold(ctx, 
 
 // RunTold is Run that tells what is being done and how far it is, every few thousand events; tell may be nil.
 func RunTold(ctx context.Context, spec Spec, tell func(stage string, done, total int)) (*Result, error) {
+	p, err := prepare(spec)
+	if err != nil {
+		return nil, err
+	}
+	if tell != nil {
+		p.cfg.Progress = func(committed int) { tell("running", committed, p.spec.Txns) }
+	}
+	log, err := store.Run(ctx, p.cfg)
+	if err != nil {
+		return nil, err
+	}
+	if tell != nil {
+		tell("telling what the clients saw", 0, 0)
+	}
+	b := history.NewBuilder()
+	c := convert{spec: &p.spec, log: log, b: b, values: p.params.Values}
+	planted := c.fill()
+	b.Meta = p.meta(log.Tables)
+	r := &Result{Planted: planted, Faults: p.planted(c.scripts), Stats: log.Stats}
+	b.Meta.Note = p.note(append([]int64{}, planted...))
+	if r.History, err = b.Build(); err != nil {
+		return nil, fmt.Errorf("the generated history is refused: %w", err)
+	}
+	return r, nil
+}
+
+// run is a spec that was looked through.
+type run struct {
+	spec   Spec
+	info   *workload.Info
+	params workload.Params
+	cfg    store.Config
+	faults []*Anomaly // of each script
+}
+
+// prepare checks a spec and makes a store's configuration of it.
+func prepare(spec Spec) (*run, error) {
 	spec.Workload = cmp.Or(spec.Workload, "blindw")
 	spec.Txns = cmp.Or(spec.Txns, 10000)
 	spec.Sessions = cmp.Or(spec.Sessions, 24)
@@ -137,62 +186,90 @@ func RunTold(ctx context.Context, spec Spec, tell func(stage string, done, total
 	if !(spec.UnknownOld >= 0 && spec.UnknownOld <= 1) {
 		return nil, fmt.Errorf("share of unknown old versions %v; expected it from 0 to 1", spec.UnknownOld)
 	}
-	cfg := store.Config{
+	p := &run{spec: spec, info: &info, params: params, cfg: store.Config{
 		Workload: w, Sessions: spec.Sessions, Txns: spec.Txns, Isolation: iso, Seed: spec.Seed,
 		AbortRate: spec.AbortRate, UnknownRate: spec.UnknownRate, LongTxn: spec.LongTxn,
-	}
-	if tell != nil {
-		cfg.Progress = func(committed int) { tell("running", committed, spec.Txns) }
-	}
-	if cfg.Break, err = store.ParseBreak(spec.Break); err != nil {
+	}}
+	if p.cfg.Break, err = store.ParseBreak(spec.Break); err != nil {
 		return nil, err
 	}
-	cfg.BreakAt = cmp.Or(spec.FaultAt, spec.Txns/2)
-	var fault *Anomaly
-	if spec.Fault != "" {
-		if fault, err = LookupFault(spec.Fault); err != nil {
-			return nil, err
-		}
-		cfg.Script = fault.script()
-		cfg.ScriptAt = cmp.Or(spec.FaultAt, spec.Txns/2)
-	}
-	log, err := store.Run(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if tell != nil {
-		tell("telling what the clients saw", 0, 0)
-	}
-	b := history.NewBuilder()
-	c := convert{spec: &spec, log: log, b: b, values: params.Values}
-	planted := c.fill()
-	b.Meta = history.Meta{
-		Lists:     slices.ContainsFunc(log.Tables, func(t workload.Table) bool { return t.List }),
-		Name:      fmt.Sprintf("%s-%s-%d", info.Name, params.Variant, spec.Seed),
-		DB:        "in-memory store",
-		Isolation: iso.String(),
-		Workload:  info.Name + "/" + params.Variant,
-		Note:      note(&spec, &params, fault, planted),
-	}
-	h, err := b.Build()
-	if err != nil {
-		return nil, fmt.Errorf("the generated history is refused: %w", err)
-	}
-	return &Result{History: h, Planted: planted, Stats: log.Stats}, nil
+	p.cfg.BreakAt = cmp.Or(spec.FaultAt, spec.Txns/2)
+	return p, p.plant()
 }
 
-// note is the header's text: how the history was made, and where the fault is.
-func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) string {
+// plant makes the scripts of the faults that are to be planted.
+func (p *run) plant() error {
+	spec := &p.spec
+	switch {
+	case spec.Faults < 0:
+		return fmt.Errorf("%d faults; expected none or a positive number", spec.Faults)
+	case spec.Fault == "" && spec.Faults > 0:
+		return fmt.Errorf("%d faults, and none is named; expected one of %s", spec.Faults, strings.Join(FaultNames(),
+			", "))
+	case spec.Fault == "":
+		return nil
+	}
+	var kinds []*Anomaly
+	for name := range strings.SplitSeq(spec.Fault, ",") {
+		a, err := LookupFault(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		kinds = append(kinds, a)
+	}
+	n := cmp.Or(spec.Faults, len(kinds))
+	from, step := cmp.Or(spec.FaultAt, spec.Txns/2), 0
+	if n > 1 {
+		if spec.FaultAt == 0 {
+			from = spec.Txns / (2 * n)
+		}
+		step = max(0, spec.Txns-from) / n
+	}
+	for i := range n {
+		a := kinds[i%len(kinds)]
+		p.faults = append(p.faults, a)
+		p.cfg.Scripts = append(p.cfg.Scripts, store.Planting{Script: a.script(), At: from + i*step})
+	}
+	return nil
+}
+
+// planted says of each script which transactions it had.
+func (p *run) planted(scripts [][]int64) []Planted {
+	out := make([]Planted, len(p.faults))
+	for i, a := range p.faults {
+		out[i] = Planted{Fault: a.Name, Violates: a.Violates}
+		if i < len(scripts) {
+			out[i].Txns = scripts[i]
+		}
+	}
+	return out
+}
+
+// meta is the header without its note.
+func (p *run) meta(tables []workload.Table) history.Meta {
+	return history.Meta{
+		Lists:     slices.ContainsFunc(tables, func(t workload.Table) bool { return t.List }),
+		Name:      fmt.Sprintf("%s-%s-%d", p.info.Name, p.params.Variant, p.spec.Seed),
+		DB:        "in-memory store",
+		Isolation: p.cfg.Isolation.String(),
+		Workload:  p.info.Name + "/" + p.params.Variant,
+	}
+}
+
+// note is the header's text: how the history was made, and where the faults are. planted are the ids of their
+// transactions; nil: they are not known yet.
+func (p *run) note(planted []int64) string {
 	var s strings.Builder
+	spec := &p.spec
 	fmt.Fprintf(&s, "seed %d, %d committed transactions, %d sessions, %d keys", spec.Seed, spec.Txns, spec.Sessions,
-		p.Keys)
+		p.params.Keys)
 	for _, x := range []struct {
 		on   bool
 		text string
 	}{
 		{spec.FenceEvery > 0, fmt.Sprintf("fences every %d transactions of a session", spec.FenceEvery)},
 		{spec.Zipf > 0, fmt.Sprintf("Zipf exponent %g", spec.Zipf)},
-		{p.Values > 0, fmt.Sprintf("%d values a key", p.Values)},
+		{p.params.Values > 0, fmt.Sprintf("%d values a key", p.params.Values)},
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},
 		{spec.AbortRate > 0, fmt.Sprintf("rollbacks %g", spec.AbortRate)},
 		{spec.UnknownRate > 0, fmt.Sprintf("unknown outcomes %g", spec.UnknownRate)},
@@ -206,18 +283,46 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 		}
 	}
 	if spec.Break != "" {
-		fmt.Fprintf(&s, "; broken once: %s, for transactions %v", spec.Break, planted)
+		fmt.Fprintf(&s, "; broken once: %s", spec.Break)
+		if planted != nil {
+			fmt.Fprintf(&s, ", for transactions %v", planted)
+		}
 	}
-	if fault != nil {
-		s.WriteString("; planted " + fault.Name + ": transactions")
+	if len(p.faults) == 0 {
+		return s.String()
+	}
+	kinds := p.faults[:1]
+	for _, a := range p.faults[1:] {
+		if !slices.ContainsFunc(kinds, func(b *Anomaly) bool { return b.Name == a.Name }) {
+			kinds = append(kinds[:len(kinds):len(kinds)], a)
+		}
+	}
+	s.WriteString("; planted ")
+	for i, a := range kinds {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		s.WriteString(a.Name)
+	}
+	if n := len(p.faults); n > 1 {
+		fmt.Fprintf(&s, ", %d in all", n)
+	}
+	if planted != nil && len(planted) <= maxNoted {
+		s.WriteString(": transactions")
 		for i, id := range planted {
 			if i > 0 {
 				s.WriteByte(',')
 			}
 			s.WriteString(" " + strconv.FormatInt(id, 10))
 		}
-		s.WriteString("; violates")
-		for i, l := range fault.Violates {
+	}
+	for _, a := range kinds {
+		s.WriteString("; ")
+		if len(kinds) > 1 {
+			s.WriteString(a.Name + " ")
+		}
+		s.WriteString("violates")
+		for i, l := range a.Violates {
 			if i > 0 {
 				s.WriteByte(',')
 			}
@@ -227,12 +332,24 @@ func note(spec *Spec, p *workload.Params, fault *Anomaly, planted []int64) strin
 	return s.String()
 }
 
+// maxNoted is how many transactions of faults the header's note names.
+const maxNoted = 64
+
 // convert turns a log into a history.
 type convert struct {
 	spec *Spec
 	log  *store.Log
 	b    *history.Builder
 	key  []uint32 // row → key of the history
+
+	id      int64 // of the last transaction
+	names   map[string]uint32
+	offset  []int64   // of each session's clock
+	scripts [][]int64 // ids of each script's transactions
+
+	batch   uint32   // of Stream: the batch's number, from 1; else 0
+	keyIn   []uint32 // row → the batch that key is of
+	keyName []byte
 
 	values int // as workload.Params.Values
 
@@ -244,64 +361,79 @@ type convert struct {
 	elems   []history.Value
 }
 
+// begin prepares what takes no log.
+func (c *convert) begin() {
+	c.layout()
+	c.names = make(map[string]uint32)
+	c.offset = make([]int64, c.spec.Sessions)
+	if c.spec.Skew > 0 {
+		rng := rand.New(rand.NewPCG(c.spec.Seed, 0x5e3))
+		for i := range c.offset {
+			c.offset[i] = rng.Int64N(2*c.spec.Skew+1) - c.spec.Skew
+		}
+	}
+}
+
 // fill adds all transactions to the builder: the initial one first, with id 0, then the log's, with ids 1, 2, … It
 // returns the ids of the planted ones.
 func (c *convert) fill() []int64 {
-	c.layout()
+	c.begin()
 	c.init()
-	names := make(map[string]uint32)
-	spec := c.spec
-	offset := make([]int64, spec.Sessions)
-	if spec.Skew > 0 {
-		rng := rand.New(rand.NewPCG(spec.Seed, 0x5e3))
-		for i := range offset {
-			offset[i] = rng.Int64N(2*spec.Skew+1) - spec.Skew
-		}
-	}
 	order := c.order()
 	shift := c.shifts(order)
 	var planted []int64
-	id := int64(0)
 	for at, i := range order {
 		if at == len(order)/16 && at > 100 {
 			c.b.ReserveRows(15 * 33. / 32)
 		}
-		t := &c.log.Txns[i]
-		id++
-		move := offset[t.Session]
+		move := int64(0)
 		if shift != nil {
-			move += shift[i]
+			move = shift[i]
 		}
-		for _, op := range c.log.Ops[t.Off : t.Off+int(t.N)] {
-			c.op(&op)
-			if spec.Times == AllTimes {
-				c.b.OpTimes(op.Start+move, op.End+move)
-			}
-		}
-		head := history.NewTxnHead()
-		head.ID, head.HasID = id, true
-		head.Session, head.HasSess = int64(t.Session), true
-		head.Status = history.Status(t.Status)
-		if spec.Times != NoTimes {
-			head.Start = moved(t.Start, move)
-			head.Commit = moved(t.Commit, move)
-			head.End = moved(t.End, move)
-		}
-		if spec.DBTimes {
-			head.StartTS, head.CommitTS = moved(t.StartTS, 0), moved(t.CommitTS, 0)
-		}
-		n, ok := names[t.Name]
-		if !ok {
-			n = c.b.Text([]byte(t.Name))
-			names[t.Name] = n
-		}
-		head.Name = n
-		c.b.EndTxn(head)
-		if t.Planted {
-			planted = append(planted, id)
+		if c.txn(&c.log.Txns[i], move) {
+			planted = append(planted, c.id)
 		}
 	}
 	return planted
+}
+
+// txn adds a transaction, its times moved, and reports whether it was planted.
+func (c *convert) txn(t *store.LogTxn, move int64) bool {
+	spec := c.spec
+	c.id++
+	move += c.offset[t.Session]
+	for _, op := range c.log.Ops[t.Off : t.Off+int(t.N)] {
+		c.op(&op)
+		if spec.Times == AllTimes {
+			c.b.OpTimes(op.Start+move, op.End+move)
+		}
+	}
+	head := history.NewTxnHead()
+	head.ID, head.HasID = c.id, true
+	head.Session, head.HasSess = int64(t.Session), true
+	head.Status = history.Status(t.Status)
+	if spec.Times != NoTimes {
+		head.Start = moved(t.Start, move)
+		head.Commit = moved(t.Commit, move)
+		head.End = moved(t.End, move)
+	}
+	if spec.DBTimes {
+		head.StartTS, head.CommitTS = moved(t.StartTS, 0), moved(t.CommitTS, 0)
+	}
+	n, ok := c.names[t.Name]
+	if !ok {
+		n = c.b.Text([]byte(t.Name))
+		c.names[t.Name] = n
+	}
+	head.Name = n
+	c.b.EndTxn(head)
+	if t.Script > 0 {
+		for len(c.scripts) < int(t.Script) {
+			c.scripts = append(c.scripts, nil)
+		}
+		c.scripts[t.Script-1] = append(c.scripts[t.Script-1], c.id)
+	}
+	return t.Planted
 }
 
 func moved(t, by int64) int64 {
@@ -311,9 +443,34 @@ func moved(t, by int64) int64 {
 	return t + by
 }
 
+// addKey interns a row's key.
+func (c *convert) addKey(r uint32) uint32 {
+	k := c.log.Rows[r]
+	v := history.IntValue(k.PK())
+	if name := c.log.Tables[k.Table()].Name; name != "" {
+		c.keyName = append(append(c.keyName[:0], name...), '/')
+		v = c.b.StringValue(strconv.AppendInt(c.keyName, k.PK(), 10))
+	}
+	return c.b.Key(v)
+}
+
+// keyOf returns the key of a row of an operation: of a batch it is interned when it is first met.
+func (c *convert) keyOf(r uint32) uint32 {
+	if c.batch == 0 {
+		return c.key[r]
+	}
+	for int(r) >= len(c.key) {
+		c.key = append(c.key, 0)
+		c.keyIn = append(c.keyIn, 0)
+	}
+	if c.keyIn[r] != c.batch {
+		c.keyIn[r], c.key[r] = c.batch, c.addKey(r)
+	}
+	return c.key[r]
+}
+
 // init interns the touched keys, in order, and adds the transaction that loaded them.
 func (c *convert) init() {
-	tables := c.log.Tables
 	rows := make([]uint32, 0, len(c.log.Rows))
 	for r, touched := range c.log.Touched {
 		if touched {
@@ -322,16 +479,9 @@ func (c *convert) init() {
 	}
 	slices.SortFunc(rows, func(a, b uint32) int { return cmp.Compare(c.log.Rows[a], c.log.Rows[b]) })
 	c.key = make([]uint32, len(c.log.Rows))
-	var text []byte
 	loaded := false
 	for _, r := range rows {
-		k := c.log.Rows[r]
-		v := history.IntValue(k.PK())
-		if name := tables[k.Table()].Name; name != "" {
-			text = append(append(text[:0], name...), '/')
-			v = c.b.StringValue(strconv.AppendInt(text, k.PK(), 10))
-		}
-		c.key[r] = c.b.Key(v)
+		c.key[r] = c.addKey(r)
 		if c.log.Loaded(r) {
 			c.b.Write(c.key[r], c.value(r, c.log.First(r)))
 			loaded = true

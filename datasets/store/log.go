@@ -86,7 +86,8 @@ type LogTxn struct {
 	Session            uint32
 	Name               string
 	Status             Status
-	Planted            bool // by the script, or for whom something failed
+	Planted            bool  // by a script, or for whom something failed
+	Script             int32 // of a script's: 1 + its place among Config.Scripts
 }
 
 // Log is what the clients of a run saw, in the order in which the server ended the transactions.

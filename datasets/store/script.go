@@ -87,52 +87,66 @@ const scriptTries = 64
 
 type scriptRun struct {
 	state    scriptState
+	n        int // the script whose turn it is
 	held     []int32
-	reserved int // commits set aside
+	reserved int // commits set aside, for it and those after it
 	at       int // begin once so many have committed
 	tries    int
 	all      bool // hold back every session
 }
 
-// checkScript refuses a run that is too small for its script.
+// checkScript refuses a run that is too small for its scripts.
 func checkScript(cfg Config) error {
-	sc := cfg.Script
-	if sc == nil {
-		return nil
-	}
 	long := 0
 	if cfg.LongTxn {
 		long = 1
 	}
-	rows := 0
+	rows, commits := 0, 0
 	for _, t := range cfg.Workload.Tables() {
 		if !t.Sparse {
 			rows += t.Rows
 		}
 	}
-	if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < sc.commits() || rows < sc.Keys {
-		return fmt.Errorf("fault %s needs %d sessions, %d transactions and %d keys; there are %d, %d and %d",
-			sc.Name, sc.sessions()+long, sc.commits()+long, sc.Keys, cfg.Sessions, cfg.Txns, rows)
-	}
-	if sc.length()*scriptStep >= netTime/2 {
-		return fmt.Errorf("fault %s has %d steps; expected fewer than %d", sc.Name, sc.length(), netTime/2/scriptStep)
+	for _, p := range cfg.Scripts {
+		sc := p.Script
+		commits += sc.commits()
+		if cfg.Sessions-long < sc.sessions() || cfg.Txns-long < commits || rows < sc.Keys {
+			return fmt.Errorf("fault %s needs %d sessions, %d transactions and %d keys; there are %d, %d and %d",
+				sc.Name, sc.sessions()+long, commits+long, sc.Keys, cfg.Sessions, cfg.Txns, rows)
+		}
+		if sc.length()*scriptStep >= netTime/2 {
+			return fmt.Errorf("fault %s has %d steps; expected fewer than %d", sc.Name, sc.length(),
+				netTime/2/scriptStep)
+		}
 	}
 	return nil
 }
 
 func (r *scriptRun) init(cfg Config) {
-	r.reserved = cfg.Script.commits()
-	r.at = cfg.ScriptAt
-	if most := cfg.Txns - r.reserved; r.at > most {
-		r.at = most
+	for _, p := range cfg.Scripts {
+		r.reserved += p.Script.commits()
 	}
-	if cfg.LongTxn {
-		r.at = min(r.at, cfg.Txns-r.reserved-1)
-	}
-	r.state = scriptWaiting
+	r.begin(cfg)
 	if r.at <= 0 {
 		r.state = scriptRecruiting
 	}
+}
+
+// begin makes script n the one that waits for its turn.
+func (r *scriptRun) begin(cfg Config) {
+	r.at = cfg.Scripts[r.n].At
+	// What is reserved for those before it has committed by then.
+	later := 0
+	for _, p := range cfg.Scripts[r.n:] {
+		later += p.Script.commits()
+	}
+	if most := cfg.Txns - later; r.at > most {
+		r.at = most
+	}
+	if cfg.LongTxn {
+		r.at = min(r.at, cfg.Txns-later-1)
+	}
+	r.state, r.tries, r.all = scriptWaiting, 0, false
 }
 
 // recruitIdle takes sessions that rest already.
@@ -154,7 +168,7 @@ func (s *store) recruit(i int32) {
 // enough puts the script's event into the heap once enough sessions are held back.
 func (s *store) enough() {
 	r := &s.script
-	need := s.cfg.Script.sessions()
+	need := s.cfg.Scripts[r.n].Script.sessions()
 	if r.all {
 		need = len(s.sess)
 		if s.sess[0].long {
@@ -174,7 +188,7 @@ func (s *store) enough() {
 
 // runScript runs the script at one moment, or puts it off while too many keys are locked.
 func (s *store) runScript(now int64) {
-	r, sc := &s.script, s.cfg.Script
+	r, sc := &s.script, s.cfg.Scripts[s.script.n].Script
 	keys := s.freeRows(sc.Keys)
 	if keys == nil {
 		if r.all {
@@ -195,12 +209,19 @@ func (s *store) runScript(now int64) {
 	r.state = scriptDone
 	s.play(now, keys)
 	slices.Sort(r.held)
-	last := now + s.cfg.Script.length()*scriptStep
+	last := now + sc.length()*scriptStep
 	r.reserved -= sc.commits()
-	for _, h := range r.held {
+	held := r.held
+	r.held = nil
+	if r.n++; r.n < len(s.cfg.Scripts) {
+		r.begin(s.cfg)
+	}
+	for _, h := range held {
 		s.next(h, max(last, s.sess[h].ready)+s.sess[h].delay(thinkTime))
 	}
-	r.held = nil
+	if r.state == scriptWaiting && s.log.Stats.Committed >= r.at {
+		s.recruitIdle()
+	}
 }
 
 func (s *Script) length() int64 {
@@ -210,6 +231,9 @@ func (s *Script) length() int64 {
 	}
 	return n + 1
 }
+
+// lately is among how many operations a script looks for rows first.
+const lately = 256
 
 // freeRows picks loaded rows that nobody has locked, those touched last first; nil if there are too few.
 func (s *store) freeRows(n int) []int32 {
@@ -229,8 +253,13 @@ func (s *store) freeRows(n int) []int32 {
 		return []int32{}
 	}
 	ops := s.log.Ops
-	for i := len(ops) - 1; i >= max(0, len(ops)-256); i-- {
+	for i := len(ops) - 1; i >= max(0, len(ops)-lately); i-- {
 		if try(int32(ops[i].Row)) {
+			return keys
+		}
+	}
+	for i := len(s.recent) - 1; i >= max(0, len(s.recent)-lately+len(ops)); i-- {
+		if try(int32(s.recent[i])) {
 			return keys
 		}
 	}
@@ -247,7 +276,7 @@ func (s *store) freeRows(n int) []int32 {
 
 // play writes the script's transactions into the log and its last committed versions into the store.
 func (s *store) play(now int64, keys []int32) {
-	sc, held := s.cfg.Script, s.script.held
+	sc, held := s.cfg.Scripts[s.script.n].Script, s.script.held
 	type ref struct {
 		key int
 		val int64
@@ -325,7 +354,7 @@ func (s *store) play(now int64, keys []int32) {
 		i := held[t.Session]
 		start, end := now+t.Start*scriptStep, now+t.End*scriptStep
 		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: startTS[e.txn], CommitTS: NoTime,
-			Session: uint32(i), Name: "planted " + sc.Name, Planted: true}
+			Session: uint32(i), Name: "planted " + sc.Name, Planted: true, Script: int32(s.script.n) + 1}
 		if t.Aborted {
 			rec.Status = Aborted
 		} else {

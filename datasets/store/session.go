@@ -414,7 +414,7 @@ func (s *store) wake() {
 func (s *store) record(t LogTxn, ops []LogOp) {
 	l := s.log
 	t.Off, t.N = len(l.Ops), int32(len(ops))
-	if len(l.Ops)+len(ops) > cap(l.Ops) && len(l.Txns) > 1000 {
+	if len(l.Ops)+len(ops) > cap(l.Ops) && len(l.Txns) > 1000 && s.cfg.Sink == nil {
 		// Room for the rest at the rate so far, rather than by doubling.
 		rest := float64(s.cfg.Txns-l.Stats.Committed+1) / float64(l.Stats.Committed+1)
 		grow := int(rest*float64(len(l.Ops))*1.02) + len(ops)

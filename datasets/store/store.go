@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"isovet/datasets/workload"
+	"isovet/internal/bounds"
 	"isovet/internal/heap"
 )
 
@@ -83,10 +84,23 @@ type Config struct {
 	// have committed.
 	Break   Break
 	BreakAt int
-	// Script, if any, runs once ScriptAt transactions have committed.
-	Script   *Script
-	ScriptAt int
+	// Scripts run one after the other, each once so many transactions have committed.
+	Scripts []Planting
+	// Sink, if set, is given the log's transactions and operations each time there are some thousand of them, in order
+	// and each once; then they are left out of it. An error of Sink ends the run.
+	Sink func(*Log) error
 }
+
+// Planting is a script, and how many transactions have committed when it may begin.
+type Planting struct {
+	Script *Script
+	At     int
+}
+
+// sinkTxns is how many transactions Config.Sink is given at once, about.
+var sinkTxns = 4096
+
+func init() { bounds.Register("store.sink-txns", &sinkTxns) }
 
 // Mean times in nanoseconds; each is at least half of it and has an exponential tail.
 const (
@@ -157,9 +171,10 @@ type store struct {
 	longBegun bool
 	stack     []int32
 	script    scriptRun
-	multi     bool // several versions are kept
-	locking   bool // reads take locks
-	ranges    bool // conditions too
+	recent    []uint32 // rows of the last operations that the sink was given
+	multi     bool     // several versions are kept
+	locking   bool     // reads take locks
+	ranges    bool     // conditions too
 	ssi       bool
 	broken    bool  // the failure has been committed
 	breaker   int32 // the session for which something fails, or none
@@ -212,11 +227,35 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 		if cfg.LongTxn && s.heap.Len() == 0 {
 			s.wakeLong(now)
 		}
+		if cfg.Sink != nil && (len(s.log.Txns) >= sinkTxns || s.heap.Len() == 0) {
+			if err := s.drain(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for i := range s.rows {
 		s.log.Touched[i] = s.rows[i].touched
 	}
 	return s.log, nil
+}
+
+// drain gives the sink what is in the log.
+func (s *store) drain() error {
+	l := s.log
+	if err := s.cfg.Sink(l); err != nil {
+		return err
+	}
+	// A script looks for rows that were touched lately.
+	if n := len(l.Ops); n >= lately {
+		s.recent = s.recent[:0]
+	} else if more := len(s.recent) + n - lately; more > 0 {
+		s.recent = append(s.recent[:0], s.recent[more:]...)
+	}
+	for _, op := range l.Ops[max(0, len(l.Ops)-lately):] {
+		s.recent = append(s.recent, op.Row)
+	}
+	l.Txns, l.Ops = l.Txns[:0], l.Ops[:0]
+	return nil
 }
 
 func newStore(cfg Config) *store {
@@ -259,7 +298,7 @@ func newStore(cfg Config) *store {
 		x.waitOn, x.waitSess, x.rec, x.locks = none, none, none, none
 	}
 	s.heap = heap.New[int64, int32](cfg.Sessions + 1)
-	if cfg.Script != nil {
+	if len(cfg.Scripts) > 0 {
 		s.script.init(cfg)
 	}
 	return s
