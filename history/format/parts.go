@@ -27,12 +27,13 @@ type Part struct {
 	Ops   int64  `json:"operations"`
 }
 
-// PartList is the content of the file PartsName. Whoever writes the parts writes it last, so that it lists files that
-// are whole.
+// PartList is the content of the file PartsName: it lists files that are whole.
 type PartList struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	Parts   []Part `json:"parts"`
+	// Unfinished says that parts are still being written, or that this was broken off.
+	Unfinished bool   `json:"unfinished,omitempty"`
+	Parts      []Part `json:"parts"`
 	// More is what the writer has to say of the history beside that, by name.
 	More map[string]any `json:"more,omitempty"`
 }
@@ -77,6 +78,9 @@ func ReadPartList(dir string) (PartList, error) {
 		return l, wrong("format", "found %q; expected %q", l.Format, partsFormat)
 	case l.Version != partsVersion:
 		return l, wrong("version", "found %d; expected %d", l.Version, partsVersion)
+	case l.Unfinished:
+		return l, wrong("unfinished", "the parts are still being written, or their writing was broken off; expected "+
+			"all of them (without this file, the files that are there are the history)")
 	case len(l.Parts) == 0:
 		return l, wrong("parts", "lists no part; expected some")
 	}

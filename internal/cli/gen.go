@@ -57,7 +57,10 @@ func (g *genFlags) add(c *cobra.Command) {
 		strings.Join(datasets.Isolations(), ", "))
 	complete(c, "isolation", datasets.Isolations())
 	fl.Uint64Var(&g.spec.Seed, "seed", g.spec.Seed, "the same seed gives the same history, byte for byte")
-	enumFlag(c, &g.spec.Fault, "fault", "fault", "plant an anomaly: "+strings.Join(faultNames(), ", "), faultNames())
+	fl.Var(&faultsValue{enum{&g.spec.Fault, "fault", faultNames()}}, "fault", "plant an anomaly, or several that "+
+		"take turns, separated by commas: "+strings.Join(faultNames(), ", "))
+	complete(c, "fault", described("fault", faultNames()))
+	fl.IntVar(&g.spec.Faults, "faults", 0, "plant so many, evenly over the run (default: one of each)")
 	enumFlag(c, &g.times, "times", "choice of times", "client times in the history: of transactions and operations, "+
 		"of transactions only, none (all|txns|none)", timesNames)
 	enumFlag(c, &g.hint, "hint", "kind of times", "lie about the client times (true|reversed|random)", hintNames)
@@ -71,8 +74,8 @@ func (g *genFlags) add(c *cobra.Command) {
 	fl.BoolVar(&g.spec.LongTxn, "long-txn", false, "leave one transaction open through the whole run")
 	enumFlag(c, &g.spec.Break, "break", "part", "have a part of the store's concurrency control fail once: "+
 		strings.Join(datasets.Breaks(), ", "), datasets.Breaks())
-	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault once so many transactions have committed (default: "+
-		"in the middle)")
+	fl.IntVar(&g.spec.FaultAt, "fault-at", 0, "plant the fault, or the first, once so many transactions have "+
+		"committed (default: in the middle, of many early)")
 }
 
 // finish checks what the flags' own types do not and completes the spec.
@@ -115,14 +118,18 @@ func (g *genFlags) finish() error {
 
 func newGen(e *env) *cobra.Command {
 	var g genFlags
-	var out, to string
-	var asJSON, quiet, noTimes bool
+	var o genOut
+	var noTimes bool
 	c := &cobra.Command{
 		Use: "gen [flags] -o FILE", GroupID: "work",
 		Short: "Generate a history: a workload on a store in memory, with faults on request",
 		Long: `gen runs a workload with many client sessions on a deterministic store in memory, in simulated time, at the isolation
 level given, and writes what the clients saw. --fault plants an anomaly among the transactions. The note in the header
-names these transactions and the levels that they violate.
+names these transactions and the levels that they violate; --truth writes them to a file, a JSON object a fault.
+
+With --shards N the output is a folder of parts, one history for all commands, and memory does not grow with --txns:
+for 10^8 transactions and more. A part is a native file, or JSON lines (--format isovet-history); one more part, the
+first, has the initial transaction.
 
 --keys sets the size of the data (rows, customers, rooms), --zipf its skew, --ops the size of the transactions, and
 --sessions the number of clients. isovet workloads --json has the defaults of each workload; docs/workloads.md
@@ -133,17 +140,16 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
   isovet gen --workload booking --isolation repeatable-read --seed 7 -o phantoms.jsonl
   isovet gen --workload blindw-pred --unknown-old 0.5 -o pred.jsonl.zst
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
-  isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl`,
+  isovet gen --workload blindw --txns 1000 --fault write-skew -o bad.jsonl && isovet check bad.jsonl
+  isovet gen --txns 100000000 --times txns --shards 100 -o big/
+  isovet gen --txns 1000000 --fault write-skew,lost-update --faults 100 --truth planted.jsonl -o faulty.ivh`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if out == "" {
+			if o.file == "" {
 				return usagef("-o FILE is missing; -o - writes to standard output")
 			}
-			if asJSON && out == "-" {
+			if o.json && o.file == "-" {
 				return usagef("--json and -o - both write to standard output; choose one")
-			}
-			if err := writable(out, to, "--format"); err != nil {
-				return err
 			}
 			if noTimes {
 				if c.Flags().Changed("times") && g.times != "none" {
@@ -154,19 +160,48 @@ Related: isovet workloads lists the workloads and their variants, isovet stats s
 			if err := g.finish(); err != nil {
 				return err
 			}
-			return runGen(c.Context(), e, g.spec, out, to, asJSON, quiet)
+			if err := g.checkPlanted(o.truth); err != nil {
+				return err
+			}
+			switch sharded := c.Flags().Changed("shards"); {
+			case sharded && o.shards < 1:
+				return usagef("--shards %d; expected at least 1", o.shards)
+			case sharded && o.file == "-":
+				return usagef("--shards writes a folder, and no standard output; expected -o DIR")
+			case sharded:
+				return runGenShards(c.Context(), e, &g, o)
+			case folderish(o.file):
+				return usagef("-o %s is a folder; expected --shards N with it, or a file", o.file)
+			}
+			if err := writable(o.file, o.format, "--format"); err != nil {
+				return err
+			}
+			return runGen(c.Context(), e, g.spec, o)
 		},
 	}
 	g.add(c)
-	to = auto
+	o.format = auto
 	fl := c.Flags()
 	fl.StringVar(&g.spec.Variant, "variant", "", "the workload's variant (default: its first)")
 	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
-	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
-	enumFlag(c, &to, "format", "format", "format of the file (default: by its name)", formatNames())
-	fl.BoolVar(&asJSON, "json", false, "say as a JSON object on standard output what was generated")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "say nothing on standard error")
+	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output; "+
+		"with --shards a folder, new or empty")
+	enumFlag(c, &o.format, "format", "format", "format of the file (default: by its name)", formatNames())
+	fl.IntVar(&o.shards, "shards", 0, "write so many parts to a folder, in memory that does not grow with --txns")
+	fl.StringVar(&o.truth, "truth", "", "write what was planted to `FILE`: a JSON object a line for each fault, "+
+		"with the ids of its transactions")
+	fl.Var(sizeValue{&o.memory}, "memory", "stop where it takes more memory")
+	fl.BoolVar(&o.json, "json", false, "say as a JSON object on standard output what was generated")
+	fl.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing on standard error")
 	return c
+}
+
+// genOut says what becomes of a generated history.
+type genOut struct {
+	file, format, truth string
+	shards              int
+	memory              int64
+	json, quiet         bool
 }
 
 // genSummary is what "isovet gen --json" prints.
@@ -179,42 +214,48 @@ type genSummary struct {
 	Txns      int     `json:"txns"`
 	Ops       int     `json:"ops"`
 	Sessions  int     `json:"sessions"`
-	Keys      int     `json:"keys"`
+	Keys      int     `json:"keys,omitempty"` // not of parts
+	Parts     int     `json:"parts,omitempty"`
 	Seed      uint64  `json:"seed"`
 	Fault     string  `json:"fault,omitempty"`
 	Planted   []int64 `json:"planted,omitempty"` // ids of the fault's transactions
 	GenMS     float64 `json:"gen_ms"`
 }
 
-func runGen(ctx context.Context, e *env, spec datasets.Spec, out, to string, asJSON, quiet bool) error {
-	p := newProgress(e.stderr, quiet, asJSON)
+func runGen(ctx context.Context, e *env, spec datasets.Spec, o genOut) error {
+	out := o.file
+	p := newProgress(e.stderr, o.quiet, o.json)
 	defer p.Close()
 	p.Begin("generating " + out)
 	start := time.Now()
 	ms := 0.0
-	r, err := guard(ctx, limits{}, func() string { return "generating" }, func(ctx context.Context) (*datasets.Result,
-		error) {
+	r, err := guard(ctx, limits{memory: o.memory}, func() string { return "generating" }, func(ctx context.Context) (
+		*datasets.Result, error) {
 		r, err := datasets.RunTold(ctx, spec, p.Step)
 		if err != nil {
 			return nil, err
 		}
 		ms = milliseconds(time.Since(start))
 		p.Begin("writing " + out)
-		return r, format.WriteContext(ctx, out, r.History, to, false)
+		return r, format.WriteContext(ctx, out, r.History, o.format, false)
 	})
 	if err != nil {
 		return orInterrupted(err, "generating; nothing was written")
 	}
+	if err := e.writeTruth(o.truth, r.Faults); err != nil {
+		return err
+	}
 	h := r.History
 	p.Hide()
 	sessions := h.NumSessions()
-	if asJSON {
-		return jsonLine(e.stdout, genSummary{out, h.Meta.Name, h.Meta.Workload, h.Meta.Isolation, h.Meta.Note,
-			h.NumTxns(), h.NumOps(), sessions, h.NumKeys(), spec.Seed, spec.Fault, r.Planted, ms})
+	if o.json {
+		return jsonLine(e.stdout, genSummary{File: out, Name: h.Meta.Name, Workload: h.Meta.Workload,
+			Isolation: h.Meta.Isolation, Note: h.Meta.Note, Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: sessions,
+			Keys: h.NumKeys(), Seed: spec.Seed, Fault: spec.Fault, Planted: r.Planted, GenMS: ms})
 	}
-	if !quiet {
-		fmt.Fprintf(e.stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload, h.NumTxns(),
-			h.NumOps(), h.Meta.Note)
+	if !o.quiet {
+		fmt.Fprintf(e.stderr, "%s: %s, %d transactions, %d operations; %s\n", out, h.Meta.Workload,
+			h.NumTxns(), h.NumOps(), h.Meta.Note)
 	}
 	return nil
 }

@@ -29,7 +29,53 @@ func Write(w io.Writer, h *history.History) error {
 	return e.err
 }
 
+// Writer writes a history that comes in batches.
+type Writer struct {
+	e    writer
+	next map[int64]uint32 // place of each session's next transaction; nil: places are left out
+}
+
+// NewWriter begins a file; the header is that of a history. places says that the lines are to have their places in
+// sessions, as Write's have; without them, the order of the lines is that of the sessions.
+func NewWriter(w io.Writer, header *history.History, places bool) *Writer {
+	x := &Writer{e: writer{w: w, h: header, buf: make([]byte, 0, writeBuffer+4096)}}
+	if places {
+		x.next = map[int64]uint32{}
+	}
+	x.e.header()
+	return x
+}
+
+// Add writes the transactions of a history, in its order.
+func (w *Writer) Add(h *history.History) error {
+	w.e.h = h
+	for t := range uint32(h.NumTxns()) {
+		place := noPlace
+		if w.next != nil {
+			name := h.SessName[h.Txns.Sess[t]]
+			place = w.next[name]
+			if name != history.NoTime {
+				w.next[name]++
+			}
+		}
+		w.e.txn(t, place)
+		if w.e.err != nil {
+			return w.e.err
+		}
+	}
+	return nil
+}
+
+// Flush writes what has not been written yet.
+func (w *Writer) Flush() error {
+	w.e.flush()
+	return w.e.err
+}
+
 const writeBuffer = 1 << 16
+
+// noPlace is the place of a transaction that is to be written without.
+const noPlace = history.None
 
 type writer struct {
 	w   io.Writer
@@ -112,7 +158,9 @@ func (e *writer) txn(t, pos uint32) {
 		e.str(`,"init":true`)
 	} else if name != history.NoTime {
 		e.int(`,"session":`, name)
-		e.int(`,"seq":`, int64(pos))
+		if pos != noPlace {
+			e.int(`,"seq":`, int64(pos))
+		}
 	}
 	if s := h.Txns.Status[t]; s != history.Committed {
 		e.str(`,"status":"` + s.String() + `"`)

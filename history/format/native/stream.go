@@ -233,8 +233,8 @@ func (w *Writer) uses(h *history.History) error {
 		if w.model[key] |= use; w.model[key]&asList != 0 && w.model[key] != asList {
 			t := h.TxnOf(uint32(op))
 			return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: "ops",
-				Msg: fmt.Sprintf("key %s is used as a list and as a register, or null is read of it where nothing near "+
-					"says that it is a list; expected one of them, or \"model\":\"list\" in the header",
+				Msg: fmt.Sprintf("key %s is used as a list and as a register, or null is read of it where nothing "+
+					"near says that it is a list; expected one of them, or \"model\":\"list\" in the header",
 					h.KeyString(h.OpKey(uint32(op))))}
 		}
 	}

@@ -1,0 +1,243 @@
+package split
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/format/jsonl"
+	"isovet/history/format/native"
+)
+
+// Endings are the names' endings of the parts that Out can write.
+func Endings() []string { return []string{".ivh", ".jsonl", ".jsonl.gz", ".jsonl.zst"} }
+
+// Out writes a history that comes in batches into the parts of a folder. Each part is a history by itself too. Memory:
+// that of a part's keys and versions (native.Writer), or a buffer.
+type Out struct {
+	dir, ending string
+	header      *history.History
+	made        bool // the folder was not there
+	list        format.PartList
+	n           int // of the next part
+
+	// The part that is being written.
+	part   format.Part
+	tmp    *os.File
+	native *native.Writer
+	jsonl  *jsonl.Writer
+	buf    *bufio.Writer
+	pack   io.WriteCloser // nil: not compressed
+	size   *counter
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// Create begins a folder, which must not be there yet, or be empty. header is a history whose facts are those of the
+// whole.
+func Create(dir, ending string, header *history.History) (*Out, error) {
+	if !slices.Contains(Endings(), ending) {
+		return nil, fmt.Errorf("parts with the ending %q; expected %s", ending, strings.Join(Endings(), ", "))
+	}
+	o := &Out{dir: dir, ending: ending, header: header, n: 1}
+	switch entries, err := os.ReadDir(dir); {
+	case errors.Is(err, os.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		o.made = true
+	case err != nil:
+		return nil, err
+	case len(entries) > 0:
+		return nil, fmt.Errorf("%s: the folder has files, such as %s; expected a new or empty one", dir,
+			entries[0].Name())
+	}
+	o.list.Unfinished = true
+	if err := format.WritePartList(dir, o.list); err != nil {
+		return nil, errors.Join(err, o.Abort())
+	}
+	return o, nil
+}
+
+// Add appends the transactions of a batch to the present part.
+func (o *Out) Add(h *history.History) error {
+	if o.tmp == nil {
+		if err := o.open(o.n); err != nil {
+			return err
+		}
+		o.n++
+	}
+	o.part.Txns += int64(h.NumTxns())
+	o.part.Ops += int64(h.NumOps())
+	if o.native != nil {
+		return o.native.Add(h)
+	}
+	return o.jsonl.Add(h)
+}
+
+// Now returns how many transactions and, about, bytes the present part has.
+func (o *Out) Now() (txns, bytes int64) {
+	switch {
+	case o.tmp == nil:
+		return 0, 0
+	case o.native != nil:
+		return o.part.Txns, o.native.Size()
+	}
+	return o.part.Txns, o.size.n + int64(o.buf.Buffered())
+}
+
+// Written returns how many transactions and operations all parts have, and their number.
+func (o *Out) Written() (txns, ops int64, parts int) {
+	for _, p := range append(o.list.Parts[:len(o.list.Parts):len(o.list.Parts)], o.part) {
+		txns += p.Txns
+		ops += p.Ops
+	}
+	parts = len(o.list.Parts)
+	if o.tmp != nil {
+		parts++
+	}
+	return txns, ops, parts
+}
+
+func (o *Out) open(n int) (err error) {
+	o.part = format.Part{File: fmt.Sprintf("part-%05d%s", n, o.ending)}
+	if o.tmp, err = os.CreateTemp(o.dir, "."+o.part.File+".*"); err != nil {
+		return err
+	}
+	if o.ending == ".ivh" {
+		o.native = native.NewWriter(o.dir, o.header)
+		return nil
+	}
+	o.size = &counter{w: o.tmp}
+	o.buf = bufio.NewWriterSize(o.size, 1<<18)
+	var w io.Writer = o.buf
+	switch filepath.Ext(o.ending) {
+	case ".gz":
+		o.pack = gzip.NewWriter(o.buf)
+	case ".zst":
+		if o.pack, err = zstd.NewWriter(o.buf, zstd.WithEncoderConcurrency(1)); err != nil {
+			return err
+		}
+	}
+	if o.pack != nil {
+		w = o.pack
+	}
+	o.jsonl = jsonl.NewWriter(w, o.header, false)
+	return nil
+}
+
+// Cut ends the present part, if there is one.
+func (o *Out) Cut() error {
+	if o.tmp == nil {
+		return nil
+	}
+	err := o.finish()
+	if err == nil {
+		err = o.tmp.Chmod(0o644)
+	}
+	st, serr := o.tmp.Stat()
+	if err = cmp.Or(err, serr); err == nil {
+		o.part.Bytes = st.Size()
+	}
+	if err = errors.Join(err, o.tmp.Close()); err == nil {
+		err = os.Rename(o.tmp.Name(), filepath.Join(o.dir, o.part.File))
+	}
+	if err != nil {
+		os.Remove(o.tmp.Name())
+		o.tmp = nil
+		return err
+	}
+	o.list.Parts = append(o.list.Parts, o.part)
+	o.part, o.tmp, o.native, o.jsonl, o.pack = format.Part{}, nil, nil, nil, nil
+	return nil
+}
+
+func (o *Out) finish() error {
+	if o.native != nil {
+		w := bufio.NewWriterSize(o.tmp, 1<<18)
+		return errors.Join(o.native.Finish(w), w.Flush(), o.native.Close())
+	}
+	err := o.jsonl.Flush()
+	if o.pack != nil {
+		err = errors.Join(err, o.pack.Close())
+	}
+	return errors.Join(err, o.buf.Flush())
+}
+
+// First writes a part that stands before all others, and ends the present one.
+func (o *Out) First(h *history.History) error {
+	if err := o.Cut(); err != nil {
+		return err
+	}
+	if err := o.open(0); err != nil {
+		return err
+	}
+	next := o.n
+	err := o.Add(h)
+	if o.n = next; err != nil {
+		return err
+	}
+	if err := o.Cut(); err != nil {
+		return err
+	}
+	last := len(o.list.Parts) - 1
+	o.list.Parts = slices.Insert(o.list.Parts[:last:last], 0, o.list.Parts[last])
+	return nil
+}
+
+// Finish ends the last part and lists them all; more is what the list is to say beside that. A history without
+// transactions has one part.
+func (o *Out) Finish(more map[string]any) error {
+	if o.tmp == nil && len(o.list.Parts) == 0 {
+		if err := o.open(o.n); err != nil {
+			return err
+		}
+	}
+	if err := o.Cut(); err != nil {
+		return err
+	}
+	o.list.Unfinished, o.list.More = false, more
+	return format.WritePartList(o.dir, o.list)
+}
+
+// Abort removes all that was written, and the folder if it was not there.
+func (o *Out) Abort() error {
+	var errs []error
+	if o.tmp != nil {
+		if o.native != nil {
+			errs = append(errs, o.native.Close())
+		}
+		errs = append(errs, o.tmp.Close(), os.Remove(o.tmp.Name()))
+		o.tmp = nil
+	}
+	for _, p := range o.list.Parts {
+		errs = append(errs, os.Remove(filepath.Join(o.dir, p.File)))
+	}
+	if err := os.Remove(filepath.Join(o.dir, format.PartsName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	if o.made {
+		errs = append(errs, os.Remove(o.dir))
+	}
+	return errors.Join(errs...)
+}
