@@ -6,6 +6,8 @@ import registry "isovet/internal/bounds"
 func init() {
 	registry.Register("replay.saturateAfter", &saturateAfter)
 	registry.Register("replay.fewReaders", &fewReaders)
+	registry.Register("replay.fewMoved", &fewMoved)
+	registry.Register("replay.laterRounds", &laterRounds)
 	registry.Register("replay.settleChained", &settleChained)
 	registry.Register("replay.settleSingle", &settleSingle)
 	registry.Register("replay.facts", &defaultBounds.facts)

@@ -61,6 +61,7 @@ type Options struct {
 // Stats counts a run.
 type Stats struct {
 	Rounds, Vars, Guards int
+	Again                int // rounds that replayed only what had moved
 	KnownEdges, Backward int // edges of the history; of these, against the first order
 	Failed               int // reads and writes that failed, over all rounds
 	Facts                int // edges that saturation found
@@ -122,9 +123,12 @@ type engine struct {
 	late  []graph.Edge // known edges against the first order
 	// failed is what fails in the first order, where that is known before the first round.
 	failed []failure
-	s      *solver.Solver
-	pk     *acyclic.PK
-	log    lemmaLog
+	// again replays what moved; nil while everything is replayed, and before the round againFrom.
+	again     *again
+	againFrom int
+	s         *solver.Solver
+	pk        *acyclic.PK
+	log       lemmaLog
 
 	top   solver.Var               // always true
 	pair  map[[2]uint32]solver.Var // writes (a, b), a < b → "a before b"

@@ -119,22 +119,9 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	last := 0 // how many failed in the round before
 	for {
 		e.stats.Rounds++
-		order := e.ord.Topological()
-		if e.settling != nil {
-			if order = e.agree(); len(order) < e.total {
-				return Answer{}, errStuck
-			}
-			for p, x := range order {
-				e.at[x] = int32(p)
-			}
-			e.pk.Arrange(order)
-		}
-		if e.preds != nil {
-			failed = e.preds.replay(order, e.counted, failed[:0])
-		} else if e.failed != nil {
-			failed, e.failed = e.failed, nil
-		} else {
-			failed = e.replay(order, e.counted, failed[:0])
+		order, err := e.round(&failed)
+		if err != nil {
+			return Answer{}, err
 		}
 		e.stats.Failed += len(failed)
 		if len(failed) == 0 {
@@ -200,6 +187,50 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}
 	}
+}
+
+// round puts what fails in the present order in place of what failed before. Where nothing does, order is that order,
+// which was replayed as a whole.
+func (e *engine) round(failed *[]failure) (order []int32, err error) {
+	before := len(*failed)
+	*failed = (*failed)[:0]
+	if e.again != nil {
+		if moved, ok := e.pk.Moved(); ok {
+			if *failed, ok = e.again.replay(moved, e.ord.Pos, *failed); ok && len(*failed) > 0 {
+				e.stats.Again++
+				e.pk.Track(e.total / fewMoved)
+				return nil, nil
+			}
+		}
+		e.again, e.againFrom = nil, 2*e.stats.Rounds // not each time in vain
+		e.pk.Track(0)
+		*failed = (*failed)[:0]
+	}
+	order = e.ord.Topological()
+	if e.settling != nil {
+		if order = e.agree(); len(order) < e.total {
+			return nil, errStuck
+		}
+		for p, x := range order {
+			e.at[x] = int32(p)
+		}
+		e.pk.Arrange(order)
+	}
+	switch {
+	case e.preds != nil:
+		*failed = e.preds.replay(order, e.counted, *failed)
+		return order, nil
+	case e.failed != nil:
+		*failed, e.failed = e.failed, nil
+	default:
+		*failed = e.replay(order, e.counted, *failed)
+	}
+	if e.stats.Rounds >= max(laterRounds, e.againFrom) && before <= e.total/fewMoved && len(*failed) > 0 &&
+		e.settling == nil && len(e.v.Open)+len(e.v.Amb) == 0 {
+		e.again = e.newAgain(order)
+		e.pk.Track(e.total / fewMoved)
+	}
+	return order, nil
 }
 
 // severalWriters counts the failed reads that have several possible writers.

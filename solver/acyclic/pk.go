@@ -41,6 +41,11 @@ type PK struct {
 	back    []int32
 	stampOf []uint32 // node → stamp, scratch of propagation
 	epoch   uint32
+
+	// Nodes that moved, see Track: each once, and while they are no more than mostMoved.
+	moved     []int32
+	isMoved   []bool
+	mostMoved int
 }
 
 // NewPK makes the theory of the guards for s and attaches it. ord holds the known edges and is used by
@@ -113,6 +118,37 @@ func (t *PK) Arrange(order []int32) {
 	}
 }
 
+// Track has Moved count from now on, up to most nodes (0: no longer).
+//
+// Cost: one flag a node.
+func (t *PK) Track(most int) {
+	for _, v := range t.moved {
+		t.isMoved[v] = false
+	}
+	t.moved, t.mostMoved = t.moved[:0], most
+	if most == 0 {
+		t.isMoved = nil
+		return
+	}
+	t.isMoved = slices.Grow(t.isMoved, t.ord.N()-len(t.isMoved))[:t.ord.N()]
+}
+
+// Moved lists the nodes that AddEdge gave another place since Track was called, in no order, each once, those that
+// moved back included. ok is false where they are more than were to be tracked. The slice is valid until the next edge.
+func (t *PK) Moved() (nodes []int32, ok bool) { return t.moved, len(t.moved) <= t.mostMoved }
+
+func (t *PK) track(moved []int32) {
+	if len(t.moved) > t.mostMoved {
+		return
+	}
+	for _, v := range moved {
+		if !t.isMoved[v] {
+			t.isMoved[v] = true
+			t.moved = append(t.moved, v)
+		}
+	}
+}
+
 // Propagate returns what the reorderings since the last call found. See solver.Theory.
 func (t *PK) Propagate() []solver.Lit {
 	out := t.out
@@ -139,6 +175,9 @@ func (g pkGraph) add(u, v, tag int32) bool {
 	}
 	if moved := t.ord.Moved(); len(moved) > 0 {
 		t.retest(moved)
+		if t.mostMoved > 0 {
+			t.track(moved)
+		}
 		if t.opts.Propagate {
 			t.findCycles()
 		}
