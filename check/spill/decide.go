@@ -1,0 +1,642 @@
+package spill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"isovet/check"
+	"isovet/check/spill/plan"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// pair are two transactions of a session that stand the wrong way round.
+type pair struct {
+	a, b uint64
+	span plan.Span
+}
+
+// trouble is what is wrong with an order.
+type trouble struct {
+	misfits  []plan.Misfit
+	sessions []pair
+	// spans are windows that were not solved with what they had.
+	spans []plan.Span
+}
+
+func (t *trouble) none() bool { return len(t.misfits)+len(t.sessions)+len(t.spans) == 0 }
+
+// window is a stretch that is being solved.
+type window struct {
+	span plan.Span
+	wish map[plan.Value]plan.Value
+}
+
+// maxRounds is how often the order is mended.
+const maxRounds = 40
+
+// decide replays the order, mends it, and replays it again, until it explains the history or what is left cannot be
+// mended.
+func (e *engine) decide(ctx context.Context) (*Answer, error) {
+	a := &Answer{}
+	if len(e.bad) > 0 {
+		if err := e.refuteEach(ctx, a, e.bad, "an own operation contradicts a read"); err != nil {
+			return nil, err
+		}
+	}
+	var t trouble
+	var err error
+	if t.misfits, err = e.replay(ctx, "replaying", nil); err != nil {
+		return e.giveUp(a, err)
+	}
+	e.stats.Misfits = len(t.misfits)
+	if t.sessions, err = e.sessions(); err != nil {
+		return nil, err
+	}
+	for e.drop(&t); !t.none() && e.stats.Rounds < maxRounds; e.drop(&t) {
+		e.stats.Rounds++
+		if err := e.round(ctx, a, &t); err != nil {
+			return e.giveUp(a, err)
+		}
+	}
+	switch {
+	case len(a.Found) > 0:
+		a.Verdict = evidence.Violated
+	case !t.none():
+		a.Reason = fmt.Sprintf("after %d rounds there are still reads out of order", maxRounds)
+	case len(a.Open) > 0:
+		w := a.Open[0]
+		a.Reason = fmt.Sprintf("%d stretches of the order of client times could not be decided, the first from %d to "+
+			"%d: %s", len(a.Open), w.From, w.To, w.Why)
+	default:
+		a.Verdict = evidence.Holds
+		a.Moves = e.moves.At
+	}
+	return a, nil
+}
+
+// giveUp turns a bound that was reached into an answer.
+func (e *engine) giveUp(a *Answer, err error) (*Answer, error) {
+	switch {
+	case errors.Is(err, errTooMany):
+	case errors.Is(err, plan.ErrRoom):
+		err = errors.New("the transactions stand in the files in another order than that of their ends, and there " +
+			"is too little memory to sort them; give more")
+	default:
+		return nil, err
+	}
+	if a.Verdict = evidence.Unknown; len(a.Found) > 0 {
+		a.Verdict = evidence.Violated
+		return a, nil
+	}
+	a.Reason = err.Error()
+	return a, nil
+}
+
+// drop leaves out what is settled: it is in a stretch that was found to be in violation, or could not be decided.
+func (e *engine) drop(t *trouble) {
+	t.misfits = slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool {
+		return e.settledTxn[m.Reader] || e.settledAt(m.At)
+	})
+	t.sessions = slices.DeleteFunc(t.sessions, func(p pair) bool {
+		return e.settledTxn[p.b] || e.settledAt(p.span.From) || e.settledAt(p.span.To)
+	})
+}
+
+func (e *engine) settledAt(p plan.Pos) bool {
+	i, _ := slices.BinarySearchFunc(e.settled, p, func(s plan.Span, p plan.Pos) int { return s.To.Compare(p) })
+	return i < len(e.settled) && e.settled[i].Has(p)
+}
+
+func (e *engine) settle(s plan.Span) { e.settled = plan.Join(append(e.settled, s)) }
+
+// sessions finds where the order is against that of sessions, where the level asks for it.
+func (e *engine) sessions() (wrong []pair, err error) {
+	if !e.o.Level.Sessions() {
+		return nil, nil
+	}
+	var s plan.Sessions
+	most := e.maxMisfits()
+	err = e.eachHead(func(place uint64, h *plan.Head) {
+		if h.Init || h.Session == history.NoTime {
+			return
+		}
+		at := plan.Pos{T: h.T, N: place}
+		m := plan.Move{Begin: at, Commit: at}
+		if e.moves.Moved(place) {
+			m = e.moves.At[place]
+		} else if h.Status != history.Committed {
+			return
+		}
+		if before, commit, is := s.Add(h.Session, place, m, h.Status == history.Committed); is && len(wrong) < most {
+			wrong = append(wrong, pair{before, place, plan.Span{From: m.Begin, To: commit}})
+		}
+	})
+	if len(wrong) == most {
+		err = cmp.Or(err, errTooMany)
+	}
+	return wrong, err
+}
+
+// count is how many transactions a span has, about: as many as there are in the mean in so much time.
+func (e *engine) count(s plan.Span) float64 {
+	all := float64(e.total.MaxT) - float64(e.total.MinT)
+	if all <= 0 {
+		return float64(e.total.Committed)
+	}
+	from, to := max(s.From.T, e.total.MinT), min(s.To.T, e.total.MaxT)
+	return max(float64(e.total.Committed)*(float64(to)-float64(from))/all, 0)
+}
+
+// few is the time that some transactions take, by which windows are at least widened.
+func (e *engine) few() float64 {
+	all := float64(e.total.MaxT) - float64(e.total.MinT)
+	return 8*all/float64(max(e.total.Committed, 1)) + 1
+}
+
+// round asks who wrote what misfitting reads saw, and makes windows; solves these; and replays the keys of what it
+// moved.
+func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
+	e.progress(fmt.Sprintf("round %d: %d reads out of order", e.stats.Rounds, len(t.misfits)), 0, 0)
+	wants := make([]plan.Want, 0, len(t.misfits))
+	for _, m := range t.misfits {
+		wants = append(wants, plan.Want{Key: m.Key, Value: m.Want})
+	}
+	by, err := e.writers(ctx, wants)
+	if err != nil {
+		return err
+	}
+	spans := slices.Clone(t.spans)
+	counts := map[uint64]plan.Pos{} // transactions of unknown outcome → their first reader
+	var alone []uint64              // readers of what nobody may have installed
+	causes := make([]plan.Cause, len(t.misfits))
+	for i := range t.misfits {
+		m := &t.misfits[i]
+		c := plan.CauseOf(m, by[plan.Want{Key: m.Key, Value: m.Want}])
+		causes[i] = c
+		switch c.Case {
+		case plan.Counts:
+			if p, ok := counts[c.Writer.Place]; !ok || m.At.Less(p) {
+				counts[c.Writer.Place] = m.At
+			}
+		case plan.NoWriter:
+			alone = append(alone, m.Reader)
+		default:
+			spans = append(spans, c.Span)
+		}
+	}
+	for _, p := range t.sessions {
+		spans = append(spans, p.span)
+	}
+	if len(alone) > 0 {
+		slices.Sort(alone)
+		if err := e.refuteEach(ctx, a, slices.Compact(alone), "no transaction that may have committed installed what "+
+			"it read"); err != nil {
+			return err
+		}
+	}
+	if len(counts) > 0 {
+		// Where they stand may move others: windows come in the next round.
+		return e.countIn(ctx, counts, t)
+	}
+	ws := e.windows(spans)
+	var small, large []window
+	for _, w := range ws {
+		if e.count(w.span) <= float64(e.o.MaxWindow) {
+			small = append(small, w)
+		} else {
+			large = append(large, w)
+		}
+	}
+	if err := e.tooLarge(ctx, a, large, t.misfits, causes); err != nil {
+		return err
+	}
+	for i := range small {
+		small[i].wish = map[plan.Value]plan.Value{}
+	}
+	for i, m := range t.misfits { // what later readers ask for
+		if j := at(small, m.From); j >= 0 && causes[i].Case == plan.InReach && small[j].span.To.Less(m.At) {
+			small[j].wish[m.Key] = m.Want
+		}
+	}
+	e.stats.Windows += len(small)
+	t.spans = nil
+	touched := newKeys()
+	if err := e.solveAll(ctx, a, small, t, touched); err != nil {
+		return err
+	}
+	return e.again(ctx, t, touched)
+}
+
+// again replays the keys that were touched and looks at sessions.
+func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err error) {
+	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })
+	if !touched.empty() {
+		found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched.has)
+		if err != nil {
+			return err
+		}
+		left = append(left, found...)
+	}
+	t.misfits = left
+	sortMisfits(t.misfits)
+	t.sessions, err = e.sessions()
+	return err
+}
+
+// at finds the window that has a place.
+func at(ws []window, p plan.Pos) int {
+	i, _ := slices.BinarySearchFunc(ws, p, func(w window, p plan.Pos) int { return w.span.To.Compare(p) })
+	if i < len(ws) && ws[i].span.Has(p) {
+		return i
+	}
+	return -1
+}
+
+// windows joins spans to windows. One that meets an earlier window takes that in, and grows.
+func (e *engine) windows(spans []plan.Span) (ws []window) {
+	spans = plan.Join(spans)
+	for {
+		var met []plan.Span
+		for i, s := range spans {
+			grown := false
+			for _, old := range e.overlapping(s) {
+				if old.From.Less(s.From) {
+					s.From = old.From
+				}
+				if s.To.Less(old.To) {
+					s.To = old.To
+				}
+				grown = true
+				met = append(met, old)
+			}
+			if grown {
+				s = s.Widen(max((float64(s.To.T)-float64(s.From.T))/2, e.few()))
+			}
+			spans[i] = s
+		}
+		e.solved = slices.DeleteFunc(e.solved, func(s plan.Span) bool { return slices.Contains(met, s) })
+		n := len(spans)
+		if spans = plan.Join(spans); len(met) == 0 && len(spans) == n {
+			break
+		}
+	}
+	for _, s := range spans {
+		ws = append(ws, window{span: s})
+	}
+	e.solved = plan.Join(append(e.solved, spans...))
+	return ws
+}
+
+// overlapping are the earlier windows that a span meets.
+func (e *engine) overlapping(s plan.Span) (out []plan.Span) {
+	i, _ := slices.BinarySearchFunc(e.solved, s.From, func(w plan.Span, p plan.Pos) int { return w.To.Compare(p) })
+	for ; i < len(e.solved) && !s.To.Less(e.solved[i].From); i++ {
+		out = append(out, e.solved[i])
+	}
+	return out
+}
+
+// countIn takes transactions of unknown outcome as committed: each behind its start as far as others take, but before
+// its first reader.
+func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *trouble) error {
+	places := make(map[uint64]bool, len(counts))
+	for p := range counts {
+		places[p] = true
+	}
+	_, by, err := e.gather(ctx, nil, places)
+	if err != nil {
+		return err
+	}
+	usual := int64(0)
+	if e.total.Taken > 0 {
+		usual = e.total.Took / e.total.Taken
+	}
+	touched := newKeys()
+	var events []plan.Event
+	for _, p := range slices.Sorted(maps.Keys(by)) {
+		x := by[p]
+		T := counts[p].T - 1
+		if x.Start != history.NoTime {
+			T = max(x.Start, min(T, x.Start+usual))
+		}
+		T = max(T, plan.First.T+1)
+		x.Rule, x.Counts = plan.Pos{T: T, N: p}, true
+		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
+		e.counted[p] = x.Rule
+		e.moves.Set(p, x.Now)
+		touched.addTxn(x)
+		events = append(events, plan.Event{At: x.Rule, Txn: x, Reads: true, Writes: true})
+	}
+	slices.SortFunc(events, func(a, b plan.Event) int { return a.At.Compare(b.At) })
+	if err := e.write(e.stats.Rounds, events); err != nil {
+		return err
+	}
+	return e.again(ctx, t, touched)
+}
+
+// solveAll solves windows, places what they move, and refutes those that have no order.
+func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
+	var events []plan.Event
+	var stuck []*window
+	var sets [][]*plan.Txn
+	for lo := 0; lo < len(ws); {
+		hi, n := lo, 0.0
+		for ; hi < len(ws) && (hi == lo || n < e.held()); hi++ {
+			n += e.count(ws[hi].span)
+		}
+		spans := make([]plan.Span, 0, hi-lo)
+		for _, w := range ws[lo:hi] {
+			spans = append(spans, w.span)
+		}
+		in, _, err := e.gather(ctx, spans, nil)
+		if err != nil {
+			return err
+		}
+		answers := make([]plan.Answer, hi-lo)
+		moved := make([][]plan.Event, hi-lo)
+		keys := make([][]*plan.Txn, hi-lo)
+		e.progress("solving windows", int64(lo), int64(len(ws)))
+		err = e.parallel(ctx, hi-lo, func(ctx context.Context, i int) (err error) {
+			answers[i], moved[i], keys[i], err = e.solve(ctx, &ws[lo+i], in[i])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range answers {
+			if answers[i] != plan.Solved {
+				stuck, sets = append(stuck, &ws[lo+i]), append(sets, in[i])
+				continue
+			}
+			for _, x := range keys[i] {
+				touched.addTxn(x)
+				if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
+					e.moves.Unset(x.Place)
+					continue
+				}
+				x.Now.Round = e.stats.Rounds
+				e.moves.Set(x.Place, x.Now)
+			}
+			events = append(events, moved[i]...)
+		}
+		lo = hi
+	}
+	slices.SortFunc(events, func(a, b plan.Event) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
+	})
+	if err := e.write(e.stats.Rounds, events); err != nil {
+		return err
+	}
+	// Only now do the chunks say where everything stands.
+	found, err := e.refute(ctx, a, sets)
+	if err != nil {
+		return err
+	}
+	for i, w := range stuck {
+		e.stuck(a, w, found[i], t)
+	}
+	return nil
+}
+
+// held is how many transactions of windows may be held at once.
+func (e *engine) held() float64 { return float64(e.o.Memory) / 8 / 1024 }
+
+// solve solves one window. changed are the transactions that stand elsewhere than before.
+func (e *engine) solve(ctx context.Context, w *window, txns []*plan.Txn) (answer plan.Answer, events []plan.Event,
+	changed []*plan.Txn, err error) {
+	if len(txns) == 0 {
+		return plan.Unsolved, nil, nil, nil
+	}
+	o := plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}
+	var order []int32
+	answer = plan.Unsolved
+	if w.span.To.T < e.total.MaxT {
+		answer, order, err = plan.Solve(ctx, txns, w.wish, false, o)
+	}
+	if answer == plan.Unsolved && err == nil {
+		answer, order, err = plan.Solve(ctx, txns, w.wish, true, o)
+	}
+	if err != nil || answer != plan.Solved {
+		return answer, nil, nil, err
+	}
+	was := make([]plan.Move, len(txns))
+	for i, x := range txns {
+		was[i] = x.Now
+		was[i].Round = 0
+		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
+	}
+	for _, x := range plan.Place(txns, order) {
+		if x.Now.Begin == x.Now.Commit {
+			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
+			continue
+		}
+		events = append(events, plan.Event{At: x.Now.Begin, Txn: x, Reads: true},
+			plan.Event{At: x.Now.Commit, Txn: x, Writes: true})
+	}
+	moved := make(map[*plan.Txn]bool, len(events))
+	for _, ev := range events {
+		moved[ev.Txn] = true
+	}
+	for i, x := range txns {
+		if moved[x] || was[i] != x.Now {
+			changed = append(changed, x)
+		}
+	}
+	return answer, events, changed, nil
+}
+
+// stuck says what becomes of a window that has no order with the rest as it is: if its transactions do not violate the
+// level by themselves, it grows.
+func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
+	switch {
+	case found:
+		e.settle(w.span)
+	case w.span.From.T <= e.total.MinT && w.span.To.T >= e.total.MaxT:
+		e.leave(a, w.span, "no order was found")
+	default:
+		t.spans = append(t.spans, w.span)
+	}
+}
+
+// leave names a stretch as undecided.
+func (e *engine) leave(a *Answer, s plan.Span, why string) {
+	a.Open = append(a.Open, Window{s.From.T, s.To.T, int(e.count(s)), why})
+	e.settle(s)
+}
+
+// tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
+// violation by themselves.
+func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits []plan.Misfit,
+	causes []plan.Cause) error {
+	if len(ws) == 0 {
+		return nil
+	}
+	places := map[uint64]bool{}
+	var of, in []int // misfits, and the window of each
+	for i := range misfits {
+		if j := at(ws, misfits[i].At); j >= 0 && causes[i].Case == plan.InReach {
+			of, in = append(of, i), append(in, j)
+			for _, p := range causes[i].Txns {
+				places[p] = true
+			}
+		}
+	}
+	_, by, err := e.gather(ctx, nil, places)
+	if err != nil {
+		return err
+	}
+	sets := make([][]*plan.Txn, len(of))
+	for j, i := range of {
+		for _, p := range causes[i].Txns {
+			sets[j] = append(sets[j], by[p])
+		}
+	}
+	found, err := e.refute(ctx, a, sets)
+	if err != nil {
+		return err
+	}
+	open, shown := make([]bool, len(ws)), make([]bool, len(ws))
+	for j, is := range found {
+		if shown[in[j]] = true; is {
+			e.settledTxn[misfits[of[j]].Reader] = true
+		} else {
+			open[in[j]] = true
+		}
+	}
+	for j := range ws {
+		if open[j] || !shown[j] {
+			e.leave(a, ws[j].span, fmt.Sprintf("some %.0f transactions, more than a window may have",
+				e.count(ws[j].span)))
+		}
+	}
+	return nil
+}
+
+// refuteEach looks at single transactions whose reads nothing explains.
+func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why string) error {
+	set := map[uint64]bool{}
+	for _, p := range places {
+		set[p] = true
+	}
+	_, by, err := e.gather(ctx, nil, set)
+	if err != nil {
+		return err
+	}
+	sets := make([][]*plan.Txn, len(places))
+	for i, p := range places {
+		sets[i] = []*plan.Txn{by[p]}
+	}
+	found, err := e.refute(ctx, a, sets)
+	if err != nil {
+		return err
+	}
+	for i, p := range places {
+		if e.settledTxn[p] = true; !found[i] {
+			at := by[p].Now.Commit
+			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, and that proves nothing alone",
+				by[p].ID, why))
+		}
+	}
+	return nil
+}
+
+// refute looks which sets of transactions, with those that they read from, violate the level by themselves.
+func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (found []bool, err error) {
+	found = make([]bool, len(sets))
+	if len(sets) == 0 {
+		return found, nil
+	}
+	all := slices.Concat(sets...)
+	by, err := e.writers(ctx, plan.Wants(all))
+	if err != nil {
+		return nil, err
+	}
+	places := map[uint64]bool{}
+	for _, l := range by {
+		for _, w := range l {
+			if w.Place != plan.NoPlace && len(l) < plan.MaxWriters {
+				places[w.Place] = true
+			}
+		}
+	}
+	_, others, err := e.gather(ctx, nil, places)
+	if err != nil {
+		return nil, err
+	}
+	c, err := check.ByName("replay")
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*evidence.Result, len(sets))
+	err = e.parallel(ctx, len(sets), func(ctx context.Context, i int) error {
+		members := slices.Clone(sets[i])
+		slices.SortFunc(members, func(a, b *plan.Txn) int { return cmp.Compare(a.Place, b.Place) })
+		h, err := plan.Part(members, by, others, e.in.Initial)
+		if err != nil {
+			return err
+		}
+		h.File = e.in.Name
+		r, err := check.Run(ctx, c, h, check.Options{Level: e.o.Level, ClockSkew: e.o.Skew})
+		if err == nil && r.Verdict == evidence.Violated {
+			results[i] = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		if r == nil {
+			continue
+		}
+		found[i] = true
+		if name := nameOf(r); !e.named[name] {
+			e.named[name] = true
+			a.Found = append(a.Found, r)
+		}
+	}
+	return found, nil
+}
+
+// nameOf tells a proof from others: by the ids of the transactions in it.
+func nameOf(r *evidence.Result) string {
+	var ids []int64
+	for _, t := range r.Anomalies[0].Txns {
+		ids = append(ids, r.H.Txns.ID[t])
+	}
+	slices.Sort(ids)
+	return fmt.Sprint(r.Anomalies[0].Kind, ids)
+}
+
+// keySet is a set of keys' hashes, with some more.
+type keySet struct {
+	bits []uint64
+	n    int
+}
+
+func newKeys() *keySet { return &keySet{bits: make([]uint64, 1<<16)} }
+
+func (k *keySet) slot(h uint64) (w *uint64, bit uint64) {
+	h *= 0x9e3779b97f4a7c15
+	return &k.bits[h>>48], 1 << (h >> 42 & 63)
+}
+
+func (k *keySet) has(h uint64) bool {
+	w, bit := k.slot(h)
+	return *w&bit != 0
+}
+
+func (k *keySet) empty() bool { return k.n == 0 }
+
+func (k *keySet) addTxn(x *plan.Txn) {
+	for _, op := range x.Ops {
+		w, bit := k.slot(op.Key.Hash())
+		*w |= bit
+		k.n++
+	}
+}

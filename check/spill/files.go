@@ -1,0 +1,263 @@
+package spill
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"isovet/check/spill/plan"
+	"isovet/history"
+)
+
+// task is some pieces that follow one another, which are mapped to one file of chunks and one of heads.
+type task struct {
+	pieces      []Piece
+	first, txns int64
+	minT, maxT  int64
+	chunks      *os.File
+	heads       string
+	index       []entry
+	stats       plan.MapStats
+	bad         []uint64
+	init        uint64
+}
+
+// entry is a chunk in a task's file.
+type entry struct {
+	part int
+	off  int64
+	n    int
+	info plan.ChunkInfo
+}
+
+// maxTasks keeps open files few.
+const maxTasks = 256
+
+// open divides the pieces into tasks.
+func (e *engine) open() error {
+	if err := os.MkdirAll(e.o.Dir, 0o755); err != nil {
+		return err
+	}
+	n := min(len(e.in.Pieces), maxTasks)
+	for i := range n {
+		lo, hi := len(e.in.Pieces)*i/n, len(e.in.Pieces)*(i+1)/n
+		t := &task{pieces: e.in.Pieces[lo:hi], first: e.in.Pieces[lo].First, init: plan.NoPlace}
+		for _, p := range t.pieces {
+			t.txns += p.Txns
+		}
+		e.tasks = append(e.tasks, t)
+	}
+	e.parts = e.o.Parts
+	if e.parts == 0 {
+		// Operations take some 12 bytes in chunks. A partition whose chunks all overlap in time must fit.
+		bytes := max(e.in.Txns*8*12, e.in.Bytes/2)
+		e.parts = int(min(max(bytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
+	}
+	e.stats.Parts = e.parts
+	e.moves = plan.NewMoves(e.in.Txns)
+	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
+	e.init = plan.NoPlace
+	return nil
+}
+
+func (e *engine) close() error {
+	for _, t := range e.tasks {
+		if t.chunks != nil {
+			t.chunks.Close()
+			if !e.o.Keep {
+				os.Remove(t.chunks.Name())
+			}
+		}
+		if t.heads != "" && !e.o.Keep {
+			os.Remove(t.heads)
+		}
+	}
+	for _, f := range e.movedFiles {
+		f.Close()
+		os.Remove(f.Name())
+	}
+	if !e.o.Keep {
+		os.Remove(e.o.Dir)
+	}
+	return nil
+}
+
+func (t *task) each(ctx context.Context, in *Input, f func(h *history.History, first uint64) error) error {
+	for _, p := range t.pieces {
+		if err := p.Each(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds reports whether the task has one of the places.
+func (t *task) holds(sorted []uint64) bool {
+	i, _ := slices.BinarySearch(sorted, uint64(t.first))
+	return i < len(sorted) && sorted[i] < uint64(t.first+t.txns)
+}
+
+func (t *task) holdsAny(places map[uint64]int) bool {
+	for p := range places {
+		if p >= uint64(t.first) && p < uint64(t.first+t.txns) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether one of the spans may have transactions of the task.
+func (t *task) within(ws []plan.Span) bool {
+	for _, w := range ws {
+		if w.From.T <= t.maxT && w.To.T >= t.minT {
+			return true
+		}
+	}
+	return false
+}
+
+// mapAll maps every task that is not mapped yet.
+func (e *engine) mapAll(ctx context.Context) error {
+	e.progress("reading", 0, e.in.Txns)
+	done := make(chan int64, len(e.tasks))
+	done <- 0
+	err := e.parallel(ctx, len(e.tasks), func(ctx context.Context, i int) error {
+		if err := e.mapTask(ctx, i); err != nil {
+			return err
+		}
+		n := <-done + e.tasks[i].txns
+		done <- n
+		e.progress("reading", n, e.in.Txns)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.chunks = make([][]plan.Chunk, e.parts)
+	e.total.MinT, e.total.MaxT = plan.Last.T, plan.First.T
+	for _, t := range e.tasks {
+		f := t.chunks
+		for _, x := range t.index {
+			e.chunks[x.part] = append(e.chunks[x.part], plan.Chunk{ChunkInfo: x.info, Bytes: x.n,
+				Read: func(buf []byte) ([]byte, error) {
+					buf = slices.Grow(buf, x.n)[:x.n]
+					_, err := f.ReadAt(buf, x.off)
+					return buf, err
+				}})
+			e.stats.Chunks++
+		}
+		s := &t.stats
+		a := &e.total
+		a.Txns, a.Ops, a.Committed, a.Unknown = a.Txns+s.Txns, a.Ops+s.Ops, a.Committed+s.Committed, a.Unknown+s.Unknown
+		a.Took, a.Taken = a.Took+s.Took>>8, a.Taken+s.Taken>>8
+		a.MinT, a.MaxT = min(a.MinT, s.MinT), max(a.MaxT, s.MaxT)
+		e.bad = append(e.bad, t.bad...)
+		if t.init != plan.NoPlace {
+			e.init = t.init
+		}
+	}
+	e.stats.Txns, e.stats.Ops, e.stats.Committed = e.total.Txns, e.total.Ops, e.total.Committed
+	return nil
+}
+
+// mapTask writes the chunks and heads of a task.
+func (e *engine) mapTask(ctx context.Context, i int) (err error) {
+	t := e.tasks[i]
+	f, err := os.Create(filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.chunks", i)))
+	if err != nil {
+		return err
+	}
+	t.chunks = f
+	w := bufio.NewWriterSize(f, 1<<18)
+	off := int64(0)
+	m := plan.Mapper{Rule: plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}}
+	m.Emit = func(part int, chunk []byte, info plan.ChunkInfo) error {
+		t.index = append(t.index, entry{part, off, len(chunk), info})
+		off += int64(len(chunk))
+		_, err := w.Write(chunk)
+		return err
+	}
+	t.heads = filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.heads", i))
+	hf, err := os.Create(t.heads)
+	if err != nil {
+		return err
+	}
+	defer hf.Close()
+	err = t.each(ctx, e.in, func(h *history.History, first uint64) error {
+		if h.Init != history.None {
+			t.init = first + uint64(h.Init)
+		}
+		if err := m.Batch(h, first); err != nil {
+			return err
+		}
+		if len(m.Heads.B) > 1<<18 {
+			_, err := hf.Write(m.Heads.B)
+			m.Heads.B = m.Heads.B[:0]
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if _, err := hf.Write(m.Heads.B); err != nil {
+		return err
+	}
+	t.stats, t.bad = m.Stats, m.Bad
+	t.minT, t.maxT = m.Stats.MinT, m.Stats.MaxT
+	return nil
+}
+
+// write writes the exceptions of a round for each partition and adds them to the partitions' chunks.
+func (e *engine) write(round int, events []plan.Event) error {
+	f, err := os.Create(filepath.Join(e.o.Dir, fmt.Sprintf("moved-%05d.chunks", round)))
+	if err != nil {
+		return err
+	}
+	e.movedFiles = append(e.movedFiles, f)
+	w := bufio.NewWriterSize(f, 1<<18)
+	off := int64(0)
+	m := plan.MoveWriter{Parts: e.parts, Emit: func(part int, chunk []byte, info plan.ChunkInfo) error {
+		at, n := off, len(chunk)
+		off += int64(n)
+		e.chunks[part] = append(e.chunks[part], plan.Chunk{ChunkInfo: info, Bytes: n, Moving: true, Round: round,
+			Read: func(buf []byte) ([]byte, error) {
+				buf = slices.Grow(buf, n)[:n]
+				_, err := f.ReadAt(buf, at)
+				return buf, err
+			}})
+		_, err := w.Write(chunk)
+		return err
+	}}
+	if err := m.Events(events); err != nil {
+		return err
+	}
+	if err := m.Flush(); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// eachHead calls f for each transaction, in the order of places.
+func (e *engine) eachHead(f func(place uint64, h *plan.Head)) error {
+	for _, t := range e.tasks {
+		b, err := os.ReadFile(t.heads)
+		if err != nil {
+			return err
+		}
+		place := uint64(t.first)
+		if err := plan.EachHead(b, func(h *plan.Head) {
+			f(place, h)
+			place++
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"isovet/history"
+)
+
+// A chunk is operations on the keys of one partition, of transactions that follow one another in the order. As bytes:
+//
+//	number of keys, and each key: its kind, then a number (zigzag) or a length and a text
+//	for each transaction: time less that of the one before (zigzag), place less that of the one before (zigzag),
+//	  in chunks of exceptions Sub, then its operations:
+//	    a byte: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit)
+//	    the key's number in the chunk
+//	    the value: a number less the last number (zigzag), or a length and a text
+//
+// All numbers are variable-length (encoding/binary). BlindW's operations take some 9 bytes.
+
+// Kind is what an operation in a chunk is.
+type Kind uint8
+
+const (
+	Read    Kind = iota // of a transaction that counts, from others
+	Install             // the last write of a key by a transaction that counts
+	// what others cannot rightly see: a write of a key that its transaction writes again, and writes of aborted
+	// transactions
+	Intermediate
+	Aborted
+	// writes of transactions of unknown outcome that do not count as yet
+	Maybe
+	MaybeIntermediate
+)
+
+const (
+	lastBit    = 1 << 6
+	kindMask   = 7
+	valueShift = 3
+)
+
+// ChunkInfo says what a chunk has.
+type ChunkInfo struct {
+	Min, Max Pos
+	Txns     int
+	Ops      int
+}
+
+// chunkWriter makes one chunk after the other.
+type chunkWriter struct {
+	keys   []byte
+	nKeys  uint32
+	body   []byte
+	seq    uint32 // number of the chunk, from 1
+	info   ChunkInfo
+	pos    Pos
+	place  uint64
+	opAt   int // where the last operation's first byte stands
+	inTxn  bool
+	lastN  int64
+	moving bool
+}
+
+func (w *chunkWriter) size() int { return len(w.keys) + len(w.body) }
+
+// begin begins a transaction's operations; they are in the order of pos.
+func (w *chunkWriter) begin(pos Pos, place uint64) {
+	w.endTxn()
+	if w.info.Txns == 0 {
+		w.info.Min = pos
+	}
+	w.info.Max = pos
+	w.info.Txns++
+	w.body = binary.AppendVarint(w.body, int64(uint64(pos.T)-uint64(w.pos.T)))
+	w.body = binary.AppendVarint(w.body, int64(place-w.place))
+	if w.moving {
+		w.body = binary.AppendVarint(w.body, int64(pos.N-place))
+		w.body = binary.AppendUvarint(w.body, uint64(pos.Sub))
+	}
+	w.pos, w.place = pos, place
+	w.inTxn = true
+}
+
+func (w *chunkWriter) endTxn() {
+	if w.inTxn {
+		w.body[w.opAt] |= lastBit
+		w.inTxn = false
+	}
+}
+
+// key adds a key to the chunk and returns its number.
+func (w *chunkWriter) key(kind history.ValueKind, n int64, text []byte) uint32 {
+	w.keys = append(w.keys, byte(kind))
+	if kind == history.Int {
+		w.keys = binary.AppendVarint(w.keys, n)
+	} else {
+		w.keys = binary.AppendUvarint(w.keys, uint64(len(text)))
+		w.keys = append(w.keys, text...)
+	}
+	w.nKeys++
+	return w.nKeys - 1
+}
+
+// op adds an operation.
+func (w *chunkWriter) op(kind Kind, key uint32, v history.ValueKind, n int64, text []byte) {
+	w.opAt = len(w.body)
+	w.info.Ops++
+	b := append(w.body, byte(kind)|byte(v)<<valueShift)
+	if key < 0x80 {
+		b = append(b, byte(key))
+	} else {
+		b = binary.AppendUvarint(b, uint64(key))
+	}
+	switch v {
+	case history.Int, history.Bool:
+		b = binary.AppendVarint(b, int64(uint64(n)-uint64(w.lastN)))
+		w.lastN = n
+	case history.String, history.Row:
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	w.body = b
+}
+
+// take returns the chunk and begins the next. The bytes are appended to out.
+func (w *chunkWriter) take(out []byte) ([]byte, ChunkInfo) {
+	w.endTxn()
+	out = binary.AppendUvarint(out, uint64(w.nKeys))
+	out = append(out, w.keys...)
+	out = append(out, w.body...)
+	info := w.info
+	*w = chunkWriter{keys: w.keys[:0], body: w.body[:0], seq: w.seq + 1, moving: w.moving}
+	return out, info
+}
+
+// Damaged is what a chunk holds that no chunk holds.
+type Damaged struct{ What string }
+
+func (d *Damaged) Error() string { return "a damaged chunk: " + d.What }
+
+// cursor reads a chunk.
+type cursor struct {
+	b      []byte
+	moving bool
+	round  int
+	whole  []byte
+	none   bool     // no key of it is looked at
+	keys   []uint32 // number of a key in the chunk → in the table
+	// the transaction at which it stands
+	pos   Pos
+	place uint64
+	ended bool
+	lastN int64
+
+	// the operation that was read last
+	kind  Kind
+	vkind history.ValueKind
+	key   uint32
+	n     int64
+	text  []byte
+	last  bool
+}
+
+// uvarint reads a number; it is wrong only in damaged files, whose checksums are looked at before.
+func (c *cursor) uvarint() uint64 {
+	if len(c.b) > 0 && c.b[0] < 0x80 {
+		x := uint64(c.b[0])
+		c.b = c.b[1:]
+		return x
+	}
+	x, n := binary.Uvarint(c.b)
+	if n <= 0 {
+		panic(&Damaged{"a number that does not end"})
+	}
+	c.b = c.b[n:]
+	return x
+}
+
+func (c *cursor) varint() int64 {
+	x := c.uvarint()
+	return int64(x>>1) ^ -int64(x&1)
+}
+
+func (c *cursor) bytes() []byte {
+	n := c.uvarint()
+	if n > uint64(len(c.b)) {
+		panic(&Damaged{"a text that does not end"})
+	}
+	t := c.b[:n]
+	c.b = c.b[n:]
+	return t
+}
+
+// open reads the keys, by what their numbers in a table are, and goes to the first transaction.
+func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64, text []byte) uint32) {
+	c.b = chunk
+	n := c.uvarint()
+	if n > uint64(len(chunk)) {
+		panic(&Damaged{fmt.Sprintf("%d keys", n)})
+	}
+	c.keys, c.none = c.keys[:0], true
+	for range n {
+		if len(c.b) == 0 {
+			panic(&Damaged{"keys that do not end"})
+		}
+		kind := history.ValueKind(c.b[0])
+		c.b = c.b[1:]
+		k := noKey
+		if kind == history.Int {
+			k = number(kind, c.varint(), nil)
+		} else {
+			k = number(kind, 0, c.bytes())
+		}
+		c.none = c.none && k == noKey
+		c.keys = append(c.keys, k)
+	}
+	c.pos, c.place, c.lastN, c.ended = Pos{}, 0, 0, false
+	c.nextTxn()
+}
+
+// nextTxn goes to the next transaction.
+func (c *cursor) nextTxn() {
+	if len(c.b) == 0 {
+		c.ended = true
+		return
+	}
+	c.pos.T = int64(uint64(c.pos.T) + uint64(c.varint()))
+	c.place += uint64(c.varint())
+	c.pos.N = c.place
+	if c.moving {
+		c.pos.N += uint64(c.varint())
+		c.pos.Sub = uint32(c.uvarint())
+	}
+}
+
+// nextOp reads an operation of the transaction.
+func (c *cursor) nextOp() {
+	b := c.b
+	if len(b) < 2 {
+		panic(&Damaged{"a transaction that does not end"})
+	}
+	head := b[0]
+	c.b = b[1:]
+	c.kind = Kind(head & kindMask)
+	c.vkind = history.ValueKind(head >> valueShift & 7)
+	c.last = head&lastBit != 0
+	k := c.uvarint()
+	if k >= uint64(len(c.keys)) {
+		panic(&Damaged{"a key that is not listed"})
+	}
+	c.key = c.keys[k]
+	c.text = nil
+	switch c.vkind {
+	case history.Int, history.Bool:
+		c.lastN = int64(uint64(c.lastN) + uint64(c.varint()))
+		c.n = c.lastN
+	case history.String, history.Row:
+		c.n, c.text = 0, c.bytes()
+	default:
+		c.n = 0
+	}
+}

@@ -1,0 +1,387 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"isovet/history"
+)
+
+// maxChunk is when a chunk is full.
+var maxChunk = 64 << 10
+
+// HashKey is the hash that divides keys among partitions.
+func HashKey(kind history.ValueKind, n int64, text []byte) uint64 {
+	if kind == history.Int {
+		x := uint64(n) + 0x9e3779b97f4a7c15
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		return x ^ x>>31
+	}
+	return xxhash.Sum64(text)
+}
+
+// Hash is HashKey of a value.
+func (v Value) Hash() uint64 { return HashKey(v.Kind, v.N, []byte(v.Text)) }
+
+// PartOf is the partition of a hash.
+func PartOf(hash uint64, parts int) int {
+	hi, _ := bits.Mul64(hash, uint64(parts))
+	return int(hi)
+}
+
+// Unfit says that a history has what is not checked out of core.
+type Unfit struct{ What string }
+
+func (u *Unfit) Error() string { return u.What }
+
+// Rule says how a history is mapped.
+type Rule struct {
+	Parts    int  // of the keys
+	RealTime bool // the level asks for real time: starts must be there
+}
+
+// Mapper turns the batches of a piece, in their order, into chunks of operations for each partition, and into heads.
+type Mapper struct {
+	Rule
+	Emit func(part int, chunk []byte, info ChunkInfo) error
+	// Bad lists the transactions whose reads contradict their own operations, which no order explains.
+	Bad []uint64
+	// Heads are the heads of the piece's transactions; see Heads.
+	Heads HeadWriter
+	Stats MapStats
+
+	w     []chunkWriter
+	out   []byte
+	part  []uint16 // by key of the batch
+	seq   []uint32 // by key: the chunk in which local is the key's number
+	local []uint32
+	stamp []uint32 // by key: one more than the transaction that used it last
+	state []uint32 // by key: the version that this transaction must see
+	wrote []uint32 // by key: one more than the transaction of whose writes the last was seen, going backwards
+	final []bool
+	order []uint32
+	at    []int64
+}
+
+// MapStats counts what was mapped.
+type MapStats struct {
+	Txns, Ops   int64 // the initial transaction included
+	Committed   int64
+	Unknown     int64
+	MinT, MaxT  int64 // positions of committed transactions
+	Took, Taken int64 // sum of some transactions' durations, and how many
+}
+
+// Batch maps a batch; first is the place of its first transaction.
+func (m *Mapper) Batch(h *history.History, first uint64) error {
+	if m.w == nil {
+		m.w = make([]chunkWriter, m.Parts)
+		for i := range m.w {
+			m.w[i].seq = 1
+		}
+		m.Stats.MinT, m.Stats.MaxT = Last.T, First.T
+	}
+	if h.HasPredicates() {
+		return &Unfit{"predicate operations are not checked out of core"}
+	}
+	if h.Meta.Lists || h.HasLists() {
+		return &Unfit{"lists are not checked out of core"}
+	}
+	m.keys(h)
+	if err := m.place(h, first); err != nil {
+		return err
+	}
+	m.Stats.Txns += int64(h.NumTxns())
+	m.Stats.Ops += int64(h.NumOps())
+	for _, t := range m.order {
+		if err := m.txn(h, t, first); err != nil {
+			return err
+		}
+	}
+	return m.flush(0)
+}
+
+// flush emits the chunks that have more than so many bytes.
+func (m *Mapper) flush(above int) error {
+	for p := range m.w {
+		if w := &m.w[p]; w.info.Ops > 0 && w.size() > above {
+			if err := m.emit(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Mapper) emit(p int) error {
+	var info ChunkInfo
+	m.out, info = m.w[p].take(m.out[:0])
+	return m.Emit(p, m.out, info)
+}
+
+// keys prepares what is known by key of a batch.
+func (m *Mapper) keys(h *history.History) {
+	n := h.NumKeys()
+	if cap(m.part) < n {
+		m.part = make([]uint16, n)
+		m.seq, m.local = make([]uint32, n), make([]uint32, n)
+		m.stamp, m.state, m.wrote = make([]uint32, n), make([]uint32, n), make([]uint32, n)
+	}
+	m.part = m.part[:n]
+	m.seq, m.local, m.stamp, m.state, m.wrote = m.seq[:n], m.local[:n], m.stamp[:n], m.state[:n], m.wrote[:n]
+	clear(m.seq)
+	clear(m.stamp)
+	clear(m.wrote)
+	for k, v := range h.Keys {
+		var text []byte
+		if v.Kind != history.Int {
+			text = h.Texts.Text(uint32(v.N))
+		}
+		m.part[k] = uint16(PartOf(HashKey(v.Kind, v.N, text), m.Parts))
+	}
+}
+
+// place finds where the batch's transactions stand, sorts them so, and writes their heads.
+func (m *Mapper) place(h *history.History, first uint64) error {
+	n := h.NumTxns()
+	m.at = slices.Grow(m.at[:0], n)[:n]
+	m.order = slices.Grow(m.order[:0], n)[:n]
+	sorted, last := true, int64(First.T)
+	for t := range uint32(n) {
+		m.order[t] = t
+		T, err := m.when(h, t, last)
+		if err != nil {
+			return err
+		}
+		m.at[t] = T
+		sorted = sorted && T >= last
+		last = T
+		if t == h.Init {
+			m.Heads.add(Head{Status: history.Committed, Session: history.NoTime, Init: true, T: T})
+			continue
+		}
+		m.Heads.add(Head{Status: h.Txns.Status[t], Session: h.SessName[h.Txns.Sess[t]], T: T})
+	}
+	if !sorted {
+		slices.SortStableFunc(m.order, func(a, b uint32) int {
+			if m.at[a] < m.at[b] {
+				return -1
+			}
+			if m.at[a] > m.at[b] {
+				return 1
+			}
+			return 0
+		})
+	}
+	_ = first
+	return nil
+}
+
+// when is the time at which transaction t stands, with what is known before anything was read: those that are known to
+// have committed at their end; of others it is only where their operations are found.
+func (m *Mapper) when(h *history.History, t uint32, last int64) (int64, error) {
+	if t == h.Init {
+		return First.T, nil
+	}
+	start, end := h.Start(t), h.End(t)
+	switch h.Txns.Status[t] {
+	case history.Committed:
+		s := &m.Stats
+		if end == history.NoTime {
+			return 0, &Unfit{fmt.Sprintf("transaction %d has no end; out of core the order is that of client times "+
+				"(start and end), which every committed transaction needs", h.Txns.ID[t])}
+		}
+		if start == history.NoTime && m.RealTime {
+			return 0, &Unfit{fmt.Sprintf("transaction %d has no start, which the level needs", h.Txns.ID[t])}
+		}
+		s.Committed++
+		s.MinT, s.MaxT = min(s.MinT, end), max(s.MaxT, end)
+		if d := end - start; start != history.NoTime && d >= 0 && d < 1<<50 {
+			s.Took += d
+			if s.Taken++; s.Took > 1<<60 {
+				s.Took, s.Taken = s.Took/2, s.Taken/2
+			}
+		}
+		return end, nil
+	case history.Unknown:
+		m.Stats.Unknown++
+		if start != history.NoTime {
+			return start, nil
+		}
+	default:
+		if end != history.NoTime {
+			return end, nil
+		}
+		if start != history.NoTime {
+			return start, nil
+		}
+	}
+	if last == First.T { // behind the initial state
+		last++
+	}
+	return last, nil
+}
+
+// txn writes the operations of a transaction.
+func (m *Mapper) txn(h *history.History, t uint32, first uint64) error {
+	lo, hi := h.TxnOps(t)
+	if lo == hi {
+		return nil
+	}
+	status := h.Txns.Status[t]
+	pos := Pos{T: m.at[t], N: first + uint64(t)}
+	for cap(m.final) < int(hi-lo) {
+		m.final = make([]bool, 2*(hi-lo)+64)
+	}
+	final := m.final[:hi-lo]
+	for o := hi; o > lo; o-- {
+		if h.Ops.Kind[o-1] == history.Write {
+			k := h.VerKey[h.Ops.Ver[o-1]]
+			final[o-1-lo] = m.wrote[k] != t+1
+			m.wrote[k] = t + 1
+		}
+	}
+	if status == history.Unknown && m.contradicts(h, t) {
+		status = history.Aborted // it cannot have committed
+	}
+	bad := false
+	for o := lo; o < hi; o++ {
+		v := h.Ops.Ver[o]
+		k := h.VerKey[v]
+		kind := Read
+		switch h.Ops.Kind[o] {
+		case history.Read:
+			if m.stamp[k] == t+1 {
+				bad = bad || m.state[k] != v
+				continue
+			}
+			m.stamp[k], m.state[k] = t+1, v
+			if status != history.Committed {
+				continue
+			}
+		case history.Write:
+			m.stamp[k], m.state[k] = t+1, v
+			switch {
+			case status == history.Aborted:
+				kind = Aborted
+			case status == history.Unknown:
+				if kind = MaybeIntermediate; final[o-lo] {
+					kind = Maybe
+				}
+			case final[o-lo]:
+				kind = Install
+			default:
+				kind = Intermediate
+			}
+		default:
+			return &Unfit{"only reads and writes of single keys are checked out of core"}
+		}
+		p := int(m.part[k])
+		w := &m.w[p]
+		if w.size() > maxChunk && !(w.inTxn && w.place == pos.N) {
+			if err := m.emit(p); err != nil {
+				return err
+			}
+		}
+		if !w.inTxn || w.place != pos.N {
+			w.begin(pos, pos.N)
+		}
+		if m.seq[k] != w.seq {
+			key := h.Keys[k]
+			var text []byte
+			if key.Kind != history.Int {
+				text = h.Texts.Text(uint32(key.N))
+			}
+			m.seq[k], m.local[k] = w.seq, w.key(key.Kind, key.N, text)
+		}
+		var text []byte
+		if vk := h.VerKind[v]; vk == history.String || vk == history.Row {
+			text = h.Texts.Text(uint32(h.VerN[v]))
+		}
+		w.op(kind, m.local[k], h.VerKind[v], h.VerN[v], text)
+	}
+	if bad && status == history.Committed {
+		m.Bad = append(m.Bad, pos.N)
+	}
+	return nil
+}
+
+// contradicts reports whether a transaction's reads disagree with its own operations.
+func (m *Mapper) contradicts(h *history.History, t uint32) bool {
+	lo, hi := h.TxnOps(t)
+	saw := make(map[uint32]uint32)
+	for _, v := range h.Ops.Ver[lo:hi] {
+		k := h.VerKey[v]
+		op := lo
+		lo++
+		if w, ok := saw[k]; ok && w != v && h.Ops.Kind[op] == history.Read {
+			return true
+		}
+		saw[k] = v
+	}
+	return false
+}
+
+// Head is what sessions are checked by.
+type Head struct {
+	Session int64 // NoTime: none
+	T       int64
+	Status  history.Status
+	Init    bool
+}
+
+// HeadWriter writes heads of transactions, in the order of their places: a byte of status, and what changed since the
+// one before of session and time.
+type HeadWriter struct {
+	B       []byte
+	session int64
+	t       int64
+}
+
+const (
+	headNoSession = 1 << 2
+	headInit      = 1 << 3
+)
+
+func (w *HeadWriter) add(h Head) {
+	b := byte(h.Status)
+	if h.Session == history.NoTime {
+		b |= headNoSession
+	}
+	if h.Init {
+		b |= headInit
+	}
+	w.B = append(w.B, b)
+	if h.Session != history.NoTime {
+		w.B = binary.AppendVarint(w.B, int64(uint64(h.Session)-uint64(w.session)))
+		w.session = h.Session
+	}
+	w.B = binary.AppendVarint(w.B, int64(uint64(h.T)-uint64(w.t)))
+	w.t = h.T
+}
+
+// EachHead calls f for each head that a HeadWriter wrote.
+func EachHead(b []byte, f func(h *Head)) (err error) {
+	defer recoverDamaged(&err)
+	c := cursor{b: b}
+	var h Head
+	session := int64(0)
+	for len(c.b) > 0 {
+		s := c.b[0]
+		c.b = c.b[1:]
+		h.Status, h.Init = history.Status(s&3), s&headInit != 0
+		h.Session = history.NoTime
+		if s&headNoSession == 0 {
+			session = int64(uint64(session) + uint64(c.varint()))
+			h.Session = session
+		}
+		h.T = int64(uint64(h.T) + uint64(c.varint()))
+		f(&h)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"context"
+	"slices"
+
+	"isovet/history"
+)
+
+// Chunk is a chunk of a partition, wherever it lies.
+type Chunk struct {
+	ChunkInfo
+	Bytes int
+	// Moving chunks are of exceptions, made in a Round.
+	Moving bool
+	Round  int
+	// Read appends the bytes to buf.
+	Read func(buf []byte) ([]byte, error)
+}
+
+// Filter says what of the chunks counts.
+type Filter struct {
+	// Moved are the transactions that stand elsewhere; nil: none.
+	Moved *Moves
+	// Keep, if set, says which keys are looked at, by their hashes.
+	Keep func(hash uint64) bool
+	// Room is how many bytes of chunks may be open at once; 0: any number. Beyond, ErrRoom.
+	Room int
+}
+
+// noRoom is the error of a merge in which too many chunks overlap in time.
+type noRoom struct{}
+
+func (noRoom) Error() string { return "too many chunks overlap in time" }
+
+// ErrRoom is what a pass over a partition returns where so many of its chunks overlap in time that they take more
+// memory than there is.
+var ErrRoom error = noRoom{}
+
+// visitor is given the transactions of a partition in the order.
+type visitor interface {
+	// number is the number of a key, or noKey.
+	number(kind history.ValueKind, n int64, text []byte) uint32
+	// txn reads the operations of the transaction at which the cursor stands, all of them.
+	txn(c *cursor)
+}
+
+// merge goes through the transactions of chunks in their order. Cost: for each transaction of a chunk some
+// comparisons, and log of how many chunks are open where they alternate; memory for the chunks that overlap.
+func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
+	chunks = slices.Clone(chunks)
+	slices.SortStableFunc(chunks, func(a, b Chunk) int { return a.Min.Compare(b.Min) })
+	var open []*cursor // a heap by pos
+	var bufs [][]byte
+	var free []*cursor
+	next, held := 0, 0
+	less := func(a, b *cursor) bool { return a.pos.Less(b.pos) }
+	down := func() {
+		for i := 0; ; {
+			j := 2*i + 1
+			if j >= len(open) {
+				return
+			}
+			if j+1 < len(open) && less(open[j+1], open[j]) {
+				j++
+			}
+			if !less(open[j], open[i]) {
+				return
+			}
+			open[i], open[j] = open[j], open[i]
+			i = j
+		}
+	}
+	number := v.number
+	if f.Keep != nil {
+		number = func(kind history.ValueKind, n int64, text []byte) uint32 {
+			if !f.Keep(HashKey(kind, n, text)) {
+				return noKey
+			}
+			return v.number(kind, n, text)
+		}
+	}
+	for {
+		for next < len(chunks) && (len(open) == 0 || !open[0].pos.Less(chunks[next].Min)) {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			k := &chunks[next]
+			next++
+			var c *cursor
+			if n := len(free); n > 0 {
+				c, free = free[n-1], free[:n-1]
+			} else {
+				c = &cursor{}
+			}
+			var buf []byte
+			if n := len(bufs); n > 0 {
+				buf, bufs = bufs[n-1], bufs[:n-1]
+			}
+			buf, err := k.Read(buf[:0])
+			if err != nil {
+				return err
+			}
+			c.moving, c.round, c.whole = k.Moving, k.Round, buf
+			c.open(buf, number)
+			if c.none || c.ended {
+				bufs, free = append(bufs, buf), append(free, c)
+				continue
+			}
+			if held += cap(buf); f.Room > 0 && held > f.Room && len(open) > 0 {
+				return ErrRoom
+			}
+			open = append(open, c)
+			for i := len(open) - 1; i > 0; {
+				p := (i - 1) / 2
+				if !less(open[i], open[p]) {
+					break
+				}
+				open[i], open[p] = open[p], open[i]
+				i = p
+			}
+		}
+		if len(open) == 0 {
+			return nil
+		}
+		limit := Last
+		if next < len(chunks) {
+			limit = chunks[next].Min
+		}
+		if len(open) > 1 && open[1].pos.Less(limit) {
+			limit = open[1].pos
+		}
+		if len(open) > 2 && open[2].pos.Less(limit) {
+			limit = open[2].pos
+		}
+		c := open[0]
+		for {
+			if f.Moved != nil && f.Moved.stale(c) {
+				for c.last = false; !c.last; {
+					c.nextOp()
+				}
+			} else {
+				v.txn(c)
+			}
+			if c.nextTxn(); c.ended || !c.pos.Less(limit) {
+				break
+			}
+		}
+		if c.ended {
+			held -= cap(c.whole)
+			bufs, free = append(bufs, c.whole), append(free, c)
+			c.whole = nil
+			last := len(open) - 1
+			open[0] = open[last]
+			open = open[:last]
+		}
+		down()
+	}
+}
+
+// Move is where a transaction stands that does not stand where the rule puts it: where it begins, and where it commits.
+// At the serializable levels these are one.
+type Move struct {
+	Begin, Commit Pos
+	Round         int // in which it was moved there
+}
+
+// Moves are the exceptions to the rule.
+type Moves struct {
+	At   map[uint64]Move
+	bits []uint64 // by place: it was moved at some time
+}
+
+// NewMoves makes an empty set for a history of so many transactions. Cost: a bit each.
+func NewMoves(txns int64) *Moves {
+	return &Moves{At: map[uint64]Move{}, bits: make([]uint64, txns/64+1)}
+}
+
+// Set moves a transaction.
+func (m *Moves) Set(place uint64, to Move) {
+	m.At[place] = to
+	m.bits[place/64] |= 1 << (place % 64)
+}
+
+// Unset puts it back.
+func (m *Moves) Unset(place uint64) {
+	delete(m.At, place)
+	m.bits[place/64] &^= 1 << (place % 64)
+}
+
+// Moved reports whether a transaction is an exception.
+func (m *Moves) Moved(place uint64) bool { return m.bits[place/64]>>(place%64)&1 != 0 }
+
+// stale reports whether what a chunk says of a transaction holds no more.
+func (m *Moves) stale(c *cursor) bool {
+	if !m.Moved(c.place) {
+		return c.moving
+	}
+	return !c.moving || m.At[c.place].Round != c.round
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+
+	"isovet/history"
+)
+
+// Pos is a place in the order that is tried. Without exceptions a transaction stands at (its end, its place in the
+// history, 0). Sub puts a transaction that was moved behind the one whose T and N it has.
+type Pos struct {
+	T   int64
+	N   uint64
+	Sub uint32
+}
+
+// First is where the initial state stands, before every transaction.
+var First = Pos{T: math.MinInt64}
+
+// Last is behind every transaction.
+var Last = Pos{T: math.MaxInt64, N: math.MaxUint64, Sub: math.MaxUint32}
+
+// Compare orders places.
+func (p Pos) Compare(q Pos) int {
+	switch {
+	case p.T != q.T:
+		return cmp.Compare(p.T, q.T)
+	case p.N != q.N:
+		return cmp.Compare(p.N, q.N)
+	}
+	return cmp.Compare(p.Sub, q.Sub)
+}
+
+// Less reports whether p is before q.
+func (p Pos) Less(q Pos) bool {
+	if p.T != q.T {
+		return p.T < q.T
+	}
+	if p.N != q.N {
+		return p.N < q.N
+	}
+	return p.Sub < q.Sub
+}
+
+// Value is a value, or a key, that means the same in every batch: Text is that of a string or row.
+type Value struct {
+	N    int64
+	Kind history.ValueKind
+	Text string
+}
+
+// ValueOf takes a value out of a batch.
+func ValueOf(h *history.History, v history.Value) Value {
+	if v.Kind == history.String || v.Kind == history.Row {
+		return Value{Kind: v.Kind, Text: string(h.Texts.Text(uint32(v.N)))}
+	}
+	return Value{Kind: v.Kind, N: v.N}
+}
+
+// In makes it a value of a builder.
+func (v Value) In(b *history.Builder) history.Value {
+	switch v.Kind {
+	case history.String:
+		return b.StringValue([]byte(v.Text))
+	case history.Row:
+		return b.RowValue([]byte(v.Text))
+	}
+	return history.Value{Kind: v.Kind, N: v.N}
+}
+
+// compare orders values in some way.
+func (v Value) compare(w Value) int {
+	return cmp.Or(cmp.Compare(v.Kind, w.Kind), cmp.Compare(v.N, w.N), cmp.Compare(v.Text, w.Text))
+}
+
+// String is the value as JSON.
+func (v Value) String() string {
+	var t history.Texts
+	w := history.Value{Kind: v.Kind, N: v.N}
+	if v.Kind == history.String || v.Kind == history.Row {
+		w.N = int64(t.Intern([]byte(v.Text)))
+	}
+	return string(t.AppendValue(nil, w))
+}

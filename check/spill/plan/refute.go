@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"slices"
+
+	"isovet/history"
+)
+
+// Part makes a history of some transactions of the whole that violates a level only if the whole does: of members all
+// operations but the reads of versions of which not all writers are known, and of others who wrote what members read
+// their writes of those keys. writers must have every version that members read.
+//
+// It is a restriction of the whole: transactions are left out together with the reads that saw their writes, and writes
+// that none of its reads saw. An order of the whole, restricted to it, is an order of it.
+func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, initial Value) (*history.History, error) {
+	in := make(map[uint64]bool, len(members))
+	for _, x := range members {
+		in[x.Place] = true
+	}
+	type write struct {
+		place uint64
+		key   Value
+	}
+	keep := make(map[write]bool)
+	places := make(map[uint64]bool)
+	known := func(w Want) bool {
+		l, ok := writers[w]
+		if !ok || len(l) >= MaxWriters {
+			return false
+		}
+		for _, x := range l {
+			if x.Place != NoPlace && !in[x.Place] && others[x.Place] == nil {
+				return false
+			}
+		}
+		return true
+	}
+	for _, x := range members {
+		for _, op := range x.Ops {
+			if op.Kind != history.Read || !known(Want{op.Key, op.Value}) {
+				continue
+			}
+			for _, w := range writers[Want{op.Key, op.Value}] {
+				if w.Place != NoPlace && !in[w.Place] {
+					keep[write{w.Place, op.Key}] = true
+					places[w.Place] = true
+				}
+			}
+		}
+	}
+	all := slices.Clone(members)
+	for p := range places {
+		all = append(all, others[p])
+	}
+	slices.SortFunc(all, func(a, b *Txn) int {
+		switch {
+		case a.Place < b.Place:
+			return -1
+		case a.Place > b.Place:
+			return 1
+		}
+		return 0
+	})
+	b := history.NewBuilder()
+	b.Initial = initial.In(b)
+	for _, x := range all {
+		for i := range x.Ops {
+			op := &x.Ops[i]
+			switch {
+			case op.Kind == history.Read:
+				if in[x.Place] && known(Want{op.Key, op.Value}) {
+					b.Read(b.Key(op.Key.In(b)), op.Value.In(b))
+				}
+			case in[x.Place] || keep[write{x.Place, op.Key}]:
+				b.Write(b.Key(op.Key.In(b)), op.Value.In(b))
+			}
+		}
+		head := x.head()
+		if x.Init {
+			head.Init, head.HasSess = true, false
+		}
+		b.EndTxn(head)
+	}
+	return b.Build()
+}
+
+// Wants are the versions that transactions read.
+func Wants(txns []*Txn) (wants []Want) {
+	seen := make(map[Want]bool)
+	for _, x := range txns {
+		for _, op := range x.Ops {
+			if w := (Want{op.Key, op.Value}); op.Kind == history.Read && !seen[w] {
+				seen[w] = true
+				wants = append(wants, w)
+			}
+		}
+	}
+	return wants
+}

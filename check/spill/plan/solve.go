@@ -1,0 +1,311 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"isovet/check/replay"
+	"isovet/history"
+	"isovet/level"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// Answer is what became of a window.
+type Answer uint8
+
+const (
+	Stuck    Answer = iota // time or conflicts ran out
+	Solved                 // there is an order, the rest of the history staying as it is
+	Unsolved               // there is none with the rest as it is
+)
+
+// Options are how windows are solved.
+type Options struct {
+	Level level.Level
+	Skew  int64
+	// Conflicts after which a window is given up; 0: never.
+	Conflicts int64
+}
+
+// Solve looks for an order of a window's transactions, all of those that stand between two places, that leaves to what
+// comes after it the same state. They are in their present order, and so is the answer: events, each a transaction's
+// index, twice, plus 1 where it commits. What the window's reads show of others is taken as the state at its begin:
+// whoever uses the order replays the keys.
+//
+// wish says of keys what they are to hold in the end, if not what the last writer installed; with free, what they hold
+// then is left open.
+//
+// The window is given to package replay as a history of its own: an initial transaction writes the state at its begin,
+// a last one reads the state at its end, and from each other a key of its own, so that it comes behind them.
+func Solve(ctx context.Context, txns []*Txn, wish map[Value]Value, free bool, o Options) (a Answer, events []int32, err error) {
+	b := history.NewBuilder()
+	installed := make(map[Want]bool)
+	final := make(map[Value]Value)
+	var keys []Value
+	for _, x := range txns {
+		if !x.takesPart() {
+			continue
+		}
+		x.External(func(*Op) {}, func(op *Op) {
+			installed[Want{op.Key, op.Value}] = true
+			if _, ok := final[op.Key]; !ok {
+				keys = append(keys, op.Key)
+			}
+			final[op.Key] = op.Value
+		})
+	}
+	outer := make(map[Value]bool)
+	var absent []Value // keys that are read as null, installed by a transaction of the window
+	var state []Want
+	for _, x := range txns {
+		if !x.takesPart() {
+			continue
+		}
+		x.External(func(op *Op) {
+			if !installed[Want{op.Key, op.Value}] && !outer[op.Key] {
+				outer[op.Key] = true
+				state = append(state, Want{op.Key, op.Value})
+			} else if op.Value.Kind == history.Null {
+				absent = append(absent, op.Key)
+			}
+		}, func(*Op) {})
+	}
+	members := make([]int32, 0, len(txns)) // transaction of the small history → index: sessions are in order of places
+	for i, x := range txns {
+		if x.takesPart() {
+			members = append(members, int32(i))
+		}
+	}
+	slices.SortFunc(members, func(i, j int32) int { return cmp.Compare(txns[i].Place, txns[j].Place) })
+	for _, i := range members {
+		x := txns[i]
+		for j := range x.Ops {
+			op := &x.Ops[j]
+			k, v := op.Key.In(b), op.Value.In(b)
+			if op.Kind == history.Read {
+				b.Read(b.Key(k), v)
+			} else {
+				b.Write(b.Key(k), v)
+			}
+		}
+		b.Write(marker(b, int(i)), history.IntValue(1))
+		head := x.head()
+		head.HasID = false
+		b.EndTxn(head)
+	}
+	if free {
+		keys = nil
+	}
+	for _, k := range keys {
+		v := final[k]
+		if w, ok := wish[k]; ok && (installed[Want{k, w}] || !outer[k]) {
+			v = w
+			if !installed[Want{k, w}] {
+				outer[k] = true
+				state = append(state, Want{k, w})
+			}
+		}
+		b.Read(b.Key(k.In(b)), v.In(b))
+	}
+	for _, i := range members {
+		b.Read(marker(b, int(i)), history.IntValue(1))
+	}
+	head := history.NewTxnHead()
+	head.Start, head.End = behindAll, behindAll
+	b.EndTxn(head)
+	last := uint32(len(members))
+	for _, s := range state {
+		if s.Value.Kind != history.Null {
+			b.Write(b.Key(s.Key.In(b)), s.Value.In(b))
+		}
+	}
+	slices.SortFunc(absent, Value.compare)
+	for _, k := range slices.Compact(absent) {
+		if !outer[k] { // which a key must not hold before the window by itself
+			b.Write(b.Key(k.In(b)), b.StringValue([]byte("\x00isovet state")))
+		}
+	}
+	head = history.NewTxnHead()
+	head.Init = true
+	b.EndTxn(head)
+	h, err := b.Build()
+	if err != nil {
+		return Stuck, nil, err
+	}
+	v := prepass.Run(h)
+	if len(v.Anomalies) > 0 {
+		return Unsolved, nil, nil
+	}
+	hint := make([]int64, h.NumTxns())
+	for t := range hint {
+		if hint[t] = int64(len(txns)); t < len(members) {
+			hint[t] = int64(members[t])
+		}
+	}
+	got, err := replay.Run(ctx, v, replay.Options{Level: o.Level, Skew: o.Skew, Hint: hint, GiveUpAfter: o.Conflicts})
+	switch {
+	case err != nil:
+		return Stuck, nil, err
+	case got.Status == solver.Unsat:
+		return Unsolved, nil, nil
+	case got.Status != solver.Sat:
+		return Stuck, nil, nil
+	}
+	snapshot := o.Level.Snapshot()
+	for _, e := range got.Order {
+		switch {
+		case snapshot:
+			if e>>1 < last {
+				events = append(events, members[e>>1]<<1|int32(e&1))
+			}
+		case e < last:
+			events = append(events, members[e]<<1, members[e]<<1|1)
+		}
+	}
+	if snapshot {
+		events = late(txns, events)
+	}
+	return Solved, events, nil
+}
+
+// late has each transaction begin as late as its reads allow: an order with events at one place is told by fewer
+// exceptions. A later begin breaks nothing but reads.
+func late(txns []*Txn, events []int32) []int32 {
+	at := make([]int, len(events)) // by place: before which event what stands there is to come, times two
+	begun := make([]int, len(txns))
+	commits := make(map[Value][]int) // key → places of commits that install it
+	for p, e := range events {
+		if e&1 == 0 {
+			begun[e>>1] = p
+			continue
+		}
+		txns[e>>1].External(func(*Op) {}, func(op *Op) { commits[op.Key] = append(commits[op.Key], p) })
+	}
+	for p, e := range events {
+		at[p] = 2*p + 1
+		if e&1 == 0 {
+			continue
+		}
+		to := p
+		b := begun[e>>1]
+		txns[e>>1].External(func(op *Op) {
+			c := commits[op.Key]
+			if i, _ := slices.BinarySearch(c, b); i < len(c) {
+				to = min(to, c[i])
+			}
+		}, func(*Op) {})
+		at[b] = 2 * to
+	}
+	by := make([]int, len(events))
+	for p := range by {
+		by[p] = p
+	}
+	slices.SortStableFunc(by, func(x, y int) int { return at[x] - at[y] })
+	out := make([]int32, len(events))
+	for i, p := range by {
+		out[i] = events[p]
+	}
+	return out
+}
+
+// half is where a transaction's commit stands that does not stand where it begins.
+const half = 1 << 31
+
+// Place turns a window's new order into places: as many of its transactions as can stay where the rule has them, and
+// the others stand behind them. It sets each Txn.Now, and returns those that are exceptions.
+func Place(txns []*Txn, events []int32) (moved []*Txn) {
+	if len(events) == 0 {
+		return nil
+	}
+	// Which stay: a longest ascending sequence of events by where the rule has them. What comes before all that stay
+	// stands where the rule has the window's first transaction, which then is not there.
+	first := txns[events[0]>>1]
+	for _, e := range events {
+		if x := txns[e>>1]; x.Rule.Less(first.Rule) {
+			first = x
+		}
+	}
+	leads := txns[events[0]>>1] == first
+	stay := ascending(events, func(a, b int32) bool {
+		if c := txns[a>>1].Rule.Compare(txns[b>>1].Rule); c != 0 {
+			return c < 0
+		}
+		return a&1 < b&1
+	}, func(e int32) bool { return leads || txns[e>>1] != first })
+	pos := make([]Pos, len(events))
+	began, ended := make([]int, len(txns)), make([]int, len(txns))
+	last := first.Rule
+	for i, e := range events {
+		x := txns[e>>1]
+		if stay[i] {
+			last = x.Rule
+			if e&1 == 1 {
+				last.Sub = half
+			}
+		} else {
+			last.Sub++
+		}
+		pos[i] = last
+		if e&1 == 0 {
+			began[e>>1] = i
+		} else {
+			ended[e>>1] = i
+		}
+	}
+	for i, x := range txns {
+		if !x.takesPart() {
+			continue
+		}
+		b, c := began[i], ended[i]
+		x.Now = Move{Begin: pos[b], Commit: pos[c]}
+		switch {
+		case c > b+1:
+		case stay[b] && stay[c]:
+			x.Now = Move{Begin: x.Rule, Commit: x.Rule}
+			if !x.Counts {
+				continue
+			}
+		default:
+			x.Now.Begin = x.Now.Commit
+		}
+		moved = append(moved, x)
+	}
+	return moved
+}
+
+// ascending marks a longest ascending subsequence of those that may be in it.
+func ascending(events []int32, less func(a, b int32) bool, may func(e int32) bool) []bool {
+	var tails []int // of length i+1: where the least last event stands
+	prev := make([]int, len(events))
+	for i, e := range events {
+		if !may(e) {
+			continue
+		}
+		lo, hi := 0, len(tails)
+		for lo < hi {
+			if m := (lo + hi) / 2; less(events[tails[m]], e) {
+				lo = m + 1
+			} else {
+				hi = m
+			}
+		}
+		prev[i] = -1
+		if lo > 0 {
+			prev[i] = tails[lo-1]
+		}
+		if lo == len(tails) {
+			tails = append(tails, i)
+		} else {
+			tails[lo] = i
+		}
+	}
+	in := make([]bool, len(events))
+	if len(tails) > 0 {
+		for i := tails[len(tails)-1]; i >= 0; i = prev[i] {
+			in[i] = true
+		}
+	}
+	return in
+}

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"isovet/history"
+)
+
+// Txn is a whole transaction, that means the same beside those of any batch.
+type Txn struct {
+	Place              uint64
+	ID                 int64
+	Line               uint32
+	File               string
+	Session            int64 // NoTime: none
+	Start, Commit, End int64
+	Status             history.Status
+	Init               bool
+	Ops                []Op
+	// Where it stands now, and without exceptions.
+	Now  Move
+	Rule Pos
+	// Counts: it is of unknown outcome, and taken as committed.
+	Counts bool
+}
+
+// Op is an operation on a key.
+type Op struct {
+	Kind       history.OpKind
+	Key, Value Value
+}
+
+// TxnOf takes a transaction out of a batch.
+func TxnOf(h *history.History, t uint32, first uint64) *Txn {
+	x := &Txn{Place: first + uint64(t), ID: h.Txns.ID[t], Line: h.Txns.Line[t], File: h.File,
+		Session: h.SessName[h.Txns.Sess[t]], Start: h.Start(t), Commit: h.Commit(t), End: h.End(t),
+		Status: h.Txns.Status[t], Init: t == h.Init}
+	if x.Init {
+		x.Session = history.NoTime
+	}
+	lo, hi := h.TxnOps(t)
+	x.Ops = make([]Op, 0, hi-lo)
+	for o := lo; o < hi; o++ {
+		v := h.Ops.Ver[o]
+		x.Ops = append(x.Ops, Op{h.Ops.Kind[o], ValueOf(h, h.Keys[h.VerKey[v]]), ValueOf(h, h.VerValue(v))})
+	}
+	return x
+}
+
+// Size is about how much memory it takes.
+func (x *Txn) Size() int { return 200 + 80*len(x.Ops) }
+
+// Head is the transaction as builders take it.
+func (x *Txn) head() history.TxnHead {
+	head := history.NewTxnHead()
+	head.ID, head.HasID, head.Line, head.Status = x.ID, true, x.Line, x.Status
+	head.Start, head.Commit, head.End = x.Start, x.Commit, x.End
+	if x.Session != history.NoTime {
+		head.Session, head.HasSess = x.Session, true
+	}
+	return head
+}
+
+// takesPart reports whether it is among those that are ordered.
+func (x *Txn) takesPart() bool {
+	return !x.Init && (x.Status == history.Committed || x.Status == history.Unknown && x.Counts)
+}
+
+// External calls f for the reads that others must explain, and the versions that it installs, reads first. Of a
+// transaction that contradicts itself the contradicting reads are left out.
+func (x *Txn) External(read, install func(op *Op)) {
+	type last struct {
+		read bool
+		op   *Op
+	}
+	seen := make(map[Value]last, len(x.Ops))
+	var keys []Value
+	for i := range x.Ops {
+		op := &x.Ops[i]
+		l, known := seen[op.Key]
+		if op.Kind == history.Read {
+			if !known {
+				seen[op.Key] = last{true, op}
+				read(op)
+			}
+			continue
+		}
+		if !known || l.read {
+			keys = append(keys, op.Key)
+		}
+		seen[op.Key] = last{false, op}
+	}
+	for _, k := range keys {
+		install(seen[k].op)
+	}
+}
+
+// MoveWriter turns moved transactions into chunks for each partition.
+type MoveWriter struct {
+	Parts int
+	Emit  func(part int, chunk []byte, info ChunkInfo) error
+	w     []chunkWriter
+	keys  []map[Value]uint32
+	out   []byte
+}
+
+// Event is what happens at one place: a moved transaction's reads, its writes, or both.
+type Event struct {
+	At            Pos
+	Txn           *Txn
+	Reads, Writes bool
+}
+
+// Events writes events, which are in the order of their places.
+func (m *MoveWriter) Events(events []Event) error {
+	if m.w == nil {
+		m.w, m.keys = make([]chunkWriter, m.Parts), make([]map[Value]uint32, m.Parts)
+		for p := range m.w {
+			m.w[p].moving, m.keys[p] = true, map[Value]uint32{}
+		}
+	}
+	var err error
+	for i := range events {
+		e := &events[i]
+		began := make(map[int]bool, 8)
+		op := func(kind Kind, o *Op) {
+			p := PartOf(o.Key.Hash(), m.Parts)
+			w := &m.w[p]
+			if !began[p] {
+				if w.size() > maxChunk && err == nil {
+					err = m.emit(p)
+				}
+				w.begin(e.At, e.Txn.Place)
+				began[p] = true
+			}
+			k, ok := m.keys[p][o.Key]
+			if !ok {
+				k = w.key(o.Key.Kind, o.Key.N, []byte(o.Key.Text))
+				m.keys[p][o.Key] = k
+			}
+			w.op(kind, k, o.Value.Kind, o.Value.N, []byte(o.Value.Text))
+		}
+		e.Txn.External(func(o *Op) {
+			if e.Reads {
+				op(Read, o)
+			}
+		}, func(o *Op) {
+			if e.Writes {
+				op(Install, o)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flush emits what is left. What follows may stand anywhere.
+func (m *MoveWriter) Flush() error {
+	for p := range m.w {
+		if m.w[p].info.Ops > 0 {
+			if err := m.emit(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *MoveWriter) emit(p int) error {
+	var info ChunkInfo
+	m.out, info = m.w[p].take(m.out[:0])
+	clear(m.keys[p])
+	return m.Emit(p, m.out, info)
+}
+
+// marker is the key of which the order of a window's transactions and its end is told.
+func marker(b *history.Builder, i int) uint32 {
+	return b.Key(b.StringValue(fmt.Appendf(nil, "\x00isovet window %d", i)))
+}
+
+// behindAll is a time behind all others.
+const behindAll = math.MaxInt64

@@ -1,0 +1,128 @@
+package spill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"isovet/check"
+	"isovet/check/spill/plan"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/histtest"
+	"isovet/internal/histtest/random"
+	"isovet/level"
+)
+
+// cut gives a history as pieces of few transactions.
+func cut(h *history.History, r *rand.Rand) *Input {
+	in := &Input{Name: "test", Txns: int64(h.NumTxns()), Initial: plan.ValueOf(h, h.Initial)}
+	n := h.NumTxns()
+	for lo := 0; lo < n || lo == 0; {
+		hi := min(n, lo+1+r.IntN(max(n/2, 1)))
+		if r.IntN(3) == 0 {
+			hi = n
+		}
+		p := Piece{First: int64(lo), Txns: int64(hi - lo)}
+		from := lo
+		size := 1 + r.IntN(5)
+		p.Each = func(ctx context.Context, f func(*history.History, uint64) error) error {
+			for lo := from; lo < hi; lo += size {
+				if err := f(slice(h, lo, min(lo+size, hi)), uint64(lo)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		in.Pieces = append(in.Pieces, p)
+		lo = hi
+		if n == 0 {
+			break
+		}
+	}
+	return in
+}
+
+// slice is some transactions as a history of their own.
+func slice(h *history.History, lo, hi int) *history.History {
+	b := history.NewBuilder()
+	b.Initial = plan.ValueOf(h, h.Initial).In(b)
+	for t := uint32(lo); t < uint32(hi); t++ {
+		x := plan.TxnOf(h, t, 0)
+		for _, op := range x.Ops {
+			k, v := b.Key(op.Key.In(b)), op.Value.In(b)
+			if op.Kind == history.Read {
+				b.Read(k, v)
+			} else {
+				b.Write(k, v)
+			}
+		}
+		head := history.NewTxnHead()
+		head.ID, head.HasID, head.Status, head.Init = x.ID, true, x.Status, x.Init
+		head.Start, head.Commit, head.End = x.Start, x.Commit, x.End
+		head.Session, head.HasSess = x.Session, x.Session != history.NoTime
+		b.EndTxn(head)
+	}
+	out, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// inOrder reports whether sessions' transactions stand in the file in their order.
+func inOrder(h *history.History) bool {
+	for s := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i := 1; i < len(in); i++ {
+			if in[i] < in[i-1] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// compare checks a history out of core, in pieces, with few partitions, and as a whole.
+func compare(t testing.TB, seed uint64, h *history.History, counts map[string]int) {
+	c, _ := check.ByName("replay")
+	r := rand.New(rand.NewPCG(seed, 11))
+	for _, l := range Levels() {
+		want, err := check.Run(context.Background(), c, h, check.Options{Level: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill")
+		got, err := Check(context.Background(), cut(h, r), Options{Dir: dir, Level: l, Parts: 1 + r.IntN(7)})
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, l, err)
+		}
+		key := fmt.Sprintf("%s, %s", want.Verdict, got.Verdict)
+		counts[key]++
+		if got.Verdict == evidence.Unknown {
+			counts["unknown at "+l.String()+": "+got.Reason[:min(len(got.Reason), 30)]]++
+		}
+		if want.Verdict != got.Verdict && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown {
+			t.Fatalf("seed %d, %s: out of core %s, in memory %s", seed, l, got.Verdict, want.Verdict)
+		}
+	}
+}
+
+func TestTiny(t *testing.T) {
+	counts := map[string]int{}
+	histtest.Each(t, histtest.Long[uint64](1000, 30000), func(seed uint64) *history.History {
+		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
+			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if inOrder(h) {
+			compare(t, seed, h, counts)
+		}
+	})
+	for k, n := range counts {
+		t.Log(k, n)
+	}
+}
+
+var _ = level.Serializable
