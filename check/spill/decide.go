@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"isovet/check"
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
@@ -51,7 +50,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	var t trouble
 	var err error
 	if t.misfits, err = e.replay(ctx, "replaying", nil); err != nil {
-		return e.giveUp(a, err)
+		return e.giveUp(ctx, a, err)
 	}
 	e.stats.Misfits = len(t.misfits)
 	if t.sessions, err = e.sessions(); err != nil {
@@ -60,12 +59,15 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	for e.drop(&t); !t.none() && e.stats.Rounds < maxRounds; e.drop(&t) {
 		e.stats.Rounds++
 		if err := e.round(ctx, a, &t); err != nil {
-			return e.giveUp(a, err)
+			return e.giveUp(ctx, a, err)
 		}
 	}
 	switch {
 	case len(a.Found) > 0:
 		a.Verdict = evidence.Violated
+		if err := e.prove(ctx, a); err != nil {
+			return nil, err
+		}
 	case !t.none():
 		a.Reason = fmt.Sprintf("after %d rounds there are still reads out of order", maxRounds)
 	case len(a.Open) > 0:
@@ -80,7 +82,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 }
 
 // giveUp turns a bound that was reached into an answer.
-func (e *engine) giveUp(a *Answer, err error) (*Answer, error) {
+func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, error) {
 	switch {
 	case errors.Is(err, errTooMany):
 	case errors.Is(err, plan.ErrRoom):
@@ -91,7 +93,7 @@ func (e *engine) giveUp(a *Answer, err error) (*Answer, error) {
 	}
 	if a.Verdict = evidence.Unknown; len(a.Found) > 0 {
 		a.Verdict = evidence.Violated
-		return a, nil
+		return a, e.prove(ctx, a)
 	}
 	a.Reason = err.Error()
 	return a, nil
@@ -339,304 +341,8 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 	return e.again(ctx, t, touched)
 }
 
-// solveAll solves windows, places what they move, and refutes those that have no order.
-func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
-	var events []plan.Event
-	var stuck []*window
-	var sets [][]*plan.Txn
-	for lo := 0; lo < len(ws); {
-		hi, n := lo, 0.0
-		for ; hi < len(ws) && (hi == lo || n < e.held()); hi++ {
-			n += e.count(ws[hi].span)
-		}
-		spans := make([]plan.Span, 0, hi-lo)
-		for _, w := range ws[lo:hi] {
-			spans = append(spans, w.span)
-		}
-		in, _, err := e.gather(ctx, spans, nil)
-		if err != nil {
-			return err
-		}
-		answers := make([]plan.Answer, hi-lo)
-		moved := make([][]plan.Event, hi-lo)
-		keys := make([][]*plan.Txn, hi-lo)
-		e.progress("solving windows", int64(lo), int64(len(ws)))
-		err = e.parallel(ctx, hi-lo, func(ctx context.Context, i int) (err error) {
-			answers[i], moved[i], keys[i], err = e.solve(ctx, &ws[lo+i], in[i])
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for i := range answers {
-			if answers[i] != plan.Solved {
-				stuck, sets = append(stuck, &ws[lo+i]), append(sets, in[i])
-				continue
-			}
-			for _, x := range keys[i] {
-				touched.addTxn(x)
-				if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
-					e.moves.Unset(x.Place)
-					continue
-				}
-				x.Now.Round = e.stats.Rounds
-				e.moves.Set(x.Place, x.Now)
-			}
-			events = append(events, moved[i]...)
-		}
-		lo = hi
-	}
-	slices.SortFunc(events, func(a, b plan.Event) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
-	})
-	if err := e.write(e.stats.Rounds, events); err != nil {
-		return err
-	}
-	// Only now do the chunks say where everything stands.
-	found, err := e.refute(ctx, a, sets)
-	if err != nil {
-		return err
-	}
-	for i, w := range stuck {
-		e.stuck(a, w, found[i], t)
-	}
-	return nil
-}
-
-// held is how many transactions of windows may be held at once.
-func (e *engine) held() float64 { return float64(e.o.Memory) / 8 / 1024 }
-
-// solve solves one window. changed are the transactions that stand elsewhere than before.
-func (e *engine) solve(ctx context.Context, w *window, txns []*plan.Txn) (answer plan.Answer, events []plan.Event,
-	changed []*plan.Txn, err error) {
-	if len(txns) == 0 {
-		return plan.Unsolved, nil, nil, nil
-	}
-	o := plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}
-	var order []int32
-	answer = plan.Unsolved
-	if w.span.To.T < e.total.MaxT {
-		answer, order, err = plan.Solve(ctx, txns, w.wish, false, o)
-	}
-	if answer == plan.Unsolved && err == nil {
-		answer, order, err = plan.Solve(ctx, txns, w.wish, true, o)
-	}
-	if err != nil || answer != plan.Solved {
-		return answer, nil, nil, err
-	}
-	was := make([]plan.Move, len(txns))
-	for i, x := range txns {
-		was[i] = x.Now
-		was[i].Round = 0
-		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
-	}
-	for _, x := range plan.Place(txns, order) {
-		if x.Now.Begin == x.Now.Commit {
-			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
-			continue
-		}
-		events = append(events, plan.Event{At: x.Now.Begin, Txn: x, Reads: true},
-			plan.Event{At: x.Now.Commit, Txn: x, Writes: true})
-	}
-	moved := make(map[*plan.Txn]bool, len(events))
-	for _, ev := range events {
-		moved[ev.Txn] = true
-	}
-	for i, x := range txns {
-		if moved[x] || was[i] != x.Now {
-			changed = append(changed, x)
-		}
-	}
-	return answer, events, changed, nil
-}
-
-// stuck says what becomes of a window that has no order with the rest as it is: if its transactions do not violate the
-// level by themselves, it grows.
-func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
-	switch {
-	case found:
-		e.settle(w.span)
-	case w.span.From.T <= e.total.MinT && w.span.To.T >= e.total.MaxT:
-		e.leave(a, w.span, "no order was found")
-	default:
-		t.spans = append(t.spans, w.span)
-	}
-}
-
 // leave names a stretch as undecided.
 func (e *engine) leave(a *Answer, s plan.Span, why string) {
 	a.Open = append(a.Open, Window{s.From.T, s.To.T, int(e.count(s)), why})
 	e.settle(s)
-}
-
-// tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
-// violation by themselves.
-func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits []plan.Misfit,
-	causes []plan.Cause) error {
-	if len(ws) == 0 {
-		return nil
-	}
-	places := map[uint64]bool{}
-	var of, in []int // misfits, and the window of each
-	for i := range misfits {
-		if j := at(ws, misfits[i].At); j >= 0 && causes[i].Case == plan.InReach {
-			of, in = append(of, i), append(in, j)
-			for _, p := range causes[i].Txns {
-				places[p] = true
-			}
-		}
-	}
-	_, by, err := e.gather(ctx, nil, places)
-	if err != nil {
-		return err
-	}
-	sets := make([][]*plan.Txn, len(of))
-	for j, i := range of {
-		for _, p := range causes[i].Txns {
-			sets[j] = append(sets[j], by[p])
-		}
-	}
-	found, err := e.refute(ctx, a, sets)
-	if err != nil {
-		return err
-	}
-	open, shown := make([]bool, len(ws)), make([]bool, len(ws))
-	for j, is := range found {
-		if shown[in[j]] = true; is {
-			e.settledTxn[misfits[of[j]].Reader] = true
-		} else {
-			open[in[j]] = true
-		}
-	}
-	for j := range ws {
-		if open[j] || !shown[j] {
-			e.leave(a, ws[j].span, fmt.Sprintf("some %.0f transactions, more than a window may have",
-				e.count(ws[j].span)))
-		}
-	}
-	return nil
-}
-
-// refuteEach looks at single transactions whose reads nothing explains.
-func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why string) error {
-	set := map[uint64]bool{}
-	for _, p := range places {
-		set[p] = true
-	}
-	_, by, err := e.gather(ctx, nil, set)
-	if err != nil {
-		return err
-	}
-	sets := make([][]*plan.Txn, len(places))
-	for i, p := range places {
-		sets[i] = []*plan.Txn{by[p]}
-	}
-	found, err := e.refute(ctx, a, sets)
-	if err != nil {
-		return err
-	}
-	for i, p := range places {
-		if e.settledTxn[p] = true; !found[i] {
-			at := by[p].Now.Commit
-			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, and that proves nothing alone",
-				by[p].ID, why))
-		}
-	}
-	return nil
-}
-
-// refute looks which sets of transactions, with those that they read from, violate the level by themselves.
-func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (found []bool, err error) {
-	found = make([]bool, len(sets))
-	if len(sets) == 0 {
-		return found, nil
-	}
-	all := slices.Concat(sets...)
-	by, err := e.writers(ctx, plan.Wants(all))
-	if err != nil {
-		return nil, err
-	}
-	places := map[uint64]bool{}
-	for _, l := range by {
-		for _, w := range l {
-			if w.Place != plan.NoPlace && len(l) < plan.MaxWriters {
-				places[w.Place] = true
-			}
-		}
-	}
-	_, others, err := e.gather(ctx, nil, places)
-	if err != nil {
-		return nil, err
-	}
-	c, err := check.ByName("replay")
-	if err != nil {
-		return nil, err
-	}
-	results := make([]*evidence.Result, len(sets))
-	err = e.parallel(ctx, len(sets), func(ctx context.Context, i int) error {
-		members := slices.Clone(sets[i])
-		slices.SortFunc(members, func(a, b *plan.Txn) int { return cmp.Compare(a.Place, b.Place) })
-		h, err := plan.Part(members, by, others, e.in.Initial)
-		if err != nil {
-			return err
-		}
-		h.File = e.in.Name
-		r, err := check.Run(ctx, c, h, check.Options{Level: e.o.Level, ClockSkew: e.o.Skew})
-		if err == nil && r.Verdict == evidence.Violated {
-			results[i] = r
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range results {
-		if r == nil {
-			continue
-		}
-		found[i] = true
-		if name := nameOf(r); !e.named[name] {
-			e.named[name] = true
-			a.Found = append(a.Found, r)
-		}
-	}
-	return found, nil
-}
-
-// nameOf tells a proof from others: by the ids of the transactions in it.
-func nameOf(r *evidence.Result) string {
-	var ids []int64
-	for _, t := range r.Anomalies[0].Txns {
-		ids = append(ids, r.H.Txns.ID[t])
-	}
-	slices.Sort(ids)
-	return fmt.Sprint(r.Anomalies[0].Kind, ids)
-}
-
-// keySet is a set of keys' hashes, with some more.
-type keySet struct {
-	bits []uint64
-	n    int
-}
-
-func newKeys() *keySet { return &keySet{bits: make([]uint64, 1<<16)} }
-
-func (k *keySet) slot(h uint64) (w *uint64, bit uint64) {
-	h *= 0x9e3779b97f4a7c15
-	return &k.bits[h>>48], 1 << (h >> 42 & 63)
-}
-
-func (k *keySet) has(h uint64) bool {
-	w, bit := k.slot(h)
-	return *w&bit != 0
-}
-
-func (k *keySet) empty() bool { return k.n == 0 }
-
-func (k *keySet) addTxn(x *plan.Txn) {
-	for _, op := range x.Ops {
-		w, bit := k.slot(op.Key.Hash())
-		*w |= bit
-		k.n++
-	}
 }

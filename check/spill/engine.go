@@ -51,6 +51,8 @@ type Answer struct {
 	// Found are proofs of violations, each by a small history of its own that violates the level only if the whole
 	// does, certified.
 	Found []*evidence.Result
+	// Proof is one proof of all of these, by a history of all transactions that take part.
+	Proof *evidence.Result
 	// Open are stretches that were not decided. A violation may leave some.
 	Open []Window
 	// Moves, of a history that satisfies the level, are the exceptions to the rule that transactions stand in the order
@@ -69,6 +71,15 @@ type Stats struct {
 	Rounds           int
 	DiskBytes        int64
 }
+
+// opBytes is about how many bytes an operation takes on disk.
+const opBytes = 12
+
+// Disk is about how many bytes of files a check makes.
+func Disk(in *Input) int64 { return opsOf(in)*opBytes + 8*in.Txns }
+
+// opsOf guesses how many operations a history has.
+func opsOf(in *Input) int64 { return max(in.Txns, in.Bytes/24) }
 
 // unfit turns what a history has that is not checked out of core into an answer.
 func unfit(err error) *Answer {
@@ -130,7 +141,8 @@ type engine struct {
 	solved     []plan.Span         // windows that have been
 	settled    []plan.Span         // stretches that are decided, or given up
 	settledTxn map[uint64]bool
-	named      map[string]bool // what was found
+	named      map[string]bool     // what was found
+	seen       map[int64]*plan.Txn // transactions of proofs, by id
 	// files of exceptions
 	movedFiles []*os.File
 }

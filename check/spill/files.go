@@ -52,13 +52,13 @@ func (e *engine) open() error {
 	}
 	e.parts = e.o.Parts
 	if e.parts == 0 {
-		// Operations take some 12 bytes in chunks. A partition whose chunks all overlap in time must fit.
-		bytes := max(e.in.Txns*8*12, e.in.Bytes/2)
-		e.parts = int(min(max(bytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
+		// A partition whose chunks all overlap in time must fit.
+		e.parts = int(min(max(opsOf(e.in)*opBytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
 	}
 	e.stats.Parts = e.parts
 	e.moves = plan.NewMoves(e.in.Txns)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
+	e.seen = map[int64]*plan.Txn{}
 	e.init = plan.NoPlace
 	return nil
 }

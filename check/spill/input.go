@@ -2,20 +2,46 @@ package spill
 
 import (
 	"context"
+	"encoding/json"
 
 	"isovet/check/spill/plan"
 	"isovet/history"
+	"isovet/history/split"
 )
 
 // Input is a history in pieces that can be read again and again.
 type Input struct {
 	Name    string
+	Meta    history.Meta
 	Pieces  []Piece
 	Initial plan.Value
 	Txns    int64
 	Bytes   int64 // of its files; 0: not known
 	// Key names the input and the state that it is in: what was made of one of another key is not used.
 	Key string
+}
+
+// Of is a history that is divided into pieces.
+func Of(s *split.Set) (*Input, error) {
+	i := s.Header.Initial
+	in := &Input{Name: s.Name, Meta: s.Header.Meta, Txns: s.Txns, Bytes: s.Bytes,
+		Initial: plan.Value{Kind: i.Kind, N: i.N, Text: string(i.Text)}}
+	if i.Kind == history.String || i.Kind == history.Row {
+		in.Initial.N = 0
+	}
+	files, err := json.Marshal(s.Files)
+	if err != nil {
+		return nil, err
+	}
+	in.Key = string(files)
+	for i := range s.Pieces {
+		p := &s.Pieces[i]
+		in.Pieces = append(in.Pieces, Piece{First: p.First, Txns: p.Txns,
+			Each: func(ctx context.Context, f func(*history.History, uint64) error) error {
+				return p.Each(ctx, func(b *split.Batch) error { return f(b.H, uint64(b.First)) })
+			}})
+	}
+	return in, nil
 }
 
 // Piece is some transactions that follow one another.

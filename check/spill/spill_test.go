@@ -112,7 +112,7 @@ func compare(t testing.TB, seed uint64, h *history.History, counts map[string]in
 
 func TestTiny(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](1000, 30000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](200, 30000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
 			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {

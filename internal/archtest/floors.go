@@ -124,8 +124,12 @@ var floors = [][]room{
 		{"check",
 			"the one `Checker` interface, one short file a checker that reads like its paper's pipeline, the list " +
 				"of all, the automatic choice"},
+		{"check/spill/plan",
+			"a history checked in parts that fit: an order by rule, operations by key, what misfits, windows"},
 	},
 	{
+		{"check/spill",
+			"histories that memory does not hold, on one machine: the plan's steps, with files on disk"},
 		{"watch",
 			"transactions checked as they arrive: sources, a segment log, judges behind one interface, violations " +
 				"once they are final"},
@@ -223,7 +227,7 @@ var importers = map[string][]string{
 		"check/lists", "check/minitxn", "encode", "check/replay", "check"},
 	"graph/order": {"solver/acyclic", "encode", "check/replay"},
 	"closure":     {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
-	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check",
+	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check", "check/spill/plan",
 		"internal/solvertest/*"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},

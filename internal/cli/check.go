@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +34,7 @@ type checkFlags struct {
 	shrunk                 string // a file for the smallest history
 	html, dot, certificate string
 	unknownStatus          int
+	spill                  spilling
 
 	profileName    string
 	mechanismsOnly bool
@@ -69,18 +69,23 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
   isovet check --level strict-serializable --clock-skew 1ms h.jsonl.zst
   isovet check --level all h.jsonl
   isovet check --json --timeout 1m --memory 4GiB *.jsonl > verdicts.jsonl
+  isovet check --spill /tmp/spill --memory 2GiB --level sser parts/
   isovet check --report h.html --dot h.dot --certificate h.cert h.jsonl
   zstdcat h.jsonl.zst | isovet check -`,
 		Args:              exactly("HISTORY…"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.levelSet = c.Flags().Changed("level")
+			if err := f.validateSpill(); err != nil {
+				return err
+			}
 			if f.all {
 				return runLattice(c.Context(), e, &f, args)
 			}
 			return runCheck(c.Context(), e, &f, args)
 		},
 	}
+	f.spill.flags(c)
 	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, "+
 		"sser, si, …; or all of them")
 	complete(c, "level", append(levelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
@@ -225,7 +230,12 @@ func (f *checkFlags) checkAll(ctx context.Context, e *env, args []string) (tally
 		}
 		p.Begin("checking " + path)
 		e.kept.begins(i)
-		o := checkOne(ctx, e, f, path, p, e.kept.started(i))
+		var o outcome
+		if f.spill.dir != "" {
+			o = f.checkSpilled(ctx, e, path, i, len(args), p)
+		} else {
+			o = checkOne(ctx, e, f, path, p, e.kept.started(i))
+		}
 		if o.result != nil {
 			if err := f.outputs(ctx, e, o, i, len(args)); err != nil {
 				o.err = errors.Join(o.err, err)
@@ -357,17 +367,6 @@ func (f *checkFlags) profiled(h *history.History) (level.Level, *mechanism.Profi
 		return f.level, p
 	}
 	return p.Level, p
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-
-// numbered puts a history's number before the extension where there are several.
-func numbered(path string, i, n int) string {
-	if n == 1 || path == "-" {
-		return path
-	}
-	ext := filepath.Ext(path)
-	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
 // outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at

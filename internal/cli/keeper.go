@@ -75,7 +75,7 @@ type tally struct {
 // needsKeeper reports whether the histories are checked in a process of their own.
 func (f *checkFlags) needsKeeper(e *env, args []string) bool {
 	if e.kept != nil || e.stdout != os.Stdout || e.stderr != os.Stderr || e.stdin != os.Stdin ||
-		runtime.GOOS == "windows" {
+		runtime.GOOS == "windows" || f.spill.dir != "" {
 		return false
 	}
 	if f.limits != (limits{}) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -94,4 +96,15 @@ func resultJSON(f *checkFlags, o outcome) ([]byte, error) {
 		Anomalies []string `json:"anomalies"`
 	}{o.path, f.level.String(), f.checker, evidence.Unknown.String(), "no answer: " + o.err.Error(), o.err.Error(),
 		[]string{}})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// numbered puts a history's number before the extension where there are several.
+func numbered(path string, i, n int) string {
+	if n == 1 || path == "-" {
+		return path
+	}
+	ext := filepath.Ext(path)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }

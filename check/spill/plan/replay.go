@@ -184,11 +184,12 @@ func (s *search) add(k uint32, w Want, x Writer) {
 	}
 }
 
-// loaded forgets the header's initial value of a key that the initial transaction writes.
-func (s *search) loaded(k uint32) {
+// loaded takes the header's initial value from a key to which the initial transaction writes: that one is listed as one
+// whose write is not what was wanted.
+func (s *search) loaded(k uint32, c *cursor) {
 	for _, w := range s.wants[k] {
 		if l := s.by[w]; len(l) == 1 && l[0].Place == NoPlace {
-			s.by[w] = nil
+			s.by[w] = []Writer{{Kind: Intermediate, Place: c.place, Pos: c.pos, Next: NoPlace, NextPos: Last}}
 		}
 	}
 	s.pending[k] = s.pending[k][:0]
@@ -209,7 +210,7 @@ func (s *search) txn(c *cursor) {
 		if k := c.key; k != noKey && c.kind != Read {
 			if c.kind == Install {
 				if c.pos.T == First.T {
-					s.loaded(k)
+					s.loaded(k, c)
 				}
 				for _, p := range s.pending[k] {
 					x := &s.by[p.w][p.at]

@@ -39,7 +39,8 @@ type Options struct {
 //
 // The window is given to package replay as a history of its own: an initial transaction writes the state at its begin,
 // a last one reads the state at its end, and from each other a key of its own, so that it comes behind them.
-func Solve(ctx context.Context, txns []*Txn, wish map[Value]Value, free bool, o Options) (a Answer, events []int32, err error) {
+func Solve(ctx context.Context, txns []*Txn, wish map[Value]Value, free bool, o Options) (a Answer, events []int32,
+	err error) {
 	b := history.NewBuilder()
 	installed := make(map[Want]bool)
 	final := make(map[Value]Value)

@@ -49,8 +49,8 @@ type Cause struct {
 	Txns []uint64
 }
 
-// CauseOf finds why a read misfits. w are the writers of what it saw. Of two ways to mend it, to bring the reader before
-// the next writer or the writers between before the one that it saw, Span is the shorter.
+// CauseOf finds why a read misfits. w are the writers of what it saw. Of two ways to mend it, to bring the reader
+// before the next writer or the writers between before the one that it saw, Span is the shorter.
 func CauseOf(m *Misfit, w []Writer) Cause {
 	c := Cause{Txns: []uint64{m.Reader}}
 	var saw, maybe *Writer

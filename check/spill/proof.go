@@ -1,0 +1,181 @@
+package spill
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"isovet/certify"
+	"isovet/check/spill/plan"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// prove makes one proof of all that was found: the anomalies, told of a history of the transactions in them, and of who
+// wrote what these read. It is certified against that history, which violates the level only if the whole does.
+func (e *engine) prove(ctx context.Context, a *Answer) error {
+	var members []*plan.Txn
+	in := map[int64]bool{}
+	for _, r := range a.Found {
+		for i := range r.Anomalies {
+			for _, t := range r.Anomalies[i].Txns {
+				if id := r.H.Txns.ID[t]; !in[id] {
+					in[id] = true
+					members = append(members, e.seen[id])
+				}
+			}
+		}
+	}
+	slices.SortFunc(members, func(a, b *plan.Txn) int { return cmp.Compare(a.Place, b.Place) })
+	by, others, err := e.sources(ctx, members)
+	if err != nil {
+		return err
+	}
+	h, err := plan.Part(members, by, others, e.in.Initial)
+	if err != nil {
+		return err
+	}
+	h.File, h.Meta = e.in.Name, e.in.Meta
+	how := certify.Options{ClockSkew: e.o.Skew}
+	p := &evidence.Result{Verdict: evidence.Violated, Level: e.o.Level, Checker: a.Found[0].Checker, H: h}
+	to := newRetold(h)
+	for _, r := range a.Found {
+		for i := range r.Anomalies {
+			x, err := to.anomaly(r.H, &r.Anomalies[i])
+			if err != nil {
+				return err
+			}
+			p.Anomalies = append(p.Anomalies, x)
+		}
+	}
+	a.Proof = p
+	if certify.Check(p, how) == nil {
+		return nil
+	}
+	// A proof that rests on a transaction of which it has the writes alone may not hold beside that one's reads, if
+	// these show a violation of their own.
+	all := p.Anomalies
+	p.Anomalies = nil
+	for _, x := range all {
+		one := *p
+		if one.Anomalies = []evidence.Anomaly{x}; certify.Check(&one, how) == nil {
+			p.Anomalies = append(p.Anomalies, x)
+		} else {
+			p.Also++
+		}
+	}
+	if len(p.Anomalies) == 0 {
+		a.Proof = a.Found[0]
+		a.Proof.Also += len(all) - 1
+	}
+	return nil
+}
+
+// retold finds what is in one history in another, which has all of it.
+type retold struct {
+	h    *history.History
+	txns map[int64]uint32
+	vers map[plan.Want]uint32
+	keys map[plan.Value]uint32
+}
+
+func newRetold(h *history.History) *retold {
+	r := &retold{h, map[int64]uint32{}, map[plan.Want]uint32{}, map[plan.Value]uint32{}}
+	for t, id := range h.Txns.ID {
+		r.txns[id] = uint32(t)
+	}
+	for k, v := range h.Keys {
+		r.keys[plan.ValueOf(h, v)] = uint32(k)
+	}
+	for v := range uint32(h.NumVersions()) {
+		r.vers[plan.Want{Key: plan.ValueOf(h, h.Keys[h.VerKey[v]]), Value: plan.ValueOf(h, h.VerValue(v))}] = v
+	}
+	return r
+}
+
+// lost says that something is not in the other history.
+type lost struct{ what string }
+
+func (r *retold) txn(h *history.History, t uint32) uint32 {
+	if t == history.None {
+		return t
+	}
+	u, ok := r.txns[h.Txns.ID[t]]
+	if !ok {
+		panic(lost{fmt.Sprintf("transaction %d", h.Txns.ID[t])})
+	}
+	return u
+}
+
+func (r *retold) ver(h *history.History, v uint32) uint32 {
+	if v == history.None {
+		return v
+	}
+	w, ok := r.vers[plan.Want{Key: plan.ValueOf(h, h.Keys[h.VerKey[v]]), Value: plan.ValueOf(h, h.VerValue(v))}]
+	if !ok {
+		panic(lost{"version " + h.ValueString(v)})
+	}
+	return w
+}
+
+// op finds an operation: the transaction's there are some of those here, in the same order.
+func (r *retold) op(h *history.History, op uint32) uint32 {
+	t := h.TxnOf(op)
+	lo, _ := h.TxnOps(t)
+	at, end := r.h.TxnOps(r.txn(h, t))
+	for o := lo; ; o++ {
+		v := r.ver(h, h.Ops.Ver[o])
+		for at < end && (r.h.Ops.Kind[at] != h.Ops.Kind[o] || r.h.Ops.Ver[at] != v) {
+			at++
+		}
+		if at == end {
+			panic(lost{fmt.Sprintf("operation %d of transaction %d", op-lo, h.Txns.ID[t])})
+		}
+		if o == op {
+			return at
+		}
+		at++
+	}
+}
+
+func (r *retold) ops(h *history.History, ops []uint32) (out []uint32) {
+	for _, op := range ops {
+		out = append(out, r.op(h, op))
+	}
+	return out
+}
+
+func (r *retold) cycle(h *history.History, c []evidence.Edge) (out []evidence.Edge) {
+	for _, e := range c {
+		e.From, e.To, e.Writer, e.Ver = r.txn(h, e.From), r.txn(h, e.To), r.txn(h, e.Writer), r.ver(h, e.Ver)
+		if e.Key != history.None {
+			e.Key = r.keys[plan.ValueOf(h, h.Keys[e.Key])]
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (r *retold) anomaly(h *history.History, a *evidence.Anomaly) (out evidence.Anomaly, err error) {
+	defer func() {
+		if l, is := recover().(lost); is {
+			err = fmt.Errorf("%s of a proof is not where the proof was found", l.what)
+		}
+	}()
+	out = *a
+	out.Txns = nil
+	for _, t := range a.Txns {
+		out.Txns = append(out.Txns, r.txn(h, t))
+	}
+	out.Ops = r.ops(h, a.Ops)
+	out.Dead, out.Cycles = nil, nil
+	for _, ops := range a.Dead {
+		out.Dead = append(out.Dead, r.ops(h, ops))
+	}
+	out.Cycle = r.cycle(h, a.Cycle)
+	for _, c := range a.Cycles {
+		out.Cycles = append(out.Cycles, r.cycle(h, c))
+	}
+	return out, nil
+}

@@ -1,0 +1,174 @@
+package spill
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"isovet/check"
+	"isovet/check/spill/plan"
+	"isovet/evidence"
+)
+
+// tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
+// violation by themselves.
+func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits []plan.Misfit,
+	causes []plan.Cause) error {
+	if len(ws) == 0 {
+		return nil
+	}
+	places := map[uint64]bool{}
+	var of, in []int // misfits, and the window of each
+	for i := range misfits {
+		if j := at(ws, misfits[i].At); j >= 0 && causes[i].Case == plan.InReach {
+			of, in = append(of, i), append(in, j)
+			for _, p := range causes[i].Txns {
+				places[p] = true
+			}
+		}
+	}
+	_, by, err := e.gather(ctx, nil, places)
+	if err != nil {
+		return err
+	}
+	sets := make([][]*plan.Txn, len(of))
+	for j, i := range of {
+		for _, p := range causes[i].Txns {
+			sets[j] = append(sets[j], by[p])
+		}
+	}
+	found, err := e.refute(ctx, a, sets)
+	if err != nil {
+		return err
+	}
+	open, shown := make([]bool, len(ws)), make([]bool, len(ws))
+	for j, is := range found {
+		if shown[in[j]] = true; is {
+			e.settledTxn[misfits[of[j]].Reader] = true
+		} else {
+			open[in[j]] = true
+		}
+	}
+	for j := range ws {
+		if open[j] || !shown[j] {
+			e.leave(a, ws[j].span, fmt.Sprintf("some %.0f transactions, more than a window may have",
+				e.count(ws[j].span)))
+		}
+	}
+	return nil
+}
+
+// refuteEach looks at single transactions whose reads nothing explains.
+func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why string) error {
+	set := map[uint64]bool{}
+	for _, p := range places {
+		set[p] = true
+	}
+	_, by, err := e.gather(ctx, nil, set)
+	if err != nil {
+		return err
+	}
+	sets := make([][]*plan.Txn, len(places))
+	for i, p := range places {
+		sets[i] = []*plan.Txn{by[p]}
+	}
+	found, err := e.refute(ctx, a, sets)
+	if err != nil {
+		return err
+	}
+	for i, p := range places {
+		if e.settledTxn[p] = true; !found[i] {
+			at := by[p].Now.Commit
+			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, and that proves nothing alone",
+				by[p].ID, why))
+		}
+	}
+	return nil
+}
+
+// refute looks which sets of transactions, with those that they read from, violate the level by themselves.
+func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (found []bool, err error) {
+	found = make([]bool, len(sets))
+	if len(sets) == 0 {
+		return found, nil
+	}
+	all := slices.Concat(sets...)
+	by, others, err := e.sources(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[int64]*plan.Txn{}
+	for _, x := range all {
+		seen[x.ID] = x
+	}
+	for _, x := range others {
+		seen[x.ID] = x
+	}
+	c, err := check.ByName("replay")
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*evidence.Result, len(sets))
+	err = e.parallel(ctx, len(sets), func(ctx context.Context, i int) error {
+		members := slices.Clone(sets[i])
+		slices.SortFunc(members, func(a, b *plan.Txn) int { return cmp.Compare(a.Place, b.Place) })
+		h, err := plan.Part(members, by, others, e.in.Initial)
+		if err != nil {
+			return err
+		}
+		h.File = e.in.Name
+		r, err := check.Run(ctx, c, h, check.Options{Level: e.o.Level, ClockSkew: e.o.Skew})
+		if err == nil && r.Verdict == evidence.Violated {
+			r.Anomalies = r.Anomalies[:1]
+			results[i] = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		if r == nil {
+			continue
+		}
+		found[i] = true
+		if name := nameOf(r); !e.named[name] {
+			e.named[name] = true
+			a.Found = append(a.Found, r)
+			for _, t := range r.Anomalies[0].Txns {
+				id := r.H.Txns.ID[t]
+				e.seen[id] = seen[id]
+			}
+		}
+	}
+	return found, nil
+}
+
+// sources finds who wrote what transactions read, and reads those transactions.
+func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Want][]plan.Writer,
+	others map[uint64]*plan.Txn, err error) {
+	if by, err = e.writers(ctx, plan.Wants(txns)); err != nil {
+		return nil, nil, err
+	}
+	places := map[uint64]bool{}
+	for _, l := range by {
+		for _, w := range l {
+			if w.Place != plan.NoPlace && len(l) < plan.MaxWriters {
+				places[w.Place] = true
+			}
+		}
+	}
+	_, others, err = e.gather(ctx, nil, places)
+	return by, others, err
+}
+
+// nameOf tells a proof from others: by the ids of the transactions in it.
+func nameOf(r *evidence.Result) string {
+	var ids []int64
+	for _, t := range r.Anomalies[0].Txns {
+		ids = append(ids, r.H.Txns.ID[t])
+	}
+	slices.Sort(ids)
+	return fmt.Sprint(r.Anomalies[0].Kind, ids)
+}

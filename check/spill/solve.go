@@ -1,0 +1,161 @@
+package spill
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"isovet/check/spill/plan"
+)
+
+// solveAll solves windows, places what they move, and refutes those that have no order.
+func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
+	var events []plan.Event
+	var stuck []*window
+	var sets [][]*plan.Txn
+	for lo := 0; lo < len(ws); {
+		hi, n := lo, 0.0
+		for ; hi < len(ws) && (hi == lo || n < e.held()); hi++ {
+			n += e.count(ws[hi].span)
+		}
+		spans := make([]plan.Span, 0, hi-lo)
+		for _, w := range ws[lo:hi] {
+			spans = append(spans, w.span)
+		}
+		in, _, err := e.gather(ctx, spans, nil)
+		if err != nil {
+			return err
+		}
+		answers := make([]plan.Answer, hi-lo)
+		moved := make([][]plan.Event, hi-lo)
+		keys := make([][]*plan.Txn, hi-lo)
+		e.progress("solving windows", int64(lo), int64(len(ws)))
+		err = e.parallel(ctx, hi-lo, func(ctx context.Context, i int) (err error) {
+			answers[i], moved[i], keys[i], err = e.solve(ctx, &ws[lo+i], in[i])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range answers {
+			if answers[i] != plan.Solved {
+				stuck, sets = append(stuck, &ws[lo+i]), append(sets, in[i])
+				continue
+			}
+			for _, x := range keys[i] {
+				touched.addTxn(x)
+				if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
+					e.moves.Unset(x.Place)
+					continue
+				}
+				x.Now.Round = e.stats.Rounds
+				e.moves.Set(x.Place, x.Now)
+			}
+			events = append(events, moved[i]...)
+		}
+		lo = hi
+	}
+	slices.SortFunc(events, func(a, b plan.Event) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
+	})
+	if err := e.write(e.stats.Rounds, events); err != nil {
+		return err
+	}
+	// Only now do the chunks say where everything stands.
+	found, err := e.refute(ctx, a, sets)
+	if err != nil {
+		return err
+	}
+	for i, w := range stuck {
+		e.stuck(a, w, found[i], t)
+	}
+	return nil
+}
+
+// held is how many transactions of windows may be held at once.
+func (e *engine) held() float64 { return float64(e.o.Memory) / 8 / 1024 }
+
+// solve solves one window. changed are the transactions that stand elsewhere than before.
+func (e *engine) solve(ctx context.Context, w *window, txns []*plan.Txn) (answer plan.Answer, events []plan.Event,
+	changed []*plan.Txn, err error) {
+	if len(txns) == 0 {
+		return plan.Unsolved, nil, nil, nil
+	}
+	o := plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}
+	var order []int32
+	answer = plan.Unsolved
+	if w.span.To.T < e.total.MaxT {
+		answer, order, err = plan.Solve(ctx, txns, w.wish, false, o)
+	}
+	if answer == plan.Unsolved && err == nil {
+		answer, order, err = plan.Solve(ctx, txns, w.wish, true, o)
+	}
+	if err != nil || answer != plan.Solved {
+		return answer, nil, nil, err
+	}
+	was := make([]plan.Move, len(txns))
+	for i, x := range txns {
+		was[i] = x.Now
+		was[i].Round = 0
+		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
+	}
+	for _, x := range plan.Place(txns, order) {
+		if x.Now.Begin == x.Now.Commit {
+			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
+			continue
+		}
+		events = append(events, plan.Event{At: x.Now.Begin, Txn: x, Reads: true},
+			plan.Event{At: x.Now.Commit, Txn: x, Writes: true})
+	}
+	moved := make(map[*plan.Txn]bool, len(events))
+	for _, ev := range events {
+		moved[ev.Txn] = true
+	}
+	for i, x := range txns {
+		if moved[x] || was[i] != x.Now {
+			changed = append(changed, x)
+		}
+	}
+	return answer, events, changed, nil
+}
+
+// stuck says what becomes of a window that has no order with the rest as it is: if its transactions do not violate the
+// level by themselves, it grows.
+func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
+	switch {
+	case found:
+		e.settle(w.span)
+	case w.span.From.T <= e.total.MinT && w.span.To.T >= e.total.MaxT:
+		e.leave(a, w.span, "no order was found")
+	default:
+		t.spans = append(t.spans, w.span)
+	}
+}
+
+// keySet is a set of keys' hashes, with some more.
+type keySet struct {
+	bits []uint64
+	n    int
+}
+
+func newKeys() *keySet { return &keySet{bits: make([]uint64, 1<<16)} }
+
+func (k *keySet) slot(h uint64) (w *uint64, bit uint64) {
+	h *= 0x9e3779b97f4a7c15
+	return &k.bits[h>>48], 1 << (h >> 42 & 63)
+}
+
+func (k *keySet) has(h uint64) bool {
+	w, bit := k.slot(h)
+	return *w&bit != 0
+}
+
+func (k *keySet) empty() bool { return k.n == 0 }
+
+func (k *keySet) addTxn(x *plan.Txn) {
+	for _, op := range x.Ops {
+		w, bit := k.slot(op.Key.Hash())
+		*w |= bit
+		k.n++
+	}
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"isovet/check/spill"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/room"
+)
+
+// spilling says how a history is checked that memory does not hold.
+type spilling struct {
+	dir       string
+	keep      bool
+	maxWindow int
+}
+
+func (s *spilling) flags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&s.dir, "spill", "", "check histories that memory does not hold: intermediate files in `DIR`; "+
+		"--memory is then how much to use")
+	fl.BoolVar(&s.keep, "keep", false, "with --spill: leave the files in DIR")
+	fl.IntVar(&s.maxWindow, "max-window", 0, "with --spill: how many `TRANSACTIONS` are put in another order at "+
+		"once, at most (default: what memory allows)")
+}
+
+// spillMemory is how much --spill uses where --memory does not say it.
+const spillMemory = 1 << 30
+
+func (f *checkFlags) validateSpill() error {
+	s := &f.spill
+	switch {
+	case s.dir == "" && s.keep:
+		return usagef("--keep is about the files of --spill; add --spill DIR")
+	case s.dir == "" && s.maxWindow != 0:
+		return usagef("--max-window is about --spill; add --spill DIR")
+	case s.dir == "":
+		return nil
+	case s.maxWindow < 0:
+		return usagef("--max-window %d is negative", s.maxWindow)
+	case f.all:
+		return usagef("--level all is not checked out of core; name one level, or leave --spill out")
+	case f.checker != auto && f.checker != "replay":
+		return usagef("checker %s does not check out of core; leave --checker or --spill out", f.checker)
+	case f.solver != "":
+		return usagef("--solver has no meaning out of core; leave it or --spill out")
+	case f.shrunk != "":
+		return usagef("--shrink has no meaning out of core: the page and the certificate have the transactions that " +
+			"take part; leave it or --spill out")
+	case f.certificate != "":
+		return usagef("no certificate is written out of core; leave --certificate or --spill out")
+	case f.limits.memory > 0 && f.limits.memory < 32<<20:
+		return usagef("--memory %s is too little for --spill; expected at least 32 MiB", bytesText(f.limits.memory))
+	}
+	return nil
+}
+
+// checkSpilled checks a history out of core, or in memory where it fits.
+func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n int, p *progress) outcome {
+	began := time.Now()
+	known := &evidence.Result{Level: f.level, Checker: "replay"}
+	memory := f.limits.memory
+	if memory == 0 {
+		memory = spillMemory
+	}
+	if path == "-" {
+		return outcome{path, nil, usagef("standard input cannot be read twice, as --spill does; expected a file"),
+			began}
+	}
+	paths, err := historyPaths(path)
+	if err != nil {
+		return outcome{path, nil, err, began}
+	}
+	p.Step("looking at the files", 0, 0)
+	set, err := split.Plan(ctx, paths, split.Options{Format: f.loading.format,
+		RealTime: format.RealTime(f.loading.realTime), Initial: format.InitialValue(f.loading.initial),
+		Whole:    memory / 8,
+		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
+	if err != nil {
+		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}
+	}
+	if need := inMemory(set); need <= memory && len(paths) == 1 {
+		fmt.Fprintf(e.stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
+			room.Size(float64(need)), room.Size(float64(memory)))
+		g := *f
+		g.limits.memory = 0
+		return checkOne(ctx, e, &g, path, p, 0)
+	}
+	in, err := spill.Of(set)
+	if err != nil {
+		return outcome{path, nil, err, began}
+	}
+	dir := f.spill.dir
+	if n > 1 {
+		dir = filepath.Join(dir, fmt.Sprint(i+1))
+	}
+	fmt.Fprintf(e.stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s\n", path,
+		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir)
+	loaded := time.Since(began)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory * 3 / 4))
+	limits := f.limits
+	limits.memory, limits.used = 0, loaded
+	stage := "checking"
+	a, err := guard(ctx, limits, func() string { return stage }, func(ctx context.Context) (*spill.Answer, error) {
+		debug.SetMemoryLimit(memory * 3 / 4)
+		return spill.Check(ctx, in, spill.Options{Dir: dir, Memory: memory, Level: f.level, Skew: f.skew.Nanoseconds(),
+			MaxWindow: f.spill.maxWindow, Keep: f.spill.keep, Progress: func(s string, done, total int64) {
+				p.Step(s, int(done), int(total))
+			}})
+	})
+	known.Stats.LoadMS = milliseconds(loaded)
+	known.Stats.CheckMS = milliseconds(time.Since(began) - loaded)
+	known.Stats.PeakMB = room.PeakMB()
+	var stopped *stoppedError
+	switch {
+	case errors.As(err, &stopped):
+		known.Reason = stopped.text
+		err = nil
+		if errors.Is(stopped, errInterrupted) {
+			err = &exitError{status: statusInterrupted}
+		}
+		fmt.Fprintf(e.stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path, dir)
+		return outcome{path, known, err, began}
+	case err != nil:
+		return outcome{path, nil, err, began}
+	}
+	r := known
+	if a.Proof != nil {
+		stats := r.Stats
+		r = a.Proof
+		r.Stats = stats
+	}
+	r.Verdict, r.Reason = a.Verdict, a.Reason
+	r.Note = fmt.Sprintf("out of core: %d of %d reads did not see the last version before them in the order of "+
+		"clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Misfits, a.Stats.Ops, a.Stats.Windows,
+		len(a.Moves))
+	s := &r.Stats.Sizes
+	s.Txns, s.Ops, s.Keys = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys)
+	for i, w := range a.Open {
+		if i == 10 {
+			fmt.Fprintf(e.stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)
+			break
+		}
+		fmt.Fprintf(e.stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
+	}
+	return outcome{path, r, nil, began}
+}
+
+// inMemory is about how much memory a history takes that is checked there.
+func inMemory(s *split.Set) int64 {
+	need := 500*s.Txns + 2*s.Bytes
+	if need < 0 {
+		return math.MaxInt64
+	}
+	return need
+}
+
+// historyPaths are the files of one history: a quoted pattern stands for those that match.
+func historyPaths(path string) ([]string, error) {
+	if _, err := os.Stat(path); err == nil {
+		return []string{path}, nil
+	}
+	files, err := filepath.Glob(path)
+	if err != nil || len(files) == 0 {
+		return []string{path}, nil //nolint:nilerr // it is a file's name then, and missing
+	}
+	return files, nil
+}
