@@ -69,9 +69,8 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
   isovet check --level strict-serializable --clock-skew 1ms h.jsonl.zst
   isovet check --level all h.jsonl
   isovet check --json --timeout 1m --memory 4GiB *.jsonl > verdicts.jsonl
-  isovet check --spill /tmp/spill --memory 2GiB --level sser parts/
   isovet check --report h.html --dot h.dot --certificate h.cert h.jsonl
-  zstdcat h.jsonl.zst | isovet check -`,
+  zstdcat h.jsonl.zst | isovet check -` + startSpill,
 		Args:              exactly("HISTORY…"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -2,7 +2,11 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
 
 // heavy commands are left out, and say so.
 func heavy(*env) (all []*cobra.Command) {
@@ -21,8 +25,22 @@ This program checks, and nothing else: gen, collect, hunt, probe, watch and benc
 
 const startGen = ""
 
+const startSpill = ""
+
 // aboutHeavy has nothing to say of commands that are not there.
 func aboutHeavy(string, map[string]string) {}
 
 // benchRoot is never asked for: the program that has it is not built.
 func benchRoot(*env) *cobra.Command { panic("built without bench") }
+
+// spilling is nothing here: histories that memory does not hold are for the full program.
+type spilling struct{ dir string }
+
+func (*spilling) flags(*cobra.Command) {}
+
+func (*checkFlags) validateSpill() error { return nil }
+
+// checkSpilled is never asked for: there is no flag for it.
+func (*checkFlags) checkSpilled(context.Context, *env, string, int, int, *progress) outcome {
+	panic("built without check --spill")
+}

@@ -1,3 +1,5 @@
+//go:build !checkonly
+
 package cli
 
 import (
@@ -18,6 +20,10 @@ import (
 	"isovet/history/split"
 	"isovet/internal/room"
 )
+
+// startSpill is its line among the examples.
+const startSpill = `
+  isovet check --spill /tmp/spill --memory 2GiB --level sser parts/`
 
 // spilling says how a history is checked that memory does not hold.
 type spilling struct {
