@@ -74,12 +74,13 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	if err := r.ownSetup(ctx, rec); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
-	if err := r.connect(ctx); err != nil {
-		return nil, errors.Join(err, rec.Close())
-	}
+	// Not where the set-up failed: a table that it found there already is not the workload's to drop.
 	defer func() {
 		err = errors.Join(err, r.ownStatements(context.WithoutCancel(ctx), "teardown", c.Own.Teardown))
 	}()
+	if err := r.connect(ctx); err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
 	r.driveOwn(ctx, rec)
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
 	if c.Partial != "" {
