@@ -53,7 +53,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 		return e.giveUp(ctx, a, err)
 	}
 	e.stats.Misfits = len(t.misfits)
-	if t.sessions, err = e.sessions(); err != nil {
+	if t.sessions, err = e.sessions(ctx); err != nil {
 		return nil, err
 	}
 	for e.drop(&t); !t.none() && e.stats.Rounds < maxRounds; e.drop(&t) {
@@ -117,13 +117,13 @@ func (e *engine) settledAt(p plan.Pos) bool {
 func (e *engine) settle(s plan.Span) { e.settled = plan.Join(append(e.settled, s)) }
 
 // sessions finds where the order is against that of sessions, where the level asks for it.
-func (e *engine) sessions() (wrong []pair, err error) {
+func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 	if !e.o.Level.Sessions() {
 		return nil, nil
 	}
 	var s plan.Sessions
 	most := e.maxMisfits()
-	err = e.eachHead(func(place uint64, h *plan.Head) {
+	err = e.eachHead(ctx, func(place uint64, h *plan.Head) {
 		if h.Init || h.Session == history.NoTime {
 			return
 		}
@@ -238,7 +238,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err error) {
 	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })
 	if !touched.empty() {
-		found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched.has)
+		found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err er
 	}
 	t.misfits = left
 	sortMisfits(t.misfits)
-	t.sessions, err = e.sessions()
+	t.sessions, err = e.sessions(ctx)
 	return err
 }
 

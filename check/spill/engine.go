@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
 
 	"isovet/check/spill/plan"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/internal/safego"
 	"isovet/level"
 )
@@ -27,6 +27,8 @@ type Options struct {
 	Workers   int // 0: all cores
 	Parts     int // partitions of the keys; 0: what memory asks for
 	Keep      bool
+	// Backend, if set, does the work on other machines; Dir is not used.
+	Backend Backend
 	// Progress, if set, is told what is being done and how far it is.
 	Progress func(stage string, done, total int64)
 }
@@ -143,8 +145,9 @@ type engine struct {
 	settledTxn map[uint64]bool
 	named      map[string]bool     // what was found
 	seen       map[int64]*plan.Txn // transactions of proofs, by id
-	// files of exceptions
+	// chunks of exceptions: in files, or with a backend here, by partition
 	movedFiles []*os.File
+	moved      [][]MovedChunk
 }
 
 func (e *engine) progress(stage string, done, total int64) {
@@ -179,46 +182,50 @@ func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context
 	return context.Cause(ctx)
 }
 
-// replay replays all partitions, or only the keys that keep says, and returns what misfits, in an order that does not
+// replay replays all partitions, or only the keys that keep has, and returns what misfits, in an order that does not
 // depend on the partitions.
-func (e *engine) replay(ctx context.Context, stage string, keep func(uint64) bool) ([]plan.Misfit, error) {
-	by := make([][]plan.Misfit, e.parts)
-	keys := make([]int, e.parts)
+func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan.Misfit, error) {
 	most := e.maxMisfits() / e.parts
-	done := make(chan struct{}, e.parts)
+	var bits []uint64
+	if keep != nil {
+		bits = keep.bits
+	}
 	e.progress(stage, 0, int64(e.parts))
-	err := e.parallel(ctx, e.parts, func(ctx context.Context, p int) error {
-		var err error
-		over := fmt.Errorf("more than %d", most)
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		keys[p], err = plan.Replay(ctx, e.chunks[p], e.filter(keep), e.in.Initial, func(m plan.Misfit) {
-			if len(by[p]) > most {
-				cancel(over)
-				return
-			}
-			by[p] = append(by[p], m)
-		})
-		if err == nil || errors.Is(err, over) {
-			err = nil
-			if len(by[p]) > most {
-				err = errTooMany
-			}
+	got := make([]Replayed, e.parts)
+	var err error
+	if e.o.Backend != nil {
+		got, err = e.o.Backend.Replay(ctx, e.order(), bits, most, e.partsOf(nil))
+	} else {
+		done := make(chan struct{}, e.parts)
+		f := e.filter()
+		if keep != nil {
+			f.Keep = keep.has
 		}
-		done <- struct{}{}
-		e.progress(stage, int64(len(done)), int64(e.parts))
-		return err
-	})
+		err = e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
+			got[p], err = ReplayPart(ctx, e.chunks[p], f, e.in.Initial, most)
+			done <- struct{}{}
+			e.progress(stage, int64(len(done)), int64(e.parts))
+			return err
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	if keep == nil {
-		e.stats.Keys = 0
-		for _, k := range keys {
-			e.stats.Keys += int64(k)
+	var all []plan.Misfit
+	keys := int64(0)
+	for _, r := range got {
+		switch {
+		case r.NoRoom:
+			return nil, plan.ErrRoom
+		case r.TooMany:
+			return nil, errTooMany
 		}
+		all = append(all, r.Misfits...)
+		keys += int64(r.Keys)
 	}
-	all := slices.Concat(by...)
+	if keep == nil {
+		e.stats.Keys = keys
+	}
 	sortMisfits(all)
 	return all, nil
 }
@@ -234,31 +241,57 @@ func sortMisfits(all []plan.Misfit) {
 	})
 }
 
-func (e *engine) filter(keep func(uint64) bool) plan.Filter {
-	return plan.Filter{Moved: e.moves, Keep: keep, Room: int(e.o.Memory / 4 / int64(e.o.Workers))}
+func (e *engine) room() int { return int(e.o.Memory / 4 / int64(e.o.Workers)) }
+
+func (e *engine) filter() plan.Filter { return plan.Filter{Moved: e.moves, Room: e.room()} }
+
+// order is what a backend is told of the exceptions.
+func (e *engine) order() Order {
+	return Order{Txns: e.in.Txns, Initial: e.in.Initial, Moved: movedOf(e.moves), Room: e.room()}
+}
+
+// partsOf are the partitions that want something, or all.
+func (e *engine) partsOf(wants [][]plan.Want) (parts []Part) {
+	for p := range e.parts {
+		x := Part{Part: p, Moved: e.moved[p]}
+		if wants != nil {
+			if x.Wants = wants[p]; len(x.Wants) == 0 {
+				continue
+			}
+		}
+		parts = append(parts, x)
+	}
+	return parts
 }
 
 // writers asks who wrote versions.
 func (e *engine) writers(ctx context.Context, wants []plan.Want) (map[plan.Want][]plan.Writer, error) {
-	parts := make([][]plan.Want, e.parts)
+	by := make([][]plan.Want, e.parts)
 	for _, w := range wants {
 		p := plan.PartOf(w.Key.Hash(), e.parts)
-		parts[p] = append(parts[p], w)
+		by[p] = append(by[p], w)
 	}
-	by := make([]map[plan.Want][]plan.Writer, e.parts)
-	err := e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
-		if len(parts[p]) > 0 {
-			by[p], err = plan.Writers(ctx, e.chunks[p], e.filter(nil), e.in.Initial, parts[p])
-		}
-		return err
-	})
+	parts := e.partsOf(by)
+	got := make([]Written, len(parts))
+	var err error
+	if e.o.Backend != nil {
+		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
+	} else {
+		err = e.parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
+			got[i], err = WritersOf(ctx, e.chunks[parts[i].Part], e.filter(), e.in.Initial, parts[i].Wants)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[plan.Want][]plan.Writer, len(wants))
-	for _, m := range by {
-		for w, l := range m {
-			all[w] = l
+	for i, w := range got {
+		if w.NoRoom {
+			return nil, plan.ErrRoom
+		}
+		for j, want := range parts[i].Wants {
+			all[want] = w.Writers[j]
 		}
 	}
 	return all, nil
@@ -269,82 +302,36 @@ func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]b
 	by map[uint64]*plan.Txn, err error) {
 	in = make([][]*plan.Txn, len(ws))
 	by = make(map[uint64]*plan.Txn, len(places))
-	sorted := make([]uint64, 0, len(places))
-	for p := range places {
-		sorted = append(sorted, p)
+	g := &Gathering{Spans: ws, Places: slices.Sorted(maps.Keys(places)), Moved: movedOf(e.moves)}
+	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
+		g.Counted = append(g.Counted, Counted{p, e.counted[p]})
 	}
-	slices.Sort(sorted)
-	find := func(at plan.Pos) int {
-		i, _ := slices.BinarySearchFunc(ws, at, func(w plan.Span, at plan.Pos) int { return w.To.Compare(at) })
-		if i < len(ws) && !at.Less(ws[i].From) {
-			return i
-		}
-		return -1
-	}
-	// Exceptions may stand where nothing of their piece does.
-	special := make(map[uint64]int)
-	for p, m := range e.moves.At {
-		if i := find(m.Commit); i >= 0 {
-			special[p] = i
+	special := g.special()
+	var from []int // groups that may have some
+	for i, t := range e.tasks {
+		if t.holds(g.Places) || t.within(ws) || t.holdsAny(special) {
+			from = append(from, i)
 		}
 	}
-	type found struct {
-		txn *plan.Txn
-		at  int // the window; -1: none
-	}
-	got := make([][]found, len(e.tasks))
-	err = e.parallel(ctx, len(e.tasks), func(ctx context.Context, i int) error {
-		t := e.tasks[i]
-		if !t.holds(sorted) && !t.within(ws) && !t.holdsAny(special) {
-			return nil
-		}
-		return t.each(ctx, e.in, func(h *history.History, first uint64) error {
-			n := uint64(h.NumTxns())
-			lo, _ := slices.BinarySearch(sorted, first)
-			for u := range uint32(n) {
-				place := first + uint64(u)
-				at := -1
-				wanted := lo < len(sorted) && sorted[lo] == place
-				if wanted {
-					lo++
-				}
-				moved := e.moves.Moved(place)
-				switch {
-				case len(ws) == 0:
-				case moved:
-					if s, ok := special[place]; ok {
-						at = s
-					}
-				case u != h.Init && h.Txns.Status[u] == history.Committed:
-					at = find(plan.Pos{T: h.End(u), N: place})
-				}
-				if at < 0 && !wanted {
-					continue
-				}
-				x := plan.TxnOf(h, u, first)
-				x.Rule = plan.Pos{T: h.End(u), N: place}
-				x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
-				if moved {
-					x.Now = e.moves.At[place]
-				}
-				if c, ok := e.counted[place]; ok {
-					x.Counts, x.Rule = true, c
-				}
-				got[i] = append(got[i], found{x, at})
-			}
-			return nil
+	got := make([][]Found, len(from))
+	if e.o.Backend != nil {
+		got, err = e.o.Backend.Gather(ctx, g, from)
+	} else {
+		err = e.parallel(ctx, len(from), func(ctx context.Context, i int) (err error) {
+			got[i], err = GatherPieces(ctx, e.tasks[from[i]].pieces, g)
+			return err
 		})
-	})
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, l := range got {
 		for _, f := range l {
-			if f.at >= 0 {
-				in[f.at] = append(in[f.at], f.txn)
+			if f.At >= 0 {
+				in[f.At] = append(in[f.At], f.Txn)
 			}
-			if places[f.txn.Place] {
-				by[f.txn.Place] = f.txn
+			if places[f.Txn.Place] {
+				by[f.Txn.Place] = f.Txn
 			}
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"isovet/check/spill/plan"
-	"isovet/history"
 )
 
 // task is some pieces that follow one another, which are mapped to one file of chunks and one of heads.
 type task struct {
+	group       Group
 	pieces      []Piece
 	first, txns int64
 	minT, maxT  int64
@@ -38,13 +38,15 @@ const maxTasks = 256
 
 // open divides the pieces into tasks.
 func (e *engine) open() error {
-	if err := os.MkdirAll(e.o.Dir, 0o755); err != nil {
-		return err
+	if e.o.Backend == nil {
+		if err := os.MkdirAll(e.o.Dir, 0o755); err != nil {
+			return err
+		}
 	}
 	n := min(len(e.in.Pieces), maxTasks)
 	for i := range n {
 		lo, hi := len(e.in.Pieces)*i/n, len(e.in.Pieces)*(i+1)/n
-		t := &task{pieces: e.in.Pieces[lo:hi], first: e.in.Pieces[lo].First, init: plan.NoPlace}
+		t := &task{group: Group{lo, hi}, pieces: e.in.Pieces[lo:hi], first: e.in.Pieces[lo].First, init: plan.NoPlace}
 		for _, p := range t.pieces {
 			t.txns += p.Txns
 		}
@@ -56,7 +58,7 @@ func (e *engine) open() error {
 		e.parts = int(min(max(opsOf(e.in)*opBytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
 	}
 	e.stats.Parts = e.parts
-	e.moves = plan.NewMoves(e.in.Txns)
+	e.moves, e.moved = plan.NewMoves(e.in.Txns), make([][]MovedChunk, e.parts)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
 	e.seen = map[int64]*plan.Txn{}
 	e.init = plan.NoPlace
@@ -79,17 +81,8 @@ func (e *engine) close() error {
 		f.Close()
 		os.Remove(f.Name())
 	}
-	if !e.o.Keep {
+	if !e.o.Keep && e.o.Backend == nil {
 		os.Remove(e.o.Dir)
-	}
-	return nil
-}
-
-func (t *task) each(ctx context.Context, in *Input, f func(h *history.History, first uint64) error) error {
-	for _, p := range t.pieces {
-		if err := p.Each(ctx, f); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -122,19 +115,35 @@ func (t *task) within(ws []plan.Span) bool {
 // mapAll maps every task that is not mapped yet.
 func (e *engine) mapAll(ctx context.Context) error {
 	e.progress("reading", 0, e.in.Txns)
-	done := make(chan int64, len(e.tasks))
-	done <- 0
-	err := e.parallel(ctx, len(e.tasks), func(ctx context.Context, i int) error {
-		if err := e.mapTask(ctx, i); err != nil {
+	rule := plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}
+	if e.o.Backend != nil {
+		var groups []Group
+		for _, t := range e.tasks {
+			groups = append(groups, t.group)
+		}
+		got, err := e.o.Backend.Map(ctx, rule, groups)
+		if err != nil {
 			return err
 		}
-		n := <-done + e.tasks[i].txns
-		done <- n
-		e.progress("reading", n, e.in.Txns)
-		return nil
-	})
-	if err != nil {
-		return err
+		for i, m := range got {
+			e.tasks[i].mapped(m)
+			e.stats.Chunks += m.Chunks
+		}
+	} else {
+		done := make(chan int64, len(e.tasks))
+		done <- 0
+		err := e.parallel(ctx, len(e.tasks), func(ctx context.Context, i int) error {
+			if err := e.mapTask(ctx, rule, i); err != nil {
+				return err
+			}
+			n := <-done + e.tasks[i].txns
+			done <- n
+			e.progress("reading", n, e.in.Txns)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	e.chunks = make([][]plan.Chunk, e.parts)
 	e.total.MinT, e.total.MaxT = plan.Last.T, plan.First.T
@@ -163,8 +172,14 @@ func (e *engine) mapAll(ctx context.Context) error {
 	return nil
 }
 
+// mapped sets what mapping a task said.
+func (t *task) mapped(m Mapped) {
+	t.stats, t.bad, t.init = m.Stats, m.Bad, m.Init
+	t.minT, t.maxT = m.Stats.MinT, m.Stats.MaxT
+}
+
 // mapTask writes the chunks and heads of a task.
-func (e *engine) mapTask(ctx context.Context, i int) (err error) {
+func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error) {
 	t := e.tasks[i]
 	f, err := os.Create(filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.chunks", i)))
 	if err != nil {
@@ -173,49 +188,40 @@ func (e *engine) mapTask(ctx context.Context, i int) (err error) {
 	t.chunks = f
 	w := bufio.NewWriterSize(f, 1<<18)
 	off := int64(0)
-	m := plan.Mapper{Rule: plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}}
-	m.Emit = func(part int, chunk []byte, info plan.ChunkInfo) error {
-		t.index = append(t.index, entry{part, off, len(chunk), info})
-		off += int64(len(chunk))
-		_, err := w.Write(chunk)
-		return err
-	}
 	t.heads = filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.heads", i))
 	hf, err := os.Create(t.heads)
 	if err != nil {
 		return err
 	}
 	defer hf.Close()
-	err = t.each(ctx, e.in, func(h *history.History, first uint64) error {
-		if h.Init != history.None {
-			t.init = first + uint64(h.Init)
-		}
-		if err := m.Batch(h, first); err != nil {
-			return err
-		}
-		if len(m.Heads.B) > 1<<18 {
-			_, err := hf.Write(m.Heads.B)
-			m.Heads.B = m.Heads.B[:0]
-			return err
-		}
-		return nil
+	m, err := MapPieces(ctx, t.pieces, rule, func(part int, chunk []byte, info plan.ChunkInfo) error {
+		t.index = append(t.index, entry{part, off, len(chunk), info})
+		off += int64(len(chunk))
+		_, err := w.Write(chunk)
+		return err
+	}, func(heads []byte) error {
+		_, err := hf.Write(heads)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if _, err := hf.Write(m.Heads.B); err != nil {
-		return err
-	}
-	t.stats, t.bad = m.Stats, m.Bad
-	t.minT, t.maxT = m.Stats.MinT, m.Stats.MaxT
-	return nil
+	t.mapped(m)
+	return w.Flush()
 }
 
 // write writes the exceptions of a round for each partition and adds them to the partitions' chunks.
 func (e *engine) write(round int, events []plan.Event) error {
+	if e.o.Backend != nil {
+		m := plan.MoveWriter{Parts: e.parts, Emit: func(part int, chunk []byte, info plan.ChunkInfo) error {
+			e.moved[part] = append(e.moved[part], MovedChunk{info, round, slices.Clone(chunk)})
+			return nil
+		}}
+		if err := m.Events(events); err != nil {
+			return err
+		}
+		return m.Flush()
+	}
 	f, err := os.Create(filepath.Join(e.o.Dir, fmt.Sprintf("moved-%05d.chunks", round)))
 	if err != nil {
 		return err
@@ -245,9 +251,15 @@ func (e *engine) write(round int, events []plan.Event) error {
 }
 
 // eachHead calls f for each transaction, in the order of places.
-func (e *engine) eachHead(f func(place uint64, h *plan.Head)) error {
-	for _, t := range e.tasks {
-		b, err := os.ReadFile(t.heads)
+func (e *engine) eachHead(ctx context.Context, f func(place uint64, h *plan.Head)) error {
+	for i, t := range e.tasks {
+		var b []byte
+		var err error
+		if e.o.Backend != nil {
+			b, err = e.o.Backend.Heads(ctx, i)
+		} else {
+			b, err = os.ReadFile(t.heads)
+		}
 		if err != nil {
 			return err
 		}

@@ -26,23 +26,18 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		if err != nil {
 			return err
 		}
-		answers := make([]plan.Answer, hi-lo)
-		moved := make([][]plan.Event, hi-lo)
-		keys := make([][]*plan.Txn, hi-lo)
 		e.progress("solving windows", int64(lo), int64(len(ws)))
-		err = e.parallel(ctx, hi-lo, func(ctx context.Context, i int) (err error) {
-			answers[i], moved[i], keys[i], err = e.solve(ctx, &ws[lo+i], in[i])
-			return err
-		})
+		solved, err := e.solve(ctx, ws[lo:hi], in)
 		if err != nil {
 			return err
 		}
-		for i := range answers {
-			if answers[i] != plan.Solved {
+		for i, s := range solved {
+			if s.Answer != plan.Solved {
 				stuck, sets = append(stuck, &ws[lo+i]), append(sets, in[i])
 				continue
 			}
-			for _, x := range keys[i] {
+			moved, changed := replace(in[i], s.Order)
+			for _, x := range changed {
 				touched.addTxn(x)
 				if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
 					e.moves.Unset(x.Place)
@@ -51,7 +46,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 				x.Now.Round = e.stats.Rounds
 				e.moves.Set(x.Place, x.Now)
 			}
-			events = append(events, moved[i]...)
+			events = append(events, moved...)
 		}
 		lo = hi
 	}
@@ -75,24 +70,46 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 // held is how many transactions of windows may be held at once.
 func (e *engine) held() float64 { return float64(e.o.Memory) / 8 / 1024 }
 
-// solve solves one window. changed are the transactions that stand elsewhere than before.
-func (e *engine) solve(ctx context.Context, w *window, txns []*plan.Txn) (answer plan.Answer, events []plan.Event,
-	changed []*plan.Txn, err error) {
-	if len(txns) == 0 {
-		return plan.Unsolved, nil, nil, nil
+// solve solves windows.
+func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn) ([]Solution, error) {
+	solved := make([]Solution, len(ws))
+	var todo []Solving
+	var of []int
+	for i := range ws {
+		solved[i].Answer = plan.Unsolved
+		if len(in[i]) == 0 {
+			continue
+		}
+		s := Solving{Txns: in[i], Last: ws[i].span.To.T >= e.total.MaxT,
+			Options: plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}}
+		for k, v := range ws[i].wish {
+			s.Wish = append(s.Wish, plan.Want{Key: k, Value: v})
+		}
+		slices.SortFunc(s.Wish, func(a, b plan.Want) int {
+			return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.N, b.Key.N),
+				cmp.Compare(a.Key.Text, b.Key.Text))
+		})
+		todo, of = append(todo, s), append(of, i)
 	}
-	o := plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}
-	var order []int32
-	answer = plan.Unsolved
-	if w.span.To.T < e.total.MaxT {
-		answer, order, err = plan.Solve(ctx, txns, w.wish, false, o)
+	got := make([]Solution, len(todo))
+	var err error
+	if e.o.Backend != nil {
+		got, err = e.o.Backend.Solve(ctx, todo)
+	} else {
+		err = e.parallel(ctx, len(todo), func(ctx context.Context, i int) (err error) {
+			got[i], err = SolveWindow(ctx, &todo[i])
+			return err
+		})
 	}
-	if answer == plan.Unsolved && err == nil {
-		answer, order, err = plan.Solve(ctx, txns, w.wish, true, o)
+	for i, s := range got {
+		solved[of[i]] = s
 	}
-	if err != nil || answer != plan.Solved {
-		return answer, nil, nil, err
-	}
+	return solved, err
+}
+
+// replace puts a window's transactions where its new order has them. changed are those that stand elsewhere than
+// before.
+func replace(txns []*plan.Txn, order []int32) (events []plan.Event, changed []*plan.Txn) {
 	was := make([]plan.Move, len(txns))
 	for i, x := range txns {
 		was[i] = x.Now
@@ -116,7 +133,7 @@ func (e *engine) solve(ctx context.Context, w *window, txns []*plan.Txn) (answer
 			changed = append(changed, x)
 		}
 	}
-	return answer, events, changed, nil
+	return events, changed
 }
 
 // stuck says what becomes of a window that has no order with the rest as it is: if its transactions do not violate the

@@ -1,0 +1,324 @@
+package spill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"isovet/check/spill/plan"
+	"isovet/history"
+)
+
+// Backend does what of a check reads the data, or searches, on other machines. [Check] does it on this one where there
+// is no backend; both call the functions of this file, and the answers are the same. Arguments and answers are plain
+// values. Answers stand in the order of what was asked.
+type Backend interface {
+	// Map maps groups of the input's pieces ([MapPieces]). It keeps their chunks, by partition and in the order of
+	// groups, for Replay and Writers, and their heads.
+	Map(ctx context.Context, rule plan.Rule, groups []Group) ([]Mapped, error)
+	// Heads are the heads of a group's transactions (plan.EachHead).
+	Heads(ctx context.Context, group int) ([]byte, error)
+	// Replay replays partitions ([ReplayPart]): the keys that keep has, or all if it is nil.
+	Replay(ctx context.Context, o Order, keep []uint64, most int, parts []Part) ([]Replayed, error)
+	// Writers says who wrote what the parts want ([WritersOf]).
+	Writers(ctx context.Context, o Order, parts []Part) ([]Written, error)
+	// Gather reads transactions of groups ([GatherPieces]).
+	Gather(ctx context.Context, g *Gathering, groups []int) ([][]Found, error)
+	// Solve solves windows ([SolveWindow]).
+	Solve(ctx context.Context, ws []Solving) ([]Solution, error)
+}
+
+// Group is pieces From to To of the input.
+type Group struct{ From, To int }
+
+// Mapped is what mapping a group of pieces says.
+type Mapped struct {
+	Stats  plan.MapStats
+	Bad    []uint64
+	Init   uint64 // place of the initial transaction; plan.NoPlace: it is in another group
+	Chunks int
+}
+
+// MapPieces maps pieces: chunks go to emit, heads to heads, neither of which may keep them. Cost: a batch's memory, and
+// a chunk a partition.
+func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
+	emit func(part int, chunk []byte, info plan.ChunkInfo) error, heads func([]byte) error) (r Mapped, err error) {
+	r.Init = plan.NoPlace
+	m := plan.Mapper{Rule: rule}
+	m.Emit = func(part int, chunk []byte, info plan.ChunkInfo) error {
+		r.Chunks++
+		return emit(part, chunk, info)
+	}
+	for _, p := range pieces {
+		err := p.Each(ctx, func(h *history.History, first uint64) error {
+			if h.Init != history.None {
+				r.Init = first + uint64(h.Init)
+			}
+			if err := m.Batch(h, first); err != nil {
+				return err
+			}
+			if len(m.Heads.B) > 1<<18 {
+				err := heads(m.Heads.B)
+				m.Heads.B = m.Heads.B[:0]
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			return r, err
+		}
+	}
+	r.Stats, r.Bad = m.Stats, m.Bad
+	return r, heads(m.Heads.B)
+}
+
+// Order is what passes over a partition ask for: the exceptions to the rule, in the order of places.
+type Order struct {
+	Txns    int64
+	Initial plan.Value
+	Moved   []Moved
+	Room    int
+}
+
+// Moved is where a transaction stands that is an exception.
+type Moved struct {
+	Place uint64
+	To    plan.Move
+}
+
+// movedOf lists exceptions.
+func movedOf(m *plan.Moves) []Moved {
+	all := make([]Moved, 0, len(m.At))
+	for _, p := range slices.Sorted(maps.Keys(m.At)) {
+		all = append(all, Moved{p, m.At[p]})
+	}
+	return all
+}
+
+// Moves makes the set again.
+func (o *Order) Moves() *plan.Moves {
+	m := plan.NewMoves(o.Txns)
+	for _, x := range o.Moved {
+		m.Set(x.Place, x.To)
+	}
+	return m
+}
+
+// Filter is what passes over the chunks take.
+func (o *Order) Filter(keep []uint64) plan.Filter {
+	f := plan.Filter{Moved: o.Moves(), Room: o.Room}
+	if keep != nil {
+		f.Keep = (&keySet{bits: keep}).has
+	}
+	return f
+}
+
+// Part is a partition in a pass: what the driver knows of it.
+type Part struct {
+	Part  int
+	Moved []MovedChunk // chunks of exceptions, besides those that were mapped
+	Wants []plan.Want  // for Writers
+}
+
+// MovedChunk is a chunk of exceptions.
+type MovedChunk struct {
+	Info  plan.ChunkInfo
+	Round int
+	Bytes []byte
+}
+
+// Chunk is the chunk as passes take it.
+func (m *MovedChunk) Chunk() plan.Chunk {
+	return plan.Chunk{ChunkInfo: m.Info, Bytes: len(m.Bytes), Moving: true, Round: m.Round,
+		Read: func(buf []byte) ([]byte, error) { return append(buf, m.Bytes...), nil }}
+}
+
+// Replayed is what replaying a partition says.
+type Replayed struct {
+	Misfits []plan.Misfit
+	Keys    int
+	TooMany bool // there are more
+	NoRoom  bool // plan.ErrRoom
+}
+
+// ReplayPart replays a partition's chunks and lists what misfits, up to most.
+func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
+	err error) {
+	over := errors.New("more misfits")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.Keys, err = plan.Replay(ctx, chunks, f, initial, func(m plan.Misfit) {
+		if len(r.Misfits) > most {
+			cancel(over)
+			return
+		}
+		r.Misfits = append(r.Misfits, m)
+	})
+	switch {
+	case err == nil || errors.Is(err, over):
+		if r.TooMany = len(r.Misfits) > most; r.TooMany {
+			r.Misfits = nil
+		}
+	case errors.Is(err, plan.ErrRoom):
+		r.NoRoom = true
+	default:
+		return r, err
+	}
+	return r, nil
+}
+
+// Written is who wrote wanted versions, in the order in which they were asked for.
+type Written struct {
+	Writers [][]plan.Writer
+	NoRoom  bool
+}
+
+// WritersOf asks a partition's chunks who wrote versions.
+func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, wants []plan.Want) (
+	w Written, err error) {
+	by, err := plan.Writers(ctx, chunks, f, initial, wants)
+	if errors.Is(err, plan.ErrRoom) {
+		return Written{NoRoom: true}, nil
+	}
+	for _, want := range wants {
+		w.Writers = append(w.Writers, by[want])
+	}
+	return w, err
+}
+
+// Gathering says which transactions are read: those that stand in one of the spans, which are apart and in order, and
+// those of the places, which are too.
+type Gathering struct {
+	Spans   []plan.Span
+	Places  []uint64
+	Moved   []Moved
+	Counted []Counted
+}
+
+// Counted is a transaction of unknown outcome that counts as committed, and where the rule has it.
+type Counted struct {
+	Place uint64
+	At    plan.Pos
+}
+
+// window is the span that has a place; -1: none.
+func (g *Gathering) window(at plan.Pos) int {
+	i, _ := slices.BinarySearchFunc(g.Spans, at, func(w plan.Span, at plan.Pos) int { return w.To.Compare(at) })
+	if i < len(g.Spans) && !at.Less(g.Spans[i].From) {
+		return i
+	}
+	return -1
+}
+
+// special are the exceptions that stand in a span, which may be where nothing of their piece does.
+func (g *Gathering) special() map[uint64]int {
+	s := make(map[uint64]int)
+	for _, m := range g.Moved {
+		if i := g.window(m.To.Commit); i >= 0 {
+			s[m.Place] = i
+		}
+	}
+	return s
+}
+
+// Found is a transaction that was read, and the span in which it stands; -1: none.
+type Found struct {
+	Txn *plan.Txn
+	At  int
+}
+
+// GatherPieces reads transactions, in the order of places.
+func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Found, err error) {
+	special := g.special()
+	moved := func(place uint64) *Moved {
+		i, ok := slices.BinarySearchFunc(g.Moved, place, func(m Moved, p uint64) int { return cmp.Compare(m.Place, p) })
+		if !ok {
+			return nil
+		}
+		return &g.Moved[i]
+	}
+	counted := make(map[uint64]plan.Pos, len(g.Counted))
+	for _, c := range g.Counted {
+		counted[c.Place] = c.At
+	}
+	for _, p := range pieces {
+		err := p.Each(ctx, func(h *history.History, first uint64) error {
+			lo, _ := slices.BinarySearch(g.Places, first)
+			next, _ := slices.BinarySearchFunc(g.Moved, first, func(m Moved, p uint64) int {
+				return cmp.Compare(m.Place, p)
+			})
+			for u := range uint32(h.NumTxns()) {
+				place := first + uint64(u)
+				at := -1
+				wanted := lo < len(g.Places) && g.Places[lo] == place
+				if wanted {
+					lo++
+				}
+				is := next < len(g.Moved) && g.Moved[next].Place == place
+				if is {
+					next++
+				}
+				switch {
+				case len(g.Spans) == 0:
+				case is:
+					if s, ok := special[place]; ok {
+						at = s
+					}
+				case u != h.Init && h.Txns.Status[u] == history.Committed:
+					at = g.window(plan.Pos{T: h.End(u), N: place})
+				}
+				if at < 0 && !wanted {
+					continue
+				}
+				x := plan.TxnOf(h, u, first)
+				x.Rule = plan.Pos{T: h.End(u), N: place}
+				x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
+				if m := moved(place); m != nil {
+					x.Now = m.To
+				}
+				if c, ok := counted[place]; ok {
+					x.Counts, x.Rule = true, c
+				}
+				got = append(got, Found{x, at})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// Solving is a window to be solved.
+type Solving struct {
+	Txns []*plan.Txn // in their present order
+	Wish []plan.Want // what keys are to hold in the end; in an order
+	// Last says that nothing comes behind the window.
+	Last    bool
+	Options plan.Options
+}
+
+// Solution is what became of it: see plan.Solve.
+type Solution struct {
+	Answer plan.Answer
+	Order  []int32
+}
+
+// SolveWindow solves a window: with what comes behind it as it is, else without.
+func SolveWindow(ctx context.Context, w *Solving) (s Solution, err error) {
+	wish := make(map[plan.Value]plan.Value, len(w.Wish))
+	for _, x := range w.Wish {
+		wish[x.Key] = x.Value
+	}
+	s.Answer = plan.Unsolved
+	if !w.Last {
+		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, wish, false, w.Options)
+	}
+	if s.Answer == plan.Unsolved && err == nil {
+		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, wish, true, w.Options)
+	}
+	return s, err
+}
