@@ -24,31 +24,23 @@ func (p *Polygraph) AllPairs() {
 // overlapping pairs + reads × writes of the key that overlap the read): a read that time proves stale costs its key's
 // writes once, and closes a cycle.
 func (p *Polygraph) Overlapping() {
-	for k := range uint32(p.V.H.NumKeys()) {
-		ws := p.Writers(k)
-		for i, a := range ws {
-			u := p.WriteNode(a)
-			j := i + 1
-			for ; j < len(ws); j++ {
-				if p.Before(u, p.WriteNode(ws[j])) {
-					break
-				}
-				p.Choices = append(p.Choices, Choice{a, ws[j], a, ws[j]})
-			}
-			// ws[j:] begin after a's transaction ended.
-			for _, r := range p.Readers(a) {
-				for _, b := range ws[j:] {
-					v := p.WriteNode(b)
-					if p.Before(r, v) {
-						break
-					}
-					if p.BeginNode(v) != r {
-						p.Known = append(p.Known, Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
-					}
+	p.countListed()
+	p.Choices = make([]Choice, 0, p.open)
+	p.byTime(func(u int32, a uint32, later []uint32) {
+		open := p.after(later, p.End[u])
+		for _, b := range later[:open] {
+			p.Choices = append(p.Choices, Choice{a, b, a, b})
+		}
+		later = later[open:] // they begin after a's transaction ended
+		for _, r := range p.Readers(a) {
+			for _, b := range later[:p.after(later, p.End[r])] {
+				v := p.WriteNode(b)
+				if p.BeginNode(v) != r {
+					p.Known = append(p.Known, Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
 				}
 			}
 		}
-	}
+	})
 }
 
 // Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction

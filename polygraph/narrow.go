@@ -3,7 +3,6 @@ package polygraph
 import (
 	"context"
 	"slices"
-	"sort"
 
 	"isovet/closure"
 	"isovet/evidence"
@@ -21,52 +20,73 @@ func (p *Polygraph) crowded(most int) bool {
 	if n <= most || p.Start == nil {
 		return n > most
 	}
-	n = 0
+	p.countListed()
+	return p.open+p.initial > most
+}
+
+// countListed fills open, the pairs of writes of a key that time leaves open, and initial, the pairs of a reader of a
+// key's initial version and a writer of the key. Cost: linear, with times times log n; once.
+func (p *Polygraph) countListed() {
+	if p.counted {
+		return
+	}
+	p.counted = true
 	for k := range uint32(p.V.H.NumKeys()) {
-		if n += p.pairs(k) + p.initials(k); n > most {
-			return true
+		ws, rs := p.Writers(k), p.Readers(k)
+		if p.Start == nil {
+			p.open += len(ws) * (len(ws) - 1) / 2
+			p.initial += len(ws) * len(rs)
+			continue
+		}
+		for _, r := range rs {
+			p.initial += p.after(ws, p.End[r])
 		}
 	}
-	return false
+	if p.Start != nil {
+		p.byTime(func(u int32, _ uint32, later []uint32) { p.open += p.after(later, p.End[u]) })
+	}
 }
 
-// pairs counts the pairs of writes of a key that time leaves open.
-func (p *Polygraph) pairs(k uint32) (n int) {
-	ws := p.Writers(k)
-	if p.Start == nil {
-		return len(ws) * (len(ws) - 1) / 2
+// byTime calls f for the writes in the order of their nodes, each with its node and the later writes of its key: what
+// one looks at is then near what the one before looked at.
+func (p *Polygraph) byTime(f func(u int32, w uint32, later []uint32)) {
+	v := p.V
+	next := make([]uint32, v.H.NumKeys())
+	copy(next, p.KWOff)
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			next[k]++
+			f(p.CommitNode(int32(i)), w, p.KW[next[k]:p.KWOff[k+1]])
+		}
 	}
-	for i, a := range ws {
-		n += max(0, p.until(ws, p.WriteNode(a))-i-1)
-	}
-	return n
 }
 
-// initials counts the pairs of a reader of a key's initial version and a writer of the key that time leaves open.
-func (p *Polygraph) initials(k uint32) (n int) {
-	ws, rs := p.Writers(k), p.Readers(k)
-	if p.Start == nil {
-		return len(ws) * len(rs)
+// after returns which of the writes of a key is the first that begins after end. Cost: the logarithm of how far that
+// is.
+func (p *Polygraph) after(ws []uint32, end int64) int {
+	lo, step := 0, 1
+	for lo+step <= len(ws) && p.Start[p.WriteNode(ws[lo+step-1])] <= end {
+		lo += step
+		step *= 2
 	}
-	for _, r := range rs {
-		n += p.until(ws, r)
+	hi := min(lo+step-1, len(ws))
+	for lo < hi {
+		if m := (lo + hi) / 2; p.Start[p.WriteNode(ws[m])] <= end {
+			lo = m + 1
+		} else {
+			hi = m
+		}
 	}
-	return n
-}
-
-// until returns which of the writes of a key is the first that begins after node u ended.
-func (p *Polygraph) until(ws []uint32, u int32) int {
-	return sort.Search(len(ws), func(j int) bool { return p.Start[p.WriteNode(ws[j])] > p.End[u] })
+	return lo
 }
 
 // ListBytes is about how many bytes the choices of AllPairs or Overlapping take, and the edges of readers of initial
 // versions.
 func (p *Polygraph) ListBytes() float64 {
-	n := 0.0
-	for k := range uint32(p.V.H.NumKeys()) {
-		n += 16*float64(p.pairs(k)) + 20*float64(p.initials(k))
-	}
-	return n
+	p.countListed()
+	return 16*float64(p.open) + 20*float64(p.initial)
 }
 
 // InitialBytes is about how many bytes the edges from readers of initial versions to the writers of their keys take,

@@ -112,6 +112,9 @@ type Polygraph struct {
 	Pairs int
 	// Crowded: choices and readers of initial versions would be more than Options.Most. Neither is made: see Narrow.
 	Crowded bool
+	// open and initial are what countListed counted.
+	open, initial int
+	counted       bool
 	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
 	narrowed bool
 }
