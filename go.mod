@@ -3,6 +3,7 @@ module isovet
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.2.8 // Brotli, within Parquet
 	github.com/cespare/xxhash/v2 v2.3.0 // checksums of the native format, hashes of interned texts
 	github.com/crillab/gophersat v1.4.0 // a second SAT solver to compare with
 	github.com/dgraph-io/badger/v4 v4.9.6 // Badger, a database inside this program
@@ -14,12 +15,14 @@ require (
 	github.com/nats-io/nats-server/v2 v2.15.2 // the server itself, in tests of watch
 	github.com/nats-io/nats.go v1.55.0 // transactions from JetStream
 	github.com/olekukonko/tablewriter v1.1.5 // tables, plain and Markdown
+	github.com/parquet-go/parquet-go v0.32.0 // Parquet
+	github.com/pierrec/lz4/v4 v4.1.33 // LZ4, within Parquet
 	github.com/redis/go-redis/v9 v9.23.0 // client of Redis
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
-	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
 	github.com/ulikunitz/xz v0.5.17 // xz
+	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	golang.org/x/term v0.47.0 // the width of a terminal
 	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
@@ -85,7 +88,10 @@ require (
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/parquet-go/bitpack v1.0.0 // indirect
+	github.com/parquet-go/jsonlite v1.0.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/twpayne/go-geom v1.6.1 // indirect
 	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 )
 

@@ -150,6 +150,14 @@ var (
 			return h, err
 		},
 	}
+	parquetTable = Format{
+		Name: "parquet", About: "a table with a row for each operation, for DuckDB, pandas, polars, Spark",
+		Tool: "Apache Parquet", Holds: Everything, Ext: []string{".parquet"},
+		Detect: detect(func(head []byte) bool {
+			return bytes.HasPrefix(head, []byte("PAR1")) || bytes.HasPrefix(head, []byte("PARE"))
+		}),
+		Read: readParquet, Write: writeParquet,
+	}
 	porcupineKV = Format{
 		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",
 		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Initial, Events: true,

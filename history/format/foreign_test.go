@@ -338,7 +338,8 @@ func TestLossy(t *testing.T) {
 func FuzzForeign(f *testing.F) {
 	var formats []Format
 	for _, x := range All() {
-		if x.Name != "isovet-history" && x.Name != "isovet-native" && x.Name != "cobra" && x.Name != "viper" {
+		if x.Name != "isovet-history" && x.Name != "isovet-native" && x.Name != "parquet" && x.Name != "cobra" &&
+			x.Name != "viper" {
 			formats = append(formats, x)
 		}
 	}

@@ -59,7 +59,8 @@ func TestCheckOnly(t *testing.T) {
 		t.Errorf("%d bytes, more than %d", info.Size(), maxCheckOnly)
 	}
 	for _, m := range modules(t, "-tags", "checkonly", "./cmd/isovet") {
-		for _, heavy := range []string{"nats", "pgx", "mysql", "redis", "badger", "sqlite", "gonum", "progressbar"} {
+		for _, heavy := range []string{"nats", "pgx", "mysql", "redis", "badger", "sqlite", "gonum", "progressbar",
+			"parquet"} {
 			if strings.Contains(m, heavy) {
 				t.Errorf("it is built with %s", m)
 			}

@@ -202,6 +202,7 @@ var alongFloor = []along{
 	{"history/format/*", "history/format/edn", "several formats are EDN or JSON"},
 	{"history/format/*", "history/format/integers", "several formats have integers only"},
 	{"history/format/otlp", "history/format/jsonl", "a span becomes a line of it"},
+	{"history/format/parquet", "history/format/jsonl", "values that no column can hold are JSON as there"},
 	{"history/format/*", "history/format/logs", "two formats are folders of clients' logs"},
 	{"datasets", "datasets/*", "a data set is a workload that the store runs"},
 	{"datasets/store", "datasets/workload", "the store drives workloads"},

@@ -1,0 +1,129 @@
+package jsonl
+
+import (
+	"bytes"
+	"strings"
+
+	"isovet/history"
+)
+
+// Parts reads what other formats hold as JSON in columns of theirs: values, lists, predicates and the rows that they
+// matched, written as in a line's operations. It is not safe for concurrent use.
+type Parts struct {
+	p   *parser
+	buf []byte
+}
+
+// NewParts returns a reader of parts whose texts, keys and operations go to b.
+func NewParts(b *history.Builder) *Parts {
+	p := newParser("")
+	p.b = b
+	return &Parts{p: p}
+}
+
+// begin makes a text ready to be read: copied, with room behind it for the scanner, and in one line.
+func (x *Parts) begin(field string, text []byte) {
+	x.buf = append(append(x.buf[:0], text...), blanks[:]...)
+	if bytes.IndexByte(text, '\n') >= 0 {
+		inString := false
+		for i := 0; i < len(text); i++ {
+			switch c := x.buf[i]; {
+			case c == '"':
+				inString = !inString
+			case inString && c == '\\':
+				i++
+			case c == '\n' && !inString:
+				x.buf[i] = ' '
+			}
+		}
+	}
+	t := &x.p.tol
+	t.b, t.i, t.err, t.field, t.path, t.strs = x.buf[:len(text)], 0, nil, field, t.path[:0], t.strs[:0]
+}
+
+// limit is how far the scanner may go.
+func (x *Parts) limit() int { return len(x.buf) - scanMargin }
+
+// rest demands that nothing follows what has been read.
+func (x *Parts) rest() bool {
+	t := &x.p.tol
+	t.path = t.path[:0]
+	t.peek()
+	return t.i == len(t.b) || t.syntax("the end")
+}
+
+// err is the error of what is read last. Its line is unknown, and its field has the way into the text.
+func (x *Parts) err(prefix string) error {
+	e := x.p.tol.err
+	e.Line, e.Off = 0, -1
+	e.Field = strings.Replace(e.Field, prefix, "", 1)
+	return e
+}
+
+// Value reads a value: a scalar or a row; or, where list is true, the elements of a list, which are good until the next
+// call. field names the text in errors, which are *history.InputError.
+func (x *Parts) Value(field string, text []byte) (v history.Value, elems []history.Value, list bool, err error) {
+	x.begin(field, text)
+	t := &x.p.tol
+	if x.buf[0] == '{' && plainRow(x.buf, 0, x.limit()) == len(text) {
+		return x.p.b.RowValue(text), nil, false, nil
+	}
+	if t.peek() == '[' {
+		if i := x.p.scanInts(x.buf, t.i+1, x.limit()); i == x.limit() {
+			return v, t.elems, true, nil
+		}
+		t.path = append(t.path, step{}, step{})
+		if !t.list() || !x.rest() {
+			return v, nil, true, x.err("[0][0]")
+		}
+		return v, t.elems, true, nil
+	}
+	v, ok := t.value()
+	if !ok || !x.rest() {
+		return v, nil, false, x.err("")
+	}
+	return v, nil, false, nil
+}
+
+// Predicate adds a predicate read or write to the builder: its condition, and the array of rows that it matched. Errors
+// are *history.InputError in the field "predicate" or "rows"; then nothing has been added.
+func (x *Parts) Predicate(kind history.OpKind, pred, rows []byte) error {
+	x.begin("predicate", pred)
+	t := &x.p.tol
+	t.pred = t.pred[:0]
+	if end := plainPredicate(x.buf, 0, x.limit()); end == len(pred) && end > 0 {
+		t.pred = append(t.pred, pred...)
+	} else if !t.predicate(0) || !x.rest() {
+		return x.err("")
+	}
+	x.begin("rows", rows)
+	if !x.plainRows(kind, len(rows)) {
+		t.path = append(t.path, step{}, step{})
+		if !t.predRows(kind) || !x.rest() {
+			return x.err("[0][0]")
+		}
+	}
+	x.p.b.Predicate(kind, t.pred, t.rows)
+	return nil
+}
+
+// plainRows reads the array of rows, if it is plain. Its twin is tolerant.predRows.
+func (x *Parts) plainRows(kind history.OpKind, size int) bool {
+	t := &x.p.tol
+	t.rows = t.rows[:0]
+	if size < 2 || x.buf[0] != '[' {
+		return false
+	}
+	i := 1
+	for more := x.buf[i] != ']'; more; {
+		var r history.PredRow
+		if r, i = x.p.scanRow(x.buf, i, x.limit(), kind); i == 0 || i > x.limit() {
+			return false
+		}
+		t.rows = append(t.rows, r)
+		if more = x.buf[i] == ','; more {
+			i++
+		}
+	}
+	return x.buf[i] == ']' && i+1 == size
+}

@@ -1,0 +1,91 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"isovet/datasets"
+)
+
+// BenchmarkRead reads a file, and decodes it alone: BlindW, transactions of eight operations. A metric besides bytes is
+// transactions a second of processor time.
+func BenchmarkRead(b *testing.B) {
+	for _, times := range []datasets.Times{datasets.NoTimes, datasets.TxnTimes} {
+		h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 250_000, Ops: 8,
+			Times: times})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var buf bytes.Buffer
+		if err := Write(&buf, h); err != nil {
+			b.Fatal(err)
+		}
+		data := buf.Bytes()
+		for _, workers := range []int{0, 1, 2} {
+			b.Run(fmt.Sprintf("times=%v/workers=%d", times, workers), func(b *testing.B) {
+				b.SetBytes(int64(len(data)))
+				b.ReportAllocs()
+				cpu := cpuTime()
+				for b.Loop() {
+					if workers == 0 { // the columns alone
+						if err := columnsOf(data); err != nil {
+							b.Fatal(err)
+						}
+						continue
+					}
+					h, err := Read(context.Background(), data, "b", workers, nil)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if h.NumTxns() < 250_000 {
+						b.Fatal(h.NumTxns())
+					}
+				}
+				b.ReportMetric(250_000*float64(b.N)/(cpuTime()-cpu).Seconds(), "txns/cpu-s")
+			})
+		}
+	}
+}
+
+// columnsOf decodes every page.
+func columnsOf(data []byte) error {
+	f, err := Open(data, "b")
+	if err != nil {
+		return err
+	}
+	r, err := f.newReader()
+	if err != nil {
+		return err
+	}
+	for _, c := range r.cur {
+		for g := range f.NumGroups() {
+			c.enter(g)
+			for c.left > 0 {
+				if err := c.next(); err != nil {
+					return err
+				}
+				c.at = c.n
+			}
+		}
+	}
+	return nil
+}
+
+// BenchmarkWrite writes the same history.
+func BenchmarkWrite(b *testing.B) {
+	h, err := datasets.Generate(b.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 100_000, Ops: 8,
+		Times: datasets.TxnTimes})
+	if err != nil {
+		b.Fatal(err)
+	}
+	cpu := cpuTime()
+	for b.Loop() {
+		if err := Write(io.Discard, h); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(h.NumTxns())*float64(b.N)/(cpuTime()-cpu).Seconds(), "txns/cpu-s")
+}

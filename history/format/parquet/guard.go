@@ -1,0 +1,228 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go/encoding/delta"
+)
+
+// What a file may claim. The library allocates what it is told to; each claim is bounded first by what the file could
+// really hold.
+const (
+	// The same bounds as for compressed files (package format): no history grows more than so many times.
+	maxGrowth  = 250
+	freeGrowth = 64 << 20
+	// maxOpen is how many bytes the present pages of all columns may have together when decoded.
+	maxOpen = 1 << 30
+	// maxElements is how many structures a file's description may list: row groups, columns of row groups and the like.
+	maxElements = 1 << 22
+	maxNesting  = 32
+)
+
+// growth is how many bytes may come of n.
+func growth(n int64) int64 { return freeGrowth + maxGrowth*n }
+
+// measure walks over one structure in Thrift's compact encoding (thrift-compact-protocol.md of Apache Thrift), whatever
+// its fields are, and returns its length; an error if it ends too early or lists more than a description may. Cost: one
+// pass; no memory.
+func measure(b []byte) (int, error) {
+	w := walker{b: b, elements: maxElements}
+	if !w.structure(0) {
+		return 0, errors.New("its description is cut off, or no description")
+	}
+	return w.i, nil
+}
+
+type walker struct {
+	b        []byte
+	i        int
+	elements int
+}
+
+func (w *walker) uvarint() (uint64, bool) {
+	v, n := binary.Uvarint(w.b[w.i:])
+	w.i += max(n, 0)
+	return v, n > 0
+}
+
+func (w *walker) skip(n uint64) bool {
+	if n > uint64(len(w.b)-w.i) {
+		return false
+	}
+	w.i += int(n)
+	return true
+}
+
+func (w *walker) structure(depth int) bool {
+	if depth > maxNesting {
+		return false
+	}
+	for w.i < len(w.b) {
+		head := w.b[w.i]
+		w.i++
+		if head == 0 {
+			return true
+		}
+		if head>>4 == 0 {
+			if _, ok := w.uvarint(); !ok { // the field's number
+				return false
+			}
+		}
+		if kind := head & 15; kind > 2 && !w.value(kind, depth) { // a boolean is in its head
+			return false
+		}
+	}
+	return false
+}
+
+// value walks over a value of one of Thrift's types.
+func (w *walker) value(kind byte, depth int) bool {
+	switch kind {
+	case 1, 2, 3: // a boolean in a list, a byte
+		return w.skip(1)
+	case 4, 5, 6: // integers
+		_, ok := w.uvarint()
+		return ok
+	case 7: // floating-point
+		return w.skip(8)
+	case 8: // text
+		n, ok := w.uvarint()
+		return ok && w.skip(n)
+	case 9, 10: // list, set
+		if w.i == len(w.b) {
+			return false
+		}
+		head := w.b[w.i]
+		w.i++
+		n := uint64(head >> 4)
+		if n == 15 {
+			var ok bool
+			if n, ok = w.uvarint(); !ok {
+				return false
+			}
+		}
+		if n > uint64(len(w.b)-w.i) {
+			return false
+		}
+		if kind := head & 15; kind == 12 {
+			if w.elements -= int(n); w.elements < 0 {
+				return false
+			}
+		}
+		for range n {
+			if !w.value(head&15, depth+1) {
+				return false
+			}
+		}
+		return true
+	case 12:
+		return w.structure(depth + 1)
+	}
+	return false // a map: no description has one
+}
+
+// runs returns how much of src, in the hybrid of runs and packed bits that levels and numbers of a dictionary are in,
+// holds its first n values. Everything behind is of no use. An error if there are fewer, or a run is longer than what
+// is left.
+func runs(src []byte, width uint, n int) (int, error) {
+	i := 0
+	for n > 0 {
+		head, k := binary.Uvarint(src[i:])
+		if k <= 0 {
+			return 0, fmt.Errorf("%d values are missing", n)
+		}
+		i += k
+		count := head >> 1
+		if head&1 == 0 {
+			size := int(width+7) / 8
+			if count > uint64(n) || size > len(src)-i {
+				return 0, fmt.Errorf("a run of %d values; expected at most %d", count, n)
+			}
+			i += size
+			n -= int(count)
+			continue
+		}
+		over, size := bits.Mul64(count, uint64(width)) // count is of groups of eight
+		if over != 0 || size > uint64(len(src)-i) {
+			return 0, errors.New("a group of packed values is cut off")
+		}
+		i += int(size)
+		n -= int(min(8*count, uint64(n)))
+	}
+	return i, nil
+}
+
+// deltas checks that src begins with n numbers that are encoded by their differences, and returns what they take.
+func deltas(src []byte, n int) (size int, err error) {
+	var head [3]uint64 // numbers in a block, its parts, numbers in all
+	for i := range head {
+		v, k := binary.Uvarint(src[size:])
+		if k <= 0 {
+			return 0, errors.New("the head of numbers is cut off")
+		}
+		head[i] = v
+		size += k
+	}
+	_, k := binary.Uvarint(src[size:]) // the first one
+	if k <= 0 {
+		return 0, errors.New("the head of numbers is cut off")
+	}
+	size += k
+	block, parts := head[0], head[1]
+	switch {
+	case head[2] != uint64(n):
+		return 0, fmt.Errorf("%d values; expected %d", head[2], n)
+	case block == 0 || block > 1<<16 || parts == 0 || parts > block || block%parts != 0 || block/parts%8 != 0:
+		return 0, fmt.Errorf("blocks of %d values in %d parts", block, parts)
+	}
+	for left := uint64(max(n, 1) - 1); left > 0; {
+		_, k := binary.Uvarint(src[size:]) // the least difference
+		if size += k; k <= 0 || uint64(len(src)-size) < parts {
+			return 0, fmt.Errorf("%d values are missing", left)
+		}
+		widths := src[size : size+int(parts)]
+		size += int(parts)
+		for _, width := range widths {
+			if left == 0 {
+				break
+			}
+			if width > 64 {
+				return 0, fmt.Errorf("differences of %d bits", width)
+			}
+			// Some leave out what is behind the last value.
+			size = min(len(src), size+int(block/parts/8)*int(width))
+			left -= min(left, block/parts)
+		}
+	}
+	return size, nil
+}
+
+// frontCoded checks n texts each of which begins as the one before does: so many, and not too long once spelt out.
+func frontCoded(src []byte, n int) error {
+	size, err := deltas(src, n)
+	if err != nil {
+		return err
+	}
+	if _, err := deltas(src[size:], n); err != nil {
+		return err
+	}
+	prefix, err := new(delta.BinaryPackedEncoding).DecodeInt32(nil, src[:size])
+	if err != nil {
+		return err
+	}
+	total := int64(len(src))
+	for _, p := range prefix {
+		if p < 0 {
+			return fmt.Errorf("a length of %d", p)
+		}
+		total += int64(p)
+	}
+	if total > min(growth(int64(len(src))), math.MaxUint32/2) {
+		return fmt.Errorf("texts of %d bytes in %d, as no history has", total, len(src))
+	}
+	return nil
+}

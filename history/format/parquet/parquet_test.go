@@ -1,0 +1,288 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/internal/histtest/diff"
+	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
+)
+
+// anything makes a history that has, at random, everything that one can have.
+func anything(t testing.TB, seed uint64) *history.History {
+	r := rand.New(rand.NewPCG(seed, 0x7061))
+	some := func() bool { return r.IntN(2) == 0 }
+	b := history.NewBuilder()
+	if some() {
+		b.Meta = history.Meta{Name: "n", DB: "é", Note: "a\nb", Workload: "w", Isolation: "i", Lists: some()}
+	}
+	texts := []string{"", "x", "null", "日本", "a\x00b", "\"q\\\t\n", strings.Repeat("long ", 60)}
+	text := func() []byte { return []byte(texts[r.IntN(len(texts))]) }
+	integer := func() int64 {
+		return []int64{0, 1, -1, math.MaxInt64, math.MinInt64, math.MinInt64 + 1, 1 << 40, r.Int64(),
+			r.Int64N(100)}[r.IntN(9)]
+	}
+	scalar := func() history.Value {
+		switch r.IntN(6) {
+		case 0:
+			return history.Value{}
+		case 1:
+			return history.BoolValue(some())
+		case 2:
+			return b.StringValue(text())
+		}
+		return history.IntValue(integer())
+	}
+	value := func() history.Value {
+		if r.IntN(4) == 0 {
+			return b.RowValue([]byte([]string{`{}`, `{"a":1,"b":"\"q\\"}`,
+				`{"c":null,"d":-12,"e":true,"f":false}`}[r.IntN(3)]))
+		}
+		return scalar()
+	}
+	if some() {
+		b.Initial = value()
+	}
+	lists, preds, opTimes, times, stamps, init, texted := some(), some(), some(), some(), some(), some(), some()
+	register := func() uint32 {
+		if some() {
+			return b.Key(b.StringValue(text()))
+		}
+		return b.Key(history.IntValue(integer()))
+	}
+	list := func() uint32 { return b.Key(b.StringValue([]byte{'l', '0' + byte(r.IntN(3))})) }
+	op := func(onlyWrites bool) {
+		kind := r.IntN(8)
+		if onlyWrites {
+			kind = 1
+		}
+		switch {
+		case kind == 2 && lists:
+			b.Append(list(), scalar())
+		case kind == 3 && lists:
+			elems := make([]history.Value, r.IntN(4))
+			for i := range elems {
+				elems[i] = scalar()
+			}
+			b.ReadList(list(), elems)
+		case kind > 5 && preds:
+			k := []history.OpKind{history.PredRead, history.PredWrite}[kind-6]
+			found := make([]history.PredRow, r.IntN(4))
+			for i := range found {
+				found[i] = history.PredRow{Key: register(), Old: value(), New: value(), OldUnknown: kind == 7 && some()}
+			}
+			b.Predicate(k, []byte([]string{`{}`, `{"a":{"<":3}}`, `{"or":[{"":{"=":"é"}}]}`}[r.IntN(3)]), found)
+		case kind&1 == 0:
+			b.Read(register(), value())
+		default:
+			b.Write(register(), value())
+		}
+		if opTimes && some() {
+			n := r.Int64N(100)
+			b.OpTimes(n, n+r.Int64N(100))
+		}
+	}
+	n := r.IntN(12)
+	ids := r.Perm(n + 1)
+	seqs := map[int64]int64{}
+	for i := range n {
+		h := history.NewTxnHead()
+		if h.Init = init && i == n/2; !h.Init {
+			h.Status = history.Status(r.IntN(3))
+		}
+		for range r.IntN(6) {
+			op(h.Init)
+		}
+		if seed%3 > 0 {
+			h.ID, h.HasID = int64(ids[i]), true
+			if seed%3 == 2 {
+				h.ID = h.ID*h.ID<<40 - 7
+			}
+		}
+		if r.IntN(4) > 0 && !h.Init {
+			h.Session, h.HasSess = r.Int64N(3)<<(r.IntN(2)*50)-1, true
+			if seed%5 == 0 { // the file's order, or all backwards, where another test has it
+				h.Seq, h.HasSeq = seqs[h.Session], true
+				seqs[h.Session]++
+			}
+		}
+		if times && some() {
+			h.Start = r.Int64N(100) * 1_000_000
+			h.End = h.Start + r.Int64N(9)
+			if some() {
+				h.Commit = h.Start
+			}
+		}
+		if stamps && some() {
+			h.StartTS, h.CommitTS = r.Int64N(5), 5+integer()>>1&0xff
+		}
+		if texted && some() {
+			h.Node, h.Name = b.Text(text()), b.Text(text())
+		}
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	return h
+}
+
+// histories calls f with random histories of every kind.
+func histories(t *testing.T, n uint64, f func(t testing.TB, name string, h *history.History)) {
+	randtest.Seeds(t, n, func(t testing.TB, seed uint64) {
+		f(t, fmt.Sprintf("anything, seed %d", seed), anything(t, seed))
+		o := random.Options{Duplicates: seed&1 > 0, Deletes: seed&2 > 0, Aborted: seed&4 > 0, Unknown: seed&8 > 0,
+			NoTimes: seed&16 > 0, Predicates: seed&32 > 0, Lists: seed&96 == 64}
+		f(t, fmt.Sprintf("tiny, seed %d", seed), random.Tiny(seed, o))
+		f(t, fmt.Sprintf("odd, seed %d", seed), random.Odd(seed, o))
+		if seed%8 == 0 {
+			f(t, fmt.Sprintf("medium, seed %d", seed), random.Medium(seed, o))
+			f(t, fmt.Sprintf("stamped, seed %d", seed), random.Stamped(seed, random.StampedOptions{
+				Lists: seed&8 > 0, Predicates: seed&8 == 0}))
+		}
+	})
+	for _, a := range datasets.Anomalies() {
+		f(t, a.Name, a.History())
+	}
+}
+
+func written(t testing.TB, name string, h *history.History) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, h); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return b.Bytes()
+}
+
+func read(data []byte, workers int) (*history.History, error) {
+	return Read(context.Background(), data, "h.parquet", workers, nil)
+}
+
+// TestRoundTrip: what is written is read as the same history.
+func TestRoundTrip(t *testing.T) {
+	histories(t, randtest.Long[uint64](100, 3000), func(t testing.TB, name string, h *history.History) {
+		g, err := read(written(t, name, h), 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if d := diff.Histories(h, g); d != "" {
+			t.Fatalf("%s: %s", name, d)
+		}
+	})
+}
+
+// TestSessionOrder: a session's order that is not the file's is written, and read.
+func TestSessionOrder(t *testing.T) {
+	h, err := jsonl.Read([]byte(`{"id":1,"session":1,"seq":1,"ops":[]}`+"\n"+`{"id":2,"session":1,"seq":0,"ops":[]}`+"\n"+
+		`{"id":3,"session":2,"ops":[["w",1,1]]}`+"\n"+`{"id":4,"ops":[]}`+"\n"), "h.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := read(written(t, "h", h), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff.Histories(h, g); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestWorkers: the number of cores makes no difference, whether or not row groups end with a transaction.
+func TestWorkers(t *testing.T) {
+	defer func(rows int64, group int) { minRows, groupRows = rows, group }(minRows, groupRows)
+	minRows, groupRows = 1000, 2000
+	b := history.NewBuilder()
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range int64(3000) {
+		for range 1 + r.IntN(12) {
+			k := b.Key(history.IntValue(r.Int64N(1000)))
+			if r.IntN(2) == 0 {
+				b.Write(k, history.IntValue(i))
+			} else {
+				b.Read(k, b.StringValue([]byte(fmt.Sprint(i%777))))
+			}
+		}
+		h := history.NewTxnHead()
+		h.HasSess, h.Session = true, i%7
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := written(t, "h", h)
+	f, err := Open(data, "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.NumGroups() < 3 || f.NumRows() != int64(h.NumOps()) {
+		t.Errorf("%d row groups, %d rows of %d operations", f.NumGroups(), f.NumRows(), h.NumOps())
+	}
+	torn := foreign(t, r, rowsOf(h), shape{group: 2003})
+	for _, file := range [][]byte{data, torn} {
+		for _, workers := range []int{1, 2, 3, 8} {
+			g, err := read(file, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := diff.Histories(h, g); d != "" {
+				t.Errorf("%d workers: %s", workers, d)
+			}
+		}
+	}
+}
+
+// TestForeign: files as other programs write them, each column of any type that can hold it, in any encoding and
+// compression, are read as the same history.
+func TestForeign(t *testing.T) {
+	histories(t, randtest.Long[uint64](100, 3000), func(t testing.TB, name string, h *history.History) {
+		r := rand.New(rand.NewPCG(uint64(len(name))*7919+uint64(h.NumOps()), 5))
+		rows := rowsOf(h)
+		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, 2*len(rows))), any: true,
+			initial: string(h.Texts.AppendValue(nil, h.Initial)), lists: h.Meta.Lists})
+		g, err := read(data, 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		h.Meta = history.Meta{Lists: h.Meta.Lists} // such files say nothing of the whole
+		if d := diff.Histories(h, g); d != "" {
+			t.Fatalf("%s: %s", name, d)
+		}
+	})
+}
+
+// TestNotText: what Parquet cannot hold as text is refused.
+func TestNotText(t *testing.T) {
+	b := history.NewBuilder()
+	b.Write(b.Key(b.StringValue([]byte("\xff"))), history.IntValue(1))
+	b.EndTxn(history.NewTxnHead())
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&bytes.Buffer{}, h); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("%v", err)
+	}
+}
+
+// inputError returns the error that a file must be refused with.
+func inputError(t testing.TB, name string, err error) *history.InputError {
+	t.Helper()
+	e, ok := errors.AsType[*history.InputError](err)
+	if !ok {
+		t.Fatalf("%s: %v; expected an error about the input", name, err)
+	}
+	return e
+}
