@@ -141,7 +141,8 @@ func TestReadErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "cannot open: no such file or directory",
-		dir: "an empty folder; expected a file, Jepsen's folder with history.edn, or a " +
+		dir: "an empty folder; expected a file, a folder with the parts of one history, Jepsen's folder with " +
+			"history.edn, or a " +
 			"folder in cobra or viper or isovet-watch",
 	} {
 		if _, err := Read(t.Context(), path, Options{}); err == nil || err.Error() != path+": "+want {

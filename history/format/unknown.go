@@ -62,8 +62,8 @@ func unknown(in *Input, head []byte) error {
 		} else if _, err := os.Stat(filepath.Join(in.Path, "test.jepsen")); err == nil {
 			found = "a folder with Jepsen's test.jepsen, which is binary and not read, but without its history.edn"
 		}
-		return &history.InputError{File: in.Name, Off: -1, Msg: found + "; expected a file, Jepsen's folder with " +
-			"history.edn, or a folder in " + strings.Join(names, " or ")}
+		return &history.InputError{File: in.Name, Off: -1, Msg: found + "; expected a file, a folder with the parts " +
+			"of one history, Jepsen's folder with history.edn, or a folder in " + strings.Join(names, " or ")}
 	}
 	if what := known(head); what != "" {
 		return &history.InputError{File: in.Name, Off: -1, Msg: "found " + what + "; expected a history"}

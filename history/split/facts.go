@@ -22,12 +22,36 @@ type Facts struct {
 
 // place is how far a session has come.
 type place struct {
-	n   int64 // its transactions so far
-	seq bool  // they give their places
+	n    int64 // its transactions so far
+	base int64 // of these, in files before the present one, if that counts its places from 0 again
+	part int   // the present file, plus one
+	seq  bool  // transactions give their places
+	none bool  // transactions give no places
+}
+
+// enter notes that a transaction of a file comes, with its place or history.NoTime: a file may count on from the one
+// before it, or begin with 0 again, as one does that is a history by itself.
+func (p *place) enter(part int, seq int64) {
+	if p.part == part+1 {
+		return
+	}
+	p.part, p.seq, p.none = part+1, false, false
+	p.base = 0
+	if seq == 0 {
+		p.base = p.n
+	}
 }
 
 // Add takes the next batch, in the order of the pieces and of their batches.
 func (f *Facts) Add(b *Batch) error {
+	if err := f.unique(b); err != nil {
+		return err
+	}
+	return f.order(b)
+}
+
+// unique checks ids and initial transactions.
+func (f *Facts) unique(b *Batch) error {
 	h := b.H
 	if h.Init != history.None {
 		if f.init {
@@ -43,7 +67,7 @@ func (f *Facts) Add(b *Batch) error {
 				"history (isovet check DIR/* checks each file by itself)", id)
 		}
 	}
-	return f.order(b)
+	return nil
 }
 
 // order checks the places that lines give.
@@ -63,6 +87,8 @@ func (f *Facts) order(b *Batch) error {
 		}
 		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
 		if b.seqs == nil && !at.seq {
+			at.enter(b.part, history.NoTime)
+			at.none = true
 			at.n += int64(len(txns))
 			continue
 		}
@@ -71,24 +97,23 @@ func (f *Facts) order(b *Batch) error {
 			if b.seqs != nil {
 				seq = b.seqs[t]
 			}
-			switch {
-			case at.n == 0:
-				at.seq = seq != history.NoTime
-			case at.seq != (seq != history.NoTime):
-				return wrong(h, t, "seq", "transaction %d has %s, others of session %d are not like that; "+
-					"expected all or none to have one", h.Txns.ID[t],
-					map[bool]string{true: "no seq", false: "a seq"}[at.seq], name)
+			at.enter(b.part, seq)
+			if seq == history.NoTime {
+				at.none = true
+			} else {
+				at.seq = true
+			}
+			if at.seq && at.none {
+				return wrong(h, t, "seq", "transaction %d has %s, others of session %d in the file have not so; "+
+					"expected all or none to have one", h.Txns.ID[t], map[bool]string{true: "no seq",
+					false: "a seq"}[seq == history.NoTime], name)
 			}
 			if at.n == 0 && seq == 1 && f.initSeq {
 				at.n = 1
 			}
-			if at.seq && seq != at.n {
-				if seq > at.n {
-					return &OrderError{File: h.File, Line: int(h.Txns.Line[t]), Msg: fmt.Sprintf("seq %d in session "+
-						"%d, and %d was not there before", seq, name, at.n)}
-				}
-				return wrong(h, t, "seq", "seq %d occurs twice in session %d, or out of its order; expected %d", seq,
-					name, at.n)
+			if want := at.n - at.base; at.seq && seq != want {
+				return &OrderError{File: h.File, Line: int(h.Txns.Line[t]), Msg: fmt.Sprintf("seq %d in session %d, "+
+					"where %d was next", seq, name, want)}
 			}
 			at.n++
 		}

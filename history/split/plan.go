@@ -91,6 +91,7 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	}
 	for i := range s.Pieces {
 		q := &s.Pieces[i]
+		q.anyOrder = o.anyOrder
 		q.Index, q.Header, q.RealTime, q.Override, q.Whole = i, s.Header, o.RealTime, o.Initial, o.Whole
 		q.File = s.Files[q.Part]
 	}
@@ -234,7 +235,9 @@ func (p *planner) native(ctx context.Context, f *File) error {
 	if err := p.header(f.Path, headerOf(h)); err != nil {
 		return err
 	}
-	if ok, err := n.Ordered(); err != nil {
+	if p.o.anyOrder {
+		// It is seen when it is read.
+	} else if ok, err := n.Ordered(); err != nil {
 		return err
 	} else if !ok {
 		return &OrderError{File: f.Path, Msg: "a session's transactions do not stand in its order"}

@@ -26,7 +26,7 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		b := &Batch{H: h, Piece: p.Index, First: p.First + n, seqs: seqs}
+		b := &Batch{H: h, Piece: p.Index, First: p.First + n, seqs: seqs, part: p.Part}
 		if n += int64(h.NumTxns()); n > p.Txns {
 			return p.countError(n)
 		}
@@ -48,7 +48,11 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 		var h *history.History
 		if h, err = readWhole(ctx, &p.File, p.RealTime, p.Whole); err == nil {
 			if err = p.whole(h); err == nil {
-				err = give(h, nil)
+				var seqs []int64
+				if p.anyOrder {
+					seqs = places(h)
+				}
+				err = give(h, seqs)
 			}
 		}
 	default:
@@ -104,6 +108,10 @@ func (p *Piece) rows(ctx context.Context, give func(*history.History, []int64) e
 	if txns := int64(n.History().NumTxns()); p.From < 0 || p.From > p.To || p.To > txns {
 		return fmt.Errorf("%s: transactions %d to %d of %d; expected some of these", p.File.Path, p.From, p.To, txns)
 	}
+	var seqs []int64
+	if p.anyOrder {
+		seqs = places(n.History())
+	}
 	s := n.Slicer()
 	for lo, end := uint32(p.From), uint32(p.To); lo < end; {
 		hi := min(lo+uint32(batchTxns), end)
@@ -120,7 +128,11 @@ func (p *Piece) rows(ctx context.Context, give func(*history.History, []int64) e
 				return err
 			}
 		}
-		if err := give(h, nil); err != nil {
+		var its []int64
+		if seqs != nil {
+			its = seqs[lo:hi]
+		}
+		if err := give(h, its); err != nil {
 			return err
 		}
 		lo = hi
@@ -176,11 +188,28 @@ func readWhole(ctx context.Context, f *File, by format.RealTime, most int64) (*h
 	return format.Read(ctx, f.Path, format.Options{Format: f.Format, RealTime: by, MaxBytes: most, Workers: 1})
 }
 
+// places are the transactions' places in their sessions; nil if they stand in that order.
+func places(h *history.History) []int64 {
+	seqs := make([]int64, h.NumTxns())
+	ordered := true
+	for s := range h.NumSessions() {
+		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		for i, t := range txns {
+			seqs[t] = int64(i)
+			ordered = ordered && (i == 0 || txns[i-1] < t)
+		}
+	}
+	if ordered {
+		return nil
+	}
+	return seqs
+}
+
 // whole makes a history that was read as a whole one of the set's batches: its sessions must be in the file's order.
 func (p *Piece) whole(h *history.History) error {
 	for s := range h.NumSessions() {
 		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-		for i := 1; i < len(txns); i++ {
+		for i := 1; i < len(txns) && !p.anyOrder; i++ {
 			if txns[i] < txns[i-1] {
 				return &OrderError{File: p.File.Path, Line: int(h.Txns.Line[txns[i]]), Msg: fmt.Sprintf("transaction "+
 					"%d of session %d stands behind one that follows it", h.Txns.ID[txns[i]], h.SessName[s])}

@@ -30,7 +30,8 @@
 // # Files of this package
 //
 //   - split.go: Set, Piece, Batch; plan.go: from paths to pieces; read.go: from a piece to batches
-//   - facts.go: what is checked over all pieces
+//   - facts.go: what is checked over all pieces; whole.go: all of a history in parts, in memory
+//   - write.go: writing one in parts
 //
 // Experimental: this package may still change.
 package split
@@ -61,6 +62,8 @@ type Options struct {
 	// Progress, if set, is told now and then how much of the files' bytes Plan has looked at. By one goroutine at a
 	// time.
 	Progress func(done, total int64)
+
+	anyOrder bool // sessions need not stand in their order: see Read
 }
 
 const (
@@ -138,6 +141,8 @@ type Piece struct {
 	RealTime format.RealTime     `json:"real_time,omitempty"`
 	Override format.InitialValue `json:"override,omitempty"` // the initial value, whatever the file says
 	Whole    int64               `json:"whole,omitempty"`
+
+	anyOrder bool // see Options
 }
 
 // Batch is some transactions of a history that follow one another, as a history of their own.
@@ -147,6 +152,7 @@ type Batch struct {
 	First int64 // place of H's first transaction in the whole history
 	// seqs are the places in their sessions that a file of JSON lines gives; nil: it gives none.
 	seqs []int64
+	part int // of the file among the set's
 }
 
 // Place returns the place of a transaction of the batch in the whole history.

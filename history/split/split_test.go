@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"isovet/history/format/jsonl"
 	"isovet/internal/bounds"
 	"isovet/internal/histtest"
+	"isovet/internal/histtest/diff"
 	"isovet/internal/histtest/random"
 )
 
@@ -186,6 +188,7 @@ func TestPieces(t *testing.T) {
 		}
 		got, _ = read(t, []string{parts}, o, h)
 		same(t, "parts", unlined(got), unlined(want))
+		whole(t, "parts", parts, h)
 		if t.Failed() {
 			t.Fatal("seed ", seed)
 		}
@@ -201,4 +204,182 @@ func unlined(all []string) []string {
 		out = append(out, before+" "+after)
 	}
 	return out
+}
+
+// whole checks that a history in parts is read into memory as it is.
+func whole(t *testing.T, what, dir string, want *history.History) {
+	t.Helper()
+	h, err := Read(t.Context(), []string{dir}, format.Options{Workers: 1})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if d := diff.Histories(want, h); d != "" {
+		t.Fatalf("%s: %s", what, d)
+	}
+}
+
+// Parts that were written by Out, parts whose places in sessions begin with 0 in each, and parts whose lines stand in
+// no order: all are the same history.
+func TestParts(t *testing.T) {
+	for seed := range histtest.Long[uint64](60, 3000) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		h, text := source(t, seed)
+		dir := t.TempDir()
+		out, err := Create(filepath.Join(dir, "out"), Endings()[seed%4], h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := slices.Collect(bytes.Lines(text))
+		again := filepath.Join(dir, "again")
+		if err := os.Mkdir(again, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := 1, 0; i < len(lines); n++ {
+			k := min(len(lines), i+1+rnd.IntN(len(lines)))
+			piece, seqs, err := jsonl.ReadLines(t.Context(), bytes.Join(lines[i:k], nil), jsonl.Lines{Meta: h.Meta,
+				Initial: h.Initial, InitialText: initialText(h)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seqs == nil && piece.Init == history.None && piece.SessName[0] != history.NoTime {
+				t.Error("no places")
+			}
+			if err := errorsOf(out.Add(piece), out.Cut()); err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := jsonl.Write(&b, piece); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(again, fmt.Sprintf("%d.jsonl", n)), b.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			i = k
+		}
+		if err := out.Finish(map[string]any{"seed": seed}); err != nil {
+			t.Fatal(err)
+		}
+		whole(t, "written in parts", filepath.Join(dir, "out"), h)
+		got, _ := read(t, []string{filepath.Join(dir, "out")}, Options{PieceBytes: 500}, h)
+		same(t, "written in parts", unlined(got), unlined(txns(h)))
+		whole(t, "each by itself", again, h)
+
+		// Lines in no order, in two files, of which the second counts on or begins again.
+		shuffled := filepath.Join(dir, "shuffled")
+		if err := os.Mkdir(shuffled, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cut := 1 + len(lines[1:])/2
+		rnd.Shuffle(cut-1, func(a, b int) { lines[1+a], lines[1+b] = lines[1+b], lines[1+a] })
+		rest := lines[cut:]
+		rnd.Shuffle(len(rest), func(a, b int) { rest[a], rest[b] = rest[b], rest[a] })
+		for i, part := range [][][]byte{lines[:cut], rest} {
+			if len(part) == 0 {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(shuffled, fmt.Sprintf("%d.jsonl", i)), bytes.Join(part, nil),
+				0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mixed, err := jsonl.Read(bytes.Join(lines, nil), "mixed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole(t, "in no order", shuffled, mixed)
+		if t.Failed() {
+			t.Fatal("seed ", seed)
+		}
+	}
+}
+
+func errorsOf(errs ...error) error { return errors.Join(errs...) }
+
+func initialText(h *history.History) []byte {
+	if k := h.Initial.Kind; k == history.String || k == history.Row {
+		return h.Texts.Text(uint32(h.Initial.N))
+	}
+	return nil
+}
+
+// Folders that are no history, or not yet one, say why.
+func TestBadParts(t *testing.T) {
+	one, two := `{"id":1,"session":0,"ops":[["w","x",1]]}`+"\n", `{"id":2,"session":0,"ops":[["w","x",2]]}`+"\n"
+	head := func(more string) string { return `{"format":"isovet-history","version":1` + more + "}\n" }
+	list := func(more string) string { return `{"format":"isovet-parts","version":1,` + more + `}` }
+	for _, c := range []struct {
+		name  string
+		files []string // name, content
+		want  string
+	}{
+		{"an id twice", []string{"a.jsonl", one, "b.jsonl", two + one}, "b.jsonl:2: field \"id\": transaction id 1 occurs"},
+		{"initial values", []string{"a.jsonl", head(`,"initial":0`) + one, "b.jsonl", head("") + two},
+			`b.jsonl:1: field "initial": null here, 0 in`},
+		{"models", []string{"a.jsonl", head("") + one, "b.jsonl", head(`,"model":"list"`) + two},
+			`b.jsonl:1: field "model": "list" here, "register" in`},
+		{"a header in the middle", []string{"a.jsonl", one + head("") + two},
+			"a.jsonl:2: field \"format\": a header in line 2"},
+		{"two initial transactions", []string{"a.jsonl", `{"id":1,"init":true,"ops":[]}` + "\n", "b.jsonl",
+			`{"id":2,"init":true,"ops":[]}` + "\n"}, "b.jsonl:1: field \"init\": a second initial transaction"},
+		{"an empty list", []string{format.PartsName, list(`"parts":[]`), "a.jsonl", one}, "lists no part"},
+		{"unfinished", []string{format.PartsName, list(`"unfinished":true,"parts":[]`), "a.jsonl", one}, "broken off"},
+		{"another version", []string{format.PartsName, `{"format":"isovet-parts","version":2}`, "a.jsonl", one},
+			"field \"version\": found 2; expected 1"},
+		{"no list", []string{format.PartsName, "[1]", "a.jsonl", one}, "not a list of parts"},
+		{"a part that is not there", []string{format.PartsName, list(`"parts":[{"file":"b.jsonl"}]`), "a.jsonl", one},
+			"b.jsonl: cannot open"},
+		{"a part elsewhere", []string{format.PartsName, list(`"parts":[{"file":"../b.jsonl"}]`), "a.jsonl", one},
+			"expected the name of a file in the folder"},
+		{"a size", []string{format.PartsName, list(`"parts":[{"file":"a.jsonl","bytes":7}]`), "a.jsonl", one},
+			"bytes; expected 7"},
+		{"a count", []string{format.PartsName, list(fmt.Sprintf(
+			`"parts":[{"file":"a.jsonl","bytes":%d,"transactions":5}]`, len(one))), "a.jsonl", one},
+			"found 1 transactions"},
+		{"a line that is wrong", []string{"a.jsonl", one, "b.jsonl", two + "{\"id\":3}\n"},
+			"b.jsonl:2: field \"ops\": missing"},
+		{"no history", []string{"a.jsonl", one, "b.txt", "hello\n"}, "b.txt:1: unknown format"},
+	} {
+		dir := t.TempDir()
+		for i := 0; i < len(c.files); i += 2 {
+			if err := os.WriteFile(filepath.Join(dir, c.files[i]), []byte(c.files[i+1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := Plan(t.Context(), []string{dir}, Options{Workers: 1})
+		if err == nil {
+			err = s.Each(t.Context(), func(*Batch) error { return nil })
+		}
+		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; expected %s", c.name, err, c.want)
+		}
+		_, err = Read(t.Context(), []string{dir}, format.Options{Workers: 1})
+		if _, ok := errors.AsType[*history.InputError](err); !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, in memory: %v; expected %s", c.name, err, c.want)
+		}
+	}
+}
+
+// Ids are unique in whatever order they come.
+func TestIDSet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for range 200 {
+		var s idSet
+		seen := map[int64]bool{}
+		at := int64(rnd.Uint64())
+		for range 30_000 {
+			switch rnd.IntN(2000) {
+			case 0:
+				at = int64(rnd.Uint64())
+			case 1:
+				at -= rnd.Int64N(20_000)
+			case 2:
+				at += rnd.Int64N(20_000)
+			}
+			if s.add(at) == seen[at] {
+				t.Fatalf("id %d, seen %t", at, seen[at])
+			}
+			seen[at] = true
+			at++
+		}
+	}
 }

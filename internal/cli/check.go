@@ -60,6 +60,8 @@ violates, and one anomaly for each violated level.
 --report, --dot and --certificate each write one file. With several histories the number of each stands before the
 extension: v.html becomes v-1.html, v-2.html, …
 
+A folder of files, or a quoted pattern, is one history in parts; --together makes one of several arguments.
+
 Related: isovet checkers (what --checker takes), isovet formats (what --format takes), isovet verify (replays a
 certificate).
 
@@ -78,6 +80,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 			if err := f.validateSpill(); err != nil {
 				return err
 			}
+			args = f.loading.histories(args)
 			if f.all {
 				return runLattice(c.Context(), e, &f, args)
 			}
@@ -90,6 +93,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	complete(c, "level", append(levelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))
 	f.judging(c)
 	f.loading.flags(c, "format", "the files")
+	f.loading.togetherFlag(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")

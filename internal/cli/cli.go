@@ -210,3 +210,19 @@ func exactly(names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// oneHistory is exactly for a command whose last argument is one history, in several files with --together.
+func oneHistory(l *loading, names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if l.together && len(args) > len(names) {
+			return nil
+		}
+		if err := exactly(names...)(c, args); err != nil {
+			if len(args) > len(names) {
+				return fmt.Errorf("%w (several files of one history: --together)", err)
+			}
+			return err
+		}
+		return nil
+	}
+}

@@ -81,13 +81,13 @@ func (f *checkFlags) needsKeeper(e *env, args []string) bool {
 	if f.limits != (limits{}) {
 		return true
 	}
-	for _, path := range args {
-		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+	for _, name := range args {
+		for _, path := range f.loading.paths(name) {
 			big := int64(keptBig)
 			if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
 				big /= 8
 			}
-			if st.Size() > big {
+			if sizeOf([]string{path}) > big {
 				return true
 			}
 		}

@@ -7,15 +7,50 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/history/split"
 )
 
 // loading says how a command reads histories. The zero value is auto throughout.
-type loading struct{ format, realTime, initial string }
+type loading struct {
+	format, realTime, initial string
+	// together says that the command's arguments are one history; sets has the files of such a one, by its name.
+	together bool
+	sets     map[string][]string
+}
+
+// togetherFlag adds the flag that makes arguments one history.
+func (l *loading) togetherFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&l.together, "together", false, "all files are one history, in the order given (a folder of "+
+		"parts is one anyway, and so is a quoted pattern such as 'h-*.jsonl')")
+}
+
+// histories returns the names of the histories that arguments are: each one, or all together.
+func (l *loading) histories(args []string) []string {
+	if !l.together || len(args) < 2 {
+		return args
+	}
+	name := strings.Join(args, " + ")
+	l.sets = map[string][]string{name: args}
+	return []string{name}
+}
+
+// paths are the files of a history by its name.
+func (l *loading) paths(name string) (paths []string) {
+	args := []string{name}
+	if set, ok := l.sets[name]; ok {
+		args = set
+	}
+	for _, a := range args {
+		paths = append(paths, split.Paths(a)...)
+	}
+	return paths
+}
 
 // flags adds the flags; name is that of the one that names the format, of what.
 func (l *loading) flags(c *cobra.Command, name, of string) {
@@ -34,14 +69,14 @@ func loadHistory(ctx context.Context, path string, l loading) (*history.History,
 
 // loadShown is loadHistory with its progress.
 func loadShown(ctx context.Context, path string, l loading, p *progress) (*history.History, error) {
-	p.Step(loadingStage(path), 0, 0)
+	p.Step(loadingStage(l.paths(path)), 0, 0)
 	return loadTold(ctx, path, l, func(done, total int64) {
 		p.Step("loading, MB", int(done/1e6), int(total/1e6))
 	})
 }
 
 func loadTold(ctx context.Context, path string, l loading, told func(done, total int64)) (*history.History, error) {
-	h, err := format.Read(ctx, path, format.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
+	h, err := split.Read(ctx, l.paths(path), format.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
 		Initial: format.InitialValue(l.initial), Progress: told})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -52,12 +87,29 @@ func loadTold(ctx context.Context, path string, l loading, told func(done, total
 	return h, nil
 }
 
-// loadingStage is the stage of reading a file, with its size.
-func loadingStage(path string) string {
-	if st, err := os.Stat(path); path != "-" && err == nil && st.Mode().IsRegular() && st.Size() >= 1e6 {
-		return fmt.Sprintf("loading %s", bytesText(st.Size()))
+// loadingStage is the stage of reading a history, with its size.
+func loadingStage(paths []string) string {
+	if n := sizeOf(paths); n >= 1e6 {
+		return fmt.Sprintf("loading %s", bytesText(n))
 	}
 	return "loading"
+}
+
+// sizeOf is how many bytes plain or compressed files, and parts in folders, have.
+func sizeOf(paths []string) (n int64) {
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		switch {
+		case path == "-" || err != nil:
+		case st.Mode().IsRegular():
+			n += st.Size()
+		case format.IsParts(path):
+			if parts, _, err := format.Parts(path); err == nil {
+				n += sizeOf(parts)
+			}
+		}
+	}
+	return n
 }
 
 // sayNotes writes on standard error what the reader of a history has to say of it.

@@ -50,9 +50,10 @@ OUT has the smallest so far; 254 and 255 as everywhere.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl
   isovet shrink --level snapshot-isolation --timeout 1m h.jsonl.zst -o small.jsonl
   isovet shrink --checker chronos --level snapshot-isolation ts.jsonl -o small.jsonl`,
-		Args:              exactly("HISTORY"),
+		Args:              oneHistory(&f.check.loading, "HISTORY"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
+			args = f.check.loading.histories(args)
 			if f.out == "" {
 				return usagef("-o OUT is missing; usage: %s", c.UseLine())
 			}
@@ -63,6 +64,7 @@ OUT has the smallest so far; 254 and 255 as everywhere.`,
 	levelFlag(c, &f.check.level)
 	f.check.judging(c)
 	f.check.loading.flags(c, "format", "HISTORY")
+	f.check.loading.togetherFlag(c)
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", "", "`OUT`, the file for the smallest history; - is standard output")
 	enumFlag(c, &f.to, "to", "format", "format of OUT", formatNames())
@@ -163,10 +165,15 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *env, path string, p *prog
 // shrinkCommand is the command that finds the smallest history that is judged as the outcome was.
 func (f *checkFlags) shrinkCommand(o outcome) string {
 	at, profile := f.profiled(o.result.H)
-	words := []string{"isovet", "shrink", o.path, "--level", at.String()}
-	if o.path == "-" {
-		words[2] = "HISTORY"
+	words := []string{"isovet", "shrink"}
+	if set, ok := f.loading.sets[o.path]; ok {
+		words = append(append(words, set...), "--together")
+	} else if o.path == "-" {
+		words = append(words, "HISTORY")
+	} else {
+		words = append(words, o.path)
 	}
+	words = append(words, "--level", at.String())
 	add := func(set bool, more ...string) {
 		if set {
 			words = append(words, more...)

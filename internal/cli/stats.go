@@ -88,7 +88,7 @@ start and end), and how much the transactions overlap in time.`,
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			worst := statusOK
-			for i, path := range args {
+			for i, path := range from.histories(args) {
 				s, err := statsOf(c.Context(), e, path, from)
 				if err != nil {
 					if c.Context().Err() != nil {
@@ -115,6 +115,7 @@ start and end), and how much the transactions overlap in time.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
 	from.flags(c, "format", "the files")
+	from.togetherFlag(c)
 	return c
 }
 

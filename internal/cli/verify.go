@@ -37,7 +37,7 @@ Exit status: 0 the certificate proves its verdict; 1 it does not; 2 verify could
 bound, a proof of a kind that verify has no rules for), or the certificate says "unknown", which proves nothing; 254 the
 certificate cannot be read, or belongs to another history.`,
 		Example:           "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
-		Args:              exactly("CERT", "HISTORY"),
+		Args:              oneHistory(&f.from, "CERT", "HISTORY"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -47,6 +47,9 @@ certificate cannot be read, or belongs to another history.`,
 				return usagef("--clock-skew %v is negative", f.skew)
 			case f.limits.timeout < 0:
 				return usagef("--timeout %v is negative", f.limits.timeout)
+			}
+			if f.from.together {
+				args = append(args[:1:1], f.from.histories(args[1:])...)
 			}
 			cert, path := args[0], args[1]
 			if isCertificate(path) && !isCertificate(cert) {
@@ -61,6 +64,7 @@ certificate cannot be read, or belongs to another history.`,
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long: unknown")
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: unknown")
 	f.from.flags(c, "format", "the history")
+	f.from.togetherFlag(c)
 	return c
 }
 

@@ -1,0 +1,270 @@
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"isovet/history"
+	"isovet/history/format"
+)
+
+// Paths returns the files and folders that an argument stands for: itself or, where it is not there and has one of *?[
+// in it, what it matches, numbers in names by their value.
+func Paths(arg string) []string {
+	if _, err := os.Lstat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
+		return []string{arg}
+	}
+	found, err := filepath.Glob(arg)
+	if err != nil || len(found) == 0 {
+		return []string{arg}
+	}
+	format.SortNames(found)
+	return found
+}
+
+// InParts reports whether paths are a history in parts, and not one file or folder in a format of its own.
+func InParts(paths []string) bool {
+	return len(paths) > 1 || len(paths) == 1 && format.IsParts(paths[0])
+}
+
+// Read reads one history into memory, in parts or not, as the files of Plan. Cost: that of format.Read for one file;
+// of parts, one look-up for each operation.
+func Read(ctx context.Context, paths []string, o format.Options) (*history.History, error) {
+	if !InParts(paths) {
+		return format.Read(ctx, paths[0], o)
+	}
+	s, err := Plan(ctx, paths, Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Workers: o.Workers,
+		Whole: 1 << 62, anyOrder: true})
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.whole(ctx, false, o.Progress)
+	if _, order := errors.AsType[*OrderError](err); order {
+		h, err = s.whole(ctx, true, o.Progress)
+	}
+	if err == nil && o.RealTime == format.ByTime && h.Txns.Start == nil && h.Txns.End == nil {
+		return nil, &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; " +
+			"expected none"}
+	}
+	return h, err
+}
+
+// whole reads all pieces into one history. ordered says that the sessions' orders are to be put in place by what the
+// files say of them; else transactions stand in them.
+func (s *Set) whole(ctx context.Context, ordered bool, told func(done, total int64)) (*history.History, error) {
+	j := joiner{b: history.NewBuilder(), ordered: ordered, sessions: map[int64]*place{}}
+	if ordered {
+		if err := j.begins(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	j.b.File = s.Name
+	j.b.Meta = s.Header.Meta
+	j.b.Initial = history.Value{Kind: s.Header.Initial.Kind, N: s.Header.Initial.N}
+	if k := j.b.Initial.Kind; k == history.String || k == history.Row {
+		j.b.Initial.N = int64(j.b.Text(s.Header.Initial.Text))
+	}
+	var all Facts
+	var done int64
+	positions := false
+	var notes []history.Note
+	for i := range s.Pieces {
+		p := &s.Pieces[i]
+		p.anyOrder = true
+		if p.RealTime == format.ByTime {
+			p.RealTime = "" // of all files together
+		}
+		err := p.Each(ctx, func(b *Batch) error {
+			if err := all.unique(b); err != nil {
+				return err
+			}
+			if !ordered {
+				if err := all.order(b); err != nil {
+					return err
+				}
+			}
+			positions = positions || b.H.Positions
+			notes = append(notes, b.H.Notes...)
+			j.add(b)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if told != nil && s.Txns > 0 {
+			done += p.Txns
+			told(done*s.Bytes/s.Txns, s.Bytes)
+		}
+	}
+	h, err := j.b.Build()
+	if err != nil {
+		// The builder knows no files: a line without one would be that of any.
+		if in, ok := errors.AsType[*history.InputError](err); ok {
+			in.Line = 0
+			in.Off = -1
+		}
+		return nil, err
+	}
+	for _, n := range notes {
+		h.AddNote(n.Kind, n.Count, "%s", n.Text)
+	}
+	h.Positions = positions
+	return h, s.override(h)
+}
+
+func (s *Set) override(h *history.History) error {
+	if len(s.Pieces) == 0 {
+		return nil
+	}
+	return s.Pieces[0].Override.Apply(h)
+}
+
+// partOf is what a file has of a session.
+type partOf struct {
+	part    int
+	session int64
+}
+
+// begins finds out in which files sessions' places begin with 0.
+func (j *joiner) begins(ctx context.Context, s *Set) error {
+	j.again = map[partOf]bool{}
+	for i := range s.Pieces {
+		s.Pieces[i].anyOrder = true
+		if err := s.Pieces[i].Each(ctx, func(b *Batch) error {
+			for t, seq := range b.seqs {
+				if name := b.H.SessName[b.H.Txns.Sess[t]]; seq == 0 && name != history.NoTime {
+					j.again[partOf{b.part, name}] = true
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joiner puts batches into one builder.
+type joiner struct {
+	b        *history.Builder
+	ordered  bool
+	sessions map[int64]*place
+	again    map[partOf]bool // the file has the session's place 0
+	text     []uint32
+	key      []uint32
+	elems    []history.Value
+	rows     []history.PredRow
+}
+
+func (j *joiner) add(b *Batch) {
+	h, to := b.H, j.b
+	j.text, j.key = j.text[:0], j.key[:0]
+	for t := range h.Texts.Len() {
+		j.text = append(j.text, to.Text(h.Texts.Text(uint32(t))))
+	}
+	for _, k := range h.Keys {
+		j.key = append(j.key, to.Key(j.value(k)))
+	}
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			j.op(h, op)
+			if h.Ops.Start != nil || h.Ops.End != nil {
+				if s, z := h.OpStart(op), h.OpEnd(op); s != history.NoTime || z != history.NoTime {
+					to.OpTimes(s, z)
+				}
+			}
+		}
+		x := &h.Txns
+		head := history.NewTxnHead()
+		head.ID, head.HasID = x.ID[t], true
+		head.Line, head.Status, head.Init = x.Line[t], x.Status[t], t == h.Init
+		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
+		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
+		for _, c := range [...]struct {
+			col []uint32
+			to  *uint32
+		}{{x.Node, &head.Node}, {x.Name, &head.Name}} {
+			if c.col != nil && c.col[t] != history.None {
+				*c.to = j.text[c.col[t]]
+			}
+		}
+		if name := h.SessName[x.Sess[t]]; name != history.NoTime {
+			head.Session, head.HasSess = name, true
+			if j.ordered {
+				head.Seq, head.HasSeq = j.seq(b, t, name), true
+			}
+		}
+		to.EndTxn(head)
+	}
+}
+
+// seq is the place of a transaction in its session, over all files.
+func (j *joiner) seq(b *Batch, t uint32, name int64) int64 {
+	at := j.sessions[name]
+	if at == nil {
+		at = &place{}
+		j.sessions[name] = at
+	}
+	seq := int64(history.NoTime)
+	if b.seqs != nil {
+		seq = b.seqs[t]
+	}
+	if at.part != b.part+1 {
+		at.part, at.base = b.part+1, 0
+		if j.again[partOf{b.part, name}] {
+			at.base = at.n
+		}
+	}
+	at.n++
+	if seq == history.NoTime {
+		return at.n - 1
+	}
+	return at.base + seq
+}
+
+func (j *joiner) value(v history.Value) history.Value {
+	if v.Kind == history.String || v.Kind == history.Row {
+		v.N = int64(j.text[v.N])
+	}
+	return v
+}
+
+func (j *joiner) op(h *history.History, op uint32) {
+	v, to := h.Ops.Ver[op], j.b
+	value := func(ver uint32) history.Value { return j.value(h.VerValue(ver)) }
+	switch k := h.Ops.Kind[op]; k {
+	case history.Read:
+		to.Read(j.key[h.VerKey[v]], value(v))
+	case history.Write:
+		to.Write(j.key[h.VerKey[v]], value(v))
+	case history.Append:
+		to.Append(j.key[h.VerKey[v]], value(v))
+	case history.ReadList:
+		j.elems = j.elems[:0]
+		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			j.elems = append(j.elems, value(e))
+		}
+		to.ReadList(j.key[h.Lists.Key[v]], j.elems)
+	case history.PredRead, history.PredWrite:
+		j.rows = j.rows[:0]
+		for i := h.Preds.Off[v]; i < h.Preds.Off[v+1]; i++ {
+			before, after := h.Preds.Old[i], h.Preds.New[i]
+			r := history.PredRow{OldUnknown: before == history.None}
+			if before != history.None {
+				r.Key, r.Old = j.key[h.VerKey[before]], value(before)
+			}
+			if after != history.None {
+				r.Key, r.New = j.key[h.VerKey[after]], value(after)
+			}
+			j.rows = append(j.rows, r)
+		}
+		to.Predicate(k, h.Texts.Text(h.Preds.Pred[v]), j.rows)
+	default:
+		panic(fmt.Sprintf("split: an operation of kind %d", k))
+	}
+}
