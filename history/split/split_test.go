@@ -312,7 +312,8 @@ func TestBadParts(t *testing.T) {
 		files []string // name, content
 		want  string
 	}{
-		{"an id twice", []string{"a.jsonl", one, "b.jsonl", two + one}, "b.jsonl:2: field \"id\": transaction id 1 occurs"},
+		{"an id twice", []string{"a.jsonl", one, "b.jsonl", two + one},
+			"b.jsonl:2: field \"id\": transaction id 1 occurs"},
 		{"initial values", []string{"a.jsonl", head(`,"initial":0`) + one, "b.jsonl", head("") + two},
 			`b.jsonl:1: field "initial": null here, 0 in`},
 		{"models", []string{"a.jsonl", head("") + one, "b.jsonl", head(`,"model":"list"`) + two},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -84,10 +83,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		return outcome{path, nil, usagef("standard input cannot be read twice, as --spill does; expected a file"),
 			began}
 	}
-	paths, err := historyPaths(path)
-	if err != nil {
-		return outcome{path, nil, err, began}
-	}
+	paths := f.loading.paths(path)
 	p.Step("looking at the files", 0, 0)
 	set, err := split.Plan(ctx, paths, split.Options{Format: f.loading.format,
 		RealTime: format.RealTime(f.loading.realTime), Initial: format.InitialValue(f.loading.initial),
@@ -96,7 +92,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	if err != nil {
 		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}
 	}
-	if need := inMemory(set); need <= memory && len(paths) == 1 {
+	if need := inMemory(set); need <= memory {
 		fmt.Fprintf(e.stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
 			room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
@@ -170,16 +166,4 @@ func inMemory(s *split.Set) int64 {
 		return math.MaxInt64
 	}
 	return need
-}
-
-// historyPaths are the files of one history: a quoted pattern stands for those that match.
-func historyPaths(path string) ([]string, error) {
-	if _, err := os.Stat(path); err == nil {
-		return []string{path}, nil
-	}
-	files, err := filepath.Glob(path)
-	if err != nil || len(files) == 0 {
-		return []string{path}, nil //nolint:nilerr // it is a file's name then, and missing
-	}
-	return files, nil
 }
