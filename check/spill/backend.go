@@ -39,6 +39,15 @@ type Mapped struct {
 	Bad    []uint64
 	Init   uint64 // place of the initial transaction; plan.NoPlace: it is in another group
 	Chunks int
+	// Batches are in the order of places.
+	Batches []Batch
+}
+
+// Batch is some transactions that follow one another, and between which times those of them end that are known to have
+// committed.
+type Batch struct {
+	First, Txns int64
+	MinT, MaxT  int64
 }
 
 // MapPieces maps pieces: chunks go to emit, heads to heads, neither of which may keep them. Cost: a batch's memory, and
@@ -56,6 +65,7 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 			if h.Init != history.None {
 				r.Init = first + uint64(h.Init)
 			}
+			r.Batches = append(r.Batches, batchOf(h, first))
 			if err := m.Batch(h, first); err != nil {
 				return err
 			}
@@ -72,6 +82,16 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 	}
 	r.Stats, r.Bad = m.Stats, m.Bad
 	return r, heads(m.Heads.B)
+}
+
+func batchOf(h *history.History, first uint64) Batch {
+	b := Batch{First: int64(first), Txns: int64(h.NumTxns()), MinT: plan.Last.T, MaxT: plan.First.T}
+	for t, s := range h.Txns.Status {
+		if end := h.End(uint32(t)); s == history.Committed && end != history.NoTime {
+			b.MinT, b.MaxT = min(b.MinT, end), max(b.MaxT, end)
+		}
+	}
+	return b
 }
 
 // Order is what passes over a partition ask for: the exceptions to the rule, in the order of places.

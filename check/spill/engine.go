@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"isovet/check/spill/plan"
 	"isovet/evidence"
@@ -145,8 +146,9 @@ type engine struct {
 	settledTxn map[uint64]bool
 	named      map[string]bool     // what was found
 	seen       map[int64]*plan.Txn // transactions of proofs, by id
-	// chunks of exceptions: in files, or with a backend here, by partition
-	movedFiles []*os.File
+	// chunks of exceptions: in a file, or with a backend here, by partition
+	movedFile  *os.File
+	movedBytes int64
 	moved      [][]MovedChunk
 }
 
@@ -158,11 +160,18 @@ func (e *engine) progress(stage string, done, total int64) {
 
 // parallel runs f(0) … f(n-1) on the workers, in this order, and returns the first error.
 func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	return parallel(ctx, e.o.Workers, n, f)
+}
+
+// readers is how many read the history at once: the pages of a mapped file that they look at count as memory.
+func (e *engine) readers() int { return int(max(1, min(int64(e.o.Workers), e.o.Memory>>27))) }
+
+func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
 	var g safego.Group
-	for range min(e.o.Workers, n) {
+	for range min(workers, n) {
 		g.Go(func() {
 			for i := range next {
 				if ctx.Err() != nil {
@@ -185,7 +194,7 @@ func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context
 // replay replays all partitions, or only the keys that keep has, and returns what misfits, in an order that does not
 // depend on the partitions.
 func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan.Misfit, error) {
-	most := e.maxMisfits() / e.parts
+	most := e.maxMisfits()
 	var bits []uint64
 	if keep != nil {
 		bits = keep.bits
@@ -196,15 +205,15 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Replay(ctx, e.order(), bits, most, e.partsOf(nil))
 	} else {
-		done := make(chan struct{}, e.parts)
+		var done, found atomic.Int64
 		f := e.filter()
 		if keep != nil {
 			f.Keep = keep.has
 		}
 		err = e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
-			got[p], err = ReplayPart(ctx, e.chunks[p], f, e.in.Initial, most)
-			done <- struct{}{}
-			e.progress(stage, int64(len(done)), int64(e.parts))
+			got[p], err = ReplayPart(ctx, e.chunks[p], f, e.in.Initial, max(0, most-int(found.Load())))
+			found.Add(int64(len(got[p].Misfits)))
+			e.progress(stage, done.Add(1), int64(e.parts))
 			return err
 		})
 	}
@@ -217,7 +226,7 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 		switch {
 		case r.NoRoom:
 			return nil, plan.ErrRoom
-		case r.TooMany:
+		case r.TooMany, len(all) > most:
 			return nil, errTooMany
 		}
 		all = append(all, r.Misfits...)
@@ -232,7 +241,8 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 
 var errTooMany = errors.New("too many reads do not see the last version before them in the order of client times")
 
-func (e *engine) maxMisfits() int { return int(max(e.o.Memory/10/200, 1000)) }
+// maxMisfits is how many misfits are held: they take some 250 bytes each, with what is found out about them.
+func (e *engine) maxMisfits() int { return int(max(e.o.Memory/8/250, 1000)) }
 
 func sortMisfits(all []plan.Misfit) {
 	slices.SortFunc(all, func(a, b plan.Misfit) int {
@@ -306,19 +316,20 @@ func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]b
 	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
 		g.Counted = append(g.Counted, Counted{p, e.counted[p]})
 	}
-	special := g.special()
+	special := slices.Sorted(maps.Keys(g.special()))
 	var from []int // groups that may have some
+	var pieces [][]Piece
 	for i, t := range e.tasks {
-		if t.holds(g.Places) || t.within(ws) || t.holdsAny(special) {
-			from = append(from, i)
+		if p := t.narrow(g, special); len(p) > 0 {
+			from, pieces = append(from, i), append(pieces, p)
 		}
 	}
 	got := make([][]Found, len(from))
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Gather(ctx, g, from)
 	} else {
-		err = e.parallel(ctx, len(from), func(ctx context.Context, i int) (err error) {
-			got[i], err = GatherPieces(ctx, e.tasks[from[i]].pieces, g)
+		err = parallel(ctx, e.readers(), len(from), func(ctx context.Context, i int) (err error) {
+			got[i], err = GatherPieces(ctx, pieces[i], g)
 			return err
 		})
 	}

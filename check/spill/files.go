@@ -2,11 +2,13 @@ package spill
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"isovet/check/spill/plan"
 )
@@ -20,6 +22,7 @@ type task struct {
 	chunks      *os.File
 	heads       string
 	index       []entry
+	batches     []Batch
 	stats       plan.MapStats
 	bad         []uint64
 	init        uint64
@@ -77,7 +80,7 @@ func (e *engine) close() error {
 			os.Remove(t.heads)
 		}
 	}
-	for _, f := range e.movedFiles {
+	if f := e.movedFile; f != nil {
 		f.Close()
 		os.Remove(f.Name())
 	}
@@ -87,29 +90,45 @@ func (e *engine) close() error {
 	return nil
 }
 
-// holds reports whether the task has one of the places.
-func (t *task) holds(sorted []uint64) bool {
-	i, _ := slices.BinarySearch(sorted, uint64(t.first))
-	return i < len(sorted) && sorted[i] < uint64(t.first+t.txns)
-}
-
-func (t *task) holdsAny(places map[uint64]int) bool {
-	for p := range places {
-		if p >= uint64(t.first) && p < uint64(t.first+t.txns) {
-			return true
+// narrow are the pieces that may have transactions that are asked for, or, of pieces that can be read in part, those
+// parts. special are the places of exceptions that stand in a span.
+func (t *task) narrow(g *Gathering, special []uint64) (out []Piece) {
+	has := func(places []uint64, b *Batch) bool {
+		i, _ := slices.BinarySearch(places, uint64(b.First))
+		return i < len(places) && places[i] < uint64(b.First+b.Txns)
+	}
+	wanted := func(b *Batch) bool {
+		i, _ := slices.BinarySearchFunc(g.Spans, b.MinT, func(s plan.Span, t int64) int {
+			return cmp.Compare(s.To.T, t)
+		})
+		return i < len(g.Spans) && g.Spans[i].From.T <= b.MaxT || has(g.Places, b) || has(special, b)
+	}
+	at := 0
+	for _, p := range t.pieces {
+		first, n, whole := p.First, int64(0), false
+		flush := func() {
+			if n > 0 && p.Part != nil {
+				out = append(out, p.Part(first, n))
+			}
+			n = 0
+		}
+		for ; at < len(t.batches) && t.batches[at].First < p.First+p.Txns; at++ {
+			b := &t.batches[at]
+			if !wanted(b) {
+				flush()
+				continue
+			}
+			if whole = true; n == 0 {
+				first = b.First
+			}
+			n += b.Txns
+		}
+		flush()
+		if whole && p.Part == nil {
+			out = append(out, p)
 		}
 	}
-	return false
-}
-
-// within reports whether one of the spans may have transactions of the task.
-func (t *task) within(ws []plan.Span) bool {
-	for _, w := range ws {
-		if w.From.T <= t.maxT && w.To.T >= t.minT {
-			return true
-		}
-	}
-	return false
+	return out
 }
 
 // mapAll maps every task that is not mapped yet.
@@ -130,15 +149,12 @@ func (e *engine) mapAll(ctx context.Context) error {
 			e.stats.Chunks += m.Chunks
 		}
 	} else {
-		done := make(chan int64, len(e.tasks))
-		done <- 0
-		err := e.parallel(ctx, len(e.tasks), func(ctx context.Context, i int) error {
+		var done atomic.Int64
+		err := parallel(ctx, e.readers(), len(e.tasks), func(ctx context.Context, i int) error {
 			if err := e.mapTask(ctx, rule, i); err != nil {
 				return err
 			}
-			n := <-done + e.tasks[i].txns
-			done <- n
-			e.progress("reading", n, e.in.Txns)
+			e.progress("reading", done.Add(e.tasks[i].txns), e.in.Txns)
 			return nil
 		})
 		if err != nil {
@@ -174,7 +190,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 
 // mapped sets what mapping a task said.
 func (t *task) mapped(m Mapped) {
-	t.stats, t.bad, t.init = m.Stats, m.Bad, m.Init
+	t.stats, t.bad, t.init, t.batches = m.Stats, m.Bad, m.Init, m.Batches
 	t.minT, t.maxT = m.Stats.MinT, m.Stats.MaxT
 }
 
@@ -210,7 +226,7 @@ func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error)
 	return w.Flush()
 }
 
-// write writes the exceptions of a round for each partition and adds them to the partitions' chunks.
+// write writes exceptions of a round for each partition and adds them to the partitions' chunks.
 func (e *engine) write(round int, events []plan.Event) error {
 	if e.o.Backend != nil {
 		m := plan.MoveWriter{Parts: e.parts, Emit: func(part int, chunk []byte, info plan.ChunkInfo) error {
@@ -222,16 +238,18 @@ func (e *engine) write(round int, events []plan.Event) error {
 		}
 		return m.Flush()
 	}
-	f, err := os.Create(filepath.Join(e.o.Dir, fmt.Sprintf("moved-%05d.chunks", round)))
-	if err != nil {
-		return err
+	if e.movedFile == nil {
+		f, err := os.Create(filepath.Join(e.o.Dir, "moved.chunks"))
+		if err != nil {
+			return err
+		}
+		e.movedFile = f
 	}
-	e.movedFiles = append(e.movedFiles, f)
-	w := bufio.NewWriterSize(f, 1<<18)
-	off := int64(0)
+	f := e.movedFile
+	w := bufio.NewWriterSize(f, 1<<16)
 	m := plan.MoveWriter{Parts: e.parts, Emit: func(part int, chunk []byte, info plan.ChunkInfo) error {
-		at, n := off, len(chunk)
-		off += int64(n)
+		at, n := e.movedBytes, len(chunk)
+		e.movedBytes += int64(n)
 		e.chunks[part] = append(e.chunks[part], plan.Chunk{ChunkInfo: info, Bytes: n, Moving: true, Round: round,
 			Read: func(buf []byte) ([]byte, error) {
 				buf = slices.Grow(buf, n)[:n]

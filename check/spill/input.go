@@ -35,13 +35,25 @@ func Of(s *split.Set) (*Input, error) {
 	}
 	in.Key = string(files)
 	for i := range s.Pieces {
-		p := &s.Pieces[i]
-		in.Pieces = append(in.Pieces, Piece{First: p.First, Txns: p.Txns,
-			Each: func(ctx context.Context, f func(*history.History, uint64) error) error {
-				return p.Each(ctx, func(b *split.Batch) error { return f(b.H, uint64(b.First)) })
-			}})
+		in.Pieces = append(in.Pieces, pieceOf(&s.Pieces[i]))
 	}
 	return in, nil
+}
+
+func pieceOf(p *split.Piece) Piece {
+	x := Piece{First: p.First, Txns: p.Txns,
+		Each: func(ctx context.Context, f func(*history.History, uint64) error) error {
+			return p.Each(ctx, func(b *split.Batch) error { return f(b.H, uint64(b.First)) })
+		}}
+	if p.By == split.ByRows {
+		x.Part = func(first, txns int64) Piece {
+			q := *p
+			q.From += first - p.First
+			q.To, q.First, q.Txns = q.From+txns, first, txns
+			return pieceOf(&q)
+		}
+	}
+	return x
 }
 
 // Piece is some transactions that follow one another.
@@ -49,4 +61,6 @@ type Piece struct {
 	First, Txns int64
 	// Each gives the transactions as histories of their own, first being the place of its first transaction.
 	Each func(ctx context.Context, f func(h *history.History, first uint64) error) error
+	// Part, if set, is the piece of its transactions from first on, so many.
+	Part func(first, txns int64) Piece
 }

@@ -10,7 +10,6 @@ import (
 
 // solveAll solves windows, places what they move, and refutes those that have no order.
 func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
-	var events []plan.Event
 	var stuck []*window
 	var sets [][]*plan.Txn
 	for lo := 0; lo < len(ws); {
@@ -31,6 +30,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		if err != nil {
 			return err
 		}
+		var events []plan.Event
 		for i, s := range solved {
 			if s.Answer != plan.Solved {
 				stuck, sets = append(stuck, &ws[lo+i]), append(sets, in[i])
@@ -48,13 +48,13 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 			}
 			events = append(events, moved...)
 		}
+		slices.SortFunc(events, func(a, b plan.Event) int {
+			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
+		})
+		if err := e.write(e.stats.Rounds, events); err != nil {
+			return err
+		}
 		lo = hi
-	}
-	slices.SortFunc(events, func(a, b plan.Event) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
-	})
-	if err := e.write(e.stats.Rounds, events); err != nil {
-		return err
 	}
 	// Only now do the chunks say where everything stands.
 	found, err := e.refute(ctx, a, sets)

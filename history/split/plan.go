@@ -246,7 +246,7 @@ func (p *planner) native(ctx context.Context, f *File) error {
 	pieces := max(1, min((f.Bytes+p.o.PieceBytes-1)/p.o.PieceBytes, txns))
 	for i := range pieces {
 		from, to := txns*i/pieces, txns*(i+1)/pieces
-		p.add(Piece{By: byRows, From: from, To: to, Txns: to - from})
+		p.add(Piece{By: ByRows, From: from, To: to, Txns: to - from})
 	}
 	p.tell(f.Bytes)
 	return nil

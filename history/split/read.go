@@ -40,7 +40,7 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 	}
 	var err error
 	switch p.By {
-	case byRows:
+	case ByRows:
 		err = p.rows(ctx, give)
 	case byBytes, byFlow:
 		err = p.lines(ctx, give)
@@ -56,7 +56,7 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 			}
 		}
 	default:
-		return fmt.Errorf("a piece that is read by %q; expected %s, %s, %s or %s", p.By, byRows, byBytes, byFlow,
+		return fmt.Errorf("a piece that is read by %q; expected %s, %s, %s or %s", p.By, ByRows, byBytes, byFlow,
 			asWhole)
 	}
 	if err == nil && n != p.Txns {

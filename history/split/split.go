@@ -116,9 +116,9 @@ type Set struct {
 	Bytes  int64   `json:"bytes"`
 }
 
-// How a piece is read.
+// How a piece is read. One by rows may be cut: From, To, First and Txns then say which transactions it is.
 const (
-	byRows  = "rows"  // transactions From to To of a native file
+	ByRows  = "rows"  // transactions From to To of a native file
 	byBytes = "bytes" // lines of a file of JSON lines, from byte From to byte To
 	byFlow  = "flow"  // all lines of a compressed file of JSON lines, as a stream
 	asWhole = "whole" // all of a file

@@ -87,7 +87,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	p.Step("looking at the files", 0, 0)
 	set, err := split.Plan(ctx, paths, split.Options{Format: f.loading.format,
 		RealTime: format.RealTime(f.loading.realTime), Initial: format.InitialValue(f.loading.initial),
-		Whole:    memory / 8,
+		Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
 		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
 	if err != nil {
 		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}
