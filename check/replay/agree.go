@@ -25,7 +25,7 @@ type scheduler struct {
 	writing []int32 // key → transactions that have begun and will write it (snapshot levels)
 }
 
-// agree returns an order that obeys what was settled, and the guarded edges that the solver's model has.
+// agree returns an order that obeys what was settled.
 // Cost: for each node, the operations of all that may come next.
 func (e *engine) agree() []int32 {
 	v, s := e.v, e.settling
@@ -40,13 +40,6 @@ func (e *engine) agree() []int32 {
 		for _, f := range s.found {
 			if f.From >= 0 {
 				emit(f.From, f.To)
-			}
-		}
-		if e.pk != nil {
-			for _, g := range e.pk.Guards() {
-				if e.s.Value(g.Lit.Var()) != g.Lit.IsNeg() {
-					emit(g.From, g.To)
-				}
 			}
 		}
 	})
@@ -242,30 +235,22 @@ func (c *scheduler) take(x int32) {
 // before the read, the last of them first, then those after it, the first of them first. The solver tries a new
 // clause's literals in this order.
 func (e *engine) likely(cand []uint32, reader int32) []uint32 {
-	if e.at == nil {
+	if e.settling == nil {
 		return cand
 	}
-	begin := e.at[e.begin(reader)]
+	begin := e.ord.Pos(e.begin(reader))
 	far := func(w uint32) int32 {
 		u := e.writer(w)
 		if u < 0 {
 			return begin + 1
 		}
-		if d := begin - e.at[e.commit(u)]; d > 0 {
+		if d := begin - e.ord.Pos(e.commit(u)); d > 0 {
 			return d
 		} else {
-			return int32(len(e.at)) - d
+			return int32(e.total) - d
 		}
 	}
 	cand = slices.Clone(cand)
 	slices.SortStableFunc(cand, func(a, b uint32) int { return cmp.Compare(far(a), far(b)) })
 	return cand
-}
-
-// sooner reports whether graph node u was before v in the order that was replayed last.
-func (e *engine) sooner(u, v int32) bool {
-	if e.at != nil {
-		return e.at[u] < e.at[v]
-	}
-	return e.ord.Less(u, v)
 }

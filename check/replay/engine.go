@@ -113,7 +113,6 @@ type engine struct {
 	guess    []int64      // graph node → when, by what saturation found; nil before
 	preds    *predReads   // nil: no predicate operations
 	later    bool         // settling is an option should the loop get stuck
-	at       []int32      // with it: graph node → its place in the order that was replayed last
 	settling *settling    // what was settled before the loop; nil if nothing was
 	// atCommit: the hint has each transaction begin where it commits.
 	atCommit bool

@@ -207,12 +207,10 @@ func (e *engine) round(failed *[]failure) (order []int32, err error) {
 		*failed = (*failed)[:0]
 	}
 	order = e.ord.Topological()
-	if e.settling != nil {
+	if e.settling != nil && e.stats.Rounds == 1 {
+		// Later rounds go on from there: an order made anew costs ten replays, and breaks as much elsewhere.
 		if order = e.agree(); len(order) < e.total {
 			return nil, errStuck
-		}
-		for p, x := range order {
-			e.at[x] = int32(p)
 		}
 		e.pk.Arrange(order)
 	}
@@ -320,7 +318,7 @@ func (e *engine) before(a, b uint32) solver.Lit {
 		e.pair[k] = x
 		e.side(solver.Pos(x), k[0], k[1])
 		e.side(solver.Neg(x), k[1], k[0])
-		e.s.SetPhase(x, e.sooner(e.commit(e.writer(k[0])), e.commit(e.writer(k[1]))))
+		e.s.SetPhase(x, e.ord.Less(e.commit(e.writer(k[0])), e.commit(e.writer(k[1]))))
 	}
 	if a < b {
 		return solver.Pos(x)

@@ -332,7 +332,7 @@ func (e *engine) takes(s *settling) {
 			e.facts = append(e.facts, f.Edge)
 		}
 	}
-	e.guess, e.at = make([]int64, s.base.N()), make([]int32, s.base.N())
+	e.guess = make([]int64, s.base.N())
 	for x := range e.guess {
 		e.guess[x] = s.reach.Middle(int32(x))
 	}
