@@ -8,16 +8,14 @@ import (
 	"isovet/history"
 )
 
-// Facts are what of a history can only be checked over all its batches: that transactions' ids are unique, that the
-// places which lines of sessions give (seq) are 0, 1, 2, … , that there is one initial transaction at most, and that
-// all times are there that were asked for. The zero value is ready for the first batch.
-type Facts struct {
+// facts are what of a history can only be checked over all of it: that transactions' ids are unique, that the places
+// which lines of sessions give (seq) are 0, 1, 2, …, and that there is one initial transaction at most.
+type facts struct {
 	ids      idSet
 	sessions map[int64]*place
 	init     bool
 	initFile string
-	initLine uint32
-	initSeq  bool
+	initLine int64
 }
 
 // place is how far a session has come.
@@ -42,91 +40,115 @@ func (p *place) enter(part int, seq int64) {
 	}
 }
 
-// Add takes the next batch, in the order of the pieces and of their batches.
-func (f *Facts) Add(b *Batch) error {
-	if err := f.unique(b); err != nil {
-		return err
-	}
-	return f.order(b)
+// head is what a transaction says of its name and place.
+type head struct {
+	id, line int64
+	init     bool
+	session  int64
+	has      bool  // a session
+	seq      int64 // its place there; history.NoTime: it gives none
 }
 
-// unique checks ids and initial transactions.
-func (f *Facts) unique(b *Batch) error {
-	h := b.H
-	if h.Init != history.None {
-		if f.init {
-			return wrong(h, h.Init, "init", "a second initial transaction (the first is in %s, line %d); expected "+
-				"one at most", f.initFile, f.initLine)
-		}
-		f.init, f.initFile, f.initLine = true, h.File, h.Txns.Line[h.Init]
-		f.initSeq = b.seqs != nil && b.seqs[h.Init] == 0
+// add takes the next transaction, of a file; ordered says that sessions are to stand in their order.
+func (f *facts) add(file string, part int, x *head, ordered bool) error {
+	if err := f.unique(file, x.line, x.id); err != nil {
+		return err
 	}
-	for t, id := range h.Txns.ID {
-		if !f.ids.add(id) {
-			return wrong(h, uint32(t), "id", "transaction id %d occurs twice; expected unique ids in all files of a "+
-				"history (isovet check DIR/* checks each file by itself)", id)
+	at := f.session(x.session, x.has && ordered)
+	if x.init {
+		if err := f.initial(file, x.line); err != nil {
+			return err
 		}
+		if x.seq == 0 && at != nil {
+			at.n++
+		}
+		return nil
 	}
+	if at == nil {
+		return nil
+	}
+	at.enter(part, x.seq)
+	if x.seq == history.NoTime {
+		at.none = true
+	} else {
+		at.seq = true
+	}
+	if at.seq && at.none {
+		what := "a seq"
+		if x.seq == history.NoTime {
+			what = "no seq"
+		}
+		return bad(file, x.line, "seq", "transaction %d has %s, others of session %d in the file have not so; "+
+			"expected all or none to have one", x.id, what, x.session)
+	}
+	if want := at.n - at.base; at.seq && x.seq != want {
+		return &OrderError{File: file, Line: int(x.line), Msg: fmt.Sprintf("seq %d in session %d, where %d was next",
+			x.seq, x.session, want)}
+	}
+	at.n++
 	return nil
 }
 
-// order checks the places that lines give.
-func (f *Facts) order(b *Batch) error {
-	h := b.H
+// unique checks an id.
+func (f *facts) unique(file string, line, id int64) error {
+	if f.ids.add(id) {
+		return nil
+	}
+	return bad(file, line, "id", "transaction id %d occurs twice; expected unique ids in all files of a history "+
+		"(isovet check DIR/* checks each file by itself)", id)
+}
+
+// initial notes the initial transaction.
+func (f *facts) initial(file string, line int64) error {
+	if f.init {
+		return bad(file, line, "init", "a second initial transaction (the first is in %s, line %d); expected one at "+
+			"most", f.initFile, f.initLine)
+	}
+	f.init, f.initFile, f.initLine = true, file, line
+	return nil
+}
+
+func (f *facts) session(name int64, has bool) *place {
+	if !has {
+		return nil
+	}
 	if f.sessions == nil {
 		f.sessions = map[int64]*place{}
+	}
+	at := f.sessions[name]
+	if at == nil {
+		at = &place{}
+		f.sessions[name] = at
+	}
+	return at
+}
+
+// history takes a file of which no transaction gives its place; sessions stand in their order.
+func (f *facts) history(file string, part int, h *history.History) error {
+	for t, id := range h.Txns.ID {
+		if err := f.unique(file, int64(h.Txns.Line[t]), id); err != nil {
+			return err
+		}
+	}
+	if h.Init != history.None {
+		if err := f.initial(file, int64(h.Txns.Line[h.Init])); err != nil {
+			return err
+		}
 	}
 	for s, name := range h.SessName {
 		if name == history.NoTime {
 			continue
 		}
-		at := f.sessions[name]
-		if at == nil {
-			at = &place{}
-			f.sessions[name] = at
-		}
-		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-		if b.seqs == nil && !at.seq {
-			at.enter(b.part, history.NoTime)
-			at.none = true
-			at.n += int64(len(txns))
-			continue
-		}
-		for _, t := range txns {
-			seq := int64(history.NoTime)
-			if b.seqs != nil {
-				seq = b.seqs[t]
-			}
-			at.enter(b.part, seq)
-			if seq == history.NoTime {
-				at.none = true
-			} else {
-				at.seq = true
-			}
-			if at.seq && at.none {
-				return wrong(h, t, "seq", "transaction %d has %s, others of session %d in the file have not so; "+
-					"expected all or none to have one", h.Txns.ID[t], map[bool]string{true: "no seq",
-					false: "a seq"}[seq == history.NoTime], name)
-			}
-			if at.n == 0 && seq == 1 && f.initSeq {
-				at.n = 1
-			}
-			if want := at.n - at.base; at.seq && seq != want {
-				return &OrderError{File: h.File, Line: int(h.Txns.Line[t]), Msg: fmt.Sprintf("seq %d in session %d, "+
-					"where %d was next", seq, name, want)}
-			}
-			at.n++
-		}
+		at := f.session(name, true)
+		at.enter(part, history.NoTime)
+		at.none = true
+		at.n += int64(h.SessOff[s+1] - h.SessOff[s])
 	}
 	return nil
 }
 
-// Done is called behind the last batch.
-func (f *Facts) Done() error { return nil }
-
-func wrong(h *history.History, t uint32, field, format string, args ...any) error {
-	return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: field,
-		Msg: fmt.Sprintf(format, args...)}
+func bad(file string, line int64, field, format string, args ...any) error {
+	return &history.InputError{File: file, Line: int(line), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
 // idSet is a set of ids of which most stand near those before: pages of it that are full cost nothing.

@@ -24,14 +24,17 @@ type planner struct {
 	set   *Set
 	done  int64 // bytes of files looked at
 	total int64
+	facts facts
 	said  string // the file whose header the set's is; "": none has one
 }
 
 // Plan looks at the files of one history and divides it into pieces. A path is a file, or a folder of which each file
-// is a part of the history, or one history in a format of folders. Errors about the files are *history.InputError.
-// Cost: a pass over JSON lines to count them and, unless Options.Trust, one over native files for their checksums, in
-// memory that does not grow with them but for some bytes a key and a bit a transaction of the largest native file;
-// other formats are read as a whole.
+// is a part of the history, or one history in a format of folders. Errors about the files are *history.InputError and
+// *OrderError. What takes all files to see is checked: that ids are unique, sessions' places (seq) in order and without
+// gaps, initial transactions one at most. Cost: a pass over JSON lines and, unless Options.Trust, one over native files
+// for their checksums, in memory that does not grow with them but for some bytes a key and a bit a transaction of the
+// largest native file, and 40 bytes a session; ids that have gaps take up to a hundred bytes each. Other formats are
+// read as a whole.
 func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	o.PieceBytes = cmp.Or(o.PieceBytes, pieceBytes)
 	o.Whole = cmp.Or(o.Whole, wholeBytes)
@@ -141,9 +144,9 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 	case f.Format == "isovet-native" && plain:
 		err = p.native(ctx, &f)
 	case f.Format == "isovet-history" && plain && !jsonl.IsPartial(head):
-		err = p.lines(ctx, &f, txns)
+		err = p.lines(ctx, &f)
 	case f.Format == "isovet-history" && !st.IsDir() && !jsonl.IsPartial(head):
-		err = p.flow(ctx, &f, txns)
+		err = p.flow(ctx, &f)
 	default:
 		err = p.whole(ctx, &f)
 	}
@@ -242,6 +245,10 @@ func (p *planner) native(ctx context.Context, f *File) error {
 	} else if !ok {
 		return &OrderError{File: f.Path, Msg: "a session's transactions do not stand in its order"}
 	}
+	if err := n.Do(func() error { return p.facts.history(f.Path, len(p.set.Files), h) }); err != nil {
+		return err
+	}
+	n.Release()
 	txns := int64(h.NumTxns())
 	pieces := max(1, min((f.Bytes+p.o.PieceBytes-1)/p.o.PieceBytes, txns))
 	for i := range pieces {
@@ -252,40 +259,25 @@ func (p *planner) native(ctx context.Context, f *File) error {
 	return nil
 }
 
-// lines adds the pieces of a plain file of JSON lines. A list may say how many transactions it has: of a file that is
-// one piece the lines need not be counted then.
-func (p *planner) lines(ctx context.Context, f *File, txns int64) error {
+// lines adds the pieces of a plain file of JSON lines.
+func (p *planner) lines(ctx context.Context, f *File) error {
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return &history.InputError{File: f.Path, Off: -1, Msg: "cannot open: " + reason(err)}
 	}
 	defer file.Close()
-	head, err := p.linesHeader(io.NewSectionReader(file, 0, f.Bytes), f.Path)
-	if err != nil {
+	if err := p.linesHeader(io.NewSectionReader(file, 0, f.Bytes), f.Path); err != nil {
 		return err
 	}
-	if txns >= 0 && f.Bytes <= p.o.PieceBytes {
-		p.add(Piece{By: byBytes, To: f.Bytes, Txns: txns})
-		p.tell(f.Bytes)
-		return nil
-	}
 	q := Piece{By: byBytes}
-	lines := int64(0)
-	err = eachBlock(ctx, io.NewSectionReader(file, 0, f.Bytes), f.Path, func(block []byte) error {
-		t, l := jsonl.CountTxns(block)
-		if head {
-			t--
-			head = false
-		}
-		q.Txns += t
-		lines += l
-		q.To += int64(len(block))
+	err = p.heads(ctx, io.NewSectionReader(file, 0, f.Bytes), f, func(bytes int, txns, lines int64) {
+		q.Txns += txns
+		q.To += int64(bytes)
 		if q.To-q.From >= p.o.PieceBytes && q.To < f.Bytes {
 			p.add(q)
 			q = Piece{By: byBytes, From: q.To, To: q.To, Lines: lines}
 		}
-		p.tell(int64(len(block)))
-		return nil
+		p.tell(int64(bytes))
 	})
 	if err != nil {
 		return err
@@ -294,8 +286,38 @@ func (p *planner) lines(ctx context.Context, f *File, txns int64) error {
 	return nil
 }
 
+// heads looks at the heads of all lines of a file, and tells of each block how many bytes and transactions it has, and
+// how many lines the file has up to its end.
+func (p *planner) heads(ctx context.Context, r io.Reader, f *File, block func(bytes int, txns, lines int64)) error {
+	before, lines := p.set.Txns, int64(0)
+	begins := true
+	part := len(p.set.Files)
+	return eachBlock(ctx, r, f.Path, func(b []byte) error {
+		k := int64(0)
+		txns, n, err := jsonl.Heads(b, f.Path, lines, begins, func(h *jsonl.Head) error {
+			x := head{id: h.ID, line: h.Line, init: h.Init, session: h.Session, has: h.HasSess, seq: history.NoTime}
+			if h.HasSeq && h.HasSess {
+				x.seq = h.Seq
+			}
+			if !h.HasID {
+				x.id = before + k
+			}
+			k++
+			return p.facts.add(f.Path, part, &x, !p.o.anyOrder)
+		})
+		if err != nil {
+			return err
+		}
+		before += txns
+		lines += n
+		begins = begins && txns == 0
+		block(len(b), txns, lines)
+		return nil
+	})
+}
+
 // linesHeader reads the header of a file of JSON lines, if it has one.
-func (p *planner) linesHeader(r io.Reader, path string) (is bool, err error) {
+func (p *planner) linesHeader(r io.Reader, path string) error {
 	head := make([]byte, 0, 1<<16)
 	for {
 		n, err := r.Read(head[len(head):cap(head)])
@@ -306,7 +328,7 @@ func (p *planner) linesHeader(r io.Reader, path string) (is bool, err error) {
 			break
 		}
 		if !bytes.Contains(text[:min(len(text), 1<<16)], []byte(`"format"`)) && len(text) >= 1<<16 {
-			return false, nil // a long first transaction
+			return nil // a long first transaction
 		}
 		if len(head) == cap(head) {
 			head = slices.Grow(head, len(head))
@@ -314,14 +336,13 @@ func (p *planner) linesHeader(r io.Reader, path string) (is bool, err error) {
 	}
 	h, is, err := jsonl.ReadHeader(head, path)
 	if err != nil || !is {
-		return false, err
+		return err
 	}
-	return true, p.header(path, headerOf(h))
+	return p.header(path, headerOf(h))
 }
 
-// flow adds the piece of a compressed file of JSON lines, which is read once to count its transactions unless a list
-// says how many there are.
-func (p *planner) flow(ctx context.Context, f *File, txns int64) error {
+// flow adds the piece of a compressed file of JSON lines.
+func (p *planner) flow(ctx context.Context, f *File) error {
 	in, err := format.Open(f.Path)
 	if err != nil {
 		return err
@@ -332,25 +353,15 @@ func (p *planner) flow(ctx context.Context, f *File, txns int64) error {
 		return err
 	}
 	first := &prefix{r: r}
-	head, err := p.linesHeader(first, f.Path)
+	if err := p.linesHeader(first, f.Path); err != nil {
+		return err
+	}
+	q := Piece{By: byFlow}
+	err = p.heads(ctx, io.MultiReader(bytes.NewReader(first.seen), r), f, func(_ int, txns, _ int64) { q.Txns += txns })
 	if err != nil {
 		return err
 	}
-	if txns < 0 {
-		txns = 0
-		if head {
-			txns = -1
-		}
-		err := eachBlock(ctx, io.MultiReader(bytes.NewReader(first.seen), r), f.Path, func(block []byte) error {
-			t, _ := jsonl.CountTxns(block)
-			txns += t
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	p.add(Piece{By: byFlow, Txns: txns})
+	p.add(q)
 	p.tell(f.Bytes)
 	return nil
 }
@@ -379,6 +390,12 @@ func (p *planner) whole(ctx context.Context, f *File) error {
 		return err
 	}
 	if err := p.header(f.Path, headerOf(h)); err != nil {
+		return err
+	}
+	if err := (&Piece{File: *f, anyOrder: p.o.anyOrder}).ordered(h); err != nil {
+		return err
+	}
+	if err := p.facts.history(f.Path, len(p.set.Files), h); err != nil {
 		return err
 	}
 	p.add(Piece{By: asWhole, Txns: int64(h.NumTxns())})

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,9 +15,9 @@ import (
 )
 
 // Each reads the piece and gives f its batches in their order. A batch may be kept. Errors about the file are
-// *history.InputError or *OrderError; an error of f ends it. What takes more than the piece to check is checked by
-// [Facts]. Several pieces may be read at the same time. Cost: memory for a batch, and for its text of JSON lines; of a
-// native file the pages of the versions that the piece names; of a file that is read as a whole, all of it.
+// *history.InputError; an error of f ends it. Several pieces may be read at the same time. Cost: memory for a batch,
+// and for its text of JSON lines; of a native file the pages of the versions that the piece names; of a file that is
+// read as a whole, all of it.
 func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 	if err := p.unchanged(); err != nil {
 		return err
@@ -174,11 +175,10 @@ func (p *Piece) lines(ctx context.Context, give func(*history.History, []int64) 
 				return err
 			}
 		}
-		any, n := jsonl.CountTxns(block)
-		lines += n
+		lines += int64(bytes.Count(block, []byte("\n")))
 		at.Lines = line(lines)
 		at.Txns += int64(h.NumTxns())
-		at.Head = at.Head && any == 0
+		at.Head = at.Head && len(bytes.TrimSpace(block)) == 0
 		return give(h, seqs)
 	})
 }
@@ -205,8 +205,8 @@ func places(h *history.History) []int64 {
 	return seqs
 }
 
-// whole makes a history that was read as a whole one of the set's batches: its sessions must be in the file's order.
-func (p *Piece) whole(h *history.History) error {
+// ordered checks that the sessions of a history that was read as a whole stand in the file's order.
+func (p *Piece) ordered(h *history.History) error {
 	for s := range h.NumSessions() {
 		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
 		for i := 1; i < len(txns) && !p.anyOrder; i++ {
@@ -216,6 +216,11 @@ func (p *Piece) whole(h *history.History) error {
 			}
 		}
 	}
+	return nil
+}
+
+// whole makes a history that was read as a whole one of the set's batches.
+func (p *Piece) whole(h *history.History) error {
 	name := h.Meta.Name
 	h.Meta = p.Header.Meta
 	h.Meta.Name = cmp.Or(h.Meta.Name, name)

@@ -18,19 +18,18 @@
 //     Texts, SessName, Txns.ID): numbers within a batch mean nothing outside it.
 //   - The header's facts are the Set's: the files must agree on the initial value and the model ("initial", "model");
 //     a file without a header has those of the others. InitVer has only versions that the batch itself names.
-//   - The initial transaction, if there is one, is in one batch, wherever it stands in the files: Batch.H.Init. There
-//     is at most one in all, which [Facts] see to.
+//   - The initial transaction, if there is one, is in one batch, wherever it stands in the files: Batch.H.Init.
 //   - A session's transactions stand in its order, over all batches in the order of their places: a history of which
 //     that is not so is refused with an [OrderError], as it takes all of it to put it in order.
 //   - A line without an id names its transaction by its ordinal in the whole history.
 //
-// That ids are unique, sessions' places (seq) without gaps and initial transactions few takes all pieces: whoever reads
-// them gives each batch to a [Facts], and joins these in the order of the pieces. [Set.Each] does that.
+// Plan checks what takes all files to see, so that whoever reads pieces need not: that ids are unique, sessions' places
+// (seq) without gaps, and initial transactions one at most.
 //
 // # Files of this package
 //
 //   - split.go: Set, Piece, Batch; plan.go: from paths to pieces; read.go: from a piece to batches
-//   - facts.go: what is checked over all pieces; whole.go: all of a history in parts, in memory
+//   - facts.go: what is checked over all files; whole.go: all of a history in parts, in memory
 //   - write.go: writing one in parts
 //
 // Experimental: this package may still change.
@@ -175,22 +174,14 @@ func (e *OrderError) Error() string {
 		"a whole"
 }
 
-// Each reads all pieces, one after the other, and checks what takes all of them to see: see [Facts]. Cost: one batch's
-// memory, and that of Facts.
+// Each reads all pieces, one after the other: see [Piece.Each].
 func (s *Set) Each(ctx context.Context, f func(*Batch) error) error {
-	var all Facts
 	for i := range s.Pieces {
-		err := s.Pieces[i].Each(ctx, func(b *Batch) error {
-			if err := all.Add(b); err != nil {
-				return err
-			}
-			return f(b)
-		})
-		if err != nil {
+		if err := s.Pieces[i].Each(ctx, f); err != nil {
 			return err
 		}
 	}
-	return all.Done()
+	return nil
 }
 
 // line makes a line's number one that a history can hold, 0 if it cannot.

@@ -37,15 +37,17 @@ func Read(ctx context.Context, paths []string, o format.Options) (*history.Histo
 	if !InParts(paths) {
 		return format.Read(ctx, paths[0], o)
 	}
-	s, err := Plan(ctx, paths, Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Workers: o.Workers,
-		Whole: 1 << 62, anyOrder: true})
+	plan := Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Workers: o.Workers, Whole: 1 << 62}
+	s, err := Plan(ctx, paths, plan)
+	_, order := errors.AsType[*OrderError](err)
+	if order {
+		plan.anyOrder = true
+		s, err = Plan(ctx, paths, plan)
+	}
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.whole(ctx, false, o.Progress)
-	if _, order := errors.AsType[*OrderError](err); order {
-		h, err = s.whole(ctx, true, o.Progress)
-	}
+	h, err := s.whole(ctx, order, o.Progress)
 	if err == nil && o.RealTime == format.ByTime && h.Txns.Start == nil && h.Txns.End == nil {
 		return nil, &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; " +
 			"expected none"}
@@ -68,25 +70,15 @@ func (s *Set) whole(ctx context.Context, ordered bool, told func(done, total int
 	if k := j.b.Initial.Kind; k == history.String || k == history.Row {
 		j.b.Initial.N = int64(j.b.Text(s.Header.Initial.Text))
 	}
-	var all Facts
 	var done int64
 	positions := false
 	var notes []history.Note
 	for i := range s.Pieces {
 		p := &s.Pieces[i]
-		p.anyOrder = true
 		if p.RealTime == format.ByTime {
 			p.RealTime = "" // of all files together
 		}
 		err := p.Each(ctx, func(b *Batch) error {
-			if err := all.unique(b); err != nil {
-				return err
-			}
-			if !ordered {
-				if err := all.order(b); err != nil {
-					return err
-				}
-			}
 			positions = positions || b.H.Positions
 			notes = append(notes, b.H.Notes...)
 			j.add(b)
@@ -133,7 +125,6 @@ type partOf struct {
 func (j *joiner) begins(ctx context.Context, s *Set) error {
 	j.again = map[partOf]bool{}
 	for i := range s.Pieces {
-		s.Pieces[i].anyOrder = true
 		if err := s.Pieces[i].Each(ctx, func(b *Batch) error {
 			for t, seq := range b.seqs {
 				if name := b.H.SessName[b.H.Txns.Sess[t]]; seq == 0 && name != history.NoTime {

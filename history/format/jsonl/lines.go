@@ -73,22 +73,3 @@ func ReadHeader(data []byte, file string) (h *history.History, is bool, err erro
 	h, err = p.finish(1)
 	return h, true, err
 }
-
-// CountTxns returns how many lines of data have a transaction, as far as can be told without reading them: those that
-// are not blank; and how many there are in all. A header counts as one. data begins at the beginning of a line. Cost:
-// a look for the ends of lines.
-func CountTxns(data []byte) (txns, lines int64) {
-	for len(data) > 0 {
-		line := data
-		if nl := bytes.IndexByte(data, '\n'); nl >= 0 {
-			line, data = data[:nl], data[nl+1:]
-		} else {
-			data = nil
-		}
-		lines++
-		if !blank(line) {
-			txns++
-		}
-	}
-	return txns, lines
-}

@@ -119,6 +119,9 @@ func (f *File) Ordered() (ordered bool, err error) {
 	return ordered, err
 }
 
+// Do runs f, which looks at the History: a page that is gone is an error, and no panic.
+func (f *File) Do(look func() error) error { return f.guarded(look) }
+
 // Release gives the mapping's pages back to the system; they are read again where they are needed.
 func (f *File) Release() { releasePages(f.data) }
 
