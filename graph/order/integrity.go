@@ -26,7 +26,7 @@ func (o *Order) CheckIntegrity() error {
 	out, in := 0, 0
 	for v := range n {
 		last := int32(len(o.edges))
-		for i := o.outHead[v]; i != none; i = o.edges[i].nextOut {
+		for i := o.out(int32(v)); i != none; i = o.edges[i].nextOut {
 			e := o.edges[i]
 			if i >= last || e.from != v || o.pos[v] >= o.pos[e.to] {
 				return fmt.Errorf("order: edge %d, %d → %d, in the list of edges leaving %d", i, e.from, e.to, v)
@@ -35,7 +35,7 @@ func (o *Order) CheckIntegrity() error {
 			out++
 		}
 		last = int32(len(o.edges))
-		for i := o.inHead[v]; i != none; i = o.edges[i].nextIn {
+		for i := o.in(int32(v)); i != none; i = o.edges[i].nextIn {
 			e := o.edges[i]
 			if i >= last || e.to != v {
 				return fmt.Errorf("order: edge %d, %d → %d, in the list of edges entering %d", i, e.from, e.to, v)

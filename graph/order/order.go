@@ -10,6 +10,10 @@ import (
 // none ends a linked list.
 const none = -1
 
+// out and in are the last dynamic edges leaving and entering a node, or none.
+func (o *Order) out(v int32) int32 { return o.outHead.Get(v) - 1 }
+func (o *Order) in(v int32) int32  { return o.inHead.Get(v) - 1 }
+
 // Order is an incremental topological order with undo. It is not for concurrent use.
 //
 // Source:  Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs,
@@ -20,12 +24,12 @@ type Order struct {
 	base *graph.CSR
 	back *graph.CSR // base reversed
 
-	edges   []edge  // in the order they were added
-	outHead []int32 // last dynamic edge leaving the node, or none
-	inHead  []int32 // last dynamic edge entering the node, or none
+	edges   []edge              // in the order they were added
+	outHead graph.Sparse[int32] // one more than the last dynamic edge leaving the node
+	inHead  graph.Sparse[int32] // one more than the last dynamic edge entering the node
 
 	// Scratch of AddEdge.
-	seen     []uint32
+	seen     graph.Sparse[uint32]
 	epoch    uint32
 	forward  []int64 // pos<<32 | node, so that sorting needs no look-up
 	backward []int64
@@ -94,12 +98,13 @@ func FromGraph(base *graph.CSR, topo []int32) *Order {
 
 // Grow adds nodes without edges, up to n in all, behind the present ones.
 func (o *Order) Grow(n int) {
+	o.pos = slices.Grow(o.pos, max(0, n-len(o.pos)))
 	for v := len(o.pos); v < n; v++ {
 		o.pos = append(o.pos, int32(v))
-		o.outHead = append(o.outHead, none)
-		o.inHead = append(o.inHead, none)
-		o.seen = append(o.seen, 0)
 	}
+	o.outHead.Grow(n)
+	o.inHead.Grow(n)
+	o.seen.Grow(n)
 }
 
 // N is the number of nodes.
@@ -149,8 +154,8 @@ func (o *Order) Undo(mark int) {
 	}
 	for i := len(o.edges) - 1; i >= mark; i-- {
 		e := &o.edges[i]
-		o.outHead[e.from] = e.nextOut
-		o.inHead[e.to] = e.nextIn
+		*o.outHead.At(e.from) = e.nextOut + 1
+		*o.inHead.At(e.to) = e.nextIn + 1
 	}
 	o.edges = o.edges[:mark]
 	o.moved, o.split = o.moved[:0], 0
@@ -181,8 +186,8 @@ func (o *Order) AddEdge(u, v, tag int32) (cycle bool) {
 		o.stats.Reordered++
 	}
 	id := int32(len(o.edges))
-	o.edges = append(o.edges, edge{u, v, o.outHead[u], o.inHead[v], tag})
-	o.outHead[u], o.inHead[v] = id, id
+	o.edges = append(o.edges, edge{u, v, o.out(u), o.in(v), tag})
+	*o.outHead.At(u), *o.inHead.At(v) = id+1, id+1
 	o.stats.Added++
 	if invariants {
 		o.mustBeSound()
@@ -194,7 +199,7 @@ func (o *Order) AddEdge(u, v, tag int32) (cycle bool) {
 func (o *Order) nextEpoch() {
 	o.epoch++
 	if o.epoch == 0 {
-		clear(o.seen)
+		o.seen.Clear()
 		o.epoch = 1
 	}
 }
@@ -205,7 +210,7 @@ func (o *Order) packed(v int32) int64 { return int64(o.pos[v])<<32 | int64(v) }
 func (o *Order) searchForward(v, goal, upper int32) bool {
 	o.nextEpoch()
 	o.forward = append(o.forward[:0], o.packed(v))
-	o.seen[v] = o.epoch
+	*o.seen.At(v) = o.epoch
 	stack := append(o.stack[:0], v)
 	defer func() { o.stack = stack; o.stats.Visited += len(o.forward) }()
 	for len(stack) > 0 {
@@ -216,20 +221,20 @@ func (o *Order) searchForward(v, goal, upper int32) bool {
 				if y == goal {
 					return true
 				}
-				if o.pos[y] < upper && o.seen[y] != o.epoch {
-					o.seen[y] = o.epoch
+				if o.pos[y] < upper && o.seen.Get(y) != o.epoch {
+					*o.seen.At(y) = o.epoch
 					o.forward = append(o.forward, o.packed(y))
 					stack = append(stack, y)
 				}
 			}
 		}
-		for i := o.outHead[x]; i != none; i = o.edges[i].nextOut {
+		for i := o.out(x); i != none; i = o.edges[i].nextOut {
 			y := o.edges[i].to
 			if y == goal {
 				return true
 			}
-			if o.pos[y] < upper && o.seen[y] != o.epoch {
-				o.seen[y] = o.epoch
+			if o.pos[y] < upper && o.seen.Get(y) != o.epoch {
+				*o.seen.At(y) = o.epoch
 				o.forward = append(o.forward, o.packed(y))
 				stack = append(stack, y)
 			}
@@ -242,24 +247,24 @@ func (o *Order) searchForward(v, goal, upper int32) bool {
 // that would be a cycle, so the marks of the forward search do no harm.
 func (o *Order) searchBackward(u, lower int32) {
 	o.backward = append(o.backward[:0], o.packed(u))
-	o.seen[u] = o.epoch
+	*o.seen.At(u) = o.epoch
 	stack := append(o.stack[:0], u)
 	for len(stack) > 0 {
 		x := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		if o.back != nil && int(x) < o.back.N() {
 			for _, y := range o.back.Succ(x) {
-				if o.pos[y] > lower && o.seen[y] != o.epoch {
-					o.seen[y] = o.epoch
+				if o.pos[y] > lower && o.seen.Get(y) != o.epoch {
+					*o.seen.At(y) = o.epoch
 					o.backward = append(o.backward, o.packed(y))
 					stack = append(stack, y)
 				}
 			}
 		}
-		for i := o.inHead[x]; i != none; i = o.edges[i].nextIn {
+		for i := o.in(x); i != none; i = o.edges[i].nextIn {
 			y := o.edges[i].from
-			if o.pos[y] > lower && o.seen[y] != o.epoch {
-				o.seen[y] = o.epoch
+			if o.pos[y] > lower && o.seen.Get(y) != o.epoch {
+				*o.seen.At(y) = o.epoch
 				o.backward = append(o.backward, o.packed(y))
 				stack = append(stack, y)
 			}

@@ -175,8 +175,8 @@ func TestOrderEqualsModelUnderRandomCalls(t *testing.T) {
 			}
 		}
 		o.Undo(0)
-		for v := range o.outHead {
-			if o.outHead[v] != none || o.inHead[v] != none {
+		for v := range int32(o.N()) {
+			if o.out(v) != none || o.in(v) != none {
 				fail("lists of %d are not empty after undoing everything", v)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"isovet/graph"
 	"isovet/graph/order"
 	"isovet/solver"
 )
@@ -33,13 +34,13 @@ type PK struct {
 	ord  *order.Order
 	opts PKOptions
 
-	// Guards by node, as source and as target: the newest, and for each guard the next older one.
-	outHead, inHead []int32
+	// Guards by node, as source and as target: one more than the newest, and for each guard the next older one.
+	outHead, inHead graph.Sparse[int32]
 	outNext, inNext []int32
 
 	isBack  []bool // guard → its edge goes backward
 	back    []int32
-	stampOf []uint32 // node → stamp, scratch of propagation
+	stampOf graph.Sparse[uint32] // node → stamp, scratch of propagation
 	epoch   uint32
 
 	// Nodes that moved, see Track: each once, and while they are no more than mostMoved.
@@ -66,20 +67,17 @@ func NewPK(s *solver.Solver, ord *order.Order, guards []Guard, opts PKOptions) *
 // Cost: linear in the new guards.
 func (t *PK) Add(guards ...Guard) (conflict []solver.Lit) {
 	first := len(t.guards)
-	for len(t.outHead) < t.ord.N() {
-		t.outHead = append(t.outHead, -1)
-		t.inHead = append(t.inHead, -1)
-		t.stampOf = append(t.stampOf, 0)
-	}
+	t.outHead.Grow(t.ord.N())
+	t.inHead.Grow(t.ord.N())
+	t.stampOf.Grow(t.ord.N())
 	for _, e := range guards {
 		i := t.guard(e)
 		for len(t.back) < len(t.head) {
 			t.back = append(t.back, 0)
 		}
-		t.outNext = append(t.outNext, t.outHead[e.From])
-		t.outHead[e.From] = i
-		t.inNext = append(t.inNext, t.inHead[e.To])
-		t.inHead[e.To] = i
+		from, to := t.outHead.At(e.From), t.inHead.At(e.To)
+		t.outNext, t.inNext = append(t.outNext, *from-1), append(t.inNext, *to-1)
+		*from, *to = i+1, i+1
 		b := !t.ord.Less(e.From, e.To)
 		t.isBack = append(t.isBack, b)
 		if b {
@@ -224,10 +222,10 @@ func (g pkGraph) check() error {
 // Cost: their guards.
 func (t *PK) retest(moved []int32) {
 	for _, v := range moved {
-		for i := t.outHead[v]; i >= 0; i = t.outNext[i] {
+		for i := t.outHead.Get(v) - 1; i >= 0; i = t.outNext[i] {
 			t.turn(i)
 		}
-		for i := t.inHead[v]; i >= 0; i = t.inNext[i] {
+		for i := t.inHead.Get(v) - 1; i >= 0; i = t.inNext[i] {
 			t.turn(i)
 		}
 	}
@@ -258,16 +256,16 @@ func (t *PK) findCycles() {
 	backward, forward := t.ord.Region()
 	t.epoch++
 	if t.epoch == 0 {
-		clear(t.stampOf)
+		t.stampOf.Clear()
 		t.epoch = 1
 	}
 	if len(forward) <= len(backward) {
 		for _, x := range backward {
-			t.stampOf[x] = t.epoch
+			*t.stampOf.At(x) = t.epoch
 		}
 		for _, x := range forward {
-			for i := t.outHead[x]; i >= 0; i = t.outNext[i] {
-				if t.stampOf[t.guards[i].To] == t.epoch {
+			for i := t.outHead.Get(x) - 1; i >= 0; i = t.outNext[i] {
+				if t.stampOf.Get(t.guards[i].To) == t.epoch {
 					t.propagate(i)
 				}
 			}
@@ -275,11 +273,11 @@ func (t *PK) findCycles() {
 		return
 	}
 	for _, x := range forward {
-		t.stampOf[x] = t.epoch
+		*t.stampOf.At(x) = t.epoch
 	}
 	for _, x := range backward {
-		for i := t.inHead[x]; i >= 0; i = t.inNext[i] {
-			if t.stampOf[t.guards[i].From] == t.epoch {
+		for i := t.inHead.Get(x) - 1; i >= 0; i = t.inNext[i] {
+			if t.stampOf.Get(t.guards[i].From) == t.epoch {
 				t.propagate(i)
 			}
 		}
