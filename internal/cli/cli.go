@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"isovet/internal/room"
 )
 
 // Program says which of the two programs is run.
@@ -51,9 +53,7 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 		}
 	}()
 	if os.Getenv("GOGC") == "" {
-		// Histories are a few large slices without pointers: collecting often costs little, and a smaller heap saves a
-		// tenth.
-		debug.SetGCPercent(50)
+		room.Frugal()
 	}
 	// What even the runtime cannot mend, such as memory that the system refuses, ends a Go program with status 2, which
 	// here means "unknown". Like this it ends with a signal, SIGABRT.

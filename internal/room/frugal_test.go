@@ -1,0 +1,45 @@
+package room
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		live     uint64
+		gc, user float64
+		want     int
+	}{{1 << 20, 0, 1, 50}, {100 << 20, 0.01, 1, 25}, {1 << 30, 0.01, 1, 10}, {1 << 30, 0.2, 1, 50}, {0, 0, 0, 50}} {
+		if got := percent(c.live, c.gc, c.user); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// TestFrugal: a large heap is collected sooner, and a small one that is left of it as usual again.
+func TestFrugal(t *testing.T) {
+	old := debug.SetGCPercent(usualPercent)
+	defer debug.SetGCPercent(old)
+	Frugal()
+	large := make([]byte, 300<<20)
+	becomes := func(want int64) {
+		t.Helper()
+		for range 500 {
+			runtime.GC()
+			if now.Load() == want {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("%d percent; want %d", now.Load(), want)
+	}
+	if len(large) > 0 {
+		becomes(10)
+	}
+	runtime.KeepAlive(large)
+	large = nil
+	becomes(usualPercent)
+}
