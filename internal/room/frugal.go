@@ -38,10 +38,11 @@ func afterNext() {
 type sentinel struct{ _ [4]*byte }
 
 func tune() {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
-		{Name: "/cpu/classes/user:cpu-seconds"}}
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
+		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"}, {Name: "/cpu/classes/user:cpu-seconds"}}
 	metrics.Read(s)
-	if p := percent(s[0].Value.Uint64(), s[1].Value.Float64(), s[2].Value.Float64()); now.Swap(int64(p)) != int64(p) {
+	gc := s[1].Value.Float64() + s[2].Value.Float64() // what idle cores do of it costs nobody anything
+	if p := percent(s[0].Value.Uint64(), gc, s[3].Value.Float64()); now.Swap(int64(p)) != int64(p) {
 		debug.SetGCPercent(p)
 	}
 }
