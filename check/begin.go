@@ -78,7 +78,7 @@ func ambiguity(v *prepass.View) string {
 	}
 	r := v.Amb[0]
 	return fmt.Sprintf("transaction %d reads %s of key %s, which %d writes could have installed (%d such reads)",
-		h.Txns.ID[h.TxnOf(v.ROp[r])], h.ValueString(v.RVer[r]), h.KeyString(h.VerKey[v.RVer[r]]),
+		h.Txns.ID[v.Reader(r)], h.ValueString(v.RVer(r)), h.KeyString(h.VerKey[v.RVer(r)]),
 		v.CandOff[1]-v.CandOff[0], len(v.Amb))
 }
 

@@ -214,14 +214,14 @@ func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []
 	}
 	open := make(map[uint32][]uint32) // transaction → its reads that several can explain
 	for _, r := range v.Amb {
-		t := h.TxnOf(v.ROp[r])
+		t := v.Reader(r)
 		open[t] = append(open[t], r)
 	}
 	for _, event := range events {
 		t := event >> 1
 		if event&1 == 0 {
 			for _, r := range open[t] {
-				sources = append(sources, evidence.Source{Op: v.ROp[r], Writer: current[v.RKey[r]]})
+				sources = append(sources, evidence.Source{Op: v.ROp(r), Writer: current[v.RKey[r]]})
 			}
 			continue
 		}

@@ -34,9 +34,9 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	}
 	if h.HasPredicates() {
 		for _, r := range x.v.Amb {
-			if k := h.Ops.Kind[x.v.ROp[r]]; k != history.Read {
+			if k := h.Ops.Kind[x.v.ROp(r)]; k != history.Read {
 				x.unknown("a predicate operation of transaction %d matched a row that several transactions wrote alike",
-					h.Txns.ID[h.TxnOf(x.v.ROp[r])])
+					h.Txns.ID[x.v.Reader(r)])
 				return x.r, nil
 			}
 		}

@@ -164,7 +164,7 @@ func (b *baser) read(i int) {
 	p := b.p
 	v := p.V
 	r := v.Amb[i]
-	op := v.ROp[r]
+	op := v.ROp(r)
 	u := p.Node[v.H.TxnOf(op)]
 	if b.full || u < 0 {
 		return
@@ -174,7 +174,7 @@ func (b *baser) read(i int) {
 			return // it may have seen what a transaction of open outcome wrote
 		}
 	}
-	b.base(u, prepass.Miss{Op: op, Key: v.RKey[r]}, false, r+1, func(ver uint32) bool { return ver == v.RVer[r] })
+	b.base(u, prepass.Miss{Op: op, Key: v.RKey[r]}, false, r+1, func(ver uint32) bool { return ver == v.RVer(r) })
 }
 
 // base makes the constraint that an operation was based on a version of a key that fits.

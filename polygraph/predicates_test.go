@@ -180,7 +180,7 @@ func constraints(p *polygraph.Polygraph) error {
 		}
 		fits := func(w uint32) bool {
 			if c.Read > 0 {
-				return p.V.WVer[w] == p.V.RVer[c.Read-1]
+				return p.V.WVer[w] == p.V.RVer(c.Read-1)
 			}
 			return p.V.Fits(m, p.V.WVer[w], c.Missed)
 		}

@@ -219,7 +219,7 @@ func text(v *prepass.View) string {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			var c []uint32
 			if i, amb := slices.BinarySearch(v.Amb, r); amb {
-				lines = append(lines, fmt.Sprintf("ambiguous %d", v.ROp[r]))
+				lines = append(lines, fmt.Sprintf("ambiguous %d", v.ROp(r)))
 				for _, w := range v.Cand[v.CandOff[i]:v.CandOff[i+1]] {
 					c = append(c, v.WTxn[w])
 				}
@@ -228,11 +228,11 @@ func text(v *prepass.View) string {
 				}
 			} else {
 				c = append(c, v.WTxn[v.RW[r]])
-				if v.WVer[v.RW[r]] != v.RVer[r] {
+				if v.WVer[v.RW[r]] != v.RVer(r) {
 					lines = append(lines, fmt.Sprintf("read %d is of another version", r))
 				}
 			}
-			lines = append(lines, fmt.Sprintf("read %d of %d at %d saw %v", v.RVer[r], t, v.ROp[r], c))
+			lines = append(lines, fmt.Sprintf("read %d of %d at %d saw %v", v.RVer(r), t, v.ROp(r), c))
 		}
 	}
 	for _, a := range v.Anomalies {

@@ -106,17 +106,17 @@ func agrees(h *history.History, v *prepass.View, each, all bool) error {
 		}
 		var got []event
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			got = append(got, event{v.ROp[r], v.RKey[r], v.RVer[r], false})
+			got = append(got, event{v.ROp(r), v.RKey[r], v.RVer(r), false})
 			if !all {
 				continue
 			}
 			var from []uint32 // who could have written it, None: the initial version
-			if h.InitVer[v.RKey[r]] == v.RVer[r] {
+			if h.InitVer[v.RKey[r]] == v.RVer(r) {
 				from = append(from, history.None)
 			}
 			for u := range uint32(h.NumTxns()) {
 				ver, ok := installs(h, u)[v.RKey[r]]
-				if u != t && u != h.Init && h.Txns.Status[u] != history.Aborted && ok && ver == v.RVer[r] {
+				if u != t && u != h.Init && h.Txns.Status[u] != history.Aborted && ok && ver == v.RVer(r) {
 					from = append(from, u)
 				}
 			}

@@ -24,6 +24,8 @@
 package prepass
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/graph"
 	"isovet/history"
@@ -50,12 +52,14 @@ type View struct {
 	WOff       []uint32
 
 	// Reads. Transaction t's external reads are ROff[t]:ROff[t+1]: each saw write RW[r], or one of several: then RW[r]
-	// is None and the candidates are Cand[CandOff[i]:CandOff[i+1]] with Amb[i] = r.
+	// is None and the candidates are Cand[CandOff[i]:CandOff[i+1]] with Amb[i] = r. See RVer and ROp too.
 	RW   []uint32
-	RVer []uint32
 	RKey []uint32
-	ROp  []uint32 // the operation
 	ROff []uint32
+	// rVer is RVer, nil where RW tells it. The operation of read r of t is at OpOff[t] + rNear[r], or rFar[r].
+	rVer  []uint32
+	rNear []uint8
+	rFar  []uint32
 
 	Amb     []uint32
 	CandOff []uint32
@@ -89,6 +93,41 @@ type View struct {
 	// Closed is Options.Closed.
 	Closed bool
 	keys   *byKey
+}
+
+// RVer returns the version that a read saw.
+func (v *View) RVer(r uint32) uint32 {
+	if v.rVer != nil {
+		return v.rVer[r]
+	}
+	return v.WVer[v.RW[r]]
+}
+
+// Reader returns the transaction of a read. Cost: a binary search.
+func (v *View) Reader(r uint32) uint32 {
+	t, _ := slices.BinarySearchFunc(v.ROff, r, func(off, r uint32) int {
+		if off <= r {
+			return -1
+		}
+		return 1
+	})
+	return uint32(t) - 1
+}
+
+// ROp returns the operation of a read, of a predicate's row the predicate's. Cost: see Reader.
+func (v *View) ROp(r uint32) uint32 {
+	if v.rFar != nil {
+		return v.rFar[r]
+	}
+	return v.H.Txns.OpOff[v.Reader(r)] + uint32(v.rNear[r])
+}
+
+// SameOp reports whether two reads of one transaction are of one operation: rows of one predicate.
+func (v *View) SameOp(r, s uint32) bool {
+	if v.rFar != nil {
+		return v.rFar[r] == v.rFar[s]
+	}
+	return v.rNear[r] == v.rNear[s]
 }
 
 // Readers returns who read each write, reads with several possible writers left out: write w was read by those

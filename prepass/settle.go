@@ -1,6 +1,7 @@
 package prepass
 
 import (
+	"math"
 	"slices"
 
 	"isovet/evidence"
@@ -183,13 +184,34 @@ func (p *pass) finish() {
 		}
 	}
 	v.ROff[n] = to
-	v.RW, v.ROp, v.RKey, v.RVer = rw[:to], rOp[:to], rKey[:to], rVer[:to]
+	v.RW, v.RKey = rw[:to], rKey[:to]
+	if len(v.Amb) > 0 {
+		v.rVer = rVer[:to]
+	}
+	v.noteOps(rOp[:to])
 	if p.matched != nil {
 		p.finishPredicates(part)
 	}
 	if left {
 		p.drop(part)
 	}
+}
+
+// noteOps keeps the operations of the reads, a byte each as long as no transaction has many.
+func (v *View) noteOps(rOp []uint32) {
+	near := make([]uint8, len(rOp))
+	for t := range v.Counts {
+		first := v.H.Txns.OpOff[t]
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			d := rOp[r] - first
+			if d > math.MaxUint8 {
+				v.rFar = rOp
+				return
+			}
+			near[r] = uint8(d)
+		}
+	}
+	v.rNear = near
 }
 
 // drop removes the writes of transactions that take no part.

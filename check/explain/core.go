@@ -58,7 +58,7 @@ func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64
 		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var),
 		base: make(map[[3]uint32]solver.Var)}
 	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
-		c.sees(reader(v, r), v.RVer[r], v.WTxn[v.Cand[v.CandOff[at]]])
+		c.sees(reader(v, r), v.RVer(r), v.WTxn[v.Cand[v.CandOff[at]]])
 	}
 	use := make([]solver.Lit, len(proof))
 	for i, cycle := range proof {
@@ -133,7 +133,7 @@ func (c *core) counts(t uint32) (solver.Lit, bool) {
 }
 
 // reader returns the transaction of a read of the view.
-func reader(v *prepass.View, r uint32) uint32 { return v.H.TxnOf(v.ROp[r]) }
+func reader(v *prepass.View, r uint32) uint32 { return v.Reader(r) }
 
 func (c *core) before(a, b uint32) solver.Lit {
 	k := [2]uint32{min(a, b), max(a, b)}
@@ -187,7 +187,7 @@ func (c *core) sees(reader, ver, writer uint32) (solver.Lit, bool) {
 	v := c.v
 	at, _ := slices.BinarySearch(v.Amb, v.ROff[reader])
 	for ; at < len(v.Amb) && v.Amb[at] < v.ROff[reader+1]; at++ {
-		if v.RVer[v.Amb[at]] != ver {
+		if v.RVer(v.Amb[at]) != ver {
 			continue
 		}
 		cand := v.Cand[v.CandOff[at]:v.CandOff[at+1]]

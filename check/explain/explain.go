@@ -194,7 +194,7 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 			}
 			lo, hi := h.TxnOps(t)
 			for op := lo; op < hi; op++ { // the read, and its repetitions
-				if h.Ops.Kind[op] == history.Read && h.Ops.Ver[op] == v.RVer[r] {
+				if h.Ops.Kind[op] == history.Read && h.Ops.Ver[op] == v.RVer(r) {
 					drop[op] = true
 				}
 			}

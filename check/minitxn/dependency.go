@@ -186,7 +186,7 @@ func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			w := v.RW[r]
 			if u := d.next(w); u != none && u != t {
-				f(d.Commit(u), d.anti(t, u, w, v.RVer[r]))
+				f(d.Commit(u), d.anti(t, u, w, v.RVer(r)))
 			}
 		}
 	}

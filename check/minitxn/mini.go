@@ -22,8 +22,8 @@ func Outside(v *prepass.View) string {
 	case len(v.Amb) > 0:
 		r := v.Amb[0]
 		return fmt.Sprintf("transaction %d reads %s of key %s, which was written more than once (Definition 9)",
-			h.Txns.ID[h.TxnOf(v.ROp[r])],
-			h.ValueString(v.RVer[r]), h.KeyString(v.RKey[r]))
+			h.Txns.ID[v.Reader(r)],
+			h.ValueString(v.RVer(r)), h.KeyString(v.RKey[r]))
 	case len(v.Open) > 0:
 		return fmt.Sprintf("whether transaction %d committed is open", h.Txns.ID[v.Open[0]])
 	}

@@ -79,7 +79,7 @@ func Registers(v *prepass.View, skew int64) []Register {
 		}
 		key := none
 		if v.ROff[t] < v.ROff[t+1] {
-			o.Need, key = v.RVer[v.ROff[t]], v.RKey[v.ROff[t]]
+			o.Need, key = v.RVer(v.ROff[t]), v.RKey[v.ROff[t]]
 		}
 		if v.WOff[t] < v.WOff[t+1] {
 			o.Sets, key = v.WVer[v.WOff[t]], v.WKey[v.WOff[t]]

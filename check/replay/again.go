@@ -187,7 +187,7 @@ func (a *again) key(k uint32, in []access, from, to int, pos func(x int32) int32
 	for j := from; j < len(in); j++ {
 		op := in[j].op >> 1
 		if in[j].op&1 == 0 {
-			if w := v.RW[op]; cur != w && (w != none || v.WVer[cur] != v.RVer[op]) {
+			if w := v.RW[op]; cur != w && (w != none || v.WVer[cur] != v.RVer(op)) {
 				out = append(out, failure{op, w, cur})
 			}
 			continue

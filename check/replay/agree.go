@@ -72,7 +72,7 @@ func (e *engine) agree() []int32 {
 			}
 		}
 		if c.to[j] == 0 {
-			c.wanted[v.RVer[q]]++
+			c.wanted[v.RVer(q)]++
 		}
 	}
 	c.offCand = by.Off()
@@ -129,7 +129,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 	}
 	if x == e.begin(i) {
 		for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
-			if j := c.amb[q]; j >= 0 && c.to[j] > 0 && v.WVer[c.cur[v.RKey[q]]] != v.RVer[q] {
+			if j := c.amb[q]; j >= 0 && c.to[j] > 0 && v.WVer[c.cur[v.RKey[q]]] != v.RVer(q) {
 				n++
 			}
 		}
@@ -159,7 +159,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 				}
 				if u := c.cur[k]; v.RW[q] == u {
 					n--
-				} else if j := c.amb[q]; j >= 0 && c.to[j] == 0 && v.WVer[u] == v.RVer[q] && !c.rewrites(t, k,
+				} else if j := c.amb[q]; j >= 0 && c.to[j] == 0 && v.WVer[u] == v.RVer(q) && !c.rewrites(t, k,
 					v.WVer[u]) {
 					n--
 				}
@@ -203,7 +203,7 @@ func (c *scheduler) take(x int32) {
 			} else if j := c.amb[q]; j >= 0 {
 				c.done[j] = true
 				if c.to[j] == 0 {
-					c.wanted[v.RVer[q]]--
+					c.wanted[v.RVer(q)]--
 				}
 			}
 		}
@@ -225,7 +225,7 @@ func (c *scheduler) take(x int32) {
 		for at := c.offCand[w]; at < c.offCand[w+1]; at++ {
 			j := c.reads[at]
 			if c.to[j]--; c.to[j] == 0 && !c.done[j] {
-				c.wanted[v.RVer[v.Amb[j]]]++
+				c.wanted[v.RVer(v.Amb[j])]++
 			}
 		}
 	}

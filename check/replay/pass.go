@@ -60,7 +60,7 @@ func (e *engine) reads(t uint32, cur []uint32, out []failure) []failure {
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		w := v.RW[r]
 		c := cur[e.v.RKey[r]]
-		if c != w && (w != none || v.WVer[c] != v.RVer[r]) {
+		if c != w && (w != none || v.WVer[c] != v.RVer(r)) {
 			out = append(out, failure{r, w, c})
 		}
 	}

@@ -109,7 +109,7 @@ func (x *choice) encode() {
 	hint := newChecker(x.ctx, v, x.level, x.o).hint()
 	for i, r := range v.Amb {
 		x.ambAt[r] = int32(i) + 1
-		t := h.TxnOf(v.ROp[r])
+		t := v.Reader(r)
 		var some []solver.Lit
 		if x.counts[t] != solver.LitUndef {
 			some = append(some, x.counts[t].Not())
@@ -198,7 +198,7 @@ func (x *choice) pick() {
 		}
 	}
 	for _, r := range v.Amb {
-		if t := v.H.TxnOf(v.ROp[r]); v.Counts[t] {
+		if t := v.Reader(r); v.Counts[t] {
 			read(t, r)
 		}
 	}
@@ -216,7 +216,7 @@ func (x *choice) sources() (out []evidence.Source) {
 	v := x.v
 	for i, r := range v.Amb {
 		if x.fixed.RW[r] != none {
-			out = append(out, evidence.Source{Op: v.ROp[r], Writer: v.WTxn[v.Cand[x.picked[i]]]})
+			out = append(out, evidence.Source{Op: v.ROp(r), Writer: v.WTxn[v.Cand[x.picked[i]]]})
 		}
 	}
 	return out
@@ -234,7 +234,7 @@ func (x *choice) learn(a evidence.Anomaly) {
 	// A transaction may read a version twice, at read-committed from two writers: all that the edge may mean are named.
 	from := func(t, ver, writer uint32) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			if i := x.ambAt[r] - 1; i >= 0 && v.RVer[r] == ver && v.WTxn[v.Cand[x.picked[i]]] == writer &&
+			if i := x.ambAt[r] - 1; i >= 0 && v.RVer(r) == ver && v.WTxn[v.Cand[x.picked[i]]] == writer &&
 				x.lit[x.picked[i]] != solver.LitUndef {
 				lits = append(lits, x.lit[x.picked[i]].Not())
 			}
@@ -292,7 +292,7 @@ func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 func (x *choice) again(t, ver uint32) bool {
 	n := 0
 	for r := x.v.ROff[t]; r < x.v.ROff[t+1]; r++ {
-		if x.v.RVer[r] == ver && x.ambAt[r] > 0 {
+		if x.v.RVer(r) == ver && x.ambAt[r] > 0 {
 			n++
 		}
 	}
@@ -354,7 +354,7 @@ func (c *checker) cycles(g *graph.CSR) {
 	}
 	for r, i := range c.ambAt {
 		if i > 0 && c.src[r] >= 0 {
-			through(c.src[r], int32(c.h.TxnOf(c.v.ROp[r])))
+			through(c.src[r], int32(c.v.Reader(uint32(r))))
 		}
 	}
 	for _, d := range c.demands {

@@ -13,9 +13,9 @@ import (
 // is before the version that was read; and d.from is visible to the reader.
 func (c *checker) missed(d demand) []evidence.Edge {
 	v := c.v
-	reader := c.v.H.TxnOf(v.ROp[d.read])
+	reader := v.Reader(d.read)
 	e := edge(int32(reader), d.from, evidence.RW)
-	e.Key, e.Ver = v.RKey[d.read], v.RVer[d.read]
+	e.Key, e.Ver = v.RKey[d.read], v.RVer(d.read)
 	if d.to >= 0 {
 		e.Writer = uint32(d.to)
 	}
@@ -60,7 +60,7 @@ func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if c.src[r] == u && (picked || c.ambAt == nil || c.ambAt[r] == 0) {
 				e := edge(u, t, evidence.WR)
-				e.Key, e.Ver = v.RKey[r], v.RVer[r]
+				e.Key, e.Ver = v.RKey[r], v.RVer(r)
 				return e, true
 			}
 		}
@@ -116,7 +116,7 @@ func (c *checker) explained(nodes []int32) evidence.Anomaly {
 		if !ok {
 			d := c.demands[on[[2]int32{u, v}]]
 			e = edge(u, v, evidence.WW)
-			e.Key, e.Ver = c.v.RKey[d.read], c.v.RVer[d.read]
+			e.Key, e.Ver = c.v.RKey[d.read], c.v.RVer(d.read)
 			reasons = append(reasons, c.missed(d))
 		} else if n := len(main); n > 0 && e.Dep == main[n-1].Dep && e.Key == main[n-1].Key && e.Dep != evidence.WR {
 			e.From = main[n-1].From // steps along a session, or along a list, become one

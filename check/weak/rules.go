@@ -72,7 +72,7 @@ func (c *checker) readCommitted(t uint32) {
 // rows that a predicate matched, of which none was before another.
 func (c *checker) turn(lo, end uint32) uint32 {
 	from := end - 1
-	for from > lo && c.v.ROp[from-1] == c.v.ROp[end-1] {
+	for from > lo && c.v.SameOp(from-1, end-1) {
 		from--
 	}
 	return from
@@ -141,7 +141,7 @@ func (c *checker) demand(w, r uint32) {
 	d := demand{int32(v.WTxn[w]), c.source(r), r}
 	if c.o.Known.Rank != nil {
 		if at := c.o.Known.Rank[v.WVer[w]]; at != none {
-			if at > c.o.Known.Rank[v.RVer[r]] {
+			if at > c.o.Known.Rank[v.RVer(r)] {
 				c.broken = append(c.broken, d)
 			}
 			return
