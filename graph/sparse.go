@@ -3,7 +3,7 @@ package graph
 // Sparse is a value for each node, of which most have the same: pages that nobody wrote to are one page. It is for
 // scratch and lists of a few among millions of nodes. The zero value has no nodes; T's zero value is the usual one.
 //
-// Cost: a look at a page's address more than a slice; 8 bytes for 256 nodes, and a page for those that one of was
+// Cost: a look at a page's address more than a slice; 8 bytes for 64 nodes, and a page for those that one of was
 // written to.
 type Sparse[T any] struct {
 	page []*[sparsePage]T
@@ -11,7 +11,7 @@ type Sparse[T any] struct {
 }
 
 const (
-	sparseBits = 8
+	sparseBits = 6
 	sparsePage = 1 << sparseBits
 )
 

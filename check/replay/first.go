@@ -13,48 +13,8 @@ import (
 // as nodes.
 func (e *engine) firstOrder() (cycle []int32) {
 	e.late = nil
-	n := len(e.txn)
-	if e.si {
-		n *= 2
-	}
-	var chain []graph.Edge
-	aux := 0
-	rank := make([]int64, n) // by what the nodes are sorted
-	e.rank(rank)
-	if e.o.Level.RealTime() {
-		rel, due := e.windows()
-		aux, chain = graph.TimeChain(rel, due)
-		ends := e.ends(due)
-		// Nodes by due time, chain nodes right after what leads to them, obeys all edges of the chain.
-		for i := range int32(len(e.txn)) {
-			start, end := rel[e.begin(i)], due[e.commit(i)]
-			if end == graph.NoEnd {
-				end = max(start, ends[i])
-			}
-			if e.si {
-				rank[2*i], rank[2*i+1] = start, end
-				if e.atCommit {
-					rank[2*i] = end
-				}
-			} else if x := rank[i]; x < start || x > end {
-				rank[i] = end
-			}
-		}
-		rank = append(rank, make([]int64, aux)...)
-		for i := n; i < n+aux; i++ {
-			rank[i] = math.MinInt64
-		}
-		for _, c := range chain {
-			if int(c.To) >= n {
-				x := rank[c.From]
-				if int(c.From) < n {
-					x = due[c.From]
-				}
-				rank[c.To] = max(rank[c.To], x)
-			}
-		}
-	}
-	e.total = n + aux
+	rank, chain := e.firstRank()
+	e.total = len(rank)
 	pos := make([]int32, e.total)
 	perm := graph.SortIndex(rank)
 	for p, v := range perm {
@@ -86,6 +46,9 @@ func (e *engine) firstOrder() (cycle []int32) {
 	e.stats.KnownEdges, e.stats.Backward = forward+backward, backward
 	sorted := func() (cycle []int32) {
 		e.late = nil
+		if rank == nil {
+			rank, chain = e.firstRank()
+		}
 		g := graph.BuildFunc(e.total, each)
 		topo, ok := graph.TopologicalBy(g, rank)
 		if !ok {
@@ -103,6 +66,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 			b.Add(u, v)
 		}
 	})
+	rank, chain = nil, nil // a third of what the order takes, which is made now
 	e.ord = order.FromGraph(b.CSR(), perm)
 	for _, x := range e.late {
 		if e.ord.AddEdge(x.From, x.To, -1) {
@@ -121,6 +85,52 @@ func (e *engine) firstOrder() (cycle []int32) {
 		}
 	}
 	return nil
+}
+
+// firstRank returns by what the nodes are sorted, auxiliary nodes of real time behind the others, and the edges of real
+// time.
+func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
+	n := len(e.txn)
+	if e.si {
+		n *= 2
+	}
+	rank = make([]int64, n)
+	e.rank(rank)
+	if e.o.Level.RealTime() {
+		rel, due := e.windows()
+		var aux int
+		aux, chain = graph.TimeChain(rel, due)
+		ends := e.ends(due)
+		// Nodes by due time, chain nodes right after what leads to them, obeys all edges of the chain.
+		for i := range int32(len(e.txn)) {
+			start, end := rel[e.begin(i)], due[e.commit(i)]
+			if end == graph.NoEnd {
+				end = max(start, ends[i])
+			}
+			if e.si {
+				rank[2*i], rank[2*i+1] = start, end
+				if e.atCommit {
+					rank[2*i] = end
+				}
+			} else if x := rank[i]; x < start || x > end {
+				rank[i] = end
+			}
+		}
+		rank = append(rank, make([]int64, aux)...)
+		for i := n; i < n+aux; i++ {
+			rank[i] = math.MinInt64
+		}
+		for _, c := range chain {
+			if int(c.To) >= n {
+				x := rank[c.From]
+				if int(c.From) < n {
+					x = due[c.From]
+				}
+				rank[c.To] = max(rank[c.To], x)
+			}
+		}
+	}
+	return rank, chain
 }
 
 // maxVisited is how often each node may be met, in the mean, while known edges against the first order are added: a
