@@ -90,7 +90,14 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	}
 	s := p.set
 	if o.Initial != "" {
-		s.Header.Initial = Initial{}
+		h, err := s.Header.History()
+		if err == nil {
+			err = o.Initial.Apply(h)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Header.Initial = headerOf(h).Initial
 	}
 	for i := range s.Pieces {
 		q := &s.Pieces[i]
@@ -210,6 +217,17 @@ func headerOf(h *history.History) Header {
 		i.Text, i.N = bytes.Clone(h.Texts.Text(uint32(h.Initial.N))), 0
 	}
 	return Header{h.Meta, i}
+}
+
+// History returns a history without transactions that has the header, for what takes one.
+func (h *Header) History() (*history.History, error) {
+	b := history.NewBuilder()
+	b.Meta = h.Meta
+	b.Initial = history.Value{Kind: h.Initial.Kind, N: h.Initial.N}
+	if k := h.Initial.Kind; k == history.String || k == history.Row {
+		b.Initial.N = int64(b.Text(h.Initial.Text))
+	}
+	return b.Build()
 }
 
 // String returns the value as JSON.

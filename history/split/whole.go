@@ -151,16 +151,50 @@ type joiner struct {
 	rows     []history.PredRow
 }
 
-func (j *joiner) add(b *Batch) {
-	h, to := b.H, j.b
+// begin prepares for transactions of another history.
+func (j *joiner) begin(h *history.History) {
 	j.text, j.key = j.text[:0], j.key[:0]
-	for t := range h.Texts.Len() {
-		j.text = append(j.text, to.Text(h.Texts.Text(uint32(t))))
+	for range h.Texts.Len() {
+		j.text = append(j.text, history.None)
 	}
-	for _, k := range h.Keys {
-		j.key = append(j.key, to.Key(j.value(k)))
+	for range h.Keys {
+		j.key = append(j.key, history.None)
 	}
-	for t := range uint32(h.NumTxns()) {
+}
+
+func (j *joiner) textOf(h *history.History, t uint32) uint32 {
+	if j.text[t] == history.None {
+		j.text[t] = j.b.Text(h.Texts.Text(t))
+	}
+	return j.text[t]
+}
+
+func (j *joiner) keyOf(h *history.History, k uint32) uint32 {
+	if j.key[k] == history.None {
+		j.key[k] = j.b.Key(j.value(h, h.Keys[k]))
+	}
+	return j.key[k]
+}
+
+func (j *joiner) add(b *Batch) {
+	j.begin(b.H)
+	j.some(b, 0, uint32(b.H.NumTxns()))
+}
+
+// Sub returns transactions lo to hi of a history as one of their own, sessions' transactions in the order of the
+// indices. Cost: linear in them, and in the history's keys and texts.
+func Sub(h *history.History, lo, hi uint32) (*history.History, error) {
+	j := joiner{b: history.NewBuilder()}
+	j.begin(h)
+	j.b.File, j.b.Meta, j.b.Initial = h.File, h.Meta, j.value(h, h.Initial)
+	j.some(&Batch{H: h}, lo, hi)
+	return j.b.Build()
+}
+
+// some adds some transactions of a batch.
+func (j *joiner) some(b *Batch, from, end uint32) {
+	h, to := b.H, j.b
+	for t := from; t < end; t++ {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			j.op(h, op)
@@ -181,7 +215,7 @@ func (j *joiner) add(b *Batch) {
 			to  *uint32
 		}{{x.Node, &head.Node}, {x.Name, &head.Name}} {
 			if c.col != nil && c.col[t] != history.None {
-				*c.to = j.text[c.col[t]]
+				*c.to = j.textOf(h, c.col[t])
 			}
 		}
 		if name := h.SessName[x.Sess[t]]; name != history.NoTime {
@@ -218,39 +252,39 @@ func (j *joiner) seq(b *Batch, t uint32, name int64) int64 {
 	return at.base + seq
 }
 
-func (j *joiner) value(v history.Value) history.Value {
+func (j *joiner) value(h *history.History, v history.Value) history.Value {
 	if v.Kind == history.String || v.Kind == history.Row {
-		v.N = int64(j.text[v.N])
+		v.N = int64(j.textOf(h, uint32(v.N)))
 	}
 	return v
 }
 
 func (j *joiner) op(h *history.History, op uint32) {
 	v, to := h.Ops.Ver[op], j.b
-	value := func(ver uint32) history.Value { return j.value(h.VerValue(ver)) }
+	value := func(ver uint32) history.Value { return j.value(h, h.VerValue(ver)) }
 	switch k := h.Ops.Kind[op]; k {
 	case history.Read:
-		to.Read(j.key[h.VerKey[v]], value(v))
+		to.Read(j.keyOf(h, h.VerKey[v]), value(v))
 	case history.Write:
-		to.Write(j.key[h.VerKey[v]], value(v))
+		to.Write(j.keyOf(h, h.VerKey[v]), value(v))
 	case history.Append:
-		to.Append(j.key[h.VerKey[v]], value(v))
+		to.Append(j.keyOf(h, h.VerKey[v]), value(v))
 	case history.ReadList:
 		j.elems = j.elems[:0]
 		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
 			j.elems = append(j.elems, value(e))
 		}
-		to.ReadList(j.key[h.Lists.Key[v]], j.elems)
+		to.ReadList(j.keyOf(h, h.Lists.Key[v]), j.elems)
 	case history.PredRead, history.PredWrite:
 		j.rows = j.rows[:0]
 		for i := h.Preds.Off[v]; i < h.Preds.Off[v+1]; i++ {
 			before, after := h.Preds.Old[i], h.Preds.New[i]
 			r := history.PredRow{OldUnknown: before == history.None}
 			if before != history.None {
-				r.Key, r.Old = j.key[h.VerKey[before]], value(before)
+				r.Key, r.Old = j.keyOf(h, h.VerKey[before]), value(before)
 			}
 			if after != history.None {
-				r.Key, r.New = j.key[h.VerKey[after]], value(after)
+				r.Key, r.New = j.keyOf(h, h.VerKey[after]), value(after)
 			}
 			j.rows = append(j.rows, r)
 		}

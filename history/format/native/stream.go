@@ -211,6 +211,13 @@ func (w *Writer) names(h *history.History) {
 	}
 }
 
+// MixedError says that a key seems to be a list and a register. It may be a list of which null was read, which it takes
+// the whole history to see.
+type MixedError struct{ history.InputError }
+
+// Unwrap returns what it is: bad input.
+func (e *MixedError) Unwrap() error { return &e.InputError }
+
 // asNull marks a key of which null was read and nothing told whether it is a list.
 const asNull = 1 << 2
 
@@ -232,10 +239,10 @@ func (w *Writer) uses(h *history.History) error {
 		key := w.keyOf[h.OpKey(uint32(op))]
 		if w.model[key] |= use; w.model[key]&asList != 0 && w.model[key] != asList {
 			t := h.TxnOf(uint32(op))
-			return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: "ops",
+			return &MixedError{history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: "ops",
 				Msg: fmt.Sprintf("key %s is used as a list and as a register, or null is read of it where nothing "+
 					"near says that it is a list; expected one of them, or \"model\":\"list\" in the header",
-					h.KeyString(h.OpKey(uint32(op))))}
+					h.KeyString(h.OpKey(uint32(op))))}}
 		}
 	}
 	return nil
