@@ -26,21 +26,22 @@ func (p *Polygraph) AllPairs() {
 func (p *Polygraph) Overlapping() {
 	p.countListed()
 	p.Choices = make([]Choice, 0, p.open)
-	p.byTime(func(u int32, a uint32, later []uint32) {
-		open := p.after(later, p.End[u])
-		for _, b := range later[:open] {
+	p.nodesByKey()
+	p.byTime(func(u int32, a uint32, from, to uint32) {
+		open := p.after(from, to, p.End[u])
+		for _, b := range p.KW[from:][:open] {
 			p.Choices = append(p.Choices, Choice{a, b, a, b})
 		}
-		later = later[open:] // they begin after a's transaction ended
+		from += uint32(open) // the later ones begin after a's transaction ended
 		for _, r := range p.Readers(a) {
-			for _, b := range later[:p.after(later, p.End[r])] {
-				v := p.WriteNode(b)
+			for _, v := range p.kwNode[from:][:p.after(from, to, p.End[r])] {
 				if p.BeginNode(v) != r {
 					p.Known = append(p.Known, Edge{From: r, To: v, W: a, Dep: evidence.RW, By: ByTime})
 				}
 			}
 		}
 	})
+	p.kwNode = nil
 }
 
 // Side calls f for each edge that settling a choice as "a before b" adds ([Vbox] Eq. 1 with errata V2): a's transaction

@@ -31,6 +31,9 @@ func (p *Polygraph) countListed() {
 		return
 	}
 	p.counted = true
+	if p.Start != nil {
+		p.nodesByKey()
+	}
 	for k := range uint32(p.V.H.NumKeys()) {
 		ws, rs := p.Writers(k), p.Readers(k)
 		if p.Start == nil {
@@ -39,41 +42,58 @@ func (p *Polygraph) countListed() {
 			continue
 		}
 		for _, r := range rs {
-			p.initial += p.after(ws, p.End[r])
+			p.initial += p.after(p.KWOff[k], p.KWOff[k+1], p.End[r])
 		}
 	}
 	if p.Start != nil {
-		p.byTime(func(u int32, _ uint32, later []uint32) { p.open += p.after(later, p.End[u]) })
+		p.byTime(func(u int32, _, from, to uint32) { p.open += p.after(from, to, p.End[u]) })
 	}
 }
 
-// byTime calls f for the writes in the order of their nodes, each with its node and the later writes of its key: what
-// one looks at is then near what the one before looked at.
-func (p *Polygraph) byTime(f func(u int32, w uint32, later []uint32)) {
+// nodesByKey fills kwNode, the node of each of KW: what is looked at for its time stands together then, key by key.
+func (p *Polygraph) nodesByKey() {
+	if p.kwNode != nil {
+		return
+	}
+	p.kwNode = make([]int32, len(p.KW))
+	next := slices.Clone(p.KWOff)
+	for i := 0; i < p.N; i += p.step() {
+		t := p.Txn[i]
+		for w := p.V.WOff[t]; w < p.V.WOff[t+1]; w++ {
+			at := &next[p.V.WKey[w]]
+			p.kwNode[*at] = p.CommitNode(int32(i))
+			*at++
+		}
+	}
+}
+
+// byTime calls f for the writes in the order of their nodes, each with its node, and where the later writes of its key
+// stand in KW: what one looks at is then near what the one before looked at.
+func (p *Polygraph) byTime(f func(u int32, w, from, to uint32)) {
 	v := p.V
-	next := make([]uint32, v.H.NumKeys())
-	copy(next, p.KWOff)
+	next := slices.Clone(p.KWOff)
 	for i := 0; i < p.N; i += p.step() {
 		t := p.Txn[i]
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			k := v.WKey[w]
 			next[k]++
-			f(p.CommitNode(int32(i)), w, p.KW[next[k]:p.KWOff[k+1]])
+			f(p.CommitNode(int32(i)), w, next[k], p.KWOff[k+1])
 		}
 	}
 }
 
-// after returns which of the writes of a key is the first that begins after end. Cost: the logarithm of how far that
-// is.
-func (p *Polygraph) after(ws []uint32, end int64) int {
+// after returns how many of the writes KW[from:to], of one key, begin before end or at it; kwNode must be there. Cost:
+// the logarithm of how many.
+func (p *Polygraph) after(from, to uint32, end int64) int {
+	nodes := p.kwNode[from:to]
 	lo, step := 0, 1
-	for lo+step <= len(ws) && p.Start[p.WriteNode(ws[lo+step-1])] <= end {
+	for lo+step <= len(nodes) && p.Start[nodes[lo+step-1]] <= end {
 		lo += step
 		step *= 2
 	}
-	hi := min(lo+step-1, len(ws))
+	hi := min(lo+step-1, len(nodes))
 	for lo < hi {
-		if m := (lo + hi) / 2; p.Start[p.WriteNode(ws[m])] <= end {
+		if m := (lo + hi) / 2; p.Start[nodes[m]] <= end {
 			lo = m + 1
 		} else {
 			hi = m

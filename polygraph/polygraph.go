@@ -115,6 +115,7 @@ type Polygraph struct {
 	// open and initial are what countListed counted.
 	open, initial int
 	counted       bool
+	kwNode        []int32 // see nodesByKey
 	// narrowed: Narrow has looked at all pairs, and Choices are those that it left open.
 	narrowed bool
 }
