@@ -21,6 +21,9 @@ func NewParts(b *history.Builder) *Parts {
 	return &Parts{p: p}
 }
 
+// Reset has what is read from now on go to another builder.
+func (x *Parts) Reset(b *history.Builder) { x.p.b = b }
+
 // begin makes a text ready to be read: copied, with room behind it for the scanner, and in one line.
 func (x *Parts) begin(field string, text []byte) {
 	x.buf = append(append(x.buf[:0], text...), blanks[:]...)

@@ -40,7 +40,7 @@ func rowsOf(h *history.History) []row {
 			x["kind"] = h.Ops.Kind[op].String()
 			switch h.Ops.Kind[op] {
 			case history.PredRead, history.PredWrite:
-				w := &writer{h: h}
+				w := &Writer{h: h}
 				x["predicate"] = string(h.Texts.Text(h.Preds.Pred[v]))
 				x["rows"] = string(w.matched(nil, v, h.Ops.Kind[op] == history.PredWrite))
 			case history.ReadList:

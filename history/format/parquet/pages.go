@@ -38,6 +38,9 @@ type cursor struct {
 	vals    []int64
 	present []byte
 	none    bool
+	// How many values it has, and whether they are numbers of the dictionary, in ints.
+	values   int
+	numbered bool
 
 	held    int64 // what the page takes of open
 	data    []byte

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -285,4 +286,74 @@ func inputError(t testing.TB, name string, err error) *history.InputError {
 		t.Fatalf("%s: %v; expected an error about the input", name, err)
 	}
 	return e
+}
+
+// TestBatches: parts of a file, read in batches, are all of it, however it is divided, and however its row groups end.
+func TestBatches(t *testing.T) {
+	histories(t, randtest.Long[uint64](60, 2000), func(t testing.TB, name string, h *history.History) {
+		r := rand.New(rand.NewPCG(uint64(len(name))*7919+uint64(h.NumOps()), 6))
+		rows := rowsOf(h)
+		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, len(rows)/2)), any: true})
+		f, err := Open(data, "h.parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		txns, err := f.Txns(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var all []row
+		for from := 0; from < f.NumGroups(); {
+			to := from + 1 + r.IntN(f.NumGroups()-from)
+			p := Part{From: from, To: to, Txns: 1 + r.IntN(5), Ops: 1 + r.IntN(20), Header: h}
+			n, want := int64(0), int64(0)
+			err := f.Each(t.Context(), p, func(b *history.History, seqs []int64) error {
+				before := b.Txns.OpOff[b.NumTxns()-1] // operations but those of the last transaction
+				if b.NumTxns() > p.Txns || int(before) >= p.Ops {
+					t.Errorf("%s: a batch of %d transactions, %d operations", name, b.NumTxns(), b.NumOps())
+				}
+				n += int64(b.NumTxns())
+				part := rowsOf(b)
+				at := -1
+				for i, x := range part {
+					delete(x, "seq")
+					if i == 0 || part[i-1]["txn"] != x["txn"] {
+						at++
+					}
+					if seqs != nil && seqs[at] != history.NoTime {
+						x["seq"] = seqs[at]
+					}
+				}
+				all = append(all, part...)
+				return nil
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, x := range txns[from:to] {
+				want += x
+			}
+			if n != want {
+				t.Fatalf("%s: row groups %d to %d have %d transactions, not %d", name, from, to, n, want)
+			}
+			from = to
+		}
+		if len(all) != len(rows) {
+			t.Fatalf("%s: %d rows of %d", name, len(all), len(rows))
+		}
+		for i := range rows {
+			// What a list's read of null is, a batch that does not append to it cannot say.
+			for _, x := range []row{all[i], rows[i]} {
+				if f.columns[cSeq] == nil {
+					delete(x, "seq")
+				}
+				if x["value_json"] == "[]" {
+					delete(x, "value_json")
+				}
+			}
+			if !reflect.DeepEqual(all[i], rows[i]) {
+				t.Fatalf("%s: row %d: %v and %v", name, i, all[i], rows[i])
+			}
+		}
+	})
 }

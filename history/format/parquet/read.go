@@ -21,20 +21,11 @@ import (
 // page of each column and core.
 func Read(ctx context.Context, data []byte, name string, workers int, release func(part []byte)) (
 	h *history.History, err error) {
-	defer func(old bool) {
-		debug.SetPanicOnFault(old)
-		if r := recover(); r != nil {
-			if _, fault := r.(interface{ Addr() uintptr }); !fault {
-				panic(r)
-			}
-			h, err = nil, &history.InputError{File: name, Off: -1, Msg: "the file changed while it was read"}
-		}
-	}(debug.SetPanicOnFault(true))
-
 	f, err := Open(data, name)
 	if err != nil {
 		return nil, err
 	}
+	defer f.changed(&err)()
 	b, err := f.read(ctx, workers, release)
 	if err != nil {
 		return nil, err
@@ -142,7 +133,12 @@ type reader struct {
 	ops   int64 // operations of the present one
 	empty bool  // it has a row without an operation
 	last  [lastOfTxn + 1]cell
-	keyed bool // the column key has texts
+
+	batches *batches // nil: all is one
+	skip    cell     // the transaction whose rows are not looked at, as they are of the part before
+	past    bool     // the row group is behind the part: only the last transaction may go on in it
+	done    bool     // and another has begun there
+	keyed   bool     // the column key has texts
 }
 
 // cell is what stands in a row of a column.
@@ -250,13 +246,16 @@ func (r *reader) wrong(i, id int, format string, args ...any) error {
 func (r *reader) all(ctx context.Context, from, to int, release func([]byte)) error {
 	const estimate = 1 << 14 // rows from which the rest is estimated
 	rows := r.f.row[to] - r.f.row[from]
-	for g := from; g < to; g++ {
+	for g := from; g < r.f.NumGroups() && !r.done; g++ {
+		if r.past = g >= to; r.past && (r.batches == nil || !r.any) {
+			break
+		}
 		for _, c := range r.cur {
 			if c != nil {
 				c.enter(g)
 			}
 		}
-		for r.row = r.f.row[g]; r.row < r.f.row[g+1]; {
+		for r.row = r.f.row[g]; r.row < r.f.row[g+1] && !r.done; {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -273,7 +272,7 @@ func (r *reader) all(ctx context.Context, from, to int, release func([]byte)) er
 			if err := r.window(n); err != nil {
 				return err
 			}
-			if done := r.row - r.f.row[from]; done < estimate && done+int64(n) >= estimate {
+			if done := r.row - r.f.row[from]; done < estimate && done+int64(n) >= estimate && r.batches == nil {
 				more := float64(rows)/float64(done+int64(n)) - 1
 				r.b.Reserve(int(more*float64(r.b.NumTxns())), int(more*float64(r.b.NumOps())))
 			}
@@ -334,7 +333,21 @@ func (r *reader) window(n int) error {
 		for j < n && txn.vals[j] == id {
 			j++
 		}
+		if r.skip.ok && id == r.skip.v {
+			i = j
+			continue
+		}
+		r.skip.ok = false
 		same := r.any && id == r.head.ID
+		if !same && r.past {
+			r.done = true
+			return nil
+		}
+		if !same && r.batches != nil {
+			if err := r.full(); err != nil {
+				return err
+			}
+		}
 		if !same {
 			if err := r.begin(i); err != nil {
 				return err
@@ -378,6 +391,10 @@ func (r *reader) begin(i int) error {
 	}
 	_, h.HasSess = r.view[cSession].get(i)
 	h.Seq, h.HasSeq = r.view[cSeq].get(i)
+	if r.batches != nil && h.HasSeq {
+		r.batches.place(r.b.NumTxns(), h.Seq)
+		h.HasSeq = false
+	}
 	if v, ok := r.view[cStatus].get(i); ok {
 		h.Status = history.Status(v)
 	}

@@ -56,6 +56,7 @@ func (c *cursor) readLevels(src []byte, n int) (values int, err error) {
 func (c *cursor) readValues(enc format.Encoding, src []byte, n, values int) error {
 	c.left -= int64(n)
 	c.n, c.at = n, 0
+	c.values, c.numbered = values, enc == oldDictionary || enc == format.RLEDictionary
 	if values == 0 || c.c.form == fNull {
 		c.none = true
 		return nil
@@ -67,7 +68,7 @@ func (c *cursor) readValues(enc format.Encoding, src []byte, n, values int) erro
 	c.vals = slices.Grow(c.vals[:0], n)
 	var err error
 	switch {
-	case enc == oldDictionary || enc == format.RLEDictionary:
+	case c.numbered:
 		err = c.fromDictionary(src, values)
 	case c.c.form == fText && c.document():
 		if c.data, c.offsets, err = texts(c.data, c.offsets, enc, src, values); err == nil {
@@ -92,21 +93,27 @@ func (c *cursor) readValues(enc format.Encoding, src []byte, n, values int) erro
 		c.none = true
 		return nil
 	}
-	if c.present != nil {
-		// From the end, so that no value is overwritten before it has moved.
-		c.vals = c.vals[:n]
-		i := values
-		for row := n - 1; row >= 0; row-- {
-			if c.present[row] != 0 {
-				i--
-				c.vals[row] = c.vals[i]
-			}
-		}
-	}
+	c.spread()
 	if c.c.form == fFloat {
 		c.dropMissing()
 	}
 	return nil
+}
+
+// spread puts each of the page's values into its row.
+func (c *cursor) spread() {
+	if c.present == nil {
+		return
+	}
+	// From the end, so that no value is overwritten before it has moved.
+	c.vals = c.vals[:c.n]
+	i := c.values
+	for row := c.n - 1; row >= 0; row-- {
+		if c.present[row] != 0 {
+			i--
+			c.vals[row] = c.vals[i]
+		}
+	}
 }
 
 // useless says that the page's i-th value is of no use.
@@ -220,6 +227,12 @@ func (c *cursor) fromDictionary(src []byte, values int) error {
 			return fmt.Errorf("%d values; expected %d", len(c.ints), values)
 		}
 	}
+	return c.numbers(values)
+}
+
+// numbers puts in what the numbers in ints stand for.
+func (c *cursor) numbers(values int) error {
+	d := &c.dict
 	text := c.c.form == fText
 	for i, k := range c.ints[:values] {
 		if uint32(k) >= uint32(len(d.vals)) {

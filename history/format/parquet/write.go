@@ -53,6 +53,32 @@ const (
 // Write writes a history. What Read makes of it is the same history (package internal/histtest/diff finds none). A text
 // that is not UTF-8 is an error: Parquet's texts are. Cost: a few hundred nanoseconds a row; memory: a row group.
 func Write(w io.Writer, h *history.History) error {
+	e, err := NewWriter(w, h)
+	if err != nil {
+		return err
+	}
+	e.places(h)
+	if err := e.Add(h); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// Writer writes a history that comes in batches, in the order of the file. Sessions' transactions must come in their
+// order.
+type Writer struct {
+	h       *history.History // the present batch
+	out     *parquetgo.GenericWriter[layout]
+	columns []*parquetgo.ColumnWriter
+	buf     [numColumns][]parquetgo.Value // rows to be handed on
+	rows    int                           // of the row group
+	seq     []uint32                      // of each transaction in its session; nil: as in the file
+	arena   []byte                        // the texts made for these rows
+	err     error
+}
+
+// NewWriter begins a file. header is a history whose Meta and Initial hold for all batches.
+func NewWriter(w io.Writer, h *history.History) (*Writer, error) {
 	options := []parquetgo.WriterOption{
 		parquetgo.SchemaOf(layout{}), parquetgo.Compression(&parquetgo.Zstd), parquetgo.DataPageVersion(1),
 		parquetgo.DictionaryMaxBytes(maxDictionary), parquetgo.CreatedBy("isovet", "1", ""),
@@ -73,37 +99,30 @@ func Write(w io.Writer, h *history.History) error {
 	if h.Meta.Lists {
 		add("model", "list")
 	}
-	e := &writer{h: h, out: parquetgo.NewGenericWriter[layout](w, options...)}
+	e := &Writer{out: parquetgo.NewGenericWriter[layout](w, options...)}
 	e.columns = e.out.ColumnWriters()
 	if len(e.columns) != numColumns {
-		return fmt.Errorf("%d columns; expected %d", len(e.columns), numColumns)
+		return nil, fmt.Errorf("%d columns; expected %d", len(e.columns), numColumns)
 	}
-	e.places()
+	return e, nil
+}
+
+// Add writes the transactions of a history, in its order.
+func (e *Writer) Add(h *history.History) error {
+	e.h = h
 	for t := range uint32(h.NumTxns()) {
 		if err := e.txn(t); err != nil {
 			return err
 		}
 	}
-	if err := e.flush(); err != nil {
-		return err
-	}
-	return e.out.Close()
+	return e.flush() // the texts are the history's
 }
 
-type writer struct {
-	h       *history.History
-	out     *parquetgo.GenericWriter[layout]
-	columns []*parquetgo.ColumnWriter
-	buf     [numColumns][]parquetgo.Value // rows to be handed on
-	rows    int                           // of the row group
-	seq     []uint32                      // of each transaction in its session; nil: as in the file
-	arena   []byte                        // the texts made for these rows
-	err     error
-}
+// Close ends the file.
+func (e *Writer) Close() error { return e.out.Close() }
 
 // places fills seq where some session's order is not the file's.
-func (e *writer) places() {
-	h := e.h
+func (e *Writer) places(h *history.History) {
 	ordered := true
 	for s := range h.NumSessions() {
 		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
@@ -123,7 +142,7 @@ func (e *writer) places() {
 }
 
 // flush hands the rows on.
-func (e *writer) flush() error {
+func (e *Writer) flush() error {
 	if e.err != nil {
 		return e.err
 	}
@@ -138,9 +157,9 @@ func (e *writer) flush() error {
 }
 
 // add adds a value to a column that may be without.
-func (e *writer) add(id int, v parquetgo.Value) { e.buf[id] = append(e.buf[id], v.Level(0, 1, id)) }
+func (e *Writer) add(id int, v parquetgo.Value) { e.buf[id] = append(e.buf[id], v.Level(0, 1, id)) }
 
-func (e *writer) null(id int) { e.buf[id] = append(e.buf[id], nulls[id]) }
+func (e *Writer) null(id int) { e.buf[id] = append(e.buf[id], nulls[id]) }
 
 // nulls are what stands in each column where nothing does.
 var nulls = func() (all [numColumns]parquetgo.Value) {
@@ -151,7 +170,7 @@ var nulls = func() (all [numColumns]parquetgo.Value) {
 }()
 
 // time adds an integer; NoTime: none.
-func (e *writer) time(id int, v int64) {
+func (e *Writer) time(id int, v int64) {
 	if v == history.NoTime {
 		e.null(id)
 		return
@@ -159,7 +178,7 @@ func (e *writer) time(id int, v int64) {
 	e.add(id, parquetgo.Int64Value(v))
 }
 
-func (e *writer) text(id int, s []byte) {
+func (e *Writer) text(id int, s []byte) {
 	if !utf8.Valid(s) && e.err == nil {
 		e.err = fmt.Errorf("the text %.40q is not UTF-8, as texts in Parquet are", s)
 	}
@@ -167,14 +186,14 @@ func (e *writer) text(id int, s []byte) {
 }
 
 // made adds the text that is made by appending to the arena.
-func (e *writer) made(id int, appended func(dst []byte) []byte) {
+func (e *Writer) made(id int, appended func(dst []byte) []byte) {
 	from := len(e.arena)
 	e.arena = appended(e.arena)
 	e.text(id, e.arena[from:len(e.arena):len(e.arena)])
 }
 
 // named adds a text of a column of a transaction's texts.
-func (e *writer) named(id int, col []uint32, t uint32) {
+func (e *Writer) named(id int, col []uint32, t uint32) {
 	if col == nil || col[t] == history.None {
 		e.null(id)
 		return
@@ -183,7 +202,7 @@ func (e *writer) named(id int, col []uint32, t uint32) {
 }
 
 // txn adds a transaction's rows: one for each operation, or one alone.
-func (e *writer) txn(t uint32) error {
+func (e *Writer) txn(t uint32) error {
 	lo, hi := e.h.TxnOps(t)
 	if n := int(max(1, hi-lo)); e.rows > 0 && e.rows+n > groupRows {
 		if err := e.flush(); err != nil {
@@ -211,7 +230,7 @@ func (e *writer) txn(t uint32) error {
 }
 
 // row adds what is said of the transaction, and the place of the operation.
-func (e *writer) row(t, op uint32) {
+func (e *Writer) row(t, op uint32) {
 	h := e.h
 	e.rows++
 	e.buf[cTxn] = append(e.buf[cTxn], parquetgo.Int64Value(h.Txns.ID[t]).Level(0, 0, cTxn))
@@ -246,13 +265,13 @@ var (
 )
 
 // none adds nothing to the columns of an operation from id on.
-func (e *writer) none(id int) {
+func (e *Writer) none(id int) {
 	for ; id < numColumns; id++ {
 		e.null(id)
 	}
 }
 
-func (e *writer) op(op uint32) {
+func (e *Writer) op(op uint32) {
 	h := e.h
 	v := h.Ops.Ver[op]
 	kind := h.Ops.Kind[op]
@@ -290,7 +309,7 @@ func (e *writer) op(op uint32) {
 	e.time(cOpEnd, h.OpEnd(op))
 }
 
-func (e *writer) key(k uint32) {
+func (e *Writer) key(k uint32) {
 	if v := e.h.Keys[k]; v.Kind == history.Int {
 		e.add(cKey, parquetgo.Int64Value(v.N))
 		e.null(cKeyText)
@@ -300,7 +319,7 @@ func (e *writer) key(k uint32) {
 	}
 }
 
-func (e *writer) value(v history.Value) {
+func (e *Writer) value(v history.Value) {
 	at := -1
 	switch v.Kind {
 	case history.Int:
@@ -321,7 +340,7 @@ func (e *writer) value(v history.Value) {
 }
 
 // matched appends what a predicate matched, as JSON lines have it.
-func (e *writer) matched(dst []byte, p uint32, write bool) []byte {
+func (e *Writer) matched(dst []byte, p uint32, write bool) []byte {
 	h := e.h
 	dst = append(dst, '[')
 	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]

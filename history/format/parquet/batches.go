@@ -1,0 +1,199 @@
+package parquet
+
+import (
+	"context"
+	"runtime/debug"
+
+	"isovet/history"
+)
+
+// Txns returns how many transactions begin in each row group: one whose rows begin in the group before is of that.
+// Errors are *history.InputError. Cost: decoding one column.
+func (f *File) Txns(ctx context.Context) (all []int64, err error) {
+	defer f.changed(&err)()
+	open := int64(0)
+	c := f.cursor(cTxn, &open)
+	last := cell{}
+	for g := range f.NumGroups() {
+		n := int64(0)
+		err := c.each(ctx, g, func(id int64) {
+			if now := (cell{id, true}); now != last {
+				last = now
+				n++
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// each gives do the ids of a row group's rows.
+func (c *cursor) each(ctx context.Context, g int, do func(id int64)) error {
+	c.enter(g)
+	for c.left > 0 {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.next(); err != nil {
+			return err
+		}
+		for i := range c.n {
+			if c.none || c.present != nil && c.present[i] == 0 {
+				return c.noID(i)
+			}
+			do(c.vals[i])
+		}
+		c.at = c.n
+	}
+	return nil
+}
+
+func (c *cursor) noID(i int) error {
+	e := c.f.errAt(-1, c.c.name, "missing; expected the transaction's id")
+	e.Line = int(c.row) + i + 1
+	return e
+}
+
+// changed is deferred by whoever reads the file: where it is mapped into memory and is cut off meanwhile, that is an
+// error about the file.
+func (f *File) changed(err *error) func() {
+	old := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			if _, fault := r.(interface{ Addr() uintptr }); !fault {
+				panic(r)
+			}
+			*err = f.errAt(-1, "", "the file changed while it was read")
+		}
+	}
+}
+
+// Part says which transactions of a file to read, and in what portions.
+type Part struct {
+	From, To int // row groups in which the transactions begin
+	// Txns and Ops are how many transactions and, unless a single one has more, operations a batch has at most.
+	Txns, Ops int
+	// Header is a history whose Meta and Initial hold for all; nil: those of the file.
+	Header *history.History
+}
+
+// Each reads a part of the file and gives do its transactions in batches, each a history of its own, and the places in
+// their sessions that rows give (seq): one for each transaction, history.NoTime where there is none; nil where no row
+// gives any. A batch has its sessions in the order of the rows; whether that is the order of these places takes more
+// than a batch to check. Errors are *history.InputError, with the row in the file, or of do. Cost: that of Read; memory:
+// a batch, and a page of each column.
+func (f *File) Each(ctx context.Context, p Part, do func(h *history.History, seqs []int64) error) (err error) {
+	defer f.changed(&err)()
+	r, err := f.newReader()
+	if err != nil {
+		return err
+	}
+	r.batches = &batches{Part: p, do: do}
+	r.fresh()
+	// The last transaction before, which may go on in the first row group.
+	for g := p.From - 1; g >= 0 && !r.skip.ok; g-- {
+		open := int64(0)
+		if err := f.cursor(cTxn, &open).each(ctx, g, func(id int64) { r.skip = cell{id, true} }); err != nil {
+			return err
+		}
+	}
+	if err := r.all(ctx, p.From, p.To, nil); err != nil {
+		return err
+	}
+	return r.give()
+}
+
+// batches is what a reader that reads in batches has beside.
+type batches struct {
+	Part
+	do   func(h *history.History, seqs []int64) error
+	seqs []int64
+}
+
+// place notes the place of a batch's transaction in its session.
+func (x *batches) place(t int, seq int64) {
+	for len(x.seqs) < t {
+		x.seqs = append(x.seqs, history.NoTime)
+	}
+	x.seqs = append(x.seqs, seq)
+}
+
+// full hands the present batch on if it has enough, where a transaction is to begin.
+func (r *reader) full() error {
+	if x := r.batches; !r.any || r.b.NumTxns()+1 < x.Txns && r.b.NumOps() < x.Ops {
+		return nil
+	}
+	r.b.EndTxn(r.head)
+	r.any = false
+	return r.give()
+}
+
+// give hands the present batch on and begins another.
+func (r *reader) give() error {
+	x := r.batches
+	if r.b.NumTxns() == 0 {
+		return nil
+	}
+	if x.seqs != nil {
+		for len(x.seqs) < r.b.NumTxns() {
+			x.seqs = append(x.seqs, history.NoTime)
+		}
+	}
+	h, err := r.b.Build()
+	if err != nil {
+		return renamed(err)
+	}
+	if err := x.do(h, x.seqs); err != nil {
+		return err
+	}
+	x.seqs = nil
+	r.fresh()
+	return r.recode()
+}
+
+// fresh begins a batch's builder.
+func (r *reader) fresh() {
+	meta, initial := r.b.Meta, r.b.Initial
+	texts := &r.b.Texts
+	if h := r.batches.Header; h != nil {
+		meta, initial, texts = h.Meta, h.Initial, h.Texts
+	}
+	b := history.NewBuilder()
+	b.File, b.Meta, b.Initial = r.f.name, meta, initial
+	if k := initial.Kind; k == history.String || k == history.Row {
+		b.Initial.N = int64(b.Text(texts.Text(uint32(initial.N))))
+	}
+	r.b = b
+	r.parts.Reset(b)
+}
+
+// recode makes the numbers of texts in the present pages those of the present builder.
+func (r *reader) recode() error {
+	for id, c := range r.cur {
+		if c == nil || c.code == nil || id == cKind || id == cStatus || c.c.form != fText {
+			continue
+		}
+		for i := range c.dict.vals {
+			c.dict.vals[i] = -1
+		}
+		if c.n == 0 || c.none {
+			continue
+		}
+		c.vals = c.vals[:0]
+		var err error
+		if c.numbered {
+			err = c.numbers(c.values)
+		} else {
+			err = c.codes(c.values)
+		}
+		if err != nil {
+			return err
+		}
+		c.spread()
+	}
+	return nil
+}
