@@ -154,6 +154,8 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 		err = p.lines(ctx, &f)
 	case f.Format == "isovet-history" && !st.IsDir() && !jsonl.IsPartial(head):
 		err = p.flow(ctx, &f)
+	case f.Format == "parquet" && plain:
+		err = p.table(ctx, &f)
 	default:
 		err = p.whole(ctx, &f)
 	}

@@ -45,6 +45,8 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 		err = p.rows(ctx, give)
 	case byBytes, byFlow:
 		err = p.lines(ctx, give)
+	case byGroups:
+		err = p.groups(ctx, give)
 	case asWhole:
 		var h *history.History
 		if h, err = readWhole(ctx, &p.File, p.RealTime, p.Whole); err == nil {
@@ -57,8 +59,8 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 			}
 		}
 	default:
-		return fmt.Errorf("a piece that is read by %q; expected %s, %s, %s or %s", p.By, ByRows, byBytes, byFlow,
-			asWhole)
+		return fmt.Errorf("a piece that is read by %q; expected %s, %s, %s, %s or %s", p.By, ByRows, byBytes,
+			byFlow, byGroups, asWhole)
 	}
 	if err == nil && n != p.Txns {
 		return p.countError(n)

@@ -6,8 +6,8 @@
 // [Plan] looks at the files of one history, in their order: the transactions of a file follow those of the file before
 // it, as if the files' lines stood in one. It divides them into pieces. A [Piece] is a small value that another process
 // or machine can be sent as JSON; its Each reads it in batches of some thousand transactions, each a history of its own
-// with its own numbering of keys, versions and texts. Native files and JSON lines are read in part; a compressed file
-// of JSON lines is one piece, read as a stream; any other file is one piece that is read whole.
+// with its own numbering of keys, versions and texts. Native files, JSON lines and Parquet files are read in part; a
+// compressed file of JSON lines is one piece, read as a stream; any other file is one piece that is read whole.
 //
 // # What a batch does not say
 //
@@ -117,10 +117,11 @@ type Set struct {
 
 // How a piece is read. One by rows may be cut: From, To, First and Txns then say which transactions it is.
 const (
-	ByRows  = "rows"  // transactions From to To of a native file
-	byBytes = "bytes" // lines of a file of JSON lines, from byte From to byte To
-	byFlow  = "flow"  // all lines of a compressed file of JSON lines, as a stream
-	asWhole = "whole" // all of a file
+	ByRows   = "rows"   // transactions From to To of a native file
+	byBytes  = "bytes"  // lines of a file of JSON lines, from byte From to byte To
+	byFlow   = "flow"   // all lines of a compressed file of JSON lines, as a stream
+	byGroups = "groups" // transactions that begin in row groups From to To of a Parquet file
+	asWhole  = "whole"  // all of a file
 )
 
 // Piece is a part of a history: some transactions of one file. It is read by Each, and can be written as JSON and read

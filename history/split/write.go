@@ -21,7 +21,7 @@ import (
 )
 
 // Endings are the names' endings of the parts that Out can write.
-func Endings() []string { return []string{".ivh", ".jsonl", ".jsonl.gz", ".jsonl.zst"} }
+func Endings() []string { return []string{".ivh", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"} }
 
 // Out writes a history that comes in batches into the parts of a folder. Each part is a history by itself too. Memory:
 // that of a part's keys and versions (native.Writer), or a buffer.
@@ -37,6 +37,7 @@ type Out struct {
 	tmp    *os.File
 	native *native.Writer
 	jsonl  *jsonl.Writer
+	table  tableWriter
 	buf    *bufio.Writer
 	pack   io.WriteCloser // nil: not compressed
 	size   *counter
@@ -89,8 +90,11 @@ func (o *Out) Add(h *history.History) error {
 	}
 	o.part.Txns += int64(h.NumTxns())
 	o.part.Ops += int64(h.NumOps())
-	if o.native != nil {
+	switch {
+	case o.native != nil:
 		return o.native.Add(h)
+	case o.table != nil:
+		return o.table.Add(h)
 	}
 	return o.jsonl.Add(h)
 }
@@ -132,6 +136,9 @@ func (o *Out) open(n int) (err error) {
 	o.buf = bufio.NewWriterSize(o.size, 1<<18)
 	var w io.Writer = o.buf
 	switch filepath.Ext(o.ending) {
+	case ".parquet":
+		o.table, err = newTable(o.buf, o.header)
+		return err
 	case ".gz":
 		o.pack = gzip.NewWriter(o.buf)
 	case ".zst":
@@ -168,7 +175,7 @@ func (o *Out) Cut() error {
 		return err
 	}
 	o.list.Parts = append(o.list.Parts, o.part)
-	o.part, o.tmp, o.native, o.jsonl, o.pack = format.Part{}, nil, nil, nil, nil
+	o.part, o.tmp, o.native, o.jsonl, o.table, o.pack = format.Part{}, nil, nil, nil, nil, nil
 	return nil
 }
 
@@ -176,6 +183,9 @@ func (o *Out) finish() error {
 	if o.native != nil {
 		w := bufio.NewWriterSize(o.tmp, 1<<18)
 		return errors.Join(o.native.Finish(w), w.Flush(), o.native.Close())
+	}
+	if o.table != nil {
+		return errors.Join(o.table.Close(), o.buf.Flush())
 	}
 	err := o.jsonl.Flush()
 	if o.pack != nil {

@@ -68,8 +68,10 @@ func shardEnding(name string) (string, error) {
 		return ".ivh", nil
 	case "isovet-history":
 		return ".jsonl", nil
+	case "parquet":
+		return ".parquet", nil
 	}
-	return "", usagef("format %s cannot be written in parts; expected isovet-native or isovet-history", name)
+	return "", usagef("format %s cannot be written in parts; expected isovet-native, isovet-history or parquet", name)
 }
 
 // batch is what is to be written, and in which part.

@@ -7,27 +7,22 @@ import (
 	"isovet/history"
 )
 
-// Txns returns how many transactions begin in each row group: one whose rows begin in the group before is of that.
-// Errors are *history.InputError. Cost: decoding one column.
-func (f *File) Txns(ctx context.Context) (all []int64, err error) {
+// Heads tells of each transaction of the file what its first row says of its id, session, place there and whether it is
+// the initial one, and the row group in which it begins; nothing else of the head is set but the line. Errors are
+// *history.InputError, or of do. Cost: decoding these columns.
+func (f *File) Heads(ctx context.Context, do func(group int, h *history.TxnHead) error) (err error) {
 	defer f.changed(&err)()
-	open := int64(0)
-	c := f.cursor(cTxn, &open)
-	last := cell{}
-	for g := range f.NumGroups() {
-		n := int64(0)
-		err := c.each(ctx, g, func(id int64) {
-			if now := (cell{id, true}); now != last {
-				last = now
-				n++
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
+	r, err := f.newReader()
+	if err != nil {
+		return err
 	}
-	return all, nil
+	for id := range r.cur {
+		if id != cTxn && id != cSession && id != cSeq && id != cInit {
+			r.cur[id] = nil
+		}
+	}
+	r.heads = do
+	return r.all(ctx, 0, f.NumGroups(), nil)
 }
 
 // each gives do the ids of a row group's rows.
@@ -84,8 +79,8 @@ type Part struct {
 // Each reads a part of the file and gives do its transactions in batches, each a history of its own, and the places in
 // their sessions that rows give (seq): one for each transaction, history.NoTime where there is none; nil where no row
 // gives any. A batch has its sessions in the order of the rows; whether that is the order of these places takes more
-// than a batch to check. Errors are *history.InputError, with the row in the file, or of do. Cost: that of Read; memory:
-// a batch, and a page of each column.
+// than a batch to check. Errors are *history.InputError, with the row in the file, or of do. Cost: that of Read;
+// memory: a batch, and a page of each column.
 func (f *File) Each(ctx context.Context, p Part, do func(h *history.History, seqs []int64) error) (err error) {
 	defer f.changed(&err)()
 	r, err := f.newReader()

@@ -208,6 +208,18 @@ func (f *File) lookup(key string) (string, bool) {
 	return f.meta.KeyValueMetadata[i].Value, true
 }
 
+// Header returns a history without transactions that has what the file says of the whole.
+func (f *File) Header() (*history.History, error) {
+	r, err := f.newReader()
+	if err != nil {
+		return nil, err
+	}
+	return r.b.Build()
+}
+
+// GroupBytes returns how many bytes of the file a row group's columns take.
+func (f *File) GroupBytes(g int) int64 { return int64(len(f.span(g))) }
+
 // NumRows returns the number of rows.
 func (f *File) NumRows() int64 { return f.row[len(f.row)-1] }
 

@@ -298,9 +298,19 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		txns, err := f.Txns(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+		txns := make([]int64, f.NumGroups())
+		heads := 0
+		err = f.Heads(t.Context(), func(g int, x *history.TxnHead) error {
+			if s := h.SessName[h.Txns.Sess[heads]]; x.ID != h.Txns.ID[heads] || x.Init != (uint32(heads) == h.Init) ||
+				x.HasSess != (s != history.NoTime) || x.HasSess && x.Session != s {
+				t.Errorf("%s: transaction %d: %+v", name, heads, x)
+			}
+			heads++
+			txns[g]++
+			return nil
+		})
+		if err != nil || heads != h.NumTxns() {
+			t.Fatalf("%s: %d of %d transactions: %v", name, heads, h.NumTxns(), err)
 		}
 		var all []row
 		for from := 0; from < f.NumGroups(); {

@@ -135,10 +135,12 @@ type reader struct {
 	last  [lastOfTxn + 1]cell
 
 	batches *batches // nil: all is one
-	skip    cell     // the transaction whose rows are not looked at, as they are of the part before
-	past    bool     // the row group is behind the part: only the last transaction may go on in it
-	done    bool     // and another has begun there
-	keyed   bool     // the column key has texts
+	heads   func(group int, h *history.TxnHead) error
+	group   int
+	skip    cell // the transaction whose rows are not looked at, as they are of the part before
+	past    bool // the row group is behind the part: only the last transaction may go on in it
+	done    bool // and another has begun there
+	keyed   bool // the column key has texts
 }
 
 // cell is what stands in a row of a column.
@@ -255,6 +257,7 @@ func (r *reader) all(ctx context.Context, from, to int, release func([]byte)) er
 				c.enter(g)
 			}
 		}
+		r.group = g
 		for r.row = r.f.row[g]; r.row < r.f.row[g+1] && !r.done; {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -282,7 +285,7 @@ func (r *reader) all(ctx context.Context, from, to int, release func([]byte)) er
 			release(r.f.span(g))
 		}
 	}
-	if r.any {
+	if r.any && r.heads == nil {
 		r.b.EndTxn(r.head)
 	}
 	return nil
@@ -356,8 +359,14 @@ func (r *reader) window(n int) error {
 		if err := r.agree(i, j, same); err != nil {
 			return err
 		}
-		if err := r.operations(i, j); err != nil {
-			return err
+		if r.heads == nil {
+			if err := r.operations(i, j); err != nil {
+				return err
+			}
+		} else if !same {
+			if err := r.heads(r.group, &r.head); err != nil {
+				return err
+			}
 		}
 		i = j
 	}
@@ -366,9 +375,9 @@ func (r *reader) window(n int) error {
 
 // begin begins the transaction of row i, and ends the one before.
 func (r *reader) begin(i int) error {
-	if r.any {
+	if r.any && r.heads == nil {
 		r.b.EndTxn(r.head)
-	} else {
+	} else if !r.any {
 		r.any, r.first = true, r.view[cTxn].vals[i]
 	}
 	h := history.NewTxnHead()
