@@ -94,7 +94,7 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			for _, c := range []Checker{viper{}, viper{bySessions: true}, polysi{}, bc{}, adya{}, adya{full: true}} {
+			for _, c := range snapshotCheckers {
 				in := c.Info()
 				solver := ""
 				if m := len(in.Solvers); m > 0 {
@@ -124,6 +124,9 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 	}
 }
 
+var snapshotCheckers = []Checker{viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, adya{},
+	adya{full: true}}
+
 // TestSnapshotCatalogue: the anomalies of errata §5.1 at the snapshot levels.
 func TestSnapshotCatalogue(t *testing.T) {
 	for _, a := range datasets.Anomalies() {
@@ -134,7 +137,7 @@ func TestSnapshotCatalogue(t *testing.T) {
 					want = evidence.Violated
 				}
 			}
-			for _, c := range []Checker{viper{}, viper{bySessions: true}, polysi{}, bc{}, adya{}, adya{full: true}} {
+			for _, c := range snapshotCheckers {
 				r, err := Run(context.Background(), c, a.History(), Options{Level: l})
 				if err != nil {
 					t.Fatalf("%s, %s, %s: %v", a.Name, l, c.Info().Name, err)
@@ -170,7 +173,7 @@ func TestSnapshotMedium(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range []Checker{viper{}, viper{bySessions: true}, polysi{}, bc{}, adya{}} {
+			for _, c := range snapshotCheckers[:6] {
 				ctx, cancel := context.WithTimeout(context.Background(), 5e9)
 				got, err := Run(ctx, c, h, Options{Level: l})
 				cancel()

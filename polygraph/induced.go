@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"isovet/closure"
 	"isovet/evidence"
 	"isovet/graph"
 )
@@ -41,6 +42,9 @@ type Induced struct {
 	pos     []int32  // node → its place in a topological order of the known induced graph
 	width   int      // words a row
 	rows    []uint64 // Invariant: bit pos[v] of row pos[u] is set iff u reaches v, u ≠ v
+	// With chains, what rows would say is asked of reach instead: see BySessions.
+	chains [][]int32
+	reach  *closure.Sessions
 }
 
 // NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. false: the
@@ -194,6 +198,9 @@ func (g *Induced) Prune(ctx context.Context) (rounds int, refuted bool, err erro
 			return rounds, !possible, err
 		}
 		if len(g.Open) == before {
+			if g.chains != nil && before > 0 {
+				g.reduceBySessions()
+			}
 			return rounds, false, nil
 		}
 	}
@@ -247,6 +254,9 @@ func (g *Induced) possible(c Constraint, first bool) bool {
 
 // Reaches reports whether u reaches v, or is v, in the known induced graph as it was when the last round began.
 func (g *Induced) Reaches(u, v int32) bool {
+	if g.reach != nil {
+		return g.reach.Reaches(2*u+1, 2*v+1)
+	}
 	at := g.pos[v]
 	return u == v || g.rows[int(g.pos[u])*g.width+int(at>>6)]>>(uint(at)&63)&1 != 0
 }
@@ -259,6 +269,9 @@ func (g *Induced) close(ctx context.Context) (acyclic bool, err error) {
 		}
 	})
 	g.Anti = graph.Build(g.N, g.antis)
+	if g.chains != nil {
+		return g.closeBySessions()
+	}
 	order := g.order()
 	if len(order) < g.N {
 		return false, nil
