@@ -76,7 +76,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 			"%d: %s", len(a.Open), w.From, w.To, w.Why)
 	default:
 		a.Verdict = evidence.Holds
-		a.Moves = e.moves.At
+		a.Moves, a.Moved = e.moves.At, e.ids
 	}
 	return a, nil
 }
@@ -331,6 +331,7 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
 		e.counted[p] = x.Rule
 		e.moves.Set(p, x.Now)
+		e.ids[p] = named(x)
 		touched.addTxn(x)
 		events = append(events, plan.Event{At: x.Rule, Txn: x, Reads: true, Writes: true})
 	}

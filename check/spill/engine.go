@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"isovet/check/spill/plan"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/safego"
 	"isovet/level"
 )
@@ -61,7 +63,23 @@ type Answer struct {
 	// Moves, of a history that satisfies the level, are the exceptions to the rule that transactions stand in the order
 	// of their ends.
 	Moves map[uint64]plan.Move
-	Stats Stats
+	// Moved says more of the transactions in Moves.
+	Moved map[uint64]Named
+	Level level.Level
+	// Partial: Proof leaves out some reads of transactions in it.
+	Partial bool
+	Stats   Stats
+}
+
+// Named is a transaction's id in its file, and when it may have taken effect, as history.Window has it.
+type Named struct{ ID, Start, End int64 }
+
+func named(x *plan.Txn) Named {
+	n := Named{x.ID, x.Start, x.End}
+	if x.Status != history.Committed || x.End == history.NoTime {
+		n.End = math.MaxInt64
+	}
+	return n
 }
 
 // Stats counts a run.
@@ -121,7 +139,7 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	if a, err = e.decide(ctx); err != nil {
 		return nil, err
 	}
-	a.Stats = e.stats
+	a.Stats, a.Level = e.stats, e.o.Level
 	e.done = true
 	return a, nil
 }
@@ -140,6 +158,7 @@ type engine struct {
 	bad        []uint64
 	moves      *plan.Moves
 	init       uint64              // place of the initial transaction
+	ids        map[uint64]Named    // of exceptions
 	counted    map[uint64]plan.Pos // transactions of unknown outcome that count, and where the rule has them
 	solved     []plan.Span         // windows that have been
 	settled    []plan.Span         // stretches that are decided, or given up

@@ -37,6 +37,11 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 		return err
 	}
 	h.File, h.Meta = e.in.Name, e.in.Meta
+	for t, id := range h.Txns.ID {
+		if lo, hi := h.TxnOps(uint32(t)); in[id] && int(hi-lo) != len(e.seen[id].Ops) {
+			a.Partial = true
+		}
+	}
 	how := certify.Options{ClockSkew: e.o.Skew}
 	p := &evidence.Result{Verdict: evidence.Violated, Level: e.o.Level, Checker: a.Found[0].Checker, H: h}
 	to := newRetold(h)
@@ -66,7 +71,7 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 		}
 	}
 	if len(p.Anomalies) == 0 {
-		a.Proof = a.Found[0]
+		a.Proof, a.Partial = a.Found[0], true
 		a.Proof.Also += len(all) - 1
 	}
 	return nil

@@ -45,6 +45,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 				}
 				x.Now.Round = e.stats.Rounds
 				e.moves.Set(x.Place, x.Now)
+				e.ids[x.Place] = named(x)
 			}
 			events = append(events, moved...)
 		}

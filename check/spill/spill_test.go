@@ -1,19 +1,22 @@
 package spill
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"isovet/certify/large"
 	"isovet/check"
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/histtest"
 	"isovet/internal/histtest/random"
-	"isovet/level"
 )
 
 // cut gives a history as pieces of few transactions.
@@ -104,8 +107,62 @@ func compare(t testing.TB, seed uint64, h *history.History, counts map[string]in
 		if got.Verdict == evidence.Unknown {
 			counts["unknown at "+l.String()+": "+got.Reason[:min(len(got.Reason), 30)]]++
 		}
+		if got.Verdict != evidence.Unknown {
+			verify(t, seed, h, got, r, counts)
+		}
 		if want.Verdict != got.Verdict && want.Verdict != evidence.Unknown && got.Verdict != evidence.Unknown {
 			t.Fatalf("seed %d, %s: out of core %s, in memory %s", seed, l, got.Verdict, want.Verdict)
+		}
+	}
+}
+
+// verify checks an answer's certificate, and that of an order no other level is taken to be proved at which the history
+// does not hold.
+func verify(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Rand, counts map[string]int) {
+	var cert bytes.Buffer
+	if err := a.WriteCertificate(&cert, "test"); errors.Is(err, ErrNoCertificate) {
+		counts["no certificate"]++
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	in := cut(h, r)
+	s := &large.Source{Name: "test", Txns: in.Txns, Each: func(ctx context.Context, f func(*history.History,
+		int64) error) error {
+		for _, p := range in.Pieces {
+			err := p.Each(ctx, func(h *history.History, first uint64) error { return f(h, int64(first)) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	o := large.Options{Dir: filepath.Join(t.(interface{ TempDir() string }).TempDir(), "verify"), Memory: 1 << 16}
+	got, err := large.Verify(context.Background(), bytes.NewReader(cert.Bytes()), s, o)
+	if err != nil || got.Refuted != nil {
+		t.Fatalf("seed %d, %s, %s: the certificate fails: %v, %v\n%s", seed, a.Level, a.Verdict, err, got,
+			cert.Bytes())
+	}
+	counts["certified "+a.Verdict.String()]++
+	if a.Verdict != evidence.Holds {
+		return
+	}
+	text := cert.String()
+	for _, l := range Levels() { // what it proves at other levels
+		other := strings.Replace(text, `"`+a.Level.String()+`"`, `"`+l.String()+`"`, 1)
+		got, err := large.Verify(context.Background(), strings.NewReader(other), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Refuted != nil {
+			counts["refuted at another level"]++
+			continue
+		}
+		c, _ := check.ByName("replay")
+		want, err := check.Run(context.Background(), c, h, check.Options{Level: l})
+		if err != nil || want.Verdict != evidence.Holds {
+			t.Fatalf("seed %d: a certificate of %s proves %s, at which the history is %v\n%s", seed, a.Level, l, want,
+				text)
 		}
 	}
 }
@@ -124,5 +181,3 @@ func TestTiny(t *testing.T) {
 		t.Log(k, n)
 	}
 }
-
-var _ = level.Serializable

@@ -234,13 +234,18 @@ func (f *checkFlags) checkAll(ctx context.Context, e *env, args []string) (tally
 		p.Begin("checking " + path)
 		e.kept.begins(i)
 		var o outcome
+		to := *f
 		if f.spill.dir != "" {
-			o = f.checkSpilled(ctx, e, path, i, len(args), p)
+			var spilled bool
+			if o, spilled = f.checkSpilled(ctx, e, path, i, len(args), p); spilled {
+				to.certificate = ""
+			}
+			to.limits.memory = 0
 		} else {
 			o = checkOne(ctx, e, f, path, p, e.kept.started(i))
 		}
 		if o.result != nil {
-			if err := f.outputs(ctx, e, o, i, len(args)); err != nil {
+			if err := to.outputs(ctx, e, o, i, len(args)); err != nil {
 				o.err = errors.Join(o.err, err)
 			}
 		}

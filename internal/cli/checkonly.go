@@ -41,6 +41,13 @@ func (*spilling) flags(*cobra.Command) {}
 func (*checkFlags) validateSpill() error { return nil }
 
 // checkSpilled is never asked for: there is no flag for it.
-func (*checkFlags) checkSpilled(context.Context, *env, string, int, int, *progress) outcome {
+func (*checkFlags) checkSpilled(context.Context, *env, string, int, int, *progress) (outcome, bool) {
 	panic("built without check --spill")
+}
+
+// isLarge is not asked for here.
+func isLarge(string) bool { return false }
+
+func verifyLarge(context.Context, *env, *verifyFlags, string, string) error {
+	panic("built without verify of what was checked out of core")
 }

@@ -3,18 +3,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"isovet/certify/large"
 	"isovet/check/spill"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/room"
@@ -63,45 +68,37 @@ func (f *checkFlags) validateSpill() error {
 	case f.shrunk != "":
 		return usagef("--shrink has no meaning out of core: the page and the certificate have the transactions that " +
 			"take part; leave it or --spill out")
-	case f.certificate != "":
-		return usagef("no certificate is written out of core; leave --certificate or --spill out")
 	case f.limits.memory > 0 && f.limits.memory < 32<<20:
 		return usagef("--memory %s is too little for --spill; expected at least 32 MiB", bytesText(f.limits.memory))
 	}
 	return nil
 }
 
-// checkSpilled checks a history out of core, or in memory where it fits.
-func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n int, p *progress) outcome {
+// checkSpilled checks a history out of core, or, not spilled then, in memory where it fits.
+func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n int, p *progress) (o outcome,
+	spilled bool) {
 	began := time.Now()
 	known := &evidence.Result{Level: f.level, Checker: "replay"}
-	memory := f.limits.memory
-	if memory == 0 {
-		memory = spillMemory
-	}
+	memory := cmp.Or(f.limits.memory, spillMemory)
 	if path == "-" {
 		return outcome{path, nil, usagef("standard input cannot be read twice, as --spill does; expected a file"),
-			began}
+			began}, true
 	}
 	paths := f.loading.paths(path)
-	p.Step("looking at the files", 0, 0)
-	set, err := split.Plan(ctx, paths, split.Options{Format: f.loading.format,
-		RealTime: format.RealTime(f.loading.realTime), Initial: format.InitialValue(f.loading.initial),
-		Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
-		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
+	set, err := planned(ctx, paths, f.loading, memory, p)
 	if err != nil {
-		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}
+		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}, true
 	}
 	if need := inMemory(set); need <= memory {
 		fmt.Fprintf(e.stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
 			room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
 		g.limits.memory = 0
-		return checkOne(ctx, e, &g, path, p, 0)
+		return checkOne(ctx, e, &g, path, p, 0), false
 	}
 	in, err := spill.Of(set)
 	if err != nil {
-		return outcome{path, nil, err, began}
+		return outcome{path, nil, err, began}, true
 	}
 	dir := f.spill.dir
 	if n > 1 {
@@ -133,9 +130,9 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 			err = &exitError{status: statusInterrupted}
 		}
 		fmt.Fprintf(e.stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path, dir)
-		return outcome{path, known, err, began}
+		return outcome{path, known, err, began}, true
 	case err != nil:
-		return outcome{path, nil, err, began}
+		return outcome{path, nil, err, began}, true
 	}
 	r := known
 	if a.Proof != nil {
@@ -156,7 +153,106 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		}
 		fmt.Fprintf(e.stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
 	}
-	return outcome{path, r, nil, began}
+	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
+}
+
+// planned divides a history into pieces.
+func planned(ctx context.Context, paths []string, l loading, memory int64, p *progress) (*split.Set, error) {
+	p.Step("looking at the files", 0, 0)
+	return split.Plan(ctx, paths, split.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
+		Initial: format.InitialValue(l.initial), Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
+		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
+}
+
+// certifySpilled writes the certificate that was asked for.
+func (f *checkFlags) certifySpilled(e *env, path string, i, n int, a *spill.Answer) error {
+	if f.certificate == "" {
+		return nil
+	}
+	err := spill.ErrNoCertificate
+	if a.Verdict != evidence.Unknown {
+		err = e.writeFile(numbered(f.certificate, i, n), func(w io.Writer) error { return a.WriteCertificate(w, path) })
+	}
+	if errors.Is(err, spill.ErrNoCertificate) {
+		fmt.Fprintf(e.stderr, "isovet: %s: %v\n", path, err)
+		return nil
+	}
+	return err
+}
+
+// isLarge reports whether a file is a certificate of a history that was checked out of core.
+func isLarge(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 256)
+	n, _ := io.ReadFull(f, start)
+	return large.Is(start[:n])
+}
+
+// verifyLarge replays a certificate of a history that was checked out of core, in the same way.
+func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string) error {
+	memory := cmp.Or(f.limits.memory, spillMemory)
+	paths := f.from.paths(path)
+	dir := f.spill
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
+			return err
+		}
+		defer os.Remove(dir)
+	}
+	p := newProgress(e.stderr, f.json, f.json)
+	defer p.Close()
+	p.Begin("verifying " + cert)
+	v := verifyResult{Certificate: cert, History: path}
+	limits := f.limits
+	limits.memory = 0
+	r, err := guard(ctx, limits, func() string { return "verifying " + cert }, func(ctx context.Context) (*large.Result,
+		error) {
+		debug.SetMemoryLimit(memory * 3 / 4)
+		set, err := planned(ctx, paths, f.from, memory, p)
+		if err != nil {
+			return nil, err
+		}
+		in, err := os.Open(cert)
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		s := &large.Source{Name: set.Name, Txns: set.Txns, Each: func(ctx context.Context,
+			each func(*history.History, int64) error) error {
+			return set.Each(ctx, func(b *split.Batch) error { return each(b.H, b.First) })
+		}}
+		r, err := large.Verify(ctx, in, s, large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
+			Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }})
+		return r, named(err, cert)
+	})
+	p.Hide()
+	var stopped *stoppedError
+	code := statusOK
+	switch {
+	case err == nil:
+		v.Level, v.Checker, v.Verdict = r.Level.String(), r.Checker, r.Verdict.String()
+		code = v.say(r.Refuted)
+	case errors.As(err, &stopped):
+		v.Answer, v.Reason = unanswered, stopped.text
+		if code = statusUnknown; errors.Is(stopped, errInterrupted) {
+			code = statusInterrupted
+		}
+	default:
+		return err
+	}
+	var says *evidence.Result
+	if r != nil {
+		says = &evidence.Result{Level: r.Level, Verdict: r.Verdict}
+	}
+	if err := v.print(e, f, says); err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return status(code)
 }
 
 // inMemory is about how much memory a history takes that is checked there.

@@ -22,6 +22,7 @@ type verifyFlags struct {
 	skew   time.Duration
 	limits limits
 	json   bool
+	spill  string // a folder for files
 }
 
 func newVerify(e *env) *cobra.Command {
@@ -54,6 +55,9 @@ certificate cannot be read, or belongs to another history.`,
 			cert, path := args[0], args[1]
 			if isCertificate(path) && !isCertificate(cert) {
 				cert, path = path, cert
+			}
+			if isLarge(cert) {
+				return verifyLarge(c.Context(), e, &f, cert, path)
 			}
 			return runVerify(c.Context(), e, &f, cert, path)
 		},

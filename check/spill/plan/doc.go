@@ -11,12 +11,12 @@
 // # Why no misfit is a proof
 //
 // The rule with its exceptions is a total order. [Mapper] checks that no committed transaction contradicts itself, and
-// passes on each first read of a key that comes before own writes, and each last write of a key. [Replay] compares
-// each such read with the last write of its key by a transaction that counts, as values: aborted, intermediate and
-// unwritten values are never there. Real time is kept, since who ended before another began has an earlier end, and
-// windows, which are all transactions between two places of the order, are solved with their real time; sessions are
-// checked by [Sessions]. At the snapshot levels transactions that read and commit at one point conflict with nobody;
-// those of a window are solved with their conflicts, and nobody else stands in it.
+// passes on each first read of a key that comes before own writes, and each last write of a key. [Replay] compares each
+// such read with the last write of its key by a transaction that counts, as values: aborted, intermediate and unwritten
+// values are never there. Real time is kept, since who ended before another began has an earlier end, and windows,
+// which are all transactions between two places of the order, are solved with their real time; sessions are checked by
+// [Sessions]. At the snapshot levels transactions that read and commit at one point conflict with nobody; those of a
+// window are solved with their conflicts, and nobody else stands in it.
 //
 // # Why a proof of a violation is one
 //

@@ -1,0 +1,373 @@
+package large
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"isovet/history"
+)
+
+// value is a value, or a key, that means the same in every batch.
+type value struct {
+	n    int64
+	kind history.ValueKind
+	text string
+}
+
+func valueOf(h *history.History, v history.Value) value {
+	if v.Kind == history.String || v.Kind == history.Row {
+		return value{kind: v.Kind, text: string(h.Texts.Text(uint32(v.N)))}
+	}
+	return value{kind: v.Kind, n: v.N}
+}
+
+func (v value) in(b *history.Builder) history.Value {
+	switch v.kind {
+	case history.String:
+		return b.StringValue([]byte(v.text))
+	case history.Row:
+		return b.RowValue([]byte(v.text))
+	}
+	return history.Value{Kind: v.kind, N: v.n}
+}
+
+// keyed sorts operations by key: they go to files by their keys' hashes, each of which fits in memory.
+type keyed struct {
+	v     *verifier
+	files []*os.File
+	w     []*bufio.Writer
+	buf   []byte
+	hash  []uint64 // by key of the batch at hand
+	of    *history.History
+	seen  []seen // by key of the batch
+}
+
+// seen is what a transaction must see of a key from now on.
+type seen struct {
+	txn uint32 // one more than the transaction
+	ver uint32
+	op  uint32 // one more than its last write
+}
+
+const recordBytes = 100 // in memory, with what sorting takes, and as it is in the file
+
+func newKeyed(v *verifier) (*keyed, error) {
+	if err := os.MkdirAll(v.o.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	k := &keyed{v: v}
+	// Ten operations a transaction, in a third of the memory.
+	n := max(1, min(v.s.Txns*10*recordBytes/(v.o.Memory/3)+1, 512))
+	for i := range n {
+		f, err := os.Create(filepath.Join(v.o.Dir, fmt.Sprintf("verify-%03d", i)))
+		if err != nil {
+			k.close()
+			return nil, err
+		}
+		k.files = append(k.files, f)
+		k.w = append(k.w, bufio.NewWriterSize(f, 1<<15))
+	}
+	return k, nil
+}
+
+func (k *keyed) close() {
+	for _, f := range k.files {
+		f.Close()
+		os.Remove(f.Name())
+	}
+	os.Remove(k.v.o.Dir) // if there is nothing else in it
+}
+
+// txn writes what a transaction reads from others, and what it installs. number is its place if it is an exception.
+func (k *keyed) txn(h *history.History, t uint32, begin, commit at, number int) error {
+	if k.of != h {
+		k.of = h
+		k.hash = k.hash[:0]
+		for _, x := range h.Keys {
+			k.hash = append(k.hash, hashOf(h, x))
+		}
+		k.seen = slices.Grow(k.seen[:0], len(h.Keys))[:len(h.Keys)]
+		clear(k.seen)
+	}
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		ver := h.Ops.Ver[op]
+		key := h.VerKey[ver]
+		was := &k.seen[key]
+		known := was.txn == t+1
+		if h.Ops.Kind[op] == history.Write {
+			*was = seen{t + 1, ver, op + 1}
+			continue
+		}
+		switch {
+		case known && was.ver != ver:
+			return refute("transaction %d contradicts itself: it reads %s of %s", h.Txns.ID[t], h.ValueString(ver),
+				h.KeyString(key))
+		case known:
+			continue
+		}
+		*was = seen{t + 1, ver, 0}
+		if err := k.put(h, 0, key, ver, begin, number, h.Txns.ID[t]); err != nil {
+			return err
+		}
+	}
+	for op := lo; op < hi; op++ {
+		ver := h.Ops.Ver[op]
+		if key := h.VerKey[ver]; h.Ops.Kind[op] == history.Write && k.seen[key].op == op+1 {
+			if err := k.put(h, 1, key, ver, commit, number, h.Txns.ID[t]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func hashOf(h *history.History, v history.Value) uint64 {
+	if v.Kind != history.Int {
+		return h.Texts.Hash(uint32(v.N))
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(v.N))
+	return xxhash.Sum64(b[:])
+}
+
+// put writes a record: what it is, the key, the version, where it stands, and whose it is.
+func (k *keyed) put(h *history.History, write byte, key, ver uint32, a at, number int, id int64) error {
+	w := k.w[k.hash[key]%uint64(len(k.w))]
+	b := append(k.buf[:0], write|byte(h.VerKind[ver])<<1)
+	b = appendValue(b, h, h.Keys[key])
+	b = appendValue(b, h, h.VerValue(ver))
+	b = binary.AppendVarint(b, a.t)
+	b = binary.AppendUvarint(b, a.n)
+	b = binary.AppendUvarint(b, uint64(a.sub))
+	b = binary.AppendVarint(b, int64(number))
+	b = binary.AppendVarint(b, id)
+	k.buf = b
+	_, err := w.Write(b)
+	return err
+}
+
+func appendValue(b []byte, h *history.History, v history.Value) []byte {
+	b = append(b, byte(v.Kind))
+	if v.Kind == history.String || v.Kind == history.Row {
+		t := h.Texts.Text(uint32(v.N))
+		b = binary.AppendUvarint(b, uint64(len(t)))
+		return append(b, t...)
+	}
+	return binary.AppendVarint(b, v.N)
+}
+
+// record is a read or write in memory. text is the number of a text, 0 for none.
+type record struct {
+	a     at
+	n     int64
+	id    int64
+	ex    int32 // number of its exception, -1
+	key   uint32
+	text  uint32
+	write bool
+	kind  history.ValueKind
+}
+
+// replay sorts each file by key and place, and replays it.
+func (k *keyed) replay(ctx context.Context) error {
+	for i, w := range k.w {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if k.v.o.Progress != nil {
+			k.v.o.Progress("replaying", int64(i), int64(len(k.w)))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if err := k.part(k.files[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *keyed) part(f *os.File) error {
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err
+	}
+	r := &reader{b: b, ints: map[int64]uint32{}, strings: map[string]uint32{}, texts: map[string]uint32{"": 0}}
+	all := make([]record, 0, len(b)/24)
+	for len(r.b) > 0 {
+		x := r.next(k.v)
+		if r.bad {
+			return fmt.Errorf("%s: a record that does not end", f.Name())
+		}
+		all = append(all, x)
+	}
+	// by key first, as they come; then each key by place
+	off := make([]uint32, len(r.names)+1)
+	for i := range all {
+		off[all[i].key+1]++
+	}
+	for i := range r.names {
+		off[i+1] += off[i]
+	}
+	sorted := make([]uint32, len(all))
+	next := slices.Clone(off[:len(r.names)])
+	for i := range all {
+		sorted[next[all[i].key]] = uint32(i)
+		next[all[i].key]++
+	}
+	by := func(i, j uint32) int {
+		a, b := &all[i], &all[j]
+		if c := a.a.compare(b.a); c != 0 {
+			return c
+		}
+		if a.write != b.write { // one transaction's own
+			if b.write {
+				return -1
+			}
+			return 1
+		}
+		return 0
+	}
+	for key := range r.names {
+		ops := sorted[off[key]:off[key+1]]
+		if !slices.IsSortedFunc(ops, by) {
+			slices.SortFunc(ops, by)
+		}
+		if err := k.key(r, r.names[key], all, ops); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key replays the operations of a key.
+func (k *keyed) key(r *reader, name value, all []record, ops []uint32) error {
+	cur := record{kind: k.v.initial.kind, n: k.v.initial.n, text: r.text([]byte(k.v.initial.text))}
+	written := false
+	for _, i := range ops {
+		x := &all[i]
+		if !x.write {
+			if x.kind != cur.kind || x.n != cur.n || x.text != cur.text {
+				return refute("transaction %d reads another version of key %s than the last before it", x.id, name)
+			}
+			continue
+		}
+		if x.ex >= 0 && written && k.v.level.Snapshot() && k.v.ex[x.ex].begin.before(cur.a) {
+			return refute("transaction %d committed key %s while transaction %d, which writes it too, was open", cur.id,
+				name, x.id)
+		}
+		if written && cur.a == x.a {
+			return refute("two writes of key %s stand at one place", name)
+		}
+		cur, written = *x, true
+	}
+	return nil
+}
+
+// String names a key.
+func (v value) String() string {
+	if v.kind == history.Int {
+		return fmt.Sprint(v.n)
+	}
+	return fmt.Sprintf("%q", v.text)
+}
+
+// reader reads records.
+type reader struct {
+	b       []byte
+	bad     bool
+	ints    map[int64]uint32 // keys
+	strings map[string]uint32
+	names   []value
+	texts   map[string]uint32
+}
+
+func (r *reader) text(b []byte) uint32 {
+	if len(b) == 0 {
+		return 0
+	}
+	if i, ok := r.texts[string(b)]; ok {
+		return i
+	}
+	i := uint32(len(r.texts))
+	r.texts[string(b)] = i
+	return i
+}
+
+func (r *reader) uvarint() uint64 {
+	x, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return x
+}
+
+func (r *reader) varint() int64 {
+	x := r.uvarint()
+	return int64(x>>1) ^ -int64(x&1)
+}
+
+func (r *reader) byte() byte {
+	if len(r.b) == 0 {
+		r.bad = true
+		return 0
+	}
+	c := r.b[0]
+	r.b = r.b[1:]
+	return c
+}
+
+// value reads a value.
+func (r *reader) value() (kind history.ValueKind, n int64, text []byte) {
+	kind = history.ValueKind(r.byte())
+	if kind != history.String && kind != history.Row {
+		return kind, r.varint(), nil
+	}
+	size := r.uvarint()
+	if size > uint64(len(r.b)) {
+		r.bad = true
+		return kind, 0, nil
+	}
+	text, r.b = r.b[:size], r.b[size:]
+	return kind, 0, text
+}
+
+func (r *reader) next(v *verifier) (x record) {
+	x.write = r.byte()&1 != 0
+	kind, n, text := r.value()
+	var known bool
+	if kind == history.Int {
+		if x.key, known = r.ints[n]; !known {
+			x.key = uint32(len(r.names))
+			r.ints[n] = x.key
+		}
+	} else if x.key, known = r.strings[string(text)]; !known {
+		x.key = uint32(len(r.names))
+		r.strings[string(text)] = x.key
+	}
+	if !known {
+		r.names = append(r.names, value{n, kind, string(text)})
+	}
+	x.kind, x.n, text = r.value()
+	x.text = r.text(text)
+	x.a.t, x.a.n, x.a.sub = r.varint(), r.uvarint(), uint32(r.uvarint())
+	place := r.varint()
+	x.id = r.varint()
+	x.ex = -1
+	if place >= 0 {
+		i, _ := slices.BinarySearchFunc(v.ex, place, func(e exception, p int64) int { return cmp.Compare(e.place, p) })
+		x.ex = int32(i)
+	}
+	return x
+}

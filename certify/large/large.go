@@ -1,0 +1,197 @@
+// Package large replays certificates of histories that memory does not hold: those that [isovet/check/spill] writes. It
+// shares no code with what it checks.
+//
+// # The certificate
+//
+// JSON lines, like other certificates (package evidence), of version 2. A valid history's has the rule of its order,
+// and what is an exception to it:
+//
+//	{"format":"isovet-certificate","version":2,"level":"serializable","verdict":"valid","checker":"replay",
+//	 "history":{"name":"parts","txns":3,"ops":12},"rule":"end","exceptions":1}
+//	{"txn":7,"place":2,"begin":[1000,1,5],"commit":[1000,1,6],"start":900,"end":990}
+//
+// Rule "end": committed transactions stand at (end, place, 0), place being how many transactions are before them in the
+// history; those of unknown outcome take part only if they are exceptions. An exception begins and commits at the
+// positions given. At the serializable levels, and where both are equal, a transaction reads and then writes at its
+// commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the client's
+// times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
+//
+// A violation's has the anomalies as in version 1. They are about the transactions named in them, and need of all
+// others only who wrote what these read.
+//
+// # What is checked
+//
+// Of an order: that exceptions stand apart, and take part; that it keeps sessions and real time where the level asks
+// for them; that no transaction contradicts itself; and, key by key, that each read sees the last write before it, and
+// at the snapshot levels that nobody else committed a write of a key between a writer's begin and commit. Operations
+// are sorted by key through files. Of a violation: the history of its transactions, and of who wrote what they read, is
+// put together, and package certify checks the anomalies against it. It violates a level only if the whole does: it is
+// the whole without some transactions, and without the reads that saw what they wrote.
+//
+// Experimental: this package may still change.
+package large
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// Source is a history that is read from one end to the other, as often as needed.
+type Source struct {
+	Name string
+	Txns int64
+	// Each gives the transactions in batches; first is the place of a batch's first one.
+	Each func(ctx context.Context, f func(h *history.History, first int64) error) error
+}
+
+// Options are the parameters of Verify.
+type Options struct {
+	Dir       string // for files
+	Memory    int64  // bytes to use, about; 0: 1 GiB
+	ClockSkew int64  // as certify.Options
+	// Progress, if set, is told how far it is.
+	Progress func(stage string, done, total int64)
+}
+
+// Result is what a certificate says.
+type Result struct {
+	Level   level.Level
+	Verdict evidence.Verdict
+	Checker string
+	// Refuted is why it does not prove its verdict; nil: it does.
+	Refuted error
+}
+
+type header struct {
+	Format  string           `json:"format"`
+	Version int              `json:"version"`
+	Level   string           `json:"level"`
+	Verdict evidence.Verdict `json:"verdict"`
+	Checker string           `json:"checker,omitempty"`
+	History struct {
+		Name string `json:"name,omitempty"`
+		Txns int64  `json:"txns"`
+		Ops  int64  `json:"ops"`
+	} `json:"history"`
+	Rule       string `json:"rule,omitempty"`
+	Exceptions int64  `json:"exceptions,omitempty"`
+	Anomalies  int64  `json:"anomalies,omitempty"`
+}
+
+// Version is that of the certificates which this package reads.
+const Version = 2
+
+// Is reports whether a file begins as a certificate does that this package reads.
+func Is(start []byte) bool {
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	return bytes.Contains(line, []byte(`"isovet-certificate","version":2,`))
+}
+
+// refuted is an error that says that a certificate does not prove its verdict.
+type refuted struct{ error }
+
+func refute(format string, args ...any) error { return refuted{fmt.Errorf(format, args...)} }
+
+// Verify reads a certificate and checks it against a history. Errors say what is wrong with the files; that the
+// certificate proves nothing is no error but Result.Refuted. Cost: an order: a pass over the history, files of some 30
+// bytes an operation, and sorting them by key; memory for what Options says, and for the exceptions. A violation: two
+// passes.
+func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result, error) {
+	o.Memory = cmp.Or(o.Memory, 1<<30)
+	in := &lines{r: bufio.NewReaderSize(cert, 1<<16)}
+	line, err := in.next()
+	if err != nil {
+		return nil, err
+	}
+	var head header
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, in.errorf("", "%v; expected the header of a certificate", err)
+	}
+	if head.Format != "isovet-certificate" || head.Version != Version {
+		return nil, in.errorf("version", "%q, version %d; expected isovet-certificate, version %d", head.Format,
+			head.Version, Version)
+	}
+	l, err := level.Parse(head.Level)
+	if err != nil {
+		return nil, in.errorf("level", "%v", err)
+	}
+	if !l.Serial() && !l.Snapshot() {
+		return nil, in.errorf("level", "%s; expected a serializable or snapshot level", l)
+	}
+	if head.History.Txns != s.Txns {
+		return nil, in.errorf("history", "the certificate is for another history: %s with %d transactions, not %d",
+			head.History.Name, head.History.Txns, s.Txns)
+	}
+	r := &Result{Level: l, Verdict: head.Verdict, Checker: head.Checker}
+	switch head.Verdict {
+	case evidence.Holds:
+		if head.Rule != "end" {
+			return nil, in.errorf("rule", "%q; expected end", head.Rule)
+		}
+		v := &verifier{s: s, o: o, level: l, skew: o.ClockSkew}
+		if err = v.read(in, head.Exceptions); err == nil {
+			err = v.order(ctx)
+		}
+		if err == nil && v.ops != head.History.Ops {
+			return nil, in.errorf("history", "the certificate is for another history: %s with %d operations, not %d",
+				head.History.Name, head.History.Ops, v.ops)
+		}
+	case evidence.Violated:
+		err = violation(ctx, in, s, o, &head)
+	default:
+		err = refuted{certify.ErrUnknown}
+	}
+	var no refuted
+	if errors.As(err, &no) {
+		r.Refuted, err = no.error, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// lines reads lines and counts them.
+type lines struct {
+	r *bufio.Reader
+	n int
+}
+
+func (l *lines) next() ([]byte, error) {
+	b, err := l.r.ReadBytes('\n')
+	l.n++
+	if err == io.EOF && len(b) > 0 {
+		err = nil
+	}
+	if err == io.EOF {
+		return nil, l.errorf("", "the certificate ends too early")
+	}
+	return bytes.TrimSpace(b), err
+}
+
+// end demands that nothing follows.
+func (l *lines) end() error {
+	b, err := l.r.ReadBytes('\n')
+	if l.n++; len(bytes.TrimSpace(b)) > 0 {
+		return l.errorf("", "more than the header announces: %.40q", b)
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func (l *lines) errorf(field, format string, args ...any) error {
+	return &history.InputError{Line: l.n, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
+}

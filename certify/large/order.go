@@ -1,0 +1,295 @@
+package large
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"sort"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// at is a place in an order.
+type at struct {
+	t   int64
+	n   uint64
+	sub uint32
+}
+
+func (a at) compare(b at) int {
+	return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.n, b.n), cmp.Compare(a.sub, b.sub))
+}
+
+// before reports whether a is before b.
+func (a at) before(b at) bool {
+	if a.t != b.t {
+		return a.t < b.t
+	}
+	return a.compare(b) < 0
+}
+
+// exception is a transaction that stands elsewhere than the rule puts it.
+type exception struct {
+	place         int64
+	id            int64
+	begin, commit at
+	// as real time has it, the smallest and the largest number where there is none; as the certificate says, until the
+	// transaction is met
+	start, end int64
+	met        bool
+}
+
+// verifier checks an order.
+type verifier struct {
+	s     *Source
+	o     Options
+	level level.Level
+	skew  int64
+	ops   int64
+
+	ex []exception // by place
+	// For real time: exceptions by commit, with the earliest end from each on; by begin, with the latest start before
+	// it.
+	byCommit []at
+	minEnd   []int64
+	byBegin  []at
+	maxStart []int64
+
+	sessions map[int64]at // the last commit
+	initial  value
+	hasInit  bool
+	keys     *keyed
+}
+
+// read reads the exceptions.
+func (v *verifier) read(in *lines, n int64) error {
+	if n < 0 || n > v.s.Txns {
+		return in.errorf("exceptions", "%d of %d transactions", n, v.s.Txns)
+	}
+	for range n {
+		line, err := in.next()
+		if err != nil {
+			return err
+		}
+		var x struct {
+			Txn           int64
+			Place         int64
+			Begin, Commit *[3]json.Number
+			Start, End    *int64
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			return in.errorf("", "%v; expected an exception", err)
+		}
+		e := exception{place: x.Place, id: x.Txn}
+		for _, p := range []struct {
+			from *[3]json.Number
+			to   *at
+			name string
+		}{{x.Begin, &e.begin, "begin"}, {x.Commit, &e.commit, "commit"}} {
+			if p.from == nil || !number(p.from[0], &p.to.t) || !number(p.from[1], &p.to.n) ||
+				!number(p.from[2], &p.to.sub) {
+				return in.errorf(p.name, "expected three numbers: a time, a place, and one more")
+			}
+		}
+		if x.Start == nil || x.End == nil {
+			return in.errorf("start", "expected start and end")
+		}
+		e.start, e.end = *x.Start, *x.End
+		if k := len(v.ex); k > 0 && v.ex[k-1].place >= e.place {
+			return in.errorf("place", "%d behind %d; expected them in order", e.place, v.ex[k-1].place)
+		}
+		v.ex = append(v.ex, e)
+	}
+	if err := in.end(); err != nil {
+		return err
+	}
+	return v.apart()
+}
+
+func number[T int64 | uint64 | uint32](n json.Number, to *T) bool {
+	return json.Unmarshal([]byte(n), to) == nil
+}
+
+// apart demands that no two transactions stand at one place.
+func (v *verifier) apart() error {
+	var all []at
+	for i := range v.ex {
+		e := &v.ex[i]
+		if e.commit.before(e.begin) {
+			return refute("transaction %d begins behind its commit", e.id)
+		}
+		if e.begin != e.commit && v.level.Serial() {
+			return refute("transaction %d begins and commits at two places, at a serializable level", e.id)
+		}
+		all = append(all, e.begin)
+		if e.commit != e.begin {
+			all = append(all, e.commit)
+		}
+		for _, a := range []at{e.begin, e.commit} { // only who is of that place may stand where the rule has it
+			if a.sub == 0 && a.n != uint64(e.place) || a.t == math.MinInt64 {
+				return refute("transaction %d stands where another one may", e.id)
+			}
+		}
+	}
+	slices.SortFunc(all, at.compare)
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			return refute("two transactions stand at [%d,%d,%d]", all[i].t, all[i].n, all[i].sub)
+		}
+	}
+	return nil
+}
+
+// find returns the exception of a place, or nil.
+func (v *verifier) find(place int64) *exception {
+	i, ok := slices.BinarySearchFunc(v.ex, place, func(e exception, p int64) int { return cmp.Compare(e.place, p) })
+	if !ok {
+		return nil
+	}
+	return &v.ex[i]
+}
+
+// order checks the order.
+func (v *verifier) order(ctx context.Context) error {
+	v.sessions = make(map[int64]at)
+	if v.level.RealTime() {
+		v.times()
+	}
+	keys, err := newKeyed(v)
+	if err != nil {
+		return err
+	}
+	defer keys.close()
+	v.keys = keys
+	err = v.s.Each(ctx, func(h *history.History, first int64) error {
+		if v.o.Progress != nil {
+			v.o.Progress("reading", first, v.s.Txns)
+		}
+		v.ops += int64(h.NumOps())
+		if h.HasPredicates() || h.HasLists() {
+			return refute("there are predicates or lists, of which the certificate says nothing")
+		}
+		v.initial = valueOf(h, h.Initial)
+		for t := range uint32(h.NumTxns()) {
+			if err := v.txn(h, t, first+int64(t)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range v.ex {
+		if e := &v.ex[i]; !e.met {
+			return refute("exception %d is of a transaction that takes no part", e.id)
+		}
+	}
+	return keys.replay(ctx)
+}
+
+// times sorts the exceptions for real time.
+func (v *verifier) times() {
+	by := make([]*exception, len(v.ex))
+	for i := range by {
+		by[i] = &v.ex[i]
+	}
+	slices.SortFunc(by, func(a, b *exception) int { return a.commit.compare(b.commit) })
+	v.minEnd = make([]int64, len(by)+1)
+	v.minEnd[len(by)] = math.MaxInt64
+	for i := len(by) - 1; i >= 0; i-- {
+		_, end := v.widened(by[i])
+		v.minEnd[i] = min(v.minEnd[i+1], end)
+	}
+	for _, e := range by {
+		v.byCommit = append(v.byCommit, e.commit)
+	}
+	slices.SortFunc(by, func(a, b *exception) int { return a.begin.compare(b.begin) })
+	v.maxStart = append(v.maxStart, math.MinInt64)
+	for i, e := range by {
+		v.byBegin = append(v.byBegin, e.begin)
+		start, _ := v.widened(e)
+		v.maxStart = append(v.maxStart, max(v.maxStart[i], start))
+	}
+}
+
+// widened is when an exception may have begun and ended, clocks being wrong by the skew.
+func (v *verifier) widened(e *exception) (start, end int64) {
+	return max(e.start, math.MinInt64+v.skew) - v.skew, min(e.end, math.MaxInt64-v.skew) + v.skew
+}
+
+// realTime demands of a transaction and all exceptions that who ended before the other began comes first. Transactions
+// that stand at their ends keep real time among themselves.
+func (v *verifier) realTime(id int64, begin, commit at, start, end int64) error {
+	// who commits behind its begin
+	i := sort.Search(len(v.byCommit), func(i int) bool { return begin.before(v.byCommit[i]) })
+	if v.minEnd[i] < start {
+		return refute("transaction %d stands before one that ended before it began", id)
+	}
+	// who begins before its commit
+	i = sort.Search(len(v.byBegin), func(i int) bool { return !v.byBegin[i].before(commit) })
+	if v.maxStart[i] > end {
+		return refute("transaction %d stands behind one that began after it ended", id)
+	}
+	return nil
+}
+
+// txn checks a transaction by itself, in its session and in time, and hands its operations on.
+func (v *verifier) txn(h *history.History, t uint32, place int64) error {
+	id, status := h.Txns.ID[t], h.Txns.Status[t]
+	if t == h.Init {
+		if v.hasInit {
+			return refute("there are two initial transactions")
+		}
+		v.hasInit = true
+		return v.keys.txn(h, t, at{t: math.MinInt64}, at{t: math.MinInt64}, -1)
+	}
+	e := v.find(place)
+	if e != nil {
+		if e.met = true; e.id != id {
+			return refute("transaction %d is where exception %d should be", id, e.id)
+		}
+		if start, end := h.Window(t, 0); start != e.start || end != e.end {
+			return refute("exception %d has other times than the transaction", id)
+		}
+		if status == history.Aborted {
+			return refute("exception %d is of an aborted transaction", id)
+		}
+	}
+	begin := at{t: h.End(t), n: uint64(place)}
+	commit := begin
+	number := -1
+	switch {
+	case e != nil:
+		begin, commit = e.begin, e.commit
+		number = int(place)
+	case status != history.Committed:
+		return nil
+	case h.End(t) == history.NoTime:
+		return refute("transaction %d has no end, and is no exception", id)
+	}
+	if v.level.RealTime() {
+		if status == history.Committed && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {
+			return refute("transaction %d has no start and end time, which the level needs", id)
+		}
+		if len(v.ex) > 0 {
+			start, end := h.Window(t, v.skew)
+			if err := v.realTime(id, begin, commit, start, end); err != nil {
+				return err
+			}
+		}
+	}
+	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && v.level.Sessions() {
+		last, ok := v.sessions[s]
+		if ok && !last.before(begin) {
+			return refute("transaction %d stands before an earlier one of session %d", id, s)
+		}
+		if status == history.Committed {
+			v.sessions[s] = commit
+		}
+	}
+	return v.keys.txn(h, t, begin, commit, number)
+}
