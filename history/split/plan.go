@@ -89,6 +89,7 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 		}
 	}
 	s := p.set
+	s.Init = p.facts.init
 	if o.Initial != "" {
 		h, err := s.Header.History()
 		if err == nil {

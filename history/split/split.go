@@ -113,6 +113,7 @@ type Set struct {
 	Pieces []Piece `json:"pieces"`
 	Txns   int64   `json:"transactions"`
 	Bytes  int64   `json:"bytes"`
+	Init   bool    `json:"init"` // there is an initial transaction
 }
 
 // How a piece is read. One by rows may be cut: From, To, First and Txns then say which transactions it is.

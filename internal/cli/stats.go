@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/history"
+	"isovet/history/split"
 	"isovet/internal/heap"
 )
 
@@ -52,6 +54,9 @@ type historyStats struct {
 	// UniqueValues: no value was written to a key twice, the initial value counted; deletes aside.
 	UniqueValues bool `json:"unique_values"`
 	Duplicates   int  `json:"duplicate_values"` // versions written more than once
+	// Estimated: there were more keys and versions than memory for them; their numbers are estimates to a per cent, and
+	// whether values are unique was not found out.
+	Estimated bool `json:"estimated,omitempty"`
 
 	Times timeStats `json:"times"`
 
@@ -72,24 +77,31 @@ type timeStats struct {
 	// ended; Concurrent is the most that were open at one moment. Both over transactions with start and end.
 	Overlap    float64 `json:"overlap"`
 	Concurrent int     `json:"max_concurrent"`
+	// Unordered: transactions stand too far from the order of their starts for these to be more than estimates.
+	Unordered bool `json:"unordered,omitempty"`
 }
 
 func newStats(e *env) *cobra.Command {
 	var asJSON bool
 	var from loading
+	var memory int64
 	c := &cobra.Command{
 		Use: "stats [flags] HISTORY…", GroupID: "work",
 		Short: "Say what is in a history",
 		Long: `stats reads histories ("-" is standard input) and says what is in them: transactions and their outcomes, sessions,
 operations, keys, whether values are unique (most checkers need that), which times are present (the strict levels need
-start and end), and how much the transactions overlap in time.`,
+start and end), and how much the transactions overlap in time.
+
+Parts, files of 512 MiB and more, and all files where --memory says how much there is, are looked at batch by batch.
+Where the keys and versions are too many for the memory (16 bytes each, and as much again), their numbers are estimates,
+and stats says so.`,
 		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
 		Args:              exactly("HISTORY…"),
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			worst := statusOK
 			for i, path := range from.histories(args) {
-				s, err := statsOf(c.Context(), e, path, from)
+				s, err := statsOf(c.Context(), e, path, from, memory)
 				if err != nil {
 					if c.Context().Err() != nil {
 						return orInterrupted(err, "loading "+path)
@@ -114,15 +126,26 @@ start and end), and how much the transactions overlap in time.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
+	c.Flags().Var(sizeValue{&memory}, "memory", "look at files batch by batch, and stop where it takes more memory")
 	from.flags(c, "format", "the files")
 	from.togetherFlag(c)
 	return c
 }
 
-// statsOf loads a history and looks at it.
-func statsOf(ctx context.Context, e *env, path string, from loading) (*historyStats, error) {
-	return guard(ctx, limits{}, func() string { return "loading " + path }, func(ctx context.Context) (*historyStats,
-		error) {
+// statsOf looks at a history, in memory or batch by batch.
+func statsOf(ctx context.Context, e *env, path string, from loading, memory int64) (*historyStats, error) {
+	paths := from.paths(path)
+	p := newProgress(e.stderr, false, true)
+	defer p.Close()
+	p.Begin("reading " + path)
+	return guard(ctx, limits{memory: memory}, func() string { return "loading " + path }, func(ctx context.Context) (
+		*historyStats, error) {
+		if paths[0] != "-" && (memory > 0 || split.InParts(paths) || sizeOf(paths) >= streamFrom) {
+			s, err := streamStats(ctx, path, paths, from, memory, p)
+			if _, order := errors.AsType[*split.OrderError](err); !order || memory > 0 {
+				return s, err
+			}
+		}
 		h, err := loadHistory(ctx, path, from)
 		if err != nil {
 			return nil, err
@@ -156,6 +179,20 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 			}
 		}
 	}
+	s.count(h, note)
+	s.Unknown -= s.Invented
+	for _, n := range written {
+		if n > 1 {
+			s.Duplicates++
+		}
+	}
+	s.UniqueValues = s.Duplicates == 0
+	s.Times = newTimeStats(h)
+	return s
+}
+
+// count counts transactions and operations; note is called with each version that is written.
+func (s *historyStats) count(h *history.History, note func(v uint32)) {
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		reads, writes := 0, 0
@@ -217,30 +254,11 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 			s.ReadOnly++
 		}
 	}
-	s.Unknown -= s.Invented
-	for _, n := range written {
-		if n > 1 {
-			s.Duplicates++
-		}
-	}
-	s.UniqueValues = s.Duplicates == 0
-	s.Times = newTimeStats(h)
-	return s
 }
 
 func newTimeStats(h *history.History) timeStats {
-	have := func(col []int64) (n int) {
-		for _, x := range col {
-			if x != history.NoTime {
-				n++
-			}
-		}
-		return n
-	}
-	x := &h.Txns
-	s := timeStats{Start: have(x.Start), Commit: have(x.Commit), End: have(x.End), StartTS: have(x.StartTS),
-		CommitTS: have(x.CommitTS), Ops: have(h.Ops.Start)}
-	type span struct{ start, end int64 }
+	var s timeStats
+	s.have(h)
 	var spans []span
 	for t := range uint32(h.NumTxns()) {
 		if a, z := h.Start(t), h.End(t); t != h.Init && a != history.NoTime && z != history.NoTime {
@@ -254,28 +272,72 @@ func newTimeStats(h *history.History) timeStats {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end,
 			b.end))
 	})
-	last := spans[0].end
-	overlaps := 0
-	var open heap.Heap[int64, int32] // ends
-	for i, p := range spans {
-		if i > 0 && p.start < spans[i-1].end {
-			overlaps++
-		}
-		last = max(last, p.end)
-		for open.Len() > 0 {
-			if end, _ := open.Top(); end > p.start {
-				break
-			}
-			open.Pop()
-		}
-		open.Push(p.end, 0)
-		s.Concurrent = max(s.Concurrent, open.Len())
+	var o overlaps
+	for _, p := range spans {
+		o.add(p)
 	}
-	if len(spans) > 1 {
-		s.Overlap = float64(overlaps) / float64(len(spans)-1)
-	}
-	s.DurationMS = float64(last-spans[0].start) / 1e6
+	o.tell(&s)
 	return s
+}
+
+// have counts which times there are.
+func (s *timeStats) have(h *history.History) {
+	count := func(n *int, col []int64) {
+		for _, x := range col {
+			if x != history.NoTime {
+				*n++
+			}
+		}
+	}
+	x := &h.Txns
+	count(&s.Start, x.Start)
+	count(&s.Commit, x.Commit)
+	count(&s.End, x.End)
+	count(&s.StartTS, x.StartTS)
+	count(&s.CommitTS, x.CommitTS)
+	count(&s.Ops, h.Ops.Start)
+}
+
+// span is the client interval of a transaction.
+type span struct{ start, end int64 }
+
+// overlaps tells how transactions overlap, given in the order of their starts.
+type overlaps struct {
+	n, overlap, most int
+	first, last      int64
+	before           span
+	open             heap.Heap[int64, int32] // ends
+}
+
+func (o *overlaps) add(p span) {
+	switch {
+	case o.n == 0:
+		o.first, o.last = p.start, p.end
+	case p.start < o.before.end:
+		o.overlap++
+	}
+	o.n++
+	o.before = p
+	o.last = max(o.last, p.end)
+	for o.open.Len() > 0 {
+		if end, _ := o.open.Top(); end > p.start {
+			break
+		}
+		o.open.Pop()
+	}
+	o.open.Push(p.end, 0)
+	o.most = max(o.most, o.open.Len())
+}
+
+func (o *overlaps) tell(s *timeStats) {
+	if o.n == 0 {
+		return
+	}
+	s.Concurrent = o.most
+	if o.n > 1 {
+		s.Overlap = float64(o.overlap) / float64(o.n-1)
+	}
+	s.DurationMS = float64(o.last-o.first) / 1e6
 }
 
 func (s *historyStats) text(w io.Writer) error {
@@ -319,10 +381,17 @@ func (s *historyStats) text(w io.Writer) error {
 		s.ListReads, "list read(s)", s.PredReads, "predicate read(s)", s.PredWrites, "predicate write(s)"))
 	add("", "%s", list(s.NullReads, "read(s) of null", s.Deletes, "delete(s)", s.Initial, "initial write(s)", s.MaxOps,
 		"operation(s) at most in a transaction"))
-	add("keys", "%d, with %d versions", s.Keys, s.Versions)
-	if s.UniqueValues {
-		add("values", "unique: none was written to its key twice")
+	if s.Estimated {
+		add("keys", "about %d, with about %d versions", s.Keys, s.Versions)
+		add("values", "unique or not: that takes more memory (--memory)")
 	} else {
+		add("keys", "%d, with %d versions", s.Keys, s.Versions)
+	}
+	switch {
+	case s.Estimated:
+	case s.UniqueValues:
+		add("values", "unique: none was written to its key twice")
+	default:
 		add("values", "not unique: %s to its key more than once", list(s.Duplicates, "value(s) written"))
 	}
 	t := &s.Times
@@ -332,9 +401,13 @@ func (s *historyStats) text(w io.Writer) error {
 	} else {
 		add("times", "none")
 	}
+	about := ""
+	if t.Unordered {
+		about = "about "
+	}
 	if t.Concurrent > 0 {
-		add("overlap", "%.0f %% of transactions begin before their predecessor has ended; %d open at once at most; "+
-			"%.3f s in all", 100*t.Overlap, t.Concurrent, t.DurationMS/1e3)
+		add("overlap", about+"%.0f %% of transactions begin before their predecessor has ended; %d open at once at "+
+			"most; %.3f s in all", 100*t.Overlap, t.Concurrent, t.DurationMS/1e3)
 	}
 	kept := rows[:0]
 	for _, r := range rows {
