@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"isovet/check/timestamp"
 	"isovet/history"
@@ -16,6 +17,42 @@ type AionOptions struct {
 	// Lateness is how far, in the database's timestamps, a transaction may start before the latest start seen and not
 	// be late.
 	Lateness int64
+	// Wait, if positive, is how late a transaction may come instead: a duration. Where the timestamps tell time it is a
+	// difference of theirs, and the watermark is never closer to the clock than that. Else the watermark is where the
+	// stream had got so long ago, by the clock, as AION's time-outs have it.
+	Wait time.Duration
+	// Unit is what the timestamps are; UnitUnknown: the first ones show it.
+	Unit   Unit
+	Attach Attach
+	Gate   GateOptions
+}
+
+// Attach says whether keys hold what nobody knows when the stream begins.
+type Attach uint8
+
+const (
+	// AttachNever: they hold what the header and the initial transaction say, else null.
+	AttachNever Attach = iota
+	// AttachAuto: they hold what nobody knows if there is neither an initial transaction nor an initial value.
+	AttachAuto
+	AttachAlways
+)
+
+var attachNames = [...]string{"never", "auto", "always"}
+
+func (a Attach) String() string { return attachNames[a] }
+
+// AttachNames are the names that ParseAttach knows.
+func AttachNames() []string { return attachNames[:] }
+
+// ParseAttach returns the mode of a name.
+func ParseAttach(name string) (Attach, error) {
+	for a, n := range attachNames {
+		if n == name {
+			return Attach(a), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown mode %q; expected one of %v", name, attachNames)
 }
 
 // AllLate is a lateness at which nothing is final before the stream ends.
@@ -26,30 +63,57 @@ type aion struct {
 	a         *timestamp.Aion
 	p         *parser
 	o         AionOptions
+	g         gate
+	front     frontier // starts, or commits at the serializable levels
+	attached  bool
 	begun     bool
-	max       int64 // latest start, or commit at the serializable levels
+	max       int64 // latest of what front takes
 	watermark int64
+	past      []ahead // clock and front when it was told
+	suspects  suspects
+	found     []Violation
 }
 
 // NewAion returns a judge by the database's timestamps. Errors: options that cannot be.
 func NewAion(o AionOptions) (Judge, error) {
-	if o.Lateness < 0 {
-		return nil, fmt.Errorf("lateness %d is negative", o.Lateness)
+	if o.Lateness < 0 || o.Wait < 0 {
+		return nil, fmt.Errorf("lateness %d, %v is negative", o.Lateness, o.Wait)
 	}
 	a, err := timestamp.NewAion(o.Options)
 	if err != nil {
 		return nil, err
 	}
-	return &aion{a: a, p: newParser(a), o: o}, nil
+	j := &aion{a: a, p: newParser(a), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}}
+	if o.Attach == AttachAlways {
+		j.attach()
+	}
+	return j, nil
+}
+
+// stamped is the later one of a transaction's timestamps.
+func stamped(h *history.TxnHead) (int64, bool) {
+	if h.Status == history.Aborted || h.StartTS == history.NoTime || h.CommitTS == history.NoTime {
+		return 0, false
+	}
+	return max(h.StartTS, h.CommitTS), true
+}
+
+func (j *aion) attach() {
+	j.attached = true
+	j.a.Attach()
 }
 
 func (j *aion) Settings() []Setting {
-	s := []Setting{{"checker", "aion"}, {"level", j.o.Level.String()}, {"lateness", strconv.FormatInt(j.o.Lateness,
-		10)}}
+	late := strconv.FormatInt(j.o.Lateness, 10) + "ticks"
+	if j.o.Wait > 0 {
+		late = j.o.Wait.String()
+	}
+	s := []Setting{{"checker", "aion"}, {"level", j.o.Level.String()}, {"lateness", late},
+		{"timestamp-unit", j.o.Unit.String()}, {"attach", j.o.Attach.String()}}
 	if j.o.Level.Serial() {
 		s = append(s, Setting{"read-only-at-start", strconv.FormatBool(j.o.ReadOnlyAtStart)})
 	}
-	return s
+	return append(s, j.o.Gate.settings()...)
 }
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}
@@ -57,70 +121,217 @@ func (j *aion) Begin(func(n int64) ([]byte, error)) {}
 func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	j.p.begin(b)
 	for i := range b.Lines {
-		t, err := j.p.line(b, i)
-		if err != nil {
-			bad(b.Lines[i].Place, err)
-		}
-		if t != nil {
-			j.add(t)
+		j.line(b, i, bad)
+		j.found = append(j.found, j.g.take()...)
+		j.settle(j.o.Gate.Patience)
+		if out := j.g.released(); out != nil {
+			j.p.begin(out)
+			for k := range out.Lines {
+				j.judge(out, k, bad)
+			}
+			j.settle(j.o.Gate.Patience)
+			j.p.begin(b)
 		}
 	}
 	return nil
 }
 
-func (j *aion) add(t *timestamp.Arrival) {
+func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
+	l := &b.Lines[i]
+	if l.Err == nil && l.Txn == history.None {
+		return
+	}
+	if l.Err == nil {
+		fate, err := j.g.look(b, i)
+		switch {
+		case err != nil:
+			l.Err = err
+		case fate == held:
+			j.p.doubtOps(b.Text(i)) // who reads what it wrote is not accused
+			return
+		case fate == again:
+			return
+		}
+	}
+	j.judge(b, i, bad)
+}
+
+// judge takes a line that has passed the gate.
+func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
+	t, err := j.p.line(b, i, func() {
+		if j.o.Attach == AttachAuto && !j.attached && !j.begun && j.p.initial == 0 && !j.p.begins {
+			j.attach()
+		}
+	})
+	if err != nil {
+		bad(b.Lines[i].Place, err)
+	}
+	if t == nil {
+		return
+	}
+	who := int64(math.MinInt64) + b.Lines[i].N
+	if t.Session != timestamp.NoSession {
+		who = int64(t.Session)
+	}
+	j.add(t, who)
+}
+
+// at is where a transaction stands for the watermark.
+func (j *aion) at(t *timestamp.Arrival) int64 {
+	if j.o.Level.Serial() && !j.o.ReadOnlyAtStart {
+		return t.Commit
+	}
+	return t.Start
+}
+
+func (j *aion) add(t *timestamp.Arrival, who int64) {
+	at := j.at(t)
 	j.a.Add(t)
 	if t.NoPart {
 		return
 	}
-	at := t.Start
-	if j.o.Level.Serial() && !j.o.ReadOnlyAtStart {
-		at = t.Commit
+	if j.begun && at < j.watermark {
+		j.settle(j.o.Gate.Patience)
+		j.suspects.late(t, func(f *timestamp.Final) { j.found = append(j.found, j.unjudged(f, t.ID)) })
 	}
+	j.front.add(who, at)
 	if !j.begun || at > j.max {
-		j.begun, j.max = true, at
+		j.max = at
 	}
-	if j.o.Lateness < AllLate {
-		// there is nothing before the first timestamp of all
-		j.Advance(max(j.max, math.MinInt64+j.o.Lateness) - j.o.Lateness)
+	j.begun = true
+	j.follow()
+}
+
+// follow moves the watermark by the timestamps, if they tell how far.
+func (j *aion) follow() {
+	v, any := j.front.value()
+	if !any {
+		return
+	}
+	behind := j.o.Lateness
+	if j.o.Wait > 0 {
+		d, ok := j.g.unit.ticks(j.o.Wait)
+		if !ok {
+			return // by the clock
+		}
+		behind = d
+		if now, ok := j.g.now(); ok {
+			v = min(v, now)
+		}
+	}
+	if behind < AllLate {
+		j.advance(plus(v, -behind))
 	}
 }
 
+// Clock moves the watermark where the timestamps do not tell time, and ends the wait for writers.
+func (j *aion) Clock(now int64) {
+	j.g.tick(now)
+	j.suspects.expire(j.g.clock, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
+	if _, tells := j.g.unit.ticks(0); tells || j.o.Wait == 0 {
+		j.past = nil
+		return
+	}
+	if v, any := j.front.value(); any {
+		j.past = append(j.past, ahead{j.g.clock, v, true})
+	}
+	n := 0
+	for n < len(j.past) && j.past[n].who <= j.g.clock-int64(j.o.Wait) {
+		n++
+	}
+	if n > 0 {
+		j.advance(j.past[n-1].at)
+		j.settle(j.o.Gate.Patience)
+		j.past = j.past[:copy(j.past, j.past[n:])]
+	}
+}
+
+func (j *aion) Tick() (every, rest time.Duration) { return ticking(j.o.Wait, j.o.Gate) }
+
+// ticking is how often the clock is told, and for how long after the last line.
+func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
+	if wait <= 0 && o.MaxJump <= 0 && o.Patience <= 0 {
+		return 0, 0
+	}
+	every = time.Second
+	if wait > 0 {
+		every = min(every, max(wait/10, 10*time.Millisecond))
+	}
+	return every, wait + o.Patience + every
+}
+
 func (j *aion) Quiet() (int64, bool) { return j.max, j.begun }
+
+func (j *aion) advance(mark int64) {
+	j.a.Advance(mark)
+	j.a.Missing(mark)
+	j.watermark = max(j.watermark, mark)
+}
 
 func (j *aion) Advance(mark int64) {
 	if !j.begun {
 		return
 	}
-	j.a.Advance(mark)
-	j.watermark = mark
+	j.advance(mark)
+	j.settle(0)
+	j.suspects.expire(math.MaxInt64, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
 }
 
-func (j *aion) End() { j.a.Close() }
+func (j *aion) End() {
+	j.a.Close()
+	j.settle(0)
+	j.suspects.expire(math.MaxInt64, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
+}
+
+// settle takes what has become final; what a writer that comes late may explain waits for it.
+func (j *aion) settle(patience time.Duration) {
+	for _, f := range j.a.Take() {
+		switch {
+		case j.p.doubtful(&f):
+		case f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind && patience > 0 && j.g.clock > 0:
+			if out := j.suspects.add(f, plus(j.g.clock, int64(patience))); out != nil {
+				j.found = append(j.found, j.violation(out))
+			}
+		default:
+			j.found = append(j.found, j.violation(&f))
+		}
+	}
+}
+
+func (j *aion) violation(f *timestamp.Final) Violation {
+	v := Violation{Axiom: f.Axiom.String(), Why: f.Kind.String(), Txn: f.Txn}
+	if f.Other != timestamp.NoID {
+		other := f.Other
+		v.Other = &other
+	}
+	if f.Key != history.None {
+		v.Key = json.RawMessage(j.p.names[f.Key])
+	}
+	if f.Op != history.None {
+		op := f.Op
+		v.Op = &op
+	}
+	if f.Axiom == timestamp.GAP {
+		v.Missing = []int64{int64(f.Got), int64(f.Want)}
+	}
+	return v
+}
+
+// unjudged says that a read is not judged, as its writer came late.
+func (j *aion) unjudged(f *timestamp.Final, writer int64) Violation {
+	v := j.violation(f)
+	v.Axiom, v.Why, v.Other = late, "", &writer
+	return v
+}
 
 func (j *aion) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
-	for _, f := range j.a.Take() {
-		if j.p.doubtful(&f) {
-			continue
-		}
-		axiom := f.Axiom.String()
-		err := each(axiom, func(n int64) ([]byte, error) {
-			v := Violation{N: n, Axiom: axiom, Why: f.Kind.String(), Txn: f.Txn}
-			if f.Other != timestamp.NoID {
-				v.Other = &f.Other
-			}
-			if f.Key != history.None {
-				v.Key = json.RawMessage(j.p.names[f.Key])
-			}
-			if f.Op != history.None {
-				v.Op = &f.Op
-			}
-			return json.Marshal(&v)
-		})
-		if err != nil {
+	for i := range j.found {
+		v := &j.found[i]
+		if err := each(v.Axiom, func(n int64) ([]byte, error) { v.N = n; return json.Marshal(v) }); err != nil {
 			return err
 		}
 	}
+	j.found = j.found[:0]
 	return nil
 }
 
@@ -128,5 +339,7 @@ func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
 	s.Txns, s.Late, s.Window, s.Keys, s.Watermark, s.Label = a.Txns, a.Late, a.Window, len(j.p.names), j.watermark,
 		"axiom"
-	s.More = []Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips}}
+	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
+		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
+			int64(a.Wrong + j.suspects.n)}}, j.g.counts()...)
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
+	"isovet/check/mechanism"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/safego"
@@ -24,6 +25,8 @@ type Batch struct {
 	// H has the transactions, one a line, as a draft shows them; Heads what else the lines say of them.
 	H     *history.History
 	Heads []history.TxnHead
+	// Print is a fingerprint of each transaction, of what it says, not of how its line is written.
+	Print []uint64
 
 	text   []byte // as in the log, with a margin behind
 	lines  *jsonl.Stream
@@ -33,6 +36,7 @@ type Batch struct {
 
 // LineRead is what a line is: a transaction of H; else bad input, if Err is set, or nothing, such as a header.
 type LineRead struct {
+	N      int64 // its number in the stream
 	Place  int64
 	Txn    uint32 // history.None
 	Err    error
@@ -57,11 +61,15 @@ func NewBatch(first int64, lines [][]byte) *Batch {
 
 func (b *Batch) reset(first int64) {
 	b.First, b.Lines, b.Header, b.H, b.Heads, b.text = first, b.Lines[:0], nil, nil, nil, b.text[:0]
+	b.Print = b.Print[:0]
 	b.lines.Reset()
 }
 
 // add adds a line as it stands in the log.
-func (b *Batch) add(place int64, line []byte) {
+func (b *Batch) add(place int64, line []byte) { b.addNumber(b.First+int64(len(b.Lines)), place, line) }
+
+// addNumber adds line n.
+func (b *Batch) addNumber(n, place int64, line []byte) {
 	b.text = append(strconv.AppendInt(b.text, place, 10), '\t')
 	lo := len(b.text)
 	if len(line) > 0 && line[0] == '!' {
@@ -75,7 +83,7 @@ func (b *Batch) add(place int64, line []byte) {
 			}
 		}
 	}
-	b.Lines = append(b.Lines, LineRead{Place: place, Txn: history.None, lo: lo, hi: len(b.text)})
+	b.Lines = append(b.Lines, LineRead{N: n, Place: place, Txn: history.None, lo: lo, hi: len(b.text)})
 	b.text = append(b.text, '\n')
 }
 
@@ -120,6 +128,44 @@ func (b *Batch) read() {
 		begins = begins && !ok && err == nil
 	}
 	b.H, b.Heads = b.lines.Draft.History(), b.lines.Draft.Heads
+	for t := range b.Heads {
+		b.Print = append(b.Print, b.print(uint32(t)))
+	}
+}
+
+// print makes a transaction's fingerprint.
+func (b *Batch) print(t uint32) uint64 {
+	h, x := b.H, &b.Heads[t]
+	sum := scramble(uint64(x.Status)+7) + scramble(uint64(x.Session)^uint64(x.Seq)<<32)
+	for i, at := range []int64{x.Start, x.Commit, x.End, x.StartTS, x.CommitTS} {
+		sum = scramble(sum + uint64(at) + uint64(i))
+	}
+	ver := func(v uint32) {
+		if v != history.None {
+			sum = sum*0x9e3779b97f4a7c15 ^ mechanism.HashValue(h.Texts, h.Keys[h.VerKey[v]]) +
+				3*mechanism.HashValue(h.Texts, h.VerValue(v))
+		}
+	}
+	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+		v := h.Ops.Ver[op]
+		sum += uint64(h.Ops.Kind[op])
+		switch h.Ops.Kind[op] {
+		case history.ReadList:
+			sum += mechanism.HashValue(h.Texts, h.Keys[h.Lists.Key[v]])
+			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+				ver(e)
+			}
+		case history.PredRead, history.PredWrite:
+			sum ^= h.Texts.Hash(h.Preds.Pred[v])
+			for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+				ver(h.Preds.Old[r])
+				ver(h.Preds.New[r])
+			}
+		default:
+			ver(v)
+		}
+	}
+	return scramble(sum)
 }
 
 var bom = []byte("\xef\xbb\xbf")

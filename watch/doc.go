@@ -5,7 +5,8 @@
 // # Restart
 //
 // The log is the state. Who is killed and starts again reads the log, feeds it to the judge as before, and goes on
-// where it ends: everything is a function of the lines in the order of the log, the watermark included. A line stands
+// where it ends: everything is a function of the lines in the order of the log, the watermark included, for what the
+// clock says stands in the log too. A line stands
 // in the log with its place in the source, so that the source is resumed behind the last one; what was written and not
 // acknowledged is delivered again and recognized by its place. Violations are numbered and appended to a file of their
 // own; a restart leaves out as many as stand there already. So none is lost and none comes twice.
@@ -28,6 +29,8 @@
 //   - log.go: the segment log; emitted.go: the file of violations
 //   - source.go: lines from a pipe or a growing file; http.go; nats.go
 //   - watch.go: the loop
+//   - gate.go: what comes again, and what is far ahead of everything else; frontier.go: how far the stream has got;
+//     unit.go: what timestamps are; suspects.go: reads that may still turn out right
 //   - metrics.go: counts for Prometheus
 //
 // Experimental: this package may still change.

@@ -1,6 +1,9 @@
 package watch
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their
 // order, so that who starts again with the log comes to the same; how lines are cut into batches makes no difference.
@@ -13,6 +16,10 @@ type Judge interface {
 	// Take takes lines, and tells bad of those that it does not understand. An error ends the watch. The batch is valid
 	// until the next call.
 	Take(b *Batch, bad func(place int64, err error)) error
+	// Clock says what time it is, in ns since 1970, before what follows.
+	Clock(now int64)
+	// Tick is how often Clock is to be called, as long as lines come and for Rest after; 0: never.
+	Tick() (every, rest time.Duration)
 	// Quiet is asked when nothing has arrived for a while: up to where everything would be final; false: there is
 	// nothing yet.
 	Quiet() (mark int64, some bool)
@@ -27,18 +34,25 @@ type Judge interface {
 	Stats(s *Snapshot)
 }
 
-// late is the class of transactions that come too late to be judged.
-const late = "LATE"
+// The classes of transactions that are not judged: they came too late, or are too far ahead; or that are missed.
+const (
+	late   = "LATE"
+	jumped = "JUMP"
+	gap    = "GAP"
+)
 
-// Violation is a final violation of timestamps, or a transaction that came late, as the file has it.
+// Violation is a final violation of timestamps, or a transaction that is not judged, as the file has it.
 type Violation struct {
 	N     int64  `json:"n"` // from 1, in the order in which they became final
 	Axiom string `json:"axiom"`
-	Why   string `json:"why,omitempty"` // of EXT, as far as the window knows: own, before, uncommitted, after
-	Txn   int64  `json:"txn"`
+	// of EXT, as far as the window knows: own, before, uncommitted, after; of JUMP: how far
+	Why string `json:"why,omitempty"`
+	Txn int64  `json:"txn"`
 	// SESSION: the one before; NOCONFLICT: who committed first; EXT: who installed what should have been read; LATE,
 	// of a read: who wrote it
 	Other *int64          `json:"other,omitempty"`
 	Key   json.RawMessage `json:"key,omitempty"`
 	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
+	// GAP: the first and the last number that are missing in the session
+	Missing []int64 `json:"missing,omitempty"`
 }

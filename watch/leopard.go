@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
+	"time"
 
 	"isovet/check/mechanism"
 	"isovet/history"
@@ -26,6 +26,8 @@ type LeopardOptions struct {
 	// Lateness is how far, in ns of client time, a transaction may begin before the latest end seen and not be late;
 	// AllLate: nothing is late, or final before the stream ends.
 	Lateness int64
+	Attach   Attach
+	Gate     GateOptions
 }
 
 // leopard judges by the mechanisms of the database, over client times.
@@ -38,15 +40,32 @@ type leopard struct {
 	header []byte
 	first  int64 // number of the first transaction's line
 	taken  bool  // a transaction has been taken
+	attach bool  // keys hold what nobody knows, unless an initial transaction comes
+	g      gate
+	front  frontier  // ends
+	past   []waiting // how many reads had ever waited for a writer, by the clock
 	buf    []mechanism.Trace
 	found  []finding
 }
 
-// finding is a violation, or, where there is none, a transaction or a read that came too late to be judged.
+// finding is a violation, or, where there is none, a transaction or a read that came too late to be judged, or a
+// transaction that is too far ahead.
 type finding struct {
-	v    *mechanism.Violation
-	read *mechanism.Unjudged
-	txn  int64
+	v     *mechanism.Violation
+	read  *mechanism.Unjudged
+	txn   int64
+	ahead *Violation
+}
+
+type waiting struct {
+	clock int64
+	reads int
+}
+
+// ended is the latest time that a transaction has.
+func ended(h *history.TxnHead) (int64, bool) {
+	at := max(h.Start, h.Commit, h.End)
+	return at, at != history.NoTime
 }
 
 // NewLeopard returns a judge by the mechanisms of the database.
@@ -54,7 +73,8 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Skew < 0 {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
 	}
-	return &leopard{o: o, stream: mechanism.NewStream()}, nil
+	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
+	return &leopard{o: o, stream: mechanism.NewStream(), g: g}, nil
 }
 
 func (j *leopard) Settings() []Setting {
@@ -72,8 +92,9 @@ func (j *leopard) Settings() []Setting {
 	if j.o.Level != nil {
 		lvl = j.o.Level.String()
 	}
-	return []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
-		j.o.Skew)}, {"lateness", strconv.FormatInt(j.o.Lateness, 10)}}
+	s := []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
+		j.o.Skew)}, {"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
+	return append(s, j.o.Gate.settings()...)
 }
 
 func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
@@ -98,11 +119,8 @@ func (j *leopard) start(h *history.History) error {
 	if h != nil {
 		j.stream.Starts(h)
 	}
-	lateness := j.o.Lateness
-	if lateness >= AllLate {
-		lateness = mechanism.Forever
-	}
-	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: lateness,
+	j.attach = j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && (h == nil || h.Initial.Kind == history.Null)
+	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
 		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
 	return nil
 }
@@ -127,16 +145,69 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 	}
 	j.stream.Piece(b.H)
 	for i := range b.Lines {
-		l := &b.Lines[i]
-		err := l.Err
-		if l.Txn != history.None {
-			err = j.txn(b.H, l.Txn, &b.Heads[l.Txn], b.First+int64(i))
+		if err := j.look(b, i); err != nil {
+			bad(b.Lines[i].Place, err)
+			if j.online != nil {
+				j.foreign(b, i)
+			}
 		}
-		if err != nil {
-			bad(l.Place, err)
+		for _, v := range j.g.take() {
+			j.found = append(j.found, finding{ahead: &v})
+		}
+		if out := j.g.released(); out != nil {
+			j.stream.Piece(out.H)
+			for k := range out.Lines {
+				if err := j.txn(out, k); err != nil {
+					bad(out.Lines[k].Place, err)
+				}
+			}
+			j.stream.Piece(b.H)
 		}
 	}
 	return nil
+}
+
+// look has a line pass the gate.
+func (j *leopard) look(b *Batch, i int) error {
+	l := &b.Lines[i]
+	if l.Err != nil || l.Txn == history.None {
+		return l.Err
+	}
+	what, err := j.g.look(b, i)
+	switch {
+	case err != nil:
+		return err
+	case what == held:
+		j.foreign(b, i)
+		return nil
+	case what == again:
+		return nil
+	}
+	return j.txn(b, i)
+}
+
+// foreign takes a line that is not judged, as far as it is understood: what it may have written can be read.
+func (j *leopard) foreign(b *Batch, i int) {
+	var t struct {
+		Ops []json.RawMessage `json:"ops"`
+	}
+	if json.Unmarshal(b.Text(i), &t) != nil {
+		return
+	}
+	var lines [][]byte
+	for _, op := range t.Ops {
+		lines = append(lines, append(append([]byte(`{"start":0,"status":"unknown","ops":[`), op...), "]}"...))
+	}
+	ops := NewBatch(1, lines)
+	j.stream.Piece(ops.H)
+	for t := range ops.Heads {
+		var err error
+		if j.buf, err = j.stream.Txn(j.buf[:0], uint32(t), uint32(b.Lines[i].N)); err == nil && len(j.buf) > 2 {
+			j.online.Foreign(j.buf)
+		}
+	}
+	j.collect()
+	j.stream.Piece(b.H)
 }
 
 // id is a transaction's id, or, of a line without, its number.
@@ -150,8 +221,10 @@ func (j *leopard) id(hasID bool, id, n int64) int64 {
 // maxLines is how many lines traces can name.
 const maxLines = math.MaxUint32 - 2
 
-// txn takes the transaction of line n.
-func (j *leopard) txn(h *history.History, t uint32, head *history.TxnHead, n int64) (err error) {
+// txn takes the transaction of a line.
+func (j *leopard) txn(b *Batch, i int) (err error) {
+	n, t := b.Lines[i].N, b.Lines[i].Txn
+	head := &b.Heads[t]
 	if n > maxLines {
 		return errors.New("the stream has more than 4 billion lines; go on in another folder")
 	}
@@ -160,19 +233,53 @@ func (j *leopard) txn(h *history.History, t uint32, head *history.TxnHead, n int
 			return errors.New("the initial transaction comes after others; expected it first")
 		}
 		j.stream.Init(t)
+		j.attach = j.o.Attach == AttachAlways
 		return nil
+	}
+	if j.attach {
+		j.online.Attach()
 	}
 	if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(n)); err != nil || len(j.buf) == 0 {
 		return err
 	}
 	j.taken = true
 	j.court.origin = min(j.court.origin, j.buf[0].Bef)
+	end := &j.buf[len(j.buf)-1]
+	at := end.Aft
+	if at == mechanism.Forever {
+		at = end.Bef
+	}
 	if j.online.Add(j.buf) {
 		j.found = append(j.found, finding{txn: j.id(head.HasID, head.ID, n)})
+	} else {
+		j.front.add(j.g.who(head, n), at)
+	}
+	if v, any := j.front.value(); any && j.o.Lateness < AllLate {
+		j.online.Advance(plus(v, -j.o.Lateness))
 	}
 	j.collect()
 	return nil
 }
+
+// Clock ends the wait of reads for their writers.
+func (j *leopard) Clock(now int64) {
+	j.g.tick(now)
+	if j.online == nil || j.o.Gate.Patience <= 0 {
+		return
+	}
+	j.past = append(j.past, waiting{j.g.clock, j.online.Suspects()})
+	n := 0
+	for n < len(j.past) && j.past[n].clock <= j.g.clock-int64(j.o.Gate.Patience) {
+		n++
+	}
+	if n > 0 {
+		j.online.Convict(j.past[n-1].reads)
+		j.past = j.past[:copy(j.past, j.past[n:])]
+		j.collect()
+	}
+}
+
+func (j *leopard) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gate) }
 
 // collect keeps what has been found.
 func (j *leopard) collect() {
@@ -195,6 +302,9 @@ func (j *leopard) Quiet() (int64, bool) {
 func (j *leopard) Advance(mark int64) {
 	if j.online != nil {
 		j.online.Advance(mark)
+		if j.o.Gate.Patience > 0 {
+			j.online.Convict(j.online.Suspects())
+		}
 		j.collect()
 	}
 }
@@ -224,6 +334,8 @@ func (j *leopard) Findings(each func(class string, line func(n int64) ([]byte, e
 		class := late
 		if f.v != nil {
 			class = f.v.Mechanism.String()
+		} else if f.ahead != nil {
+			class = f.ahead.Axiom
 		}
 		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, f) }); err != nil {
 			return err
@@ -238,6 +350,10 @@ func (j *leopard) tell(n int64, f finding) ([]byte, error) {
 		return j.court.tell(n, *f.v)
 	}
 	v := Violation{N: n, Axiom: late, Txn: f.txn}
+	if f.ahead != nil {
+		v = *f.ahead
+		v.N = n
+	}
 	if r := f.read; r != nil {
 		w, err := j.recall(r.Reader)
 		if err != nil {
@@ -269,4 +385,5 @@ func (j *leopard) Stats(s *Snapshot) {
 		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
 	}
+	s.More = append(s.More, j.g.counts()...)
 }

@@ -21,7 +21,8 @@ type parser struct {
 	sessions map[int64]uint32
 	initial  uint64
 	lists    bool
-	ordinal  int64
+	first    int64 // number of the line behind the header
+	begins   bool  // there is an initial transaction
 	text     []byte
 	elems    []uint64
 	buf      timestamp.Arrival
@@ -64,6 +65,13 @@ func (p *parser) key(t *history.Texts, key history.Value) uint32 {
 func (p *parser) begin(b *Batch) {
 	if b.Header != nil {
 		p.lists, p.initial = b.Header.Meta.Lists, value(b.Header.Texts, b.Header.Initial)
+		p.first = b.First + 1
+		for i := range b.Lines {
+			if l := &b.Lines[i]; l.Err != nil || l.Txn != history.None {
+				break
+			}
+			p.first = b.First + int64(i) + 1
+		}
 	}
 	p.keyOf = p.keyOf[:0]
 	for range b.H.Keys {
@@ -72,20 +80,21 @@ func (p *parser) begin(b *Batch) {
 }
 
 // line returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that is
-// not understood it returns, beside the error, what keeps its place in its session, if it says that. The arrival is
-// valid until the next call.
-func (p *parser) line(b *Batch, i int) (*timestamp.Arrival, error) {
+// not understood it returns, beside the error, what keeps its place in its session, if it says that. before is called
+// before a transaction that is not the initial one. The arrival is valid until the next call.
+func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error) {
 	l := &b.Lines[i]
-	ordinal := p.ordinal
-	switch {
-	case l.Err != nil:
-		p.ordinal++
+	ordinal := l.N - p.first
+	if l.Err != nil {
 		return p.doubt(b.Text(i), ordinal), l.Err
-	case l.Txn == history.None:
-		return nil, nil
 	}
-	p.ordinal++
-	a, err := p.txn(b.H, l.Txn, &b.Heads[l.Txn], ordinal)
+	head := &b.Heads[l.Txn]
+	if head.Init {
+		p.begins = true
+	} else {
+		before()
+	}
+	a, err := p.txn(b.H, l.Txn, head, ordinal)
 	if err != nil {
 		a = p.doubt(b.Text(i), ordinal)
 	}
@@ -224,13 +233,31 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 			a.Seq = *q
 		}
 	}
+	p.doubtAll(t["ops"])
+	return a
+}
+
+// doubtOps notes what a line may have written.
+func (p *parser) doubtOps(line []byte) {
+	var t map[string]json.RawMessage
+	if json.Unmarshal(line, &t) == nil {
+		p.doubtAll(t["ops"])
+	}
+}
+
+// maxLost bounds what is noted; nobody reads it any more when so much has come after it.
+const maxLost = 1 << 18
+
+func (p *parser) doubtAll(text []byte) {
+	if len(p.lost) > maxLost {
+		clear(p.lost)
+	}
 	var ops []json.RawMessage
-	if json.Unmarshal(t["ops"], &ops) == nil {
+	if json.Unmarshal(text, &ops) == nil {
 		for _, op := range ops {
 			p.doubtOp(op)
 		}
 	}
-	return a
 }
 
 func (p *parser) doubtOp(op []byte) {

@@ -30,6 +30,8 @@ type Config struct {
 	// Bad, if set, is called with the mistake of each new line that is not understood.
 	Bad     func(place int64, err error)
 	Metrics *Metrics // nil: none
+	// Now is the clock; nil: time.Now. What it says is written to the log, a few times a second at most.
+	Now func() time.Time
 }
 
 // batchLines is how many lines are written, synced, acknowledged and judged at once, at most, if the source goes by it.
@@ -67,6 +69,9 @@ type watcher struct {
 	kept    bool          // the folder has its options
 	s       Snapshot
 	fresh   bool // what is being judged is new
+	// the writing goroutine's
+	every, rest   time.Duration // see Judge.Tick
+	told, arrived time.Time     // the clock last written; when lines last came
 }
 
 // Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, or was
@@ -77,6 +82,10 @@ type watcher struct {
 func Run(ctx context.Context, cfg Config) (err error) {
 	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}, queue: make(chan event, batches),
 		down: make(chan struct{}), free: make(chan *Batch, batches)}
+	if w.cfg.Now == nil {
+		w.cfg.Now = time.Now
+	}
+	w.every, w.rest = w.judge.Tick()
 	w.judge.Begin(w.log.Line)
 	w.s.Violations = map[string]int64{}
 	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
@@ -150,22 +159,26 @@ func (w *watcher) write(ctx context.Context) error {
 
 func (w *watcher) follow(ctx context.Context, src Source) error {
 	idle := false // said so already
+	w.arrived = w.cfg.Now()
 	for {
-		wait, cancel := ctx, context.CancelFunc(func() {})
+		wait := time.Duration(0)
 		if w.cfg.Idle > 0 && !idle {
-			wait, cancel = context.WithTimeout(ctx, w.cfg.Idle)
+			wait = max(w.cfg.Idle-w.cfg.Now().Sub(w.arrived), time.Millisecond)
 		}
-		lines, err := src.Next(wait, batchLines)
+		if w.every > 0 && w.cfg.Now().Sub(w.arrived) <= w.rest && (wait == 0 || w.every < wait) {
+			wait = w.every
+		}
+		next, cancel := ctx, context.CancelFunc(func() {})
+		if wait > 0 {
+			next, cancel = context.WithTimeout(ctx, wait)
+		}
+		lines, err := src.Next(next, batchLines)
 		cancel()
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, context.DeadlineExceeded):
-			idle = true
-			var a answer
-			if err = w.drain(&a); err == nil && a.some {
-				err = w.control(controlAdvance + strconv.FormatInt(a.quiet, 10))
-			}
+			idle, err = w.quiet(idle)
 		case errors.Is(err, io.EOF):
 			if !w.ended {
 				err = w.control(controlEnd)
@@ -183,9 +196,28 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 	}
 }
 
+// quiet is what happens when nothing has come for a while.
+func (w *watcher) quiet(idle bool) (bool, error) {
+	now := w.cfg.Now()
+	if w.cfg.Idle > 0 && !idle && now.Sub(w.arrived) >= w.cfg.Idle {
+		var a answer
+		err := w.drain(&a)
+		if err == nil && a.some {
+			err = w.control(controlAdvance + strconv.FormatInt(a.quiet, 10))
+		}
+		return true, err
+	}
+	if w.every > 0 && now.Sub(w.told) >= w.every && now.Sub(w.arrived) <= w.rest+w.every {
+		w.told = now
+		return idle, w.control(controlClock + strconv.FormatInt(now.UnixNano(), 10))
+	}
+	return idle, nil
+}
+
 // Lines of our own in the log.
 const (
 	controlAdvance = "!advance "
+	controlClock   = "!clock " // ns since 1970
 	controlEnd     = "!end"
 )
 
@@ -252,6 +284,15 @@ func (w *watcher) take(src Source, lines []Line) error {
 		return fmt.Errorf("%s: the stream of this folder has ended; take another folder for what comes now", w.cfg.Dir)
 	}
 	b.seal()
+	w.arrived = w.cfg.Now()
+	clock := ""
+	if w.every > 0 && w.arrived.Sub(w.told) >= w.every {
+		w.told = w.arrived
+		clock = controlClock + strconv.FormatInt(w.told.UnixNano(), 10)
+		if err := w.log.control(clock); err != nil {
+			return err
+		}
+	}
 	w.readers.jobs <- b // while it is written
 	err = w.log.Append(b)
 	if err == nil {
@@ -259,6 +300,9 @@ func (w *watcher) take(src Source, lines []Line) error {
 	}
 	if err == nil {
 		err = src.Done()
+	}
+	if err == nil && clock != "" {
+		err = w.send(event{control: clock, fresh: true})
 	}
 	if err != nil {
 		return err
@@ -346,11 +390,17 @@ func (w *watcher) own(text string) error {
 		w.judge.End()
 		return w.emit()
 	}
-	mark, err := strconv.ParseInt(strings.TrimPrefix(text, controlAdvance), 10, 64)
-	if err != nil {
-		return fmt.Errorf("%s: %q; expected %sand a number", w.cfg.Dir, text, controlAdvance)
+	say := w.judge.Advance
+	number, is := strings.CutPrefix(text, controlAdvance)
+	if !is {
+		number, _ = strings.CutPrefix(text, controlClock)
+		say = w.judge.Clock
 	}
-	w.judge.Advance(mark)
+	mark, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s: %q; expected %sor %sand a number", w.cfg.Dir, text, controlAdvance, controlClock)
+	}
+	say(mark)
 	return w.emit()
 }
 

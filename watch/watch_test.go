@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 func aionOf(o timestamp.Options, lateness int64) Judge {
-	j, err := NewAion(AionOptions{o, lateness})
+	j, err := NewAion(AionOptions{Options: o, Lateness: lateness})
 	if err != nil {
 		panic(err)
 	}
@@ -73,8 +73,15 @@ func (s slow) Next(ctx context.Context, _ int) ([]Line, error) {
 // arrivals makes the JSON lines of a history with violations, in an order of arrival.
 func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines [][]byte) {
 	t.Helper()
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: txns, Sessions: 8, Keys: 40, Ops: 5,
-		Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed})
+	return arrivalsOf(t, datasets.Spec{Workload: "gt", Txns: txns, Sessions: 8, Keys: 40, Ops: 5,
+		Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}, 20, false)
+}
+
+// arrivalsOf is arrivals of what a spec says; sigma is the deviation of the order, in timestamps, from that of
+// the starts, or, ended, the commits.
+func arrivalsOf(t *testing.T, spec datasets.Spec, sigma float64, ended bool) (h *history.History, lines [][]byte) {
+	t.Helper()
+	h, err := datasets.Generate(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,18 +100,22 @@ func arrivals(t *testing.T, seed uint64, txns int) (h *history.History, lines []
 		line []byte
 		pos  float64
 	}
-	rng := rand.New(rand.NewPCG(seed, 5))
+	rng := rand.New(rand.NewPCG(spec.Seed, 5))
 	var by []at
 	for line := range bytes.Lines(b) {
 		var x struct {
-			StartTS *int64 `json:"start_ts"`
+			StartTS  *int64 `json:"start_ts"`
+			CommitTS *int64 `json:"commit_ts"`
 		}
 		if err := json.Unmarshal(line, &x); err != nil {
 			t.Fatal(err)
 		}
 		pos := -1e9 - 1/float64(len(by)+1) // the header and the initial transaction first
 		if x.StartTS != nil {
-			pos = float64(*x.StartTS) + 20*rng.NormFloat64()
+			pos = float64(*x.StartTS) + sigma*rng.NormFloat64()
+			if ended && x.CommitTS != nil {
+				pos += float64(*x.CommitTS - *x.StartTS)
+			}
 		} else if len(by) > 1 {
 			pos = by[len(by)-1].pos
 		}

@@ -248,6 +248,9 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 	}
 	switch g := v.graves.find(k, r.Val); {
 	case g == nil:
+		if v.o.Attach && v.older(p, r, k) {
+			return
+		}
 		if v.o.Late {
 			v.suspect(x)
 			return

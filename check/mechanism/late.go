@@ -17,6 +17,8 @@ type suspects struct {
 	of   map[wanted][]suspect
 	n    int
 	made int
+	// of the first so many none waits
+	convicted int
 	// Unjudged are reads of what late transactions wrote, since Take was last called.
 	unjudged []Unjudged
 }
@@ -77,16 +79,36 @@ func (v *Verifier) settled(key uint32, val uint64) []suspect {
 }
 
 // convict ends the waiting: nobody wrote what was read.
-func (v *Verifier) convict() {
-	var all []suspect
-	for _, s := range v.suspects.of {
-		all = append(all, s...)
+func (v *Verifier) convict() { v.convictFirst(v.suspects.made) }
+
+// convictFirst is convict for those among the first n that have ever waited.
+func (v *Verifier) convictFirst(n int) {
+	if v.suspects.n == 0 || n <= v.suspects.convicted {
+		return
 	}
+	v.suspects.convicted = n
+	var all []suspect
+	for w, ss := range v.suspects.of {
+		left := ss[:0:0]
+		for _, s := range ss {
+			if s.number < n {
+				all = append(all, s)
+			} else {
+				left = append(left, s)
+			}
+		}
+		if len(left) == len(ss) {
+			continue
+		}
+		if v.suspects.of[w] = left; len(left) == 0 {
+			delete(v.suspects.of, w)
+		}
+	}
+	v.suspects.n -= len(all)
 	slices.SortFunc(all, func(a, b suspect) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range all {
 		v.violation(s.x)
 	}
-	v.suspects.of, v.suspects.n = nil, 0
 }
 
 // Late takes a whole transaction, begin and end with it, that cannot be verified any more: its end lies before that of

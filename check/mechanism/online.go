@@ -70,6 +70,9 @@ func (x *Online) Add(traces []Trace) (late bool) {
 	if latest == Forever {
 		latest = end.Bef
 	}
+	if x.o.Attach && begin >= x.mark {
+		x.v.attached.arrived(latest)
+	}
 	if begin < x.mark {
 		x.stats.Late++
 		x.v.Late(append([]Trace(nil), traces...))

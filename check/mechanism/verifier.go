@@ -20,6 +20,9 @@ type Options struct {
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
 	KeepEdges bool
+	// Attach: the traces begin in the midst, when keys hold what nobody knows: the first read of a value that nobody
+	// has written shows it.
+	Attach bool
 	// Late: transactions may come too late to be verified (Verifier.Late). A read of a value whose writer has not been
 	// seen is then no violation before the writer has come in time, or Close says that it never will.
 	Late bool
@@ -54,6 +57,7 @@ type Verifier struct {
 	locks      int
 	graves     graveyard
 	suspects   suspects
+	attached   attached
 	async      pruning
 }
 

@@ -60,6 +60,7 @@ type AionStats struct {
 	Window     int      // transactions not final now
 	MaxWindow  int
 	Versions   int64 // installed
+	Wrong      int   // reads that are wrong by what has arrived, and not final
 }
 
 // Aion checks transactions as they arrive, in any order within the lateness that the caller declares by Advance.
@@ -83,6 +84,11 @@ type Aion struct {
 	mark     int64    // the watermark
 	closed   bool     // nothing is still to come
 	sess     []onlineSession
+	waiting  []uint32 // sessions of which something waits for its turn
+	nextDue  int64    // the least due of what waits
+	latest   int64    // start that has arrived
+	missing  int64    // see Missing
+	attached          // see Attach
 	out      []Final
 	stats    AionStats
 	stamp    uint32
@@ -101,14 +107,16 @@ type onlineVersion struct {
 }
 
 type onlineReader struct {
-	upTo  int64
-	val   uint64
-	want  uint64
-	by    int64
-	n     int64 // number of arrival
-	op    uint32
-	ok    bool
-	flips uint8
+	upTo int64
+	val  uint64
+	want uint64
+	by   int64
+	n    int64 // number of arrival
+	op   uint32
+	ok   bool
+	// Attach: it may have read what a transaction wrote that was sent before the stream begins
+	excused bool
+	flips   uint8
 }
 
 type onlineKey struct {
@@ -120,6 +128,10 @@ type onlineKey struct {
 	own      uint64
 	initial  uint64 // as a register
 	list     bool
+	over     int64 // Attach: number of the arrival from which on nobody sees what it held when the stream began
+	horizon  int64 // Attach: reads at snapshots up to here are not judged where nobody wrote what they read
+	torn     int64 // not 0: a list that is unknown up to here, see tear
+	sure     bool  // Attach: what it held when the stream began is known, or does not matter any more
 }
 
 type slot struct {
@@ -141,7 +153,7 @@ func NewAion(o Options) (*Aion, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return &Aion{o: o, mark: math.MinInt64}, nil
+	return &Aion{o: o, mark: math.MinInt64, nextDue: math.MaxInt64, latest: math.MinInt64, missing: math.MinInt64}, nil
 }
 
 // emptyList is the state of a list that nothing was appended to.
@@ -207,7 +219,8 @@ func (a *Aion) retell(k *onlineKey, base, was, is uint64) {
 
 func (a *Aion) key(key uint32) *onlineKey {
 	for int(key) >= len(a.keys) {
-		a.keys = append(a.keys, onlineKey{base: onlineVersion{pos: math.MinInt64, start: math.MinInt64, by: NoID}})
+		a.keys = append(a.keys, onlineKey{base: onlineVersion{pos: math.MinInt64, start: math.MinInt64, by: NoID},
+			sure: !a.attach, horizon: math.MinInt64})
 	}
 	return &a.keys[key]
 }
@@ -276,6 +289,9 @@ func (a *Aion) Add(t *Arrival) {
 	}
 	a.session(t, start, end, true, writer)
 	late := start < a.mark
+	if a.attach && !late {
+		a.arrived(commit)
+	}
 	if late {
 		a.stats.Late++
 		a.final(Final{Axiom: LATE, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
@@ -303,7 +319,7 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 		i--
 	}
 	// the same transaction appends once more, or two writers tie (errata C3)
-	again := i > 0 && k.versions[i-1].pos == v.pos
+	again := i > 0 && k.versions[i-1].pos == v.pos && k.versions[i-1].by != NoID
 	if again && k.versions[i-1].by != v.by {
 		a.final(Final{Axiom: TIMESTAMPS, Txn: v.by, Other: k.versions[i-1].by, Key: key, Op: history.None})
 		return
@@ -311,7 +327,7 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	if !serial && !again {
 		// Who appends several times has several versions at one place, and is one conflict.
 		for j := i - 1; j >= 0 && k.versions[j].pos > v.start; j-- {
-			if j+1 == i || k.versions[j].by != k.versions[j+1].by {
+			if w := &k.versions[j]; w.by != NoID && (j+1 == i || w.by != k.versions[j+1].by) {
 				a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None})
 			}
 		}
@@ -322,6 +338,9 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 		}
 	}
 	if i == 0 && v.pos <= k.base.pos && k.base.by != v.by {
+		if k.list {
+			a.tear(k)
+		}
 		return // older than what everybody still to come sees
 	}
 	k.versions = append(k.versions, v)
@@ -368,9 +387,7 @@ func (a *Aion) Advance(ts int64) {
 func (a *Aion) Close() {
 	a.mark, a.closed = math.MaxInt64, true
 	a.settle()
-	for s := range a.sess {
-		a.flushSession(uint32(s), 0)
-	}
+	a.flushSessions()
 }
 
 func (a *Aion) settle() {
@@ -379,7 +396,11 @@ func (a *Aion) settle() {
 		if !s.late && !a.sealed(s.upTo) {
 			break
 		}
+		if (a.attach || a.torn > 0) && s.n > 0 {
+			a.attachReads(s, a.first+int64(a.head))
+		}
 		if s.bad > 0 {
+			a.stats.Wrong -= int(s.bad)
 			a.reportReads(s, a.first+int64(a.head))
 		}
 		if s.flips > 0 {

@@ -3,6 +3,7 @@ package timestamp
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"isovet/history"
 )
@@ -95,6 +96,9 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	if late {
 		return
 	}
+	if !k.sure {
+		a.keepList(key, n, got)
+	}
 	state := uint64(emptyList)
 	if !k.list && len(got) == 0 {
 		state = 0
@@ -118,6 +122,7 @@ func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 	s := &a.slots[r.n-a.first]
 	if !r.ok {
 		s.bad++
+		a.stats.Wrong++
 	}
 	s.n++
 	a.reads = append(a.reads, key)
@@ -141,8 +146,10 @@ func (a *Aion) judge(r *onlineReader, val uint64, by int64) {
 		r.ok = ok
 		if ok {
 			s.bad--
+			a.stats.Wrong--
 		} else {
 			s.bad++
+			a.stats.Wrong++
 		}
 		if r.flips == 0 {
 			a.stats.FlipReads++
@@ -194,9 +201,9 @@ func (a *Aion) reportReads(s *slot, n int64) {
 			continue
 		}
 		k := &a.keys[key]
-		for r := range k.readers {
+		for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
 			x := &k.readers[r]
-			if x.n != n || x.ok {
+			if x.n != n || x.ok || x.excused {
 				continue
 			}
 			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
@@ -216,7 +223,14 @@ func (a *Aion) reportReads(s *slot, n int64) {
 					f.Kind = After
 				}
 			}
-			a.final(f)
+			if x.upTo > k.horizon || !k.list && (f.Kind != NoKind || a.knows(k, x.val)) {
+				a.final(f)
+			}
 		}
 	}
+}
+
+// readersFrom is where the readers at a timestamp or later begin.
+func (k *onlineKey) readersFrom(upTo int64) int {
+	return sort.Search(len(k.readers), func(i int) bool { return k.readers[i].upTo >= upTo })
 }

@@ -2,6 +2,7 @@ package timestamp
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"isovet/history"
@@ -12,64 +13,172 @@ type onlineSession struct {
 	next    int64
 	last    int64 // the last that committed, and the end of it
 	end     int64
+	named   int64 // the last of all; NoID
 	any     bool
 	writer  bool
+	began   bool // next is known
+	queued  bool // it stands in Aion.waiting
 	pending []sessionTurn
+	gaps    []sessionGap
 }
+
+// sessionGap is where transactions are missing: those from one number to another, between two turns that committed;
+// after has no part as long as there is none.
+type sessionGap struct {
+	from, to      int64
+	before, after sessionTurn
+}
+
+// maxGaps is how many gaps of a session are remembered, to judge what comes after all.
+const maxGaps = 16
 
 type sessionTurn struct {
 	seq, id    int64
 	start, end int64
+	due        int64 // once Missing has passed this, those before it are missing
 	part       bool
 	writer     bool
 }
 
-// maxAhead is how many transactions of a session wait for one before them, which then counts as missing.
-var maxAhead = 1 << 16
+// maxAhead is how many transactions of a session wait for one before them, which then counts as missing, whatever the
+// watermark.
+var maxAhead = 1 << 12
 
 func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
 	if t.Session == NoSession || !a.o.Level.Sessions() {
 		return
 	}
 	for int(t.Session) >= len(a.sess) {
-		a.sess = append(a.sess, onlineSession{})
+		a.sess = append(a.sess, onlineSession{named: NoID, began: !a.attach})
 	}
 	s := &a.sess[t.Session]
-	x := sessionTurn{t.Seq, t.ID, start, end, part, writer}
-	if t.Seq == NoSeq {
-		x.seq = s.next
+	if part {
+		a.latest = max(a.latest, start)
 	}
-	if x.seq != s.next || len(s.pending) > 0 {
-		at, _ := slices.BinarySearchFunc(s.pending, x.seq, func(p sessionTurn, seq int64) int {
-			return cmp.Compare(
-				p.seq, seq)
-		})
-		s.pending = slices.Insert(s.pending, at, x)
-		a.flushSession(t.Session, maxAhead)
+	x := sessionTurn{t.Seq, t.ID, start, end, a.latest, part, writer}
+	if t.Seq == NoSeq {
+		x.seq, s.began = s.next, true
+	}
+	if s.began && x.seq < s.next {
+		a.found(s, &x)
 		return
 	}
-	a.turn(s, &x)
+	if s.began && x.seq == s.next && len(s.pending) == 0 {
+		a.turn(s, &x)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.pending, x.seq, func(p sessionTurn, seq int64) int {
+		return cmp.Compare(p.seq, seq)
+	})
+	s.pending = slices.Insert(s.pending, at, x)
+	a.flushSession(t.Session, maxAhead)
+	if len(s.pending) > 0 {
+		if !s.queued {
+			s.queued = true
+			a.waiting = append(a.waiting, t.Session)
+		}
+		a.nextDue = min(a.nextDue, s.pending[0].due)
+	}
 }
 
-// flushSession takes those whose turn has come, and the first of more than ahead that wait.
+// flushSession takes those whose turn has come, those whose predecessors can only come late, and the first of more than
+// ahead that wait.
 func (a *Aion) flushSession(n uint32, ahead int) {
 	s := &a.sess[n]
 	i := 0
-	for i < len(s.pending) && (s.pending[i].seq <= s.next || len(s.pending)-i > ahead) {
-		a.turn(s, &s.pending[i])
+	for i < len(s.pending) {
+		x := &s.pending[i]
+		over := x.due < a.missing || a.closed || len(s.pending)-i > ahead
+		if !over && (!s.began || x.seq > s.next) {
+			break
+		}
+		if s.began && x.seq > s.next && a.attach && x.due <= a.horizon() {
+			s.next = x.seq // it was sent before the stream began
+		}
+		if s.began && x.seq > s.next {
+			a.final(Final{Axiom: GAP, Txn: x.id, Other: s.named, Key: history.None, Op: history.None,
+				Got: uint64(s.next), Want: uint64(x.seq - 1)})
+			if len(s.gaps) == maxGaps {
+				s.gaps = slices.Delete(s.gaps, 0, 1)
+			}
+			s.gaps = append(s.gaps, sessionGap{from: s.next, to: x.seq - 1, before: sessionTurn{id: s.last, end: s.end,
+				part: s.any, writer: s.writer}})
+		}
+		if !s.began || x.seq >= s.next {
+			s.began = true
+			a.turn(s, x)
+		}
 		i++
 	}
 	s.pending = slices.Delete(s.pending, 0, i)
 }
 
+// flushSessions takes what the watermark has passed.
+func (a *Aion) flushSessions() {
+	a.nextDue = math.MaxInt64
+	left := a.waiting[:0]
+	for _, n := range a.waiting {
+		a.flushSession(n, maxAhead)
+		s := &a.sess[n]
+		if s.queued = len(s.pending) > 0; s.queued {
+			left = append(left, n)
+			a.nextDue = min(a.nextDue, s.pending[0].due)
+		}
+	}
+	a.waiting = left
+}
+
 // turn is the axiom SESSION.
 func (a *Aion) turn(s *onlineSession, x *sessionTurn) {
-	s.next = x.seq + 1
+	s.next, s.named = x.seq+1, x.id
 	if !x.part {
 		return
 	}
-	if s.any && (x.start < s.end || a.o.Level.Serial() && x.start == s.end && x.writer && !s.writer) {
-		a.final(Final{Axiom: SESSION, Txn: x.id, Other: s.last, Key: history.None, Op: history.None})
+	a.follows(&sessionTurn{id: s.last, end: s.end, part: s.any, writer: s.writer}, x)
+	for i := len(s.gaps) - 1; i >= 0 && !s.gaps[i].after.part; i-- {
+		s.gaps[i].after = *x
 	}
 	s.any, s.last, s.end, s.writer = true, x.id, x.end, x.writer
+}
+
+// follows looks at two transactions of a session, one after the other.
+func (a *Aion) follows(x, y *sessionTurn) {
+	if x.part && y.part && (y.start < x.end || a.o.Level.Serial() && y.start == x.end && y.writer && !x.writer) {
+		a.final(Final{Axiom: SESSION, Txn: y.id, Other: x.id, Key: history.None, Op: history.None})
+	}
+}
+
+// found takes one that was missing.
+func (a *Aion) found(s *onlineSession, x *sessionTurn) {
+	for i := range s.gaps {
+		g := &s.gaps[i]
+		if x.seq < g.from || x.seq > g.to {
+			continue
+		}
+		rest := *g
+		g.to, rest.from = x.seq-1, x.seq+1
+		if x.part {
+			a.follows(&g.before, x)
+			a.follows(x, &g.after)
+			g.after, rest.before = *x, *x
+		}
+		if rest.from <= rest.to {
+			s.gaps = slices.Insert(s.gaps, i+1, rest)
+		}
+		if g = &s.gaps[i]; g.from > g.to {
+			s.gaps = slices.Delete(s.gaps, i, i+1)
+		}
+		return
+	}
+}
+
+// Missing declares that what should stand in a session before something that had arrived when the latest start was ts,
+// or less, and has not arrived, is missing: a GAP violation says so, and the session goes on.
+func (a *Aion) Missing(ts int64) {
+	if ts > a.missing {
+		a.missing = ts
+		if a.nextDue < ts {
+			a.flushSessions()
+		}
+	}
 }

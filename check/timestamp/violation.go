@@ -19,9 +19,12 @@ const (
 	NOCONFLICT
 	// LATE is no axiom: the transaction arrived after the watermark had passed it, and was not judged (Aion).
 	LATE
+	// GAP is a part of SESSION in the paper: the number of a transaction in its session is not the one after the last
+	// (Algorithm 3, line 7). It shows that a transaction is missing, not that the database was wrong (Aion).
+	GAP
 )
 
-var axiomNames = [...]string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT", "LATE"}
+var axiomNames = [...]string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT", "LATE", "GAP"}
 
 func (a Axiom) String() string { return axiomNames[a] }
 

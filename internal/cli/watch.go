@@ -28,7 +28,7 @@ import (
 type watchFlags struct {
 	level                          level.Level
 	source, state, durable, metric string
-	lateness                       int64
+	gate                           gateFlags
 	idle                           time.Duration
 	atStart, once, quiet           bool
 	checker, profile               string
@@ -40,8 +40,8 @@ type watchFlags struct {
 var watchCheckers = []string{"aion", "leopard"}
 
 func newWatch(e *env) *cobra.Command {
-	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet", lateness: 10_000,
-		idle: 5 * time.Second, checker: watchCheckers[0]}
+	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
+		gate: defaultGate(), idle: 5 * time.Second, checker: watchCheckers[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
@@ -55,17 +55,25 @@ checker, level, profile, clock skew and lateness that it began with.
 times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
 under the profile. Those with "proved" also violate the level by themselves (--level, or else the level of the profile).
 
-A transaction is late if it starts more than --lateness before the latest start seen (leopard: the latest end). A late
-transaction is not judged, and a LATE line says so. After --idle without arrivals, everything that has arrived is final.
+A transaction is late if it starts more than --lateness before what more than one session has reached. aion finds out
+what the timestamps are (--timestamp-unit); where they do not tell time, such as a counter, a transaction is late if
+it starts before what the stream had reached --lateness ago, by the clock. A late transaction is not judged, and a LATE
+line says so. A read of what nobody has written waits for its writer for --patience, and is not judged if that comes
+late. After --idle without arrivals, everything that has arrived is final.
+
+A transaction that comes again, by its id, is taken once. One that is more than --max-jump ahead of the others, and of
+the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
+line says that transactions of a session are missing, by their "seq". Without an initial transaction keys hold at first
+what the first read of them shows (--attach).
 
 The folder is a history too: isovet check, shrink and convert read its log. At the end of a source with violations
 watch prints the command that finds the smallest history that shows one.
 
-Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard: proved ones); 2 leopard: there
-were only violations under the profile, or late transactions; 254 bad input or flags; 255 a fault of isovet's own; 130
+Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard: proved ones; aion: or LATE,
+JUMP or GAP lines); 2 leopard: there were only violations under the profile, or such lines; 254 bad input or flags; 255 a fault of isovet's own; 130
 interrupted: start it again to continue.`,
 		Example: `  isovet watch --state w < stream.jsonl
-  isovet watch --state w --source history.jsonl --lateness 1000000 --metrics :9090
+  isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
   isovet watch --state w --source nats://127.0.0.1:4222/txns
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
@@ -83,8 +91,11 @@ interrupted: start it again to continue.`,
 	fl.StringVar(&f.source, "source", f.source, "`SOURCE`: - (standard input), a file, http://ADDRESS to listen on, "+
 		"nats://HOST:PORT/SUBJECT")
 	fl.StringVar(&f.state, "state", "", "`FOLDER` of the segment log and the violations; one stream each (required)")
-	fl.Int64Var(&f.lateness, "lateness", f.lateness, "how late a transaction may arrive: aion in the database's "+
-		"timestamps; leopard in ns of client time (default 5 s)")
+	f.gate.add(fl)
+	enumFlag(c, &f.gate.unit, "timestamp-unit", "unit", "aion: what the database's timestamps are: since 1970, or a "+
+		"TSO, or none, numbers that only grow", watch.UnitNames())
+	enumFlag(c, &f.gate.attach, "attach", "mode", "whether keys hold what nobody knows when the stream begins; auto: "+
+		"without an initial transaction and value", watch.AttachNames())
 	addProfile(c, &f.profile, &f.skew)
 	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
@@ -144,21 +155,30 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 
 // judge makes what judges.
 func (f *watchFlags) judge() (watch.Judge, error) {
-	if f.lateness < 0 || f.lateness > watch.AllLate {
-		return nil, usagef("--lateness %d; expected 0 to %d", f.lateness, int64(watch.AllLate))
+	ticks, wait, err := f.gate.late(f.checker == "aion")
+	if err != nil {
+		return nil, err
+	}
+	gate, err := f.gate.options()
+	if err != nil {
+		return nil, err
+	}
+	attach, err := watch.ParseAttach(f.gate.attach)
+	if err != nil {
+		return nil, usagef("--attach: %v", err)
 	}
 	if f.checker == "leopard" {
 		if f.atStart {
 			return nil, usagef("--read-only-at-start is for timestamps; leopard goes by client times")
 		}
+		if f.given("timestamp-unit") {
+			return nil, usagef("--timestamp-unit is for the database's timestamps; leopard goes by client times, in ns")
+		}
 		o, err := leopardOptions(f.profile, f.skew)
 		if err != nil {
 			return nil, err
 		}
-		o.Lateness = f.lateness
-		if !f.given("lateness") {
-			o.Lateness = 5 * time.Second.Nanoseconds()
-		}
+		o.Lateness, o.Attach, o.Gate = wait.Nanoseconds(), attach, gate
 		if f.given("level") {
 			o.Level = &f.level
 		}
@@ -170,8 +190,12 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 	case !slices.Contains(timestamp.Levels(), f.level):
 		return nil, usagef("watch does not decide %s; expected one of %v", f.level, timestamp.Levels())
 	}
+	unit, err := watch.ParseUnit(f.gate.unit)
+	if err != nil {
+		return nil, usagef("--timestamp-unit: %v", err)
+	}
 	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart},
-		Lateness: f.lateness})
+		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate})
 }
 
 // addProfile adds the flags of the checker leopard.
@@ -291,9 +315,14 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	s := m.Get()
 	worst := f.verdict(&s)
 	if !f.quiet && slices.ContainsFunc(slices.Collect(maps.Keys(s.Violations)), func(class string) bool {
-		return class != "LATE" && s.Violations[class] > 0
+		return class != "LATE" && class != "JUMP" && class != "GAP" && s.Violations[class] > 0
 	}) {
 		fmt.Fprintf(e.stderr, "isovet: the smallest history that shows a violation: %s\n", f.shrinkCommand())
+	}
+	for _, c := range s.More {
+		if c.Name == "duplicates_total" && c.N > 0 && !f.quiet {
+			fmt.Fprintf(e.stderr, "isovet: %s: %d transactions came again, and were taken once\n", f.source, c.N)
+		}
 	}
 	if s.Bad > 0 {
 		fmt.Fprintf(e.stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source, s.Bad)

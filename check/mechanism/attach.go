@@ -1,0 +1,75 @@
+package mechanism
+
+// attached is what is known of the time before the traces began (Options.Attach).
+type attached struct {
+	begun      bool
+	first, max int64    // the end of the first transaction, the latest end
+	lag        [2]int64 // the two greatest distances by which an end came behind a later one
+	held       map[uint32]uint64
+}
+
+// arrived notes that a transaction has come that ended at t, its commit's answer included.
+func (x *attached) arrived(t int64) {
+	if !x.begun {
+		x.begun, x.first, x.max = true, t, t
+	}
+	if t >= x.max {
+		x.max = t
+		return
+	}
+	if lag := later(-t, x.max); lag > x.lag[0] {
+		x.lag[0], x.lag[1] = lag, x.lag[0]
+	} else {
+		x.lag[1] = max(x.lag[1], lag)
+	}
+}
+
+// horizon is when the last of the transactions ended that came before the first one, at the latest: they came in the
+// order of their ends, but for what is usual in the stream.
+func (x *attached) horizon() int64 { return later(x.first, later(x.lag[1], x.lag[1])) }
+
+// older reports whether what r has read, which nobody in the stream has written, may have been written before the
+// stream began.
+func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
+	h := v.attached.horizon()
+	a := min(p.a, r.Bef)
+	if a <= h {
+		return true // by one of several transactions, perhaps
+	}
+	for i := range k.vers {
+		if w := &k.vers[i]; w.txn != none && !w.open && w.c > h && w.d < a {
+			return false // it has been overwritten since
+		}
+	}
+	if v.attached.held == nil {
+		v.attached.held = map[uint32]uint64{}
+	}
+	was, known := v.attached.held[r.Key]
+	if !known {
+		v.attached.held[r.Key] = r.Val
+	}
+	return !known || was == r.Val
+}
+
+// Attach says that the traces begin in the midst (Options.Attach). It comes before them.
+func (x *Online) Attach() { x.o.Attach, x.v.o.Attach = true, true }
+
+// Foreign takes a transaction of which nobody can say when it was: what it wrote can be read at any time, and nothing
+// is deduced from it. It may change the traces.
+func (x *Online) Foreign(traces []Trace) {
+	traces = append([]Trace(nil), traces...)
+	for i := range traces {
+		traces[i].Bef, traces[i].Aft = -Forever, Forever
+	}
+	end := &traces[len(traces)-1]
+	if end.Kind != Abort {
+		end.Kind = Unknown
+	}
+	x.v.Late(traces)
+}
+
+// Suspects counts the reads that have ever waited for a writer.
+func (x *Online) Suspects() int { return x.v.suspects.made }
+
+// Convict ends the waiting of those reads among the first n that still wait: nobody wrote what they read.
+func (x *Online) Convict(n int) { x.v.convictFirst(n) }

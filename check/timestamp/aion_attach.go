@@ -1,0 +1,213 @@
+package timestamp
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// attached is what is known of the time before the stream began.
+type attached struct {
+	attach       bool
+	begun        bool
+	cut          int64 // commit of the first transaction
+	latestCommit int64
+	lag          [2]int64 // the two greatest distances by which a commit came behind a later one
+	kept         map[listRead][]uint64
+	torn         int // lists that a late transaction has made unknown
+}
+
+// listRead is a list read that is not final.
+type listRead struct {
+	n   int64
+	key uint32
+}
+
+// Attach says that the stream begins in the midst: before everything, keys hold what nobody knows. It comes before all
+// arrivals. The first read of a key that is not explained by what has arrived shows what the key held when the stream
+// began; it is a violation only if that cannot be. Sessions begin with the first of their transactions.
+//
+// What was sent before the stream began may have committed after the first transaction of it, by as much as commits
+// come out of their order. A read at a snapshot before that moment, the horizon, is not judged where it has read what
+// nobody in the stream has written.
+func (a *Aion) Attach() {
+	a.attach, a.kept = true, map[listRead][]uint64{}
+	for i := range a.sess {
+		a.sess[i].began = false
+	}
+	for i := range a.keys {
+		a.keys[i].sure = false
+	}
+}
+
+// arrived notes a commit.
+func (a *Aion) arrived(commit int64) {
+	if !a.begun {
+		a.begun, a.cut, a.latestCommit = true, commit, commit
+		return
+	}
+	if commit >= a.latestCommit {
+		a.latestCommit = commit
+		return
+	}
+	lag := a.latestCommit - commit
+	if lag < 0 {
+		return // beyond 64 bits
+	}
+	if lag > a.lag[0] {
+		a.lag[0], a.lag[1] = lag, a.lag[0]
+	} else {
+		a.lag[1] = max(a.lag[1], lag)
+	}
+}
+
+// horizon is when the last of the transactions committed that were sent before the stream began, at the latest. One
+// that comes far behind all others does not move it.
+func (a *Aion) horizon() int64 {
+	if a.lag[1] > (math.MaxInt64-max(a.cut, 0))/2 {
+		return math.MaxInt64
+	}
+	return a.cut + 2*a.lag[1]
+}
+
+// attachReads looks at the reads of the transaction at the head, which are final, for what their keys held when the
+// stream began.
+func (a *Aion) attachReads(s *slot, n int64) {
+	for _, key := range a.reads[a.readHead : a.readHead+int(s.n)] {
+		k := &a.keys[key]
+		var got []uint64
+		if k.list && len(a.kept) > 0 {
+			got = a.kept[listRead{n, key}]
+			delete(a.kept, listRead{n, key})
+		}
+		if k.sure {
+			continue
+		}
+		for i := k.readersFrom(s.upTo); i < len(k.readers); i++ {
+			if x := &k.readers[i]; x.n == n {
+				h := k.torn
+				if h == 0 {
+					h = a.horizon()
+				}
+				a.attachRead(k, x, h, got)
+				if k.sure {
+					k.horizon = max(k.horizon, h)
+				}
+				if k.sure && k.torn != 0 {
+					k.torn = 0
+					a.torn--
+				}
+				break
+			}
+		}
+	}
+}
+
+// attachRead looks at one read. got is the list that it saw, if it is one.
+func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) {
+	v := sort.Search(len(k.versions), func(i int) bool { return k.versions[i].pos > x.upTo }) - 1
+	w := &k.base
+	if v >= 0 {
+		w = &k.versions[v]
+	}
+	if k.base.by != NoID && k.base.pos >= h {
+		// What it held has been overwritten. Once those that had arrived by then are final, nobody sees it any more.
+		switch {
+		case k.over == 0:
+			k.over = a.first + int64(len(a.slots))
+		case x.n >= k.over:
+			k.sure = true
+		}
+	}
+	unknown := !x.ok && (k.list || !a.knows(k, x.val))
+	if unknown && k.torn != 0 && got == nil { // it came before the list was torn
+		x.excused = true
+		return
+	}
+	switch {
+	case x.upTo <= h || w.pos > x.upTo: // what it should have seen is forgotten
+		x.excused = unknown
+	case !k.list && w.pos >= h && w.by != NoID:
+	case x.ok:
+		k.sure = true // this is what it held
+	case k.list:
+		a.adoptList(k, x, h, got)
+	case unknown:
+		k.sure = true
+		k.versions = slices.Insert(k.versions, v+1, onlineVersion{pos: h, start: h, val: x.val, by: NoID})
+		a.rejudge(k, v+1)
+	}
+}
+
+// knows reports whether somebody in the stream has written a value, as far as the window tells.
+func (a *Aion) knows(k *onlineKey, val uint64) bool {
+	return k.base.by != NoID && k.base.val == val || slices.ContainsFunc(k.versions, func(v onlineVersion) bool {
+		return v.by != NoID && v.val == val
+	})
+}
+
+// adoptList takes what a read has found, less what has been appended since the horizon, for what the list held then.
+func (a *Aion) adoptList(k *onlineKey, x *onlineReader, h int64, got []uint64) {
+	from := 0
+	for from < len(k.versions) && k.versions[from].pos <= h {
+		from++
+	}
+	to := from
+	for to < len(k.versions) && k.versions[to].pos <= x.upTo {
+		to++
+	}
+	rest := len(got) - (to - from)
+	if rest < 0 {
+		return
+	}
+	for i, v := range k.versions[from:to] {
+		if v.elem != got[rest+i] {
+			return
+		}
+	}
+	state := uint64(emptyList)
+	for _, e := range got[:rest] {
+		state = fold(state, e)
+	}
+	k.sure = true
+	k.base = onlineVersion{pos: h, start: h, val: state, by: NoID}
+	k.versions = slices.Delete(k.versions, 0, from)
+	for i := range k.versions {
+		state = fold(state, k.versions[i].elem)
+		k.versions[i].val = state
+	}
+	live := a.first + int64(a.head)
+	for i := range k.readers {
+		r := &k.readers[i]
+		if r.n < live {
+			continue
+		}
+		w := &k.base
+		for j := range k.versions {
+			if k.versions[j].pos <= r.upTo {
+				w = &k.versions[j]
+			}
+		}
+		a.judge(r, w.val, w.by)
+	}
+}
+
+// keepList keeps a list read until it is final.
+func (a *Aion) keepList(key uint32, n int64, got []uint64) {
+	a.kept[listRead{n, key}] = slices.Clone(got)
+}
+
+// tear makes a list unknown up to the watermark: a late transaction has appended to it further back than is remembered.
+// The next read that is judged shows what it holds.
+func (a *Aion) tear(k *onlineKey) {
+	if a.kept == nil {
+		a.kept = map[listRead][]uint64{}
+	}
+	if k.torn == 0 {
+		a.torn++
+	}
+	k.sure, k.torn = false, a.mark
+	if k.torn == 0 {
+		k.torn = 1 // 0 is not torn
+	}
+}

@@ -1,0 +1,348 @@
+package watch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"isovet/history"
+)
+
+// GateOptions say what a judge takes, whatever it judges by.
+type GateOptions struct {
+	// Once: a transaction that comes again, by its id, or where it has none by its place in its session, is passed
+	// over. At least the last million transactions are remembered.
+	Once bool
+	// MaxJump is how far ahead of the others, and of the clock, a transaction may be; one further ahead is in
+	// quarantine. 0: any.
+	MaxJump time.Duration
+	// Patience is how long a read that nobody's write explains waits for a writer that comes late before it is a
+	// violation, by the clock; without arrivals for Config.Idle, and at the end of the stream, the wait is over.
+	Patience time.Duration
+}
+
+func (o GateOptions) settings() []Setting {
+	return []Setting{{"once", fmt.Sprint(o.Once)}, {"max-jump", o.MaxJump.String()}, {"patience", o.Patience.String()}}
+}
+
+// gate is what lines pass before they are judged: it leaves out what comes again, and keeps back what is too far ahead
+// of everything else. It is a function of the lines and the clock in the log.
+type gate struct {
+	o    GateOptions
+	unit Unit
+	// The times tell time, but not since 1970, or it is not known since when; votes are the first times as long as that
+	// may be found out, or the unit.
+	relative bool
+	votes    []int64
+	// moment is the time by which a transaction may be too far ahead; false: it has none.
+	moment func(h *history.TxnHead) (int64, bool)
+	seen   seen
+	front  frontier // of what has passed
+	clock  int64    // ns since 1970; 0: nobody has said
+	told   int64    // clock when front was last moved
+	jump   int64    // the greatest that has been taken, between neighbours in the order of arrival
+	rate   float64  // timestamps a second of the clock, at most
+	rated  ahead    // clock and front when rate was last looked at
+	held   []heldLine
+	passed int // lines since the first of held came
+	// sessions since then: true where one of theirs is held
+	since map[int64]bool
+	free  bool // what is held may go
+	dups  int64
+	jumps int64
+	freed int64
+	found []Violation
+}
+
+// heldLine is a line in quarantine.
+type heldLine struct {
+	n, place int64
+	at       int64
+	text     []byte
+	id       int64
+}
+
+// maxHeld bounds the quarantine; what comes to it when it is full is not judged.
+const maxHeld = 1 << 12
+
+// fate is what becomes of a line.
+type fate uint8
+
+const (
+	pass fate = iota
+	again
+	held
+)
+
+// learning is how many lines show what is usual before a jump can be too far; enoughHeld is how many of them must be
+// ahead, and more than are not, for the jump to be the database's own.
+const (
+	learning   = 4
+	enoughHeld = 8
+	usual      = 64      // times the greatest jump taken so far is nothing special,
+	fewTicks   = 1 << 20 // nor are so many timestamps, where they do not tell time
+)
+
+// who is the session of a transaction, as frontier wants it.
+func (g *gate) who(h *history.TxnHead, n int64) int64 {
+	if h.HasSess {
+		return h.Session
+	}
+	return math.MinInt64 + n // somebody else each time
+}
+
+// look says what becomes of a transaction. Errors: its id is another's.
+func (g *gate) look(b *Batch, i int) (fate, error) {
+	l := &b.Lines[i]
+	h := &b.Heads[l.Txn]
+	if h.Init {
+		return pass, nil
+	}
+	if g.o.Once {
+		if same, other := g.seen.add(h, b.Print[l.Txn]); same {
+			g.dups++
+			return again, nil
+		} else if other {
+			return again, fmt.Errorf("transaction %d: one with this id has come before, and was another; expected "+
+				"unique ids", h.ID)
+		}
+	}
+	at, ok := g.moment(h)
+	if !ok {
+		return pass, nil
+	}
+	g.detect(at)
+	who := g.who(h, l.N)
+	if g.o.MaxJump > 0 && g.front.n >= learning && at > g.bound() {
+		g.hold(b, i, at, who)
+		return held, nil
+	}
+	if v, any := g.front.value(); any && at > v {
+		g.jump = max(g.jump, plus(at, -v))
+	}
+	g.front.add(who, at)
+	g.told = g.clock
+	if len(g.held) > 0 {
+		g.passed++
+		if _, known := g.since[who]; !known {
+			g.since[who] = false
+		}
+	}
+	return pass, nil
+}
+
+// detect finds by what most of the first three say what the unit is, and whether times are since 1970.
+func (g *gate) detect(at int64) {
+	if g.unit != UnitUnknown && !g.relative || g.clock == 0 || len(g.votes) == 3 {
+		return
+	}
+	if g.votes = append(g.votes, at); len(g.votes) < 3 {
+		return
+	}
+	slices.Sort(g.votes)
+	u := detect(g.votes[1], g.clock)
+	if g.unit == UnitUnknown {
+		g.unit = u
+	}
+	g.relative = g.relative && g.unit != u
+}
+
+// now is the time by the clock, in timestamps; false: they do not tell it.
+func (g *gate) now() (int64, bool) {
+	if g.clock == 0 || g.relative {
+		return 0, false
+	}
+	return g.unit.ticks(time.Duration(g.clock))
+}
+
+// bound is the latest time that is not too far ahead.
+func (g *gate) bound() int64 {
+	base, any := g.front.value()
+	if !any {
+		return math.MaxInt64
+	}
+	by := max(int64(fewTicks), usual*min(g.jump, math.MaxInt64/usual))
+	if d, ok := g.unit.ticks(g.o.MaxJump); ok {
+		if by = d; g.freed > 0 {
+			by = max(by, usual*min(g.jump, math.MaxInt64/usual))
+		}
+		if now, ok := g.now(); ok {
+			base = max(base, now)
+		}
+	}
+	if idle := float64(g.clock-g.told) / float64(time.Second); idle > 0 && g.rate > 0 {
+		by = plus(by, int64(min(4*g.rate*idle, math.MaxInt64/2)))
+	}
+	return plus(base, by)
+}
+
+// hold puts a line into quarantine, and says so.
+func (g *gate) hold(b *Batch, i int, at, who int64) {
+	l := &b.Lines[i]
+	h := &b.Heads[l.Txn]
+	id := h.ID
+	if !h.HasID {
+		id = l.N
+	}
+	if len(g.held) == 0 {
+		g.passed, g.since = 0, map[int64]bool{}
+	}
+	g.jumps++
+	ahead := plus(at, -g.front.all[1])
+	g.found = append(g.found, Violation{Axiom: jumped, Txn: id, Why: fmt.Sprintf("%d ahead", ahead)})
+	if len(g.held) < maxHeld {
+		g.held = append(g.held, heldLine{l.N, l.Place, at, slices.Clone(b.Text(i)), id})
+	}
+	g.since[who] = true
+	theirs := 0
+	for _, one := range g.since {
+		if one {
+			theirs++
+		}
+	}
+	g.free = len(g.held) >= enoughHeld && len(g.held) > g.passed && 2*theirs >= len(g.since)
+}
+
+// released returns the lines that may go: as many sessions are ahead as are not, so it is the database that has jumped.
+// They go by the order of their arrival.
+func (g *gate) released() *Batch {
+	if !g.free {
+		return nil
+	}
+	g.free = false
+	out := newBatch()
+	out.reset(1) // no header
+	for _, l := range g.held {
+		if v, any := g.front.value(); any {
+			g.jump = max(g.jump, plus(l.at, -v))
+		}
+		out.addNumber(l.n, l.place, l.text)
+	}
+	g.freed += int64(len(g.held))
+	g.held = nil
+	out.seal()
+	out.read()
+	for i := range out.Lines {
+		h := &out.Heads[out.Lines[i].Txn]
+		at, _ := g.moment(h)
+		g.front.add(g.who(h, out.Lines[i].N), at)
+	}
+	g.told = g.clock
+	return out
+}
+
+// tick takes the time.
+func (g *gate) tick(now int64) {
+	g.clock = max(g.clock, now)
+	v, any := g.front.value()
+	if !any {
+		return
+	}
+	if !g.rated.any {
+		g.rated = ahead{g.clock, v, true}
+	} else if d := g.clock - g.rated.who; d >= int64(time.Second) {
+		g.rate = max(g.rate, float64(v-g.rated.at)/(float64(d)/float64(time.Second)))
+		g.rated = ahead{g.clock, v, true}
+	}
+}
+
+// take hands over what has been put into quarantine since it was last called; it is valid until the next line.
+func (g *gate) take() []Violation {
+	out := g.found
+	g.found = g.found[:0]
+	return out
+}
+
+func (g *gate) counts() []Count {
+	return []Count{
+		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", g.dups},
+		{"jumps_total", "counter", "Transactions that were too far ahead, and put into quarantine.", "jumps", g.jumps},
+		{"quarantine", "gauge", "Transactions in quarantine.", "in quarantine", int64(len(g.held))},
+	}
+}
+
+// seen is what transactions have come: a set of ids, in two halves, the older of which is forgotten when the newer is
+// full. Of each 40 bits of its hash are kept beside its place, and 24 of what it says: that another transaction is
+// taken for it happens once in 10¹⁸ pairs.
+type seen struct {
+	table [2][]uint64
+	n     int
+}
+
+// halfSeen is how many transactions a half has.
+const halfSeen = 1 << 20
+
+// scramble is the finalizer of MurmurHash3, which is one to one.
+func scramble(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// add adds a transaction: same says that it has come before, other that its id has. One that cannot be told from others
+// is neither.
+func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
+	var key uint64
+	switch {
+	case h.HasID:
+		key = scramble(uint64(h.ID))
+	case h.HasSess && h.HasSeq:
+		key = scramble(scramble(uint64(h.Session)) + uint64(h.Seq) + 1)
+	default:
+		return false, false
+	}
+	entry := key>>24<<24 | print>>40
+	if entry == 0 {
+		entry = 1 << 24
+	}
+	for k := range s.table {
+		if e := s.find(k, key, entry); e != nil && *e != 0 {
+			return *e == entry, *e != entry && h.HasID
+		}
+	}
+	if s.n >= halfSeen {
+		s.table[1], s.table[0], s.n = s.table[0], nil, 0
+	}
+	if 2*s.n >= len(s.table[0]) {
+		old := s.table[0]
+		s.table[0] = make([]uint64, max(1024, 4*len(old)))
+		for _, e := range old {
+			if e != 0 {
+				s.put(e)
+			}
+		}
+	}
+	s.put(entry)
+	s.n++
+	return false, false
+}
+
+// A place follows from the bits that an entry keeps of the hash.
+func place(entry uint64, size int) uint64 { return (entry >> 24) & uint64(size-1) }
+
+func (s *seen) find(k int, key, entry uint64) *uint64 {
+	t := s.table[k]
+	if len(t) == 0 {
+		return nil
+	}
+	for i := place(entry, len(t)); ; i = (i + 1) & uint64(len(t)-1) {
+		if t[i] == 0 {
+			return nil
+		}
+		if t[i]>>24 == entry>>24 {
+			return &t[i]
+		}
+	}
+}
+
+func (s *seen) put(entry uint64) {
+	t := s.table[0]
+	i := place(entry, len(t))
+	for t[i] != 0 {
+		i = (i + 1) & uint64(len(t)-1)
+	}
+	t[i] = entry
+}
