@@ -12,14 +12,15 @@ func TestPercent(t *testing.T) {
 		live     uint64
 		gc, user float64
 		want     int
-	}{{1 << 20, 0, 1, 50}, {100 << 20, 0.01, 1, 25}, {1 << 30, 0.01, 1, 10}, {1 << 30, 0.2, 1, 50}, {0, 0, 0, 50}} {
+	}{{1 << 20, 0, 1, smallPercent}, {12 << 20, 0, 1, 100}, {16 << 20, 0, 1, 50}, {40 << 20, 0, 1, 50},
+		{100 << 20, 0.01, 1, 25}, {1 << 30, 0.01, 1, 10}, {1 << 30, 0.2, 1, 50}, {0, 0, 0, smallPercent}} {
 		if got := percent(c.live, c.gc, c.user); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
 }
 
-// TestFrugal: a large heap is collected sooner, and a small one that is left of it as usual again.
+// TestFrugal: a large heap is collected sooner, and a small one that is left of it as a small one again.
 func TestFrugal(t *testing.T) {
 	old := debug.SetGCPercent(usualPercent)
 	defer debug.SetGCPercent(old)
@@ -41,5 +42,5 @@ func TestFrugal(t *testing.T) {
 	}
 	runtime.KeepAlive(large)
 	large = nil
-	becomes(usualPercent)
+	becomes(smallPercent)
 }
