@@ -92,10 +92,19 @@ func (f *facts) add(file string, part int, x *head, ordered bool) error {
 // unique checks an id.
 func (f *facts) unique(file string, line, id int64) error {
 	if f.ids.add(id) {
-		return nil
+		return f.ids.err
 	}
 	return bad(file, line, "id", "transaction id %d occurs twice; expected unique ids in all files of a history "+
 		"(isovet check DIR/* checks each file by itself)", id)
+}
+
+// done is called behind the last file.
+func (f *facts) done(name string) error {
+	id, twice, err := f.ids.done()
+	if err == nil && twice {
+		return bad(name, 0, "id", "transaction id %d occurs twice; expected unique ids in all files of a history", id)
+	}
+	return err
 }
 
 // initial notes the initial transaction.
@@ -157,6 +166,8 @@ type idSet struct {
 	pages map[int64]*page
 	last  *page
 	at    int64 // page number of last
+	out   sorted
+	err   error // of the temporary file
 }
 
 type span struct{ lo, hi int64 } // both within
@@ -180,6 +191,10 @@ func (s *idSet) add(id int64) bool {
 			s.pages = map[int64]*page{}
 		}
 		if s.last, s.at = s.pages[no], no; s.last == nil {
+			if len(s.pages) >= maxPages && s.err == nil {
+				s.err = s.shed()
+				s.pages = map[int64]*page{}
+			}
 			s.last = &page{}
 			s.pages[no] = s.last
 		}

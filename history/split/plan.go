@@ -33,8 +33,8 @@ type planner struct {
 // *OrderError. What takes all files to see is checked: that ids are unique, sessions' places (seq) in order and without
 // gaps, initial transactions one at most. Cost: a pass over JSON lines and, unless Options.Trust, one over native files
 // for their checksums, in memory that does not grow with them but for some bytes a key and a bit a transaction of the
-// largest native file, and 40 bytes a session; ids that have gaps take up to a hundred bytes each. Other formats are
-// read as a whole.
+// largest native file, and 40 bytes a session; ids that are in no order at all are sorted in a temporary file, 8 bytes
+// each. Other formats are read as a whole.
 func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	o.PieceBytes = cmp.Or(o.PieceBytes, pieceBytes)
 	o.Whole = cmp.Or(o.Whole, wholeBytes)
@@ -46,6 +46,7 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 		return nil, err
 	}
 	p := &planner{o: o, set: &Set{Name: strings.Join(paths, " ")}}
+	defer p.facts.ids.out.close() // where it ends early
 	var files []string
 	txns := map[string]int64{} // as the lists of parts say
 	for _, path := range paths {
@@ -87,6 +88,9 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
+	}
+	if err := p.facts.done(p.set.Name); err != nil {
+		return nil, err
 	}
 	s := p.set
 	s.Init = p.facts.init

@@ -364,27 +364,49 @@ func TestBadParts(t *testing.T) {
 	}
 }
 
-// Ids are unique in whatever order they come.
+// Ids are unique in whatever order they come, and however few of them are kept in memory.
 func TestIDSet(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
-	for range 200 {
+	later := 0
+	for i := range 60 {
+		defer bounds.Set("split.id-pages", []int{1 << 17, 1 + rnd.IntN(20)}[i%2])()
 		var s idSet
 		seen := map[int64]bool{}
 		at := int64(rnd.Uint64())
+		twice, told := false, false
+		begins := []int64{at}
 		for range 30_000 {
 			switch rnd.IntN(2000) {
 			case 0:
 				at = int64(rnd.Uint64())
+				begins = append(begins, at)
 			case 1:
-				at -= rnd.Int64N(20_000)
+				if i%4 < 2 {
+					at -= rnd.Int64N(20_000)
+				} else if rnd.IntN(8) == 0 {
+					at = begins[rnd.IntN(len(begins))]
+				}
 			case 2:
 				at += rnd.Int64N(20_000)
 			}
-			if s.add(at) == seen[at] {
-				t.Fatalf("id %d, seen %t", at, seen[at])
+			isNew := s.add(at)
+			if s.err != nil || isNew && seen[at] && i%2 == 0 || !isNew && !seen[at] {
+				t.Fatalf("id %d, seen %t, new %t, %v", at, seen[at], isNew, s.err)
 			}
+			twice = twice || seen[at]
+			told = told || !isNew
 			seen[at] = true
 			at++
 		}
+		id, found, err := s.done()
+		if err != nil || found && !seen[id] || (told || found) != twice {
+			t.Fatalf("id %d, found %t, told %t, twice %t, %v", id, found, told, twice, err)
+		}
+		if found && !told {
+			later++
+		}
+	}
+	if later == 0 {
+		t.Error("no id was found to be twice in the end")
 	}
 }

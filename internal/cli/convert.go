@@ -92,8 +92,10 @@ func runConvert(ctx context.Context, e *env, v *conversion) error {
 	defer p.Close()
 	p.Begin("converting " + v.in)
 	paths := v.from.paths(v.in)
+	finished := make(chan struct{})
 	_, err := guard(ctx, limits{memory: v.memory}, func() string { return "converting " + v.in }, func(
 		ctx context.Context) (struct{}, error) {
+		defer close(finished)
 		if v.streams(paths) {
 			err := v.stream(ctx, e, paths, p)
 			if !v.inMemoryAfter(err) {
@@ -109,6 +111,7 @@ func runConvert(ctx context.Context, e *env, v *conversion) error {
 		e.sayNotes(v.in, h)
 		return struct{}{}, format.WriteContext(ctx, v.out, h, v.to, v.lossy)
 	})
+	cleaned(err, finished)
 	return orInterrupted(err, "converting "+v.in+"; nothing was written")
 }
 

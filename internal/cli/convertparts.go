@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -105,6 +106,20 @@ func pour(ctx context.Context, s *split.Set, p *progress, add func(*history.Hist
 	}
 	return err
 }
+
+// cleaned waits until work that failed has removed what it wrote: it was told to stop, and what it writes at the moment
+// may be large.
+func cleaned(err error, finished <-chan struct{}) {
+	if err == nil {
+		return
+	}
+	select {
+	case <-finished:
+	case <-time.After(cleanTime):
+	}
+}
+
+const cleanTime = 10 * time.Second
 
 // stream converts batch by batch.
 func (v *conversion) stream(ctx context.Context, e *env, paths []string, p *progress) error {

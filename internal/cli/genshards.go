@@ -104,12 +104,15 @@ func runGenShards(ctx context.Context, e *env, g *genFlags, o genOut) error {
 	var r *datasets.Result
 	var out *split.Out
 	var meta history.Meta
+	finished := make(chan struct{})
 	_, err = guard(ctx, limits{memory: o.memory}, func() string { return "generating" }, func(ctx context.Context) (
 		struct{}, error) {
+		defer close(finished)
 		var err error
 		r, out, meta, err = genShards(ctx, g.spec, o, ending, p)
 		return struct{}{}, err
 	})
+	cleaned(err, finished)
 	if err == nil {
 		err = e.writeTruth(o.truth, r.Faults)
 	}
