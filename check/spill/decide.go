@@ -99,10 +99,11 @@ func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, err
 	return a, nil
 }
 
-// drop leaves out what is settled: it is in a stretch that was found to be in violation, or could not be decided.
+// drop leaves out what is settled: it is in a stretch that was found to be in violation, or could not be decided, or
+// finds there what it should not.
 func (e *engine) drop(t *trouble) {
 	t.misfits = slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool {
-		return e.settledTxn[m.Reader] || e.settledAt(m.At)
+		return e.settledTxn[m.Reader] || e.settledAt(m.At) || m.Found != plan.NoPlace && e.settledAt(m.From)
 	})
 	t.sessions = slices.DeleteFunc(t.sessions, func(p pair) bool {
 		return e.settledTxn[p.b] || e.settledAt(p.span.From) || e.settledAt(p.span.To)
@@ -188,6 +189,11 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 		case plan.NoWriter:
 			alone = append(alone, m.Reader)
 		default:
+			if e.settledAt(c.Saw.Pos) || c.Saw.Next != plan.NoPlace && e.settledAt(c.Saw.NextPos) {
+				e.settledTxn[m.Reader] = true // what is wrong there is known
+				causes[i].Case = plan.NoWriter
+				continue
+			}
 			spans = append(spans, c.Span)
 		}
 	}
@@ -204,6 +210,9 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	if len(counts) > 0 {
 		// Where they stand may move others: windows come in the next round.
 		return e.countIn(ctx, counts, t)
+	}
+	if acted, err := e.far(ctx, a, t, causes); acted || err != nil {
+		return err
 	}
 	ws := e.windows(spans)
 	var small, large []window

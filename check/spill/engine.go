@@ -163,6 +163,8 @@ type engine struct {
 	solved     []plan.Span         // windows that have been
 	settled    []plan.Span         // stretches that are decided, or given up
 	settledTxn map[uint64]bool
+	tried      map[uint64]bool     // readers that far has looked at
+	aside      uint32              // how many it has brought back
 	named      map[string]bool     // what was found
 	seen       map[int64]*plan.Txn // transactions of proofs, by id
 	// chunks of exceptions: in a file, or with a backend here, by partition

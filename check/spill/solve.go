@@ -11,7 +11,6 @@ import (
 // solveAll solves windows, places what they move, and refutes those that have no order.
 func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
 	var stuck []*window
-	var sets [][]*plan.Txn
 	for lo := 0; lo < len(ws); {
 		hi, n := lo, 0.0
 		for ; hi < len(ws) && (hi == lo || n < e.held()); hi++ {
@@ -33,7 +32,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		var events []plan.Event
 		for i, s := range solved {
 			if s.Answer != plan.Solved {
-				stuck, sets = append(stuck, &ws[lo+i]), append(sets, in[i])
+				stuck = append(stuck, &ws[lo+i])
 				continue
 			}
 			moved, changed := replace(in[i], s.Order)
@@ -58,12 +57,25 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		lo = hi
 	}
 	// Only now do the chunks say where everything stands.
-	found, err := e.refute(ctx, a, sets)
-	if err != nil {
-		return err
-	}
-	for i, w := range stuck {
-		e.stuck(a, w, found[i], t)
+	for len(stuck) > 0 {
+		var spans []plan.Span
+		for n := 0.0; len(spans) < len(stuck) && (len(spans) == 0 || n < e.held()); {
+			w := stuck[len(spans)]
+			n += e.count(w.span)
+			spans = append(spans, w.span)
+		}
+		in, _, err := e.gather(ctx, spans, nil)
+		if err != nil {
+			return err
+		}
+		found, err := e.refute(ctx, a, in)
+		if err != nil {
+			return err
+		}
+		for i := range spans {
+			e.stuck(a, stuck[i], found[i], t)
+		}
+		stuck = stuck[len(spans):]
 	}
 	return nil
 }

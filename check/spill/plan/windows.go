@@ -44,6 +44,7 @@ const (
 type Cause struct {
 	Case
 	Span   Span   // InReach
+	Saw    Writer // InReach: who wrote what the reader saw
 	Writer Writer // Counts: who
 	// Who takes part: the reader, who wrote what it saw, and the writers between, of which the first and the last.
 	Txns []uint64
@@ -80,6 +81,7 @@ func CauseOf(m *Misfit, w []Writer) Cause {
 		c.Case = NoWriter
 		return c
 	}
+	c.Saw = *saw
 	if saw.Place != NoPlace {
 		c.Txns = append(c.Txns, saw.Place)
 	}

@@ -1,0 +1,96 @@
+package spill
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"isovet/check/spill/plan"
+	"isovet/history"
+)
+
+// farWindow is from how many transactions on a misfit is looked at by itself before it makes a window. Tests set it
+// to 1.
+var farWindow = 256
+
+// aside is where those stand that are brought far back: behind all others of a place.
+const aside = 3 << 30
+
+// far looks at misfits that span much, once for each reader: with those that it is about alone it may show a violation.
+// If not, and it writes nothing and the level does not ask for real time, it may as well have read when what it saw was
+// the last version. acted says that either was so of some.
+func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.Cause) (acted bool, err error) {
+	sets := map[uint64]map[uint64]bool{} // reader → who takes part
+	saw := map[uint64]plan.Pos{}         // reader → the last of what it saw
+	all := map[uint64]bool{}
+	for i := range t.misfits {
+		m, c := &t.misfits[i], &causes[i]
+		if c.Case != plan.InReach || e.tried[m.Reader] || e.count(c.Span) < float64(min(farWindow, e.o.MaxWindow/4)) {
+			continue
+		}
+		if sets[m.Reader] == nil {
+			sets[m.Reader] = map[uint64]bool{}
+			saw[m.Reader] = plan.First
+		}
+		for _, p := range c.Txns {
+			sets[m.Reader][p], all[p] = true, true
+		}
+		if p := c.Saw.Pos; saw[m.Reader].Less(p) {
+			saw[m.Reader] = p
+		}
+	}
+	if len(sets) == 0 {
+		return false, nil
+	}
+	_, by, err := e.gather(ctx, nil, all)
+	if err != nil {
+		return false, err
+	}
+	readers := slices.Sorted(maps.Keys(sets))
+	txns := make([][]*plan.Txn, len(readers))
+	for i, r := range readers {
+		e.tried[r] = true
+		for _, p := range slices.Sorted(maps.Keys(sets[r])) {
+			txns[i] = append(txns[i], by[p])
+		}
+	}
+	found, err := e.refute(ctx, a, txns)
+	if err != nil {
+		return false, err
+	}
+	touched := newKeys()
+	var events []plan.Event
+	for i, r := range readers {
+		x := by[r]
+		switch {
+		case found[i]:
+			e.settledTxn[r], acted = true, true
+			continue
+		case e.o.Level.RealTime() || !saw[r].Less(x.Now.Begin):
+			continue
+		case slices.ContainsFunc(x.Ops, func(op plan.Op) bool { return op.Kind != history.Read }):
+			continue
+		}
+		e.aside++
+		x.Counts = true
+		if x.Rule = saw[r]; x.Rule.T == plan.First.T {
+			x.Rule = plan.Pos{T: plan.First.T + 1, N: r}
+		} else {
+			x.Rule.Sub = aside + e.aside
+		}
+		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
+		e.counted[r] = x.Rule
+		e.moves.Set(r, x.Now)
+		e.ids[r] = named(x)
+		touched.addTxn(x)
+		events = append(events, plan.Event{At: x.Rule, Txn: x, Reads: true})
+	}
+	if len(events) == 0 {
+		return acted, nil
+	}
+	slices.SortFunc(events, func(a, b plan.Event) int { return a.At.Compare(b.At) })
+	if err := e.write(e.stats.Rounds, events); err != nil {
+		return false, err
+	}
+	return true, e.again(ctx, t, touched)
+}
