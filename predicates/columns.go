@@ -15,7 +15,7 @@ import (
 // a range of ranks is a range of order.
 type column struct {
 	name  string
-	rank  []uint32 // item → rank; None: there is no row
+	rank  []uint32 // item → rank, None: there is no row; nil: see rankOf
 	order []uint32 // items with a row, by rank
 	pos   []uint32 // item → place in order; None: there is no row
 	start []uint32 // rank → its first place in order, and at last the length of order
@@ -28,6 +28,9 @@ type column struct {
 	mark  []uint32
 	shift uint
 }
+
+// places are the places of the items that have a rank from lo up to hi.
+func (c *column) places(lo, hi uint32) (from, to uint32) { return c.start[lo], c.start[hi] }
 
 // ranks is the number of ranks.
 func (c *column) ranks() uint32 { return uint32(len(c.start) - 1) }
@@ -255,11 +258,10 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 // rank makes a column of cells; there says which items are rows, of which there are rows.
 // Cost: a sort of the items.
 func (d *decoder) rank(from *cells, there []bool, rows int) column {
-	c := column{name: from.name, rank: make([]uint32, len(there)), pos: make([]uint32, len(there)),
-		order: make([]uint32, 0, rows)}
+	c := column{name: from.name, pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
 	var count [history.Row + 1]int
 	for item, is := range there {
-		c.rank[item], c.pos[item] = history.None, history.None
+		c.pos[item] = history.None
 		if is {
 			count[from.kind[item]]++
 		}
@@ -321,11 +323,12 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 				}
 			}
 			c.order = append(c.order, x.item)
-			c.pos[x.item], c.rank[x.item] = at, uint32(len(c.start)-1)
+			c.pos[x.item] = at
 		}
 	}
 	c.kinds[history.Row] = uint32(len(c.start)) // of which there is none
 	c.start = append(c.start, uint32(len(c.order)))
+	c.keepRanks()
 	c.landmarks()
 	return c
 }

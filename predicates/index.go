@@ -39,7 +39,7 @@ type Index struct {
 	quick   []quick // by different predicate
 }
 
-// quick is a predicate that is true of width ranks of a column from lo on, unknown of rank 0, and false of all others;
+// quick is a predicate that is true of width places of a column from lo on, unknown of rank 0, and false of all others;
 // col 0 is none of that kind.
 type quick struct{ col, lo, width uint32 }
 
@@ -311,29 +311,30 @@ func (x *Index) Truth(p, key, ver uint32) Truth {
 	if q.col == 0 {
 		return x.eval(x.root[d], item)
 	}
-	switch r := x.cols[q.col].rank[item]; {
-	case r-q.lo < q.width: // never None: ranges lie far below
+	c := &x.cols[q.col]
+	switch at := c.pos[item]; {
+	case at-q.lo < q.width: // never None: ranges lie far below
 		return True
-	case r == 0:
+	case at < c.start[1]:
 		return Unknown
 	}
 	return False
 }
 
-// Ranks returns, of a predicate that is one range of a column, the ranks of the versions, and the range: it is true of
-// version v if and only if ranks[v]-lo < width. ok is false of other predicates.
-func (x *Index) Ranks(p uint32) (ranks []uint32, lo, width uint32, ok bool) {
+// Places returns, of a predicate that is one range of a column, the places of the versions in it, and the range: it is
+// true of version v if and only if places[v]-lo < width. ok is false of other predicates.
+func (x *Index) Places(p uint32) (places []uint32, lo, width uint32, ok bool) {
 	q := x.quick[x.pred[p]]
 	if q.col == 0 {
 		return nil, 0, 0, false
 	}
-	return x.cols[q.col].rank, q.lo, q.width, true
+	return x.cols[q.col].pos, q.lo, q.width, true
 }
 
 // eval is a part's truth of an item.
 func (x *Index) eval(i, item uint32) Truth {
 	p := &x.parts[i]
-	r := x.cols[p.col].rank[item]
+	r := x.cols[p.col].rankOf(item)
 	if r == history.None {
 		return False
 	}
@@ -448,14 +449,14 @@ func (x *Index) counts(f form, d, first, i uint32, t Truth, item uint32) bool {
 	case others:
 		for q := x.root[d] + 1; q < x.parts[x.root[d]].end; q++ {
 			p := &x.parts[q]
-			if q != x.scan[i] && !spans(x.spans[p.yes:p.maybe]).has(x.cols[p.col].rank[item]) {
+			if q != x.scan[i] && !spans(x.spans[p.yes:p.maybe]).has(x.cols[p.col].rankOf(item)) {
 				return false
 			}
 		}
 		return true
 	}
 	for ; first < i; first++ {
-		if p := x.candidate(first, t); p != nil && spans(x.ranges(p, t)).has(x.cols[p.col].rank[item]) {
+		if p := x.candidate(first, t); p != nil && spans(x.ranges(p, t)).has(x.cols[p.col].rankOf(item)) {
 			return false
 		}
 	}

@@ -36,11 +36,11 @@ func (c *column) narrow(words []uint64, low int64) {
 			c.start = append(c.start, uint32(i))
 			c.nums = append(c.nums, low+int64(x>>32))
 		}
-		item := uint32(x)
-		c.order = append(c.order, item)
-		c.pos[item], c.rank[item] = uint32(i), uint32(len(c.start)-1)
+		c.order = append(c.order, uint32(x))
+		c.pos[uint32(x)] = uint32(i)
 	}
 	c.start = append(c.start, uint32(len(c.order)))
+	c.keepRanks()
 	c.landmarks()
 }
 

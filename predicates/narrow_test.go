@@ -37,3 +37,39 @@ func TestNarrow(t *testing.T) {
 		}
 	})
 }
+
+// TestDerivedRanks: ranks that are not kept are those that would be.
+func TestDerivedRanks(t *testing.T) {
+	defer func(old int) { minDerived = old }(minDerived)
+	derived := 0
+	randtest.Seeds(t, 1000, func(t testing.TB, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n := r.IntN(600)
+		spread := []int64{1000, 30_000, 1 << 40}[r.IntN(3)]
+		from := cells{name: "a", kind: make([]history.ValueKind, n), n: make([]int64, n)}
+		there, rows := make([]bool, n), 0
+		for i := range n {
+			if there[i] = r.IntN(9) > 0; there[i] {
+				rows++
+			}
+			from.kind[i], from.n[i] = history.Int, r.Int64N(spread)
+		}
+		var d decoder
+		again := from
+		minDerived = n + 1
+		want := d.rank(&from, there, rows)
+		minDerived = 0
+		got := d.rank(&again, there, rows)
+		if got.rank == nil {
+			derived++
+		}
+		for item := range uint32(n) {
+			if got.rankOf(item) != want.rank[item] {
+				t.Fatalf("item %d: rank %d; want %d", item, got.rankOf(item), want.rank[item])
+			}
+		}
+	})
+	if randtest.Whole() && derived < 300 {
+		t.Errorf("only %d columns had their ranks derived", derived)
+	}
+}

@@ -97,7 +97,8 @@ func (x *Index) putInterval(p *interval) quick {
 	l.no = uint32(len(x.spans))
 	x.parts = append(x.parts, l)
 	if lo >= hi {
-		return quick{col: l.col, lo: 1}
+		return quick{col: l.col}
 	}
-	return quick{l.col, lo, hi - lo}
+	from, to := c.places(lo, hi)
+	return quick{l.col, from, to - from}
 }

@@ -59,12 +59,12 @@ func (p *pass) predicate(t, lo, op uint32) {
 	q := h.Ops.Ver[op]
 	aborted := h.Txns.Status[t] == history.Aborted
 	from, to := h.Preds.Off[q], h.Preds.Off[q+1]
-	ranks, low, width, ranked := truths.Ranks(q)
+	places, low, width, placed := truths.Places(q)
 	for r := from; r < to && !aborted; r++ {
 		key, old := RowKey(h, r), h.Preds.Old[r]
 		p.matched[key] = op + 1
 		if old != none {
-			if !(ranked && ranks[old]-low < width) && truths.Truth(q, key, old) == predicates.False {
+			if !(placed && places[old]-low < width) && truths.Truth(q, key, old) == predicates.False {
 				p.mismatch(t, op, key)
 			}
 			p.read(t, lo, op, r, old)
@@ -120,11 +120,11 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 					blind = true
 				}
 			}
-			ranks, low, width, ranked := truths.Ranks(q)
-			ranked = ranked && !blind // then only what the predicate is true of matters
+			places, low, width, placed := truths.Places(q)
+			placed = placed && !blind // then only what the predicate is true of matters
 			for i := first; i < reads; i++ {
 				key, ver := p.rKey[i], p.rVer[i]
-				if ranked && ranks[ver]-low >= width {
+				if placed && places[ver]-low >= width {
 					continue
 				}
 				m := p.matched[key]
