@@ -10,6 +10,52 @@ import (
 // at the cost of some replays, from the round laterRounds on.
 var fewMoved, laterRounds = 16, 6
 
+// manyOpen: where more than one read in so many transactions has several possible writers left, the order is made anew
+// in each round to agree with the reads as the solver has them. Else later rounds go on from the theory's order: one
+// made anew costs as much as ten replays, and breaks about as much as it mends.
+const manyOpen = 2
+
+// round puts what fails in the present order in place of what failed before. Where nothing does, order is that order,
+// which was replayed as a whole.
+func (e *engine) round(failed *[]failure) (order []int32, err error) {
+	before := len(*failed)
+	*failed = (*failed)[:0]
+	if e.again != nil {
+		if moved, ok := e.pk.Moved(); ok {
+			if *failed, ok = e.again.replay(moved, e.ord.Pos, *failed); ok && len(*failed) > 0 {
+				e.stats.Again++
+				e.pk.Track(e.total / fewMoved)
+				return nil, nil
+			}
+		}
+		e.again, e.againFrom = nil, 2*e.stats.Rounds // not each time in vain
+		e.pk.Track(0)
+		*failed = (*failed)[:0]
+	}
+	order = e.ord.Topological()
+	if e.settling != nil && (e.stats.Rounds == 1 || len(e.v.Amb) > len(e.txn)/manyOpen) {
+		if order = e.agree(); len(order) < e.total {
+			return nil, errStuck
+		}
+		e.pk.Arrange(order)
+	}
+	switch {
+	case e.preds != nil:
+		*failed = e.preds.replay(order, e.counted, *failed)
+		return order, nil
+	case e.failed != nil:
+		*failed, e.failed = e.failed, nil
+	default:
+		*failed = e.replay(order, e.counted, *failed)
+	}
+	if e.stats.Rounds >= max(laterRounds, e.againFrom) && before <= e.total/fewMoved && len(*failed) > 0 &&
+		e.settling == nil && len(e.v.Open)+len(e.v.Amb) == 0 {
+		e.again = e.newAgain(order)
+		e.pk.Track(e.total / fewMoved)
+	}
+	return order, nil
+}
+
 // again replays only what changed: the accesses of keys that a node touches which moved, between the first and the last
 // place that it had or has among them. Everything else finds what it found before, and nothing that failed then does so
 // still: its constraint was made, and the new order obeys it.

@@ -25,7 +25,7 @@ type scheduler struct {
 	writing []int32 // key → transactions that have begun and will write it (snapshot levels)
 }
 
-// agree returns an order that obeys what was settled.
+// agree returns an order that obeys what was settled, and the guarded edges that the solver's model has.
 // Cost: for each node, the operations of all that may come next.
 func (e *engine) agree() []int32 {
 	v, s := e.v, e.settling
@@ -40,6 +40,13 @@ func (e *engine) agree() []int32 {
 		for _, f := range s.found {
 			if f.From >= 0 {
 				emit(f.From, f.To)
+			}
+		}
+		if e.pk != nil {
+			for _, g := range e.pk.Guards() {
+				if e.s.Value(g.Lit.Var()) != g.Lit.IsNeg() {
+					emit(g.From, g.To)
+				}
 			}
 		}
 	})

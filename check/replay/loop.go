@@ -189,48 +189,6 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	}
 }
 
-// round puts what fails in the present order in place of what failed before. Where nothing does, order is that order,
-// which was replayed as a whole.
-func (e *engine) round(failed *[]failure) (order []int32, err error) {
-	before := len(*failed)
-	*failed = (*failed)[:0]
-	if e.again != nil {
-		if moved, ok := e.pk.Moved(); ok {
-			if *failed, ok = e.again.replay(moved, e.ord.Pos, *failed); ok && len(*failed) > 0 {
-				e.stats.Again++
-				e.pk.Track(e.total / fewMoved)
-				return nil, nil
-			}
-		}
-		e.again, e.againFrom = nil, 2*e.stats.Rounds // not each time in vain
-		e.pk.Track(0)
-		*failed = (*failed)[:0]
-	}
-	order = e.ord.Topological()
-	if e.settling != nil && e.stats.Rounds == 1 {
-		// Later rounds go on from there: an order made anew costs ten replays, and breaks as much elsewhere.
-		if order = e.agree(); len(order) < e.total {
-			return nil, errStuck
-		}
-		e.pk.Arrange(order)
-	}
-	switch {
-	case e.preds != nil:
-		*failed = e.preds.replay(order, e.counted, *failed)
-		return order, nil
-	case e.failed != nil:
-		*failed, e.failed = e.failed, nil
-	default:
-		*failed = e.replay(order, e.counted, *failed)
-	}
-	if e.stats.Rounds >= max(laterRounds, e.againFrom) && before <= e.total/fewMoved && len(*failed) > 0 &&
-		e.settling == nil && len(e.v.Open)+len(e.v.Amb) == 0 {
-		e.again = e.newAgain(order)
-		e.pk.Track(e.total / fewMoved)
-	}
-	return order, nil
-}
-
 // severalWriters counts the failed reads that have several possible writers.
 func severalWriters(failed []failure) (n int) {
 	for _, f := range failed {
