@@ -200,7 +200,8 @@ func (b *Builder) ReadList(key uint32, elems []Value) {
 	// the same versions.
 	last := &b.lastList[key]
 	same := 0
-	for same < min(len(elems), len(last.elems)) && elems[same] == last.elems[same] {
+	n := min(len(elems), len(last.elems))
+	for x, y := elems[:n], last.elems[:n]; same < len(x) && x[same].N == y[same].N && x[same].Kind == y[same].Kind; {
 		same++
 	}
 	at := len(l.Elem)

@@ -312,30 +312,57 @@ func (p *Plain) Skip() bool {
 // skipJSON is Skip for arrays and objects of JSON, whose scalars must be such.
 func (p *Plain) skipJSON() bool {
 	open, depth := uint64(0), 0
-	for {
-		c := p.Peek()
-		switch c {
-		case '[', '{':
+	d, i := p.data, p.pos
+	for i < len(d) {
+		c := d[i]
+		switch k := class[c]; {
+		case k&p.white != 0:
+			i++
+		case c-'0' <= 9:
+			// As Int, without the number.
+			first := i
+			for i++; i < len(d) && d[i]-'0' <= 9; i++ {
+			}
+			if i-first > 18 || i == len(d) || class[d[i]]&(isDelim|isColon) == 0 {
+				if p.pos = first; !p.skipScalar(c) {
+					return false
+				}
+				i = p.pos
+			}
+		case c == '"':
+			for i++; i < len(d) && d[i] != '"'; i++ {
+				if d[i] == '\\' || d[i] >= 0x80 {
+					return false
+				}
+			}
+			if i == len(d) {
+				return false
+			}
+			i++
+		case c == '[' || c == '{':
 			if depth++; depth > 32 {
 				return false
 			}
 			open = open<<2 | uint64(c>>5&3)
-			p.pos++
-		case ']', '}':
+			i++
+		case c == ']' || c == '}':
 			if open&3 != uint64(c>>5&3) {
 				return false
 			}
 			open >>= 2
-			p.pos++
+			i++
 			if depth--; depth == 0 {
+				p.pos = i
 				return true
 			}
 		default:
-			if !p.skipScalar(c) {
+			if p.pos = i; !p.skipScalar(c) {
 				return false
 			}
+			i = p.pos
 		}
 	}
+	return false
 }
 
 // skipScalar leaves out a value without brackets that begins with c.

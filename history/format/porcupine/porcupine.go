@@ -109,11 +109,12 @@ func form(text []byte) []byte {
 	return text
 }
 
+// op is an operation. It has no pointers: there are many of them, which the garbage collector need not look through.
 type op struct {
 	start, end int64
 	line       uint32
 	process    int64
-	f          string
+	f          fn
 	args       [2]int64
 	nils       [2]bool
 	status     history.Status
@@ -121,11 +122,85 @@ type op struct {
 	skip       bool
 }
 
+// fn is what an operation does.
+type fn uint8
+
+const (
+	noFn fn = iota
+	readFn
+	writeFn
+	casFn
+)
+
+// fnOf tells it by its name.
+func fnOf(name []byte) fn {
+	switch string(name) {
+	case ":read":
+		return readFn
+	case ":write":
+		return writeFn
+	case ":cas":
+		return casFn
+	}
+	return noFn
+}
+
+// pending are the operations that are open, by process, plus one.
+type pending struct {
+	small []int
+	large map[int64]int
+}
+
+const smallProcess = 1 << 12
+
+func (p *pending) get(process int64) (at int, ok bool) {
+	if uint64(process) < uint64(len(p.small)) {
+		at = p.small[process]
+	} else {
+		at = p.large[process]
+	}
+	return at - 1, at > 0
+}
+
+// set notes one; at -1: there is none any more.
+func (p *pending) set(process int64, at int) {
+	switch {
+	case uint64(process) < uint64(len(p.small)):
+		p.small[process] = at + 1
+	case uint64(process) < smallProcess:
+		p.small = append(p.small, make([]int, int(process)+1-len(p.small))...)
+		p.small[process] = at + 1
+	case at < 0:
+		delete(p.large, process)
+	default:
+		if p.large == nil {
+			p.large = map[int64]int{}
+		}
+		p.large[process] = at + 1
+	}
+}
+
+// integer is strconv.ParseInt of base 10, for most texts faster.
+func integer(text []byte) (int64, error) {
+	n := int64(0)
+	for _, c := range text {
+		if c-'0' > 9 {
+			return strconv.ParseInt(string(text), 10, 64)
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if len(text) == 0 || len(text) > 18 {
+		return strconv.ParseInt(string(text), 10, 64)
+	}
+	return n, nil
+}
+
 // Read reads a log. passed is the number of lines without an event. Errors are *history.InputError with the line; a
 // file without any event is one. Cost: one pass, and history.Builder.Build.
 func Read(data []byte, file string) (h *history.History, passed int, err error) {
-	var ops []op
-	open := map[int64]int{}
+	const usual = 120 // bytes of an invocation and a completion, at least
+	ops := make([]op, 0, min(len(data)/usual, 1<<24))
+	var open pending
 	lineNo, events, first := 0, 0, 0
 	var firstText []byte
 	for line := range bytes.Lines(data) {
@@ -147,42 +222,35 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 		if e.nemesis() {
 			continue
 		}
-		p, err := strconv.ParseInt(string(e.process), 10, 64)
+		p, err := integer(e.process)
 		if err != nil {
 			return nil, 0, wrong("process", string(e.process), "an integer")
 		}
-		kind, name, value := e.kind, "", e.value
-		switch string(e.name) {
-		case ":read":
-			name = ":read"
-		case ":write":
-			name = ":write"
-		case ":cas":
-			name = ":cas"
-		default:
+		kind, name, value := e.kind, fnOf(e.name), e.value
+		if name == noFn {
 			return nil, 0, wrong("operation", string(e.name), ":read, :write or :cas")
 		}
-		at, pending := open[p]
+		at, pending := open.get(p)
 		if string(kind) == ":invoke" {
 			if pending {
 				return nil, 0, wrong("process", string(e.process), "the completion of its operation of line "+
 					strconv.Itoa(int(ops[at].line)))
 			}
 			o := op{start: int64(lineNo), end: history.NoTime, line: uint32(lineNo), process: p, f: name,
-				status: history.Unknown, skip: name == ":read"}
-			if name != ":read" {
+				status: history.Unknown, skip: name == readFn}
+			if name != readFn {
 				if err := o.values(value); err != nil {
 					return nil, 0, wrong("value", string(value), err.Error())
 				}
 			}
-			open[p] = len(ops)
+			open.set(p, len(ops))
 			ops = append(ops, o)
 			continue
 		}
 		if !pending || ops[at].f != name {
 			return nil, 0, wrong("type", string(kind), ":invoke before a completion")
 		}
-		delete(open, p)
+		open.set(p, -1)
 		o := &ops[at]
 		switch string(kind) {
 		case ":ok":
@@ -192,9 +260,9 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 			}
 		case ":fail":
 			switch {
-			case name == ":cas" && bytes.HasPrefix(value, []byte("[")):
+			case name == casFn && bytes.HasPrefix(value, []byte("[")):
 				o.status, o.end, o.failed, o.skip = history.Committed, int64(lineNo), true, o.nils[0]
-			case name == ":read":
+			case name == readFn:
 			default:
 				o.status = history.Aborted
 			}
@@ -221,7 +289,7 @@ func nothing(file string, line int, text []byte, expected string) error {
 func (o *op) values(text []byte) error {
 	one := [1][]byte{text}
 	fields := one[:]
-	if o.f == ":cas" {
+	if o.f == casFn {
 		fields = bytes.Fields(bytes.Trim(text, "[]"))
 		if len(fields) != 2 {
 			return fmt.Errorf("[old new]")
@@ -231,7 +299,7 @@ func (o *op) values(text []byte) error {
 		if o.nils[i] = string(f) == "nil"; o.nils[i] {
 			continue
 		}
-		n, err := strconv.ParseInt(string(f), 10, 64)
+		n, err := integer(f)
 		if err != nil {
 			return fmt.Errorf("an integer or nil")
 		}
@@ -244,7 +312,9 @@ func build(ops []op, file string) (*history.History, error) {
 	b := history.NewBuilder()
 	b.File = file
 	key := b.Key(b.StringValue([]byte("register")))
-	for _, o := range ops {
+	b.Reserve(len(ops), len(ops))
+	for i := range ops {
+		o := &ops[i]
 		if o.skip {
 			continue
 		}
@@ -257,11 +327,11 @@ func build(ops []op, file string) (*history.History, error) {
 		switch {
 		case o.failed:
 			b.Predicate(history.PredRead, fmt.Appendf(nil, `{"":{"=":%d}}`, o.args[0]), nil)
-		case o.f == ":read":
+		case o.f == readFn:
 			b.Read(key, value(0))
-		case o.f == ":write":
+		case o.f == writeFn:
 			b.Write(key, value(0))
-		case o.f == ":cas":
+		case o.f == casFn:
 			b.Read(key, value(0))
 			b.Write(key, value(1))
 		}
