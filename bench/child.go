@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/history/split"
 	"isovet/internal/room"
 	"isovet/level"
 )
@@ -96,7 +97,7 @@ func measure(ctx context.Context, r Run, h *history.History) (Measured, *history
 	m := Measured{}
 	if h == nil {
 		var err error
-		if h, err = format.Read(ctx, r.History, format.Options{}); err != nil {
+		if h, err = split.Read(ctx, split.Paths(r.History), format.Options{}); err != nil {
 			m.BadInput = err.Error()
 		}
 	}

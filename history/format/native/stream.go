@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -432,6 +434,9 @@ func (w *Writer) Close() error {
 	for i, c := range w.cols {
 		if c != nil && c.f != nil {
 			errs = append(errs, c.f.Close())
+			if err := os.Remove(c.f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
 			w.cols[i] = nil
 		}
 	}

@@ -27,7 +27,7 @@ func (w *Writer) col(id uint32, width int) *colFile {
 	c := &colFile{width: width, left: blockRows, hash: xxhash.New(), buf: make([]byte, 0, 1<<16)}
 	c.f, c.err = os.CreateTemp(w.dir, ".column-*")
 	if c.err == nil {
-		c.err = os.Remove(c.f.Name()) // it is gone once it is closed
+		_ = os.Remove(c.f.Name()) // so that it is gone even if the process ends; Close tries again
 	}
 	if c.err != nil && w.err == nil {
 		w.err = c.err
