@@ -77,7 +77,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 		ValidArgsFunction: historyFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.levelSet = c.Flags().Changed("level")
-			if err := f.validateSpill(); err != nil {
+			if err := f.validateSpill(e); err != nil {
 				return err
 			}
 			args = f.loading.histories(args)
@@ -87,7 +87,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 			return runCheck(c.Context(), e, &f, args)
 		},
 	}
-	f.spill.flags(c)
+	f.spill.flags(c, e)
 	c.Flags().Var(latticeValue{levelValue{&f.level}, &f.all}, "level", "isolation level, or its short name: ser, "+
 		"sser, si, …; or all of them")
 	complete(c, "level", append(levelCompletions(), cobra.CompletionWithDesc(allLevels, "every level")))

@@ -36,9 +36,12 @@ func benchRoot(*env) *cobra.Command { panic("built without bench") }
 // spilling is nothing here: histories that memory does not hold are for the full program.
 type spilling struct{ dir string }
 
-func (*spilling) flags(*cobra.Command) {}
+func (*spilling) flags(*cobra.Command, *env) {}
 
-func (*checkFlags) validateSpill() error { return nil }
+func (*checkFlags) validateSpill(*env) error { return nil }
+
+// Engine is for what is left out.
+type Engine struct{}
 
 // checkSpilled is never asked for: there is no flag for it.
 func (*checkFlags) checkSpilled(context.Context, *env, string, int, int, *progress) (outcome, bool) {

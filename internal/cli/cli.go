@@ -37,6 +37,8 @@ type env struct {
 	mu    sync.Mutex
 	temps map[string]bool // half-written files
 	kept  *kept           // nil: nobody keeps this process
+
+	engine *Engine // nil: this machine
 }
 
 // sameRequest is how long after the first signal others are no second one: timeout(1) and other keepers send theirs to
@@ -45,7 +47,12 @@ const sameRequest = 500 * time.Millisecond
 
 // Main runs a program and returns its exit status. The first SIGINT or SIGTERM asks for an orderly end, the second,
 // half a second later, kills.
-func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return run(args, stdin, stdout, stderr, func(e *env) *cobra.Command { return newRoot(e, p) })
+}
+
+// run runs a tree of commands.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*env) *cobra.Command) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(stderr, "isovet: panic: %v\n%s\n%s\n", r, debug.Stack(), reportPlease)
@@ -77,7 +84,7 @@ func Main(p Program, args []string, stdin io.Reader, stdout, stderr io.Writer) (
 	if stdout == os.Stdout {
 		e.kept = newKept(func() { cancel(errInterrupted) })
 	}
-	root := newRoot(e, p)
+	root := tree(e)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -10,8 +10,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,10 +37,14 @@ type spilling struct {
 	maxWindow int
 }
 
-func (s *spilling) flags(c *cobra.Command) {
+func (s *spilling) flags(c *cobra.Command, e *env) {
 	fl := c.Flags()
-	fl.StringVar(&s.dir, "spill", "", "check histories that memory does not hold: intermediate files in `DIR`; "+
-		"--memory is then how much to use")
+	dir := "check histories that memory does not hold: intermediate files in `DIR`; --memory is then how much to use"
+	if e.engine != nil {
+		dir = e.engine.Spill
+		e.engine.Flags(fl)
+	}
+	fl.StringVar(&s.dir, "spill", "", dir)
 	fl.BoolVar(&s.keep, "keep", false, "with --spill: leave the files in DIR")
 	fl.IntVar(&s.maxWindow, "max-window", 0, "with --spill: how many `TRANSACTIONS` are put in another order at "+
 		"once, at most (default: what memory allows)")
@@ -48,7 +53,10 @@ func (s *spilling) flags(c *cobra.Command) {
 // spillMemory is how much --spill uses where --memory does not say it.
 const spillMemory = 1 << 30
 
-func (f *checkFlags) validateSpill() error {
+func (f *checkFlags) validateSpill(e *env) error {
+	if err := f.onEngine(e); err != nil {
+		return err
+	}
 	s := &f.spill
 	switch {
 	case s.dir == "" && s.keep:
@@ -85,11 +93,15 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 			began}, true
 	}
 	paths := f.loading.paths(path)
-	set, err := planned(ctx, paths, f.loading, memory, p)
+	dir := f.spill.dir
+	if n > 1 {
+		dir = strings.TrimSuffix(dir, "/") + "/" + fmt.Sprint(i+1)
+	}
+	set, err := e.planned(ctx, dir, paths, f.loading, memory, p)
 	if err != nil {
 		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}, true
 	}
-	if need := inMemory(set); need <= memory {
+	if need := inMemory(set); need <= memory && !slices.ContainsFunc(paths, remote) {
 		fmt.Fprintf(e.stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
 			room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
@@ -100,23 +112,27 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	if err != nil {
 		return outcome{path, nil, err, began}, true
 	}
-	dir := f.spill.dir
-	if n > 1 {
-		dir = filepath.Join(dir, fmt.Sprint(i+1))
+	var backend spill.Backend
+	clean := func() error { return nil }
+	if e.engine != nil {
+		backend, clean, err = e.engine.Open(dir, set, func(done, total int) { p.Step("tasks", done, total) })
+		if err != nil {
+			return outcome{path, nil, err, began}, true
+		}
 	}
 	fmt.Fprintf(e.stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s\n", path,
 		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir)
 	loaded := time.Since(began)
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory * 3 / 4))
 	limits := f.limits
 	limits.memory, limits.used = 0, loaded
 	stage := "checking"
 	a, err := guard(ctx, limits, func() string { return stage }, func(ctx context.Context) (*spill.Answer, error) {
-		debug.SetMemoryLimit(memory * 3 / 4)
-		return spill.Check(ctx, in, spill.Options{Dir: dir, Memory: memory, Level: f.level, Skew: f.skew.Nanoseconds(),
-			MaxWindow: f.spill.maxWindow, Keep: f.spill.keep, Progress: func(s string, done, total int64) {
-				p.Step(s, int(done), int(total))
-			}})
+		if backend == nil { // else a runner in this process may hold what it wants
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory * 3 / 4))
+		}
+		return spill.Check(ctx, in, spill.Options{Dir: dir, Backend: backend, Memory: memory, Level: f.level,
+			Skew: f.skew.Nanoseconds(), MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
+			Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) }})
 	})
 	known.Stats.LoadMS = milliseconds(loaded)
 	known.Stats.CheckMS = milliseconds(time.Since(began) - loaded)
@@ -133,6 +149,11 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		return outcome{path, known, err, began}, true
 	case err != nil:
 		return outcome{path, nil, err, began}, true
+	}
+	if !f.spill.keep {
+		if err := clean(); err != nil {
+			fmt.Fprintf(e.stderr, "isovet: %s: files of the check are left in %s: %v\n", path, dir, err)
+		}
 	}
 	r := known
 	if a.Proof != nil {
@@ -156,10 +177,11 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
 }
 
-// planned divides a history into pieces.
-func planned(ctx context.Context, paths []string, l loading, memory int64, p *progress) (*split.Set, error) {
+// planned divides a history into pieces; dir is for files of an engine's.
+func (e *env) planned(ctx context.Context, dir string, paths []string, l loading, memory int64, p *progress) (
+	*split.Set, error) {
 	p.Step("looking at the files", 0, 0)
-	return split.Plan(ctx, paths, split.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
+	return e.plan(ctx, dir, paths, split.Options{Format: l.format, RealTime: format.RealTime(l.realTime),
 		Initial: format.InitialValue(l.initial), Whole: memory / 8, PieceBytes: max(4<<20, min(64<<20, memory/8)),
 		Progress: func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }})
 }
@@ -213,7 +235,7 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 	r, err := guard(ctx, limits, func() string { return "verifying " + cert }, func(ctx context.Context) (*large.Result,
 		error) {
 		debug.SetMemoryLimit(memory * 3 / 4)
-		set, err := planned(ctx, paths, f.from, memory, p)
+		set, err := e.planned(ctx, dir, paths, f.from, memory, p)
 		if err != nil {
 			return nil, err
 		}

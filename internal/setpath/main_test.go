@@ -76,6 +76,14 @@ func TestSetPath(t *testing.T) {
 	if strings.Contains(list, "\nisovet/") || !strings.Contains(list, "\n"+there+"/check\n") {
 		t.Error("the packages are not under their new path")
 	}
+	for _, sub := range []string{"contrib/beam"} { // modules of their own
+		list := run(t, filepath.Join(dir, filepath.FromSlash(sub)), "list", "-mod=mod", "-f",
+			"{{.ImportPath}} {{.Imports}}", "./...")
+		if !strings.Contains(list, there+"/"+sub+"/") || !strings.Contains(list, there+"/internal/cli") ||
+			strings.Contains(list, " isovet/") || strings.Contains(list, "[isovet/") {
+			t.Errorf("%s is not under its new path:\n%s", sub, list)
+		}
+	}
 	build := []string{"build", "./record"}
 	if os.Getenv("ISOVET_LONG") != "" {
 		build = []string{"vet", "./..."}

@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"isovet/check/spill"
+	"isovet/check/spill/plan"
+	"isovet/contrib/beam/store"
+	"isovet/history/split"
+)
+
+// Backend does the work of a check out of core ([spill.Check]) by an Engine.
+type Backend struct {
+	*Engine
+	Set *split.Set
+
+	groups []spill.Group
+	args   [][]byte // of groups: their pieces
+	keys   []string // of groups' tasks, under which their heads are
+	name   string   // under which the chunks are
+}
+
+var _ spill.Backend = (*Backend)(nil)
+
+// What tasks share.
+type (
+	mapShared struct{ Rule plan.Rule }
+
+	partShared struct {
+		Name  string
+		Order spill.Order
+		Keep  []uint64
+		Most  int
+	}
+)
+
+func init() {
+	Register("map", doMap)
+	Register("replay", doReplay)
+	Register("writers", doWriters)
+	Register("gather", doGather)
+	Register("solve", doSolve)
+	// A type's number in gob is the order in which it was seen. So that all processes write the same bytes:
+	for _, v := range []any{mapShared{}, spill.Mapped{}, partShared{}, spill.Part{}, spill.Replayed{}, spill.Written{},
+		spill.Gathering{}, []spill.Found{}, spill.Solving{}, spill.Solution{}} {
+		encode(v)
+	}
+}
+
+// encode makes bytes of a value without maps: always the same of the same.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		panic(err) // of the types above, all can be
+	}
+	return b.Bytes()
+}
+
+func decode(b []byte, v any) error {
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(v); err != nil && err != io.EOF {
+		return fmt.Errorf("cannot read what was sent: %w", err)
+	}
+	return nil
+}
+
+// each asks for answers to a list of values, and decodes them.
+func each[A, Q any](ctx context.Context, e *Engine, do string, shared any, asked []Q) ([]A, error) {
+	args := make([][]byte, len(asked))
+	for i := range asked {
+		args[i] = encode(&asked[i])
+	}
+	var s []byte
+	if shared != nil {
+		s = encode(shared)
+	}
+	return decoded[A](e.Do(ctx, do, s, args))
+}
+
+func decoded[A any](b [][]byte, err error) ([]A, error) {
+	if err != nil {
+		return nil, err
+	}
+	all := make([]A, len(b))
+	for i := range b {
+		if err := decode(b[i], &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// pieces are those of a group, as a task has them.
+func pieces(args []byte) ([]spill.Piece, error) {
+	var set split.Set
+	if err := json.Unmarshal(args, &set.Pieces); err != nil {
+		return nil, err
+	}
+	in, err := spill.Of(&set)
+	if err != nil {
+		return nil, err
+	}
+	return in.Pieces, nil
+}
+
+// Map maps groups of pieces, and has their chunks written by partition.
+func (b *Backend) Map(ctx context.Context, rule plan.Rule, groups []spill.Group) ([]spill.Mapped, error) {
+	b.groups, b.args = groups, nil
+	for _, g := range groups {
+		a, err := json.Marshal(b.Set.Pieces[g.From:g.To])
+		if err != nil {
+			return nil, err
+		}
+		b.args = append(b.args, a)
+	}
+	answers, keys, name, err := b.Shuffle(ctx, "map", encode(mapShared{rule}), b.args)
+	if err != nil {
+		return nil, err
+	}
+	b.name, b.keys = name, keys
+	return decoded[spill.Mapped](answers, nil)
+}
+
+func headsOf(dir, key string) string { return store.Join(dir, "heads-"+key) }
+
+// Heads reads a group's heads.
+func (b *Backend) Heads(ctx context.Context, group int) ([]byte, error) {
+	return store.Read(ctx, headsOf(b.Dir, b.keys[group]))
+}
+
+func doMap(ctx context.Context, c *Call) ([]byte, error) {
+	var s mapShared
+	if err := decode(c.Shared, &s); err != nil {
+		return nil, err
+	}
+	in, err := pieces(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	var heads, buf []byte
+	m, err := spill.MapPieces(ctx, in, s.Rule, func(part int, chunk []byte, info plan.ChunkInfo) error {
+		buf = appendInfo(buf[:0], info)
+		return c.Emit(part, append(buf, chunk...))
+	}, func(b []byte) error {
+		heads = append(heads, b...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Write(ctx, headsOf(c.Dir, c.Key), heads); err != nil {
+		return nil, err
+	}
+	return encode(&m), nil
+}
+
+func appendInfo(b []byte, i plan.ChunkInfo) []byte {
+	for _, p := range []plan.Pos{i.Min, i.Max} {
+		b = binary.AppendVarint(b, p.T)
+		b = binary.AppendUvarint(b, p.N)
+		b = binary.AppendUvarint(b, uint64(p.Sub))
+	}
+	b = binary.AppendUvarint(b, uint64(i.Txns))
+	return binary.AppendUvarint(b, uint64(i.Ops))
+}
+
+// infoOf reads what appendInfo wrote, and returns the rest.
+func infoOf(b []byte) (i plan.ChunkInfo, rest []byte, err error) {
+	number := func() uint64 {
+		x, n := binary.Uvarint(b)
+		if n <= 0 {
+			err = fmt.Errorf("a chunk without a head")
+			return 0
+		}
+		b = b[n:]
+		return x
+	}
+	for _, p := range []*plan.Pos{&i.Min, &i.Max} {
+		t := number()
+		p.T = int64(t>>1) ^ -int64(t&1)
+		p.N = number()
+		p.Sub = uint32(number())
+	}
+	i.Txns, i.Ops = int(number()), int(number())
+	return i, b, err
+}
+
+// chunks are those of a partition: as they were mapped, and then of exceptions.
+func chunks(ctx context.Context, dir, name string, p *spill.Part) (all []plan.Chunk, err error) {
+	mapped, err := Partition(ctx, dir, name, p.Part)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range mapped {
+		i, b, err := infoOf(b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, plan.Chunk{ChunkInfo: i, Bytes: len(b),
+			Read: func(buf []byte) ([]byte, error) { return append(buf, b...), nil }})
+	}
+	for i := range p.Moved {
+		all = append(all, p.Moved[i].Chunk())
+	}
+	return all, nil
+}
+
+// part reads what the tasks of partitions are given.
+func part(ctx context.Context, c *Call) (s partShared, p spill.Part, all []plan.Chunk, err error) {
+	if err = decode(c.Shared, &s); err == nil {
+		if err = decode(c.Args, &p); err == nil {
+			all, err = chunks(ctx, c.Dir, s.Name, &p)
+		}
+	}
+	return s, p, all, err
+}
+
+// Replay replays partitions.
+func (b *Backend) Replay(ctx context.Context, o spill.Order, keep []uint64, most int, parts []spill.Part) (
+	[]spill.Replayed, error) {
+	return each[spill.Replayed](ctx, b.Engine, "replay", &partShared{b.name, o, keep, most}, parts)
+}
+
+func doReplay(ctx context.Context, c *Call) ([]byte, error) {
+	s, _, all, err := part(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := spill.ReplayPart(ctx, all, s.Order.Filter(s.Keep), s.Order.Initial, s.Most)
+	return encode(&r), err
+}
+
+// Writers asks who wrote versions.
+func (b *Backend) Writers(ctx context.Context, o spill.Order, parts []spill.Part) ([]spill.Written, error) {
+	return each[spill.Written](ctx, b.Engine, "writers", &partShared{Name: b.name, Order: o}, parts)
+}
+
+func doWriters(ctx context.Context, c *Call) ([]byte, error) {
+	s, p, all, err := part(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := spill.WritersOf(ctx, all, s.Order.Filter(nil), s.Order.Initial, p.Wants)
+	return encode(&w), err
+}
+
+// Gather reads transactions of groups.
+func (b *Backend) Gather(ctx context.Context, g *spill.Gathering, groups []int) ([][]spill.Found, error) {
+	var args [][]byte
+	for _, i := range groups {
+		args = append(args, b.args[i])
+	}
+	return decoded[[]spill.Found](b.Do(ctx, "gather", encode(g), args))
+}
+
+func doGather(ctx context.Context, c *Call) ([]byte, error) {
+	var g spill.Gathering
+	if err := decode(c.Shared, &g); err != nil {
+		return nil, err
+	}
+	in, err := pieces(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	got, err := spill.GatherPieces(ctx, in, &g)
+	return encode(got), err
+}
+
+// Solve solves windows.
+func (b *Backend) Solve(ctx context.Context, ws []spill.Solving) ([]spill.Solution, error) {
+	return each[spill.Solution](ctx, b.Engine, "solve", nil, ws)
+}
+
+func doSolve(ctx context.Context, c *Call) ([]byte, error) {
+	var w spill.Solving
+	if err := decode(c.Args, &w); err != nil {
+		return nil, err
+	}
+	s, err := spill.SolveWindow(ctx, &w)
+	return encode(&s), err
+}

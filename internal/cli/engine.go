@@ -1,0 +1,88 @@
+//go:build !checkonly
+
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"isovet/check/spill"
+	"isovet/history/split"
+)
+
+// Engine is how a program of its own checks, elsewhere, what memory does not hold: check --spill with other machines.
+type Engine struct {
+	Program, Short, Long, Example string
+	// Spill says what --spill is there.
+	Spill string
+	// Flags adds flags to check's.
+	Flags func(*pflag.FlagSet)
+	// Commands are the program's, besides check.
+	Commands []*cobra.Command
+	// Dir is the folder for files where --spill is dir; it looks at the other flags, too.
+	Dir func(dir string) (string, error)
+	// Plan divides a history: split.Plan, wherever its files are.
+	Plan func(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error)
+	// Open is a backend with files in a folder, and what removes these.
+	Open func(dir string, set *split.Set, progress func(done, total int)) (spill.Backend, func() error, error)
+	// Close ends what Plan and Open began.
+	Close func()
+}
+
+// MainWith is Main of a program with another engine.
+func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if x.Close != nil {
+		defer x.Close()
+	}
+	return run(args, stdin, stdout, stderr, func(e *env) *cobra.Command {
+		e.engine = x
+		check := newCheck(e)
+		check.Long += "\n\n" + x.Long
+		check.Example = x.Example
+		root := &cobra.Command{Use: x.Program, Short: x.Short, Long: x.Long + "\n\n" + exitHelp,
+			Version: buildVersion().String()}
+		root.SetVersionTemplate("{{.Version}}\n")
+		root.AddGroup(&cobra.Group{ID: "work", Title: "Histories:"})
+		root.AddCommand(check, newVerify(e), newVersion(e))
+		root.AddCommand(x.Commands...)
+		setUp(root, e)
+		return root
+	})
+}
+
+// onEngine sets --spill's folder where the program has an engine, unless the flags ask for what is only done in memory:
+// then the program does it as isovet does.
+func (f *checkFlags) onEngine(e *env) error {
+	x := e.engine
+	if x == nil {
+		return nil
+	}
+	dir, err := x.Dir(f.spill.dir)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if f.all || f.checker != auto && f.checker != "replay" || f.solver != "" || f.shrunk != "" {
+		dir = ""
+	}
+	f.spill.dir = dir
+	return nil
+}
+
+// plan divides a history.
+func (e *env) plan(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error) {
+	if e.engine != nil {
+		return e.engine.Plan(ctx, dir, paths, o)
+	}
+	return split.Plan(ctx, paths, o)
+}
+
+// remote reports whether a path is one of another file system.
+func remote(path string) bool {
+	_, err := os.Stat(path)
+	return err != nil && strings.Contains(path, "://")
+}
