@@ -278,7 +278,7 @@ func (j *aion) Advance(mark int64) {
 }
 
 func (j *aion) End() {
-	j.a.Close()
+	j.watermark = max(j.watermark, j.a.Settle())
 	j.settle(0)
 	j.suspects.expire(math.MaxInt64, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
 }

@@ -25,7 +25,8 @@ type Judge interface {
 	Quiet() (mark int64, some bool)
 	// Advance says that what arrives from now on and belongs before the mark is late.
 	Advance(mark int64)
-	// End says that nothing more arrives.
+	// End says that the source has ended: everything is final. What comes all the same, when it goes on, is late if it
+	// begins before what there is.
 	End()
 	// Findings hands over what has become final since it was last called, in order. line makes the JSON line of a
 	// finding whose number is n.

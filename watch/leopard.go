@@ -311,7 +311,7 @@ func (j *leopard) Advance(mark int64) {
 
 func (j *leopard) End() {
 	if j.online != nil {
-		j.online.Close()
+		j.online.Settle()
 		j.collect()
 	}
 }

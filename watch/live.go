@@ -74,7 +74,8 @@ func (l *Live) Close() error {
 	if l.j.online == nil {
 		return nil
 	}
-	l.j.End()
+	l.j.online.Close()
+	l.j.collect()
 	return l.tell()
 }
 

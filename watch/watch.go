@@ -30,6 +30,8 @@ type Config struct {
 	// Bad, if set, is called with the mistake of each new line that is not understood.
 	Bad     func(place int64, err error)
 	Metrics *Metrics // nil: none
+	// Standby: where another process watches with the folder, wait until it ends.
+	Standby bool
 	// Now is the clock; nil: time.Now. What it says is written to the log, a few times a second at most.
 	Now func() time.Time
 }
@@ -58,7 +60,7 @@ type watcher struct {
 	cfg     Config
 	judge   Judge
 	log     *Log
-	ended   bool // a line of our own says so
+	ended   bool // the last line says so
 	free    chan *Batch
 	readers *readers
 	queue   chan event
@@ -74,8 +76,9 @@ type watcher struct {
 	told, arrived time.Time     // the clock last written; when lines last came
 }
 
-// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, or was
-// begun with other options (*SettingsError), a source that fails, a log that is damaged, a judge that cannot go on.
+// Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, was
+// begun with other options (*SettingsError), or is another process's (*LockedError), a source that fails, a log that
+// is damaged, a judge that cannot go on.
 //
 // Lines are written by one goroutine, read by as many as there are cores, and judged by another, in their order; while
 // a batch is synced the one before is judged.
@@ -88,6 +91,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	w.every, w.rest = w.judge.Tick()
 	w.judge.Begin(w.log.Line)
 	w.s.Violations = map[string]int64{}
+	held, err := lock(ctx, cfg.Dir, cfg.Standby)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
 	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
 		return err
 	}
@@ -238,6 +246,7 @@ func (w *watcher) again(ctx context.Context) error {
 			}
 			w.old.First-- // it is counted already
 		}
+		w.ended = false
 		w.old.add(place, line)
 		if len(w.old.Lines) < batchLines {
 			return nil
@@ -250,7 +259,7 @@ func (w *watcher) again(ctx context.Context) error {
 		if err := flush(); err != nil {
 			return err
 		}
-		w.ended = w.ended || text == controlEnd
+		w.ended = text == controlEnd
 		return w.send(event{control: text})
 	})
 	return errors.Join(err, flush())
@@ -280,9 +289,7 @@ func (w *watcher) take(src Source, lines []Line) error {
 		w.free <- b
 		return src.Done()
 	}
-	if w.ended {
-		return fmt.Errorf("%s: the stream of this folder has ended; take another folder for what comes now", w.cfg.Dir)
-	}
+	w.ended = false
 	b.seal()
 	w.arrived = w.cfg.Now()
 	clock := ""

@@ -116,6 +116,15 @@ func (x *Online) Advance(t int64) {
 // Quiet returns a watermark that makes everything final that has arrived.
 func (x *Online) Quiet() int64 { return later(later(later(x.max, x.o.Skew), x.o.Skew), 1) }
 
+// Settle makes everything final that has arrived, also what a writer may yet explain. The stream may go on.
+func (x *Online) Settle() {
+	if x.begun {
+		x.Advance(x.Quiet())
+	}
+	x.v.verify(Forever)
+	x.v.convict()
+}
+
 // Close ends the stream.
 func (x *Online) Close() *Report {
 	x.Advance(Forever)

@@ -390,6 +390,23 @@ func (a *Aion) Close() {
 	a.flushSessions()
 }
 
+// Settle makes everything final that has arrived, and returns the watermark behind it. The stream may go on.
+func (a *Aion) Settle() int64 {
+	for i := a.head; i < len(a.slots); i++ {
+		if s := &a.slots[i]; !s.late && s.upTo >= a.mark {
+			a.mark = s.upTo
+			if a.mark < math.MaxInt64 {
+				a.mark++
+			}
+		}
+	}
+	a.closed = true
+	a.settle()
+	a.flushSessions()
+	a.closed = false
+	return a.mark
+}
+
 func (a *Aion) settle() {
 	for a.head < len(a.slots) {
 		s := &a.slots[a.head]

@@ -30,7 +30,7 @@ type watchFlags struct {
 	source, state, durable, metric string
 	gate                           gateFlags
 	idle                           time.Duration
-	atStart, once, quiet           bool
+	atStart, once, quiet, standby  bool
 	checker, profile               string
 	skew                           time.Duration
 	given                          func(flag string) bool
@@ -49,7 +49,8 @@ func newWatch(e *env) *cobra.Command {
 address to listen on for POST, or a JetStream subject. It writes each transaction to a segment log before it
 acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. If it is killed and started
 again on the same folder, it reads the log and continues; no violation is lost or written twice. A folder keeps the
-checker, level, profile, clock skew and lateness that it began with.
+checker, level, profile, clock skew and lateness that it began with. It is one process's at a time; another one refuses
+to begin, or waits (--standby). When its source has ended, a later run goes on.
 
 --checker aion (the default) uses the database's timestamps, start_ts and commit_ts. --checker leopard uses client
 times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
@@ -103,6 +104,7 @@ interrupted: start it again to continue.`,
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
 	fl.BoolVar(&f.once, "once", false, "a file: end with it, and do not wait for more")
+	fl.BoolVar(&f.standby, "standby", false, "where another process watches with the folder, wait until it ends")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
 	return c
 }
@@ -292,7 +294,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var bad atomic.Int64
 	var broken error // of standard output
 	err = watch.Run(ctx, watch.Config{
-		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m,
+		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m, Standby: f.standby,
 		Violation: func(line []byte) {
 			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
 				broken = err

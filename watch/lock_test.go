@@ -1,0 +1,45 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLock: a folder is one process's; who waits for it gets it when that ends.
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	f, err := lock(t.Context(), dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: func(_ context.Context, after int64,
+		_ bool) (Source, error) {
+		return Pipe(strings.NewReader(""), after), nil
+	}})
+	var e *LockedError
+	if !errors.As(err, &e) || e.PID != os.Getpid() || !strings.Contains(err.Error(), "--standby") {
+		t.Errorf("error %v; expected that the folder is this process's", err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 3*standbyEvery)
+	defer stop()
+	if _, err := lock(ctx, dir, true); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v; expected to wait for ever", err)
+	}
+	go func() {
+		time.Sleep(2 * standbyEvery)
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	g, err := lock(t.Context(), dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
