@@ -221,7 +221,8 @@ func Place(txns []*Txn, events []int32) (moved []*Txn) {
 		return nil
 	}
 	// Which stay: a longest ascending sequence of events by where the rule has them. What comes before all that stay
-	// stands where the rule has the window's first transaction, which then is not there.
+	// stands where the rule has the window's first transaction, which then is not there. Nor do those stay that share
+	// another's place: what comes behind them needs places of its own.
 	first := txns[events[0]>>1]
 	for _, e := range events {
 		if x := txns[e>>1]; x.Rule.Less(first.Rule) {
@@ -234,7 +235,7 @@ func Place(txns []*Txn, events []int32) (moved []*Txn) {
 			return c < 0
 		}
 		return a&1 < b&1
-	}, func(e int32) bool { return leads || txns[e>>1] != first })
+	}, func(e int32) bool { x := txns[e>>1]; return x.Rule.Sub == 0 && (leads || x != first) })
 	pos := make([]Pos, len(events))
 	began, ended := make([]int, len(txns)), make([]int, len(txns))
 	last := first.Rule
