@@ -3,19 +3,13 @@ package spill
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"isovet/check"
-	"isovet/check/replay"
 	"isovet/check/spill/plan"
 	"isovet/evidence"
-	"isovet/history"
-	"isovet/level"
-	"isovet/prepass"
-	"isovet/solver"
 )
 
 // tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
@@ -94,25 +88,12 @@ func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why
 	return nil
 }
 
-// Bounds of a search among the transactions of one set: it is one of many, and where it finds nothing the stretch
-// grows or is left open.
-const (
-	refuteConflicts = 5000
-	proofTime       = time.Minute // for the proof of what is refuted
-)
+// refuteConflicts bounds the search among the transactions of one set, which is one of many: where it finds nothing the
+// stretch grows or is left open.
+const refuteConflicts = 5000
 
-// refuted reports whether a history has no order. Where no answer is found within bounds, it has not been refuted.
-func refuted(ctx context.Context, h *history.History, l level.Level, skew int64) (bool, error) {
-	v := prepass.Run(h)
-	if len(v.Anomalies) > 0 {
-		return true, nil
-	}
-	a, err := replay.Run(ctx, v, replay.Options{Level: l, Skew: skew, GiveUpAfter: refuteConflicts})
-	if errors.Is(err, replay.ErrNoRoom) {
-		return false, nil
-	}
-	return a.Status == solver.Unsat, err
-}
+// proofTime is how long the proof of what was refuted may take.
+const proofTime = time.Minute
 
 // refute looks which sets of transactions, with those that they read from, violate the level by themselves.
 func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (found []bool, err error) {
@@ -145,7 +126,8 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 			return err
 		}
 		h.File = e.in.Name
-		if is, err := refuted(ctx, h, e.o.Level, e.o.Skew); !is || err != nil {
+		is, err := plan.Refuted(ctx, h, plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: refuteConflicts})
+		if !is || err != nil {
 			return err
 		}
 		short, cancel := context.WithTimeout(ctx, proofTime)

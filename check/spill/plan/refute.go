@@ -1,9 +1,14 @@
 package plan
 
 import (
+	"context"
+	"errors"
 	"slices"
 
+	"isovet/check/replay"
 	"isovet/history"
+	"isovet/prepass"
+	"isovet/solver"
 )
 
 // Part makes a history of some transactions of the whole that violates a level only if the whole does: of members all
@@ -96,4 +101,18 @@ func Wants(txns []*Txn) (wants []Want) {
 		}
 	}
 	return wants
+}
+
+// Refuted reports whether a history has no order at the level. Where no answer is found within the conflicts that o
+// allows, it has not been refuted.
+func Refuted(ctx context.Context, h *history.History, o Options) (bool, error) {
+	v := prepass.Run(h)
+	if len(v.Anomalies) > 0 {
+		return true, nil
+	}
+	a, err := replay.Run(ctx, v, replay.Options{Level: o.Level, Skew: o.Skew, GiveUpAfter: o.Conflicts})
+	if errors.Is(err, replay.ErrNoRoom) {
+		return false, nil
+	}
+	return a.Status == solver.Unsat, err
 }
