@@ -29,7 +29,11 @@ type Options struct {
 	MaxWindow int
 	Workers   int // 0: all cores
 	Parts     int // partitions of the keys; 0: what memory asks for
-	Keep      bool
+	// Keep leaves the files of what was read, for another check of the same history. They stay also where there is no
+	// answer, as ctx ended or the disk was full: the same check then goes on with what was finished.
+	Keep bool
+	// Resumed, if set, is told how many stretches of the history were read by an earlier check, and of how many.
+	Resumed func(n, of int)
 	// Backend, if set, does the work on other machines; Dir is not used.
 	Backend Backend
 	// Progress, if set, is told what is being done and how far it is.
@@ -90,6 +94,7 @@ type Stats struct {
 	Chunks           int
 	Misfits, Windows int // in the first replay; of all rounds
 	Rounds           int
+	Resumed          int // stretches that were read by an earlier check
 	DiskBytes        int64
 }
 
@@ -122,16 +127,13 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 		o.MaxWindow = int(min(200_000, max(1000, o.Memory/20/1024)))
 	}
 	e := &engine{in: in, o: o}
-	defer func() {
-		if cerr := e.close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer e.close()
 	if err := e.open(); err != nil {
 		return nil, err
 	}
 	if err := e.mapAll(ctx); err != nil {
 		if a := unfit(err); a != nil {
+			e.done = true
 			return a, nil
 		}
 		return nil, err
@@ -150,7 +152,7 @@ type engine struct {
 	o     Options
 	parts int
 	stats Stats
-	done  bool
+	done  bool // there is an answer
 
 	tasks      []*task
 	chunks     [][]plan.Chunk // by partition

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,19 +20,12 @@ type task struct {
 	minT, maxT  int64
 	chunks      *os.File
 	heads       string
-	index       []entry
+	index       []Entry
+	finished    bool
 	batches     []Batch
 	stats       plan.MapStats
 	bad         []uint64
 	init        uint64
-}
-
-// entry is a chunk in a task's file.
-type entry struct {
-	part int
-	off  int64
-	n    int
-	info plan.ChunkInfo
 }
 
 // maxTasks keeps open files few.
@@ -69,26 +61,26 @@ func (e *engine) open() error {
 	return nil
 }
 
-func (e *engine) close() error {
-	for _, t := range e.tasks {
+// close closes the files. They are removed where there is an answer, unless they are to be kept; else what was finished
+// stays for another run.
+func (e *engine) close() {
+	kept := map[string]bool{}
+	for i, t := range e.tasks {
 		if t.chunks != nil {
 			t.chunks.Close()
-			if !e.o.Keep {
-				os.Remove(t.chunks.Name())
+		}
+		if t.finished && (e.o.Keep || !e.done) {
+			for _, ext := range []string{"chunks", "heads", "done"} {
+				kept[filepath.Base(e.path(i, ext))] = true
 			}
 		}
-		if t.heads != "" && !e.o.Keep {
-			os.Remove(t.heads)
-		}
 	}
-	if f := e.movedFile; f != nil {
-		f.Close()
-		os.Remove(f.Name())
+	if e.movedFile != nil {
+		e.movedFile.Close()
 	}
-	if !e.o.Keep && e.o.Backend == nil {
-		os.Remove(e.o.Dir)
+	if e.o.Backend == nil {
+		e.clean(func(name string) bool { return kept[name] })
 	}
-	return nil
 }
 
 // narrow are the pieces that may have transactions that are asked for, or, of pieces that can be read in part, those
@@ -150,9 +142,11 @@ func (e *engine) mapAll(ctx context.Context) error {
 			e.stats.Chunks += m.Chunks
 		}
 	} else {
-		var done atomic.Int64
+		var done, resumed atomic.Int64
 		err := parallel(ctx, e.readers(), len(e.tasks), func(ctx context.Context, i int) error {
-			if err := e.mapTask(ctx, rule, i); err != nil {
+			if e.tasks[i].finished = e.resume(rule, i); e.tasks[i].finished {
+				resumed.Add(1)
+			} else if err := e.mapTask(ctx, rule, i); err != nil {
 				return err
 			}
 			e.progress("reading", done.Add(e.tasks[i].txns), e.in.Txns)
@@ -161,16 +155,20 @@ func (e *engine) mapAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		e.stats.Resumed = int(resumed.Load())
+	}
+	if e.o.Resumed != nil && e.stats.Resumed > 0 {
+		e.o.Resumed(e.stats.Resumed, len(e.tasks))
 	}
 	e.chunks = make([][]plan.Chunk, e.parts)
 	e.total.MinT, e.total.MaxT = plan.Last.T, plan.First.T
 	for _, t := range e.tasks {
 		f := t.chunks
 		for _, x := range t.index {
-			e.chunks[x.part] = append(e.chunks[x.part], plan.Chunk{ChunkInfo: x.info, Bytes: x.n,
+			e.chunks[x.Part] = append(e.chunks[x.Part], plan.Chunk{ChunkInfo: x.Info, Bytes: x.N,
 				Read: func(buf []byte) ([]byte, error) {
-					buf = slices.Grow(buf, x.n)[:x.n]
-					_, err := f.ReadAt(buf, x.off)
+					buf = slices.Grow(buf, x.N)[:x.N]
+					_, err := f.ReadAt(buf, x.Off)
 					return buf, err
 				}})
 			e.stats.Chunks++
@@ -198,33 +196,42 @@ func (t *task) mapped(m Mapped) {
 // mapTask writes the chunks and heads of a task.
 func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error) {
 	t := e.tasks[i]
-	f, err := os.Create(filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.chunks", i)))
+	os.Remove(e.path(i, "done"))
+	f, err := os.Create(e.path(i, "chunks"))
 	if err != nil {
 		return err
 	}
-	t.chunks = f
-	w := bufio.NewWriterSize(f, 1<<18)
-	off := int64(0)
-	t.heads = filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.heads", i))
+	t.chunks, t.heads = f, e.path(i, "heads")
+	chunks := newSumming(f)
+	w := bufio.NewWriterSize(chunks, 1<<18)
 	hf, err := os.Create(t.heads)
 	if err != nil {
 		return err
 	}
 	defer hf.Close()
+	heads := newSumming(hf)
+	off := int64(0)
 	m, err := MapPieces(ctx, t.pieces, rule, func(part int, chunk []byte, info plan.ChunkInfo) error {
-		t.index = append(t.index, entry{part, off, len(chunk), info})
+		t.index = append(t.index, Entry{part, off, len(chunk), info})
 		off += int64(len(chunk))
 		_, err := w.Write(chunk)
 		return err
-	}, func(heads []byte) error {
-		_, err := hf.Write(heads)
+	}, func(b []byte) error {
+		_, err := heads.Write(b)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
 	t.mapped(m)
-	return w.Flush()
+	if err := e.finish(rule, i, m, chunks.sum(), heads.sum()); err != nil {
+		return err
+	}
+	t.finished = true
+	return nil
 }
 
 // write writes exceptions of a round for each partition and adds them to the partitions' chunks.

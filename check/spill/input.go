@@ -2,7 +2,9 @@ package spill
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 
 	"isovet/check/spill/plan"
 	"isovet/history"
@@ -29,11 +31,14 @@ func Of(s *split.Set) (*Input, error) {
 	if i.Kind == history.String || i.Kind == history.Row {
 		in.Initial.N = 0
 	}
-	files, err := json.Marshal(s.Files)
+	key, err := json.Marshal(struct {
+		Version string
+		*split.Set
+	}{"1", s})
 	if err != nil {
 		return nil, err
 	}
-	in.Key = string(files)
+	in.Key = fmt.Sprintf("%x", sha256.Sum256(key))
 	for i := range s.Pieces {
 		in.Pieces = append(in.Pieces, pieceOf(&s.Pieces[i]))
 	}

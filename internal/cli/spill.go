@@ -132,7 +132,11 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		}
 		return spill.Check(ctx, in, spill.Options{Dir: dir, Backend: backend, Memory: memory, Level: f.level,
 			Skew: f.skew.Nanoseconds(), MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
-			Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) }})
+			Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
+			Resumed: func(n, of int) {
+				fmt.Fprintf(e.stderr, "isovet: %s: %d of %d stretches were read before: their files in %s are used\n",
+					path, n, of, dir)
+			}})
 	})
 	known.Stats.LoadMS = milliseconds(loaded)
 	known.Stats.CheckMS = milliseconds(time.Since(began) - loaded)

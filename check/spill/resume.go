@@ -1,0 +1,155 @@
+package spill
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"isovet/check/spill/plan"
+)
+
+// done is what is kept of a task that was mapped, beside its files: another run over the same history, in the same
+// partitions, goes on from there.
+type done struct {
+	Version     int
+	Key         string
+	Rule        plan.Rule
+	First, Txns int64
+	Index       []Entry
+	Mapped      Mapped
+	Chunks      sum
+	Heads       sum
+}
+
+// doneVersion is that of the files' format.
+const doneVersion = 1
+
+// Entry is a chunk in a task's file.
+type Entry struct {
+	Part int
+	Off  int64
+	N    int
+	Info plan.ChunkInfo
+}
+
+// sum tells a file's content.
+type sum struct {
+	Bytes int64
+	Hash  uint64
+}
+
+// sumOf reads a file to its end.
+func sumOf(path string) (s sum, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	d := xxhash.New()
+	s.Bytes, err = io.Copy(d, f)
+	s.Hash = d.Sum64()
+	return s, err
+}
+
+// summing is a writer that sums what it writes.
+type summing struct {
+	w io.Writer
+	d xxhash.Digest
+	n int64
+}
+
+func newSumming(w io.Writer) *summing {
+	s := &summing{w: w}
+	s.d.Reset()
+	return s
+}
+
+func (s *summing) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	s.d.Write(b[:n])
+	s.n += int64(n)
+	return n, err
+}
+
+func (s *summing) sum() sum { return sum{s.n, s.d.Sum64()} }
+
+// path is that of one of a task's files.
+func (e *engine) path(i int, ext string) string {
+	return filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.%s", i, ext))
+}
+
+// resume takes over a task that an earlier run has mapped, if its files are as they were.
+func (e *engine) resume(rule plan.Rule, i int) bool {
+	if e.in.Key == "" {
+		return false
+	}
+	f, err := os.Open(e.path(i, "done"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var d done
+	t := e.tasks[i]
+	if gob.NewDecoder(f).Decode(&d) != nil || d.Version != doneVersion || d.Key != e.in.Key || d.First != t.first ||
+		d.Txns != t.txns || d.Rule.Parts != rule.Parts || rule.RealTime && !d.Rule.RealTime {
+		return false
+	}
+	for ext, want := range map[string]sum{"chunks": d.Chunks, "heads": d.Heads} {
+		if got, err := sumOf(e.path(i, ext)); err != nil || got != want {
+			return false
+		}
+	}
+	if t.chunks, err = os.Open(e.path(i, "chunks")); err != nil {
+		return false
+	}
+	t.heads, t.index = e.path(i, "heads"), d.Index
+	t.mapped(d.Mapped)
+	return true
+}
+
+// finish notes that a task is mapped.
+func (e *engine) finish(rule plan.Rule, i int, m Mapped, chunks, heads sum) error {
+	if e.in.Key == "" {
+		return nil
+	}
+	t := e.tasks[i]
+	to := e.path(i, "done")
+	f, err := os.Create(to + ".new")
+	if err != nil {
+		return err
+	}
+	err = gob.NewEncoder(f).Encode(done{doneVersion, e.in.Key, rule, t.first, t.txns, t.index, m, chunks, heads})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
+}
+
+// clean removes the files of tasks from the folder, but those of kept ones, and the folder if nothing else is in it.
+func (e *engine) clean(kept func(name string) bool) {
+	files, err := os.ReadDir(e.o.Dir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		name := f.Name()
+		ours := name == "moved.chunks"
+		for _, ext := range []string{".chunks", ".heads", ".done", ".done.new"} {
+			var n int
+			rest, is := strings.CutSuffix(name, ext)
+			if k, err := fmt.Sscanf(rest, "map-%05d", &n); is && err == nil && k == 1 {
+				ours = true
+			}
+		}
+		if ours && !kept(name) {
+			os.Remove(filepath.Join(e.o.Dir, name))
+		}
+	}
+	os.Remove(e.o.Dir)
+}
