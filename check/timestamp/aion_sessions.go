@@ -88,11 +88,14 @@ func (a *Aion) flushSession(n uint32, ahead int) {
 	i := 0
 	for i < len(s.pending) {
 		x := &s.pending[i]
+		if x.due == math.MinInt64 { // it came before all that has a timestamp
+			x.due = a.latest
+		}
 		over := x.due < a.missing || a.closed || len(s.pending)-i > ahead
 		if !over && (!s.began || x.seq > s.next) {
 			break
 		}
-		if s.began && x.seq > s.next && a.attach && x.due <= a.horizon() {
+		if s.began && x.seq > s.next && a.attach && (!s.any || s.end <= a.horizon()) {
 			s.next = x.seq // it was sent before the stream began
 		}
 		if s.began && x.seq > s.next {
