@@ -42,6 +42,9 @@ const maxRounds = 40
 // mended.
 func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	a := &Answer{}
+	if err := e.countSessions(ctx); err != nil {
+		return nil, err
+	}
 	if len(e.bad) > 0 {
 		if err := e.refuteEach(ctx, a, e.bad, "an own operation contradicts a read"); err != nil {
 			return nil, err
@@ -143,6 +146,30 @@ func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 		err = cmp.Or(err, errTooMany)
 	}
 	return wrong, err
+}
+
+// manySessions is from how many sessions on they are not counted.
+const manySessions = 1 << 20
+
+// countSessions counts sessions: those that heads name, and each transaction without one.
+func (e *engine) countSessions(ctx context.Context) error {
+	named := map[int64]bool{}
+	last := int64(history.NoTime)
+	alone := int64(0)
+	err := e.eachHead(ctx, func(_ uint64, h *plan.Head) {
+		switch {
+		case h.Init:
+		case h.Session == history.NoTime:
+			alone++
+		case h.Session != last && len(named) < manySessions:
+			last = h.Session
+			named[last] = true
+		}
+	})
+	if e.stats.Sessions = alone + int64(len(named)); len(named) == manySessions {
+		e.stats.Sessions = 0
+	}
+	return err
 }
 
 // count is how many transactions a span has, about: as many as there are in the mean in so much time.

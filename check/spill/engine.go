@@ -89,6 +89,7 @@ func named(x *plan.Txn) Named {
 // Stats counts a run.
 type Stats struct {
 	Txns, Ops, Keys  int64
+	Sessions         int64
 	Committed        int64
 	Parts            int
 	Chunks           int

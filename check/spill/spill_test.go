@@ -169,11 +169,28 @@ func verify(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Ra
 
 func TestTiny(t *testing.T) {
 	counts := map[string]int{}
-	histtest.Each(t, histtest.Long[uint64](200, 30000), func(seed uint64) *history.History {
+	histtest.Each(t, histtest.Long[uint64](120, 30000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
 			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if inOrder(h) {
+			compare(t, seed, h, counts)
+		}
+	})
+	for k, n := range counts {
+		t.Log(k, n)
+	}
+}
+
+// TestMedium has larger histories, of which windows are a part, and readers far behind what they saw.
+func TestMedium(t *testing.T) {
+	old := farWindow
+	defer func() { farWindow = old }()
+	counts := map[string]int{}
+	histtest.Each(t, histtest.Long[uint64](20, 2000), func(seed uint64) *history.History {
+		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if farWindow = []int{1, 8, 256}[seed%3]; inOrder(h) {
 			compare(t, seed, h, counts)
 		}
 	})

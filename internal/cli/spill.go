@@ -170,7 +170,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		"clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Misfits, a.Stats.Ops, a.Stats.Windows,
 		len(a.Moves))
 	s := &r.Stats.Sizes
-	s.Txns, s.Ops, s.Keys = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys)
+	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
 	for i, w := range a.Open {
 		if i == 10 {
 			fmt.Fprintf(e.stderr, "isovet: %s: and %d more\n", path, len(a.Open)-i)
