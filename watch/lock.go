@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/internal/filelock"
 )
 
 // LockedError says that another process watches with the folder.
@@ -26,9 +28,6 @@ func (e *LockedError) Error() string {
 		"until that process ends", e.Dir, who)
 }
 
-// errLocked says that the file is another process's.
-var errLocked = errors.New("locked")
-
 // standbyEvery is how often who waits for a folder tries.
 const standbyEvery = 100 * time.Millisecond
 
@@ -43,7 +42,7 @@ func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = tryLock(f)
+		err = filelock.Try(f)
 		if err == nil {
 			err = f.Truncate(0)
 			if err == nil {
@@ -55,7 +54,7 @@ func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 			return f, nil
 		}
 		text, _ := os.ReadFile(f.Name()) // for the message
-		if e := f.Close(); e != nil || !errors.Is(err, errLocked) {
+		if e := f.Close(); e != nil || !errors.Is(err, filelock.ErrLocked) {
 			return nil, errors.Join(err, e)
 		}
 		if !standby {

@@ -153,7 +153,8 @@ type engine struct {
 	o     Options
 	parts int
 	stats Stats
-	done  bool // there is an answer
+	lock  *os.File // of the folder
+	done  bool     // there is an answer
 
 	tasks      []*task
 	chunks     [][]plan.Chunk // by partition

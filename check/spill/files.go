@@ -34,7 +34,7 @@ const maxTasks = 256
 // open divides the pieces into tasks.
 func (e *engine) open() error {
 	if e.o.Backend == nil {
-		if err := os.MkdirAll(e.o.Dir, 0o755); err != nil {
+		if err := e.take(); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (e *engine) close() {
 	if e.movedFile != nil {
 		e.movedFile.Close()
 	}
-	if e.o.Backend == nil {
+	if e.lock != nil {
 		e.clean(func(name string) bool { return kept[name] })
 	}
 }

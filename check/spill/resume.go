@@ -131,7 +131,7 @@ func (e *engine) finish(rule plan.Rule, i int, m Mapped, chunks, heads sum) erro
 	return os.Rename(to+".new", to)
 }
 
-// clean removes the files of tasks from the folder, but those of kept ones, and the folder if nothing else is in it.
+// clean removes the files of tasks from the folder, but those of kept ones, and gives the folder back.
 func (e *engine) clean(kept func(name string) bool) {
 	files, err := os.ReadDir(e.o.Dir)
 	if err != nil {
@@ -151,5 +151,5 @@ func (e *engine) clean(kept func(name string) bool) {
 			os.Remove(filepath.Join(e.o.Dir, name))
 		}
 	}
-	os.Remove(e.o.Dir)
+	e.leaveFolder()
 }

@@ -14,6 +14,8 @@ var floors = [][]room{
 			"goroutines whose panics reach the one who waits for them"},
 		{"internal/mapped",
 			"the files that are mapped into memory, so that their pages can be given back"},
+		{"internal/filelock",
+			"a file taken for one process at a time"},
 		{"internal/room",
 			"how much memory can still be had, asked before what is large is allocated; how much has been held"},
 		{"internal/bounds",

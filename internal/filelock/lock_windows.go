@@ -1,4 +1,4 @@
-package watch
+package filelock
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 )
 
 // The bytes that are locked lie far behind the content, which others may read.
-func tryLock(f *os.File) error {
+func try(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &windows.Overlapped{OffsetHigh: 1})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

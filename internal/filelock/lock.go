@@ -1,0 +1,14 @@
+// Package filelock takes a file for one process at a time.
+package filelock
+
+import (
+	"errors"
+	"os"
+)
+
+// ErrLocked says that a file is another process's.
+var ErrLocked = errors.New("locked by another process")
+
+// Try takes an open file for this process, until it is closed or the process ends, in whatever way. Where another one
+// has it, or it was opened and taken before, the error is ErrLocked.
+func Try(f *os.File) error { return try(f) }
