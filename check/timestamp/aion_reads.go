@@ -209,7 +209,7 @@ func (a *Aion) reportReads(s *slot, n int64) {
 			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
 			for v := range k.versions {
 				w := &k.versions[v]
-				if k.list || w.val != x.val {
+				if k.list || w.val != x.val || w.by == NoID {
 					continue
 				}
 				switch {
