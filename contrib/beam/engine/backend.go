@@ -18,7 +18,8 @@ import (
 // Backend does the work of a check out of core ([spill.Check]) by an Engine.
 type Backend struct {
 	*Engine
-	Set *split.Set
+	Set  *split.Set
+	From Remote // where Set's files come from that are copies
 
 	groups []spill.Group
 	args   [][]byte // of groups: their pieces
@@ -95,13 +96,21 @@ func decoded[A any](b [][]byte, err error) ([]A, error) {
 	return all, nil
 }
 
-// pieces are those of a group, as a task has them.
-func pieces(args []byte) ([]spill.Piece, error) {
-	var set split.Set
-	if err := json.Unmarshal(args, &set.Pieces); err != nil {
+// group are a group's pieces, as a task has them.
+type group struct {
+	Pieces []split.Piece `json:"pieces"`
+	From   Remote        `json:"from,omitempty"`
+}
+
+func pieces(ctx context.Context, args []byte) ([]spill.Piece, error) {
+	var g group
+	if err := json.Unmarshal(args, &g); err != nil {
 		return nil, err
 	}
-	in, err := spill.Of(&set)
+	if err := g.From.here(ctx, g.Pieces); err != nil {
+		return nil, err
+	}
+	in, err := spill.Of(&split.Set{Pieces: g.Pieces})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +121,13 @@ func pieces(args []byte) ([]spill.Piece, error) {
 func (b *Backend) Map(ctx context.Context, rule plan.Rule, groups []spill.Group) ([]spill.Mapped, error) {
 	b.groups, b.args = groups, nil
 	for _, g := range groups {
-		a, err := json.Marshal(b.Set.Pieces[g.From:g.To])
+		x := group{Pieces: b.Set.Pieces[g.From:g.To], From: Remote{}}
+		for i := range x.Pieces {
+			if p := x.Pieces[i].File.Path; b.From[p] != "" {
+				x.From[p] = b.From[p]
+			}
+		}
+		a, err := json.Marshal(&x)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +153,7 @@ func doMap(ctx context.Context, c *Call) ([]byte, error) {
 	if err := decode(c.Shared, &s); err != nil {
 		return nil, err
 	}
-	in, err := pieces(c.Args)
+	in, err := pieces(ctx, c.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +278,7 @@ func doGather(ctx context.Context, c *Call) ([]byte, error) {
 	if err := decode(c.Shared, &g); err != nil {
 		return nil, err
 	}
-	in, err := pieces(c.Args)
+	in, err := pieces(ctx, c.Args)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
+
 	"isovet/check/spill"
 	"isovet/contrib/beam/run"
 	"isovet/evidence"
@@ -16,6 +18,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/histtest/random"
+	"isovet/level"
 )
 
 // parts writes a history as one or two files, and divides it into small pieces.
@@ -95,5 +98,52 @@ func TestSameAnswer(t *testing.T) {
 	t.Log(counts)
 	if counts["valid"] == 0 || counts["violation"] == 0 || counts["with windows"] == 0 {
 		t.Error("some kind of answer is missing")
+	}
+}
+
+// TestRemote: histories and work folder may be on another file system of Beam's; here one in memory.
+func TestRemote(t *testing.T) {
+	ctx := context.Background()
+	t.Setenv("TMPDIR", t.TempDir())
+	r := &run.Runner{Name: "prism", Stderr: os.Stderr}
+	defer r.Close()
+	h := random.Tiny(3, random.Options{Txns: 30, Keys: 3})
+	for _, name := range []string{"h.ivh", "h.jsonl"} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := format.Write(file, h, "auto", false); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memfs.Write("memfs://in/"+name, b)
+		set, from, err := Plan(ctx, []string{"memfs://in/" + name}, split.Options{PieceBytes: 400})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := spill.Of(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := spill.Options{Level: level.SessionSerializable, Parts: 3, Workers: 2,
+			Dir: filepath.Join(t.TempDir(), "local")}
+		want, err := spill.Check(ctx, in, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from.Clean() // the workers make copies of their own
+		e := &Engine{Runner: r, Dir: "memfs://work-" + name}
+		o.Backend = &Backend{Engine: e, Set: set, From: from}
+		got, err := spill.Check(ctx, in, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w, g := shown(t, want), shown(t, got); w != g {
+			t.Fatalf("%s: from afar\n%s\nfrom here\n%s", name, g, w)
+		}
+	}
+	if _, _, err := Plan(ctx, []string{"memfs://in/none"}, split.Options{}); err == nil {
+		t.Error("a file that is not there is a history")
 	}
 }

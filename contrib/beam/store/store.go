@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	"github.com/cespare/xxhash/v2"
@@ -183,8 +184,44 @@ func Remove(ctx context.Context, paths ...string) error {
 	return errors.Join(errs...)
 }
 
-// Fetch copies a file to this machine's disk.
-func Fetch(ctx context.Context, from, to string) error {
+// Files lists the files that a name of another file system means: itself, those that match a pattern, or those of a
+// folder.
+func Files(ctx context.Context, p string) (files []string, folder bool, err error) {
+	fs, err := filesystem.New(ctx, p)
+	if err != nil {
+		return nil, false, err
+	}
+	defer fs.Close()
+	if !strings.HasSuffix(p, "/") {
+		files, err = fs.List(ctx, p)
+	}
+	if err == nil && len(files) == 0 && !strings.ContainsAny(p, "*?[") {
+		folder = true
+		files, err = fs.List(ctx, Join(p, "*"))
+	}
+	slices.Sort(files)
+	return files, folder, err
+}
+
+// Stat is a file's size, and when it was written: the beginning of 1970 where its file system does not say it.
+func Stat(ctx context.Context, p string) (size int64, at time.Time, err error) {
+	at = time.Unix(0, 0)
+	fs, err := filesystem.New(ctx, p)
+	if err != nil {
+		return 0, at, err
+	}
+	defer fs.Close()
+	if size, err = fs.Size(ctx, p); err != nil {
+		return 0, at, err
+	}
+	if m, ok := fs.(filesystem.LastModifiedGetter); ok {
+		at, err = m.LastModified(ctx, p)
+	}
+	return size, at, err
+}
+
+// Fetch copies a file to this machine's disk, whole or not at all, with a time.
+func Fetch(ctx context.Context, from, to string, at time.Time) error {
 	fs, err := filesystem.New(ctx, from)
 	if err != nil {
 		return err
@@ -200,7 +237,7 @@ func Fetch(ctx context.Context, from, to string) error {
 		return err
 	}
 	_, err = io.Copy(f, r)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Close(), os.Chtimes(f.Name(), at, at)); err == nil {
 		err = os.Rename(f.Name(), to)
 	}
 	if err != nil {

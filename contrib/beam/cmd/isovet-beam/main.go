@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -27,7 +28,7 @@ import (
 
 func main() {
 	run.Worker(os.Args[1:])
-	p := &program{runner: run.Runner{Stderr: os.Stderr}}
+	p := &program{runner: run.Runner{Stderr: os.Stderr}, from: engine.Remote{}}
 	os.Exit(cli.MainWith(p.engine(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -36,6 +37,7 @@ type program struct {
 	runner   run.Runner
 	attempts int
 	made     string // a work folder that nobody asked for
+	from     engine.Remote
 }
 
 func (p *program) engine() *cli.Engine {
@@ -120,18 +122,22 @@ func (p *program) dir(dir string) (string, error) {
 	return dir, nil
 }
 
-func (p *program) plan(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error) {
-	return split.Plan(ctx, paths, o)
+func (p *program) plan(ctx context.Context, _ string, paths []string, o split.Options) (*split.Set, error) {
+	set, from, err := engine.Plan(ctx, paths, o)
+	maps.Copy(p.from, from)
+	return set, err
 }
 
 func (p *program) open(dir string, set *split.Set, progress func(done, total int)) (spill.Backend, func() error,
 	error) {
 	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Progress: progress}
-	return &engine.Backend{Engine: e, Set: set}, func() error { return e.Clean(context.Background()) }, nil
+	clean := func() error { return e.Clean(context.Background()) }
+	return &engine.Backend{Engine: e, Set: set, From: p.from}, clean, nil
 }
 
 func (p *program) close() {
 	p.runner.Close()
+	p.from.Clean()
 	if p.made != "" {
 		os.Remove(p.made)
 	}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/contrib/beam/run"
+	"isovet/internal/cli"
+)
+
+// TestMain is the program where it is not asked for tests: so it starts workers of its own.
+func TestMain(m *testing.M) {
+	run.Worker(os.Args[1:])
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func isovet(t *testing.T, args ...string) (out string, status int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = cli.Main(cli.Isovet, args, strings.NewReader(""), &stdout, &stderr)
+	t.Logf("isovet %v: %s", args, &stderr)
+	return stdout.String(), status
+}
+
+func start(t *testing.T, args ...string) (c *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = exec.Command(self, args...)
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	c.Stdout, c.Stderr = stdout, stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, stdout, stderr
+}
+
+func isovetBeam(t *testing.T, args ...string) (out string, status int) {
+	t.Helper()
+	c, stdout, stderr := start(t, args...)
+	c.Wait()
+	t.Logf("isovet-beam %v: %s", args, stderr)
+	return stdout.String(), c.ProcessState.ExitCode()
+}
+
+// timeless is an answer without what differs from run to run.
+func timeless(t *testing.T, answer string) string {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(answer), &o); err != nil {
+		t.Fatalf("%v: %q", err, answer)
+	}
+	stats := o["stats"].(map[string]any)
+	for _, k := range []string{"load_ms", "check_ms", "certify_ms", "peak_mb"} {
+		delete(stats, k)
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestSameBytes: the program prints what isovet check --spill prints, and ends with its status; whatever the number of
+// workers, and where one is killed.
+func TestSameBytes(t *testing.T) {
+	dir := t.TempDir()
+	for _, fault := range []string{"", "lost-update"} {
+		parts := filepath.Join(dir, "parts"+fault)
+		gen := []string{"gen", "--txns", "40000", "--times", "txns", "--shards", "3", "--seed", "4", "-o", parts}
+		if fault != "" {
+			gen = append(gen, "--fault", fault, "--faults", "3")
+		}
+		if _, status := isovet(t, gen...); status != 0 {
+			t.Fatal("gen failed")
+		}
+		check := []string{"check", "--json", "--memory", "32MiB", "--level", "snapshot-isolation", parts}
+		out, want := isovet(t, append(check, "--spill", filepath.Join(dir, "spill"))...)
+		if want != map[string]int{"": 0, "lost-update": 1}[fault] {
+			t.Errorf("status %d of isovet with fault %q", want, fault)
+		}
+		out = timeless(t, out)
+		for _, workers := range []string{"0", "2"} {
+			got, status := isovetBeam(t, append(check, "--runner", "prism", "--workers", workers)...)
+			if status != want {
+				t.Errorf("%s workers: status %d, want %d", workers, status, want)
+			}
+			if got := timeless(t, got); got != out {
+				t.Errorf("%s workers, fault %q:\n%s\nisovet:\n%s", workers, fault, got, out)
+			}
+		}
+		if fault == "" {
+			c, stdout, stderr := start(t, append(check, "--workers", "2")...)
+			killed := killWorker(t, c.Process.Pid)
+			c.Wait()
+			if got := timeless(t, stdout.String()); got != out || c.ProcessState.ExitCode() != want {
+				t.Errorf("with worker %d killed:\n%s\n%s", killed, got, stderr)
+			}
+		}
+	}
+}
+
+// killWorker waits for a worker of a driver, gives it a moment to work, and kills it.
+func killWorker(t *testing.T, driver int) int {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		found, _ := filepath.Glob("/proc/" + strconv.Itoa(driver) + "/task/*/children")
+		for _, f := range found {
+			b, _ := os.ReadFile(f)
+			for _, pid := range strings.Fields(string(b)) {
+				args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				if n, err := strconv.Atoi(pid); err == nil && bytes.Contains(args, []byte("--id=")) {
+					time.Sleep(400 * time.Millisecond) // Prism waits a minute for one that never reported
+					if p, err := os.FindProcess(n); err == nil {
+						p.Kill()
+					}
+					return n
+				}
+			}
+		}
+	}
+	t.Skip("NOT RUN: no worker was seen: is there no /proc?")
+	return 0
+}
+
+func TestWrongFlags(t *testing.T) {
+	for want, args := range map[string][]string{
+		"expected one of prism, universal": {"check", "--runner", "x", "h"},
+		"needs --endpoint HOST:PORT":       {"check", "--runner", "universal", "h"},
+		"--spill DIR is missing":           {"check", "--runner", "dataflow", "h"},
+		"no such file":                     {"check", "none.jsonl"},
+	} {
+		c, _, stderr := start(t, args...)
+		c.Wait()
+		if c.ProcessState.ExitCode() != 254 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%v: %d, %s; want 254 and %q", args, c.ProcessState.ExitCode(), stderr, want)
+		}
+	}
+}
