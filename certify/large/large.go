@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"isovet/certify"
 	"isovet/evidence"
@@ -92,10 +93,31 @@ type header struct {
 // Version is that of the certificates which this package reads.
 const Version = 2
 
-// Is reports whether a file begins as a certificate does that this package reads.
+// Is reports whether a file begins as a certificate does that this package reads: with an object of that format and
+// version, however it was written; start may end within it.
 func Is(start []byte) bool {
-	line, _, _ := bytes.Cut(start, []byte("\n"))
-	return bytes.Contains(line, []byte(`"isovet-certificate","version":2,`))
+	d := json.NewDecoder(bytes.NewReader(start))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	format, version := false, false
+	for d.More() && !(format && version) {
+		name, err := d.Token()
+		if err != nil {
+			return false
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return false
+		}
+		switch name {
+		case "format":
+			format = string(value) == `"isovet-certificate"`
+		case "version":
+			version = string(value) == strconv.Itoa(Version)
+		}
+	}
+	return format && version
 }
 
 // refuted is an error that says that a certificate does not prove its verdict.

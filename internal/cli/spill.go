@@ -213,7 +213,7 @@ func isLarge(path string) bool {
 		return false
 	}
 	defer f.Close()
-	start := make([]byte, 256)
+	start := make([]byte, 4096)
 	n, _ := io.ReadFull(f, start)
 	return large.Is(start[:n])
 }
