@@ -382,7 +382,7 @@ func (l *list) answers(ctx context.Context) ([][]byte, error) {
 	return all, nil
 }
 
-// Clean removes what the engine wrote.
+// Clean removes what the engine wrote, and the work folder if it is empty then.
 func (e *Engine) Clean(ctx context.Context) error {
 	var all []string
 	for _, what := range []string{"answer-", "failure-", "input-", "part-", "heads-"} {
@@ -393,5 +393,9 @@ func (e *Engine) Clean(ctx context.Context) error {
 		all = append(all, names...)
 	}
 	slices.Sort(all)
-	return store.Remove(ctx, all...)
+	err := store.Remove(ctx, all...)
+	if !store.Remote(e.Dir) {
+		os.Remove(e.Dir) // if nothing else is in it
+	}
+	return err
 }

@@ -38,6 +38,7 @@ type program struct {
 	attempts int
 	made     string // a work folder that nobody asked for
 	from     engine.Remote
+	set      *pflag.FlagSet // check's flags
 }
 
 func (p *program) engine() *cli.Engine {
@@ -69,6 +70,7 @@ var shown = []string{"endpoint", "environment_type", "environment_config", "para
 	"region", "staging_location", "temp_location", "sdk_container_image", "worker_binary"}
 
 func (p *program) flags(fs *pflag.FlagSet) {
+	p.set = fs
 	var names []string
 	for _, r := range run.Runners {
 		names = append(names, r[0]+": "+r[1])
@@ -138,8 +140,8 @@ func (p *program) open(dir string, set *split.Set, progress func(done, total int
 func (p *program) close() {
 	p.runner.Close()
 	p.from.Clean()
-	if p.made != "" {
-		os.Remove(p.made)
+	if f := p.set.Lookup("keep"); p.made != "" && (f == nil || f.Value.String() != "true") {
+		os.RemoveAll(p.made) // nobody could go on with it
 	}
 }
 

@@ -62,6 +62,9 @@ func timeless(t *testing.T, answer string) string {
 	if err := json.Unmarshal([]byte(answer), &o); err != nil {
 		t.Fatalf("%v: %q", err, answer)
 	}
+	if note, _ := o["note"].(string); !strings.HasPrefix(note, "out of core: ") {
+		t.Fatalf("checked in memory: %s", answer)
+	}
 	stats := o["stats"].(map[string]any)
 	for _, k := range []string{"load_ms", "check_ms", "certify_ms", "peak_mb"} {
 		delete(stats, k)
@@ -79,7 +82,7 @@ func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	for _, fault := range []string{"", "lost-update"} {
 		parts := filepath.Join(dir, "parts"+fault)
-		gen := []string{"gen", "--txns", "40000", "--times", "txns", "--shards", "3", "--seed", "4", "-o", parts}
+		gen := []string{"gen", "--txns", "70000", "--times", "txns", "--shards", "3", "--seed", "4", "-o", parts}
 		if fault != "" {
 			gen = append(gen, "--fault", fault, "--faults", "3")
 		}
@@ -133,6 +136,37 @@ func killWorker(t *testing.T, driver int) int {
 	}
 	t.Skip("NOT RUN: no worker was seen: is there no /proc?")
 	return 0
+}
+
+// TestGoesOn: a driver that is killed leaves its folder, and the same command goes on with it and then empties it.
+func TestGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	parts, spill := filepath.Join(dir, "parts"), filepath.Join(dir, "spill")
+	if _, status := isovet(t, "gen", "--txns", "70000", "--times", "txns", "--shards", "2", "-o", parts); status != 0 {
+		t.Fatal("gen failed")
+	}
+	check := []string{"check", "--json", "--memory", "32MiB", "--level", "sser", parts, "--spill", spill}
+	out, want := isovet(t, check...)
+	c, _, _ := start(t, check...)
+	answers := func() int {
+		found, _ := filepath.Glob(filepath.Join(spill, "answer-*"))
+		return len(found)
+	}
+	for end := time.Now().Add(30 * time.Second); answers() == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	c.Process.Kill()
+	c.Wait()
+	if answers() == 0 {
+		t.Fatal("nothing is left of the first run")
+	}
+	got, status := isovetBeam(t, check...)
+	if status != want || timeless(t, got) != timeless(t, out) {
+		t.Errorf("status %d:\n%s\nwant %d:\n%s", status, got, want, out)
+	}
+	if left, _ := os.ReadDir(spill); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
 }
 
 func TestWrongFlags(t *testing.T) {
