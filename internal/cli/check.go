@@ -96,7 +96,7 @@ With several histories the worst counts: 255, 254, 1, 2, 0.`,
 	f.loading.togetherFlag(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.timeout, "timeout", 0, "stop after this long for each history: verdict unknown")
-	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: verdict unknown")
+	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop at so much memory, such as 2GiB: unknown, or as --spill")
 	fl.BoolVar(&f.json, "json", false, "one JSON object a line for each history; short for --output json")
 	f.output = "text"
 	describedFlag(c, &f.output, "output", "output", "what goes to standard output", outputs)
@@ -212,7 +212,7 @@ func (f *checkFlags) checkAll(ctx context.Context, e *env, args []string) (tally
 	}
 	if f.needsKeeper(e, args) {
 		t, err := e.keep(ctx, f, args, func(k *keeper, cause error) {
-			o := k.outcome(cause)
+			o := f.spillInstead(ctx, e, k.outcome(cause), k.at, len(args))
 			k.tally.add(o)
 			if err := f.print(e, o, k.at, &k.tally); err != nil {
 				k.tally.Worst = worse(k.tally.Worst, statusOf(err))

@@ -336,6 +336,8 @@ func (k *keeper) hears(line string) {
 	}
 }
 
+const wantOfMemory = "perhaps for want of memory"
+
 // outcome is the answer in place of the kept process.
 func (k *keeper) outcome(cause error) outcome {
 	r := &evidence.Result{Level: k.f.level, Checker: k.f.checker, Solver: k.f.solver}
@@ -349,8 +351,8 @@ func (k *keeper) outcome(cause error) outcome {
 		return outcome{path: path, err: faultf("the process that checked %s crashed while %s:\n%s", path, k.stage,
 			k.crash)}
 	case errors.Is(cause, errKilled):
-		r.Reason = "the process was killed while " + k.stage + ", perhaps for want of memory"
-		return outcome{path: path, result: r}
+		r.Reason = "the process was killed while " + k.stage + ", " + wantOfMemory
+		return outcome{path: path, result: r, began: k.began}
 	}
 	r.Reason = k.f.limits.reason(cause, k.stage)
 	o := outcome{path: path, result: r, began: k.began}

@@ -35,6 +35,7 @@ type spilling struct {
 	dir       string
 	keep      bool
 	maxWindow int
+	forced    bool // whatever the memory that it may take, in a folder of this run's own
 }
 
 func (s *spilling) flags(c *cobra.Command, e *env) {
@@ -52,6 +53,9 @@ func (s *spilling) flags(c *cobra.Command, e *env) {
 
 // spillMemory is how much --spill uses where --memory does not say it.
 const spillMemory = 1 << 30
+
+// leastSpill is the least memory that it takes.
+const leastSpill = 32 << 20
 
 func (f *checkFlags) validateSpill(e *env) error {
 	if err := f.onEngine(e); err != nil {
@@ -76,7 +80,7 @@ func (f *checkFlags) validateSpill(e *env) error {
 	case f.shrunk != "":
 		return usagef("--shrink has no meaning out of core: the page and the certificate have the transactions that " +
 			"take part; leave it or --spill out")
-	case f.limits.memory > 0 && f.limits.memory < 32<<20:
+	case f.limits.memory > 0 && f.limits.memory < leastSpill:
 		return usagef("--memory %s is too little for --spill; expected at least 32 MiB", bytesText(f.limits.memory))
 	}
 	return nil
@@ -101,7 +105,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	if err != nil {
 		return outcome{path, nil, orInterrupted(err, "looking at "+path), began}, true
 	}
-	if need := inMemory(set); need <= memory && !slices.ContainsFunc(paths, remote) {
+	if need := inMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
 		fmt.Fprintf(e.stderr, "isovet: %s: some %s in memory, which is within %s: nothing is spilled\n", path,
 			room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
@@ -149,7 +153,10 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		if errors.Is(stopped, errInterrupted) {
 			err = &exitError{status: statusInterrupted}
 		}
-		fmt.Fprintf(e.stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path, dir)
+		if !f.spill.forced {
+			fmt.Fprintf(e.stderr, "isovet: %s: what is done is kept in %s; the same command goes on with it\n", path,
+				dir)
+		}
 		return outcome{path, known, err, began}, true
 	case err != nil:
 		return outcome{path, nil, err, began}, true
@@ -166,9 +173,9 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		r.Stats = stats
 	}
 	r.Verdict, r.Reason = a.Verdict, a.Reason
-	r.Note = fmt.Sprintf("out of core: %d of %d reads did not see the last version before them in the order of "+
-		"clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Misfits, a.Stats.Ops, a.Stats.Windows,
-		len(a.Moves))
+	r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
+		"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
+		a.Stats.Windows, len(a.Moves))
 	s := &r.Stats.Sizes
 	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
 	for i, w := range a.Open {
@@ -179,6 +186,58 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		fmt.Fprintf(e.stderr, "isovet: %s: not decided: from %d to %d (client times): %s\n", path, w.From, w.To, w.Why)
 	}
 	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began}, true
+}
+
+// spillInstead checks with files on disk what memory did not hold, where nobody asked for a checker that needs it in
+// memory. Where that gives no answer either, the one that there was stands.
+func (f *checkFlags) spillInstead(ctx context.Context, e *env, o outcome, i, n int) outcome {
+	r := o.result
+	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
+		f.checker != auto || f.all || f.solver != "" || f.shrunk != "" || e.engine != nil || ctx.Err() != nil ||
+		!slices.Contains(spill.Levels(), f.level) {
+		return o
+	}
+	g := *f
+	if g.limits.timeout > 0 {
+		if o.began.IsZero() || time.Since(o.began) >= g.limits.timeout {
+			return o
+		}
+		g.limits.timeout -= time.Since(o.began)
+	}
+	if g.limits.memory > 0 && g.limits.memory < leastSpill {
+		return o
+	}
+	dir, err := os.MkdirTemp("", "isovet-spill-")
+	if err != nil {
+		return o
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintf(e.stderr, "isovet: %s: %s; going on with files on disk (--spill DIR says where)\n", o.path, r.Reason)
+	g.spill.dir, g.spill.forced = dir, true
+	p := newProgress(e.stderr, f.quiet, f.json)
+	p.Begin("checking " + o.path)
+	to, _ := g.checkSpilled(ctx, e, o.path, i, n, p)
+	p.Hide()
+	p.Close()
+	var stop *exitError
+	switch {
+	case to.err != nil && !errors.As(to.err, &stop):
+		fmt.Fprintf(e.stderr, "isovet: %s: out of core: %v\n", o.path, to.err)
+		return o
+	case to.result == nil || to.err == nil && to.result.Verdict == evidence.Unknown:
+		if to.result != nil {
+			fmt.Fprintf(e.stderr, "isovet: %s: out of core: %s\n", o.path, to.result.Reason)
+		}
+		return o
+	}
+	g.certificate = ""
+	to.err = errors.Join(to.err, g.outputs(ctx, e, to, i, n))
+	return to
+}
+
+// forMemory reports whether it was for want of memory that there is no answer.
+func forMemory(reason string) bool {
+	return strings.HasPrefix(reason, "memory bound") || strings.HasSuffix(reason, wantOfMemory)
 }
 
 // planned divides a history into pieces; dir is for files of an engine's.

@@ -49,12 +49,6 @@ func NewWriter(dir string, header *history.History) *Writer {
 	return w
 }
 
-// Txns returns how many transactions, and Ops how many operations, have been added.
-func (w *Writer) Txns() int64 { return w.txns }
-
-// Ops is documented with Txns.
-func (w *Writer) Ops() int64 { return w.ops }
-
 // Size estimates how many bytes the file will have.
 func (w *Writer) Size() int64 {
 	n := int64(13*len(w.h.VerKey) + 20*len(w.h.Keys) + 8*len(w.sess))
