@@ -151,12 +151,16 @@ func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 // manySessions is from how many sessions on they are not counted.
 const manySessions = 1 << 20
 
-// countSessions counts sessions: those that heads name, and each transaction without one.
+// countSessions counts sessions, those that heads name, and each transaction without one; and looks where transactions
+// stand close.
 func (e *engine) countSessions(ctx context.Context) error {
+	e.density = newDensity(e.total.Committed)
+	defer e.density.sort()
 	named := map[int64]bool{}
 	last := int64(history.NoTime)
 	alone := int64(0)
-	err := e.eachHead(ctx, func(_ uint64, h *plan.Head) {
+	err := e.eachHead(ctx, func(place uint64, h *plan.Head) {
+		e.density.addHead(place, h)
 		switch {
 		case h.Init:
 		case h.Session == history.NoTime:
@@ -172,21 +176,11 @@ func (e *engine) countSessions(ctx context.Context) error {
 	return err
 }
 
-// count is how many transactions a span has, about: as many as there are in the mean in so much time.
-func (e *engine) count(s plan.Span) float64 {
-	all := float64(e.total.MaxT) - float64(e.total.MinT)
-	if all <= 0 {
-		return float64(e.total.Committed)
-	}
-	from, to := max(s.From.T, e.total.MinT), min(s.To.T, e.total.MaxT)
-	return max(float64(e.total.Committed)*(float64(to)-float64(from))/all, 0)
-}
+// count is how many transactions a span has, about.
+func (e *engine) count(s plan.Span) float64 { return e.density.count(s) }
 
-// few is the time that some transactions take, by which windows are at least widened.
-func (e *engine) few() float64 {
-	all := float64(e.total.MaxT) - float64(e.total.MinT)
-	return 8*all/float64(max(e.total.Committed, 1)) + 1
-}
+// few is how many transactions a window takes in at both ends, at least, when it grows.
+const few = 8
 
 // round asks who wrote what misfitting reads saw, and makes windows; solves these; and replays the keys of what it
 // moved.
@@ -313,7 +307,7 @@ func (e *engine) windows(spans []plan.Span) (ws []window) {
 				met = append(met, old)
 			}
 			if grown {
-				s = s.Widen(max((float64(s.To.T)-float64(s.From.T))/2, e.few()))
+				s = e.density.grow(s, max(e.count(s)/2, few))
 			}
 			spans[i] = s
 		}
@@ -380,6 +374,6 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 
 // leave names a stretch as undecided.
 func (e *engine) leave(a *Answer, s plan.Span, why string) {
-	a.Open = append(a.Open, Window{s.From.T, s.To.T, int(e.count(s)), why})
+	a.Open = append(a.Open, Window{max(s.From.T, e.total.MinT), min(s.To.T, e.total.MaxT), int(e.count(s)), why})
 	e.settle(s)
 }

@@ -95,6 +95,7 @@ type Stats struct {
 	Chunks           int
 	Misfits, Windows int // in the first replay; of all rounds
 	Rounds           int
+	Largest          int // transactions of the largest window that was read
 	Resumed          int // stretches that were read by an earlier check
 	DiskBytes        int64
 }
@@ -161,6 +162,7 @@ type engine struct {
 	total      plan.MapStats
 	bad        []uint64
 	moves      *plan.Moves
+	density    *density
 	init       uint64              // place of the initial transaction
 	ids        map[uint64]Named    // of exceptions
 	counted    map[uint64]plan.Pos // transactions of unknown outcome that count, and where the rule has them
@@ -198,6 +200,12 @@ func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i
 	var g safego.Group
 	for range min(workers, n) {
 		g.Go(func() {
+			whole := false
+			defer func() {
+				if !whole { // f panics: Wait passes it on
+					cancel(context.Canceled)
+				}
+			}()
 			for i := range next {
 				if ctx.Err() != nil {
 					continue
@@ -206,10 +214,14 @@ func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i
 					cancel(err)
 				}
 			}
+			whole = true
 		})
 	}
 	for i := range n {
-		next <- i
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
 	}
 	close(next)
 	g.Wait()

@@ -24,6 +24,9 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		if err != nil {
 			return err
 		}
+		for _, txns := range in {
+			e.stats.Largest = max(e.stats.Largest, len(txns))
+		}
 		e.progress("solving windows", int64(lo), int64(len(ws)))
 		solved, err := e.solve(ctx, ws[lo:hi], in)
 		if err != nil {

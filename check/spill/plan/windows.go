@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math"
 	"slices"
 
 	"isovet/history"
@@ -15,21 +14,6 @@ func (s Span) Has(p Pos) bool { return !p.Less(s.From) && !s.To.Less(p) }
 
 // length is how much time a span takes, as a float: it may be more than an int64 holds.
 func (s Span) length() float64 { return float64(s.To.T) - float64(s.From.T) }
-
-// Widen adds time at both ends.
-func (s Span) Widen(by float64) Span {
-	add := func(t int64, by float64) int64 {
-		switch x := float64(t) + by; {
-		case x <= math.MinInt64:
-			return math.MinInt64 + 1
-		case x >= math.MaxInt64:
-			return math.MaxInt64
-		default:
-			return t + int64(by)
-		}
-	}
-	return Span{Pos{T: add(s.From.T, -by)}, Pos{T: add(s.To.T, by), N: math.MaxUint64, Sub: math.MaxUint32}}
-}
 
 // Case is what a misfit comes to once it is known who wrote what its reader saw.
 type Case uint8

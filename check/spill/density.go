@@ -1,0 +1,82 @@
+package spill
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"isovet/check/spill/plan"
+	"isovet/history"
+)
+
+// density says about how many transactions stand in a stretch of the order. It has the places of each so-many-th
+// transaction that is known to have committed, sorted: clients' clocks may be coarse, and loads come in bursts, so that
+// time says little of how many there are.
+type density struct {
+	at    []plan.Pos
+	every int
+	skip  int
+}
+
+// mostSamples bounds a density: 1.5 MB.
+const mostSamples = 1 << 16
+
+// newDensity is for so many transactions.
+func newDensity(txns int64) *density { return &density{every: int(txns/mostSamples) + 1} }
+
+// add takes the next transaction, in the order of places.
+func (d *density) add(p plan.Pos) {
+	if d.skip++; d.skip == d.every {
+		d.at, d.skip = append(d.at, p), 0
+	}
+}
+
+// sort is called when all are added.
+func (d *density) sort() { slices.SortFunc(d.at, plan.Pos.Compare) }
+
+// rank is how many transactions stand before a place, about.
+func (d *density) rank(p plan.Pos) float64 {
+	i, _ := slices.BinarySearchFunc(d.at, p, plan.Pos.Compare)
+	part := 1.0 // of what lies between the sample before and the next
+	if 0 < i && i < len(d.at) {
+		lo, hi := d.at[i-1], d.at[i]
+		switch {
+		case lo.T != hi.T:
+			part = (float64(p.T) - float64(lo.T)) / (float64(hi.T) - float64(lo.T))
+		case lo.N != hi.N:
+			part = (float64(p.N) - float64(lo.N)) / (float64(hi.N) - float64(lo.N))
+		}
+	}
+	return float64(d.every) * max(float64(i)-1+min(max(part, 0), 1), 0)
+}
+
+// count is how many transactions a span has, about.
+func (d *density) count(s plan.Span) float64 { return max(d.rank(s.To)-d.rank(s.From), 0) }
+
+// grow widens a span by so many transactions at both ends, about, but at least to another place.
+func (d *density) grow(s plan.Span, by float64) plan.Span {
+	steps := int(math.Ceil(by / float64(d.every)))
+	i, _ := slices.BinarySearchFunc(d.at, s.From, plan.Pos.Compare) // the first that is not before
+	if i -= max(steps, 1); i < 0 {
+		s.From = plan.Pos{T: plan.First.T + 1}
+	} else {
+		s.From = d.at[i]
+	}
+	i, _ = slices.BinarySearchFunc(d.at, s.To, func(a, to plan.Pos) int {
+		return cmp.Or(a.Compare(to), -1) // the first that is behind
+	})
+	if i += max(steps, 1) - 1; i >= len(d.at) {
+		s.To = plan.Last
+	} else {
+		s.To = d.at[i]
+		s.To.Sub = math.MaxUint32
+	}
+	return s
+}
+
+// addHead takes the next head.
+func (d *density) addHead(place uint64, h *plan.Head) {
+	if !h.Init && h.Status == history.Committed {
+		d.add(plan.Pos{T: h.T, N: place})
+	}
+}
