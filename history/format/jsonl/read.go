@@ -86,6 +86,14 @@ func ReadLine(line []byte, lists bool) (Line, error) {
 		return Line{}, err
 	}
 	h, err := p.finish(1)
+	if err == nil && h.NumTxns() > 0 { // texts have other numbers in what is built
+		if p.last.Node != history.None {
+			p.last.Node = h.Txns.Node[0]
+		}
+		if p.last.Name != history.None {
+			p.last.Name = h.Txns.Name[0]
+		}
+	}
 	return Line{h, p.last}, err
 }
 
