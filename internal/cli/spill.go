@@ -28,7 +28,7 @@ import (
 
 // startSpill is its line among the examples.
 const startSpill = `
-  isovet check --spill /tmp/spill --memory 2GiB --level sser parts/`
+  isovet check --spill files --memory 2GiB --level sser parts/`
 
 // spilling says how a history is checked that memory does not hold.
 type spilling struct {
@@ -173,9 +173,11 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		r.Stats = stats
 	}
 	r.Verdict, r.Reason = a.Verdict, a.Reason
-	r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
-		"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
-		a.Stats.Windows, len(a.Moves))
+	if a.Verdict != evidence.Unknown || a.Stats.Misfits > 0 { // else too many to be counted
+		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
+			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
+			a.Stats.Windows, len(a.Moves))
+	}
 	s := &r.Stats.Sizes
 	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
 	for i, w := range a.Open {
