@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"isovet/history"
+	"isovet/internal/mapped"
 )
 
 // Input is what a reader reads: a file, a stream or a folder.
@@ -65,7 +66,7 @@ func (t noting) Read(p []byte) (int, error) {
 // release gives a part of the mapping back, which has been read.
 func (in *Input) release(part []byte) {
 	in.read(len(part))
-	releaseMapped(part)
+	mapped.ReleasePart(part)
 }
 
 // Mapped returns the content of a plain file, mapped into memory, with a byte order mark if it has one; false: there is

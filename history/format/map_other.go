@@ -11,6 +11,3 @@ import (
 func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
 	return nil, nil, errors.ErrUnsupported
 }
-
-// releaseMapped has nothing to give back: nothing is mapped.
-func releaseMapped([]byte) {}

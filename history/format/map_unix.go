@@ -4,7 +4,6 @@ package format
 
 import (
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -23,18 +22,4 @@ func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error
 	_ = unix.Madvise(data, unix.MADV_SEQUENTIAL) // advice only
 	remove := mapped.Add(data)
 	return data, func() error { remove(); return unix.Munmap(data) }, nil
-}
-
-// releaseMapped gives the whole pages of a part of a mapping back; reading them again would bring them back from the
-// file.
-func releaseMapped(part []byte) {
-	page := os.Getpagesize()
-	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(part)))) & (page - 1)
-	if skip >= len(part) {
-		return
-	}
-	part = part[skip:]
-	if whole := len(part) &^ (page - 1); whole > 0 {
-		_ = unix.Madvise(part[:whole], unix.MADV_DONTNEED) // advice only
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"isovet/history"
+	"isovet/internal/mapped"
 )
 
 // File is a mapped file of which some transactions can be read without the others: see Slice. Its History's columns lie
@@ -95,7 +96,7 @@ func (f *File) Ops(lo, hi uint32) (n int) {
 // Verify checks the file as Read does: checksums, and whether its content is one that a history could have. Pages that
 // were read are given back, but for those of columns to which others refer. Cost: that of Read.
 func (f *File) Verify(ctx context.Context, workers int) error {
-	f.v.behind = releasePages
+	f.v.behind = mapped.ReleasePart
 	defer f.Release()
 	return f.guarded(func() error { return f.v.content(ctx, f.list, workers) })
 }
@@ -123,7 +124,7 @@ func (f *File) Ordered() (ordered bool, err error) {
 func (f *File) Do(look func() error) error { return f.guarded(look) }
 
 // Release gives the mapping's pages back to the system; they are read again where they are needed.
-func (f *File) Release() { releasePages(f.data) }
+func (f *File) Release() { mapped.ReleasePart(f.data) }
 
 // guarded runs f; a page that cannot be read any more, as the file was cut off meanwhile, and an index that is out of
 // range, as a file that was not verified can have, are errors.

@@ -4,7 +4,6 @@ package native
 
 import (
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -32,18 +31,4 @@ func mapLazily(f *os.File, size int64) (data []byte, unmap func() error, err err
 	}
 	remove := mapped.Add(data)
 	return data, func() error { remove(); return unix.Munmap(data) }, nil
-}
-
-// releasePages gives the whole pages of a part of a mapping back; reading them again would bring them back from the
-// file.
-func releasePages(part []byte) {
-	page := os.Getpagesize()
-	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(part)))) & (page - 1)
-	if skip >= len(part) {
-		return
-	}
-	part = part[skip:]
-	if whole := len(part) &^ (page - 1); whole > 0 {
-		_ = unix.Madvise(part[:whole], unix.MADV_DONTNEED) // advice only
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/mapped"
 )
 
 // Slicer makes histories of runs of a file's transactions. It keeps memory from one to the next, and is for one
@@ -35,11 +36,11 @@ func (s *Slicer) Slice(lo, hi uint32) (h *history.History, err error) {
 	}
 	f := s.f
 	for _, p := range f.rows {
-		releasePages(p.data[min(len(p.data), int(lo)*p.col.width):min(len(p.data), int(hi)*p.col.width)])
+		mapped.ReleasePart(p.data[min(len(p.data), int(lo)*p.col.width):min(len(p.data), int(hi)*p.col.width)])
 	}
 	op, end := f.h.Txns.OpOff[lo], f.h.Txns.OpOff[hi]
 	for _, p := range f.ops {
-		releasePages(p.data[int(op)*p.col.width : int(end)*p.col.width])
+		mapped.ReleasePart(p.data[int(op)*p.col.width : int(end)*p.col.width])
 	}
 	return h, nil
 }

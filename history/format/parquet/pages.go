@@ -186,19 +186,24 @@ func (c *cursor) rows(n int32) error {
 	return nil
 }
 
+// begin counts a page's values, and what they take, before anything is made for them.
+func (c *cursor) begin(values int32, head *format.PageHeader) (n int, err error) {
+	if err := c.rows(values); err != nil {
+		return 0, err
+	}
+	return int(values), c.hold(int64(head.UncompressedPageSize) + 9*int64(values))
+}
+
 func (c *cursor) readV1(head *format.PageHeader, body []byte) error {
 	h := &head.DataPageHeader
 	if !h.Valid {
 		return errors.New("a page without its head")
 	}
-	if err := c.rows(h.V.NumValues); err != nil {
+	n, err := c.begin(h.V.NumValues, head)
+	if err != nil {
 		return err
 	}
-	n := int(h.V.NumValues)
-	if err := c.hold(int64(head.UncompressedPageSize) + 9*int64(n)); err != nil {
-		return err
-	}
-	body, err := c.decompress(body, int(head.UncompressedPageSize))
+	body, err = c.decompress(body, int(head.UncompressedPageSize))
 	if err != nil {
 		return err
 	}
@@ -228,11 +233,8 @@ func (c *cursor) readV2(head *format.PageHeader, body []byte) error {
 	if !h.Valid {
 		return errors.New("a page without its head")
 	}
-	if err := c.rows(h.V.NumValues); err != nil {
-		return err
-	}
-	n := int(h.V.NumValues)
-	if err := c.hold(int64(head.UncompressedPageSize) + 9*int64(n)); err != nil {
+	n, err := c.begin(h.V.NumValues, head)
+	if err != nil {
 		return err
 	}
 	repeated, levels := int64(h.V.RepetitionLevelsByteLength), int64(h.V.DefinitionLevelsByteLength)
