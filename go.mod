@@ -9,6 +9,7 @@ require (
 	github.com/dgraph-io/badger/v4 v4.9.6 // Badger, a database inside this program
 	github.com/go-air/gini v1.0.4 // a SAT solver to compare with
 	github.com/go-sql-driver/mysql v1.10.1 // client of MariaDB, MySQL, Galera
+	github.com/gomodule/redigo v1.9.3 // client of Redis, a small one
 	github.com/jackc/pgx/v5 v5.12.0 // client of PostgreSQL
 	github.com/klauspost/compress v1.20.3 // zstd and fast gzip
 	github.com/mattn/go-isatty v0.0.24 // a progress bar only on a terminal
@@ -17,7 +18,6 @@ require (
 	github.com/olekukonko/tablewriter v1.1.5 // tables, plain and Markdown
 	github.com/parquet-go/parquet-go v0.32.0 // Parquet
 	github.com/pierrec/lz4/v4 v4.1.33 // LZ4, within Parquet
-	github.com/redis/go-redis/v9 v9.23.0 // client of Redis
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
@@ -69,7 +69,6 @@ require (
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/metric v1.41.0 // indirect
 	go.opentelemetry.io/otel/trace v1.41.0 // indirect
-	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/image v0.30.0 // indirect
@@ -91,6 +90,7 @@ require (
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 )

@@ -1,12 +1,16 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 )
 
 var redisScheme = Scheme{
@@ -21,7 +25,9 @@ var redisScheme = Scheme{
 }
 
 type redisDB struct {
-	c     *redis.Client
+	url   string
+	addr  string // host and port, as the dialer sees them
+	o     []redis.DialOption
 	d     *dialer
 	watch bool
 	info  Info
@@ -35,20 +41,20 @@ func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, e
 		return nil, unsupported("Redis does not tell its timestamps; expected PostgreSQL, Badger or etcd with " +
 			"--timestamps")
 	}
-	opt, err := redis.ParseURL(urls[0])
+	u, err := url.Parse(urls[0])
 	if err != nil {
 		return nil, err
 	}
-	r := &redisDB{d: newDialer(o.Timeout), watch: iso != "none"}
-	opt.Dialer = r.d.dial
-	opt.MaxRetries = -1 // a second EXEC would be a second transaction
-	opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
-	opt.PoolSize = 10000 // a session keeps its connection
-	opt.MinIdleConns = 0
-	r.c = redis.NewClient(opt)
-	text, err := r.c.Info(ctx, "server").Result()
-	if err != nil {
-		return nil, errors.Join(err, r.c.Close())
+	r := &redisDB{url: urls[0], d: newDialer(o.Timeout), watch: iso != "none"}
+	r.addr = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
+	r.o = []redis.DialOption{redis.DialContextFunc(r.d.dial), redis.DialReadTimeout(o.Timeout),
+		redis.DialWriteTimeout(o.Timeout)}
+	var text string
+	if err := r.with(ctx, func(c redis.Conn) (err error) {
+		text, err = redis.String(c.Do("INFO", "server"))
+		return err
+	}); err != nil {
+		return nil, err
 	}
 	r.info = Info{Name: "Redis", Isolation: "WATCH and MULTI", Nodes: []Node{{Name: o.Nodes[0]}}}
 	if !r.watch {
@@ -62,30 +68,46 @@ func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, e
 	return r, nil
 }
 
+// with runs f on a connection of its own.
+func (r *redisDB) with(ctx context.Context, f func(redis.Conn) error) error {
+	c, err := redis.DialURLContext(ctx, r.url, r.o...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(c), c.Close())
+}
+
 func (r *redisDB) Info() Info { return r.info }
 func (r *redisDB) Cut()       { r.d.cut() }
 
 func (r *redisDB) Partition(_ int, off bool) bool {
-	r.d.partition(r.c.Options().Addr, off)
+	r.d.partition(r.addr, off)
 	return true
 }
 
 // clear removes our keys.
-func (r *redisDB) clear(ctx context.Context) error {
-	it := r.c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
-	var keys []string
-	for it.Next(ctx) {
-		keys = append(keys, it.Val())
-	}
-	if err := it.Err(); err != nil {
-		return err
-	}
-	for len(keys) > 0 {
-		n := min(len(keys), 1000)
-		if err := r.c.Del(ctx, keys[:n]...).Err(); err != nil {
+func clearRedis(c redis.Conn) error {
+	var keys []any
+	for cursor := "0"; ; {
+		answer, err := redis.Values(c.Do("SCAN", cursor, "MATCH", prefix+"*", "COUNT", 1000))
+		if err != nil {
 			return err
 		}
-		keys = keys[n:]
+		var some [][]byte
+		if _, err := redis.Scan(answer, &cursor, &some); err != nil {
+			return err
+		}
+		for _, k := range some {
+			keys = append(keys, k)
+		}
+		if cursor == "0" {
+			break
+		}
+	}
+	for some := range slices.Chunk(keys, 1000) {
+		if _, err := c.Do("DEL", some...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,53 +116,50 @@ func (r *redisDB) Load(ctx context.Context, d Data) error {
 	if len(d.Tables) > 0 {
 		return unsupported("predicates; %s has no conditions on columns", r.info.Name)
 	}
-	if err := r.clear(ctx); err != nil {
-		return err
-	}
-	var pairs []any
-	flush := func() error {
-		if len(pairs) == 0 {
-			return nil
+	return r.with(ctx, func(c redis.Conn) error {
+		if err := clearRedis(c); err != nil {
+			return err
 		}
-		err := r.c.MSet(ctx, pairs...).Err()
-		pairs = pairs[:0]
-		return err
-	}
-	for k, row := range d.Rows {
-		if pairs = append(pairs, kvKey(rowPrefix, k), rowText(row)); len(pairs) == 2000 {
-			if err := flush(); err != nil {
+		var pairs []any
+		for k, row := range d.Rows {
+			pairs = append(pairs, kvKey(rowPrefix, k), rowText(row))
+		}
+		for some := range slices.Chunk(pairs, 2000) {
+			if _, err := c.Do("MSET", some...); err != nil {
 				return err
 			}
 		}
-	}
-	return flush()
+		return nil
+	})
 }
 
-func (r *redisDB) Close() error {
-	err := r.clear(context.Background())
-	return errors.Join(err, r.c.Close())
-}
+func (r *redisDB) Close() error { return r.with(context.Background(), clearRedis) }
+
+var errWatched = errors.New("EXEC: a watched key was changed")
 
 // Classify: an EXEC that finds a watched key changed answers nil.
 func (r *redisDB) Classify(err error) Class {
 	var e redis.Error
 	switch {
-	case errors.Is(err, redis.TxFailedErr):
+	case errors.Is(err, errWatched):
 		return Aborted
 	case errors.As(err, &e):
 		if strings.HasPrefix(e.Error(), "LOADING") || strings.HasPrefix(e.Error(), "MASTERDOWN") {
 			return Lost
 		}
 		return Fatal
-	case lost(err), errors.Is(err, redis.ErrClosed):
+	case lost(err):
 		return Lost
 	}
 	return Fatal
 }
 
 func (r *redisDB) Connect(ctx context.Context, _ int) (Session, error) {
-	c := r.c.Conn()
-	if err := c.Ping(ctx).Err(); err != nil {
+	c, err := redis.DialURLContext(ctx, r.url, r.o...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Do("PING"); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	t := &redisTxn{db: r, c: c, written: map[string][]byte{}}
@@ -155,7 +174,7 @@ type redisSession struct {
 // redisTxn keeps the writes until the commit and reads its own.
 type redisTxn struct {
 	db      *redisDB
-	c       *redis.Conn
+	c       redis.Conn
 	written map[string][]byte
 	order   []string
 }
@@ -164,23 +183,16 @@ func (t *redisTxn) get(key []byte) (string, bool, error) {
 	if v, ok := t.written[string(key)]; ok {
 		return string(v), true, nil
 	}
-	ctx := context.Background()
-	var got *redis.StringCmd
-	_, err := t.c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		if t.db.watch {
-			p.Do(ctx, "watch", key)
+	if t.db.watch {
+		if err := t.c.Send("WATCH", key); err != nil {
+			return "", false, err
 		}
-		got = p.Get(ctx, string(key))
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", false, err
 	}
-	v, err := got.Result()
-	if errors.Is(err, redis.Nil) {
+	v, err := redis.String(t.c.Do("GET", key)) // and the answer to WATCH, whose error would be this one
+	if errors.Is(err, redis.ErrNil) {
 		return "", false, nil
 	}
-	return v, true, err
+	return v, err == nil, err
 }
 
 func (t *redisTxn) put(key, value []byte) error {
@@ -200,23 +212,33 @@ func (t *redisTxn) forget() {
 
 // Commit sends an EXEC even where nothing is written: what was read must still be so.
 func (s *redisSession) Commit() error {
-	ctx := context.Background()
-	_, err := s.t.c.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.Do(ctx, "echo", "isovet")
-		for _, k := range s.t.order {
-			p.Set(ctx, k, s.t.written[k], 0)
+	c := s.t.c
+	err := errors.Join(c.Send("MULTI"), c.Send("ECHO", "isovet"))
+	for _, k := range s.t.order {
+		err = errors.Join(err, c.Send("SET", k, s.t.written[k]))
+	}
+	if err != nil {
+		return err
+	}
+	done, err := redis.Values(c.Do("EXEC"))
+	if errors.Is(err, redis.ErrNil) {
+		return errWatched
+	}
+	for _, answer := range done {
+		if e, ok := answer.(redis.Error); ok {
+			err = errors.Join(err, e)
 		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.TxFailedErr) {
+	}
+	if err != nil {
 		return fmt.Errorf("exec: %w", err)
 	}
-	return err
+	return nil
 }
 
 func (s *redisSession) Rollback() error {
 	s.t.forget()
-	return s.t.c.Do(context.Background(), "unwatch").Err()
+	_, err := s.t.c.Do("UNWATCH")
+	return err
 }
 
 func (s *redisSession) Close() { _ = s.t.c.Close() }
