@@ -10,8 +10,9 @@
 //	 "history":{"name":"parts","txns":3,"ops":12},"rule":"end","exceptions":1}
 //	{"txn":7,"place":2,"begin":[1000,1,5],"commit":[1000,1,6],"start":900,"end":990}
 //
-// Rule "end": committed transactions stand at (end, place, 0), place being how many transactions are before them in the
-// history; those of unknown outcome take part only if they are exceptions. An exception begins and commits at the
+// Rule "end": committed transactions stand at (end, place, 0), or at (start, place, 0) where they have no end, place
+// being how many transactions are before them in the history. Rule "place", where real time is not asked for: they
+// stand at (place, place, 0). Those of unknown outcome take part only if they are exceptions. An exception begins and commits at the
 // positions given. At the serializable levels, and where both are equal, a transaction reads and then writes at its
 // commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the client's
 // times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
@@ -158,10 +159,10 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 	r := &Result{Level: l, Verdict: head.Verdict, Checker: head.Checker}
 	switch head.Verdict {
 	case evidence.Holds:
-		if head.Rule != "end" {
-			return nil, in.errorf("rule", "%q; expected end", head.Rule)
+		if head.Rule != "end" && head.Rule != "place" {
+			return nil, in.errorf("rule", "%q; expected end or place", head.Rule)
 		}
-		v := &verifier{s: s, o: o, level: l, skew: o.ClockSkew}
+		v := &verifier{s: s, o: o, level: l, skew: o.ClockSkew, byPlace: head.Rule == "place"}
 		if err = v.read(in, head.Exceptions); err == nil {
 			err = v.order(ctx)
 		}

@@ -48,6 +48,8 @@ type verifier struct {
 	o     Options
 	level level.Level
 	skew  int64
+	// byPlace: transactions stand in the order of the history, not of their times
+	byPlace bool
 	ops   int64
 
 	ex []exception // by place
@@ -154,6 +156,9 @@ func (v *verifier) find(place int64) *exception {
 
 // order checks the order.
 func (v *verifier) order(ctx context.Context) error {
+	if v.byPlace && v.level.RealTime() {
+		return refute("the order is that of the history, and the level asks for real time")
+	}
 	v.sessions = make(map[int64]at)
 	if v.level.RealTime() {
 		v.times()
@@ -260,6 +265,12 @@ func (v *verifier) txn(h *history.History, t uint32, place int64) error {
 		}
 	}
 	begin := at{t: h.End(t), n: uint64(place)}
+	switch {
+	case v.byPlace:
+		begin.t = place
+	case begin.t == history.NoTime:
+		begin.t = h.Start(t)
+	}
 	commit := begin
 	number := -1
 	switch {
@@ -268,8 +279,8 @@ func (v *verifier) txn(h *history.History, t uint32, place int64) error {
 		number = int(place)
 	case status != history.Committed:
 		return nil
-	case h.End(t) == history.NoTime:
-		return refute("transaction %d has no end, and is no exception", id)
+	case begin.t == history.NoTime:
+		return refute("transaction %d has no times, and is no exception", id)
 	}
 	if v.level.RealTime() {
 		if status == history.Committed && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {

@@ -37,6 +37,8 @@ type Group struct{ From, To int }
 type Mapped struct {
 	Stats  plan.MapStats
 	Bad    []uint64
+	// Timeless are those that committed and have no times; some of very many.
+	Timeless []uint64
 	Init   uint64 // place of the initial transaction; plan.NoPlace: it is in another group
 	Chunks int
 	// Batches are in the order of places.
@@ -65,7 +67,7 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 			if h.Init != history.None {
 				r.Init = first + uint64(h.Init)
 			}
-			r.Batches = append(r.Batches, batchOf(h, first))
+			r.Batches = append(r.Batches, batchOf(h, first, rule))
 			if err := m.Batch(h, first); err != nil {
 				return err
 			}
@@ -80,15 +82,15 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 			return r, err
 		}
 	}
-	r.Stats, r.Bad = m.Stats, m.Bad
+	r.Stats, r.Bad, r.Timeless = m.Stats, m.Bad, m.Timeless
 	return r, heads(m.Heads.B)
 }
 
-func batchOf(h *history.History, first uint64) Batch {
+func batchOf(h *history.History, first uint64, rule plan.Rule) Batch {
 	b := Batch{First: int64(first), Txns: int64(h.NumTxns()), MinT: plan.Last.T, MaxT: plan.First.T}
 	for t, s := range h.Txns.Status {
-		if end := h.End(uint32(t)); s == history.Committed && end != history.NoTime {
-			b.MinT, b.MaxT = min(b.MinT, end), max(b.MaxT, end)
+		if T, ok := rule.At(h, uint32(t), first); s == history.Committed && ok {
+			b.MinT, b.MaxT = min(b.MinT, T), max(b.MaxT, T)
 		}
 	}
 	return b
@@ -140,6 +142,7 @@ type Part struct {
 	Part  int
 	Moved []MovedChunk // chunks of exceptions, besides those that were mapped
 	Wants []plan.Want  // for Writers
+	At    []plan.At    // for Writers, too
 }
 
 // MovedChunk is a chunk of exceptions.
@@ -192,18 +195,30 @@ func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial
 // Written is who wrote wanted versions, in the order in which they were asked for.
 type Written struct {
 	Writers [][]plan.Writer
+	States  []plan.Value // what keys hold
 	NoRoom  bool
 }
 
-// WritersOf asks a partition's chunks who wrote versions.
-func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, wants []plan.Want) (
-	w Written, err error) {
-	by, err := plan.Writers(ctx, chunks, f, initial, wants)
-	if errors.Is(err, plan.ErrRoom) {
-		return Written{NoRoom: true}, nil
+// WritersOf asks a partition's chunks who wrote versions, and what keys hold.
+func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, p *Part) (w Written,
+	err error) {
+	if len(p.Wants) > 0 {
+		by, err := plan.Writers(ctx, chunks, f, initial, p.Wants)
+		if errors.Is(err, plan.ErrRoom) {
+			return Written{NoRoom: true}, nil
+		}
+		if err != nil {
+			return w, err
+		}
+		for _, want := range p.Wants {
+			w.Writers = append(w.Writers, by[want])
+		}
 	}
-	for _, want := range wants {
-		w.Writers = append(w.Writers, by[want])
+	if len(p.At) > 0 {
+		w.States, err = plan.States(ctx, chunks, f, initial, p.At)
+		if errors.Is(err, plan.ErrRoom) {
+			return Written{NoRoom: true}, nil
+		}
 	}
 	return w, err
 }
@@ -211,6 +226,7 @@ func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial 
 // Gathering says which transactions are read: those that stand in one of the spans, which are apart and in order, and
 // those of the places, which are too.
 type Gathering struct {
+	Rule    plan.Rule
 	Spans   []plan.Span
 	Places  []uint64
 	Moved   []Moved
@@ -287,13 +303,16 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 						at = s
 					}
 				case u != h.Init && h.Txns.Status[u] == history.Committed:
-					at = g.window(plan.Pos{T: h.End(u), N: place})
+					if T, ok := g.Rule.At(h, u, first); ok {
+						at = g.window(plan.Pos{T: T, N: place})
+					}
 				}
 				if at < 0 && !wanted {
 					continue
 				}
 				x := plan.TxnOf(h, u, first)
-				x.Rule = plan.Pos{T: h.End(u), N: place}
+				T, _ := g.Rule.At(h, u, first)
+				x.Rule = plan.Pos{T: T, N: place}
 				x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
 				if m := moved(place); m != nil {
 					x.Now = m.To
@@ -316,6 +335,9 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 type Solving struct {
 	Txns []*plan.Txn // in their present order
 	Wish []plan.Want // what keys are to hold in the end; in an order
+	// Known says that State has what all keys hold that the transactions read, before the first; else that is guessed.
+	Known bool
+	State []plan.Want
 	// Last says that nothing comes behind the window.
 	Last    bool
 	Options plan.Options
@@ -333,12 +355,19 @@ func SolveWindow(ctx context.Context, w *Solving) (s Solution, err error) {
 	for _, x := range w.Wish {
 		wish[x.Key] = x.Value
 	}
+	var state map[plan.Value]plan.Value
+	if w.Known {
+		state = make(map[plan.Value]plan.Value, len(w.State))
+		for _, x := range w.State {
+			state[x.Key] = x.Value
+		}
+	}
 	s.Answer = plan.Unsolved
 	if !w.Last {
-		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, wish, false, w.Options)
+		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, state, wish, false, w.Options)
 	}
 	if s.Answer == plan.Unsolved && err == nil {
-		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, wish, true, w.Options)
+		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, state, wish, true, w.Options)
 	}
 	return s, err
 }

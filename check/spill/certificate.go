@@ -44,6 +44,9 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 	switch {
 	case a.Verdict == evidence.Holds:
 		head.Rule, head.Exceptions = "end", len(a.Moves)
+		if a.ByPlace {
+			head.Rule = "place"
+		}
 		if err := enc.Encode(head); err != nil {
 			return err
 		}

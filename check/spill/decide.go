@@ -51,7 +51,10 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 		}
 	}
 	var t trouble
-	var err error
+	err := e.placeTimeless(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if t.misfits, err = e.replay(ctx, "replaying", nil); err != nil {
 		return e.giveUp(ctx, a, err)
 	}
@@ -63,6 +66,13 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 		e.stats.Rounds++
 		if err := e.round(ctx, a, &t); err != nil {
 			return e.giveUp(ctx, a, err)
+		}
+	}
+	if len(a.Found) == 0 && (!t.none() || len(a.Open) > 0) {
+		if is, err := e.whole(ctx, a); err != nil {
+			return nil, err
+		} else if is {
+			t, a.Open = trouble{}, nil
 		}
 	}
 	switch {
@@ -78,8 +88,7 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 		a.Reason = fmt.Sprintf("%d stretches of the order of client times could not be decided, the first from %d to "+
 			"%d: %s", len(a.Open), w.From, w.To, w.Why)
 	default:
-		a.Verdict = evidence.Holds
-		a.Moves, a.Moved = e.moves.At, e.ids
+		return e.holds(a), nil
 	}
 	return a, nil
 }
@@ -94,12 +103,25 @@ func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, err
 	default:
 		return nil, err
 	}
+	if len(a.Found) == 0 {
+		if is, err := e.whole(ctx, a); err != nil && !errors.Is(err, errTooMany) && !errors.Is(err, plan.ErrRoom) {
+			return nil, err
+		} else if is && len(a.Found) == 0 {
+			return e.holds(a), nil
+		}
+	}
 	if a.Verdict = evidence.Unknown; len(a.Found) > 0 {
 		a.Verdict = evidence.Violated
 		return a, e.prove(ctx, a)
 	}
 	a.Reason = err.Error()
 	return a, nil
+}
+
+// holds is the answer that the order explains the history.
+func (e *engine) holds(a *Answer) *Answer {
+	a.Verdict, a.Moves, a.Moved = evidence.Holds, e.moves.At, e.ids
+	return a
 }
 
 // drop leaves out what is settled: it is in a stretch that was found to be in violation, or could not be decided, or

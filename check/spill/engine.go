@@ -69,6 +69,8 @@ type Answer struct {
 	Moves map[uint64]plan.Move
 	// Moved says more of the transactions in Moves.
 	Moved map[uint64]Named
+	// ByPlace: the rule is that transactions stand in the order of the history, which has no times.
+	ByPlace bool
 	Level level.Level
 	// Partial: Proof leaves out some reads of transactions in it.
 	Partial bool
@@ -133,7 +135,7 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	if err := e.open(); err != nil {
 		return nil, err
 	}
-	if err := e.mapAll(ctx); err != nil {
+	if err := e.mapTimed(ctx); err != nil {
 		if a := unfit(err); a != nil {
 			e.done = true
 			return a, nil
@@ -143,7 +145,7 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	if a, err = e.decide(ctx); err != nil {
 		return nil, err
 	}
-	a.Stats, a.Level = e.stats, e.o.Level
+	a.Stats, a.Level, a.ByPlace = e.stats, e.o.Level, e.rule.ByPlace
 	e.done = true
 	return a, nil
 }
@@ -153,6 +155,7 @@ type engine struct {
 	in    *Input
 	o     Options
 	parts int
+	rule  plan.Rule
 	stats Stats
 	lock  *os.File // of the folder
 	done  bool     // there is an answer
@@ -161,6 +164,7 @@ type engine struct {
 	chunks     [][]plan.Chunk // by partition
 	total      plan.MapStats
 	bad        []uint64
+	timeless   []uint64
 	moves      *plan.Moves
 	density    *density
 	init       uint64              // place of the initial transaction
@@ -298,11 +302,11 @@ func (e *engine) order() Order {
 }
 
 // partsOf are the partitions that want something, or all.
-func (e *engine) partsOf(wants [][]plan.Want) (parts []Part) {
+func (e *engine) partsOf(asked []Part) (parts []Part) {
 	for p := range e.parts {
 		x := Part{Part: p, Moved: e.moved[p]}
-		if wants != nil {
-			if x.Wants = wants[p]; len(x.Wants) == 0 {
+		if asked != nil {
+			if x.Wants, x.At = asked[p].Wants, asked[p].At; len(x.Wants)+len(x.At) == 0 {
 				continue
 			}
 		}
@@ -313,30 +317,17 @@ func (e *engine) partsOf(wants [][]plan.Want) (parts []Part) {
 
 // writers asks who wrote versions.
 func (e *engine) writers(ctx context.Context, wants []plan.Want) (map[plan.Want][]plan.Writer, error) {
-	by := make([][]plan.Want, e.parts)
+	by := make([]Part, e.parts)
 	for _, w := range wants {
-		p := plan.PartOf(w.Key.Hash(), e.parts)
-		by[p] = append(by[p], w)
+		p := &by[plan.PartOf(w.Key.Hash(), e.parts)]
+		p.Wants = append(p.Wants, w)
 	}
-	parts := e.partsOf(by)
-	got := make([]Written, len(parts))
-	var err error
-	if e.o.Backend != nil {
-		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
-	} else {
-		err = e.parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
-			got[i], err = WritersOf(ctx, e.chunks[parts[i].Part], e.filter(), e.in.Initial, parts[i].Wants)
-			return err
-		})
-	}
+	parts, got, err := e.ask(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[plan.Want][]plan.Writer, len(wants))
 	for i, w := range got {
-		if w.NoRoom {
-			return nil, plan.ErrRoom
-		}
 		for j, want := range parts[i].Wants {
 			all[want] = w.Writers[j]
 		}
@@ -344,12 +335,55 @@ func (e *engine) writers(ctx context.Context, wants []plan.Want) (map[plan.Want]
 	return all, nil
 }
 
+// states asks what keys hold before places.
+func (e *engine) states(ctx context.Context, at []plan.At) (map[plan.At]plan.Value, error) {
+	by := make([]Part, e.parts)
+	for _, a := range at {
+		p := &by[plan.PartOf(a.Key.Hash(), e.parts)]
+		p.At = append(p.At, a)
+	}
+	parts, got, err := e.ask(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[plan.At]plan.Value, len(at))
+	for i, w := range got {
+		for j, a := range parts[i].At {
+			all[a] = w.States[j]
+		}
+	}
+	return all, nil
+}
+
+// ask asks the partitions that are asked something.
+func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Written, err error) {
+	parts = e.partsOf(asked)
+	got = make([]Written, len(parts))
+	if e.o.Backend != nil {
+		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
+	} else {
+		err = e.parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
+			got[i], err = WritersOf(ctx, e.chunks[parts[i].Part], e.filter(), e.in.Initial, &parts[i])
+			return err
+		})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range got {
+		if w.NoRoom {
+			return nil, nil, plan.ErrRoom
+		}
+	}
+	return parts, got, nil
+}
+
 // gather reads transactions: those in a window (by where they stand now) and those of given places.
 func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]bool) (in [][]*plan.Txn,
 	by map[uint64]*plan.Txn, err error) {
 	in = make([][]*plan.Txn, len(ws))
 	by = make(map[uint64]*plan.Txn, len(places))
-	g := &Gathering{Spans: ws, Places: slices.Sorted(maps.Keys(places)), Moved: movedOf(e.moves)}
+	g := &Gathering{Rule: e.rule, Spans: ws, Places: slices.Sorted(maps.Keys(places)), Moved: movedOf(e.moves)}
 	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
 		g.Counted = append(g.Counted, Counted{p, e.counted[p]})
 	}

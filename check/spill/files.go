@@ -25,6 +25,7 @@ type task struct {
 	batches     []Batch
 	stats       plan.MapStats
 	bad         []uint64
+	timeless    []uint64
 	init        uint64
 }
 
@@ -53,6 +54,7 @@ func (e *engine) open() error {
 		e.parts = int(min(max(opsOf(e.in)*opBytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
 	}
 	e.stats.Parts = e.parts
+	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}
 	e.moves, e.moved = plan.NewMoves(e.in.Txns), make([][]MovedChunk, e.parts)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
 	e.tried = map[uint64]bool{}
@@ -127,7 +129,7 @@ func (t *task) narrow(g *Gathering, special []uint64) (out []Piece) {
 // mapAll maps every task that is not mapped yet.
 func (e *engine) mapAll(ctx context.Context) error {
 	e.progress("reading", 0, e.in.Txns)
-	rule := plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}
+	rule := e.rule
 	if e.o.Backend != nil {
 		var groups []Group
 		for _, t := range e.tasks {
@@ -178,7 +180,8 @@ func (e *engine) mapAll(ctx context.Context) error {
 		a.Txns, a.Ops, a.Committed, a.Unknown = a.Txns+s.Txns, a.Ops+s.Ops, a.Committed+s.Committed, a.Unknown+s.Unknown
 		a.Took, a.Taken = a.Took+s.Took>>8, a.Taken+s.Taken>>8
 		a.MinT, a.MaxT = min(a.MinT, s.MinT), max(a.MaxT, s.MaxT)
-		e.bad = append(e.bad, t.bad...)
+		a.Timeless += s.Timeless
+		e.bad, e.timeless = append(e.bad, t.bad...), append(e.timeless, t.timeless...)
 		if t.init != plan.NoPlace {
 			e.init = t.init
 		}
@@ -190,6 +193,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 // mapped sets what mapping a task said.
 func (t *task) mapped(m Mapped) {
 	t.stats, t.bad, t.init, t.batches = m.Stats, m.Bad, m.Init, m.Batches
+	t.timeless = m.Timeless
 	t.minT, t.maxT = m.Stats.MinT, m.Stats.MaxT
 }
 

@@ -28,7 +28,7 @@ type done struct {
 }
 
 // doneVersion is that of the files' format.
-const doneVersion = 1
+const doneVersion = 2
 
 // Entry is a chunk in a task's file.
 type Entry struct {
@@ -97,7 +97,8 @@ func (e *engine) resume(rule plan.Rule, i int) bool {
 	var d done
 	t := e.tasks[i]
 	if gob.NewDecoder(f).Decode(&d) != nil || d.Version != doneVersion || d.Key != e.in.Key || d.First != t.first ||
-		d.Txns != t.txns || d.Rule.Parts != rule.Parts || rule.RealTime && !d.Rule.RealTime {
+		d.Txns != t.txns || d.Rule.Parts != rule.Parts || rule.RealTime && !d.Rule.RealTime ||
+		rule.ByPlace != d.Rule.ByPlace {
 		return false
 	}
 	for ext, want := range map[string]sum{"chunks": d.Chunks, "heads": d.Heads} {

@@ -28,7 +28,10 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 			e.stats.Largest = max(e.stats.Largest, len(txns))
 		}
 		e.progress("solving windows", int64(lo), int64(len(ws)))
-		solved, err := e.solve(ctx, ws[lo:hi], in)
+		solved, err := e.solve(ctx, ws[lo:hi], in, nil)
+		if err == nil {
+			err = e.solveKnowing(ctx, ws[lo:hi], in, solved)
+		}
 		if err != nil {
 			return err
 		}
@@ -51,9 +54,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 			}
 			events = append(events, moved...)
 		}
-		slices.SortFunc(events, func(a, b plan.Event) int {
-			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
-		})
+		slices.SortFunc(events, byPlace)
 		if err := e.write(e.stats.Rounds, events); err != nil {
 			return err
 		}
@@ -86,8 +87,51 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 // held is how many transactions of windows may be held at once.
 func (e *engine) held() float64 { return float64(e.o.Memory) / 8 / 1024 }
 
-// solve solves windows.
-func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn) ([]Solution, error) {
+func byPlace(a, b plan.Event) int {
+	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
+}
+
+// solveKnowing tries windows again that were not solved, or in a round before: with what keys really hold before them.
+func (e *engine) solveKnowing(ctx context.Context, ws []window, in [][]*plan.Txn, solved []Solution) error {
+	var again []window
+	var txns [][]*plan.Txn
+	var of []int
+	var at []plan.At
+	asked := map[plan.At]bool{}
+	for i := range ws {
+		if len(in[i]) == 0 || solved[i].Answer == plan.Solved && e.stats.Rounds < 3 {
+			continue
+		}
+		again, txns, of = append(again, ws[i]), append(txns, in[i]), append(of, i)
+		for _, x := range in[i] {
+			x.External(func(op *plan.Op) {
+				if a := (plan.At{Key: op.Key, Before: ws[i].span.From}); !asked[a] {
+					asked[a] = true
+					at = append(at, a)
+				}
+			}, func(*plan.Op) {})
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	holds, err := e.states(ctx, at)
+	if err != nil {
+		return err
+	}
+	got, err := e.solve(ctx, again, txns, holds)
+	if err != nil {
+		return err
+	}
+	for i, s := range got {
+		solved[of[i]] = s
+	}
+	return nil
+}
+
+// solve solves windows; holds, if not nil, is what keys hold before them.
+func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn, holds map[plan.At]plan.Value) ([]Solution,
+	error) {
 	solved := make([]Solution, len(ws))
 	var todo []Solving
 	var of []int
@@ -98,6 +142,18 @@ func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn) ([]So
 		}
 		s := Solving{Txns: in[i], Last: ws[i].span.To.T >= e.total.MaxT,
 			Options: plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}}
+		if s.Known = holds != nil; s.Known {
+			known := map[plan.Value]bool{}
+			for _, x := range in[i] {
+				x.External(func(op *plan.Op) {
+					if !known[op.Key] {
+						known[op.Key] = true
+						v := holds[plan.At{Key: op.Key, Before: ws[i].span.From}]
+						s.State = append(s.State, plan.Want{Key: op.Key, Value: v})
+					}
+				}, func(*plan.Op) {})
+			}
+		}
 		for k, v := range ws[i].wish {
 			s.Wish = append(s.Wish, plan.Want{Key: k, Value: v})
 		}

@@ -89,7 +89,7 @@ func inOrder(h *history.History) bool {
 }
 
 // compare checks a history out of core, in pieces, with few partitions, and as a whole.
-func compare(t testing.TB, seed uint64, h *history.History, counts map[string]int) {
+func compare(t testing.TB, seed uint64, h *history.History, window int, counts map[string]int) {
 	c, _ := check.ByName("replay")
 	r := rand.New(rand.NewPCG(seed, 11))
 	for _, l := range Levels() {
@@ -98,14 +98,15 @@ func compare(t testing.TB, seed uint64, h *history.History, counts map[string]in
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.(interface{ TempDir() string }).TempDir(), "spill")
-		got, err := Check(context.Background(), cut(h, r), Options{Dir: dir, Level: l, Parts: 1 + r.IntN(7)})
+		got, err := Check(context.Background(), cut(h, r), Options{Dir: dir, Level: l, Parts: 1 + r.IntN(7),
+			MaxWindow: window})
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, l, err)
 		}
 		key := fmt.Sprintf("%s, %s", want.Verdict, got.Verdict)
 		counts[key]++
 		if got.Verdict == evidence.Unknown {
-			counts["unknown at "+l.String()+": "+got.Reason[:min(len(got.Reason), 30)]]++
+			counts[fmt.Sprintf("unknown at %s %d: %s", l, window, got.Reason)]++
 		}
 		if got.Verdict != evidence.Unknown {
 			verify(t, seed, h, got, r, counts)
@@ -174,7 +175,7 @@ func TestTiny(t *testing.T) {
 			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if inOrder(h) {
-			compare(t, seed, h, counts)
+			compare(t, seed, h, []int{0, 0, 4, 8}[seed%4], counts)
 		}
 	})
 	for k, n := range counts {
@@ -191,7 +192,7 @@ func TestMedium(t *testing.T) {
 		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if farWindow = []int{1, 8, 256}[seed%3]; inOrder(h) {
-			compare(t, seed, h, counts)
+			compare(t, seed, h, []int{0, 0, 20, 60}[seed%4], counts)
 		}
 	})
 	for k, n := range counts {

@@ -42,7 +42,20 @@ func (u *Unfit) Error() string { return u.What }
 // Rule says how a history is mapped.
 type Rule struct {
 	Parts    int  // of the keys
-	RealTime bool // the level asks for real time: starts must be there
+	RealTime bool // the level asks for real time: starts and ends must be there
+	ByPlace  bool // transactions stand in the order of the history: there are no times
+}
+
+// At is when a committed transaction stands, if nothing is known but its times: at its end; where it has none, at its
+// start; false: it has neither.
+func (r Rule) At(h *history.History, t uint32, first uint64) (T int64, ok bool) {
+	if r.ByPlace {
+		return int64(first + uint64(t)), true
+	}
+	if T = h.End(t); T == history.NoTime {
+		T = h.Start(t)
+	}
+	return T, T != history.NoTime
 }
 
 // Mapper turns the batches of a piece, in their order, into chunks of operations for each partition, and into heads.
@@ -51,6 +64,8 @@ type Mapper struct {
 	Emit func(part int, chunk []byte, info ChunkInfo) error
 	// Bad lists the transactions whose reads contradict their own operations, which no order explains.
 	Bad []uint64
+	// Timeless are the committed transactions that have no times, mostTimeless of them at most.
+	Timeless []uint64
 	// Heads are the heads of the piece's transactions; see Heads.
 	Heads HeadWriter
 	Stats MapStats
@@ -73,6 +88,7 @@ type MapStats struct {
 	Txns, Ops   int64 // the initial transaction included
 	Committed   int64
 	Unknown     int64
+	Timeless    int64 // committed transactions without times
 	MinT, MaxT  int64 // positions of committed transactions
 	Took, Taken int64 // sum of some transactions' durations, and how many
 }
@@ -154,7 +170,7 @@ func (m *Mapper) place(h *history.History, first uint64) error {
 	sorted, last := true, int64(First.T)
 	for t := range uint32(n) {
 		m.order[t] = t
-		T, err := m.when(h, t, last)
+		T, err := m.when(h, t, first, last)
 		if err != nil {
 			return err
 		}
@@ -165,7 +181,12 @@ func (m *Mapper) place(h *history.History, first uint64) error {
 			m.Heads.add(Head{Status: history.Committed, Session: history.NoTime, Init: true, T: T})
 			continue
 		}
-		m.Heads.add(Head{Status: h.Txns.Status[t], Session: h.SessName[h.Txns.Sess[t]], T: T})
+		x := Head{Status: h.Txns.Status[t], Session: h.SessName[h.Txns.Sess[t]], T: T}
+		if x.Status == history.Committed {
+			_, timed := m.At(h, t, first)
+			x.Timeless = !timed
+		}
+		m.Heads.add(x)
 	}
 	if !sorted {
 		slices.SortStableFunc(m.order, func(a, b uint32) int {
@@ -178,13 +199,15 @@ func (m *Mapper) place(h *history.History, first uint64) error {
 			return 0
 		})
 	}
-	_ = first
 	return nil
 }
 
+// mostTimeless bounds Mapper.Timeless.
+const mostTimeless = 1 << 16
+
 // when is the time at which transaction t stands, with what is known before anything was read: those that are known to
-// have committed at their end; of others it is only where their operations are found.
-func (m *Mapper) when(h *history.History, t uint32, last int64) (int64, error) {
+// have committed by the rule; of others it is only where their operations are found.
+func (m *Mapper) when(h *history.History, t uint32, first uint64, last int64) (int64, error) {
 	if t == h.Init {
 		return First.T, nil
 	}
@@ -192,22 +215,29 @@ func (m *Mapper) when(h *history.History, t uint32, last int64) (int64, error) {
 	switch h.Txns.Status[t] {
 	case history.Committed:
 		s := &m.Stats
-		if end == history.NoTime {
-			return 0, &Unfit{fmt.Sprintf("transaction %d has no end; out of core the order is that of client times "+
-				"(start and end), which every committed transaction needs", h.Txns.ID[t])}
+		if end == history.NoTime && m.RealTime {
+			return 0, &Unfit{fmt.Sprintf("transaction %d has no end, which the level needs", h.Txns.ID[t])}
 		}
 		if start == history.NoTime && m.RealTime {
 			return 0, &Unfit{fmt.Sprintf("transaction %d has no start, which the level needs", h.Txns.ID[t])}
 		}
 		s.Committed++
-		s.MinT, s.MaxT = min(s.MinT, end), max(s.MaxT, end)
-		if d := end - start; start != history.NoTime && d >= 0 && d < 1<<50 {
+		T, ok := m.At(h, t, first)
+		if !ok {
+			s.Timeless++
+			if len(m.Timeless) < mostTimeless {
+				m.Timeless = append(m.Timeless, first+uint64(t))
+			}
+			break
+		}
+		s.MinT, s.MaxT = min(s.MinT, T), max(s.MaxT, T)
+		if d := end - start; start != history.NoTime && end != history.NoTime && d >= 0 && d < 1<<50 {
 			s.Took += d
 			if s.Taken++; s.Took > 1<<60 {
 				s.Took, s.Taken = s.Took/2, s.Taken/2
 			}
 		}
-		return end, nil
+		return T, nil
 	case history.Unknown:
 		m.Stats.Unknown++
 		if start != history.NoTime {
@@ -333,6 +363,8 @@ type Head struct {
 	T       int64
 	Status  history.Status
 	Init    bool
+	// Timeless: it has no times; T is where others of the history stand.
+	Timeless bool
 }
 
 // HeadWriter writes heads of transactions, in the order of their places: a byte of status, and what changed since the
@@ -346,6 +378,7 @@ type HeadWriter struct {
 const (
 	headNoSession = 1 << 2
 	headInit      = 1 << 3
+	headTimeless  = 1 << 4
 )
 
 func (w *HeadWriter) add(h Head) {
@@ -355,6 +388,9 @@ func (w *HeadWriter) add(h Head) {
 	}
 	if h.Init {
 		b |= headInit
+	}
+	if h.Timeless {
+		b |= headTimeless
 	}
 	w.B = append(w.B, b)
 	if h.Session != history.NoTime {
@@ -375,6 +411,7 @@ func EachHead(b []byte, f func(h *Head)) (err error) {
 		s := c.b[0]
 		c.b = c.b[1:]
 		h.Status, h.Init = history.Status(s&3), s&headInit != 0
+		h.Timeless = s&headTimeless != 0
 		h.Session = history.NoTime
 		if s&headNoSession == 0 {
 			session = int64(uint64(session) + uint64(c.varint()))

@@ -89,6 +89,28 @@ func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, ini
 	return b.Build()
 }
 
+// Whole is the history of all transactions, in their order.
+func Whole(txns []*Txn, initial Value) (*history.History, error) {
+	b := history.NewBuilder()
+	b.Initial = initial.In(b)
+	for _, x := range txns {
+		for _, op := range x.Ops {
+			k, v := b.Key(op.Key.In(b)), op.Value.In(b)
+			if op.Kind == history.Read {
+				b.Read(k, v)
+			} else {
+				b.Write(k, v)
+			}
+		}
+		head := x.head()
+		if x.Init {
+			head.Init, head.HasSess = true, false
+		}
+		b.EndTxn(head)
+	}
+	return b.Build()
+}
+
 // Wants are the versions that transactions read.
 func Wants(txns []*Txn) (wants []Want) {
 	seen := make(map[Want]bool)

@@ -31,16 +31,18 @@ type Options struct {
 
 // Solve looks for an order of a window's transactions, all of those that stand between two places, that leaves to what
 // comes after it the same state. They are in their present order, and so is the answer: events, each a transaction's
-// index, twice, plus 1 where it commits. What the window's reads show of others is taken as the state at its begin:
-// whoever uses the order replays the keys.
+// index, twice, plus 1 where it commits.
+//
+// known is what the keys hold at the window's begin that its transactions read. If it is nil, what the reads show of
+// others is taken for that, which may be wrong where a value is written twice: whoever uses the order replays the keys.
 //
 // wish says of keys what they are to hold in the end, if not what the last writer installed; with free, what they hold
 // then is left open.
 //
 // The window is given to package replay as a history of its own: an initial transaction writes the state at its begin,
 // a last one reads the state at its end, and from each other a key of its own, so that it comes behind them.
-func Solve(ctx context.Context, txns []*Txn, wish map[Value]Value, free bool, o Options) (a Answer, events []int32,
-	err error) {
+func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free bool, o Options) (a Answer,
+	events []int32, err error) {
 	b := history.NewBuilder()
 	installed := make(map[Want]bool)
 	final := make(map[Value]Value)
@@ -65,6 +67,13 @@ func Solve(ctx context.Context, txns []*Txn, wish map[Value]Value, free bool, o 
 			continue
 		}
 		x.External(func(op *Op) {
+			if v, is := known[op.Key]; is {
+				if !outer[op.Key] {
+					outer[op.Key] = true
+					state = append(state, Want{op.Key, v})
+				}
+				return
+			}
 			if !installed[Want{op.Key, op.Value}] && !outer[op.Key] {
 				outer[op.Key] = true
 				state = append(state, Want{op.Key, op.Value})
@@ -166,14 +175,14 @@ func Solve(ctx context.Context, txns []*Txn, wish map[Value]Value, free bool, o 
 		}
 	}
 	if snapshot {
-		events = late(txns, events)
+		events = Late(txns, events)
 	}
 	return Solved, events, nil
 }
 
-// late has each transaction begin as late as its reads allow: an order with events at one place is told by fewer
+// Late has each transaction of a window's order begin as late as its reads allow: an order with events at one place is told by fewer
 // exceptions. A later begin breaks nothing but reads.
-func late(txns []*Txn, events []int32) []int32 {
+func Late(txns []*Txn, events []int32) []int32 {
 	at := make([]int, len(events)) // by place: before which event what stands there is to come, times two
 	begun := make([]int, len(txns))
 	commits := make(map[Value][]int) // key → places of commits that install it

@@ -260,7 +260,7 @@ func doWriters(ctx context.Context, c *Call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := spill.WritersOf(ctx, all, s.Order.Filter(nil), s.Order.Initial, p.Wants)
+	w, err := spill.WritersOf(ctx, all, s.Order.Filter(nil), s.Order.Initial, &p)
 	return encode(&w), err
 }
 

@@ -1,0 +1,107 @@
+package spill
+
+import (
+	"context"
+	"slices"
+
+	"isovet/check"
+	"isovet/check/spill/plan"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// whole asks package replay for a history that is small enough to be one window, with all that may or may not have
+// happened in it: what windows did not tell is told then. decided: it was.
+func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error) {
+	if e.total.Txns > int64(e.o.MaxWindow) || 200*e.total.Txns+80*e.total.Ops > e.o.Memory/8 {
+		return false, nil
+	}
+	places := make(map[uint64]bool, e.total.Txns)
+	for p := range uint64(e.total.Txns) {
+		places[p] = true
+	}
+	_, by, err := e.gather(ctx, nil, places)
+	if err != nil {
+		return false, err
+	}
+	all := make([]*plan.Txn, len(by))
+	for p, x := range by {
+		all[p] = x
+	}
+	h, err := plan.Whole(all, e.in.Initial)
+	if err != nil {
+		return false, err
+	}
+	h.File = e.in.Name
+	c, err := check.ByName("replay")
+	if err != nil {
+		return false, err
+	}
+	short, cancel := context.WithTimeout(ctx, proofTime)
+	defer cancel()
+	r, err := check.Run(short, c, h, check.Options{Level: e.o.Level, ClockSkew: e.o.Skew})
+	if err != nil {
+		return false, err
+	}
+	switch r.Verdict {
+	case evidence.Violated:
+		for _, t := range r.Anomalies[0].Txns {
+			e.seen[h.Txns.ID[t]] = all[t]
+		}
+		r.Anomalies = r.Anomalies[:1]
+		a.Found, a.Open, a.Reason = append(a.Found, r), nil, ""
+		return true, nil
+	case evidence.Holds:
+		return e.ordered(ctx, all, r)
+	}
+	return false, nil
+}
+
+// ordered takes over an order of the whole history.
+func (e *engine) ordered(ctx context.Context, all []*plan.Txn, r *evidence.Result) (bool, error) {
+	var order []int32
+	for _, x := range r.Order {
+		if e.o.Level.Snapshot() {
+			if !all[x>>1].Init {
+				order = append(order, int32(x))
+			}
+		} else if !all[x].Init {
+			order = append(order, int32(x)<<1, int32(x)<<1|1)
+		}
+	}
+	if e.o.Level.Snapshot() {
+		order = plan.Late(all, order)
+	}
+	e.stats.Rounds++
+	e.moves = plan.NewMoves(e.in.Txns)
+	clear(e.ids)
+	for _, o := range order {
+		x := all[o>>1]
+		if _, is := e.counted[x.Place]; !is && (x.Status == history.Unknown || x.Rule.T == history.NoTime) {
+			at := plan.Pos{T: max(x.Start, plan.First.T+1), N: x.Place}
+			x.Counts, x.Rule, e.counted[x.Place] = true, at, at
+		}
+	}
+	var events []plan.Event
+	for _, x := range plan.Place(all, order) {
+		x.Now.Round = e.stats.Rounds
+		e.moves.Set(x.Place, x.Now)
+		e.ids[x.Place] = named(x)
+		if x.Now.Begin == x.Now.Commit {
+			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
+			continue
+		}
+		events = append(events, plan.Event{At: x.Now.Begin, Txn: x, Reads: true},
+			plan.Event{At: x.Now.Commit, Txn: x, Writes: true})
+	}
+	slices.SortFunc(events, byPlace)
+	if err := e.write(e.stats.Rounds, events); err != nil {
+		return false, err
+	}
+	t := trouble{}
+	var err error
+	if t.misfits, err = e.replay(ctx, "replaying", nil); err == nil {
+		t.sessions, err = e.sessions(ctx)
+	}
+	return t.none(), err
+}
