@@ -18,7 +18,8 @@
 // times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
 //
 // A violation's has the anomalies as in version 1. They are about the transactions named in them, and need of all
-// others only who wrote what these read.
+// others only who wrote what these read. "with" in the header has the ids of further ones that they need: of those that
+// read from a transaction of unknown outcome, which therefore committed.
 //
 // # What is checked
 //
@@ -89,6 +90,8 @@ type header struct {
 	Rule       string `json:"rule,omitempty"`
 	Exceptions int64  `json:"exceptions,omitempty"`
 	Anomalies  int64  `json:"anomalies,omitempty"`
+	// With are ids of transactions besides those of the anomalies.
+	With []int64 `json:"with,omitempty"`
 }
 
 // Version is that of the certificates which this package reads.

@@ -50,7 +50,7 @@ type verifier struct {
 	skew  int64
 	// byPlace: transactions stand in the order of the history, not of their times
 	byPlace bool
-	ops   int64
+	ops     int64
 
 	ex []exception // by place
 	// For real time: exceptions by commit, with the earliest end from each on; by begin, with the latest start before

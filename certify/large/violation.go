@@ -14,6 +14,9 @@ import (
 func violation(ctx context.Context, in *lines, s *Source, o Options, head *header) error {
 	var text []byte
 	ids := map[int64]bool{}
+	for _, id := range head.With {
+		ids[id] = true
+	}
 	for range head.Anomalies {
 		line, err := in.next()
 		if err != nil {

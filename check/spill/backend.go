@@ -35,12 +35,12 @@ type Group struct{ From, To int }
 
 // Mapped is what mapping a group of pieces says.
 type Mapped struct {
-	Stats  plan.MapStats
-	Bad    []uint64
+	Stats plan.MapStats
+	Bad   []uint64
 	// Timeless are those that committed and have no times; some of very many.
 	Timeless []uint64
-	Init   uint64 // place of the initial transaction; plan.NoPlace: it is in another group
-	Chunks int
+	Init     uint64 // place of the initial transaction; plan.NoPlace: it is in another group
+	Chunks   int
 	// Batches are in the order of places.
 	Batches []Batch
 }

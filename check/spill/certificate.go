@@ -36,6 +36,7 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 		Exceptions int              `json:"exceptions,omitempty"`
 		Anomalies  int              `json:"anomalies,omitempty"`
 		Also       int              `json:"also,omitempty"`
+		With       []int64          `json:"with,omitempty"`
 	}{Format: "isovet-certificate", Version: 2, Level: a.Level.String(), Verdict: a.Verdict, Checker: "replay",
 		History: about{name, a.Stats.Txns, a.Stats.Ops}}
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -62,7 +63,7 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 		if err := evidence.WriteCertificate(&b, a.Proof); err != nil {
 			return err
 		}
-		head.Anomalies, head.Also = len(a.Proof.Anomalies), a.Proof.Also
+		head.Anomalies, head.Also, head.With = len(a.Proof.Anomalies), a.Proof.Also, a.With
 		if err := enc.Encode(head); err != nil {
 			return err
 		}

@@ -62,6 +62,8 @@ type Answer struct {
 	Found []*evidence.Result
 	// Proof is one proof of all of these, by a history of all transactions that take part.
 	Proof *evidence.Result
+	// With are the ids of those that read from transactions of unknown outcome which Proof is about.
+	With []int64
 	// Open are stretches that were not decided. A violation may leave some.
 	Open []Window
 	// Moves, of a history that satisfies the level, are the exceptions to the rule that transactions stand in the order
@@ -71,7 +73,7 @@ type Answer struct {
 	Moved map[uint64]Named
 	// ByPlace: the rule is that transactions stand in the order of the history, which has no times.
 	ByPlace bool
-	Level level.Level
+	Level   level.Level
 	// Partial: Proof leaves out some reads of transactions in it.
 	Partial bool
 	Stats   Stats
@@ -177,6 +179,7 @@ type engine struct {
 	aside      uint32              // how many it has brought back
 	named      map[string]bool     // what was found
 	seen       map[int64]*plan.Txn // transactions of proofs, by id
+	forced     map[int64]bool      // those among them that show that others committed
 	// chunks of exceptions: in a file, or with a backend here, by partition
 	movedFile  *os.File
 	movedBytes int64

@@ -57,7 +57,7 @@ func (e *engine) open() error {
 	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}
 	e.moves, e.moved = plan.NewMoves(e.in.Txns), make([][]MovedChunk, e.parts)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
-	e.tried = map[uint64]bool{}
+	e.tried, e.forced = map[uint64]bool{}, map[int64]bool{}
 	e.seen, e.ids = map[int64]*plan.Txn{}, map[uint64]Named{}
 	e.init = plan.NoPlace
 	return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"isovet/certify"
@@ -25,6 +26,12 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 					members = append(members, e.seen[id])
 				}
 			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(e.forced)) {
+		if !in[id] {
+			in[id] = true
+			members, a.With = append(members, e.seen[id]), append(a.With, id)
 		}
 	}
 	slices.SortFunc(members, func(a, b *plan.Txn) int { return cmp.Compare(a.Place, b.Place) })
@@ -75,6 +82,34 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 		a.Proof.Also += len(all) - 1
 	}
 	return nil
+}
+
+// force notes who read from transactions of unknown outcome that an anomaly is about, and from whose reads it follows
+// that these committed: a proof needs them too. txns are the whole transactions among which it was found.
+func (e *engine) force(r *evidence.Result, txns []*plan.Txn) {
+	var todo []*plan.Txn
+	asked := map[uint64]bool{}
+	add := func(x *plan.Txn) {
+		if x != nil && x.Status == history.Unknown && !x.Counts && !asked[x.Place] {
+			asked[x.Place] = true
+			todo = append(todo, x)
+		}
+	}
+	for _, t := range r.Anomalies[0].Txns {
+		add(e.seen[r.H.Txns.ID[t]])
+	}
+	for ; len(todo) > 0; todo = todo[1:] {
+		wrote := map[plan.Want]bool{}
+		todo[0].External(func(*plan.Op) {}, func(op *plan.Op) { wrote[plan.Want{Key: op.Key, Value: op.Value}] = true })
+		for _, x := range txns {
+			reads := false
+			x.External(func(op *plan.Op) { reads = reads || wrote[plan.Want{Key: op.Key, Value: op.Value}] }, func(*plan.Op) {})
+			if reads && x.Status != history.Aborted {
+				e.forced[x.ID], e.seen[x.ID] = true, x
+				add(x)
+			}
+		}
+	}
 }
 
 // retold finds what is in one history in another, which has all of it.

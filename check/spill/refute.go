@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"isovet/check"
 	"isovet/check/spill/plan"
 	"isovet/evidence"
+	"isovet/history"
 )
 
 // tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
@@ -106,7 +108,25 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 	if err != nil {
 		return nil, err
 	}
+	// Writers of unknown outcome that cannot have committed, as their own reads show: these are needed then.
+	var dead []*plan.Txn
+	for _, p := range slices.Sorted(maps.Keys(others)) {
+		if x := others[p]; x.Status == history.Unknown && !x.Counts && x.Contradicts() {
+			dead = append(dead, x)
+		}
+	}
+	if len(dead) > 0 {
+		if by, others, err = e.sources(ctx, append(all, dead...)); err != nil {
+			return nil, err
+		}
+		for i := range sets {
+			sets[i] = withWriters(sets[i], dead, by)
+		}
+	}
 	seen := map[int64]*plan.Txn{}
+	for _, x := range dead {
+		seen[x.ID] = x
+	}
 	for _, x := range all {
 		seen[x.ID] = x
 	}
@@ -154,9 +174,30 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 				id := r.H.Txns.ID[t]
 				e.seen[id] = seen[id]
 			}
+			e.force(r, sets[i])
 		}
 	}
 	return found, nil
+}
+
+// withWriters adds those of some transactions that wrote what a set read.
+func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.Txn {
+	wrote := map[uint64]bool{}
+	for _, w := range plan.Wants(set) {
+		for _, x := range by[w] {
+			wrote[x.Place] = true
+		}
+	}
+	for _, x := range set {
+		wrote[x.Place] = false
+	}
+	set = slices.Clip(set)
+	for _, x := range some {
+		if wrote[x.Place] {
+			set = append(set, x)
+		}
+	}
+	return set
 }
 
 // sources finds who wrote what transactions read, and reads those transactions.

@@ -88,6 +88,21 @@ func inOrder(h *history.History) bool {
 	return true
 }
 
+// What is counted of histories larger than windows may be.
+const decided, open = "decided", "open"
+
+// fewOpen demands that not many histories were left open that are decided in memory: those of which windows can only have a
+// part.
+func fewOpen(t *testing.T, counts map[string]int, percent int) {
+	t.Helper()
+	for k, n := range counts {
+		t.Log(k, n)
+	}
+	if histtest.Whole() && counts[open]*100 > percent*counts[decided] {
+		t.Errorf("%d are left open, %d decided; at most %d in 100 expected", counts[open], counts[decided], percent)
+	}
+}
+
 // compare checks a history out of core, in pieces, with few partitions, and as a whole.
 func compare(t testing.TB, seed uint64, h *history.History, window int, counts map[string]int) {
 	c, _ := check.ByName("replay")
@@ -105,8 +120,14 @@ func compare(t testing.TB, seed uint64, h *history.History, window int, counts m
 		}
 		key := fmt.Sprintf("%s, %s", want.Verdict, got.Verdict)
 		counts[key]++
-		if got.Verdict == evidence.Unknown {
-			counts[fmt.Sprintf("unknown at %s %d: %s", l, window, got.Reason)]++
+		switch {
+		case want.Verdict == evidence.Unknown:
+		case got.Verdict != evidence.Unknown:
+			counts[decided]++
+		case window == 0: // all of it is less than a window may have
+			t.Fatalf("seed %d, %s: unknown (%s), in memory %s", seed, l, got.Reason, want.Verdict)
+		default:
+			counts[open]++
 		}
 		if got.Verdict != evidence.Unknown {
 			verify(t, seed, h, got, r, counts)
@@ -178,9 +199,25 @@ func TestTiny(t *testing.T) {
 			compare(t, seed, h, []int{0, 0, 4, 8}[seed%4], counts)
 		}
 	})
-	for k, n := range counts {
-		t.Log(k, n)
-	}
+	fewOpen(t, counts, 2)
+}
+
+// TestOdd has histories without times, with some missing, and other things that few have.
+func TestOdd(t *testing.T) {
+	counts := map[string]int{}
+	histtest.Each(t, histtest.Long[uint64](24, 10000), func(seed uint64) *history.History {
+		o := random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
+			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, NoTimes: seed%3 == 0}
+		if seed%3 == 0 {
+			return random.Tiny(seed, o)
+		}
+		return random.Odd(seed, o)
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if inOrder(h) {
+			compare(t, seed, h, []int{0, 0, 4, 8}[seed%4], counts)
+		}
+	})
+	fewOpen(t, counts, 2)
 }
 
 // TestMedium has larger histories, of which windows are a part, and readers far behind what they saw.
@@ -195,7 +232,5 @@ func TestMedium(t *testing.T) {
 			compare(t, seed, h, []int{0, 0, 20, 60}[seed%4], counts)
 		}
 	})
-	for k, n := range counts {
-		t.Log(k, n)
-	}
+	fewOpen(t, counts, 10)
 }

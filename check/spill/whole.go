@@ -49,6 +49,7 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 			e.seen[h.Txns.ID[t]] = all[t]
 		}
 		r.Anomalies = r.Anomalies[:1]
+		e.force(r, all)
 		a.Found, a.Open, a.Reason = append(a.Found, r), nil, ""
 		return true, nil
 	case evidence.Holds:

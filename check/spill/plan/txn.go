@@ -67,6 +67,19 @@ func (x *Txn) takesPart() bool {
 	return !x.Init && (x.Status == history.Committed || x.Status == history.Unknown && x.Counts)
 }
 
+// Contradicts reports whether its reads disagree with its own operations: it cannot have committed.
+func (x *Txn) Contradicts() bool {
+	saw := make(map[Value]Value, len(x.Ops))
+	for i := range x.Ops {
+		op := &x.Ops[i]
+		if v, is := saw[op.Key]; is && v != op.Value && op.Kind == history.Read {
+			return true
+		}
+		saw[op.Key] = op.Value
+	}
+	return false
+}
+
 // External calls f for the reads that others must explain, and the versions that it installs, reads first. Of a
 // transaction that contradicts itself the contradicting reads are left out.
 func (x *Txn) External(read, install func(op *Op)) {
