@@ -103,7 +103,9 @@ func (e *engine) force(r *evidence.Result, txns []*plan.Txn) {
 		todo[0].External(func(*plan.Op) {}, func(op *plan.Op) { wrote[plan.Want{Key: op.Key, Value: op.Value}] = true })
 		for _, x := range txns {
 			reads := false
-			x.External(func(op *plan.Op) { reads = reads || wrote[plan.Want{Key: op.Key, Value: op.Value}] }, func(*plan.Op) {})
+			x.External(func(op *plan.Op) {
+				reads = reads || wrote[plan.Want{Key: op.Key, Value: op.Value}]
+			}, func(*plan.Op) {})
 			if reads && x.Status != history.Aborted {
 				e.forced[x.ID], e.seen[x.ID] = true, x
 				add(x)

@@ -91,8 +91,8 @@ func inOrder(h *history.History) bool {
 // What is counted of histories larger than windows may be.
 const decided, open = "decided", "open"
 
-// fewOpen demands that not many histories were left open that are decided in memory: those of which windows can only have a
-// part.
+// fewOpen demands that not many histories were left open that are decided in memory: those of which windows can only
+// have a part.
 func fewOpen(t *testing.T, counts map[string]int, percent int) {
 	t.Helper()
 	for k, n := range counts {

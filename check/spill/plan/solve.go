@@ -180,7 +180,8 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 	return Solved, events, nil
 }
 
-// Late has each transaction of a window's order begin as late as its reads allow: an order with events at one place is told by fewer
+// Late has each transaction of a window's order begin as late as its reads allow: an order with events at one place is
+// told by fewer
 // exceptions. A later begin breaks nothing but reads.
 func Late(txns []*Txn, events []int32) []int32 {
 	at := make([]int, len(events)) // by place: before which event what stands there is to come, times two
