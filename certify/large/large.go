@@ -13,9 +13,9 @@
 // Rule "end": committed transactions stand at (end, place, 0), or at (start, place, 0) where they have no end, place
 // being how many transactions are before them in the history. Rule "place", where real time is not asked for: they
 // stand at (place, place, 0). Those of unknown outcome take part only if they are exceptions. An exception begins and
-// commits at the positions given. At the serializable levels, and where both are equal, a transaction reads and then writes at its
-// commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the client's
-// times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
+// commits at the positions given. At the serializable levels, and where both are equal, a transaction reads and then
+// writes at its commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the
+// client's times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
 //
 // A violation's has the anomalies as in version 1. They are about the transactions named in them, and need of all
 // others only who wrote what these read. "with" in the header has the ids of further ones that they need: of those that

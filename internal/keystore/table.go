@@ -1,0 +1,300 @@
+package keystore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Table numbers texts. The numbers are dense, from 0, and are given again once their texts are not in memory any more.
+//
+// Invariant: index[i] is 1 + the number of a text whose probe sequence, from its hash on, has no 0 before i.
+type Table struct {
+	store *Store `freeze:"-"`
+	kind  byte
+	names []string
+	sums  []uint64 // hashes of names
+	was   []uint64 // a hash of what the store has of it, 0: nothing
+	state []uint8
+	free  []uint32
+	hand  uint32 // of the clock
+	live  int
+	// Texts that the store has; of those in memory, those that it has not.
+	stored, fresh int64
+	text          int64    // bytes of names
+	index         []uint32 `freeze:"-"`
+	// scratch
+	arena []byte   `freeze:"-"`
+	wants []want   `freeze:"-"`
+	buf   []byte   `freeze:"-"`
+	new   []uint32 `freeze:"-"`
+}
+
+// want is a text that is looked for in the store.
+type want struct {
+	lo, hi int // of arena
+	n      uint32
+}
+
+// A number is free, or its text has not been asked for since the hand of the clock last came by, or it has.
+const (
+	vacant uint8 = iota
+	idle
+	used
+)
+
+// NewTable returns a table whose texts lie in a store under a kind, which is its own there. A nil store: everything
+// stays in memory.
+func NewTable(s *Store, kind byte) *Table { return &Table{store: s, kind: kind} }
+
+// Thawed makes again what a checkpoint does not have (internal/freeze).
+func (t *Table) Thawed() {
+	size := 64
+	for size < 2*t.live {
+		size *= 2
+	}
+	t.index = make([]uint32, size)
+	for n, s := range t.state {
+		if s != vacant {
+			t.enter(uint32(n))
+		}
+	}
+}
+
+// Len is how many texts have a number, Numbers how many numbers there are, which is one more than the greatest.
+func (t *Table) Len() int     { return t.live }
+func (t *Table) Numbers() int { return len(t.names) }
+
+// Known is how many texts there have been, but for those of which nothing was to be remembered; Stored is how many of
+// them the store has.
+func (t *Table) Known() int64  { return t.stored + t.fresh }
+func (t *Table) Stored() int64 { return t.stored }
+
+// Name returns the text of a number.
+func (t *Table) Name(n uint32) string { return t.names[n] }
+
+// Bytes is what the texts in memory take, about.
+func (t *Table) Bytes() int64 {
+	return t.text + int64(len(t.names))*41 + int64(len(t.index))*4 + int64(cap(t.free))*4
+}
+
+func (t *Table) enter(n uint32) {
+	mask := uint64(len(t.index) - 1)
+	i := t.sums[n] & mask
+	for t.index[i] != 0 {
+		i = (i + 1) & mask
+	}
+	t.index[i] = n + 1
+}
+
+func (t *Table) find(text []byte, sum uint64) (uint32, bool) {
+	if len(t.index) == 0 {
+		return 0, false
+	}
+	mask := uint64(len(t.index) - 1)
+	for i := sum & mask; t.index[i] != 0; i = (i + 1) & mask {
+		if n := t.index[i] - 1; t.sums[n] == sum && t.names[n] == string(text) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// Find returns the number of a text that is in memory, and notes that it is in use.
+func (t *Table) Find(text []byte) (uint32, bool) {
+	n, ok := t.find(text, xxhash.Sum64(text))
+	if ok {
+		t.state[n] = used
+	}
+	return n, ok
+}
+
+// Number returns the number of a text; made: it was not in memory, and whether the store has it is for Fetch to say,
+// before anything else is called.
+func (t *Table) Number(text []byte) (n uint32, made bool) {
+	sum := xxhash.Sum64(text)
+	if n, ok := t.find(text, sum); ok {
+		t.state[n] = used
+		return n, false
+	}
+	if k := len(t.free); k > 0 {
+		n, t.free = t.free[k-1], t.free[:k-1]
+		t.names[n], t.sums[n], t.was[n], t.state[n] = string(text), sum, 0, used
+	} else {
+		n = uint32(len(t.names))
+		t.names, t.sums = append(t.names, string(text)), append(t.sums, sum)
+		t.was, t.state = append(t.was, 0), append(t.state, used)
+	}
+	t.live++
+	t.fresh++
+	t.text += size(text)
+	if 2*t.live > len(t.index) {
+		t.index = make([]uint32, max(64, 2*len(t.index)))
+		for m, s := range t.state {
+			if s != vacant {
+				t.enter(uint32(m))
+			}
+		}
+	} else {
+		t.enter(n)
+	}
+	if t.store != nil && !t.store.Empty() {
+		t.new = append(t.new, n)
+	}
+	return n, true
+}
+
+// size is what a text takes in memory of its own.
+func size[T string | []byte](text T) int64 { return int64(len(text)+15) &^ 15 }
+
+// Fetch hands over what the store has of the numbers that were made since it was last called. Cost: by the order of
+// keys, a get for each that the filter does not know to be new.
+func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
+	if len(t.new) == 0 {
+		return nil
+	}
+	t.arena, t.wants = t.arena[:0], t.wants[:0]
+	for _, n := range t.new {
+		lo := len(t.arena)
+		t.arena = t.key(t.arena, t.names[n])
+		if !t.store.May(t.arena[lo:]) {
+			t.arena = t.arena[:lo]
+			continue
+		}
+		t.wants = append(t.wants, want{lo, len(t.arena), n})
+	}
+	t.new = t.new[:0]
+	slices.SortFunc(t.wants, func(a, b want) int { return bytes.Compare(t.arena[a.lo:a.hi], t.arena[b.lo:b.hi]) })
+	for _, w := range t.wants {
+		got, there, err := t.store.Get(t.arena[w.lo:w.hi], t.buf[:0])
+		if err != nil {
+			return err
+		}
+		t.buf = got
+		if !there {
+			continue
+		}
+		t.was[w.n] = xxhash.Sum64(got) | 1
+		t.fresh--
+		if len(got) > 0 {
+			if err := load(w.n, got); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Peek returns what the store has of a text that is not in memory; nil: nothing.
+func (t *Table) Peek(text string) ([]byte, error) {
+	if t.store == nil || t.store.Empty() {
+		return nil, nil
+	}
+	got, there, err := t.store.Get(t.key(nil, text), nil)
+	if !there {
+		got = nil
+	}
+	return got, err
+}
+
+// key is what a text is called in the store: whole numbers stand in their order, others by their bytes, so that keys
+// that are made one after the other lie side by side.
+func (t *Table) key(buf []byte, text string) []byte {
+	digits := len(text) > 0 && len(text) < 250
+	for i := 0; i < len(text) && digits; i++ {
+		digits = text[i] >= '0' && text[i] <= '9'
+	}
+	buf = append(buf, t.kind)
+	if digits {
+		buf = append(buf, byte(len(text)))
+	} else {
+		buf = append(buf, 255)
+	}
+	return append(buf, text...)
+}
+
+// Evict lets numbers go, those first that were not asked for lately, as long as more says so. save appends what is to
+// be remembered of a number to buf, nothing if it is as if it had never been seen; or pinned: it is in use. drop is
+// called when it goes. It reports whether there was enough that could go. Between two batches of a stream: no number
+// that was returned before is valid any more but those that save calls pinned.
+func (t *Table) Evict(more func() bool, save func(n uint32, buf []byte) (state []byte, pinned bool),
+	drop func(n uint32)) (enough bool, err error) {
+	if t.store == nil {
+		return true, nil
+	}
+	for steps := 2 * len(t.names); steps > 0; steps-- {
+		if !more() {
+			return true, t.store.Flush()
+		}
+		if t.hand++; int(t.hand) >= len(t.names) {
+			t.hand = 0
+		}
+		n := t.hand
+		switch t.state[n] {
+		case vacant:
+			continue
+		case used:
+			t.state[n] = idle
+			continue
+		}
+		state, pinned := save(n, t.buf[:0])
+		if pinned {
+			continue
+		}
+		t.buf = state
+		if err := t.put(n, state); err != nil {
+			return false, err
+		}
+		drop(n)
+		t.remove(n)
+	}
+	return !more(), t.store.Flush()
+}
+
+// put writes what is to be remembered of a number, if the store does not have it.
+func (t *Table) put(n uint32, state []byte) error {
+	if t.was[n] == 0 && len(state) == 0 {
+		t.fresh--
+		return nil
+	}
+	sum := xxhash.Sum64(state) | 1
+	if sum == t.was[n] {
+		return nil
+	}
+	if t.was[n] == 0 {
+		t.fresh--
+		t.stored++
+	}
+	t.arena = t.key(t.arena[:0], t.names[n])
+	return t.store.Put(t.arena, state)
+}
+
+// remove takes a number out of the index (Knuth, TAOCP 6.4, Algorithm R).
+func (t *Table) remove(n uint32) {
+	mask := uint64(len(t.index) - 1)
+	i := t.sums[n] & mask
+	for t.index[i] != n+1 {
+		i = (i + 1) & mask
+	}
+	for j := i; ; {
+		j = (j + 1) & mask
+		if t.index[j] == 0 {
+			break
+		}
+		home := t.sums[t.index[j]-1] & mask
+		if (j-home)&mask >= (j-i)&mask { // it may stand at i
+			t.index[i] = t.index[j]
+			i = j
+		}
+	}
+	t.index[i] = 0
+	t.text -= size(t.names[n])
+	t.names[n], t.state[n] = "", vacant
+	t.free = append(t.free, n)
+	t.live--
+}
+
+// Uint is a number as a text.
+func Uint(buf []byte, x uint64) []byte { return binary.BigEndian.AppendUint64(buf, x) }

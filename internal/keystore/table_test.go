@@ -1,0 +1,154 @@
+package keystore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"isovet/internal/histtest"
+)
+
+// owner is who has a table: a count for each text, and which numbers are in use.
+type owner struct {
+	t     *Table
+	count []uint64
+	pin   map[uint32]bool
+}
+
+func (o *owner) load(n uint32, state []byte) error {
+	o.count[n] = binary.BigEndian.Uint64(state)
+	return nil
+}
+
+func (o *owner) save(n uint32, buf []byte) ([]byte, bool) {
+	if o.count[n] == 0 {
+		return buf, o.pin[n]
+	}
+	return Uint(buf, o.count[n]), o.pin[n]
+}
+
+func (o *owner) evict(down int) (bool, error) {
+	return o.t.Evict(func() bool { return o.t.Len() > down }, o.save, func(n uint32) { o.count[n] = 0 })
+}
+
+// TestTable: counts of random texts are those of a map, whatever lies on disk, and after a checkpoint too.
+func TestTable(t *testing.T) {
+	for seed := range uint64(histtest.Long(8, 200)) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		store := New(Options{Dir: filepath.Join(t.TempDir(), "keys"), Memory: 1 << 20})
+		o := &owner{t: NewTable(store, 'k'), pin: map[uint32]bool{}}
+		other := NewTable(store, 's') // of another kind, with the same texts
+		want := map[string]uint64{}
+		texts := 1 + rng.IntN(2000)
+		text := func() string {
+			switch n := rng.IntN(texts); n % 3 {
+			case 0:
+				return fmt.Sprint(n)
+			case 1:
+				return fmt.Sprintf("%q", fmt.Sprintf("key %d", n))
+			default:
+				return fmt.Sprint(-n)
+			}
+		}
+		for range 300 {
+			var batch []string
+			var ns []uint32
+			for range rng.IntN(40) {
+				s := text()
+				n, made := o.t.Number([]byte(s))
+				for int(n) >= len(o.count) {
+					o.count = append(o.count, 0)
+				}
+				if made && o.count[n] != 0 {
+					t.Fatal("a number that is given again has something")
+				}
+				batch, ns = append(batch, s), append(ns, n)
+			}
+			if err := o.t.Fetch(o.load); err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range batch {
+				if m, there := o.t.Find([]byte(s)); !there || m != ns[i] || o.t.Name(m) != s {
+					t.Fatalf("%s: %d, %t; expected %d", s, m, there, ns[i])
+				}
+				if o.count[ns[i]] != want[s] {
+					t.Fatalf("seed %d: %s has %d; expected %d", seed, s, o.count[ns[i]], want[s])
+				}
+				if rng.IntN(3) > 0 {
+					o.count[ns[i]]++
+					want[s]++
+				}
+			}
+			if rng.IntN(4) == 0 {
+				clear(o.pin)
+				for _, n := range ns {
+					o.pin[n] = rng.IntN(4) == 0
+				}
+				if _, err := o.evict(rng.IntN(50)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if rng.IntN(100) == 0 && !store.Empty() {
+				dir := filepath.Join(t.TempDir(), "checkpoint")
+				if err := store.Checkpoint(dir); err != nil {
+					t.Fatal(err)
+				}
+				if err := store.Put([]byte("what comes behind it"), nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := store.Restore(dir); err != nil {
+					t.Fatal(err)
+				}
+				o.t.index = nil
+				o.t.Thawed()
+			}
+		}
+		all := 0
+		for s, c := range want {
+			if c == 0 {
+				continue
+			}
+			all++
+			if _, there := o.t.Find([]byte(s)); there {
+				continue
+			}
+			state, err := o.t.Peek(s)
+			if err != nil || len(state) == 0 || binary.BigEndian.Uint64(state) != c {
+				t.Fatalf("%s: %v, %v; expected %d", s, state, err, c)
+			}
+			if got, err := other.Peek(s); got != nil || err != nil {
+				t.Fatal("kinds are mixed up")
+			}
+		}
+		if known := o.t.Known(); known < int64(all) {
+			t.Errorf("%d texts known; expected %d at least", known, all)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFilter: nothing that was added is missed, and of what was not most is.
+func TestFilter(t *testing.T) {
+	f := newFilter(1 << 16)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 50_000 {
+		x := rng.Uint64()
+		f.add(x)
+		if !f.may(x) {
+			t.Fatal("missed")
+		}
+	}
+	wrong := 0
+	for range 10_000 {
+		if f.may(rng.Uint64()) {
+			wrong++
+		}
+	}
+	if wrong > 800 {
+		t.Errorf("%d of 10,000 pass a filter of 10 bits a key", wrong)
+	}
+}
