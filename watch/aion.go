@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"isovet/check/timestamp"
 	"isovet/history"
+	"isovet/internal/freeze"
 )
 
 // AionOptions are the parameters of NewAion.
@@ -62,7 +64,7 @@ const AllLate = 1 << 60
 type aion struct {
 	a         *timestamp.Aion
 	p         *parser
-	o         AionOptions
+	o         AionOptions `freeze:"-"`
 	g         gate
 	front     frontier // starts, or commits at the serializable levels
 	attached  bool
@@ -115,6 +117,10 @@ func (j *aion) Settings() []Setting {
 	}
 	return append(s, j.o.Gate.settings()...)
 }
+
+func (j *aion) Checkpoint(dir string) error { return freeze.Save(filepath.Join(dir, stateFile), j) }
+
+func (j *aion) Restore(dir string) error { return freeze.Load(filepath.Join(dir, stateFile), j) }
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}
 

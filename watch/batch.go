@@ -28,7 +28,8 @@ type Batch struct {
 	// Print is a fingerprint of each transaction, of what it says, not of how its line is written.
 	Print []uint64
 
-	text   []byte // as in the log, with a margin behind
+	text   []byte      // as in the log, with a margin behind
+	last   []lastPlace // of each stream that has lines here
 	lines  *jsonl.Stream
 	ready  chan struct{} // H is there
 	broken *safego.Panic
@@ -52,7 +53,7 @@ func NewBatch(first int64, lines [][]byte) *Batch {
 	b := newBatch()
 	b.reset(first)
 	for i, l := range lines {
-		b.add(first+int64(i), l)
+		b.add(Line{Place: first + int64(i), Text: l})
 	}
 	b.seal()
 	b.read()
@@ -61,16 +62,47 @@ func NewBatch(first int64, lines [][]byte) *Batch {
 
 func (b *Batch) reset(first int64) {
 	b.First, b.Lines, b.Header, b.H, b.Heads, b.text = first, b.Lines[:0], nil, nil, nil, b.text[:0]
-	b.Print = b.Print[:0]
+	b.Print, b.last = b.Print[:0], b.last[:0]
 	b.lines.Reset()
 }
 
 // add adds a line as it stands in the log.
-func (b *Batch) add(place int64, line []byte) { b.addNumber(b.First+int64(len(b.Lines)), place, line) }
+func (b *Batch) add(l Line) {
+	b.moved(l.Of, l.Place)
+	b.addNumber(b.First+int64(len(b.Lines)), l)
+}
+
+// lastPlace is where a stream has got in a batch.
+type lastPlace struct {
+	of    string
+	place int64
+}
+
+func (b *Batch) moved(of string, place int64) {
+	for i := range b.last {
+		if b.last[i].of == of {
+			b.last[i].place = place
+			return
+		}
+	}
+	b.last = append(b.last, lastPlace{of, place})
+}
+
+// moves moves the places on.
+func (b *Batch) moves(p Places) {
+	for _, x := range b.last {
+		p[x.of] = x.place
+	}
+}
 
 // addNumber adds line n.
-func (b *Batch) addNumber(n, place int64, line []byte) {
-	b.text = append(strconv.AppendInt(b.text, place, 10), '\t')
+func (b *Batch) addNumber(n int64, l Line) {
+	place, line := l.Place, l.Text
+	b.text = strconv.AppendInt(b.text, place, 10)
+	if l.Of != "" {
+		b.text = append(append(b.text, ' '), l.Of...)
+	}
+	b.text = append(b.text, '\t')
 	lo := len(b.text)
 	if len(line) > 0 && line[0] == '!' {
 		b.text = append(b.text, ' ') // '!' begins lines of our own

@@ -53,7 +53,7 @@ func play(t testing.TB, j Judge, lines []string, most int) (dir string, s Snapsh
 	dir = filepath.Join(t.(interface{ TempDir() string }).TempDir())
 	err := Run(t.Context(), Config{Dir: dir, Judge: j, Metrics: &m, Now: p.clock,
 		Bad:  func(place int64, err error) { t.Errorf("line %d: %v", place, err) },
-		Open: func(context.Context, int64, bool) (Source, error) { return p, nil }})
+		Open: func(context.Context, Places) (Source, error) { return p, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestClock(t *testing.T) {
 			// by the clock that is judged by: the source is further
 			passed := j.(*aion).g.clock - time.Unix(1_800_000_000, 0).UnixNano()
 			classes = append(classes, fmt.Sprintf("%s after %.0f", keyOf(v), time.Duration(passed).Seconds()))
-		}, Open: func(context.Context, int64, bool) (Source, error) { return p, nil }})
+		}, Open: func(context.Context, Places) (Source, error) { return p, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

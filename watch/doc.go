@@ -4,12 +4,27 @@
 //
 // # Restart
 //
-// The log is the state. Who is killed and starts again reads the log, feeds it to the judge as before, and goes on
-// where it ends: everything is a function of the lines in the order of the log, the watermark included, for what the
-// clock says stands in the log too. A line stands
-// in the log with its place in the source, so that the source is resumed behind the last one; what was written and not
-// acknowledged is delivered again and recognized by its place. Violations are numbered and appended to a file of their
-// own; a restart leaves out as many as stand there already. So none is lost and none comes twice.
+// The log is the truth: everything is a function of the lines in its order, the watermark included, for what the clock
+// says stands in the log too. Every Config.Checkpoint the state is written as of a place in the log. Who is killed and
+// starts again reads the latest checkpoint, feeds the rest of the log to the judge as before, and goes on where it
+// ends. A line stands in the log with its place in the source, so that the source is resumed behind the last one; what
+// was written and not acknowledged is delivered again and recognized by its place. Violations are numbered and appended
+// to a file of their own; a restart leaves out as many as stand there already. So none is lost and none comes twice.
+//
+// # State
+//
+// Whatever decides what is found, or is counted, belongs into the checkpoint:
+//
+//   - of a judge: internal/freeze writes its whole value, so that a new field is there by itself. What a constructor
+//     sets, such as options and functions, is tagged `freeze:"-"`, and so is what can be made again, in a method
+//     Thawed. What lives in files is put into the folder by Judge.Checkpoint, as a hard link or a copy, and tagged.
+//     Maps must not be gone through in an order that shows. TestCheckpoint compares a judge with one that is restored
+//     again and again.
+//   - of the loop: a field of manifest (checkpoint.go), written by writeState and read by resume.
+//   - of a source: nothing. A source is made anew behind Places, which the log has; where several streams come through
+//     it, such as partitions or producers, Line.Of names them.
+//   - of what is made from violations: a function of their numbers and lines, which come again where the file has been
+//     cut off; or a part of emittedState.
 //
 // # Back-pressure
 //
@@ -26,9 +41,10 @@
 //   - leopard.go: mechanisms; witness.go: what a violation is in words, and whether its transactions prove one of the
 //     level
 //   - live.go: the same in the process that runs the transactions, without lines
-//   - log.go: the segment log; emitted.go: the file of violations
+//   - log.go: the segment log; finder.go: its lines by number; emitted.go: the file of violations
+//   - checkpoint.go: the state, written and read
 //   - source.go: lines from a pipe or a growing file; http.go; nats.go
-//   - watch.go: the loop
+//   - watch.go: the loop; judging.go: its second goroutine
 //   - gate.go: what comes again, and what is far ahead of everything else; frontier.go: how far the stream has got;
 //     unit.go: what timestamps are; suspects.go: reads that may still turn out right
 //   - metrics.go: counts for Prometheus

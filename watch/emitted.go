@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -13,26 +14,56 @@ type emitted struct {
 	f      *os.File
 	there  int64 // lines found when it was opened
 	n      int64 // made since the beginning of the log
+	bytes  int64 // of the file
 	proved int64 // of the lines
 	dirty  bool
 }
 
-func openEmitted(dir string) (*emitted, error) {
+// emittedState is what a checkpoint says of the file.
+type emittedState struct {
+	N      int64 `json:"n"`
+	Bytes  int64 `json:"bytes"`
+	Proved int64 `json:"proved"`
+}
+
+func (e *emitted) state() emittedState { return emittedState{e.n, e.bytes, e.proved} }
+
+// openEmitted opens the file, where from says how far it goes that is known; what stands behind that is found anew, and
+// not written again. A file that is shorter has been cut off by somebody.
+func openEmitted(dir string, from emittedState) (_ *emitted, short bool, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "violations.jsonl"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	b, err := io.ReadAll(f)
+	st, err := f.Stat()
+	if err == nil && st.Size() < from.Bytes {
+		from.Bytes, short = st.Size(), true
+	}
+	e := &emitted{f: f, n: from.N, there: from.N, bytes: from.Bytes, proved: from.Proved}
 	if err == nil {
-		whole := int64(bytes.LastIndexByte(b, '\n') + 1)
-		if err = f.Truncate(whole); err == nil {
-			_, err = f.Seek(whole, io.SeekStart)
+		_, err = f.Seek(from.Bytes, io.SeekStart)
+	}
+	in := bufio.NewReaderSize(f, 1<<16)
+	for err == nil {
+		var line []byte
+		if line, err = in.ReadBytes('\n'); err == nil {
+			e.there++
+			e.bytes += int64(len(line))
+			if isProved(line) {
+				e.proved++
+			}
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err == io.EOF {
+		err = f.Truncate(e.bytes)
 	}
-	return &emitted{f: f, there: int64(bytes.Count(b, []byte("\n"))), proved: int64(bytes.Count(b, proved))}, nil
+	if err == nil {
+		_, err = f.Seek(e.bytes, io.SeekStart)
+	}
+	if err != nil {
+		return nil, false, errors.Join(err, f.Close())
+	}
+	return e, short, nil
 }
 
 // add numbers a violation and writes its line unless it is there already: nil then.
@@ -49,7 +80,8 @@ func (e *emitted) add(line func(n int64) ([]byte, error)) ([]byte, error) {
 	if isProved(b) {
 		e.proved++
 	}
-	_, err = e.f.Write(append(b, '\n'))
+	n, err := e.f.Write(append(b, '\n'))
+	e.bytes += int64(n)
 	return b, err
 }
 

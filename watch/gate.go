@@ -29,14 +29,14 @@ func (o GateOptions) settings() []Setting {
 // gate is what lines pass before they are judged: it leaves out what comes again, and keeps back what is too far ahead
 // of everything else. It is a function of the lines and the clock in the log.
 type gate struct {
-	o    GateOptions
+	o    GateOptions `freeze:"-"`
 	unit Unit
 	// The times tell time, but not since 1970, or it is not known since when; votes are the first times as long as that
 	// may be found out, or the unit.
 	relative bool
 	votes    []int64
 	// moment is the time by which a transaction may be too far ahead; false: it has none.
-	moment func(h *history.TxnHead) (int64, bool)
+	moment func(h *history.TxnHead) (int64, bool) `freeze:"-"`
 	seen   seen
 	front  frontier // of what has passed
 	clock  int64    // ns since 1970; 0: nobody has said
@@ -217,7 +217,7 @@ func (g *gate) released() *Batch {
 		if v, any := g.front.value(); any {
 			g.jump = max(g.jump, plus(l.at, -v))
 		}
-		out.addNumber(l.n, l.place, l.text)
+		out.addNumber(l.n, Line{Place: l.place, Text: l.text})
 	}
 	g.freed += int64(len(g.held))
 	g.held = nil

@@ -13,6 +13,15 @@ type Judge interface {
 	Settings() []Setting
 	// Begin comes first. line returns a line of the log again, by its number; the result is valid until the next call.
 	Begin(line func(n int64) ([]byte, error))
+	// Checkpoint writes all that the judge knows, as of the calls so far, to files of its own choice in a folder that
+	// is there and empty. They need not be synced; a file may be a hard link to one that is never changed again. It is
+	// called between two other calls, when Findings has handed over everything, and what comes waits for it.
+	Checkpoint(dir string) error
+	// Restore, called after Begin and before all else, makes a new judge with the same Settings one that has had the
+	// calls before a Checkpoint: what it does from then on is what that one did, to the last violation. It may keep no
+	// file of the folder open or in use, for the folder goes when later ones are there. An error that wraps
+	// freeze.ErrDamaged or fs.ErrNotExist leaves the judge as it was; the checkpoint before is tried then.
+	Restore(dir string) error
 	// Take takes lines, and tells bad of those that it does not understand. An error ends the watch. The batch is valid
 	// until the next call.
 	Take(b *Batch, bad func(place int64, err error)) error
@@ -34,6 +43,9 @@ type Judge interface {
 	// Stats fills in what the judge knows.
 	Stats(s *Snapshot)
 }
+
+// stateFile is what judges call the file that has most of their state.
+const stateFile = "state"
 
 // The classes of transactions that are not judged: they came too late, or are too far ahead; or that are missed.
 const (

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 	"time"
 
 	"isovet/check/mechanism"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/freeze"
 	"isovet/level"
 )
 
@@ -32,9 +34,9 @@ type LeopardOptions struct {
 
 // leopard judges by the mechanisms of the database, over client times.
 type leopard struct {
-	o      LeopardOptions
-	line   func(n int64) ([]byte, error)
-	online *mechanism.Online // nil: before the header, or the first transaction
+	o      LeopardOptions                `freeze:"-"`
+	line   func(n int64) ([]byte, error) `freeze:"-"`
+	online *mechanism.Online             // nil: before the header, or the first transaction
 	stream *mechanism.Stream
 	court  court
 	header []byte
@@ -95,6 +97,39 @@ func (j *leopard) Settings() []Setting {
 	s := []Setting{{"checker", "leopard"}, {"profile", profile}, {"level", lvl}, {"clock-skew", fmt.Sprintf("%dns",
 		j.o.Skew)}, {"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
 	return append(s, j.o.Gate.settings()...)
+}
+
+// begun is what must be known before the rest of the state can be read.
+type begun struct {
+	Begun  bool
+	Header []byte
+}
+
+func (j *leopard) Checkpoint(dir string) error {
+	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
+		return err
+	}
+	return freeze.Save(filepath.Join(dir, stateFile), j)
+}
+
+func (j *leopard) Restore(dir string) error {
+	var b begun
+	if err := freeze.Load(filepath.Join(dir, "begun"), &b); err != nil {
+		return err
+	}
+	if b.Begun {
+		var h *history.History
+		var err error
+		if len(b.Header) > 0 {
+			if h, err = jsonl.ReadPiece(b.Header); err != nil {
+				return err
+			}
+		}
+		if err := j.start(h); err != nil {
+			return err
+		}
+	}
+	return freeze.Load(filepath.Join(dir, stateFile), j)
 }
 
 func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }

@@ -179,8 +179,8 @@ func TestLeopardIsVerify(t *testing.T) {
 		var metrics Metrics
 		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: m.apart}),
 			Metrics: &metrics,
-			Open: func(_ context.Context, after int64, _ bool) (Source, error) {
-				return Pipe(bytes.NewReader(join(lines)), after), nil
+			Open: func(_ context.Context, after Places) (Source, error) {
+				return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
 			}})
 		if err != nil {
 			t.Fatal(err)
@@ -241,9 +241,9 @@ func TestLeopardRestarts(t *testing.T) {
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / int64(1+2*rng.IntN(3))}
 		once, again := t.TempDir(), t.TempDir()
 		run := func(dir string, wrap func(Source) Source) error {
-			return Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context, after int64,
-				_ bool) (Source, error) {
-				s, err := File(in, after, true)
+			return Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context,
+				after Places) (Source, error) {
+				s, err := File(in, after.Last(), true)
 				return wrap(s), err
 			}})
 		}
@@ -293,9 +293,9 @@ func TestLeopardLines(t *testing.T) {
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15.20","isolation":"repeatable read"}` + "\n"
 	run := func(o LeopardOptions, text string) (string, error) {
 		dir := t.TempDir()
-		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context, after int64,
-			_ bool) (Source, error) {
-			return Pipe(strings.NewReader(text), after), nil
+		err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context,
+			after Places) (Source, error) {
+			return Pipe(strings.NewReader(text), after.Last()), nil
 		}})
 		b, e := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
 		if e != nil {
@@ -385,8 +385,8 @@ func TestLeopardMemory(t *testing.T) {
 	var m Metrics
 	begin := processSeconds()
 	err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: leopardOf(t, LeopardOptions{Lateness: 5_000_000}),
-		Metrics: &m, Open: func(_ context.Context, after int64, _ bool) (Source, error) {
-			return Pipe(r, after), nil
+		Metrics: &m, Open: func(_ context.Context, after Places) (Source, error) {
+			return Pipe(r, after.Last()), nil
 		}})
 	s := m.Get()
 	if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {

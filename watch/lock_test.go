@@ -16,9 +16,9 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: func(_ context.Context, after int64,
-		_ bool) (Source, error) {
-		return Pipe(strings.NewReader(""), after), nil
+	err = Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 10), Open: func(_ context.Context,
+		after Places) (Source, error) {
+		return Pipe(strings.NewReader(""), after.Last()), nil
 	}})
 	var e *LockedError
 	if !errors.As(err, &e) || e.PID != os.Getpid() || !strings.Contains(err.Error(), "--standby") {

@@ -1,144 +1,223 @@
 package watch
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
-
-	"bufio"
 )
 
 // segmentBytes is where a segment ends and the next begins.
-const segmentBytes = 64 << 20
+var segmentBytes int64 = 64 << 20
 
 // Log is an append-only log of lines with their places in the source, in segments of a folder. A line is
-// "place<TAB>line\n". What stands there whole has been written whole: a torn end, of a write that was cut off, is
-// dropped when the log is opened. One process at a time, and one goroutine, but for Line.
+// "place<TAB>line\n", or "place name<TAB>line\n" of a source that has several streams. What stands there whole has been
+// written whole: a torn end, of a write that was cut off, is dropped when the log is opened. One process at a time, and
+// one goroutine, but for Line.
 type Log struct {
-	dir   string
-	f     *os.File
-	n     int   // number of the segment being written
-	size  int64 // of it
-	bytes int64 // of all
-	last  int64 // place of the last line
-	lines int64 // but for our own
-	dirty bool
-	mu    sync.Mutex
-	index []mark // of line i*indexEvery
+	dir    string
+	f      *os.File
+	at     Position // where the next line begins
+	places Places
+	dirty  bool
+	finder finder
 }
 
-// mark is where a line begins.
-type mark struct {
-	segment int
-	at      int64
+// Position is a place in the log: where a line begins, or ends.
+type Position struct {
+	Segment int   `json:"segment"` // its number
+	Offset  int64 `json:"offset"`  // in it
+	Lines   int64 `json:"lines"`   // before, but for our own
+	Bytes   int64 `json:"bytes"`   // of all segments before, and of this one
+	Ended   bool  `json:"ended"`   // the last line says so
 }
 
-// indexEvery is how many lines are read to find one.
-const indexEvery = 64
+// Places say how far each stream of a source has come: the place of its last line in the log. A source that has but one
+// calls it "".
+type Places map[string]int64
+
+// Last is the place of the last line of the stream without name, -1 where there is none.
+func (p Places) Last() int64 { return p.Of("") }
+
+// Of is the place of the last line of a stream, -1 where there is none.
+func (p Places) Of(name string) int64 {
+	if at, ok := p[name]; ok {
+		return at
+	}
+	return -1
+}
 
 func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
 }
 
-// open opens the log of a folder, which is made if need be, and calls line with each line that is there, in order, and
-// own with those of our own. What they are given is valid during the call.
-func (l *Log) open(line func(place int64, line []byte) error, own func(text string) error) error {
-	dir := l.dir
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+// controlFrom begins a segment: the number of its first line.
+const controlFrom = "!from "
+
+// open opens the log of a folder behind a position, of which the zero value is the beginning, and calls line with each
+// line that is there, in order, and own with those of our own. What they are given is valid during the call, and Log.at
+// is behind it.
+func (l *Log) open(from Position, places Places, line func(place int64, of string, line []byte) error,
+	own func(text string) error) error {
+	l.at, l.places = from, maps.Clone(places)
+	if l.places == nil {
+		l.places = Places{}
 	}
-	for n := 1; ; n++ {
-		size, torn, err := l.replay(n, line, own)
+	if from.Segment == 0 {
+		l.at.Segment = 1
+	}
+	for {
+		l.finder.begin(l.at)
+		torn, err := l.replay(line, own)
 		if errors.Is(err, fs.ErrNotExist) {
-			break
+			err = l.missing(from)
+			torn = false
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := os.Stat(segmentName(dir, n+1)); torn && err == nil {
-			return fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last",
-				segmentName(dir, n), size)
+		if _, err := os.Stat(segmentName(l.dir, l.at.Segment+1)); err != nil {
+			break
 		}
-		l.n, l.size = n, size
-		l.bytes += size
+		if torn {
+			return fmt.Errorf("%s: damaged in its midst at byte %d; expected whole lines in all segments but the last",
+				segmentName(l.dir, l.at.Segment), l.at.Offset)
+		}
+		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
 	}
-	if l.n == 0 {
-		l.n = 1
-	}
-	file, err := os.OpenFile(segmentName(dir, l.n), os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(segmentName(l.dir, l.at.Segment), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
-	if err = file.Truncate(l.size); err == nil {
-		_, err = file.Seek(l.size, io.SeekStart)
+	if err = file.Truncate(l.at.Offset); err == nil {
+		_, err = file.Seek(l.at.Offset, io.SeekStart)
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
 	l.f = file
-	return syncDir(dir)
+	return syncDir(l.dir)
 }
 
-func (l *Log) replay(segment int, f func(place int64, line []byte) error, own func(text string) error) (size int64,
-	torn bool, err error) {
-	path := segmentName(l.dir, segment)
+// missing is what is wrong where the segment that comes first is not there; nil: the log is empty.
+func (l *Log) missing(from Position) error {
+	if from.Segment > 0 {
+		return fmt.Errorf("%s: it is missing, and the checkpoint goes on in it; expected the folder as it was left",
+			segmentName(l.dir, from.Segment))
+	}
+	list, err := os.ReadDir(l.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		n := 0
+		if _, err := fmt.Sscanf(e.Name(), "segment-%08d.", &n); err == nil && n > 1 {
+			return fmt.Errorf("%s: the log begins in its midst, what is before has been deleted, and there is no "+
+				"checkpoint that can be read; expected one of both, or another --state folder",
+				filepath.Join(l.dir, e.Name()))
+		}
+	}
+	return nil
+}
+
+// replay reads the segment at Log.at from there on. torn: its end is no whole line.
+func (l *Log) replay(line func(place int64, of string, line []byte) error, own func(text string) error) (torn bool,
+	err error) {
+	path := segmentName(l.dir, l.at.Segment)
 	in, err := os.Open(path)
 	if err != nil {
-		return 0, false, err
+		return false, err
 	}
 	defer in.Close()
+	st, err := in.Stat()
+	if err == nil && st.Size() < l.at.Offset {
+		err = fmt.Errorf("%s: it ends at byte %d, and the checkpoint goes on at %d; expected the folder as it was left",
+			path, st.Size(), l.at.Offset)
+	}
+	if err == nil {
+		_, err = in.Seek(l.at.Offset, io.SeekStart)
+	}
+	if err != nil {
+		return false, err
+	}
 	r := bufio.NewReaderSize(in, 1<<20)
 	var long []byte
+	name := ""
 	for {
-		line, err := r.ReadSlice('\n')
+		text, err := r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) || len(long) > 0 {
-			long = append(long, line...)
+			long = append(long, text...)
 			if err == nil {
-				line = long
+				text = long
 			}
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err == io.EOF:
-			return size, len(line)+len(long) > 0, nil
+			return len(text)+len(long) > 0, nil
 		case err != nil:
-			return size, false, err
+			return false, err
 		}
 		long = long[:0]
-		at := bytes.IndexByte(line, '\t')
-		place, e := strconv.ParseInt(string(line[:max(at, 0)]), 10, 64)
-		if at < 0 || e != nil {
-			return size, false, fmt.Errorf("%s: byte %d: %.40q; expected a place and a line", path, size, line)
+		place, of, rest, ok := cutPlace(text[:len(text)-1])
+		if !ok {
+			return false, fmt.Errorf("%s: byte %d: %.40q; expected a place and a line", path, l.at.Offset, text)
 		}
-		text := line[at+1 : len(line)-1]
-		l.last = place
-		if len(text) > 0 && text[0] == '!' {
-			err = own(string(text))
+		start := l.at.Offset
+		l.at.Offset += int64(len(text))
+		l.at.Bytes += int64(len(text))
+		if isOwn(rest) {
+			l.at.Ended = string(rest) == controlEnd
+			if !bytes.HasPrefix(rest, []byte(controlFrom)) {
+				err = own(string(rest))
+			}
 		} else {
-			l.note(segment, size)
-			err = f(place, text)
+			if string(of) != name {
+				name = string(of)
+			}
+			l.places[name] = place
+			l.note(start)
+			err = line(place, name, rest)
 		}
 		if err != nil {
-			return size, false, err
+			return false, err
 		}
-		size += int64(len(line))
 	}
 }
 
-// control adds a line of our own, at the place of the last one.
-func (l *Log) control(text string) error {
-	n, err := fmt.Fprintf(l.f, "%d\t%s\n", l.last, text)
-	l.size += int64(n)
-	l.bytes += int64(n)
+func isOwn(text []byte) bool { return len(text) > 0 && text[0] == '!' }
+
+// cutPlace takes a line of the log apart.
+func cutPlace(line []byte) (place int64, of, text []byte, ok bool) {
+	at := bytes.IndexByte(line, '\t')
+	head := line[:max(at, 0)]
+	if i := bytes.IndexByte(head, ' '); i >= 0 {
+		head, of = head[:i], head[i+1:]
+	}
+	place, err := strconv.ParseInt(string(head), 10, 64)
+	return place, of, line[at+1:], at >= 0 && err == nil
+}
+
+// wrote counts what has been written.
+func (l *Log) wrote(n int) {
+	l.at.Offset += int64(n)
+	l.at.Bytes += int64(n)
 	l.dirty = true
+}
+
+// control adds a line of our own.
+func (l *Log) control(text string) error {
+	n, err := fmt.Fprintf(l.f, "%d\t%s\n", max(l.places.Last(), 0), text)
+	l.wrote(n)
+	l.at.Ended = text == controlEnd
 	return err
 }
 
@@ -147,84 +226,30 @@ func (l *Log) Append(b *Batch) error {
 	if len(b.Lines) == 0 {
 		return nil
 	}
-	if l.size >= segmentBytes {
+	if l.at.Offset >= segmentBytes {
 		if err := l.next(); err != nil {
 			return err
 		}
 	}
-	at := int64(0)
+	start, at := l.at.Offset, int64(0)
+	n, err := l.f.Write(b.logged())
+	l.wrote(n)
+	if err != nil {
+		return err
+	}
 	for i := range b.Lines {
-		l.note(l.n, l.size+at)
+		l.note(start + at)
 		at = int64(b.Lines[i].hi) + 1
 	}
-	n, err := l.f.Write(b.logged())
-	l.size += int64(n)
-	l.bytes += int64(n)
-	l.last, l.dirty = b.Lines[len(b.Lines)-1].Place, true
-	return err
+	b.moves(l.places)
+	return nil
 }
 
-// note counts a line that begins at a byte of a segment.
-func (l *Log) note(segment int, at int64) {
-	if l.lines%indexEvery == 0 {
-		l.mu.Lock()
-		l.index = append(l.index, mark{segment, at})
-		l.mu.Unlock()
-	}
-	l.lines++
-}
-
-// Line reads a line that is written again, by its number, our own not counted. Cost: a read of up to indexEvery lines.
-// It may be called by another goroutine.
-func (l *Log) Line(n int64) (line []byte, err error) {
-	l.mu.Lock()
-	var m mark
-	known := n >= 0 && n/indexEvery < int64(len(l.index))
-	if known {
-		m = l.index[n/indexEvery]
-	}
-	l.mu.Unlock()
-	skip := n % indexEvery
-	for ; known; m = (mark{m.segment + 1, 0}) {
-		in, err := os.Open(segmentName(l.dir, m.segment))
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		line, skip, err = nth(in, m.at, skip)
-		if err = errors.Join(err, in.Close()); err != nil || line != nil {
-			return line, err
-		}
-	}
-	return nil, fmt.Errorf("%s: no line %d", l.dir, n)
-}
-
-// nth reads the line behind skip others, our own not counted, from a byte of a segment on; nil: there are fewer, skip
-// of them to go.
-func nth(in *os.File, at, skip int64) ([]byte, int64, error) {
-	if _, err := in.Seek(at, io.SeekStart); err != nil {
-		return nil, skip, err
-	}
-	r := bufio.NewReaderSize(in, 1<<15)
-	for {
-		line, err := r.ReadBytes('\n')
-		if err == io.EOF {
-			return nil, skip, nil
-		}
-		if err != nil {
-			return nil, skip, err
-		}
-		line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]
-		switch {
-		case len(line) > 0 && line[0] == '!':
-		case skip == 0:
-			return line, 0, nil
-		default:
-			skip--
-		}
-	}
+// note counts a line that begins at a byte of the segment.
+func (l *Log) note(at int64) {
+	l.finder.note(at)
+	l.at.Lines++
+	l.at.Ended = false
 }
 
 func (l *Log) next() error {
@@ -234,12 +259,19 @@ func (l *Log) next() error {
 	if err := l.f.Close(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(segmentName(l.dir, l.n+1), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(segmentName(l.dir, l.at.Segment+1), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	l.n, l.f, l.size = l.n+1, f, 0
-	return syncDir(l.dir)
+	l.f, l.at.Segment, l.at.Offset = f, l.at.Segment+1, 0
+	l.finder.begin(l.at)
+	if err := syncDir(l.dir); err != nil {
+		return err
+	}
+	ended := l.at.Ended
+	err = l.control(controlFrom + strconv.FormatInt(l.at.Lines, 10))
+	l.at.Ended = ended
+	return err
 }
 
 // Sync makes everything appended safe.
@@ -251,13 +283,10 @@ func (l *Log) Sync() error {
 	return l.f.Sync()
 }
 
-// Last is the place of the last line, or before where there is none.
-func (l *Log) Last(before int64) int64 {
-	if l.lines == 0 {
-		return before
-	}
-	return l.last
-}
+// Line reads a line that is written again, by its number, our own not counted. Errors: ErrNotKept. Cost: a read of up
+// to indexEvery lines, in segments of before the last start once of all of one. It may be called by another goroutine,
+// always the same.
+func (l *Log) Line(n int64) ([]byte, error) { return l.finder.line(l.dir, n) }
 
 // Close syncs and closes.
 func (l *Log) Close() error { return errors.Join(l.Sync(), l.f.Close()) }

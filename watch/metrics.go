@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Snapshot is what the loop has done.
@@ -20,7 +21,11 @@ type Snapshot struct {
 	Violations map[string]int64
 	Label      string // what the keys of Violations are
 	Proved     int64  // of the violations of mechanisms
-	More       []Count
+	// The latest checkpoint, of this run: when it was begun, how long judging waited for it, its size.
+	CheckpointAt    time.Time
+	CheckpointPause time.Duration
+	CheckpointBytes int64
+	More            []Count
 }
 
 // Count is a number of one judge's.

@@ -15,9 +15,9 @@ import (
 // they come; a value is a hash of 64 bits, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
-	keys     map[string]uint32
-	names    []string // key → JSON
-	keyOf    []uint32 // the batch's key → ours
+	keys     map[string]uint32 `freeze:"-"`
+	names    []string          // key → JSON
+	keyOf    []uint32          // the batch's key → ours
 	sessions map[int64]uint32
 	initial  uint64
 	lists    bool
@@ -39,6 +39,14 @@ type version struct {
 func newParser(a *timestamp.Aion) *parser {
 	return &parser{aion: a, keys: map[string]uint32{}, sessions: map[int64]uint32{}, lost: map[version]struct{}{},
 		lostLists: map[uint32]struct{}{}}
+}
+
+// Thawed makes again what is not written (internal/freeze).
+func (p *parser) Thawed() {
+	p.keys = make(map[string]uint32, len(p.names))
+	for k, name := range p.names {
+		p.keys[name] = uint32(k)
+	}
 }
 
 // value names a value.

@@ -59,7 +59,7 @@ func TestRate(t *testing.T) {
 	var m Metrics
 	begin := processSeconds()
 	err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: aionOf(si, 10_000), Metrics: &m,
-		Open: func(_ context.Context, after int64, _ bool) (Source, error) { return Pipe(r, after), nil }})
+		Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
 	s := m.Get()
 	if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {
 		t.Fatalf("%v, %+v", err, s)

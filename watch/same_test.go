@@ -176,8 +176,8 @@ func TestBadWriter(t *testing.T) {
 			err error) {
 			bad = append(bad, err.Error())
 		},
-			Open: func(_ context.Context, after int64, none bool) (Source, error) {
-				return Pipe(strings.NewReader(text), after), nil
+			Open: func(_ context.Context, after Places) (Source, error) {
+				return Pipe(strings.NewReader(text), after.Last()), nil
 			}})
 		if err != nil || len(bad) != 1 || !strings.Contains(bad[0], c.said) {
 			t.Errorf("%s: %v, %q; want %s", c.bad, err, bad, c.said)

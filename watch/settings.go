@@ -57,6 +57,14 @@ func sameSettings(dir string, given []Setting) (kept bool, err error) {
 	if err := json.Unmarshal(text, &was); err != nil {
 		return false, fmt.Errorf("%s: %w; expected an object of options, as isovet watch wrote it", path, err)
 	}
+	if err := compareSettings(path, was, given); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// compareSettings compares options with those of a file.
+func compareSettings(path string, was map[string]string, given []Setting) error {
 	e := &SettingsError{Path: path}
 	if was[given[0].Name] != given[0].Value {
 		given = given[:1] // another checker has other options altogether
@@ -67,9 +75,9 @@ func sameSettings(dir string, given []Setting) (kept bool, err error) {
 		}
 	}
 	if len(e.Was) > 0 {
-		return false, e
+		return e
 	}
-	return true, nil
+	return nil
 }
 
 // keepSettings writes down what a folder is begun with. It is there before the first violation.

@@ -43,9 +43,9 @@ func TestSettings(t *testing.T) {
 	}
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15","isolation":"repeatable read"}` + "\n"
 	run := func(dir, text string, j Judge) error {
-		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after int64, _ bool) (Source,
+		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after Places) (Source,
 			error) {
-			return Pipe(strings.NewReader(text), after), nil
+			return Pipe(strings.NewReader(text), after.Last()), nil
 		}})
 	}
 	text := header + `{"id":1,"session":1,"start":1,"commit":20,"end":21,"start_ts":1,"commit_ts":2,"ops":[["w","x",1,2,3]]}` + "\n"

@@ -13,10 +13,13 @@ import (
 	"isovet/internal/safego"
 )
 
-// Line is a transaction and its place in the source. Places increase.
+// Line is a transaction and its place in the source. Places increase, in each stream of the source: a line at the place
+// of another of its stream, or before it, is there already, and is passed over.
 type Line struct {
 	Place int64
 	Text  []byte
+	// Of names the stream, such as a partition or a producer, without white space; "": the source has but one.
+	Of string
 }
 
 // Source delivers lines. Next waits for at least one and returns what is there, up to most; io.EOF ends the stream. Its

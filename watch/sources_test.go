@@ -56,8 +56,8 @@ func TestHTTP(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 400), Idle: 50 * time.Millisecond,
-			Open: func(_ context.Context, after int64, _ bool) (Source, error) {
-				s, err := HTTP("127.0.0.1:0", after)
+			Open: func(_ context.Context, after Places) (Source, error) {
+				s, err := HTTP("127.0.0.1:0", after.Last())
 				if err == nil {
 					opened <- s.(interface{ Addr() string }).Addr()
 				}
@@ -154,7 +154,7 @@ func TestLog(t *testing.T) {
 		n++
 		return nil
 	})
-	if err != nil || n != 6 || l.Last(-1) != 50 {
+	if err != nil || n != 6 || l.places.Last() != 50 {
 		t.Fatal(err, n)
 	}
 	if err := l.Append(logged(60, "whole")); err != nil {
@@ -164,7 +164,7 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(segmentName(dir, 2))
-	if err != nil || string(b) != "50\tline 5\n60\twhole\n" {
+	if err != nil || string(b) != "40\t!from 5\n50\tline 5\n60\twhole\n" {
 		t.Errorf("%q, %v", b, err)
 	}
 	if err := os.WriteFile(segmentName(dir, 1), []byte("0\tline 0\n1"), 0o644); err != nil {
@@ -227,11 +227,12 @@ func TestFollow(t *testing.T) {
 // openLog opens the log of a folder.
 func openLog(dir string, f func(place int64, line []byte) error) (*Log, error) {
 	l := &Log{dir: dir}
-	return l, l.open(f, func(text string) error { return errors.New(text) })
+	line := func(place int64, _ string, line []byte) error { return f(place, line) }
+	return l, l.open(Position{}, nil, line, func(text string) error { return errors.New(text) })
 }
 
 func logged(place int64, line string) *Batch {
 	b := newBatch()
-	b.add(place, []byte(line))
+	b.add(Line{Place: place, Text: []byte(line)})
 	return b
 }

@@ -3,12 +3,12 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"runtime"
 	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"isovet/internal/safego"
@@ -22,9 +22,14 @@ type Config struct {
 	Judge Judge
 	// Idle, if positive: after so long without arrivals everything seen so far is final.
 	Idle time.Duration
-	// Open makes the source, which goes on behind the place of the last line in the log; none says that the log is
-	// empty.
-	Open func(ctx context.Context, after int64, none bool) (Source, error)
+	// Open makes the source, which goes on behind the places of the last lines in the log; of an empty log there are
+	// none.
+	Open func(ctx context.Context, after Places) (Source, error)
+	// Checkpoint, if positive: so long after the beginning of a checkpoint another one is made, if something has come
+	// meanwhile, and one at the end, unless the judge fails. A start goes on from the latest. 0: none is made.
+	Checkpoint time.Duration
+	// Log, if set, takes what an operator should know.
+	Log *slog.Logger
 	// Violation, if set, is called with each new final violation, a JSON line without its end.
 	Violation func(line []byte)
 	// Bad, if set, is called with the mistake of each new line that is not understood.
@@ -44,11 +49,11 @@ const batches = 6
 
 // event is what the judge is to do next: one of the three.
 type event struct {
-	b        *Batch
-	control  string        // a line of our own
-	ask      chan<- answer // how far it has got
-	fresh    bool          // the lines are new, not read from the log
-	logBytes int64
+	b       *Batch
+	control string        // a line of our own
+	ask     chan<- answer // how far it has got
+	fresh   bool          // the lines are new, not read from the log
+	at      Position      // behind it
 }
 
 type answer struct {
@@ -60,17 +65,24 @@ type watcher struct {
 	cfg     Config
 	judge   Judge
 	log     *Log
-	ended   bool // the last line says so
 	free    chan *Batch
 	readers *readers
 	queue   chan event
 	down    chan struct{} // closed when nobody judges any more
 	fail    error         // why, once down is closed
 	old     *Batch        // lines of the log, to be judged
+	oldAt   Position      // behind them
+	from    manifest      // of the checkpoint from which it goes on
 	out     *emitted      // from here on the judging goroutine's
 	kept    bool          // the folder has its options
 	s       Snapshot
 	fresh   bool // what is being judged is new
+	at      Position
+	places  Places
+	saved   Position // at of the latest checkpoint
+	keeper  keeper
+	// what became of the latest checkpoint
+	checkpointed atomic.Pointer[checkpointed]
 	// the writing goroutine's
 	every, rest   time.Duration // see Judge.Tick
 	told, arrived time.Time     // the clock last written; when lines last came
@@ -88,15 +100,22 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if w.cfg.Now == nil {
 		w.cfg.Now = time.Now
 	}
+	if w.cfg.Log == nil {
+		w.cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	w.keeper.busy = make(chan struct{}, 1)
 	w.every, w.rest = w.judge.Tick()
 	w.judge.Begin(w.log.Line)
-	w.s.Violations = map[string]int64{}
+	w.s.Violations, w.places = map[string]int64{}, Places{}
 	held, err := lock(ctx, cfg.Dir, cfg.Standby)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, held.Close()) }()
 	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
+		return err
+	}
+	if err := w.resume(); err != nil {
 		return err
 	}
 	for range batches {
@@ -113,6 +132,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	<-w.down
 	w.readers.close()
 	judging.Wait()
+	w.keeper.group.Wait()
 	if err == nil || errors.Is(err, errDown) {
 		err = w.fail
 	}
@@ -125,12 +145,25 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return err
 }
 
+// resume goes back to the latest checkpoint, if there is one.
+func (w *watcher) resume() error {
+	m, err := w.restore()
+	if err != nil || m == nil {
+		return err
+	}
+	w.from = *m
+	w.at, w.saved, w.places = m.Log, m.Log, maps.Clone(m.Places)
+	w.s.Lines, w.s.Bad, w.s.LogBytes = m.Log.Lines, m.Bad, m.Log.Bytes
+	maps.Copy(w.s.Violations, m.Found)
+	w.keeper.last = time.Now()
+	return nil
+}
+
 // errDown says that the judge has given up, and why stands elsewhere.
 var errDown = errors.New("nobody judges")
 
 // send has the judge do something next.
 func (w *watcher) send(e event) error {
-	e.logBytes = w.log.bytes
 	select {
 	case w.queue <- e:
 		return nil
@@ -143,7 +176,7 @@ func (w *watcher) send(e event) error {
 func (w *watcher) batch() (*Batch, error) {
 	select {
 	case b := <-w.free:
-		b.reset(w.log.lines)
+		b.reset(w.log.at.Lines)
 		return b, nil
 	case <-w.down:
 		return nil, errDown
@@ -158,7 +191,7 @@ func (w *watcher) write(ctx context.Context) error {
 	if err := w.drain(nil); err != nil { // what is wrong with the folder comes before what is wrong with the source
 		return err
 	}
-	src, err := w.cfg.Open(ctx, w.log.Last(-1), w.log.lines == 0)
+	src, err := w.cfg.Open(ctx, maps.Clone(w.log.places))
 	if err != nil {
 		return err
 	}
@@ -188,7 +221,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		case errors.Is(err, context.DeadlineExceeded):
 			idle, err = w.quiet(idle)
 		case errors.Is(err, io.EOF):
-			if !w.ended {
+			if !w.log.at.Ended {
 				err = w.control(controlEnd)
 			} else {
 				err = nil
@@ -237,17 +270,17 @@ func (w *watcher) again(ctx context.Context) error {
 			return nil
 		}
 		w.old = nil
-		return w.hand(b, false)
+		return w.hand(b, false, w.oldAt)
 	}
-	err := w.log.open(func(place int64, line []byte) (err error) {
+	err := w.log.open(w.from.Log, w.from.Places, func(place int64, of string, line []byte) (err error) {
 		if w.old == nil {
 			if w.old, err = w.batch(); err != nil {
 				return err
 			}
 			w.old.First-- // it is counted already
 		}
-		w.ended = false
-		w.old.add(place, line)
+		w.old.add(Line{Place: place, Text: line, Of: of})
+		w.oldAt = w.log.at
 		if len(w.old.Lines) < batchLines {
 			return nil
 		}
@@ -259,17 +292,16 @@ func (w *watcher) again(ctx context.Context) error {
 		if err := flush(); err != nil {
 			return err
 		}
-		w.ended = text == controlEnd
-		return w.send(event{control: text})
+		return w.send(event{control: text, at: w.log.at})
 	})
 	return errors.Join(err, flush())
 }
 
 // hand gives a batch to who reads it, and to the judge.
-func (w *watcher) hand(b *Batch, fresh bool) error {
+func (w *watcher) hand(b *Batch, fresh bool, at Position) error {
 	b.seal()
 	w.readers.jobs <- b
-	return w.send(event{b: b, fresh: fresh})
+	return w.send(event{b: b, fresh: fresh, at: at})
 }
 
 // take logs, acknowledges, and only then has it judged.
@@ -278,27 +310,35 @@ func (w *watcher) take(src Source, lines []Line) error {
 	if err != nil {
 		return err
 	}
-	last, none := w.log.last, w.log.lines == 0
+	last := lastPlace{place: w.log.places.Last()}
 	for _, l := range lines {
-		if none || l.Place > last { // else it is there already
-			b.add(l.Place, l.Text)
-			last, none = l.Place, false
+		if l.Of != last.of {
+			last = lastPlace{l.Of, w.log.places.Of(l.Of)}
+			for _, x := range b.last {
+				if x.of == l.Of {
+					last = x
+				}
+			}
+		}
+		if l.Place > last.place { // else it is there already
+			b.add(l)
+			last.place = l.Place
 		}
 	}
 	if len(b.Lines) == 0 {
 		w.free <- b
 		return src.Done()
 	}
-	w.ended = false
 	b.seal()
 	w.arrived = w.cfg.Now()
-	clock := ""
+	clock, told := "", Position{}
 	if w.every > 0 && w.arrived.Sub(w.told) >= w.every {
 		w.told = w.arrived
 		clock = controlClock + strconv.FormatInt(w.told.UnixNano(), 10)
 		if err := w.log.control(clock); err != nil {
 			return err
 		}
+		told = w.log.at
 	}
 	w.readers.jobs <- b // while it is written
 	err = w.log.Append(b)
@@ -309,12 +349,12 @@ func (w *watcher) take(src Source, lines []Line) error {
 		err = src.Done()
 	}
 	if err == nil && clock != "" {
-		err = w.send(event{control: clock, fresh: true})
+		err = w.send(event{control: clock, fresh: true, at: told})
 	}
 	if err != nil {
 		return err
 	}
-	return w.send(event{b: b, fresh: true})
+	return w.send(event{b: b, fresh: true, at: w.log.at})
 }
 
 func (w *watcher) control(text string) error {
@@ -324,8 +364,7 @@ func (w *watcher) control(text string) error {
 	if err := w.log.Sync(); err != nil {
 		return err
 	}
-	w.ended = w.ended || text == controlEnd
-	return w.send(event{control: text, fresh: true})
+	return w.send(event{control: text, fresh: true, at: w.log.at})
 }
 
 // drain waits until the judge has done all.
@@ -343,112 +382,4 @@ func (w *watcher) drain(to *answer) error {
 	case <-w.down:
 		return errDown
 	}
-}
-
-// judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
-func (w *watcher) judgeAll(ctx context.Context) (err error) {
-	for e := range w.queue {
-		if ctx.Err() != nil && e.ask == nil { // the log has it
-			if e.b != nil {
-				<-e.b.ready
-				w.free <- e.b
-			}
-			continue
-		}
-		if w.out == nil {
-			if w.out, err = openEmitted(w.cfg.Dir); err != nil {
-				return err
-			}
-		}
-		w.fresh = e.fresh
-		w.s.LogBytes = e.logBytes
-		switch {
-		case e.ask != nil:
-			if err := w.out.sync(); err != nil {
-				return err
-			}
-			w.publish()
-			var a answer
-			a.quiet, a.some = w.judge.Quiet()
-			e.ask <- a
-			continue
-		case e.b != nil:
-			err = w.judged(e.b)
-			w.free <- e.b
-		default:
-			err = w.own(e.control)
-		}
-		if err != nil {
-			return err
-		}
-		if w.fresh {
-			w.publish()
-			if err := w.out.sync(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// own is a line of our own.
-func (w *watcher) own(text string) error {
-	if text == controlEnd {
-		w.judge.End()
-		return w.emit()
-	}
-	say := w.judge.Advance
-	number, is := strings.CutPrefix(text, controlAdvance)
-	if !is {
-		number, _ = strings.CutPrefix(text, controlClock)
-		say = w.judge.Clock
-	}
-	mark, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%s: %q; expected %sor %sand a number", w.cfg.Dir, text, controlAdvance, controlClock)
-	}
-	say(mark)
-	return w.emit()
-}
-
-// judged are lines of the log.
-func (w *watcher) judged(b *Batch) error {
-	b.wait()
-	w.s.Lines += int64(len(b.Lines))
-	err := w.judge.Take(b, func(place int64, err error) {
-		w.s.Bad++
-		if w.fresh && w.cfg.Bad != nil {
-			w.cfg.Bad(place, err)
-		}
-	})
-	if err == nil && !w.kept { // not before: options with which nothing could be judged may be put right
-		if err := keepSettings(w.cfg.Dir, w.judge.Settings()); err != nil {
-			return err // and no violation without them
-		}
-		w.kept = true
-	}
-	return errors.Join(err, w.emit())
-}
-
-// emit writes what has become final.
-func (w *watcher) emit() error {
-	return w.judge.Findings(func(class string, line func(n int64) ([]byte, error)) error {
-		w.s.Violations[class]++
-		fresh, err := w.out.add(line)
-		if fresh != nil && w.cfg.Violation != nil {
-			w.cfg.Violation(fresh)
-		}
-		return err
-	})
-}
-
-func (w *watcher) publish() {
-	if w.cfg.Metrics == nil {
-		return
-	}
-	s := w.s
-	w.judge.Stats(&s)
-	s.Violations = maps.Clone(w.s.Violations)
-	s.Proved = w.out.proved
-	w.cfg.Metrics.set(s)
 }

@@ -49,13 +49,13 @@ func child(arg string) error {
 	dir, what, _ := strings.Cut(arg, "|")
 	cfg := Config{Dir: dir, Judge: aionOf(si, 400), Idle: 300 * time.Millisecond}
 	if url, ok := strings.CutPrefix(what, "nats "); ok {
-		cfg.Open = func(ctx context.Context, after int64, none bool) (Source, error) {
-			s, err := NATS(ctx, url, "txns", "watch", max(after, 0))
+		cfg.Open = func(ctx context.Context, after Places) (Source, error) {
+			s, err := NATS(ctx, url, "txns", "watch", max(after.Last(), 0))
 			return slow{s}, err
 		}
 	} else {
-		cfg.Open = func(_ context.Context, after int64, _ bool) (Source, error) {
-			s, err := File(what, after, false)
+		cfg.Open = func(_ context.Context, after Places) (Source, error) {
+			s, err := File(what, after.Last(), false)
 			return slow{s}, err
 		}
 	}
@@ -209,8 +209,8 @@ func TestPipe(t *testing.T) {
 		calls := 0
 		err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(o, 400), Metrics: &m,
 			Violation: func([]byte) { calls++ },
-			Open: func(_ context.Context, after int64, none bool) (Source, error) {
-				return Pipe(bytes.NewReader(join(lines)), after), nil
+			Open: func(_ context.Context, after Places) (Source, error) {
+				return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
 			}})
 		if err != nil {
 			t.Fatal(err)
@@ -336,8 +336,8 @@ func TestBad(t *testing.T) {
 			err error) {
 			bad = append(bad, fmt.Sprint(place, ": ", err))
 		},
-			Open: func(_ context.Context, after int64, none bool) (Source, error) {
-				return Pipe(strings.NewReader(text), after), nil
+			Open: func(_ context.Context, after Places) (Source, error) {
+				return Pipe(strings.NewReader(text), after.Last()), nil
 			}})
 		return bad, err
 	}

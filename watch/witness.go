@@ -30,13 +30,13 @@ type witness struct {
 
 // court says what violations are: in words, and whether their transactions prove a violation of the level.
 type court struct {
-	profile *mechanism.Profile
-	level   level.Level
-	skew    int64
-	stream  *mechanism.Stream
-	head    *history.History // the header
-	origin  int64            // the first start
-	recall  func(id uint32) (witness, error)
+	profile *mechanism.Profile               `freeze:"-"`
+	level   level.Level                      `freeze:"-"`
+	skew    int64                            `freeze:"-"`
+	stream  *mechanism.Stream                `freeze:"-"`
+	head    *history.History                 `freeze:"-"` // the header
+	origin  int64                            // the first start
+	recall  func(id uint32) (witness, error) `freeze:"-"`
 }
 
 // maxWitnesses bounds the transactions of a violation that are tried as a proof. A proof takes a fraction of a

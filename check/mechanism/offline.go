@@ -117,9 +117,9 @@ func duplicates(h *history.History) bool {
 // lane, or several where its transactions overlap; sessions that do not overlap may share one, so that there are no
 // more lanes than transactions at a time.
 type source struct {
-	h     *history.History
-	timed bool       // some operation has times
-	txns  [][]uint32 // of a lane
+	h     *history.History `freeze:"-"`
+	timed bool             // some operation has times
+	txns  [][]uint32       // of a lane
 	bufs  [][]Trace
 	lanes [][]Trace // what is left to dispatch of the present transaction
 }

@@ -5,7 +5,7 @@ import "isovet/history"
 // Stream turns histories that are pieces of one stream into traces, with keys and values that mean the same in all of
 // them: keys are numbered as they come, a value is a hash of 64 bits.
 type Stream struct {
-	numbers map[string]uint32
+	numbers map[string]uint32 `freeze:"-"`
 	names   []string
 	initial []uint64
 	first   uint64 // what keys hold at first
@@ -19,6 +19,14 @@ type Stream struct {
 // NewStream begins a stream.
 func NewStream() *Stream {
 	return &Stream{numbers: map[string]uint32{}, first: Nothing}
+}
+
+// Thawed makes again what is not written (internal/freeze).
+func (s *Stream) Thawed() {
+	s.numbers = make(map[string]uint32, len(s.names))
+	for n, name := range s.names {
+		s.numbers[name] = uint32(n)
+	}
 }
 
 // Keys returns how many keys there have been.

@@ -8,7 +8,7 @@ type Options struct {
 	// Skew, in ns, widens every interval at both ends: clocks differ by no more than twice that.
 	Skew int64
 	// Initial returns the value that a key holds before everything; nil: 0.
-	Initial func(key uint32) uint64
+	Initial func(key uint32) uint64 `freeze:"-"`
 	// Duplicates: a value may be written twice to a key.
 	Duplicates bool
 	// NoPrune keeps everything; memory is then not bounded.
@@ -58,7 +58,7 @@ type Verifier struct {
 	graves     graveyard
 	suspects   suspects
 	attached   attached
-	async      pruning
+	async      pruning `freeze:"-"`
 }
 
 // client is a transaction being put together.

@@ -73,7 +73,7 @@ type AionStats struct {
 // What the watermark has passed is forgotten but for the newest version of each key (C17). Cost: a transaction's
 // operations by their displacement among those of their keys. Memory: the window, and 144 bytes a key.
 type Aion struct {
-	o    Options
+	o    Options `freeze:"-"`
 	keys []onlineKey
 	// The window: transactions that are not final, in the order of arrival. Number n stands at slots[n-first].
 	slots    []slot

@@ -16,6 +16,8 @@ var floors = [][]room{
 			"the files that are mapped into memory, so that their pages can be given back"},
 		{"internal/filelock",
 			"a file taken for one process at a time"},
+		{"internal/freeze",
+			"values written to a file as they are, and read back by another process: the state of what goes on there"},
 		{"internal/room",
 			"how much memory can still be had, asked before what is large is allocated; how much has been held"},
 		{"internal/bounds",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -29,7 +30,7 @@ type watchFlags struct {
 	level                          level.Level
 	source, state, durable, metric string
 	gate                           gateFlags
-	idle                           time.Duration
+	idle, checkpoint               time.Duration
 	atStart, once, quiet, standby  bool
 	checker, profile               string
 	skew                           time.Duration
@@ -41,14 +42,15 @@ var watchCheckers = []string{"aion", "leopard"}
 
 func newWatch(e *env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
-		gate: defaultGate(), idle: 5 * time.Second, checker: watchCheckers[0]}
+		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, checker: watchCheckers[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
 		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an
 address to listen on for POST, or a JetStream subject. It writes each transaction to a segment log before it
-acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. If it is killed and started
-again on the same folder, it reads the log and continues; no violation is lost or written twice. A folder keeps the
+acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. Every --checkpoint it
+writes down its state. If it is killed and started again on the same folder, it goes on from there with the rest of the
+log; no violation is lost or written twice. A folder keeps the
 checker, level, profile, clock skew and lateness that it began with. It is one process's at a time; another one refuses
 to begin, or waits (--standby). When its source has ended, a later run goes on.
 
@@ -99,6 +101,8 @@ interrupted: start it again to continue.`,
 		"without an initial transaction and value", watch.AttachNames())
 	addProfile(c, &f.profile, &f.skew)
 	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
+	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "how often the state is written, so that a restart goes "+
+		"on from there; 0: never, a restart judges the log again")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to serve Prometheus metrics on, under /metrics")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
@@ -110,28 +114,30 @@ interrupted: start it again to continue.`,
 }
 
 // open makes the source that the flag names.
-func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none bool) (watch.Source, error), error) {
+func (f *watchFlags) open(e *env) (func(ctx context.Context, after watch.Places) (watch.Source, error), error) {
 	u, err := url.Parse(f.source)
 	switch {
 	case f.source == "-":
-		return func(_ context.Context, after int64, none bool) (watch.Source, error) {
+		return func(_ context.Context, after watch.Places) (watch.Source, error) {
 			if in, ok := e.stdin.(*os.File); ok {
 				if s, err := in.Stat(); err == nil && s.Mode().IsRegular() {
 					// a file stands at its beginning again: what the log has is passed over
 					return watch.Pipe(in, -1), nil
 				}
 			}
-			if !none {
+			if len(after) > 0 {
 				fmt.Fprintf(e.stderr, "isovet: -: %s has the first %d lines of the stream; what comes is taken for "+
-					"what follows them\n", f.state, after+1)
+					"what follows them\n", f.state, after.Last()+1)
 			}
-			return watch.Pipe(e.stdin, after), nil
+			return watch.Pipe(e.stdin, after.Last()), nil
 		}, nil
 	case err == nil && u.Scheme == "http":
 		if u.Path != "" && u.Path != "/" || u.Port() == "" {
 			return nil, usagef("--source %s; expected http://HOST:PORT, the address to listen on", f.source)
 		}
-		return func(_ context.Context, after int64, _ bool) (watch.Source, error) { return watch.HTTP(u.Host, after) },
+		return func(_ context.Context, after watch.Places) (watch.Source, error) {
+				return watch.HTTP(u.Host, after.Last())
+			},
 			nil
 	case err == nil && (u.Scheme == "nats" || u.Scheme == "tls"):
 		subject := strings.Trim(u.Path, "/")
@@ -140,8 +146,8 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 		}
 		server := *u
 		server.Path = ""
-		return func(ctx context.Context, after int64, _ bool) (watch.Source, error) {
-			return watch.NATS(ctx, server.String(), subject, f.durable, max(after, 0))
+		return func(ctx context.Context, after watch.Places) (watch.Source, error) {
+			return watch.NATS(ctx, server.String(), subject, f.durable, max(after.Last(), 0))
 		}, nil
 	case err == nil && len(u.Scheme) > 1 && u.Host != "":
 		return nil, usagef("--source %s: unknown kind %q; expected -, a file, http://HOST:PORT or "+
@@ -150,8 +156,8 @@ func (f *watchFlags) open(e *env) (func(ctx context.Context, after int64, none b
 	if _, err := os.Stat(f.source); err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, after int64, _ bool) (watch.Source, error) {
-		return watch.File(f.source, after, f.once)
+	return func(_ context.Context, after watch.Places) (watch.Source, error) {
+		return watch.File(f.source, after.Last(), f.once)
 	}, nil
 }
 
@@ -266,6 +272,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.idle < 0 {
 		return usagef("--idle %v is negative", f.idle)
 	}
+	if f.checkpoint < 0 {
+		return usagef("--checkpoint %v is negative", f.checkpoint)
+	}
 	judge, err := f.judge()
 	if err != nil {
 		return err
@@ -295,6 +304,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var broken error // of standard output
 	err = watch.Run(ctx, watch.Config{
 		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m, Standby: f.standby,
+		Checkpoint: f.checkpoint, Log: slog.New(slog.NewTextHandler(e.stderr, nil)),
 		Violation: func(line []byte) {
 			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
 				broken = err

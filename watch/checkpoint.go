@@ -1,0 +1,311 @@
+package watch
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"isovet/internal/freeze"
+	"isovet/internal/safego"
+)
+
+// A checkpoint is a folder checkpoint-00000017 in the watch's: the judge's files, and a manifest, which says of what
+// place in the log it is and how many violations had been written. It is made under another name, synced, and renamed,
+// so that one which has its name is whole; the one before stays.
+
+// manifest is what stands in the file of that name.
+type manifest struct {
+	Version   int               `json:"version"`
+	Written   time.Time         `json:"written"`
+	Options   map[string]string `json:"options"`
+	Log       Position          `json:"log"`
+	Places    Places            `json:"places"`
+	Emitted   emittedState      `json:"emitted"`
+	Bad       int64             `json:"bad_lines"`
+	Found     map[string]int64  `json:"violations"`
+	StateSize map[string]int64  `json:"files"` // by name
+}
+
+// manifestVersion is that of this isovet.
+const manifestVersion = 1
+
+const (
+	manifestFile   = "manifest"
+	checkpointName = "checkpoint-%08d"
+	// keptCheckpoints is how many stay: the latest, and one to go back to where that is damaged.
+	keptCheckpoints = 2
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encode makes the text of a manifest: an object, and a line with its checksum.
+func (m *manifest) encode() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	return fmt.Appendf(text, "crc32c %08x\n", crc32.Checksum(text, castagnoli)), nil
+}
+
+func readManifest(dir string) (*manifest, error) {
+	path := filepath.Join(dir, manifestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.LastIndex(text, []byte("crc32c "))
+	if at < 0 || string(text[at:]) != fmt.Sprintf("crc32c %08x\n", crc32.Checksum(text[:at], castagnoli)) {
+		return nil, fmt.Errorf("%s: the checksum differs: %w", path, freeze.ErrDamaged)
+	}
+	var m manifest
+	if err := json.Unmarshal(text[:at], &m); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if m.Version != manifestVersion {
+		return nil, fmt.Errorf("%s: a checkpoint of version %d; expected %d, this isovet's: go on with the isovet "+
+			"that wrote it, or begin in another --state folder", path, m.Version, manifestVersion)
+	}
+	for name, size := range m.StateSize {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if st.Size() != size {
+			return nil, fmt.Errorf("%s: %d bytes; expected %d: %w", filepath.Join(dir, name), st.Size(), size,
+				freeze.ErrDamaged)
+		}
+	}
+	return &m, nil
+}
+
+// checkpoints lists those of a folder by number, the latest first, and what was left of one that was not finished.
+func checkpoints(dir string) (whole []int, rest []string, err error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range list {
+		n := 0
+		if _, err := fmt.Sscanf(e.Name(), checkpointName, &n); err != nil || !e.IsDir() {
+			continue
+		}
+		if e.Name() == fmt.Sprintf(checkpointName, n) {
+			whole = append(whole, n)
+		} else {
+			rest = append(rest, filepath.Join(dir, e.Name()))
+		}
+	}
+	slices.SortFunc(whole, func(a, b int) int { return cmp.Compare(b, a) })
+	return whole, rest, nil
+}
+
+// restore takes the judge to where the latest checkpoint that is whole has it; nil: there is none.
+func (w *watcher) restore() (*manifest, error) {
+	whole, rest, err := checkpoints(w.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range rest {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+	}
+	var found *manifest
+	for _, n := range whole {
+		w.keeper.number = max(w.keeper.number, n)
+		dir := filepath.Join(w.cfg.Dir, fmt.Sprintf(checkpointName, n))
+		m, err := readManifest(dir)
+		if err == nil && found == nil {
+			if err := compareSettings(filepath.Join(dir, manifestFile), m.Options, w.judge.Settings()); err != nil {
+				return nil, err
+			}
+			if err = w.judge.Restore(dir); err == nil {
+				found = m
+			}
+		}
+		switch {
+		case err == nil:
+			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
+		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
+			w.cfg.Log.Warn("a checkpoint is damaged, and is passed over", "folder", dir, "error", err)
+			if err := os.Rename(dir, dir+".damaged"); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// kept is a checkpoint that is there.
+type kept struct {
+	number int
+	at     Position
+}
+
+// keeper makes checkpoints last, beside the judge.
+type keeper struct {
+	number int    // the greatest so far
+	whole  []kept // the latest first
+	busy   chan struct{}
+	group  safego.Group
+	last   time.Time // when the latest was begun
+	failed bool      // it has been said
+}
+
+// due reports whether it is time for a checkpoint, and the one before is done.
+func (w *watcher) due() bool {
+	if w.cfg.Checkpoint <= 0 || w.at == w.saved || !w.settled() || time.Since(w.keeper.last) < w.cfg.Checkpoint {
+		return false
+	}
+	select {
+	case w.keeper.busy <- struct{}{}:
+		<-w.keeper.busy
+		return true
+	default:
+		return false
+	}
+}
+
+// checkpoint has the judge write what it knows, and another goroutine make that last. A disk that is full is no error:
+// the next one may fit.
+func (w *watcher) checkpoint() {
+	k := &w.keeper
+	k.busy <- struct{}{}
+	begun := time.Now()
+	k.last = begun
+	k.number++
+	dir := filepath.Join(w.cfg.Dir, fmt.Sprintf(checkpointName, k.number))
+	m, size, err := w.writeState(dir + ".new")
+	w.s.CheckpointPause = time.Since(begun)
+	if err != nil {
+		w.noCheckpoint(dir, err)
+		<-k.busy
+		return
+	}
+	at, number := w.at, k.number
+	w.saved = at
+	k.group.Go(func() {
+		err := finish(w.cfg.Dir, dir, m)
+		if err == nil {
+			k.whole = append([]kept{{number, at}}, k.whole...)
+			err = w.forget()
+		}
+		if err != nil {
+			w.noCheckpoint(dir, err)
+		} else {
+			k.failed = false
+			w.checkpointed.Store(&checkpointed{begun, size})
+		}
+		<-k.busy
+	})
+}
+
+// checkpointed is what became of the latest.
+type checkpointed struct {
+	at   time.Time
+	size int64
+}
+
+// noCheckpoint says that one has failed. It is tried again.
+func (w *watcher) noCheckpoint(dir string, err error) {
+	if e := os.RemoveAll(dir + ".new"); e != nil {
+		err = errors.Join(err, e)
+	}
+	if !w.keeper.failed {
+		w.cfg.Log.Error("no checkpoint could be written; it is tried again", "folder", dir, "error", err)
+	}
+	w.keeper.failed = true
+}
+
+// settled reports whether all violations that the file has have been found again.
+func (w *watcher) settled() bool { return w.out != nil && w.out.n >= w.out.there }
+
+// writeState writes everything but the manifest, and returns that.
+func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
+	if err := w.out.sync(); err != nil {
+		return nil, 0, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, 0, err
+	}
+	if err := w.judge.Checkpoint(dir); err != nil {
+		return nil, 0, err
+	}
+	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.at,
+		Places: maps.Clone(w.places), Emitted: w.out.state(), Bad: w.s.Bad, Found: maps.Clone(w.s.Violations),
+		StateSize: map[string]int64{}}
+	for _, s := range w.judge.Settings() {
+		m.Options[s.Name] = s.Value
+	}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		st, err := e.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		m.StateSize[name] = st.Size()
+		total += st.Size()
+		return err
+	})
+	return m, total, err
+}
+
+// finish makes a checkpoint last, and gives it its name.
+func finish(parent, dir string, m *manifest) error {
+	text, err := m.encode()
+	if err != nil {
+		return err
+	}
+	path := dir + ".new"
+	if err := os.WriteFile(filepath.Join(path, manifestFile), text, 0o644); err != nil {
+		return err
+	}
+	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return syncDir(name)
+		}
+		f, err := os.OpenFile(name, os.O_RDWR, 0) // Windows syncs only what may be written
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path, dir); err != nil {
+		return err
+	}
+	return syncDir(parent)
+}
+
+// forget removes checkpoints that are not needed any more. It runs beside the judge, one at a time.
+func (w *watcher) forget() error {
+	k := &w.keeper
+	for len(k.whole) > keptCheckpoints {
+		old := k.whole[len(k.whole)-1]
+		if err := os.RemoveAll(filepath.Join(w.cfg.Dir, fmt.Sprintf(checkpointName, old.number))); err != nil {
+			return err
+		}
+		k.whole = k.whole[:len(k.whole)-1]
+	}
+	return nil
+}

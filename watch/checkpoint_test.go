@@ -1,0 +1,238 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"isovet/check/timestamp"
+	"isovet/datasets"
+	"isovet/level"
+)
+
+// pieces feeds a judge lines in batches of random sizes, with the clock going on between them, and returns the lines of
+// its findings. turn is called between two batches and returns the judge that goes on.
+func pieces(t *testing.T, rng *rand.Rand, j Judge, lines [][]byte, turn func(Judge) Judge) (out []string) {
+	t.Helper()
+	recall := func(n int64) ([]byte, error) { return bytes.TrimSuffix(lines[n], []byte("\n")), nil }
+	j.Begin(recall)
+	take := func() {
+		err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
+			b, err := line(int64(len(out)) + 1)
+			out = append(out, string(b))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock := int64(1e18)
+	for at := 0; at < len(lines); {
+		n := min(1+rng.IntN(60), len(lines)-at)
+		if every, _ := j.Tick(); every > 0 && rng.IntN(3) == 0 {
+			clock += rng.Int64N(int64(2 * time.Second))
+			j.Clock(clock)
+			take()
+		}
+		if err := j.Take(NewBatch(int64(at), lines[at:at+n]), func(int64, error) {}); err != nil {
+			t.Fatal(err)
+		}
+		take()
+		at += n
+		if next := turn(j); next != j {
+			j = next
+		}
+	}
+	j.End()
+	take()
+	return out
+}
+
+// TestCheckpoint: a judge that is restored in the midst finds what the one that it was restored from finds, to the last
+// byte, as does one restored from that.
+func TestCheckpoint(t *testing.T) {
+	turns, total := 0, 0
+	check := func(seed uint64, lines [][]byte, judge func() Judge) {
+		t.Helper()
+		want := pieces(t, rand.New(rand.NewPCG(seed, 1)), judge(), lines, func(j Judge) Judge { return j })
+		often := rand.New(rand.NewPCG(seed, 2))
+		dirs := t.TempDir()
+		got := pieces(t, rand.New(rand.NewPCG(seed, 1)), judge(), lines, func(j Judge) Judge {
+			if often.IntN(4) > 0 {
+				return j
+			}
+			dir := filepath.Join(dirs, fmt.Sprint(turns))
+			turns++
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := j.Checkpoint(dir); err != nil {
+				t.Fatal(err)
+			}
+			next := judge()
+			next.Begin(func(n int64) ([]byte, error) { return bytes.TrimSuffix(lines[n], []byte("\n")), nil })
+			if err := next.Restore(dir); err != nil {
+				t.Fatal(err)
+			}
+			var a, b Snapshot
+			j.Stats(&a)
+			next.Stats(&b)
+			if fmt.Sprint(a) != fmt.Sprint(b) {
+				t.Fatalf("seed %d: %+v\nrestored: %+v", seed, a, b)
+			}
+			return next
+		})
+		if !slices.Equal(got, want) {
+			for i := range min(len(got), len(want)) {
+				if got[i] != want[i] {
+					t.Fatalf("seed %d: finding %d is %s\nwithout a restart %s", seed, i, got[i], want[i])
+				}
+			}
+			t.Fatalf("seed %d: %d findings, %d without a restart", seed, len(got), len(want))
+		}
+		total += len(want)
+	}
+	gates := []GateOptions{{}, {Once: true, MaxJump: time.Minute, Patience: time.Second}}
+	for seed := range uint64(12) {
+		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Txns: 1200, Sessions: 8, Keys: 40,
+			Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
+		_, lines := arrivalsOf(t, spec, 60, false)
+		if seed%3 == 0 {
+			lines = lines[200:] // from the midst
+		}
+		if seed%4 == 1 { // some come again, some not at all
+			lines = append(slices.Concat(lines[:500], lines[450:600], lines[610:]), lines[100])
+		}
+		o := AionOptions{Options: timestamp.Options{Level: []level.Level{level.SessionSnapshotIsolation,
+			level.SessionSerializable}[seed/2%2]}, Lateness: []int64{0, 100, 400}[seed%3], Attach: AttachAuto,
+			Gate: gates[seed%2]}
+		check(seed, lines, func() Judge {
+			j, err := NewAion(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		})
+	}
+	eachBroken(t, 1, func(m *mechanisms) {
+		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3, Attach: AttachAuto, Gate: gates[total%2]}
+		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
+	})
+	if turns < 100 || total < 1000 {
+		t.Errorf("%d restarts, %d findings: too few to be a test", turns, total)
+	}
+	t.Logf("%d restarts, %d findings", turns, total)
+}
+
+// mortal is a judge whose process has been killed: it writes nothing any more.
+type mortal struct {
+	Judge
+	dead *atomic.Bool
+}
+
+func (m mortal) Checkpoint(dir string) error {
+	if m.dead.Load() {
+		return errKilled
+	}
+	return m.Judge.Checkpoint(dir)
+}
+
+// TestResume: killed at random places and started again, with a checkpoint after every batch, the folder has the
+// violations of one run, byte for byte, and the second of two starts reads little of the log.
+func TestResume(t *testing.T) {
+	defer func(was int64) { segmentBytes = was }(segmentBytes)
+	segmentBytes = 20_000
+	_, lines := arrivals(t, 5, 2500)
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(in, join(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	run := func(dir string, dead *atomic.Bool, wrap func(Source) Source) (Snapshot, error) {
+		var m Metrics
+		err := Run(t.Context(), Config{Dir: dir, Judge: mortal{aionOf(si, 200), dead}, Checkpoint: 1, Metrics: &m,
+			Open: func(_ context.Context, after Places) (Source, error) {
+				s, err := File(in, after.Last(), true)
+				return wrap(s), err
+			}})
+		return m.Get(), err
+	}
+	once, again := t.TempDir(), t.TempDir()
+	var never atomic.Bool
+	all, err := run(once, &never, func(s Source) Source { return s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(once, "violations.jsonl"))
+	if err != nil || bytes.Count(want, []byte("\n")) < 100 {
+		t.Fatalf("%d bytes of violations; %v", len(want), err)
+	}
+	stops := 0
+	for err = errKilled; err != nil; stops++ {
+		var dead atomic.Bool
+		left := 1 + rng.IntN(len(lines)/8)
+		_, err = run(again, &dead, func(s Source) Source {
+			return &ending{dying{s, &left, 1 + rng.IntN(60), []string{"next", "done"}[rng.IntN(2)]}, &dead}
+		})
+		if err != nil && !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if whole, _, err := checkpoints(again); err != nil || len(whole) > keptCheckpoints || stops > 0 &&
+			len(whole) == 0 {
+			t.Fatalf("checkpoints %v, %v", whole, err)
+		}
+		if stops%5 == 4 { // the latest is damaged: the one before is taken
+			whole, _, _ := checkpoints(again)
+			path := filepath.Join(again, fmt.Sprintf(checkpointName, whole[0]), []string{stateFile,
+				manifestFile}[stops%2])
+			if err := os.Truncate(path, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(again, "violations.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes of violations, %d in one run", len(got), len(want))
+	}
+	if stops < 8 {
+		t.Errorf("%d stops are too few", stops)
+	}
+	last, err := run(again, &never, func(s Source) Source { return s })
+	if err != nil || last.Lines != all.Lines || last.Txns != all.Txns || fmt.Sprint(last.Violations) !=
+		fmt.Sprint(all.Violations) {
+		t.Errorf("%+v, %v\nin one run %+v", last, err, all)
+	}
+}
+
+// ending says when the process is killed.
+type ending struct {
+	dying
+	dead *atomic.Bool
+}
+
+func (e *ending) Next(ctx context.Context, n int) ([]Line, error) {
+	lines, err := e.dying.Next(ctx, n)
+	if errors.Is(err, errKilled) {
+		e.dead.Store(true)
+	}
+	return lines, err
+}
+
+func (e *ending) Done() error {
+	err := e.dying.Done()
+	if errors.Is(err, errKilled) {
+		e.dead.Store(true)
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// ErrNotKept says that a line of the log has been deleted since.
+var ErrNotKept = errors.New("the line is not kept any more")
+
+// finder finds lines in a log by their numbers.
+type finder struct {
+	mu     sync.Mutex
+	recent []*segmentIndex // as they were written or read, the latest last
+	// of the goroutine that asks
+	old   []*segmentIndex // read for this, the latest used last
+	first map[int]int64   // number of a segment's first line
+}
+
+// segmentIndex says where lines begin in a segment.
+type segmentIndex struct {
+	segment int
+	first   int64   // number of the first line that is known
+	marks   []int64 // where line first+i*indexEvery begins
+	lines   int64
+}
+
+// indexEvery is how many lines are read to find one; indexed of how many segments it is known where lines begin, 20 kB
+// each, and as many of those that were looked at again.
+const (
+	indexEvery = 64
+	indexed    = 32
+)
+
+// begin begins a segment, or goes on in it.
+func (f *finder) begin(at Position) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recent = append(f.recent, &segmentIndex{segment: at.Segment, first: at.Lines})
+	if len(f.recent) > indexed {
+		f.recent = slices.Delete(f.recent, 0, 1)
+	}
+}
+
+// note takes the next line of the latest segment.
+func (f *finder) note(at int64) {
+	x := f.recent[len(f.recent)-1]
+	if x.lines%indexEvery != 0 {
+		f.mu.Lock()
+		x.lines++
+		f.mu.Unlock()
+		return
+	}
+	f.mu.Lock()
+	x.marks = append(x.marks, at)
+	x.lines++
+	f.mu.Unlock()
+}
+
+func (x *segmentIndex) has(n int64) bool { return n >= x.first && n < x.first+x.lines }
+
+// mark is where line n, or one a few lines before, begins, and how many lines before.
+func (x *segmentIndex) mark(n int64) (at, skip int64) {
+	i := n - x.first
+	return x.marks[i/indexEvery], i % indexEvery
+}
+
+func (f *finder) line(dir string, n int64) ([]byte, error) {
+	f.mu.Lock()
+	segment, at, skip := 0, int64(0), int64(0)
+	latest := 0
+	for _, x := range f.recent {
+		latest = x.segment
+		if x.has(n) {
+			segment = x.segment
+			at, skip = x.mark(n)
+		}
+	}
+	f.mu.Unlock()
+	if segment == 0 {
+		x, err := f.search(dir, n, latest)
+		if err != nil {
+			return nil, err
+		}
+		segment = x.segment
+		at, skip = x.mark(n)
+	}
+	in, err := os.Open(segmentName(dir, segment))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s, line %d: %w", dir, n, ErrNotKept)
+	}
+	if err != nil {
+		return nil, err
+	}
+	line, err := nth(in, at, skip)
+	return line, errors.Join(err, in.Close())
+}
+
+// search looks for a line in the segments of before.
+func (f *finder) search(dir string, n int64, latest int) (*segmentIndex, error) {
+	if i := slices.IndexFunc(f.old, func(x *segmentIndex) bool { return x.has(n) }); i >= 0 {
+		x := f.old[i]
+		f.old = append(slices.Delete(f.old, i, i+1), x)
+		return x, nil
+	}
+	if f.first == nil {
+		f.first = map[int]int64{1: 0}
+	}
+	for segment := latest; n >= 0 && segment > 0; segment-- {
+		first, err := f.firstOf(dir, segment)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if first > n {
+			continue
+		}
+		x, err := f.read(dir, segment, first)
+		if err != nil {
+			return nil, err
+		}
+		if !x.has(n) {
+			break
+		}
+		if f.old = append(f.old, x); len(f.old) > indexed {
+			f.old = slices.Delete(f.old, 0, 1)
+		}
+		return x, nil
+	}
+	return nil, fmt.Errorf("%s, line %d: %w", dir, n, ErrNotKept)
+}
+
+// firstOf is the number of the first line of a segment.
+func (f *finder) firstOf(dir string, segment int) (int64, error) {
+	if n, ok := f.first[segment]; ok {
+		return n, nil
+	}
+	in, err := os.Open(segmentName(dir, segment))
+	if err != nil {
+		return 0, err
+	}
+	head, _ := bufio.NewReaderSize(in, 64).ReadSlice('\n') // of a longer line a part
+	if err := in.Close(); err != nil {
+		return 0, err
+	}
+	n := int64(0)
+	if _, text, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\t")); bytes.HasPrefix(text, []byte(controlFrom)) {
+		if n, err = strconv.ParseInt(string(text[len(controlFrom):]), 10, 64); err != nil {
+			return 0, fmt.Errorf("%s: %w", segmentName(dir, segment), err)
+		}
+	} else { // one that a former isovet wrote
+		before, err := f.firstOf(dir, segment-1)
+		if err != nil {
+			return 0, err
+		}
+		x, err := f.read(dir, segment-1, before)
+		if err != nil {
+			return 0, err
+		}
+		n = before + x.lines
+	}
+	f.first[segment] = n
+	return n, nil
+}
+
+// read makes the index of a segment. What is being written to it behind is not seen.
+func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, error) {
+	in, err := os.Open(segmentName(dir, segment))
+	if err != nil {
+		return nil, err
+	}
+	x := &segmentIndex{segment: segment, first: first}
+	at, start := int64(0), int64(0)
+	r := bufio.NewReaderSize(in, 1<<18)
+	begins, own := true, false
+	for err == nil {
+		var part []byte
+		part, err = r.ReadSlice('\n')
+		if begins {
+			start = at
+			tab := bytes.IndexByte(part, '\t')
+			own = tab >= 0 && isOwn(part[tab+1:])
+		}
+		at += int64(len(part))
+		if begins = err == nil; begins && !own {
+			x.lines++
+		}
+		if begins && !own && (x.lines-1)%indexEvery == 0 {
+			x.marks = append(x.marks, start)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = nil
+		}
+	}
+	if err != io.EOF {
+		return nil, errors.Join(err, in.Close())
+	}
+	return x, in.Close()
+}
+
+// nth reads the line behind skip others, our own not counted, from a byte of a segment on.
+func nth(in *os.File, at, skip int64) ([]byte, error) {
+	if _, err := in.Seek(at, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(in, 1<<15)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]
+		switch {
+		case isOwn(line):
+		case skip == 0:
+			return line, nil
+		default:
+			skip--
+		}
+	}
+}

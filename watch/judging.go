@@ -1,0 +1,133 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+)
+
+// judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
+func (w *watcher) judgeAll(ctx context.Context) (err error) {
+	for e := range w.queue {
+		if ctx.Err() != nil && e.ask == nil { // the log has it
+			if e.b != nil {
+				<-e.b.ready
+				w.free <- e.b
+			}
+			continue
+		}
+		if w.out == nil {
+			var short bool
+			if w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted); err != nil {
+				return err
+			}
+			if short {
+				w.cfg.Log.Warn("the file of violations is shorter than it was: somebody has cut it off; numbers go on",
+					"folder", w.cfg.Dir)
+			}
+		}
+		w.fresh = e.fresh
+		switch {
+		case e.ask != nil:
+			if err := w.out.sync(); err != nil {
+				return err
+			}
+			w.publish()
+			var a answer
+			a.quiet, a.some = w.judge.Quiet()
+			e.ask <- a
+			continue
+		case e.b != nil:
+			err = w.judged(e.b)
+			w.free <- e.b
+		default:
+			err = w.own(e.control)
+		}
+		if err != nil {
+			return err
+		}
+		w.at, w.s.LogBytes = e.at, e.at.Bytes
+		if w.fresh {
+			w.publish()
+			if err := w.out.sync(); err != nil {
+				return err
+			}
+		}
+		if w.due() {
+			w.checkpoint()
+		}
+	}
+	if w.cfg.Checkpoint > 0 && w.at != w.saved && w.settled() {
+		w.checkpoint()
+	}
+	return nil
+}
+
+// own is a line of our own.
+func (w *watcher) own(text string) error {
+	if text == controlEnd {
+		w.judge.End()
+		return w.emit()
+	}
+	say := w.judge.Advance
+	number, is := strings.CutPrefix(text, controlAdvance)
+	if !is {
+		number, _ = strings.CutPrefix(text, controlClock)
+		say = w.judge.Clock
+	}
+	mark, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s: %q; expected %sor %sand a number", w.cfg.Dir, text, controlAdvance, controlClock)
+	}
+	say(mark)
+	return w.emit()
+}
+
+// judged are lines of the log.
+func (w *watcher) judged(b *Batch) error {
+	b.wait()
+	w.s.Lines += int64(len(b.Lines))
+	b.moves(w.places)
+	err := w.judge.Take(b, func(place int64, err error) {
+		w.s.Bad++
+		if w.fresh && w.cfg.Bad != nil {
+			w.cfg.Bad(place, err)
+		}
+	})
+	if err == nil && !w.kept { // not before: options with which nothing could be judged may be put right
+		if err := keepSettings(w.cfg.Dir, w.judge.Settings()); err != nil {
+			return err // and no violation without them
+		}
+		w.kept = true
+	}
+	return errors.Join(err, w.emit())
+}
+
+// emit writes what has become final.
+func (w *watcher) emit() error {
+	return w.judge.Findings(func(class string, line func(n int64) ([]byte, error)) error {
+		w.s.Violations[class]++
+		fresh, err := w.out.add(line)
+		if fresh != nil && w.cfg.Violation != nil {
+			w.cfg.Violation(fresh)
+		}
+		return err
+	})
+}
+
+func (w *watcher) publish() {
+	if w.cfg.Metrics == nil {
+		return
+	}
+	s := w.s
+	w.judge.Stats(&s)
+	s.Violations = maps.Clone(w.s.Violations)
+	s.Proved = w.out.proved
+	if c := w.checkpointed.Load(); c != nil {
+		s.CheckpointAt, s.CheckpointBytes = c.at, c.size
+	}
+	w.cfg.Metrics.set(s)
+}
