@@ -63,12 +63,12 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 		return emit(part, chunk, info)
 	}
 	for _, p := range pieces {
-		err := p.Each(ctx, func(h *history.History, first uint64) error {
-			if h.Init != history.None {
-				r.Init = first + uint64(h.Init)
+		err := p.runs(ctx, func(h *history.History, lo, hi uint32, base uint64) error {
+			if h.Init != history.None && lo <= h.Init && h.Init < hi {
+				r.Init = base + uint64(h.Init)
 			}
-			r.Batches = append(r.Batches, batchOf(h, first, rule))
-			if err := m.Batch(h, first); err != nil {
+			r.Batches = append(r.Batches, batchOf(h, lo, hi, base, rule))
+			if err := m.Batch(h, lo, hi, base); err != nil {
 				return err
 			}
 			if len(m.Heads.B) > 1<<18 {
@@ -86,10 +86,10 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 	return r, heads(m.Heads.B)
 }
 
-func batchOf(h *history.History, first uint64, rule plan.Rule) Batch {
-	b := Batch{First: int64(first), Txns: int64(h.NumTxns()), MinT: plan.Last.T, MaxT: plan.First.T}
-	for t, s := range h.Txns.Status {
-		if T, ok := rule.At(h, uint32(t), first); s == history.Committed && ok {
+func batchOf(h *history.History, lo, hi uint32, base uint64, rule plan.Rule) Batch {
+	b := Batch{First: int64(base + uint64(lo)), Txns: int64(hi - lo), MinT: plan.Last.T, MaxT: plan.First.T}
+	for t := lo; t < hi; t++ {
+		if T, ok := rule.At(h, t, base); h.Txns.Status[t] == history.Committed && ok {
 			b.MinT, b.MaxT = min(b.MinT, T), max(b.MaxT, T)
 		}
 	}
@@ -280,17 +280,18 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 		counted[c.Place] = c.At
 	}
 	for _, p := range pieces {
-		err := p.Each(ctx, func(h *history.History, first uint64) error {
-			lo, _ := slices.BinarySearch(g.Places, first)
+		err := p.runs(ctx, func(h *history.History, from, to uint32, base uint64) error {
+			first := base + uint64(from)
+			want, _ := slices.BinarySearch(g.Places, first)
 			next, _ := slices.BinarySearchFunc(g.Moved, first, func(m Moved, p uint64) int {
 				return cmp.Compare(m.Place, p)
 			})
-			for u := range uint32(h.NumTxns()) {
-				place := first + uint64(u)
+			for u := from; u < to; u++ {
+				place := base + uint64(u)
 				at := -1
-				wanted := lo < len(g.Places) && g.Places[lo] == place
+				wanted := want < len(g.Places) && g.Places[want] == place
 				if wanted {
-					lo++
+					want++
 				}
 				is := next < len(g.Moved) && g.Moved[next].Place == place
 				if is {
@@ -303,15 +304,15 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 						at = s
 					}
 				case u != h.Init && h.Txns.Status[u] == history.Committed:
-					if T, ok := g.Rule.At(h, u, first); ok {
+					if T, ok := g.Rule.At(h, u, base); ok {
 						at = g.window(plan.Pos{T: T, N: place})
 					}
 				}
 				if at < 0 && !wanted {
 					continue
 				}
-				x := plan.TxnOf(h, u, first)
-				T, _ := g.Rule.At(h, u, first)
+				x := plan.TxnOf(h, u, base)
+				T, _ := g.Rule.At(h, u, base)
 				x.Rule = plan.Pos{T: T, N: place}
 				x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
 				if m := moved(place); m != nil {

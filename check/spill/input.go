@@ -49,6 +49,11 @@ func pieceOf(p *split.Piece) Piece {
 	x := Piece{First: p.First, Txns: p.Txns,
 		Each: func(ctx context.Context, f func(*history.History, uint64) error) error {
 			return p.Each(ctx, func(b *split.Batch) error { return f(b.H, uint64(b.First)) })
+		},
+		View: func(ctx context.Context, f func(h *history.History, lo, hi uint32, base uint64) error) (bool, error) {
+			return p.View(ctx, func(h *history.History, lo, hi uint32, first int64) error {
+				return f(h, lo, hi, uint64(first)-uint64(lo))
+			})
 		}}
 	if p.By == split.ByRows {
 		x.Part = func(first, txns int64) Piece {
@@ -66,6 +71,19 @@ type Piece struct {
 	First, Txns int64
 	// Each gives the transactions as histories of their own, first being the place of its first transaction.
 	Each func(ctx context.Context, f func(h *history.History, first uint64) error) error
+	// View, if set, gives transactions lo to hi of a larger history, whose places are base and their numbers in it; not
+	// ok where that cannot be. The history is gone afterwards.
+	View func(ctx context.Context, f func(h *history.History, lo, hi uint32, base uint64) error) (ok bool, err error)
 	// Part, if set, is the piece of its transactions from first on, so many.
 	Part func(first, txns int64) Piece
+}
+
+// runs reads the piece by View, or else by Each.
+func (p *Piece) runs(ctx context.Context, f func(h *history.History, lo, hi uint32, base uint64) error) error {
+	if p.View != nil {
+		if ok, err := p.View(ctx, f); ok || err != nil {
+			return err
+		}
+	}
+	return p.Each(ctx, func(h *history.History, first uint64) error { return f(h, 0, uint32(h.NumTxns()), first) })
 }

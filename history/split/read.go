@@ -101,26 +101,84 @@ func (p *Piece) timed(h *history.History) error {
 	return nil
 }
 
+// View reads a piece of a native file in place: it gives f transactions lo to hi of the file's history, some thousand at
+// a time, of which the first one's place in the whole history is first. The history has all transactions, keys and
+// versions of the file; it and what is in it are gone when View returns, and it must be read only. ok is false, and f
+// was not called, where the piece cannot be read so: use Each then. Several pieces may be read at the same time. Cost:
+// memory for the pages of the versions that the piece names.
+func (p *Piece) View(ctx context.Context, f func(h *history.History, lo, hi uint32, first int64) error) (ok bool,
+	err error) {
+	if p.By != ByRows || p.anyOrder || p.Override != "" {
+		return false, nil
+	}
+	if err := p.unchanged(); err != nil {
+		return true, err
+	}
+	n, err := p.open()
+	if err != nil {
+		return true, err
+	}
+	defer n.Close()
+	h := *n.History()
+	// What is known by key of the file may take no more than what is known of the piece's transactions.
+	if int64(h.NumKeys()) > max(1<<16, 2*p.Txns) {
+		return false, nil
+	}
+	h.Meta = p.Header.Meta
+	if err := p.timed(&h); err != nil {
+		return true, err
+	}
+	return true, p.runs(ctx, n, func(lo, hi uint32) error {
+		defer n.ReleaseRows(lo, hi)
+		return n.Do(func() error { return f(&h, lo, hi, p.First+int64(lo)-p.From) })
+	})
+}
+
+// open opens a native file that has the piece's transactions.
+func (p *Piece) open() (*native.File, error) {
+	n, err := native.Open(p.File.Path)
+	if err != nil {
+		return nil, err
+	}
+	if txns := int64(n.History().NumTxns()); p.From < 0 || p.From > p.To || p.To > txns || p.To-p.From != p.Txns {
+		n.Close()
+		return nil, fmt.Errorf("%s: transactions %d to %d of %d; expected %d of these", p.File.Path, p.From, p.To, txns,
+			p.Txns)
+	}
+	return n, nil
+}
+
+// runs divides a piece of a native file into batches.
+func (p *Piece) runs(ctx context.Context, n *native.File, f func(lo, hi uint32) error) error {
+	for lo, end := uint32(p.From), uint32(p.To); lo < end; {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		hi := min(lo+uint32(batchTxns), end)
+		for hi > lo+1 && n.Ops(lo, hi) > batchOps {
+			hi = lo + (hi-lo)/2
+		}
+		if err := f(lo, hi); err != nil {
+			return err
+		}
+		lo = hi
+	}
+	return nil
+}
+
 // rows reads transactions of a native file.
 func (p *Piece) rows(ctx context.Context, give func(*history.History, []int64) error) error {
-	n, err := native.Open(p.File.Path)
+	n, err := p.open()
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	if txns := int64(n.History().NumTxns()); p.From < 0 || p.From > p.To || p.To > txns {
-		return fmt.Errorf("%s: transactions %d to %d of %d; expected some of these", p.File.Path, p.From, p.To, txns)
-	}
 	var seqs []int64
 	if p.anyOrder {
 		seqs = places(n.History())
 	}
 	s := n.Slicer()
-	for lo, end := uint32(p.From), uint32(p.To); lo < end; {
-		hi := min(lo+uint32(batchTxns), end)
-		for hi > lo+1 && n.Ops(lo, hi) > batchOps {
-			hi = lo + (hi-lo)/2
-		}
+	return p.runs(ctx, n, func(lo, hi uint32) error {
 		h, err := s.Slice(lo, hi)
 		if err != nil {
 			return err
@@ -135,12 +193,8 @@ func (p *Piece) rows(ctx context.Context, give func(*history.History, []int64) e
 		if seqs != nil {
 			its = seqs[lo:hi]
 		}
-		if err := give(h, its); err != nil {
-			return err
-		}
-		lo = hi
-	}
-	return nil
+		return give(h, its)
+	})
 }
 
 // lines reads JSON lines.

@@ -3,6 +3,9 @@ package plan
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
+	"slices"
 
 	"isovet/history"
 )
@@ -44,6 +47,41 @@ type ChunkInfo struct {
 	Min, Max Pos
 	Txns     int
 	Ops      int
+	Written  Written
+}
+
+// Written says which values a chunk's writes may have: kinds of values as bits, and the range of integers, and of the
+// lower half of their bits, as clients may have some of their own in the upper one. Known is false where it is not
+// known.
+type Written struct {
+	Known      bool
+	Kinds      uint8
+	Min, Max   int64
+	Low, High  uint32
+	Initialize bool // there are writes of the initial transaction
+}
+
+func (w *Written) add(kind history.ValueKind, n int64) {
+	w.Kinds |= 1 << kind
+	if kind == history.Int {
+		w.Min, w.Max = min(w.Min, n), max(w.Max, n)
+		w.Low, w.High = min(w.Low, uint32(n)), max(w.High, uint32(n))
+	}
+}
+
+func nothingWritten() Written {
+	return Written{Known: true, Min: math.MaxInt64, Max: math.MinInt64, Low: math.MaxUint32}
+}
+
+// has reports whether a value may be among those written.
+func (w *Written) has(kind history.ValueKind, n int64) bool {
+	switch {
+	case !w.Known || w.Initialize:
+		return true
+	case w.Kinds>>kind&1 == 0:
+		return false
+	}
+	return kind != history.Int || w.Min <= n && n <= w.Max && w.Low <= uint32(n) && uint32(n) <= w.High
 }
 
 // chunkWriter makes one chunk after the other.
@@ -68,18 +106,49 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 	w.endTxn()
 	if w.info.Txns == 0 {
 		w.info.Min = pos
+		w.info.Written = nothingWritten()
+	}
+	if pos.T == First.T {
+		w.info.Written.Initialize = true
 	}
 	w.info.Max = pos
 	w.info.Txns++
-	w.body = binary.AppendVarint(w.body, int64(uint64(pos.T)-uint64(w.pos.T)))
-	w.body = binary.AppendVarint(w.body, int64(place-w.place))
+	b, i := room(w.body)
+	i = putVarint(b, i, int64(uint64(pos.T)-uint64(w.pos.T)))
+	i = putVarint(b, i, int64(place-w.place))
 	if w.moving {
-		w.body = binary.AppendVarint(w.body, int64(pos.N-place))
-		w.body = binary.AppendUvarint(w.body, uint64(pos.Sub))
+		i = putVarint(b, i, int64(pos.N-place))
+		i = putUvarint(b, i, uint64(pos.Sub))
 	}
+	w.body = b[:i]
 	w.pos, w.place = pos, place
 	w.inTxn = true
 }
+
+// most is how many bytes the numbers of a transaction or operation take at most.
+const most = 48
+
+// room makes room for some numbers behind b, and returns where they begin.
+func room(b []byte) ([]byte, int) {
+	n := len(b)
+	if cap(b)-n < most {
+		b = slices.Grow(b, max(most, n))
+	}
+	return b[:n+most], n
+}
+
+// putUvarint is binary.PutUvarint at a place, and returns the next.
+func putUvarint(b []byte, i int, x uint64) int {
+	for x >= 0x80 {
+		b[i] = byte(x) | 0x80
+		x >>= 7
+		i++
+	}
+	b[i] = byte(x)
+	return i + 1
+}
+
+func putVarint(b []byte, i int, x int64) int { return putUvarint(b, i, uint64(x)<<1^uint64(x>>63)) }
 
 func (w *chunkWriter) endTxn() {
 	if w.inTxn {
@@ -103,23 +172,24 @@ func (w *chunkWriter) key(kind history.ValueKind, n int64, text []byte) uint32 {
 
 // op adds an operation.
 func (w *chunkWriter) op(kind Kind, key uint32, v history.ValueKind, n int64, text []byte) {
-	w.opAt = len(w.body)
+	b, i := room(w.body)
+	w.opAt = i
 	w.info.Ops++
-	b := append(w.body, byte(kind)|byte(v)<<valueShift)
-	if key < 0x80 {
-		b = append(b, byte(key))
-	} else {
-		b = binary.AppendUvarint(b, uint64(key))
+	if kind != Read {
+		w.info.Written.add(v, n)
 	}
+	b[i] = byte(kind) | byte(v)<<valueShift
+	i = putUvarint(b, i+1, uint64(key))
 	switch v {
 	case history.Int, history.Bool:
-		b = binary.AppendVarint(b, int64(uint64(n)-uint64(w.lastN)))
+		i = putVarint(b, i, int64(uint64(n)-uint64(w.lastN)))
 		w.lastN = n
 	case history.String, history.Row:
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
+		i = putUvarint(b, i, uint64(len(text)))
+		w.body = append(b[:i], text...)
+		return
 	}
-	w.body = b
+	w.body = b[:i]
 }
 
 // take returns the chunk and begins the next. The bytes are appended to out.
@@ -141,6 +211,7 @@ func (d *Damaged) Error() string { return "a damaged chunk: " + d.What }
 // cursor reads a chunk.
 type cursor struct {
 	b      []byte
+	i      int // where it stands in b
 	moving bool
 	round  int
 	whole  []byte
@@ -163,16 +234,27 @@ type cursor struct {
 
 // uvarint reads a number; it is wrong only in damaged files, whose checksums are looked at before.
 func (c *cursor) uvarint() uint64 {
-	if len(c.b) > 0 && c.b[0] < 0x80 {
-		x := uint64(c.b[0])
-		c.b = c.b[1:]
-		return x
+	b, i := c.b, c.i
+	if i < len(b) && b[i] < 0x80 {
+		c.i = i + 1
+		return uint64(b[i])
 	}
-	x, n := binary.Uvarint(c.b)
+	if i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		if end := ^x & 0x8080808080808080; end != 0 {
+			c.i = i + bits.TrailingZeros64(end)>>3 + 1
+			x &= end ^ (end - 1) // up to the last byte
+			// seven bits of each byte, put together
+			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+			return x&0x0fffffff | x&0x0fffffff00000000>>4
+		}
+	}
+	x, n := binary.Uvarint(b[i:])
 	if n <= 0 {
 		panic(&Damaged{"a number that does not end"})
 	}
-	c.b = c.b[n:]
+	c.i = i + n
 	return x
 }
 
@@ -183,28 +265,28 @@ func (c *cursor) varint() int64 {
 
 func (c *cursor) bytes() []byte {
 	n := c.uvarint()
-	if n > uint64(len(c.b)) {
+	if n > uint64(len(c.b)-c.i) {
 		panic(&Damaged{"a text that does not end"})
 	}
-	t := c.b[:n]
-	c.b = c.b[n:]
+	t := c.b[c.i : c.i+int(n)]
+	c.i += int(n)
 	return t
 }
 
 // open reads the keys, by what their numbers in a table are, and goes to the first transaction.
 func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64, text []byte) uint32) {
-	c.b = chunk
+	c.b, c.i = chunk, 0
 	n := c.uvarint()
 	if n > uint64(len(chunk)) {
 		panic(&Damaged{fmt.Sprintf("%d keys", n)})
 	}
 	c.keys, c.none = c.keys[:0], true
 	for range n {
-		if len(c.b) == 0 {
+		if c.i >= len(c.b) {
 			panic(&Damaged{"keys that do not end"})
 		}
-		kind := history.ValueKind(c.b[0])
-		c.b = c.b[1:]
+		kind := history.ValueKind(c.b[c.i])
+		c.i++
 		k := noKey
 		if kind == history.Int {
 			k = number(kind, c.varint(), nil)
@@ -220,7 +302,7 @@ func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64,
 
 // nextTxn goes to the next transaction.
 func (c *cursor) nextTxn() {
-	if len(c.b) == 0 {
+	if c.i >= len(c.b) {
 		c.ended = true
 		return
 	}
@@ -235,12 +317,11 @@ func (c *cursor) nextTxn() {
 
 // nextOp reads an operation of the transaction.
 func (c *cursor) nextOp() {
-	b := c.b
-	if len(b) < 2 {
+	if c.i+2 > len(c.b) {
 		panic(&Damaged{"a transaction that does not end"})
 	}
-	head := b[0]
-	c.b = b[1:]
+	head := c.b[c.i]
+	c.i++
 	c.kind = Kind(head & kindMask)
 	c.vkind = history.ValueKind(head >> valueShift & 7)
 	c.last = head&lastBit != 0

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -72,15 +73,19 @@ type Mapper struct {
 
 	w     []chunkWriter
 	out   []byte
-	part  []uint16 // by key of the batch
-	seq   []uint32 // by key: the chunk in which local is the key's number
-	local []uint32
-	stamp []uint32 // by key: one more than the transaction that used it last
-	state []uint32 // by key: the version that this transaction must see
-	wrote []uint32 // by key: one more than the transaction of whose writes the last was seen, going backwards
-	final []bool
+	of    *history.History // whose keys are known
+	by    []keyState       // by key of it
 	order []uint32
 	at    []int64
+}
+
+// keyState is what is known of a key while transactions are mapped.
+type keyState struct {
+	seq, local uint32 // the chunk in which local is the key's number
+	txn        uint32 // one more than the transaction that used it last, and of that one:
+	state      uint32 // the version that it must see
+	wrote      uint32 // one more than where in the chunk its last write stands; 0: it has none
+	part       uint16
 }
 
 // MapStats counts what was mapped.
@@ -93,8 +98,8 @@ type MapStats struct {
 	Took, Taken int64 // sum of some transactions' durations, and how many
 }
 
-// Batch maps a batch; first is the place of its first transaction.
-func (m *Mapper) Batch(h *history.History, first uint64) error {
+// Batch maps transactions lo to hi of a history; base is what their numbers lack of their places.
+func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 	if m.w == nil {
 		m.w = make([]chunkWriter, m.Parts)
 		for i := range m.w {
@@ -105,22 +110,24 @@ func (m *Mapper) Batch(h *history.History, first uint64) error {
 	if h.HasPredicates() {
 		return &Unfit{"predicate operations are not checked out of core"}
 	}
-	if h.Meta.Lists || h.HasLists() {
-		return &Unfit{"lists are not checked out of core"}
+	if h.Meta.Lists || len(h.Lists.Key) > 0 {
+		return &Unfit{noLists}
 	}
 	m.keys(h)
-	if err := m.place(h, first); err != nil {
+	if err := m.place(h, lo, hi, base); err != nil {
 		return err
 	}
-	m.Stats.Txns += int64(h.NumTxns())
-	m.Stats.Ops += int64(h.NumOps())
+	m.Stats.Txns += int64(hi - lo)
+	m.Stats.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
 	for _, t := range m.order {
-		if err := m.txn(h, t, first); err != nil {
+		if err := m.txn(h, t, Pos{T: m.at[t-lo], N: base + uint64(t)}); err != nil {
 			return err
 		}
 	}
 	return m.flush(0)
 }
+
+const noLists = "lists are not checked out of core"
 
 // flush emits the chunks that have more than so many bytes.
 func (m *Mapper) flush(above int) error {
@@ -140,41 +147,36 @@ func (m *Mapper) emit(p int) error {
 	return m.Emit(p, m.out, info)
 }
 
-// keys prepares what is known by key of a batch.
+// keys prepares what is known by key of a history.
 func (m *Mapper) keys(h *history.History) {
-	n := h.NumKeys()
-	if cap(m.part) < n {
-		m.part = make([]uint16, n)
-		m.seq, m.local = make([]uint32, n), make([]uint32, n)
-		m.stamp, m.state, m.wrote = make([]uint32, n), make([]uint32, n), make([]uint32, n)
+	if m.of == h {
+		return
 	}
-	m.part = m.part[:n]
-	m.seq, m.local, m.stamp, m.state, m.wrote = m.seq[:n], m.local[:n], m.stamp[:n], m.state[:n], m.wrote[:n]
-	clear(m.seq)
-	clear(m.stamp)
-	clear(m.wrote)
+	m.of = h
+	n := h.NumKeys()
+	m.by = slices.Grow(m.by[:0], n)[:n]
 	for k, v := range h.Keys {
 		var text []byte
 		if v.Kind != history.Int {
 			text = h.Texts.Text(uint32(v.N))
 		}
-		m.part[k] = uint16(PartOf(HashKey(v.Kind, v.N, text), m.Parts))
+		m.by[k] = keyState{part: uint16(PartOf(HashKey(v.Kind, v.N, text), m.Parts))}
 	}
 }
 
-// place finds where the batch's transactions stand, sorts them so, and writes their heads.
-func (m *Mapper) place(h *history.History, first uint64) error {
-	n := h.NumTxns()
+// place finds where transactions stand, sorts them so, and writes their heads.
+func (m *Mapper) place(h *history.History, lo, hi uint32, base uint64) error {
+	n := int(hi - lo)
 	m.at = slices.Grow(m.at[:0], n)[:n]
 	m.order = slices.Grow(m.order[:0], n)[:n]
 	sorted, last := true, int64(First.T)
-	for t := range uint32(n) {
-		m.order[t] = t
-		T, err := m.when(h, t, first, last)
+	for t := lo; t < hi; t++ {
+		m.order[t-lo] = t
+		T, err := m.when(h, t, base, last)
 		if err != nil {
 			return err
 		}
-		m.at[t] = T
+		m.at[t-lo] = T
 		sorted = sorted && T >= last
 		last = T
 		if t == h.Init {
@@ -183,23 +185,38 @@ func (m *Mapper) place(h *history.History, first uint64) error {
 		}
 		x := Head{Status: h.Txns.Status[t], Session: h.SessName[h.Txns.Sess[t]], T: T}
 		if x.Status == history.Committed {
-			_, timed := m.At(h, t, first)
+			_, timed := m.At(h, t, base)
 			x.Timeless = !timed
 		}
 		m.Heads.add(x)
 	}
 	if !sorted {
-		slices.SortStableFunc(m.order, func(a, b uint32) int {
-			if m.at[a] < m.at[b] {
-				return -1
-			}
-			if m.at[a] > m.at[b] {
-				return 1
-			}
-			return 0
-		})
+		m.sort(lo)
 	}
 	return nil
+}
+
+// sort puts transactions in the order of their times, stably. Most stand nearly so.
+func (m *Mapper) sort(lo uint32) {
+	moves := 0
+	for i := 1; i < len(m.order); i++ {
+		t := m.order[i]
+		T := m.at[t-lo]
+		j := i
+		for ; j > 0 && m.at[m.order[j-1]-lo] > T; j-- {
+			m.order[j] = m.order[j-1]
+		}
+		m.order[j] = t
+		if moves += i - j; moves > 64*len(m.order) {
+			break
+		}
+	}
+	if moves <= 64*len(m.order) {
+		return
+	}
+	slices.SortFunc(m.order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(m.at[a-lo], m.at[b-lo]), cmp.Compare(a, b))
+	})
 }
 
 // mostTimeless bounds Mapper.Timeless.
@@ -207,7 +224,7 @@ const mostTimeless = 1 << 16
 
 // when is the time at which transaction t stands, with what is known before anything was read: those that are known to
 // have committed by the rule; of others it is only where their operations are found.
-func (m *Mapper) when(h *history.History, t uint32, first uint64, last int64) (int64, error) {
+func (m *Mapper) when(h *history.History, t uint32, base uint64, last int64) (int64, error) {
 	if t == h.Init {
 		return First.T, nil
 	}
@@ -222,11 +239,11 @@ func (m *Mapper) when(h *history.History, t uint32, first uint64, last int64) (i
 			return 0, &Unfit{fmt.Sprintf("transaction %d has no start, which the level needs", h.Txns.ID[t])}
 		}
 		s.Committed++
-		T, ok := m.At(h, t, first)
+		T, ok := m.At(h, t, base)
 		if !ok {
 			s.Timeless++
 			if len(m.Timeless) < mostTimeless {
-				m.Timeless = append(m.Timeless, first+uint64(t))
+				m.Timeless = append(m.Timeless, base+uint64(t))
 			}
 			break
 		}
@@ -258,82 +275,77 @@ func (m *Mapper) when(h *history.History, t uint32, first uint64, last int64) (i
 }
 
 // txn writes the operations of a transaction.
-func (m *Mapper) txn(h *history.History, t uint32, first uint64) error {
+func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 	lo, hi := h.TxnOps(t)
 	if lo == hi {
 		return nil
 	}
 	status := h.Txns.Status[t]
-	pos := Pos{T: m.at[t], N: first + uint64(t)}
-	for cap(m.final) < int(hi-lo) {
-		m.final = make([]bool, 2*(hi-lo)+64)
-	}
-	final := m.final[:hi-lo]
-	for o := hi; o > lo; o-- {
-		if h.Ops.Kind[o-1] == history.Write {
-			k := h.VerKey[h.Ops.Ver[o-1]]
-			final[o-1-lo] = m.wrote[k] != t+1
-			m.wrote[k] = t + 1
-		}
-	}
 	if status == history.Unknown && m.contradicts(h, t) {
 		status = history.Aborted // it cannot have committed
 	}
+	last, inner := Install, Intermediate // of writes
+	switch status {
+	case history.Aborted:
+		last, inner = Aborted, Aborted
+	case history.Unknown:
+		last, inner = Maybe, MaybeIntermediate
+	}
 	bad := false
-	for o := lo; o < hi; o++ {
-		v := h.Ops.Ver[o]
-		k := h.VerKey[v]
-		kind := Read
-		switch h.Ops.Kind[o] {
-		case history.Read:
-			if m.stamp[k] == t+1 {
-				bad = bad || m.state[k] != v
+	vers := h.Ops.Ver[lo:hi]
+	for i, kind := range h.Ops.Kind[lo:hi] {
+		v := vers[i]
+		if kind > history.Write {
+			if kind == history.Append || kind == history.ReadList {
+				return &Unfit{noLists}
+			}
+			return &Unfit{"only reads and writes of single keys are checked out of core"}
+		}
+		key := h.VerKey[v]
+		k := &m.by[key]
+		used := k.txn == t+1
+		if kind == history.Read {
+			if used {
+				bad = bad || k.state != v
 				continue
 			}
-			m.stamp[k], m.state[k] = t+1, v
+			k.txn, k.state, k.wrote = t+1, v, 0
 			if status != history.Committed {
 				continue
 			}
-		case history.Write:
-			m.stamp[k], m.state[k] = t+1, v
-			switch {
-			case status == history.Aborted:
-				kind = Aborted
-			case status == history.Unknown:
-				if kind = MaybeIntermediate; final[o-lo] {
-					kind = Maybe
-				}
-			case final[o-lo]:
-				kind = Install
-			default:
-				kind = Intermediate
-			}
-		default:
-			return &Unfit{"only reads and writes of single keys are checked out of core"}
 		}
-		p := int(m.part[k])
-		w := &m.w[p]
-		if w.size() > maxChunk && !(w.inTxn && w.place == pos.N) {
-			if err := m.emit(p); err != nil {
-				return err
-			}
-		}
+		w := &m.w[k.part]
 		if !w.inTxn || w.place != pos.N {
+			if w.size() > maxChunk {
+				if err := m.emit(int(k.part)); err != nil {
+					return err
+				}
+			}
 			w.begin(pos, pos.N)
 		}
-		if m.seq[k] != w.seq {
-			key := h.Keys[k]
+		if k.seq != w.seq {
+			name := h.Keys[key]
 			var text []byte
-			if key.Kind != history.Int {
-				text = h.Texts.Text(uint32(key.N))
+			if name.Kind != history.Int {
+				text = h.Texts.Text(uint32(name.N))
 			}
-			m.seq[k], m.local[k] = w.seq, w.key(key.Kind, key.N, text)
+			k.seq, k.local = w.seq, w.key(name.Kind, name.N, text)
 		}
+		as := Read
+		if kind == history.Write {
+			if used && k.wrote != 0 {
+				head := &w.body[k.wrote-1]
+				*head = *head&^kindMask | byte(inner)
+			}
+			as = last
+			k.txn, k.state, k.wrote = t+1, v, uint32(len(w.body))+1
+		}
+		vk, n := h.VerKind[v], h.VerN[v]
 		var text []byte
-		if vk := h.VerKind[v]; vk == history.String || vk == history.Row {
-			text = h.Texts.Text(uint32(h.VerN[v]))
+		if vk == history.String || vk == history.Row {
+			text = h.Texts.Text(uint32(n))
 		}
-		w.op(kind, m.local[k], h.VerKind[v], h.VerN[v], text)
+		w.op(as, k.local, vk, n, text)
 	}
 	if bad && status == history.Committed {
 		m.Bad = append(m.Bad, pos.N)
@@ -407,9 +419,9 @@ func EachHead(b []byte, f func(h *Head)) (err error) {
 	c := cursor{b: b}
 	var h Head
 	session := int64(0)
-	for len(c.b) > 0 {
-		s := c.b[0]
-		c.b = c.b[1:]
+	for c.i < len(c.b) {
+		s := c.b[c.i]
+		c.i++
 		h.Status, h.Init = history.Status(s&3), s&headInit != 0
 		h.Timeless = s&headTimeless != 0
 		h.Session = history.NoTime

@@ -26,6 +26,40 @@ type Filter struct {
 	Keep func(hash uint64) bool
 	// Room is how many bytes of chunks may be open at once; 0: any number. Beyond, ErrRoom.
 	Room int
+
+	// has, if set, says which chunks may have what is looked for, and waits whether what was found waits for what comes
+	// behind it. Of others only those are read that overlap one that has.
+	has   func(c *Chunk) bool
+	waits func() bool
+}
+
+// near says which of the chunks, sorted by where they begin, may have what is looked for or overlap one that may; nil:
+// all.
+func (f *Filter) near(chunks []Chunk) []bool {
+	if f.has == nil {
+		return nil
+	}
+	in := make([]bool, len(chunks))
+	until := First // how far those reach that may have it
+	for i := range chunks {
+		c := &chunks[i]
+		if f.has(c) {
+			in[i] = true
+			if until.Less(c.Max) {
+				until = c.Max
+			}
+		}
+		in[i] = in[i] || !until.Less(c.Min)
+	}
+	from := Last // where the next one begins that may have it
+	for i := len(chunks) - 1; i >= 0; i-- {
+		c := &chunks[i]
+		in[i] = in[i] || !c.Max.Less(from)
+		if f.has(c) {
+			from = c.Min
+		}
+	}
+	return in
 }
 
 // noRoom is the error of a merge in which too many chunks overlap in time.
@@ -54,6 +88,7 @@ func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 	var bufs [][]byte
 	var free []*cursor
 	next, held := 0, 0
+	near := f.near(chunks)
 	less := func(a, b *cursor) bool { return a.pos.Less(b.pos) }
 	down := func() {
 		for i := 0; ; {
@@ -87,6 +122,9 @@ func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 			}
 			k := &chunks[next]
 			next++
+			if near != nil && !near[next-1] && !f.waits() {
+				continue
+			}
 			var c *cursor
 			if n := len(free); n > 0 {
 				c, free = free[n-1], free[:n-1]

@@ -152,6 +152,9 @@ func Writers(ctx context.Context, chunks []Chunk, f Filter, initial Value, wants
 	}
 	keep := f.Keep
 	f.Keep = func(h uint64) bool { return hashes[h] && (keep == nil || keep(h)) }
+	values := newValueSet(wants)
+	f.has = func(c *Chunk) bool { return values.in(&c.Written) }
+	f.waits = func() bool { return s.waiting > 0 }
 	err = merge(ctx, chunks, f, s)
 	for w, l := range s.by {
 		s.by[w] = slices.Clip(l)
@@ -165,6 +168,7 @@ type search struct {
 	wants   [][]Want // by key
 	pending [][]next // by key: whose next version is not known yet
 	by      map[Want][]Writer
+	waiting int // numbers in pending
 }
 
 type next struct {
@@ -181,6 +185,7 @@ func (s *search) add(k uint32, w Want, x Writer) {
 	s.by[w] = append(l, x)
 	if x.Kind == Install {
 		s.pending[k] = append(s.pending[k], next{w, len(l)})
+		s.waiting++
 	}
 }
 
@@ -192,6 +197,7 @@ func (s *search) loaded(k uint32, c *cursor) {
 			s.by[w] = []Writer{{Kind: Intermediate, Place: c.place, Pos: c.pos, Next: NoPlace, NextPos: Last}}
 		}
 	}
+	s.waiting -= len(s.pending[k])
 	s.pending[k] = s.pending[k][:0]
 }
 
@@ -216,6 +222,7 @@ func (s *search) txn(c *cursor) {
 					x := &s.by[p.w][p.at]
 					x.Next, x.NextPos = c.place, c.pos
 				}
+				s.waiting -= len(s.pending[k])
 				s.pending[k] = s.pending[k][:0]
 			}
 			for _, w := range s.wants[k] {

@@ -126,6 +126,27 @@ func (f *File) Do(look func() error) error { return f.guarded(look) }
 // Release gives the mapping's pages back to the system; they are read again where they are needed.
 func (f *File) Release() { mapped.ReleasePart(f.data) }
 
+// ReleaseRows gives back the pages of the columns of transactions lo to hi, and of their operations.
+func (f *File) ReleaseRows(lo, hi uint32) {
+	var op, end uint32
+	if f.guarded(func() error {
+		op, end = f.h.Txns.OpOff[lo], f.h.Txns.OpOff[hi]
+		return nil
+	}) != nil {
+		return
+	}
+	part := func(p *part, lo, hi uint32) {
+		w := p.col.width
+		mapped.ReleasePart(p.data[min(len(p.data), int(lo)*w):min(len(p.data), int(hi)*w)])
+	}
+	for _, p := range f.rows {
+		part(p, lo, hi)
+	}
+	for _, p := range f.ops {
+		part(p, op, max(op, end))
+	}
+}
+
 // guarded runs f; a page that cannot be read any more, as the file was cut off meanwhile, and an index that is out of
 // range, as a file that was not verified can have, are errors.
 func (f *File) guarded(run func() error) (err error) {

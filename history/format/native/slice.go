@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"isovet/history"
-	"isovet/internal/mapped"
 )
 
 // Slicer makes histories of runs of a file's transactions. It keeps memory from one to the next, and is for one
@@ -34,14 +33,7 @@ func (s *Slicer) Slice(lo, hi uint32) (h *history.History, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := s.f
-	for _, p := range f.rows {
-		mapped.ReleasePart(p.data[min(len(p.data), int(lo)*p.col.width):min(len(p.data), int(hi)*p.col.width)])
-	}
-	op, end := f.h.Txns.OpOff[lo], f.h.Txns.OpOff[hi]
-	for _, p := range f.ops {
-		mapped.ReleasePart(p.data[int(op)*p.col.width : int(end)*p.col.width])
-	}
+	s.f.ReleaseRows(lo, hi)
 	return h, nil
 }
 
