@@ -13,13 +13,17 @@ import (
 // A chunk is operations on the keys of one partition, of transactions that follow one another in the order. As bytes:
 //
 //	number of keys, and each key: its kind, then a number (zigzag) or a length and a text
-//	for each transaction: time less that of the one before (zigzag), place less that of the one before (zigzag),
-//	  in chunks of exceptions Sub, then its operations:
-//	    a byte: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit)
-//	    the key's number in the chunk
+//	for each transaction, a byte that says how many bytes two numbers take, and these: time less that of the one
+//	  before (zigzag) and place less that of the one before (zigzag); in chunks of exceptions Sub and what N has more
+//	  than the place; then its operations:
+//	    three bytes: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit), how
+//	      many bytes a number takes, less one (3 bits), the key's number in the chunk (14 bits; all ones: it follows)
 //	    the value: a number less the last number (zigzag), or a length and a text
+//	some zeros, so that eight bytes can be read everywhere
 //
-// All numbers are variable-length (encoding/binary). BlindW's operations take some 9 bytes.
+// Keys, lengths of texts and what only exceptions have are variable-length (encoding/binary). The lengths of the others
+// stand before them: what is read in the same way each time costs no wrong guess of a branch. BlindW's operations take
+// some 9 bytes.
 
 // Kind is what an operation in a chunk is.
 type Kind uint8
@@ -40,7 +44,21 @@ const (
 	lastBit    = 1 << 6
 	kindMask   = 7
 	valueShift = 3
+	sizeShift  = 7
+	keyShift   = 10
+	opBytes    = 3
+	manyKeys   = 1<<14 - 1
+	padding    = 8
 )
+
+// bytesMask has the bytes of a number that takes one more than i.
+var bytesMask = [8]uint64{1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1, 1<<64 - 1}
+
+// sizeOf is how many bytes a number takes, less one.
+func sizeOf(x uint64) int { return (bits.Len64(x|1) - 1) >> 3 }
+
+func zigzag(x int64) uint64   { return uint64(x)<<1 ^ uint64(x>>63) }
+func unzigzag(x uint64) int64 { return int64(x>>1) ^ -int64(x&1) }
 
 // ChunkInfo says what a chunk has.
 type ChunkInfo struct {
@@ -114,10 +132,16 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 	w.info.Max = pos
 	w.info.Txns++
 	b, i := room(w.body)
-	i = putVarint(b, i, int64(uint64(pos.T)-uint64(w.pos.T)))
-	i = putVarint(b, i, int64(place-w.place))
+	t, p := zigzag(pos.T-w.pos.T), zigzag(int64(place-w.place))
+	nt, np := sizeOf(t), sizeOf(p)
+	b[i] = byte(nt | np<<3)
+	i++
+	binary.LittleEndian.PutUint64(b[i:], t)
+	i += nt + 1
+	binary.LittleEndian.PutUint64(b[i:], p)
+	i += np + 1
 	if w.moving {
-		i = putVarint(b, i, int64(pos.N-place))
+		i = putUvarint(b, i, zigzag(int64(pos.N-place)))
 		i = putUvarint(b, i, uint64(pos.Sub))
 	}
 	w.body = b[:i]
@@ -148,8 +172,6 @@ func putUvarint(b []byte, i int, x uint64) int {
 	return i + 1
 }
 
-func putVarint(b []byte, i int, x int64) int { return putUvarint(b, i, uint64(x)<<1^uint64(x>>63)) }
-
 func (w *chunkWriter) endTxn() {
 	if w.inTxn {
 		w.body[w.opAt] |= lastBit
@@ -178,18 +200,25 @@ func (w *chunkWriter) op(kind Kind, key uint32, v history.ValueKind, n int64, te
 	if kind != Read {
 		w.info.Written.add(v, n)
 	}
-	b[i] = byte(kind) | byte(v)<<valueShift
-	i = putUvarint(b, i+1, uint64(key))
+	head := uint32(kind) | uint32(v)<<valueShift | min(key, manyKeys)<<keyShift
+	at := i
+	i += opBytes
+	if key >= manyKeys {
+		i = putUvarint(b, i, uint64(key))
+	}
 	switch v {
 	case history.Int, history.Bool:
-		i = putVarint(b, i, int64(uint64(n)-uint64(w.lastN)))
+		x := zigzag(n - w.lastN)
 		w.lastN = n
+		size := sizeOf(x)
+		head |= uint32(size) << sizeShift
+		binary.LittleEndian.PutUint64(b[i:], x)
+		i += size + 1
 	case history.String, history.Row:
 		i = putUvarint(b, i, uint64(len(text)))
-		w.body = append(b[:i], text...)
-		return
 	}
-	w.body = b[:i]
+	b[at], b[at+1], b[at+2] = byte(head), byte(head>>8), byte(head>>16)
+	w.body = append(b[:i], text...)
 }
 
 // take returns the chunk and begins the next. The bytes are appended to out.
@@ -198,6 +227,7 @@ func (w *chunkWriter) take(out []byte) ([]byte, ChunkInfo) {
 	out = binary.AppendUvarint(out, uint64(w.nKeys))
 	out = append(out, w.keys...)
 	out = append(out, w.body...)
+	out = append(out, make([]byte, padding)...)
 	info := w.info
 	*w = chunkWriter{keys: w.keys[:0], body: w.body[:0], seq: w.seq + 1, moving: w.moving}
 	return out, info
@@ -302,30 +332,50 @@ func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64,
 
 // nextTxn goes to the next transaction.
 func (c *cursor) nextTxn() {
-	if c.i >= len(c.b) {
+	b, i := c.b, c.i
+	if i+padding >= len(b) {
 		c.ended = true
 		return
 	}
-	c.pos.T = int64(uint64(c.pos.T) + uint64(c.varint()))
-	c.place += uint64(c.varint())
+	sizes := b[i]
+	i++
+	x, i := number(b, i, sizes&7)
+	c.pos.T += unzigzag(x)
+	x, i = number(b, i, sizes>>3&7)
+	c.place += uint64(unzigzag(x))
 	c.pos.N = c.place
+	c.i = i
 	if c.moving {
 		c.pos.N += uint64(c.varint())
 		c.pos.Sub = uint32(c.uvarint())
 	}
 }
 
+// number reads a number that takes one byte more than size, and returns where the next begins.
+func number(b []byte, i int, size byte) (uint64, int) {
+	if uint(i)+8 > uint(len(b)) {
+		panic(&Damaged{"a number that does not end"})
+	}
+	return binary.LittleEndian.Uint64(b[i:]) & bytesMask[size&7], i + int(size&7) + 1
+}
+
 // nextOp reads an operation of the transaction.
 func (c *cursor) nextOp() {
-	if c.i+2 > len(c.b) {
+	b, i := c.b, c.i
+	if uint(i)+opBytes > uint(len(b)) {
 		panic(&Damaged{"a transaction that does not end"})
 	}
-	head := c.b[c.i]
-	c.i++
+	head := uint32(b[i]) | uint32(b[i+1])<<8 | uint32(b[i+2])<<16
+	i += opBytes
 	c.kind = Kind(head & kindMask)
 	c.vkind = history.ValueKind(head >> valueShift & 7)
 	c.last = head&lastBit != 0
-	k := c.uvarint()
+	k := uint64(head >> keyShift)
+	if k == manyKeys {
+		c.i = i
+		k = c.uvarint()
+		i = c.i
+	}
 	if k >= uint64(len(c.keys)) {
 		panic(&Damaged{"a key that is not listed"})
 	}
@@ -333,11 +383,14 @@ func (c *cursor) nextOp() {
 	c.text = nil
 	switch c.vkind {
 	case history.Int, history.Bool:
-		c.lastN = int64(uint64(c.lastN) + uint64(c.varint()))
+		var x uint64
+		x, c.i = number(b, i, byte(head>>sizeShift&7))
+		c.lastN += unzigzag(x)
 		c.n = c.lastN
 	case history.String, history.Row:
+		c.i = i
 		c.n, c.text = 0, c.bytes()
 	default:
-		c.n = 0
+		c.n, c.i = 0, i
 	}
 }
