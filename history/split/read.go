@@ -101,8 +101,8 @@ func (p *Piece) timed(h *history.History) error {
 	return nil
 }
 
-// View reads a piece of a native file in place: it gives f transactions lo to hi of the file's history, some thousand at
-// a time, of which the first one's place in the whole history is first. The history has all transactions, keys and
+// View reads a piece of a native file in place: it gives f transactions lo to hi of the file's history, some thousand
+// at a time, of which the first one's place in the whole history is first. The history has all transactions, keys and
 // versions of the file; it and what is in it are gone when View returns, and it must be read only. ok is false, and f
 // was not called, where the piece cannot be read so: use Each then. Several pieces may be read at the same time. Cost:
 // memory for the pages of the versions that the piece names.

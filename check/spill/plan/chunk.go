@@ -16,8 +16,9 @@ import (
 //	for each transaction, a byte that says how many bytes two numbers take, and these: time less that of the one
 //	  before (zigzag) and place less that of the one before (zigzag); in chunks of exceptions Sub and what N has more
 //	  than the place; then its operations:
-//	    three bytes: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit), how
-//	      many bytes a number takes, less one (3 bits), the key's number in the chunk (14 bits; all ones: it follows)
+//	    three bytes: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit),
+//	      how many bytes a number takes, less one (3 bits), the key's number in the chunk (14 bits; all ones: it
+//	      follows)
 //	    the value: a number less the last number (zigzag), or a length and a text
 //	some zeros, so that eight bytes can be read everywhere
 //
