@@ -28,6 +28,8 @@ var floors = [][]room{
 			"numbers for the keys of an endless stream, and what is known of those that memory does not hold, on disk"},
 		{"docs",
 			"the pages that the program shows offline"},
+		{"internal/formatfiles",
+			"one history as files of every text format, for measuring how fast they are read"},
 		{"internal/ddmin",
 			"leaves out of a list what is not needed: delta debugging"},
 	},

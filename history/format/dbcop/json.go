@@ -7,71 +7,6 @@ import (
 	"isovet/history/format/edn"
 )
 
-// transaction is one of dbcop's since its rewrite of 2026.
-type transaction struct {
-	session   int64
-	line      uint32
-	committed bool
-	lo, hi    int // its events
-}
-
-type event struct {
-	write   bool
-	none    bool // a read of what was never written
-	key     history.Value
-	version int64
-}
-
-// build makes the history. Nothing is there at first; a version 0 that nobody writes is that too.
-func build(b *history.Builder, txns []transaction, events []event) (*history.History, error) {
-	zero := map[history.Value]struct{}{} // keys to which 0 is written
-	for _, e := range events {
-		if e.write && e.version == 0 {
-			zero[e.key] = struct{}{}
-		}
-	}
-	b.Reserve(len(txns), len(events))
-	ofText := make([]uint32, b.Texts.Len()) // keys that are texts, plus one
-	keyOf := func(v history.Value) uint32 {
-		if v.Kind != history.String {
-			return b.Key(v)
-		}
-		k := &ofText[v.N]
-		if *k == 0 {
-			*k = b.Key(v) + 1
-		}
-		return *k - 1
-	}
-	for _, t := range txns {
-		h := history.NewTxnHead()
-		h.Line, h.HasSess, h.Session = t.line, true, t.session
-		if !t.committed {
-			h.Status = history.Aborted
-		}
-		for _, e := range events[t.lo:t.hi] {
-			key := keyOf(e.key)
-			if e.write {
-				b.Write(key, history.IntValue(e.version))
-				continue
-			}
-			if !t.committed {
-				continue // it says nothing
-			}
-			v := history.IntValue(e.version)
-			if e.none {
-				v = history.Value{Kind: history.Null}
-			} else if e.version == 0 {
-				if _, own := zero[e.key]; !own {
-					v = history.Value{Kind: history.Null}
-				}
-			}
-			b.Read(key, v)
-		}
-		b.EndTxn(h)
-	}
-	return b.Build()
-}
-
 // IsJSON reports whether a file begins as a history in JSON: an array of arrays of objects with events, or an object
 // with that and how it was made.
 func IsJSON(head []byte) bool {
@@ -137,12 +72,18 @@ func ReadJSON(data []byte, file string) (*history.History, error) { return readJ
 
 // readJSON is ReadJSON; slow: by way of the scanner alone.
 func readJSON(data []byte, file string, slow bool) (*history.History, error) {
-	r := jsonReader{s: edn.Scanner{Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), File: file, JSON: true},
-		b: history.NewBuilder(), slow: slow}
-	r.b.File = file
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	return read(file, len(data), func(to *sink) error {
+		r := jsonReader{s: edn.Scanner{Data: data, File: file, JSON: true}, sink: to, slow: slow}
+		return r.history()
+	})
+}
+
+// history reads all there is.
+func (r *jsonReader) history() error {
 	t, err := r.s.Next()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if t.OpensMap() {
 		has := false
@@ -169,22 +110,20 @@ func readJSON(data []byte, file string, slow bool) (*history.History, error) {
 		err = r.sessions(t)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if t, err := r.s.Next(); err != nil {
-		return nil, err
+		return err
 	} else if t.Kind != edn.EOF {
-		return nil, r.s.Errorf(t.Pos, "", "found %v behind the history; expected the end of the file", t)
+		return r.s.Errorf(t.Pos, "", "found %v behind the history; expected the end of the file", t)
 	}
-	return build(r.b, r.txns, r.all)
+	return nil
 }
 
 type jsonReader struct {
+	*sink
 	s    edn.Scanner
-	b    *history.Builder
-	txns []transaction
-	all  []event // of all transactions
-	slow bool    // nothing is taken for plain
+	slow bool // nothing is taken for plain
 }
 
 func (r *jsonReader) sessions(t edn.Token) error {
@@ -206,8 +145,9 @@ func (r *jsonReader) sessions(t edn.Token) error {
 }
 
 func (r *jsonReader) txn(t edn.Token, session int64) error {
-	x := transaction{session: session, line: uint32(r.s.Line(t.Pos)), lo: len(r.all)}
-	events, committed := false, false
+	line := r.s.Line(t.Pos)
+	r.events = r.events[:0]
+	events, committed, is := false, false, false
 	if err := r.s.Fields(t, "transaction", func(name edn.Token) error {
 		v, err := r.s.Next()
 		switch {
@@ -220,14 +160,14 @@ func (r *jsonReader) txn(t edn.Token, session int64) error {
 			events = true
 			return r.s.Elements(v, "events", func(t edn.Token) error {
 				e, err := r.event(t)
-				r.all = append(r.all, e)
+				r.events = append(r.events, e)
 				return err
 			})
 		case name.Is("committed"):
 			if v.Kind != edn.Bool {
 				return r.s.Errorf(v.Pos, "committed", "found %v; expected true or false", v)
 			}
-			committed, x.committed = true, v.N == 1
+			committed, is = true, v.N == 1
 			return nil
 		}
 		return r.s.SkipRest(v)
@@ -240,8 +180,7 @@ func (r *jsonReader) txn(t edn.Token, session int64) error {
 	case !committed:
 		return r.s.Errorf(t.Pos, "committed", "missing; expected true or false")
 	}
-	x.hi = len(r.all)
-	r.txns = append(r.txns, x)
+	r.end(session, line, is, t.Pos)
 	return nil
 }
 
@@ -250,49 +189,49 @@ func (r *jsonReader) txn(t edn.Token, session int64) error {
 func (r *jsonReader) plainTxns(session int64) {
 	p := r.s.Plain()
 	for !r.slow && p.Take('{') {
-		n := len(r.all)
-		x := transaction{session: session, line: uint32(r.s.Line(p.Pos() - 1)), lo: n}
-		if !r.plainTxn(&p, &x) {
-			r.all = r.all[:n]
+		at := p.Pos() - 1
+		line := r.s.Line(at)
+		r.events = r.events[:0]
+		committed, ok := r.plainTxn(&p)
+		if !ok {
 			return
 		}
-		x.hi = len(r.all)
-		r.txns = append(r.txns, x)
+		r.end(session, line, committed, at)
 		r.s.Went(&p)
 	}
 }
 
 // plainTxn reads a transaction behind its bracket.
-func (r *jsonReader) plainTxn(p *edn.Plain, x *transaction) bool {
+func (r *jsonReader) plainTxn(p *edn.Plain) (is, ok bool) {
 	events, committed := false, false
 	for !p.Take('}') {
 		name, ok := p.Text()
 		if !ok {
-			return false
+			return false, false
 		}
 		switch string(name) {
 		case "events":
 			if events || !p.Take('[') {
-				return false
+				return false, false
 			}
 			for events = true; !p.Take(']'); {
 				var e event
 				if e, ok = r.plainEvent(p); !ok {
-					return false
+					return false, false
 				}
-				r.all = append(r.all, e)
+				r.events = append(r.events, e)
 			}
 		case "committed":
 			committed = true
-			x.committed, ok = p.Bool()
+			is, ok = p.Bool()
 		default:
 			ok = p.Skip()
 		}
 		if !ok {
-			return false
+			return false, false
 		}
 	}
-	return events && committed
+	return is, events && committed
 }
 
 // plainEvent reads an event, in either form.
@@ -341,12 +280,14 @@ func (r *jsonReader) plainVariable(p *edn.Plain, e *event) (ok bool) {
 	if p.Peek() == '"' {
 		text, ok := p.Text()
 		if ok {
-			e.key = r.b.StringValue(text)
+			e.key = r.b.Key(r.b.StringValue(text))
 		}
 		return ok
 	}
-	e.key.Kind = history.Int
-	e.key.N, ok = p.Int()
+	n, ok := p.Int()
+	if ok {
+		e.key = r.b.Key(history.IntValue(n))
+	}
 	return ok
 }
 
@@ -424,9 +365,9 @@ func (r *jsonReader) event(t edn.Token) (e event, err error) {
 func (r *jsonReader) variable(t edn.Token, e *event) error {
 	switch t.Kind {
 	case edn.Int:
-		e.key = history.IntValue(t.N)
+		e.key = r.b.Key(history.IntValue(t.N))
 	case edn.Text:
-		e.key = r.b.StringValue(t.Text)
+		e.key = r.b.Key(r.b.StringValue(t.Text))
 	default:
 		return r.s.Errorf(t.Pos, "variable", "found %v; expected an integer or a string", t)
 	}

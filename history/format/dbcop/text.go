@@ -37,21 +37,41 @@ func dashes(line []byte) bool { return len(bytes.Trim(line, "-")) == 0 }
 // := writes a version, == reads one, ==? reads what was never written, and so does ==0 where nobody writes 0. ! behind
 // a transaction: it did not commit. Nothing is there at first. Errors are *history.InputError with the line. Cost: one
 // pass, and history.Builder.Build. data is not referenced afterwards.
-func ReadText(data []byte, file string) (*history.History, error) {
-	b := history.NewBuilder()
-	b.File = file
-	var txns []transaction
-	const usual = 12 // bytes of an event
-	p := textReader{b: b, all: make([]event, 0, len(data)/usual)}
+func ReadText(data []byte, file string) (*history.History, error) { return readText(data, file, false) }
+
+// readText is ReadText; slow: nothing is taken for plain.
+func readText(data []byte, file string, slow bool) (*history.History, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	return read(file, len(data), func(to *sink) error {
+		p := textReader{sink: to, slow: slow}
+		return p.history(data, file)
+	})
+}
+
+// history reads all there is.
+func (p *textReader) history(data []byte, file string) error {
 	session, lineNo := int64(0), 0
 	first, firstText := 0, []byte(nil)
-	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))) {
+	for pos := 0; pos < len(data); {
 		lineNo++
+		begin := pos
+		if !p.slow && data[pos] == '[' {
+			if pos = p.plainLine(data, pos, session, lineNo); pos > begin && data[pos-1] == '\n' {
+				continue
+			}
+		}
+		begun := pos > begin
+		line := data[pos:]
+		if end := bytes.IndexByte(line, '\n'); end >= 0 {
+			line = line[:end]
+		}
+		pos += len(line) + 1
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && firstText == nil {
 			first, firstText = lineNo, line
 		}
 		switch {
+		case begun:
 		case len(line) == 0 || bytes.HasPrefix(line, []byte("//")):
 			continue
 		case dashes(line):
@@ -60,19 +80,17 @@ func ReadText(data []byte, file string) (*history.History, error) {
 		}
 		p.line = line
 		for p.blank(); len(p.line) > 0; p.blank() {
-			lo := len(p.all)
 			committed, err := p.txn()
 			if err != nil {
-				return nil, &history.InputError{File: file, Line: lineNo, Off: -1, Msg: err.Error()}
+				return &history.InputError{File: file, Line: lineNo, Off: -1, Msg: err.Error()}
 			}
-			txns = append(txns, transaction{session: session, line: uint32(lineNo), committed: committed, lo: lo,
-				hi: len(p.all)})
+			p.end(session, lineNo, committed, begin)
 		}
 	}
-	if len(txns) == 0 {
-		return nil, nothing(file, first, firstText)
+	if p.b.NumTxns() == 0 {
+		return nothing(file, first, firstText)
 	}
-	return build(b, txns, p.all)
+	return nil
 }
 
 func nothing(file string, line int, text []byte) error {
@@ -84,36 +102,114 @@ func nothing(file string, line int, text []byte) error {
 		"in the file; expected [x:=1 y==2]", text)}
 }
 
-// textReader reads a line.
+// textReader reads a file in the text form.
 type textReader struct {
+	*sink
+	slow bool // nothing is taken for plain
 	line []byte
-	b    *history.Builder
-	all  []event // of all transactions
-	// The texts of names that are a letter and a small number, plus one: what most names are.
+	// The keys whose names are a letter and a small number, plus one: what most are.
 	names ['z' + 1][]uint32
 }
 
-// name makes the text of a name.
-func (p *textReader) name(name []byte) history.Value {
-	const most = 5 // digits
-	if len(name) < 2 || len(name) > 1+most || name[0] > 'z' || name[1] == '0' {
-		return p.b.StringValue(name)
-	}
-	n := 0
-	for _, c := range name[1:] {
-		if c-'0' > 9 {
-			return p.b.StringValue(name)
+// maxPlain is the greatest number in the name of a plain variable.
+const maxPlain = 1 << 20
+
+// plainLine reads transactions of the line at pos as long as they are as dbcop writes them, and returns where the next
+// line begins, or, in this line, the first that is not so.
+func (p *textReader) plainLine(data []byte, pos int, session int64, lineNo int) int {
+	for {
+		i, committed := p.plainTxn(data, pos)
+		if i == 0 {
+			return pos
 		}
-		n = 10*n + int(c-'0')
+		p.end(session, lineNo, committed, pos)
+		if data[i] == '\n' {
+			return i + 1
+		}
+		pos = i + 1
+		if data[i] == ' ' && pos < len(data) && data[pos] == '[' {
+			continue
+		}
+		return i
 	}
-	of := &p.names[name[0]]
-	if n >= len(*of) {
-		*of = append(*of, make([]uint32, 2*n+16-len(*of))...)
+}
+
+// plainTxn reads the transaction whose bracket is data[i] and returns where it ends, before the end of the data; 0: it
+// is not plain.
+func (p *textReader) plainTxn(data []byte, i int) (next int, committed bool) {
+	p.events = p.events[:0]
+	for i+8 < len(data) {
+		c := data[i+1] // behind the bracket or a blank
+		if c|0x20 < 'a' || c > 'z' || c > 'Z' && c < 'a' {
+			return 0, false
+		}
+		i += 2
+		from, n := i, uint(0)
+		for ; i < len(data) && data[i]-'0' <= 9 && n < maxPlain; i++ {
+			n = 10*n + uint(data[i]-'0')
+		}
+		if i == from || data[from] == '0' && i > from+1 || n >= maxPlain || len(data)-i < 4 || data[i+1] != '=' {
+			return 0, false
+		}
+		var e event
+		switch data[i] {
+		case ':':
+			e.write = true
+		case '=':
+		default:
+			return 0, false
+		}
+		nameEnd := i
+		i += 2
+		if digits := i; data[i] == '?' && !e.write {
+			e.none = true
+			i++
+		} else {
+			v := int64(0)
+			for ; i < len(data) && data[i]-'0' <= 9; i++ {
+				v = 10*v + int64(data[i]-'0')
+			}
+			if i == digits || i-digits > 18 {
+				return 0, false
+			}
+			e.version = v
+		}
+		of := p.names[c]
+		if n < uint(len(of)) && of[n] != 0 {
+			e.key = of[n] - 1
+		} else {
+			e.key = p.named(c, n, data[from-1:nameEnd])
+		}
+		p.events = append(p.events, e)
+		if len(data)-i < 3 {
+			return 0, false
+		}
+		switch data[i] {
+		case ' ':
+		case ']':
+			i++
+			if data[i] == '!' {
+				return i + 1, false
+			}
+			return i, true
+		default:
+			return 0, false
+		}
 	}
-	if (*of)[n] == 0 {
-		(*of)[n] = uint32(p.b.StringValue(name).N) + 1
+	return 0, false
+}
+
+// named makes the key of a name that is a letter and a number.
+func (p *textReader) named(letter byte, n uint, name []byte) uint32 {
+	of := &p.names[letter]
+	if n >= uint(len(*of)) && n <= uint(4*p.b.NumOps()+4096) {
+		*of = append(*of, make([]uint32, 2*n+16-uint(len(*of)))...)
 	}
-	return history.Value{Kind: history.String, N: int64((*of)[n] - 1)}
+	key := p.b.Key(p.b.StringValue(name))
+	if n < uint(len(*of)) {
+		(*of)[n] = key + 1
+	}
+	return key
 }
 
 func (p *textReader) blank() {
@@ -130,21 +226,21 @@ func (p *textReader) errorf(expected string) error {
 }
 
 func (p *textReader) txn() (committed bool, err error) {
-	lo := len(p.all)
+	p.events = p.events[:0]
 	if p.line[0] != '[' {
 		return false, p.errorf("a transaction: [x:=1 y==2]")
 	}
 	p.line = p.line[1:]
 	for {
 		p.blank()
-		if len(p.line) > 0 && p.line[0] == ']' && len(p.all) > lo {
+		if len(p.line) > 0 && p.line[0] == ']' && len(p.events) > 0 {
 			break
 		}
 		e, err := p.event()
 		if err != nil {
 			return false, err
 		}
-		p.all = append(p.all, e)
+		p.events = append(p.events, e)
 	}
 	p.line = p.line[1:]
 	if len(p.line) > 0 && p.line[0] == '!' {
@@ -195,8 +291,8 @@ func (p *textReader) event() (e event, err error) {
 	if len(p.line) > 0 && p.line[0] != ' ' && p.line[0] != '\t' && p.line[0] != ']' {
 		return e, p.errorf("a space or ] behind the event")
 	}
-	if p.b != nil {
-		e.key = p.name(name)
+	if p.sink != nil {
+		e.key = p.b.Key(p.b.StringValue(name))
 	}
 	return e, nil
 }

@@ -1,0 +1,87 @@
+package dbcop
+
+import "isovet/history"
+
+// sink is what the readers of dbcop's formats of 2026 hand transactions to, one after another. Nothing is there at
+// first; a version 0 that nobody writes is that too.
+type sink struct {
+	b      *history.Builder
+	events []event // of the transaction that is being read
+
+	zero     []bool // by key: 0 is written to it
+	written  bool   // to some
+	read     bool   // 0 is
+	size     int    // of the file
+	reserved bool
+}
+
+// event is one of a transaction.
+type event struct {
+	version int64
+	key     uint32
+	write   bool
+	none    bool // a read of what was never written
+}
+
+// read reads a file by way of from, which is called again where the meaning of 0 depends on what has come behind it.
+func read(file string, size int, from func(to *sink) error) (*history.History, error) {
+	var zero []bool
+	for {
+		s := sink{b: history.NewBuilder(), zero: zero, size: size}
+		s.b.File = file
+		if err := from(&s); err != nil {
+			return nil, err
+		}
+		if zero != nil || !s.written || !s.read {
+			return s.b.Build()
+		}
+		zero = s.zero // keys have the same numbers in every pass
+	}
+}
+
+// isZero reports whether 0 is written to a key, as far as is known.
+func (s *sink) isZero(key uint32) bool { return int(key) < len(s.zero) && s.zero[key] }
+
+// end ends the transaction that has the events and begins at a place in the file.
+func (s *sink) end(session int64, line int, committed bool, at int) {
+	b := s.b
+	h := history.NewTxnHead()
+	h.Line, h.HasSess, h.Session = uint32(line), true, session
+	if !committed {
+		h.Status = history.Aborted
+	}
+	for i := range s.events {
+		e := &s.events[i]
+		if e.write {
+			if e.version == 0 && !s.isZero(e.key) {
+				s.written = true
+				for int(e.key) >= len(s.zero) {
+					s.zero = append(s.zero, false)
+				}
+				s.zero[e.key] = true
+			}
+			b.Write(e.key, history.IntValue(e.version))
+			continue
+		}
+		if !committed {
+			continue // it says nothing
+		}
+		v := history.IntValue(e.version)
+		if e.none {
+			v = history.Value{Kind: history.Null}
+		} else if e.version == 0 {
+			s.read = true
+			if !s.isZero(e.key) {
+				v = history.Value{Kind: history.Null}
+			}
+		}
+		b.Read(e.key, v)
+	}
+	b.EndTxn(h)
+	const enough = 1 << 18 // bytes from which the rest is estimated
+	if !s.reserved && at >= enough {
+		s.reserved = true
+		more := float64(s.size-at) / float64(at) * 65 / 64
+		b.Reserve(int(more*float64(b.NumTxns())), int(more*float64(b.NumOps())))
+	}
+}

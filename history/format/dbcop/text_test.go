@@ -1,0 +1,80 @@
+package dbcop
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"isovet/history"
+	"isovet/internal/histtest"
+	"isovet/internal/histtest/diff"
+)
+
+// sameText compares the two ways of reading text, histories and errors, and reports whether there was a history.
+func sameText(t testing.TB, data []byte) bool {
+	t.Helper()
+	var h [2]*history.History
+	var err [2]error
+	for i, slow := range []bool{false, true} {
+		h[i], err[i] = readText(data, "f", slow)
+	}
+	if fmt.Sprint(err[0]) != fmt.Sprint(err[1]) {
+		t.Fatalf("%q\nplain: %v\n twin: %v", data, err[0], err[1])
+	}
+	if err[0] != nil {
+		return false
+	}
+	if d := diff.Histories(h[1], h[0]); d != "" {
+		t.Fatalf("%q\n%s", data, d)
+	}
+	return true
+}
+
+func FuzzText(f *testing.F) {
+	f.Add([]byte("[x1:=1 x2==?] [y==0]!\n---\n// c\n[x1==1]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) { sameText(t, data) })
+}
+
+// TestPlainText: plain text is read as the parser reads it, errors and all.
+func TestPlainText(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 9))
+	parts := []string{"[", "]", "!", " ", "\t", "\r", "\n", "x", "0", "7", "==", ":=", "?", "-", "---", "// c", "é",
+		"_", "9999999999999999999", "1048576", "[x1==1]"}
+	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
+	good, n := 0, histtest.Long(20_000, 1_000_000)
+	for range n {
+		var data []byte
+		for range rnd.IntN(6) {
+			for i := range 1 + rnd.IntN(8)/7 {
+				if i > 0 {
+					data = append(data, ' ')
+				}
+				data = append(data, '[')
+				for j := range 1 + rnd.IntN(3) {
+					if j > 0 {
+						data = append(data, ' ')
+					}
+					data = append(data, pick("x1", "x2", "x0", "x12", "Y3", "x", "x01", "a_b", "x5000000")...)
+					data = append(data, pick("==1", "==2", ":=1", ":=2", ":=0", "==0", "==?", "==0", "==1")...)
+				}
+				data = append(data, pick("]", "]", "]", "]!")...)
+			}
+			data = append(data, pick("\n", "\n", "\n", "\r\n", "\n---\n", " \n", "")...)
+		}
+		for range rnd.IntN(3) / 2 {
+			i := rnd.IntN(len(data) + 1)
+			if rnd.IntN(3) == 0 {
+				data = append(data[:i:i], data[min(len(data), i+1+rnd.IntN(4)):]...)
+			} else {
+				data = append(append(bytes.Clone(data[:i]), parts[rnd.IntN(len(parts))]...), data[i:]...)
+			}
+		}
+		if sameText(t, data) {
+			good++
+		}
+	}
+	if good < n/8 || good == n {
+		t.Errorf("%d of %d texts were histories", good, n)
+	}
+}

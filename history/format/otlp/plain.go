@@ -1,0 +1,365 @@
+package otlp
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"isovet/history"
+	"isovet/history/format/jsonl"
+)
+
+// plainReader reads traces as exporters write them, without making values of them: each span becomes a line of the
+// project's format as it is met. It is as strict as encoding/json. What is unusual (fields given twice, in other case,
+// or null) and what is wrong it leaves to [read], which says what it is.
+type plainReader struct {
+	data     []byte
+	i        int
+	sessions map[string]int
+
+	text  []byte // the lines
+	lines []plainLine
+	none  int // spans that are none of ours
+
+	val  []byte // of values that are being read
+	ops  []byte // of the span: those of its events,
+	said []byte // and those of its attribute
+	rest []byte // other fields
+
+	bare    bool   // the value to be read is that of isovet.ops: a text that goes to
+	opsText []byte // as it stands in the file
+	array   []byte // and without its escapes
+}
+
+// plainLine is where a line stands in the text, and when its span began.
+type plainLine struct {
+	from, to int
+	start    int64
+}
+
+// maxDepth is how deep values may be nested in what is plain.
+const maxDepth = 64
+
+// readPlain is Read for what is plain; false: it is not, or is wrong.
+func readPlain(data []byte, file string) (h *history.History, passed int, ok bool) {
+	p := plainReader{data: data, sessions: map[string]int{}}
+	for p.next() != 0 {
+		if !p.resources() {
+			return nil, 0, false
+		}
+	}
+	if p.i < len(data) {
+		return nil, 0, false
+	}
+	all := p.text
+	byStart := func(a, b plainLine) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(p.lines, byStart) {
+		slices.SortStableFunc(p.lines, byStart)
+		all = make([]byte, 0, len(p.text))
+		for _, l := range p.lines {
+			all = append(all, p.text[l.from:l.to]...)
+		}
+	}
+	h, err := jsonl.Read(all, file)
+	return h, p.none, err == nil
+}
+
+func (p *plainReader) resources() bool {
+	return p.member("resourceSpans", func() bool {
+		return p.member("scopeSpans", func() bool {
+			return p.member("spans", p.span)
+		})
+	})
+}
+
+// The fields of a span, as bits.
+const (
+	spanID = 1 << iota
+	spanName
+	spanStart
+	spanEnd
+	spanAttributes
+	spanEvents
+	spanStatus
+	// and those of its attributes
+	isSession
+	isOps
+	isStatus
+)
+
+// span reads a span and makes its line.
+func (p *plainReader) span() bool {
+	if !p.take('{') {
+		return false
+	}
+	p.ops, p.said, p.rest, p.val = p.ops[:0], p.said[:0], p.rest[:0], p.val[:0]
+	seen, ours := 0, plainSpan{status: -1}
+	var start, stop int64
+	var name []byte
+	failed := false
+	for first := true; ; first = false {
+		field, end, ok := p.field(first)
+		if end {
+			break
+		}
+		if !ok {
+			return false
+		}
+		bit := 0
+		switch string(field) {
+		case "spanId":
+			bit = spanID
+			_, _, ok = p.raw()
+		case "name":
+			bit = spanName
+			from := len(p.val)
+			p.val, ok = p.str(p.val)
+			name = p.val[from:len(p.val):len(p.val)]
+		case "startTimeUnixNano":
+			bit = spanStart
+			start, ok = p.integer()
+		case "endTimeUnixNano":
+			bit = spanEnd
+			stop, ok = p.integer()
+		case "attributes":
+			bit = spanAttributes
+			ok = p.take('[') && p.elements(func() bool { return p.attribute(&ours) })
+		case "events":
+			bit = spanEvents
+			ok = p.take('[') && p.elements(p.event)
+		case "status":
+			bit = spanStatus
+			failed, ok = p.status()
+		default:
+			ok = p.other(field, "spanId", "name", "startTimeUnixNano", "endTimeUnixNano", "attributes", "events",
+				"status")
+		}
+		if !ok || seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+	}
+	if ours.seen&isSession == 0 {
+		p.none++
+		return true
+	}
+	if seen&(spanStart|spanEnd) != spanStart|spanEnd {
+		return false
+	}
+	from := len(p.text)
+	b := strconv.AppendInt(append(p.text, `{"session":`...), int64(ours.session), 10)
+	b = strconv.AppendInt(append(b, `,"start":`...), start, 10)
+	status := ""
+	if ours.status >= 0 {
+		status = string(p.val[ours.status:ours.statusEnd])
+	} else if failed {
+		status = `"unknown"` // it may have taken effect: nobody says that it has not
+	}
+	if status != `"unknown"` {
+		b = strconv.AppendInt(append(b, `,"end":`...), stop, 10)
+	}
+	if status != "" {
+		b = append(append(b, `,"status":`...), status...)
+	}
+	if b = append(b, `,"name":`...); name == nil {
+		name = []byte(`""`)
+	}
+	b = append(append(b, name...), p.rest...)
+	b = append(append(b, `,"ops":[`...), p.said...)
+	if len(p.ops) > 0 && len(bytes.TrimSpace(p.said)) > 0 {
+		b = append(b, ',')
+	}
+	p.text = append(append(b, p.ops...), "]}\n"...)
+	p.lines = append(p.lines, plainLine{from, len(p.text), start})
+	return true
+}
+
+// plainSpan is what the attributes of a span say.
+type plainSpan struct {
+	seen, session     int
+	status, statusEnd int // in val; -1: not said
+}
+
+// status reads the status of a span.
+func (p *plainReader) status() (failed, ok bool) {
+	if !p.take('{') {
+		return false, false
+	}
+	seen := false
+	for first := true; ; first = false {
+		field, end, ok := p.field(first)
+		if end || !ok {
+			return failed, ok
+		}
+		if string(field) != "code" {
+			if !p.other(field, "code") {
+				return false, false
+			}
+			continue
+		}
+		p.next()
+		from := p.i
+		if seen || !p.skip(0) {
+			return false, false
+		}
+		seen = true
+		code := bytes.Trim(p.data[from:p.i], `"`)
+		failed = string(code) == "2" || string(code) == "STATUS_CODE_ERROR"
+	}
+}
+
+// attribute reads one of a span.
+func (p *plainReader) attribute(s *plainSpan) bool {
+	key, from, text, ok := p.keyed(0)
+	if !ok {
+		return false
+	}
+	name, ours := bytes.CutPrefix(key, []byte("isovet."))
+	if !ours {
+		p.val = p.val[:from]
+		return true
+	}
+	v := p.val[from:]
+	bit := 0
+	switch string(name) {
+	case "session":
+		bit = isSession
+		n, known := p.sessions[string(v)]
+		if !known {
+			n = len(p.sessions)
+			p.sessions[string(v)] = n
+		}
+		s.session = n
+		p.val = p.val[:from]
+	case "ops":
+		bit = isOps
+		ok = text && p.bare && p.operations()
+		p.val = p.val[:from]
+	case "status":
+		bit = isStatus
+		s.status, s.statusEnd = from, len(p.val)
+	case "id", "commit", "start_ts", "commit_ts", "node", "init":
+		p.rest = append(append(append(append(p.rest, `,"`...), name...), `":`...), v...)
+		p.val = p.val[:from]
+	default:
+		return false
+	}
+	if s.seen&bit != 0 {
+		return false
+	}
+	s.seen |= bit
+	return ok
+}
+
+// operations takes the operations that an attribute has as a text.
+func (p *plainReader) operations() bool {
+	p.array = unescape(p.array[:0], p.opsText)
+	in := plainReader{data: p.array}
+	if in.next() != '[' {
+		return false
+	}
+	from := in.i
+	if !in.skip(0) {
+		return false
+	}
+	to := in.i
+	if in.next(); in.i < len(p.array) {
+		return false
+	}
+	p.said = append(p.said, oneLine(p.array[from+1:to-1])...)
+	return true
+}
+
+// event reads an event and makes an operation of it.
+func (p *plainReader) event() bool {
+	if !p.take('{') {
+		return false
+	}
+	back := len(p.val)
+	defer func() { p.val = p.val[:back] }()
+	var name []byte
+	key, keyEnd, value, valueEnd := -1, 0, -1, 0
+	seen := 0
+	for first := true; ; first = false {
+		field, end, ok := p.field(first)
+		if end {
+			break
+		}
+		if !ok {
+			return false
+		}
+		bit := 0
+		switch string(field) {
+		case "name":
+			bit = 1
+			var simple bool
+			if name, simple, ok = p.raw(); !simple && ok {
+				name = unescape(nil, name)
+			}
+		case "attributes":
+			if bit = 2; !p.take('[') {
+				return false
+			}
+			for first := true; ; first = false {
+				end, is := p.element(first)
+				if end || !is {
+					ok = is
+					break
+				}
+				k, from, _, is := p.keyed(0)
+				switch {
+				case !is:
+					return false
+				case string(k) == "isovet.key":
+					if key >= 0 {
+						return false
+					}
+					key, keyEnd = from, len(p.val)
+				case string(k) == "isovet.value":
+					if value >= 0 {
+						return false
+					}
+					value, valueEnd = from, len(p.val)
+				default:
+					p.val = p.val[:from]
+				}
+			}
+		default:
+			ok = p.other(field, "name", "attributes")
+		}
+		if !ok || seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+	}
+	what, ours := bytes.CutPrefix(name, []byte("isovet."))
+	if !ours {
+		return true
+	}
+	kind := byte('w')
+	switch string(what) {
+	case "read":
+		kind = 'r'
+	case "append":
+		kind = 'a'
+	case "write":
+	case "delete":
+		value = -1
+	default:
+		return false
+	}
+	if key < 0 {
+		return false
+	}
+	if len(p.ops) > 0 {
+		p.ops = append(p.ops, ',')
+	}
+	p.ops = append(append(p.ops, '[', '"', kind, '"', ','), p.val[key:keyEnd]...)
+	if p.ops = append(p.ops, ','); value < 0 {
+		p.ops = append(p.ops, "null]"...)
+	} else {
+		p.ops = append(append(p.ops, p.val[value:valueEnd]...), ']')
+	}
+	return true
+}

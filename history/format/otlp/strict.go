@@ -1,0 +1,314 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"isovet/history"
+)
+
+// What is here reads JSON as strictly as encoding/json does.
+
+// next goes to the next byte that is no white space and returns it; 0: the end, or a zero byte.
+func (p *plainReader) next() byte {
+	for ; p.i < len(p.data); p.i++ {
+		if c := p.data[p.i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return c
+		}
+	}
+	return 0
+}
+
+func (p *plainReader) take(c byte) bool {
+	if p.next() != c {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// field reads the name of an object's next field and its colon; end: the object has ended. Names with escapes or beyond
+// ASCII are not plain.
+func (p *plainReader) field(first bool) (name []byte, end, ok bool) {
+	c := p.next()
+	if c == '}' {
+		p.i++
+		return nil, true, true
+	}
+	if !first {
+		if c != ',' {
+			return nil, false, false
+		}
+		p.i++
+	}
+	name, simple, ok := p.raw()
+	return name, false, ok && simple && p.take(':')
+}
+
+// element goes to an array's next element; end: the array has ended.
+func (p *plainReader) element(first bool) (end, ok bool) {
+	c := p.next()
+	switch {
+	case c == ']':
+		p.i++
+		return true, true
+	case first:
+		return false, true
+	case c != ',':
+		return false, false
+	}
+	p.i++
+	return false, p.next() != ']'
+}
+
+// ordinary marks the bytes of strings that stand for themselves.
+var ordinary [256]bool
+
+func init() {
+	for c := range 0x80 {
+		ordinary[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+}
+
+// raw reads a string; simple: it is what it says, without escapes, in ASCII.
+func (p *plainReader) raw() (text []byte, simple, ok bool) {
+	if p.next() != '"' {
+		return nil, false, false
+	}
+	d, i := p.data, p.i+1
+	from := i
+	for i < len(d) && ordinary[d[i]] {
+		i++
+	}
+	for simple = true; i < len(d); i++ {
+		switch c := d[i]; {
+		case c == '"':
+			p.i = i + 1
+			return d[from:i], simple, true
+		case c < 0x20:
+			return nil, false, false
+		case c == '\\':
+			simple = false
+			if i++; i < len(d) && d[i] == 'u' {
+				if len(d)-i < 5 || !hex(d[i+1]) || !hex(d[i+2]) || !hex(d[i+3]) || !hex(d[i+4]) {
+					return nil, false, false
+				}
+				i += 4
+			} else if i < len(d) && !strings.ContainsRune(`"\/bfnrt`, rune(d[i])) {
+				return nil, false, false
+			}
+		case c >= 0x80:
+			simple = false
+		}
+	}
+	return nil, false, false
+}
+
+func hex(c byte) bool { return c-'0' <= 9 || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// unescape appends the text of a string that raw has read.
+func unescape(dst, raw []byte) []byte {
+	if !utf8.Valid(raw) || bytes.Contains(raw, []byte(`\u`)) {
+		var s string
+		if json.Unmarshal(slices.Concat([]byte{'"'}, raw, []byte{'"'}), &s) == nil {
+			return append(dst, s...)
+		}
+	}
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i]...)
+		c := raw[i+1]
+		switch c {
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'n':
+			c = '\n'
+		case 'r':
+			c = '\r'
+		case 't':
+			c = '\t'
+		}
+		dst, raw = append(dst, c), raw[i+2:]
+	}
+}
+
+// str reads a string and appends it as one of JSON, as history.AppendJSONString writes it.
+func (p *plainReader) str(dst []byte) ([]byte, bool) {
+	raw, simple, ok := p.raw()
+	if !ok {
+		return dst, false
+	}
+	if simple {
+		return append(append(append(dst, '"'), raw...), '"'), true
+	}
+	return history.AppendJSONString(dst, string(unescape(nil, raw))), true
+}
+
+// integer reads a number of 64 bits, in quotes or not.
+func (p *plainReader) integer() (int64, bool) {
+	quoted := p.take('"')
+	d, i := p.data, p.i
+	neg := i < len(d) && d[i] == '-'
+	if neg {
+		i++
+	}
+	first, n := i, uint64(0)
+	for ; i < len(d) && d[i]-'0' <= 9; i++ {
+		n = 10*n + uint64(d[i]-'0')
+	}
+	// 19 digits fit into 64 bits without a sign.
+	if i == first || i-first > 19 || n > math.MaxInt64 || !quoted && d[first] == '0' && i-first > 1 {
+		return 0, false
+	}
+	if quoted {
+		if i == len(d) || d[i] != '"' {
+			return 0, false
+		}
+		i++
+	}
+	p.i = i
+	if neg {
+		return -int64(n), true
+	}
+	return int64(n), true
+}
+
+// number reads one as JSON has it.
+func (p *plainReader) number() (text []byte, ok bool) {
+	p.next()
+	d, i := p.data, p.i
+	digits := func() bool {
+		from := i
+		for i < len(d) && d[i]-'0' <= 9 {
+			i++
+		}
+		return i > from
+	}
+	if i < len(d) && d[i] == '-' {
+		i++
+	}
+	first := i
+	if !digits() || d[first] == '0' && i-first > 1 {
+		return nil, false
+	}
+	if i < len(d) && d[i] == '.' {
+		if i++; !digits() {
+			return nil, false
+		}
+	}
+	if i < len(d) && d[i]|0x20 == 'e' {
+		if i++; i < len(d) && (d[i] == '-' || d[i] == '+') {
+			i++
+		}
+		if !digits() {
+			return nil, false
+		}
+	}
+	text, p.i = d[p.i:i], i
+	return text, true
+}
+
+func (p *plainReader) literal(name string) bool {
+	if !bytes.HasPrefix(p.data[p.i:], []byte(name)) {
+		return false
+	}
+	p.i += len(name)
+	return true
+}
+
+// skip leaves out a value.
+func (p *plainReader) skip(depth int) bool {
+	switch c := p.next(); {
+	case depth > maxDepth:
+		return false
+	case c == '"':
+		_, _, ok := p.raw()
+		return ok
+	case c == '{':
+		p.i++
+		for first := true; ; first = false {
+			if p.take('}') {
+				return true
+			} else if !first && !p.take(',') {
+				return false
+			}
+			if _, _, ok := p.raw(); !ok || !p.take(':') || !p.skip(depth+1) {
+				return false
+			}
+		}
+	case c == '[':
+		p.i++
+		for first := true; ; first = false {
+			if end, ok := p.element(first); end || !ok {
+				return ok
+			}
+			if !p.skip(depth + 1) {
+				return false
+			}
+		}
+	case c == 't':
+		return p.literal("true")
+	case c == 'f':
+		return p.literal("false")
+	case c == 'n':
+		return p.literal("null")
+	}
+	_, ok := p.number()
+	return ok
+}
+
+// other leaves out the value of a field that is none of these: none whose name encoding/json would take for one.
+func (p *plainReader) other(name []byte, known ...string) bool {
+	for _, k := range known {
+		if len(k) == len(name) && strings.EqualFold(k, string(name)) {
+			return false
+		}
+	}
+	return p.skip(0)
+}
+
+// member reads the only field of an object that matters: an array, each element by each.
+func (p *plainReader) member(name string, each func() bool) bool {
+	if !p.take('{') {
+		return false
+	}
+	seen := false
+	for first := true; ; first = false {
+		field, end, ok := p.field(first)
+		switch {
+		case end || !ok:
+			return ok
+		case string(field) != name:
+			ok = p.other(field, name)
+		case seen || !p.take('['):
+			ok = false
+		default:
+			seen = true
+			ok = p.elements(each)
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+// elements reads the elements of an array behind its bracket.
+func (p *plainReader) elements(each func() bool) bool {
+	for first := true; ; first = false {
+		if end, ok := p.element(first); end || !ok {
+			return ok
+		}
+		if !each() {
+			return false
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package otlp
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"isovet/history"
+)
+
+// keyed reads an attribute: its key, and its value as JSON, which stands at the end of val from where it says. text:
+// the value is one.
+func (p *plainReader) keyed(depth int) (key []byte, from int, text, ok bool) {
+	from, p.bare = len(p.val), false
+	if !p.take('{') {
+		return nil, 0, false, false
+	}
+	seen := 0
+	for first := true; ; first = false {
+		field, end, ok := p.field(first)
+		if end {
+			break
+		}
+		if !ok {
+			return nil, 0, false, false
+		}
+		bit := 0
+		switch string(field) {
+		case "key":
+			bit = 1
+			var simple bool
+			if key, simple, ok = p.raw(); !simple && ok {
+				key = unescape(nil, key)
+			}
+			p.bare = depth == 0 && seen == 0 && string(key) == "isovet.ops"
+		case "value":
+			bit = 2
+			text, ok = p.value(depth)
+		default:
+			ok = p.other(field, "key", "value")
+		}
+		if !ok || seen&bit != 0 {
+			return nil, 0, false, false
+		}
+		seen |= bit
+	}
+	if seen&2 == 0 {
+		p.val = append(p.val, "null"...)
+	}
+	return key, from, text, true
+}
+
+// value reads OTLP's AnyValue and appends it to val, as the project's format has it.
+func (p *plainReader) value(depth int) (text, ok bool) {
+	if depth > maxDepth || !p.take('{') {
+		return false, false
+	}
+	some := false
+	for first := true; ; first = false {
+		field, end, ok := p.field(first)
+		if end {
+			break
+		}
+		if !ok {
+			return false, false
+		}
+		known := true
+		switch string(field) {
+		case "stringValue":
+			text = true
+			if p.bare && depth == 0 {
+				p.opsText, _, ok = p.raw()
+			} else {
+				p.val, ok = p.str(p.val)
+			}
+		case "intValue":
+			var n int64
+			n, ok = p.integer()
+			p.val = strconv.AppendInt(p.val, n, 10)
+		case "boolValue":
+			is := p.next() == 't'
+			ok = is && p.literal("true") || !is && p.literal("false")
+			p.val = strconv.AppendBool(p.val, is)
+		case "doubleValue":
+			var lit []byte
+			lit, ok = p.number()
+			if n, err := strconv.ParseInt(string(lit), 10, 64); err == nil {
+				p.val = strconv.AppendInt(p.val, n, 10)
+			} else {
+				p.val = history.AppendJSONString(p.val, string(lit))
+			}
+		case "bytesValue":
+			var raw []byte
+			var simple bool
+			raw, simple, ok = p.raw()
+			b, err := base64.StdEncoding.DecodeString(string(raw))
+			ok = ok && simple && err == nil
+			p.val = history.AppendJSONString(p.val, strings.ToValidUTF8(string(b), "\ufffd"))
+		case "arrayValue", "kvlistValue":
+			ok = p.values(string(field) == "kvlistValue", depth)
+		default:
+			known = false
+			ok = p.other(field, "stringValue", "intValue", "boolValue", "doubleValue", "bytesValue", "arrayValue",
+				"kvlistValue")
+		}
+		if !ok || known && some {
+			return false, false
+		}
+		some = some || known
+	}
+	if !some {
+		p.val = append(p.val, "null"...)
+	}
+	return text, true
+}
+
+// values reads an array of values, or a list of keys with values.
+func (p *plainReader) values(keyed bool, depth int) bool {
+	bracket := "[]"
+	if keyed {
+		bracket = "{}"
+	}
+	p.val = append(p.val, bracket[0])
+	more := false
+	if !p.member("values", func() bool {
+		if more {
+			p.val = append(p.val, ',')
+		}
+		more = true
+		if !keyed {
+			_, ok := p.value(depth + 1)
+			return ok
+		}
+		// The key comes before the value, whatever their order is.
+		key, from, _, ok := p.keyed(depth + 1)
+		if !ok {
+			return false
+		}
+		n := len(p.val)
+		p.val = append(history.AppendJSONString(p.val, string(key)), ':')
+		head := string(p.val[n:])
+		copy(p.val[from+len(head):], p.val[from:n])
+		copy(p.val[from:], head)
+		return true
+	}) {
+		return false
+	}
+	p.val = append(p.val, bracket[1])
+	return true
+}
