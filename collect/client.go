@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/record"
 )
 
 // client is one session: it draws transactions and runs them one after the other.
@@ -25,6 +27,11 @@ type client struct {
 	next int64 // unique value of the next write; sessions count in steps of their number
 	// intent is the id of the transaction that is being committed in the recording in progress; 0: it is not there.
 	intent int64
+	open   *record.Open // the same in parts
+	// For a run in parts: what was counted of transactions that the log has forgotten, logs for live.
+	tallies map[string]*tally
+	mu      sync.Mutex // of older, and of published where there are some
+	older   []log
 	// For live: no transaction that is not published begins before since.
 	since     atomic.Int64
 	published atomic.Pointer[log]
@@ -197,7 +204,7 @@ func (c *client) attempt() ended {
 	}
 	if p := c.r.partial; p != nil {
 		var err error
-		if c.intent, err = p.intend(&c.log, &x); err != nil {
+		if c.intent, c.open, err = p.intend(&c.log, &x); err != nil {
 			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
 			c.giveUp(&x)
 			return stopped
@@ -280,15 +287,19 @@ func (c *client) write(x txnRec) {
 	}
 	c.log.end(x)
 	if p := c.r.partial; p != nil {
-		if err := p.ended(&c.log, &x, c.intent); err != nil {
+		if err := p.ended(&c.log, &x, c.intent, c.open); err != nil {
 			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
 		}
-		c.intent = 0
+		c.intent, c.open = 0, nil
 	}
 	if f := c.r.cfg.Feed; f != nil {
 		f.txn(int(c.id), &c.log, c.r.tables)
 	}
 	c.publish()
+	if c.r.cfg.Rotate != nil {
+		c.keep(&x)
+		return
+	}
 	if c.r.target.opt.Timestamps {
 		s := driver.Stamp{Start: history.NoTime, Commit: history.NoTime}
 		if st, ok := c.sess.(driver.Stamper); ok {

@@ -69,6 +69,8 @@ type Config struct {
 	// program is killed: isovet reads it as a history. It is begun anew by each run, lacks the database's timestamps,
 	// and stays when the run has ended: the caller removes it once it has the history safe.
 	Partial string
+	// Rotate, if set, has the recording go to the parts of a folder, and not into the Result.
+	Rotate *Rotate
 }
 
 // Progress is how far a run is.
@@ -82,7 +84,8 @@ type Progress struct {
 
 // Result is a recorded run.
 type Result struct {
-	History *history.History
+	History *history.History // nil with Config.Rotate
+	Parts   Parts            // with Config.Rotate
 	Summary Summary
 	// Interrupted says that ctx ended the run; the history holds what was done by then.
 	Interrupted bool
@@ -127,7 +130,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("a feed for %d sessions; expected one for %d, and a run that records", len(c.Feed.bufs),
 			c.withDefaults().Sessions)
 	}
-	return nil
+	return c.validateRotate()
 }
 
 // Run opens the database, collects one history, and closes it. The database holds nothing of it afterwards. Where the
@@ -265,14 +268,25 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		}
 		r.partial = p
 	}
+	if c.Rotate != nil {
+		p, err := r.openParts(context.WithoutCancel(ctx))
+		if err != nil {
+			r.disconnect()
+			return nil, err
+		}
+		r.partial = p
+	}
 	r.drive(ctx)
 	if r.partial != nil {
-		if err := r.partial.to.Close(); err != nil {
+		if err := r.partial.close(); err != nil {
 			r.fail(fmt.Errorf("the recording in progress: %w", err))
 		}
 	}
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
-	if c.NoRecord {
+	if c.Rotate != nil {
+		res.Parts = r.partial.written()
+	}
+	if c.NoRecord || c.Rotate != nil {
 		return res, r.err
 	}
 	// An interrupt has ended the clients' work, not ours.

@@ -82,22 +82,24 @@ func (l *live) step() error {
 	var logs []*log
 	past := mark // no transaction that is given later begins before
 	for i, c := range l.r.clients {
-		p := c.published.Load()
-		if p == nil {
-			continue
-		}
-		n := l.at[i]
-		for n < len(p.txns) && p.txns[n].ended() < mark {
-			n++
-		}
-		if n < len(p.txns) {
-			past = min(past, p.txns[n].start)
-		}
-		if n > l.at[i] {
-			part := *p
-			part.txns = p.txns[l.at[i]:n]
-			logs = append(logs, &part)
-			l.at[i] = n
+		at, passed := l.at[i], 0 // transactions of earlier logs
+		for _, p := range c.logs() {
+			n := max(at-passed, 0)
+			from := n
+			for n < len(p.txns) && p.txns[n].ended() < mark {
+				n++
+			}
+			if n > from {
+				part := *p
+				part.txns = p.txns[from:n]
+				logs = append(logs, &part)
+				l.at[i] += n - from
+			}
+			passed += len(p.txns)
+			if n < len(p.txns) {
+				past = min(past, p.txns[n].start)
+				break
+			}
 		}
 	}
 	if len(logs) == 0 {
@@ -109,6 +111,9 @@ func (l *live) step() error {
 	}
 	for _, p := range logs {
 		l.last += int64(len(p.txns))
+	}
+	for i, c := range l.r.clients {
+		l.at[i] = c.given(l.at[i])
 	}
 	return l.to.Ended(h, past)
 }

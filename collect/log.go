@@ -31,6 +31,7 @@ type txnRec struct {
 	name               string
 	session, node      int32
 	status             history.Status
+	id                 int64 // in the recording in parts; 0: there is none
 }
 
 // log is what one session has written down. It has one writer.
@@ -157,6 +158,9 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 		}
 		h := history.NewTxnHead()
 		h.ID, h.HasID = first+int64(i), true
+		if t.id != 0 {
+			h.ID = t.id
+		}
 		h.Session, h.HasSess = int64(t.session), true
 		h.Status = t.status
 		h.Start, h.Commit, h.End = t.start, t.commit, t.end
@@ -195,6 +199,15 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 // history makes a history of what logs hold, ids from first on. The initial transaction has the rows that are not
 // known; they are then.
 func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.History, error) {
+	return r.historyOf(logs, first, known, true)
+}
+
+// initial makes a history of the initial transaction alone, of the rows that logs touch.
+func (r *run) initial(logs []*log) (*history.History, error) {
+	return r.historyOf(logs, 1, map[int64]bool{}, false)
+}
+
+func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns bool) (*history.History, error) {
 	b := history.NewBuilder()
 	tables := r.tables
 	keys := touched(logs)
@@ -219,14 +232,17 @@ func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.
 				b.Write(id, rows.value(k.Table(), loadedRow(t, k.PK())))
 			}
 			loaded = true
+			known[n] = true
 		}
-		known[n] = true
 	}
 	if loaded {
 		h := history.NewTxnHead()
 		h.HasID, h.Init = true, true
 		h.Name = b.Text([]byte("load"))
 		b.EndTxn(h)
+	}
+	if !txns {
+		logs = nil
 	}
 	var nodes []string
 	for _, n := range r.info.Nodes {

@@ -71,6 +71,15 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 			return nil, err
 		}
 	}
+	if c.Rotate != nil {
+		header, err := emptyOf(o.Meta)
+		if err == nil {
+			rec, err = record.CreateParts(c.Rotate.Dir, o, c.Rotate.rotation(context.WithoutCancel(ctx), header))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot write %s: %w", c.Rotate.Dir, err)
+		}
+	}
 	if err := r.ownSetup(ctx, rec); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
@@ -83,6 +92,12 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	}
 	r.driveOwn(ctx, rec)
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
+	if c.Rotate != nil {
+		err := errors.Join(r.err, rec.Close())
+		txns, ops, files := rec.Parts().Written()
+		res.Parts = Parts{Txns: txns, Ops: ops, Files: files}
+		return res, err
+	}
 	if c.Partial != "" {
 		if err := rec.Close(); err != nil {
 			return nil, errors.Join(r.err, err)
@@ -271,6 +286,10 @@ func (o *ownClient) count(s history.Status) {
 		r.unknown.Add(1)
 	}
 	o.sum.end, o.sum.status = r.now(), s
+	if r.cfg.Rotate != nil {
+		o.c.tally(&o.sum)
+		return
+	}
 	o.c.log.end(o.sum)
 }
 

@@ -22,7 +22,8 @@ type partial struct {
 	nodes []string
 
 	mu    sync.Mutex
-	to    *record.Stream
+	to    *record.Stream // nil: to parts
+	parts *record.Parts
 	known map[int64]bool // keys whose loaded versions have been told
 	last  int64          // id
 }
@@ -36,14 +37,33 @@ func (r *run) openPartial(path string) (*partial, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &partial{r: r, rows: newRowText(nil, r.tables), to: record.NewStream(f), known: map[int64]bool{}}
-	for _, n := range r.info.Nodes {
-		p.nodes = append(p.nodes, string(history.AppendJSONString(nil, n.Name)))
-	}
+	p := r.newPartial()
+	p.to = record.NewStream(f)
 	if err := p.to.Append(record.Header(nil, r.meta(), true), true); err != nil {
 		return nil, errors.Join(err, p.to.Close())
 	}
 	return p, nil
+}
+
+func (r *run) newPartial() *partial {
+	p := &partial{r: r, rows: newRowText(nil, r.tables), known: map[int64]bool{}}
+	for _, n := range r.info.Nodes {
+		p.nodes = append(p.nodes, string(history.AppendJSONString(nil, n.Name)))
+	}
+	return p
+}
+
+// close ends the recording.
+func (p *partial) close() error {
+	if p.parts != nil {
+		return p.parts.Close()
+	}
+	return p.to.Close()
+}
+
+func (p *partial) written() Parts {
+	txns, ops, files := p.parts.Written()
+	return Parts{Txns: txns, Ops: ops, Files: files}
 }
 
 // write appends lines: what the keys of operations held at first, where that is new, then the line. now: they are
@@ -57,12 +77,12 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 		if p.known[n] {
 			return
 		}
-		p.known[n] = true
 		k := workload.Key(n)
 		t := &p.r.tables[k.Table()]
 		if k.PK() >= int64(t.Rows) {
 			return
 		}
+		p.known[n] = true
 		if first {
 			b = append(b, `{"init":true,"ops":[`...)
 		} else {
@@ -123,6 +143,9 @@ func (p *partial) value(b []byte, l *log, key, v history.Value) []byte {
 		table := workload.Key(key.N).Table()
 		return p.rows.row(b, table, l.cells[v.N:v.N+1+int64(len(p.r.tables[table].Columns))])
 	}
+	if p.r.values > 0 && v.N != initial {
+		v = history.IntValue(workload.FewValue(v.N, p.r.values))
+	}
 	return strconv.AppendInt(b, v.N, 10)
 }
 
@@ -178,6 +201,9 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 				b = strconv.AppendInt(b, e.N, 10)
 			}
 			b = append(b, ']')
+		case history.Append:
+			b = append(p.key(b, o.key.N), ',')
+			b = strconv.AppendInt(b, o.value.N, 10)
 		default:
 			b = append(p.key(b, o.key.N), ',')
 			b = p.value(b, l, o.key, o.value)
@@ -188,8 +214,8 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 	return append(b, "]}\n"...)
 }
 
-// intend writes a transaction that is about to be committed, if it wrote; 0: it did not.
-func (p *partial) intend(l *log, x *txnRec) (id int64, err error) {
+// intend writes a transaction that is about to be committed, if it wrote; 0: it did not. In parts, it is open then.
+func (p *partial) intend(l *log, x *txnRec) (id int64, open *record.Open, err error) {
 	ops := l.ops[len(l.ops)-l.pending():]
 	wrote := false
 	for i := range ops {
@@ -197,15 +223,25 @@ func (p *partial) intend(l *log, x *txnRec) (id int64, err error) {
 			ops[i].kind == history.PredWrite
 	}
 	if !wrote {
-		return 0, nil
+		return 0, nil, nil
 	}
 	id = p.id()
 	l.line = p.txn(append(l.line[:0], `{"intent":true,`...), l, x, id, ops)
-	return id, p.write(l, ops, l.line, true)
+	if p.parts != nil {
+		if open, err = p.parts.Intend(id, l.line, len(ops)); err != nil {
+			return 0, nil, err
+		}
+		return id, open, nil
+	}
+	return id, nil, p.write(l, ops, l.line, true)
 }
 
 // ended writes how a transaction ended; intent is its id if it stands there already. Its operations are the log's last.
-func (p *partial) ended(l *log, x *txnRec, intent int64) error {
+func (p *partial) ended(l *log, x *txnRec, intent int64, open *record.Open) error {
+	if open != nil {
+		l.txns[len(l.txns)-1].id = intent
+		return p.parts.Outcome(open, x.status, x.end)
+	}
 	b := l.line[:0]
 	if intent > 0 {
 		b = strconv.AppendInt(append(b, `{"outcome":`...), intent, 10)
@@ -220,8 +256,13 @@ func (p *partial) ended(l *log, x *txnRec, intent int64) error {
 	if x.end != history.NoTime {
 		b = append(strconv.AppendInt(append(b, `"end":`...), x.end, 10), ',')
 	}
-	last := l.txns[len(l.txns)-1]
+	last := &l.txns[len(l.txns)-1]
 	ops := l.ops[last.off : last.off+last.n]
-	l.line = p.txn(b, l, x, p.id(), ops)
+	id := p.id()
+	l.line = p.txn(b, l, x, id, ops)
+	if p.parts != nil {
+		last.id = id
+		return p.parts.Ended(l.line, len(ops))
+	}
 	return p.write(l, ops, l.line, false)
 }

@@ -57,10 +57,16 @@ func (r *run) summary() Summary {
 	for _, n := range r.info.Nodes {
 		s.Nodes = append(s.Nodes, n.Name)
 	}
+	if r.cfg.Rotate != nil {
+		s.Templates = r.tallied()
+	}
 	index := map[string]int{}
 	var times [][]int64
 	for _, c := range r.clients {
 		for i := range c.log.txns {
+			if r.cfg.Rotate != nil {
+				break // they were counted
+			}
 			t := &c.log.txns[i]
 			k, ok := index[t.name]
 			if !ok {

@@ -53,8 +53,10 @@ type Recorder struct {
 	n     [3]atomic.Int64 // transactions by status
 	ops   atomic.Int64
 
-	stream  *Stream // nil: in memory
-	intents bool    // the stream is a file that may be cut off
+	stream  *Stream // nil: in memory, or in parts
+	parts   *Parts
+	first   sync.Once // the part with the initial values
+	intents bool      // the stream is a file that may be cut off
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -62,6 +64,7 @@ type Recorder struct {
 	b        *history.Builder
 	names    map[string]uint32
 	initial  []op
+	begun    bool // the part with the initial values has been written
 	h        *history.History
 	err      error // the first
 	closed   bool
@@ -93,6 +96,22 @@ func Create(path string, o Options) (*Recorder, error) {
 	}
 	return r, nil
 }
+
+// CreateParts returns a recorder that streams to the parts of a new folder, for recordings of any length; Close
+// completes it. isovet check reads the folder at any time, also if the program is killed. Values that were there before
+// (Recorder.Initial) are told before the first transaction ends.
+func CreateParts(dir string, o Options, rotate Rotation) (*Recorder, error) {
+	r := newRecorder(o)
+	r.path = dir
+	var err error
+	if r.parts, err = NewParts(dir, r.o.Meta, rotate); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Parts is where a recorder that CreateParts made writes; nil: another.
+func (r *Recorder) Parts() *Parts { return r.parts }
 
 // To returns a recorder that streams finished transactions to w, as JSON lines behind a header. Close does not close w.
 func To(w io.Writer, o Options) *Recorder {
@@ -140,7 +159,7 @@ func newRecorder(o Options) *Recorder {
 	return r
 }
 
-// Path is the file of a recorder that Create made; "": another.
+// Path is the file of a recorder that Create made, or the folder of CreateParts'; "": another.
 func (r *Recorder) Path() string { return r.path }
 
 // Seed is the one of the options.
@@ -194,7 +213,8 @@ func (r *Recorder) Initial(key, v any) error {
 	if r.closed {
 		return ErrClosed
 	}
-	if r.stream != nil && r.n[0].Load()+r.n[1].Load()+r.n[2].Load() > 0 {
+	streams := r.stream != nil || r.parts != nil
+	if streams && (r.begun || r.n[0].Load()+r.n[1].Load()+r.n[2].Load() > 0) {
 		return errors.New("record: Initial behind the first transaction; the stream has begun")
 	}
 	r.initial = append(r.initial, o)
@@ -220,7 +240,7 @@ func (r *Recorder) SessionOn(node string) *Session {
 // recorded as of unknown outcome. An operation that could not be recorded is an error here too. Later calls return the
 // same history. A recorder that streams has none: read what it has written.
 func (r *Recorder) History() (*history.History, error) {
-	if r.stream != nil {
+	if r.stream != nil || r.parts != nil {
 		return nil, errors.New("record: the history is streamed, not kept; read what Create, To or Send has written")
 	}
 	if err := r.end(); err != nil {
@@ -252,7 +272,11 @@ func (r *Recorder) Close() error {
 	was := r.closed
 	r.mu.Unlock()
 	err := r.end()
-	if r.stream == nil || was {
+	switch {
+	case r.parts != nil:
+		r.firstPart()
+		return errors.Join(err, r.parts.Close())
+	case r.stream == nil || was:
 		return err
 	}
 	r.flushInitial()
@@ -296,6 +320,20 @@ func (r *Recorder) flushInitial() {
 	}
 	b := appendOps([]byte(`{"id":0,"init":true,"ops":[`), initial)
 	r.fail(r.stream.Append(append(b, "]}\n"...), false))
+}
+
+// firstPart writes the initial values as the part before all others, once.
+func (r *Recorder) firstPart() {
+	r.first.Do(func() {
+		r.mu.Lock()
+		initial := r.initial
+		r.initial, r.begun = nil, true
+		r.mu.Unlock()
+		if len(initial) > 0 {
+			b := appendOps([]byte(`{"id":0,"init":true,"ops":[`), initial)
+			r.fail(r.parts.First(append(b, "]}\n"...), int64(len(initial))))
+		}
+	})
 }
 
 // Fail says that something could not be recorded: Err, and History or Close, say so too. It is for wrappers that record

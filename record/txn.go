@@ -27,6 +27,7 @@ type Txn struct {
 	startTS, commitTS  int64
 	last               int64 // time of the last call
 	intent             int64 // its id in the stream; 0: it is not there yet
+	open               *Open // the same in parts
 	wrote, ended       bool
 }
 
@@ -253,11 +254,18 @@ func (t *Txn) Committing() error {
 		return t.s.r.fail(errEnded)
 	}
 	t.commit = t.s.r.clock()
-	if !t.s.r.intents || !t.wrote {
+	r := t.s.r
+	if !r.intents && r.parts == nil || !t.wrote {
 		return nil
 	}
-	t.intent = t.s.r.ids.Add(1)
+	t.intent = r.ids.Add(1)
 	t.s.line = t.appendLine(append(t.s.line[:0], `{"intent":true,`...), t.intent)
+	if r.parts != nil {
+		r.firstPart()
+		var err error
+		t.open, err = r.parts.Intend(t.intent, t.s.line, len(t.ops))
+		return r.fail(err)
+	}
 	return t.s.r.fail(t.s.r.stream.Append(t.s.line, false))
 }
 
@@ -311,7 +319,7 @@ func (t *Txn) finish(how history.Status) error {
 	r := t.s.r
 	r.n[how].Add(1)
 	r.ops.Add(int64(len(t.ops)))
-	if r.stream != nil {
+	if r.stream != nil || r.parts != nil {
 		return r.fail(t.write(how))
 	}
 	r.mu.Lock()
@@ -326,7 +334,13 @@ func (t *Txn) finish(how history.Status) error {
 // write streams a transaction that has ended.
 func (t *Txn) write(how history.Status) error {
 	r := t.s.r
-	if !r.intents {
+	switch {
+	case r.parts != nil:
+		r.firstPart()
+		if t.open != nil {
+			return r.parts.Outcome(t.open, how, t.end)
+		}
+	case !r.intents:
 		r.flushInitial()
 	}
 	b := t.s.line[:0]
@@ -337,5 +351,8 @@ func (t *Txn) write(how history.Status) error {
 		b = t.appendLine(appendTime(b, "end", t.end), r.ids.Add(1))
 	}
 	t.s.line = b
+	if r.parts != nil {
+		return r.parts.Ended(b, len(t.ops))
+	}
 	return r.stream.Append(b, false)
 }

@@ -101,6 +101,8 @@ type Options struct {
 	Progress func(done, total int64)
 	// MaxBytes is how much of a file, as decompressed, is read at most: more is an error. 0: all of it.
 	MaxBytes int64
+	// Recorded is how many bytes of a recording that goes on count, whatever there is behind them. 0: all.
+	Recorded int64
 }
 
 // RealTime says what tells the real time of transactions.

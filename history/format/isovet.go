@@ -22,6 +22,9 @@ var isovet = Format{
 			if err != nil {
 				return nil, err
 			}
+			if o.Recorded > 0 && o.Recorded < int64(len(data)) {
+				data = data[:o.Recorded]
+			}
 			return jsonl.ReadPartial(ctx, data, in.Name, o.Workers)
 		}
 		if data, ok := in.Mapped(); ok {

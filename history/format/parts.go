@@ -12,52 +12,20 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/history/partlist"
 )
 
 // PartsName is the file that lists the parts of a history in a folder.
-const PartsName = "isovet-parts.json"
-
-const partsFormat, partsVersion = "isovet-parts", 1
+const PartsName = partlist.Name
 
 // Part is one of the files that a history is in, as the list in their folder has it.
-type Part struct {
-	File  string `json:"file"` // its name in the folder
-	Bytes int64  `json:"bytes"`
-	Txns  int64  `json:"transactions"`
-	Ops   int64  `json:"operations"`
-}
+type Part = partlist.Part
 
 // PartList is the content of the file PartsName: it lists files that are whole.
-type PartList struct {
-	Format  string `json:"format"`
-	Version int    `json:"version"`
-	// Unfinished says that parts are still being written, or that this was broken off.
-	Unfinished bool   `json:"unfinished,omitempty"`
-	Parts      []Part `json:"parts"`
-	// More is what the writer has to say of the history beside that, by name.
-	More map[string]any `json:"more,omitempty"`
-}
+type PartList = partlist.List
 
 // WritePartList writes the list of a folder's parts, whole or not at all.
-func WritePartList(dir string, l PartList) error {
-	l.Format, l.Version = partsFormat, partsVersion
-	data, err := json.MarshalIndent(l, "", " ")
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+PartsName+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, PartsName))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
-}
+func WritePartList(dir string, l PartList) error { return partlist.Write(dir, l) }
 
 // ReadPartList reads the list of a folder's parts; fs.ErrNotExist: it has none. It checks the list, and not the parts.
 func ReadPartList(dir string) (PartList, error) {
@@ -74,14 +42,14 @@ func ReadPartList(dir string) (PartList, error) {
 		return l, wrong("", "not a list of parts: %v", err)
 	}
 	switch {
-	case l.Format != partsFormat:
-		return l, wrong("format", "found %q; expected %q", l.Format, partsFormat)
-	case l.Version != partsVersion:
-		return l, wrong("version", "found %d; expected %d", l.Version, partsVersion)
+	case l.Format != partlist.Format:
+		return l, wrong("format", "found %q; expected %q", l.Format, partlist.Format)
+	case l.Version != partlist.Version:
+		return l, wrong("version", "found %d; expected %d", l.Version, partlist.Version)
 	case l.Unfinished:
 		return l, wrong("unfinished", "the parts are still being written, or their writing was broken off; expected "+
 			"all of them (without this file, the files that are there are the history)")
-	case len(l.Parts) == 0:
+	case len(l.Parts) == 0 && !l.Recording:
 		return l, wrong("parts", "lists no part; expected some")
 	}
 	seen := map[string]bool{}
@@ -101,11 +69,31 @@ func ReadPartList(dir string) (PartList, error) {
 }
 
 // Parts returns the files of a folder whose files are one history, in their order: as its list says, or else by their
-// names, numbers in names by their value. Files whose names begin with a dot or an underscore are left out.
+// names, numbers in names by their value. Files whose names begin with a dot or an underscore are left out. Of a
+// history that is being recorded, or whose recording was broken off, there are more files than the list has: those that
+// end in partlist.Recording, as far as they are there.
 func Parts(dir string) (paths []string, list *PartList, err error) {
+	for try := 0; ; try++ {
+		paths, list, err = partsOnce(dir)
+		if err != nil || list == nil || !list.Recording {
+			return paths, list, err
+		}
+		// A part may have been finished meanwhile: then it is in the list, and its recording is gone.
+		now, lerr := ReadPartList(dir)
+		if lerr == nil && now.Recording && len(now.Parts) == len(list.Parts) || try == 3 {
+			return paths, list, err
+		}
+	}
+}
+
+func partsOnce(dir string) (paths []string, list *PartList, err error) {
 	l, err := ReadPartList(dir)
-	switch {
-	case err == nil:
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	if err == nil {
+		list = &l
+		listed := map[string]bool{}
 		for _, p := range l.Parts {
 			path := filepath.Join(dir, p.File)
 			st, err := os.Stat(path)
@@ -117,25 +105,49 @@ func Parts(dir string) (paths []string, list *PartList, err error) {
 				return nil, nil, &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %d bytes; expected "+
 					"%d, as %s lists", st.Size(), p.Bytes, PartsName)}
 			}
+			listed[stem(p.File)] = true
 			paths = append(paths, path)
 		}
-		return paths, &l, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, nil, err
+		if !l.Recording {
+			return paths, list, nil
+		}
+		more, err := regular(dir, func(name string) bool {
+			return strings.HasSuffix(name, partlist.Recording) && !listed[stem(name)]
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if paths = append(paths, more...); len(paths) == 0 {
+			return nil, nil, &history.InputError{File: filepath.Join(dir, PartsName), Off: -1, Field: "parts",
+				Msg: "lists no part, and nothing has been recorded; expected some"}
+		}
+		return paths, list, nil
 	}
+	paths, err = regular(dir, func(string) bool { return true })
+	return paths, nil, err
+}
+
+// regular returns the files of a folder that take says, in the order of their names.
+func regular(dir string, take func(name string) bool) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + reason(err)}
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + reason(err)}
 	}
 	for _, e := range entries {
-		if name := e.Name(); name[0] != '.' && name[0] != '_' {
+		if name := e.Name(); name[0] != '.' && name[0] != '_' && take(name) {
 			if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 				paths = append(paths, filepath.Join(dir, name))
 			}
 		}
 	}
 	SortNames(paths)
-	return paths, nil, nil
+	return paths, nil
+}
+
+// stem is a part's name up to the first dot.
+func stem(name string) string {
+	s, _, _ := strings.Cut(name, ".")
+	return s
 }
 
 // IsParts reports whether a folder is a history in parts: it has a list of them, or it is in no format of folders and

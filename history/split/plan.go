@@ -22,7 +22,8 @@ import (
 type planner struct {
 	o     Options
 	set   *Set
-	done  int64 // bytes of files looked at
+	early map[string]*history.History // recordings in progress
+	done  int64                       // bytes of files looked at
 	total int64
 	facts facts
 	said  string // the file whose header the set's is; "": none has one
@@ -60,7 +61,7 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 		}
 		for i, f := range parts {
 			files = append(files, f)
-			if list != nil {
+			if list != nil && i < len(list.Parts) {
 				txns[f] = list.Parts[i].Txns
 			}
 		}
@@ -69,13 +70,19 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 		return nil, &history.InputError{File: p.set.Name, Off: -1, Msg: "no files; expected a history"}
 	}
 	stats := make([]os.FileInfo, len(files))
-	for i, f := range files {
+	for i, f := range slices.Backward(files) { // the last first: what is being recorded reads what stands before it
 		st, err := os.Stat(f)
 		if err != nil {
-			return nil, &history.InputError{File: f, Off: -1, Msg: "cannot open: " + reason(err)}
+			return nil, cannotOpen(f, err)
 		}
 		stats[i] = st
 		p.total += st.Size()
+	}
+	// Before all others, which may take long: these may soon be other files.
+	for i, f := range slices.Backward(files) {
+		if err := p.recording(ctx, f, stats[i].Size()); err != nil {
+			return nil, err
+		}
 	}
 	for i, f := range files {
 		known, listed := txns[f]
@@ -133,7 +140,9 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 	f := File{Path: path, Bytes: st.Size(), MTime: st.ModTime().UnixNano(), Format: p.o.Format}
 	plain := false
 	var head []byte
-	if in, err := format.Open(path); err != nil {
+	if h := p.early[path]; h != nil {
+		f.Format, f.Grows = "isovet-history", true
+	} else if in, err := format.Open(path); err != nil {
 		return err
 	} else if !in.Dir {
 		_, plain = in.Mapped()
@@ -150,14 +159,15 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 	} else {
 		in.Close()
 	}
+	f.Grows = f.Grows || f.Format == "isovet-history" && jsonl.IsPartial(head)
 	first, before := len(p.set.Pieces), p.set.Txns
 	var err error
 	switch {
 	case f.Format == "isovet-native" && plain:
 		err = p.native(ctx, &f)
-	case f.Format == "isovet-history" && plain && !jsonl.IsPartial(head):
+	case f.Format == "isovet-history" && plain && !f.Grows:
 		err = p.lines(ctx, &f)
-	case f.Format == "isovet-history" && !st.IsDir() && !jsonl.IsPartial(head):
+	case f.Format == "isovet-history" && !st.IsDir() && !f.Grows:
 		err = p.flow(ctx, &f)
 	case f.Format == "parquet" && plain:
 		err = p.table(ctx, &f)
@@ -410,9 +420,12 @@ func (p *planner) whole(ctx context.Context, f *File) error {
 			"and the file has %d bytes; expected at most %d (isovet convert makes JSON lines or a native file of it)",
 			f.Format, f.Bytes, p.o.Whole)}
 	}
-	h, err := readWhole(ctx, f, p.o.RealTime, p.o.Whole)
-	if err != nil {
-		return err
+	h := p.early[f.Path]
+	if h == nil {
+		var err error
+		if h, err = readWhole(ctx, f, p.o.RealTime, p.o.Whole); err != nil {
+			return err
+		}
 	}
 	if err := p.header(f.Path, headerOf(h)); err != nil {
 		return err
@@ -423,7 +436,7 @@ func (p *planner) whole(ctx context.Context, f *File) error {
 	if err := p.facts.history(f.Path, len(p.set.Files), h); err != nil {
 		return err
 	}
-	p.add(Piece{By: asWhole, Txns: int64(h.NumTxns())})
+	p.add(Piece{By: asWhole, Txns: int64(h.NumTxns()), early: p.early[f.Path]})
 	p.tell(f.Bytes)
 	return nil
 }

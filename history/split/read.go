@@ -19,8 +19,10 @@ import (
 // and for its text of JSON lines; of a native file the pages of the versions that the piece names; of a file that is
 // read as a whole, all of it.
 func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
-	if err := p.unchanged(); err != nil {
-		return err
+	if p.early == nil {
+		if err := p.unchanged(); err != nil {
+			return err
+		}
 	}
 	n := int64(0)
 	give := func(h *history.History, seqs []int64) error {
@@ -49,7 +51,13 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 		err = p.groups(ctx, give)
 	case asWhole:
 		var h *history.History
-		if h, err = readWhole(ctx, &p.File, p.RealTime, p.Whole); err == nil {
+		if p.early != nil {
+			once := *p.early
+			h = &once
+		} else {
+			h, err = readWhole(ctx, &p.File, p.RealTime, p.Whole)
+		}
+		if err == nil {
 			if err = p.whole(h); err == nil {
 				var seqs []int64
 				if p.anyOrder {
@@ -72,7 +80,10 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 func (p *Piece) unchanged() error {
 	st, err := os.Stat(p.File.Path)
 	if err != nil {
-		return &history.InputError{File: p.File.Path, Off: -1, Msg: "cannot open: " + reason(err)}
+		return cannotOpen(p.File.Path, err)
+	}
+	if p.File.Grows && st.Size() >= p.File.Bytes {
+		return nil
 	}
 	if !st.IsDir() && (st.Size() != p.File.Bytes || st.ModTime().UnixNano() != p.File.MTime) {
 		return &history.InputError{File: p.File.Path, Off: -1, Msg: "the file changed since it was divided into " +
@@ -239,9 +250,41 @@ func (p *Piece) lines(ctx context.Context, give func(*history.History, []int64) 
 	})
 }
 
+// Lines gives f the JSON lines of r in batches, as [Piece.Each] does; header is what holds for all of them, file a name
+// for messages. What takes all of them to see is not checked.
+func Lines(ctx context.Context, r io.Reader, file string, header *history.History,
+	f func(*history.History) error) error {
+	i := headerOf(header).Initial
+	at := jsonl.Lines{File: file, Head: true, Meta: header.Meta, Initial: history.Value{Kind: i.Kind, N: i.N},
+		InitialText: i.Text}
+	return eachBlock(ctx, r, file, func(block []byte) error {
+		h, _, err := jsonl.ReadLines(ctx, block, at)
+		if err != nil {
+			return err
+		}
+		at.Lines += uint32(bytes.Count(block, []byte("\n")))
+		at.Txns += int64(h.NumTxns())
+		at.Head = false
+		if h.NumTxns() == 0 {
+			return nil
+		}
+		return f(h)
+	})
+}
+
 // readWhole reads a file, or folder, in any format.
 func readWhole(ctx context.Context, f *File, by format.RealTime, most int64) (*history.History, error) {
-	return format.Read(ctx, f.Path, format.Options{Format: f.Format, RealTime: by, MaxBytes: most, Workers: 1})
+	o := format.Options{Format: f.Format, RealTime: by, MaxBytes: most, Workers: 1}
+	if f.Grows {
+		o.Recorded = f.Bytes
+	}
+	h, err := format.Read(ctx, f.Path, o)
+	if err != nil && f.Grows {
+		if _, serr := os.Stat(f.Path); serr != nil {
+			return nil, cannotOpen(f.Path, serr)
+		}
+	}
+	return h, err
 }
 
 // places are the transactions' places in their sessions; nil if they stand in that order.

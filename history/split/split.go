@@ -90,6 +90,8 @@ type File struct {
 	Bytes  int64  `json:"bytes"`
 	MTime  int64  `json:"mtime"` // ns since 1970
 	Txns   int64  `json:"transactions"`
+	// Grows says that it is the recording of a run in progress: its first Bytes bytes are what counts.
+	Grows bool `json:"grows,omitempty"`
 }
 
 // Initial is what registers hold at first: a value, and the text of one that is a string or row.
@@ -143,7 +145,8 @@ type Piece struct {
 	Override format.InitialValue `json:"override,omitempty"` // the initial value, whatever the file says
 	Whole    int64               `json:"whole,omitempty"`
 
-	anyOrder bool // see Options
+	anyOrder bool             // see Options
+	early    *history.History // of a recording in progress, as Plan has read it
 }
 
 // Batch is some transactions of a history that follow one another, as a history of their own.

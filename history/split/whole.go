@@ -37,6 +37,18 @@ func Read(ctx context.Context, paths []string, o format.Options) (*history.Histo
 	if !InParts(paths) {
 		return format.Read(ctx, paths[0], o)
 	}
+	for try := 1; ; try++ {
+		h, err := readParts(ctx, paths, o)
+		if gone, is := errors.AsType[*goneError](err); is {
+			if err = gone.InputError; try < 8 {
+				continue // the folder is being recorded into, and a part has just been finished
+			}
+		}
+		return h, err
+	}
+}
+
+func readParts(ctx context.Context, paths []string, o format.Options) (*history.History, error) {
 	plan := Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Workers: o.Workers, Whole: 1 << 62}
 	s, err := Plan(ctx, paths, plan)
 	_, order := errors.AsType[*OrderError](err)

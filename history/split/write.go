@@ -29,6 +29,7 @@ type Out struct {
 	dir, ending string
 	header      *history.History
 	made        bool // the folder was not there
+	sync        bool // parts are to be safe on disk
 	list        format.PartList
 	n           int // of the next part
 
@@ -58,7 +59,7 @@ func (c *counter) Write(b []byte) (int, error) {
 // whole.
 func Create(dir, ending string, header *history.History) (*Out, error) {
 	if !slices.Contains(Endings(), ending) {
-		return nil, fmt.Errorf("parts with the ending %q; expected %s", ending, strings.Join(Endings(), ", "))
+		return nil, noEnding(ending)
 	}
 	o := &Out{dir: dir, ending: ending, header: header, n: 1}
 	switch entries, err := os.ReadDir(dir); {
@@ -162,6 +163,9 @@ func (o *Out) Cut() error {
 	if err == nil {
 		err = o.tmp.Chmod(0o644)
 	}
+	if err == nil && o.sync {
+		err = o.tmp.Sync()
+	}
 	st, serr := o.tmp.Stat()
 	if err = cmp.Or(err, serr); err == nil {
 		o.part.Bytes = st.Size()
@@ -230,16 +234,47 @@ func (o *Out) Finish(more map[string]any) error {
 	return format.WritePartList(o.dir, o.list)
 }
 
+// WritePart writes one part of a folder whose list somebody else keeps, whole or not at all, and safe on disk: what
+// batches adds.
+func WritePart(dir string, n int, ending string, header *history.History, batches func(add func(*history.History) error,
+) error) (format.Part, error) {
+	if !slices.Contains(Endings(), ending) {
+		return format.Part{}, noEnding(ending)
+	}
+	o := &Out{dir: dir, ending: ending, header: header, sync: true}
+	err := o.open(n)
+	if err == nil {
+		err = batches(o.Add)
+	}
+	if err == nil {
+		err = o.Cut()
+	}
+	if err != nil {
+		return format.Part{}, errors.Join(err, o.drop())
+	}
+	return o.list.Parts[0], nil
+}
+
+func noEnding(ending string) error {
+	return fmt.Errorf("parts with the ending %q; expected %s", ending, strings.Join(Endings(), ", "))
+}
+
+// drop removes the part that is being written.
+func (o *Out) drop() (err error) {
+	if o.tmp == nil {
+		return nil
+	}
+	if o.native != nil {
+		err = o.native.Close()
+	}
+	err = errors.Join(err, o.tmp.Close(), os.Remove(o.tmp.Name()))
+	o.tmp = nil
+	return err
+}
+
 // Abort removes all that was written, and the folder if it was not there.
 func (o *Out) Abort() error {
-	var errs []error
-	if o.tmp != nil {
-		if o.native != nil {
-			errs = append(errs, o.native.Close())
-		}
-		errs = append(errs, o.tmp.Close(), os.Remove(o.tmp.Name()))
-		o.tmp = nil
-	}
+	errs := []error{o.drop()}
 	for _, p := range o.list.Parts {
 		errs = append(errs, os.Remove(filepath.Join(o.dir, p.File)))
 	}

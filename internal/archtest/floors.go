@@ -37,6 +37,8 @@ var floors = [][]room{
 		{"history",
 			"what clients saw: sessions, transactions, operations, versions, times; columnar, interned, immutable " +
 				"once built"},
+		{"history/partlist",
+			"the list of the files that one history is in"},
 		{"level",
 			"isolation levels and anomalies, who implies whom, as data with its source"},
 		{"graph",
@@ -229,7 +231,7 @@ var narrow = map[string][]string{
 	"graph":             {"internal/heap"},
 	"closure":           {"graph", "internal/room", "internal/safego"},
 	"datasets/workload": {},
-	"record":            {"history", "level"},
+	"record":            {"history", "history/partlist", "internal/safego", "level"},
 }
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.

@@ -148,6 +148,7 @@ func newCollect(e *env) *cobra.Command {
 	var out, to string
 	var asJSON, quiet bool
 	var live liveFlags
+	var rotate collect.Rotate
 	c := &cobra.Command{
 		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
 		Short: "Record a history from a real database: a workload run by many sessions",
@@ -159,6 +160,9 @@ Passwords are neither recorded nor shown.
 The recording is on disk while the run lasts, in FILE.partial: if isovet is killed, check takes it. In the end FILE is
 written and FILE.partial removed.
 
+--rotate WHEN is for long runs: FILE is then a folder of parts, which check takes as one history, at any time; memory
+does not grow with the run.
+
 --watch verifies the mechanisms of the database (isovet watch --checker leopard, --profile) while the workload runs: a
 violation is a JSON line on standard output as soon as it is certain. The file is written all the same. Exit status
 then: 1 there was a violation that is proved, 2 there were violations under the profile alone.
@@ -167,6 +171,7 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 		Example: `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check --level serializable h.jsonl
   isovet collect --db postgres://user@localhost/test --isolation repeatable-read --workload smallbank --keys 20 -o h.jsonl.zst
   isovet collect --db galera:start:3 --workload rmw --for 10s -o h.jsonl
+  isovet collect --db badger: --for 12h --rotate 256MiB -o long/
   isovet collect --db mariadb:start --isolation repeatable-read --workload rmw --watch --profile mariadb:repeatable-read-snapshot -o h.jsonl
   isovet collect --db postgres://user@localhost/test --workload transfers.yaml --session-sql "set lock_timeout = '1s'" -o h.jsonl
   isovet collect --db postgres:start --isolation ser --timestamps --fault kill:2s --for 10s -o h.jsonl`,
@@ -184,7 +189,12 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 			if !live.on && (live.profile != "" || live.skew != 0) {
 				return usagef("--profile and --clock-skew are for --watch")
 			}
-			if err := writable(out, to, "--format"); err != nil {
+			if c.Flags().Changed("rotate") {
+				if err := rotating(&rotate, out, to, f.cfg.Timestamps); err != nil {
+					return err
+				}
+				f.cfg.Rotate = &rotate
+			} else if err := writable(out, to, "--format"); err != nil {
 				return err
 			}
 			if err := f.finish(c); err != nil {
@@ -203,6 +213,8 @@ Related: isovet workloads lists the workloads, isovet hunt collects and checks u
 	fl.DurationVar(&f.cfg.Duration, "for", 0, "stop after this long")
 	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst at its end compress; - is standard output")
 	enumFlag(c, &to, "format", "format", "format of the file (default: by its name)", formatNames())
+	fl.Var(rotateValue{&rotate}, "rotate", "write the parts of the folder -o, a new one after a size (of what is "+
+		"recorded, as JSON lines), a duration or a number of transactions: 256MiB, 10m, 1000000txns, or several")
 	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms meanwhile; violations are JSON lines on "+
 		"standard output")
 	addProfile(c, &live.profile, &live.skew)
@@ -283,25 +295,31 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, o
 		}
 		f.cfg.Live = live.live
 	}
-	if out != "-" {
+	if f.cfg.Rotate != nil {
+		if !quiet {
+			fmt.Fprintf(e.stderr, "recording into the parts of %s\n", out)
+		}
+	} else if out != "-" {
 		f.cfg.Partial = out + partialEnding
 		if !quiet {
 			fmt.Fprintf(e.stderr, "recording into %s until %s is written\n", f.cfg.Partial, out)
 		}
 	}
 	r, err := collect.Run(ctx, f.cfg)
-	if r == nil || r.History == nil {
+	if r == nil || r.History == nil && f.cfg.Rotate == nil {
 		if ctx.Err() != nil {
 			return orInterrupted(context.Cause(ctx), "collecting; nothing was written")
 		}
 		return err
 	}
-	p.Begin("writing " + out)
-	if werr := writeHistory(out, r, to); werr != nil {
-		if f.cfg.Partial != "" {
-			werr = fmt.Errorf("%w; %s holds what was recorded", werr, f.cfg.Partial)
+	if f.cfg.Rotate == nil {
+		p.Begin("writing " + out)
+		if werr := writeHistory(out, r, to); werr != nil {
+			if f.cfg.Partial != "" {
+				werr = fmt.Errorf("%w; %s holds what was recorded", werr, f.cfg.Partial)
+			}
+			return errors.Join(err, werr)
 		}
-		return errors.Join(err, werr)
 	}
 	if rerr := removePartial(f.cfg.Partial); rerr != nil {
 		return errors.Join(err, rerr)
@@ -318,7 +336,11 @@ func runCollect(ctx context.Context, e *env, f *collectFlags, live *liveFlags, o
 			return err
 		}
 	} else if !quiet {
-		fmt.Fprintf(e.stderr, "%s: %s\n", out, headline(&r.Summary))
+		parts := ""
+		if f.cfg.Rotate != nil {
+			parts = fmt.Sprintf("%d transactions in %d parts; ", r.Parts.Txns, r.Parts.Files)
+		}
+		fmt.Fprintf(e.stderr, "%s: %s%s\n", out, parts, headline(&r.Summary))
 		if err := table(e.stderr, templateHeader, templateRows(&r.Summary)); err != nil {
 			return err
 		}
@@ -396,6 +418,7 @@ type collected struct {
 	CommitsPerSec float64        `json:"commits_per_s"`
 	AbortRate     float64        `json:"abort_rate"`
 	Interrupted   bool           `json:"interrupted,omitempty"`
+	Parts         int            `json:"parts,omitempty"`
 	Transactions  []templateJSON `json:"transactions"`
 }
 
@@ -415,7 +438,7 @@ func summaryJSON(file string, r *collect.Result) collected {
 		Sessions:  s.Sessions,
 		Committed: s.Committed, Aborted: s.Aborted, Unknown: s.Unknown, ElapsedMS: milliseconds(s.Elapsed),
 		CommitsPerSec: s.Rate(),
-		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Transactions: []templateJSON{},
+		AbortRate:     s.AbortRate(), Interrupted: r.Interrupted, Parts: r.Parts.Files, Transactions: []templateJSON{},
 	}
 	for _, t := range s.Templates {
 		c.Transactions = append(c.Transactions, templateJSON{t.Name, t.Committed, t.Aborted, t.Unknown,

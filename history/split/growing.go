@@ -1,0 +1,58 @@
+package split
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/format/jsonl"
+	"isovet/history/partlist"
+)
+
+// recording reads a file that may be a recording in progress, as far as it goes.
+func (p *planner) recording(ctx context.Context, path string, size int64) error {
+	if !strings.HasSuffix(path, partlist.Recording) || p.o.Format != "" && p.o.Format != "isovet-history" ||
+		size > p.o.Whole {
+		return nil
+	}
+	in, err := format.Open(path)
+	if err != nil {
+		return cannotOpen(path, err)
+	}
+	head, err := in.Head()
+	is := err == nil && !in.Dir && jsonl.IsPartial(head)
+	in.Close()
+	if !is {
+		return nil // whoever reads it says what is wrong
+	}
+	f := File{Path: path, Format: "isovet-history", Bytes: size, Grows: true}
+	h, err := readWhole(ctx, &f, p.o.RealTime, p.o.Whole)
+	if err != nil {
+		return err
+	}
+	if p.early == nil {
+		p.early = map[string]*history.History{}
+	}
+	p.early[path] = h
+	return nil
+}
+
+// goneError says that what was being recorded has been finished meanwhile, and is another file now.
+type goneError struct{ *history.InputError }
+
+func (e *goneError) Unwrap() error { return e.InputError }
+
+// cannotOpen is the error of a file that cannot be opened.
+func cannotOpen(file string, err error) error {
+	in := &history.InputError{File: file, Off: -1, Msg: "cannot open: " + reason(err)}
+	if _, serr := os.Stat(file); errors.Is(serr, fs.ErrNotExist) && strings.HasSuffix(file, partlist.Recording) {
+		in.Msg = "the part was being recorded and has been finished meanwhile: it is another file now; read the " +
+			"folder again"
+		return &goneError{in}
+	}
+	return in
+}
