@@ -187,30 +187,48 @@ func (b *Builder) Append(key uint32, v Value) {
 
 // ReadList adds a read of a whole list.
 func (b *Builder) ReadList(key uint32, elems []Value) {
+	// A list is mostly what was read of its key before, and some elements more: what it has in common with that names
+	// the same versions.
+	last := b.lastOf(key)
+	same := 0
+	n := min(len(elems), len(last.elems))
+	for x, y := elems[:n], last.elems[:n]; same < len(x) && x[same].N == y[same].N && x[same].Kind == y[same].Kind; {
+		same++
+	}
+	b.readList(key, last, same, elems[same:])
+}
+
+// ReadListMore adds a read of the list that was last read of the key, and more elements behind it.
+func (b *Builder) ReadListMore(key uint32, more []Value) {
+	last := b.lastOf(key)
+	b.readList(key, last, len(last.elems), more)
+}
+
+func (b *Builder) lastOf(key uint32) *lastList {
+	if int(key) >= len(b.lastList) {
+		b.lastList = append(b.lastList, make([]lastList, max(int(key)+1, len(b.lastList)*3/2)-len(b.lastList))...)
+	}
+	return &b.lastList[key]
+}
+
+// readList adds a read of the first elements of what was read last, and more.
+func (b *Builder) readList(key uint32, last *lastList, same int, more []Value) {
 	b.kind = append(b.kind, ReadList)
 	l := &b.lists
 	if len(l.Off) == 0 {
 		l.Off = append(l.Off, 0)
 	}
 	l.Key = append(l.Key, key)
-	if int(key) >= len(b.lastList) {
-		b.lastList = append(b.lastList, make([]lastList, max(int(key)+1, len(b.lastList)*3/2)-len(b.lastList))...)
-	}
-	// A list is mostly what was read of its key before, and some elements more: what it has in common with that names
-	// the same versions.
-	last := &b.lastList[key]
-	same := 0
-	n := min(len(elems), len(last.elems))
-	for x, y := elems[:n], last.elems[:n]; same < len(x) && x[same].N == y[same].N && x[same].Kind == y[same].Kind; {
-		same++
+	if n := same + len(more); cap(l.Elem)-len(l.Elem) < n {
+		l.Elem = roomier(l.Elem, n+len(l.Elem)/2) // append would go in smaller steps
 	}
 	at := len(l.Elem)
 	l.Elem = append(l.Elem, l.Elem[last.at:last.at+same]...)
 	b.join.own.n += same
-	for _, e := range elems[same:] {
+	for _, e := range more {
 		l.Elem = append(l.Elem, b.extraRef(key, e))
 	}
-	last.at, last.elems = at, append(last.elems[:same], elems[same:]...)
+	last.at, last.elems = at, append(last.elems[:same], more...)
 	l.Off = append(l.Off, uint32(len(l.Elem)))
 }
 

@@ -59,20 +59,42 @@ func readLog(ctx context.Context, dir string) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if all == nil {
+			all = data[:0] // nothing of it is needed once it has been read, and a line takes less than it did
+		}
 		for number := 1; ; number++ {
-			line, rest, whole := bytes.Cut(data, []byte("\n"))
-			if !whole {
+			end := bytes.IndexByte(data, '\n')
+			if end < 0 {
 				break
 			}
-			place, text, is := bytes.Cut(line, []byte("\t"))
-			if _, err := strconv.ParseInt(string(place), 10, 64); err != nil || !is {
+			line := data[:end]
+			from := behindPlace(line)
+			if from == 0 {
 				return nil, &history.InputError{File: path, Line: number, Off: -1,
 					Msg: fmt.Sprintf("found %.40q; expected a place and a line", line)}
 			}
-			if !bytes.HasPrefix(text, []byte("!")) {
+			data = data[end+1:]
+			if text := line[from:]; !bytes.HasPrefix(text, []byte("!")) {
 				all = append(all, text...)
 			}
-			all, data = append(all, '\n'), rest
+			all = append(all, '\n')
 		}
 	}
+}
+
+// behindPlace returns where a line of the log begins behind its place, an integer, and a tab; 0: it has none.
+func behindPlace(line []byte) int {
+	for i, c := range line {
+		if c == '\t' && i > 0 && i <= 18 {
+			return i + 1
+		}
+		if c-'0' > 9 {
+			break
+		}
+	}
+	place, _, is := bytes.Cut(line, []byte("\t"))
+	if _, err := strconv.ParseInt(string(place), 10, 64); err != nil || !is {
+		return 0
+	}
+	return len(place) + 1
 }

@@ -193,6 +193,16 @@ func (p *Plain) Ints(dst []history.Value) ([]history.Value, bool) {
 	return dst, false
 }
 
+// Begins reports whether a text is next as it stands, and a blank, a comma or a closing bracket behind it.
+func (p *Plain) Begins(text []byte) bool {
+	i := p.pos + len(text)
+	if i >= len(p.data) || string(p.data[p.pos:i]) != string(text) {
+		return false
+	}
+	c := p.data[i]
+	return c == ' ' || c == ',' || c == ']'
+}
+
 // Text reads a string.
 func (p *Plain) Text() (text []byte, ok bool) {
 	if p.Peek() != '"' {

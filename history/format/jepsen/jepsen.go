@@ -197,7 +197,8 @@ type reader struct {
 	names    map[string]int64 // of processes
 	noClient int              // operations of what is no client
 	wrapped  bool             // the operations are a field of a map
-	lines    bool             // of a log
+	inLog    bool             // they are lines of a log
+	lists    []saidList       // by key
 	model    model
 
 	completion []int32 // of an invocation its completion and the other way round; -1: none

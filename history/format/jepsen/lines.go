@@ -138,7 +138,7 @@ func ReadLog(data []byte, file string, o Options) (*history.History, error) {
 // log is ReadLog.
 func (r *reader) log() (*history.History, error) {
 	data, file := r.s.Data, r.s.File
-	r.lines = true
+	r.inLog = true
 	n, end, passed, first := 0, 0, 0, 0
 	var firstText []byte
 	for text := range bytes.Lines(data) {

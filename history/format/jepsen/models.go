@@ -391,6 +391,7 @@ func (r *reader) list(k uint32, v edn.Token) error {
 	} else if v.Kind != edn.Nil {
 		return r.s.Errorf(v.Pos, "value", "found %v; expected a sequence: the history is one of lists", v)
 	}
+	r.said(k).to = 0
 	r.b.ReadList(k, r.elems)
 	return nil
 }

@@ -137,7 +137,7 @@ func (r *reader) clock() error {
 	}
 	if r.realTime == "time" {
 		if missing > 0 {
-			if r.lines {
+			if r.inLog {
 				return r.s.Errorf(r.events[noTime].pos, "time", "missing: lines of a log have none; expected real "+
 					"time by index or none")
 			}
@@ -384,7 +384,7 @@ func (r *reader) time(i int32) int64 {
 	switch e := &r.events[i]; {
 	case r.byTime:
 		return e.time
-	case r.lines:
+	case r.inLog:
 		return int64(e.line)
 	case r.indexed:
 		return e.index

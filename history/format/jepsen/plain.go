@@ -160,20 +160,9 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 			}
 			r.b.Key(history.IntValue(k)) // keys are numbered as they are met
 		case r.model == listModel:
-			r.elems = r.elems[:0]
-			if p.Peek() == 'n' {
-				if !p.Nil() {
-					return any
-				}
-			} else if !p.Take('[') {
-				return any
-			} else if r.elems, ok = p.Ints(r.elems); !ok {
+			if !r.plainList(&p, k) {
 				return any
 			}
-			if !p.Take(']') {
-				return any
-			}
-			r.b.ReadList(r.b.Key(history.IntValue(k)), r.elems)
 			any = true
 		default:
 			if p.Peek() == 'n' {
@@ -196,6 +185,53 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 		r.s.Went(&p)
 	}
 	return any
+}
+
+// plainList adds the read of a list of integers, up to the end of the micro-operation.
+func (r *reader) plainList(p *edn.Plain, k int64) (ok bool) {
+	r.elems = r.elems[:0]
+	if p.Peek() == 'n' {
+		if !p.Nil() || !p.Take(']') {
+			return false
+		}
+		key := r.b.Key(history.IntValue(k))
+		r.said(key).to = 0
+		r.b.ReadList(key, nil)
+		return true
+	}
+	if !p.Take('[') {
+		return false
+	}
+	key := r.b.Key(history.IntValue(k))
+	said := r.said(key)
+	from, more := p.Pos(), false
+	if said.to > said.from && p.Begins(r.s.Data[said.from:said.to]) {
+		p.Back(from + said.to - said.from)
+		more = true
+	}
+	if r.elems, ok = p.Ints(r.elems); !ok {
+		return false
+	}
+	to := p.Pos() - 1
+	if !p.Take(']') {
+		return false
+	}
+	if said.from, said.to = from, to; more {
+		r.b.ReadListMore(key, r.elems)
+	} else {
+		r.b.ReadList(key, r.elems)
+	}
+	return true
+}
+
+// saidList is where the integers of the list stand that was last read of a key; to 0: it was not plain.
+type saidList struct{ from, to int }
+
+func (r *reader) said(key uint32) *saidList {
+	if int(key) >= len(r.lists) {
+		r.lists = append(r.lists, make([]saidList, int(key)+1+len(r.lists)/2-len(r.lists))...)
+	}
+	return &r.lists[key]
 }
 
 // simple is a value that is nil, an integer, or a sequence of an integer and one of both: a register's.

@@ -48,6 +48,7 @@ type kvOp struct {
 	process    int64
 	text       []byte // in the file, or of a string with escapes
 	line       uint32
+	key        int32
 	number     int32 // of all
 	token      int32 // a put's or append's
 	next       int32 // the next one with the same token, 0: none
@@ -82,6 +83,7 @@ type kvState struct {
 type kvKey struct {
 	id     int32
 	name   string
+	count  int // of operations
 	ops    []kvOp
 	tokens []kvToken
 	states []kvState
@@ -107,15 +109,54 @@ type kvReader struct {
 	keys   []*kvKey
 	mark   []byte            // in no token
 	keyOf  []int32           // by text, plus one
+	ops    [][]kvOp          // as they began, kvChunk each
+	count  int               // how many
 	out    []kvOut           // operations as they began
 	token  []kvPlace         // by text; key -1: of none
 	others map[kvPlace]int32 // by key and text, of keys with texts that are tokens of others before
-	few    []kvPlace         // what processes with small numbers have begun; key -1: nothing
-	more   map[int64]kvPlace
+	few    []int32           // what processes with small numbers have begun, plus one; 0: nothing
+	more   map[int64]int32
 	toks   []int32
 }
 
-// kvPlace is an operation or token of a key.
+// kvChunk is how many operations stand together while their number is not known.
+const kvChunk = 1 << 13
+
+// op is an operation by its number.
+func (r *kvReader) op(n int32) *kvOp { return &r.ops[n/kvChunk][n%kvChunk] }
+
+// sort gives each key its operations.
+func (r *kvReader) sort() {
+	all := make([]kvOp, r.count)
+	for _, k := range r.keys {
+		k.ops, all = all[:0:k.count], all[k.count:]
+	}
+	n := int32(0)
+	for i, chunk := range r.ops {
+		for j := range chunk {
+			o := &chunk[j]
+			k := r.keys[o.key]
+			at := int32(len(k.ops))
+			k.ops = append(k.ops, *o)
+			k.ops[at].number = n
+			n++
+			if o.f == 'g' {
+				continue
+			}
+			x := &k.tokens[o.token]
+			if x.count++; x.count == 1 {
+				x.first = at
+			} else {
+				k.ops[x.last].next = at
+			}
+			x.last = at
+		}
+		r.ops[i] = nil
+	}
+	r.out = make([]kvOut, r.count)
+}
+
+// kvPlace is a token of a key.
 type kvPlace struct{ key, at int32 }
 
 // ReadKV reads a log of a key-value store, an event a line:
@@ -144,12 +185,13 @@ func ReadKV(data []byte, file string) (h *history.History, repeated int, err err
 // readKV is ReadKV; slow: by way of the scanner alone.
 func readKV(data []byte, file string, slow bool) (h *history.History, repeated int, err error) {
 	r := kvReader{b: history.NewBuilder(), slow: slow, mark: []byte("@"), others: map[kvPlace]int32{},
-		more: map[int64]kvPlace{}}
+		more: map[int64]int32{}}
 	r.b.File = file
 	r.b.Initial = r.b.StringValue(nil)
 	if err := r.parse(data, file); err != nil {
 		return nil, 0, err
 	}
+	r.sort()
 	var open *kvKey // a key for which more than one choice is possible
 	ruledOut := false
 	for _, k := range r.keys {

@@ -151,7 +151,7 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 	switch {
 	case e.kind.Is("invoke") && busy:
 		return s.Errorf(e.process.Pos, "process", "process %d invokes while its operation of line %d is not completed",
-			e.process.N, r.keys[pending.key].ops[pending.at].line)
+			e.process.N, r.op(pending).line)
 	case e.kind.Is("invoke"):
 		if f != 'g' && (e.value.Kind != edn.Text || len(e.value.Text) == 0) {
 			return wrong(e.value, "value", "the string that is written, not an empty one")
@@ -161,11 +161,11 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 		return nil
 	case !e.kind.Is("ok") && !e.kind.Is("fail") && !e.kind.Is("info"):
 		return wrong(e.kind, "type", ":invoke, :ok, :fail or :info")
-	case !busy || r.keys[pending.key].name != string(e.key.Text) || r.keys[pending.key].ops[pending.at].f != f:
+	case !busy || r.op(pending).f != f || r.keys[r.op(pending).key].name != string(e.key.Text):
 		return wrong(e.kind, "type", ":invoke of the operation before its completion")
 	}
-	r.begun(e.process.N, kvPlace{key: -1})
-	o := &r.keys[pending.key].ops[pending.at]
+	r.begun(e.process.N, -1)
+	o := r.op(pending)
 	switch e.kind.Text[0] {
 	case 'o':
 		o.end, o.status = pos, history.Committed
@@ -182,26 +182,26 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 }
 
 // pending returns what a process has begun.
-func (r *kvReader) pending(process int64) (at kvPlace, busy bool) {
+func (r *kvReader) pending(process int64) (op int32, busy bool) {
 	if uint64(process) < uint64(len(r.few)) {
-		at = r.few[process]
-		return at, at.key >= 0
+		op = r.few[process]
+	} else if len(r.more) > 0 {
+		op = r.more[process]
 	}
-	at, busy = r.more[process]
-	return at, busy && at.key >= 0
+	return op - 1, op > 0
 }
 
-// begun notes what a process has begun.
-func (r *kvReader) begun(process int64, at kvPlace) {
+// begun notes what a process has begun; -1: nothing.
+func (r *kvReader) begun(process int64, op int32) {
 	const few = 1 << 16
 	if uint64(process) >= few {
-		r.more[process] = at
+		r.more[process] = op + 1
 		return
 	}
 	for int64(len(r.few)) <= process {
-		r.few = append(r.few, kvPlace{key: -1})
+		r.few = append(r.few, 0)
 	}
-	r.few[process] = at
+	r.few[process] = op + 1
 }
 
 // invoke adds an operation.
@@ -215,35 +215,34 @@ func (r *kvReader) invoke(o kvOp, e *kvEvent) {
 		r.keys = append(r.keys, &kvKey{id: int32(id), name: string(e.key.Text)})
 		r.keyOf[name] = int32(id) + 1
 	}
-	id := r.keyOf[name] - 1
-	k := r.keys[id]
-	at := int32(len(k.ops))
+	o.key = r.keyOf[name] - 1
+	k := r.keys[o.key]
+	k.count++
 	if o.f != 'g' {
 		o.text = e.value.Text
-		o.token = r.use(k, at, o.text)
+		o.token = r.use(k, o.text)
 	}
-	r.begun(o.process, kvPlace{id, at})
-	o.number = int32(len(r.out))
-	r.out = append(r.out, kvOut{})
-	k.ops = append(k.ops, o)
+	r.begun(o.process, int32(r.count))
+	if r.count%kvChunk == 0 {
+		r.ops = append(r.ops, make([]kvOp, 0, kvChunk))
+	}
+	last := &r.ops[len(r.ops)-1]
+	*last = append(*last, o)
+	r.count++
 }
 
-// use notes that a key's next operation, number at, puts or appends a text.
-func (r *kvReader) use(k *kvKey, at int32, text []byte) (token int32) {
+// use returns which token of a key a text is that is put or appended.
+func (r *kvReader) use(k *kvKey, text []byte) (token int32) {
 	name := r.b.Text(text)
 	token, ok := r.find(k, name)
 	if ok {
-		x := &k.tokens[token]
-		k.ops[x.last].next = at
-		x.last = at
-		x.count++
 		return token
 	}
 	for bytes.Contains(text, r.mark) {
 		r.mark = append(r.mark, '@')
 	}
 	token = int32(len(k.tokens))
-	k.tokens = append(k.tokens, kvToken{name: name, first: at, last: at, count: 1})
+	k.tokens = append(k.tokens, kvToken{name: name})
 	if r.token[name].key < 0 {
 		r.token[name] = kvPlace{k.id, token}
 	} else {
