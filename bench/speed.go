@@ -29,6 +29,7 @@ func speedFigures() []Figure {
 			Metrics: []Metric{{"time", "check time", "ms"}, {"step", "times the time of a history a tenth as long",
 				"times"}},
 			Axis: "checker", Own: true, Measure: speedGrowth},
+		readersFigure(),
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 // TestSpeedClaims: what the results claim is what follows from their points.
 func TestSpeedClaims(t *testing.T) {
-	for name, claim := range map[string]func(*Report){"speed/shapes": speedClaims, "speed/growth": growthClaims} {
+	for name, claim := range map[string]func(*Report){"speed/shapes": speedClaims, "speed/growth": growthClaims,
+		"speed/readers": readerClaims} {
 		r := speedReport(t, name)
 		if !r.Complete || len(r.Claims) == 0 {
 			t.Errorf("%s: complete %v, %d claims", name, r.Complete, len(r.Claims))
@@ -58,7 +59,7 @@ func TestPerformancePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := page
-	for _, name := range []string{"shapes", "growth"} {
+	for _, name := range []string{"shapes", "growth", "readers"} {
 		begin, end := []byte("<!-- begin: speed/"+name+" -->\n"), []byte("<!-- end: speed/"+name+" -->\n")
 		head, rest, ok := bytes.Cut(made, begin)
 		_, tail, ended := bytes.Cut(rest, end)
@@ -97,7 +98,18 @@ func speedReport(t *testing.T, name string) *Report {
 func (r *Report) boundsTable() string {
 	var rows [][]string
 	header := []string{"history, level", "before", "peer", "now", "bound", "holds"}
-	if r.Figure == "speed/growth" {
+	if r.Figure == "speed/readers" {
+		header = []string{"format", "file", "now", "bound", "holds"}
+		for _, g := range r.Groups("rate") {
+			now, bound := r.Find("rate", g, "now"), r.Find("rate", g, "bound")
+			holds := "no"
+			if now.Value >= bound.Value {
+				holds = "yes"
+			}
+			rows = append(rows, []string{g, r.shown("file", g, "now", " MB"), r.shown("rate", g, "now", " MB/s"),
+				r.shown("rate", g, "bound", " MB/s"), holds})
+		}
+	} else if r.Figure == "speed/growth" {
 		header = append([]string{"checker"}, r.Series("time")...)
 		for _, n := range r.Series("step") {
 			header = append(header, "step to "+n)

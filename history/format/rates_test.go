@@ -24,7 +24,7 @@ func open(tb testing.TB, f *formatfiles.File) (in *Input, size int64) {
 	return in, size
 }
 
-// BenchmarkRead reads files of every format, 20 MB and more, on one core, and prints a table of how many megabytes of
+// BenchmarkRead reads files of every format, 10 to 180 MB, on one core, and prints a table of how many megabytes of
 // the file a second of the processor's time reads: garbage collection, the join and everything else included.
 func BenchmarkRead(b *testing.B) {
 	var table bytes.Buffer

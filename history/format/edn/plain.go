@@ -54,6 +54,7 @@ const (
 	isPlain             // of words that Plain leaves out: letters, digits and what stands for operators
 	isOpen
 	isClose
+	isQuiet // isPlain or isBlank
 )
 
 var class [256]uint8
@@ -75,6 +76,11 @@ func init() {
 	}
 	for _, c := range "+-._/*!?<>=$%&|" {
 		class[c] |= isPlain
+	}
+	for c := range class {
+		if class[c]&(isPlain|isBlank) != 0 {
+			class[c] |= isQuiet
+		}
 	}
 	for _, c := range "([{" {
 		class[c] |= isOpen
@@ -193,6 +199,23 @@ func (p *Plain) Ints(dst []history.Value) ([]history.Value, bool) {
 	return dst, false
 }
 
+// Micro reads how a micro-operation of a register begins in EDN, "[:r " or "[:w ", perhaps behind a blank, and returns
+// its letter.
+func (p *Plain) Micro() (f byte, ok bool) {
+	i := p.pos
+	if i < len(p.data) && p.data[i] == ' ' {
+		i++
+	}
+	if p.json || len(p.data)-i < 5 || string(p.data[i:i+2]) != "[:" || p.data[i+3] != ' ' {
+		return 0, false
+	}
+	if f = p.data[i+2]; f != 'r' && f != 'w' {
+		return 0, false
+	}
+	p.pos = i + 4
+	return f, true
+}
+
 // Begins reports whether a text is next as it stands, and a blank, a comma or a closing bracket behind it.
 func (p *Plain) Begins(text []byte) bool {
 	i := p.pos + len(text)
@@ -282,7 +305,10 @@ func (p *Plain) Skip() bool {
 	for ; i < len(d); i++ {
 		c := d[i]
 		k := class[c]
-		if k&(isPlain|isBlank) != 0 {
+		if k&isQuiet != 0 {
+			for len(d)-i > 4 && class[d[i+1]]&class[d[i+2]]&class[d[i+3]]&class[d[i+4]]&isQuiet != 0 {
+				i += 4
+			}
 			continue
 		}
 		switch {

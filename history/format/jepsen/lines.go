@@ -22,6 +22,38 @@ type columns struct {
 	modern  bool // in a log as Jepsen has written it since 2015
 }
 
+// plainColumns is parse of a line as history.txt has it: a number, a type and a function with a tab or blank behind
+// each, and the value.
+func plainColumns(text []byte) (l columns, found bool) {
+	i := 0
+	for i < len(text) && text[i]-'0' <= 9 {
+		i++
+	}
+	if i == 0 || i > 18 || i == len(text) || !white(text[i]) {
+		return l, false
+	}
+	l.process, l.first = text[:i], true
+	if i++; i == len(text) || text[i] != ':' {
+		return l, false
+	}
+	from := i + 1
+	for i < len(text) && !white(text[i]) {
+		i++
+	}
+	if l.kind, found = kindNamed(text[from:i]); !found || len(text)-i < 2 || text[i+1] != ':' {
+		return l, false
+	}
+	from = i + 1
+	for i++; i < len(text) && !white(text[i]); i++ {
+	}
+	l.f = text[from:i]
+	if i++; len(l.f) < 2 || i >= len(text) || white(text[i]) {
+		return l, false
+	}
+	l.value = i
+	return l, true
+}
+
 // parse finds the columns of a line; false: it is no operation.
 func parse(text []byte) (l columns, found bool) {
 	var last []byte
@@ -145,7 +177,13 @@ func (r *reader) log() (*history.History, error) {
 		n++
 		begin := end
 		end += len(text)
-		l, found := parse(text)
+		l, found := columns{}, false
+		if r.plain {
+			l, found = plainColumns(text)
+		}
+		if !found {
+			l, found = parse(text)
+		}
 		if !found {
 			if text = bytes.TrimSpace(text); len(text) > 0 {
 				if passed++; passed == 1 {

@@ -132,10 +132,15 @@ func microNamed(p *edn.Plain) (byte, bool) {
 // says whether one said anything.
 func (r *reader) plainMicroOps(status history.Status) (any bool) {
 	p := r.s.Plain()
-	for p.Take('[') {
-		f, ok := microNamed(&p)
+	for {
+		f, ok := p.Micro()
 		if !ok {
-			return any
+			if !p.Take('[') {
+				return any
+			}
+			if f, ok = microNamed(&p); !ok {
+				return any
+			}
 		}
 		k, ok := p.Int()
 		if !ok {
@@ -184,7 +189,6 @@ func (r *reader) plainMicroOps(status history.Status) (any bool) {
 		}
 		r.s.Went(&p)
 	}
-	return any
 }
 
 // plainList adds the read of a list of integers, up to the end of the micro-operation.
