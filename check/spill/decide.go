@@ -311,46 +311,63 @@ func at(ws []window, p plan.Pos) int {
 	return -1
 }
 
-// windows joins spans to windows. One that meets an earlier window takes that in, and grows.
+// past is a window that has been, and by how much it grew.
+type past struct {
+	plan.Span
+	grew float64
+}
+
+// windows joins spans to windows. One that meets earlier windows takes these in and grows, once a round, by twice as
+// much as they did: where earlier ones stand close together, growing for each that is met on the way, or with what they
+// have, would end with the whole history.
 func (e *engine) windows(spans []plan.Span) (ws []window) {
-	spans = plan.Join(spans)
-	for {
-		var met []plan.Span
-		for i, s := range spans {
-			grown := false
-			for _, old := range e.overlapping(s) {
-				if old.From.Less(s.From) {
-					s.From = old.From
-				}
-				if s.To.Less(old.To) {
-					s.To = old.To
-				}
-				grown = true
-				met = append(met, old)
-			}
-			if grown {
-				s = e.density.grow(s, max(e.count(s)/2, few))
-			}
-			spans[i] = s
+	fresh := make([]past, 0, len(spans))
+	for _, s := range plan.Join(spans) {
+		p, met := e.takeIn(past{Span: s})
+		if met {
+			p.grew = max(2*p.grew, few)
+			p.Span = e.density.grow(p.Span, p.grew)
+			p, _ = e.takeIn(p)
 		}
-		e.solved = slices.DeleteFunc(e.solved, func(s plan.Span) bool { return slices.Contains(met, s) })
-		n := len(spans)
-		if spans = plan.Join(spans); len(met) == 0 && len(spans) == n {
-			break
-		}
+		fresh = append(fresh, p)
 	}
-	for _, s := range spans {
-		ws = append(ws, window{span: s})
+	for _, p := range joined(slices.Clone(fresh)) {
+		ws = append(ws, window{span: p.Span})
 	}
-	e.solved = plan.Join(append(e.solved, spans...))
+	e.solved = joined(append(e.solved, fresh...))
 	return ws
 }
 
-// overlapping are the earlier windows that a span meets.
-func (e *engine) overlapping(s plan.Span) (out []plan.Span) {
-	i, _ := slices.BinarySearchFunc(e.solved, s.From, func(w plan.Span, p plan.Pos) int { return w.To.Compare(p) })
-	for ; i < len(e.solved) && !s.To.Less(e.solved[i].From); i++ {
-		out = append(out, e.solved[i])
+// takeIn is a stretch with the earlier windows that it meets.
+func (e *engine) takeIn(p past) (_ past, met bool) {
+	i, _ := slices.BinarySearchFunc(e.solved, p.From, func(w past, at plan.Pos) int { return w.To.Compare(at) })
+	for to := p.To; i < len(e.solved) && !to.Less(e.solved[i].From); i++ {
+		p, met = p.with(e.solved[i]), true
+	}
+	return p, met
+}
+
+// with is both in one.
+func (p past) with(o past) past {
+	if o.From.Less(p.From) {
+		p.From = o.From
+	}
+	if p.To.Less(o.To) {
+		p.To = o.To
+	}
+	p.grew = max(p.grew, o.grew)
+	return p
+}
+
+// joined are those apart that touch in one, in their order.
+func joined(ps []past) (out []past) {
+	slices.SortFunc(ps, func(a, b past) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
+	for _, p := range ps {
+		if n := len(out); n > 0 && !out[n-1].To.Less(p.From) {
+			out[n-1] = out[n-1].with(p)
+		} else {
+			out = append(out, p)
+		}
 	}
 	return out
 }

@@ -172,7 +172,7 @@ type engine struct {
 	init       uint64              // place of the initial transaction
 	ids        map[uint64]Named    // of exceptions
 	counted    map[uint64]plan.Pos // transactions of unknown outcome that count, and where the rule has them
-	solved     []plan.Span         // windows that have been
+	solved     []past              // windows that have been
 	settled    []plan.Span         // stretches that are decided, or given up
 	settledTxn map[uint64]bool
 	tried      map[uint64]bool     // readers that far has looked at

@@ -1,0 +1,82 @@
+package spill
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"isovet/check/spill/plan"
+	"isovet/datasets"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/histtest"
+	"isovet/level"
+)
+
+// A window that meets earlier ones takes these in and grows a little, however close together they stand: where a
+// database commits in an order that differs a little from that of its clients' ends, all through, they cover half of
+// it.
+func TestWindowsGrowOnce(t *testing.T) {
+	const n = 30_000
+	at := func(i int) plan.Pos { return plan.Pos{T: int64(i), N: uint64(i)} }
+	e := &engine{density: newDensity(n)}
+	for i := range n {
+		e.density.add(at(i))
+	}
+	e.density.sort()
+	var first []plan.Span
+	for i := 0; i < n; i += 60 {
+		first = append(first, plan.Span{From: at(i), To: at(i + 30)})
+	}
+	if got := len(e.windows(first)); got != n/60 {
+		t.Fatalf("%d windows of %d that do not meet", got, n/60)
+	}
+	for round := range 5 {
+		ws := e.windows([]plan.Span{{From: at(15_010), To: at(15_012)}})
+		if len(ws) != 1 {
+			t.Fatalf("round %d: %d windows of one stretch", round, len(ws))
+		}
+		had, most := e.count(ws[0].span), float64(30+round*120+4*few<<round)
+		if had < 30 || had > most {
+			t.Errorf("round %d: the window has %.0f transactions; expected 30 to %.0f", round, had, most)
+		}
+	}
+}
+
+// Answers that come to clients late, one more than another, leave a history valid, and tell the order of its
+// transactions only nearly: reads misfit all through, and there is no moment at which no transaction is open.
+func TestLateAnswers(t *testing.T) {
+	for seed := range histtest.Long[uint64](1, 3) {
+		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 15_000, Keys: 5000, Seed: seed,
+			Times: datasets.TxnTimes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		for u := range uint32(h.NumTxns()) {
+			if h.End(u) != history.NoTime {
+				last = max(last, h.End(u))
+			}
+		}
+		r := rand.New(rand.NewPCG(seed, 4))
+		late := max(25*last/int64(h.NumTxns()), 1)
+		for u := range uint32(h.NumTxns()) {
+			if u != h.Init && h.End(u) != history.NoTime {
+				h.Txns.End[u] += r.Int64N(late)
+			}
+		}
+		for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation,
+			level.StrictSnapshotIsolation} {
+			a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l,
+				MaxWindow: 3000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("seed %d, %s: %s %s, %+v", seed, l, a.Verdict, a.Reason, a.Stats)
+			if a.Verdict != evidence.Holds || a.Stats.Misfits < 300 {
+				t.Errorf("seed %d, %s: %s: %s", seed, l, a.Verdict, a.Reason)
+			}
+		}
+	}
+}
