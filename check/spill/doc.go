@@ -20,7 +20,8 @@
 // chunk (some 8,000 transactions and a partition), and the cells of a partition's keys.
 //
 // Files: engine.go: the steps; files.go: what lies on disk; decide.go: rounds; solve.go: windows; refute.go and
-// proof.go: proofs of violations; density.go: how many transactions a stretch has; input.go: what is read.
+// proof.go: proofs of violations; resume.go and journal.go: what a check that was stopped goes on with; disk.go: how
+// much room there is; density.go: how many transactions a stretch has; input.go: what is read.
 //
 // Experimental: this package may still change.
 package spill

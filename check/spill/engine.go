@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"syscall"
 
 	"isovet/check/spill/plan"
 	"isovet/evidence"
@@ -38,6 +39,9 @@ type Options struct {
 	Backend Backend
 	// Progress, if set, is told what is being done and how far it is.
 	Progress func(stage string, done, total int64)
+
+	full func(bytes int) error // tests: asked before bytes are written
+	free func() (int64, bool)  // tests: in place of Free
 }
 
 // Levels are those that are decided out of core.
@@ -101,17 +105,9 @@ type Stats struct {
 	Rounds           int
 	Largest          int // transactions of the largest window that was read
 	Resumed          int // stretches that were read by an earlier check
+	Recalled         int // answers of passes behind that, which an earlier check had
 	DiskBytes        int64
 }
-
-// opBytes is about how many bytes an operation takes on disk.
-const opBytes = 12
-
-// Disk is about how many bytes of files a check makes.
-func Disk(in *Input) int64 { return opsOf(in)*opBytes + 8*in.Txns }
-
-// opsOf guesses how many operations a history has.
-func opsOf(in *Input) int64 { return max(in.Txns, in.Bytes/24) }
 
 // unfit turns what a history has that is not checked out of core into an answer.
 func unfit(err error) *Answer {
@@ -122,7 +118,8 @@ func unfit(err error) *Answer {
 	return nil
 }
 
-// Check decides whether a history satisfies a level, in bounded memory.
+// Check decides whether a history satisfies a level, in bounded memory. Where the disk is too small, or full, the error
+// is [syscall.ENOSPC], and what was finished stays: the same check goes on with it.
 func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	if !slices.Contains(Levels(), o.Level) {
 		return &Answer{Verdict: evidence.Unknown, Reason: fmt.Sprintf("%s is not checked out of core", o.Level)}, nil
@@ -134,6 +131,12 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	}
 	e := &engine{in: in, o: o}
 	defer e.close()
+	defer func() {
+		if errors.Is(err, syscall.ENOSPC) {
+			err = fmt.Errorf("%s: the disk is full (%w); what was finished stays there, and the same check goes on "+
+				"with it", o.Dir, err)
+		}
+	}()
 	if err := e.open(); err != nil {
 		return nil, err
 	}
@@ -147,6 +150,7 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	if a, err = e.decide(ctx); err != nil {
 		return nil, err
 	}
+	e.stats.Recalled = int(e.recalled.Load())
 	a.Stats, a.Level, a.ByPlace = e.stats, e.o.Level, e.rule.ByPlace
 	e.done = true
 	return a, nil
@@ -161,6 +165,9 @@ type engine struct {
 	stats Stats
 	lock  *os.File // of the folder
 	done  bool     // there is an answer
+
+	steps    int          // so far
+	recalled atomic.Int64 // answers of an earlier check that were used
 
 	tasks      []*task
 	chunks     [][]plan.Chunk // by partition
@@ -181,7 +188,7 @@ type engine struct {
 	seen       map[int64]*plan.Txn // transactions of proofs, by id
 	forced     map[int64]bool      // those among them that show that others committed
 	// chunks of exceptions: in a file, or with a backend here, by partition
-	movedFile  *os.File
+	movedFile  *file
 	movedBytes int64
 	moved      [][]MovedChunk
 }
@@ -254,8 +261,14 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 		if keep != nil {
 			f.Keep = keep.has
 		}
+		s, stop := e.step("replay", []any{e.order(), bits, most})
+		if stop != nil {
+			return nil, stop
+		}
 		err = e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
-			got[p], err = ReplayPart(ctx, e.chunks[p], f, e.in.Initial, max(0, most-int(found.Load())))
+			got[p], err = answer(e, s, p, func() (Replayed, error) {
+				return ReplayPart(ctx, e.chunks[p], f, e.in.Initial, max(0, most-int(found.Load())))
+			}, func(r *Replayed) bool { return r.TooMany })
 			found.Add(int64(len(got[p].Misfits)))
 			e.progress(stage, done.Add(1), int64(e.parts))
 			return err
@@ -365,8 +378,14 @@ func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Wri
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
 	} else {
+		s, stop := e.step("ask", []any{e.order(), parts})
+		if stop != nil {
+			return nil, nil, stop
+		}
 		err = e.parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
-			got[i], err = WritersOf(ctx, e.chunks[parts[i].Part], e.filter(), e.in.Initial, &parts[i])
+			got[i], err = answer(e, s, i, func() (Written, error) {
+				return WritersOf(ctx, e.chunks[parts[i].Part], e.filter(), e.in.Initial, &parts[i])
+			}, nil)
 			return err
 		})
 	}
@@ -402,8 +421,12 @@ func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]b
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Gather(ctx, g, from)
 	} else {
+		s, stop := e.step("gather", g)
+		if stop != nil {
+			return nil, nil, stop
+		}
 		err = parallel(ctx, e.readers(), len(from), func(ctx context.Context, i int) (err error) {
-			got[i], err = GatherPieces(ctx, pieces[i], g)
+			got[i], err = answer(e, s, i, func() ([]Found, error) { return GatherPieces(ctx, pieces[i], g) }, nil)
 			return err
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"isovet/check/spill/plan"
@@ -18,7 +19,7 @@ type task struct {
 	pieces      []Piece
 	first, txns int64
 	minT, maxT  int64
-	chunks      *os.File
+	chunks      *file
 	heads       string
 	index       []Entry
 	finished    bool
@@ -36,6 +37,9 @@ const maxTasks = 256
 func (e *engine) open() error {
 	if e.o.Backend == nil {
 		if err := e.take(); err != nil {
+			return err
+		}
+		if err := e.enough(); err != nil {
 			return err
 		}
 	}
@@ -81,7 +85,7 @@ func (e *engine) close() {
 		e.movedFile.Close()
 	}
 	if e.lock != nil {
-		e.clean(func(name string) bool { return kept[name] })
+		e.clean(func(name string) bool { return kept[name] || !e.done && strings.HasPrefix(name, "step-") })
 	}
 }
 
@@ -201,14 +205,14 @@ func (t *task) mapped(m Mapped) {
 func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error) {
 	t := e.tasks[i]
 	os.Remove(e.path(i, "done"))
-	f, err := os.Create(e.path(i, "chunks"))
+	f, err := e.create(e.path(i, "chunks"))
 	if err != nil {
 		return err
 	}
 	t.chunks, t.heads = f, e.path(i, "heads")
 	chunks := newSumming(f)
 	w := bufio.NewWriterSize(chunks, 1<<18)
-	hf, err := os.Create(t.heads)
+	hf, err := e.create(t.heads)
 	if err != nil {
 		return err
 	}
@@ -238,6 +242,29 @@ func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error)
 	return nil
 }
 
+// file is one in the folder.
+type file struct {
+	*os.File
+	full func(bytes int) error
+}
+
+func (e *engine) create(path string) (*file, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &file{f, e.o.full}, nil
+}
+
+func (f *file) Write(b []byte) (int, error) {
+	if f.full != nil {
+		if err := f.full(len(b)); err != nil {
+			return 0, err
+		}
+	}
+	return f.File.Write(b)
+}
+
 // write writes exceptions of a round for each partition and adds them to the partitions' chunks.
 func (e *engine) write(round int, events []plan.Event) error {
 	if e.o.Backend != nil {
@@ -251,7 +278,7 @@ func (e *engine) write(round int, events []plan.Event) error {
 		return m.Flush()
 	}
 	if e.movedFile == nil {
-		f, err := os.Create(filepath.Join(e.o.Dir, "moved.chunks"))
+		f, err := e.create(filepath.Join(e.o.Dir, "moved.chunks"))
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,8 @@
 package spill
 
 import (
+	"bytes"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +28,7 @@ type done struct {
 }
 
 // doneVersion is that of the files' format.
-const doneVersion = 2
+const doneVersion = 3
 
 // Entry is a chunk in a task's file.
 type Entry struct {
@@ -106,9 +106,11 @@ func (e *engine) resume(rule plan.Rule, i int) bool {
 			return false
 		}
 	}
-	if t.chunks, err = os.Open(e.path(i, "chunks")); err != nil {
+	chunks, err := os.Open(e.path(i, "chunks"))
+	if err != nil {
 		return false
 	}
+	t.chunks = &file{File: chunks}
 	t.heads, t.index = e.path(i, "heads"), d.Index
 	t.mapped(d.Mapped)
 	return true
@@ -121,15 +123,12 @@ func (e *engine) finish(rule plan.Rule, i int, m Mapped, chunks, heads sum) erro
 	}
 	t := e.tasks[i]
 	to := e.path(i, "done")
-	f, err := os.Create(to + ".new")
-	if err != nil {
+	var b bytes.Buffer
+	d := done{doneVersion, e.in.Key, rule, t.first, t.txns, t.index, m, chunks, heads}
+	if err := gob.NewEncoder(&b).Encode(&d); err != nil {
 		return err
 	}
-	err = gob.NewEncoder(f).Encode(done{doneVersion, e.in.Key, rule, t.first, t.txns, t.index, m, chunks, heads})
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(to+".new", to)
+	return e.replace(to, b.Bytes())
 }
 
 // clean removes the files of tasks from the folder, but those of kept ones, and gives the folder back.
@@ -144,8 +143,10 @@ func (e *engine) clean(kept func(name string) bool) {
 		for _, ext := range []string{".chunks", ".heads", ".done", ".done.new"} {
 			var n int
 			rest, is := strings.CutSuffix(name, ext)
-			if k, err := fmt.Sscanf(rest, "map-%05d", &n); is && err == nil && k == 1 {
-				ours = true
+			for _, of := range []string{"map-%05d", "step-%05d"} {
+				if k, err := fmt.Sscanf(rest, of, &n); is && err == nil && k == 1 {
+					ours = true
+				}
 			}
 		}
 		if ours && !kept(name) {

@@ -168,15 +168,36 @@ func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn, holds
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Solve(ctx, todo)
 	} else {
-		err = e.parallel(ctx, len(todo), func(ctx context.Context, i int) (err error) {
-			got[i], err = SolveWindow(ctx, &todo[i])
-			return err
-		})
+		err = e.solveHere(ctx, todo, got)
 	}
 	for i, s := range got {
 		solved[of[i]] = s
 	}
 	return solved, err
+}
+
+// solveHere solves windows on this machine; answers are kept for some windows at once.
+func (e *engine) solveHere(ctx context.Context, todo []Solving, got []Solution) error {
+	s, err := e.step("solve", todo)
+	if err != nil {
+		return err
+	}
+	groups := min(len(todo), 64*e.o.Workers)
+	return e.parallel(ctx, groups, func(ctx context.Context, g int) error {
+		lo, hi := len(todo)*g/groups, len(todo)*(g+1)/groups
+		solved, err := answer(e, s, g, func() ([]Solution, error) {
+			out := make([]Solution, hi-lo)
+			for i := range out {
+				var err error
+				if out[i], err = SolveWindow(ctx, &todo[lo+i]); err != nil {
+					return nil, err
+				}
+			}
+			return out, nil
+		}, nil)
+		copy(got[lo:hi], solved)
+		return err
+	})
 }
 
 // replace puts a window's transactions where its new order has them. changed are those that stand elsewhere than

@@ -124,8 +124,12 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 			return outcome{path, nil, err, began}, true
 		}
 	}
-	fmt.Fprintf(e.stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s\n", path,
-		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir)
+	free := ""
+	if n, known := spill.Free(dir); known && backend == nil {
+		free = ", where " + room.Size(float64(n)) + " are free"
+	}
+	fmt.Fprintf(e.stderr, "isovet: %s: %d transactions out of core, %s of memory, some %s of files in %s%s\n", path,
+		set.Txns, room.Size(float64(memory)), room.Size(float64(spill.Disk(in))), dir, free)
 	loaded := time.Since(began)
 	limits := f.limits
 	limits.memory, limits.used = 0, loaded

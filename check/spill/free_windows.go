@@ -1,0 +1,16 @@
+package spill
+
+import "golang.org/x/sys/windows"
+
+// freeAt is how many bytes a user may still write to the file system of a folder; false: it cannot be told.
+func freeAt(dir string) (bytes int64, known bool) {
+	path, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, false
+	}
+	var free uint64
+	if windows.GetDiskFreeSpaceEx(path, &free, nil, nil) != nil {
+		return 0, false
+	}
+	return int64(free), true
+}

@@ -1,0 +1,199 @@
+package spill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"isovet/datasets"
+	"isovet/history"
+	"isovet/internal/histtest"
+	"isovet/level"
+)
+
+// resumable is a history with faults, and options by which all stages have work: windows, rounds, proofs.
+func resumable(t *testing.T, seed uint64) (*history.History, Options) {
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 1000, Keys: 100, Seed: seed,
+		Fault: "write-skew,lost-update", Faults: int(seed % 3), Isolation: "snapshot-isolation",
+		Times: datasets.TxnTimes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := []level.Level{level.SnapshotIsolation, level.Serializable, level.StrictSerializable}[seed%3]
+	return h, Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l, Parts: 3, Workers: 1}
+}
+
+// told is all that an answer says, as text.
+func told(t *testing.T, a *Answer) string {
+	var b bytes.Buffer
+	if err := a.WriteCertificate(&b, "test"); err != nil && !errors.Is(err, ErrNoCertificate) {
+		t.Fatal(err)
+	}
+	s := a.Stats
+	s.Resumed, s.Recalled = 0, 0
+	fmt.Fprintln(&b, a.Verdict, a.Reason, len(a.Found), a.Open, s)
+	return b.String()
+}
+
+// keyed is a history in pieces that are the same each time.
+func keyed(h *history.History) *Input {
+	in := cut(h, rand.New(rand.NewPCG(5, 5)))
+	in.Key = "test"
+	return in
+}
+
+// A check that is stopped wherever it writes, which is all that a killed one leaves, goes on there: the answer is the
+// same, byte by byte, and what was done is not done again.
+func TestResume(t *testing.T) {
+	for seed := range histtest.Long[uint64](3, 200) {
+		h, o := resumable(t, seed)
+		a, err := Check(context.Background(), keyed(h), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := told(t, a)
+		r := rand.New(rand.NewPCG(seed, 1))
+		recalled := 0
+		for tries := 0; ; tries++ {
+			var left atomic.Int64
+			left.Store(int64(2000 * (tries + 1) * (1 + r.IntN(30))))
+			o.full = func(n int) error {
+				if left.Add(-int64(n)) < 0 {
+					return &os.PathError{Op: "write", Path: "it", Err: syscall.ENOSPC}
+				}
+				return nil
+			}
+			a, err := Check(context.Background(), keyed(h), o)
+			if err != nil {
+				if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "goes on") {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				damage(t, o.Dir, r)
+				continue
+			}
+			if got := told(t, a); got != want {
+				t.Fatalf("seed %d: after %d stops:\n%s\nexpected\n%s", seed, tries, got, want)
+			}
+			if recalled = a.Stats.Recalled; tries == 0 {
+				t.Errorf("seed %d: never stopped", seed)
+			}
+			break
+		}
+		if recalled == 0 {
+			t.Errorf("seed %d: no answer of the check before was used", seed)
+		}
+		if _, err := os.Stat(o.Dir); err == nil {
+			t.Errorf("seed %d: the folder is left", seed)
+		}
+	}
+}
+
+// damage does to files what a machine that goes down may do, now and then.
+func damage(t *testing.T, dir string, r *rand.Rand) {
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) == 0 || r.IntN(3) > 0 {
+		return
+	}
+	path := filepath.Join(dir, files[r.IntN(len(files))].Name())
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch n := r.IntN(3); {
+	case n == 0 || len(b) == 0:
+		err = os.Remove(path)
+	case n == 1:
+		err = os.Truncate(path, int64(r.IntN(len(b))))
+	default:
+		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		err = os.WriteFile(path, b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was kept of one level, history or bound is not used for another.
+func TestResumeOfAnother(t *testing.T) {
+	h, o := resumable(t, 4)
+	in := func(key string) *Input {
+		i := keyed(h)
+		i.Key = key
+		return i
+	}
+	fresh := map[level.Level]string{}
+	for _, l := range Levels()[:histtest.Long(2, 6)] {
+		o.Level = l
+		a, err := Check(context.Background(), in("test"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh[l] = told(t, a)
+	}
+	stopped := 0
+	for i, l := range Levels()[:histtest.Long(2, 6)] {
+		left := 60_000
+		o.Level, o.full = Levels()[(i+1)%len(Levels())], func(n int) error {
+			if left -= n; left < 0 {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		if _, err := Check(context.Background(), in("test"), o); err != nil {
+			stopped++
+		}
+		o.Level, o.full = l, nil
+		a, err := Check(context.Background(), in("test"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := told(t, a); !reflect.DeepEqual(got, fresh[l]) {
+			t.Errorf("%s: %s\nexpected\n%s", l, got, fresh[l])
+		}
+	}
+	if stopped == 0 {
+		t.Error("no check was stopped")
+	}
+}
+
+// A disk that has not nearly what a check needs is said to be so before anything is read; one that has about as much is
+// tried.
+func TestTooLittleDisk(t *testing.T) {
+	h, o := resumable(t, 1)
+	in := keyed(h)
+	in.Bytes = 1 << 30
+	read := false
+	each := in.Pieces[0].Each
+	in.Pieces[0].Each = func(ctx context.Context, f func(*history.History, uint64) error) error {
+		read = true
+		return each(ctx, f)
+	}
+	o.free = func() (int64, bool) { return 100 << 20, true }
+	_, err := Check(context.Background(), in, o)
+	if err == nil || !strings.Contains(err.Error(), "100 MiB are free") || read {
+		t.Errorf("100 MiB: %v, read: %t; expected a refusal before", err, read)
+	}
+	for _, free := range []int64{500 << 20, 1 << 40} {
+		o.free = func() (int64, bool) { return free, true }
+		if _, err := Check(context.Background(), in, o); err != nil {
+			t.Errorf("%d bytes free, %d needed: %v", free, Disk(in), err)
+		}
+	}
+}
+
+func TestFree(t *testing.T) {
+	dir := t.TempDir()
+	n, known := Free(filepath.Join(dir, "not", "there"))
+	if m, is := Free(dir); is != known || known && (n <= 0 || m <= 0) {
+		t.Errorf("%d bytes free where tests write files, %d in a folder there that is to be made", m, n)
+	}
+}
