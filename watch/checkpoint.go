@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"isovet/internal/freeze"
@@ -162,6 +163,8 @@ type keeper struct {
 	group  safego.Group
 	last   time.Time // when the latest was begun
 	failed bool      // it has been said
+	// closing: only what is needed is done
+	closing atomic.Bool
 }
 
 // due reports whether it is time for a checkpoint, and the one before is done.
@@ -297,7 +300,8 @@ func finish(parent, dir string, m *manifest) error {
 	return syncDir(parent)
 }
 
-// forget removes checkpoints that are not needed any more. It runs beside the judge, one at a time.
+// forget removes checkpoints that are not needed any more, and compresses and deletes what of the log is not. It runs
+// beside the judge, one at a time.
 func (w *watcher) forget() error {
 	k := &w.keeper
 	for len(k.whole) > keptCheckpoints {
@@ -307,5 +311,8 @@ func (w *watcher) forget() error {
 		}
 		k.whole = k.whole[:len(k.whole)-1]
 	}
-	return nil
+	if len(k.whole) < keptCheckpoints || k.closing.Load() {
+		return nil
+	}
+	return tidy(w.cfg.Dir, k.whole[len(k.whole)-1].at.Segment, w.cfg.Keep, k.closing.Load)
 }

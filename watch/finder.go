@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -93,14 +92,14 @@ func (f *finder) line(dir string, n int64) ([]byte, error) {
 		segment = x.segment
 		at, skip = x.mark(n)
 	}
-	in, err := os.Open(segmentName(dir, segment))
+	in, err := openSegment(dir, segment, at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s, line %d: %w", dir, n, ErrNotKept)
 	}
 	if err != nil {
 		return nil, err
 	}
-	line, err := nth(in, at, skip)
+	line, err := nth(in, skip)
 	return line, errors.Join(err, in.Close())
 }
 
@@ -145,7 +144,7 @@ func (f *finder) firstOf(dir string, segment int) (int64, error) {
 	if n, ok := f.first[segment]; ok {
 		return n, nil
 	}
-	in, err := os.Open(segmentName(dir, segment))
+	in, err := openSegment(dir, segment, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -175,7 +174,7 @@ func (f *finder) firstOf(dir string, segment int) (int64, error) {
 
 // read makes the index of a segment. What is being written to it behind is not seen.
 func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, error) {
-	in, err := os.Open(segmentName(dir, segment))
+	in, err := openSegment(dir, segment, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -208,11 +207,8 @@ func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, erro
 	return x, in.Close()
 }
 
-// nth reads the line behind skip others, our own not counted, from a byte of a segment on.
-func nth(in *os.File, at, skip int64) ([]byte, error) {
-	if _, err := in.Seek(at, io.SeekStart); err != nil {
-		return nil, err
-	}
+// nth reads the line behind skip others, our own not counted.
+func nth(in io.Reader, skip int64) ([]byte, error) {
 	r := bufio.NewReaderSize(in, 1<<15)
 	for {
 		line, err := r.ReadBytes('\n')

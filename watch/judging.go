@@ -60,6 +60,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			w.checkpoint()
 		}
 	}
+	w.keeper.closing.Store(true)
 	if w.cfg.Checkpoint > 0 && w.at != w.saved && w.settled() {
 		w.checkpoint()
 	}

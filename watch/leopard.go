@@ -391,12 +391,18 @@ func (j *leopard) tell(n int64, f finding) ([]byte, error) {
 	}
 	if r := f.read; r != nil {
 		w, err := j.recall(r.Reader)
+		if errors.Is(err, ErrNotKept) {
+			w.id, err = -1, nil
+		}
 		if err != nil {
 			return nil, err
 		}
 		v.Txn, v.Key, v.Op = w.id, json.RawMessage(j.stream.Key(r.Key)), &r.Op
 		if !r.None {
-			if w, err = j.recall(r.Writer); err != nil {
+			if w, err = j.recall(r.Writer); errors.Is(err, ErrNotKept) {
+				w.id, err = -1, nil
+			}
+			if err != nil {
 				return nil, err
 			}
 			v.Other = &w.id

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 )
@@ -54,10 +53,6 @@ func (p Places) Of(name string) int64 {
 	return -1
 }
 
-func segmentName(dir string, n int) string {
-	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
-}
-
 // controlFrom begins a segment: the number of its first line.
 const controlFrom = "!from "
 
@@ -83,7 +78,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 		if err != nil {
 			return err
 		}
-		if _, err := os.Stat(segmentName(l.dir, l.at.Segment+1)); err != nil {
+		if !there(l.dir, l.at.Segment+1) {
 			break
 		}
 		if torn {
@@ -91,6 +86,10 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 				segmentName(l.dir, l.at.Segment), l.at.Offset)
 		}
 		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
+	}
+	if there(l.dir, l.at.Segment) && !writable(l.dir, l.at.Segment) { // it is compressed: a new one begins
+		l.at.Segment, l.at.Offset = l.at.Segment+1, 0
+		l.finder.begin(l.at)
 	}
 	file, err := os.OpenFile(segmentName(l.dir, l.at.Segment), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -106,47 +105,44 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 	return syncDir(l.dir)
 }
 
+// there reports whether a segment is, and writable whether it can be written to.
+func there(dir string, n int) bool {
+	_, err := os.Stat(segmentName(dir, n) + compressed)
+	return err == nil || writable(dir, n)
+}
+
+func writable(dir string, n int) bool {
+	_, err := os.Stat(segmentName(dir, n))
+	return err == nil
+}
+
 // missing is what is wrong where the segment that comes first is not there; nil: the log is empty.
 func (l *Log) missing(from Position) error {
 	if from.Segment > 0 {
 		return fmt.Errorf("%s: it is missing, and the checkpoint goes on in it; expected the folder as it was left",
 			segmentName(l.dir, from.Segment))
 	}
-	list, err := os.ReadDir(l.dir)
-	if err != nil {
-		return err
+	list, err := segments(l.dir)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("%s: the log begins in its midst, what is before has been deleted, and there is no "+
+			"checkpoint that can be read; expected one of both, or another --state folder", list[0].path(l.dir))
 	}
-	for _, e := range list {
-		n := 0
-		if _, err := fmt.Sscanf(e.Name(), "segment-%08d.", &n); err == nil && n > 1 {
-			return fmt.Errorf("%s: the log begins in its midst, what is before has been deleted, and there is no "+
-				"checkpoint that can be read; expected one of both, or another --state folder",
-				filepath.Join(l.dir, e.Name()))
-		}
-	}
-	return nil
+	return err
 }
 
 // replay reads the segment at Log.at from there on. torn: its end is no whole line.
 func (l *Log) replay(line func(place int64, of string, line []byte) error, own func(text string) error) (torn bool,
 	err error) {
 	path := segmentName(l.dir, l.at.Segment)
-	in, err := os.Open(path)
+	if st, err := os.Stat(path); err == nil && st.Size() < l.at.Offset {
+		return false, fmt.Errorf("%s: it ends at byte %d, and the checkpoint goes on at %d; expected the folder as it "+
+			"was left", path, st.Size(), l.at.Offset)
+	}
+	in, err := openSegment(l.dir, l.at.Segment, l.at.Offset)
 	if err != nil {
 		return false, err
 	}
 	defer in.Close()
-	st, err := in.Stat()
-	if err == nil && st.Size() < l.at.Offset {
-		err = fmt.Errorf("%s: it ends at byte %d, and the checkpoint goes on at %d; expected the folder as it was left",
-			path, st.Size(), l.at.Offset)
-	}
-	if err == nil {
-		_, err = in.Seek(l.at.Offset, io.SeekStart)
-	}
-	if err != nil {
-		return false, err
-	}
 	r := bufio.NewReaderSize(in, 1<<20)
 	var long []byte
 	name := ""

@@ -28,6 +28,8 @@ type Config struct {
 	// Checkpoint, if positive: so long after the beginning of a checkpoint another one is made, if something has come
 	// meanwhile, and one at the end, unless the judge fails. A start goes on from the latest. 0: none is made.
 	Checkpoint time.Duration
+	// Keep says how much of the log stays behind the checkpoints.
+	Keep Keep
 	// Log, if set, takes what an operator should know.
 	Log *slog.Logger
 	// Violation, if set, is called with each new final violation, a JSON line without its end.
@@ -103,7 +105,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if w.cfg.Log == nil {
 		w.cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	w.keeper.busy = make(chan struct{}, 1)
+	w.keeper.busy, w.keeper.last = make(chan struct{}, 1), time.Now()
 	w.every, w.rest = w.judge.Tick()
 	w.judge.Begin(w.log.Line)
 	w.s.Violations, w.places = map[string]int64{}, Places{}

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,6 +20,8 @@ type MechanismViolation struct {
 	N int64 `json:"n"` // from 1, in the order in which they became certain
 	evidence.MechanismViolation
 	Anomaly level.Anomaly `json:"anomaly,omitempty"` // where it is proved: which
+	// Gone are the numbers, in the stream, of transactions of it that are not kept any more.
+	Gone []int64 `json:"gone,omitempty"`
 }
 
 // witness is a transaction in a history that holds it.
@@ -57,11 +60,16 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	}
 	of := map[uint32]uint32{} // stream's → part's
 	var ws []witness
+	var gone []int64
 	for _, t := range txns {
 		if _, there := of[t]; there {
 			continue
 		}
 		w, err := c.recall(t)
+		if errors.Is(err, ErrNotKept) {
+			gone = append(gone, int64(t))
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +79,15 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(),
 		Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
 	for _, t := range v.Txns {
-		out.Txns = append(out.Txns, ws[of[t]].id)
+		if !slices.Contains(gone, int64(t)) {
+			out.Txns = append(out.Txns, ws[of[t]].id)
+		}
+	}
+	if len(gone) > 0 {
+		out.Gone = gone
+		out.Text = fmt.Sprintf("%s, of these transactions and others that are not kept any more (--keep): lines %v of the "+
+			"stream, from 0", v.Kind, gone)
+		return json.Marshal(&out)
 	}
 	for i, w := range ws {
 		// sent twice, perhaps: there is no history of these

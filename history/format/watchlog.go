@@ -2,13 +2,19 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
@@ -19,18 +25,50 @@ var watchLog = Format{
 	Name: "isovet-watch", About: "the folder of isovet watch: the transactions in its log, in the order of arrival",
 	Tool: "isovet", Holds: Times | OpTimes | Timestamps | Aborted | Unknown | Lists | Predicates | Rows | Initial,
 	Dir:    true,
-	Detect: folder(func(dir string) bool { return isFile(logSegment(dir, 1)) }),
+	Detect: folder(func(dir string) bool { first, _, err := logSegments(dir); return err == nil && first > 0 }),
 	Read: func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		if !in.Dir {
 			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "is a file; expected the folder that isovet " +
 				"watch keeps"}
 		}
-		data, err := readLog(ctx, in.Path)
+		data, cut, err := readLog(ctx, in.Path)
 		if err != nil {
 			return nil, err
 		}
-		return jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
+		if !cut {
+			return jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
+		}
+		h, seqs, err := jsonl.ReadLines(ctx, data, jsonl.Lines{File: in.Name, Head: true})
+		if err != nil {
+			return nil, err
+		}
+		head, is, err := jsonl.ReadHeader(data, in.Name)
+		if is && err == nil {
+			h.Meta = head.Meta
+		}
+		return withoutBeginning(h, seqs), err
 	},
+}
+
+// logSegments tells the first and the last segment of a watch's folder; 0: there is none.
+func logSegments(dir string) (first, last int, err error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, e := range list {
+		name, ok := strings.CutPrefix(e.Name(), "segment-")
+		name, is := strings.CutSuffix(strings.TrimSuffix(name, ".zst"), ".log")
+		n, err := strconv.Atoi(name)
+		if !ok || !is || err != nil || n < 1 || !e.Type().IsRegular() {
+			continue
+		}
+		if first == 0 || n < first {
+			first = n
+		}
+		last = max(last, n)
+	}
+	return first, last, nil
 }
 
 // logSegment is the name of a segment, as package watch has it.
@@ -38,26 +76,48 @@ func logSegment(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf("segment-%08d.log", n))
 }
 
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
+// readSegment reads a segment, which may be compressed.
+func readSegment(dir string, n int) (path string, data []byte, err error) {
+	path = logSegment(dir, n)
+	if data, err = os.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, data, err
+	}
+	path += ".zst"
+	f, err := os.Open(path)
+	if err != nil {
+		return path, nil, err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(maxSpan), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return path, nil, err
+	}
+	defer z.Close()
+	data, err = io.ReadAll(z)
+	return path, data, err
 }
 
 // readLog reads the lines of all segments, without their places. The log's own lines become blank ones, so that a
-// line's number is that over all segments; a torn end, of a write under way or cut off, is none.
-func readLog(ctx context.Context, dir string) ([]byte, error) {
-	var all []byte
-	for n := 1; ; n++ {
-		path := logSegment(dir, n)
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) && n > 1 {
-			return all, nil
+// line's number is that over all segments; a torn end, of a write under way or cut off, is none. cut: the first
+// segments have been deleted, and the header, if there was one, comes from the file that has it.
+func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) {
+	first, last, err := logSegments(dir)
+	if err == nil && first > 1 {
+		cut = true
+		if all, err = os.ReadFile(filepath.Join(dir, "beginning.jsonl")); errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
+	}
+	if err != nil {
+		return nil, cut, &history.InputError{File: dir, Off: -1, Msg: "cannot read: " + reason(err)}
+	}
+	for n := max(first, 1); n <= max(last, 1); n++ {
+		path, data, err := readSegment(dir, n)
 		if err != nil {
-			return nil, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + reason(err)}
+			return nil, cut, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + reason(err)}
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, cut, err
 		}
 		if all == nil {
 			all = data[:0] // nothing of it is needed once it has been read, and a line takes less than it did
@@ -70,7 +130,7 @@ func readLog(ctx context.Context, dir string) ([]byte, error) {
 			line := data[:end]
 			from := behindPlace(line)
 			if from == 0 {
-				return nil, &history.InputError{File: path, Line: number, Off: -1,
+				return nil, cut, &history.InputError{File: path, Line: number, Off: -1,
 					Msg: fmt.Sprintf("found %.40q; expected a place and a line", line)}
 			}
 			data = data[end+1:]
@@ -80,9 +140,11 @@ func readLog(ctx context.Context, dir string) ([]byte, error) {
 			all = append(all, '\n')
 		}
 	}
+	return all, cut, nil
 }
 
-// behindPlace returns where a line of the log begins behind its place, an integer, and a tab; 0: it has none.
+// behindPlace returns where a line of the log begins behind its place, an integer, perhaps a blank and the name of its
+// stream, and a tab; 0: it has none.
 func behindPlace(line []byte) int {
 	for i, c := range line {
 		if c == '\t' && i > 0 && i <= 18 {
@@ -92,9 +154,78 @@ func behindPlace(line []byte) int {
 			break
 		}
 	}
-	place, _, is := bytes.Cut(line, []byte("\t"))
+	head, _, is := bytes.Cut(line, []byte("\t"))
+	place, _, _ := bytes.Cut(head, []byte(" "))
 	if _, err := strconv.ParseInt(string(place), 10, 64); err != nil || !is {
 		return 0
 	}
-	return len(place) + 1
+	return len(head) + 1
+}
+
+// withoutBeginning leaves out of a history whose first transactions are missing what rests on those: reads of what no
+// transaction that is left wrote, and, where there are timestamps, of keys of which none that is left had committed a
+// write; reads of predicates and lists. Taking away reads makes no violation.
+func withoutBeginning(h *history.History, seqs jsonl.Seqs) *history.History {
+	written := make([]bool, h.NumVersions())
+	since := map[uint32]int64{} // key → the first commit that is left
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			if h.Ops.Kind[op] != history.Write {
+				continue
+			}
+			v := h.Ops.Ver[op]
+			written[v] = true
+			if at := h.CommitTS(t); at != history.NoTime {
+				if was, ok := since[h.VerKey[v]]; !ok || at < was {
+					since[h.VerKey[v]] = at
+				}
+			}
+		}
+	}
+	keep := inSessions(h, seqs)
+	drop := make([]bool, h.NumOps())
+	dropped := 0
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
+			case history.Read:
+				first, some := since[h.VerKey[v]]
+				drop[op] = !written[v] || h.StartTS(t) != history.NoTime && (!some || first >= h.StartTS(t))
+			case history.Write:
+			default:
+				drop[op] = true
+			}
+			if drop[op] {
+				dropped++
+			}
+		}
+	}
+	part := history.Restrict(h, keep, func(op uint32) bool { return !drop[op] }).H
+	part.Meta = h.Meta
+	part.AddNote(history.NoteSkipped, dropped, "the beginning of the log has been deleted (watch --keep): %d "+
+		"operations that may rest on it are left out, and so are those of predicates and lists, and the times of "+
+		"operations", dropped)
+	return part
+}
+
+// inSessions lists the transactions as they came, but those of a session in its order, which begins where it does.
+func inSessions(h *history.History, seqs jsonl.Seqs) []uint32 {
+	out := make([]uint32, h.NumTxns())
+	for t := range out {
+		out[t] = uint32(t)
+	}
+	if seqs == nil {
+		return out
+	}
+	for s := range h.NumSessions() {
+		in := slices.Clone(h.SessTxn[h.SessOff[s]:h.SessOff[s+1]])
+		places := slices.Clone(in)
+		slices.SortStableFunc(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
+		for i, at := range places {
+			out[at] = in[i]
+		}
+	}
+	return out
 }

@@ -29,6 +29,12 @@ const (
 // errInterrupted is the cause of a context that SIGINT or SIGTERM ended.
 var errInterrupted = errors.New("interrupted")
 
+// terminated is errInterrupted of SIGTERM: who supervises a service wants it to end.
+type terminated struct{}
+
+func (terminated) Error() string        { return errInterrupted.Error() }
+func (terminated) Is(target error) bool { return target == errInterrupted }
+
 // env is what a command sees of the world.
 type env struct {
 	stdin          io.Reader
@@ -72,8 +78,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*en
 	defer signal.Stop(signals)
 	go func() {
 		select {
-		case <-signals:
-			cancel(errInterrupted)
+		case s := <-signals:
+			if s == syscall.SIGTERM {
+				cancel(terminated{})
+			} else {
+				cancel(errInterrupted)
+			}
 			time.Sleep(sameRequest)
 			signal.Reset(os.Interrupt, syscall.SIGTERM)
 		case <-ctx.Done():

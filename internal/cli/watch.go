@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,6 +30,7 @@ import (
 type watchFlags struct {
 	level                          level.Level
 	source, state, durable, metric string
+	keep                           string
 	gate                           gateFlags
 	idle, checkpoint               time.Duration
 	atStart, once, quiet, standby  bool
@@ -42,7 +44,8 @@ var watchCheckers = []string{"aion", "leopard"}
 
 func newWatch(e *env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
-		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, checker: watchCheckers[0]}
+		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB",
+		checker: watchCheckers[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
@@ -73,8 +76,8 @@ The folder is a history too: isovet check, shrink and convert read its log. At t
 watch prints the command that finds the smallest history that shows one.
 
 Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard: proved ones; aion: or LATE,
-JUMP or GAP lines); 2 leopard: there were only violations under the profile, or such lines; 254 bad input or flags; 255 a fault of isovet's own; 130
-interrupted: start it again to continue.`,
+JUMP or GAP lines); 2 leopard: there were only violations under the profile, or such lines; 254 bad input or flags; 255 a
+fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoint. Start it again to continue.`,
 		Example: `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
@@ -103,6 +106,8 @@ interrupted: start it again to continue.`,
 	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
 	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "how often the state is written, so that a restart goes "+
 		"on from there; 0: never, a restart judges the log again")
+	fl.StringVar(&f.keep, "keep", f.keep, "how much of the log stays that the state does not rest on: a `DURATION` such as "+
+		"24h, a size on disk such as 10GiB, both with a comma, or all")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to serve Prometheus metrics on, under /metrics")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
@@ -275,6 +280,10 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.checkpoint < 0 {
 		return usagef("--checkpoint %v is negative", f.checkpoint)
 	}
+	keep, err := keeping(f.keep)
+	if err != nil {
+		return err
+	}
 	judge, err := f.judge()
 	if err != nil {
 		return err
@@ -304,7 +313,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var broken error // of standard output
 	err = watch.Run(ctx, watch.Config{
 		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m, Standby: f.standby,
-		Checkpoint: f.checkpoint, Log: slog.New(slog.NewTextHandler(e.stderr, nil)),
+		Checkpoint: f.checkpoint, Keep: keep, Log: slog.New(slog.NewTextHandler(e.stderr, nil)),
 		Violation: func(line []byte) {
 			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
 				broken = err
@@ -317,6 +326,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		},
 	})
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), terminated{}):
+		fmt.Fprintln(e.stderr, "isovet: ended by SIGTERM; the same command goes on where it was")
+		return nil
 	case err != nil && ctx.Err() != nil:
 		return &exitError{statusInterrupted, fmt.Errorf("interrupted; the same command goes on where it was")}
 	case err != nil:

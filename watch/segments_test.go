@@ -1,0 +1,253 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/check/timestamp"
+	"isovet/datasets"
+	"isovet/history/format"
+)
+
+// TestPacked: a compressed segment is read from any byte as the plain one was, zstd reads it, and one that is damaged
+// is an error.
+func TestPacked(t *testing.T) {
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(1, 1))
+	var text []byte
+	for i := 0; len(text) < 5*frameBytes/2; i++ {
+		text = fmt.Appendf(text, "%d\tline %d %d\n", i, i, rng.Uint64())
+	}
+	if err := os.WriteFile(segmentName(dir, 3), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := pack(dir, 3, func() bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := segments(dir); err != nil || len(list) != 1 || list[0].packed {
+		t.Fatal(list, err) // broken off
+	}
+	if err := pack(dir, 3, func() bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	list, err := segments(dir)
+	if err != nil || len(list) != 1 || !list[0].packed || list[0].n != 3 || list[0].size > int64(len(text))*3/4 {
+		t.Fatal(list, err)
+	}
+	for range 20 {
+		at := rng.IntN(len(text))
+		in, err := openSegment(dir, 3, int64(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(in)
+		if err = errors.Join(err, in.Close()); err != nil || !bytes.Equal(got, text[at:]) {
+			t.Fatalf("from byte %d: %d bytes, expected %d; %v", at, len(got), len(text)-at, err)
+		}
+	}
+	path := list[0].path(dir)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		bad := bytes.Clone(whole)
+		if i%2 == 0 {
+			bad = bad[:rng.IntN(len(bad))]
+		} else {
+			bad[rng.IntN(len(bad))] ^= 1 << rng.IntN(8)
+		}
+		if err := os.WriteFile(path, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		in, err := openSegment(dir, 3, 0)
+		if err != nil {
+			continue
+		}
+		got, err := io.ReadAll(in)
+		if err == nil && !bytes.Equal(got, text) {
+			t.Fatalf("%d: %d other bytes, and no error", i, len(got))
+		}
+		in.Close()
+	}
+}
+
+// TestKeep: segments that no checkpoint needs are compressed and the oldest deleted; the violations are the same, their
+// transactions are found in compressed segments, and check reads what is kept.
+func TestKeep(t *testing.T) {
+	defer func(was int64) { segmentBytes = was }(segmentBytes)
+	segmentBytes = 10_000
+	packedReads, noted := 0, false
+	tried := 0
+	eachBroken(t, 1, func(m *mechanisms) {
+		if tried++; tried%4 != 1 {
+			return
+		}
+		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3}
+		run := func(keep Keep, checkpoint time.Duration) (dir string) {
+			dir = t.TempDir()
+			for at := 0; at < len(m.lines); at += 400 {
+				if checkpoint == 0 {
+					at = len(m.lines)
+				}
+				part := m.lines[:min(at+400, len(m.lines))]
+				err := Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Checkpoint: checkpoint, Keep: keep,
+					Open: func(_ context.Context, after Places) (Source, error) {
+						s := Pipe(bytes.NewReader(join(part[after.Last()+1:])), after.Last())
+						return endless{s, len(part) < len(m.lines)}, nil
+					}})
+				if err != nil && !errors.Is(err, errKilled) {
+					t.Fatal(err)
+				}
+			}
+			return dir
+		}
+		read := func(dir string) string {
+			b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		want := read(run(Keep{}, 0))
+		all := run(Keep{}, 1)
+		if got := read(all); got != want {
+			t.Fatalf("%s: with compressed segments\n%s\nwithout\n%s", m.name, got, want)
+		}
+		list, err := segments(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) > 1 && list[0].packed {
+			packedReads++
+		}
+		few := run(Keep{Bytes: 1}, 1)
+		if list, err = segments(few); err != nil {
+			t.Fatal(err)
+		}
+		if list[0].n > 1 {
+			if _, err := os.Stat(filepath.Join(few, beginningFile)); err != nil {
+				t.Error(err)
+			}
+			h, err := format.Read(t.Context(), few, format.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			noted = noted || len(h.Notes) > 0 && strings.Contains(h.Notes[0].Text, "deleted")
+		}
+		got := read(few)
+		if strings.Count(got, "\n") != strings.Count(want, "\n") {
+			t.Errorf("%s: %d violations where little is kept, else %d", m.name, strings.Count(got, "\n"),
+				strings.Count(want, "\n"))
+		}
+	})
+	if packedReads < 2 || !noted {
+		t.Errorf("%d with compressed segments, said: %t", packedReads, noted)
+	}
+}
+
+// TestGone: of a violation whose transactions are not kept any more it is said that they are not.
+func TestGone(t *testing.T) {
+	gone, whole := 0, 0
+	eachBroken(t, 1, func(m *mechanisms) {
+		if gone > 20 && whole > 20 {
+			return
+		}
+		j := leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: m.apart / 3})
+		j.Begin(func(n int64) ([]byte, error) {
+			if n%2 == 0 {
+				return nil, fmt.Errorf("line %d: %w", n, ErrNotKept)
+			}
+			return bytes.TrimSuffix(m.lines[n], []byte("\n")), nil
+		})
+		if err := j.Take(NewBatch(0, m.lines), func(int64, error) {}); err != nil {
+			t.Fatal(err)
+		}
+		j.End()
+		err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
+			b, err := line(1)
+			if err != nil {
+				return err
+			}
+			var v MechanismViolation
+			if err := json.Unmarshal(b, &v); err != nil {
+				return err
+			}
+			if len(v.Gone) == 0 {
+				whole++
+			} else if gone++; v.Gone[0]%2 != 0 || v.Proved || !strings.Contains(v.Text, "not kept") {
+				t.Errorf("%s", b)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if gone < 20 || whole < 20 {
+		t.Errorf("%d with transactions that are gone, %d without: too few", gone, whole)
+	}
+}
+
+// TestCut: a folder whose first segments are gone is read as far as it can be told: of a database that is right nobody
+// is accused, of one that is wrong some are.
+func TestCut(t *testing.T) {
+	defer func(was int64) { segmentBytes = was }(segmentBytes)
+	segmentBytes = 20_000
+	for i, isolation := range []string{"snapshot-isolation", "read-committed"} {
+		_, lines := arrivalsOf(t, datasets.Spec{Workload: []string{"gt", "list-append"}[i], Txns: 2000, Sessions: 8,
+			Keys: 40, Ops: 5, Isolation: isolation, DBTimes: true, Times: datasets.NoTimes, Seed: 3}, 20, false)
+		if isolation == "read-committed" {
+			_, lines = arrivals(t, 3, 2000)
+		}
+		dir := t.TempDir()
+		for _, to := range []int{500, 1000, 1500, len(lines)} {
+			err := Run(t.Context(), Config{Dir: dir, Judge: aionOf(si, 400), Checkpoint: 1, Keep: Keep{Bytes: 1},
+				Open: func(_ context.Context, after Places) (Source, error) {
+					s := Pipe(bytes.NewReader(join(lines[after.Last()+1:to])), after.Last())
+					return endless{s, to < len(lines)}, nil
+				}})
+			if err != nil && !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+		}
+		h, err := format.Read(t.Context(), dir, format.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := timestamp.Chronos(t.Context(), h, si)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := isolation == "read-committed"
+		if h.NumTxns() >= len(lines)-2 || len(h.Notes) == 0 || (len(r.Violations) > 0) != wrong {
+			t.Errorf("%s: %d of %d transactions, %d violations, notes %v", isolation, h.NumTxns(), len(lines),
+				len(r.Violations), h.Notes)
+		}
+	}
+}
+
+// endless fails in place of ending, as far as it is told.
+type endless struct {
+	Source
+	fails bool
+}
+
+func (e endless) Next(ctx context.Context, n int) ([]Line, error) {
+	time.Sleep(2 * time.Millisecond) // of which the keeper of segments makes use
+	lines, err := e.Source.Next(ctx, min(n, 50))
+	if err == io.EOF && e.fails {
+		err = errKilled
+	}
+	return lines, err
+}
