@@ -85,8 +85,8 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	}
 	if len(gone) > 0 {
 		out.Gone = gone
-		out.Text = fmt.Sprintf("%s, of these transactions and others that are not kept any more (--keep): lines %v of the "+
-			"stream, from 0", v.Kind, gone)
+		out.Text = fmt.Sprintf("%s, of these transactions and others that are not kept any more (--keep): lines %v of "+
+			"the stream, from 0", v.Kind, gone)
 		return json.Marshal(&out)
 	}
 	for i, w := range ws {
