@@ -55,6 +55,9 @@ func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Write
 	})
 }
 
+// Exit is the error of a command that ends the program with a status, and has said why.
+func Exit(s int) error { return status(s) }
+
 // onEngine sets --spill's folder where the program has an engine, unless the flags ask for what is only done in memory:
 // then the program does it as isovet does.
 func (f *checkFlags) onEngine(e *env) error {

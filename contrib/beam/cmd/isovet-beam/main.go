@@ -57,7 +57,7 @@ Files may be named as gs://BUCKET/… and s3://BUCKET/…; other names must mean
 		Spill: "`DIR` for files of the check, that all workers reach: of this machine, gs://… or s3://…; who asks the " +
 			"same again goes on with it (default: a new folder, for runners on this machine)",
 		Flags:    p.flags,
-		Commands: []*cobra.Command{poolCommand(), prismCommand()},
+		Commands: []*cobra.Command{p.eachCommand(), poolCommand(), prismCommand()},
 		Dir:      p.dir,
 		Plan:     p.plan,
 		Open:     p.open,

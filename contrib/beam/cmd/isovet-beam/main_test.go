@@ -183,3 +183,58 @@ func TestWrongFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestEach: many histories, an element each, give the lines of isovet check --json in their order, and its status.
+func TestEach(t *testing.T) {
+	dir := t.TempDir()
+	for i, fault := range []string{"", "", "lost-update", "", "write-skew", "", "", ""} {
+		gen := []string{"gen", "--txns", "300", "--seed", strconv.Itoa(i), "-o", filepath.Join(dir,
+			"h-"+strconv.Itoa(i)+".jsonl")}
+		if fault != "" {
+			gen = append(gen, "--fault", fault)
+		}
+		if _, status := isovet(t, gen...); status != 0 {
+			t.Fatal("gen failed")
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "h-9.jsonl"), []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := func(s string) (all []string) {
+		for line := range strings.Lines(s) {
+			var o map[string]any
+			if err := json.Unmarshal([]byte(line), &o); err != nil {
+				t.Fatalf("%v: %q", err, line)
+			}
+			if stats, ok := o["stats"].(map[string]any); ok {
+				for _, k := range []string{"load_ms", "check_ms", "certify_ms", "peak_mb", "stages_ms"} {
+					delete(stats, k)
+				}
+			}
+			b, err := json.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(b))
+		}
+		return all
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "h-*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, want := isovet(t, append([]string{"check", "--json", "--level", "snapshot-isolation"}, files...)...)
+	each := []string{"each", "--level", "snapshot-isolation", filepath.Join(dir, "h-*.jsonl")}
+	for _, workers := range []string{"0", "2"} {
+		got, status := isovetBeam(t, append(each, "--workers", workers)...)
+		if w, g := strings.Join(lines(out), "\n"), strings.Join(lines(got), "\n"); w != g || status != want {
+			t.Errorf("%s workers: status %d, want %d\n%s\nisovet:\n%s", workers, status, want, g, w)
+		}
+	}
+	if n := len(lines(out)); n != 9 {
+		t.Errorf("%d lines of 9 histories", n)
+	}
+	if _, status := isovetBeam(t, "each", "--level", "none", files[0]); status != 254 {
+		t.Errorf("status %d with a level that is none", status)
+	}
+}
