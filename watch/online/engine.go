@@ -1,0 +1,402 @@
+package online
+
+import (
+	"cmp"
+	"math"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// Options tune an engine.
+type Options struct {
+	Level level.Level
+	// Skew widens client intervals, ns at both ends, at the levels with real time.
+	Skew int64
+	// Lateness is by how much, ns, the watermark is behind the latest ends: a read waits that much longer for its writer
+	// to be placed before it is asked whether there is one.
+	Lateness int64
+	// Patience is for how long, ns of the stream, a transaction of unknown outcome may still be seen; 0: as long as the
+	// pool has room.
+	Patience int64
+	// Initial is what keys hold at first, unless Engine.SetInitial says otherwise; 0: null.
+	Initial uint64
+	// Horizon is how many transactions of the order are remembered; 0: DefaultHorizon.
+	Horizon int
+	// Conflicts bounds the search of a window; 0: 20,000.
+	Conflicts int64
+}
+
+// DefaultHorizon takes some 30 MB with eight operations a transaction.
+const DefaultHorizon = 1 << 16
+
+// Op is an operation of an arrival. At is its place in the transaction.
+type Op struct {
+	Key uint32
+	At  uint32
+	Val uint64 // 0: null
+}
+
+// Arrival is a transaction as it comes. Reads are the first reads of keys that it has not written before, Writes what
+// it leaves behind, Lost the writes that it overwrites itself, or that it takes back.
+type Arrival struct {
+	Line       int64 // by which it is told; unique
+	Start, End int64 // NoTime: missing
+	Session    uint32
+	Seq        int64 // order in the session
+	Status     history.Status
+	Reads      []Op
+	Writes     []Op
+	Lost       []Op
+}
+
+// NoSession is the session of who has none.
+const NoSession = math.MaxUint32
+
+// Engine judges a stream. It is for one goroutine.
+type Engine struct {
+	o     Options
+	cells []cell
+	index []uint32 // open addressing: hash of a key → 1 + its cell
+	slots []txn
+	free  []uint32
+	sess  []session
+
+	pending pendingHeap
+	mark    int64 // all that ended before has come, and stands in the order
+	started bool
+
+	order  []event // from position first on
+	first  int64   // position of order[0]
+	placed int     // transactions in the order
+
+	attached bool
+	origin   int64 // latest end at which somebody unseen may have run when the stream began
+
+	waits    map[kv][]*waiting
+	waitq    queue[*waiting]
+	suspects queue[suspect]
+	nWaiting int
+	orphans  int
+	clock    int64
+	patience int64 // of suspects, by the clock
+
+	pool    map[kv][]uint32
+	poolq   queue[pooled]
+	nPool   int
+	graves  []grave
+	stamp   uint32
+	found   []Finding
+	misfits []misfit
+	later   []postponed
+	others  int64 // the last end of those not placed that a part had as possible writers
+	stats   Stats
+	w       window
+}
+
+// Stats are counts.
+type Stats struct {
+	Txns, Late           int64
+	Misfits, Windows     int64
+	Largest              int
+	Undecided            int64
+	Window, Keys         int
+	Pending, Suspects    int
+	Unknown              int
+	Forgotten, Watermark int64
+}
+
+// cell is what is known of a key. val is the last version that is forgotten, or the first one; line, start and end say
+// who wrote it.
+type cell struct {
+	hash       uint64
+	head       ref // the last version in the order; none: val
+	val        uint64
+	line       int64
+	start, end int64
+	init       uint64
+	waits      uint32 // reads that wait for a writer
+	open       bool   // nobody knows what it held at first
+	forgotten  bool   // val is a version that somebody in the stream wrote
+}
+
+// noLine is who made the initial state.
+const noLine = -1
+
+// New returns an engine.
+func New(o Options) *Engine {
+	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
+	o.Conflicts = cmp.Or(o.Conflicts, 20_000)
+	return &Engine{o: o, index: make([]uint32, 1024), waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
+		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves)}
+}
+
+// Key returns the number of a key by a hash of 64 bits.
+func (e *Engine) Key(hash uint64) uint32 {
+	m := uint64(len(e.index) - 1)
+	i := mix(hash) & m
+	for ; e.index[i] != 0; i = (i + 1) & m {
+		if k := e.index[i] - 1; e.cells[k].hash == hash {
+			return k
+		}
+	}
+	k := uint32(len(e.cells))
+	val := e.o.Initial
+	if e.attached {
+		val = unknowable
+	}
+	e.cells = append(e.cells, cell{hash: hash, head: none, val: val, init: val, line: noLine,
+		start: math.MinInt64, end: math.MinInt64, open: e.attached})
+	e.index[i] = k + 1
+	if 2*len(e.cells) > len(e.index) {
+		e.index = make([]uint32, 2*len(e.index))
+		m = uint64(len(e.index) - 1)
+		for k := range e.cells {
+			j := mix(e.cells[k].hash) & m
+			for e.index[j] != 0 {
+				j = (j + 1) & m
+			}
+			e.index[j] = uint32(k) + 1
+		}
+	}
+	return k
+}
+
+// mix is the finalizer of MurmurHash3.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// SetInitial says what a key holds at first.
+func (e *Engine) SetInitial(key uint32, val uint64) {
+	c := &e.cells[key]
+	c.val, c.init, c.open = val, val, false
+}
+
+// SetDefault says what keys hold at first of which nothing else is said; before the first key.
+func (e *Engine) SetDefault(val uint64) { e.o.Initial = val }
+
+// Attach says that keys that come from now on hold what nobody knows: the first read that nobody's write explains shows
+// it.
+func (e *Engine) Attach() { e.attached = true }
+
+// Add takes a transaction. late: it ended before the watermark, and is not judged; what it wrote can be read.
+func (e *Engine) Add(a *Arrival) (late bool) {
+	e.stats.Txns++
+	if !e.started {
+		e.started = true
+		e.origin = satAdd(a.Start, e.o.Lateness)
+	}
+	switch {
+	case a.Status == history.Aborted:
+		for _, ops := range [][]Op{a.Writes, a.Lost} {
+			e.bury(ops, a, abortedWrite)
+		}
+		return false
+	case a.Status == history.Unknown:
+		e.addPool(e.take(a))
+		e.bury(a.Lost, a, lostWrite)
+		return false
+	case a.End < e.mark:
+		e.stats.Late++
+		e.Foreign(a)
+		return true
+	}
+	e.bury(a.Lost, a, lostWrite)
+	e.pending.push(waitingTxn{a.End, a.Line, e.take(a)})
+	return false
+}
+
+// Foreign takes a transaction that is not judged: what it wrote can be read.
+func (e *Engine) Foreign(a *Arrival) {
+	t := e.take(a)
+	x := &e.slots[t]
+	x.status, x.reads, x.sess, x.end = history.Unknown, x.reads[:0], NoSession, history.NoTime
+	x.start = history.NoTime
+	x.foreign = true
+	e.addPool(t)
+}
+
+// take gives an arrival a slot.
+func (e *Engine) take(a *Arrival) uint32 {
+	var t uint32
+	if n := len(e.free); n > 0 {
+		t, e.free = e.free[n-1], e.free[:n-1]
+	} else {
+		t = uint32(len(e.slots))
+		e.slots = append(e.slots, txn{})
+	}
+	x := &e.slots[t]
+	*x = txn{line: a.Line, start: a.Start, end: a.End, sess: a.Session, seq: a.Seq, status: a.Status,
+		reads: x.reads[:0], writes: x.writes[:0], begin: nowhere, commit: nowhere, sprev: noSlot, snext: noSlot}
+	for _, o := range a.Reads {
+		x.reads = append(x.reads, read{val: o.Val, key: o.Key, at: o.At})
+	}
+	for _, o := range a.Writes {
+		x.writes = append(x.writes, write{val: o.Val, key: o.Key, prev: none, next: none})
+	}
+	return t
+}
+
+func (e *Engine) release(t uint32) {
+	x := &e.slots[t]
+	x.line, x.begin, x.commit = gone, nowhere, nowhere
+	if cap(x.reads)+cap(x.writes) > maxKept {
+		x.reads, x.writes = nil, nil
+	}
+	e.free = append(e.free, t)
+}
+
+// maxKept bounds the operations for which a free slot keeps room.
+const maxKept = 256
+
+// Advance says that all transactions that ended before the mark have come.
+func (e *Engine) Advance(mark int64) {
+	if mark <= e.mark {
+		return
+	}
+	e.mark = mark
+	for e.pending.len() > 0 && e.pending.at(0).end < mark {
+		t := e.pending.pop()
+		e.place(t.slot)
+		if e.placed > e.o.Horizon {
+			e.forget()
+		}
+	}
+	e.ripen(mark)
+	e.expirePool(mark)
+}
+
+// Settle says that everything has come.
+func (e *Engine) Settle() {
+	for e.pending.len() > 0 {
+		t := e.pending.pop()
+		e.mark = max(e.mark, satAdd(t.end, 1))
+		e.place(t.slot)
+		if e.placed > e.o.Horizon {
+			e.forget()
+		}
+	}
+	e.revisit(math.MaxInt64)
+	e.ripen(math.MaxInt64)
+	e.convictAll()
+}
+
+// Latest is a mark by which all that has come is placed; false: nothing waits, or ever came.
+func (e *Engine) Latest() (int64, bool) {
+	if !e.started {
+		return 0, false
+	}
+	m := e.mark
+	for _, t := range e.pending.all {
+		m = max(m, satAdd(t.end, 1))
+	}
+	return m, m != math.MinInt64
+}
+
+// Take hands over what was found since it was last called.
+func (e *Engine) Take() []Finding {
+	out := e.found
+	e.found = nil
+	return out
+}
+
+// Stats returns counts.
+func (e *Engine) Stats() Stats {
+	s := e.stats
+	s.Window, s.Keys, s.Pending, s.Unknown, s.Watermark = e.placed, len(e.cells), e.pending.len(), e.nPool, e.mark
+	s.Suspects = e.nWaiting + e.orphans
+	return s
+}
+
+func satAdd(a, b int64) int64 {
+	s := a + b
+	switch {
+	case a > 0 && b > 0 && s < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && s >= 0:
+		return math.MinInt64
+	}
+	return s
+}
+
+// waitingTxn is a transaction that the watermark has not passed.
+type waitingTxn struct {
+	end, line int64
+	slot      uint32
+}
+
+func (a waitingTxn) less(b waitingTxn) bool {
+	return a.end < b.end || a.end == b.end && a.line < b.line
+}
+
+// pendingHeap has the first to end on top.
+type pendingHeap struct{ all []waitingTxn }
+
+func (h *pendingHeap) len() int            { return len(h.all) }
+func (h *pendingHeap) at(i int) waitingTxn { return h.all[i] }
+
+func (h *pendingHeap) push(t waitingTxn) {
+	h.all = append(h.all, t)
+	i := len(h.all) - 1
+	for i > 0 {
+		p := (i - 1) / 4
+		if !t.less(h.all[p]) {
+			break
+		}
+		h.all[i] = h.all[p]
+		i = p
+	}
+	h.all[i] = t
+}
+
+func (h *pendingHeap) pop() waitingTxn {
+	top := h.all[0]
+	n := len(h.all) - 1
+	t := h.all[n]
+	h.all = h.all[:n]
+	i := 0
+	for {
+		c := 4*i + 1
+		if c >= n {
+			break
+		}
+		best := c
+		for j := c + 1; j < min(c+4, n); j++ {
+			if h.all[j].less(h.all[best]) {
+				best = j
+			}
+		}
+		if !h.all[best].less(t) {
+			break
+		}
+		h.all[i] = h.all[best]
+		i = best
+	}
+	if n > 0 {
+		h.all[i] = t
+	}
+	return top
+}
+
+// queue is first in, first out.
+type queue[T any] struct {
+	all  []T
+	from int
+}
+
+func (q *queue[T]) push(x T) { q.all = append(q.all, x) }
+func (q *queue[T]) len() int { return len(q.all) - q.from }
+func (q *queue[T]) top() *T  { return &q.all[q.from] }
+func (q *queue[T]) pop() (x T) {
+	x = q.all[q.from]
+	if q.from++; q.from > 1024 && 2*q.from > len(q.all) {
+		q.all = q.all[:copy(q.all, q.all[q.from:])]
+		q.from = 0
+	}
+	return x
+}

@@ -1,0 +1,109 @@
+package online
+
+// graveKind says what became of a version.
+type graveKind uint8
+
+const (
+	empty graveKind = iota
+	overwritten
+	abortedWrite
+	lostWrite // overwritten by the same transaction
+)
+
+// grave is a version that does not stand in the order: who wrote it.
+type grave struct {
+	kv
+	line, start, end int64
+	kind             graveKind
+}
+
+// numGraves is how many there are: 48 bytes each. One of two places by its hash, the older of which goes.
+const numGraves = 1 << 16
+
+func (e *Engine) inter(g grave) {
+	h := mix(uint64(g.key)*0x9e3779b97f4a7c15^g.val) & (numGraves - 1)
+	i, j := h, h^1
+	if e.graves[i].kind != empty && (e.graves[j].kind == empty || e.graves[j].line < e.graves[i].line) {
+		i = j
+	}
+	e.graves[i] = g
+}
+
+// dug finds who wrote a version.
+func (e *Engine) dug(k kv) *grave {
+	h := mix(uint64(k.key)*0x9e3779b97f4a7c15^k.val) & (numGraves - 1)
+	for _, i := range [2]uint64{h, h ^ 1} {
+		if g := &e.graves[i]; g.kind != empty && g.kv == k {
+			return g
+		}
+	}
+	return nil
+}
+
+// bury notes writes that nobody may see.
+func (e *Engine) bury(ops []Op, a *Arrival, kind graveKind) {
+	for _, o := range ops {
+		e.inter(grave{kv{o.Key, o.Val}, a.Line, a.Start, a.End, kind})
+	}
+}
+
+// forget fixes the first eighth of what is remembered.
+func (e *Engine) forget() {
+	to := e.first + int64(len(e.order)-e.o.Horizon*7/8)
+	for again := true; again; {
+		again = false
+		for p := e.first; p < to; p++ {
+			if v := e.order[p-e.first]; v&3 == begins && e.slots[v.slot()].commit >= to {
+				to, again = p, true
+				break
+			}
+		}
+	}
+	for p := e.first; p < to; p++ {
+		v := e.order[p-e.first]
+		t := v.slot()
+		if v&commits != 0 {
+			e.forgetTxn(t)
+		}
+	}
+	e.order = e.order[to-e.first:]
+	e.first = to
+}
+
+func (e *Engine) forgetTxn(t uint32) {
+	x := &e.slots[t]
+	for i := range x.reads {
+		if r := &x.reads[i]; r.state == waits {
+			for _, w := range e.waits[kv{r.key, r.val}] {
+				if w.slot == t && w.i == i {
+					w.slot = noSlot
+				}
+			}
+		}
+	}
+	for i := range x.writes {
+		w := &x.writes[i]
+		c := &e.cells[w.key]
+		if c.forgotten || c.line == noLine && !c.open {
+			e.inter(grave{kv{w.key, c.val}, c.line, c.start, c.end, overwritten})
+		}
+		c.val, c.line, c.start, c.end, c.forgotten, c.open = w.val, x.line, x.start, x.end, true, false
+		if w.next == none {
+			c.head = none
+		} else {
+			_, n := e.at(w.next)
+			n.prev = none
+		}
+	}
+	if x.sess != NoSession && e.o.Level.Sessions() {
+		s := e.session(x.sess)
+		s.past = max(s.past, x.seq)
+		e.leave(t)
+	}
+	if x.pooled {
+		e.unpool(t)
+	}
+	e.placed--
+	e.stats.Forgotten++
+	e.release(t)
+}

@@ -1,0 +1,260 @@
+package online
+
+import (
+	"slices"
+
+	"isovet/history"
+)
+
+// Kind says what a finding is.
+type Kind uint8
+
+const (
+	// Violated: Members and Others violate the level by themselves.
+	Violated Kind = iota
+	// Undecided: no order was found beside what is forgotten.
+	Undecided
+	// Late: a read is not judged, for its writer came late.
+	Late
+)
+
+// Finding is what was found of a read, or of a transaction's place in its session.
+type Finding struct {
+	Kind  Kind
+	Line  int64 // of the transaction
+	Op    uint32
+	Other int64 // who wrote what it read, where that is the point; −1: nobody, or the initial state
+	// Members are the transactions of a proof, in the order of their sessions.
+	Members []Member
+	// Thin are reads of what nobody wrote who may have committed.
+	Thin []ReadAt
+	// Initial are reads of what a key held at first, Unseen of what somebody wrote who is not in the stream.
+	Initial, Unseen []ReadAt
+}
+
+// Contradicts is the finding of a transaction that contradicts itself by two operations.
+func Contradicts(line int64, op, other uint32) Finding {
+	return Finding{Kind: Violated, Line: line, Op: op, Other: noLine, Members: []Member{{Line: line}},
+		Thin: []ReadAt{{line, op}, {line, other}}}
+}
+
+// Member is a transaction of a proof.
+type Member struct {
+	Line    int64
+	Without []uint32 // places of reads that are to be left out, with later ones of the same key
+	Alone   bool     // as one that has no session
+	// Outside: it has no part but the writes that the others read.
+	Outside bool
+}
+
+// ReadAt names a read by its line and its place.
+type ReadAt struct {
+	Line int64
+	Op   uint32
+}
+
+// outsider is who wrote what members read, and is none.
+type outsider struct {
+	line, start, end int64
+	sess             uint32
+	seq              int64
+	status           history.Status
+	writes           []kv
+}
+
+// refute looks whether the transactions of the window violate the level by themselves.
+func (e *Engine) refute(_ int64, ms []misfit) bool { return e.prove(slices.Clone(e.w.members), ms) }
+
+// refuteAlone looks whether readers do.
+func (e *Engine) refuteAlone(ms []misfit) bool {
+	var members []uint32
+	for _, m := range ms {
+		members = append(members, m.slot)
+		// who overwrote what was seen
+		if c := &e.cells[e.slots[m.slot].reads[m.i].key]; c.head != none {
+			for at := c.head; at != none; {
+				y, w := e.at(at)
+				if w.prev == none || y.commit < e.slots[m.slot].begin && at.slot() != m.slot {
+					members = append(members, at.slot())
+					break
+				}
+				at = w.prev
+			}
+		}
+	}
+	slices.Sort(members)
+	return e.prove(slices.Compact(members), ms)
+}
+
+// shrinks bounds how often a proof is made smaller by what refuted it.
+const shrinks = 4
+
+func (e *Engine) prove(members []uint32, ms []misfit) bool {
+	p := e.part(members)
+	if p == nil {
+		return false
+	}
+	for range shrinks {
+		var less []uint32
+		for _, s := range p.seed {
+			if int(s) < len(p.txns) && p.txns[s] != noSlot {
+				less = append(less, p.txns[s])
+			}
+		}
+		slices.Sort(less)
+		less = slices.Compact(less)
+		if len(less) == 0 || len(less) >= len(members) {
+			break
+		}
+		q := e.part(less)
+		if q == nil {
+			break
+		}
+		p, members = q, less
+	}
+	first := ms[0]
+	f := Finding{Kind: Violated, Line: e.slots[first.slot].line, Other: noLine}
+	if first.i >= 0 {
+		f.Op = e.slots[first.slot].reads[first.i].at
+	}
+	for i, t := range p.txns {
+		if o := p.outside[i]; o != nil {
+			if o.line >= 0 {
+				f.Members = append(f.Members, Member{Line: o.line, Outside: true})
+			}
+			continue
+		}
+		x := &e.slots[t]
+		if x.line < 0 {
+			continue
+		}
+		m := Member{Line: x.line, Alone: x.sess == NoSession}
+		for i := range x.reads {
+			if r := &x.reads[i]; r.state != counts || p.dropped[ReadAt{x.line, r.at}] {
+				m.Without = append(m.Without, r.at)
+			}
+		}
+		f.Members = append(f.Members, m)
+	}
+	unseen := map[kv]bool{}
+	for _, t := range members {
+		if x := &e.slots[t]; x.line == unseenLine {
+			for _, w := range x.writes {
+				unseen[kv{w.key, w.val}] = true
+			}
+		}
+	}
+	for _, o := range p.others {
+		for _, k := range o.writes {
+			unseen[k] = unseen[k] || o.line == unseenLine
+		}
+	}
+	for _, t := range members {
+		x := &e.slots[t]
+		for i := range x.reads {
+			r := &x.reads[i]
+			if v, first := p.initial[r.key]; first && v == r.val {
+				f.Initial = append(f.Initial, ReadAt{x.line, r.at})
+			}
+			if unseen[kv{r.key, r.val}] {
+				f.Unseen = append(f.Unseen, ReadAt{x.line, r.at})
+			}
+		}
+	}
+	e.found = append(e.found, f)
+	return true
+}
+
+// proof is a part that violates the level.
+type proof struct {
+	txns    []uint32 // of the part's history, noSlot: an outsider
+	outside []*outsider
+	seed    []uint32
+	others  []*outsider
+	dropped map[ReadAt]bool
+	initial map[uint32]uint64
+	b       *history.Builder
+}
+
+// part makes the history of some transactions with who wrote what they read, and returns it if it violates the level.
+func (e *Engine) part(members []uint32) *proof {
+	e.stamp++
+	for _, t := range members {
+		e.slots[t].stamp = e.stamp
+	}
+	p := &proof{dropped: map[ReadAt]bool{}}
+	by := map[int64]*outsider{}
+	add := func(k kv, o outsider) {
+		y := by[o.line]
+		if y == nil || o.line == unseenLine {
+			y = &o
+			by[o.line] = y
+			p.others = append(p.others, y)
+		}
+		if !slices.Contains(y.writes, k) {
+			y.writes = append(y.writes, k)
+		}
+	}
+	initial := map[uint32]uint64{}
+	p.initial = initial
+	wanted := map[kv]bool{}
+	slot := func(t uint32) outsider {
+		x := &e.slots[t]
+		return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
+	}
+	for _, t := range members {
+		x := &e.slots[t]
+		for i := range x.reads {
+			r := &x.reads[i]
+			k := kv{r.key, r.val}
+			if r.state != counts || wanted[k] {
+				continue
+			}
+			wanted[k] = true
+			c := &e.cells[r.key]
+			for at := c.head; at != none; {
+				y, w := e.at(at)
+				if w.val == r.val && y.stamp != e.stamp {
+					add(k, slot(at.slot()))
+				}
+				at = w.prev
+			}
+			if c.forgotten && c.val == r.val {
+				add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
+			}
+			if !c.forgotten && !c.open && c.val == r.val || c.init == r.val && !e.attached {
+				initial[r.key] = r.val
+			}
+			for _, y := range e.pool[k] {
+				if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {
+					add(k, slot(y))
+				}
+			}
+			if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
+				add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
+			}
+		}
+	}
+	// Who has come and is not placed yet may have written it, too.
+	for _, t := range e.pending.all {
+		for _, w := range e.slots[t.slot].writes {
+			if k := (kv{w.key, w.val}); wanted[k] {
+				add(k, slot(t.slot))
+				e.others = max(e.others, t.end)
+			}
+		}
+	}
+	has := map[kv]bool{}
+	for _, t := range members {
+		for _, w := range e.slots[t].writes {
+			has[kv{w.key, w.val}] = true
+		}
+	}
+	for _, o := range p.others {
+		for _, k := range o.writes {
+			has[k] = true
+		}
+	}
+	e.build(p, members, initial, has)
+	return p.judged(e)
+}

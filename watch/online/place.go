@@ -1,0 +1,288 @@
+package online
+
+import (
+	"math"
+
+	"isovet/history"
+)
+
+// ref names a write: its transaction's slot, and its place among the writes.
+type ref uint64
+
+const (
+	none    = ^ref(0)
+	noSlot  = ^uint32(0)
+	gone    = math.MinInt64 // the line of a slot that is free
+	nowhere = int64(math.MinInt64)
+)
+
+func refOf(t uint32, i int) ref { return ref(t)<<32 | ref(i) }
+func (r ref) slot() uint32      { return uint32(r >> 32) }
+
+type kv struct {
+	key uint32
+	val uint64
+}
+
+// readState says whether a read is a constraint.
+type readState uint8
+
+const (
+	counts  readState = iota
+	waits             // for a writer
+	put               // off, until others are placed
+	excused           // it was told of, or cannot be judged
+)
+
+type read struct {
+	val   uint64
+	key   uint32
+	at    uint32
+	state readState
+}
+
+type write struct {
+	val        uint64
+	prev, next ref // versions of the key, in the order
+	key        uint32
+}
+
+// txn is a transaction that is remembered.
+type txn struct {
+	line, start, end int64
+	begin, commit    int64 // positions in the order
+	seq              int64
+	reads            []read
+	writes           []write
+	sess             uint32
+	sprev, snext     uint32 // in the session, of those in the order
+	stamp            uint32
+	status           history.Status
+	foreign, pooled  bool
+}
+
+// event is what stands at a place of the order: slot<<2, and what of it.
+type event uint64
+
+const (
+	begins  event = 1
+	commits event = 2
+	whole   event = 3
+)
+
+func (v event) slot() uint32 { return uint32(v >> 2) }
+
+// session is who was last of a session in the order.
+type session struct {
+	last uint32
+	// past is the greatest seq of those that are forgotten.
+	past int64
+}
+
+// Session numbers sessions: n is used from now on.
+func (e *Engine) session(n uint32) *session {
+	for int(n) >= len(e.sess) {
+		e.sess = append(e.sess, session{noSlot, math.MinInt64})
+	}
+	return &e.sess[n]
+}
+
+// misfit is a read that misfits; i < 0: a transaction that is not where its session has it.
+type misfit struct {
+	slot uint32
+	i    int
+}
+
+func (e *Engine) tail() int64 { return e.first + int64(len(e.order)) }
+
+func (e *Engine) at(r ref) (*txn, *write) {
+	t := &e.slots[r.slot()]
+	return t, &t.writes[uint32(r)]
+}
+
+// now is what a key holds at the end of the order.
+func (e *Engine) now(c *cell) uint64 {
+	if c.head == none {
+		return c.val
+	}
+	_, w := e.at(c.head)
+	return w.val
+}
+
+// place puts a transaction at the end of the order.
+func (e *Engine) place(t uint32) {
+	x := &e.slots[t]
+	e.misfits = e.misfits[:0]
+	for i := range x.reads {
+		r := &x.reads[i]
+		if c := &e.cells[r.key]; e.now(c) != r.val || c.open && c.head == none {
+			e.misfits = append(e.misfits, misfit{t, i})
+		}
+	}
+	x.begin, x.commit = e.tail(), e.tail()
+	e.order = append(e.order, event(t)<<2|whole)
+	e.placed++
+	woken := false
+	for i := range x.writes {
+		e.install(t, x, i)
+		woken = woken || e.cells[x.writes[i].key].waits > 0
+	}
+	if e.o.Level.Sessions() && x.sess != NoSession && !e.join(t) {
+		e.misfits = append(e.misfits, misfit{t, -1})
+	}
+	if len(e.misfits) > 0 {
+		e.stats.Misfits += int64(len(e.misfits))
+		e.resolve(e.misfits)
+	}
+	if woken {
+		e.wake(t)
+	}
+	if len(e.later) > 0 {
+		e.revisit(e.slots[t].end)
+	}
+}
+
+func (e *Engine) install(t uint32, x *txn, i int) {
+	w := &x.writes[i]
+	c := &e.cells[w.key]
+	w.prev, w.next = c.head, none
+	if c.head != none {
+		_, p := e.at(c.head)
+		p.next = refOf(t, i)
+	}
+	c.head = refOf(t, i)
+}
+
+// join puts a transaction into its session, by seq; false: one behind it stands before it in the order.
+func (e *Engine) join(t uint32) bool {
+	x := &e.slots[t]
+	s := e.session(x.sess)
+	next, prev := noSlot, s.last
+	for prev != noSlot && e.slots[prev].seq > x.seq {
+		next, prev = prev, e.slots[prev].sprev
+	}
+	x.sprev, x.snext = prev, next
+	if prev != noSlot {
+		e.slots[prev].snext = t
+	}
+	if next == noSlot {
+		s.last = t
+	} else {
+		e.slots[next].sprev = t
+	}
+	return next == noSlot
+}
+
+// leave takes a transaction out of its session.
+func (e *Engine) leave(t uint32) {
+	x := &e.slots[t]
+	if x.sess == NoSession || !e.o.Level.Sessions() {
+		return
+	}
+	s := e.session(x.sess)
+	switch {
+	case x.snext != noSlot:
+		e.slots[x.snext].sprev = x.sprev
+	case s.last == t:
+		s.last = x.sprev
+	default:
+		return // it was not in it
+	}
+	if x.sprev != noSlot {
+		e.slots[x.sprev].snext = x.snext
+	}
+	x.sprev, x.snext = noSlot, noSlot
+}
+
+// disown makes a transaction one without session.
+func (e *Engine) disown(t uint32) {
+	e.leave(t)
+	e.slots[t].sess = NoSession
+}
+
+// span is from where on the order may explain a misfit, and who wrote what was seen is known; false: nobody is.
+func (e *Engine) span(m misfit) (from int64, known bool) {
+	x := &e.slots[m.slot]
+	if m.i < 0 {
+		from = x.begin
+		for n := x.snext; n != noSlot; n = e.slots[n].snext {
+			from = min(from, e.slots[n].begin)
+		}
+		return from, true
+	}
+	r := &x.reads[m.i]
+	c := &e.cells[r.key]
+	next := x.begin
+	for at := c.head; at != none; {
+		y, w := e.at(at)
+		if w.val == r.val && at.slot() != m.slot {
+			if y.commit > x.begin {
+				return x.begin, true
+			}
+			return next, true
+		}
+		if y.commit <= x.begin && at.slot() != m.slot {
+			next = y.commit
+		}
+		at = w.prev
+	}
+	if c.val == r.val && !c.open {
+		return next, true
+	}
+	if may, _, _ := e.mayPool(kv{r.key, r.val}); may {
+		return x.begin, true
+	}
+	return 0, false
+}
+
+// resolve looks for an order that explains what misfits; else it is told of.
+func (e *Engine) resolve(ms []misfit) {
+	from := int64(math.MaxInt64)
+	kept := ms[:0]
+	for _, m := range ms {
+		at, known := e.span(m)
+		if !known {
+			e.wait(m)
+			continue
+		}
+		from = min(from, at)
+		kept = append(kept, m)
+	}
+	if len(kept) == 0 {
+		return
+	}
+	size := e.tail() - from
+	e.others = math.MinInt64
+	for {
+		switch e.reorder(from) {
+		case solved:
+			return
+		case unsolved:
+			if e.refute(from, kept) {
+				e.excuse(kept)
+				return
+			}
+		}
+		if from == e.first {
+			if e.others > math.MinInt64 {
+				e.postpone(kept)
+			} else {
+				e.undecided(kept)
+			}
+			return
+		}
+		size = max(16, 8*size)
+		from = max(e.first, e.tail()-size)
+	}
+}
+
+// excuse has misfits be no constraints any more: the order is right without them.
+func (e *Engine) excuse(ms []misfit) {
+	for _, m := range ms {
+		if m.i < 0 {
+			e.disown(m.slot)
+		} else {
+			e.slots[m.slot].reads[m.i].state = excused
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package online
+
+import (
+	"slices"
+
+	"isovet/history"
+)
+
+// pooled is a transaction in the pool, and the mark when it came.
+type pooled struct {
+	slot uint32
+	line int64
+	at   int64
+}
+
+// maxPool bounds the pool; the first leaves it when there are more.
+const maxPool = 1 << 16
+
+// addPool takes a transaction that may count.
+func (e *Engine) addPool(t uint32) {
+	x := &e.slots[t]
+	if len(x.writes) == 0 {
+		e.release(t)
+		return
+	}
+	x.pooled = true
+	woken := false
+	for i := range x.writes {
+		w := &x.writes[i]
+		k := kv{w.key, w.val}
+		e.pool[k] = append(e.pool[k], t)
+		woken = woken || e.cells[w.key].waits > 0
+	}
+	e.poolq.push(pooled{t, x.line, e.mark})
+	e.nPool++
+	if e.nPool > maxPool {
+		e.drain()
+	}
+	if woken {
+		e.wake(t)
+	}
+}
+
+// drain has the first in the pool leave it.
+func (e *Engine) drain() {
+	p := e.poolq.pop()
+	x := &e.slots[p.slot]
+	if x.line != p.line || !x.pooled {
+		return // forgotten meanwhile, with the order
+	}
+	e.unpool(p.slot)
+	if x.commit == nowhere {
+		e.release(p.slot)
+	}
+}
+
+func (e *Engine) unpool(t uint32) {
+	x := &e.slots[t]
+	x.pooled = false
+	e.nPool--
+	for i := range x.writes {
+		k := kv{x.writes[i].key, x.writes[i].val}
+		l := slices.DeleteFunc(e.pool[k], func(y uint32) bool { return y == t })
+		if len(l) == 0 {
+			delete(e.pool, k)
+		} else {
+			e.pool[k] = l
+		}
+	}
+}
+
+// expirePool lets those go that were not seen for the patience.
+func (e *Engine) expirePool(mark int64) {
+	if e.o.Patience <= 0 {
+		return
+	}
+	for e.poolq.len() > 0 && satAdd(max(e.poolq.top().at, e.origin), e.o.Patience) < mark {
+		e.drain()
+	}
+}
+
+// mayPool reports whether a transaction of the pool that does not stand in the order wrote a version, and what it read
+// itself is there. bad is a read of one that is not.
+func (e *Engine) mayPool(k kv) (may bool, bad ReadAt, some bool) {
+next:
+	for _, t := range e.pool[k] {
+		x := &e.slots[t]
+		if x.commit != nowhere {
+			continue
+		}
+		for _, r := range x.reads {
+			if r.state == counts && !e.cells[r.key].open && !e.exists(kv{r.key, r.val}) {
+				bad, some = ReadAt{x.line, r.at}, true
+				continue next
+			}
+		}
+		return true, bad, some
+	}
+	return false, bad, some
+}
+
+// exists reports whether somebody who may count wrote a version.
+func (e *Engine) exists(k kv) bool {
+	c := &e.cells[k.key]
+	if c.val == k.val && !c.open || len(e.pool[k]) > 0 {
+		return true
+	}
+	for at := c.head; at != none; {
+		_, w := e.at(at)
+		if w.val == k.val {
+			return true
+		}
+		at = w.prev
+	}
+	g := e.dug(k)
+	return g != nil && g.kind == overwritten
+}
+
+// foreignWrite has a version be written by somebody that nobody has seen.
+func (e *Engine) foreignWrite(k kv) {
+	e.Foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
+		Writes: []Op{{Key: k.key, Val: k.val}}})
+}
+
+// unseenLine is the line of who is not in the stream.
+const unseenLine = -2

@@ -1,0 +1,264 @@
+package online
+
+import (
+	"math"
+
+	"isovet/history"
+)
+
+// waiting is a read of what nobody has written who stands in the order, or may count.
+type waiting struct {
+	kv
+	slot       uint32 // noSlot: the reader is forgotten
+	i          int
+	line       int64
+	at         uint32
+	start, end int64
+	done       bool
+}
+
+type suspect struct {
+	w   *waiting
+	due int64 // by the clock
+}
+
+// maxSuspects bounds the reads that wait; the first is a violation when there are more.
+const maxSuspects = 1 << 16
+
+func (e *Engine) wait(m misfit) {
+	x := &e.slots[m.slot]
+	r := &x.reads[m.i]
+	r.state = waits
+	w := &waiting{kv{r.key, r.val}, m.slot, m.i, x.line, r.at, x.start, x.end, false}
+	if x.status != history.Committed {
+		w.end = e.mark
+	}
+	e.cells[r.key].waits++
+	e.waits[w.kv] = append(e.waits[w.kv], w)
+	e.waitq.push(w)
+	e.nWaiting++
+}
+
+// over ends a wait.
+func (e *Engine) over(w *waiting) {
+	w.done = true
+	e.nWaiting--
+	e.cells[w.key].waits--
+	l := e.waits[w.kv]
+	for i := range l {
+		if l[i] == w {
+			l = append(l[:i], l[i+1:]...)
+			break
+		}
+	}
+	if len(l) == 0 {
+		delete(e.waits, w.kv)
+	} else {
+		e.waits[w.kv] = l
+	}
+}
+
+// wake has those wait no longer that read what a transaction wrote.
+func (e *Engine) wake(t uint32) {
+	line := e.slots[t].line
+	for i := 0; i < len(e.slots[t].writes) && e.slots[t].line == line; i++ {
+		w := &e.slots[t].writes[i]
+		e.wakeAll(kv{w.key, w.val}, line)
+	}
+}
+
+func (e *Engine) wakeAll(k kv, writer int64) {
+	if e.cells[k.key].waits == 0 {
+		return
+	}
+	for _, w := range append([]*waiting(nil), e.waits[k]...) {
+		if w.done {
+			continue
+		}
+		e.over(w)
+		if w.slot == noSlot {
+			e.found = append(e.found, Finding{Kind: Late, Line: w.line, Op: w.at, Other: writer})
+			continue
+		}
+		e.slots[w.slot].reads[w.i].state = counts
+		if m := (misfit{w.slot, w.i}); !e.sees(m) {
+			e.resolve([]misfit{m})
+		}
+	}
+}
+
+// sees reports whether a read sees what the order has there.
+func (e *Engine) sees(m misfit) bool {
+	x := &e.slots[m.slot]
+	r := &x.reads[m.i]
+	c := &e.cells[r.key]
+	for at := c.head; at != none; {
+		y, w := e.at(at)
+		if y.commit < x.begin {
+			return w.val == r.val
+		}
+		at = w.prev
+	}
+	return c.val == r.val && !c.open
+}
+
+// ripen looks at waiting reads whose writers would have been placed by now.
+func (e *Engine) ripen(mark int64) {
+	for e.waitq.len() > 0 && (mark == math.MaxInt64 || satAdd((*e.waitq.top()).end, e.o.Lateness) < mark) {
+		if w := e.waitq.pop(); !w.done {
+			e.ripe(w)
+		}
+	}
+}
+
+func (e *Engine) ripe(w *waiting) {
+	c := &e.cells[w.key]
+	grace := e.attached && w.start < e.origin
+	g := e.dug(w.kv)
+	may, bad, some := e.mayPool(w.kv)
+	switch {
+	case may:
+		e.wakeAll(w.kv, bad.Line)
+	case some:
+		e.convict(w, nil, bad)
+	case g != nil && g.kind != overwritten:
+		e.convict(w, g)
+	case g != nil:
+		e.stale(w)
+	case c.open && c.head == none && !grace:
+		c.val, c.open = w.val, false
+		e.wakeAll(w.kv, noLine)
+	case c.open || grace:
+		c.open = c.open && grace
+		e.foreignWrite(w.kv)
+	case e.patience <= 0 || e.clock == 0:
+		e.convict(w, nil)
+	default:
+		e.suspects.push(suspect{w, satAdd(e.clock, e.patience)})
+		if e.suspects.len() > maxSuspects {
+			e.convictFirst()
+		}
+	}
+}
+
+// Clock says what time it is, ns; patience is how long a read of what nobody has written waits for a writer that comes
+// late, before it is a violation.
+func (e *Engine) Clock(now, patience int64) {
+	e.clock, e.patience = max(e.clock, now), patience
+	for e.suspects.len() > 0 && e.suspects.top().due <= e.clock {
+		e.convictFirst()
+	}
+}
+
+// Convict ends all waits of ripe reads.
+func (e *Engine) Convict() {
+	for e.suspects.len() > 0 {
+		e.convictFirst()
+	}
+}
+
+func (e *Engine) convictAll() { e.Convict() }
+
+func (e *Engine) convictFirst() {
+	if s := e.suspects.pop(); !s.w.done {
+		e.convict(s.w, nil)
+	}
+}
+
+// convict says that a read saw what nobody wrote who may have committed; g says who did not, and more are reads by which
+// others did not.
+func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
+	e.over(w)
+	if w.slot != noSlot {
+		e.slots[w.slot].reads[w.i].state = excused
+	}
+	f := Finding{Kind: Violated, Line: w.line, Op: w.at, Members: []Member{{Line: w.line}},
+		Thin: []ReadAt{{w.line, w.at}}, Other: noLine}
+	for _, r := range more {
+		f.Members, f.Thin, f.Other = append(f.Members, Member{Line: r.Line}), append(f.Thin, r), r.Line
+	}
+	if g != nil && g.line != w.line {
+		f.Members, f.Other = append(f.Members, Member{Line: g.line, Outside: true}), g.line
+	}
+	e.found = append(e.found, f)
+}
+
+// stale is a read of a version that was overwritten before what is remembered.
+func (e *Engine) stale(w *waiting) {
+	e.over(w)
+	if w.slot == noSlot {
+		e.found = append(e.found, Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine})
+		return
+	}
+	e.slots[w.slot].reads[w.i].state = counts
+	m := []misfit{{w.slot, w.i}}
+	e.stats.Misfits++
+	if e.refuteAlone(m) {
+		e.excuse(m)
+		return
+	}
+	e.undecided(m)
+}
+
+// undecided says that no order was found.
+func (e *Engine) undecided(ms []misfit) {
+	e.stats.Undecided++
+	e.excuse(ms)
+	f := Finding{Kind: Undecided, Line: e.slots[ms[0].slot].line, Other: noLine}
+	if ms[0].i >= 0 {
+		f.Op = e.slots[ms[0].slot].reads[ms[0].i].at
+	}
+	e.found = append(e.found, f)
+}
+
+// Ripen says that no writer of a waiting read is under way any more.
+func (e *Engine) Ripen() { e.ripen(math.MaxInt64) }
+
+// postponed is a misfit that nothing placed explains, while somebody who is not placed yet may.
+type postponed struct {
+	misfit
+	line  int64
+	until int64 // the end of the last of those
+}
+
+func (e *Engine) postpone(ms []misfit) {
+	for _, m := range ms {
+		x := &e.slots[m.slot]
+		if m.i >= 0 {
+			x.reads[m.i].state = put
+		}
+		e.later = append(e.later, postponed{m, x.line, e.others})
+	}
+}
+
+// revisit looks again at what was postponed until an end.
+func (e *Engine) revisit(end int64) {
+	var due []postponed
+	left := e.later[:0]
+	for _, p := range e.later {
+		if p.until <= end {
+			due = append(due, p)
+		} else {
+			left = append(left, p)
+		}
+	}
+	e.later = left
+	for _, p := range due {
+		x := &e.slots[p.slot]
+		if x.line != p.line {
+			continue
+		}
+		if p.i < 0 {
+			for n := x.snext; n != noSlot; n = e.slots[n].snext {
+				if e.slots[n].begin < x.commit {
+					e.resolve([]misfit{p.misfit})
+					break
+				}
+			}
+			continue
+		}
+		if x.reads[p.i].state = counts; !e.sees(p.misfit) {
+			e.resolve([]misfit{p.misfit})
+		}
+	}
+}

@@ -1,0 +1,356 @@
+package online
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"isovet/check/replay"
+	"isovet/history"
+	"isovet/prepass"
+	"isovet/solver"
+)
+
+// answer is what became of a window.
+type answer uint8
+
+const (
+	stuck answer = iota
+	solved
+	unsolved
+)
+
+// window is the end of the order, while it is looked at.
+type window struct {
+	from    int64
+	members []uint32 // in the order, those of the pool behind
+	hint    []int64  // of members
+	by      []int32  // members in the order of sessions
+	keys    []uint32
+	state   []uint64 // of keys, at the begin
+	keyAt   map[uint32]int32
+}
+
+// gather makes the window that begins at a place, or before: nobody begins before it who commits in it.
+func (e *Engine) gather(from int64) {
+	w := &e.w
+	for p := e.tail() - 1; p >= from; p-- {
+		if v := e.order[p-e.first]; v&3 == commits {
+			from = min(from, e.slots[v.slot()].begin)
+		}
+	}
+	w.from = from
+	e.stamp++
+	w.members, w.hint = w.members[:0], w.hint[:0]
+	for p := from; p < e.tail(); p++ {
+		t := e.order[p-e.first].slot()
+		if x := &e.slots[t]; x.stamp != e.stamp {
+			x.stamp = e.stamp
+			w.members, w.hint = append(w.members, t), append(w.hint, 2*(p-from)+1)
+		}
+	}
+	e.addUnknown()
+	e.stats.Windows++
+	e.stats.Largest = max(e.stats.Largest, len(w.members))
+}
+
+// addUnknown adds those of the pool that members may have read from.
+func (e *Engine) addUnknown() {
+	w := &e.w
+	if e.nPool == 0 {
+		return
+	}
+	for i := 0; i < len(w.members); i++ {
+		for _, r := range e.slots[w.members[i]].reads {
+			if r.state != counts {
+				continue
+			}
+			for _, t := range e.pool[kv{r.key, r.val}] {
+				if x := &e.slots[t]; x.stamp != e.stamp && x.commit == nowhere {
+					x.stamp = e.stamp
+					e.unknowable(x)
+					w.members, w.hint = append(w.members, t), append(w.hint, w.hint[i]-1)
+				}
+			}
+		}
+	}
+}
+
+// unknowable has reads of what nobody knows be no constraints on a transaction that may count.
+func (e *Engine) unknowable(x *txn) {
+	for i := range x.reads {
+		if r := &x.reads[i]; e.cells[r.key].open && r.state == counts && !e.exists(kv{r.key, r.val}) {
+			r.state = excused
+		}
+	}
+}
+
+// begin is what keys hold where the window begins.
+func (e *Engine) begin() {
+	w := &e.w
+	if w.keyAt == nil {
+		w.keyAt = map[uint32]int32{}
+	}
+	clear(w.keyAt)
+	w.keys, w.state = w.keys[:0], w.state[:0]
+	touch := func(k uint32) {
+		if _, ok := w.keyAt[k]; ok {
+			return
+		}
+		w.keyAt[k] = int32(len(w.keys))
+		w.keys = append(w.keys, k)
+		c := &e.cells[k]
+		val := c.val
+		for at := c.head; at != none; {
+			y, v := e.at(at)
+			if y.commit < w.from {
+				val = v.val
+				break
+			}
+			at = v.prev
+		}
+		w.state = append(w.state, val)
+	}
+	for _, t := range w.members {
+		x := &e.slots[t]
+		for i := range x.reads {
+			if x.reads[i].state == counts {
+				touch(x.reads[i].key)
+			}
+		}
+	}
+}
+
+// sessions sorts members so that those of a session are in its order.
+func (e *Engine) sessions(txns []uint32, by []int32) []int32 {
+	by = by[:0]
+	for i := range txns {
+		by = append(by, int32(i))
+	}
+	if e.o.Level.Sessions() {
+		slices.SortFunc(by, func(i, j int32) int {
+			a, b := &e.slots[txns[i]], &e.slots[txns[j]]
+			return cmp.Or(cmp.Compare(a.sess, b.sess), cmp.Compare(a.seq, b.seq), cmp.Compare(a.line, b.line))
+		})
+	}
+	return by
+}
+
+func value(v uint64) history.Value {
+	if v == 0 {
+		return history.Value{}
+	}
+	return history.IntValue(int64(v))
+}
+
+func keyOf(b *history.Builder, k uint32) uint32 { return b.Key(history.IntValue(int64(k))) }
+
+func (x *txn) head() history.TxnHead {
+	head := history.NewTxnHead()
+	head.Status, head.Start, head.End = x.status, x.start, x.end
+	if x.sess != NoSession {
+		head.Session, head.HasSess = int64(x.sess), true
+	}
+	return head
+}
+
+// reorder looks for an order of the end of the order, from a place on, and takes it.
+func (e *Engine) reorder(from int64) answer {
+	e.gather(from)
+	e.begin()
+	w := &e.w
+	w.by = e.sessions(w.members, w.by)
+	b := history.NewBuilder()
+	hint := make([]int64, 0, len(w.members)+1)
+	for _, i := range w.by {
+		x := &e.slots[w.members[i]]
+		for j := range x.reads {
+			if r := &x.reads[j]; r.state == counts {
+				b.Read(keyOf(b, r.key), value(r.val))
+			}
+		}
+		for j := range x.writes {
+			if o := &x.writes[j]; e.o.Level.Snapshot() || w.reads(o.key) {
+				b.Write(keyOf(b, o.key), value(o.val))
+			}
+		}
+		b.EndTxn(x.head())
+		hint = append(hint, w.hint[i])
+	}
+	for i, k := range w.keys {
+		if w.state[i] != 0 {
+			b.Write(keyOf(b, k), value(w.state[i]))
+		}
+	}
+	head := history.NewTxnHead()
+	head.Init = true
+	b.EndTxn(head)
+	hint = append(hint, -1)
+	a := e.solve(b, hint)
+	if a.status != solved {
+		return a.status
+	}
+	e.adopt(a.order)
+	return solved
+}
+
+// reads reports whether a member reads a key; at the serializable levels nobody cares in which order others are written.
+func (w *window) reads(key uint32) bool { _, ok := w.keyAt[key]; return ok }
+
+type outcome struct {
+	status answer
+	order  []uint32
+	seed   []uint32
+}
+
+// solve asks package replay.
+func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
+	h, err := b.Build()
+	if err != nil {
+		panic(err) // it is of our own making
+	}
+	v := prepass.Run(h)
+	if len(v.Anomalies) > 0 {
+		return outcome{status: unsolved, seed: v.Anomalies[0].Txns}
+	}
+	got, err := replay.Run(context.Background(), v, replay.Options{Level: e.o.Level, Skew: e.o.Skew, Hint: hint,
+		GiveUpAfter: e.o.Conflicts})
+	switch {
+	case err != nil || got.Status == solver.Unknown:
+		return outcome{}
+	case got.Status == solver.Unsat:
+		return outcome{status: unsolved, seed: got.Seed}
+	}
+	return outcome{status: solved, order: got.Order}
+}
+
+// adopt has the window's order be one that was found.
+func (e *Engine) adopt(order []uint32) {
+	w := &e.w
+	var events []event
+	last := uint32(len(w.by))
+	if e.o.Level.Snapshot() {
+		for _, v := range order {
+			if t := v >> 1; t < last {
+				kind := begins
+				if v&1 == 1 {
+					kind = commits
+				}
+				events = append(events, event(w.members[w.by[t]])<<2|kind)
+			}
+		}
+		events = e.late(events)
+	} else {
+		for _, t := range order {
+			if t < last {
+				events = append(events, event(w.members[w.by[t]])<<2|whole)
+			}
+		}
+	}
+	// Versions of the window go from the ends of their keys' chains, and come back in the new order.
+	for _, t := range w.members {
+		x := &e.slots[t]
+		if x.commit == nowhere {
+			continue
+		}
+		for i := range x.writes {
+			c := &e.cells[x.writes[i].key]
+			for c.head != none {
+				y, v := e.at(c.head)
+				if y.commit < w.from {
+					break
+				}
+				c.head = v.prev
+			}
+			if c.head != none {
+				_, v := e.at(c.head)
+				v.next = none
+			}
+		}
+	}
+	for _, t := range w.members {
+		if x := &e.slots[t]; x.commit != nowhere {
+			e.placed--
+			if x.status == history.Unknown {
+				e.leave(t)
+			}
+		}
+		e.slots[t].begin, e.slots[t].commit = nowhere, nowhere
+	}
+	e.order = e.order[:w.from-e.first]
+	for _, v := range events {
+		t := v.slot()
+		x := &e.slots[t]
+		if v&begins != 0 {
+			x.begin = e.tail()
+		}
+		if v&commits != 0 {
+			x.commit = e.tail()
+			e.placed++
+			for i := range x.writes {
+				e.install(t, x, i)
+			}
+			if x.status == history.Unknown && e.o.Level.Sessions() && x.sess != NoSession {
+				e.join(t)
+			}
+		}
+		e.order = append(e.order, v)
+	}
+	for _, t := range w.members {
+		if x := &e.slots[t]; x.commit == nowhere && !x.pooled {
+			e.release(t) // nobody sees it any more, and the pool has let it go
+		}
+	}
+}
+
+// late has each transaction begin as late as its reads allow: where that is where it commits, it is one event.
+func (e *Engine) late(events []event) []event {
+	installs := map[uint32][]int{} // key → where it is
+	at := map[uint32]int{}         // slot → its commit
+	for i, v := range events {
+		if v&3 == commits {
+			t := v.slot()
+			at[t] = i
+			for _, w := range e.slots[t].writes {
+				installs[w.key] = append(installs[w.key], i)
+			}
+		}
+	}
+	type keyed struct {
+		by int
+		v  event
+	}
+	out := make([]keyed, len(events))
+	for i, v := range events {
+		if v&3 == commits {
+			out[i] = keyed{4*i + 2, v}
+			continue
+		}
+		t := v.slot()
+		to := at[t]
+		for _, r := range e.slots[t].reads {
+			if r.state != counts {
+				continue
+			}
+			l := installs[r.key]
+			if j, _ := slices.BinarySearch(l, i); j < len(l) {
+				to = min(to, l[j])
+			}
+		}
+		by := 4 * to
+		if to == at[t] {
+			by++
+		}
+		out[i] = keyed{by, v}
+	}
+	slices.SortStableFunc(out, func(a, b keyed) int { return cmp.Compare(a.by, b.by) })
+	events = events[:0]
+	for _, k := range out {
+		if n := len(events); n > 0 && k.v&3 == commits && events[n-1] == k.v&^3|begins {
+			events[n-1] |= whole
+			continue
+		}
+		events = append(events, k.v)
+	}
+	return events
+}

@@ -1,0 +1,393 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"isovet/check/mechanism"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/level"
+	"isovet/watch/online"
+)
+
+// ReplayOptions are the parameters of NewReplay.
+type ReplayOptions struct {
+	Level level.Level
+	// Skew, in ns, widens every interval at both ends.
+	Skew int64
+	// Lateness is how far, in ns of client time, a transaction may end before the latest end seen and not be late;
+	// AllLate: nothing is late, or final before the stream ends.
+	Lateness int64
+	Attach   Attach
+	Gate     GateOptions
+	// Horizon is how many transactions of the order are remembered; 0: online.DefaultHorizon.
+	Horizon int
+	// Proofs is a folder to which a small history and a certificate of each violation go; "": none.
+	Proofs string
+}
+
+// ReplayLevels are the levels that the judge decides.
+func ReplayLevels() []level.Level {
+	return []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
+		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
+}
+
+// replayJudge judges by an order of the transactions, over client times.
+type replayJudge struct {
+	o      ReplayOptions
+	e      *online.Engine
+	line   func(n int64) ([]byte, error)
+	head   *history.History
+	header []byte
+	first  int64 // number of the first transaction's line
+	init   int64 // of the initial transaction's; −1: none
+	begun  bool  // a transaction has been taken
+	g      gate
+	front  frontier
+	mark   int64
+	sess   map[int64]uint32
+	keyOf  []uint32 // the batch's key → ours
+	use    []keyUse
+	stamp  uint32
+	buf    online.Arrival
+	found  []replayFinding
+}
+
+// keyUse is what a transaction has done with a key of the batch.
+type keyUse struct {
+	stamp       uint32
+	read, write int32 // places in the arrival, −1
+}
+
+type replayFinding struct {
+	f     online.Finding
+	late  bool
+	txn   int64
+	ahead *Violation
+}
+
+// NewReplay returns a judge that needs client times alone. Errors: options that cannot be.
+func NewReplay(o ReplayOptions) (Judge, error) {
+	ok := false
+	for _, l := range ReplayLevels() {
+		ok = ok || l == o.Level
+	}
+	if !ok {
+		return nil, fmt.Errorf("watch does not decide %s; expected one of %v", o.Level, ReplayLevels())
+	}
+	if o.Lateness < 0 || o.Skew < 0 || o.Horizon < 0 {
+		return nil, fmt.Errorf("lateness %d, clock skew %d, horizon %d; expected none negative", o.Lateness, o.Skew,
+			o.Horizon)
+	}
+	patience := int64(o.Gate.Patience)
+	if o.Lateness >= AllLate {
+		patience = 0
+	}
+	e := online.New(online.Options{Level: o.Level, Skew: o.Skew, Lateness: o.Lateness, Patience: patience,
+		Horizon: o.Horizon})
+	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
+	return &replayJudge{o: o, e: e, g: g, init: -1, sess: map[int64]uint32{}, mark: math.MinInt64}, nil
+}
+
+func (j *replayJudge) Settings() []Setting {
+	s := []Setting{{"checker", "replay"}, {"level", j.o.Level.String()}, {"clock-skew", fmt.Sprintf("%dns", j.o.Skew)},
+		{"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
+	return append(s, j.o.Gate.settings()...)
+}
+
+func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
+
+func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
+	if h := b.Header; h != nil {
+		j.head = h
+		for i := range b.Lines {
+			if jsonl.IsHeader(b.Text(i)) {
+				j.header = append(bytes.Clone(b.Text(i)), '\n')
+				j.first = b.First + int64(i) + 1
+				break
+			}
+		}
+		j.e.SetDefault(value(h.Texts, h.Initial))
+	}
+	j.piece(b.H)
+	for i := range b.Lines {
+		if err := j.look(b, i); err != nil {
+			bad(b.Lines[i].Place, err)
+			j.foreign(b, i)
+		}
+		for _, v := range j.g.take() {
+			j.found = append(j.found, replayFinding{ahead: &v})
+		}
+		if out := j.g.released(); out != nil {
+			j.piece(out.H)
+			for k := range out.Lines {
+				if err := j.txn(out, k); err != nil {
+					bad(out.Lines[k].Place, err)
+				}
+			}
+			j.piece(b.H)
+		}
+	}
+	j.follow()
+	return nil
+}
+
+// piece begins a piece of the stream.
+func (j *replayJudge) piece(h *history.History) {
+	j.keyOf = j.keyOf[:0]
+	for range h.Keys {
+		j.keyOf = append(j.keyOf, history.None)
+	}
+	for len(j.use) < len(h.Keys) {
+		j.use = append(j.use, keyUse{})
+	}
+}
+
+func (j *replayJudge) key(h *history.History, k uint32) uint32 {
+	n := j.keyOf[k]
+	if n == history.None {
+		n = j.e.Key(mechanism.HashValue(h.Texts, h.Keys[k]))
+		j.keyOf[k] = n
+	}
+	return n
+}
+
+// look has a line pass the gate.
+func (j *replayJudge) look(b *Batch, i int) error {
+	l := &b.Lines[i]
+	if l.Err != nil || l.Txn == history.None {
+		return l.Err
+	}
+	what, err := j.g.look(b, i)
+	switch {
+	case err != nil:
+		return err
+	case what == held:
+		j.foreign(b, i)
+		return nil
+	case what == again:
+		return nil
+	}
+	return j.txn(b, i)
+}
+
+func (j *replayJudge) attach() {
+	if j.begun {
+		return
+	}
+	j.begun = true
+	if j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && j.init < 0 &&
+		(j.head == nil || j.head.Initial.Kind == history.Null) {
+		j.e.Attach()
+	}
+}
+
+// txn takes the transaction of a line.
+func (j *replayJudge) txn(b *Batch, i int) error {
+	n, t := b.Lines[i].N, b.Lines[i].Txn
+	head, h := &b.Heads[t], b.H
+	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+		if k := h.Ops.Kind[op]; k != history.Read && k != history.Write {
+			return errors.New(`field "ops": a list or a predicate operation; expected reads and writes of registers, ` +
+				`which is what the checker replay judges in a stream`)
+		}
+	}
+	if head.Init {
+		return j.initial(b, i)
+	}
+	if head.Status == history.Committed {
+		if head.End == history.NoTime || head.Start == history.NoTime && j.o.Level.RealTime() {
+			return fmt.Errorf("transaction %d has not both start and end; expected client times on every committed "+
+				"transaction", j.id(head.HasID, head.ID, n))
+		}
+	}
+	j.attach()
+	a := &j.buf
+	*a = online.Arrival{Line: n, Start: head.Start, End: head.End, Session: online.NoSession, Seq: n,
+		Status: head.Status, Reads: a.Reads[:0], Writes: a.Writes[:0], Lost: a.Lost[:0]}
+	if head.HasSess {
+		s, ok := j.sess[head.Session]
+		if !ok {
+			s = uint32(len(j.sess))
+			j.sess[head.Session] = s
+		}
+		a.Session = s
+		if head.HasSeq {
+			a.Seq = head.Seq
+		}
+	}
+	wrong, other := j.ops(h, t)
+	if wrong >= 0 && head.Status == history.Committed {
+		j.found = append(j.found, replayFinding{f: online.Contradicts(n, uint32(wrong), uint32(other))})
+	}
+	if head.Status == history.Committed {
+		j.front.add(j.g.who(head, n), head.End)
+	}
+	if wrong >= 0 && head.Status == history.Unknown {
+		return nil // it cannot have committed
+	}
+	if j.e.Add(a) {
+		j.found = append(j.found, replayFinding{late: true, txn: j.id(head.HasID, head.ID, n)})
+	}
+	return nil
+}
+
+// ops fills in the operations of an arrival, and returns two by which the transaction contradicts itself, or −1.
+func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
+	a := &j.buf
+	wrong = -1
+	if j.stamp++; j.stamp == 0 {
+		clear(j.use)
+		j.stamp = 1
+	}
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		k := h.VerKey[v]
+		u := &j.use[k]
+		if u.stamp != j.stamp {
+			*u = keyUse{j.stamp, -1, -1}
+		}
+		o := online.Op{Key: j.key(h, k), At: op - lo, Val: value(h.Texts, h.VerValue(v))}
+		switch {
+		case h.Ops.Kind[op] == history.Write:
+			if u.write < 0 {
+				u.write = int32(len(a.Writes))
+				a.Writes = append(a.Writes, o)
+				continue
+			}
+			a.Lost = append(a.Lost, a.Writes[u.write])
+			a.Writes[u.write] = o
+		case u.write >= 0:
+			if w := &a.Writes[u.write]; w.Val != o.Val {
+				wrong, other = int(o.At), int(o.At)
+			}
+		case u.read >= 0:
+			if r := &a.Reads[u.read]; r.Val != o.Val {
+				wrong, other = int(o.At), int(r.At)
+			}
+		default:
+			u.read = int32(len(a.Reads))
+			a.Reads = append(a.Reads, o)
+		}
+	}
+	return wrong, other
+}
+
+// initial takes the initial transaction.
+func (j *replayJudge) initial(b *Batch, i int) error {
+	if j.begun {
+		return errors.New("the initial transaction comes after others; expected it first")
+	}
+	h, t := b.H, b.Lines[i].Txn
+	j.init = b.Lines[i].N
+	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+		v := h.Ops.Ver[op]
+		j.e.SetInitial(j.key(h, h.VerKey[v]), value(h.Texts, h.VerValue(v)))
+	}
+	return nil
+}
+
+// foreign takes a line that is not judged, as far as it is understood: what it may have written can be read.
+func (j *replayJudge) foreign(b *Batch, i int) {
+	var t struct {
+		Ops []json.RawMessage `json:"ops"`
+	}
+	if json.Unmarshal(b.Text(i), &t) != nil {
+		return
+	}
+	a := online.Arrival{Line: b.Lines[i].N, Session: online.NoSession, Start: history.NoTime, End: history.NoTime,
+		Status: history.Unknown}
+	for _, op := range t.Ops {
+		l, err := jsonl.ReadLine(append(append([]byte(`{"ops":[`), op...), "]}"...), false)
+		if err != nil {
+			continue
+		}
+		for op, kind := range l.H.Ops.Kind {
+			if v := l.H.Ops.Ver[op]; kind == history.Write {
+				a.Writes = append(a.Writes, online.Op{Key: j.e.Key(mechanism.HashValue(l.H.Texts,
+					l.H.Keys[l.H.VerKey[v]])), Val: value(l.H.Texts, l.H.VerValue(v))})
+			}
+		}
+	}
+	j.e.Foreign(&a)
+}
+
+// id is a transaction's id, or, of a line without, its number.
+func (j *replayJudge) id(hasID bool, id, n int64) int64 {
+	if hasID {
+		return id
+	}
+	return n - j.first
+}
+
+// follow moves the watermark.
+func (j *replayJudge) follow() {
+	if v, any := j.front.value(); any && j.o.Lateness < AllLate {
+		j.advance(plus(v, -j.o.Lateness))
+	}
+}
+
+func (j *replayJudge) advance(mark int64) {
+	j.mark = max(j.mark, mark)
+	j.e.Advance(j.mark)
+	j.collect()
+}
+
+// Clock ends the wait of reads for their writers.
+func (j *replayJudge) Clock(now int64) {
+	j.g.tick(now)
+	j.e.Clock(j.g.clock, int64(j.o.Gate.Patience))
+	j.collect()
+}
+
+func (j *replayJudge) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gate) }
+
+func (j *replayJudge) collect() {
+	for _, f := range j.e.Take() {
+		j.found = append(j.found, replayFinding{f: f})
+	}
+}
+
+func (j *replayJudge) Quiet() (int64, bool) {
+	if j.o.Lateness >= AllLate {
+		return 0, false
+	}
+	return j.e.Latest()
+}
+
+func (j *replayJudge) Advance(mark int64) {
+	j.mark = max(j.mark, mark)
+	j.e.Advance(j.mark)
+	j.e.Ripen()
+	j.e.Convict()
+	j.collect()
+}
+
+func (j *replayJudge) End() {
+	j.e.Settle()
+	j.collect()
+}
+
+func (j *replayJudge) Stats(s *Snapshot) {
+	x := j.e.Stats()
+	s.Label = "verdict"
+	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending+x.Window, x.Keys
+	if x.Watermark != math.MinInt64 {
+		s.Watermark = x.Watermark
+	}
+	s.More = []Count{
+		{"misfits_total", "counter", "Reads that misfitted the order at first.", "misfits", x.Misfits},
+		{"windows_total", "counter", "Windows that were solved.", "windows", x.Windows},
+		{"largest_window", "gauge", "Transactions in the largest window.", "largest", int64(x.Largest)},
+		{"undecided_total", "counter", "Reads that are undecided.", "undecided", x.Undecided},
+		{"unknown", "gauge", "Transactions of unknown outcome that may still be seen.", "unknown", int64(x.Unknown)},
+		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
+	}
+	s.More = append(s.More, j.g.counts()...)
+}

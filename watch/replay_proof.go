@@ -1,0 +1,359 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/level"
+	"isovet/watch/online"
+)
+
+// The classes of what replay finds, beside those of transactions that are not judged.
+const (
+	violated  = "VIOLATION"
+	undecided = "UNDECIDED"
+)
+
+// ReplayViolation is what the judge replay found, as the file has it.
+type ReplayViolation struct {
+	N     int64  `json:"n"` // from 1, in the order in which they became final
+	Axiom string `json:"axiom"`
+	Txn   int64  `json:"txn"`
+	// Proved: Anomaly is certified; Txns take part in it, Text says how; History and Certificate are files, beside that
+	// of violations, that isovet check and verify take.
+	Proved      bool            `json:"proved,omitempty"`
+	Level       level.Level     `json:"level"`
+	Anomaly     level.Anomaly   `json:"anomaly,omitempty"`
+	Txns        []int64         `json:"txns,omitempty"`
+	Other       *int64          `json:"other,omitempty"`
+	Key         json.RawMessage `json:"key,omitempty"`
+	Op          *uint32         `json:"op,omitempty"`
+	Why         string          `json:"why,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	History     string          `json:"history,omitempty"`
+	Certificate string          `json:"certificate,omitempty"`
+}
+
+// proofTime bounds what a proof may take.
+const proofTime = 10 * time.Second
+
+func (j *replayJudge) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
+	for i := range j.found {
+		f := &j.found[i]
+		class := violated
+		switch {
+		case f.ahead != nil:
+			class = f.ahead.Axiom
+		case f.late, f.f.Kind == online.Late:
+			class = late
+		case f.f.Kind == online.Undecided:
+			class = undecided
+		}
+		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, class, f) }); err != nil {
+			return err
+		}
+	}
+	j.found = j.found[:0]
+	return nil
+}
+
+func (j *replayJudge) tell(n int64, class string, f *replayFinding) ([]byte, error) {
+	switch {
+	case f.ahead != nil:
+		v := *f.ahead
+		v.N = n
+		return json.Marshal(&v)
+	case f.late:
+		return json.Marshal(&Violation{N: n, Axiom: late, Txn: f.txn})
+	}
+	w, err := j.recall(f.f.Line)
+	if err != nil {
+		return nil, err
+	}
+	v := &ReplayViolation{N: n, Axiom: class, Txn: w.id, Level: j.o.Level}
+	if lo, hi := w.h.TxnOps(w.t); lo+f.f.Op < hi {
+		op := f.f.Op
+		v.Op, v.Key = &op, json.RawMessage(w.h.KeyString(w.h.VerKey[w.h.Ops.Ver[lo+op]]))
+	}
+	if f.f.Other >= 0 {
+		o, err := j.recall(f.f.Other)
+		if err != nil {
+			return nil, err
+		}
+		v.Other = &o.id
+	}
+	if class == undecided {
+		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
+	}
+	if class == violated {
+		if err := j.prove(v, &f.f); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(v)
+}
+
+// recall reads a transaction of the log again.
+func (j *replayJudge) recall(n int64) (recalled, error) {
+	line, err := j.line(n)
+	if err != nil {
+		return recalled{}, err
+	}
+	b := NewBatch(1, [][]byte{line}) // not of the first line, which might be a header
+	if l := &b.Lines[0]; l.Err != nil || l.Txn == history.None {
+		return recalled{}, fmt.Errorf("line %d of the log cannot be read again: %w", n, l.Err)
+	}
+	head := &b.Heads[0]
+	return recalled{b.H, 0, j.id(head.HasID, head.ID, n), *head}, nil
+}
+
+// recalled is a transaction of the log.
+type recalled struct {
+	h    *history.History
+	t    uint32
+	id   int64
+	head history.TxnHead
+}
+
+// prove certifies a violation against a history of its transactions and of who wrote what they read, and writes both.
+func (j *replayJudge) prove(v *ReplayViolation, f *online.Finding) error {
+	h, err := j.part(f)
+	if err != nil {
+		return err
+	}
+	replay, err := check.ByName("replay")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), proofTime)
+	defer cancel()
+	r, err := check.Run(ctx, replay, h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
+	if err != nil {
+		return err
+	}
+	if r.Verdict != evidence.Violated {
+		v.Why = "no order explains this; the proof of that could not be certified"
+		if r.Reason != "" {
+			v.Why += ": " + r.Reason
+		}
+		return nil
+	}
+	a := &r.Anomalies[0]
+	v.Proved, v.Anomaly, v.Text = true, a.Kind, evidence.Describe(a, h)
+	for _, t := range a.Txns {
+		v.Txns = append(v.Txns, h.Txns.ID[t])
+	}
+	if j.o.Proofs == "" {
+		return nil
+	}
+	name := fmt.Sprintf("violation-%08d", v.N)
+	dir := filepath.Base(j.o.Proofs)
+	v.History, v.Certificate = dir+"/"+name+".jsonl", dir+"/"+name+".certificate"
+	return errors.Join(
+		writeProof(j.o.Proofs, name+".jsonl", func(w io.Writer) error { return jsonl.Write(w, h) }),
+		writeProof(j.o.Proofs, name+".certificate", func(w io.Writer) error { return evidence.WriteCertificate(w, r) }))
+}
+
+func writeProof(dir, name string, write func(w io.Writer) error) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// replayPart makes a history of a proof's transactions.
+type replayPart struct {
+	copier
+	wrote  map[string]bool // key and value
+	wanted map[string]bool
+	keys   map[string]bool // that members read
+	lastID int64
+}
+
+func versionOf(h *history.History, v uint32) string {
+	return string(h.Texts.AppendValue(append(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]]), ' '), h.VerValue(v)))
+}
+
+// part makes the history of a finding: members with the reads whose writers are in it, others with the writes that
+// members read.
+func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
+	p := replayPart{copier{history.NewBuilder()}, map[string]bool{}, map[string]bool{}, map[string]bool{}, 0}
+	if j.head != nil {
+		p.b.Meta = j.head.Meta
+		p.b.Initial = p.value(j.head, j.head.Initial)
+	}
+	var ws []recalled
+	thin, first, unseen := readSet(f.Thin), readSet(f.Initial), readSet(f.Unseen)
+	for _, m := range f.Members {
+		w, err := j.recall(m.Line)
+		if err != nil {
+			return nil, err
+		}
+		ws = append(ws, w)
+		p.lastID = max(p.lastID, w.id)
+	}
+	type given struct {
+		h *history.History
+		v uint32
+	}
+	var initials, strangers []given
+	for i, w := range ws {
+		if f.Members[i].Outside {
+			continue
+		}
+		lo, hi := w.h.TxnOps(w.t)
+		for op := lo; op < hi; op++ {
+			v := w.h.Ops.Ver[op]
+			name := versionOf(w.h, v)
+			if w.h.Ops.Kind[op] == history.Write {
+				p.wrote[name] = true
+				continue
+			}
+			at := online.ReadAt{Line: f.Members[i].Line, Op: op - lo}
+			p.wanted[name], p.keys[w.h.KeyString(w.h.VerKey[v])] = true, true
+			if first[at] && !p.wrote["first "+name] {
+				p.wrote["first "+name] = true
+				initials = append(initials, given{w.h, v})
+			}
+			if unseen[at] && !p.wrote[name] {
+				p.wrote[name] = true
+				strangers = append(strangers, given{w.h, v})
+			}
+		}
+	}
+	for i, w := range ws {
+		lo, hi := w.h.TxnOps(w.t)
+		for op := lo; op < hi && f.Members[i].Outside; op++ {
+			if v := w.h.Ops.Ver[op]; w.h.Ops.Kind[op] == history.Write && p.wanted[versionOf(w.h, v)] {
+				p.wrote[versionOf(w.h, v)] = true
+			}
+		}
+	}
+	// What keys held at first: as the initial transaction says, or the reads show where nothing says it.
+	said := map[string]bool{}
+	if j.init >= 0 {
+		w, err := j.recall(j.init)
+		if err != nil {
+			return nil, err
+		}
+		lo, hi := w.h.TxnOps(w.t)
+		for op := lo; op < hi; op++ {
+			v := w.h.Ops.Ver[op]
+			if k := w.h.KeyString(w.h.VerKey[v]); p.keys[k] {
+				p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
+				said[k] = true
+				p.wrote[versionOf(w.h, v)] = true
+			}
+		}
+	}
+	for _, g := range initials {
+		k := g.h.KeyString(g.h.VerKey[g.v])
+		if val := g.h.VerValue(g.v); !said[k] {
+			said[k] = true
+			p.wrote[versionOf(g.h, g.v)] = true
+			if val.Kind != history.Null || p.b.Initial.Kind != history.Null {
+				p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, val))
+			}
+		}
+	}
+	if p.b.NumOps() > 0 {
+		p.lastID++
+		head := history.NewTxnHead()
+		head.ID, head.HasID, head.Init = p.lastID, true, true
+		p.b.EndTxn(head)
+	}
+	for i, w := range ws {
+		if f.Members[i].Outside {
+			p.outsider(w)
+		} else {
+			p.member(w, &f.Members[i], thin)
+		}
+	}
+	for _, g := range strangers {
+		p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, g.h.VerValue(g.v)))
+		p.lastID++
+		head := history.NewTxnHead()
+		head.ID, head.HasID, head.Status = p.lastID, true, history.Unknown
+		p.b.EndTxn(head)
+	}
+	return p.b.Build()
+}
+
+// outsider adds who wrote what members read.
+func (p *replayPart) outsider(w recalled) {
+	lo, hi := w.h.TxnOps(w.t)
+	for op := lo; op < hi; op++ {
+		v := w.h.Ops.Ver[op]
+		if w.h.Ops.Kind[op] == history.Write && (p.wanted[versionOf(w.h, v)] || p.keys[w.h.KeyString(w.h.VerKey[v])]) {
+			p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
+		}
+	}
+	p.finish(w, false)
+}
+
+// member adds a transaction of a proof.
+func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt]bool) {
+	h := w.h
+	lo, hi := h.TxnOps(w.t)
+	without := map[uint32]bool{} // keys whose reads are left out, as long as the transaction has not written them
+	own := map[uint32]uint32{}
+	at := 0
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		k := h.VerKey[v]
+		if h.Ops.Kind[op] == history.Write {
+			own[k] = v
+			p.b.Write(p.key(h, k), p.value(h, h.VerValue(v)))
+			continue
+		}
+		for at < len(m.Without) && m.Without[at] < op-lo {
+			at++
+		}
+		if at < len(m.Without) && m.Without[at] == op-lo {
+			without[k] = true
+		}
+		mine, written := own[k]
+		kept := thin[online.ReadAt{Line: m.Line, Op: op - lo}] || written && sameValue(h, mine, v) ||
+			!written && !without[k] && p.wrote[versionOf(h, v)]
+		if kept {
+			p.b.Read(p.key(h, k), p.value(h, h.VerValue(v)))
+		}
+	}
+	p.finish(w, m.Alone)
+}
+
+// finish ends a transaction as it is in the log.
+func (p *replayPart) finish(w recalled, alone bool) {
+	head := w.head
+	head.ID, head.HasID, head.HasSeq, head.Node, head.Name = w.id, true, false, history.None, history.None
+	head.HasSess = head.HasSess && !alone
+	p.b.EndTxn(head)
+}
+
+func readSet(l []online.ReadAt) map[online.ReadAt]bool {
+	m := make(map[online.ReadAt]bool, len(l))
+	for _, r := range l {
+		m[r] = true
+	}
+	return m
+}
+
+func sameValue(h *history.History, a, b uint32) bool { return versionOf(h, a) == versionOf(h, b) }

@@ -1,0 +1,192 @@
+package watch
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+	"isovet/internal/histtest/random"
+	"isovet/internal/histtest/randtest"
+	"isovet/level"
+)
+
+// streamOf are the lines of a history, the header and the initial transaction first, the others in a random order.
+func streamOf(t testing.TB, h *history.History, rng *rand.Rand) [][]byte {
+	var b bytes.Buffer
+	if err := jsonl.Write(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	var first, lines [][]byte
+	for line := range bytes.Lines(b.Bytes()) {
+		line = bytes.TrimSpace(line)
+		if bytes.Contains(line, []byte(`"format":`)) || bytes.Contains(line, []byte(`"init":true`)) {
+			first = append(first, line)
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	rng.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	return append(first, lines...)
+}
+
+// judgeReplay feeds a judge lines, cut into batches, and returns what it found, each class by its number.
+func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classes map[string]int, found []ReplayViolation,
+	j *replayJudge) {
+	made, err := NewReplay(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j = made.(*replayJudge)
+	j.Clock(1)
+	j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+	for at := 0; at < len(lines); at += per {
+		err := j.Take(NewBatch(int64(at), lines[at:min(at+per, len(lines))]), func(place int64, err error) {
+			t.Fatalf("line %d: %v", place, err)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.End()
+	classes = map[string]int{}
+	err = j.Findings(func(class string, line func(n int64) ([]byte, error)) error {
+		classes[class]++
+		text, err := line(int64(len(found) + 1))
+		if err != nil {
+			return err
+		}
+		var v ReplayViolation
+		if err := json.Unmarshal(text, &v); err != nil {
+			return err
+		}
+		found = append(found, v)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return classes, found, j
+}
+
+// TestReplayTiny: of tiny histories in any order of arrival the judge says what check says of the file, and proves each
+// violation.
+func TestReplayTiny(t *testing.T) {
+	verdicts := map[string]int{}
+	replay, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	randtest.Seeds(t, randtest.Long[uint64](150, 20_000), func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 0x0a11))
+		h := random.Tiny(seed, random.Options{Txns: 3 + int(seed%6), Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2,
+			Duplicates: seed%7 == 0, Deletes: seed%11 == 0})
+		lines := streamOf(t, h, rng)
+		for _, l := range ReplayLevels() {
+			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: AllLate}, lines, 1+rng.IntN(9))
+			same(t, fmt.Sprint("seed ", seed), l, want, classes, found, lines)
+			verdicts[fmt.Sprint(l.Serial(), " ", want.Verdict)]++
+		}
+	})
+	t.Log(verdicts)
+}
+
+// arriving are the lines of a history as they may arrive: each comes within a delay of its end, at most; and by how much
+// one may be late then.
+func arriving(t testing.TB, h *history.History, rng *rand.Rand) (lines [][]byte, lateness int64) {
+	all := streamOf(t, h, rng)
+	type timed struct {
+		at   float64
+		line []byte
+	}
+	var first [][]byte
+	var by []timed
+	longest := int64(0)
+	for u := range uint32(h.NumTxns()) {
+		if h.End(u) != history.NoTime && h.Start(u) != history.NoTime {
+			longest = max(longest, h.End(u)-h.Start(u))
+		}
+	}
+	delay := 1 + longest*int64(rng.IntN(4))
+	for _, line := range all {
+		var x struct {
+			Format     string
+			Init       bool
+			Start, End *int64
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		at := x.End
+		if at == nil {
+			at = x.Start
+		}
+		if x.Format != "" || x.Init || at == nil {
+			first = append(first, line)
+			continue
+		}
+		by = append(by, timed{float64(*at) + rng.Float64()*float64(delay), line})
+	}
+	slices.SortFunc(by, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
+	for _, x := range by {
+		first = append(first, x.line)
+	}
+	return first, delay + longest + 1
+}
+
+// TestReplayMedium: the same of histories of some hundred transactions that arrive within a lateness, and are judged as
+// they come.
+func TestReplayMedium(t *testing.T) {
+	verdicts := map[string]int{}
+	replay, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	randtest.Seeds(t, randtest.Long[uint64](60, 4000), func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 0x0a12))
+		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
+		if seed%3 == 0 {
+			o.Keys, o.Sessions = 100, 20
+		}
+		h := random.Medium(seed, o)
+		lines, lateness := arriving(t, h, rng)
+		for _, l := range ReplayLevels() {
+			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: lateness,
+				Gate: GateOptions{Patience: 1 << 60}}, lines, 1+rng.IntN(99))
+			same(t, fmt.Sprint("seed ", seed), l, want, classes, found, lines)
+			verdicts[fmt.Sprint(l.Serial(), " ", want.Verdict)]++
+		}
+	})
+	t.Log(verdicts)
+}
+
+// same compares what a judge found with the verdict on the file.
+func same(t testing.TB, name string, l level.Level, want *evidence.Result, classes map[string]int,
+	found []ReplayViolation, lines [][]byte) {
+	t.Helper()
+	for _, v := range found {
+		if v.Axiom == violated && !v.Proved {
+			t.Fatalf("%s, %s: not proved: %+v\n%s", name, l, v, bytes.Join(lines, []byte("\n")))
+		}
+	}
+	if wrong := classes[violated] > 0; wrong != (want.Verdict == evidence.Violated) || classes[undecided] > 0 ||
+		classes[late] > 0 {
+		t.Fatalf("%s, %s: check says %s, watch found %v\n%s", name, l, want.Verdict, classes,
+			bytes.Join(lines, []byte("\n")))
+	}
+}
