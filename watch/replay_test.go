@@ -38,8 +38,8 @@ func streamOf(t testing.TB, h *history.History, rng *rand.Rand) [][]byte {
 }
 
 // judgeReplay feeds a judge lines, cut into batches, and returns what it found, each class by its number.
-func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classes map[string]int, found []ReplayViolation,
-	j *replayJudge) {
+func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classes map[string]int,
+	found []ReplayViolation, j *replayJudge) {
 	made, err := NewReplay(o)
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +102,8 @@ func TestReplayTiny(t *testing.T) {
 	t.Log(verdicts)
 }
 
-// arriving are the lines of a history as they may arrive: each comes within a delay of its end, at most; and by how much
-// one may be late then.
+// arriving are the lines of a history as they may arrive: each comes within a delay of its end, at most; and by how
+// much one may be late then.
 func arriving(t testing.TB, h *history.History, rng *rand.Rand) (lines [][]byte, lateness int64) {
 	all := streamOf(t, h, rng)
 	type timed struct {
@@ -186,7 +186,7 @@ func same(t testing.TB, name string, l level.Level, want *evidence.Result, class
 	}
 	if wrong := classes[violated] > 0; wrong != (want.Verdict == evidence.Violated) || classes[undecided] > 0 ||
 		classes[late] > 0 {
-		t.Fatalf("%s, %s: check says %s, watch found %v\n%s", name, l, want.Verdict, classes,
+		t.Fatalf("%s, %s: check says %s, watch found %v %+v\n%s", name, l, want.Verdict, classes, found,
 			bytes.Join(lines, []byte("\n")))
 	}
 }

@@ -136,6 +136,8 @@ var floors = [][]room{
 		{"check",
 			"the one `Checker` interface, one short file a checker that reads like its paper's pipeline, the list " +
 				"of all, the automatic choice"},
+		{"watch/online",
+			"serializability and snapshot isolation of a stream by client times alone: an order, windows, parts"},
 		{"check/spill/plan",
 			"a history checked in parts that fit: an order by rule, operations by key, what misfits, windows"},
 	},
@@ -242,7 +244,7 @@ var importers = map[string][]string{
 	"graph/order": {"solver/acyclic", "encode", "check/replay"},
 	"closure":     {"solver/acyclic", "polygraph", "encode", "check/explain", "check/replay", "check"},
 	"solver": {"solver/*", "check/weak", "encode", "check/explain", "check/replay", "check", "check/spill/plan",
-		"internal/solvertest/*"},
+		"watch/online", "internal/solvertest/*"},
 	"solver/gini":      {"check"},
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},

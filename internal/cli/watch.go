@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 	"isovet/level"
 	"isovet/report"
 	"isovet/watch"
+	"isovet/watch/online"
 )
 
 type watchFlags struct {
@@ -35,12 +37,13 @@ type watchFlags struct {
 	idle, checkpoint               time.Duration
 	atStart, once, quiet, standby  bool
 	checker, profile               string
+	horizon                        int
 	skew                           time.Duration
 	given                          func(flag string) bool
 }
 
 // watchCheckers are those that judge a stream.
-var watchCheckers = []string{"aion", "leopard"}
+var watchCheckers = []string{"aion", "leopard", "replay"}
 
 func newWatch(e *env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
@@ -60,6 +63,9 @@ to begin, or waits (--standby). When its source has ended, a later run goes on.
 --checker aion (the default) uses the database's timestamps, start_ts and commit_ts. --checker leopard uses client
 times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
 under the profile. Those with "proved" also violate the level by themselves (--level, or else the level of the profile).
+--checker replay looks for an order of the transactions and needs nothing but start and end; each violation is a
+certified one, with a small history and a certificate in FOLDER/proofs, which isovet check and isovet verify take. What
+it can neither explain nor refute with what it remembers is UNDECIDED (--horizon).
 
 A transaction is late if it starts more than --lateness before what more than one session has reached. aion finds out
 what the timestamps are (--timestamp-unit); where they do not tell time, such as a counter, a transaction is late if
@@ -75,14 +81,16 @@ what the first read of them shows (--attach).
 The folder is a history too: isovet check, shrink and convert read its log. At the end of a source with violations
 watch prints the command that finds the smallest history that shows one.
 
-Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard: proved ones; aion: or LATE,
-JUMP or GAP lines); 2 leopard: there were only violations under the profile, or such lines; 254 bad input or flags; 255 a
-fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoint. Start it again to continue.`,
+Exit status: 0 the source ended and nothing was found; 1 there were violations (leopard, replay: proved ones; aion: or
+LATE, JUMP or GAP lines); 2 leopard, replay: there were only violations under the profile, UNDECIDED ones, or such
+lines; 254 bad input or flags; 255 a fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoint.
+Start it again to continue.`,
 		Example: `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
   isovet watch --state w --source nats://127.0.0.1:4222/txns
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
+  isovet watch --state w --checker replay --level strict-serializable < stream.jsonl
   isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -90,7 +98,8 @@ fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoin
 			return runWatch(c.Context(), e, &f)
 		},
 	}
-	enumFlag(c, &f.checker, "checker", "checker", "what judges: aion, by timestamps, or leopard, by client times",
+	enumFlag(c, &f.checker, "checker", "checker", "what judges: aion, by timestamps; leopard, by client times and a "+
+		"profile; or replay, by client times alone",
 		watchCheckers)
 	levelFlag(c, &f.level)
 	fl := c.Flags()
@@ -110,6 +119,7 @@ fault of isovet's own; 130 interrupted. SIGTERM ends it with 0 after a checkpoin
 		"24h, a size on disk such as 10GiB, both with a comma, or all")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to serve Prometheus metrics on, under /metrics")
+	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
 	fl.BoolVar(&f.once, "once", false, "a file: end with it, and do not wait for more")
@@ -181,6 +191,9 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		return nil, usagef("--attach: %v", err)
 	}
 	if f.checker == "leopard" {
+		if f.given("horizon") {
+			return nil, usagef("--horizon is the checker replay's; leopard remembers what it needs")
+		}
 		if f.atStart {
 			return nil, usagef("--read-only-at-start is for timestamps; leopard goes by client times")
 		}
@@ -197,9 +210,14 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		}
 		return watch.NewLeopard(o)
 	}
+	if f.checker == "replay" {
+		return f.judgeReplay(wait, attach, gate)
+	}
 	switch {
 	case f.profile != "" || f.skew != 0:
 		return nil, usagef("--profile and --clock-skew are the checker leopard's; add --checker leopard")
+	case f.given("horizon"):
+		return nil, usagef("--horizon is the checker replay's; add --checker replay")
 	case !slices.Contains(timestamp.Levels(), f.level):
 		return nil, usagef("watch does not decide %s; expected one of %v", f.level, timestamp.Levels())
 	}
@@ -211,11 +229,33 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate})
 }
 
+// judgeReplay makes the judge that goes by client times alone.
+func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate watch.GateOptions) (watch.Judge, error) {
+	switch {
+	case f.atStart:
+		return nil, usagef("--read-only-at-start is for timestamps; replay goes by client times")
+	case f.given("timestamp-unit"):
+		return nil, usagef("--timestamp-unit is for the database's timestamps; replay goes by client times, in ns")
+	case f.profile != "":
+		return nil, usagef("--profile is the checker leopard's; replay needs to know nothing of the database")
+	case f.skew < 0:
+		return nil, usagef("--clock-skew %v is negative", f.skew)
+	case f.horizon < 1:
+		return nil, usagef("--horizon %d; expected a number of transactions", f.horizon)
+	case !slices.Contains(watch.ReplayLevels(), f.level):
+		return nil, usagef("watch does not decide %s; expected one of %v", f.level, watch.ReplayLevels())
+	}
+	return watch.NewReplay(watch.ReplayOptions{Level: f.level, Skew: f.skew.Nanoseconds(),
+		Lateness: wait.Nanoseconds(), Attach: attach, Gate: gate, Horizon: f.horizon,
+		Proofs: filepath.Join(f.state, "proofs")})
+}
+
 // addProfile adds the flags of the checker leopard.
 func addProfile(c *cobra.Command, profile *string, skew *time.Duration) {
 	c.Flags().StringVar(profile, "profile", "", "leopard: how the database works inside, `DATABASE:LEVEL`, a file, "+
 		"or auto, what the header says (isovet profiles)")
-	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard: widen every client interval by this much at both ends")
+	c.Flags().DurationVar(skew, "clock-skew", 0, "leopard, replay: widen every client interval by this much at "+
+		"both ends")
 	complete(c, "profile", described("profile", profileNames()))
 }
 
@@ -242,6 +282,11 @@ func (f *watchFlags) shrinkCommand() string {
 		if f.skew > 0 {
 			words = append(words, "--clock-skew", f.skew.String())
 		}
+	case f.checker == "replay":
+		words = append(words, "replay", "--level", f.level.String())
+		if f.skew > 0 {
+			words = append(words, "--clock-skew", f.skew.String())
+		}
 	default:
 		words = append(words, "chronos", "--level", f.level.String())
 		if f.atStart {
@@ -264,7 +309,7 @@ func (f *watchFlags) verdict(s *watch.Snapshot) int {
 	switch {
 	case total == 0:
 		return statusOK
-	case f.checker == "leopard" && s.Proved == 0:
+	case (f.checker == "leopard" || f.checker == "replay") && s.Proved == 0:
 		return statusUnknown
 	}
 	return statusViolation

@@ -22,8 +22,8 @@
 // # What is forgotten
 //
 // Of the order, the last Options.Horizon transactions are remembered, and of those before what each key held in the
-// end, and for a while who wrote what was overwritten. So an order is fixed from its begin: at the strict levels nothing
-// that still may come can stand before it, at the others something might, and is undecided then.
+// end, and for a while who wrote what was overwritten. So an order is fixed from its begin: at the strict levels
+// nothing that still may come can stand before it, at the others something might, and is undecided then.
 //
 // # Unknown outcomes
 //

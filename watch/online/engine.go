@@ -13,8 +13,8 @@ type Options struct {
 	Level level.Level
 	// Skew widens client intervals, ns at both ends, at the levels with real time.
 	Skew int64
-	// Lateness is by how much, ns, the watermark is behind the latest ends: a read waits that much longer for its writer
-	// to be placed before it is asked whether there is one.
+	// Lateness is by how much, ns, the watermark is behind the latest ends: a read waits that much longer for its
+	// writer to be placed before it is asked whether there is one.
 	Lateness int64
 	// Patience is for how long, ns of the stream, a transaction of unknown outcome may still be seen; 0: as long as the
 	// pool has room.
@@ -89,6 +89,7 @@ type Engine struct {
 	found   []Finding
 	misfits []misfit
 	later   []postponed
+	dead    bool  // the last part had a transaction of unknown outcome that read what nobody wrote
 	others  int64 // the last end of those not placed that a part had as possible writers
 	stats   Stats
 	w       window
@@ -282,8 +283,8 @@ func (e *Engine) Settle() {
 		}
 	}
 	e.revisit(math.MaxInt64)
-	e.ripen(math.MaxInt64)
-	e.convictAll()
+	e.ripenAll()
+	e.Convict()
 }
 
 // Latest is a mark by which all that has come is placed; false: nothing waits, or ever came.

@@ -90,7 +90,11 @@ func (e *Engine) refuteAlone(ms []misfit) bool {
 const shrinks = 4
 
 func (e *Engine) prove(members []uint32, ms []misfit) bool {
-	p := e.part(members)
+	p := e.part(members, false)
+	dead := p == nil && e.dead
+	if dead {
+		p = e.part(members, true)
+	}
 	if p == nil {
 		return false
 	}
@@ -106,7 +110,7 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		if len(less) == 0 || len(less) >= len(members) {
 			break
 		}
-		q := e.part(less)
+		q := e.part(less, dead)
 		if q == nil {
 			break
 		}
@@ -161,28 +165,33 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 			}
 		}
 	}
+	f.Thin = p.thin
 	e.found = append(e.found, f)
 	return true
 }
 
 // proof is a part that violates the level.
 type proof struct {
-	txns    []uint32 // of the part's history, noSlot: an outsider
-	outside []*outsider
-	seed    []uint32
-	others  []*outsider
-	dropped map[ReadAt]bool
-	initial map[uint32]uint64
-	b       *history.Builder
+	txns     []uint32 // of the part's history, noSlot: an outsider
+	outside  []*outsider
+	seed     []uint32
+	others   []*outsider
+	dropped  map[ReadAt]bool
+	thin     []ReadAt // of unknown outcomes
+	keepThin bool
+	initial  map[uint32]uint64
+	b        *history.Builder
 }
 
 // part makes the history of some transactions with who wrote what they read, and returns it if it violates the level.
-func (e *Engine) part(members []uint32) *proof {
+// Of those of unknown outcome it leaves out reads that nobody explains, unless dead: who has one cannot have committed.
+func (e *Engine) part(members []uint32, dead bool) *proof {
 	e.stamp++
 	for _, t := range members {
 		e.slots[t].stamp = e.stamp
 	}
-	p := &proof{dropped: map[ReadAt]bool{}}
+	p := &proof{dropped: map[ReadAt]bool{}, keepThin: dead}
+	e.dead = false
 	by := map[int64]*outsider{}
 	add := func(k kv, o outsider) {
 		y := by[o.line]

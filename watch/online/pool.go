@@ -101,19 +101,28 @@ next:
 
 // exists reports whether somebody who may count wrote a version.
 func (e *Engine) exists(k kv) bool {
+	if len(e.pool[k]) > 0 || e.inOrder(k, noSlot) {
+		return true
+	}
+	g := e.dug(k)
+	return g != nil && g.kind == overwritten
+}
+
+// inOrder reports whether a version stands in the order, of another transaction than one, or is what its key held where
+// that begins.
+func (e *Engine) inOrder(k kv, but uint32) bool {
 	c := &e.cells[k.key]
-	if c.val == k.val && !c.open || len(e.pool[k]) > 0 {
+	if c.val == k.val && !c.open {
 		return true
 	}
 	for at := c.head; at != none; {
 		_, w := e.at(at)
-		if w.val == k.val {
+		if w.val == k.val && at.slot() != but {
 			return true
 		}
 		at = w.prev
 	}
-	g := e.dug(k)
-	return g != nil && g.kind == overwritten
+	return false
 }
 
 // foreignWrite has a version be written by somebody that nobody has seen.

@@ -1,10 +1,6 @@
 package online
 
-import (
-	"math"
-
-	"isovet/history"
-)
+import "isovet/history"
 
 // waiting is a read of what nobody has written who stands in the order, or may count.
 type waiting struct {
@@ -104,9 +100,24 @@ func (e *Engine) sees(m misfit) bool {
 
 // ripen looks at waiting reads whose writers would have been placed by now.
 func (e *Engine) ripen(mark int64) {
-	for e.waitq.len() > 0 && (mark == math.MaxInt64 || satAdd((*e.waitq.top()).end, e.o.Lateness) < mark) {
+	for e.waitq.len() > 0 && satAdd((*e.waitq.top()).end, e.o.Lateness) < mark {
 		if w := e.waitq.pop(); !w.done {
 			e.ripe(w)
+		}
+	}
+}
+
+// ripenAll looks at all of them: nobody is under way any more. Those that then wait anew are of those that nobody
+// explains.
+func (e *Engine) ripenAll() {
+	for n := e.waitq.len(); n > 0; n-- {
+		if w := e.waitq.pop(); !w.done {
+			e.ripe(w)
+		}
+	}
+	for n := e.waitq.len(); n > 0; n-- {
+		if w := e.waitq.pop(); !w.done {
+			e.suspects.push(suspect{w, e.clock})
 		}
 	}
 }
@@ -115,15 +126,12 @@ func (e *Engine) ripe(w *waiting) {
 	c := &e.cells[w.key]
 	grace := e.attached && w.start < e.origin
 	g := e.dug(w.kv)
-	may, bad, some := e.mayPool(w.kv)
-	switch {
-	case may:
-		e.wakeAll(w.kv, bad.Line)
-	case some:
-		e.convict(w, nil, bad)
-	case g != nil && g.kind != overwritten:
+	switch may, _, some := e.mayPool(w.kv); {
+	case may, e.inOrder(w.kv, w.slot): // one of the pool, whom another read brought there
+		e.wakeAll(w.kv, noLine)
+	case !some && g != nil && g.kind != overwritten:
 		e.convict(w, g)
-	case g != nil:
+	case !some && g != nil:
 		e.stale(w)
 	case c.open && c.head == none && !grace:
 		c.val, c.open = w.val, false
@@ -132,7 +140,7 @@ func (e *Engine) ripe(w *waiting) {
 		c.open = c.open && grace
 		e.foreignWrite(w.kv)
 	case e.patience <= 0 || e.clock == 0:
-		e.convict(w, nil)
+		e.convictOf(w)
 	default:
 		e.suspects.push(suspect{w, satAdd(e.clock, e.patience)})
 		if e.suspects.len() > maxSuspects {
@@ -152,21 +160,36 @@ func (e *Engine) Clock(now, patience int64) {
 
 // Convict ends all waits of ripe reads.
 func (e *Engine) Convict() {
-	for e.suspects.len() > 0 {
+	for n := e.suspects.len(); n > 0; n-- {
 		e.convictFirst()
 	}
+	for ; e.waitq.len() > 0; e.waitq.pop() {
+		if w := *e.waitq.top(); !w.done {
+			e.convict(w, nil)
+		}
+	}
 }
-
-func (e *Engine) convictAll() { e.Convict() }
 
 func (e *Engine) convictFirst() {
 	if s := e.suspects.pop(); !s.w.done {
-		e.convict(s.w, nil)
+		e.convictOf(s.w)
 	}
 }
 
-// convict says that a read saw what nobody wrote who may have committed; g says who did not, and more are reads by which
-// others did not.
+// convictOf says that nobody wrote what a read saw, unless somebody of the pool did.
+func (e *Engine) convictOf(w *waiting) {
+	switch may, bad, some := e.mayPool(w.kv); {
+	case may, e.inOrder(w.kv, w.slot):
+		e.wakeAll(w.kv, noLine)
+	case some:
+		e.convict(w, nil, bad)
+	default:
+		e.convict(w, nil)
+	}
+}
+
+// convict says that a read saw what nobody wrote who may have committed; g says who did not, and more are reads by
+// which others did not.
 func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.over(w)
 	if w.slot != noSlot {
@@ -212,7 +235,7 @@ func (e *Engine) undecided(ms []misfit) {
 }
 
 // Ripen says that no writer of a waiting read is under way any more.
-func (e *Engine) Ripen() { e.ripen(math.MaxInt64) }
+func (e *Engine) Ripen() { e.ripenAll() }
 
 // postponed is a misfit that nothing placed explains, while somebody who is not placed yet may.
 type postponed struct {

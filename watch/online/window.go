@@ -194,7 +194,7 @@ func (e *Engine) reorder(from int64) answer {
 	return solved
 }
 
-// reads reports whether a member reads a key; at the serializable levels nobody cares in which order others are written.
+// reads reports whether a member reads a key; at the serializable levels the order of writes of others is all the same.
 func (w *window) reads(key uint32) bool { _, ok := w.keyAt[key]; return ok }
 
 type outcome struct {
