@@ -126,6 +126,27 @@ func TestCheckpoint(t *testing.T) {
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3, Attach: AttachAuto, Gate: gates[total%2]}
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
+	for seed := range uint64(8) {
+		spec := datasets.Spec{Workload: "mix", Txns: 800, Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
+			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
+		h, err := datasets.Generate(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, lateness := arriving(t, h, rand.New(rand.NewPCG(seed, 3)))
+		if seed%3 == 0 {
+			lines = lines[200:] // from the midst
+		}
+		o := ReplayOptions{Level: ReplayLevels()[seed%6], Lateness: lateness / 2, Attach: AttachAuto, Gate: gates[seed%2],
+			Horizon: []int{100, 0}[seed/2%2]}
+		check(seed, lines, func() Judge {
+			j, err := NewReplay(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		})
+	}
 	if turns < 100 || total < 1000 {
 		t.Errorf("%d restarts, %d findings: too few to be a test", turns, total)
 	}

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"time"
 
 	"isovet/check/mechanism"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/freeze"
 	"isovet/level"
 	"isovet/watch/online"
 )
@@ -39,10 +41,10 @@ func ReplayLevels() []level.Level {
 
 // replayJudge judges by an order of the transactions, over client times.
 type replayJudge struct {
-	o      ReplayOptions
+	o      ReplayOptions `freeze:"-"`
 	e      *online.Engine
-	line   func(n int64) ([]byte, error)
-	head   *history.History
+	line   func(n int64) ([]byte, error) `freeze:"-"`
+	head   *history.History              `freeze:"-"` // of header
 	header []byte
 	first  int64 // number of the first transaction's line
 	init   int64 // of the initial transaction's; −1: none
@@ -51,10 +53,10 @@ type replayJudge struct {
 	front  frontier
 	mark   int64
 	sess   map[int64]uint32
-	keyOf  []uint32 // the batch's key → ours
-	use    []keyUse
-	stamp  uint32
-	buf    online.Arrival
+	keyOf  []uint32       `freeze:"-"` // the batch's key → ours
+	use    []keyUse       `freeze:"-"`
+	stamp  uint32         `freeze:"-"`
+	buf    online.Arrival `freeze:"-"`
 	found  []replayFinding
 }
 
@@ -100,6 +102,19 @@ func (j *replayJudge) Settings() []Setting {
 	return append(s, j.o.Gate.settings()...)
 }
 
+func (j *replayJudge) Checkpoint(dir string) error {
+	return freeze.Save(filepath.Join(dir, stateFile), j)
+}
+
+func (j *replayJudge) Restore(dir string) error {
+	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil || len(j.header) == 0 {
+		return err
+	}
+	var err error
+	j.head, err = jsonl.ReadPiece(j.header)
+	return err
+}
+
 func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 
 func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
@@ -133,7 +148,6 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 			j.piece(b.H)
 		}
 	}
-	j.follow()
 	return nil
 }
 
@@ -234,6 +248,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	if j.e.Add(a) {
 		j.found = append(j.found, replayFinding{late: true, txn: j.id(head.HasID, head.ID, n)})
 	}
+	j.follow()
 	return nil
 }
 

@@ -19,8 +19,6 @@ type Options struct {
 	// Patience is for how long, ns of the stream, a transaction of unknown outcome may still be seen; 0: as long as the
 	// pool has room.
 	Patience int64
-	// Initial is what keys hold at first, unless Engine.SetInitial says otherwise; 0: null.
-	Initial uint64
 	// Horizon is how many transactions of the order are remembered; 0: DefaultHorizon.
 	Horizon int
 	// Conflicts bounds the search of a window; 0: 20,000.
@@ -55,12 +53,14 @@ const NoSession = math.MaxUint32
 
 // Engine judges a stream. It is for one goroutine.
 type Engine struct {
-	o     Options
-	cells []cell
-	index []uint32 // open addressing: hash of a key → 1 + its cell
-	slots []txn
-	free  []uint32
-	sess  []session
+	o Options `freeze:"-"`
+	// initial is what keys hold at first of which nothing else is said.
+	initial uint64
+	cells   []cell
+	index   []uint32 // open addressing: hash of a key → 1 + its cell
+	slots   []txn
+	free    []uint32
+	sess    []session
 
 	pending pendingHeap
 	mark    int64 // all that ended before has come, and stands in the order
@@ -87,12 +87,12 @@ type Engine struct {
 	graves  []grave
 	stamp   uint32
 	found   []Finding
-	misfits []misfit
+	misfits []misfit `freeze:"-"`
 	later   []postponed
 	dead    bool  // the last part had a transaction of unknown outcome that read what nobody wrote
 	others  int64 // the last end of those not placed that a part had as possible writers
 	stats   Stats
-	w       window
+	w       window `freeze:"-"`
 }
 
 // Stats are counts.
@@ -142,7 +142,7 @@ func (e *Engine) Key(hash uint64) uint32 {
 		}
 	}
 	k := uint32(len(e.cells))
-	val := e.o.Initial
+	val := e.initial
 	if e.attached {
 		val = unknowable
 	}
@@ -179,7 +179,7 @@ func (e *Engine) SetInitial(key uint32, val uint64) {
 }
 
 // SetDefault says what keys hold at first of which nothing else is said; before the first key.
-func (e *Engine) SetDefault(val uint64) { e.o.Initial = val }
+func (e *Engine) SetDefault(val uint64) { e.initial = val }
 
 // Attach says that keys that come from now on hold what nobody knows: the first read that nobody's write explains shows
 // it.
