@@ -137,8 +137,8 @@ func TestCheckpoint(t *testing.T) {
 		if seed%3 == 0 {
 			lines = lines[200:] // from the midst
 		}
-		o := ReplayOptions{Level: ReplayLevels()[seed%6], Lateness: lateness / 2, Attach: AttachAuto, Gate: gates[seed%2],
-			Horizon: []int{100, 0}[seed/2%2]}
+		o := ReplayOptions{Level: ReplayLevels()[seed%6], Lateness: lateness / 2, Attach: AttachAuto,
+			Gate: gates[seed%2], Horizon: []int{100, 0}[seed/2%2]}
 		check(seed, lines, func() Judge {
 			j, err := NewReplay(o)
 			if err != nil {
