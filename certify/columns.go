@@ -1,13 +1,13 @@
 package certify
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
 	"sort"
 
 	"isovet/history"
+	"isovet/internal/safego"
 	"isovet/predicates"
 )
 
@@ -51,60 +51,23 @@ type column struct {
 }
 
 // newRanges sorts the columns of what the transactions of an order install, and of what is there before them.
-// Cost: a decoding of each row, and a sort a column.
+// Cost: a decoding of each row, and a sort a column; on all cores.
 func newRanges(h *history.History, truths *predicates.Truths, takesPart func(t uint32) bool) *ranges {
 	s := &ranges{h: h, versions: uint32(h.NumVersions())}
 	n := min(len(truths.Columns()), maxColumns)
 	items := int(s.versions) + h.NumKeys()
-	found := make([]holdings, n)
 	for range n {
 		s.columns = append(s.columns, &column{place: nowhere(items)})
 	}
-	row := make([]predicates.Scalar, len(truths.Columns()))
-	add := func(key, ver uint32) {
-		if !truths.Row(key, ver, row) {
-			return
-		}
-		item := s.itemOf(key, ver)
-		for i, c := range s.columns {
-			if row[i].Kind != history.Null && c.place[item] == history.None {
-				c.place[item] = 0
-				found[i].add(item, row[i])
-			}
-		}
-	}
-	most := h.NumKeys()
-	for t := range uint32(h.NumTxns()) {
-		if takesPart(t) {
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
-				if h.Ops.Kind[op] != history.Append {
-					wrote(h, op, func(uint32) { most++ })
-				}
-			}
-		}
-	}
-	for i := range found {
-		found[i].most = most
-	}
-	for k, v := range h.InitVer {
-		add(uint32(k), v)
-	}
-	for t := range uint32(h.NumTxns()) {
-		if !takesPart(t) {
-			continue
-		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] != history.Append {
-				wrote(h, op, func(v uint32) { add(h.VerKey[v], v) })
-			}
-		}
-	}
+	found := s.holdings(truths, s.mayBe(takesPart), items)
+	var g safego.Group
 	for i, c := range s.columns {
-		c.fill(&found[i])
-		found[i] = holdings{}
+		g.Go(func() {
+			c.fill(&found[i])
+			found[i] = holdings{}
+		})
 	}
+	g.Wait()
 	s.cur = make([]uint32, h.NumKeys())
 	for k, v := range h.InitVer {
 		s.cur[k] = s.itemOf(uint32(k), v)
@@ -147,10 +110,30 @@ func (s *ranges) compile(h *history.History, truths *predicates.Truths, takesPar
 			}
 		}
 	}
-	s.off, s.exact = make([]uint32, 1, n+1), make([]bool, n)
-	s.spans = make([]span, 0, n)
+	s.off, s.exact = make([]uint32, n+1), make([]bool, n)
+	workers := cores(n)
+	from := func(w int) int { return n * w / workers }
+	parts := make([][]span, workers)
+	var g safego.Group
+	for w := range workers {
+		g.Go(func() { parts[w] = s.spansOf(from(w), from(w+1), truths.Fork(), asked) })
+	}
+	g.Wait()
+	s.spans = parts[0]
+	for w := 1; w < workers; w++ {
+		before := uint32(len(s.spans))
+		s.spans = append(s.spans, parts[w]...)
+		for q := from(w); q < from(w+1); q++ {
+			s.off[q+1] += before
+		}
+	}
+}
+
+// spansOf finds the spans of the predicates from lo up to hi, and where those of each end among them.
+func (s *ranges) spansOf(lo, hi int, truths *predicates.Truths, asked []bool) []span {
+	spans := make([]span, 0, hi-lo)
 	var some []predicates.Range
-	for q := range n {
+	for q := lo; q < hi; q++ {
 		some = some[:0]
 		if asked[q] {
 			some, s.exact[q] = truths.Ranges(uint32(q), some)
@@ -162,105 +145,11 @@ func (s *ranges) compile(h *history.History, truths *predicates.Truths, takesPar
 				continue
 			}
 			lo, hi := s.columns[col].find(&some[i])
-			s.spans = append(s.spans, span{uint32(col), lo, hi})
+			spans = append(spans, span{uint32(col), lo, hi})
 		}
-		s.off = append(s.off, uint32(len(s.spans)))
+		s.off[q+1] = uint32(len(spans))
 	}
-}
-
-// holding is a boolean or an integer that an item holds, and saying a string.
-type (
-	holding struct {
-		n    int64
-		item uint32
-	}
-	saying struct {
-		s    string
-		item uint32
-	}
-)
-
-// holdings are those of a column.
-type holdings struct {
-	most        int // of all together
-	bools, ints []holding
-	strs        []saying
-}
-
-func (a *holdings) add(item uint32, v predicates.Scalar) {
-	switch v.Kind {
-	case history.Bool:
-		a.bools = append(a.bools, holding{v.N, item})
-	case history.Int:
-		if a.ints == nil {
-			a.ints = make([]holding, 0, a.most)
-		}
-		a.ints = append(a.ints, holding{v.N, item})
-	default:
-		a.strs = append(a.strs, saying{v.S, item})
-	}
-}
-
-// fill puts the items of a column at their places.
-func (c *column) fill(a *holdings) {
-	numbers := len(a.bools) + len(a.ints)
-	n := numbers + len(a.strs)
-	c.item, c.nums, c.strs = make([]uint32, 0, n), make([]int64, 0, numbers), make([]string, 0, len(a.strs))
-	put := func(item uint32) {
-		c.place[item] = uint32(len(c.item))
-		c.item = append(c.item, item)
-	}
-	for _, all := range [][]holding{sorted(a.bools), sorted(a.ints)} {
-		for _, x := range all {
-			put(x.item)
-			c.nums = append(c.nums, x.n)
-		}
-	}
-	c.landmarks(uint32(len(a.bools)))
-	slices.SortFunc(a.strs, func(x, y saying) int { return cmp.Compare(x.s, y.s) })
-	for _, x := range a.strs {
-		put(x.item)
-		c.strs = append(c.strs, x.s)
-	}
-	c.of[history.Bool] = span{hi: uint32(len(a.bools))}
-	c.of[history.Int] = span{lo: uint32(len(a.bools)), hi: uint32(numbers)}
-	c.of[history.String] = span{lo: uint32(numbers), hi: uint32(n)}
-	words := n/64 + 1
-	c.live, c.seen, c.some = make([]uint64, words), make([]uint64, words), make([]uint32, words/64+1)
-}
-
-// sorted sorts by the numbers, digit by digit from the last; what it was given is lost.
-func sorted(all []holding) []holding {
-	if len(all) < 512 {
-		slices.SortFunc(all, func(x, y holding) int { return cmp.Compare(x.n, y.n) })
-		return all
-	}
-	least, most := all[0].n, all[0].n
-	for _, x := range all {
-		least, most = min(least, x.n), max(most, x.n)
-	}
-	const digit = 12
-	var next [1 << digit]uint32
-	to := make([]holding, len(all))
-	for shift := 0; shift < 64 && (uint64(most)-uint64(least))>>shift > 0; shift += digit {
-		of := func(n int64) uint64 { return (uint64(n) - uint64(least)) >> shift & (1<<digit - 1) }
-		clear(next[:])
-		for _, x := range all {
-			next[of(x.n)]++
-		}
-		at := uint32(0)
-		for d, n := range next {
-			next[d] = at
-			at += n
-		}
-		for _, x := range all {
-			d := of(x.n)
-			to[next[d]] = x
-			next[d]++
-		}
-		all, to = to, all
-	}
-	return all
+	return spans
 }
 
 // find returns the places of the values in a range.

@@ -48,9 +48,11 @@ type Builder struct {
 	lastList []lastList // by key
 	preds    Preds
 	lastRows []rowRefs // by key
-	notes    []Note
-	extra    uint32 // number of extra references handed out (list elements, predicate rows)
-	join     joiner
+	// How many of the first predicates there were, and how many of these had a text of their own.
+	predsSeen, predsNew int
+	notes               []Note
+	extra               uint32 // number of extra references handed out (list elements, predicate rows)
+	join                joiner
 
 	// Workers is the number of cores that Build may use; 0: one.
 	Workers int
@@ -82,7 +84,7 @@ func (b *Builder) StringValue(s []byte) Value {
 
 // RowValue interns a row: canonical JSON, columns sorted, no spaces.
 func (b *Builder) RowValue(canonical []byte) Value {
-	return Value{Kind: Row, N: int64(b.Texts.Intern(canonical))}
+	return b.PackedValue(b.Texts.packRow(canonical))
 }
 
 // Key interns a key, an Int or a String.

@@ -307,5 +307,6 @@ func (t *Texts) reset() {
 		return
 	}
 	t.arena, t.off, t.hash = t.arena[:0], t.off[:min(len(t.off), 1)], t.hash[:0]
+	t.shapes, t.shapeHash, t.shapeOf = t.shapes[:0], t.shapeHash[:0], nil
 	clear(t.slot)
 }

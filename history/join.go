@@ -334,6 +334,7 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 		}
 	})
 	if len(extra) > len(ops) {
+		texts.hash = nil // there is no more use for them, and the next needs room
 		v.byAppearance(extra, ops)
 	}
 	return v

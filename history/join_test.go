@@ -22,11 +22,26 @@ func (x *naiveHistory) row(rnd *rand.Rand, b *Builder, k uint32, n int) (Value, 
 	if rnd.IntN(2) == 0 {
 		return value(rnd, b, n)
 	}
-	s := fmt.Sprintf(`{"v":%d}`, n)
+	s := rowText(rnd, n)
 	if x.loose {
 		return b.RowAt(k, []byte(s)), s
 	}
 	return b.RowValue([]byte(s)), s
+}
+
+// rowText is one of several rows: of integers in shapes of which pieces know some, long ones, and others.
+func rowText(rnd *rand.Rand, n int) string {
+	switch rnd.IntN(5) {
+	case 0:
+		return fmt.Sprintf(`{"v":%d}`, n)
+	case 1:
+		return fmt.Sprintf(`{"v":%d,"w%d":%d}`, n, rnd.IntN(200), -n)
+	case 2:
+		return fmt.Sprintf(`{"a":%d,"b":%d,"c":%d}`, n<<40, -n<<40, n)
+	case 3:
+		return fmt.Sprintf(`{"v":"%d"}`, n)
+	}
+	return fmt.Sprintf(`{"v":%d,"w":%d}`, n, -n)
 }
 
 func value(rnd *rand.Rand, b *Builder, n int) (Value, string) {
@@ -36,10 +51,10 @@ func value(rnd *rand.Rand, b *Builder, n int) (Value, string) {
 	case 1:
 		return BoolValue(n%2 == 0), fmt.Sprint(n%2 == 0)
 	case 2:
-		s := fmt.Sprint("s", n)
+		s := fmt.Sprint([]string{"s", "\xff", "\xffz"}[n%3], n)
 		return b.StringValue([]byte(s)), `"` + s + `"`
 	case 3:
-		s := fmt.Sprintf(`{"v":%d}`, n)
+		s := rowText(rnd, n)
 		return b.RowValue([]byte(s)), s
 	}
 	return IntValue(int64(n)), fmt.Sprint(n)
@@ -255,10 +270,14 @@ func TestJoinAndMerge(t *testing.T) {
 		if seed%40 == 4 && one.NumOps() < 16*joinSmall {
 			t.Fatalf("seed %d: %d operations are too few to be joined in parallel", seed, one.NumOps())
 		}
-		texts, _ := one.Texts.Layout()
+		defer func(n int) { manyTexts = n }(manyTexts)
+		if seed%3 == 0 {
+			manyTexts = 4
+		}
+		texts, _, _ := one.Texts.Layout()
 		for i, workers := range []int{1, 2, 5, 16, 1, 4} {
 			h := build(i == 4, i%2 == 0 || i == 5, workers, uint64(i))
-			if got, _ := h.Texts.Layout(); string(got) != string(texts) || h.Texts.Len() != one.Texts.Len() {
+			if got, _, _ := h.Texts.Layout(); string(got) != string(texts) || h.Texts.Len() != one.Texts.Len() {
 				t.Fatalf("seed %d, workers %d: the texts differ", seed, workers)
 			}
 			if d := differ(one, h); d != "" {

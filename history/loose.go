@@ -5,16 +5,14 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 )
 
-// A row that a predicate write installed is nearly always new, and histories with predicates have millions of them. To
-// look each up in a table of all texts would miss the cache each time, and the table is a third of the memory that
-// reading takes. So such rows are added loosely, without a look whether they are there; Build finds the equal ones,
+// A row that a predicate write installed is nearly always new, often predicates are, and histories have millions of
+// them. To look each up in a table of all texts would miss the cache each time, and the table is a third of the memory
+// that reading takes. So they are added loosely, without a look whether they are there; Build finds the equal ones,
 // part by part, in tables that stay in the cache, and on several cores.
 
-// add adds a text, which may be there already. Its hash is h.
+// add adds a text as it stands in the arena, which may be there already. Its hash is h.
 func (t *Texts) add(b []byte, h uint64) uint32 {
 	if len(t.off) == 0 {
 		t.off = append(t.off, 0)
@@ -33,6 +31,56 @@ func (t *Texts) add(b []byte, h uint64) uint32 {
 	t.arena = append(t.arena, b...)
 	t.off = append(t.off, uint32(len(t.arena)))
 	return id
+}
+
+// append adds all texts of another table, and returns the id of the first.
+func (t *Texts) append(o *Texts) (base uint32) {
+	t.ready()
+	o.ready()
+	if len(t.off) == 0 {
+		t.off = append(t.off, 0)
+	}
+	first, n, arena := len(t.hash), len(o.hash), uint32(len(t.arena))
+	if len(t.arena)+len(o.arena) > math.MaxUint32 {
+		t.full = true
+	} else {
+		t.arena = append(t.arena, o.arena...)
+	}
+	t.hash = append(t.hash, o.hash...)
+	t.off = slices.Grow(t.off, n)
+	for _, at := range o.off[1:] {
+		if t.full {
+			at = 0
+		}
+		t.off = append(t.off, arena+at)
+	}
+	for len(t.loose) <= (first+n)>>6 {
+		t.loose = append(t.loose, 0)
+	}
+	for id := first; id < first+n; id++ {
+		t.loose[id>>6] |= 1 << (id & 63)
+	}
+	return uint32(first)
+}
+
+// enter returns the id of a text that was added loosely by which Intern knows it, or lets Intern know it.
+func (t *Texts) enter(id uint32) uint32 {
+	if 4*(t.in+1) > 3*len(t.slot) {
+		t.grow()
+	}
+	h, mask := t.hash[id], uint64(len(t.slot)-1)
+	for i := h >> t.shift; ; i = (i + 1) & mask {
+		s := t.slot[i]
+		if s == 0 {
+			t.slot[i] = h>>32<<32 | uint64(id+1)
+			t.in++
+			t.loose[id>>6] &^= 1 << (id & 63)
+			return id
+		}
+		if s>>32 == h>>32 && string(t.raw(uint32(s)-1)) == string(t.raw(id)) {
+			return uint32(s) - 1
+		}
+	}
 }
 
 // isLoose reports whether a text was added without a look whether it is there.
@@ -103,7 +151,7 @@ next:
 		for ; table[i] != 0; i = (i + 1) & mask {
 			if y := table[i]; y>>32 == x>>32 {
 				a, b := uint32(y)-1, uint32(x)
-				if t.hash[a] == t.hash[b] && string(t.Text(a)) == string(t.Text(b)) {
+				if t.hash[a] == t.hash[b] && string(t.raw(a)) == string(t.raw(b)) {
 					found = append(found, looseTwin{b, a})
 					continue next
 				}
@@ -133,6 +181,10 @@ func (t *Texts) drop(twins []looseTwin) []uint32 {
 		t.off[id] = end
 	}
 	t.hash, t.off, t.arena, t.slot, t.in = t.hash[:id], t.off[:id+1], t.arena[:end], nil, 0
+	for i, s := range t.shapes {
+		t.shapes[i] = to[s]
+	}
+	t.shapeOf = nil
 	return to
 }
 
@@ -171,19 +223,48 @@ func (b *Builder) distinctTexts() {
 // RowAt is RowValue for a row that a predicate names at a key. It need not be the same value as that of an equal row:
 // it will be once the history is built. Cost: no table is looked at but the key's last rows.
 func (b *Builder) RowAt(key uint32, canonical []byte) Value {
-	h := xxhash.Sum64(canonical)
+	return b.PackedAt(key, b.Texts.packRow(canonical))
+}
+
+// PackedAt is RowAt for a row as AppendRow makes it.
+func (b *Builder) PackedAt(key uint32, row []byte) Value {
+	tag, words := rowTag(row)
 	rows := b.rowsOf(key)
-	tag := rowTag(h)
 	for i := range rows {
-		if r := &rows[i]; r.tag == tag && r.at != 0 && string(b.Texts.Text(uint32(r.n))) == string(canonical) {
-			return Value{N: r.n, Kind: Row}
+		if r := &rows[i]; r.tag == tag && r.words == words && r.at != 0 && (len(row) <= rowInline ||
+			string(b.Texts.raw(r.n)) == string(row)) {
+			return Value{N: int64(r.n), Kind: Row}
 		}
 	}
-	return Value{N: int64(b.Texts.add(canonical, h)), Kind: Row}
+	return Value{N: int64(b.Texts.add(row, b.Texts.hashOf(row))), Kind: Row}
 }
 
 // NewRow is RowValue for a row that is hardly there yet; as with RowAt, equal rows are one only once the history is
 // built.
 func (b *Builder) NewRow(canonical []byte) Value {
-	return Value{N: int64(b.Texts.add(canonical, xxhash.Sum64(canonical))), Kind: Row}
+	row := b.Texts.packRow(canonical)
+	return Value{N: int64(b.Texts.add(row, b.Texts.hashOf(row))), Kind: Row}
+}
+
+// Of the first tryPreds predicates' texts, so many at most may be ones that were there, if later ones are to be added
+// loosely.
+const tryPreds, fewPreds = 1 << 12, 1 << 9
+
+// predText is Intern of a predicate's text.
+func (b *Builder) predText(pred []byte) uint32 {
+	if b.predsSeen >= tryPreds {
+		if b.predsNew >= tryPreds-fewPreds && pred[0] == '{' {
+			return b.Texts.add(pred, b.Texts.hashOf(pred))
+		}
+		return b.Texts.Intern(pred)
+	}
+	n := b.Texts.Len()
+	id := b.Texts.Intern(pred)
+	if b.predsSeen++; int(id) >= n {
+		b.predsNew++
+	}
+	if b.join.own.draft {
+		b.predsSeen = 0
+	}
+	return id
 }

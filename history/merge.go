@@ -7,18 +7,13 @@ import "slices"
 // Initial, File) stay b's. Cost: one interning of each of other's keys and texts, a copy of its columns; versions are
 // joined by Build.
 func (b *Builder) Merge(other *Builder, lines uint32) {
-	texts := make([]uint32, other.Texts.Len())
-	for i := range uint32(len(texts)) {
-		put := b.Texts.intern
-		if other.Texts.isLoose(i) {
-			put = b.Texts.add
-		}
-		texts[i] = put(other.Texts.Text(i), other.Texts.Hash(i))
-	}
-	keys := make([]uint32, len(other.keys))
+	texts, keys := b.mergeTexts(other), make([]uint32, len(other.keys))
 	for i, k := range other.keys {
 		if k.Kind == String {
-			k.N = int64(texts[k.N])
+			if k.N = int64(texts[k.N]); b.Texts.isLoose(uint32(k.N)) {
+				k.N = int64(b.Texts.enter(uint32(k.N)))
+				texts[other.keys[i].N] = uint32(k.N)
+			}
 		}
 		keys[i] = b.Key(k)
 	}
@@ -55,6 +50,44 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 		}
 	}
 }
+
+// mergeTexts takes over another builder's texts and returns their ids. Many are taken over as they are, and equal ones
+// found by Build, see loose.go.
+func (b *Builder) mergeTexts(other *Builder) (texts []uint32) {
+	t, o := &b.Texts, &other.Texts
+	t.marked = t.marked || o.marked
+	same := len(o.shapes) <= len(t.shapes) // shapes have the same numbers
+	for i := 0; i < len(o.shapes) && same; i++ {
+		same = string(o.raw(o.shapes[i])) == string(t.raw(t.shapes[i]))
+	}
+	texts = make([]uint32, o.Len())
+	if same && o.loose != nil && len(texts) >= manyTexts {
+		base := t.append(o)
+		for i := range texts {
+			texts[i] = base + uint32(i)
+		}
+		return texts
+	}
+	shapes := make([]uint32, len(o.shapes))
+	for i := range shapes {
+		shapes[i] = None
+	}
+	for i := range uint32(len(texts)) {
+		put := t.intern
+		if o.isLoose(i) {
+			put = t.add
+		}
+		row := o.raw(i)
+		if !same {
+			row = t.reshape(row, o, shapes)
+		}
+		texts[i] = put(row, o.Hash(i))
+	}
+	return texts
+}
+
+// manyTexts is from how many texts on they are taken over as they are.
+var manyTexts = 1 << 12
 
 func (b *Builder) mergeTxns(other *Builder, texts []uint32, lines uint32) {
 	x, y := &b.txns, &other.txns

@@ -1,5 +1,11 @@
 package history
 
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+)
+
 // rowRefs are the versions of one key that predicate rows named last, the latest first: a row is mostly matched on a
 // version that was seen before, and then needs no new reference to be joined, nor a look for its text among all.
 type rowRefs [rowWays]rowRef
@@ -8,19 +14,34 @@ type rowRefs [rowWays]rowRef
 // last one is often not the one that the next row shows.
 const rowWays = 4
 
-// rowRef is a version: its value, and one more than the extra reference that names it; 0: there is none. tag is the
-// value's kind, and of a row besides what its hash says, so that other rows need not be looked at to be told apart.
+// rowRef is a version: its value, and one more than the extra reference that names it; 0: there is none. A row's bytes
+// stand here, so that it need not be looked for among the texts; of a long one a hash.
 type rowRef struct {
-	n   int64
-	at  uint32
-	tag uint32
+	words [2]uint64
+	n     uint32 // of a row: its text
+	at    uint32
+	tag   uint32
 }
 
-// kindBits of a tag are the kind.
-const kindBits = 7
+// The tags of rows of which a hash stands there, and of values that are no rows: their numbers stand there.
+const (
+	longTag  = 1 << 31
+	otherTag = 1 << 30
+)
 
-// rowTag is the tag of a row with a hash.
-func rowTag(hash uint64) uint32 { return uint32(hash)&^kindBits | uint32(Row) }
+// rowInline is up to how many bytes, as they stand among the texts, a row's are kept.
+const rowInline = 18
+
+// rowTag returns what tells rows apart: all there is to them, or, of long ones, what is hardly the same by chance.
+func rowTag(row []byte) (tag uint32, words [2]uint64) {
+	if len(row) > rowInline {
+		return longTag, [2]uint64{xxhash.Sum64(row), uint64(len(row))}
+	}
+	var b [rowInline]byte
+	copy(b[:], row)
+	return uint32(len(row))<<16 | uint32(binary.LittleEndian.Uint16(b[:])), [2]uint64{
+		binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])}
+}
 
 // rowsOf returns the versions of a key.
 func (b *Builder) rowsOf(key uint32) *rowRefs {
@@ -34,25 +55,33 @@ func (b *Builder) rowsOf(key uint32) *rowRefs {
 // rowRef is extraRef of a predicate's row.
 func (b *Builder) rowRef(key uint32, v Value) uint32 {
 	rows := b.rowsOf(key)
-	found := rowRef{n: v.N, tag: uint32(v.Kind)}
-	if v.Kind == Row {
-		found.tag = rowTag(b.Texts.hash[v.N])
+	other := uint32(0)
+	if v.Kind != Row {
+		other = otherTag | uint32(v.Kind)
 	}
-	at := 0
-	for ; at < rowWays; at++ {
-		if r := &rows[at]; r.n == v.N && r.tag == found.tag && r.at != 0 {
-			found.at = r.at
-			b.join.own.n++
-			break
+	for i := range rows {
+		r := &rows[i]
+		if r.at == 0 || v.Kind == Row && (r.n != uint32(v.N) || r.tag&otherTag != 0) ||
+			v.Kind != Row && (r.tag != other || r.words[0] != uint64(v.N)) {
+			continue
 		}
+		b.join.own.n++
+		if i > 0 {
+			found := *r
+			copy(rows[1:i+1], rows[:i])
+			rows[0] = found
+		}
+		return rows[0].at - 1
 	}
-	if found.at == 0 {
-		found.at = b.extraRef(key, v) + 1
-		at = rowWays - 1
+	copy(rows[1:], rows[:rowWays-1])
+	r := &rows[0]
+	r.n, r.at = uint32(v.N), b.extraRef(key, v)+1
+	if v.Kind == Row {
+		r.tag, r.words = rowTag(b.Texts.raw(r.n))
+	} else {
+		r.tag, r.words = other, [2]uint64{uint64(v.N)}
 	}
-	copy(rows[1:at+1], rows[:at])
-	rows[0] = found
-	return found.at - 1
+	return r.at - 1
 }
 
 // Predicate adds a predicate read (kind PredRead) or write (PredWrite); pred is the predicate as JSON.
@@ -62,7 +91,7 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 	if len(p.Off) == 0 {
 		p.Off = append(p.Off, 0)
 	}
-	p.Pred = append(p.Pred, b.Texts.Intern(pred))
+	p.Pred = append(p.Pred, b.predText(pred))
 	for i := range rows {
 		r := &rows[i]
 		old, new := None, None

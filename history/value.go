@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -65,18 +66,34 @@ type Texts struct {
 	in    int      // how many texts have slots
 	loose []uint64 // bit set of the texts that have none, see add; nil: there are none
 	full  bool     // the arena is beyond what off can say; Build refuses it
+
+	shapes    []uint32          // of rows that stand packed: texts; see introws.go
+	plain     bool              // no row stands packed, and packedMark means nothing
+	marked    bool              // some text begins with packedMark itself
+	shapeOf   map[uint32]uint32 // text → shape; nil: not made yet
+	shapeHash []uint64          // of the shapes' texts; of those that it has
+	lastShape uint32            // that was asked for
+	skeleton  []byte            // scratch
+	cells     []int64
+	row       []byte
 }
 
 // Len returns the number of texts.
 func (t *Texts) Len() int { return max(len(t.off)-1, 0) }
 
-// Text returns the bytes of a text; they must not be changed.
-func (t *Texts) Text(id uint32) []byte { return t.arena[t.off[id]:t.off[id+1]] }
+// Text returns the bytes of a text; they must not be changed. Of a row of integers they are made for the call.
+func (t *Texts) Text(id uint32) []byte {
+	raw := t.arena[t.off[id]:t.off[id+1]]
+	if len(raw) > 0 && raw[0] == packedMark && !t.plain {
+		return t.appendUnpacked(nil, raw)
+	}
+	return raw
+}
 
 // Hash returns the hash of a text, equal for equal texts of any table.
 func (t *Texts) Hash(id uint32) uint64 {
 	if t.hash == nil {
-		return xxhash.Sum64(t.Text(id))
+		return t.hashOf(t.raw(id))
 	}
 	return t.hash[id]
 }
@@ -85,15 +102,53 @@ func (t *Texts) Hash(id uint32) uint64 {
 // are kept and never written to, so they may lie in read-only memory. Cost: none; what finds a text by its bytes is
 // made when Intern first needs it.
 func NewTexts(arena []byte, off []uint32) *Texts {
-	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off)}
+	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off), plain: true}
 }
 
-// Layout returns the texts as NewTexts takes them. They must not be changed.
-func (t *Texts) Layout() (arena []byte, off []uint32) { return t.arena, t.off }
+// NewPackedTexts is NewTexts for what Layout returns with shapes; Packed says whether it is that.
+func NewPackedTexts(arena []byte, off, shapes []uint32) *Texts {
+	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off), shapes: slices.Clip(shapes), marked: true}
+}
+
+// Layout returns the texts as NewTexts takes them, or, if there are shapes, NewPackedTexts: then rows of integers stand
+// packed in the arena. They must not be changed.
+func (t *Texts) Layout() (arena []byte, off, shapes []uint32) {
+	if len(t.shapes) > 0 || !t.marked {
+		return t.arena, t.off, t.shapes
+	}
+	for id := range t.Len() {
+		off = append(off, uint32(len(arena)))
+		arena = t.AppendText(arena, uint32(id))
+	}
+	return arena, append(off, uint32(len(arena))), nil
+}
 
 // Intern returns the id of a text, the same for equal bytes. Cost: one hash and, as a rule, one comparison.
-func (t *Texts) Intern(b []byte) uint32 { return t.intern(b, xxhash.Sum64(b)) }
+func (t *Texts) Intern(b []byte) uint32 {
+	if len(b) > 0 && b[0] == packedMark && !t.plain {
+		b = append([]byte{packedMark, 0}, b...)
+		t.marked = true
+	}
+	return t.intern(b, t.hashOf(b))
+}
 
+// hashOf is the hash of a text as it stands in the arena, the same in any table: that of a packed row goes by its
+// shape's text, not by the number.
+func (t *Texts) hashOf(raw []byte) uint64 {
+	if len(raw) < 3 || raw[0] != packedMark || raw[1] == 0 || t.plain {
+		return xxhash.Sum64(raw)
+	}
+	shape, size := uint64(raw[2]), 1
+	if shape >= 0x80 {
+		shape, size = binary.Uvarint(raw[2:])
+	}
+	if shape < uint64(len(t.shapeHash)) {
+		return mix(xxhash.Sum64(raw[2+size:]) ^ t.shapeHash[shape])
+	}
+	return mix(xxhash.Sum64(raw[2+size:]) ^ xxhash.Sum64(t.raw(t.shapes[shape])))
+}
+
+// intern is Intern of a text as it stands in the arena.
 func (t *Texts) intern(b []byte, h uint64) uint32 {
 	if 4*(t.in+1) > 3*len(t.slot) {
 		t.grow()
@@ -114,7 +169,7 @@ func (t *Texts) intern(b []byte, h uint64) uint32 {
 			t.off = append(t.off, uint32(len(t.arena)))
 			return id
 		}
-		if s>>32 == h>>32 && string(t.Text(uint32(s)-1)) == string(b) {
+		if s>>32 == h>>32 && string(t.raw(uint32(s)-1)) == string(b) {
 			return uint32(s) - 1
 		}
 	}
@@ -168,7 +223,7 @@ func (t *Texts) settle() { t.hash, t.slot, t.in = nil, nil, 0 }
 // ready makes the texts' hashes, if they are not made yet.
 func (t *Texts) ready() {
 	for id := len(t.hash); id < t.Len(); id++ {
-		t.hash = append(t.hash, xxhash.Sum64(t.Text(uint32(id))))
+		t.hash = append(t.hash, t.hashOf(t.raw(uint32(id))))
 	}
 }
 
@@ -191,7 +246,7 @@ func (t *Texts) AppendValue(dst []byte, v Value) []byte {
 	case String:
 		return appendJSONString(dst, t.Text(uint32(v.N)))
 	case Row:
-		return append(dst, t.Text(uint32(v.N))...)
+		return t.AppendText(dst, uint32(v.N))
 	}
 	return append(dst, "null"...)
 }

@@ -48,6 +48,7 @@ type decoder struct {
 	cols  []cells
 	strs  []string
 	strID map[string]int64
+	ints  intRows
 	// shape are the members of the row that was read last, which is mostly that of the next: see like.
 	shape []field
 }
@@ -71,7 +72,14 @@ func (d *decoder) str(b []byte) int64 {
 // decode reads the used columns of an item, a key with a value that is not null.
 func (d *decoder) decode(item, key uint32, v history.Value) {
 	if v.Kind == history.Row {
-		if text := d.h.Texts.Text(uint32(v.N)); !d.like(text, item) && !d.scan(text, item) {
+		if cols, cells := d.ints.read(d.h.Texts, uint32(v.N), d.column); cells != nil {
+			for i, at := range cols {
+				if at >= 0 {
+					c := &d.cols[at]
+					c.kind[item], c.n[item] = history.Int, cells[i]
+				}
+			}
+		} else if text := d.h.Texts.Text(uint32(v.N)); !d.like(text, item) && !d.scan(text, item) {
 			d.row(item, key, v)
 		}
 	}
@@ -83,6 +91,11 @@ func (d *decoder) decode(item, key uint32, v history.Value) {
 			d.set(c, item, v)
 		}
 	}
+}
+
+// column returns which column wants a member of rows, -1: none.
+func (d *decoder) column(name string) int {
+	return slices.IndexFunc(d.cols, func(c cells) bool { return c.name == name })
 }
 
 // set puts a scalar into a cell.

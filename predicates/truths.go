@@ -19,8 +19,9 @@ type Truths struct {
 
 	columns []string // that predicates speak of
 	index   map[string]int
-	keys    int         // the column of keys among them, -1: there is none
-	values  int         // the column of what is no row
+	keys    int // the column of keys among them, -1: there is none
+	values  int // the column of what is no row
+	ints    intRows
 	shape   []rowMember // the members of the row that was read last
 
 	// Items are the versions, and then the keys' initial values that no operation names. Item i's columns are in
@@ -73,6 +74,11 @@ func NewTruths(h *history.History) (*Truths, error) {
 			text := h.Preds.Pred[q]
 			if bit := uint64(1) << (text & 63); seen[text>>6]&bit == 0 {
 				seen[text>>6] |= bit
+				if name, _, ok := scanInterval(h.Texts.Text(text)); ok {
+					if _, known := x.index[string(name)]; known {
+						continue
+					}
+				}
 				if err := x.parse(text, x.number); err != nil {
 					line := h.Txns.Line[h.TxnOf(uint32(op))]
 					return nil, &history.InputError{File: h.File, Line: int(line), Off: -1, Field: "ops",
@@ -156,6 +162,13 @@ func (x *Truths) Ranges(q uint32, to []Range) (ranges []Range, exact bool) {
 		panic("predicates: " + err.Error()) // NewTruths has refused it
 	}
 	return ranges, exact
+}
+
+// Fork returns a copy for another goroutine, which may call its Ranges and Row while nobody calls Of or Predicate.
+func (x *Truths) Fork() *Truths {
+	y := *x
+	y.again, y.ints, y.shape, y.scratch = node{}, intRows{}, nil, nil
+	return &y
 }
 
 // Columns returns the columns that predicates speak of.
@@ -272,7 +285,7 @@ func (x *Truths) Row(key, ver uint32, row []Scalar) bool {
 		if x.values >= 0 {
 			row[x.values] = interned(h, v)
 		}
-	case !x.scan(h.Texts.Text(uint32(v.N)), row):
+	case !x.intRow(uint32(v.N), row) && !x.scan(h.Texts.Text(uint32(v.N)), row):
 		all, _ := RowOfValue(h, key, v)
 		for i, name := range x.columns {
 			row[i] = all[name]
@@ -282,6 +295,17 @@ func (x *Truths) Row(key, ver uint32, row []Scalar) bool {
 		row[x.keys] = interned(h, h.Keys[key])
 	}
 	return true
+}
+
+// intRow reads a row of integers that stands packed; false: it is another.
+func (x *Truths) intRow(text uint32, row []Scalar) bool {
+	cols, cells := x.ints.read(x.h.Texts, text, func(name string) int { return x.member([]byte(name)).col })
+	for i, at := range cols {
+		if at >= 0 {
+			row[at] = Scalar{Kind: history.Int, N: cells[i]}
+		}
+	}
+	return cells != nil
 }
 
 // scan reads a row of plain values, as nearly all are; false: it is another. Its plain twin is RowOfValue.

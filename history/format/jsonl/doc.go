@@ -21,7 +21,7 @@
 //
 //   - read.go: Read, ReadParallel, ReadFrom: pieces, blocks, lines
 //   - stream.go: lines of a stream, each by itself
-//   - scan.go: the scanner
+//   - scan.go: the scanner; scan_predicate.go: of predicates; introws.go: of rows of integers
 //   - tolerant.go: the tolerant reader of lines; tolerant_values.go: of JSON texts and numbers; value.go: of values and
 //     operations; predicate.go: of predicates
 //   - write.go: the writer

@@ -38,6 +38,8 @@ type parser struct {
 	whole   int             // bytes that the builder will hold the content of in the end; 0: unknown
 
 	tol tolerant
+
+	shapes shapes
 }
 
 func newParser(file string) *parser {

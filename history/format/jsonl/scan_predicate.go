@@ -107,10 +107,14 @@ func (p *parser) rowValue(data []byte, i, limit int, key uint32) (v history.Valu
 	if i > limit || data[i] != '{' {
 		return p.plainValue(data, i, limit)
 	}
+	if row, end := p.intRow(data, i, limit); end > 0 {
+		return p.b.PackedAt(key, row), end
+	}
 	from := i
 	if i = plainRow(data, i, limit); i == 0 || i > limit {
 		return v, 0
 	}
+	p.shape(data[from:i])
 	return p.b.RowAt(key, data[from:i]), i
 }
 
@@ -121,10 +125,14 @@ func (p *parser) plainValue(data []byte, i, limit int) (v history.Value, end int
 	}
 	switch c := data[i]; {
 	case c == '{':
+		if row, end := p.intRow(data, i, limit); end > 0 {
+			return p.b.PackedValue(row), end
+		}
 		from := i
 		if i = plainRow(data, i, limit); i == 0 || i > limit {
 			return v, 0
 		}
+		p.shape(data[from:i])
 		return p.b.RowValue(data[from:i]), i
 	case c == '"':
 		from := i + 1

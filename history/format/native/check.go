@@ -267,17 +267,22 @@ func (v *verifier) checkInit(model []uint8) *problem {
 // checkTexts checks that predicates and rows are JSON objects, since their readers rely on that.
 func (v *verifier) checkTexts() *problem {
 	h := v.h
+	if v.x.shapes != nil {
+		if id, ok := h.Texts.Packed(0, uint32(v.numTexts)); !ok {
+			return wrong(2, int(id), "a text that begins as a row of integers does, and is none")
+		}
+	}
 	kinds := v.verKinds.Load() | 1<<h.Initial.Kind
 	if kinds&(1<<history.Row) == 0 && len(h.Preds.Pred) == 0 {
 		return nil
 	}
 	rows, preds := newBitset(v.numTexts), newBitset(v.numTexts)
 	for ver, k := range h.VerKind {
-		if k == history.Row && rows.add(uint32(h.VerN[ver])) && !isRow(h.Texts.Text(uint32(h.VerN[ver]))) {
+		if text := uint32(h.VerN[ver]); k == history.Row && rows.add(text) && !v.isRow(text) {
 			return wrong(8, ver, "a row that is not a JSON object in canonical form")
 		}
 	}
-	if x := h.Initial; x.Kind == history.Row && !isRow(h.Texts.Text(uint32(x.N))) {
+	if x := h.Initial; x.Kind == history.Row && !v.isRow(uint32(x.N)) {
 		return wrong(1, 0, "the initial value is a row that is not a JSON object in canonical form")
 	}
 	for i, text := range h.Preds.Pred {
@@ -288,6 +293,14 @@ func (v *verifier) checkTexts() *problem {
 		}
 	}
 	return nil
+}
+
+// isRow reports whether a text is a row.
+func (v *verifier) isRow(text uint32) bool {
+	if v.h.Texts.IsPacked(text) {
+		return true // checkTexts has seen to it
+	}
+	return isRow(v.h.Texts.Text(text))
 }
 
 // isRow reports whether b is a JSON object of null, integers, strings and booleans without white space. It does not see

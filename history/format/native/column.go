@@ -61,6 +61,7 @@ func columns(h *history.History, x *rest) []column {
 		col(32, "predicates.off", &h.Preds.Off),
 		col(33, "predicates.old", &h.Preds.Old),
 		col(34, "predicates.new", &h.Preds.New),
+		col(shapesID, "texts.shapes", &x.shapes),
 	}
 }
 
@@ -69,11 +70,31 @@ type rest struct {
 	meta    []byte
 	arena   []byte
 	textOff []uint32
+	shapes  []uint32 // nil: of version 1
+}
+
+// shapesID is the section that version 2 has beside those of version 1.
+const shapesID = 35
+
+// texts makes the history's texts.
+func (x *rest) texts() *history.Texts {
+	if x.shapes == nil {
+		return history.NewTexts(x.arena, x.textOff)
+	}
+	return history.NewPackedTexts(x.arena, x.textOff, x.shapes)
+}
+
+// version is the version of the layout that is needed.
+func (x *rest) version() uint32 {
+	if x.shapes == nil {
+		return 1
+	}
+	return 2
 }
 
 func restOf(h *history.History) *rest {
 	x := &rest{meta: appendMeta(nil, &h.Meta)}
-	x.arena, x.textOff = h.Texts.Layout()
+	x.arena, x.textOff, x.shapes = h.Texts.Layout()
 	return x
 }
 

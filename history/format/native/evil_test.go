@@ -79,7 +79,10 @@ func valid(h *history.History, x *rest) bool {
 	if !offsets(x.textOff, texts, len(x.arena)) && (len(x.textOff) > 0 || len(x.arena) > 0) {
 		return false
 	}
-	h.Texts = history.NewTexts(x.arena, x.textOff)
+	h.Texts = x.texts()
+	if !packed(h.Texts, x) {
+		return false
+	}
 	if !value(h.Initial, all...) || h.Init != history.None && int(h.Init) >= n {
 		return false
 	}

@@ -14,8 +14,9 @@ import (
 const (
 	// magic begins every file. As in PNG, a transfer that treats it as text breaks it.
 	magic = "\x89IVH\r\n\x1a\n"
-	// Version is the version of the layout that this package writes and reads.
-	Version = 1
+	// Version is the greatest version of the layout that this package writes and reads. A history that needs no more is
+	// written as version 1: only rows of integers, which stand packed, ask for version 2.
+	Version = 2
 
 	headerSize  = 64
 	entrySize   = 32
@@ -32,6 +33,7 @@ func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // header is the first 64 bytes.
 type header struct {
+	version  uint32
 	sections int
 	size     int64  // of the file
 	table    uint64 // checksum of the table
@@ -44,7 +46,7 @@ func (h *header) append(dst []byte) []byte {
 	from := len(dst)
 	le := binary.LittleEndian
 	dst = append(dst, magic...)
-	dst = le.AppendUint32(dst, Version)
+	dst = le.AppendUint32(dst, h.version)
 	dst = le.AppendUint32(dst, uint32(h.sections))
 	dst = le.AppendUint64(dst, uint64(h.size))
 	dst = le.AppendUint64(dst, h.table)
@@ -90,13 +92,14 @@ func parseHeader(data []byte, file string) (*header, error) {
 	if len(data) < headerSize {
 		return nil, truncated(file, int64(len(data)), headerSize)
 	}
-	if v := le.Uint32(data[8:]); v != Version {
-		return nil, errAt(file, 8, "version", "version %d of the native format; expected %d", v, Version)
+	if v := le.Uint32(data[8:]); v == 0 || v > Version {
+		return nil, errAt(file, 8, "version", "version %d of the native format; expected 1 or %d", v, Version)
 	}
 	if xxhash.Sum64(data[:56]) != le.Uint64(data[56:]) {
 		return nil, errAt(file, 0, "header", "corrupt: the checksum of the header is wrong")
 	}
 	h := &header{
+		version:  le.Uint32(data[8:]),
 		sections: int(le.Uint32(data[12:])),
 		size:     int64(le.Uint64(data[16:])),
 		table:    le.Uint64(data[24:]),

@@ -131,6 +131,9 @@ func TestLoadedHistoryWorks(t *testing.T) {
 		}
 		n := uint32(g.Texts.Len())
 		for i := range n {
+			if h.Texts.IsPacked(i) {
+				continue // no string is that
+			}
 			if j := g.Texts.Intern(h.Texts.Text(i)); j != i {
 				t.Fatalf("%s: text %d is found at %d", name, i, j)
 			}
@@ -221,8 +224,8 @@ func TestMessages(t *testing.T) {
 		{"short", func(b []byte) []byte { return b[:40] }, "f:byte 40: truncated: the file ends after 40 bytes; " +
 			"expected 64"},
 		{"cut", func(b []byte) []byte { return b[:100] }, "f:byte 100: truncated: the file ends after 100 bytes"},
-		{"version", func(b []byte) []byte { b[8] = 2; return b },
-			`f:byte 8: field "version": version 2 of the native format; expected 1`},
+		{"version", func(b []byte) []byte { b[8] = 3; return b },
+			`f:byte 8: field "version": version 3 of the native format; expected 1 or 2`},
 		{"header", func(b []byte) []byte { b[17]++; return b },
 			`f:byte 0: field "header": corrupt: the checksum of the header is wrong`},
 		{"table", func(b []byte) []byte { b[70]++; return b },
@@ -238,7 +241,7 @@ func TestMessages(t *testing.T) {
 
 // A header with right checksums that promises more than there is must not cost memory.
 func TestHugePromise(t *testing.T) {
-	head := header{sections: 3, size: 1 << 50, init: history.None}
+	head := header{version: 1, sections: 3, size: 1 << 50, init: history.None}
 	data := append(head.append(nil), make([]byte, 4000)...)
 	allocs := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()

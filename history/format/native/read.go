@@ -141,8 +141,12 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	*to = list
 	for i, s := range list {
 		at := headerSize + entrySize*int64(i)
-		if s.id == 0 || int(s.id) > len(v.cols) {
-			return errAt(file, at, "table", "unknown section %d; expected 1 to %d", s.id, len(v.cols))
+		known := len(v.cols)
+		if head.version == 1 {
+			known = shapesID - 1
+		}
+		if s.id == 0 || int(s.id) > known {
+			return errAt(file, at, "table", "unknown section %d; expected 1 to %d", s.id, known)
 		}
 		c := &v.cols[s.id-1]
 		if int(s.width) != c.width || s.size%int64(c.width) != 0 {
@@ -163,7 +167,11 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	if msg := v.badValue(h.Initial); msg != "" {
 		return errAt(file, 36, "header", "initial value: %s", msg)
 	}
-	h.Texts = history.NewTexts(x.arena, x.textOff)
+	if head.version > 1 && x.shapes == nil {
+		return errAt(file, headerSize, "table", "no section %s; expected it in version %d", v.cols[shapesID-1].name,
+			head.version)
+	}
+	h.Texts = x.texts()
 	return nil
 }
 

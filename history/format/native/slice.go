@@ -125,7 +125,7 @@ func (s *Slicer) sessions(h *history.History, lo uint32) {
 func (s *Slicer) text(t uint32) uint32 {
 	i, isNew := s.txt.add(t)
 	if isNew {
-		s.arena = append(s.arena, s.f.h.Texts.Text(t)...)
+		s.arena = s.f.h.Texts.AppendText(s.arena, t)
 		s.textOff = append(s.textOff, uint32(len(s.arena)))
 	}
 	return i

@@ -52,7 +52,7 @@ func NewWriter(dir string, header *history.History) *Writer {
 // Size estimates how many bytes the file will have.
 func (w *Writer) Size() int64 {
 	n := int64(13*len(w.h.VerKey) + 20*len(w.h.Keys) + 8*len(w.sess))
-	arena, off := w.texts.Layout()
+	arena, off, _ := w.texts.Layout() // no rows are made, so none stand packed
 	n += int64(len(arena) + 4*len(off))
 	for _, c := range w.cols {
 		if c != nil {
@@ -373,7 +373,7 @@ func (w *Writer) Finish(out io.Writer) error {
 
 // write writes the header, the table and the sections.
 func (w *Writer) write(out io.Writer) error {
-	head := header{init: w.h.Init, initial: w.h.Initial, lists: w.h.Meta.Lists}
+	head := header{version: 1, init: w.h.Init, initial: w.h.Initial, lists: w.h.Meta.Lists}
 	for _, c := range w.cols {
 		if c != nil && c.rows > 0 {
 			head.sections++

@@ -195,6 +195,7 @@ func (v *verifier) tables() []table {
 	add(offsets(10, h.SessOff, v.rows(12)), 10)
 	add(offsets(2, v.x.textOff, v.rows(3)), 2)
 	add(nil, 3)
+	add(refs(shapesID, v.x.shapes, v.numTexts), shapesID)
 	add(nil, 1)
 	return all
 }

@@ -1,0 +1,28 @@
+package predicates
+
+import "isovet/history"
+
+// intRows reads rows of integers that stand packed, see history.Texts.IntRow.
+type intRows struct {
+	cols  [][]int // by shape: the columns that want its members, -1: none; nil: not asked for yet
+	cells []int64
+}
+
+// read returns what a row holds, and which columns want that; nil: it stands otherwise. column tells the number of a
+// column, -1: none.
+func (x *intRows) read(t *history.Texts, id uint32, column func(name string) int) (cols []int, cells []int64) {
+	shape, cells, ok := t.IntRow(id, x.cells[:0])
+	if !ok {
+		return nil, nil
+	}
+	x.cells = cells
+	for int(shape) >= len(x.cols) {
+		x.cols = append(x.cols, nil)
+	}
+	if x.cols[shape] == nil {
+		for _, name := range t.RowColumns(shape) {
+			x.cols[shape] = append(x.cols[shape], column(name))
+		}
+	}
+	return x.cols[shape], cells
+}
