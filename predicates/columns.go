@@ -49,14 +49,6 @@ type decoder struct {
 	strs  []string
 	strID map[string]int64
 	ints  intRows
-	// shape are the members of the row that was read last, which is mostly that of the next: see like.
-	shape []field
-}
-
-// field is a member of a row of integers: its name as it stands there, and the column that wants it, -1 for none.
-type field struct {
-	head []byte // "name":
-	col  int
 }
 
 func (d *decoder) str(b []byte) int64 {
@@ -79,7 +71,7 @@ func (d *decoder) decode(item, key uint32, v history.Value) {
 					c.kind[item], c.n[item] = history.Int, cells[i]
 				}
 			}
-		} else if text := d.h.Texts.Text(uint32(v.N)); !d.like(text, item) && !d.scan(text, item) {
+		} else if text := d.h.Texts.Text(uint32(v.N)); !d.scan(text, item) {
 			d.row(item, key, v)
 		}
 	}
@@ -118,56 +110,15 @@ func (d *decoder) row(item, key uint32, v history.Value) {
 	}
 }
 
-// like reads a row that has the members of the one before, all of them integers; it reports whether the text is one.
-func (d *decoder) like(s []byte, item uint32) bool {
-	if len(d.shape) == 0 || len(s) == 0 || s[0] != '{' {
-		return false
-	}
-	for m := range d.shape {
-		x := &d.shape[m]
-		s = s[1:]
-		if len(s) < len(x.head)+2 || string(s[:len(x.head)]) != string(x.head) {
-			return false
-		}
-		s = s[len(x.head):]
-		minus := s[0] == '-'
-		if minus {
-			s = s[1:]
-		}
-		n, digits := int64(0), 0
-		for digits < len(s) && s[digits]-'0' <= 9 {
-			n = 10*n + int64(s[digits]-'0')
-			digits++
-		}
-		if digits == 0 || digits > 18 || digits == len(s) {
-			return false
-		}
-		if s = s[digits:]; s[0] != ',' && (s[0] != '}' || m+1 < len(d.shape)) {
-			return false
-		}
-		if minus {
-			n = -n
-		}
-		if x.col >= 0 {
-			c := &d.cols[x.col]
-			c.kind[item], c.n[item] = history.Int, n
-		}
-	}
-	return len(s) == 1 && s[0] == '}'
-}
-
 // scan reads a row that is canonical JSON without escapes, which is nearly all; it reports whether the text is one.
 func (d *decoder) scan(s []byte, item uint32) bool {
 	if len(s) < 2 || s[0] != '{' {
 		return false
 	}
-	d.shape = d.shape[:0]
-	integers := true
 	if s = s[1:]; s[0] == '}' {
 		return len(s) == 1
 	}
 	for {
-		head := s
 		name, rest, ok := quoted(s)
 		if !ok || len(rest) < 2 || rest[0] != ':' {
 			return false
@@ -209,18 +160,10 @@ func (d *decoder) scan(s []byte, item uint32) bool {
 			}
 			s = s[end:]
 		}
-		x := field{col: -1}
 		for i := range d.cols {
 			if c := &d.cols[i]; c.name == string(name) {
 				c.kind[item], c.n[item] = kind, n
-				x.col = i
 			}
-		}
-		if integers = integers && kind == history.Int; integers {
-			x.head = head[:len(name)+3]
-			d.shape = append(d.shape, x)
-		} else {
-			d.shape = d.shape[:0]
 		}
 		if len(s) == 0 {
 			return false

@@ -134,6 +134,9 @@ var inPlace = binary.NativeEndian.Uint16([]byte{1, 0}) == 1 &&
 	unsafe.Sizeof(history.Value{}) == 16 && unsafe.Offsetof(history.Value{}.N) == 0 &&
 	unsafe.Offsetof(history.Value{}.Kind) == 8
 
+// col makes a column. It is called once for each, and not worth being compiled into each place.
+//
+//go:noinline
 func col[T element](id uint32, name string, p *[]T) column {
 	var zero T
 	width := int(unsafe.Sizeof(zero))

@@ -95,33 +95,30 @@ func (v *verifier) rows(id uint32) int {
 // the checks of rows.
 func (v *verifier) lengths() *problem {
 	const most = 1<<31 - 1
-	same := func(id uint32, as int, may bool) *problem {
-		if may && v.byID[id] == nil || v.rows(id) == as {
-			return nil
-		}
-		return v.of(wrong(id, 0, "%d elements; expected %d", v.rows(id), as))
-	}
-	off := func(id uint32, of int, may bool) *problem {
-		if may && of == 0 && v.rows(id) == 0 {
-			return nil
-		}
-		return same(id, of+1, false)
-	}
 	v.numTexts = max(0, v.rows(2)-1)
 	txns, ops, keys, vers := v.rows(12), v.rows(24), v.rows(4), v.rows(6)
 	lists, preds, rows := v.rows(28), v.rows(31), v.rows(33)
-	for _, p := range []*problem{
-		same(5, keys, false), same(7, vers, false), same(8, vers, false),
-		off(10, v.rows(9), false), same(11, txns, false),
-		same(13, txns, false), same(14, txns, false), same(15, txns, false), off(16, txns, false),
-		same(17, txns, true), same(18, txns, true), same(19, txns, true), same(20, txns, true), same(21, txns, true),
-		same(22, txns, true), same(23, txns, true),
-		same(25, ops, false), same(26, ops, true), same(27, ops, true),
-		off(29, lists, true), off(32, preds, true), same(34, rows, false),
-		off(2, v.numTexts, true),
+	const may, off = 1, 2 // it need not be there; it is an offset column, of so many
+	for _, x := range []struct {
+		id   uint32
+		as   int
+		form int
+	}{
+		{5, keys, 0}, {7, vers, 0}, {8, vers, 0}, {10, v.rows(9), off}, {11, txns, 0},
+		{13, txns, 0}, {14, txns, 0}, {15, txns, 0}, {16, txns, off},
+		{17, txns, may}, {18, txns, may}, {19, txns, may}, {20, txns, may}, {21, txns, may}, {22, txns, may},
+		{23, txns, may}, {25, ops, 0}, {26, ops, may}, {27, ops, may},
+		{29, lists, off | may}, {32, preds, off | may}, {34, rows, 0}, {2, v.numTexts, off | may},
 	} {
-		if p != nil {
-			return p
+		n := v.rows(x.id)
+		switch {
+		case x.form == off|may && x.as == 0 && n == 0, x.form == may && v.byID[x.id] == nil:
+			continue
+		case x.form&off != 0:
+			x.as++
+		}
+		if n != x.as {
+			return v.of(wrong(x.id, 0, "%d elements; expected %d", n, x.as))
 		}
 	}
 	if v.rows(1) == 0 {
@@ -158,28 +155,40 @@ func (v *verifier) of(p *problem) *problem {
 	return p
 }
 
+// table adds sections that are to be hashed and checked together, of those that are there.
+func (v *verifier) table(all []table, check func(lo, hi int) *problem, ids []uint32) []table {
+	t := table{check: check}
+	for _, id := range ids {
+		if p := v.byID[id]; p != nil {
+			t.parts = append(t.parts, p)
+			t.rows = p.rows
+		}
+	}
+	if t.rows > 0 {
+		all = append(all, t)
+	}
+	return all
+}
+
+// refs checks a column of indices below limit.
+//
+//go:noinline
+func refs(id uint32, col []uint32, limit int) func(lo, hi int) *problem {
+	return func(lo, hi int) *problem { return below(id, col, lo, hi, limit) }
+}
+
+// offsets checks an offset column.
+//
+//go:noinline
+func offsets(id uint32, off []uint32, total int) func(lo, hi int) *problem {
+	return func(lo, hi int) *problem { return ascending(id, off, lo, hi, total) }
+}
+
 // tables returns what is to be hashed, with the checks of single rows.
 func (v *verifier) tables() []table {
 	h := v.h
 	var all []table
-	add := func(check func(lo, hi int) *problem, ids ...uint32) {
-		t := table{check: check}
-		for _, id := range ids {
-			if p := v.byID[id]; p != nil {
-				t.parts = append(t.parts, p)
-				t.rows = p.rows
-			}
-		}
-		if t.rows > 0 {
-			all = append(all, t)
-		}
-	}
-	refs := func(id uint32, col []uint32, limit int) func(lo, hi int) *problem {
-		return func(lo, hi int) *problem { return below(id, col, lo, hi, limit) }
-	}
-	offsets := func(id uint32, off []uint32, total int) func(lo, hi int) *problem {
-		return func(lo, hi int) *problem { return ascending(id, off, lo, hi, total) }
-	}
+	add := func(check func(lo, hi int) *problem, ids ...uint32) { all = v.table(all, check, ids) }
 	add(v.checkOps, 24, 25, 26, 27)
 	add(v.checkVersions, 6, 7, 8)
 	add(v.checkTxns, 12, 11, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23)
