@@ -77,6 +77,19 @@ func byTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 	return x.r, nil
 }
 
+// MaxStamped is how many violations of timestamps are listed.
+func MaxStamped() int { return maxStamped }
+
+// Stamped tells violations of timestamps of a history as evidence, as chronos does; begin is when transactions read.
+func Stamped(h *history.History, l level.Level, vs []timestamp.Violation, begin func(t uint32) int64) (
+	as []evidence.Anomaly) {
+	rep := &timestamp.Report{Begin: begin}
+	for i := range vs {
+		as = append(as, stampedAnomaly(h, rep, &vs[i], l.Serial()))
+	}
+	return as
+}
+
 // stampedAnomaly is a violation as evidence, its text with timestamps.
 func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Violation, serial bool) evidence.Anomaly {
 	a := evidence.Anomaly{Txns: []uint32{v.Txn}}
@@ -127,7 +140,10 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 			by = fmt.Sprintf("as %s (%s) left it", name(v.Other), span(v.Other))
 		}
 		want := "the list"
-		if h.Ops.Kind[v.Op] != history.ReadList {
+		switch kind := h.Ops.Kind[v.Op]; {
+		case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
+			want = string(h.Texts.AppendValue(nil, h.Initial))
+		case kind != history.ReadList:
 			want = stampedValue(h, v.Want)
 		}
 		from := ""

@@ -115,14 +115,14 @@ func (k *keyed) txn(h *history.History, t uint32, begin, commit at, number int) 
 			continue
 		}
 		*was = seen{t + 1, ver, 0}
-		if err := k.put(h, 0, key, ver, begin, number, h.Txns.ID[t]); err != nil {
+		if err := k.put(h, 0, key, ver, begin, begin, number, h.Txns.ID[t]); err != nil {
 			return err
 		}
 	}
 	for op := lo; op < hi; op++ {
 		ver := h.Ops.Ver[op]
 		if key := h.VerKey[ver]; h.Ops.Kind[op] == history.Write && k.seen[key].op == op+1 {
-			if err := k.put(h, 1, key, ver, commit, number, h.Txns.ID[t]); err != nil {
+			if err := k.put(h, 1, key, ver, commit, begin, number, h.Txns.ID[t]); err != nil {
 				return err
 			}
 		}
@@ -139,19 +139,37 @@ func hashOf(h *history.History, v history.Value) uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// put writes a record: what it is, the key, the version, where it stands, and whose it is.
-func (k *keyed) put(h *history.History, write byte, key, ver uint32, a at, number int, id int64) error {
+// put writes a record: what it is, the key, the version, where it stands, where its transaction begins if the order is
+// that of timestamps, and whose it is.
+func (k *keyed) put(h *history.History, write byte, key, ver uint32, a, begin at, number int, id int64) error {
 	w := k.w[k.hash[key]%uint64(len(k.w))]
 	b := append(k.buf[:0], write|byte(h.VerKind[ver])<<1)
 	b = appendValue(b, h, h.Keys[key])
 	b = appendValue(b, h, h.VerValue(ver))
+	k.buf = k.place(b, a, begin, number, id)
+	_, err := w.Write(k.buf)
+	return err
+}
+
+func (k *keyed) place(b []byte, a, begin at, number int, id int64) []byte {
 	b = binary.AppendVarint(b, a.t)
 	b = binary.AppendUvarint(b, a.n)
 	b = binary.AppendUvarint(b, uint64(a.sub))
+	if k.v.stamps.on {
+		b = binary.AppendVarint(b, begin.t)
+	}
 	b = binary.AppendVarint(b, int64(number))
-	b = binary.AppendVarint(b, id)
-	k.buf = b
-	_, err := w.Write(b)
+	return binary.AppendVarint(b, id)
+}
+
+// commit writes a record of the key that stands for a timestamp: no two may write it at one place.
+func (k *keyed) commit(a at, id int64) error {
+	b := append(k.buf[:0], 1, byte(history.Bool))
+	b = binary.AppendVarint(b, a.t)
+	b = append(b, byte(history.Null))
+	b = binary.AppendVarint(b, 0)
+	k.buf = k.place(b, a, a, -1, id)
+	_, err := k.w[uint64(a.t)*0x9e3779b97f4a7c15>>32%uint64(len(k.w))].Write(k.buf)
 	return err
 }
 
@@ -170,6 +188,8 @@ type record struct {
 	a     at
 	n     int64
 	id    int64
+	begin int64 // by timestamps
+
 	ex    int32 // number of its exception, -1
 	key   uint32
 	text  uint32
@@ -261,9 +281,13 @@ func (k *keyed) key(r *reader, name value, all []record, ops []uint32) error {
 			}
 			continue
 		}
-		if x.ex >= 0 && written && k.v.level.Snapshot() && k.v.ex[x.ex].begin.before(cur.a) {
+		late := x.ex >= 0 && k.v.ex[x.ex].begin.before(cur.a) || k.v.stamps.on && x.begin < cur.a.t
+		if late && written && k.v.level.Snapshot() {
 			return refute("transaction %d committed key %s while transaction %d, which writes it too, was open", cur.id,
 				name, x.id)
+		}
+		if written && cur.a == x.a && name.kind == history.Bool {
+			return refute("two transactions write and commit at %d", x.a.t)
 		}
 		if written && cur.a == x.a {
 			return refute("two writes of key %s stand at one place", name)
@@ -286,6 +310,7 @@ type reader struct {
 	b       []byte
 	bad     bool
 	ints    map[int64]uint32 // keys
+	stamps  map[int64]uint32 // keys that stand for timestamps
 	strings map[string]uint32
 	names   []value
 	texts   map[string]uint32
@@ -347,7 +372,15 @@ func (r *reader) next(v *verifier) (x record) {
 	x.write = r.byte()&1 != 0
 	kind, n, text := r.value()
 	var known bool
-	if kind == history.Int {
+	if kind == history.Bool { // a timestamp
+		if r.stamps == nil {
+			r.stamps = map[int64]uint32{}
+		}
+		if x.key, known = r.stamps[n]; !known {
+			x.key = uint32(len(r.names))
+			r.stamps[n] = x.key
+		}
+	} else if kind == history.Int {
 		if x.key, known = r.ints[n]; !known {
 			x.key = uint32(len(r.names))
 			r.ints[n] = x.key
@@ -362,6 +395,9 @@ func (r *reader) next(v *verifier) (x record) {
 	x.kind, x.n, text = r.value()
 	x.text = r.text(text)
 	x.a.t, x.a.n, x.a.sub = r.varint(), r.uvarint(), uint32(r.uvarint())
+	if v.stamps.on {
+		x.begin = r.varint()
+	}
 	place := r.varint()
 	x.id = r.varint()
 	x.ex = -1

@@ -17,6 +17,11 @@
 // writes at its commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the
 // client's times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
 //
+// Where the level begins with "ts:", the verdict is about the database's timestamps. Rule "timestamps", which has no
+// exceptions: transactions read at their start and install at their commit timestamp, at the serializable levels both
+// at the commit, or where "read_only_at" is "start" and they write nothing, at the start; at one timestamp what is
+// installed comes first.
+//
 // A violation's has the anomalies as in version 1. They are about the transactions named in them, and need of all
 // others only who wrote what these read. "with" in the header has the ids of further ones that they need: of those that
 // read from a transaction of unknown outcome, which therefore committed.
@@ -43,6 +48,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"isovet/certify"
 	"isovet/evidence"
@@ -72,6 +78,8 @@ type Result struct {
 	Level   level.Level
 	Verdict evidence.Verdict
 	Checker string
+	// Timestamps: it is about the database's timestamps.
+	Timestamps bool
 	// Refuted is why it does not prove its verdict; nil: it does.
 	Refuted error
 }
@@ -87,12 +95,16 @@ type header struct {
 		Txns int64  `json:"txns"`
 		Ops  int64  `json:"ops"`
 	} `json:"history"`
+	ReadsAt    string `json:"read_only_at,omitempty"`
 	Rule       string `json:"rule,omitempty"`
 	Exceptions int64  `json:"exceptions,omitempty"`
 	Anomalies  int64  `json:"anomalies,omitempty"`
 	// With are ids of transactions besides those of the anomalies.
 	With []int64 `json:"with,omitempty"`
 }
+
+// atStart is what read_only_at may say.
+const atStart = "start"
 
 // Version is that of the certificates which this package reads.
 const Version = 2
@@ -148,9 +160,14 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 		return nil, in.errorf("version", "%q, version %d; expected isovet-certificate, version %d", head.Format,
 			head.Version, Version)
 	}
-	l, err := level.Parse(head.Level)
+	name, byStamps := strings.CutPrefix(head.Level, "ts:")
+	l, err := level.Parse(name)
 	if err != nil {
 		return nil, in.errorf("level", "%v", err)
+	}
+	if head.ReadsAt != "" && (head.ReadsAt != atStart || !byStamps || !l.Serial()) {
+		return nil, in.errorf("read_only_at", "%q; expected %s, of timestamps, at a serializable level", head.ReadsAt,
+			atStart)
 	}
 	if !l.Serial() && !l.Snapshot() {
 		return nil, in.errorf("level", "%s; expected a serializable or snapshot level", l)
@@ -159,13 +176,19 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 		return nil, in.errorf("history", "the certificate is for another history: %s with %d transactions, not %d",
 			head.History.Name, head.History.Txns, s.Txns)
 	}
-	r := &Result{Level: l, Verdict: head.Verdict, Checker: head.Checker}
+	v := &verifier{s: s, o: o, level: l, skew: o.ClockSkew, byPlace: head.Rule == "place",
+		stamps: stamped{byStamps, head.ReadsAt != "", map[int64]bool{}}}
+	r := &Result{Level: l, Timestamps: byStamps, Verdict: head.Verdict, Checker: head.Checker}
 	switch head.Verdict {
 	case evidence.Holds:
-		if head.Rule != "end" && head.Rule != "place" {
-			return nil, in.errorf("rule", "%q; expected end or place", head.Rule)
+		switch {
+		case byStamps != (head.Rule == "timestamps"):
+			return nil, in.errorf("rule", "%q; expected timestamps where the level begins with ts:", head.Rule)
+		case !byStamps && head.Rule != "end" && head.Rule != "place":
+			return nil, in.errorf("rule", "%q; expected end, place or timestamps", head.Rule)
+		case byStamps && head.Exceptions != 0:
+			return nil, in.errorf("exceptions", "%d; timestamps have none", head.Exceptions)
 		}
-		v := &verifier{s: s, o: o, level: l, skew: o.ClockSkew, byPlace: head.Rule == "place"}
 		if err = v.read(in, head.Exceptions); err == nil {
 			err = v.order(ctx)
 		}
@@ -174,7 +197,7 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 				head.History.Name, head.History.Ops, v.ops)
 		}
 	case evidence.Violated:
-		err = violation(ctx, in, s, o, &head)
+		err = v.violation(ctx, in, &head)
 	default:
 		err = refuted{certify.ErrUnknown}
 	}

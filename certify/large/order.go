@@ -50,6 +50,7 @@ type verifier struct {
 	skew  int64
 	// byPlace: transactions stand in the order of the history, not of their times
 	byPlace bool
+	stamps  stamped
 	ops     int64
 
 	ex []exception // by place
@@ -179,7 +180,11 @@ func (v *verifier) order(ctx context.Context) error {
 		}
 		v.initial = valueOf(h, h.Initial)
 		for t := range uint32(h.NumTxns()) {
-			if err := v.txn(h, t, first+int64(t)); err != nil {
+			txn := v.txn
+			if v.stamps.on {
+				txn = v.stampedTxn
+			}
+			if err := txn(h, t, first+int64(t)); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // violation checks anomalies against the history of the transactions in them, and of who wrote what these read.
-func violation(ctx context.Context, in *lines, s *Source, o Options, head *header) error {
+func (v *verifier) violation(ctx context.Context, in *lines, head *header) error {
+	s, o := v.s, v.o
 	var text []byte
 	ids := map[int64]bool{}
 	for _, id := range head.With {
@@ -36,13 +37,23 @@ func violation(ctx context.Context, in *lines, s *Source, o Options, head *heade
 	if err := in.end(); err != nil {
 		return err
 	}
-	h, err := part(ctx, s, o, ids)
+	seen := &snapshots{}
+	if v.stamps.on {
+		var err error
+		if seen, err = v.snapshots(ctx, ids); err != nil {
+			return err
+		}
+	}
+	h, err := part(ctx, s, o, ids, seen)
 	if err != nil {
 		return err
 	}
 	small := map[string]any{"format": "isovet-certificate", "version": 1, "level": head.Level, "verdict": head.Verdict,
 		"checker": head.Checker, "anomalies": head.Anomalies, "history": map[string]any{"name": head.History.Name,
 			"txns": h.NumTxns(), "ops": h.NumOps(), "sha256": evidence.ContentHash(h)}}
+	if v.stamps.readOnlyAtStart {
+		small["read_only_at"] = atStart
+	}
 	first, err := json.Marshal(small)
 	if err != nil {
 		return err
@@ -59,8 +70,8 @@ func violation(ctx context.Context, in *lines, s *Source, o Options, head *heade
 type version struct{ key, value value }
 
 // part is the history of some transactions, whole, and of all others that wrote what they read: these with their writes
-// of those keys alone.
-func part(ctx context.Context, s *Source, o Options, ids map[int64]bool) (*history.History, error) {
+// of those keys alone; and of who installed what they should have seen.
+func part(ctx context.Context, s *Source, o Options, ids map[int64]bool, seen *snapshots) (*history.History, error) {
 	tell := func(stage string, first int64) {
 		if o.Progress != nil {
 			o.Progress(stage, first, s.Txns)
@@ -98,13 +109,16 @@ func part(ctx context.Context, s *Source, o Options, ids map[int64]bool) (*histo
 			keys := map[uint32]bool(nil)
 			for op := lo; op < hi && !member; op++ {
 				v := h.Ops.Ver[op]
-				if h.Ops.Kind[op] != history.Write || h.VerKind[v] == history.Int && !values[h.VerN[v]] && t != h.Init {
+				here := seen.by[h.Txns.ID[t]]
+				other := h.VerKind[v] == history.Int && !values[h.VerN[v]] && t != h.Init && here == nil
+				if h.Ops.Kind[op] != history.Write || other {
 					continue
 				}
 				key, is := valueOf(h, h.Keys[h.VerKey[v]]), false
 				if t == h.Init { // what takes the place of the header's initial value
-					is = wanted[version{key, valueOf(h, h.Initial)}]
+					is = wanted[version{key, valueOf(h, h.Initial)}] || seen.keys[key]
 				}
+				is = is || here[key]
 				if is || wanted[version{key, valueOf(h, h.VerValue(v))}] {
 					if keys == nil {
 						keys = map[uint32]bool{}
@@ -146,6 +160,7 @@ func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool)
 	head := history.NewTxnHead()
 	head.ID, head.HasID, head.Line, head.Status = h.Txns.ID[t], true, h.Txns.Line[t], h.Txns.Status[t]
 	head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
+	head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
 	if head.Init = t == h.Init; !head.Init {
 		if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime {
 			head.Session, head.HasSess = s, true

@@ -41,6 +41,8 @@ type Mapped struct {
 	Timeless []uint64
 	Init     uint64 // place of the initial transaction; plan.NoPlace: it is in another group
 	Chunks   int
+	// Stamped is what single transactions say, by timestamps.
+	Stamped plan.StampSaid
 	// Batches are in the order of places.
 	Batches []Batch
 }
@@ -57,7 +59,11 @@ type Batch struct {
 func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 	emit func(part int, chunk []byte, info plan.ChunkInfo) error, heads func([]byte) error) (r Mapped, err error) {
 	r.Init = plan.NoPlace
-	m := plan.Mapper{Rule: rule}
+	m := plan.StampMapper{Mapper: plan.Mapper{Rule: rule}}
+	batch := m.Mapper.Batch
+	if rule.Stamps.On {
+		batch = m.Batch
+	}
 	m.Emit = func(part int, chunk []byte, info plan.ChunkInfo) error {
 		r.Chunks++
 		return emit(part, chunk, info)
@@ -68,7 +74,7 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 				r.Init = base + uint64(h.Init)
 			}
 			r.Batches = append(r.Batches, batchOf(h, lo, hi, base, rule))
-			if err := m.Batch(h, lo, hi, base); err != nil {
+			if err := batch(h, lo, hi, base); err != nil {
 				return err
 			}
 			if len(m.Heads.B) > 1<<18 {
@@ -82,7 +88,7 @@ func MapPieces(ctx context.Context, pieces []Piece, rule plan.Rule,
 			return r, err
 		}
 	}
-	r.Stats, r.Bad, r.Timeless = m.Stats, m.Bad, m.Timeless
+	r.Stats, r.Bad, r.Timeless, r.Stamped = m.Stats, m.Bad, m.Timeless, m.Said
 	return r, heads(m.Heads.B)
 }
 
@@ -102,6 +108,8 @@ type Order struct {
 	Initial plan.Value
 	Moved   []Moved
 	Room    int
+	Stamps  plan.Stamps
+	Parts   int // of keys
 }
 
 // Moved is where a transaction stands that is an exception.
@@ -143,6 +151,7 @@ type Part struct {
 	Moved []MovedChunk // chunks of exceptions, besides those that were mapped
 	Wants []plan.Want  // for Writers
 	At    []plan.At    // for Writers, too
+	Asked []plan.Asked // for Writers, too; by timestamps
 }
 
 // MovedChunk is a chunk of exceptions.
@@ -162,8 +171,9 @@ func (m *MovedChunk) Chunk() plan.Chunk {
 type Replayed struct {
 	Misfits []plan.Misfit
 	Keys    int
-	TooMany bool // there are more
-	NoRoom  bool // plan.ErrRoom
+	Swept   Swept // by timestamps
+	TooMany bool  // there are more
+	NoRoom  bool  // plan.ErrRoom
 }
 
 // ReplayPart replays a partition's chunks and lists what misfits, up to most.
@@ -196,6 +206,7 @@ func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial
 type Written struct {
 	Writers [][]plan.Writer
 	States  []plan.Value // what keys hold
+	Sources []plan.Source
 	NoRoom  bool
 }
 
@@ -220,6 +231,12 @@ func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial 
 			return Written{NoRoom: true}, nil
 		}
 	}
+	if len(p.Asked) > 0 && err == nil {
+		w.Sources, err = plan.Sources(ctx, stampedChunks(chunks), f, initial, p.Asked)
+		if errors.Is(err, plan.ErrRoom) {
+			return Written{NoRoom: true}, nil
+		}
+	}
 	return w, err
 }
 
@@ -229,6 +246,7 @@ type Gathering struct {
 	Rule    plan.Rule
 	Spans   []plan.Span
 	Places  []uint64
+	Only    []plan.Value // keys of the initial transaction that are asked for; nil: all
 	Moved   []Moved
 	Counted []Counted
 }
@@ -275,6 +293,13 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 		}
 		return &g.Moved[i]
 	}
+	var only map[plan.Value]bool
+	if g.Only != nil {
+		only = make(map[plan.Value]bool, len(g.Only))
+		for _, k := range g.Only {
+			only[k] = true
+		}
+	}
 	counted := make(map[uint64]plan.Pos, len(g.Counted))
 	for _, c := range g.Counted {
 		counted[c.Place] = c.At
@@ -311,7 +336,11 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 				if at < 0 && !wanted {
 					continue
 				}
-				x := plan.TxnOf(h, u, base)
+				var keys map[plan.Value]bool
+				if u == h.Init {
+					keys = only
+				}
+				x := plan.TxnOn(h, u, base, keys)
 				T, _ := g.Rule.At(h, u, base)
 				x.Rule = plan.Pos{T: T, N: place}
 				x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}

@@ -37,16 +37,24 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 		Anomalies  int              `json:"anomalies,omitempty"`
 		Also       int              `json:"also,omitempty"`
 		With       []int64          `json:"with,omitempty"`
-	}{Format: "isovet-certificate", Version: 2, Level: a.Level.String(), Verdict: a.Verdict, Checker: "replay",
+		ReadsAt    string           `json:"read_only_at,omitempty"`
+	}{Format: "isovet-certificate", Version: 2, Level: evidence.Label(a.Level, a.Stamps.On), Verdict: a.Verdict,
+		Checker: a.Checker,
 		History: about{name, a.Stats.Txns, a.Stats.Ops}}
+	if a.Stamps.ReadOnlyAtStart {
+		head.ReadsAt = "start"
+	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	switch {
 	case a.Verdict == evidence.Holds:
 		head.Rule, head.Exceptions = "end", len(a.Moves)
-		if a.ByPlace {
+		switch {
+		case a.ByPlace:
 			head.Rule = "place"
+		case a.Stamps.On:
+			head.Rule = "timestamps"
 		}
 		if err := enc.Encode(head); err != nil {
 			return err

@@ -13,6 +13,8 @@
 //  4. Transactions of a window that has no order are told as a history of their own, with who wrote what they read. If
 //     that violates the level, so does the whole, and the proof is certified against it. Else the window grows.
 //
+// Chronos takes the first two steps alone: the database's timestamps are the order, there are no windows.
+//
 // # Memory
 //
 // An eighth of what is given goes to the chunks of a partition that overlap in time, a tenth to misfits, an eighth to
@@ -21,7 +23,8 @@
 //
 // Files: engine.go: the steps; files.go: what lies on disk; decide.go: rounds; solve.go: windows; refute.go and
 // proof.go: proofs of violations; resume.go and journal.go: what a check that was stopped goes on with; disk.go: how
-// much room there is; density.go: how many transactions a stretch has; input.go: what is read.
+// much room there is; density.go: how many transactions a stretch has; input.go: what is read; timeless.go: those
+// without times; whole.go: histories that are one window; sweep.go and stamps.go: chronos.
 //
 // Experimental: this package may still change.
 package spill

@@ -26,6 +26,10 @@ type Options struct {
 	Memory int64  // bytes; 0: 1 GiB
 	Level  level.Level
 	Skew   int64 // ns, as check.Options.ClockSkew
+	// Checker is replay ("") or chronos, which trusts the database's timestamps.
+	Checker string
+	// ReadOnlyAtStart is as in check.Options, for chronos.
+	ReadOnlyAtStart bool
 	// MaxWindow is how many transactions a window may have; 0: what memory allows, at most 200,000.
 	MaxWindow int
 	Workers   int // 0: all cores
@@ -77,6 +81,8 @@ type Answer struct {
 	Moved map[uint64]Named
 	// ByPlace: the rule is that transactions stand in the order of the history, which has no times.
 	ByPlace bool
+	Checker string
+	Stamps  plan.Stamps // by which the order is, if On
 	Level   level.Level
 	// Partial: Proof leaves out some reads of transactions in it.
 	Partial bool
@@ -121,7 +127,8 @@ func unfit(err error) *Answer {
 // Check decides whether a history satisfies a level, in bounded memory. Where the disk is too small, or full, the error
 // is [syscall.ENOSPC], and what was finished stays: the same check goes on with it.
 func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
-	if !slices.Contains(Levels(), o.Level) {
+	o.Checker = cmp.Or(o.Checker, byOrder)
+	if !slices.Contains(LevelsOf(o.Checker), o.Level) {
 		return &Answer{Verdict: evidence.Unknown, Reason: fmt.Sprintf("%s is not checked out of core", o.Level)}, nil
 	}
 	o.Memory = cmp.Or(o.Memory, 1<<30)
@@ -147,11 +154,16 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 		}
 		return nil, err
 	}
-	if a, err = e.decide(ctx); err != nil {
+	decide := e.decide
+	if e.rule.Stamps.On {
+		decide = e.decideStamped
+	}
+	if a, err = decide(ctx); err != nil {
 		return nil, err
 	}
 	e.stats.Recalled = int(e.recalled.Load())
 	a.Stats, a.Level, a.ByPlace = e.stats, e.o.Level, e.rule.ByPlace
+	a.Checker, a.Stamps = e.o.Checker, e.rule.Stamps
 	e.done = true
 	return a, nil
 }
@@ -174,6 +186,7 @@ type engine struct {
 	total      plan.MapStats
 	bad        []uint64
 	timeless   []uint64
+	only       []plan.Value // keys of the initial transaction that gather reads; nil: all
 	moves      *plan.Moves
 	density    *density
 	init       uint64              // place of the initial transaction
@@ -314,7 +327,8 @@ func (e *engine) filter() plan.Filter { return plan.Filter{Moved: e.moves, Room:
 
 // order is what a backend is told of the exceptions.
 func (e *engine) order() Order {
-	return Order{Txns: e.in.Txns, Initial: e.in.Initial, Moved: movedOf(e.moves), Room: e.room()}
+	return Order{Txns: e.in.Txns, Initial: e.in.Initial, Moved: movedOf(e.moves), Room: e.room(),
+		Stamps: e.rule.Stamps, Parts: e.rule.Parts}
 }
 
 // partsOf are the partitions that want something, or all.
@@ -322,7 +336,8 @@ func (e *engine) partsOf(asked []Part) (parts []Part) {
 	for p := range e.parts {
 		x := Part{Part: p, Moved: e.moved[p]}
 		if asked != nil {
-			if x.Wants, x.At = asked[p].Wants, asked[p].At; len(x.Wants)+len(x.At) == 0 {
+			x.Wants, x.At, x.Asked = asked[p].Wants, asked[p].At, asked[p].Asked
+			if len(x.Wants)+len(x.At)+len(x.Asked) == 0 {
 				continue
 			}
 		}
@@ -405,7 +420,8 @@ func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]b
 	by map[uint64]*plan.Txn, err error) {
 	in = make([][]*plan.Txn, len(ws))
 	by = make(map[uint64]*plan.Txn, len(places))
-	g := &Gathering{Rule: e.rule, Spans: ws, Places: slices.Sorted(maps.Keys(places)), Moved: movedOf(e.moves)}
+	g := &Gathering{Rule: e.rule, Only: e.only, Spans: ws, Places: slices.Sorted(maps.Keys(places)),
+		Moved: movedOf(e.moves)}
 	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
 		g.Counted = append(g.Counted, Counted{p, e.counted[p]})
 	}

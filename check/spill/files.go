@@ -27,6 +27,7 @@ type task struct {
 	stats       plan.MapStats
 	bad         []uint64
 	timeless    []uint64
+	stamped     plan.StampSaid
 	init        uint64
 }
 
@@ -58,7 +59,10 @@ func (e *engine) open() error {
 		e.parts = int(min(max(opsOf(e.in)*opBytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
 	}
 	e.stats.Parts = e.parts
-	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime()}
+	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime(), Stamps: stampsOf(e.o)}
+	if e.rule.Stamps.On {
+		e.parts++ // of the commits
+	}
 	e.moves, e.moved = plan.NewMoves(e.in.Txns), make([][]MovedChunk, e.parts)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
 	e.tried, e.forced = map[uint64]bool{}, map[int64]bool{}
@@ -197,7 +201,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 // mapped sets what mapping a task said.
 func (t *task) mapped(m Mapped) {
 	t.stats, t.bad, t.init, t.batches = m.Stats, m.Bad, m.Init, m.Batches
-	t.timeless = m.Timeless
+	t.timeless, t.stamped = m.Timeless, m.Stamped
 	t.minT, t.maxT = m.Stats.MinT, m.Stats.MaxT
 }
 

@@ -264,8 +264,12 @@ func (k *keySet) empty() bool { return k.n == 0 }
 
 func (k *keySet) addTxn(x *plan.Txn) {
 	for _, op := range x.Ops {
-		w, bit := k.slot(op.Key.Hash())
-		*w |= bit
-		k.n++
+		k.add(op.Key)
 	}
+}
+
+func (k *keySet) add(key plan.Value) {
+	w, bit := k.slot(key.Hash())
+	*w |= bit
+	k.n++
 }

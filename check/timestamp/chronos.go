@@ -132,7 +132,7 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		s.out.Order = l.entries()
 	}
 	s.out.finish()
-	s.out.w = s.w
+	s.out.w, s.out.Begin = s.w, l.begin
 	s.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}
 	return &s.out, nil
 }

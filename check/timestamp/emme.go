@@ -63,7 +63,7 @@ func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	e.cycles()
-	e.out.Order = l.entries()
+	e.out.Order, e.out.Begin = l.entries(), l.begin
 	e.out.finish()
 	e.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "construction": built.Sub(sorted),
 		"cycles": time.Since(built)}

@@ -75,6 +75,9 @@ type Report struct {
 	// Online is what Aion counted.
 	Online AionStats
 
+	// Begin, if set, is when a transaction reads; nil: at its start, or without one at its commit.
+	Begin func(t uint32) int64
+
 	w *writers
 }
 
@@ -90,6 +93,9 @@ func (r *Report) Source(h *history.History, v *Violation) uint32 {
 	at := h.CommitTS(v.Txn)
 	if s := h.StartTS(v.Txn); s != history.NoTime {
 		at = s
+	}
+	if r.Begin != nil {
+		at = r.Begin(v.Txn)
 	}
 	_, by := r.w.source(v.Txn, v.Got, at)
 	return by

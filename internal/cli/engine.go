@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func (f *checkFlags) onEngine(e *env) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	if f.all || f.checker != auto && f.checker != "replay" || f.solver != "" || f.shrunk != "" {
+	if f.all || f.checker != auto && !slices.Contains(spill.Checkers(), f.checker) || f.solver != "" || f.shrunk != "" {
 		dir = ""
 	}
 	f.spill.dir = dir

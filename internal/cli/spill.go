@@ -73,8 +73,11 @@ func (f *checkFlags) validateSpill(e *env) error {
 		return usagef("--max-window %d is negative", s.maxWindow)
 	case f.all:
 		return usagef("--level all is not checked out of core; name one level, or leave --spill out")
-	case f.checker != auto && f.checker != "replay":
-		return usagef("checker %s does not check out of core; leave --checker or --spill out", f.checker)
+	case f.checker != auto && !slices.Contains(spill.Checkers(), f.checker):
+		return usagef("checker %s does not check out of core, %s do; leave --checker or --spill out", f.checker,
+			strings.Join(spill.Checkers(), ", "))
+	case f.checker != auto && !slices.Contains(spill.LevelsOf(f.checker), f.level):
+		return usagef("checker %s does not decide %s", f.checker, f.level)
 	case f.solver != "":
 		return usagef("--solver has no meaning out of core; leave it or --spill out")
 	case f.shrunk != "":
@@ -90,7 +93,11 @@ func (f *checkFlags) validateSpill(e *env) error {
 func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n int, p *progress) (o outcome,
 	spilled bool) {
 	began := time.Now()
-	known := &evidence.Result{Level: f.level, Checker: "replay"}
+	checker := "replay"
+	if f.checker != auto {
+		checker = f.checker
+	}
+	known := &evidence.Result{Level: f.level, Checker: checker, Timestamps: spill.Stamped(checker)}
 	memory := cmp.Or(f.limits.memory, spillMemory)
 	if path == "-" {
 		return outcome{path, nil, usagef("standard input cannot be read twice, as --spill does; expected a file"),
@@ -139,7 +146,8 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory * 3 / 4))
 		}
 		return spill.Check(ctx, in, spill.Options{Dir: dir, Backend: backend, Memory: memory, Level: f.level,
-			Skew: f.skew.Nanoseconds(), MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
+			Checker: checker, ReadOnlyAtStart: f.atStart, Skew: f.skew.Nanoseconds(),
+			MaxWindow: f.spill.maxWindow, Keep: f.spill.keep,
 			Progress: func(s string, done, total int64) { p.Step(s, int(done), int(total)) },
 			Resumed: func(n, of int) {
 				fmt.Fprintf(e.stderr, "isovet: %s: %d of %d stretches were read before: their files in %s are used\n",
@@ -174,10 +182,15 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	if a.Proof != nil {
 		stats := r.Stats
 		r = a.Proof
+		stats.Violations, stats.BadTxns, stats.BadPairs = r.Stats.Violations, r.Stats.BadTxns, r.Stats.BadPairs
 		r.Stats = stats
 	}
 	r.Verdict, r.Reason = a.Verdict, a.Reason
-	if a.Verdict != evidence.Unknown || a.Stats.Misfits > 0 { // else too many to be counted
+	switch {
+	case a.Stamps.On:
+		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
+		r.Note = fmt.Sprintf("out of core: %d operations in the order of the database's timestamps", a.Stats.Ops)
+	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
 		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
 			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
 			a.Stats.Windows, len(a.Moves))
@@ -326,7 +339,7 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 	code := statusOK
 	switch {
 	case err == nil:
-		v.Level, v.Checker, v.Verdict = r.Level.String(), r.Checker, r.Verdict.String()
+		v.Level, v.Checker, v.Verdict = evidence.Label(r.Level, r.Timestamps), r.Checker, r.Verdict.String()
 		code = v.say(r.Refuted)
 	case errors.As(err, &stopped):
 		v.Answer, v.Reason = unanswered, stopped.text
@@ -338,7 +351,7 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 	}
 	var says *evidence.Result
 	if r != nil {
-		says = &evidence.Result{Level: r.Level, Verdict: r.Verdict}
+		says = &evidence.Result{Level: r.Level, Verdict: r.Verdict, Timestamps: r.Timestamps}
 	}
 	if err := v.print(e, f, says); err != nil {
 		return fmt.Errorf("cannot write the answer: %w", err)

@@ -15,7 +15,7 @@ import (
 //	number of keys, and each key: its kind, then a number (zigzag) or a length and a text
 //	for each transaction, a byte that says how many bytes two numbers take, and these: time less that of the one
 //	  before (zigzag) and place less that of the one before (zigzag); in chunks of exceptions Sub and what N has more
-//	  than the place; then its operations:
+//	  than the place, in those of timestamps what it does there and how long it took; then its operations:
 //	    three bytes: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit),
 //	      how many bytes a number takes, less one (3 bits), the key's number in the chunk (14 bits; all ones: it
 //	      follows)
@@ -39,6 +39,12 @@ const (
 	// writes of transactions of unknown outcome that do not count as yet
 	Maybe
 	MaybeIntermediate
+)
+
+// What is said of transactions in chunks of timestamps.
+const (
+	standsByPlace = 1
+	hasStart      = 2
 )
 
 const (
@@ -116,6 +122,9 @@ type chunkWriter struct {
 	inTxn  bool
 	lastN  int64
 	moving bool
+	// stamped chunks have positions of which N is 0 or one more than the place, and starts
+	stamped bool
+	start   int64
 }
 
 func (w *chunkWriter) size() int { return len(w.keys) + len(w.body) }
@@ -144,6 +153,18 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 	if w.moving {
 		i = putUvarint(b, i, zigzag(int64(pos.N-place)))
 		i = putUvarint(b, i, uint64(pos.Sub))
+	}
+	if w.stamped { // whether it stands by its place, and how long it took
+		what, took := byte(0), int64(0)
+		if pos.N != 0 {
+			what |= standsByPlace
+		}
+		if w.start != history.NoTime {
+			what |= hasStart
+			took = int64(uint64(pos.T) - uint64(w.start))
+		}
+		b[i] = what
+		i = putUvarint(b, i+1, zigzag(took))
 	}
 	w.body = b[:i]
 	w.pos, w.place = pos, place
@@ -230,7 +251,7 @@ func (w *chunkWriter) take(out []byte) ([]byte, ChunkInfo) {
 	out = append(out, w.body...)
 	out = append(out, make([]byte, padding)...)
 	info := w.info
-	*w = chunkWriter{keys: w.keys[:0], body: w.body[:0], seq: w.seq + 1, moving: w.moving}
+	*w = chunkWriter{keys: w.keys[:0], body: w.body[:0], seq: w.seq + 1, moving: w.moving, stamped: w.stamped}
 	return out, info
 }
 
@@ -244,10 +265,13 @@ type cursor struct {
 	b      []byte
 	i      int // where it stands in b
 	moving bool
-	round  int
-	whole  []byte
-	none   bool     // no key of it is looked at
-	keys   []uint32 // number of a key in the chunk → in the table
+	// stamped: when the transaction began is told too
+	stamped bool
+	start   int64
+	round   int
+	whole   []byte
+	none    bool     // no key of it is looked at
+	keys    []uint32 // number of a key in the chunk → in the table
 	// the transaction at which it stands
 	pos   Pos
 	place uint64
@@ -349,6 +373,16 @@ func (c *cursor) nextTxn() {
 	if c.moving {
 		c.pos.N += uint64(c.varint())
 		c.pos.Sub = uint32(c.uvarint())
+	}
+	if c.stamped {
+		what := c.uvarint()
+		if c.pos.N++; what&standsByPlace == 0 {
+			c.pos.N = 0
+		}
+		c.start = int64(uint64(c.pos.T) - uint64(c.varint()))
+		if what&hasStart == 0 {
+			c.start = history.NoTime
+		}
 	}
 }
 

@@ -3,10 +3,10 @@
 //
 // # The rule
 //
-// Transactions stand in the order of their clients' ends, and of their places in the history where ends are equal
-// ([Pos]). At the snapshot levels each reads and commits at that one point. Those of unknown outcome are left out,
-// unless a read that counts can be explained by them alone; then they stand behind their start, before that read. A
-// transaction that stands elsewhere is an exception ([Move]).
+// Transactions stand in the order of their clients' ends, or starts where they have no end, and of their places in the
+// history where these are equal ([Pos]). At the snapshot levels each reads and commits at that one point. Those of
+// unknown outcome are left out, unless a read that counts can be explained by them alone; then they stand behind their
+// start, before that read. A transaction that stands elsewhere is an exception ([Move]).
 //
 // # Why no misfit is a proof
 //
@@ -25,7 +25,9 @@
 //
 // Files: pos.go: places and values; chunk.go: how operations are written; mapper.go: from transactions to chunks;
 // merge.go: chunks in their order; replay.go: what misfits, and who wrote what; windows.go: from misfits to windows;
-// solve.go: an order for a window; txn.go: whole transactions, and chunks of exceptions; refute.go: parts.
+// solve.go: an order for a window; states.go: what keys hold before it; txn.go: whole transactions, and chunks of
+// exceptions; refute.go: parts; stamps.go, sweep.go: where the order is that of the database's
+// timestamps.
 //
 // Experimental: this package may still change.
 package plan

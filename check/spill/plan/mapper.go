@@ -45,6 +45,7 @@ type Rule struct {
 	Parts    int  // of the keys
 	RealTime bool // the level asks for real time: starts and ends must be there
 	ByPlace  bool // transactions stand in the order of the history: there are no times
+	Stamps   Stamps
 }
 
 // At is when a committed transaction stands, if nothing is known but its times: at its end; where it has none, at its

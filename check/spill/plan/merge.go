@@ -14,6 +14,8 @@ type Chunk struct {
 	// Moving chunks are of exceptions, made in a Round.
 	Moving bool
 	Round  int
+	// Stamped chunks are of histories by timestamps.
+	Stamped bool
 	// Read appends the bytes to buf.
 	Read func(buf []byte) ([]byte, error)
 }
@@ -139,7 +141,7 @@ func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 			if err != nil {
 				return err
 			}
-			c.moving, c.round, c.whole = k.Moving, k.Round, buf
+			c.moving, c.round, c.stamped, c.whole = k.Moving, k.Round, k.Stamped, buf
 			c.open(buf, number)
 			if c.none || c.ended {
 				bufs, free = append(bufs, buf), append(free, c)

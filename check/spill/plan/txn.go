@@ -15,6 +15,7 @@ type Txn struct {
 	File               string
 	Session            int64 // NoTime: none
 	Start, Commit, End int64
+	StartTS, CommitTS  int64
 	Status             history.Status
 	Init               bool
 	Ops                []Op
@@ -32,17 +33,26 @@ type Op struct {
 }
 
 // TxnOf takes a transaction out of a batch.
-func TxnOf(h *history.History, t uint32, first uint64) *Txn {
+func TxnOf(h *history.History, t uint32, first uint64) *Txn { return TxnOn(h, t, first, nil) }
+
+// TxnOn takes a transaction out of a batch, with its operations on the keys that only has, or all if it is nil.
+func TxnOn(h *history.History, t uint32, first uint64, only map[Value]bool) *Txn {
 	x := &Txn{Place: first + uint64(t), ID: h.Txns.ID[t], Line: h.Txns.Line[t], File: h.File,
 		Session: h.SessName[h.Txns.Sess[t]], Start: h.Start(t), Commit: h.Commit(t), End: h.End(t),
+		StartTS: h.StartTS(t), CommitTS: h.CommitTS(t),
 		Status: h.Txns.Status[t], Init: t == h.Init}
 	if x.Init {
 		x.Session = history.NoTime
 	}
 	lo, hi := h.TxnOps(t)
-	x.Ops = make([]Op, 0, hi-lo)
+	if only == nil {
+		x.Ops = make([]Op, 0, hi-lo)
+	}
 	for o := lo; o < hi; o++ {
 		v := h.Ops.Ver[o]
+		if only != nil && !only[ValueOf(h, h.Keys[h.VerKey[v]])] {
+			continue
+		}
 		x.Ops = append(x.Ops, Op{h.Ops.Kind[o], ValueOf(h, h.Keys[h.VerKey[v]]), ValueOf(h, h.VerValue(v))})
 	}
 	return x
@@ -56,6 +66,7 @@ func (x *Txn) head() history.TxnHead {
 	head := history.NewTxnHead()
 	head.ID, head.HasID, head.Line, head.Status = x.ID, true, x.Line, x.Status
 	head.Start, head.Commit, head.End = x.Start, x.Commit, x.End
+	head.StartTS, head.CommitTS = x.StartTS, x.CommitTS
 	if x.Session != history.NoTime {
 		head.Session, head.HasSess = x.Session, true
 	}

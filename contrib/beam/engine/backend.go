@@ -242,11 +242,11 @@ func (b *Backend) Replay(ctx context.Context, o spill.Order, keep []uint64, most
 }
 
 func doReplay(ctx context.Context, c *Call) ([]byte, error) {
-	s, _, all, err := part(ctx, c)
+	s, p, all, err := part(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	r, err := spill.ReplayPart(ctx, all, s.Order.Filter(s.Keep), s.Order.Initial, s.Most)
+	r, err := s.Order.Replay(ctx, p.Part, all, s.Keep, s.Most)
 	return encode(&r), err
 }
 

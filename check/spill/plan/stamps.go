@@ -1,0 +1,408 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"isovet/check/timestamp"
+	"isovet/history"
+)
+
+// Stamps says, where On, that the order is that of the database's timestamps, as package timestamp has it: each
+// transaction reads at its start and installs at its commit, at the serializable levels all at its commit. Nothing else
+// is tried. At one timestamp what is installed comes before what is read.
+type Stamps struct {
+	On              bool
+	Serial          bool
+	Sessions        bool
+	ReadOnlyAtStart bool
+}
+
+// Refusal says why timestamps decide nothing of a history: of a transaction that has none (Missing), or one that no
+// database gives.
+type Refusal struct {
+	Place   uint64
+	Missing bool
+	Txn     int64
+	Line    uint32
+	File    string
+	Field   string
+	Msg     string
+}
+
+// Err is the error that package timestamp has for it.
+func (r *Refusal) Err() error {
+	if r.Missing {
+		return &timestamp.Missing{Txn: r.Txn, Field: r.Field}
+	}
+	return &history.InputError{File: r.File, Line: int(r.Line), Off: -1, Field: r.Field, Msg: r.Msg}
+}
+
+// StampViolation is a failure of an axiom, as timestamp.Violation has it.
+type StampViolation struct {
+	Axiom     timestamp.Axiom
+	Txn       uint64 // place
+	Other     uint64 // NoPlace: none
+	Key       Value  // of EXT, INT, NOCONFLICT
+	Op        int    // of INT: the operation's place in its transaction
+	Got, Want Value  // of EXT, INT
+}
+
+// Compare orders violations by transaction.
+func (v *StampViolation) Compare(w *StampViolation) int {
+	switch {
+	case v.Txn != w.Txn:
+		return less(v.Txn < w.Txn)
+	case v.Key != w.Key:
+		return v.Key.compare(w.Key)
+	case v.Axiom != w.Axiom:
+		return int(v.Axiom) - int(w.Axiom)
+	case v.Op != w.Op:
+		return v.Op - w.Op
+	case v.Other != w.Other:
+		return less(v.Other < w.Other)
+	}
+	return 0
+}
+
+func less(is bool) int {
+	if is {
+		return -1
+	}
+	return 1
+}
+
+// StampSaid is what single transactions say.
+type StampSaid struct {
+	Refused *Refusal // the first
+	Found   []StampViolation
+	Count   [2]int64 // of TIMESTAMPS and INT; Found may have fewer
+}
+
+// mostFound bounds StampSaid.Found.
+const mostFound = 1 << 14
+
+// StampMapper is the Mapper of histories that are checked by timestamps: installs and reads are apart, and there is one
+// partition more, of the commits of those that write.
+type StampMapper struct {
+	Mapper
+	Said   StampSaid
+	events []stampEvent
+	head   stampHead
+	wrote  []uint32 // by key: one more than the transaction of whose writes the last was seen, going backwards
+	final  []bool
+}
+
+// stampEvent is a transaction's part in a batch.
+type stampEvent struct {
+	at     Pos
+	t      uint32
+	start  int64
+	reads  bool
+	writes bool
+	dead   bool // it takes no part, but may have been read from
+}
+
+// Batch maps transactions lo to hi of a history; base is what their numbers lack of their places.
+func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
+	if m.w == nil {
+		m.w = make([]chunkWriter, m.Parts+1)
+		for i := range m.w {
+			m.w[i].seq, m.w[i].stamped = 1, true
+		}
+		m.Stats.MinT, m.Stats.MaxT = Last.T, First.T
+	}
+	if h.HasPredicates() {
+		return &Unfit{"predicate operations are not checked out of core"}
+	}
+	if h.Meta.Lists || len(h.Lists.Key) > 0 {
+		return &Unfit{noLists}
+	}
+	if m.of != h {
+		m.wrote = slices.Grow(m.wrote[:0], h.NumKeys())[:h.NumKeys()]
+		clear(m.wrote)
+	}
+	m.keys(h)
+	m.Stats.Txns += int64(hi - lo)
+	m.Stats.Ops += int64(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
+	m.events = m.events[:0]
+	last := int64(First.T + 1)
+	for t := lo; t < hi; t++ {
+		m.place(h, t, base, &last)
+	}
+	slices.SortStableFunc(m.events, func(a, b stampEvent) int { return a.at.Compare(b.at) })
+	for i := range m.events {
+		if err := m.event(h, &m.events[i], base); err != nil {
+			return err
+		}
+	}
+	return m.flush(0)
+}
+
+// refuse notes why timestamps decide nothing.
+func (m *StampMapper) refuse(h *history.History, t uint32, base uint64, missing bool, field, msg string) {
+	if m.Said.Refused == nil {
+		m.Said.Refused = &Refusal{Place: base + uint64(t), Missing: missing, Txn: h.Txns.ID[t], Line: h.Txns.Line[t],
+			File: h.File, Field: field, Msg: msg}
+	}
+}
+
+func (m *StampMapper) found(v StampViolation) {
+	i := 0
+	if v.Axiom == timestamp.INT {
+		i = 1
+	}
+	if m.Said.Count[i]++; len(m.Said.Found) < mostFound {
+		m.Said.Found = append(m.Said.Found, v)
+	}
+}
+
+// place finds where a transaction stands.
+func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int64) {
+	place := base + uint64(t)
+	if t == h.Init {
+		m.events = append(m.events, stampEvent{at: First, t: t, writes: true})
+		m.Heads.stamped(&m.head, StampHead{Session: history.NoTime, Init: true})
+		return
+	}
+	s, c := h.StartTS(t), h.CommitTS(t)
+	if h.Txns.Status[t] == history.Aborted {
+		c = history.NoTime
+	}
+	lo, hi := h.TxnOps(t)
+	writes := slices.Contains(h.Ops.Kind[lo:hi], history.Write)
+	atStart := m.Stamps.Serial && m.Stamps.ReadOnlyAtStart && !writes
+	dead := c == history.NoTime
+	switch {
+	case dead && h.Txns.Status[t] == history.Committed:
+		m.refuse(h, t, base, true, "commit_ts", "")
+	case dead:
+	case m.Stamps.Serial && !atStart:
+	case s == history.NoTime:
+		m.refuse(h, t, base, true, "start_ts", "")
+		dead = true
+	case s > c:
+		m.found(StampViolation{Axiom: timestamp.TIMESTAMPS, Txn: place, Other: NoPlace})
+		dead = true
+	case s == c && writes:
+		m.refuse(h, t, base, false, "commit_ts", fmt.Sprintf("transaction %d writes and commits where it starts, at "+
+			"%d; expected a later timestamp", h.Txns.ID[t], c))
+		dead = true
+	}
+	if h.Txns.Status[t] == history.Committed {
+		m.Stats.Committed++
+	}
+	head := StampHead{Session: h.SessName[h.Txns.Sess[t]]}
+	add := func(at Pos, reads, writes, dead bool) {
+		m.events = append(m.events, stampEvent{at, t, s, reads, writes, dead})
+		*last = at.T
+	}
+	switch {
+	case dead:
+		if s != history.NoTime {
+			*last = s
+		}
+		if writes {
+			add(Pos{T: *last, N: place + 1}, false, true, true)
+		}
+	case m.Stamps.Serial && writes:
+		add(Pos{T: c}, true, true, false)
+		head.In, head.Writer, head.Begin, head.End = true, true, c, c
+	case m.Stamps.Serial:
+		if atStart {
+			c = s
+		}
+		add(Pos{T: c, N: place + 1}, true, false, false)
+		head.In, head.Begin, head.End = true, c, c
+	default:
+		add(Pos{T: s, N: place + 1}, true, false, false)
+		if writes {
+			add(Pos{T: c}, false, true, false)
+		}
+		head.In, head.Writer, head.Begin, head.End = true, writes, s, c
+	}
+	m.Heads.stamped(&m.head, head)
+}
+
+// event writes a transaction's part.
+func (m *StampMapper) event(h *history.History, e *stampEvent, base uint64) error {
+	place := base + uint64(e.t)
+	if e.writes && !e.dead && e.t != h.Init {
+		w := &m.w[m.Parts]
+		if w.size() > maxChunk {
+			if err := m.emit(m.Parts); err != nil {
+				return err
+			}
+		}
+		w.start = e.start
+		w.begin(e.at, place)
+		if w.nKeys == 0 { // they share one
+			w.key(history.Int, 0, nil)
+		}
+		w.op(Install, 0, history.Null, 0, nil)
+	}
+	if e.reads {
+		if err := m.reads(h, e, place); err != nil {
+			return err
+		}
+	}
+	if e.writes {
+		return m.writes(h, e, place)
+	}
+	return nil
+}
+
+// reads writes the reads that others must explain, and looks at those that own operations do.
+func (m *StampMapper) reads(h *history.History, e *stampEvent, place uint64) error {
+	lo, hi := h.TxnOps(e.t)
+	for o := lo; o < hi; o++ {
+		v := h.Ops.Ver[o]
+		k := h.VerKey[v]
+		switch h.Ops.Kind[o] {
+		case history.Read:
+			switch x := &m.by[k]; {
+			case x.txn != e.t+1:
+				if err := m.put(h, e, place, Read, k, v); err != nil {
+					return err
+				}
+			case x.state != v:
+				m.found(StampViolation{Axiom: timestamp.INT, Txn: place, Other: NoPlace, Op: int(o - lo),
+					Key: ValueOf(h, h.Keys[k]), Got: ValueOf(h, h.VerValue(v)), Want: ValueOf(h, h.VerValue(x.state))})
+			}
+		case history.Write:
+		default:
+			return &Unfit{"only reads and writes of single keys are checked out of core"}
+		}
+		m.by[k].txn, m.by[k].state = e.t+1, v
+	}
+	return nil
+}
+
+// writes writes what a transaction installs, and its other writes.
+func (m *StampMapper) writes(h *history.History, e *stampEvent, place uint64) error {
+	lo, hi := h.TxnOps(e.t)
+	for cap(m.final) < int(hi-lo) {
+		m.final = make([]bool, 2*(hi-lo)+64)
+	}
+	final := m.final[:hi-lo]
+	for o := hi; o > lo; o-- {
+		if h.Ops.Kind[o-1] == history.Write {
+			k := h.VerKey[h.Ops.Ver[o-1]]
+			final[o-1-lo] = m.wrote[k] != e.t+1
+			m.wrote[k] = e.t + 1
+		}
+	}
+	for o := lo; o < hi; o++ {
+		if h.Ops.Kind[o] != history.Write {
+			continue
+		}
+		kind := Intermediate
+		switch {
+		case e.dead:
+			kind = Aborted
+		case final[o-lo]:
+			kind = Install
+		}
+		v := h.Ops.Ver[o]
+		if err := m.put(h, e, place, kind, h.VerKey[v], v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes an operation to its key's partition.
+func (m *StampMapper) put(h *history.History, e *stampEvent, place uint64, kind Kind, k, v uint32) error {
+	x := &m.by[k]
+	p := int(x.part)
+	w := &m.w[p]
+	there := w.inTxn && w.place == place && w.pos == e.at
+	if w.size() > maxChunk && !there {
+		if err := m.emit(p); err != nil {
+			return err
+		}
+	}
+	if !there {
+		w.start = e.start
+		w.begin(e.at, place)
+	}
+	if x.seq != w.seq {
+		key := h.Keys[k]
+		var text []byte
+		if key.Kind != history.Int {
+			text = h.Texts.Text(uint32(key.N))
+		}
+		x.seq, x.local = w.seq, w.key(key.Kind, key.N, text)
+	}
+	var text []byte
+	if vk := h.VerKind[v]; vk == history.String || vk == history.Row {
+		text = h.Texts.Text(uint32(h.VerN[v]))
+	}
+	w.op(kind, x.local, h.VerKind[v], h.VerN[v], text)
+	return nil
+}
+
+// StampHead is what sessions are checked by, where timestamps are.
+type StampHead struct {
+	Session    int64 // NoTime: none
+	In         bool  // it takes part
+	Writer     bool
+	Init       bool
+	Begin, End int64 // if In
+}
+
+// stampHead is the head before.
+type stampHead struct{ session, end int64 }
+
+// Beside headNoSession and headInit.
+const (
+	headIn     = 1
+	headWriter = 2
+)
+
+// stamped writes a head.
+func (w *HeadWriter) stamped(last *stampHead, h StampHead) {
+	b := byte(0)
+	for _, x := range []struct {
+		is  bool
+		bit byte
+	}{{h.In, headIn}, {h.Writer, headWriter}, {h.Session == history.NoTime, headNoSession}, {h.Init, headInit}} {
+		if x.is {
+			b |= x.bit
+		}
+	}
+	w.B = append(w.B, b)
+	if h.Session != history.NoTime {
+		w.B = binary.AppendVarint(w.B, int64(uint64(h.Session)-uint64(last.session)))
+		last.session = h.Session
+	}
+	if h.In {
+		w.B = binary.AppendVarint(w.B, int64(uint64(h.End)-uint64(last.end)))
+		w.B = binary.AppendVarint(w.B, int64(uint64(h.End)-uint64(h.Begin)))
+		last.end = h.End
+	}
+}
+
+// EachStampHead calls f for each transaction's head.
+func EachStampHead(b []byte, f func(h *StampHead)) (err error) {
+	defer recoverDamaged(&err)
+	c := cursor{b: b}
+	var last stampHead
+	for c.i < len(b) {
+		s := b[c.i]
+		c.i++
+		h := StampHead{Session: history.NoTime, In: s&headIn != 0, Writer: s&headWriter != 0, Init: s&headInit != 0}
+		if s&headNoSession == 0 {
+			last.session = int64(uint64(last.session) + uint64(c.varint()))
+			h.Session = last.session
+		}
+		if h.In {
+			last.end = int64(uint64(last.end) + uint64(c.varint()))
+			h.End = last.end
+			h.Begin = int64(uint64(h.End) - uint64(c.varint()))
+		}
+		f(&h)
+	}
+	return nil
+}
