@@ -88,8 +88,14 @@ func (e *engine) sweep(ctx context.Context, keep *keySet, most int) (all Swept, 
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Replay(ctx, o, bits, most, e.partsOf(nil))
 	} else {
+		var s step
+		if s, err = e.step("sweep", bits); err != nil {
+			return all, err
+		}
 		err = e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
-			got[p], err = SweepPart(ctx, p, e.chunks[p], &o, bits, most)
+			got[p], err = answer(e, s, p, func() (Replayed, error) {
+				return SweepPart(ctx, p, e.chunks[p], &o, bits, most)
+			}, func(r *Replayed) bool { return r.NoRoom })
 			return err
 		})
 	}
