@@ -11,6 +11,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/internal/freeze"
+	"isovet/internal/keystore"
 )
 
 // AionOptions are the parameters of NewAion.
@@ -27,6 +28,7 @@ type AionOptions struct {
 	Unit   Unit
 	Attach Attach
 	Gate   GateOptions
+	Bounds
 }
 
 // Attach says whether keys hold what nobody knows when the stream begins.
@@ -74,6 +76,9 @@ type aion struct {
 	past      []ahead // clock and front when it was told
 	suspects  suspects
 	found     []Violation
+	store     *keystore.Store `freeze:"-"`
+	room      shares          `freeze:"-"`
+	shortened int64           // see shorten
 }
 
 // NewAion returns a judge by the database's timestamps. Errors: options that cannot be.
@@ -85,7 +90,10 @@ func NewAion(o AionOptions) (Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &aion{a: a, p: newParser(a), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}}
+	store := o.Bounds.store()
+	j := &aion{a: a, p: newParser(a, store), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}, store: store,
+		room: o.shares()}
+	j.g.seen.half = o.halfSeen()
 	if o.Attach == AttachAlways {
 		j.attach()
 	}
@@ -118,13 +126,29 @@ func (j *aion) Settings() []Setting {
 	return append(s, j.o.Gate.settings()...)
 }
 
-func (j *aion) Checkpoint(dir string) error { return freeze.Save(filepath.Join(dir, stateFile), j) }
+// keysFolder is what judges call the folder of a checkpoint that has what lies on disk.
+const keysFolder = "keys"
 
-func (j *aion) Restore(dir string) error { return freeze.Load(filepath.Join(dir, stateFile), j) }
+func (j *aion) Checkpoint(dir string) error {
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil || j.store == nil {
+		return err
+	}
+	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
+}
+
+func (j *aion) Restore(dir string) error {
+	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
+		return err
+	}
+	return j.o.restore(dir, j.store)
+}
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}
 
 func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
+	if err := j.evict(); err != nil {
+		return err
+	}
 	j.p.begin(b)
 	for i := range b.Lines {
 		j.line(b, i, bad)
@@ -139,7 +163,7 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 			j.p.begin(b)
 		}
 	}
-	return nil
+	return j.p.err
 }
 
 func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
@@ -177,7 +201,7 @@ func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	}
 	who := int64(math.MinInt64) + b.Lines[i].N
 	if t.Session != timestamp.NoSession {
-		who = int64(t.Session)
+		who = int64(j.p.sessions.Sum(t.Session)) // its number may be another's later on
 	}
 	j.add(t, who)
 }
@@ -198,7 +222,9 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 	}
 	if j.begun && at < j.watermark {
 		j.settle(j.o.Gate.Patience)
-		j.suspects.late(t, func(f *timestamp.Final) { j.found = append(j.found, j.unjudged(f, t.ID)) })
+		j.suspects.late(t, j.p.keys.Sum, func(x *suspect) {
+			j.found = append(j.found, j.unjudged(x, t.ID))
+		})
 	}
 	j.front.add(who, at)
 	if !j.begun || at > j.max {
@@ -206,6 +232,7 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 	}
 	j.begun = true
 	j.follow()
+	j.shorten()
 }
 
 // follow moves the watermark by the timestamps, if they tell how far.
@@ -233,7 +260,7 @@ func (j *aion) follow() {
 // Clock moves the watermark where the timestamps do not tell time, and ends the wait for writers.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
-	j.suspects.expire(j.g.clock, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
+	j.suspects.expire(j.g.clock, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
 	if _, tells := j.g.unit.ticks(0); tells || j.o.Wait == 0 {
 		j.past = nil
 		return
@@ -280,13 +307,13 @@ func (j *aion) Advance(mark int64) {
 	}
 	j.advance(mark)
 	j.settle(0)
-	j.suspects.expire(math.MaxInt64, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
+	j.suspects.expire(math.MaxInt64, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
 }
 
 func (j *aion) End() {
 	j.watermark = max(j.watermark, j.a.Settle())
 	j.settle(0)
-	j.suspects.expire(math.MaxInt64, func(f *timestamp.Final) { j.found = append(j.found, j.violation(f)) })
+	j.suspects.expire(math.MaxInt64, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
 }
 
 // settle takes what has become final; what a writer that comes late may explain waits for it.
@@ -295,23 +322,32 @@ func (j *aion) settle(patience time.Duration) {
 		switch {
 		case j.p.doubtful(&f):
 		case f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind && patience > 0 && j.g.clock > 0:
-			if out := j.suspects.add(f, plus(j.g.clock, int64(patience))); out != nil {
-				j.found = append(j.found, j.violation(out))
+			due := plus(j.g.clock, int64(patience))
+			if out := j.suspects.add(f, j.key(&f), j.p.keys.Sum(f.Key), due); out != nil {
+				j.found = append(j.found, j.violation(&out.f, out.key))
 			}
 		default:
-			j.found = append(j.found, j.violation(&f))
+			j.found = append(j.found, j.violation(&f, j.key(&f)))
 		}
 	}
 }
 
-func (j *aion) violation(f *timestamp.Final) Violation {
+// key is the key of a violation, if it has one. The key has its number still.
+func (j *aion) key(f *timestamp.Final) string {
+	if f.Key == history.None {
+		return ""
+	}
+	return j.p.keys.Name(f.Key)
+}
+
+func (j *aion) violation(f *timestamp.Final, key string) Violation {
 	v := Violation{Axiom: f.Axiom.String(), Why: f.Kind.String(), Txn: f.Txn}
 	if f.Other != timestamp.NoID {
 		other := f.Other
 		v.Other = &other
 	}
-	if f.Key != history.None {
-		v.Key = json.RawMessage(j.p.names[f.Key])
+	if key != "" {
+		v.Key = json.RawMessage(key)
 	}
 	if f.Op != history.None {
 		op := f.Op
@@ -324,8 +360,8 @@ func (j *aion) violation(f *timestamp.Final) Violation {
 }
 
 // unjudged says that a read is not judged, as its writer came late.
-func (j *aion) unjudged(f *timestamp.Final, writer int64) Violation {
-	v := j.violation(f)
+func (j *aion) unjudged(x *suspect, writer int64) Violation {
+	v := j.violation(&x.f, x.key)
 	v.Axiom, v.Why, v.Other = late, "", &writer
 	return v
 }
@@ -343,9 +379,12 @@ func (j *aion) Findings(each func(class string, line func(n int64) ([]byte, erro
 
 func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
-	s.Txns, s.Late, s.Window, s.Keys, s.Watermark, s.Label = a.Txns, a.Late, a.Window, len(j.p.names), j.watermark,
-		"axiom"
+	s.Txns, s.Late, s.Window, s.Watermark, s.Label = a.Txns, a.Late, a.Window, j.watermark, "axiom"
+	s.Keys = int(j.p.keys.Known())
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
 		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
-			int64(a.Wrong + j.suspects.n)}}, j.g.counts()...)
+			int64(a.Wrong + j.suspects.n)},
+		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.p.keys.Stored()},
+		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
+			"shortened", j.shortened}}, j.g.counts()...)
 }

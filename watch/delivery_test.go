@@ -16,6 +16,8 @@ import (
 
 	"isovet/check/timestamp"
 	"isovet/datasets"
+	"isovet/history"
+	"isovet/internal/histtest"
 	"isovet/internal/histtest/randtest"
 	"isovet/level"
 )
@@ -443,5 +445,23 @@ func TestUnits(t *testing.T) {
 		if v, err := ParseUnit(u.String()); v != u || err != nil {
 			t.Error(v, err)
 		}
+	}
+}
+
+// TestIDsAreTold: of many transactions with ids of their own none is taken for another, nor two for one.
+func TestIDsAreTold(t *testing.T) {
+	var s seen
+	h := history.TxnHead{HasID: true}
+	for id := range int64(histtest.Long(3<<20, 50_000_000)) {
+		h.ID = id
+		if same, other := s.add(&h, scramble(uint64(id))); same || other {
+			t.Fatalf("%d: %t, %t", id, same, other)
+		}
+	}
+	if same, _ := s.add(&h, scramble(uint64(h.ID))); !same {
+		t.Error("the last one is forgotten")
+	}
+	if _, other := s.add(&h, 12345<<32); !other {
+		t.Error("the last one's id is forgotten")
 	}
 }

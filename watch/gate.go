@@ -66,6 +66,9 @@ type heldLine struct {
 // maxHeld bounds the quarantine; what comes to it when it is full is not judged.
 const maxHeld = 1 << 12
 
+// maxSince bounds the sessions that are counted while lines are in quarantine; half of them are not ahead for sure.
+const maxSince = 4 * maxHeld
+
 // fate is what becomes of a line.
 type fate uint8
 
@@ -125,7 +128,7 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 	g.told = g.clock
 	if len(g.held) > 0 {
 		g.passed++
-		if _, known := g.since[who]; !known {
+		if _, known := g.since[who]; !known && len(g.since) < maxSince {
 			g.since[who] = false
 		}
 	}
@@ -263,11 +266,17 @@ func (g *gate) counts() []Count {
 }
 
 // seen is what transactions have come: a set of ids, in two halves, the older of which is forgotten when the newer is
-// full. Of each 40 bits of its hash are kept beside its place, and 24 of what it says: that another transaction is
-// taken for it happens once in 10¹⁸ pairs.
+// full. Of each there are 64 bits that say which it is, of an id all of it, and 32 of what it says.
 type seen struct {
-	table [2][]uint64
+	table [2]prints
 	n     int
+	half  int `freeze:"-"` // how many a half has; 0: halfSeen
+}
+
+// prints is a hash table of keys, scrambled already: the print of each, 0 where there is none.
+type prints struct {
+	keys   []uint64
+	prints []uint32
 }
 
 // halfSeen is how many transactions a half has.
@@ -294,55 +303,48 @@ func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	default:
 		return false, false
 	}
-	entry := key>>24<<24 | print>>40
-	if entry == 0 {
-		entry = 1 << 24
-	}
+	short := max(1, uint32(print>>32))
 	for k := range s.table {
-		if e := s.find(k, key, entry); e != nil && *e != 0 {
-			return *e == entry, *e != entry && h.HasID
+		if was := s.table[k].find(key); was != 0 {
+			return was == short, was != short && h.HasID
 		}
 	}
-	if s.n >= halfSeen {
-		s.table[1], s.table[0], s.n = s.table[0], nil, 0
+	if half := s.half; s.n >= half && (half > 0 || s.n >= halfSeen) {
+		s.table[1], s.table[0], s.n = s.table[0], prints{}, 0
 	}
-	if 2*s.n >= len(s.table[0]) {
-		old := s.table[0]
-		s.table[0] = make([]uint64, max(1024, 4*len(old)))
-		for _, e := range old {
-			if e != 0 {
-				s.put(e)
+	if t := &s.table[0]; 4*s.n >= 3*len(t.keys) {
+		old := *t
+		size := max(1024, 2*len(old.keys))
+		*t = prints{make([]uint64, size), make([]uint32, size)}
+		for i, p := range old.prints {
+			if p != 0 {
+				t.put(old.keys[i], p)
 			}
 		}
 	}
-	s.put(entry)
+	s.table[0].put(key, short)
 	s.n++
 	return false, false
 }
 
-// A place follows from the bits that an entry keeps of the hash.
-func place(entry uint64, size int) uint64 { return (entry >> 24) & uint64(size-1) }
-
-func (s *seen) find(k int, key, entry uint64) *uint64 {
-	t := s.table[k]
-	if len(t) == 0 {
-		return nil
+// find returns the print of a key; 0: there is none.
+func (t *prints) find(key uint64) uint32 {
+	if len(t.keys) == 0 {
+		return 0
 	}
-	for i := place(entry, len(t)); ; i = (i + 1) & uint64(len(t)-1) {
-		if t[i] == 0 {
-			return nil
-		}
-		if t[i]>>24 == entry>>24 {
-			return &t[i]
+	mask := uint64(len(t.keys) - 1)
+	for i := key & mask; ; i = (i + 1) & mask {
+		if p := t.prints[i]; p == 0 || t.keys[i] == key {
+			return p
 		}
 	}
 }
 
-func (s *seen) put(entry uint64) {
-	t := s.table[0]
-	i := place(entry, len(t))
-	for t[i] != 0 {
-		i = (i + 1) & uint64(len(t)-1)
+func (t *prints) put(key uint64, p uint32) {
+	mask := uint64(len(t.keys) - 1)
+	i := key & mask
+	for t.prints[i] != 0 {
+		i = (i + 1) & mask
 	}
-	t[i] = entry
+	t.keys[i], t.prints[i] = key, p
 }

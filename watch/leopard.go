@@ -30,6 +30,7 @@ type LeopardOptions struct {
 	Lateness int64
 	Attach   Attach
 	Gate     GateOptions
+	Bounds
 }
 
 // leopard judges by the mechanisms of the database, over client times.

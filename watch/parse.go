@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,16 +11,16 @@ import (
 	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/keystore"
 )
 
 // parser turns what the reader of the history format makes of lines into arrivals. Keys and sessions are numbered as
 // they come; a value is a hash of 64 bits, null is 0.
 type parser struct {
 	aion     *timestamp.Aion
-	keys     map[string]uint32 `freeze:"-"`
-	names    []string          // key → JSON
-	keyOf    []uint32          // the batch's key → ours
-	sessions map[int64]uint32
+	keys     *keystore.Table // by their JSON
+	keyOf    []uint32        // the batch's key → ours
+	sessions *keystore.Table // by their names, as 8 bytes
 	initial  uint64
 	lists    bool
 	first    int64 // number of the line behind the header
@@ -28,25 +30,24 @@ type parser struct {
 	buf      timestamp.Arrival
 	// What lines that are not understood may have written: of registers, and lists. Who reads it is not accused.
 	lost      map[version]struct{}
-	lostLists map[uint32]struct{}
+	lostLists map[uint64]struct{}
+	spread    spread // of all keys
+	err       error  `freeze:"-"` // of the store of keys
 }
 
-type version struct {
-	key uint32
-	val uint64
-}
+// version is one of a key, which has no number for as long as this is remembered: hashes of both.
+type version struct{ key, val uint64 }
 
-func newParser(a *timestamp.Aion) *parser {
-	return &parser{aion: a, keys: map[string]uint32{}, sessions: map[int64]uint32{}, lost: map[version]struct{}{},
-		lostLists: map[uint32]struct{}{}}
-}
+// Kinds of the store.
+const (
+	keyKind     = 'k'
+	sessionKind = 's'
+)
 
-// Thawed makes again what is not written (internal/freeze).
-func (p *parser) Thawed() {
-	p.keys = make(map[string]uint32, len(p.names))
-	for k, name := range p.names {
-		p.keys[name] = uint32(k)
-	}
+// newParser returns a parser; store may be nil.
+func newParser(a *timestamp.Aion, store *keystore.Store) *parser {
+	return &parser{aion: a, keys: keystore.NewTable(store, keyKind), sessions: keystore.NewTable(store, sessionKind),
+		lost: map[version]struct{}{}, lostLists: map[uint64]struct{}{}}
 }
 
 // value names a value.
@@ -57,16 +58,22 @@ func value(t *history.Texts, v history.Value) uint64 {
 	return max(mechanism.HashValue(t, v), 1)
 }
 
-func (p *parser) key(t *history.Texts, key history.Value) uint32 {
+// number numbers a key. What is known of it is not there before fetch.
+func (p *parser) number(t *history.Texts, key history.Value) uint32 {
 	p.text = t.AppendValue(p.text[:0], key)
-	if k, ok := p.keys[string(p.text)]; ok {
-		return k
+	k, made := p.keys.Number(p.text)
+	if made {
+		p.aion.SetInitial(k, p.initial)
+		p.spread.add(p.keys.Sum(k))
 	}
-	k := uint32(len(p.names))
-	p.names = append(p.names, string(p.text))
-	p.keys[p.names[k]] = k
-	p.aion.SetInitial(k, p.initial)
 	return k
+}
+
+// fetch brings back what is known of the keys that were numbered.
+func (p *parser) fetch() {
+	if err := p.keys.Fetch(p.aion.LoadKey); err != nil {
+		p.err = errors.Join(p.err, err)
+	}
 }
 
 // begin begins a batch.
@@ -82,9 +89,10 @@ func (p *parser) begin(b *Batch) {
 		}
 	}
 	p.keyOf = p.keyOf[:0]
-	for range b.H.Keys {
-		p.keyOf = append(p.keyOf, history.None) // numbered when a line that is understood has it
+	for _, k := range b.H.Keys {
+		p.keyOf = append(p.keyOf, p.number(b.H.Texts, k))
 	}
+	p.fetch()
 }
 
 // line returns nil for lines that are no transaction to be judged: a header, the initial transaction. Of a line that is
@@ -158,10 +166,11 @@ func (p *parser) txn(h *history.History, n uint32, t *history.TxnHead, ordinal i
 }
 
 func (p *parser) session(name int64) uint32 {
-	n, ok := p.sessions[name]
-	if !ok {
-		n = uint32(len(p.sessions))
-		p.sessions[name] = n
+	n, made := p.sessions.Number(binary.BigEndian.AppendUint64(p.text[:0], uint64(name)))
+	if made {
+		if err := p.sessions.Fetch(p.aion.LoadSession); err != nil {
+			p.err = errors.Join(p.err, err)
+		}
 	}
 	return n
 }
@@ -170,25 +179,17 @@ func (p *parser) session(name int64) uint32 {
 func (p *parser) ops(h *history.History, lo, hi uint32) {
 	a := &p.buf
 	p.elems = p.elems[:0]
-	key := func(of uint32) uint32 {
-		k := p.keyOf[of]
-		if k == history.None {
-			k = p.key(h.Texts, h.Keys[of])
-			p.keyOf[of] = k
-		}
-		return k
-	}
 	nulls := false
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		kind := h.Ops.Kind[op]
 		if kind != history.ReadList {
-			o := timestamp.ArrivalOp{Key: key(h.VerKey[v]), Kind: kind, Val: value(h.Texts, h.VerValue(v))}
+			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: value(h.Texts, h.VerValue(v))}
 			nulls = nulls || kind == history.Read && o.Val == 0
 			a.Ops = append(a.Ops, o)
 			continue
 		}
-		a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: key(h.Lists.Key[v]), Kind: kind, Val: uint64(len(a.Lists))})
+		a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: p.keyOf[h.Lists.Key[v]], Kind: kind, Val: uint64(len(a.Lists))})
 		from := len(p.elems)
 		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
 			p.elems = append(p.elems, value(h.Texts, h.VerValue(e)))
@@ -260,6 +261,9 @@ func (p *parser) doubtAll(text []byte) {
 	if len(p.lost) > maxLost {
 		clear(p.lost)
 	}
+	if len(p.lostLists) > maxLost {
+		clear(p.lostLists)
+	}
 	var ops []json.RawMessage
 	if json.Unmarshal(text, &ops) == nil {
 		for _, op := range ops {
@@ -275,14 +279,14 @@ func (p *parser) doubtOp(op []byte) {
 	}
 	h := l.H
 	note := func(ver uint32) {
-		p.lost[version{p.key(h.Texts, h.Keys[h.VerKey[ver]]), value(h.Texts, h.VerValue(ver))}] = struct{}{}
+		p.lost[version{p.sum(h.Texts, h.Keys[h.VerKey[ver]]), value(h.Texts, h.VerValue(ver))}] = struct{}{}
 	}
 	for op, kind := range h.Ops.Kind {
 		switch v := h.Ops.Ver[op]; kind {
 		case history.Write:
 			note(v)
 		case history.Append:
-			p.lostLists[p.key(h.Texts, h.Keys[h.VerKey[v]])] = struct{}{}
+			p.lostLists[p.sum(h.Texts, h.Keys[h.VerKey[v]])] = struct{}{}
 		case history.PredWrite:
 			for _, made := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
 				note(made)
@@ -296,9 +300,16 @@ func (p *parser) doubtful(f *timestamp.Final) bool {
 	if f.Key == history.None || f.Axiom != timestamp.EXT {
 		return false
 	}
-	if _, lost := p.lostLists[f.Key]; lost {
+	sum := p.keys.Sum(f.Key)
+	if _, lost := p.lostLists[sum]; lost {
 		return true
 	}
-	_, lost := p.lost[version{f.Key, f.Got}]
+	_, lost := p.lost[version{sum, f.Got}]
 	return lost
+}
+
+// sum is a key's hash.
+func (p *parser) sum(t *history.Texts, key history.Value) uint64 {
+	p.text = t.AppendValue(p.text[:0], key)
+	return keystore.Sum(p.text)
 }

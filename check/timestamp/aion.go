@@ -91,6 +91,7 @@ type Aion struct {
 	attached          // see Attach
 	out      []Final
 	stats    AionStats
+	lists    int64 // bytes of the keys' versions and readers
 	stamp    uint32
 	wrote    []pendingWrite
 }
@@ -124,14 +125,15 @@ type onlineKey struct {
 	versions []onlineVersion
 	readers  []onlineReader
 	mine     uint32 // stamp of the arrival that touched it last
-	wrote    bool   // by that arrival
+	dropAt   uint32 // how many versions there are when those that nobody sees go next
+	wrote    bool   // by the arrival that touched it last
+	list     bool
+	sure     bool // Attach: what it held when the stream began is known, or does not matter any more
 	own      uint64
 	initial  uint64 // as a register
-	list     bool
-	over     int64 // Attach: number of the arrival from which on nobody sees what it held when the stream began
-	horizon  int64 // Attach: reads at snapshots up to here are not judged where nobody wrote what they read
-	torn     int64 // not 0: a list that is unknown up to here, see tear
-	sure     bool  // Attach: what it held when the stream began is known, or does not matter any more
+	over     int64  // Attach: number of the arrival from which on nobody sees what it held when the stream began
+	horizon  int64  // Attach: reads at snapshots up to here are not judged where nobody wrote what they read
+	torn     int64  // not 0: a list that is unknown up to here, see tear
 }
 
 type slot struct {
@@ -219,8 +221,7 @@ func (a *Aion) retell(k *onlineKey, base, was, is uint64) {
 
 func (a *Aion) key(key uint32) *onlineKey {
 	for int(key) >= len(a.keys) {
-		a.keys = append(a.keys, onlineKey{base: onlineVersion{pos: math.MinInt64, start: math.MinInt64, by: NoID},
-			sure: !a.attach, horizon: math.MinInt64})
+		a.keys = append(a.keys, a.newKey())
 	}
 	return &a.keys[key]
 }
@@ -311,7 +312,7 @@ func (a *Aion) final(f Final) { a.out = append(a.out, f) }
 func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	k := &a.keys[key]
 	a.stats.Versions++
-	if len(k.versions) == cap(k.versions) && len(k.versions) > 0 {
+	if n := len(k.versions); n > 0 && n >= int(k.dropAt) {
 		a.dropVersions(k)
 	}
 	i := len(k.versions)
@@ -343,7 +344,9 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 		}
 		return // older than what everybody still to come sees
 	}
+	a.lists -= int64(cap(k.versions)) * versionBytes
 	k.versions = append(k.versions, v)
+	a.lists += int64(cap(k.versions)) * versionBytes
 	copy(k.versions[i+1:], k.versions[i:])
 	k.versions[i] = v
 	a.rejudge(k, i)
@@ -359,8 +362,8 @@ func (a *Aion) dropVersions(k *onlineKey) {
 		k.base = k.versions[n-1]
 		k.versions = k.versions[:copy(k.versions, k.versions[n:])]
 	}
-	if len(k.versions) > cap(k.versions)/2 {
-		k.versions = slices.Grow(k.versions, cap(k.versions)) // else this would be done again soon
+	if n := uint32(len(k.versions)); n > k.dropAt/2 {
+		k.dropAt = max(2, 2*k.dropAt, n+1) // else this would be done again soon
 	}
 }
 
@@ -369,7 +372,9 @@ func (a *Aion) dropReaders(k *onlineKey) {
 	live := a.first + int64(a.head)
 	k.readers = slices.DeleteFunc(k.readers, func(r onlineReader) bool { return r.n < live })
 	if len(k.readers) > cap(k.readers)/2 {
+		a.lists -= int64(cap(k.readers)) * readerBytes
 		k.readers = slices.Grow(k.readers, cap(k.readers))
+		a.lists += int64(cap(k.readers)) * readerBytes
 	}
 }
 

@@ -14,6 +14,7 @@ type attached struct {
 	latestCommit int64
 	lag          [2]int64 // the two greatest distances by which a commit came behind a later one
 	kept         map[listRead][]uint64
+	keptBytes    int64
 	torn         int // lists that a late transaction has made unknown
 }
 
@@ -79,6 +80,7 @@ func (a *Aion) attachReads(s *slot, n int64) {
 		if k.list && len(a.kept) > 0 {
 			got = a.kept[listRead{n, key}]
 			delete(a.kept, listRead{n, key})
+			a.keptBytes -= keptBytes(got)
 		}
 		if k.sure {
 			continue
@@ -134,7 +136,9 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 		a.adoptList(k, x, h, got)
 	case unknown:
 		k.sure = true
+		a.lists -= int64(cap(k.versions)) * versionBytes
 		k.versions = slices.Insert(k.versions, v+1, onlineVersion{pos: h, start: h, val: x.val, by: NoID})
+		a.lists += int64(cap(k.versions)) * versionBytes
 		a.rejudge(k, v+1)
 	}
 }
@@ -194,7 +198,16 @@ func (a *Aion) adoptList(k *onlineKey, x *onlineReader, h int64, got []uint64) {
 
 // keepList keeps a list read until it is final.
 func (a *Aion) keepList(key uint32, n int64, got []uint64) {
+	a.keptBytes += keptBytes(got) - keptBytes(a.kept[listRead{n, key}])
 	a.kept[listRead{n, key}] = slices.Clone(got)
+}
+
+// keptBytes is what a list that is kept takes in memory, about; nothing if none is.
+func keptBytes(got []uint64) int64 {
+	if got == nil {
+		return 0
+	}
+	return 64 + 8*int64(len(got))
 }
 
 // tear makes a list unknown up to the watermark: a late transaction has appended to it further back than is remembered.

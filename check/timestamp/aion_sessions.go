@@ -48,10 +48,7 @@ func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
 	if t.Session == NoSession || !a.o.Level.Sessions() {
 		return
 	}
-	for int(t.Session) >= len(a.sess) {
-		a.sess = append(a.sess, onlineSession{named: NoID, began: !a.attach})
-	}
-	s := &a.sess[t.Session]
+	s := a.sessionAt(t.Session)
 	if part {
 		a.latest = max(a.latest, start)
 	}
@@ -79,6 +76,13 @@ func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
 		}
 		a.nextDue = min(a.nextDue, s.pending[0].due)
 	}
+}
+
+func (a *Aion) sessionAt(n uint32) *onlineSession {
+	for int(n) >= len(a.sess) {
+		a.sess = append(a.sess, a.newSession())
+	}
+	return &a.sess[n]
 }
 
 // flushSession takes those whose turn has come, those whose predecessors can only come late, and the first of more than

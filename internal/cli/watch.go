@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type watchFlags struct {
 	keep                           string
 	gate                           gateFlags
 	idle, checkpoint               time.Duration
+	memory                         int64
 	atStart, once, quiet, standby  bool
 	checker, profile               string
 	horizon                        int
@@ -42,12 +44,15 @@ type watchFlags struct {
 	given                          func(flag string) bool
 }
 
+// minWatchMemory is what lines that are under way take.
+const minWatchMemory = 16 << 20
+
 // watchCheckers are those that judge a stream.
 var watchCheckers = []string{"aion", "leopard", "replay"}
 
 func newWatch(e *env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
-		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB",
+		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
 		checker: watchCheckers[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
@@ -77,6 +82,8 @@ A transaction that comes again, by its id, is taken once. One that is more than 
 the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
 line says that transactions of a session are missing, by their "seq". Without an initial transaction keys hold at first
 what the first read of them shows (--attach).
+
+Memory is bounded (--memory): what is known of idle keys lies in FOLDER/keys, and comes back when it is needed.
 
 The folder is a history too: isovet check, shrink and convert read its log. At the end of a source with violations
 watch prints the command that finds the smallest history that shows one.
@@ -112,6 +119,8 @@ Start it again to continue.`,
 	enumFlag(c, &f.gate.attach, "attach", "mode", "whether keys hold what nobody knows when the stream begins; auto: "+
 		"without an initial transaction and value", watch.AttachNames())
 	addProfile(c, &f.profile, &f.skew)
+	fl.Var(sizeValue{&f.memory}, "memory", "how much memory to take, such as 256MiB: what is known of idle keys "+
+		"lies in the folder")
 	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals everything is final; 0: never")
 	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "how often the state is written, so that a restart goes "+
 		"on from there; 0: never, a restart judges the log again")
@@ -204,7 +213,7 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Lateness, o.Attach, o.Gate = wait.Nanoseconds(), attach, gate
+		o.Lateness, o.Attach, o.Gate, o.Bounds = wait.Nanoseconds(), attach, gate, f.bounds()
 		if f.given("level") {
 			o.Level = &f.level
 		}
@@ -226,7 +235,13 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		return nil, usagef("--timestamp-unit: %v", err)
 	}
 	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart},
-		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate})
+		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate,
+		Bounds: f.bounds()})
+}
+
+// bounds are those of memory.
+func (f *watchFlags) bounds() watch.Bounds {
+	return watch.Bounds{Memory: f.memory, Dir: filepath.Join(f.state, "keys")}
 }
 
 // judgeReplay makes the judge that goes by client times alone.
@@ -329,9 +344,15 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.memory > 0 && f.memory < minWatchMemory {
+		return usagef("--memory %v; expected %d at least", sizeValue{&f.memory}, minWatchMemory)
+	}
 	judge, err := f.judge()
 	if err != nil {
 		return err
+	}
+	if f.memory > 0 {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory))
 	}
 	open, err := f.open(e)
 	if err != nil {

@@ -75,9 +75,18 @@ func (t *Table) Stored() int64 { return t.stored }
 // Name returns the text of a number.
 func (t *Table) Name(n uint32) string { return t.names[n] }
 
+// Sum is a hash of a number's text, which is its own for good.
+func (t *Table) Sum(n uint32) uint64 { return t.sums[n] }
+
+// Sum is a text's hash.
+func Sum(text []byte) uint64 { return xxhash.Sum64(text) }
+
+// NumberBytes is what a number takes in memory, without its text.
+const NumberBytes = 41
+
 // Bytes is what the texts in memory take, about.
 func (t *Table) Bytes() int64 {
-	return t.text + int64(len(t.names))*41 + int64(len(t.index))*4 + int64(cap(t.free))*4
+	return t.text + int64(len(t.names))*NumberBytes + int64(len(t.index))*4 + int64(cap(t.free))*4
 }
 
 func (t *Table) enter(n uint32) {

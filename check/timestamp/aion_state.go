@@ -1,0 +1,336 @@
+package timestamp
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// What is known of keys and sessions that are not in use can be taken out of Aion and put back, so that whoever numbers
+// them can keep it elsewhere and give their numbers to others. It changes no verdict: all of it is taken, and a key
+// that the window has readers of stays.
+
+// What a key and a session take in memory by themselves.
+const (
+	KeyBytes     = 160
+	SessionBytes = 128
+)
+
+const (
+	versionBytes = 40
+	readerBytes  = 48
+	slotBytes    = 40
+)
+
+// Bytes is what Aion takes in memory, about.
+func (a *Aion) Bytes() int64 {
+	return a.lists + a.keptBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes + int64(cap(a.reads))*4 +
+		int64(len(a.sess))*SessionBytes
+}
+
+// WindowBytes is how much of that the transactions take that are not final, but for what their keys take by themselves;
+// Reads is how many keys they have read, one and the same for each of them. Both depend on nothing but what has
+// arrived.
+func (a *Aion) WindowBytes() (bytes int64, reads int) {
+	reads = len(a.reads) - a.readHead
+	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*(readerBytes+4), reads
+}
+
+// Oldest is a watermark at which a part of the transactions that are not final, the first to have arrived, would be:
+// one in so many of them, or one.
+func (a *Aion) Oldest(part int) int64 {
+	n := (len(a.slots) - a.head + part - 1) / part
+	mark := a.mark
+	for _, s := range a.slots[a.head : a.head+n] {
+		if !s.late && s.upTo >= mark {
+			mark = s.upTo
+			if mark < math.MaxInt64 {
+				mark++
+			}
+		}
+	}
+	return mark
+}
+
+// What follows of a key.
+const (
+	stateList = 1 << iota
+	stateSure
+	stateTorn
+	stateOver
+	stateHorizon
+	stateWritten // base is of a transaction, or what was found out
+	stateVersions
+)
+
+func addVersion(b []byte, v *onlineVersion, from int64) []byte {
+	b = binary.AppendVarint(b, v.pos-from) // it may wrap around, and back
+	b = binary.AppendVarint(b, v.start-v.pos)
+	b = binary.LittleEndian.AppendUint64(b, v.val)
+	if v.elem == v.val {
+		b = append(b, 0)
+	} else {
+		b = binary.LittleEndian.AppendUint64(append(b, 1), v.elem)
+	}
+	return binary.AppendVarint(b, v.by)
+}
+
+// SaveKey appends what is known of a key to buf, nothing if that is what is known of a key that holds initial and was
+// never named; pinned: it has readers that are not final.
+func (a *Aion) SaveKey(key uint32, initial uint64, buf []byte) (state []byte, pinned bool) {
+	if int(key) >= len(a.keys) {
+		return buf, false
+	}
+	k := &a.keys[key]
+	live := a.first + int64(a.head)
+	for i := range k.readers {
+		if k.readers[i].n >= live {
+			return buf, true
+		}
+	}
+	what := byte(0)
+	set := func(bit byte, is bool) {
+		if is {
+			what |= bit
+		}
+	}
+	set(stateList, k.list)
+	set(stateSure, k.sure)
+	set(stateTorn, k.torn != 0)
+	set(stateOver, k.over != 0)
+	set(stateHorizon, k.horizon != math.MinInt64)
+	set(stateWritten, k.base.pos != math.MinInt64 || k.base.by != NoID)
+	set(stateVersions, len(k.versions) > 0 || k.dropAt > 0)
+	plain := byte(0)
+	if !a.attach {
+		plain = stateSure
+	}
+	if what == plain && k.initial == initial && k.base.val == initial {
+		return buf, false
+	}
+	b := append(buf, what)
+	b = binary.LittleEndian.AppendUint64(b, k.initial)
+	if what&stateWritten != 0 {
+		b = addVersion(b, &k.base, 0)
+	} else if k.base.val == k.initial {
+		b = append(b, 0)
+	} else { // of a list
+		b = binary.LittleEndian.AppendUint64(append(b, 1), k.base.val)
+	}
+	if what&stateTorn != 0 {
+		b = binary.AppendVarint(b, k.torn)
+	}
+	if what&stateOver != 0 {
+		b = binary.AppendVarint(b, k.over)
+	}
+	if what&stateHorizon != 0 {
+		b = binary.AppendVarint(b, k.horizon)
+	}
+	if what&stateVersions != 0 {
+		b = binary.AppendVarint(b, int64(k.dropAt))
+		b = binary.AppendUvarint(b, uint64(len(k.versions)))
+		from := k.base.pos
+		for i := range k.versions {
+			b = addVersion(b, &k.versions[i], from)
+			from = k.versions[i].pos
+		}
+	}
+	return b, false
+}
+
+// DropKey forgets a key.
+func (a *Aion) DropKey(key uint32) {
+	if int(key) < len(a.keys) {
+		k := &a.keys[key]
+		a.lists -= int64(cap(k.versions))*versionBytes + int64(cap(k.readers))*readerBytes
+		*k = a.newKey()
+	}
+}
+
+func (a *Aion) newKey() onlineKey {
+	return onlineKey{base: onlineVersion{pos: math.MinInt64, start: math.MinInt64, by: NoID}, sure: !a.attach,
+		horizon: math.MinInt64}
+}
+
+// ErrState says that what was saved of a key or a session is damaged.
+var ErrState = errors.New("what was known of a key or a session is damaged")
+
+// decoder reads what was saved; bad: it was something else.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.bad = true
+		return 0
+	}
+	c := d.b[0]
+	d.b = d.b[1:]
+	return c
+}
+
+func (d *decoder) word() uint64 {
+	if len(d.b) < 8 {
+		d.bad = true
+		return 0
+	}
+	x := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[8:]
+	return x
+}
+
+func (d *decoder) int() int64 {
+	x, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return x
+}
+
+func (d *decoder) count() int {
+	x, n := binary.Uvarint(d.b)
+	if n <= 0 || x > uint64(len(d.b)) {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return int(x)
+}
+
+func (d *decoder) version(from int64) (v onlineVersion) {
+	v.pos = d.int() + from
+	v.start = d.int() + v.pos
+	v.val = d.word()
+	v.elem = v.val
+	if d.byte() != 0 {
+		v.elem = d.word()
+	}
+	v.by = d.int()
+	return v
+}
+
+// LoadKey puts back what SaveKey has said of a key.
+func (a *Aion) LoadKey(key uint32, state []byte) error {
+	k := a.key(key)
+	*k = a.newKey()
+	d := decoder{b: state}
+	what := d.byte()
+	k.list, k.sure = what&stateList != 0, what&stateSure != 0
+	k.initial = d.word()
+	if what&stateWritten != 0 {
+		k.base = d.version(0)
+	} else if k.base.val = k.initial; d.byte() != 0 {
+		k.base.val = d.word()
+	}
+	if what&stateTorn != 0 {
+		k.torn = d.int()
+	}
+	if what&stateOver != 0 {
+		k.over = d.int()
+	}
+	if what&stateHorizon != 0 {
+		k.horizon = d.int()
+	}
+	if what&stateVersions != 0 {
+		k.dropAt = uint32(d.int())
+		n := d.count()
+		k.versions = make([]onlineVersion, 0, n)
+		from := k.base.pos
+		for range n {
+			v := d.version(from)
+			k.versions = append(k.versions, v)
+			from = v.pos
+		}
+		a.lists += int64(cap(k.versions)) * versionBytes
+	}
+	if d.bad || len(d.b) > 0 {
+		return ErrState
+	}
+	return nil
+}
+
+func addTurn(b []byte, x *sessionTurn) []byte {
+	what := byte(0)
+	if x.part {
+		what |= 1
+	}
+	if x.writer {
+		what |= 2
+	}
+	b = append(b, what)
+	for _, n := range []int64{x.seq, x.id, x.start, x.end, x.due} {
+		b = binary.AppendVarint(b, n)
+	}
+	return b
+}
+
+func (d *decoder) turn() (x sessionTurn) {
+	what := d.byte()
+	x.part, x.writer = what&1 != 0, what&2 != 0
+	for _, n := range []*int64{&x.seq, &x.id, &x.start, &x.end, &x.due} {
+		*n = d.int()
+	}
+	return x
+}
+
+// SaveSession is SaveKey for a session; pinned: something waits for its turn.
+func (a *Aion) SaveSession(n uint32, buf []byte) (state []byte, pinned bool) {
+	if int(n) >= len(a.sess) {
+		return buf, false
+	}
+	s := &a.sess[n]
+	if s.queued || len(s.pending) > 0 {
+		return buf, true
+	}
+	if !s.any && s.next == 0 && s.named == NoID && len(s.gaps) == 0 && s.began == !a.attach {
+		return buf, false
+	}
+	what := byte(0)
+	for i, is := range []bool{s.any, s.writer, s.began} {
+		if is {
+			what |= 1 << i
+		}
+	}
+	b := append(buf, what)
+	for _, x := range []int64{s.next, s.last, s.end, s.named} {
+		b = binary.AppendVarint(b, x)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.gaps)))
+	for i := range s.gaps {
+		g := &s.gaps[i]
+		b = binary.AppendVarint(binary.AppendVarint(b, g.from), g.to)
+		b = addTurn(addTurn(b, &g.before), &g.after)
+	}
+	return b, false
+}
+
+// DropSession forgets a session.
+func (a *Aion) DropSession(n uint32) {
+	if int(n) < len(a.sess) {
+		a.sess[n] = a.newSession()
+	}
+}
+
+func (a *Aion) newSession() onlineSession { return onlineSession{named: NoID, began: !a.attach} }
+
+// LoadSession puts back what SaveSession has said of a session.
+func (a *Aion) LoadSession(n uint32, state []byte) error {
+	s := a.sessionAt(n)
+	d := decoder{b: state}
+	what := d.byte()
+	*s = onlineSession{any: what&1 != 0, writer: what&2 != 0, began: what&4 != 0}
+	for _, x := range []*int64{&s.next, &s.last, &s.end, &s.named} {
+		*x = d.int()
+	}
+	for range d.count() {
+		s.gaps = append(s.gaps, sessionGap{from: d.int(), to: d.int(), before: d.turn(), after: d.turn()})
+	}
+	if d.bad || len(d.b) > 0 {
+		return ErrState
+	}
+	return nil
+}

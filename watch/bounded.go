@@ -1,0 +1,126 @@
+package watch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"isovet/check/timestamp"
+	"isovet/internal/keystore"
+)
+
+// Bounds say how much a judge keeps in memory.
+type Bounds struct {
+	// Memory, in bytes, is for the whole process; 0: as much as it takes. What is known of idle keys and sessions lies
+	// in Dir then, as far as it does not fit.
+	Memory int64
+	// Dir is a folder of the judge's own, such as "keys" in the folder of the log. It is deleted when the judge begins.
+	Dir string
+}
+
+// store makes the store of keys; nil: everything is in memory.
+func (o *Bounds) store() *keystore.Store {
+	if o.Memory <= 0 {
+		return nil
+	}
+	return keystore.New(keystore.Options{Dir: o.Dir, Memory: o.Memory})
+}
+
+// restore brings back from a checkpoint what lies on disk.
+func (o *Bounds) restore(dir string, s *keystore.Store) error {
+	dir = filepath.Join(dir, keysFolder)
+	if s != nil {
+		return s.Restore(dir)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return errors.New("the checkpoint has keys that lay on disk; expected a bound of memory, as before")
+	}
+	return nil
+}
+
+// shares of the memory: of what is known of keys, sessions and transactions; and of that for the transactions that are
+// not final. The rest is for lines that are under way, ids that have come, the store, and what the collector of garbage
+// needs.
+func (o *Bounds) shares() shares {
+	if o.Memory <= 0 {
+		return shares{1 << 62, 1 << 62}
+	}
+	return shares{state: o.Memory / 4, window: o.Memory / 8}
+}
+
+type shares struct{ state, window int64 }
+
+// halfSeen is how many ids half of gate's memory of them has: a million if they take no more than a sixteenth of all.
+func (o *Bounds) halfSeen() int {
+	if o.Memory <= 0 {
+		return halfSeen
+	}
+	n := halfSeen
+	for n > 1<<12 && int64(n)*48 > o.Memory/8 {
+		n /= 2
+	}
+	return n
+}
+
+// spread estimates how many different texts there have been, a bit each, so that it does not depend on what is in
+// memory.
+type spread struct {
+	bits []uint64
+	n    int
+}
+
+const spreadBits = 1 << 17
+
+func (s *spread) add(sum uint64) {
+	if s.bits == nil {
+		s.bits = make([]uint64, spreadBits/64)
+	}
+	w, b := &s.bits[sum%spreadBits/64], uint64(1)<<(sum%64)
+	if *w&b == 0 {
+		*w |= b
+		s.n++
+	}
+}
+
+// most is how many of n reads are of different keys, at most, as far as is known.
+func (s *spread) most(n int) int {
+	if s.n > spreadBits/2 {
+		return n
+	}
+	return min(n, 2*s.n)
+}
+
+// evict lets keys and sessions go that are idle, if memory is short.
+func (j *aion) evict() error {
+	more := func() bool { return j.a.Bytes()+j.p.keys.Bytes()+j.p.sessions.Bytes()-j.vacant() > j.room.state }
+	if j.o.Memory <= 0 || !more() {
+		return nil
+	}
+	down := j.room.state
+	j.room.state -= down / 8
+	defer func() { j.room.state = down }()
+	_, err := j.p.keys.Evict(more, func(n uint32, buf []byte) ([]byte, bool) {
+		return j.a.SaveKey(n, j.p.initial, buf)
+	}, j.a.DropKey)
+	if err == nil && more() {
+		_, err = j.p.sessions.Evict(more, j.a.SaveSession, j.a.DropSession)
+	}
+	return err
+}
+
+// vacant is what the room of numbers that are free takes, which others will have.
+func (j *aion) vacant() int64 {
+	return int64(j.p.keys.Numbers()-j.p.keys.Len())*(timestamp.KeyBytes+keystore.NumberBytes) +
+		int64(j.p.sessions.Numbers()-j.p.sessions.Len())*(timestamp.SessionBytes+keystore.NumberBytes)
+}
+
+// shorten makes transactions final before their time, if those that are not take more memory than they may.
+func (j *aion) shorten() {
+	bytes, reads := j.a.WindowBytes()
+	bytes += int64(j.p.spread.most(reads)) * (timestamp.KeyBytes + keystore.NumberBytes + 64)
+	if bytes <= j.room.window {
+		return
+	}
+	j.shortened++
+	j.advance(j.a.Oldest(4))
+}

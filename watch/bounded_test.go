@@ -1,0 +1,212 @@
+package watch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/check/timestamp"
+	"isovet/internal/histtest"
+)
+
+// drawnStream is a random stream of registers and lists by timestamps and client times, wrong in places, and in any
+// order within a few transactions.
+func drawnStream(rng *rand.Rand, txns int) (lines [][]byte) {
+	keys := 1 + rng.IntN(40)
+	sessions := 1 + rng.IntN(12)
+	wrong := rng.Float64() * 0.1
+	shuffle := rng.IntN(12)
+	held := make([]int64, keys)
+	lists := make([][]int64, keys)
+	seq := make([]int64, sessions)
+	if rng.IntN(2) == 0 {
+		lines = append(lines, []byte(`{"format":"isovet-history","version":1,"initial":0}`))
+	}
+	type placed struct {
+		at   int64
+		line []byte
+	}
+	var all []placed
+	val := int64(0)
+	for i := range int64(txns) {
+		start, commit := 10*i+10, 10*i+15+rng.Int64N(4)
+		if rng.Float64() < wrong {
+			start -= rng.Int64N(60)
+		}
+		s := rng.IntN(sessions)
+		status := "committed"
+		if rng.IntN(20) == 0 {
+			status = "aborted"
+		}
+		var b []byte
+		b = fmt.Appendf(b, `{"id":%d,"session":%d,"seq":%d,"status":%q,"start_ts":%d,"commit_ts":%d,`, i, s, seq[s],
+			status, start, commit)
+		b = fmt.Appendf(b, `"start":%d,"commit":%d,"end":%d,"ops":[`, start, commit, commit+1)
+		seq[s]++
+		if rng.Float64() < wrong/4 {
+			seq[s]++
+		}
+		for o := range 1 + rng.IntN(4) {
+			if o > 0 {
+				b = append(b, ',')
+			}
+			k := rng.IntN(keys)
+			read := held[k]
+			if rng.Float64() < wrong && val > 0 {
+				read = rng.Int64N(val)
+			}
+			switch val++; {
+			case k%5 == 4 && rng.IntN(2) == 0:
+				b = fmt.Appendf(b, `["a","k%d",%d]`, k, val)
+				if status == "committed" {
+					lists[k] = append(lists[k], val)
+				}
+			case k%5 == 4:
+				b = fmt.Appendf(b, `["r","k%d",[`, k)
+				for n, e := range lists[k] {
+					if rng.Float64() < wrong/10 {
+						e++
+					}
+					if n > 0 {
+						b = append(b, ',')
+					}
+					b = fmt.Appendf(b, "%d", e)
+				}
+				b = append(b, "]]"...)
+			case rng.IntN(2) == 0:
+				b = fmt.Appendf(b, `["w","k%d",%d]`, k, val)
+				if status == "committed" {
+					held[k] = val
+				}
+			default:
+				b = fmt.Appendf(b, `["r","k%d",%d]`, k, read)
+			}
+		}
+		b = append(b, "]}"...)
+		if rng.Float64() < wrong/10 {
+			b = slices.Replace(b, len(b)-1, len(b), []byte(`,"status":"odd"}`)...)
+		}
+		all = append(all, placed{i + int64(rng.IntN(shuffle+1)), b})
+		if rng.Float64() < wrong/4 {
+			all = append(all, placed{i + int64(rng.IntN(30)), b}) // again
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return int(a.at - b.at) })
+	for _, p := range all {
+		lines = append(lines, p.line)
+	}
+	return lines
+}
+
+// told feeds a judge batches of at most so many lines, with a clock that goes on, and returns its findings.
+// renew, if set, may make another of a judge now and then.
+func told(t *testing.T, j Judge, lines [][]byte, most int, rng *rand.Rand, renew func(Judge) Judge) (out []string) {
+	t.Helper()
+	j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+	n := int64(0)
+	take := func() {
+		err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
+			n++
+			b, err := line(n)
+			out = append(out, string(b))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := int64(1_750_000_000_000_000_000)
+	for at := 0; at < len(lines); {
+		k := min(1+rng.IntN(most), len(lines)-at)
+		if err := j.Take(NewBatch(int64(at), lines[at:at+k]), func(place int64, err error) {
+			out = append(out, fmt.Sprint(place, err))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for l := at; l < at+k; l++ {
+			if l%7 == 0 {
+				now += int64(3 * time.Second)
+			}
+		}
+		at += k
+		take()
+		j.Clock(now)
+		take()
+		if renew != nil {
+			j = renew(j)
+		}
+	}
+	j.End()
+	take()
+	return out
+}
+
+// TestEvictionSays: whatever lies on disk, an aion that lets everything go after every few transactions finds what
+// one finds that keeps all, line by line.
+func TestEvictionSays(t *testing.T) {
+	found, spilled := 0, int64(0)
+	levels := timestamp.Levels()
+	dir := t.TempDir()
+	for seed := range uint64(histtest.Long(60, 5000)) {
+		rng := rand.New(rand.NewPCG(seed, 19))
+		lines := drawnStream(rng, 40+rng.IntN(200))
+		o := AionOptions{Options: timestamp.Options{Level: levels[rng.IntN(len(levels))]}, Lateness: rng.Int64N(300),
+			Attach: Attach(rng.IntN(3)), Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}}
+		judge := func() *aion {
+			j, err := NewAion(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j.(*aion)
+		}
+		most := 1 + rng.IntN(8)
+		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
+		o.Bounds = Bounds{Memory: 1 << 20, Dir: filepath.Join(dir, fmt.Sprint(seed))}
+		var j *aion
+		bounded := func() Judge {
+			j = judge()
+			j.room = shares{0, 1 << 62}
+			return j
+		}
+		at := 0
+		got := told(t, bounded(), lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
+			if at++; seed%8 != 0 || at != 9 {
+				return was
+			}
+			cp := t.TempDir()
+			if err := was.Checkpoint(cp); err != nil {
+				t.Fatal(err)
+			}
+			if err := was.(*aion).store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			is := bounded()
+			is.Begin(nil)
+			if err := is.Restore(cp); err != nil {
+				t.Fatal(err)
+			}
+			return is
+		})
+		if !slices.Equal(got, want) {
+			for i := range max(len(got), len(want)) {
+				if i >= len(got) || i >= len(want) || got[i] != want[i] {
+					t.Fatalf("seed %d, %+v: finding %d of %d, %d:\n%s\n%s", seed, o, i, len(got), len(want),
+						strings.Join(got[i:min(i+3, len(got))], "\n"), strings.Join(want[i:min(i+3, len(want))], "\n"))
+				}
+			}
+		}
+		found += len(want)
+		spilled += j.p.keys.Stored() + j.p.sessions.Stored()
+		if err := j.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 200 || spilled < 200 {
+		t.Errorf("%d findings, %d keys and sessions on disk", found, spilled)
+	}
+	t.Logf("%d findings, %d keys and sessions on disk", found, spilled)
+}
