@@ -90,10 +90,11 @@ func NewIndex(h *history.History) (*Index, error) {
 	x.parts, x.spans, x.scan = make([]part, 0, len(parsed)), make([]span, 0, 2*len(parsed)), make([]uint32, 0,
 		len(parsed))
 	x.quick = make([]quick, len(parsed))
+	ranks := x.ranksOf(simple, parsed)
 	for i, p := range parsed {
 		at := uint32(len(x.parts))
 		if p == nil {
-			x.quick[i] = x.putInterval(&simple[i])
+			x.quick[i] = x.putInterval(simple[i].col, ranks[i])
 			x.scan = append(x.scan, at)
 		} else {
 			c := m.compile(&p.root, false)

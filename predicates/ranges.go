@@ -2,8 +2,10 @@ package predicates
 
 import (
 	"bytes"
+	"runtime"
 
 	"isovet/history"
+	"isovet/internal/safego"
 )
 
 // interval is a predicate of the commonest form, comparisons of one column with one or two integers:
@@ -68,10 +70,26 @@ func scanInterval(s []byte) (name []byte, x interval, ok bool) {
 	}
 }
 
-// putInterval appends an interval to the index's parts, true of one range of ranks and unknown of rank 0, where the
-// column is missing; and returns it in short.
-func (x *Index) putInterval(p *interval) quick {
-	c := &x.cols[p.col]
+// ranksOf looks up the ranks of intervals, on as many cores as there are; parsed is nil for those that are one.
+func (x *Index) ranksOf(simple []interval, parsed []*Predicate) []span {
+	ranks := make([]span, len(simple))
+	workers := max(min(runtime.GOMAXPROCS(0), len(simple)/minItems), 1)
+	var g safego.Group
+	for w := range workers {
+		g.Go(func() {
+			for i := len(simple) * w / workers; i < len(simple)*(w+1)/workers; i++ {
+				if parsed[i] == nil {
+					ranks[i] = x.cols[simple[i].col].interval(&simple[i])
+				}
+			}
+		})
+	}
+	g.Wait()
+	return ranks
+}
+
+// interval returns the ranks of which an interval is true.
+func (c *column) interval(p *interval) span {
 	lo, hi := c.kinds[history.Int], c.kinds[history.String]
 	for _, b := range p.cmp[:p.n] {
 		_, from, to, _ := c.find(Scalar{Kind: history.Int, N: b.n})
@@ -88,7 +106,14 @@ func (x *Index) putInterval(p *interval) quick {
 			lo, hi = max(lo, from), min(hi, to)
 		}
 	}
-	l := part{kind: leaf, col: uint32(p.col), end: uint32(len(x.parts)) + 1, yes: uint32(len(x.spans))}
+	return span{lo, hi}
+}
+
+// putInterval appends an interval to the index's parts, true of one range of ranks and unknown of rank 0, where the
+// column is missing; and returns it in short.
+func (x *Index) putInterval(col int, is span) quick {
+	c, lo, hi := &x.cols[col], is.lo, is.hi
+	l := part{kind: leaf, col: uint32(col), end: uint32(len(x.parts)) + 1, yes: uint32(len(x.spans))}
 	if lo < hi {
 		x.spans = append(x.spans, span{lo, hi})
 	}

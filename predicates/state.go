@@ -44,6 +44,20 @@ func (x *Index) NewState() *State {
 // Cost: linear in the keys, and in the versions by 64, for each column.
 func (s *State) Reset() {
 	copy(s.cur, s.itemOf)
+	s.mark()
+}
+
+// Start puts a version at every key, None being the initial one.
+// Cost: as Reset.
+func (s *State) Start(ver func(key uint32) uint32) {
+	for k := range s.cur {
+		s.cur[k] = s.item(uint32(k), ver(uint32(k)))
+	}
+	s.mark()
+}
+
+// mark makes the marks of what is current.
+func (s *State) mark() {
 	for _, i := range s.used {
 		m := &s.marks[i]
 		clear(m.word)

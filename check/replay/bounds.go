@@ -7,6 +7,7 @@ func init() {
 	registry.Register("replay.saturateAfter", &saturateAfter)
 	registry.Register("replay.fewReaders", &fewReaders)
 	registry.Register("replay.fewMoved", &fewMoved)
+	registry.Register("replay.askedTogether", &askedTogether)
 	registry.Register("replay.laterRounds", &laterRounds)
 	registry.Register("replay.settleChained", &settleChained)
 	registry.Register("replay.settleSingle", &settleSingle)

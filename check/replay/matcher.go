@@ -5,6 +5,10 @@ import (
 	"isovet/prepass"
 )
 
+// matcher is what a replay needs to know of predicates: the truth of a predicate of a version, and of how many of the
+// versions that are there it is true.
+type matcher = *predicates.State
+
 // newMatcher returns the counts of a view's predicates; nil if it has none.
 func newMatcher(v *prepass.View) (matcher, error) {
 	if !v.H.HasPredicates() {

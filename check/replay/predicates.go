@@ -44,8 +44,7 @@ type predReads struct {
 	// Writes of key k are byKey[keyOff[k]:keyOff[k+1]], in the order of the view; made when first asked for.
 	byKey, keyOff []uint32
 
-	stamp []uint32 // key → 1 + the question that it takes no part in
-	turn  uint32
+	askers []*asker // see replay
 }
 
 // keyRead is predicate operation q of node i as a read of one key: it did not match the key, or it overwrote it and the
@@ -56,26 +55,12 @@ type keyRead struct {
 	matched bool
 }
 
-// matcher is what a replay needs to know of predicates. p is an index of history.Preds.
-type matcher interface {
-	// Truth is the truth of predicate p of key at version ver; None is the header's initial value.
-	Truth(p, key, ver uint32) predicates.Truth
-	// Reset puts the initial version at every key.
-	Reset()
-	// Set puts version ver at key.
-	Set(key, ver uint32)
-	// Count returns of how many keys p is true.
-	Count(p uint32) int
-	// Each calls f for each key of which p is true.
-	Each(p uint32, f func(key uint32))
-}
-
 // newPredReads collects the predicate operations of the nodes; nil if the history has none.
 // Cost: linear in their rows and in the writes of their transactions.
 func newPredReads(e *engine, m matcher) *predReads {
 	h := e.h
 	p := &predReads{e: e, set: m, known: make(map[[2]uint32]uint32)}
-	p.stamp = make([]uint32, h.NumKeys())
+	stamp, turn := make([]uint32, h.NumKeys()), uint32(0) // key → the node that wrote it last, from 1 on
 	for range e.txn {
 		p.off = append(p.off, 0)
 	}
@@ -91,10 +76,10 @@ func newPredReads(e *engine, m matcher) *predReads {
 	p.rowOff, p.vagueOff = append(p.rowOff, 0), append(p.vagueOff, 0)
 	p.rows, p.own = make([]uint32, 0, len(e.v.RW)), make([]uint32, 0, len(e.v.WKey))
 	for i, t := range e.txn {
-		p.turn++
+		turn++
 		wrote := func(k uint32) {
-			if p.stamp[k] != p.turn {
-				p.stamp[k] = p.turn
+			if stamp[k] != turn {
+				stamp[k] = turn
 				p.own = append(p.own, k)
 			}
 		}
@@ -112,7 +97,7 @@ func newPredReads(e *engine, m matcher) *predReads {
 			sure := uint32(0)
 			for j := h.Preds.Off[at]; j < h.Preds.Off[at+1]; j++ {
 				k := p.rowKey(j)
-				if p.stamp[k] == p.turn {
+				if stamp[k] == turn {
 					continue
 				}
 				p.rows = append(p.rows, k)
@@ -135,8 +120,6 @@ func newPredReads(e *engine, m matcher) *predReads {
 		}
 		p.off[i+1], p.ownOff[i+1] = uint32(len(p.op)), uint32(len(p.own))
 	}
-	clear(p.stamp)
-	p.turn = 0
 	return p
 }
 
@@ -155,54 +138,6 @@ func (p *predReads) truth(op, w uint32) predicates.Truth {
 	return p.set.Truth(p.e.h.Ops.Ver[op], v.WKey[w], v.WVer[w])
 }
 
-// replay is engine.replay for histories with predicates.
-// Cost: beside that, one count for each predicate operation and one change of the counts for each write.
-func (p *predReads) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
-	e, v := p.e, p.e.v
-	cur := make([]uint32, e.h.NumKeys())
-	for k := range cur {
-		cur[k] = uint32(k)
-	}
-	p.set.Reset()
-	n := int32(len(e.txn))
-	var began, when []int32
-	if e.si {
-		n *= 2
-		began, when = make([]int32, len(e.txn)), make([]int32, len(cur))
-	}
-	for at, x := range order {
-		if x >= n {
-			continue
-		}
-		i := e.nodeOf(x)
-		if e.open[i] && !counts(i) {
-			continue
-		}
-		t := e.txn[i]
-		if x == e.begin(i) {
-			before := len(out)
-			out = e.reads(t, cur, out)
-			out = p.ask(i, cur, len(out) > before, out)
-			if e.si {
-				began[i] = int32(at)
-				continue
-			}
-		}
-		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			k := v.WKey[w]
-			if e.si {
-				if when[k] > began[i] {
-					out = append(out, failure{none, w, cur[k]})
-				}
-				when[k] = int32(at)
-			}
-			cur[k] = w
-			p.set.Set(k, v.WVer[w])
-		}
-	}
-	return out
-}
-
 // whenBegun decides by trial whether the hint has transactions begin at their start or where they commit, as those of a
 // database that locks what it reads do in effect: a wrong guess makes nearly every predicate operation fail. Cost: two
 // orders and two replays.
@@ -219,57 +154,6 @@ func (p *predReads) whenBegun() {
 	if n := fails(true); n > 0 {
 		e.atCommit = n < fails(false)
 	}
-}
-
-// ask counts, for each predicate operation of node i, the rows that are there to match. wrong: some row that the
-// transaction read does not hold the version that it read.
-func (p *predReads) ask(i int32, cur []uint32, wrong bool, out []failure) []failure {
-	for q := p.off[i]; q < p.off[i+1]; q++ {
-		op := p.op[q]
-		vague := p.vague[p.vagueOff[q]:p.vagueOff[q+1]]
-		for _, k := range vague {
-			if p.truth(op, cur[k]) == predicates.False {
-				out = append(out, failure{p.read(keyRead{q, k, i, true}), none, cur[k]})
-			}
-		}
-		there := p.set.Count(p.e.h.Ops.Ver[op])
-		for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
-			if p.truth(op, cur[k]) == predicates.True {
-				there--
-			}
-		}
-		matched := int(p.sure[q])
-		if wrong || len(vague) > 0 {
-			matched = 0
-			for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
-				if p.truth(op, cur[k]) == predicates.True {
-					matched++
-				}
-			}
-		}
-		if there != matched {
-			out = p.expand(i, q, cur, out)
-		}
-	}
-	return out
-}
-
-// expand appends the keys that operation q should have matched in the present state and did not.
-// Cost: what is there to match, and what was matched.
-func (p *predReads) expand(i int32, q uint32, cur []uint32, out []failure) []failure {
-	p.turn++
-	for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
-		p.stamp[k] = p.turn
-	}
-	for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
-		p.stamp[k] = p.turn
-	}
-	p.set.Each(p.e.h.Ops.Ver[p.op[q]], func(k uint32) {
-		if p.stamp[k] != p.turn {
-			out = append(out, failure{p.read(keyRead{q, k, i, false}), none, cur[k]})
-		}
-	})
-	return out
 }
 
 // read returns the number of a read of one key, a new one if it is new.

@@ -1,0 +1,176 @@
+package replay
+
+import (
+	"runtime"
+
+	"isovet/internal/safego"
+	"isovet/predicates"
+)
+
+// asker replays a run of an order, for histories with predicates. Several replay the runs that an order is cut into,
+// each from what the runs before leave, which is found without asking anything.
+type asker struct {
+	p   *predReads
+	set matcher
+	cur []uint32 // key → write
+	// At the snapshot levels: where a node began, and where a key was last written.
+	began, when []int32
+	out         []failure
+	reads       []keyRead // of those in out that are such, in their order; their numbers are given when all is replayed
+
+	stamp []uint32 // key → 1 + the question that it takes no part in
+	turn  uint32
+}
+
+// keyReadFailed stands in a failure for the number of a read of one key.
+const keyReadFailed = none - 1
+
+// askedTogether is how many predicate operations a core is worth at least.
+var askedTogether = 1 << 13
+
+// replay is engine.replay for histories with predicates. The number of cores makes no difference.
+// Cost: beside that, one count for each predicate operation and one change of the counts for each write.
+func (p *predReads) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
+	workers := max(1, min(runtime.GOMAXPROCS(0), len(p.op)/askedTogether, len(order)))
+	for len(p.askers) < workers {
+		a := &asker{p: p, set: p.set, cur: make([]uint32, p.e.h.NumKeys()), stamp: make([]uint32, p.e.h.NumKeys())}
+		if len(p.askers) > 0 {
+			a.set = p.set.NewState()
+		}
+		if p.e.si {
+			a.began, a.when = make([]int32, len(p.e.txn)), make([]int32, len(a.cur))
+		}
+		p.askers = append(p.askers, a)
+	}
+	var g safego.Group
+	for w, a := range p.askers[:workers] {
+		g.Go(func() { a.replay(order, len(order)*w/workers, len(order)*(w+1)/workers, counts) })
+	}
+	g.Wait()
+	for _, a := range p.askers[:workers] {
+		for _, f := range a.out {
+			if f.read == keyReadFailed {
+				f.read, a.reads = p.read(a.reads[0]), a.reads[1:]
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// replay replays an order from place lo up to hi.
+func (a *asker) replay(order []int32, lo, hi int, counts func(i int32) bool) {
+	a.out, a.reads = a.out[:0], a.reads[:0]
+	for k := range a.cur {
+		a.cur[k] = uint32(k)
+	}
+	clear(a.when)
+	a.run(order, 0, lo, counts, false)
+	v := a.p.e.v
+	a.set.Start(func(key uint32) uint32 { return v.WVer[a.cur[key]] })
+	a.run(order, lo, hi, counts, true)
+}
+
+// run goes through an order from place lo up to hi, and if ask is set asks whether what is read is there.
+func (a *asker) run(order []int32, lo, hi int, counts func(i int32) bool, ask bool) {
+	e, v := a.p.e, a.p.e.v
+	n := int32(len(e.txn))
+	if e.si {
+		n *= 2
+	}
+	for at := lo; at < hi; at++ {
+		x := order[at]
+		if x >= n {
+			continue
+		}
+		i := e.nodeOf(x)
+		if e.open[i] && !counts(i) {
+			continue
+		}
+		t := e.txn[i]
+		if x == e.begin(i) {
+			if ask {
+				before := len(a.out)
+				a.out = e.reads(t, a.cur, a.out)
+				a.ask(i, len(a.out) > before)
+			}
+			if e.si {
+				a.began[i] = int32(at)
+				continue
+			}
+		}
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			k := v.WKey[w]
+			if e.si {
+				if ask && a.when[k] > a.began[i] {
+					a.out = append(a.out, failure{none, w, a.cur[k]})
+				}
+				a.when[k] = int32(at)
+			}
+			a.cur[k] = w
+			if ask {
+				a.set.Set(k, v.WVer[w])
+			}
+		}
+	}
+}
+
+// truth returns the truth of operation op's predicate of what is at a key.
+func (a *asker) truth(op, key uint32) predicates.Truth { return a.p.truth(op, a.cur[key]) }
+
+// fail appends the failure of a read of one key.
+func (a *asker) fail(k keyRead) {
+	a.out = append(a.out, failure{keyReadFailed, none, a.cur[k.key]})
+	a.reads = append(a.reads, k)
+}
+
+// ask counts, for each predicate operation of node i, the rows that are there to match. wrong: some row that the
+// transaction read does not hold the version that it read.
+func (a *asker) ask(i int32, wrong bool) {
+	p := a.p
+	for q := p.off[i]; q < p.off[i+1]; q++ {
+		op := p.op[q]
+		vague := p.vague[p.vagueOff[q]:p.vagueOff[q+1]]
+		for _, k := range vague {
+			if a.truth(op, k) == predicates.False {
+				a.fail(keyRead{q, k, i, true})
+			}
+		}
+		there := a.set.Count(p.e.h.Ops.Ver[op])
+		for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
+			if a.truth(op, k) == predicates.True {
+				there--
+			}
+		}
+		matched := int(p.sure[q])
+		if wrong || len(vague) > 0 {
+			matched = 0
+			for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
+				if a.truth(op, k) == predicates.True {
+					matched++
+				}
+			}
+		}
+		if there != matched {
+			a.expand(i, q)
+		}
+	}
+}
+
+// expand appends the keys that operation q should have matched in the present state and did not.
+// Cost: what is there to match, and what was matched.
+func (a *asker) expand(i int32, q uint32) {
+	p := a.p
+	a.turn++
+	for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
+		a.stamp[k] = a.turn
+	}
+	for _, k := range p.own[p.ownOff[i]:p.ownEnd[q]] {
+		a.stamp[k] = a.turn
+	}
+	a.set.Each(p.e.h.Ops.Ver[p.op[q]], func(k uint32) {
+		if a.stamp[k] != a.turn {
+			a.fail(keyRead{q, k, i, false})
+		}
+	})
+}
