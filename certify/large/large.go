@@ -17,6 +17,9 @@
 // writes at its commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the
 // client's times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
 //
+// Where there is "implied_by", the order is one of that level, which implies the other. At linearizable it keeps real
+// time among all transactions, which have one key each, and no sessions.
+//
 // Where the level begins with "ts:", the verdict is about the database's timestamps. Rule "timestamps", which has no
 // exceptions: transactions read at their start and install at their commit timestamp, at the serializable levels both
 // at the commit, or where "read_only_at" is "start" and they write nothing, at the start; at one timestamp what is
@@ -96,6 +99,7 @@ type header struct {
 		Ops  int64  `json:"ops"`
 	} `json:"history"`
 	ReadsAt    string `json:"read_only_at,omitempty"`
+	ImpliedBy  string `json:"implied_by,omitempty"`
 	Rule       string `json:"rule,omitempty"`
 	Exceptions int64  `json:"exceptions,omitempty"`
 	Anomalies  int64  `json:"anomalies,omitempty"`
@@ -169,14 +173,24 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 		return nil, in.errorf("read_only_at", "%q; expected %s, of timestamps, at a serializable level", head.ReadsAt,
 			atStart)
 	}
-	if !l.Serial() && !l.Snapshot() {
-		return nil, in.errorf("level", "%s; expected a serializable or snapshot level", l)
+	order := l
+	if head.ImpliedBy != "" {
+		if order, err = level.Parse(head.ImpliedBy); err != nil || !order.Implies(l) {
+			return nil, in.errorf("implied_by", "%q; expected a level that implies %s", head.ImpliedBy, l)
+		}
+	}
+	if !order.Serial() && !order.Snapshot() && order != level.Linearizable && head.Verdict != evidence.Violated {
+		return nil, in.errorf("level", "%s; expected a serializable or snapshot level, linearizable, or implied_by one", l)
 	}
 	if head.History.Txns != s.Txns {
 		return nil, in.errorf("history", "the certificate is for another history: %s with %d transactions, not %d",
 			head.History.Name, head.History.Txns, s.Txns)
 	}
-	v := &verifier{s: s, o: o, level: l, skew: o.ClockSkew, byPlace: head.Rule == "place",
+	linear := order == level.Linearizable
+	if linear { // some order of all keys keeps real time exactly if each key's does (Herlihy and Wing 1990, Theorem 1)
+		order = level.StrictSerializable
+	}
+	v := &verifier{s: s, o: o, level: order, linear: linear, skew: o.ClockSkew, byPlace: head.Rule == "place",
 		stamps: stamped{byStamps, head.ReadsAt != "", map[int64]bool{}}}
 	r := &Result{Level: l, Timestamps: byStamps, Verdict: head.Verdict, Checker: head.Checker}
 	switch head.Verdict {

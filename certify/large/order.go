@@ -50,6 +50,7 @@ type verifier struct {
 	skew  int64
 	// byPlace: transactions stand in the order of the history, not of their times
 	byPlace bool
+	linear  bool // no sessions, transactions on one key
 	stamps  stamped
 	ops     int64
 
@@ -269,6 +270,13 @@ func (v *verifier) txn(h *history.History, t uint32, place int64) error {
 			return refute("exception %d is of an aborted transaction", id)
 		}
 	}
+	if lo, hi := h.TxnOps(t); v.linear && status != history.Aborted {
+		for op := lo + 1; op < hi; op++ {
+			if h.OpKey(op) != h.OpKey(op-1) {
+				return refute("transaction %d has operations on two keys", id)
+			}
+		}
+	}
 	begin := at{t: h.End(t), n: uint64(place)}
 	switch {
 	case v.byPlace:
@@ -298,7 +306,7 @@ func (v *verifier) txn(h *history.History, t uint32, place int64) error {
 			}
 		}
 	}
-	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && v.level.Sessions() {
+	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && v.level.Sessions() && !v.linear {
 		last, ok := v.sessions[s]
 		if ok && !last.before(begin) {
 			return refute("transaction %d stands before an earlier one of session %d", id, s)

@@ -38,6 +38,7 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 		Also       int              `json:"also,omitempty"`
 		With       []int64          `json:"with,omitempty"`
 		ReadsAt    string           `json:"read_only_at,omitempty"`
+		ImpliedBy  string           `json:"implied_by,omitempty"`
 	}{Format: "isovet-certificate", Version: 2, Level: evidence.Label(a.Level, a.Stamps.On), Verdict: a.Verdict,
 		Checker: a.Checker,
 		History: about{name, a.Stats.Txns, a.Stats.Ops}}
@@ -48,7 +49,12 @@ func (a *Answer) WriteCertificate(w io.Writer, name string) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	switch {
+	case a.Bare:
+		return ErrNoCertificate
 	case a.Verdict == evidence.Holds:
+		if a.By != a.Level {
+			head.ImpliedBy = a.By.String()
+		}
 		head.Rule, head.Exceptions = "end", len(a.Moves)
 		switch {
 		case a.ByPlace:

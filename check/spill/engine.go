@@ -26,7 +26,7 @@ type Options struct {
 	Memory int64  // bytes; 0: 1 GiB
 	Level  level.Level
 	Skew   int64 // ns, as check.Options.ClockSkew
-	// Checker is replay ("") or chronos, which trusts the database's timestamps.
+	// Checker is one of Checkers(); "": CheckerOf(Level).
 	Checker string
 	// ReadOnlyAtStart is as in check.Options, for chronos.
 	ReadOnlyAtStart bool
@@ -46,12 +46,6 @@ type Options struct {
 
 	full func(bytes int) error // tests: asked before bytes are written
 	free func() (int64, bool)  // tests: in place of Free
-}
-
-// Levels are those that are decided out of core.
-func Levels() []level.Level {
-	return []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable,
-		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 }
 
 // Window is a stretch of the order that could not be decided.
@@ -81,6 +75,10 @@ type Answer struct {
 	Moved map[uint64]Named
 	// ByPlace: the rule is that transactions stand in the order of the history, which has no times.
 	ByPlace bool
+	// By is the level of the order, which implies Level.
+	By level.Level
+	// Bare: that the level holds is certified in memory, and there is no certificate to write.
+	Bare    bool
 	Checker string
 	Stamps  plan.Stamps // by which the order is, if On
 	Level   level.Level
@@ -127,7 +125,7 @@ func unfit(err error) *Answer {
 // Check decides whether a history satisfies a level, in bounded memory. Where the disk is too small, or full, the error
 // is [syscall.ENOSPC], and what was finished stays: the same check goes on with it.
 func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
-	o.Checker = cmp.Or(o.Checker, byOrder)
+	o.Checker = cmp.Or(o.Checker, CheckerOf(o.Level))
 	if !slices.Contains(LevelsOf(o.Checker), o.Level) {
 		return &Answer{Verdict: evidence.Unknown, Reason: fmt.Sprintf("%s is not checked out of core", o.Level)}, nil
 	}
@@ -136,7 +134,8 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	if o.MaxWindow == 0 {
 		o.MaxWindow = int(min(200_000, max(1000, o.Memory/20/1024)))
 	}
-	e := &engine{in: in, o: o}
+	e := &engine{in: in, o: o, asked: o.Level}
+	e.o.Level = orderOf(o.Level)
 	defer e.close()
 	defer func() {
 		if errors.Is(err, syscall.ENOSPC) {
@@ -162,7 +161,8 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 		return nil, err
 	}
 	e.stats.Recalled = int(e.recalled.Load())
-	a.Stats, a.Level, a.ByPlace = e.stats, e.o.Level, e.rule.ByPlace
+	a.Stats, a.Level, a.ByPlace = e.stats, e.asked, e.rule.ByPlace
+	a.By = e.o.Level
 	a.Checker, a.Stamps = e.o.Checker, e.rule.Stamps
 	e.done = true
 	return a, nil
@@ -174,6 +174,7 @@ type engine struct {
 	o     Options
 	parts int
 	rule  plan.Rule
+	asked level.Level // o.Level is that of which an order is looked for
 	stats Stats
 	lock  *os.File // of the folder
 	done  bool     // there is an answer

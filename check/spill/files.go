@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"isovet/check/spill/plan"
+	"isovet/level"
 )
 
 // task is some pieces that follow one another, which are mapped to one file of chunks and one of heads.
@@ -59,7 +60,8 @@ func (e *engine) open() error {
 		e.parts = int(min(max(opsOf(e.in)*opBytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
 	}
 	e.stats.Parts = e.parts
-	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime(), Stamps: stampsOf(e.o)}
+	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime(), Stamps: stampsOf(e.o),
+		OneKey: e.o.Level == level.Linearizable}
 	if e.rule.Stamps.On {
 		e.parts++ // of the commits
 	}

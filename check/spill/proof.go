@@ -50,7 +50,7 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 		}
 	}
 	how := certify.Options{ClockSkew: e.o.Skew}
-	p := &evidence.Result{Verdict: evidence.Violated, Level: e.o.Level, Checker: a.Found[0].Checker, H: h}
+	p := &evidence.Result{Verdict: evidence.Violated, Level: e.asked, Checker: a.Found[0].Checker, H: h}
 	to := newRetold(h)
 	for _, r := range a.Found {
 		for i := range r.Anomalies {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"isovet/check"
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // tooLarge looks at those that take part in the misfits of stretches that are too large for a window: they may show a
@@ -133,10 +133,6 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 	for _, x := range others {
 		seen[x.ID] = x
 	}
-	c, err := check.ByName("replay")
-	if err != nil {
-		return nil, err
-	}
 	results := make([]*evidence.Result, len(sets))
 	err = e.parallel(ctx, len(sets), func(ctx context.Context, i int) error {
 		members := slices.Clone(sets[i])
@@ -146,17 +142,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 			return err
 		}
 		h.File = e.in.Name
-		is, err := plan.Refuted(ctx, h, plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: refuteConflicts})
-		if !is || err != nil {
-			return err
-		}
-		short, cancel := context.WithTimeout(ctx, proofTime)
-		defer cancel()
-		r, err := check.Run(short, c, h, check.Options{Level: e.o.Level, ClockSkew: e.o.Skew})
-		if err == nil && r.Verdict == evidence.Violated {
-			r.Anomalies = r.Anomalies[:1]
-			results[i] = r
-		}
+		results[i], err = e.violated(ctx, h)
 		return err
 	})
 	if err != nil {
@@ -173,6 +159,11 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 			for _, t := range r.Anomalies[0].Txns {
 				id := r.H.Txns.ID[t]
 				e.seen[id] = seen[id]
+			}
+			if r.Anomalies[0].Kind == level.NonLinearizable { // it is about all of them
+				for _, id := range r.H.Txns.ID {
+					e.forced[id], e.seen[id] = true, seen[id]
+				}
 			}
 			e.force(r, sets[i])
 		}

@@ -98,7 +98,7 @@ func (e *engine) resume(rule plan.Rule, i int) bool {
 	t := e.tasks[i]
 	if gob.NewDecoder(f).Decode(&d) != nil || d.Version != doneVersion || d.Key != e.in.Key || d.First != t.first ||
 		d.Txns != t.txns || d.Rule.Parts != rule.Parts || rule.RealTime && !d.Rule.RealTime ||
-		rule.ByPlace != d.Rule.ByPlace || rule.Stamps != d.Rule.Stamps {
+		rule.ByPlace != d.Rule.ByPlace || rule.Stamps != d.Rule.Stamps || rule.OneKey && !d.Rule.OneKey {
 		return false
 	}
 	for ext, want := range map[string]sum{"chunks": d.Chunks, "heads": d.Heads} {

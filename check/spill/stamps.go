@@ -14,7 +14,6 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/level"
 )
 
 // byStamps is the checker that trusts timestamps.
@@ -31,20 +30,6 @@ func stampsOf(o Options) plan.Stamps {
 
 // Stamped reports whether a checker's verdicts are about the database's timestamps.
 func Stamped(checker string) bool { return checker == byStamps }
-
-// Checkers are those of package check that there are out of core.
-func Checkers() []string { return []string{byOrder, byStamps} }
-
-// byOrder is the checker that looks for an order.
-const byOrder = "replay"
-
-// LevelsOf are the levels that a checker decides out of core.
-func LevelsOf(checker string) []level.Level {
-	if checker == byStamps {
-		return timestamp.Levels()
-	}
-	return Levels()
-}
 
 // stamped is what was found by timestamps.
 type stamped struct {

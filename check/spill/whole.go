@@ -8,6 +8,7 @@ import (
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // whole asks package replay for a history that is small enough to be one window, with all that may or may not have
@@ -33,13 +34,13 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 		return false, err
 	}
 	h.File = e.in.Name
-	c, err := check.ByName("replay")
+	c, err := check.ByName(e.o.Checker)
 	if err != nil {
 		return false, err
 	}
 	short, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	r, err := check.Run(short, c, h, check.Options{Level: e.o.Level, ClockSkew: e.o.Skew})
+	r, err := check.Run(short, c, h, check.Options{Level: e.asked, ClockSkew: e.o.Skew})
 	if err != nil {
 		return false, err
 	}
@@ -49,10 +50,29 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 			e.seen[h.Txns.ID[t]] = all[t]
 		}
 		r.Anomalies = r.Anomalies[:1]
+		if r.Anomalies[0].Kind == level.NonLinearizable { // it is about all of a key's
+			for _, x := range all {
+				if !x.Init {
+					e.forced[x.ID], e.seen[x.ID] = true, x
+				}
+			}
+		}
 		e.force(r, all)
 		a.Found, a.Open, a.Reason = append(a.Found, r), nil, ""
 		return true, nil
 	case evidence.Holds:
+		if e.o.Checker == byKey { // that order keeps real time by key alone
+			got, err := plan.Order(short, all, e.in.Initial, plan.Options{Level: e.o.Level, Skew: e.o.Skew})
+			if err != nil || got == nil {
+				return false, err
+			}
+			r.Order = got
+		}
+		if e.o.Checker == byWeak {
+			a.Bare = true
+			e.moves, e.ids = plan.NewMoves(e.in.Txns), map[uint64]Named{}
+			return true, nil
+		}
 		return e.ordered(ctx, all, r)
 	}
 	return false, nil

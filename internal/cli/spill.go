@@ -93,7 +93,7 @@ func (f *checkFlags) validateSpill(e *env) error {
 func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n int, p *progress) (o outcome,
 	spilled bool) {
 	began := time.Now()
-	checker := "replay"
+	checker := spill.CheckerOf(f.level)
 	if f.checker != auto {
 		checker = f.checker
 	}
@@ -194,6 +194,9 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 		r.Note = fmt.Sprintf("out of core: of %d operations, %d reads did not see the last version before them in "+
 			"the order of clients' ends; %d windows, %d transactions stand elsewhere", a.Stats.Ops, a.Stats.Misfits,
 			a.Stats.Windows, len(a.Moves))
+		if a.Verdict == evidence.Holds && a.By != f.level && !a.Bare {
+			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
+		}
 	}
 	s := &r.Stats.Sizes
 	s.Txns, s.Ops, s.Keys, s.Sessions = int(a.Stats.Txns), int(a.Stats.Ops), int(a.Stats.Keys), int(a.Stats.Sessions)
@@ -213,7 +216,7 @@ func (f *checkFlags) spillInstead(ctx context.Context, e *env, o outcome, i, n i
 	r := o.result
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
 		f.checker != auto || f.all || f.solver != "" || f.shrunk != "" || e.engine != nil || ctx.Err() != nil ||
-		!slices.Contains(spill.Levels(), f.level) {
+		!slices.Contains(spill.LevelsOf(spill.CheckerOf(f.level)), f.level) {
 		return o
 	}
 	g := *f

@@ -45,6 +45,7 @@ type Rule struct {
 	Parts    int  // of the keys
 	RealTime bool // the level asks for real time: starts and ends must be there
 	ByPlace  bool // transactions stand in the order of the history: there are no times
+	OneKey   bool // no transaction has operations on two keys
 	Stamps   Stamps
 }
 
@@ -294,6 +295,11 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 	}
 	bad := false
 	vers := h.Ops.Ver[lo:hi]
+	if m.OneKey && h.Txns.Status[t] != history.Aborted && t != h.Init {
+		if err := oneKey(h, t, vers); err != nil {
+			return err
+		}
+	}
 	for i, kind := range h.Ops.Kind[lo:hi] {
 		v := vers[i]
 		if kind > history.Write {
@@ -350,6 +356,17 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 	}
 	if bad && status == history.Committed {
 		m.Bad = append(m.Bad, pos.N)
+	}
+	return nil
+}
+
+// oneKey demands that a transaction has operations on one key alone.
+func oneKey(h *history.History, t uint32, vers []uint32) error {
+	for i := 1; i < len(vers); i++ {
+		if a, b := h.VerKey[vers[i-1]], h.VerKey[vers[i]]; a != b {
+			return &Unfit{fmt.Sprintf("transaction %d has operations on %s and %s, and linearizability speaks of each "+
+				"key by itself", h.Txns.ID[t], h.KeyString(a), h.KeyString(b))}
+		}
 	}
 	return nil
 }

@@ -125,6 +125,33 @@ func Wants(txns []*Txn) (wants []Want) {
 	return wants
 }
 
+// Order is an order of all transactions of a history at a level, numbers in txns; nil: none was found.
+func Order(ctx context.Context, txns []*Txn, initial Value, o Options) ([]uint32, error) {
+	l, sessions := o.order()
+	all := txns
+	if !sessions {
+		all = nil
+		for _, x := range txns {
+			y := *x
+			y.Session = history.NoTime
+			all = append(all, &y)
+		}
+	}
+	h, err := Whole(all, initial)
+	if err != nil {
+		return nil, err
+	}
+	v := prepass.Run(h)
+	if len(v.Anomalies) > 0 {
+		return nil, nil
+	}
+	a, err := replay.Run(ctx, v, replay.Options{Level: l, Skew: o.Skew, GiveUpAfter: o.Conflicts})
+	if errors.Is(err, replay.ErrNoRoom) || a.Status != solver.Sat {
+		return nil, nil
+	}
+	return a.Order, err
+}
+
 // Refuted reports whether a history has no order at the level. Where no answer is found within the conflicts that o
 // allows, it has not been refuted.
 func Refuted(ctx context.Context, h *history.History, o Options) (bool, error) {

@@ -29,6 +29,15 @@ type Options struct {
 	Conflicts int64
 }
 
+// order is the level of which package replay is asked for an order, and whether that of sessions is kept. Transactions
+// on single keys are linearizable exactly if some order of all keeps real time (Herlihy and Wing 1990, Theorem 1).
+func (o *Options) order() (l level.Level, sessions bool) {
+	if o.Level == level.Linearizable {
+		return level.StrictSerializable, false
+	}
+	return o.Level, true
+}
+
 // Solve looks for an order of a window's transactions, all of those that stand between two places, that leaves to what
 // comes after it the same state. They are in their present order, and so is the answer: events, each a transaction's
 // index, twice, plus 1 where it commits.
@@ -44,6 +53,7 @@ type Options struct {
 func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free bool, o Options) (a Answer,
 	events []int32, err error) {
 	b := history.NewBuilder()
+	asked, sessions := o.order()
 	installed := make(map[Want]bool)
 	final := make(map[Value]Value)
 	var keys []Value
@@ -103,6 +113,7 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 		b.Write(marker(b, int(i)), history.IntValue(1))
 		head := x.head()
 		head.HasID = false
+		head.HasSess = head.HasSess && sessions
 		b.EndTxn(head)
 	}
 	if free {
@@ -154,7 +165,7 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 			hint[t] = int64(members[t])
 		}
 	}
-	got, err := replay.Run(ctx, v, replay.Options{Level: o.Level, Skew: o.Skew, Hint: hint, GiveUpAfter: o.Conflicts})
+	got, err := replay.Run(ctx, v, replay.Options{Level: asked, Skew: o.Skew, Hint: hint, GiveUpAfter: o.Conflicts})
 	switch {
 	case err != nil:
 		return Stuck, nil, err
