@@ -180,7 +180,8 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 		}
 	}
 	if !order.Serial() && !order.Snapshot() && order != level.Linearizable && head.Verdict != evidence.Violated {
-		return nil, in.errorf("level", "%s; expected a serializable or snapshot level, linearizable, or implied_by one", l)
+		return nil, in.errorf("level", "%s; expected a serializable or snapshot level, linearizable, or one that is "+
+			"implied_by these", l)
 	}
 	if head.History.Txns != s.Txns {
 		return nil, in.errorf("history", "the certificate is for another history: %s with %d transactions, not %d",

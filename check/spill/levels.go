@@ -70,8 +70,8 @@ func orderOf(l level.Level) level.Level {
 // shortTime is how long the search among a few transactions may take where no number of conflicts bounds it.
 const shortTime = 5 * time.Second
 
-// violated looks whether some transactions violate the level that is asked for, and says how; nil: it was not found that
-// they do.
+// violated looks whether some transactions violate the level that is asked for, and says how; nil: it was not found
+// that they do.
 func (e *engine) violated(ctx context.Context, h *history.History) (*evidence.Result, error) {
 	c, err := check.ByName(e.o.Checker)
 	if err != nil {

@@ -37,7 +37,8 @@ func compareBy(t testing.TB, seed uint64, h *history.History, checker string, wi
 		case got.Verdict == want.Verdict || want.Verdict == evidence.Unknown:
 			counts[decided]++
 		case got.Verdict != evidence.Unknown || window == 0:
-			t.Fatalf("seed %d, %s: out of core %s (%s), in memory %s", seed, l, got.Verdict, got.Reason, want.Verdict)
+			t.Fatalf("seed %d, %s: out of core %s (%s), in memory %s", seed, l, got.Verdict, got.Reason,
+				want.Verdict)
 		default:
 			counts[open]++
 		}
@@ -50,8 +51,8 @@ func compareBy(t testing.TB, seed uint64, h *history.History, checker string, wi
 func TestWeak(t *testing.T) {
 	counts := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](40, 10000), func(seed uint64) *history.History {
-		o := random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0, Deletes: seed&2 != 0,
-			Aborted: seed&4 != 0, Unknown: seed&8 != 0}
+		o := random.Options{Txns: 2 + int(seed%9), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
+			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0}
 		if seed%3 == 0 {
 			return random.Tiny(seed, o)
 		}
@@ -67,8 +68,8 @@ func TestWeak(t *testing.T) {
 func TestLinear(t *testing.T) {
 	counts := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](80, 20000), func(seed uint64) *history.History {
-		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%12), Keys: 1 + int(seed/9%4), Duplicates: seed&1 != 0,
-			Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, Single: true, Mini: seed&16 != 0})
+		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%12), Keys: 1 + int(seed/9%4),
+			Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, Single: true, Mini: seed&16 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if inOrder(h) {
 			compareBy(t, seed, h, "lwt", []int{0, 0, 4, 8}[seed%4], counts)
