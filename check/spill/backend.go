@@ -109,7 +109,8 @@ type Order struct {
 	Moved   []Moved
 	Room    int
 	Stamps  plan.Stamps
-	Parts   int // of keys
+	Parts   int      // of keys
+	Until   plan.Pos // up to where misfits are asked for
 }
 
 // Moved is where a transaction stands that is an exception.
@@ -138,7 +139,7 @@ func (o *Order) Moves() *plan.Moves {
 
 // Filter is what passes over the chunks take.
 func (o *Order) Filter(keep []uint64) plan.Filter {
-	f := plan.Filter{Moved: o.Moves(), Room: o.Room}
+	f := plan.Filter{Moved: o.Moves(), Room: o.Room, Until: o.Until}
 	if keep != nil {
 		f.Keep = (&keySet{bits: keep}).has
 	}
@@ -179,10 +180,14 @@ type Replayed struct {
 // ReplayPart replays a partition's chunks and lists what misfits, up to most.
 func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
 	err error) {
-	over := errors.New("more misfits")
+	over, beyond := errors.New("more misfits"), errors.New("no more misfits are asked for")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.Keys, err = plan.Replay(ctx, chunks, f, initial, func(m plan.Misfit) {
+		if f.Until.Less(m.At) {
+			cancel(beyond)
+			return
+		}
 		if len(r.Misfits) > most {
 			cancel(over)
 			return
@@ -190,7 +195,7 @@ func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial
 		r.Misfits = append(r.Misfits, m)
 	})
 	switch {
-	case err == nil || errors.Is(err, over):
+	case err == nil || errors.Is(err, over) || errors.Is(err, beyond):
 		if r.TooMany = len(r.Misfits) > most; r.TooMany {
 			r.Misfits = nil
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"isovet/check/spill/plan"
@@ -42,6 +43,9 @@ const maxRounds = 40
 // mended.
 func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	a := &Answer{}
+	if e.o.MaxWindow == 0 {
+		e.o.MaxWindow = int(min(200_000, max(1000, e.o.Memory/20/e.txnBytes())))
+	}
 	if err := e.countSessions(ctx); err != nil {
 		return nil, err
 	}
@@ -55,17 +59,17 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.misfits, err = e.replay(ctx, "replaying", nil); err != nil {
-		return e.giveUp(ctx, a, err)
-	}
-	e.stats.Misfits = len(t.misfits)
-	if t.sessions, err = e.sessions(ctx); err != nil {
-		return nil, err
-	}
-	for e.drop(&t); !t.none() && e.stats.Rounds < maxRounds; e.drop(&t) {
-		e.stats.Rounds++
-		if err := e.round(ctx, a, &t); err != nil {
+	for more := true; more; more = t.none() && e.forward() {
+		if t, err = e.first(ctx); err != nil {
 			return e.giveUp(ctx, a, err)
+		}
+		e.stats.Misfits += len(t.misfits)
+		before := e.stats.Rounds
+		for e.drop(&t); !t.none() && e.stats.Rounds-before < maxRounds; e.drop(&t) {
+			e.stats.Rounds++
+			if err := e.round(ctx, a, &t); err != nil {
+				return e.giveUp(ctx, a, err)
+			}
 		}
 	}
 	if len(a.Found) == 0 && (!t.none() || len(a.Open) > 0) {
@@ -160,7 +164,8 @@ func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 		} else if h.Status != history.Committed {
 			return
 		}
-		if before, commit, is := s.Add(h.Session, place, m, h.Status == history.Committed); is && len(wrong) < most {
+		before, commit, is := s.Add(h.Session, place, m, h.Status == history.Committed)
+		if is && !e.until.Less(commit) && len(wrong) < most {
 			wrong = append(wrong, pair{before, place, plan.Span{From: m.Begin, To: commit}})
 		}
 	})
@@ -323,6 +328,8 @@ type past struct {
 func (e *engine) windows(spans []plan.Span) (ws []window) {
 	fresh := make([]past, 0, len(spans))
 	for _, s := range plan.Join(spans) {
+		// Who was moved stands behind others at their place: a window has all of a place, or nothing.
+		s.From.Sub, s.To.Sub = 0, math.MaxUint32
 		p, met := e.takeIn(past{Span: s})
 		if met {
 			p.grew = max(2*p.grew, few)

@@ -131,10 +131,7 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	}
 	o.Memory = cmp.Or(o.Memory, 1<<30)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	if o.MaxWindow == 0 {
-		o.MaxWindow = int(min(200_000, max(1000, o.Memory/20/1024)))
-	}
-	e := &engine{in: in, o: o, asked: o.Level}
+	e := &engine{in: in, o: o, asked: o.Level, until: plan.Last, mended: plan.First}
 	e.o.Level = orderOf(o.Level)
 	defer e.close()
 	defer func() {
@@ -174,6 +171,10 @@ type engine struct {
 	o     Options
 	parts int
 	rule  plan.Rule
+	// until where the order is being mended, up to where it has been, and how many transactions lie between
+	until, mended plan.Pos
+	part          float64
+
 	asked level.Level // o.Level is that of which an order is looked for
 	stats Stats
 	lock  *os.File // of the folder
@@ -313,7 +314,15 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 var errTooMany = errors.New("too many reads do not see the last version before them in the order of client times")
 
 // maxMisfits is how many misfits are held: they take some 250 bytes each, with what is found out about them.
-func (e *engine) maxMisfits() int { return int(max(e.o.Memory/8/250, 1000)) }
+func (e *engine) maxMisfits() int {
+	if fewMisfits > 0 {
+		return fewMisfits
+	}
+	return int(max(e.o.Memory/8/250, 1000))
+}
+
+// fewMisfits, if set, is maxMisfits. Tests set it.
+var fewMisfits = 0
 
 func sortMisfits(all []plan.Misfit) {
 	slices.SortFunc(all, func(a, b plan.Misfit) int {
@@ -324,12 +333,14 @@ func sortMisfits(all []plan.Misfit) {
 
 func (e *engine) room() int { return int(e.o.Memory / 4 / int64(e.o.Workers)) }
 
-func (e *engine) filter() plan.Filter { return plan.Filter{Moved: e.moves, Room: e.room()} }
+func (e *engine) filter() plan.Filter {
+	return plan.Filter{Moved: e.moves, Room: e.room(), Until: e.until}
+}
 
 // order is what a backend is told of the exceptions.
 func (e *engine) order() Order {
 	return Order{Txns: e.in.Txns, Initial: e.in.Initial, Moved: movedOf(e.moves), Room: e.room(),
-		Stamps: e.rule.Stamps, Parts: e.rule.Parts}
+		Stamps: e.rule.Stamps, Parts: e.rule.Parts, Until: e.until}
 }
 
 // partsOf are the partitions that want something, or all.

@@ -69,7 +69,8 @@ func TestLinear(t *testing.T) {
 	counts := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](80, 20000), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Txns: 2 + int(seed%12), Keys: 1 + int(seed/9%4),
-			Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0, Single: true, Mini: seed&16 != 0})
+			Duplicates: seed&1 != 0, Deletes: seed&2 != 0, Aborted: seed&4 != 0, Unknown: seed&8 != 0,
+			Single: true, Mini: seed&16 != 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if inOrder(h) {
 			compareBy(t, seed, h, "lwt", []int{0, 0, 4, 8}[seed%4], counts)

@@ -85,7 +85,11 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 }
 
 // held is how many transactions of windows may be held at once.
-func (e *engine) held() float64 { return float64(e.o.Memory) / 8 / 1024 }
+func (e *engine) held() float64 { return float64(e.o.Memory / 8 / e.txnBytes()) }
+
+// txnBytes is how many bytes a transaction takes that was read, on average (plan.Txn.Size), and something for where it
+// stands.
+func (e *engine) txnBytes() int64 { return 250 + 80*e.total.Ops/max(e.total.Txns, 1) }
 
 func byPlace(a, b plan.Event) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))

@@ -240,3 +240,17 @@ func TestMedium(t *testing.T) {
 	})
 	fewOpen(t, counts, 10)
 }
+
+// TestParts has more reads out of order than may be held at once: the order is mended by parts.
+func TestParts(t *testing.T) {
+	defer func() { fewMisfits = 0 }()
+	counts := map[string]int{}
+	histtest.Each(t, histtest.Long[uint64](12, 1000), func(seed uint64) *history.History {
+		return random.Medium(seed, random.Options{Txns: 40 + int(seed%80), Aborted: seed&4 != 0, Unknown: seed&8 != 0})
+	}, func(t testing.TB, seed uint64, h *history.History) {
+		if fewMisfits = []int{3, 6, 12}[seed%3]; inOrder(h) {
+			compare(t, seed, h, []int{0, 60, 90, 0}[seed%4], counts)
+		}
+	})
+	fewOpen(t, counts, 30)
+}

@@ -120,6 +120,7 @@ func (e *engine) ordered(ctx context.Context, all []*plan.Txn, r *evidence.Resul
 		return false, err
 	}
 	t := trouble{}
+	e.until = plan.Last
 	var err error
 	if t.misfits, err = e.replay(ctx, "replaying", nil); err == nil {
 		t.sessions, err = e.sessions(ctx)

@@ -28,6 +28,8 @@ type Filter struct {
 	Keep func(hash uint64) bool
 	// Room is how many bytes of chunks may be open at once; 0: any number. Beyond, ErrRoom.
 	Room int
+	// Until is up to where whoever passes over the chunks wants to know of misfits.
+	Until Pos
 
 	// has, if set, says which chunks may have what is looked for, and waits whether what was found waits for what comes
 	// behind it. Of others only those are read that overlap one that has.
