@@ -227,18 +227,20 @@ func (w *watcher) noCheckpoint(dir string, err error) {
 		err = errors.Join(err, e)
 	}
 	if !w.keeper.failed {
+		w.keeper.failed = true
 		w.cfg.Log.Error("no checkpoint could be written; it is tried again", "folder", dir, "error", err)
 	}
-	w.keeper.failed = true
 }
 
 // settled reports whether all violations that the file has have been found again.
 func (w *watcher) settled() bool { return w.out != nil && w.out.n >= w.out.there }
 
-// writeState writes everything but the manifest, and returns that.
+// writeState writes everything but the manifest, and returns that. All violations have been told.
 func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
-	if err := w.out.sync(); err != nil {
-		return nil, 0, err
+	if d := w.cfg.disk; d != nil {
+		if err := d(); err != nil {
+			return nil, 0, err
+		}
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, 0, err

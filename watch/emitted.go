@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,11 +13,13 @@ import (
 // emitted is the file of final violations, a JSON line each, in the order in which they became final.
 type emitted struct {
 	f      *os.File
-	there  int64 // lines found when it was opened
-	n      int64 // made since the beginning of the log
-	bytes  int64 // of the file
-	proved int64 // of the lines
-	dirty  bool
+	there  int64  // lines found when it was opened
+	n      int64  // made since the beginning of the log
+	bytes  int64  // of the file
+	proved int64  // of the lines
+	text   []byte // lines that are not written yet
+	disk   disk
+	told   func(line []byte) // may be nil
 }
 
 // emittedState is what a checkpoint says of the file.
@@ -30,7 +33,7 @@ func (e *emitted) state() emittedState { return emittedState{e.n, e.bytes, e.pro
 
 // openEmitted opens the file, where from says how far it goes that is known; what stands behind that is found anew, and
 // not written again. A file that is shorter has been cut off by somebody.
-func openEmitted(dir string, from emittedState) (_ *emitted, short bool, err error) {
+func openEmitted(dir string, from emittedState, disk disk, told func(line []byte)) (_ *emitted, short bool, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "violations.jsonl"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, false, err
@@ -39,7 +42,8 @@ func openEmitted(dir string, from emittedState) (_ *emitted, short bool, err err
 	if err == nil && st.Size() < from.Bytes {
 		from.Bytes, short = st.Size(), true
 	}
-	e := &emitted{f: f, n: from.N, there: from.N, bytes: from.Bytes, proved: from.Proved}
+	e := &emitted{f: f, n: from.N, there: from.N, bytes: from.Bytes, proved: from.Proved, disk: disk,
+		told: told}
 	if err == nil {
 		_, err = f.Seek(from.Bytes, io.SeekStart)
 	}
@@ -66,23 +70,21 @@ func openEmitted(dir string, from emittedState) (_ *emitted, short bool, err err
 	return e, short, nil
 }
 
-// add numbers a violation and writes its line unless it is there already: nil then.
-func (e *emitted) add(line func(n int64) ([]byte, error)) ([]byte, error) {
+// add numbers a violation, to be written unless it is there already.
+func (e *emitted) add(line func(n int64) ([]byte, error)) error {
 	e.n++
 	if e.n <= e.there {
-		return nil, nil
+		return nil
 	}
 	b, err := line(e.n)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	e.dirty = true
 	if isProved(b) {
 		e.proved++
 	}
-	n, err := e.f.Write(append(b, '\n'))
-	e.bytes += int64(n)
-	return b, err
+	e.text = append(append(e.text, b...), '\n')
+	return nil
 }
 
 // proved stands in the lines of violations that are proved.
@@ -90,10 +92,31 @@ var proved = []byte(`"proved":true`)
 
 func isProved(line []byte) bool { return bytes.Contains(line, proved) }
 
+// sync writes what has been added, makes it safe, and tells it. If it fails the file is as it was.
 func (e *emitted) sync() error {
-	if !e.dirty {
+	if len(e.text) == 0 {
 		return nil
 	}
-	e.dirty = false
-	return e.f.Sync()
+	_, err := e.disk.write(e.f, e.text)
+	if err == nil {
+		err = e.disk.sync(e.f)
+	}
+	if err != nil {
+		e2 := e.f.Truncate(e.bytes)
+		if e2 == nil {
+			_, e2 = e.f.Seek(e.bytes, io.SeekStart)
+		}
+		if e2 != nil {
+			return fmt.Errorf("%s: %w, after: %v", e.f.Name(), e2, err)
+		}
+		return err
+	}
+	e.bytes += int64(len(e.text))
+	if e.told != nil {
+		for line := range bytes.Lines(e.text) {
+			e.told(line[:len(line)-1])
+		}
+	}
+	e.text = e.text[:0]
+	return nil
 }

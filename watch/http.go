@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -29,6 +30,7 @@ type server struct {
 	mu      sync.Mutex
 	last    int64
 	closed  chan struct{}
+	halted  chan struct{} // closed while nothing can be taken
 }
 
 type batch struct {
@@ -47,7 +49,8 @@ func HTTP(addr string, after int64) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{ln: ln, batches: make(chan *batch), last: after, closed: make(chan struct{})}
+	s := &server{ln: ln, batches: make(chan *batch), last: after, closed: make(chan struct{}),
+		halted: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /", s.post)
 	mux.HandleFunc("GET /position", func(w http.ResponseWriter, _ *http.Request) {
@@ -88,8 +91,20 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no line; expected transactions as JSON lines", http.StatusBadRequest)
 		return
 	}
+	s.mu.Lock()
+	halted := s.halted
+	s.mu.Unlock()
+	select {
+	case <-halted:
+		unavailable(w)
+		return
+	default:
+	}
 	select {
 	case s.batches <- b:
+	case <-halted:
+		unavailable(w)
+		return
 	case <-s.closed:
 		http.Error(w, "closing", http.StatusServiceUnavailable)
 		return
@@ -98,6 +113,10 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case last := <-b.done:
+		if last == notSafe {
+			unavailable(w)
+			return
+		}
 		if last < 0 {
 			http.Error(w, fmt.Sprintf("lines before %d have not been taken; see GET /position", b.from),
 				http.StatusConflict)
@@ -106,6 +125,30 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, last+1)
 	case <-s.closed:
 		http.Error(w, "closing; not known to be safe", http.StatusServiceUnavailable)
+	}
+}
+
+// notSafe answers a batch that cannot be made safe for now.
+const notSafe = math.MinInt64
+
+// unavailable says that a request is to be sent again.
+func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, "the disk is full; send it again", http.StatusServiceUnavailable)
+}
+
+// Halt has requests refused, those too that wait for an answer, until it is over. What they said is not acknowledged.
+func (s *server) Halt(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !on {
+		s.halted = make(chan struct{})
+		return
+	}
+	close(s.halted)
+	if s.open != nil {
+		s.open.done <- notSafe
+		s.open = nil
 	}
 }
 
@@ -127,8 +170,8 @@ func (s *server) Next(ctx context.Context, _ int) ([]Line, error) {
 			for i, t := range b.texts {
 				out[i] = Line{Place: from + int64(i), Text: t}
 			}
-			s.open = b
 			s.mu.Lock()
+			s.open = b
 			s.last = max(s.last, from+int64(len(out))-1)
 			s.mu.Unlock()
 			return out, nil
@@ -139,10 +182,10 @@ func (s *server) Next(ctx context.Context, _ int) ([]Line, error) {
 }
 
 func (s *server) Done() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.open != nil {
-		s.mu.Lock()
 		s.open.done <- s.last
-		s.mu.Unlock()
 		s.open = nil
 	}
 	return nil

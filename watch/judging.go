@@ -21,7 +21,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		}
 		if w.out == nil {
 			var short bool
-			if w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted); err != nil {
+			if w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted, disk{w.cfg.disk}, w.cfg.Violation); err != nil {
 				return err
 			}
 			if short {
@@ -32,7 +32,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		w.fresh = e.fresh
 		switch {
 		case e.ask != nil:
-			if err := w.out.sync(); err != nil {
+			if err := w.tell(ctx); err != nil {
 				return err
 			}
 			w.publish()
@@ -41,10 +41,10 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			e.ask <- a
 			continue
 		case e.b != nil:
-			err = w.judged(e.b)
+			err = w.judged(ctx, e.b)
 			w.free <- e.b
 		default:
-			err = w.own(e.control)
+			err = w.own(ctx, e.control)
 		}
 		if err != nil {
 			return err
@@ -52,15 +52,23 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		w.at, w.s.LogBytes = e.at, e.at.Bytes
 		if w.fresh {
 			w.publish()
-			if err := w.out.sync(); err != nil {
+			if err := w.tell(ctx); err != nil {
 				return err
 			}
 		}
 		if w.due() {
+			if err := w.tell(ctx); err != nil {
+				return err
+			}
 			w.checkpoint()
 		}
 	}
 	w.keeper.closing.Store(true)
+	if w.out != nil {
+		if err := w.tell(ctx); err != nil {
+			return err
+		}
+	}
 	if w.cfg.Checkpoint > 0 && w.at != w.saved && w.settled() {
 		w.checkpoint()
 	}
@@ -68,10 +76,10 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 }
 
 // own is a line of our own.
-func (w *watcher) own(text string) error {
+func (w *watcher) own(ctx context.Context, text string) error {
 	if text == controlEnd {
 		w.judge.End()
-		return w.emit()
+		return w.emit(ctx)
 	}
 	say := w.judge.Advance
 	number, is := strings.CutPrefix(text, controlAdvance)
@@ -84,11 +92,11 @@ func (w *watcher) own(text string) error {
 		return fmt.Errorf("%s: %q; expected %sor %sand a number", w.cfg.Dir, text, controlAdvance, controlClock)
 	}
 	say(mark)
-	return w.emit()
+	return w.emit(ctx)
 }
 
 // judged are lines of the log.
-func (w *watcher) judged(b *Batch) error {
+func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	b.wait()
 	w.s.Lines += int64(len(b.Lines))
 	b.moves(w.places)
@@ -104,19 +112,27 @@ func (w *watcher) judged(b *Batch) error {
 		}
 		w.kept = true
 	}
-	return errors.Join(err, w.emit())
+	return errors.Join(err, w.emit(ctx))
 }
 
-// emit writes what has become final.
-func (w *watcher) emit() error {
-	return w.judge.Findings(func(class string, line func(n int64) ([]byte, error)) error {
+// emit takes what has become final.
+func (w *watcher) emit(ctx context.Context) error {
+	err := w.judge.Findings(func(class string, line func(n int64) ([]byte, error)) error {
 		w.s.Violations[class]++
-		fresh, err := w.out.add(line)
-		if fresh != nil && w.cfg.Violation != nil {
-			w.cfg.Violation(fresh)
-		}
-		return err
+		return w.out.add(line)
 	})
+	if err == nil && len(w.out.text) > manyLines {
+		err = w.tell(ctx)
+	}
+	return err
+}
+
+// manyLines is how many bytes of violations are written at once, while the log is judged again.
+const manyLines = 1 << 20
+
+// tell writes violations, and makes them safe.
+func (w *watcher) tell(ctx context.Context) error {
+	return w.patiently(ctx, w.out.f.Name(), w.out.sync)
 }
 
 func (w *watcher) publish() {

@@ -25,7 +25,7 @@ type Log struct {
 	f      *os.File
 	at     Position // where the next line begins
 	places Places
-	dirty  bool
+	disk   disk
 	finder finder
 }
 
@@ -202,43 +202,68 @@ func cutPlace(line []byte) (place int64, of, text []byte, ok bool) {
 	return place, of, line[at+1:], at >= 0 && err == nil
 }
 
-// wrote counts what has been written.
-func (l *Log) wrote(n int) {
-	l.at.Offset += int64(n)
-	l.at.Bytes += int64(n)
-	l.dirty = true
-}
-
-// control adds a line of our own.
-func (l *Log) control(text string) error {
-	n, err := fmt.Fprintf(l.f, "%d\t%s\n", max(l.places.Last(), 0), text)
-	l.wrote(n)
-	l.at.Ended = text == controlEnd
-	return err
-}
-
-// Append adds the lines of a batch, which are safe after the next Sync.
-func (l *Log) Append(b *Batch) error {
-	if len(b.Lines) == 0 {
-		return nil
-	}
-	if l.at.Offset >= segmentBytes {
+// put adds a line of our own, if there is one, and the lines of a batch, if there are any, and makes them safe. It
+// returns where the first ends. Where it fails the log is as it was, unless it says errLog too.
+func (l *Log) put(control string, b *Batch) (told Position, err error) {
+	if l.at.Offset >= segmentBytes && b != nil {
 		if err := l.next(); err != nil {
-			return err
+			return told, err
 		}
 	}
-	start, at := l.at.Offset, int64(0)
-	n, err := l.f.Write(b.logged())
-	l.wrote(n)
-	if err != nil {
-		return err
+	was := l.at
+	if control != "" {
+		err = l.write(l.own(control))
+		l.at.Ended = control == controlEnd
+		told = l.at
 	}
+	lines := l.at.Offset
+	if err == nil && b != nil {
+		err = l.write(b.logged())
+	}
+	if err == nil {
+		err = l.disk.sync(l.f)
+	}
+	if err != nil {
+		return told, l.back(was, err)
+	}
+	if b == nil {
+		return told, nil
+	}
+	at := int64(0)
 	for i := range b.Lines {
-		l.note(start + at)
+		l.note(lines + at)
 		at = int64(b.Lines[i].hi) + 1
 	}
 	b.moves(l.places)
-	return nil
+	return told, nil
+}
+
+// own is a line of our own.
+func (l *Log) own(text string) []byte {
+	return fmt.Appendf(nil, "%d\t%s\n", max(l.places.Last(), 0), text)
+}
+
+func (l *Log) write(text []byte) error {
+	n, err := l.disk.write(l.f, text)
+	l.at.Offset += int64(n)
+	l.at.Bytes += int64(n)
+	return err
+}
+
+// errLog says that nobody knows what the log has on the disk.
+var errLog = errors.New("the log cannot be put right")
+
+// back goes back to where the log was before something failed.
+func (l *Log) back(to Position, err error) error {
+	l.at = to
+	e := l.f.Truncate(to.Offset)
+	if e == nil {
+		_, e = l.f.Seek(to.Offset, io.SeekStart)
+	}
+	if e != nil {
+		return fmt.Errorf("%w: %w, after: %v", errLog, e, err)
+	}
+	return err
 }
 
 // note counts a line that begins at a byte of the segment.
@@ -248,35 +273,29 @@ func (l *Log) note(at int64) {
 	l.at.Ended = false
 }
 
+// next begins the next segment.
 func (l *Log) next() error {
-	if err := l.Sync(); err != nil {
-		return err
-	}
-	if err := l.f.Close(); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(segmentName(l.dir, l.at.Segment+1), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	path := segmentName(l.dir, l.at.Segment+1)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	l.f, l.at.Segment, l.at.Offset = f, l.at.Segment+1, 0
+	text := l.own(controlFrom + strconv.FormatInt(l.at.Lines, 10))
+	_, err = l.disk.write(f, text)
+	if err == nil {
+		err = l.disk.sync(f)
+	}
+	if err == nil {
+		err = syncDir(l.dir)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close(), os.Remove(path))
+	}
+	err = l.f.Close()
+	l.f, l.at.Segment, l.at.Offset = f, l.at.Segment+1, int64(len(text))
+	l.at.Bytes += int64(len(text))
 	l.finder.begin(l.at)
-	if err := syncDir(l.dir); err != nil {
-		return err
-	}
-	ended := l.at.Ended
-	err = l.control(controlFrom + strconv.FormatInt(l.at.Lines, 10))
-	l.at.Ended = ended
 	return err
-}
-
-// Sync makes everything appended safe.
-func (l *Log) Sync() error {
-	if !l.dirty {
-		return nil
-	}
-	l.dirty = false
-	return l.f.Sync()
 }
 
 // Line reads a line that is written again, by its number, our own not counted. Errors: ErrNotKept. Cost: a read of up
@@ -284,8 +303,8 @@ func (l *Log) Sync() error {
 // always the same.
 func (l *Log) Line(n int64) ([]byte, error) { return l.finder.line(l.dir, n) }
 
-// Close syncs and closes.
-func (l *Log) Close() error { return errors.Join(l.Sync(), l.f.Close()) }
+// Close closes the file.
+func (l *Log) Close() error { return l.f.Close() }
 
 // syncDir makes a new file's name safe, where the system can.
 func syncDir(dir string) error {

@@ -25,7 +25,9 @@ type Snapshot struct {
 	CheckpointAt    time.Time
 	CheckpointPause time.Duration
 	CheckpointBytes int64
-	More            []Count
+	// The disk is full, and nothing is taken.
+	DiskFull bool
+	More     []Count
 }
 
 // Count is a number of one judge's.
@@ -44,7 +46,14 @@ type Metrics struct {
 func (m *Metrics) set(s Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s.DiskFull = m.s.DiskFull
 	m.s = s
+}
+
+func (m *Metrics) halt(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.s.DiskFull = on
 }
 
 // Get returns the latest.

@@ -125,14 +125,14 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range int64(5) {
-		if err := l.Append(logged(10*i, fmt.Sprint("line ", i))); err != nil {
+		if err := put(l, logged(10*i, fmt.Sprint("line ", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := l.next(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Append(logged(50, "line 5")); err != nil {
+	if err := put(l, logged(50, "line 5")); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -157,7 +157,7 @@ func TestLog(t *testing.T) {
 	if err != nil || n != 6 || l.places.Last() != 50 {
 		t.Fatal(err, n)
 	}
-	if err := l.Append(logged(60, "whole")); err != nil {
+	if err := put(l, logged(60, "whole")); err != nil {
 		t.Error(err)
 	}
 	if err := l.Close(); err != nil {
@@ -235,4 +235,9 @@ func logged(place int64, line string) *Batch {
 	b := newBatch()
 	b.add(Line{Place: place, Text: []byte(line)})
 	return b
+}
+
+func put(l *Log, b *Batch) error {
+	_, err := l.put("", b)
+	return err
 }

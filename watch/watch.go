@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,8 @@ type Config struct {
 	Standby bool
 	// Now is the clock; nil: time.Now. What it says is written to the log, a few times a second at most.
 	Now func() time.Time
+	// disk, in tests, is the error of the next write to a file of the folder.
+	disk func() error
 }
 
 // batchLines is how many lines are written, synced, acknowledged and judged at once, at most, if the source goes by it.
@@ -88,6 +91,10 @@ type watcher struct {
 	// the writing goroutine's
 	every, rest   time.Duration // see Judge.Tick
 	told, arrived time.Time     // the clock last written; when lines last came
+	// of who finds the disk full
+	halting sync.Mutex
+	halts   int
+	source  Source
 }
 
 // Run watches until the source ends (nil) or ctx does (its error). Other errors: a folder that cannot be used, was
@@ -97,7 +104,7 @@ type watcher struct {
 // Lines are written by one goroutine, read by as many as there are cores, and judged by another, in their order; while
 // a batch is synced the one before is judged.
 func Run(ctx context.Context, cfg Config) (err error) {
-	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir}, queue: make(chan event, batches),
+	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir, disk: disk{cfg.disk}}, queue: make(chan event, batches),
 		down: make(chan struct{}), free: make(chan *Batch, batches)}
 	if w.cfg.Now == nil {
 		w.cfg.Now = time.Now
@@ -139,7 +146,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		err = w.fail
 	}
 	if w.out != nil {
-		err = errors.Join(err, w.out.sync(), w.out.f.Close())
+		err = errors.Join(err, w.out.f.Close())
 	}
 	if w.log.f != nil {
 		err = errors.Join(err, w.log.Close())
@@ -197,6 +204,9 @@ func (w *watcher) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.halting.Lock()
+	w.source = src
+	w.halting.Unlock()
 	return errors.Join(w.follow(ctx, src), src.Close())
 }
 
@@ -221,17 +231,17 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, context.DeadlineExceeded):
-			idle, err = w.quiet(idle)
+			idle, err = w.quiet(ctx, idle)
 		case errors.Is(err, io.EOF):
 			if !w.log.at.Ended {
-				err = w.control(controlEnd)
+				err = w.control(ctx, controlEnd)
 			} else {
 				err = nil
 			}
 			return errors.Join(err, w.drain(nil))
 		case err == nil:
 			idle = false
-			err = w.take(src, lines)
+			err = w.take(ctx, src, lines)
 		}
 		if err != nil {
 			return err
@@ -240,19 +250,19 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 }
 
 // quiet is what happens when nothing has come for a while.
-func (w *watcher) quiet(idle bool) (bool, error) {
+func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 	now := w.cfg.Now()
 	if w.cfg.Idle > 0 && !idle && now.Sub(w.arrived) >= w.cfg.Idle {
 		var a answer
 		err := w.drain(&a)
 		if err == nil && a.some {
-			err = w.control(controlAdvance + strconv.FormatInt(a.quiet, 10))
+			err = w.control(ctx, controlAdvance+strconv.FormatInt(a.quiet, 10))
 		}
 		return true, err
 	}
 	if w.every > 0 && now.Sub(w.told) >= w.every && now.Sub(w.arrived) <= w.rest+w.every {
 		w.told = now
-		return idle, w.control(controlClock + strconv.FormatInt(now.UnixNano(), 10))
+		return idle, w.control(ctx, controlClock+strconv.FormatInt(now.UnixNano(), 10))
 	}
 	return idle, nil
 }
@@ -307,7 +317,7 @@ func (w *watcher) hand(b *Batch, fresh bool, at Position) error {
 }
 
 // take logs, acknowledges, and only then has it judged.
-func (w *watcher) take(src Source, lines []Line) error {
+func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 	b, err := w.batch()
 	if err != nil {
 		return err
@@ -333,20 +343,13 @@ func (w *watcher) take(src Source, lines []Line) error {
 	}
 	b.seal()
 	w.arrived = w.cfg.Now()
-	clock, told := "", Position{}
+	clock := ""
 	if w.every > 0 && w.arrived.Sub(w.told) >= w.every {
 		w.told = w.arrived
 		clock = controlClock + strconv.FormatInt(w.told.UnixNano(), 10)
-		if err := w.log.control(clock); err != nil {
-			return err
-		}
-		told = w.log.at
 	}
 	w.readers.jobs <- b // while it is written
-	err = w.log.Append(b)
-	if err == nil {
-		err = w.log.Sync()
-	}
+	told, err := w.put(ctx, clock, b)
 	if err == nil {
 		err = src.Done()
 	}
@@ -359,14 +362,21 @@ func (w *watcher) take(src Source, lines []Line) error {
 	return w.send(event{b: b, fresh: true, at: w.log.at})
 }
 
-func (w *watcher) control(text string) error {
-	if err := w.log.control(text); err != nil {
+func (w *watcher) control(ctx context.Context, text string) error {
+	told, err := w.put(ctx, text, nil)
+	if err != nil {
 		return err
 	}
-	if err := w.log.Sync(); err != nil {
+	return w.send(event{control: text, fresh: true, at: told})
+}
+
+// put puts into the log what comes next, as soon as there is room for it.
+func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
+	err = w.patiently(ctx, w.cfg.Dir, func() error {
+		told, err = w.log.put(control, b)
 		return err
-	}
-	return w.send(event{control: text, fresh: true, at: w.log.at})
+	})
+	return told, err
 }
 
 // drain waits until the judge has done all.

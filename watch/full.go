@@ -1,0 +1,89 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Halter is a Source that wants to know when nothing can be taken, for the disk is full, and when it can again.
+type Halter interface{ Halt(on bool) }
+
+// isFull reports whether an error is that of a disk that is full, or of a user's share of it.
+func isFull(err error) bool {
+	var e syscall.Errno
+	return errors.Is(err, syscall.ENOSPC) || errors.As(err, &e) && fullToo(e)
+}
+
+// fullEvery is how often it is tried whether there is room again.
+var fullEvery = 200 * time.Millisecond
+
+// patiently does what needs room on the disk until there is some. It says once that there is none, and that there is
+// again. what does nothing if it fails.
+func (w *watcher) patiently(ctx context.Context, file string, what func() error) error {
+	err := what()
+	if !isFull(err) {
+		return err
+	}
+	w.cfg.Log.Error("the disk is full: nothing is taken until there is room; nothing is lost", "file", file,
+		"error", err)
+	w.halt(true)
+	defer w.halt(false)
+	for isFull(err) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(fullEvery):
+		}
+		err = what()
+	}
+	if err == nil {
+		w.cfg.Log.Info("there is room on the disk again: watching goes on", "file", file)
+	}
+	return err
+}
+
+// halt tells the source and the metrics. Two goroutines may halt at once.
+func (w *watcher) halt(on bool) {
+	w.halting.Lock()
+	defer w.halting.Unlock()
+	before := w.halts > 0
+	if on {
+		w.halts++
+	} else {
+		w.halts--
+	}
+	if before == (w.halts > 0) {
+		return
+	}
+	if h, ok := w.source.(Halter); ok {
+		h.Halt(on)
+	}
+	if w.cfg.Metrics != nil {
+		w.cfg.Metrics.halt(on)
+	}
+}
+
+// disk is what files are written through; tests have it fail.
+type disk struct{ fail func() error }
+
+func (d disk) write(f *os.File, b []byte) (int, error) {
+	if d.fail != nil {
+		if err := d.fail(); err != nil {
+			n, _ := f.Write(b[:len(b)/2]) // as a disk does
+			return n, err
+		}
+	}
+	return f.Write(b)
+}
+
+func (d disk) sync(f *os.File) error {
+	if d.fail != nil {
+		if err := d.fail(); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
