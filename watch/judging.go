@@ -21,7 +21,8 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		}
 		if w.out == nil {
 			var short bool
-			if w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted, disk{w.cfg.disk}, w.cfg.Violation); err != nil {
+			w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted, disk{w.cfg.disk}, w.cfg.Violation)
+			if err != nil {
 				return err
 			}
 			if short {

@@ -104,8 +104,9 @@ type watcher struct {
 // Lines are written by one goroutine, read by as many as there are cores, and judged by another, in their order; while
 // a batch is synced the one before is judged.
 func Run(ctx context.Context, cfg Config) (err error) {
-	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir, disk: disk{cfg.disk}}, queue: make(chan event, batches),
-		down: make(chan struct{}), free: make(chan *Batch, batches)}
+	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir, disk: disk{cfg.disk}},
+		queue: make(chan event, batches),
+		down:  make(chan struct{}), free: make(chan *Batch, batches)}
 	if w.cfg.Now == nil {
 		w.cfg.Now = time.Now
 	}
