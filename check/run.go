@@ -10,6 +10,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/room"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -44,6 +45,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	relax(ctx, c, r, o, how)
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
+	room.Collect() // what the checker held
 	err = certified(r, how)
 	switch {
 	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
