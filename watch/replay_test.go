@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/bounds"
 	"isovet/internal/histtest/random"
 	"isovet/internal/histtest/randtest"
 	"isovet/level"
@@ -51,11 +52,17 @@ func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classe
 		err := j.Take(NewBatch(int64(at), lines[at:min(at+per, len(lines))]), func(place int64, err error) {
 			t.Fatalf("line %d: %v", place, err)
 		})
+		if err == nil {
+			err = j.e.Verify()
+		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v\n%s", err, bytes.Join(lines, []byte("\n")))
 		}
 	}
 	j.End()
+	if err := j.e.Verify(); err != nil {
+		t.Fatalf("at the end: %v\n%s", err, bytes.Join(lines, []byte("\n")))
+	}
 	classes = map[string]int{}
 	err = j.Findings(func(class string, line func(n int64) ([]byte, error)) error {
 		classes[class]++
@@ -84,7 +91,8 @@ func TestReplayTiny(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](150, 20_000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](100, 20_000), func(t testing.TB, seed uint64) {
+		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a11))
 		h := random.Tiny(seed, random.Options{Txns: 3 + int(seed%6), Keys: 3, Aborted: seed%3 == 0, Unknown: seed%5 > 2,
 			Duplicates: seed%7 == 0, Deletes: seed%11 == 0})
@@ -153,7 +161,8 @@ func TestReplayMedium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	randtest.Seeds(t, randtest.Long[uint64](60, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](15, 4000), func(t testing.TB, seed uint64) {
+		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a12))
 		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
 		if seed%3 == 0 {
@@ -189,4 +198,48 @@ func same(t testing.TB, name string, l level.Level, want *evidence.Result, class
 		t.Fatalf("%s, %s: check says %s, watch found %v %+v\n%s", name, l, want.Verdict, classes, found,
 			bytes.Join(lines, []byte("\n")))
 	}
+}
+
+// TestReplayForgets: with a horizon of a few transactions nothing is said of what is right but that a read is
+// undecided, and something of what is wrong; from the midst of a stream, nothing of what is right.
+func TestReplayForgets(t *testing.T) {
+	said := map[string]int{}
+	replay, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	randtest.Seeds(t, randtest.Long[uint64](15, 4000), func(t testing.TB, seed uint64) {
+		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
+		rng := rand.New(rand.NewPCG(seed, 0x0a13))
+		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
+		if seed%3 == 0 {
+			o.Keys, o.Sessions = 100, 20
+		}
+		h := random.Medium(seed, o)
+		lines, lateness := arriving(t, h, rng)
+		for _, l := range ReplayLevels() {
+			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			given := ReplayOptions{Level: l, Lateness: lateness, Gate: GateOptions{Patience: 1 << 60}}
+			given.Horizon = 1 + rng.IntN(40)
+			classes, found, _ := judgeReplay(t, given, lines, 1+rng.IntN(99))
+			right := want.Verdict == evidence.Holds
+			if right && classes[violated] > 0 || !right && len(classes) == 0 || classes[late] > 0 {
+				t.Fatalf("seed %d, %s, horizon %d: check says %s, watch found %v %+v\n%s", seed, l, given.Horizon,
+					want.Verdict, classes, found, bytes.Join(lines, []byte("\n")))
+			}
+			said[fmt.Sprint(want.Verdict, " ", classes[violated] > 0, " ", classes[undecided] > 0)]++
+			given.Horizon, given.Attach = 0, AttachAlways
+			from := 1 + rng.IntN(len(lines)/2)
+			classes, found, _ = judgeReplay(t, given, lines[from:], 1+rng.IntN(99))
+			if right && (classes[violated] > 0 || classes[undecided] > 0 && l.RealTime()) {
+				t.Fatalf("seed %d, %s, from line %d: check says %s, watch found %v %+v\n%s", seed, l, from,
+					want.Verdict, classes, found, bytes.Join(lines[from:], []byte("\n")))
+			}
+			said[fmt.Sprint("from the midst ", want.Verdict, " ", len(classes) > 0)]++
+		}
+	})
+	t.Log(said)
 }

@@ -46,8 +46,9 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 			}
 			if v, first := initial[r.key]; has[kv{r.key, r.val}] || first && v == r.val {
 				b.Read(keyOf(b, r.key), value(r.val))
-			} else if x.status == history.Unknown && e.cannot(kv{r.key, r.val}) {
-				if e.dead = true; p.keepThin {
+			} else if x.status == history.Unknown {
+				e.dead = true
+				if p.keepThin && e.cannot(kv{r.key, r.val}) {
 					b.Read(keyOf(b, r.key), value(r.val))
 					p.thin = append(p.thin, ReadAt{x.line, r.at})
 				} else {
@@ -100,5 +101,6 @@ func (p *proof) judged(e *Engine) *proof {
 // cannot reports whether nobody can have written a version who may have committed.
 func (e *Engine) cannot(k kv) bool {
 	g := e.dug(k)
-	return !e.exists(k) && !e.cells[k.key].open && (e.o.Level.RealTime() || g != nil && g.kind != overwritten)
+	return !e.exists(k) && !e.cells[k.key].open &&
+		(e.o.Level.RealTime() || e.final || g != nil && g.kind != overwritten)
 }

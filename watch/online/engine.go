@@ -89,8 +89,10 @@ type Engine struct {
 	found   []Finding
 	misfits []misfit `freeze:"-"`
 	later   []postponed
-	dead    bool  // the last part had a transaction of unknown outcome that read what nobody wrote
-	others  int64 // the last end of those not placed that a part had as possible writers
+	news    []uint32 // of the pool, which have come into the order
+	final   bool     // who has not come does not come any more
+	dead    bool     // the last part had a transaction of unknown outcome that read what nobody wrote
+	others  int64    // the last end of those not placed that a part had as possible writers
 	stats   Stats
 	w       window `freeze:"-"`
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"isovet/history"
+	"isovet/internal/bounds"
 )
 
 // ref names a write: its transaction's slot, and its place among the writes.
@@ -45,6 +46,7 @@ type write struct {
 	val        uint64
 	prev, next ref // versions of the key, in the order
 	key        uint32
+	seen       bool // somebody in the order may read it
 }
 
 // txn is a transaction that is remembered.
@@ -100,23 +102,21 @@ func (e *Engine) at(r ref) (*txn, *write) {
 	return t, &t.writes[uint32(r)]
 }
 
-// now is what a key holds at the end of the order.
-func (e *Engine) now(c *cell) uint64 {
-	if c.head == none {
-		return c.val
-	}
-	_, w := e.at(c.head)
-	return w.val
-}
-
 // place puts a transaction at the end of the order.
 func (e *Engine) place(t uint32) {
 	x := &e.slots[t]
 	e.misfits = e.misfits[:0]
 	for i := range x.reads {
 		r := &x.reads[i]
-		if c := &e.cells[r.key]; e.now(c) != r.val || c.open && c.head == none {
+		c := &e.cells[r.key]
+		if c.head == none {
+			if c.val != r.val || c.open {
+				e.misfits = append(e.misfits, misfit{t, i})
+			}
+		} else if _, w := e.at(c.head); w.val != r.val {
 			e.misfits = append(e.misfits, misfit{t, i})
+		} else {
+			w.seen = true
 		}
 	}
 	x.begin, x.commit = e.tail(), e.tail()
@@ -139,6 +139,13 @@ func (e *Engine) place(t uint32) {
 	}
 	if len(e.later) > 0 {
 		e.revisit(e.slots[t].end)
+	}
+	for len(e.news) > 0 {
+		n := e.news[len(e.news)-1]
+		e.news = e.news[:len(e.news)-1]
+		if e.slots[n].commit != nowhere {
+			e.wake(n)
+		}
 	}
 }
 
@@ -200,6 +207,11 @@ func (e *Engine) disown(t uint32) {
 	e.slots[t].sess = NoSession
 }
 
+// nearby is how far, in places of the order, a window reaches back for the writer of what was seen.
+var nearby = 64
+
+func init() { bounds.Register("online.nearby", &nearby) }
+
 // span is from where on the order may explain a misfit, and who wrote what was seen is known; false: nobody is.
 func (e *Engine) span(m misfit) (from int64, known bool) {
 	x := &e.slots[m.slot]
@@ -216,8 +228,11 @@ func (e *Engine) span(m misfit) (from int64, known bool) {
 	for at := c.head; at != none; {
 		y, w := e.at(at)
 		if w.val == r.val && at.slot() != m.slot {
-			if y.commit > x.begin {
+			switch {
+			case y.commit > x.begin:
 				return x.begin, true
+			case next-y.begin <= int64(nearby):
+				return y.begin, true
 			}
 			return next, true
 		}
@@ -245,6 +260,9 @@ func (e *Engine) resolve(ms []misfit) {
 			e.wait(m)
 			continue
 		}
+		if e.local(m) {
+			continue
+		}
 		from = min(from, at)
 		kept = append(kept, m)
 	}
@@ -264,9 +282,12 @@ func (e *Engine) resolve(ms []misfit) {
 			}
 		}
 		if from == e.first {
-			if e.others > math.MinInt64 {
+			switch {
+			case e.others > math.MinInt64:
 				e.postpone(kept)
-			} else {
+			case e.dead && !e.final:
+				e.doubt(kept)
+			default:
 				e.undecided(kept)
 			}
 			return

@@ -21,7 +21,10 @@ type suspect struct {
 // maxSuspects bounds the reads that wait; the first is a violation when there are more.
 const maxSuspects = 1 << 16
 
-func (e *Engine) wait(m misfit) {
+func (e *Engine) wait(m misfit) { e.waitq.push(e.waiting(m)) }
+
+// waiting has a read be no constraint until its wait is over.
+func (e *Engine) waiting(m misfit) *waiting {
 	x := &e.slots[m.slot]
 	r := &x.reads[m.i]
 	r.state = waits
@@ -31,8 +34,31 @@ func (e *Engine) wait(m misfit) {
 	}
 	e.cells[r.key].waits++
 	e.waits[w.kv] = append(e.waits[w.kv], w)
-	e.waitq.push(w)
 	e.nWaiting++
+	return w
+}
+
+// doubt has a read wait of what only those wrote whose own reads nobody explains.
+func (e *Engine) doubt(ms []misfit) {
+	for _, m := range ms {
+		if m.i >= 0 {
+			e.suspect(e.waiting(m))
+		} else {
+			e.undecided([]misfit{m})
+		}
+	}
+}
+
+// suspect has a read wait for a writer that comes late.
+func (e *Engine) suspect(w *waiting) {
+	if e.patience <= 0 || e.clock == 0 {
+		e.convictOf(w)
+		return
+	}
+	e.suspects.push(suspect{w, satAdd(e.clock, e.patience)})
+	if e.suspects.len() > maxSuspects {
+		e.convictFirst()
+	}
 }
 
 // over ends a wait.
@@ -59,11 +85,11 @@ func (e *Engine) wake(t uint32) {
 	line := e.slots[t].line
 	for i := 0; i < len(e.slots[t].writes) && e.slots[t].line == line; i++ {
 		w := &e.slots[t].writes[i]
-		e.wakeAll(kv{w.key, w.val}, line)
+		e.wakeAll(kv{w.key, w.val}, t)
 	}
 }
 
-func (e *Engine) wakeAll(k kv, writer int64) {
+func (e *Engine) wakeAll(k kv, writer uint32) {
 	if e.cells[k.key].waits == 0 {
 		return
 	}
@@ -73,7 +99,7 @@ func (e *Engine) wakeAll(k kv, writer int64) {
 		}
 		e.over(w)
 		if w.slot == noSlot {
-			e.found = append(e.found, Finding{Kind: Late, Line: w.line, Op: w.at, Other: writer})
+			e.orphan(w, writer)
 			continue
 		}
 		e.slots[w.slot].reads[w.i].state = counts
@@ -81,6 +107,27 @@ func (e *Engine) wakeAll(k kv, writer int64) {
 			e.resolve([]misfit{m})
 		}
 	}
+}
+
+// orphan is a read that is forgotten, of what somebody wrote who is placed only now.
+func (e *Engine) orphan(w *waiting, writer uint32) {
+	f := Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine}
+	if writer != noSlot {
+		x := &e.slots[writer]
+		switch f.Other = x.line; {
+		case x.foreign:
+			f.Kind = Late
+		case e.o.Level.RealTime() && satAdd(w.end, e.o.Skew) < satAdd(x.start, -e.o.Skew):
+			f.Kind, f.Members = Violated, []Member{{Line: w.line}, {Line: x.line, Outside: true}}
+		}
+	}
+	if f.Other < 0 {
+		f.Other = noLine
+	}
+	if f.Kind == Undecided {
+		e.stats.Undecided++
+	}
+	e.found = append(e.found, f)
 }
 
 // sees reports whether a read sees what the order has there.
@@ -128,24 +175,19 @@ func (e *Engine) ripe(w *waiting) {
 	g := e.dug(w.kv)
 	switch may, _, some := e.mayPool(w.kv); {
 	case may, e.inOrder(w.kv, w.slot): // one of the pool, whom another read brought there
-		e.wakeAll(w.kv, noLine)
+		e.wakeAll(w.kv, noSlot)
 	case !some && g != nil && g.kind != overwritten:
 		e.convict(w, g)
 	case !some && g != nil:
 		e.stale(w)
 	case c.open && c.head == none && !grace:
 		c.val, c.open = w.val, false
-		e.wakeAll(w.kv, noLine)
+		e.wakeAll(w.kv, noSlot)
 	case c.open || grace:
 		c.open = c.open && grace
 		e.foreignWrite(w.kv)
-	case e.patience <= 0 || e.clock == 0:
-		e.convictOf(w)
 	default:
-		e.suspects.push(suspect{w, satAdd(e.clock, e.patience)})
-		if e.suspects.len() > maxSuspects {
-			e.convictFirst()
-		}
+		e.suspect(w)
 	}
 }
 
@@ -178,14 +220,32 @@ func (e *Engine) convictFirst() {
 
 // convictOf says that nobody wrote what a read saw, unless somebody of the pool did.
 func (e *Engine) convictOf(w *waiting) {
+	g := e.dug(w.kv)
 	switch may, bad, some := e.mayPool(w.kv); {
 	case may, e.inOrder(w.kv, w.slot):
-		e.wakeAll(w.kv, noLine)
+		was := e.final
+		e.final = true
+		e.wakeAll(w.kv, noSlot)
+		e.final = was
+	case !some && g != nil && g.kind == overwritten:
+		e.stale(w)
+	case e.attached && !e.o.Level.RealTime(): // a version of before the stream began may be seen at any time
+		e.leaveOpen(w)
 	case some:
 		e.convict(w, nil, bad)
 	default:
-		e.convict(w, nil)
+		e.convict(w, g)
 	}
+}
+
+// leaveOpen says that a read is undecided.
+func (e *Engine) leaveOpen(w *waiting) {
+	e.over(w)
+	if w.slot != noSlot {
+		e.undecided([]misfit{{w.slot, w.i}})
+		return
+	}
+	e.orphan(w, noSlot)
 }
 
 // convict says that a read saw what nobody wrote who may have committed; g says who did not, and more are reads by

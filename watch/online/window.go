@@ -43,7 +43,11 @@ func (e *Engine) gather(from int64) {
 	e.stamp++
 	w.members, w.hint = w.members[:0], w.hint[:0]
 	for p := from; p < e.tail(); p++ {
-		t := e.order[p-e.first].slot()
+		v := e.order[p-e.first]
+		if v&3 == 0 {
+			continue
+		}
+		t := v.slot()
 		if x := &e.slots[t]; x.stamp != e.stamp {
 			x.stamp = e.stamp
 			w.members, w.hint = append(w.members, t), append(w.hint, 2*(p-from)+1)
@@ -224,29 +228,34 @@ func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	return outcome{status: solved, order: got.Order}
 }
 
-// adopt has the window's order be one that was found.
-func (e *Engine) adopt(order []uint32) {
+// events makes events of a solution, without the state at the begin, and whatever else is no member.
+func (e *Engine) events(order []uint32) (events []event) {
 	w := &e.w
-	var events []event
 	last := uint32(len(w.by))
-	if e.o.Level.Snapshot() {
-		for _, v := range order {
-			if t := v >> 1; t < last {
-				kind := begins
-				if v&1 == 1 {
-					kind = commits
-				}
-				events = append(events, event(w.members[w.by[t]])<<2|kind)
-			}
-		}
-		events = e.late(events)
-	} else {
+	if !e.o.Level.Snapshot() {
 		for _, t := range order {
 			if t < last {
 				events = append(events, event(w.members[w.by[t]])<<2|whole)
 			}
 		}
+		return events
 	}
+	for _, v := range order {
+		if t := v >> 1; t < last {
+			kind := begins
+			if v&1 == 1 {
+				kind = commits
+			}
+			events = append(events, event(w.members[w.by[t]])<<2|kind)
+		}
+	}
+	return e.late(events)
+}
+
+// adopt has the window's order be one that was found.
+func (e *Engine) adopt(order []uint32) {
+	w := &e.w
+	events := e.events(order)
 	// Versions of the window go from the ends of their keys' chains, and come back in the new order.
 	for _, t := range w.members {
 		x := &e.slots[t]
@@ -269,6 +278,9 @@ func (e *Engine) adopt(order []uint32) {
 		}
 	}
 	for _, t := range w.members {
+		if e.slots[t].commit == nowhere {
+			e.news = append(e.news, t)
+		}
 		if x := &e.slots[t]; x.commit != nowhere {
 			e.placed--
 			if x.status == history.Unknown {
@@ -278,6 +290,7 @@ func (e *Engine) adopt(order []uint32) {
 		e.slots[t].begin, e.slots[t].commit = nowhere, nowhere
 	}
 	e.order = e.order[:w.from-e.first]
+	defer e.marks(w.members)
 	for _, v := range events {
 		t := v.slot()
 		x := &e.slots[t]
@@ -299,6 +312,26 @@ func (e *Engine) adopt(order []uint32) {
 	for _, t := range w.members {
 		if x := &e.slots[t]; x.commit == nowhere && !x.pooled {
 			e.release(t) // nobody sees it any more, and the pool has let it go
+		}
+	}
+}
+
+// marks notes which versions are seen by transactions whose order is new.
+func (e *Engine) marks(members []uint32) {
+	for _, t := range members {
+		x := &e.slots[t]
+		for i := range x.reads {
+			r := &x.reads[i]
+			for at := e.cells[r.key].head; at != none; {
+				y, w := e.at(at)
+				if w.val == r.val {
+					w.seen = true
+				}
+				if y.commit < x.begin {
+					break
+				}
+				at = w.prev
+			}
 		}
 	}
 }
