@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/internal/keystore"
 )
@@ -45,7 +46,7 @@ func (o *Bounds) shares() shares {
 	if o.Memory <= 0 {
 		return shares{1 << 62, 1 << 62}
 	}
-	return shares{state: o.Memory / 4, window: o.Memory / 8}
+	return shares{state: o.Memory / 5, window: o.Memory / 8}
 }
 
 type shares struct{ state, window int64 }
@@ -105,6 +106,57 @@ func (j *aion) evict() error {
 	if err == nil && more() {
 		_, err = j.p.sessions.Evict(more, j.a.SaveSession, j.a.DropSession)
 	}
+	return err
+}
+
+// leopardKeys numbers the keys of a leopard.
+type leopardKeys struct{ j *leopard }
+
+func (k leopardKeys) Number(text []byte) (uint32, bool) { return k.j.keys.Number(text) }
+func (k leopardKeys) Name(n uint32) string              { return k.j.keys.Name(n) }
+func (k leopardKeys) Known() int64                      { return k.j.keys.Known() }
+
+func (k leopardKeys) Fetch() {
+	err := k.j.keys.Fetch(func(n uint32, state []byte) error { return k.j.online.LoadKey(k.j.stream, n, state) })
+	k.j.err = errors.Join(k.j.err, err)
+}
+
+func (k leopardKeys) Find(text string) (n uint32, ok bool, state []byte) {
+	if n, ok = k.j.keys.Find([]byte(text)); ok {
+		return n, ok, nil
+	}
+	state, err := k.j.keys.Peek(text)
+	k.j.err = errors.Join(k.j.err, err)
+	return 0, false, state
+}
+
+// evict lets keys go that are idle, if memory is short.
+func (j *leopard) evict() error {
+	if j.o.Memory <= 0 || j.online == nil {
+		return nil
+	}
+	room := j.o.shares().state
+	if j.everything {
+		room = 0
+	}
+	used := func() int64 {
+		return j.online.Bytes() + j.keys.Bytes() -
+			int64(j.keys.Numbers()-j.keys.Len())*(mechanism.KeyBytes+keystore.NumberBytes)
+	}
+	if used() <= room {
+		return nil
+	}
+	j.pinned = j.pinned[:0]
+	for range (j.keys.Numbers() + 63) / 64 {
+		j.pinned = append(j.pinned, 0)
+	}
+	j.online.Pins(func(key uint32) { j.pinned[key/64] |= 1 << (key % 64) })
+	_, err := j.keys.Evict(func() bool { return used() > room-room/8 }, func(n uint32, buf []byte) ([]byte, bool) {
+		if j.pinned[n/64]&(1<<(n%64)) != 0 {
+			return buf, true
+		}
+		return j.online.SaveKey(j.stream, n, buf), false
+	}, j.online.DropKey)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/internal/histtest"
 )
@@ -191,14 +192,7 @@ func TestEvictionSays(t *testing.T) {
 			}
 			return is
 		})
-		if !slices.Equal(got, want) {
-			for i := range max(len(got), len(want)) {
-				if i >= len(got) || i >= len(want) || got[i] != want[i] {
-					t.Fatalf("seed %d, %+v: finding %d of %d, %d:\n%s\n%s", seed, o, i, len(got), len(want),
-						strings.Join(got[i:min(i+3, len(got))], "\n"), strings.Join(want[i:min(i+3, len(want))], "\n"))
-				}
-			}
-		}
+		sameFindings(t, seed, got, want)
 		found += len(want)
 		spilled += j.p.keys.Stored() + j.p.sessions.Stored()
 		if err := j.store.Close(); err != nil {
@@ -209,4 +203,78 @@ func TestEvictionSays(t *testing.T) {
 		t.Errorf("%d findings, %d keys and sessions on disk", found, spilled)
 	}
 	t.Logf("%d findings, %d keys and sessions on disk", found, spilled)
+}
+
+// TestEvictionSaysLeopard is TestEvictionSays for leopard.
+func TestEvictionSaysLeopard(t *testing.T) {
+	found, spilled := 0, int64(0)
+	dir := t.TempDir()
+	names := []string{"postgresql:serializable", "postgresql:repeatable-read", "innodb:serializable",
+		"postgresql:read-committed"}
+	for seed := range uint64(histtest.Long(60, 5000)) {
+		rng := rand.New(rand.NewPCG(seed, 20))
+		lines := drawnStream(rng, 40+rng.IntN(600))
+		profile, err := mechanism.LookupProfile(names[rng.IntN(len(names))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := LeopardOptions{Profile: profile, Lateness: rng.Int64N(300), Attach: Attach(rng.IntN(3)),
+			Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}}
+		judge := func() *leopard {
+			j, err := NewLeopard(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j.(*leopard)
+		}
+		most := 1 + rng.IntN(8)
+		want := told(t, judge(), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
+		o.Bounds = Bounds{Memory: 1 << 26, Dir: filepath.Join(dir, fmt.Sprint(seed))}
+		var j *leopard
+		bounded := func() Judge {
+			j = judge()
+			j.everything = true
+			return j
+		}
+		at := 0
+		got := told(t, bounded(), lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {
+			if at++; seed%8 != 0 || at != 9 {
+				return was
+			}
+			cp := t.TempDir()
+			if err := was.Checkpoint(cp); err != nil {
+				t.Fatal(err)
+			}
+			if err := was.(*leopard).store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			is := bounded()
+			is.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+			if err := is.Restore(cp); err != nil {
+				t.Fatal(err)
+			}
+			return is
+		})
+		sameFindings(t, seed, got, want)
+		found += len(want)
+		spilled += j.keys.Stored()
+		if err := j.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 200 || spilled < 200 {
+		t.Errorf("%d findings, %d keys on disk", found, spilled)
+	}
+	t.Logf("%d findings, %d keys on disk", found, spilled)
+}
+
+func sameFindings(t *testing.T, seed uint64, got, want []string) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("seed %d: finding %d of %d, %d:\n%s\n%s", seed, i, len(got), len(want),
+				strings.Join(got[min(i, len(got)):min(i+3, len(got))], "\n"),
+				strings.Join(want[min(i, len(want)):min(i+3, len(want))], "\n"))
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/freeze"
+	"isovet/internal/keystore"
 	"isovet/level"
 )
 
@@ -49,6 +50,14 @@ type leopard struct {
 	past   []waiting // how many reads had ever waited for a writer, by the clock
 	buf    []mechanism.Trace
 	found  []finding
+	keys   *keystore.Table
+	store  *keystore.Store `freeze:"-"`
+	err    error           `freeze:"-"` // of the store
+	pinned []uint64        `freeze:"-"` // see evict
+	// for tests: keys go whenever they can
+	everything bool `freeze:"-"`
+	// Times that transactions were made final before their time, for memory
+	shortened int64
 }
 
 // finding is a violation, or, where there is none, a transaction or a read that came too late to be judged, or a
@@ -77,7 +86,11 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 		return nil, fmt.Errorf("lateness %d, clock skew %d; expected none negative", o.Lateness, o.Skew)
 	}
 	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
-	return &leopard{o: o, stream: mechanism.NewStream(), g: g}, nil
+	g.seen.half = o.halfSeen()
+	store := o.Bounds.store()
+	j := &leopard{o: o, g: g, store: store, keys: keystore.NewTable(store, keyKind)}
+	j.stream = mechanism.NewStreamOf(leopardKeys{j})
+	return j, nil
 }
 
 func (j *leopard) Settings() []Setting {
@@ -110,7 +123,10 @@ func (j *leopard) Checkpoint(dir string) error {
 	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
 		return err
 	}
-	return freeze.Save(filepath.Join(dir, stateFile), j)
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil || j.store == nil {
+		return err
+	}
+	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
 }
 
 func (j *leopard) Restore(dir string) error {
@@ -130,7 +146,10 @@ func (j *leopard) Restore(dir string) error {
 			return err
 		}
 	}
-	return freeze.Load(filepath.Join(dir, stateFile), j)
+	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
+		return err
+	}
+	return j.o.restore(dir, j.store)
 }
 
 func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
@@ -179,6 +198,9 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 			return err
 		}
 	}
+	if err := j.evict(); err != nil {
+		return err
+	}
 	j.stream.Piece(b.H)
 	for i := range b.Lines {
 		if err := j.look(b, i); err != nil {
@@ -200,7 +222,7 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 			j.stream.Piece(b.H)
 		}
 	}
-	return nil
+	return j.err
 }
 
 // look has a line pass the gate.
@@ -244,6 +266,28 @@ func (j *leopard) foreign(b *Batch, i int) {
 	}
 	j.collect()
 	j.stream.Piece(b.H)
+}
+
+// understood is what of a line that is not understood is: those of its operations that are.
+func understood(line []byte) []byte {
+	var t struct {
+		Ops []json.RawMessage `json:"ops"`
+	}
+	out := []byte(`{"start":0,"status":"unknown","ops":[`)
+	if json.Unmarshal(line, &t) == nil {
+		n := 0
+		for _, op := range t.Ops {
+			one := append(append([]byte(`{"ops":[`), op...), "]}"...)
+			if _, err := jsonl.ReadPiece(one); err != nil {
+				continue
+			}
+			if n++; n > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, op...)
+		}
+	}
+	return append(out, "]}"...)
 }
 
 // id is a transaction's id, or, of a line without, its number.
@@ -292,6 +336,9 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	}
 	if v, any := j.front.value(); any && j.o.Lateness < AllLate {
 		j.online.Advance(plus(v, -j.o.Lateness))
+	}
+	if j.o.Memory > 0 && j.online.Shorten(j.o.shares().window) {
+		j.shortened++
 	}
 	j.collect()
 	return nil
@@ -359,6 +406,11 @@ func (j *leopard) recall(id uint32) (witness, error) {
 		return witness{}, err
 	}
 	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
+	if err != nil { // it is not understood, and was taken as far as it is
+		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
+			return witness{h, 0, j.id(false, 0, int64(id))}, nil
+		}
+	}
 	if err != nil {
 		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", id, err)
 	}
@@ -426,6 +478,9 @@ func (j *leopard) Stats(s *Snapshot) {
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
 		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
+		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.keys.Stored()},
+		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
+			"shortened", j.shortened},
 	}
 	s.More = append(s.More, j.g.counts()...)
 }

@@ -5,7 +5,6 @@ type attached struct {
 	begun      bool
 	first, max int64    // the end of the first transaction, the latest end
 	lag        [2]int64 // the two greatest distances by which an end came behind a later one
-	held       map[uint32]uint64
 }
 
 // arrived notes that a transaction has come that ended at t, its commit's answer included.
@@ -41,14 +40,10 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 			return false // it has been overwritten since
 		}
 	}
-	if v.attached.held == nil {
-		v.attached.held = map[uint32]uint64{}
+	if !k.isHeld {
+		k.held, k.isHeld = r.Val, true
 	}
-	was, known := v.attached.held[r.Key]
-	if !known {
-		v.attached.held[r.Key] = r.Val
-	}
-	return !known || was == r.Val
+	return k.held == r.Val
 }
 
 // Attach says that the traces begin in the midst (Options.Attach). It comes before them.

@@ -175,15 +175,7 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
 	default:
 		// The next version is not known, or not there yet; one that is surely later is as good for the order.
-		i := v.freeRead
-		if i >= 0 {
-			v.freeRead = v.readers[i].next
-		} else {
-			v.readers = append(v.readers, reader{})
-			i = int32(len(v.readers)) - 1
-		}
-		v.readers[i] = reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers}
-		w.readers = i
+		w.readers = v.newReader(reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers})
 	}
 }
 

@@ -27,9 +27,11 @@ type Online struct {
 	idle  []int32 // lanes of which no transaction waits
 	pool  [][]Trace
 	begun bool
-	mark  int64
-	max   int64
-	stats OnlineStats
+	// traces that wait
+	traces int
+	mark   int64
+	max    int64
+	stats  OnlineStats
 }
 
 // waiting is an arrived transaction whose end the watermark has not passed.
@@ -89,6 +91,7 @@ func (x *Online) Add(traces []Trace) (late bool) {
 		w.traces, x.pool = x.pool[n-1], x.pool[:n-1]
 	}
 	w.traces = append(w.traces[:0], traces[1:]...)
+	x.traces += len(w.traces)
 	x.v.Dispatch(int(w.lane), traces[:1])
 	x.push(w)
 	x.begun, x.max = true, max(x.max, latest)
@@ -106,6 +109,7 @@ func (x *Online) Advance(t int64) {
 	x.mark = t
 	for len(x.wait) > 0 && x.wait[0].end < t {
 		w := x.pop()
+		x.traces -= len(w.traces)
 		x.v.Dispatch(int(w.lane), w.traces)
 		x.idle = append(x.idle, w.lane)
 		x.pool = append(x.pool, w.traces)
@@ -130,6 +134,7 @@ func (x *Online) Close() *Report {
 	x.Advance(Forever)
 	for len(x.wait) > 0 { // those of clients that never got an answer, at the end of time
 		w := x.pop()
+		x.traces -= len(w.traces)
 		x.v.Dispatch(int(w.lane), w.traces)
 	}
 	return x.v.Close()

@@ -7,6 +7,7 @@ import "isovet/history"
 type Stream struct {
 	numbers map[string]uint32 `freeze:"-"`
 	names   []string
+	others  Names `freeze:"-"` // who numbers instead
 	initial []uint64
 	first   uint64 // what keys hold at first
 	deletes bool   // Nothing has been written
@@ -14,6 +15,17 @@ type Stream struct {
 	keyOf   []uint32 // the piece's key → the stream's
 	valOf   []uint64 // the piece's version → its hash
 	text    []byte
+}
+
+// NewStreamOf begins a stream whose keys others number.
+func NewStreamOf(names Names) *Stream { return &Stream{others: names, first: Nothing} }
+
+// made begins a key.
+func (s *Stream) made(n uint32) {
+	for int(n) >= len(s.initial) {
+		s.initial = append(s.initial, s.first)
+	}
+	s.initial[n] = s.first
 }
 
 // NewStream begins a stream.
@@ -30,16 +42,37 @@ func (s *Stream) Thawed() {
 }
 
 // Keys returns how many keys there have been.
-func (s *Stream) Keys() int { return len(s.names) }
+func (s *Stream) Keys() int {
+	if s.others != nil {
+		return int(s.others.Known())
+	}
+	return len(s.names)
+}
 
 // Key returns a key's JSON.
-func (s *Stream) Key(k uint32) string { return s.names[k] }
+func (s *Stream) Key(k uint32) string {
+	if s.others != nil {
+		return s.others.Name(k)
+	}
+	return s.names[k]
+}
 
 // Initial returns what a key held before everything, for Options.Initial.
 func (s *Stream) Initial(k uint32) uint64 { return s.initial[k] }
 
 // IsInitial reports whether a key, of the piece or another, held a value before everything; both as JSON of h.
 func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool {
+	if s.others != nil {
+		k, ok, state := s.others.Find(key)
+		if !ok {
+			was := s.first
+			if state != nil {
+				was = InitialOf(state)
+			}
+			return was == HashValue(h.Texts, v)
+		}
+		return s.initial[k] == HashValue(h.Texts, v)
+	}
 	k, ok := s.numbers[key]
 	return ok && s.initial[k] == HashValue(h.Texts, v)
 }
@@ -76,6 +109,14 @@ func (s *Stream) Piece(h *history.History) {
 	s.keyOf = s.keyOf[:0]
 	for _, k := range h.Keys {
 		s.text = h.Texts.AppendValue(s.text[:0], k)
+		if s.others != nil {
+			n, made := s.others.Number(s.text)
+			if made {
+				s.made(n)
+			}
+			s.keyOf = append(s.keyOf, n)
+			continue
+		}
 		n, ok := s.numbers[string(s.text)]
 		if !ok {
 			n = uint32(len(s.names))
@@ -84,6 +125,9 @@ func (s *Stream) Piece(h *history.History) {
 			s.initial = append(s.initial, s.first)
 		}
 		s.keyOf = append(s.keyOf, n)
+	}
+	if s.others != nil {
+		s.others.Fetch()
 	}
 	for _, k := range h.Lists.Key {
 		s.initial[s.keyOf[k]] = Nothing
@@ -150,7 +194,7 @@ func (s *Stream) Init(t uint32) {
 func (s *Stream) Find(h *history.History, key uint32, val uint64) (k, ver uint32) {
 	k, ver = history.None, history.None
 	for i, v := range h.Keys {
-		if string(h.Texts.AppendValue(nil, v)) == s.names[key] {
+		if string(h.Texts.AppendValue(nil, v)) == s.Key(key) {
 			k = uint32(i)
 		}
 	}

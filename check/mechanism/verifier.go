@@ -48,17 +48,19 @@ type Verifier struct {
 	g          certifier
 	readers    []reader
 	freeRead   int32
-	number     uint32 // of ended transactions
-	serial     uint32 // of committed ones
-	now        int64  // Bef of the trace being dispatched
-	floor      int64  // nothing that will be verified began before
-	due        int    // transactions until floor is computed again
-	versions   int
-	locks      int
-	graves     graveyard
-	suspects   suspects
-	attached   attached
-	async      pruning `freeze:"-"`
+	// how many of them there are when dropDead next looks
+	readersMost int
+	number      uint32 // of ended transactions
+	serial      uint32 // of committed ones
+	now         int64  // Bef of the trace being dispatched
+	floor       int64  // nothing that will be verified began before
+	due         int    // transactions until floor is computed again
+	versions    int
+	locks       int
+	graves      graveyard
+	suspects    suspects
+	attached    attached
+	async       pruning `freeze:"-"`
 }
 
 // client is a transaction being put together.

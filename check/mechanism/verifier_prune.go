@@ -22,6 +22,7 @@ func (v *Verifier) prune() {
 	for i := v.readHead; i < len(v.reads); i++ {
 		floor = min(floor, v.reads[i].Bef)
 	}
+	v.dropDead()
 	was := v.floor
 	v.floor = floor
 	if v.o.AsyncPrune {

@@ -37,6 +37,8 @@ type keyState struct {
 	last  int32 // the version that was installed last, by c; -1: none but the initial one
 	// How long the lists may grow before they are pruned again.
 	versLimit, locksLimit int32
+	held                  uint64 // Options.Attach: what it held when the traces began, if isHeld
+	isHeld                bool
 	buried                int64 // 1 + the number of its latest grave; 0: none
 	// Marks of the transaction being put together, valid where they are its number.
 	wrote, read     uint32

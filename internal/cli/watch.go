@@ -352,7 +352,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		return err
 	}
 	if f.memory > 0 {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory - f.memory/8)) // the rest is the store's
 	}
 	open, err := f.open(e)
 	if err != nil {

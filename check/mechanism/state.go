@@ -1,0 +1,416 @@
+package mechanism
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// What is known of keys that are not in use can be taken out of a Stream and its Online and put back, so that whoever
+// numbers the keys can keep it elsewhere and give their numbers to others. It changes nothing that is found.
+
+// Names number keys by their JSON, instead of the Stream itself.
+type Names interface {
+	// Number numbers a key; made: it had none.
+	Number(text []byte) (n uint32, made bool)
+	Name(n uint32) string
+	// Fetch puts back, by LoadKey, what is known of keys that were numbered since it was last called.
+	Fetch()
+	// Find returns a key's number, if it has one; else what was last saved of it, nil: nothing.
+	Find(text string) (n uint32, ok bool, state []byte)
+	// Known is how many keys there have been.
+	Known() int64
+}
+
+// What a key takes in memory, in bytes, by itself and for each version and lock.
+const (
+	KeyBytes     = 120
+	versionBytes = 120
+	lockBytes    = 64
+	traceBytes   = 40
+)
+
+// Bytes is what keys and transactions take in memory, about.
+func (x *Online) Bytes() int64 {
+	v := x.v
+	return int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes + int64(v.locks)*lockBytes +
+		int64(cap(v.readers))*24 + int64(x.traces+cap(v.reads))*traceBytes + int64(cap(v.g.edges)+cap(v.g.ring))*40
+}
+
+// Shorten has fewer transactions wait for those that began before, those that end first: as many as leave no more than
+// so many bytes. It reports whether there were more.
+func (x *Online) Shorten(most int64) bool {
+	if int64(x.traces)*traceBytes <= most {
+		return false
+	}
+	for len(x.wait) > 0 && int64(x.traces)*traceBytes > most-most/4 {
+		x.Advance(later(max(x.wait[0].end, x.mark), 1))
+	}
+	return true
+}
+
+// Pins calls pin with the keys that are in use: of transactions that wait, of reads that are not verified, of
+// dependencies that a cycle may take, and of reads that wait for a writer.
+func (x *Online) Pins(pin func(key uint32)) {
+	trace := func(ts []Trace) {
+		for i := range ts {
+			if k := ts[i].Kind; k == Read || k == LockedRead || k == Write || k >= readBeforeWrite {
+				pin(ts[i].Key)
+			}
+		}
+	}
+	for i := range x.wait {
+		trace(x.wait[i].traces)
+	}
+	v := x.v
+	for i := range v.clients {
+		trace(v.clients[i].ops)
+	}
+	trace(v.reads[v.readHead:])
+	for _, p := range v.before[v.beforeHead:] {
+		pin(p.key)
+	}
+	for w := range v.suspects.of {
+		pin(w.key)
+	}
+	if !v.g.on {
+		return
+	}
+	for s := v.g.base; s != v.g.next; s++ {
+		if n := v.g.at(s); !n.gone {
+			for e := n.out; e >= 0; e = v.g.edges[e].nextOut {
+				pin(v.g.edges[e].key)
+			}
+		}
+	}
+}
+
+// fewReaders is how many readers wait for the next version before those that nothing follows from are looked for.
+const fewReaders = 1 << 14
+
+// dropDead forgets readers that wait for the version after theirs and are themselves forgotten: nothing follows any
+// more from their anti-dependencies.
+func (v *Verifier) dropDead() {
+	if !v.o.Late || len(v.readers) < max(fewReaders, v.readersMost) || v.freeRead >= 0 {
+		return
+	}
+	left := 0
+	for i := range v.keys {
+		k := &v.keys[i]
+		for j := range k.vers {
+			left += v.liveReaders(&k.vers[j])
+		}
+	}
+	v.readersMost = 2 * left
+}
+
+// liveReaders keeps the readers of a version that are not forgotten, and counts them.
+func (v *Verifier) liveReaders(w *version) (n int) {
+	at := &w.readers
+	for i := *at; i >= 0; {
+		r := &v.readers[i]
+		next := r.next
+		if v.g.node(r.txn) == nil {
+			r.next = v.freeRead
+			v.freeRead = i
+			*at = next
+		} else {
+			n++
+			at = &r.next
+		}
+		i = next
+	}
+	return n
+}
+
+const (
+	stateUsed = 1 << iota // the verifier has it
+	stateHeld
+	stateBuried
+	stateLocks
+)
+
+// Kinds of versions.
+const (
+	versionInitial = 1 << iota // it has always been there
+	versionOpen
+	versionNext    // succ is known
+	versionReaders // some wait
+	versionNobody  // txn is none
+)
+
+// SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
+// is not in use.
+func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
+	b := binary.LittleEndian.AppendUint64(buf, s.initial[key])
+	v := x.v
+	var k *keyState
+	if int(key) < len(v.keys) && v.keys[key].vers != nil {
+		k = &v.keys[key]
+	}
+	if k == nil {
+		if s.initial[key] == s.first {
+			return buf
+		}
+		return append(b, 0)
+	}
+	what := byte(stateUsed)
+	buried := k.buried
+	if buried <= v.graves.made-v.graves.most {
+		buried = 0
+	}
+	if k.isHeld {
+		what |= stateHeld
+	}
+	if buried > 0 {
+		what |= stateBuried
+	}
+	if len(k.locks) > 0 {
+		what |= stateLocks
+	}
+	for i := range k.vers {
+		v.liveReaders(&k.vers[i])
+	}
+	if w := &k.vers[0]; what == stateUsed && len(k.vers) == 1 && w.isInitial() && w.val == s.first &&
+		s.initial[key] == s.first && w.succ == none && w.readers < 0 {
+		return buf
+	}
+	b = append(b, what)
+	if k.isHeld {
+		b = binary.LittleEndian.AppendUint64(b, k.held)
+	}
+	if buried > 0 {
+		b = binary.AppendVarint(b, buried)
+	}
+	b = binary.AppendVarint(b, int64(k.last))
+	b = binary.AppendVarint(b, int64(k.versLimit))
+	b = binary.AppendVarint(b, int64(k.locksLimit))
+	b = binary.AppendUvarint(b, uint64(len(k.vers)))
+	for i := range k.vers {
+		b = v.addVersion(b, &k.vers[i])
+	}
+	if len(k.locks) > 0 {
+		b = binary.AppendUvarint(b, uint64(len(k.locks)))
+		for i := range k.locks {
+			b = addLock(b, &k.locks[i])
+		}
+	}
+	return b
+}
+
+func (w *version) isInitial() bool {
+	return w.c == -Forever && w.d == -Forever && w.maxC == -Forever && w.acqBef == -Forever && w.acqAft == -Forever &&
+		w.snapBef == -Forever && w.snapAft == -Forever && w.txn == none && w.id == none && w.op == none && !w.open
+}
+
+func (v *Verifier) addVersion(b []byte, w *version) []byte {
+	what := byte(0)
+	for i, is := range []bool{w.isInitial(), w.open, w.succ != none, w.readers >= 0, w.txn == none} {
+		if is {
+			what |= 1 << i
+		}
+	}
+	b = append(b, what)
+	b = binary.LittleEndian.AppendUint64(b, w.val)
+	if what&versionInitial == 0 {
+		b = binary.AppendVarint(b, w.c)
+		for _, t := range []int64{w.d, w.maxC, w.acqBef, w.acqAft, w.snapBef, w.snapAft} {
+			b = binary.AppendVarint(b, t-w.c) // it may wrap around, and back
+		}
+		if what&versionNobody == 0 {
+			b = binary.AppendUvarint(b, uint64(w.txn))
+		}
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(w.id)), uint64(w.op))
+	}
+	if what&versionNext != 0 {
+		b = binary.AppendUvarint(b, uint64(w.succ))
+	}
+	for i := w.readers; i >= 0; i = v.readers[i].next {
+		r := &v.readers[i]
+		b = binary.AppendUvarint(binary.AppendUvarint(append(b, 1), uint64(r.txn)), uint64(r.id))
+		b = binary.AppendVarint(b, r.aft)
+	}
+	if what&versionReaders != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+func addLock(b []byte, l *lock) []byte {
+	if l.exclusive {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	for _, t := range []int64{l.rel, l.acqBef, l.acqAft, l.maxRel} {
+		b = binary.AppendVarint(b, t)
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.txn)), uint64(l.id)),
+		uint64(l.op))
+}
+
+// DropKey forgets a key.
+func (x *Online) DropKey(key uint32) {
+	v := x.v
+	if int(key) >= len(v.keys) {
+		return
+	}
+	k := &v.keys[key]
+	for i := range k.vers {
+		v.dropReaders(&k.vers[i])
+	}
+	v.versions -= len(k.vers)
+	v.locks -= len(k.locks)
+	*k = keyState{}
+}
+
+// ErrState says that what was saved of a key is damaged.
+var ErrState = errors.New("what was known of a key is damaged")
+
+// decoder reads what was saved; bad: it was something else.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.bad = true
+		return 0
+	}
+	c := d.b[0]
+	d.b = d.b[1:]
+	return c
+}
+
+func (d *decoder) word() uint64 {
+	if len(d.b) < 8 {
+		d.bad = true
+		return 0
+	}
+	x := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[8:]
+	return x
+}
+
+func (d *decoder) int() int64 {
+	x, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return x
+}
+
+func (d *decoder) uint() uint64 {
+	x, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.b = d.b[n:]
+	return x
+}
+
+func (d *decoder) count() int {
+	n := d.uint()
+	if n > uint64(len(d.b)) {
+		d.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+// InitialOf is what a key held before everything, by what was saved of it.
+func InitialOf(state []byte) uint64 {
+	d := decoder{b: state}
+	return d.word()
+}
+
+// LoadKey puts back what SaveKey has said of a key. Errors: ErrState.
+func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
+	v := x.v
+	d := decoder{b: state}
+	s.initial[key] = d.word()
+	what := d.byte()
+	if what&stateUsed == 0 {
+		if d.bad {
+			return ErrState
+		}
+		return nil
+	}
+	if int(key) >= len(v.keys) {
+		v.keys = append(v.keys, make([]keyState, int(key)+1-len(v.keys))...)
+	}
+	k := &v.keys[key]
+	*k = keyState{isHeld: what&stateHeld != 0}
+	if k.isHeld {
+		k.held = d.word()
+	}
+	if what&stateBuried != 0 {
+		k.buried = d.int()
+	}
+	k.last, k.versLimit, k.locksLimit = int32(d.int()), int32(d.int()), int32(d.int())
+	n := d.count()
+	k.vers = make([]version, 0, max(n, 1))
+	for range n {
+		k.vers = append(k.vers, v.version(&d))
+	}
+	if what&stateLocks != 0 {
+		for range d.count() {
+			l := lock{exclusive: d.byte() == 1, rel: d.int(), acqBef: d.int(), acqAft: d.int(), maxRel: d.int()}
+			l.txn, l.id, l.op = uint32(d.uint()), uint32(d.uint()), uint32(d.uint())
+			k.locks = append(k.locks, l)
+		}
+	}
+	v.versions += len(k.vers)
+	v.locks += len(k.locks)
+	if d.bad || len(d.b) > 0 || n == 0 {
+		return ErrState
+	}
+	return nil
+}
+
+func (v *Verifier) version(d *decoder) version {
+	what := d.byte()
+	w := version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever, acqAft: -Forever, snapBef: -Forever,
+		snapAft: -Forever, txn: none, succ: none, id: none, op: none, readers: -1, open: what&versionOpen != 0}
+	w.val = d.word()
+	if what&versionInitial == 0 {
+		w.c = d.int()
+		for _, t := range []*int64{&w.d, &w.maxC, &w.acqBef, &w.acqAft, &w.snapBef, &w.snapAft} {
+			*t = d.int() + w.c
+		}
+		if what&versionNobody == 0 {
+			w.txn = uint32(d.uint())
+		}
+		w.id, w.op = uint32(d.uint()), uint32(d.uint())
+	}
+	if what&versionNext != 0 {
+		w.succ = uint32(d.uint())
+	}
+	if what&versionReaders == 0 {
+		return w
+	}
+	var all []reader
+	for d.byte() == 1 {
+		all = append(all, reader{txn: uint32(d.uint()), id: uint32(d.uint()), aft: d.int()})
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		all[i].next = w.readers
+		w.readers = v.newReader(all[i])
+	}
+	return w
+}
+
+// newReader makes room for a reader.
+func (v *Verifier) newReader(r reader) int32 {
+	i := v.freeRead
+	if i >= 0 {
+		v.freeRead = v.readers[i].next
+		v.readers[i] = r
+		return i
+	}
+	v.readers = append(v.readers, r)
+	return int32(len(v.readers)) - 1
+}
