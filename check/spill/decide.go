@@ -293,15 +293,15 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 
 // again replays the keys that were touched and looks at sessions.
 func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err error) {
-	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })
-	if !touched.empty() {
-		found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched)
-		if err != nil {
-			return err
-		}
-		left = append(left, found...)
+	if touched.empty() {
+		return nil // all is as it was
 	}
-	t.misfits = left
+	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })
+	found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched)
+	if err != nil {
+		return err
+	}
+	t.misfits = append(left, found...)
 	sortMisfits(t.misfits)
 	t.sessions, err = e.sessions(ctx)
 	return err

@@ -14,33 +14,105 @@ type At struct {
 }
 
 // States says what keys of a partition hold before places, in the order in which that is asked. Cost: a pass over the
-// chunks that have one of the keys.
+// chunks shortly before these places that have one of the keys; where that shows no write of one, over more of them.
 func States(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked []At) (out []Value, err error) {
 	defer recoverDamaged(&err)
-	s := &states{asked: asked, out: make([]Value, len(asked)), initial: initial}
-	hashes := make(map[uint64]bool, len(asked))
-	for i, a := range asked {
+	out = make([]Value, len(asked))
+	left := make([]int, len(asked))
+	for i := range left {
+		left[i] = i
+	}
+	slices.SortFunc(left, func(i, j int) int { return asked[i].Before.Compare(asked[j].Before) })
+	b := newBefore(chunks)
+	for deep := fewChunks; len(left) > 0; deep *= 8 {
+		if left, err = b.pass(ctx, f, initial, asked, left, deep, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// fewChunks is how many chunks before a place are looked at first.
+const fewChunks = 4
+
+// before finds the chunks that lie shortly before places.
+type before struct {
+	chunks []Chunk // in the order in which they begin; not those of exceptions, which are few
+	until  []Pos   // how far the ones before each reach
+	moving []Chunk
+}
+
+func newBefore(chunks []Chunk) *before {
+	b := &before{}
+	for _, c := range chunks {
+		if c.Moving {
+			b.moving = append(b.moving, c)
+		} else {
+			b.chunks = append(b.chunks, c)
+		}
+	}
+	slices.SortStableFunc(b.chunks, func(a, b Chunk) int { return a.Min.Compare(b.Min) })
+	last := First
+	for i := range b.chunks {
+		b.until = append(b.until, last)
+		if last.Less(b.chunks[i].Max) {
+			last = b.chunks[i].Max
+		}
+	}
+	return b
+}
+
+// pass answers what the chunks say that begin before the places, so many for each, and returns what they do not. left
+// is in the order of places.
+func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, left []int, deep int, out []Value) (
+	still []int, err error) {
+	s := &states{asked: asked, out: out, initial: initial, from: make([]Pos, len(asked)),
+		all: make([]bool, len(asked))}
+	hashes := make(map[uint64]bool, len(left))
+	some := slices.Clone(b.moving)
+	lo, end := 0, 0 // the chunks of the run at hand are from lo on; those before end are taken
+	for _, i := range left {
+		a := &asked[i]
+		n, _ := slices.BinarySearchFunc(b.chunks, a.Before, func(c Chunk, p Pos) int { return c.Min.Compare(p) })
+		if first := max(0, n-deep); first > end {
+			lo, end = first, first
+		}
+		if n > end {
+			some = append(some, b.chunks[end:n]...)
+			end = n
+		}
+		if s.all[i] = lo == 0; lo < len(b.until) {
+			s.from[i] = b.until[lo]
+		}
 		k, fresh := s.t.find(a.Key.Kind, a.Key.N, []byte(a.Key.Text))
 		if fresh {
-			s.keys = append(s.keys, stateKey{holds: initial})
+			s.keys = append(s.keys, stateKey{holds: initial, at: First})
 		}
 		s.keys[k].asked = append(s.keys[k].asked, i)
 		hashes[a.Key.Hash()] = true
 	}
-	for k := range s.keys {
-		slices.SortFunc(s.keys[k].asked, func(i, j int) int { return asked[i].Before.Compare(asked[j].Before) })
+	if 2*len(some) > len(b.chunks)+len(b.moving) {
+		// Some more, and nothing is left.
+		some = append(slices.Clone(b.moving), b.chunks...)
+		for _, i := range left {
+			s.all[i] = true
+		}
 	}
 	keep := f.Keep
 	f.Keep = func(h uint64) bool { return hashes[h] && (keep == nil || keep(h)) }
-	if err := merge(ctx, chunks, f, s); err != nil {
+	if err := merge(ctx, some, f, s); err != nil {
 		return nil, err
 	}
 	for k := range s.keys {
-		for _, i := range s.keys[k].asked {
-			s.out[i] = s.keys[k].holds
+		s.answer(&s.keys[k], Last)
+	}
+	slices.Sort(s.still)
+	for _, i := range left { // in their order
+		if _, is := slices.BinarySearch(s.still, i); is {
+			still = append(still, i)
 		}
 	}
-	return s.out, nil
+	return still, nil
 }
 
 // states is the visitor of States.
@@ -48,19 +120,37 @@ type states struct {
 	t       table
 	keys    []stateKey
 	asked   []At
+	from    []Pos  // by what is asked: a write behind it is the last one if no other is seen
+	all     []bool // by what is asked: all is seen that comes before
 	out     []Value
+	still   []int // what is not answered
 	initial Value
 }
 
 type stateKey struct {
 	holds Value
+	at    Pos   // where that was written
 	asked []int // in the order of places; those that are answered are taken away
+}
+
+// answer answers what is asked of a key up to a place.
+func (s *states) answer(x *stateKey, to Pos) {
+	for len(x.asked) > 0 {
+		i := x.asked[0]
+		if to != Last && to.Less(s.asked[i].Before) {
+			return
+		}
+		if s.out[i] = x.holds; !s.all[i] && !s.from[i].Less(x.at) {
+			s.still = append(s.still, i)
+		}
+		x.asked = x.asked[1:]
+	}
 }
 
 func (s *states) number(kind history.ValueKind, n int64, text []byte) uint32 {
 	k, fresh := s.t.find(kind, n, text)
 	if fresh { // another key with that hash
-		s.keys = append(s.keys, stateKey{holds: s.initial})
+		s.keys = append(s.keys, stateKey{holds: s.initial, at: First})
 	}
 	return k
 }
@@ -70,12 +160,9 @@ func (s *states) txn(c *cursor) {
 		c.nextOp()
 		if k := c.key; k != noKey && c.kind == Install {
 			x := &s.keys[k]
-			for len(x.asked) > 0 && !c.pos.Less(s.asked[x.asked[0]].Before) {
-				s.out[x.asked[0]] = x.holds
-				x.asked = x.asked[1:]
-			}
+			s.answer(x, c.pos)
 			if len(x.asked) > 0 {
-				x.holds = c.value()
+				x.holds, x.at = c.value(), c.pos
 			}
 		}
 		if c.last {

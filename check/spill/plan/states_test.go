@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"isovet/history"
+)
+
+// chunksOf writes transactions, each one write of a key, to chunks of some of them, which may overlap.
+func chunksOf(r *rand.Rand, at []Pos, keys, values []int64, moving bool) (all []Chunk) {
+	var w chunkWriter
+	w.seq, w.moving = 1, moving
+	emit := func() {
+		b, info := w.take(nil)
+		all = append(all, Chunk{ChunkInfo: info, Bytes: len(b), Moving: moving,
+			Read: func(buf []byte) ([]byte, error) { return append(buf, b...), nil }})
+	}
+	last := First
+	known := map[int64]uint32{}
+	for i, p := range at {
+		if w.info.Ops > 0 && (p.Less(last) || r.IntN(6) == 0) {
+			emit()
+			clear(known)
+		}
+		last = p
+		w.begin(p, p.N)
+		k, ok := known[keys[i]]
+		if !ok {
+			k = w.key(history.Int, keys[i], nil)
+			known[keys[i]] = k
+		}
+		w.op(Install, k, history.Int, values[i], nil)
+	}
+	if w.info.Ops > 0 {
+		emit()
+	}
+	return all
+}
+
+// What keys hold, and who wrote it, by a look at all writes is the naive twin of passes that read few chunks.
+func TestFewChunks(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		n := 1 + r.IntN(300)
+		at, keys, values := make([]Pos, n), make([]int64, n), make([]int64, n)
+		for i := range at {
+			at[i] = Pos{T: int64(i + r.IntN(1+int(seed%5)*3)), N: uint64(i)}
+			keys[i], values[i] = int64(r.IntN(1+r.IntN(12))), int64(i)<<(seed%3*20)
+			if seed%7 == 0 {
+				values[i] = r.Int64N(9)
+			}
+		}
+		if seed%2 == 0 {
+			at[0].T = First.T // the initial transaction
+		}
+		chunks := chunksOf(r, at, keys, values, false)
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int { return at[i].Compare(at[j]) })
+		var asked []At
+		var wants []Want
+		for range 1 + r.IntN(6) {
+			asked = append(asked, At{Value{Kind: history.Int, N: r.Int64N(12)},
+				Pos{T: r.Int64N(int64(n) + 10), N: r.Uint64N(uint64(n))}})
+			i := r.IntN(n)
+			wants = append(wants, Want{Value{Kind: history.Int, N: keys[i]}, Value{Kind: history.Int, N: values[i]}})
+		}
+		nobody := Value{Kind: history.Int, N: -1}
+		got, err := States(context.Background(), chunks, Filter{}, nobody, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, a := range asked {
+			want := nobody
+			for _, i := range order {
+				if keys[i] == a.Key.N && at[i].Less(a.Before) {
+					want.N = values[i]
+				}
+			}
+			if got[j] != want {
+				t.Fatalf("seed %d: key %d holds %v before %v; expected %v", seed, a.Key.N, got[j], a.Before, want)
+			}
+		}
+		by, err := Writers(context.Background(), chunks, Filter{}, nobody, wants)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range wants {
+			var all []Writer
+			for o, i := range order {
+				if keys[i] != w.Key.N || values[i] != w.Value.N {
+					continue
+				}
+				x := Writer{Kind: Install, Place: at[i].N, Pos: at[i], Next: NoPlace, NextPos: Last}
+				for _, j := range order[o+1:] {
+					if keys[j] == keys[i] {
+						x.Next, x.NextPos = at[j].N, at[j]
+						break
+					}
+				}
+				all = append(all, x)
+			}
+			if len(all) > MaxWriters {
+				all = all[:MaxWriters]
+			}
+			if !slices.Equal(by[w], all) {
+				t.Fatalf("seed %d: %v was written by\n%v; expected\n%v", seed, w, by[w], all)
+			}
+		}
+	}
+}
