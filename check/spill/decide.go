@@ -101,6 +101,8 @@ func (e *engine) decide(ctx context.Context) (*Answer, error) {
 func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, error) {
 	switch {
 	case errors.Is(err, errTooMany):
+	case errors.Is(err, plan.ErrRoom) && e.few:
+		return nil, err // more partitions may do
 	case errors.Is(err, plan.ErrRoom):
 		err = errors.New("the transactions stand in the files in another order than that of their ends, and there " +
 			"is too little memory to sort them; give more")

@@ -17,9 +17,10 @@
 //
 // # Memory
 //
-// An eighth of what is given goes to the chunks of a partition that overlap in time, a tenth to misfits, an eighth to
-// the transactions of windows. What does not grow with memory but with the history is a bit a transaction, 80 bytes a
-// chunk (some 8,000 transactions and a partition), and the cells of a partition's keys.
+// An eighth of what is given goes to the chunks of a partition that overlap in time (there are the more partitions the
+// more do), a tenth to misfits, an eighth to the transactions of windows. What does not grow with memory but with the
+// history is a bit a transaction, 80 bytes a chunk (some 8,000 transactions and a partition), and the cells of a
+// partition's keys.
 //
 // Files: engine.go: the steps; files.go: what lies on disk; decide.go: rounds; solve.go: windows; refute.go and
 // proof.go: proofs of violations; resume.go and journal.go: what a check that was stopped goes on with; disk.go: how

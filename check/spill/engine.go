@@ -131,15 +131,24 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	}
 	o.Memory = cmp.Or(o.Memory, 1<<30)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	e := &engine{in: in, o: o, asked: o.Level, until: plan.Last, mended: plan.First}
-	e.o.Level = orderOf(o.Level)
-	defer e.close()
 	defer func() {
 		if errors.Is(err, syscall.ENOSPC) {
 			err = fmt.Errorf("%s: the disk is full (%w); what was finished stays there, and the same check goes on "+
 				"with it", o.Dir, err)
 		}
 	}()
+	if a, err = run(ctx, in, o, true); errors.Is(err, plan.ErrRoom) {
+		a, err = run(ctx, in, o, false)
+	}
+	return a, err
+}
+
+// run is Check with few partitions, or, if that has proved too few ([plan.ErrRoom]), with so many that each fits in
+// memory.
+func run(ctx context.Context, in *Input, o Options, few bool) (a *Answer, err error) {
+	e := &engine{in: in, o: o, few: few, asked: o.Level, until: plan.Last, mended: plan.First}
+	e.o.Level = orderOf(o.Level)
+	defer e.close()
 	if err := e.open(); err != nil {
 		return nil, err
 	}
@@ -170,6 +179,7 @@ type engine struct {
 	in    *Input
 	o     Options
 	parts int
+	few   bool // of the partitions there may be fewer than would each fit in memory
 	rule  plan.Rule
 	// until where the order is being mended, up to where it has been, and how many transactions lie between
 	until, mended plan.Pos

@@ -54,11 +54,7 @@ func (e *engine) open() error {
 		}
 		e.tasks = append(e.tasks, t)
 	}
-	e.parts = e.o.Parts
-	if e.parts == 0 {
-		// A partition whose chunks all overlap in time must fit.
-		e.parts = int(min(max(opsOf(e.in)*opBytes/(e.o.Memory/4/int64(e.o.Workers))+1, 4), 1024))
-	}
+	e.parts = e.divided()
 	e.stats.Parts = e.parts
 	e.rule = plan.Rule{Parts: e.parts, RealTime: e.o.Level.RealTime(), Stamps: stampsOf(e.o),
 		OneKey: e.o.Level == level.Linearizable}
@@ -71,6 +67,29 @@ func (e *engine) open() error {
 	e.seen, e.ids = map[int64]*plan.Txn{}, map[uint64]Named{}
 	e.init = plan.NoPlace
 	return nil
+}
+
+// keyBytes is about how much memory a key takes while its partition is replayed.
+const keyBytes = 100
+
+// divided says into how many partitions keys are divided. Where all chunks of one overlap in time, it must fit. Mostly
+// few overlap: then it is a partition's keys that must fit, and the fewer partitions there are, the fewer transactions
+// have operations in several. If they do overlap, e.few turns out to be wrong.
+func (e *engine) divided() int {
+	if e.o.Parts > 0 {
+		e.few = false
+		return e.o.Parts
+	}
+	workers := int64(e.o.Workers)
+	n := max(opsOf(e.in)*opBytes/(e.o.Memory/4/workers)+1, 4)
+	if e.few = e.few && e.in.Keys > 0 && e.o.Backend == nil && e.o.Checker == byOrder; e.few {
+		most := n
+		n = max(n/4, e.in.Keys*keyBytes*workers/(e.o.Memory/8), 4)
+		n = (n + workers - 1) / workers * workers
+		e.few = n < most
+		n = min(n, most)
+	}
+	return int(min(n, 1024))
 }
 
 // close closes the files. They are removed where there is an answer, unless they are to be kept; else what was finished

@@ -19,6 +19,7 @@ type Input struct {
 	Initial plan.Value
 	Txns    int64
 	Bytes   int64 // of its files; 0: not known
+	Keys    int64 // it has no more; 0: not known
 	// Key names the input and the state that it is in: what was made of one of another key is not used.
 	Key string
 }
@@ -26,7 +27,7 @@ type Input struct {
 // Of is a history that is divided into pieces.
 func Of(s *split.Set) (*Input, error) {
 	i := s.Header.Initial
-	in := &Input{Name: s.Name, Meta: s.Header.Meta, Txns: s.Txns, Bytes: s.Bytes,
+	in := &Input{Name: s.Name, Meta: s.Header.Meta, Txns: s.Txns, Bytes: s.Bytes, Keys: s.Keys,
 		Initial: plan.Value{Kind: i.Kind, N: i.N, Text: string(i.Text)}}
 	if i.Kind == history.String || i.Kind == history.Row {
 		in.Initial.N = 0

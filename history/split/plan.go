@@ -27,6 +27,7 @@ type planner struct {
 	total int64
 	facts facts
 	said  string // the file whose header the set's is; "": none has one
+	files int    // native ones, of which the number of keys is known
 }
 
 // Plan looks at the files of one history and divides it into pieces. A path is a file, or a folder of which each file
@@ -100,6 +101,9 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 		return nil, err
 	}
 	s := p.set
+	if p.files < len(s.Files) {
+		s.Keys = 0
+	}
 	s.Init = p.facts.init
 	if o.Initial != "" {
 		h, err := s.Header.History()
@@ -284,6 +288,8 @@ func (p *planner) native(ctx context.Context, f *File) error {
 		return err
 	}
 	n.Release()
+	p.set.Keys += int64(h.NumKeys())
+	p.files++
 	txns := int64(h.NumTxns())
 	pieces := max(1, min((f.Bytes+p.o.PieceBytes-1)/p.o.PieceBytes, txns))
 	for i := range pieces {

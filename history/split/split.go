@@ -116,6 +116,8 @@ type Set struct {
 	Txns   int64   `json:"transactions"`
 	Bytes  int64   `json:"bytes"`
 	Init   bool    `json:"init"` // there is an initial transaction
+	// Keys is the files' numbers of keys together: the whole has at most so many. 0: not known.
+	Keys int64 `json:"keys,omitempty"`
 }
 
 // How a piece is read. One by rows may be cut: From, To, First and Txns then say which transactions it is.
