@@ -8,13 +8,11 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"isovet/check/timestamp"
 	"isovet/datasets"
@@ -43,31 +41,6 @@ func aionOf(o timestamp.Options, lateness int64) Judge {
 		panic(err)
 	}
 	return j
-}
-
-func child(arg string) error {
-	dir, what, _ := strings.Cut(arg, "|")
-	cfg := Config{Dir: dir, Judge: aionOf(si, 400), Idle: 300 * time.Millisecond}
-	if url, ok := strings.CutPrefix(what, "nats "); ok {
-		cfg.Open = func(ctx context.Context, after Places) (Source, error) {
-			s, err := NATS(ctx, url, "txns", "watch", max(after.Last(), 0))
-			return slow{s}, err
-		}
-	} else {
-		cfg.Open = func(_ context.Context, after Places) (Source, error) {
-			s, err := File(what, after.Last(), false)
-			return slow{s}, err
-		}
-	}
-	return Run(context.Background(), cfg)
-}
-
-// slow gives time to kill.
-type slow struct{ Source }
-
-func (s slow) Next(ctx context.Context, _ int) ([]Line, error) {
-	time.Sleep(3 * time.Millisecond)
-	return s.Source.Next(ctx, 40)
 }
 
 // arrivals makes the JSON lines of a history with violations, in an order of arrival.
@@ -228,94 +201,6 @@ func TestPipe(t *testing.T) {
 				t.Errorf("metrics without %q:\n%s", s, rec.Body)
 			}
 		}
-	}
-}
-
-// TestKilled: killed with SIGKILL and started again, twenty times in one stream: the same violations, none lost, none
-// twice.
-func TestKilled(t *testing.T) {
-	h, lines := arrivals(t, 2, 4000)
-	want := chronos(t, h, si)
-	if len(want) < 100 {
-		t.Fatalf("%d violations are too few", len(want))
-	}
-	sources := map[string]func(t *testing.T) (arg string, feed func(from, to int)){
-		"file": func(t *testing.T) (string, func(from, to int)) {
-			path := filepath.Join(t.TempDir(), "in.jsonl")
-			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { f.Close() })
-			return path, func(from, to int) {
-				if _, err := f.Write(join(lines[from:to])); err != nil {
-					t.Fatal(err)
-				}
-			}
-		},
-		"nats": func(t *testing.T) (string, func(from, to int)) {
-			url, js := natsServer(t)
-			return "nats " + url, func(from, to int) {
-				for _, l := range lines[from:to] {
-					if _, err := js.PublishAsync("txns", bytes.TrimSpace(l)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				<-js.PublishAsyncComplete()
-			}
-		},
-	}
-	for name, open := range sources {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			arg, feed := open(t)
-			dir := t.TempDir()
-			rng := rand.New(rand.NewPCG(9, 9))
-			feed(0, len(lines))
-			midway := 0
-			for kill := range 21 {
-				cmd := exec.Command(os.Args[0])
-				cmd.Env = append(os.Environ(), "ISOVET_WATCH_CHILD="+dir+"|"+arg)
-				var said bytes.Buffer
-				cmd.Stderr = &said
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				ended := make(chan error, 1)
-				go func() { ended <- cmd.Wait() }()
-				if kill < 20 {
-					time.Sleep(time.Duration(10+rng.IntN(30)) * time.Millisecond)
-				} else {
-					for range 1000 { // until everything is final
-						time.Sleep(20 * time.Millisecond)
-						if b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl")); err == nil && bytes.Count(b,
-							[]byte("\n")) >= len(want) {
-							break
-						}
-					}
-					time.Sleep(50 * time.Millisecond) // nothing more comes
-				}
-				select {
-				case err := <-ended:
-					t.Fatalf("it ended: %v: %s", err, said.Bytes())
-				default:
-				}
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				<-ended
-				if b, err := os.ReadFile(segmentName(dir, 1)); err == nil && bytes.Count(b, []byte("\n")) < len(lines) {
-					midway++
-				}
-			}
-			if midway < 10 {
-				t.Errorf("of 20 kills only %d came before the end of the stream", midway)
-			}
-			if got := found(t, dir); !slices.Equal(got, want) {
-				t.Fatalf("%d violations; expected %d", len(got), len(want))
-			}
-			t.Logf("killed 20 times, %d times midway; %d violations", midway, len(want))
-		})
 	}
 }
 
