@@ -381,6 +381,9 @@ func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
 	s.Txns, s.Late, s.Window, s.Watermark, s.Label = a.Txns, a.Late, a.Window, j.watermark, "axiom"
 	s.Keys = int(j.p.keys.Known())
+	if j.begun && j.watermark != 0 {
+		s.WatermarkAt = j.g.time(j.watermark)
+	}
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
 		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
 			int64(a.Wrong + j.suspects.n)},

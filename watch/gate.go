@@ -257,6 +257,14 @@ func (g *gate) take() []Violation {
 	return out
 }
 
+// time is what a time of the stream is by the clock; zero: that is not known.
+func (g *gate) time(at int64) time.Time {
+	if g.clock == 0 || g.relative {
+		return time.Time{}
+	}
+	return g.unit.moment(at)
+}
+
 func (g *gate) counts() []Count {
 	return []Count{
 		{"duplicates_total", "counter", "Transactions that came again, and were passed over.", "came again", g.dups},

@@ -472,7 +472,7 @@ func (j *leopard) Stats(s *Snapshot) {
 	o := j.online.Stats()
 	s.Txns, s.Late, s.Window, s.Keys = o.Txns, o.Late, o.Waiting, j.stream.Keys()
 	if o.Begun {
-		s.Watermark = o.Watermark
+		s.Watermark, s.WatermarkAt = o.Watermark, j.g.time(o.Watermark)
 	}
 	s.More = []Count{
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},

@@ -1,10 +1,6 @@
 package watch
 
 import (
-	"fmt"
-	"io"
-	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -26,8 +22,18 @@ type Snapshot struct {
 	CheckpointPause time.Duration
 	CheckpointBytes int64
 	// The disk is full, and nothing is taken.
-	DiskFull bool
-	More     []Count
+	DiskFull    bool
+	More        []Count
+	LastArrival time.Time // of this run; zero: nothing has come
+	// WatermarkAt is the watermark as a time; zero where it does not tell time.
+	WatermarkAt time.Time
+	// Waiting is when the oldest line came that is in the log and not judged; zero: all are.
+	Waiting time.Time
+	// Ready: the state is that of the end of the log, and the source is there.
+	Ready bool
+	// Incidents that have begun, by kind, and how many go on.
+	Incidents     map[string]int64
+	OpenIncidents int
 }
 
 // Count is a number of one judge's.
@@ -39,8 +45,32 @@ type Count struct {
 
 // Metrics hold the latest Snapshot. They are safe for concurrent use.
 type Metrics struct {
-	mu sync.Mutex
-	s  Snapshot
+	mu      sync.Mutex
+	s       Snapshot
+	arrived time.Time
+	ready   bool
+	waiting []arrival // in the log, and not judged as far as is known
+}
+
+// arrival is when lines came, the last of which is number upTo-1.
+type arrival struct {
+	upTo int64
+	at   time.Time
+}
+
+// came says that lines are in the log.
+func (m *Metrics) came(upTo int64, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.arrived = at
+	m.waiting = append(m.waiting, arrival{upTo, at})
+}
+
+// setReady says whether the watch is up to the log's end and has its source.
+func (m *Metrics) setReady(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ready = on
 }
 
 func (m *Metrics) set(s Snapshot) {
@@ -48,6 +78,11 @@ func (m *Metrics) set(s Snapshot) {
 	defer m.mu.Unlock()
 	s.DiskFull = m.s.DiskFull
 	m.s = s
+	n := 0
+	for n < len(m.waiting) && m.waiting[n].upTo <= s.Lines {
+		n++
+	}
+	m.waiting = m.waiting[:copy(m.waiting, m.waiting[n:])]
 }
 
 func (m *Metrics) halt(on bool) {
@@ -60,39 +95,10 @@ func (m *Metrics) halt(on bool) {
 func (m *Metrics) Get() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.s
-}
-
-// ServeHTTP writes them as Prometheus reads them.
-func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	m.Get().write(w)
-}
-
-func (s Snapshot) write(w io.Writer) {
-	one := func(name, kind, help string, v int64) {
-		fmt.Fprintf(w, "# HELP isovet_watch_%s %s\n# TYPE isovet_watch_%s %s\nisovet_watch_%s %d\n", name, help, name,
-			kind, name, v)
+	s := m.s
+	s.LastArrival, s.Ready = m.arrived, m.ready
+	if len(m.waiting) > 0 {
+		s.Waiting = m.waiting[0].at
 	}
-	one("lines_total", "counter", "Lines in the segment log.", s.Lines)
-	one("bad_lines_total", "counter", "Lines that are no transaction.", s.Bad)
-	one("transactions_total", "counter", "Transactions taken.", s.Txns)
-	one("late_total", "counter", "Transactions below the watermark when they arrived.", s.Late)
-	one("window_transactions", "gauge", "Transactions that are not final.", int64(s.Window))
-	one("keys", "gauge", "Keys seen.", int64(s.Keys))
-	one("log_bytes", "gauge", "Size of the segment log.", s.LogBytes)
-	one("watermark", "gauge", "Time up to which verdicts are final.", s.Watermark)
-	for _, c := range s.More {
-		one(c.Name, c.Kind, c.Help, c.N)
-	}
-	fmt.Fprint(w, "# HELP isovet_watch_violations_total Final violations.\n# TYPE isovet_watch_violations_total "+
-		"counter\n")
-	var axioms []string
-	for a := range s.Violations {
-		axioms = append(axioms, a)
-	}
-	slices.Sort(axioms)
-	for _, a := range axioms {
-		fmt.Fprintf(w, "isovet_watch_violations_total{%s=%q} %d\n", s.Label, a, s.Violations[a])
-	}
+	return s
 }

@@ -394,7 +394,7 @@ func (j *replayJudge) Stats(s *Snapshot) {
 	s.Label = "verdict"
 	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending+x.Window, x.Keys
 	if x.Watermark != math.MinInt64 {
-		s.Watermark = x.Watermark
+		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)
 	}
 	s.More = []Count{
 		{"misfits_total", "counter", "Reads that misfitted the order at first.", "misfits", x.Misfits},

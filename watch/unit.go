@@ -56,6 +56,23 @@ func (u Unit) ticks(d time.Duration) (int64, bool) {
 	return 0, false
 }
 
+// moment is the time that a timestamp tells; zero: it tells none.
+func (u Unit) moment(at int64) time.Time {
+	switch u {
+	case Nanoseconds:
+		return time.Unix(0, at)
+	case Microseconds:
+		return time.UnixMicro(at)
+	case Milliseconds:
+		return time.UnixMilli(at)
+	case Seconds:
+		return time.Unix(at, 0)
+	case TSO:
+		return time.UnixMilli(at >> 18)
+	}
+	return time.Time{}
+}
+
 // wide are how far behind the clock, and before it, timestamps are taken to tell time.
 const (
 	wideBehind = 20 * 365 * 24 * time.Hour

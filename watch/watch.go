@@ -165,6 +165,7 @@ func (w *watcher) resume() error {
 	w.at, w.saved, w.places = m.Log, m.Log, maps.Clone(m.Places)
 	w.s.Lines, w.s.Bad, w.s.LogBytes = m.Log.Lines, m.Bad, m.Log.Bytes
 	maps.Copy(w.s.Violations, m.Found)
+	w.checkpointed.Store(&checkpointed{at: m.Written})
 	w.keeper.last = time.Now()
 	return nil
 }
@@ -208,6 +209,10 @@ func (w *watcher) write(ctx context.Context) error {
 	w.halting.Lock()
 	w.source = src
 	w.halting.Unlock()
+	if m := w.cfg.Metrics; m != nil {
+		m.setReady(true)
+		defer m.setReady(false)
+	}
 	return errors.Join(w.follow(ctx, src), src.Close())
 }
 
@@ -353,6 +358,9 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 	told, err := w.put(ctx, clock, b)
 	if err == nil {
 		err = src.Done()
+	}
+	if m := w.cfg.Metrics; m != nil && err == nil {
+		m.came(w.log.at.Lines, w.arrived)
 	}
 	if err == nil && clock != "" {
 		err = w.send(event{control: clock, fresh: true, at: told})

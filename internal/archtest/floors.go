@@ -155,6 +155,8 @@ var floors = [][]room{
 			"runs a workload against a real database and records what the clients saw; hunts for violations"},
 	},
 	{
+		{"watch/seen",
+			"a watch as its operator sees it: metrics, readiness, incidents, web hooks, a live page"},
 		{"isovettest",
 			"has go test check what was recorded: explanation, smallest history, proof and page of a violation"},
 		{"bench",

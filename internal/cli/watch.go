@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,6 +25,7 @@ import (
 	"isovet/report"
 	"isovet/watch"
 	"isovet/watch/online"
+	"isovet/watch/seen"
 )
 
 type watchFlags struct {
@@ -38,7 +36,7 @@ type watchFlags struct {
 	idle, checkpoint               time.Duration
 	memory                         int64
 	atStart, once, quiet, standby  bool
-	checker, profile               string
+	checker, profile, logFormat    string
 	horizon                        int
 	skew                           time.Duration
 	given                          func(flag string) bool
@@ -53,7 +51,7 @@ var watchCheckers = []string{"aion", "leopard", "replay"}
 func newWatch(e *env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
-		checker: watchCheckers[0]}
+		checker: watchCheckers[0], logFormat: logFormats[0]}
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
@@ -127,7 +125,10 @@ Start it again to continue.`,
 	fl.StringVar(&f.keep, "keep", f.keep, "how much of the log stays that the state does not rest on: a `DURATION` such as "+
 		"24h, a size on disk such as 10GiB, both with a comma, or all")
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
-	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to serve Prometheus metrics on, under /metrics")
+	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: /metrics for Prometheus, /healthz, "+
+		"/readyz")
+	enumFlag(c, &f.logFormat, "log-format", "format", "how what an operator should know is written to standard error",
+		logFormats)
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
@@ -358,19 +359,18 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if err != nil {
 		return err
 	}
+	log := newLog(e.stderr, f.logFormat)
 	var m watch.Metrics
 	var background safego.Group
 	defer background.Wait()
 	if f.metric != "" {
-		ln, err := net.Listen("tcp", f.metric)
+		v := buildVersion()
+		server, err := seen.Serve(f.metric, seen.Options{Metrics: &m,
+			Build: seen.Build{Version: v.Version, Commit: v.Commit, Go: v.Go}})
 		if err != nil {
 			return usagef("--metrics: %v", err)
 		}
-		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", &m)
-		s := http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-		background.Go(func() { _ = s.Serve(ln) }) // it ends when it is closed
-		defer s.Close()
+		defer func() { _ = server.Close() }() // nobody can be told any more
 	}
 	table := newWatchTable(e.stderr, &m, f.quiet)
 	background.Go(table.run)
@@ -379,16 +379,21 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var broken error // of standard output
 	err = watch.Run(ctx, watch.Config{
 		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m, Standby: f.standby,
-		Checkpoint: f.checkpoint, Keep: keep, Log: slog.New(slog.NewTextHandler(e.stderr, nil)),
+		Checkpoint: f.checkpoint, Keep: keep, Log: log,
 		Violation: func(line []byte) {
 			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
 				broken = err
 			}
 		},
 		Bad: func(place int64, err error) {
-			if n := bad.Add(1); n <= 10 {
-				fmt.Fprintf(e.stderr, "isovet: %s: at %d: %v\n", f.source, place, err)
+			if n := bad.Add(1); n > 10 {
+				return
 			}
+			if f.logFormat == "json" {
+				log.Warn("a line is no transaction, and is left out", "source", f.source, "place", place, "error", err)
+				return
+			}
+			fmt.Fprintf(e.stderr, "isovet: %s: at %d: %v\n", f.source, place, err)
 		},
 	})
 	switch {

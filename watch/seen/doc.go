@@ -1,0 +1,4 @@
+// Package seen shows a watch to who runs it: metrics for Prometheus, whether it is alive and ready.
+//
+// Experimental: this package may still change.
+package seen

@@ -1,0 +1,159 @@
+package seen
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"isovet/watch"
+)
+
+// Prefix begins the names of all metrics of a watch.
+const Prefix = "isovet_watch_"
+
+// Build says which program watches.
+type Build struct{ Version, Commit, Go string }
+
+// Registry returns the metrics of a watch, with those of the process and of Go's runtime. Totals are those of the
+// folder, over all runs. extra, if not nil, is a further collector.
+func Registry(m *watch.Metrics, b Build, extra prometheus.Collector) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&collector{m: m, build: b, now: time.Now})
+	if extra != nil {
+		r.MustRegister(extra)
+	}
+	return r
+}
+
+// collector makes metrics of the latest snapshot.
+type collector struct {
+	m     *watch.Metrics
+	build Build
+	now   func() time.Time
+}
+
+// metric is one that every watch has. what returns NaN where there is none now.
+type metric struct {
+	name string
+	kind prometheus.ValueType
+	help string
+	what func(s *watch.Snapshot, now time.Time) float64
+}
+
+var always = []metric{
+	{"lines_total", prometheus.CounterValue, "Lines that have been judged.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Lines) }},
+	{"bad_lines_total", prometheus.CounterValue, "Lines that are no transaction.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Bad) }},
+	{"transactions_total", prometheus.CounterValue, "Transactions taken.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Txns) }},
+	{"judged_total", prometheus.CounterValue, "Transactions whose verdict is final.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(max(s.Txns-int64(s.Window), 0)) }},
+	{"late_total", prometheus.CounterValue, "Transactions below the watermark when they arrived.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Late) }},
+	{"proved_total", prometheus.CounterValue, "Violations of the level that are proved (leopard, replay).",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Proved) }},
+	{"window_transactions", prometheus.GaugeValue, "Transactions that are not final.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Window) }},
+	{"keys", prometheus.GaugeValue, "Keys known.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Keys) }},
+	{"log_bytes", prometheus.GaugeValue, "Size of the segment log, of what has been deleted too.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.LogBytes) }},
+	{"watermark", prometheus.GaugeValue, "Time up to which verdicts are final, in the stream's own unit.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Watermark) }},
+	{"watermark_timestamp_seconds", prometheus.GaugeValue,
+		"The same in seconds since 1970, where the stream's times tell that.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return unix(s.WatermarkAt) }},
+	{"lag_seconds", prometheus.GaugeValue, "How long ago the oldest line came that is not judged; 0: all are.",
+		func(s *watch.Snapshot, now time.Time) float64 { return since(s.Waiting, now) }},
+	{"last_arrival_timestamp_seconds", prometheus.GaugeValue, "When lines last came, in this run.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return unix(s.LastArrival) }},
+	{"checkpoint_timestamp_seconds", prometheus.GaugeValue, "When the latest checkpoint was made.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return unix(s.CheckpointAt) }},
+	{"checkpoint_age_seconds", prometheus.GaugeValue, "How long ago that was.",
+		func(s *watch.Snapshot, now time.Time) float64 {
+			if s.CheckpointAt.IsZero() {
+				return math.NaN()
+			}
+			return since(s.CheckpointAt, now)
+		}},
+	{"checkpoint_pause_seconds", prometheus.GaugeValue, "How long judging waited for it.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return s.CheckpointPause.Seconds() }},
+	{"checkpoint_bytes", prometheus.GaugeValue, "Its size; 0: it is one of a run before.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.CheckpointBytes) }},
+	{"memory_bytes", prometheus.GaugeValue, "Memory that the program has from the system.",
+		func(*watch.Snapshot, time.Time) float64 { return memory() }},
+	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, and the source is there.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.Ready) }},
+	{"disk_full", prometheus.GaugeValue, "1: the disk is full, and nothing is taken.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
+	{"incidents_open", prometheus.GaugeValue, "Incidents that go on.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.OpenIncidents) }},
+}
+
+// Further metrics: by kind, of the program, and of single judges.
+const (
+	violationsTotal = Prefix + "violations_total"
+	incidentsTotal  = Prefix + "incidents_total"
+	buildInfo       = Prefix + "build_info"
+)
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func since(at, now time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return max(now.Sub(at).Seconds(), 0)
+}
+
+func unix(at time.Time) float64 {
+	if at.IsZero() {
+		return math.NaN()
+	}
+	return float64(at.UnixNano()) / 1e9
+}
+
+// Describe describes nothing: judges have metrics of their own.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect makes metrics of the latest snapshot.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s, now := c.m.Get(), c.now()
+	send := func(name, help string, kind prometheus.ValueType, v float64, labels ...string) {
+		var names, values []string
+		for i := 0; i < len(labels); i += 2 {
+			names, values = append(names, labels[i]), append(values, labels[i+1])
+		}
+		if !math.IsNaN(v) {
+			out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v, values...)
+		}
+	}
+	for _, m := range always {
+		send(Prefix+m.name, m.help, m.kind, m.what(&s, now))
+	}
+	for _, x := range s.More {
+		kind := prometheus.GaugeValue
+		if x.Kind == "counter" {
+			kind = prometheus.CounterValue
+		}
+		send(Prefix+x.Name, x.Help, kind, float64(x.N))
+	}
+	for class, n := range s.Violations {
+		send(violationsTotal, "Final violations.", prometheus.CounterValue, float64(n), cmp.Or(s.Label, "axiom"), class)
+	}
+	for kind, n := range s.Incidents {
+		send(incidentsTotal, "Incidents that have begun.", prometheus.CounterValue, float64(n), "kind", kind)
+	}
+	send(buildInfo, "Which program watches.", prometheus.GaugeValue, 1, "version", c.build.Version, "commit",
+		c.build.Commit, "go", c.build.Go)
+}

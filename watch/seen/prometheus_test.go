@@ -1,0 +1,117 @@
+package seen
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"isovet/check/timestamp"
+	"isovet/level"
+	"isovet/watch"
+)
+
+// wrong is a stream in which transaction 3 does not read what 1 wrote.
+const wrong = `{"id":1,"session":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1]]}
+{"id":2,"session":1,"start_ts":3,"commit_ts":4,"ops":[["w","x",2]]}
+{"id":3,"session":2,"start_ts":5,"commit_ts":6,"ops":[["r","x",1]]}
+{"id":4,"session":2,"start_ts":7,"commit_ts":8,"ops":[["r","x",2]]}
+`
+
+// run watches a stream to its end.
+func run(t *testing.T, dir string, m *watch.Metrics, in io.Reader, change func(*watch.Config)) error {
+	t.Helper()
+	j, err := watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: level.SessionSnapshotIsolation},
+		Lateness: 100, Attach: watch.AttachAuto, Gate: watch.GateOptions{Once: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := watch.Config{Dir: dir, Judge: j, Metrics: m, Checkpoint: time.Hour,
+		Open: func(_ context.Context, after watch.Places) (watch.Source, error) { return watch.Pipe(in, -1), nil }}
+	if change != nil {
+		change(&cfg)
+	}
+	return watch.Run(t.Context(), cfg)
+}
+
+func get(t *testing.T, h http.Handler, path string) (int, string) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+	return rec.Code, rec.Body.String()
+}
+
+// TestMetrics: what Prometheus reads, of a run and of the one after it, whose totals go on.
+func TestMetrics(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 2 {
+		var m watch.Metrics
+		if err := run(t, dir, &m, strings.NewReader(wrong), nil); err != nil {
+			t.Fatal(err)
+		}
+		code, text := get(t, Handler(Options{Metrics: &m, Build: Build{Version: "v1.2.3", Go: "go1.26"}}), "/metrics")
+		for _, want := range []string{"isovet_watch_lines_total 4\n", "isovet_watch_transactions_total 4\n",
+			"isovet_watch_judged_total 4\n", "isovet_watch_bad_lines_total 0\n", "isovet_watch_late_total 0\n",
+			"isovet_watch_duplicates_total 0\n", "isovet_watch_quarantine 0\n", "isovet_watch_lag_seconds 0\n",
+			"isovet_watch_ready 0\n", `isovet_watch_violations_total{axiom="EXT"} 1` + "\n", "go_goroutines ",
+			"# TYPE isovet_watch_lines_total counter\n", "# TYPE isovet_watch_memory_bytes gauge\n",
+			`isovet_watch_build_info{commit="",go="go1.26",version="v1.2.3"} 1`, "isovet_watch_watermark "} {
+			if code != http.StatusOK || !strings.Contains(text, want) {
+				t.Errorf("run %d, status %d: nothing of %q in\n%s", n, code, want, text)
+			}
+		}
+		if again := strings.Contains(text, "isovet_watch_checkpoint_age_seconds"); n == 1 && !again {
+			t.Error("the age of the run's before checkpoint is not told")
+		}
+	}
+}
+
+// TestReady: alive at once, ready only once the source is there, and not after its end.
+func TestReady(t *testing.T) {
+	var m watch.Metrics
+	h := Handler(Options{Metrics: &m})
+	if code, _ := get(t, h, "/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d", code)
+	}
+	if code, _ := get(t, h, "/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("/readyz before: %d", code)
+	}
+	in, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- run(t, t.TempDir(), &m, in, nil) }()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if code, _ := get(t, h, "/readyz"); code == http.StatusOK {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("never ready")
+		}
+	}
+	if err := errors.Join(out.Close(), <-done); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := get(t, h, "/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("/readyz after the end: %d", code)
+	}
+}
+
+// TestLag: a line that waits for the judge is told by how long it has waited.
+func TestLag(t *testing.T) {
+	now := time.Unix(100, 0)
+	c := &collector{now: func() time.Time { return now }}
+	for _, m := range always {
+		if m.name != "lag_seconds" {
+			continue
+		}
+		if got := m.what(&watch.Snapshot{Waiting: time.Unix(97, 0)}, c.now()); got != 3 {
+			t.Errorf("%v; expected 3", got)
+		}
+		if got := m.what(&watch.Snapshot{}, c.now()); got != 0 {
+			t.Errorf("nothing waits: %v", got)
+		}
+	}
+}
