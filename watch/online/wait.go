@@ -180,7 +180,7 @@ func (e *Engine) ripe(w *waiting) {
 		e.convict(w, g)
 	case !some && g != nil:
 		e.stale(w)
-	case c.open && c.head == none && !grace:
+	case c.open && c.head == none && !grace && e.o.Level.RealTime(): // who wrote it ended before all that is here began
 		c.val, c.open = w.val, false
 		e.wakeAll(w.kv, noSlot)
 	case c.open || grace:
