@@ -325,8 +325,8 @@ type past struct {
 }
 
 // windows joins spans to windows. One that meets earlier windows takes these in and grows, once a round, by twice as
-// much as they did: where earlier ones stand close together, growing for each that is met on the way, or with what they
-// have, would end with the whole history.
+// much as they did, but not by so much that one step makes it too large: where earlier ones stand close together,
+// growing for each that is met on the way, or with what they have, would end with the whole history.
 func (e *engine) windows(spans []plan.Span) (ws []window) {
 	fresh := make([]past, 0, len(spans))
 	for _, s := range plan.Join(spans) {
@@ -334,7 +334,7 @@ func (e *engine) windows(spans []plan.Span) (ws []window) {
 		s.From.Sub, s.To.Sub = 0, math.MaxUint32
 		p, met := e.takeIn(past{Span: s})
 		if met {
-			p.grew = max(2*p.grew, few)
+			p.grew = max(min(2*p.grew, float64(e.o.MaxWindow)/12), few)
 			p.Span = e.density.grow(p.Span, p.grew)
 			p, _ = e.takeIn(p)
 		}
