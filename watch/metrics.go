@@ -31,9 +31,6 @@ type Snapshot struct {
 	Waiting time.Time
 	// Ready: the state is that of the end of the log, and the source is there.
 	Ready bool
-	// Incidents that have begun, by kind, and how many go on.
-	Incidents     map[string]int64
-	OpenIncidents int
 }
 
 // Count is a number of one judge's.

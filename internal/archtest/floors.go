@@ -156,7 +156,7 @@ var floors = [][]room{
 	},
 	{
 		{"watch/seen",
-			"a watch as its operator sees it: metrics, readiness, incidents, web hooks, a live page"},
+			"a watch as its operator sees it: metrics, readiness, web hooks"},
 		{"isovettest",
 			"has go test check what was recorded: explanation, smallest history, proof and page of a violation"},
 		{"bench",

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -37,6 +36,7 @@ type watchFlags struct {
 	memory                         int64
 	atStart, once, quiet, standby  bool
 	checker, profile, logFormat    string
+	webhook                        string
 	horizon                        int
 	skew                           time.Duration
 	given                          func(flag string) bool
@@ -52,6 +52,7 @@ func newWatch(e *env) *cobra.Command {
 	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
 		checker: watchCheckers[0], logFormat: logFormats[0]}
+	config := ""
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
@@ -94,11 +95,17 @@ Start it again to continue.`,
   isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
   isovet watch --state w --source nats://127.0.0.1:4222/txns
+  isovet watch --config /etc/isovet/watch.yaml
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
   isovet watch --state w --checker replay --level strict-serializable < stream.jsonl
   isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if config != "" {
+				if err := configure(c, config); err != nil {
+					return err
+				}
+			}
 			f.given = c.Flags().Changed
 			return runWatch(c.Context(), e, &f)
 		},
@@ -127,8 +134,12 @@ Start it again to continue.`,
 	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: /metrics for Prometheus, /healthz, "+
 		"/readyz")
+	fl.StringVar(&f.webhook, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
+		"at most")
 	enumFlag(c, &f.logFormat, "log-format", "format", "how what an operator should know is written to standard error",
 		logFormats)
+	fl.StringVar(&config, "config", "", "`FILE`, YAML, with values for these flags by their names; those on the command "+
+		"line go before")
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
@@ -372,6 +383,13 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		}
 		defer func() { _ = server.Close() }() // nobody can be told any more
 	}
+	var hook *seen.Webhook
+	if f.webhook != "" {
+		if hook, err = seen.NewWebhook(f.webhook, seen.WebhookOptions{State: f.state, Log: log}); err != nil {
+			return usagef("--webhook: %v", err)
+		}
+		defer hook.Close()
+	}
 	table := newWatchTable(e.stderr, &m, f.quiet)
 	background.Go(table.run)
 	defer table.close()
@@ -381,6 +399,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m, Standby: f.standby,
 		Checkpoint: f.checkpoint, Keep: keep, Log: log,
 		Violation: func(line []byte) {
+			if hook != nil {
+				hook.Add(line)
+			}
 			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
 				broken = err
 			}
@@ -424,69 +445,4 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		worst = worse(worst, statusBadInput)
 	}
 	return status(worst)
-}
-
-// watchTable draws the counts on a terminal, over and over in one place.
-type watchTable struct {
-	w     io.Writer
-	m     *watch.Metrics
-	shown bool
-	stop  chan struct{}
-	drawn int
-}
-
-func newWatchTable(w io.Writer, m *watch.Metrics, quiet bool) *watchTable {
-	return &watchTable{w: w, m: m, shown: !quiet && interactive(w, os.Getenv), stop: make(chan struct{})}
-}
-
-func (t *watchTable) close() { close(t.stop) }
-
-func (t *watchTable) run() {
-	if !t.shown {
-		return
-	}
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	was, at := int64(0), time.Now()
-	for {
-		select {
-		case <-t.stop:
-			t.draw(0)
-			return
-		case now := <-tick.C:
-			n := t.m.Get().Txns
-			t.draw(float64(n-was) / now.Sub(at).Seconds())
-			was, at = n, now
-		}
-	}
-}
-
-func (t *watchTable) draw(rate float64) {
-	s := t.m.Get()
-	var b strings.Builder
-	if t.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", t.drawn) // back to where it began
-	}
-	total := int64(0)
-	var by []string
-	for _, class := range slices.Sorted(maps.Keys(s.Violations)) {
-		if n := s.Violations[class]; n > 0 {
-			total += n
-			by = append(by, fmt.Sprintf("%s %d", class, n))
-		}
-	}
-	if s.Proved > 0 {
-		by = append(by, fmt.Sprintf("(proved %d)", s.Proved))
-	}
-	var more strings.Builder
-	for _, c := range s.More {
-		fmt.Fprintf(&more, "   %s %d", c.Short, c.N)
-	}
-	fmt.Fprintf(&b, "transactions %12d   a second %10.0f   in the window %8d   late %6d\n", s.Txns, rate, s.Window,
-		s.Late)
-	fmt.Fprintf(&b, "keys         %12d   log %12.1f MB   final up to %d%s\n", s.Keys, float64(s.LogBytes)/1e6,
-		s.Watermark, more.String())
-	fmt.Fprintf(&b, "violations   %12d   %s\n", total, strings.Join(by, "   "))
-	t.drawn = 3
-	fmt.Fprint(t.w, b.String())
 }

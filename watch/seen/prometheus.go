@@ -91,14 +91,11 @@ var always = []metric{
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.Ready) }},
 	{"disk_full", prometheus.GaugeValue, "1: the disk is full, and nothing is taken.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
-	{"incidents_open", prometheus.GaugeValue, "Incidents that go on.",
-		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.OpenIncidents) }},
 }
 
 // Further metrics: by kind, of the program, and of single judges.
 const (
 	violationsTotal = Prefix + "violations_total"
-	incidentsTotal  = Prefix + "incidents_total"
 	buildInfo       = Prefix + "build_info"
 )
 
@@ -150,9 +147,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for class, n := range s.Violations {
 		send(violationsTotal, "Final violations.", prometheus.CounterValue, float64(n), cmp.Or(s.Label, "axiom"), class)
-	}
-	for kind, n := range s.Incidents {
-		send(incidentsTotal, "Incidents that have begun.", prometheus.CounterValue, float64(n), "kind", kind)
 	}
 	send(buildInfo, "Which program watches.", prometheus.GaugeValue, 1, "version", c.build.Version, "commit",
 		c.build.Commit, "go", c.build.Go)

@@ -1,0 +1,54 @@
+//go:build !checkonly
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWatchConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "watch.yaml")
+	for _, c := range []struct{ text, wrong string }{
+		{"# nothing\n", ""},
+		{"state: w\nidle: 7s\nquiet: true\nmemory: 256MiB\nlateness: 100ticks\n", ""},
+		{"state: w\nlatness: 5s\n", `line 2: unknown key "latness"; expected one of attach, `},
+		{"state: w\nconfig: other.yaml\n", `line 2: unknown key "config"`},
+		{"\n\nidle: soon\n", "line 3: "},
+		{"checker: oracle\n", "line 1: "},
+		{"idle: 5s\nidle: 6s\n", "line 2: idle stands in line 1 already"},
+		{"state:\n  - a\n  - b\n", "line 2: state: expected one value"},
+		{"state:\n", "line 1: state: expected one value"},
+		{"- state\n", "line 1: expected names of flags"},
+		{"state: [\n", "yaml: line"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := newWatch(&env{})
+		if err := cmd.ParseFlags([]string{"--state", "mine"}); err != nil {
+			t.Fatal(err)
+		}
+		err := configure(cmd, path)
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%q: %v; expected %q", c.text, err, c.wrong)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%q: %v names no file", c.text, err)
+		}
+		if state, _ := cmd.Flags().GetString("state"); state != "mine" {
+			t.Errorf("%q: state is %q, and the command line does not go before", c.text, state)
+		}
+		if idle, _ := cmd.Flags().GetDuration("idle"); c.wrong == "" && strings.Contains(c.text, "7s") &&
+			(idle != 7*time.Second || !cmd.Flags().Changed("idle")) {
+			t.Errorf("idle is %v", idle)
+		}
+	}
+	// the example in docs
+	if err := configure(newWatch(&env{}), filepath.Join("..", "..", "docs", "watch", "watch.yaml")); err != nil {
+		t.Error(err)
+	}
+}

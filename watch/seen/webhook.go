@@ -1,0 +1,186 @@
+package seen
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"isovet/internal/safego"
+)
+
+// Notice is what a web hook is sent: the violations since the one before.
+type Notice struct {
+	State string `json:"state"` // the watch's folder
+	Count int64  `json:"count"` // of violations
+	// First are the first few of them, as the file of violations has them.
+	First []json.RawMessage `json:"first"`
+}
+
+// Webhook posts violations to an address. Add never waits.
+type Webhook struct {
+	o       WebhookOptions
+	to      *url.URL
+	mu      sync.Mutex
+	next    Notice
+	wake    chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
+	stop    chan struct{}
+	sending safego.Group
+	failed  bool // it has been said
+}
+
+// WebhookOptions are the parameters of NewWebhook. What is zero has a default.
+type WebhookOptions struct {
+	State string
+	Log   *slog.Logger  // required; of the address it is told the host alone, as there may be secrets in the rest
+	Every time.Duration // between two notices, 10 s; what comes meanwhile is counted
+	Retry time.Duration // after a failure, 1 s, doubled up to 5 min
+	First int           // violations in full, 10
+	Last  time.Duration // for what is left when it is closed, 5 s
+}
+
+// NewWebhook returns a web hook to an http or https address. Errors: it is none; they say nothing of it.
+func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
+	to, err := url.Parse(address)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
+		return nil, errors.New("expected an address such as https://HOST/PATH")
+	}
+	for _, d := range []struct {
+		what  *time.Duration
+		value time.Duration
+	}{{&o.Every, 10 * time.Second}, {&o.Retry, time.Second}, {&o.Last, 5 * time.Second}} {
+		if *d.what == 0 {
+			*d.what = d.value
+		}
+	}
+	if o.First == 0 {
+		o.First = 10
+	}
+	w := &Webhook{o: o, to: to, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.sending.Go(w.run)
+	return w, nil
+}
+
+// Add takes a violation, a JSON line.
+func (w *Webhook) Add(line []byte) {
+	w.mu.Lock()
+	w.next.Count++
+	if len(w.next.First) < w.o.First {
+		w.next.First = append(w.next.First, bytes.Clone(line))
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close sends what is left, for a moment, and ends.
+func (w *Webhook) Close() {
+	close(w.stop)
+	timer := time.AfterFunc(w.o.Last, w.cancel)
+	w.sending.Wait()
+	timer.Stop()
+	w.cancel()
+}
+
+// run sends one notice at a time. While it waits violations are counted.
+func (w *Webhook) run() {
+	for {
+		select {
+		case <-w.wake:
+		case <-w.stop:
+			w.send()
+			return
+		}
+		w.send()
+		w.pause(w.o.Every)
+	}
+}
+
+// pause waits, not beyond the end.
+func (w *Webhook) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-w.stop:
+	}
+}
+
+// send posts what there is until it is taken.
+func (w *Webhook) send() {
+	w.mu.Lock()
+	n := w.next
+	w.next = Notice{}
+	w.mu.Unlock()
+	if n.Count == 0 {
+		return
+	}
+	n.State = w.o.State
+	text, err := json.Marshal(n)
+	if err != nil { // a line that is no JSON
+		w.o.Log.Error("violations cannot be sent to the web hook", "count", n.Count, "error", err)
+		return
+	}
+	for wait := w.o.Retry; ; wait = min(2*wait, 5*time.Minute) {
+		again, err := w.post(text)
+		if err == nil {
+			if w.failed {
+				w.o.Log.Info("the web hook answers again", "host", w.to.Host)
+			}
+			w.failed = false
+			return
+		}
+		if w.ctx.Err() != nil || !again {
+			w.o.Log.Error("violations could not be sent to the web hook", "host", w.to.Host, "count", n.Count, "error",
+				err)
+			return
+		}
+		if !w.failed {
+			w.o.Log.Warn("the web hook does not answer; it is tried again", "host", w.to.Host, "error", err)
+		}
+		w.failed = true
+		select {
+		case <-time.After(wait):
+		case <-w.ctx.Done():
+		}
+	}
+}
+
+// client follows no redirection: what is sent is for one address.
+var client = http.Client{Timeout: 30 * time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// post sends a notice once. again: another try may help.
+func (w *Webhook) post(text []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.to.String(), bytes.NewReader(text))
+	if err != nil {
+		return false, errors.New("no request can be made of the address")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := client.Do(req)
+	var with *url.Error
+	if errors.As(err, &with) {
+		err = with.Err // without the address
+	}
+	if err != nil {
+		return true, err
+	}
+	if err := res.Body.Close(); err != nil {
+		return true, err
+	}
+	if res.StatusCode/100 == 2 {
+		return false, nil
+	}
+	again = res.StatusCode/100 == 5 || res.StatusCode == http.StatusTooManyRequests ||
+		res.StatusCode == http.StatusRequestTimeout
+	return again, fmt.Errorf("it answers %s", res.Status)
+}
