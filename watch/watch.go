@@ -167,6 +167,12 @@ func (w *watcher) resume() error {
 	maps.Copy(w.s.Violations, m.Found)
 	w.checkpointed.Store(&checkpointed{at: m.Written})
 	w.keeper.last = time.Now()
+	if w.cfg.Metrics != nil { // the rest of the log is still to be judged
+		s := w.s
+		w.judge.Stats(&s)
+		s.Violations, s.Proved = maps.Clone(w.s.Violations), m.Emitted.Proved
+		w.cfg.Metrics.set(s)
+	}
 	return nil
 }
 
