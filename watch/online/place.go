@@ -127,7 +127,9 @@ func (e *Engine) place(t uint32) {
 		e.install(t, x, i)
 		woken = woken || e.cells[x.writes[i].key].waits > 0
 	}
-	if e.o.Level.Sessions() && x.sess != NoSession && !e.join(t) {
+	if e.o.Level.Sessions() && x.sess != NoSession && e.session(x.sess).past > x.seq {
+		e.undecided([]misfit{{t, -1}}) // one behind it is forgotten
+	} else if e.o.Level.Sessions() && x.sess != NoSession && !e.join(t) {
 		e.misfits = append(e.misfits, misfit{t, -1})
 	}
 	if len(e.misfits) > 0 {
