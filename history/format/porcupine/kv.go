@@ -3,6 +3,7 @@ package porcupine
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -42,11 +43,11 @@ func IsKV(head []byte) bool {
 	}
 }
 
-// kvOp is an operation on a key's string.
+// kvOp is an operation on a key's string. It has no pointers and fills a line of the cache.
 type kvOp struct {
 	start, end int64 // positions; end NoTime: not completed
 	process    int64
-	text       []byte // in the file, or of a string with escapes
+	text       kvText
 	line       uint32
 	key        int32
 	number     int32 // of all
@@ -58,12 +59,19 @@ type kvOp struct {
 	status history.Status
 }
 
+// kvText is a text: where it stands in the file, or, below zero, of one with escapes its number in the reader.
+type kvText struct {
+	at   int64
+	size uint32
+}
+
 const unread = -1
 
 // kvToken is a text that was put or appended to a key.
 type kvToken struct {
-	name        uint32 // the builder's
-	first, last int32  // the operations that wrote it
+	name        uint32 // the builder's, plus one; 0: it has none yet
+	hash        uint32
+	first, last int32 // the operations that wrote it
 	count       int32
 	state, end  int32 // the first and last state that ends with it, 0: none
 }
@@ -82,15 +90,15 @@ type kvState struct {
 // kvKey is a key with what was done to it.
 type kvKey struct {
 	id     int32
-	name   string
-	count  int // of operations
 	ops    []kvOp
 	tokens []kvToken
 	states []kvState
 	forks  map[[2]int32]int32 // states that are not the first behind another: by that and the token
 	mixed  bool               // tokens cannot be told by their last byte
+	end    byte               // that byte
 	path   []kvStep           // what the get before saw,
 	saw    []byte             // as a text
+	guess  int32              // the token that may be seen next
 
 	byText map[string]int32 // where tokens are mixed
 	sizes  []int            // of tokens, there
@@ -102,21 +110,30 @@ type kvKey struct {
 // kvStep is a state on the way to a string, and where it ends in it.
 type kvStep struct{ end, state int32 }
 
-// kvReader reads a log. Which token of a key a text is, is found by the text's number in the builder.
+// kvReader reads a log: operations as they began, then, key by key, which tokens and states they are about.
 type kvReader struct {
-	b      *history.Builder
-	slow   bool // nothing is taken for plain
-	keys   []*kvKey
-	mark   []byte            // in no token
-	keyOf  []int32           // by text, plus one
-	ops    [][]kvOp          // as they began, kvChunk each
-	count  int               // how many
-	out    []kvOut           // operations as they began
-	token  []kvPlace         // by text; key -1: of none
-	others map[kvPlace]int32 // by key and text, of keys with texts that are tokens of others before
-	few    []int32           // what processes with small numbers have begun, plus one; 0: nothing
-	more   map[int64]int32
+	b       *history.Builder
+	data    []byte
+	escaped [][]byte // texts that stand otherwise in the file
+	slow    bool     // nothing is taken for plain
+	counts  []int32  // by key: how many operations it has
+	mark    []byte   // in no token
+	keyOf   []int32  // by text, plus one
+	small   []int32  // the same of keys that are small numbers, by these
+	ops     [][]kvOp // as they began, kvChunk each
+	count   int      // how many
+	out     []kvOut  // of each operation
+	few     []int32  // what processes with small numbers have begun, plus one; 0: nothing
+	more    map[int64]int32
+
+	// For a key at a time.
 	toks   []int32
+	slots  []int32 // tokens by the hashes of their texts, plus one; 0: free
+	shift  uint8   // 32 less the bits of a place there
+	last   []int64
+	tokens []kvToken
+	states []kvState
+	path   []kvStep
 }
 
 // kvChunk is how many operations stand together while their number is not known.
@@ -125,39 +142,34 @@ const kvChunk = 1 << 13
 // op is an operation by its number.
 func (r *kvReader) op(n int32) *kvOp { return &r.ops[n/kvChunk][n%kvChunk] }
 
-// sort gives each key its operations.
-func (r *kvReader) sort() {
-	all := make([]kvOp, r.count)
-	for _, k := range r.keys {
-		k.ops, all = all[:0:k.count], all[k.count:]
+// text returns the text of an operation.
+func (r *kvReader) text(t kvText) []byte {
+	if t.at < 0 {
+		return r.escaped[-1-t.at]
 	}
-	n := int32(0)
-	for i, chunk := range r.ops {
-		for j := range chunk {
-			o := &chunk[j]
-			k := r.keys[o.key]
-			at := int32(len(k.ops))
-			k.ops = append(k.ops, *o)
-			k.ops[at].number = n
-			n++
-			if o.f == 'g' {
-				continue
-			}
-			x := &k.tokens[o.token]
-			if x.count++; x.count == 1 {
-				x.first = at
-			} else {
-				k.ops[x.last].next = at
-			}
-			x.last = at
-		}
-		r.ops[i] = nil
-	}
-	r.out = make([]kvOut, r.count)
+	return r.data[t.at : t.at+int64(t.size)]
 }
 
-// kvPlace is a token of a key.
-type kvPlace struct{ key, at int32 }
+// sort returns the operations key by key, and where each key's begin.
+func (r *kvReader) sort() (all []kvOp, begin []int) {
+	all = make([]kvOp, r.count)
+	begin = make([]int, len(r.counts)+1)
+	for k, n := range r.counts {
+		begin[k+1] = begin[k] + int(n)
+	}
+	to := slices.Clone(begin)
+	n := int32(0)
+	for _, chunk := range r.ops {
+		for j := range chunk {
+			o := &chunk[j]
+			o.number = n
+			n++
+			all[to[o.key]] = *o
+			to[o.key]++
+		}
+	}
+	return all, begin
+}
 
 // ReadKV reads a log of a key-value store, an event a line:
 //
@@ -184,17 +196,19 @@ func ReadKV(data []byte, file string) (h *history.History, repeated int, err err
 
 // readKV is ReadKV; slow: by way of the scanner alone.
 func readKV(data []byte, file string, slow bool) (h *history.History, repeated int, err error) {
-	r := kvReader{b: history.NewBuilder(), slow: slow, mark: []byte("@"), others: map[kvPlace]int32{},
-		more: map[int64]int32{}}
+	r := kvReader{b: history.NewBuilder(), data: data, slow: slow, mark: []byte("@"), more: map[int64]int32{}}
 	r.b.File = file
 	r.b.Initial = r.b.StringValue(nil)
 	if err := r.parse(data, file); err != nil {
 		return nil, 0, err
 	}
-	r.sort()
-	var open *kvKey // a key for which more than one choice is possible
+	all, begin := r.sort()
+	r.out = make([]kvOut, r.count)
+	var open kvKey // one for which more than one choice is possible
 	ruledOut := false
-	for _, k := range r.keys {
+	for id := range r.counts {
+		k := &kvKey{id: int32(id), ops: all[begin[id]:begin[id+1]]}
+		r.findTokens(k)
 		if err := r.follow(k, file); err != nil {
 			return nil, 0, err
 		}
@@ -210,41 +224,34 @@ func readKV(data []byte, file string, slow bool) (h *history.History, repeated i
 		}
 		r.settle(k)
 		ruledOut = ruledOut || k.ruledOut
-		if open == nil && k.either != nil {
-			open = k
+		if open.either == nil && k.either != nil {
+			open = kvKey{ops: k.ops, either: k.either}
 		}
 	}
-	if open != nil && !ruledOut {
+	if open.either != nil && !ruledOut {
 		a, b := open.ops[open.either[0]], open.ops[open.either[1]]
 		return nil, 0, &history.InputError{File: file, Line: int(b.line), Off: -1, Field: "value",
 			Msg: fmt.Sprintf("%.60q is put or appended in line %d too, and either could be what gets saw; expected "+
-				"tokens that tell the operations of a key apart", b.text, a.line)}
+				"tokens that tell the operations of a key apart", r.text(b.text), a.line)}
 	}
 	h, err = r.build()
 	return h, repeated, err
 }
 
-// kvOut is what becomes of an operation: a transaction of a read and a write. It is made key by key, while what is
-// known of a key is near at hand, and then gone through in the order in which operations began.
-type kvOut struct {
-	start, end  int64
-	process     int64
-	read, write uint32 // texts; history.None: none
-	line        uint32
-	key         int32
-	status      history.Status
-}
+// kvOut is what becomes of an operation: a transaction of a read and a write, texts; history.None: none. It is made
+// key by key, while what is known of a key is near at hand, and then gone through in the order in which operations
+// began.
+type kvOut struct{ read, write uint32 }
 
 // settle says what becomes of a key's operations.
 func (r *kvReader) settle(k *kvKey) {
 	for i := range k.ops {
 		o := &k.ops[i]
-		x := kvOut{start: o.start, end: o.end, process: o.process, line: o.line, key: k.id, status: o.status,
-			read: history.None, write: history.None}
+		x := kvOut{history.None, history.None}
 		switch {
 		case o.f == 'g' && o.status != history.Committed:
 		case o.f == 'g' && o.state == unread: // of tokens that nobody wrote
-			x.read = r.b.Text(append(bytes.Clone(r.mark), o.text...))
+			x.read = r.b.Text(append(bytes.Clone(r.mark), r.text(o.text)...))
 		case o.f == 'g':
 			x.read = r.version(k, o.state)
 		case o.state == 0:
@@ -260,23 +267,27 @@ func (r *kvReader) settle(k *kvKey) {
 
 // build makes the history.
 func (r *kvReader) build() (*history.History, error) {
-	b := r.b
-	for i := range r.out {
-		x := &r.out[i]
-		if x.read == history.None && x.write == history.None {
-			continue
+	b, out := r.b, r.out
+	for i, chunk := range r.ops {
+		for j := range chunk {
+			o, x := &chunk[j], out[j]
+			if x.read == history.None && x.write == history.None {
+				continue
+			}
+			if x.read != history.None {
+				b.Read(uint32(o.key), history.Value{Kind: history.String, N: int64(x.read)})
+			}
+			if x.write != history.None {
+				b.Write(uint32(o.key), history.Value{Kind: history.String, N: int64(x.write)})
+			}
+			h := history.NewTxnHead()
+			h.HasSess, h.Session, h.Status, h.Line = true, o.process, o.status, o.line
+			h.Start, h.End = o.start, o.end
+			b.EndTxn(h)
 		}
-		if x.read != history.None {
-			b.Read(uint32(x.key), history.Value{Kind: history.String, N: int64(x.read)})
-		}
-		if x.write != history.None {
-			b.Write(uint32(x.key), history.Value{Kind: history.String, N: int64(x.write)})
-		}
-		h := history.NewTxnHead()
-		h.HasSess, h.Session, h.Status, h.Line = true, x.process, x.status, x.line
-		h.Start, h.End = x.start, x.end
-		b.EndTxn(h)
+		out, r.ops[i] = out[len(chunk):], nil
 	}
+	r.ops, r.out = nil, nil
 	return b.Build()
 }
 
@@ -288,7 +299,7 @@ func (r *kvReader) version(k *kvKey, s int32) uint32 {
 	case s == 0:
 		return uint32(r.b.Initial.N)
 	case st.written < 0:
-		return r.b.Text(fmt.Appendf(nil, "%s%s#%d", r.b.Texts.Text(k.tokens[st.token].name), r.mark, s))
+		return r.b.Text(fmt.Appendf(nil, "%s%s#%d", r.tokenText(k, st.token), r.mark, s))
 	}
 	return r.own(k, st.written)
 }
@@ -296,8 +307,12 @@ func (r *kvReader) version(k *kvKey, s int32) uint32 {
 // own names what a put or append made.
 func (r *kvReader) own(k *kvKey, op int32) uint32 {
 	o := &k.ops[op]
-	if x := &k.tokens[o.token]; x.count == 1 {
-		return x.name
+	x := &k.tokens[o.token]
+	if x.count > 1 {
+		return r.b.Text(fmt.Appendf(nil, "%s%s%d", r.text(o.text), r.mark, o.line))
 	}
-	return r.b.Text(fmt.Appendf(nil, "%s%s%d", o.text, r.mark, o.line))
+	if x.name == 0 {
+		x.name = r.b.Text(r.text(o.text)) + 1
+	}
+	return x.name - 1
 }

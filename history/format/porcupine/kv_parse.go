@@ -13,22 +13,28 @@ type kvEvent struct{ process, kind, f, key, value edn.Token }
 // parse reads the events.
 func (r *kvReader) parse(data []byte, file string) error {
 	s := edn.Scanner{Data: data, File: file}
+	var e kvEvent
 	for pos := int64(1); ; pos++ {
-		var e kvEvent
-		first := 0
 		p := s.Plain()
-		if p.Peek(); !r.slow {
-			first = p.Pos()
-		}
-		if !r.slow && e.plain(&p) {
+		p.Peek()
+		first := p.Pos()
+		if r.slow {
+			first = -1
+		} else if end := e.line(data, first); end > 0 {
+			p.Back(end)
+			s.Went(&p)
+		} else if e = (kvEvent{}); e.plain(&p) {
 			s.Went(&p)
 		} else {
+			first = -1
+		}
+		if first < 0 {
 			t, err := s.Next()
 			if err != nil {
 				return err
 			}
 			if t.Kind == edn.EOF {
-				if len(r.keys) == 0 {
+				if len(r.counts) == 0 {
 					return nothing(file, 1, nil, "events of a key-value store")
 				}
 				return nil
@@ -42,6 +48,66 @@ func (r *kvReader) parse(data []byte, file string) error {
 			return err
 		}
 	}
+}
+
+// line reads an event as programs write it, as one is in the comment of [ReadKV], and returns where it ends; 0: it is
+// not written so. What it takes, plain takes too.
+func (e *kvEvent) line(d []byte, i int) (end int) {
+	const process, kind, f, key, value = "{:process ", ", :type :", ", :f :", ", :key \"", ", :value "
+	if len(d)-i < 64 || string(d[i:i+len(process)]) != process {
+		return 0
+	}
+	i += len(process)
+	first, n := i, int64(0)
+	for ; i < len(d) && d[i]-'0' <= 9; i++ {
+		n = 10*n + int64(d[i]-'0')
+	}
+	if i == first || i-first > 18 || len(d)-i < len(kind) || string(d[i:i+len(kind)]) != kind {
+		return 0
+	}
+	e.process = edn.Token{Kind: edn.Int, Pos: first, N: n}
+	i += len(kind)
+	for first = i; i < len(d) && d[i]-'a' <= 'z'-'a'; i++ {
+	}
+	if i == first || len(d)-i < len(f) || string(d[i:i+len(f)]) != f {
+		return 0
+	}
+	e.kind = edn.Token{Kind: edn.Word, Pos: first - 1, Text: d[first:i]}
+	i += len(f)
+	for first = i; i < len(d) && d[i]-'a' <= 'z'-'a'; i++ {
+	}
+	if i == first || len(d)-i < len(key) || string(d[i:i+len(key)]) != key {
+		return 0
+	}
+	e.f = edn.Token{Kind: edn.Word, Pos: first - 1, Text: d[first:i]}
+	i += len(key)
+	for first = i; i < len(d) && d[i]-'0' <= 9; i++ {
+	}
+	if i == len(d) || d[i] != '"' || len(d)-i < len(value)+6 || string(d[i+1:i+1+len(value)]) != value {
+		return 0
+	}
+	e.key = edn.Token{Kind: edn.Text, Pos: first - 1, Text: d[first:i]}
+	i += 1 + len(value)
+	first = i
+	if d[i] != '"' {
+		e.value = edn.Token{Kind: edn.Nil, Pos: first}
+		if string(d[i:i+4]) != "nil}" {
+			return 0
+		}
+		return i + 4
+	}
+	// Its end first, which is fast, then what may not be in it.
+	i++
+	size := bytes.IndexByte(d[i:], '"')
+	if size < 0 || len(d)-i-size < 2 || d[i+size+1] != '}' {
+		return 0
+	}
+	text := d[i : i+size]
+	if !edn.IsPlainText(text) {
+		return 0
+	}
+	e.value = edn.Token{Kind: edn.Text, Pos: first, Text: text}
+	return i + size + 2
 }
 
 // plain reads an event that is plain, see edn.Plain.
@@ -161,7 +227,7 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 		return nil
 	case !e.kind.Is("ok") && !e.kind.Is("fail") && !e.kind.Is("info"):
 		return wrong(e.kind, "type", ":invoke, :ok, :fail or :info")
-	case !busy || r.op(pending).f != f || r.keys[r.op(pending).key].name != string(e.key.Text):
+	case !busy || r.op(pending).f != f || r.key(e.key.Text) != r.op(pending).key:
 		return wrong(e.kind, "type", ":invoke of the operation before its completion")
 	}
 	r.begun(e.process.N, -1)
@@ -173,7 +239,7 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 			if e.value.Kind != edn.Text {
 				return wrong(e.value, "value", "the string that was there")
 			}
-			o.text = e.value.Text
+			o.text = r.textOf(&e.value)
 		}
 	case 'f':
 		o.end, o.status = pos, history.Aborted
@@ -206,21 +272,13 @@ func (r *kvReader) begun(process int64, op int32) {
 
 // invoke adds an operation.
 func (r *kvReader) invoke(o kvOp, e *kvEvent) {
-	name := r.b.Text(e.key.Text)
-	for int(name) >= len(r.keyOf) {
-		r.keyOf = append(r.keyOf, 0)
-	}
-	if r.keyOf[name] == 0 {
-		id := r.b.Key(history.Value{Kind: history.String, N: int64(name)})
-		r.keys = append(r.keys, &kvKey{id: int32(id), name: string(e.key.Text)})
-		r.keyOf[name] = int32(id) + 1
-	}
-	o.key = r.keyOf[name] - 1
-	k := r.keys[o.key]
-	k.count++
+	o.key = r.key(e.key.Text)
+	r.counts[o.key]++
 	if o.f != 'g' {
-		o.text = e.value.Text
-		o.token = r.use(k, o.text)
+		o.text = r.textOf(&e.value)
+		for bytes.Contains(e.value.Text, r.mark) {
+			r.mark = append(r.mark, '@')
+		}
 	}
 	r.begun(o.process, int32(r.count))
 	if r.count%kvChunk == 0 {
@@ -231,44 +289,45 @@ func (r *kvReader) invoke(o kvOp, e *kvEvent) {
 	r.count++
 }
 
-// use returns which token of a key a text is that is put or appended.
-func (r *kvReader) use(k *kvKey, text []byte) (token int32) {
-	name := r.b.Text(text)
-	token, ok := r.find(k, name)
-	if ok {
-		return token
+// textOf keeps the text of a string.
+func (r *kvReader) textOf(t *edn.Token) kvText {
+	if at := t.Pos + 1; len(t.Text) == 0 || &t.Text[0] == &r.data[at] {
+		return kvText{at: int64(at), size: uint32(len(t.Text))}
 	}
-	for bytes.Contains(text, r.mark) {
-		r.mark = append(r.mark, '@')
-	}
-	token = int32(len(k.tokens))
-	k.tokens = append(k.tokens, kvToken{name: name})
-	if r.token[name].key < 0 {
-		r.token[name] = kvPlace{k.id, token}
-	} else {
-		r.others[kvPlace{k.id, int32(name)}] = token
-	}
-	// Where all tokens end with the same byte, which stands nowhere else in them, that byte parts them.
-	end := text[len(text)-1]
-	if !k.mixed {
-		was := r.b.Texts.Text(k.tokens[0].name)
-		k.mixed = bytes.IndexByte(text, end) < len(text)-1 || was[len(was)-1] != end
-	}
-	return token
+	r.escaped = append(r.escaped, t.Text)
+	return kvText{at: -int64(len(r.escaped)), size: uint32(len(t.Text))}
 }
 
-// find finds the token of a key that a text is.
-func (r *kvReader) find(k *kvKey, name uint32) (token int32, ok bool) {
-	for int(name) >= len(r.token) {
-		r.token = append(r.token, kvPlace{key: -1})
+// key returns the key of a name, made if it is new.
+func (r *kvReader) key(text []byte) int32 {
+	// Mostly names are small numbers.
+	const digits = 5
+	n := 0
+	for _, c := range text {
+		if n = 10*n + int(c-'0'); c-'0' > 9 || n >= 1e5 {
+			n = -1
+			break
+		}
 	}
-	at := r.token[name]
-	if at.key == k.id {
-		return at.at, true
+	if len(text) == 0 || len(text) > digits || text[0] == '0' && len(text) > 1 {
+		n = -1
 	}
-	if at.key < 0 || len(r.others) == 0 {
-		return 0, false
+	if uint(n) < uint(len(r.small)) && r.small[n] > 0 {
+		return r.small[n] - 1
 	}
-	token, ok = r.others[kvPlace{k.id, int32(name)}]
-	return token, ok
+	name := r.b.Text(text)
+	for int(name) >= len(r.keyOf) {
+		r.keyOf = append(r.keyOf, 0)
+	}
+	if r.keyOf[name] == 0 {
+		r.keyOf[name] = int32(r.b.Key(history.Value{Kind: history.String, N: int64(name)})) + 1
+		r.counts = append(r.counts, 0)
+	}
+	if n >= 0 {
+		if n >= len(r.small) {
+			r.small = append(r.small, make([]int32, 2*n+16-len(r.small))...)
+		}
+		r.small[n] = r.keyOf[name]
+	}
+	return r.keyOf[name] - 1
 }

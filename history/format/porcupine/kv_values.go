@@ -2,15 +2,105 @@ package porcupine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"isovet/history"
 )
 
+// findTokens finds the texts that were put or appended to a key, and who wrote them.
+func (r *kvReader) findTokens(k *kvKey) {
+	writes := 0
+	for i := range k.ops {
+		if k.ops[i].f != 'g' {
+			writes++
+		}
+	}
+	places := 3
+	for 1<<places < 2*writes {
+		places++
+	}
+	r.slots, r.shift = slices.Grow(r.slots[:0], 1<<places)[:1<<places], uint8(32-places)
+	clear(r.slots)
+	k.tokens = r.tokens[:0]
+	for i := range k.ops {
+		o := &k.ops[i]
+		if o.f == 'g' {
+			continue
+		}
+		text := r.text(o.text)
+		hash := textHash(text)
+		at := r.place(k, text, hash)
+		if r.slots[at] == 0 {
+			k.tokens = append(k.tokens, kvToken{hash: hash, first: int32(i), last: int32(i), count: 1})
+			r.slots[at] = int32(len(k.tokens))
+			o.token = int32(len(k.tokens)) - 1
+			// Where all tokens end with the same byte, which stands nowhere else in them, that byte parts them.
+			end := text[len(text)-1]
+			if len(k.tokens) == 1 {
+				k.end = end
+			}
+			k.mixed = k.mixed || end != k.end || bytes.IndexByte(text, end) < len(text)-1
+			continue
+		}
+		o.token = r.slots[at] - 1
+		x := &k.tokens[o.token]
+		k.ops[x.last].next = int32(i)
+		x.last = int32(i)
+		x.count++
+	}
+	r.tokens = k.tokens
+}
+
+// textHash spreads texts over 32 bits.
+func textHash(text []byte) uint32 { return uint32(xxhash.Sum64(text)) }
+
+// place returns the slot of a text: where its token is, or a free one.
+func (r *kvReader) place(k *kvKey, text []byte, hash uint32) uint32 {
+	mask := uint32(len(r.slots) - 1)
+	for i := hash >> r.shift; ; i = (i + 1) & mask {
+		at := r.slots[i]
+		if at == 0 || k.tokens[at-1].hash == hash && string(r.tokenText(k, at-1)) == string(text) {
+			return i
+		}
+	}
+}
+
+// find finds the token of a key that a text is.
+func (r *kvReader) find(k *kvKey, text []byte) (token int32, ok bool) {
+	at := r.slots[r.place(k, text, textHash(text))]
+	return at - 1, at > 0
+}
+
+// tokenText returns the text of a token.
+func (r *kvReader) tokenText(k *kvKey, token int32) []byte {
+	return r.text(k.ops[k.tokens[token].first].text)
+}
+
+// commonPrefix returns how many bytes two texts begin with alike.
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; n-i >= 8; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
 // follow finds the states that gets saw.
 func (r *kvReader) follow(k *kvKey, file string) error {
-	k.states = []kvState{{written: -1}}
+	r.states = append(r.states[:0], kvState{written: -1})
+	k.states, k.path = r.states, r.path[:0]
+	defer func() { r.states, r.path = k.states, k.path }()
 	for i := range k.ops {
 		o := &k.ops[i]
 		if o.f != 'g' || o.status != history.Committed {
@@ -19,7 +109,7 @@ func (r *kvReader) follow(k *kvKey, file string) error {
 		if !r.get(k, o) {
 			return &history.InputError{File: file, Line: int(o.line), Off: -1, Field: "value",
 				Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected "+
-					"tokens that do not run into each other", o.text)}
+					"tokens that do not run into each other", r.text(o.text))}
 		}
 		if o.state > 0 {
 			if st := &k.states[o.state]; st.seen == 0 || o.end < st.seen {
@@ -35,7 +125,9 @@ func (r *kvReader) follow(k *kvKey, file string) error {
 	}
 	// A get that saw a part of a state was before what made the rest of it, if it saw a part of it that nothing but
 	// that put began.
-	last := make([]int64, len(k.states)) // the position at which the last get that returned the state began
+	// The positions at which the last gets that returned the states began.
+	last := append(r.last[:0], make([]int64, len(k.states))...)
+	r.last = last
 	for i := range k.ops {
 		if o := &k.ops[i]; o.f == 'g' && o.state > 0 {
 			last[o.state] = max(last[o.state], o.start)
@@ -58,16 +150,15 @@ func (r *kvReader) follow(k *kvKey, file string) error {
 // get finds the state that a committed get saw; false: its string can be parted into tokens in more than one way.
 // Cost: linear in the string, times the number of lengths that tokens have if they are mixed.
 func (r *kvReader) get(k *kvKey, o *kvOp) (clear bool) {
-	text := o.text
 	if k.mixed {
 		return r.parted(k, o)
 	}
+	text := r.text(o.text)
 	// Mostly a get sees what the one before saw, and some tokens more.
 	same, pos, state := 0, int32(0), int32(0)
-	for ; same < len(k.path); same++ {
+	for common := int32(commonPrefix(text, k.saw)); same < len(k.path); same++ {
 		step := k.path[same]
-		if int(step.end) > len(text) || string(text[pos:step.end]) != string(k.saw[pos:step.end]) ||
-			same == 0 && k.tokens[k.states[step.state].token].count > 1 {
+		if step.end > common || same == 0 && k.tokens[k.states[step.state].token].count > 1 {
 			break
 		}
 		pos, state = step.end, step.state
@@ -77,24 +168,29 @@ func (r *kvReader) get(k *kvKey, o *kvOp) (clear bool) {
 	for rest := text[pos:]; len(rest) > 0; {
 		end := -1
 		if len(k.tokens) > 0 {
-			token := r.b.Texts.Text(k.tokens[0].name)
-			end = bytes.IndexByte(rest, token[len(token)-1])
+			end = bytes.IndexByte(rest, k.end)
 		}
 		if end < 0 {
 			o.state = unread
 			return true
 		}
-		token, ok := r.find(k, r.b.Text(rest[:end+1]))
-		if !ok {
-			o.state = unread
-			return true
+		token, ok := k.guess, false
+		if int(token) < len(k.tokens) {
+			ok = string(r.tokenText(k, token)) == string(rest[:end+1])
 		}
+		if !ok {
+			if token, ok = r.find(k, rest[:end+1]); !ok {
+				o.state = unread
+				return true
+			}
+		}
+		k.guess = token + 1
 		r.toks = append(r.toks, token)
 		rest = rest[end+1:]
 	}
 	for _, token := range r.toks {
-		state = k.behind(state, token, o)
-		pos += int32(len(r.b.Texts.Text(k.tokens[token].name)))
+		state = r.behind(k, state, token, o)
+		pos += int32(len(r.tokenText(k, token)))
 		k.path = append(k.path, kvStep{pos, state})
 	}
 	o.state = state
@@ -106,7 +202,7 @@ func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
 	if k.byText == nil {
 		k.byText = make(map[string]int32, len(k.tokens))
 		for i := range k.tokens {
-			token := string(r.b.Texts.Text(k.tokens[i].name))
+			token := string(r.tokenText(k, int32(i)))
 			k.byText[token] = int32(i)
 			if !slices.Contains(k.sizes, len(token)) {
 				k.sizes = append(k.sizes, len(token))
@@ -114,7 +210,7 @@ func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
 		}
 		slices.Sort(k.sizes)
 	}
-	text := o.text
+	text := r.text(o.text)
 	// From the end: in how many ways, up to 2, the rest is tokens, and which the first of them is.
 	ways, first := make([]uint8, len(text)+1), make([]int32, len(text)+1)
 	ways[len(text)] = 1
@@ -133,18 +229,18 @@ func (r *kvReader) parted(k *kvKey, o *kvOp) (clear bool) {
 		o.state = unread
 		return true
 	}
-	for pos := 0; pos < len(text); pos += len(r.b.Texts.Text(k.tokens[first[pos]].name)) {
-		o.state = k.behind(o.state, first[pos], o)
+	for pos := 0; pos < len(text); pos += len(r.tokenText(k, first[pos])) {
+		o.state = r.behind(k, o.state, first[pos], o)
 	}
 	return ways[0] == 1
 }
 
 // behind returns the state that has a token behind another state, made if it is new. Behind the empty string there is
 // one for each operation that began it.
-func (k *kvKey) behind(state, token int32, get *kvOp) int32 {
+func (r *kvReader) behind(k *kvKey, state, token int32, get *kvOp) int32 {
 	s := int32(len(k.states))
 	if state == 0 {
-		root := k.root(get, token)
+		root := r.root(k, get, token)
 		if made := k.ops[root].state; made > 0 {
 			return made
 		}
@@ -173,7 +269,7 @@ func (k *kvKey) behind(state, token int32, get *kvOp) int32 {
 // root finds the operation that began the string that a get saw, with the string's first token: one that began before
 // the get ended, and behind which no put came that had ended before the get began, nor an append that the string has
 // nothing of. An append is one only where nothing was there.
-func (k *kvKey) root(get *kvOp, token int32) int32 {
+func (r *kvReader) root(k *kvKey, get *kvOp, token int32) int32 {
 	x := &k.tokens[token]
 	if x.count == 1 {
 		return x.first
@@ -183,7 +279,7 @@ func (k *kvKey) root(get *kvOp, token int32) int32 {
 		o := &k.ops[i]
 		if o.start < get.end && o.status != history.Aborted && !slices.ContainsFunc(k.ops, func(x kvOp) bool {
 			over := x.status == history.Committed && x.start > o.end && o.end != history.NoTime && x.end < get.start
-			return over && (x.f == 'p' || x.f == 'a' && !bytes.Contains(get.text, x.text)) || o.f == 'a' &&
+			return over && (x.f == 'p' || x.f == 'a' && !bytes.Contains(r.text(get.text), r.text(x.text))) || o.f == 'a' &&
 				x.status == history.Committed && x.f != 'g' && x.end < o.start
 		}) {
 			found = append(found, i)
