@@ -279,8 +279,8 @@ func (r *kvReader) root(k *kvKey, get *kvOp, token int32) int32 {
 		o := &k.ops[i]
 		if o.start < get.end && o.status != history.Aborted && !slices.ContainsFunc(k.ops, func(x kvOp) bool {
 			over := x.status == history.Committed && x.start > o.end && o.end != history.NoTime && x.end < get.start
-			return over && (x.f == 'p' || x.f == 'a' && !bytes.Contains(r.text(get.text), r.text(x.text))) || o.f == 'a' &&
-				x.status == history.Committed && x.f != 'g' && x.end < o.start
+			return over && (x.f == 'p' || x.f == 'a' && !bytes.Contains(r.text(get.text), r.text(x.text))) ||
+				o.f == 'a' && x.status == history.Committed && x.f != 'g' && x.end < o.start
 		}) {
 			found = append(found, i)
 		}
