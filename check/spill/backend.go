@@ -373,9 +373,9 @@ type Solving struct {
 	// Known says that State has what all keys hold that the transactions read, before the first; else that is guessed.
 	Known bool
 	State []plan.Want
-	// Last says that nothing comes behind the window.
-	Last    bool
-	Options plan.Options
+	// Last says that nothing comes behind the window, Open that the wishes are to hold in any case.
+	Last, Open bool
+	Options    plan.Options
 }
 
 // Solution is what became of it: see plan.Solve.
@@ -402,6 +402,9 @@ func SolveWindow(ctx context.Context, w *Solving) (s Solution, err error) {
 		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, state, wish, false, w.Options)
 	}
 	if s.Answer == plan.Unsolved && err == nil {
+		if !w.Open {
+			wish = nil
+		}
 		s.Answer, s.Order, err = plan.Solve(ctx, w.Txns, state, wish, true, w.Options)
 	}
 	return s, err

@@ -273,24 +273,33 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 			large = append(large, w)
 		}
 	}
+	wishes(small, t.misfits, causes)
+	touched := newKeys()
+	large, err = e.slices(ctx, a, large, t.misfits, causes, touched)
+	if err != nil {
+		return err
+	}
 	if err := e.tooLarge(ctx, a, large, t.misfits, causes); err != nil {
 		return err
 	}
-	for i := range small {
-		small[i].wish = map[plan.Value]plan.Value{}
-	}
-	for i, m := range t.misfits { // what later readers ask for
-		if j := at(small, m.From); j >= 0 && causes[i].Case == plan.InReach && small[j].span.To.Less(m.At) {
-			small[j].wish[m.Key] = m.Want
-		}
-	}
 	e.stats.Windows += len(small)
 	t.spans = nil
-	touched := newKeys()
 	if err := e.solveAll(ctx, a, small, t, touched); err != nil {
 		return err
 	}
 	return e.again(ctx, t, touched)
+}
+
+// wishes says of windows what readers behind them ask for.
+func wishes(ws []window, misfits []plan.Misfit, causes []plan.Cause) {
+	for i := range ws {
+		ws[i].wish = map[plan.Value]plan.Value{}
+	}
+	for i, m := range misfits {
+		if j := at(ws, m.From); j >= 0 && causes[i].Case == plan.InReach && ws[j].span.To.Less(m.At) {
+			ws[j].wish[m.Key] = m.Want
+		}
+	}
 }
 
 // again replays the keys that were touched and looks at sessions.

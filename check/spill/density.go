@@ -53,6 +53,19 @@ func (d *density) rank(p plan.Pos) float64 {
 // count is how many transactions a span has, about.
 func (d *density) count(s plan.Span) float64 { return max(d.rank(s.To)-d.rank(s.From), 0) }
 
+// ahead is a place so many transactions further, about, but at least one that is further.
+func (d *density) ahead(p plan.Pos, by float64) plan.Pos {
+	i, _ := slices.BinarySearchFunc(d.at, p, func(a, p plan.Pos) int {
+		return cmp.Or(a.Compare(p), -1) // the first that is behind
+	})
+	if i += int(by / float64(d.every)); i >= len(d.at) {
+		return plan.Last
+	}
+	p = d.at[i]
+	p.Sub = math.MaxUint32
+	return p
+}
+
 // grow widens a span by so many transactions at both ends, about, but at least to another place.
 func (d *density) grow(s plan.Span, by float64) plan.Span {
 	steps := int(math.Ceil(by / float64(d.every)))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"runtime"
@@ -191,6 +190,8 @@ type engine struct {
 	done  bool     // there is an answer
 
 	steps    int          // so far
+	unkept   bool         // the answers of those that come are not kept
+	sliced   int          // rounds in which stretches were solved slice by slice
 	recalled atomic.Int64 // answers of an earlier check that were used
 
 	tasks      []*task
@@ -435,56 +436,4 @@ func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Wri
 		}
 	}
 	return parts, got, nil
-}
-
-// gather reads transactions: those in a window (by where they stand now) and those of given places.
-func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]bool) (in [][]*plan.Txn,
-	by map[uint64]*plan.Txn, err error) {
-	in = make([][]*plan.Txn, len(ws))
-	by = make(map[uint64]*plan.Txn, len(places))
-	g := &Gathering{Rule: e.rule, Only: e.only, Spans: ws, Places: slices.Sorted(maps.Keys(places)),
-		Moved: movedOf(e.moves)}
-	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
-		g.Counted = append(g.Counted, Counted{p, e.counted[p]})
-	}
-	special := slices.Sorted(maps.Keys(g.special()))
-	var from []int // groups that may have some
-	var pieces [][]Piece
-	for i, t := range e.tasks {
-		if p := t.narrow(g, special); len(p) > 0 {
-			from, pieces = append(from, i), append(pieces, p)
-		}
-	}
-	got := make([][]Found, len(from))
-	if e.o.Backend != nil {
-		got, err = e.o.Backend.Gather(ctx, g, from)
-	} else {
-		s, stop := e.step("gather", g)
-		if stop != nil {
-			return nil, nil, stop
-		}
-		err = parallel(ctx, e.readers(), len(from), func(ctx context.Context, i int) (err error) {
-			got[i], err = answer(e, s, i, func() ([]Found, error) { return GatherPieces(ctx, pieces[i], g) }, nil)
-			return err
-		})
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, l := range got {
-		for _, f := range l {
-			if f.At >= 0 {
-				in[f.At] = append(in[f.At], f.Txn)
-			}
-			if places[f.Txn.Place] {
-				by[f.Txn.Place] = f.Txn
-			}
-		}
-	}
-	for _, w := range in {
-		slices.SortFunc(w, func(a, b *plan.Txn) int {
-			return cmp.Or(a.Now.Commit.Compare(b.Now.Commit), cmp.Compare(a.Place, b.Place))
-		})
-	}
-	return in, by, nil
 }

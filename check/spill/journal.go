@@ -25,7 +25,7 @@ type step struct {
 
 // step begins the next step. asked is all that its answers depend on, but for the history and the options.
 func (e *engine) step(kind string, asked any) (step, error) {
-	if e.in.Key == "" || e.o.Backend != nil {
+	if e.in.Key == "" || e.o.Backend != nil || e.unkept {
 		return step{n: -1}, nil
 	}
 	d := xxhash.New()

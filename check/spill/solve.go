@@ -41,16 +41,10 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 				stuck = append(stuck, &ws[lo+i])
 				continue
 			}
-			moved, changed := replace(in[i], s.Order)
+			moved, changed, _ := replace(in[i], s.Order, nil)
 			for _, x := range changed {
 				touched.addTxn(x)
-				if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
-					e.moves.Unset(x.Place)
-					continue
-				}
-				x.Now.Round = e.stats.Rounds
-				e.moves.Set(x.Place, x.Now)
-				e.ids[x.Place] = named(x)
+				e.stand(x)
 			}
 			events = append(events, moved...)
 		}
@@ -204,16 +198,18 @@ func (e *engine) solveHere(ctx context.Context, todo []Solving, got []Solution) 
 	})
 }
 
-// replace puts a window's transactions where its new order has them. changed are those that stand elsewhere than
-// before.
-func replace(txns []*plan.Txn, order []int32) (events []plan.Event, changed []*plan.Txn) {
+// replace puts a window's transactions where its new order has them, behind the floor if there is one. changed are
+// those that stand elsewhere than before, last is where the last event stands.
+func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Event, changed []*plan.Txn,
+	last plan.Pos) {
 	was := make([]plan.Move, len(txns))
 	for i, x := range txns {
 		was[i] = x.Now
 		was[i].Round = 0
 		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
 	}
-	for _, x := range plan.Place(txns, order) {
+	placed, last := plan.Place(txns, order, floor)
+	for _, x := range placed {
 		if x.Now.Begin == x.Now.Commit {
 			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
 			continue
@@ -230,7 +226,7 @@ func replace(txns []*plan.Txn, order []int32) (events []plan.Event, changed []*p
 			changed = append(changed, x)
 		}
 	}
-	return events, changed
+	return events, changed, last
 }
 
 // stuck says what becomes of a window that has no order with the rest as it is: if its transactions do not violate the

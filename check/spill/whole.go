@@ -104,7 +104,8 @@ func (e *engine) ordered(ctx context.Context, all []*plan.Txn, r *evidence.Resul
 		}
 	}
 	var events []plan.Event
-	for _, x := range plan.Place(all, order) {
+	placed, _ := plan.Place(all, order, nil)
+	for _, x := range placed {
 		x.Now.Round = e.stats.Rounds
 		e.moves.Set(x.Place, x.Now)
 		e.ids[x.Place] = named(x)

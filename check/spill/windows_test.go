@@ -11,7 +11,6 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/histtest"
-	"isovet/level"
 )
 
 // A window that meets earlier ones takes these in and grows a little, however close together they stand: where a
@@ -44,30 +43,18 @@ func TestWindowsGrowOnce(t *testing.T) {
 	}
 }
 
-// Answers that come to clients late, one more than another, leave a history valid, and tell the order of its
-// transactions only nearly: reads misfit all through, and there is no moment at which no transaction is open.
+// Answers that come to clients late, one by up to 25 transactions more than another, leave a history valid, and tell
+// the order of its transactions only nearly: reads misfit all through, and there is no moment at which no transaction
+// is open. Windows join to stretches that are too large to be solved at once.
 func TestLateAnswers(t *testing.T) {
-	for seed := range histtest.Long[uint64](1, 3) {
-		h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 15_000, Keys: 5000, Seed: seed,
-			Times: datasets.TxnTimes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := int64(0)
-		for u := range uint32(h.NumTxns()) {
-			if h.End(u) != history.NoTime {
-				last = max(last, h.End(u))
-			}
-		}
+	for seed := range histtest.Long[uint64](1, 4) {
+		h := lateAnswers(t, seed, 25)
 		r := rand.New(rand.NewPCG(seed, 4))
-		late := max(25*last/int64(h.NumTxns()), 1)
-		for u := range uint32(h.NumTxns()) {
-			if u != h.Init && h.End(u) != history.NoTime {
-				h.Txns.End[u] += r.Int64N(late)
-			}
+		levels := Levels()
+		if !histtest.Whole() {
+			levels = levels[2:4] // in real time; and neither that nor sessions, with snapshots
 		}
-		for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation,
-			level.StrictSnapshotIsolation} {
+		for _, l := range levels {
 			a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: l,
 				MaxWindow: 3000})
 			if err != nil {
@@ -79,4 +66,28 @@ func TestLateAnswers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lateAnswers is a history of 15,000 transactions whose answers come late, by up to so many transactions.
+func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
+	t.Helper()
+	h, err := datasets.Generate(context.Background(), datasets.Spec{Txns: 15_000, Keys: 5000, Seed: seed,
+		Times: datasets.TxnTimes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	for u := range uint32(h.NumTxns()) {
+		if h.End(u) != history.NoTime {
+			last = max(last, h.End(u))
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 4))
+	by = max(by*last/int64(h.NumTxns()), 1)
+	for u := range uint32(h.NumTxns()) {
+		if u != h.Init && h.End(u) != history.NoTime {
+			h.Txns.End[u] += r.Int64N(by)
+		}
+	}
+	return h
 }

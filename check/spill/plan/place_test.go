@@ -41,7 +41,7 @@ func TestPlaceKeepsTheOrder(t *testing.T) {
 		for _, x := range txns {
 			x.Now = Move{Begin: x.Rule, Commit: x.Rule}
 		}
-		Place(txns, events)
+		Place(txns, events, nil)
 		last, of := First, int32(-1)
 		for i, e := range events {
 			x := txns[e>>1]

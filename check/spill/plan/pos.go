@@ -43,6 +43,19 @@ func (p Pos) Less(q Pos) bool {
 	return p.Sub < q.Sub
 }
 
+// Next is the place right behind one.
+func (p Pos) Next() Pos {
+	switch {
+	case p.Sub < math.MaxUint32:
+		p.Sub++
+	case p.N < math.MaxUint64:
+		p.N, p.Sub = p.N+1, 0
+	default:
+		p = Pos{T: p.T + 1}
+	}
+	return p
+}
+
 // Value is a value, or a key, that means the same in every batch: Text is that of a string or row.
 type Value struct {
 	N    int64

@@ -45,8 +45,8 @@ func (o *Options) order() (l level.Level, sessions bool) {
 // known is what the keys hold at the window's begin that its transactions read. If it is nil, what the reads show of
 // others is taken for that, which may be wrong where a value is written twice: whoever uses the order replays the keys.
 //
-// wish says of keys what they are to hold in the end, if not what the last writer installed; with free, what they hold
-// then is left open.
+// wish says of keys what they are to hold in the end, if not what the last writer installed; with free, what others
+// hold then is left open.
 //
 // The window is given to package replay as a history of its own: an initial transaction writes the state at its begin,
 // a last one reads the state at its end, and from each other a key of its own, so that it comes behind them.
@@ -58,7 +58,7 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 	final := make(map[Value]Value)
 	var keys []Value
 	for _, x := range txns {
-		if !x.takesPart() {
+		if !x.TakesPart() {
 			continue
 		}
 		x.External(func(*Op) {}, func(op *Op) {
@@ -73,7 +73,7 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 	var absent []Value // keys that are read as null, installed by a transaction of the window
 	var state []Want
 	for _, x := range txns {
-		if !x.takesPart() {
+		if !x.TakesPart() {
 			continue
 		}
 		x.External(func(op *Op) {
@@ -94,7 +94,7 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 	}
 	members := make([]int32, 0, len(txns)) // transaction of the small history → index: sessions are in order of places
 	for i, x := range txns {
-		if x.takesPart() {
+		if x.TakesPart() {
 			members = append(members, int32(i))
 		}
 	}
@@ -117,7 +117,7 @@ func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free b
 		b.EndTxn(head)
 	}
 	if free {
-		keys = nil
+		keys = slices.DeleteFunc(keys, func(k Value) bool { _, is := wish[k]; return !is })
 	}
 	for _, k := range keys {
 		v := final[k]
@@ -236,10 +236,14 @@ func Late(txns []*Txn, events []int32) []int32 {
 const half = 1 << 31
 
 // Place turns a window's new order into places: as many of its transactions as can stay where the rule has them, and
-// the others stand behind them. It sets each Txn.Now, and returns those that are exceptions.
-func Place(txns []*Txn, events []int32) (moved []*Txn) {
+// the others stand behind them; all of them behind the floor, if there is one. It sets each Txn.Now, and returns those
+// that are exceptions, and where the last event stands.
+func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 	if len(events) == 0 {
-		return nil
+		if floor != nil {
+			last = *floor
+		}
+		return nil, last
 	}
 	// Which stay: a longest ascending sequence of events by where the rule has them. What comes before all that stay
 	// stands where the rule has the window's first transaction, which then is not there. Nor do those stay that share
@@ -250,16 +254,21 @@ func Place(txns []*Txn, events []int32) (moved []*Txn) {
 			first = x
 		}
 	}
-	leads := txns[events[0]>>1] == first
+	leads := txns[events[0]>>1] == first || floor != nil
 	stay := ascending(events, func(a, b int32) bool {
 		if c := txns[a>>1].Rule.Compare(txns[b>>1].Rule); c != 0 {
 			return c < 0
 		}
 		return a&1 < b&1
-	}, func(e int32) bool { x := txns[e>>1]; return x.Rule.Sub == 0 && (leads || x != first) })
+	}, func(e int32) bool {
+		x := txns[e>>1]
+		return x.Rule.Sub == 0 && (leads || x != first) && (floor == nil || floor.Less(x.Rule))
+	})
 	pos := make([]Pos, len(events))
 	began, ended := make([]int, len(txns)), make([]int, len(txns))
-	last := first.Rule
+	if last = first.Rule; floor != nil {
+		last = *floor
+	}
 	for i, e := range events {
 		x := txns[e>>1]
 		if stay[i] {
@@ -278,7 +287,7 @@ func Place(txns []*Txn, events []int32) (moved []*Txn) {
 		}
 	}
 	for i, x := range txns {
-		if !x.takesPart() {
+		if !x.TakesPart() {
 			continue
 		}
 		b, c := began[i], ended[i]
@@ -295,7 +304,7 @@ func Place(txns []*Txn, events []int32) (moved []*Txn) {
 		}
 		moved = append(moved, x)
 	}
-	return moved
+	return moved, last
 }
 
 // ascending marks a longest ascending subsequence of those that may be in it.

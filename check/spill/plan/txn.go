@@ -73,8 +73,8 @@ func (x *Txn) head() history.TxnHead {
 	return head
 }
 
-// takesPart reports whether it is among those that are ordered.
-func (x *Txn) takesPart() bool {
+// TakesPart reports whether it is among those that are ordered.
+func (x *Txn) TakesPart() bool {
 	return !x.Init && (x.Status == history.Committed || x.Status == history.Unknown && x.Counts)
 }
 

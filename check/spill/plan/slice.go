@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"slices"
+
+	"isovet/history"
+	"isovet/level"
+)
+
+// Split takes out of a slice of the order the transactions that belong behind it: those that read what neither a key
+// holds before the slice nor one that stays installs, and those that come behind such a one by their session or in real
+// time, where the level asks for that. txns are in their present order, and so are both answers. Cost: a pass over the
+// operations, and one for each time that some went, mostly two.
+func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Txn) {
+	installs := make(map[Want]int) // by how many that stay
+	for _, x := range txns {
+		if x.TakesPart() {
+			x.External(func(*Op) {}, func(op *Op) { installs[Want{op.Key, op.Value}]++ })
+		}
+	}
+	gone := make([]bool, len(txns))
+	first := make(map[int64]uint64) // session → place of its first that is gone
+	ended := int64(behindAll)       // when the first that is gone had ended
+	for more := true; more; {
+		more = false
+		for i, x := range txns {
+			if gone[i] || !x.TakesPart() {
+				continue
+			}
+			out := l.RealTime() && x.Start != history.NoTime && x.Start > ended
+			if p, is := first[x.Session]; is && l.Sessions() && x.Session != history.NoTime && p < x.Place {
+				out = true
+			}
+			if !out {
+				x.External(func(op *Op) {
+					if v, is := state[op.Key]; (!is || v != op.Value) && installs[Want{op.Key, op.Value}] == 0 {
+						out = true
+					}
+				}, func(*Op) {})
+			}
+			if !out {
+				continue
+			}
+			gone[i], more = true, true
+			x.External(func(*Op) {}, func(op *Op) { installs[Want{op.Key, op.Value}]-- })
+			if p, is := first[x.Session]; !is || x.Place < p {
+				first[x.Session] = x.Place
+			}
+			if x.Status == history.Committed && x.End != history.NoTime {
+				ended = min(ended, x.End)
+			}
+		}
+	}
+	for i, x := range txns {
+		if gone[i] {
+			later = append(later, x)
+		} else {
+			stay = append(stay, x)
+		}
+	}
+	return stay, later
+}
+
+// Prefix is the longest beginning of a slice's order that has only transactions among the first n, and each of these
+// whole.
+func Prefix(txns []*Txn, events []int32, n int) []int32 {
+	q := slices.IndexFunc(events, func(e int32) bool { return int(e>>1) >= n })
+	if q < 0 {
+		q = len(events)
+	}
+	begun := make([]int, len(txns))
+	for p, e := range events {
+		if e&1 == 0 {
+			begun[e>>1] = p
+		}
+	}
+	for p := len(events) - 1; p >= 0; p-- { // one that commits behind begins behind
+		if e := events[p]; e&1 == 1 && p >= q {
+			q = min(q, begun[e>>1])
+		}
+	}
+	return events[:q]
+}

@@ -1,0 +1,266 @@
+package spill
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"isovet/check/spill/plan"
+)
+
+// slicing is a stretch that is solved slice by slice: one that is larger than a window may be. A slice has an order by
+// itself; its first part then stays, and its last part is in the next slice again, for what comes behind a slice may
+// belong before the last of it.
+type slicing struct {
+	e       *engine
+	a       *Answer
+	span    plan.Span
+	misfits []plan.Misfit // of which the version that is found stands in the stretch, in the order of their readers
+	touched *keySet
+	state   map[plan.Value]plan.Value // what keys hold behind all that stay
+	floor   *plan.Pos                 // where the last one of those stands
+	carried []*plan.Txn
+	spots   []past // stretches from where one that was moved begins to where it commits
+}
+
+// stateBytes is about how much memory it takes to know what a key holds.
+const stateBytes = 200
+
+// solveSlices solves a stretch slice by slice. Unlike the windows of a round it always knows what keys hold before what
+// it solves. It reports whether it came to the end; if not, what it placed stands in an order that is as good as the
+// one before. A slice that has no order may show a violation by itself.
+func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfits []plan.Misfit,
+	state map[plan.Value]plan.Value, touched *keySet) (bool, error) {
+	x := &slicing{e: e, a: a, span: s, misfits: misfits, touched: touched, state: state}
+	e.unkept = true // or the whole stretch would be written once more
+	defer func() { e.unkept = false }()
+	g := e.gathering()
+	most := e.o.MaxWindow
+	all := e.count(s)
+	for from := s.From; ; {
+		part := plan.Span{From: from, To: s.To}
+		n := float64(most*3/4 - len(x.carried))
+		last := e.count(part) <= n
+		if !last {
+			part.To = e.density.ahead(from, n)
+			last = !part.To.Less(s.To)
+		}
+		if last {
+			part.To = s.To
+		}
+		g.Spans = []plan.Span{part}
+		in, _, err := e.gatherBy(ctx, g)
+		if err != nil {
+			return false, err
+		}
+		e.progress("solving a stretch", int64(all-e.count(plan.Span{From: from, To: s.To})), int64(all))
+		ok, err := x.slice(ctx, append(x.carried, in[0]...), part.To, last)
+		if err == nil && ok && last {
+			// What still misfits there makes windows of its own, but none with only a part of one of these.
+			e.solved = slices.DeleteFunc(e.solved, func(p past) bool { return s.Has(p.From) && s.Has(p.To) })
+			e.solved = joined(append(e.solved, x.spots...))
+		}
+		if err != nil || !ok || last {
+			return ok, err
+		}
+		from = part.To.Next()
+	}
+}
+
+// maxSliced is in how many rounds stretches are solved slice by slice.
+const maxSliced = 5
+
+// slices solves windows that are too large slice by slice, and returns those that were not solved.
+func (e *engine) slices(ctx context.Context, a *Answer, ws []window, misfits []plan.Misfit, causes []plan.Cause,
+	touched *keySet) (left []window, err error) {
+	if len(ws) == 0 || e.sliced == maxSliced {
+		return ws, nil
+	}
+	e.sliced++
+	// What readers in a stretch saw of before it, where another stretch has to be mended for that.
+	before := make([]map[plan.Value]plan.Value, len(ws))
+	found := make([][]plan.Misfit, len(ws))
+	for i := range before {
+		before[i] = map[plan.Value]plan.Value{}
+	}
+	for i, m := range misfits {
+		if causes[i].Case != plan.InReach {
+			continue
+		}
+		if j := at(ws, m.From); j >= 0 {
+			found[j] = append(found[j], m)
+		}
+		if j := at(ws, m.At); j >= 0 && m.From.Less(ws[j].span.From) && causes[i].Saw.Pos.Less(ws[j].span.From) {
+			before[j][m.Key] = m.Want
+		}
+	}
+	for i, w := range ws {
+		ok, err := e.solveSlices(ctx, a, w.span, found[i], before[i], touched)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			left = append(left, w)
+		}
+	}
+	return left, nil
+}
+
+// slice solves what comes next.
+func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last bool) (bool, error) {
+	e := x.e
+	e.stats.Windows++
+	e.stats.Largest = max(e.stats.Largest, len(txns))
+	if err := x.know(ctx, txns); err != nil {
+		return false, err
+	}
+	if len(x.state)*stateBytes > int(e.o.Memory/4) || len(e.ids)*stateBytes > int(e.o.Memory/4) {
+		return false, nil
+	}
+	later := []*plan.Txn(nil)
+	if !last {
+		txns, later = plan.Split(txns, x.state, e.o.Level)
+		if len(later) > len(txns) {
+			return false, nil
+		}
+	}
+	var order []int32
+	if len(txns) > 0 {
+		w := Solving{Txns: txns, Known: true, Last: last && x.span.To.T >= e.total.MaxT, Open: !last,
+			Options: plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}}
+		wish := map[plan.Value]plan.Value{} // what the first readers behind it ask for that it did not hold
+		for _, m := range x.misfits {
+			if _, is := wish[m.Key]; !is && to.Less(m.At) && !to.Less(m.From) {
+				wish[m.Key] = m.Want
+			}
+		}
+		asked := map[plan.Value]bool{}
+		for _, t := range txns {
+			t.External(func(op *plan.Op) {
+				if !asked[op.Key] {
+					asked[op.Key] = true
+					w.State = append(w.State, plan.Want{Key: op.Key, Value: x.state[op.Key]})
+				}
+			}, func(op *plan.Op) {
+				if v, is := wish[op.Key]; is && v == op.Value {
+					w.Wish = append(w.Wish, plan.Want{Key: op.Key, Value: v})
+				}
+			})
+		}
+		got, err := e.solveOne(ctx, &w)
+		if err == nil && got.Answer == plan.Unsolved {
+			_, err = e.refute(ctx, x.a, [][]*plan.Txn{txns})
+		}
+		if err != nil || got.Answer != plan.Solved {
+			return false, err
+		}
+		order = got.Order
+	}
+	stay := order
+	if !last {
+		stay = plan.Prefix(txns, order, len(txns)-min(len(txns)/2, max(len(txns)/8, 600, 4*len(later))))
+		if len(stay) < len(order)/4 {
+			return false, nil
+		}
+	}
+	return true, x.place(txns, stay, later)
+}
+
+// know finds what keys hold before the stretch that were not seen in it so far.
+func (x *slicing) know(ctx context.Context, txns []*plan.Txn) error {
+	var at []plan.At
+	asked := map[plan.Value]bool{}
+	for _, t := range txns {
+		t.External(func(op *plan.Op) {
+			if _, is := x.state[op.Key]; !is && !asked[op.Key] {
+				asked[op.Key] = true
+				at = append(at, plan.At{Key: op.Key, Before: x.span.From})
+			}
+		}, func(*plan.Op) {})
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	holds, err := x.e.states(ctx, at)
+	for a, v := range holds {
+		x.state[a.Key] = v
+	}
+	return err
+}
+
+// place has the transactions of the events stay where these have them, behind those that stay already.
+func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error {
+	e := x.e
+	staying := make([]*plan.Txn, 0, len(stay)/2)
+	index := make([]int32, len(txns))
+	for i := range index {
+		index[i] = -1
+	}
+	for _, ev := range stay {
+		if index[ev>>1] < 0 {
+			index[ev>>1] = 0
+		}
+	}
+	x.carried = later
+	for i, t := range txns {
+		if index[i] < 0 {
+			if t.TakesPart() {
+				x.carried = append(x.carried, t)
+			}
+			continue
+		}
+		index[i] = int32(len(staying))
+		staying = append(staying, t)
+	}
+	slices.SortFunc(x.carried, byNow)
+	order := make([]int32, len(stay))
+	for i, ev := range stay {
+		order[i] = index[ev>>1]<<1 | ev&1
+		if ev&1 == 1 {
+			staying[order[i]>>1].External(func(*plan.Op) {}, func(op *plan.Op) { x.state[op.Key] = op.Value })
+		}
+	}
+	moved, changed, floor := replace(staying, order, x.floor)
+	x.floor = &floor
+	for _, t := range changed {
+		x.touched.addTxn(t)
+		e.stand(t)
+	}
+	slices.SortFunc(moved, byPlace)
+	for _, t := range staying {
+		if e.moves.Moved(t.Place) {
+			from, to := t.Now.Begin, t.Now.Commit
+			from.Sub, to.Sub = 0, math.MaxUint32
+			x.spots = append(x.spots, past{Span: plan.Span{From: from, To: to}})
+		}
+	}
+	x.spots = joined(x.spots)
+	return e.write(e.stats.Rounds, moved)
+}
+
+// stand says that a transaction now stands where it does.
+func (e *engine) stand(x *plan.Txn) {
+	if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
+		e.moves.Unset(x.Place)
+		return
+	}
+	x.Now.Round = e.stats.Rounds
+	e.moves.Set(x.Place, x.Now)
+	e.ids[x.Place] = named(x)
+}
+
+// solveOne solves a window by itself.
+func (e *engine) solveOne(ctx context.Context, w *Solving) (Solution, error) {
+	if e.o.Backend == nil {
+		return SolveWindow(ctx, w)
+	}
+	got, err := e.o.Backend.Solve(ctx, []Solving{*w})
+	if err == nil && len(got) != 1 {
+		err = fmt.Errorf("one window was to be solved, %d were", len(got))
+	}
+	if err != nil {
+		return Solution{}, err
+	}
+	return got[0], nil
+}
