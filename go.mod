@@ -23,8 +23,12 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // script tests of the command line
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags: which one a mistake names
+	github.com/twmb/franz-go v1.22.2 // transactions from Kafka
+	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c // brokers inside the process, in tests of watch
+	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // Kafka's requests
 	github.com/ulikunitz/xz v0.5.17 // xz
 	go.yaml.in/yaml/v3 v3.0.5 // workloads of the user's own
+	golang.org/x/sync v0.24.0 // a semaphore with weights: memory for requests
 	golang.org/x/sys v0.49.0 // memory-mapped files
 	golang.org/x/term v0.47.0 // the width of a terminal
 	gonum.org/v1/gonum v0.17.0 // statistics of repeated runs
@@ -75,7 +79,6 @@ require (
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect

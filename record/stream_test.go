@@ -186,10 +186,11 @@ func (g *gap) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // TestSend records to a real source of isovet watch, over a connection that breaks: each line arrives once, in order.
 func TestSend(t *testing.T) {
-	src, err := watch.HTTP("127.0.0.1:0", -1)
+	server, err := watch.ListenHTTP(watch.HTTPOptions{Addr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	src := server.Source(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var places []int64
 	var got bytes.Buffer
@@ -213,7 +214,7 @@ func TestSend(t *testing.T) {
 			}
 		}
 	}()
-	url := "http://" + src.(interface{ Addr() string }).Addr()
+	url := "http://" + server.Addr()
 	o := record.Options{Meta: history.Meta{Name: "sent"},
 		Client: &http.Client{Transport: &gap{rt: http.DefaultTransport}}}
 	rec, err := record.Send(url, o)

@@ -91,7 +91,7 @@ func (b *Batch) moved(of string, place int64) {
 // moves moves the places on.
 func (b *Batch) moves(p Places) {
 	for _, x := range b.last {
-		p[x.of] = x.place
+		p.set(x.of, x.place)
 	}
 }
 

@@ -181,7 +181,7 @@ func TestResume(t *testing.T) {
 		var m Metrics
 		err := Run(t.Context(), Config{Dir: dir, Judge: mortal{aionOf(si, 200), dead}, Checkpoint: 1, Metrics: &m,
 			Open: func(_ context.Context, after Places) (Source, error) {
-				s, err := File(in, after.Last(), true)
+				s, err := Files(FileOptions{Path: in, Once: true}, after)
 				return wrap(s), err
 			}})
 		return m.Get(), err

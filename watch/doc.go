@@ -31,7 +31,7 @@
 // One goroutine takes a batch from the source, writes and syncs it, and acknowledges it. Meanwhile others read its
 // lines with the reader of the history format, as many batches at once as there are cores, and one judges those that
 // are written, in their order. A few batches are under way at most; then the source is not asked for more: a pipe
-// fills, an HTTP request waits for its answer, a JetStream consumer is not pulled.
+// fills, an HTTP request waits for its answer and is told to come later, a JetStream consumer is not pulled.
 //
 // # Files
 //
@@ -43,7 +43,8 @@
 //   - live.go: the same in the process that runs the transactions, without lines
 //   - log.go: the segment log; finder.go: its lines by number; emitted.go: the file of violations
 //   - checkpoint.go: the state, written and read
-//   - source.go: lines from a pipe or a growing file; http.go; nats.go
+//   - source.go: lines from a pipe; file.go, file_rotated.go: from files that grow and are rotated; http.go; nats.go;
+//     package kafka; tls.go: certificates; fit.go: what is refused before it is taken
 //   - watch.go: the loop; judging.go: its second goroutine
 //   - gate.go: what comes again, and what is far ahead of everything else; frontier.go: how far the stream has got;
 //     unit.go: what timestamps are; suspects.go: reads that may still turn out right

@@ -83,11 +83,13 @@ func TestHTTPFull(t *testing.T) {
 				return nil
 			},
 			Open: func(_ context.Context, after Places) (Source, error) {
-				s, err := HTTP("127.0.0.1:0", after.Last())
-				if err == nil {
-					addr <- s.(*server).Addr()
+				s, err := ListenHTTP(HTTPOptions{Addr: "127.0.0.1:0"})
+				if err != nil {
+					return nil, err
 				}
-				return s, err
+				src := s.Source(after)
+				addr <- s.Addr()
+				return src, nil
 			}})
 	}()
 	url := "http://" + <-addr

@@ -3,142 +3,317 @@ package watch
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"math"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"isovet/internal/safego"
 )
 
-// maxBody is how many bytes a request may have.
-const maxBody = 64 << 20
+// HTTPOptions are those of a source that listens.
+type HTTPOptions struct {
+	// Addr is HOST:PORT.
+	Addr string
+	// MaxBody is how many bytes a request may have, decompressed; 0: DefaultMaxBody. All requests together have four
+	// times as many in memory.
+	MaxBody int64
+	// Tokens, if there are any: a request must have one of them, as "Authorization: Bearer TOKEN".
+	Tokens []string
+	// TLS, if set, has the server's certificate, and says whose clients' certificates are wanted.
+	TLS *tls.Config
+	// Patience is how long a request waits for its turn, and then to be safe; 0: 10 s.
+	Patience time.Duration
+	// Unfit, if set, says what is wrong with transactions of a batch besides what its reader says, nil: nothing. It is
+	// called by several goroutines.
+	Unfit func(b *Batch) func(i int) error
+	Log   *slog.Logger
+}
 
-// server takes lines by POST. Their places are numbers of lines; a request may say the number of its first one, so that
-// it can be sent again.
-type server struct {
+// DefaultMaxBody is how many bytes a request may have.
+const DefaultMaxBody = 16 << 20
+
+// maxProducers is how many names the lines of a stream may have.
+const maxProducers = 10_000
+
+// Headers of requests. A request whose first line has the number FromHeader says, from 0, can be sent again: it is
+// taken once. ProducerHeader names who sends: each name's lines have numbers of their own.
+const (
+	FromHeader     = "Isovet-From"
+	ProducerHeader = "Isovet-Producer"
+)
+
+// HTTPServer takes lines by POST. Their places are numbers of lines, for each producer from 0.
+type HTTPServer struct {
+	o       HTTPOptions
+	tokens  [][sha256.Size]byte
 	ln      net.Listener
 	http    http.Server
 	serving safego.Group
-	batches chan *batch
-	open    *batch // returned by Next, not done
+	room    *semaphore.Weighted // bytes of bodies
+	waiting chan *request
+	open    []*request // returned by Next, not done
 	mu      sync.Mutex
-	last    int64
+	last    Places // nil: not known yet
 	closed  chan struct{}
 	halted  chan struct{} // closed while nothing can be taken
+	stop    sync.Once
 }
 
-type batch struct {
-	from  int64 // number of the first line; -1: the next
-	texts [][]byte
-	done  chan int64 // the last place, once it is safe
+// request is one, as Next takes it.
+type request struct {
+	of     string
+	from   int64 // number of the first line; -1: the next
+	texts  [][]byte
+	after  int64        // the last place, once it is taken
+	done   chan outcome // room for one
+	state  atomic.Int32 // stands, taken or left
+	finish func()       // its memory is free again
 }
 
-// FromHeader says the number of a request's first line, from 0. A request that is sent again with it is taken once.
-const FromHeader = "Isovet-From"
+const (
+	stands int32 = iota // and waits
+	taken
+	left // by who sent it
+)
 
-// HTTP is a source that listens: POST / takes JSON lines and answers, with the number of lines taken so far, when they
-// are safe in the log; GET /position says that number. after is the place of the last line in the log.
-func HTTP(addr string, after int64) (Source, error) {
-	ln, err := net.Listen("tcp", addr)
+type outcome struct {
+	last int64
+	gap  bool
+	full bool // the disk is: not known to be safe
+}
+
+// answer says what has become of a request, unless that has been said.
+func (q *request) answer(o outcome) {
+	select {
+	case q.done <- o:
+	default:
+	}
+}
+
+// ListenHTTP listens, and answers that it is not ready before Source is called. POST / takes JSON lines and answers,
+// with the number of lines that the producer has sent so far, when they are safe in the log; GET /position says that
+// number. A request of which a line is no transaction is refused as a whole. Errors: an address that cannot be had.
+func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
+	ln, err := net.Listen("tcp", o.Addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{ln: ln, batches: make(chan *batch), last: after, closed: make(chan struct{}),
-		halted: make(chan struct{})}
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Patience <= 0 {
+		o.Patience = 10 * time.Second
+	}
+	s := &HTTPServer{o: o, ln: ln, room: semaphore.NewWeighted(4 * (o.MaxBody + bodyStep)),
+		waiting: make(chan *request), closed: make(chan struct{}), halted: make(chan struct{})}
+	for _, t := range o.Tokens {
+		s.tokens = append(s.tokens, sha256.Sum256([]byte(t)))
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /", s.post)
-	mux.HandleFunc("GET /position", func(w http.ResponseWriter, _ *http.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		fmt.Fprintln(w, s.last+1)
+	mux.HandleFunc("GET /position", s.position)
+	s.http = http.Server{Handler: s.guarded(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, TLSConfig: o.TLS, ErrorLog: log.New(faults{loud(o.Log)}, "", 0)}
+	s.serving.Go(func() { // it ends when it is closed
+		if o.TLS != nil {
+			_ = s.http.ServeTLS(ln, "", "")
+		} else {
+			_ = s.http.Serve(ln)
+		}
 	})
-	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	s.serving.Go(func() { _ = s.http.Serve(ln) }) // it ends when it is closed
 	return s, nil
 }
 
-// Addr is where it listens.
-func (s *server) Addr() string { return s.ln.Addr().String() }
+// faults takes what the server says by itself: of what clients do wrong, such as handshakes, little is said.
+type faults struct{ log *slog.Logger }
 
-func (s *server) post(w http.ResponseWriter, r *http.Request) {
-	b := &batch{from: -1, done: make(chan int64, 1)}
+func (f faults) Write(text []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.Contains(text, []byte("panic")) {
+		level = slog.LevelError
+	}
+	f.log.Log(context.Background(), level, string(bytes.TrimSpace(text)))
+	return len(text), nil
+}
+
+// Addr is where it listens.
+func (s *HTTPServer) Addr() string { return s.ln.Addr().String() }
+
+// Source begins to take lines, behind those that are in the log.
+func (s *HTTPServer) Source(after Places) Source {
+	last := Places{}
+	for of, place := range after {
+		last[of] = place
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = last
+	return s
+}
+
+// guarded lets those in who may.
+func (s *HTTPServer) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(s.tokens) > 0 {
+			scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			sum, ok := sha256.Sum256([]byte(strings.TrimSpace(token))), 0
+			for i := range s.tokens {
+				ok |= subtle.ConstantTimeCompare(s.tokens[i][:], sum[:])
+			}
+			if ok == 0 || !strings.EqualFold(scheme, "Bearer") {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="isovet watch"`)
+				http.Error(w, "expected the header Authorization: Bearer and a token that is known",
+					http.StatusUnauthorized)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// later answers that the request may come again.
+func later(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "2")
+	http.Error(w, text, http.StatusServiceUnavailable)
+}
+
+// ready reports whether the log has been read; else it has answered.
+func (s *HTTPServer) ready(w http.ResponseWriter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		later(w, "resuming: the log is being read")
+	}
+	return s.last != nil
+}
+
+var producerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
+
+// producer says who sends, "" where there is no name; false: it has answered.
+func producer(w http.ResponseWriter, r *http.Request) (string, bool) {
+	name := r.Header.Get(ProducerHeader)
+	if name == "" {
+		name = r.URL.Query().Get("producer")
+	}
+	if name != "" && !producerName.MatchString(name) {
+		http.Error(w, fmt.Sprintf("header %s: %.80q; expected up to 64 letters, digits and . _ : -, a letter or digit "+
+			"first", ProducerHeader, name), http.StatusBadRequest)
+		return "", false
+	}
+	return name, true
+}
+
+func (s *HTTPServer) position(w http.ResponseWriter, r *http.Request) {
+	if !s.ready(w) {
+		return
+	}
+	if of, ok := producer(w, r); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		fmt.Fprintln(w, s.last.Of(of)+1)
+	}
+}
+
+func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request) {
+	if !s.ready(w) {
+		return
+	}
+	q := &request{from: -1, done: make(chan outcome, 1)}
+	var ok bool
+	if q.of, ok = producer(w, r); !ok {
+		return
+	}
 	if h := r.Header.Get(FromHeader); h != "" {
 		n, err := strconv.ParseInt(h, 10, 64)
-		if err != nil || n < 0 {
-			http.Error(w, fmt.Sprintf("header %s: %q; expected the number of the first line, from 0", FromHeader, h),
+		if err != nil || n < 0 || n > 1<<62 {
+			http.Error(w, fmt.Sprintf("header %s: %.80q; expected the number of the first line, from 0", FromHeader, h),
 				http.StatusBadRequest)
 			return
 		}
-		b.from = n
+		q.from = n
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	for line := range bytes.Lines(body) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			b.texts = append(b.texts, line)
+	body, held, err := s.body(w, r)
+	q.finish = sync.OnceFunc(func() { s.room.Release(held) })
+	defer func() {
+		if q.state.CompareAndSwap(stands, left) {
+			q.finish()
 		}
+	}()
+	if err == nil {
+		err = s.lines(q, body)
 	}
-	if len(b.texts) == 0 {
-		http.Error(w, "no line; expected transactions as JSON lines", http.StatusBadRequest)
+	if err != nil {
+		refuse(w, err)
 		return
 	}
+	s.hand(w, r, q)
+}
+
+// hand gives the request to Next, and answers when it is safe.
+func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
+	patience := time.NewTimer(s.o.Patience)
+	defer patience.Stop()
 	s.mu.Lock()
 	halted := s.halted
 	s.mu.Unlock()
 	select {
 	case <-halted:
-		unavailable(w)
+		later(w, diskFull)
 		return
 	default:
 	}
 	select {
-	case s.batches <- b:
+	case s.waiting <- q:
 	case <-halted:
-		unavailable(w)
+		later(w, diskFull)
+		return
+	case <-patience.C:
+		later(w, "behind: nothing was taken; send it again")
 		return
 	case <-s.closed:
-		http.Error(w, "closing", http.StatusServiceUnavailable)
+		later(w, "closing: nothing was taken; send it again")
 		return
 	case <-r.Context().Done():
 		return
 	}
 	select {
-	case last := <-b.done:
-		if last == notSafe {
-			unavailable(w)
+	case o := <-q.done:
+		switch {
+		case o.full:
+			later(w, "the disk is full: not known to be safe; send it again, with the same "+FromHeader+" or "+
+				"transactions with ids")
+			return
+		case o.gap:
+			http.Error(w, fmt.Sprintf("lines before %d have not been taken, the next is %d; see GET /position", q.from,
+				o.last+1), http.StatusConflict)
 			return
 		}
-		if last < 0 {
-			http.Error(w, fmt.Sprintf("lines before %d have not been taken; see GET /position", b.from),
-				http.StatusConflict)
-			return
-		}
-		fmt.Fprintln(w, last+1)
+		fmt.Fprintln(w, o.last+1)
+	case <-time.After(s.o.Patience):
+		later(w, "behind: not known to be safe; send it again, with the same "+FromHeader+" or transactions with ids")
 	case <-s.closed:
-		http.Error(w, "closing; not known to be safe", http.StatusServiceUnavailable)
+		later(w, "closing: not known to be safe; send it again, with the same "+FromHeader+" or transactions with ids")
 	}
 }
 
-// notSafe answers a batch that cannot be made safe for now.
-const notSafe = math.MinInt64
-
-// unavailable says that a request is to be sent again.
-func unavailable(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "5")
-	http.Error(w, "the disk is full; send it again", http.StatusServiceUnavailable)
-}
+const diskFull = "the disk is full: nothing was taken; send it again"
 
 // Halt has requests refused, those too that wait for an answer, until it is over. What they said is not acknowledged.
-func (s *server) Halt(on bool) {
+func (s *HTTPServer) Halt(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !on {
@@ -146,59 +321,132 @@ func (s *server) Halt(on bool) {
 		return
 	}
 	close(s.halted)
-	if s.open != nil {
-		s.open.done <- notSafe
-		s.open = nil
+	for _, q := range s.open {
+		q.answer(outcome{full: true})
 	}
 }
 
-func (s *server) Next(ctx context.Context, _ int) ([]Line, error) {
+// Next waits for a request and takes those that wait too.
+func (s *HTTPServer) Next(ctx context.Context, most int) ([]Line, error) {
+	var out []Line
 	for {
 		select {
-		case b := <-s.batches:
-			s.mu.Lock()
-			from := s.last + 1
-			s.mu.Unlock()
-			if b.from > from {
-				b.done <- -1 // a gap
-				continue
-			}
-			if b.from >= 0 {
-				from = b.from
-			}
-			out := make([]Line, len(b.texts))
-			for i, t := range b.texts {
-				out[i] = Line{Place: from + int64(i), Text: t}
-			}
-			s.mu.Lock()
-			s.open = b
-			s.last = max(s.last, from+int64(len(out))-1)
-			s.mu.Unlock()
-			return out, nil
+		case q := <-s.waiting:
+			out = s.take(out, q)
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		}
+		for more := true; more && len(out) < most; {
+			select {
+			case q := <-s.waiting:
+				out = s.take(out, q)
+			default:
+				more = false
+			}
+		}
+		if len(out) > 0 {
+			return out, nil
 		}
 	}
 }
 
-func (s *server) Done() error {
+// take adds the lines of a request.
+func (s *HTTPServer) take(out []Line, q *request) []Line {
+	if !q.state.CompareAndSwap(stands, taken) {
+		return out
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open != nil {
-		s.open.done <- s.last
-		s.open = nil
+	last := s.last.Of(q.of)
+	from := q.from
+	if from < 0 {
+		from = last + 1
 	}
+	if from > last+1 {
+		q.answer(outcome{last: last, gap: true})
+		q.finish()
+		return out
+	}
+	for i, t := range q.texts {
+		out = append(out, Line{Place: from + int64(i), Text: t, Of: q.of})
+	}
+	q.after = max(last, from+int64(len(q.texts))-1)
+	s.last[q.of] = q.after
+	s.open = append(s.open, q)
+	return out
+}
+
+// Done answers the requests that are safe.
+func (s *HTTPServer) Done() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.open {
+		q.answer(outcome{last: q.after})
+		q.finish()
+	}
+	clear(s.open)
+	s.open = s.open[:0]
 	return nil
 }
 
-func (s *server) Close() error {
-	close(s.closed)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	err := s.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close()
-	}
-	s.serving.Wait()
+// Close ends it; requests that wait are told so.
+func (s *HTTPServer) Close() (err error) {
+	s.stop.Do(func() {
+		close(s.closed)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		err = s.http.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.http.Close()
+		}
+		s.serving.Wait()
+	})
 	return err
+}
+
+// lines takes a body apart, and reads its lines. Cost: as that of the judge's reading, and memory for a few thousand.
+func (s *HTTPServer) lines(q *request, body []byte) error {
+	s.mu.Lock()
+	begins := len(s.last) == 0 || q.from >= 0 && q.from <= s.last.Of(q.of) // a header may come, or came
+	_, known := s.last[q.of]
+	many := !known && len(s.last) >= maxProducers
+	s.mu.Unlock()
+	if many {
+		return &refusal{http.StatusForbidden, fmt.Sprintf("header %s: %d names are there already; expected one of "+
+			"them", ProducerHeader, maxProducers)}
+	}
+	var numbers []int // of q.texts in the body, from 1
+	n := 0
+	for line := range bytes.Lines(body) {
+		n++
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			q.texts, numbers = append(q.texts, line), append(numbers, n)
+		}
+	}
+	if len(q.texts) == 0 {
+		return &refusal{http.StatusBadRequest, "no line; expected transactions as JSON lines"}
+	}
+	first := int64(1)
+	if begins && q.from <= 0 {
+		first = 0
+	}
+	for at := 0; at < len(q.texts); at += batchLines {
+		b := NewBatch(first+int64(at), q.texts[at:min(at+batchLines, len(q.texts))])
+		unfit := func(int) error { return nil }
+		if s.o.Unfit != nil {
+			unfit = s.o.Unfit(b)
+		}
+		for i := range b.Lines {
+			l := &b.Lines[i]
+			err := l.Err
+			if err == nil && l.Txn != none {
+				err = unfit(i)
+			}
+			if err != nil {
+				return &refusal{http.StatusBadRequest, fmt.Sprintf("line %d: %v; nothing of the request was taken",
+					numbers[at+i], err)}
+			}
+		}
+	}
+	return nil
 }

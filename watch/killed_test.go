@@ -40,9 +40,12 @@ func child(arg string) error {
 	cfg.Open = func(ctx context.Context, after Places) (s Source, err error) {
 		switch kind {
 		case "nats":
-			s, err = NATS(ctx, at, "txns", "watch", max(after.Last(), 0))
+			s, err = NATS(ctx, NATSOptions{URL: at, Subject: "txns", Durable: "watch"}, max(after.Last(), 0))
 		case "http":
-			s, err = HTTP(at, after.Last())
+			var l *HTTPServer
+			if l, err = ListenHTTP(HTTPOptions{Addr: at}); err == nil {
+				s = l.Source(after)
+			}
 		case "pipe":
 			var text []byte
 			if text, err = os.ReadFile(at); err == nil {
@@ -52,7 +55,7 @@ func child(arg string) error {
 				s = Pipe(r, after.Last())
 			}
 		default:
-			s, err = File(at, after.Last(), false)
+			s, err = Files(FileOptions{Path: at}, after)
 		}
 		return slow{s, most}, err
 	}

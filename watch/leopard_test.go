@@ -243,7 +243,7 @@ func TestLeopardRestarts(t *testing.T) {
 		run := func(dir string, wrap func(Source) Source) error {
 			return Run(t.Context(), Config{Dir: dir, Judge: leopardOf(t, o), Open: func(_ context.Context,
 				after Places) (Source, error) {
-				s, err := File(in, after.Last(), true)
+				s, err := Files(FileOptions{Path: in, Once: true}, after)
 				return wrap(s), err
 			}})
 		}

@@ -53,6 +53,18 @@ func (p Places) Of(name string) int64 {
 	return -1
 }
 
+// set moves a stream on. A name with @ first is the successor of the others with one, which go.
+func (p Places) set(of string, place int64) {
+	if _, there := p[of]; !there && of != "" && of[0] == '@' {
+		for name := range p {
+			if name != "" && name[0] == '@' {
+				delete(p, name)
+			}
+		}
+	}
+	p[of] = place
+}
+
 // controlFrom begins a segment: the number of its first line.
 const controlFrom = "!from "
 
@@ -179,7 +191,7 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 			if string(of) != name {
 				name = string(of)
 			}
-			l.places[name] = place
+			l.places.set(name, place)
 			l.note(start)
 			err = line(place, name, rest)
 		}

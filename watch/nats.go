@@ -4,137 +4,310 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// NATSOptions are those of a source of a JetStream subject.
+type NATSOptions struct {
+	// URL is the server's; several with commas.
+	URL     string
+	Subject string
+	// Durable names the consumer.
+	Durable string
+	// Credentials, if set, is a file of a user's JWT and seed.
+	Credentials string
+	// Token, if set, is the user's.
+	Token string
+	TLS   TLSFiles
+	// Patience is how long the first connection is tried; 0: 30 s.
+	Patience time.Duration
+	Log      *slog.Logger
+}
+
 // stream pulls a JetStream subject through a durable consumer; the place of a line is its sequence number in the
 // stream.
 type stream struct {
-	conn *nats.Conn
-	js   jetstream.JetStream
-	name string
-	cfg  jetstream.ConsumerConfig
-	cons jetstream.Consumer
-	at   int64         // place of the last message received
-	seen uint64        // deliveries of this consumer
-	last jetstream.Msg // of what Next returned
+	o     NATSOptions
+	conn  *nats.Conn
+	js    jetstream.JetStream
+	name  string
+	alone bool // the stream has no other subject: each number is a message of ours
+	cfg   jetstream.ConsumerConfig
+	cons  jetstream.Consumer // nil: to be made
+	at    int64              // place of the last message received
+	seen  uint64             // deliveries of this consumer
+	last  jetstream.Msg      // of what Next returned
+	size  int                // of the longest message of the last fetch; 0: there was none
+	looks time.Time          // when it was last asked whether messages are gone
+	bad   trouble
 }
 
 // NATS is a source of a subject of a JetStream server, whose messages are kept by limits. It acknowledges what is safe
 // in the log, so that the server shows how far the watch has got; but it is the log that says where to go on: the
-// consumer is made anew behind its last message, at the beginning and wherever a delivery is missing. A consumer that
-// is resumed would deliver what its predecessor had received and not acknowledged late, behind newer messages. after is
-// the place of the last line in the log, 0 if there is none.
-func NATS(ctx context.Context, url, subject, durable string, after int64) (Source, error) {
-	conn, err := nats.Connect(url, nats.Name("isovet watch"), nats.MaxReconnects(-1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
+// consumer is made anew behind its last message, at the beginning and wherever a delivery is missing or the server was
+// away. A consumer that is resumed would deliver what its predecessor had received and not acknowledged late, behind
+// newer messages. after is the place of the last line in the log, 0 if there is none. A server that is away is waited
+// for, but for the beginning. Errors: no connection at the beginning, no such stream then, another stream than that of
+// the log.
+func NATS(ctx context.Context, o NATSOptions, after int64) (Source, error) {
+	o.Log = loud(o.Log)
+	if o.Patience <= 0 {
+		o.Patience = 30 * time.Second
 	}
-	s, err := openStream(ctx, conn, subject, durable, after)
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("%s, subject %s: %w", url, subject, err)
+	s := &stream{o: o, at: after, bad: trouble{log: o.Log}}
+	opts := []nats.Option{nats.Name("isovet watch"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectWait(500 * time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
+	if o.Credentials != "" {
+		opts = append(opts, nats.UserCredentials(o.Credentials))
 	}
-	return s, nil
+	if o.Token != "" {
+		opts = append(opts, nats.Token(o.Token))
+	}
+	if o.TLS.Any() {
+		c, err := o.TLS.Client()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, nats.Secure(c))
+	}
+	begun := time.Now()
+	for {
+		err := s.connect(ctx, opts)
+		if err == nil {
+			s.bad.over("server", s.where())
+			return s, nil
+		}
+		err = fmt.Errorf("%s, subject %s: %w", s.where(), o.Subject, err)
+		if !away(err) || time.Since(begun) > o.Patience {
+			return nil, err
+		}
+		s.bad.is(err)
+		if err := s.bad.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
-func openStream(ctx context.Context, conn *nats.Conn, subject, durable string, after int64) (*stream, error) {
-	js, err := jetstream.New(conn)
+// where is the server's address, without its user.
+func (s *stream) where() string {
+	var all []string
+	for u := range strings.SplitSeq(s.o.URL, ",") {
+		if scheme, rest, ok := strings.Cut(u, "://"); ok {
+			u = scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
+		}
+		all = append(all, u)
+	}
+	return strings.Join(all, ",")
+}
+
+// away reports whether an error says that there is no server that could answer.
+func away(err error) bool {
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err,
+		context.DeadlineExceeded) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, jetstream.ErrJetStreamNotEnabled)
+}
+
+// connect makes everything at the beginning.
+func (s *stream) connect(ctx context.Context, opts []nats.Option) (err error) {
+	if s.conn, err = nats.Connect(s.o.URL, opts...); err != nil {
+		return err
+	}
+	if s.js, err = jetstream.New(s.conn); err == nil {
+		err = s.find(ctx)
+	}
 	if err != nil {
-		return nil, err
+		s.conn.Close()
 	}
-	name, err := js.StreamNameBySubject(ctx, subject)
+	return err
+}
+
+// find finds the stream of the subject, and makes the consumer.
+func (s *stream) find(ctx context.Context) (err error) {
+	if s.name, err = s.js.StreamNameBySubject(ctx, s.o.Subject); err != nil {
+		return err
+	}
+	s.cfg = jetstream.ConsumerConfig{Durable: s.o.Durable, FilterSubject: s.o.Subject,
+		AckPolicy: jetstream.AckAllPolicy, AckWait: time.Minute, MaxAckPending: 1 << 16,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy}
+	return s.restart(ctx)
+}
+
+// errOther says that the stream is not the log's.
+var errOther = errors.New("it is another stream than the log's, or was made anew; expected the one that it goes on " +
+	"from, or another --state folder")
+
+// look asks how the stream stands, and says what is gone of it.
+func (s *stream) look(ctx context.Context) error {
+	st, err := s.js.Stream(ctx, s.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	st, err := js.Stream(ctx, name)
-	if err != nil {
-		return nil, err
+	s.looks = time.Now()
+	info := st.CachedInfo()
+	s.alone = len(info.Config.Subjects) == 1 && info.Config.Subjects[0] == s.o.Subject
+	if last := info.State.LastSeq; int64(last) < s.at {
+		return fmt.Errorf("stream %s ends at %d, and the log has its message %d: %w", s.name, last, s.at, errOther)
 	}
-	if last := st.CachedInfo().State.LastSeq; int64(last) < after {
-		return nil, fmt.Errorf("stream %s ends at %d, and the log has its message %d: it is another stream than the "+
-			"log's", name, last, after)
+	if first := int64(info.State.FirstSeq); s.at > 0 && first > s.at+1 {
+		s.gone(s.at+1, first-1)
+		s.at = first - 1
 	}
-	s := &stream{conn: conn, js: js, name: name, at: after}
-	s.cfg = jetstream.ConsumerConfig{Durable: durable, FilterSubject: subject, AckPolicy: jetstream.AckAllPolicy,
-		AckWait:       time.Minute,
-		MaxAckPending: 1 << 16, DeliverPolicy: jetstream.DeliverByStartSequencePolicy}
-	return s, s.restart(ctx)
+	return nil
+}
+
+// gone says that messages are missing.
+func (s *stream) gone(from, to int64) {
+	s.o.Log.Warn("messages of the stream are gone that were not read: purged, deleted or over its limits; reads of "+
+		"what they wrote may be told as violations", "stream", s.name, "first", from, "last", to)
 }
 
 // restart makes the consumer anew, behind the last message received.
 func (s *stream) restart(ctx context.Context) error {
+	s.cons = nil
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := s.look(ctx); err != nil {
+		return err
+	}
 	err := s.js.DeleteConsumer(ctx, s.name, s.cfg.Durable)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
 	s.cfg.OptStartSeq = uint64(s.at) + 1
-	s.cons, err = s.js.CreateConsumer(ctx, s.name, s.cfg)
-	s.seen = 0
+	cons, err := s.js.CreateConsumer(ctx, s.name, s.cfg)
+	if err == nil {
+		s.cons, s.seen, s.last = cons, 0, nil
+	}
 	return err
 }
 
+// Next waits for messages, through restarts of the server.
 func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 	for {
-		got, err := s.cons.FetchNoWait(most)
-		missing := false
-		if err == nil {
-			var out []Line
-			for m := range got.Messages() {
-				meta, e := m.Metadata()
-				if e != nil {
-					return nil, e
-				}
-				if meta.Sequence.Consumer != s.seen+1 {
-					missing = true
-				}
-				if missing {
-					continue // it will come again
-				}
-				s.seen++
-				s.at = int64(meta.Sequence.Stream)
-				out = append(out, Line{Place: s.at, Text: m.Data()})
-				s.last = m
-			}
-			if missing {
-				if e := s.restart(ctx); e != nil {
-					return nil, e
-				}
-			}
-			if err = got.Error(); len(out) > 0 {
-				return out, nil
-			}
+		out, err := s.fetch(ctx, most)
+		if len(out) > 0 {
+			s.bad.over("server", s.where())
+			return out, nil
 		}
-		if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err,
-			nats.ErrConnectionReconnecting) {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
+		switch {
+		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		case errors.Is(err, errOther), errors.Is(err, nats.ErrConnectionClosed):
+			return nil, err
+		case err != nil:
+			s.cons = nil // what it has delivered meanwhile is not known
+			s.bad.is(err, "server", s.where())
+			if err := s.bad.pause(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s.bad.over("server", s.where())
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// Done acknowledges everything up to the last message.
+// fetchBytes is about how much is fetched at once, by the length of the messages before.
+const fetchBytes = 16 << 20
+
+// fetch takes what is there.
+func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
+	if !s.conn.IsConnected() {
+		return nil, nats.ErrDisconnected
+	}
+	if s.cons == nil {
+		if err := s.restart(ctx); err != nil {
+			return nil, err
+		}
+	}
+	got, err := s.cons.FetchNoWait(min(most, max(1, fetchBytes/s.length())))
+	if err != nil {
+		return nil, err
+	}
+	s.size = 1
+	missing := false
+	for m := range got.Messages() {
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		if meta.Sequence.Consumer != s.seen+1 {
+			missing = true
+		}
+		if missing {
+			continue // it will come again
+		}
+		s.seen++
+		at := int64(meta.Sequence.Stream)
+		if s.at > 0 && at > s.at+1 {
+			s.jumped(ctx, at)
+		}
+		s.at = at
+		s.size = max(s.size, len(m.Data()))
+		out = append(out, Line{Place: at, Text: m.Data()})
+		s.last = m
+	}
+	if missing {
+		s.cons = nil
+		return out, nil
+	}
+	if err := got.Error(); err != nil && !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err,
+		nats.ErrTimeout) {
+		s.cons = nil
+		return out, err
+	}
+	return out, nil
+}
+
+// length is how long a message may be.
+func (s *stream) length() int {
+	if s.size == 0 {
+		return fetchBytes / 256 // nobody knows
+	}
+	return s.size
+}
+
+// jumped looks whether messages are gone before the one at a place: where other subjects are in the stream, numbers are
+// left out that are theirs.
+func (s *stream) jumped(ctx context.Context, at int64) {
+	if s.alone {
+		s.gone(s.at+1, at-1)
+		return
+	}
+	if time.Since(s.looks) < time.Second {
+		return
+	}
+	s.looks = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if st, err := s.js.Stream(ctx, s.name); err == nil {
+		if first := int64(st.CachedInfo().State.FirstSeq); first > s.at+1 {
+			s.gone(s.at+1, first-1)
+		}
+	}
+}
+
+// Done acknowledges everything up to the last message. An acknowledgement that does not arrive is none too many: the
+// log has the place.
 func (s *stream) Done() error {
-	if s.last == nil {
-		return nil
+	if s.last != nil && s.cons != nil {
+		_ = s.last.Ack()
 	}
-	m := s.last
 	s.last = nil
-	if s.seen == 0 {
-		return nil // of a consumer that is gone
-	}
-	return m.Ack()
+	return nil
 }
 
 func (s *stream) Close() error {
-	err := s.conn.FlushTimeout(time.Second)
+	if s.conn.IsConnected() {
+		_ = s.conn.FlushTimeout(time.Second) // acknowledgements
+	}
 	s.conn.Close()
-	return err
+	return nil
 }

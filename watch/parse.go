@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"isovet/check/mechanism"
@@ -124,27 +123,13 @@ func (p *parser) txn(h *history.History, n uint32, t *history.TxnHead, ordinal i
 	if t.HasID {
 		a.ID = t.ID
 	}
-	a.NoPart = t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
-	if !a.NoPart && !t.Init {
-		if t.StartTS == history.NoTime || t.CommitTS == history.NoTime {
-			return nil, fmt.Errorf("transaction %d has not both start_ts and commit_ts; expected the database's "+
-				"timestamps on every committed transaction", a.ID)
-		}
+	if err := unfit(h, n, t, a.ID); err != nil {
+		return nil, err
+	}
+	if a.NoPart = noPart(t); !a.NoPart && !t.Init {
 		a.Start, a.Commit = t.StartTS, t.CommitTS
 	}
-	if t.HasSeq && t.Seq < 0 {
-		return nil, fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", a.ID, "seq",
-			t.Seq)
-	}
 	lo, hi := h.Txns.OpOff[n], h.Txns.OpOff[n+1]
-	if h.HasPredicates() {
-		for _, k := range h.Ops.Kind[lo:hi] {
-			if k == history.PredRead || k == history.PredWrite {
-				return nil, fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and "+
-					"lists", a.ID, "ops")
-			}
-		}
-	}
 	if t.HasSess && !t.Init {
 		a.Session = p.session(t.Session)
 		if t.HasSeq {

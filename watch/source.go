@@ -1,14 +1,10 @@
 package watch
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"os"
 	"sync"
-	"time"
 
 	"isovet/internal/safego"
 )
@@ -18,7 +14,8 @@ import (
 type Line struct {
 	Place int64
 	Text  []byte
-	// Of names the stream, such as a partition or a producer, without white space; "": the source has but one.
+	// Of names the stream, such as a partition or a producer, without white space; "": the source has but one. A stream
+	// whose name begins with @ follows all others of such names, which do not come again.
 	Of string
 }
 
@@ -152,67 +149,3 @@ func (p *pipe) more() (bool, error) {
 	signal(p.room)
 	return true, nil
 }
-
-// file follows a growing file; the place of a line is the byte behind it.
-type file struct {
-	f    *os.File
-	in   *bufio.Reader
-	at   int64
-	part []byte // of a line whose end is not written yet
-	poll time.Duration
-	ends bool
-}
-
-// File is a source of the lines of a file that grows, from the byte after on. once: it ends with the file, and does not
-// wait for more.
-func File(path string, after int64, once bool) (Source, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	s := &file{f: f, at: max(after, 0), poll: 20 * time.Millisecond, ends: once}
-	if _, err := f.Seek(s.at, io.SeekStart); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s.in = bufio.NewReaderSize(f, 1<<18)
-	return s, nil
-}
-
-func (s *file) Next(ctx context.Context, most int) ([]Line, error) {
-	var out []Line
-	for {
-		text, err := s.in.ReadBytes('\n')
-		s.part = append(s.part, text...)
-		switch {
-		case err == nil:
-			s.at += int64(len(s.part))
-			if line := s.part[:len(s.part)-1]; len(line) > 0 {
-				out = append(out, Line{Place: s.at, Text: line})
-			}
-			s.part = nil
-			if len(out) >= most {
-				return out, nil
-			}
-		case err != io.EOF:
-			return out, err
-		case len(out) > 0:
-			return out, nil
-		case s.ends && len(s.part) > 0: // a last line without end
-			s.at += int64(len(s.part))
-			out = append(out, Line{Place: s.at, Text: s.part})
-			s.part = nil
-			return out, nil
-		case s.ends:
-			return nil, io.EOF
-		default:
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(s.poll):
-			}
-		}
-	}
-}
-
-func (s *file) Done() error  { return nil }
-func (s *file) Close() error { return s.f.Close() }

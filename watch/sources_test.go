@@ -57,11 +57,12 @@ func TestHTTP(t *testing.T) {
 	go func() {
 		ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 400), Idle: 50 * time.Millisecond,
 			Open: func(_ context.Context, after Places) (Source, error) {
-				s, err := HTTP("127.0.0.1:0", after.Last())
-				if err == nil {
-					opened <- s.(interface{ Addr() string }).Addr()
+				s, err := ListenHTTP(HTTPOptions{Addr: "127.0.0.1:0"})
+				if err != nil {
+					return nil, err
 				}
-				return s, err
+				opened <- s.Addr()
+				return s.Source(after), nil
 			}})
 	}()
 	base := "http://" + <-opened
@@ -184,7 +185,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := File(path, -1, false)
+	s, err := Files(FileOptions{Path: path}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestFollow(t *testing.T) {
 		got[0].Place != 8 {
 		t.Fatal(got, err)
 	}
-	again, err := File(path, 4, true)
+	again, err := Files(FileOptions{Path: path, Once: true}, Places{"": 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ type Config struct {
 	Judge Judge
 	// Idle, if positive: after so long without arrivals everything seen so far is final.
 	Idle time.Duration
+	// Prepare, if set, is called once the folder is ours, before its log is read, which may take a while.
+	Prepare func() error
 	// Open makes the source, which goes on behind the places of the last lines in the log; of an empty log there are
 	// none.
 	Open func(ctx context.Context, after Places) (Source, error)
@@ -122,6 +124,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, held.Close()) }()
+	if cfg.Prepare != nil {
+		if err := cfg.Prepare(); err != nil {
+			return err
+		}
+	}
 	if w.kept, err = sameSettings(cfg.Dir, w.judge.Settings()); err != nil {
 		return err
 	}

@@ -157,6 +157,8 @@ var floors = [][]room{
 	{
 		{"watch/seen",
 			"a watch as its operator sees it: metrics, readiness, web hooks"},
+		{"watch/kafka",
+			"a topic of Kafka as a source of watch: partitions merged by time, offsets in the log"},
 		{"isovettest",
 			"has go test check what was recorded: explanation, smallest history, proof and page of a violation"},
 		{"bench",

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -28,18 +26,19 @@ import (
 )
 
 type watchFlags struct {
-	level                          level.Level
-	source, state, durable, metric string
-	keep                           string
-	gate                           gateFlags
-	idle, checkpoint               time.Duration
-	memory                         int64
-	atStart, once, quiet, standby  bool
-	checker, profile, logFormat    string
-	webhook                        string
-	horizon                        int
-	skew                           time.Duration
-	given                          func(flag string) bool
+	level                       level.Level
+	state, metric               string
+	source                      sourceFlags
+	keep                        string
+	gate                        gateFlags
+	idle, checkpoint            time.Duration
+	memory                      int64
+	atStart, quiet, standby     bool
+	checker, profile, logFormat string
+	webhook                     string
+	horizon                     int
+	skew                        time.Duration
+	given                       func(flag string) bool
 }
 
 // minWatchMemory is what lines that are under way take.
@@ -49,16 +48,16 @@ const minWatchMemory = 16 << 20
 var watchCheckers = []string{"aion", "leopard", "replay"}
 
 func newWatch(e *env) *cobra.Command {
-	f := watchFlags{level: level.SessionSnapshotIsolation, source: "-", durable: "isovet",
+	f := watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
 		checker: watchCheckers[0], logFormat: logFormats[0]}
 	config := ""
 	c := &cobra.Command{
 		Use: "watch [flags]", GroupID: "work",
 		Short: "Check transactions online, as they arrive",
-		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows, an
-address to listen on for POST, or a JetStream subject. It writes each transaction to a segment log before it
-acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. Every --checkpoint it
+		Long: `watch takes transactions as JSON lines of the history format from a source: standard input, a file that grows
+and is rotated, an address to listen on for POST, a JetStream subject, or a topic of Kafka. It writes each transaction
+to a segment log before it acknowledges it. It writes a violation, as a JSON line, once no later arrival can change it. Every --checkpoint it
 writes down its state. If it is killed and started again on the same folder, it goes on from there with the rest of the
 log; no violation is lost or written twice. A folder keeps the
 checker, level, profile, clock skew and lateness that it began with. It is one process's at a time; another one refuses
@@ -94,8 +93,11 @@ Start it again to continue.`,
 		Example: `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source history.jsonl --lateness 1s --metrics :9090
   isovet watch --state w --source http://127.0.0.1:8090
+  isovet watch --state w --source 'txns-*.jsonl'
+  isovet watch --state w --source https://0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --token-file tokens
   isovet watch --state w --source nats://127.0.0.1:4222/txns
   isovet watch --config /etc/isovet/watch.yaml
+  isovet watch --state w --source kafka://127.0.0.1:9092/txns
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
   isovet watch --state w --checker replay --level strict-serializable < stream.jsonl
   isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
@@ -115,8 +117,7 @@ Start it again to continue.`,
 		watchCheckers)
 	levelFlag(c, &f.level)
 	fl := c.Flags()
-	fl.StringVar(&f.source, "source", f.source, "`SOURCE`: - (standard input), a file, http://ADDRESS to listen on, "+
-		"nats://HOST:PORT/SUBJECT")
+	f.source.add(fl)
 	fl.StringVar(&f.state, "state", "", "`FOLDER` of the segment log and the violations; one stream each (required)")
 	f.gate.add(fl)
 	enumFlag(c, &f.gate.unit, "timestamp-unit", "unit", "aion: what the database's timestamps are: since 1970, or a "+
@@ -131,7 +132,6 @@ Start it again to continue.`,
 		"on from there; 0: never, a restart judges the log again")
 	fl.StringVar(&f.keep, "keep", f.keep, "how much of the log stays that the state does not rest on: a `DURATION` such as "+
 		"24h, a size on disk such as 10GiB, both with a comma, or all")
-	fl.StringVar(&f.durable, "durable", f.durable, "name of the JetStream consumer")
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: /metrics for Prometheus, /healthz, "+
 		"/readyz")
 	fl.StringVar(&f.webhook, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
@@ -143,58 +143,9 @@ Start it again to continue.`,
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
-	fl.BoolVar(&f.once, "once", false, "a file: end with it, and do not wait for more")
 	fl.BoolVar(&f.standby, "standby", false, "where another process watches with the folder, wait until it ends")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
 	return c
-}
-
-// open makes the source that the flag names.
-func (f *watchFlags) open(e *env) (func(ctx context.Context, after watch.Places) (watch.Source, error), error) {
-	u, err := url.Parse(f.source)
-	switch {
-	case f.source == "-":
-		return func(_ context.Context, after watch.Places) (watch.Source, error) {
-			if in, ok := e.stdin.(*os.File); ok {
-				if s, err := in.Stat(); err == nil && s.Mode().IsRegular() {
-					// a file stands at its beginning again: what the log has is passed over
-					return watch.Pipe(in, -1), nil
-				}
-			}
-			if len(after) > 0 {
-				fmt.Fprintf(e.stderr, "isovet: -: %s has the first %d lines of the stream; what comes is taken for "+
-					"what follows them\n", f.state, after.Last()+1)
-			}
-			return watch.Pipe(e.stdin, after.Last()), nil
-		}, nil
-	case err == nil && u.Scheme == "http":
-		if u.Path != "" && u.Path != "/" || u.Port() == "" {
-			return nil, usagef("--source %s; expected http://HOST:PORT, the address to listen on", f.source)
-		}
-		return func(_ context.Context, after watch.Places) (watch.Source, error) {
-				return watch.HTTP(u.Host, after.Last())
-			},
-			nil
-	case err == nil && (u.Scheme == "nats" || u.Scheme == "tls"):
-		subject := strings.Trim(u.Path, "/")
-		if subject == "" {
-			return nil, usagef("--source %s; expected nats://HOST:PORT/SUBJECT", f.source)
-		}
-		server := *u
-		server.Path = ""
-		return func(ctx context.Context, after watch.Places) (watch.Source, error) {
-			return watch.NATS(ctx, server.String(), subject, f.durable, max(after.Last(), 0))
-		}, nil
-	case err == nil && len(u.Scheme) > 1 && u.Host != "":
-		return nil, usagef("--source %s: unknown kind %q; expected -, a file, http://HOST:PORT or "+
-			"nats://HOST:PORT/SUBJECT", f.source, u.Scheme)
-	}
-	if _, err := os.Stat(f.source); err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, after watch.Places) (watch.Source, error) {
-		return watch.File(f.source, after.Last(), f.once)
-	}, nil
 }
 
 // judge makes what judges.
@@ -366,11 +317,12 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.memory > 0 {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory - f.memory/8)) // the rest is the store's
 	}
-	open, err := f.open(e)
+	log := newLog(e.stderr, f.logFormat)
+	source, err := f.source.open(e, f.state, judge, log)
 	if err != nil {
 		return err
 	}
-	log := newLog(e.stderr, f.logFormat)
+	defer source.close()
 	var m watch.Metrics
 	var background safego.Group
 	defer background.Wait()
@@ -396,7 +348,8 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var bad atomic.Int64
 	var broken error // of standard output
 	err = watch.Run(ctx, watch.Config{
-		Dir: f.state, Judge: judge, Idle: f.idle, Open: open, Metrics: &m, Standby: f.standby,
+		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
+		Prepare: source.prepare, Open: source.open,
 		Checkpoint: f.checkpoint, Keep: keep, Log: log,
 		Violation: func(line []byte) {
 			if hook != nil {
@@ -411,10 +364,11 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 				return
 			}
 			if f.logFormat == "json" {
-				log.Warn("a line is no transaction, and is left out", "source", f.source, "place", place, "error", err)
+				log.Warn("a line is no transaction, and is left out", "source", f.source.said(), "place", place,
+					"error", err)
 				return
 			}
-			fmt.Fprintf(e.stderr, "isovet: %s: at %d: %v\n", f.source, place, err)
+			fmt.Fprintf(e.stderr, "isovet: %s: at %d: %v\n", f.source.said(), place, err)
 		},
 	})
 	switch {
@@ -437,11 +391,12 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	}
 	for _, c := range s.More {
 		if c.Name == "duplicates_total" && c.N > 0 && !f.quiet {
-			fmt.Fprintf(e.stderr, "isovet: %s: %d transactions came again, and were taken once\n", f.source, c.N)
+			fmt.Fprintf(e.stderr, "isovet: %s: %d transactions came again, and were taken once\n", f.source.said(),
+				c.N)
 		}
 	}
 	if s.Bad > 0 {
-		fmt.Fprintf(e.stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source, s.Bad)
+		fmt.Fprintf(e.stderr, "isovet: %s: %d lines are no transactions, and were left out\n", f.source.said(), s.Bad)
 		worst = worse(worst, statusBadInput)
 	}
 	return status(worst)

@@ -1,0 +1,298 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// FileOptions are those of a source of files.
+type FileOptions struct {
+	// Path is a file that grows, or a pattern (filepath.Match) of files that follow one another.
+	Path string
+	// Once: the source ends with the last file, and does not wait for more.
+	Once bool
+	// Grace is how long a file that has been followed by another may still grow; 0: a second.
+	Grace time.Duration
+	Log   *slog.Logger
+}
+
+// files follows a growing file through its rotation: when another one is there in its place, the rest of it is read,
+// also where it has been renamed, copied or compressed meanwhile, then those behind it. The place of a line is the
+// byte behind it in its file, decompressed; Line.Of names the file: "@", its number among those that were read, and how
+// many bytes of its beginning have which hash, by which it is found again under another name.
+type files struct {
+	o      FileOptions
+	f      *os.File
+	in     *bufio.Reader
+	close  func()
+	packed bool
+	number int   // of the file, from 1; 0: there was none yet
+	at     int64 // behind the last line
+	known  int64 // bytes of its beginning in sum
+	sum    uint64
+	name   string
+	part   []byte // of a line whose end is not written yet
+	cut    int64  // bytes of a line that is too long, left out of part
+	poll   time.Duration
+	// at its end
+	looked time.Time // when the folder was last looked at
+	next   string    // the file behind it
+	since  time.Time // when that had been seen
+	damage error
+}
+
+const (
+	// headBytes is how much of a file's beginning names it.
+	headBytes = 4096
+	// maxLine is how long a line may be; of a longer one the beginning is handed on, and is no transaction.
+	maxLine = 64 << 20
+	// leftOfLong is how much of it.
+	leftOfLong = 1 << 10
+)
+
+// Files is a source of the lines of a file that grows, or of several, behind those that are in the log. Errors: a file
+// that cannot be read.
+func Files(o FileOptions, after Places) (Source, error) {
+	o.Log = loud(o.Log)
+	if o.Grace <= 0 {
+		o.Grace = time.Second
+	}
+	s := &files{o: o, poll: 20 * time.Millisecond}
+	if err := s.resume(after); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// resume finds the file in which the log ends.
+func (s *files) resume(after Places) error {
+	all, err := members(s.o.Path)
+	if err != nil {
+		return err
+	}
+	for name, place := range after {
+		number, known, sum, ok := parseFileName(name)
+		if !ok {
+			continue
+		}
+		s.number, s.known, s.sum, s.name, s.at = number, known, sum, name, place
+		if m, ok := s.find(all, place); ok {
+			return s.open(m, place)
+		}
+		s.o.Log.Warn("the file that was being read is gone, and what was not read of it; going on with the oldest "+
+			"that is there", "path", s.o.Path, "read", place)
+		return s.begin(all, 0)
+	}
+	if place, old := after[""]; old { // the log of an isovet that knew one file
+		if st, err := os.Stat(s.o.Path); err == nil && st.Size() >= place {
+			s.number = 1
+			return s.open(member{path: s.o.Path, info: st}, place)
+		}
+		s.o.Log.Warn("the file is shorter than what was read of it; it is read from its beginning", "path", s.o.Path,
+			"read", place)
+	}
+	if isPattern(s.o.Path) {
+		return s.begin(all, 0)
+	}
+	st, err := os.Stat(s.o.Path)
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s: it is no file; expected one, or - for a pipe", s.o.Path)
+	}
+	if err != nil {
+		return err
+	}
+	return s.begin([]member{{s.o.Path, st, packedName.MatchString(s.o.Path)}}, 0)
+}
+
+// begin opens a file as one that follows.
+func (s *files) begin(all []member, i int) error {
+	s.number++
+	s.known, s.sum, s.name, s.at = 0, 0, "", 0
+	if i < 0 || i >= len(all) {
+		s.number--
+		return nil // it is waited for
+	}
+	return s.open(all[i], 0)
+}
+
+// open opens a file at a place.
+func (s *files) open(m member, at int64) error {
+	s.shut()
+	f, in, done, err := m.open()
+	if err != nil {
+		return err
+	}
+	s.f, s.close, s.packed, s.at = f, done, m.packed, at
+	s.in = bufio.NewReaderSize(in, 1<<18)
+	s.part, s.cut, s.next, s.damage = nil, 0, "", nil
+	if !m.packed {
+		if _, err := f.Seek(at, io.SeekStart); err != nil {
+			return err
+		}
+		s.in.Reset(f)
+		return nil
+	}
+	if _, err := io.CopyN(io.Discard, s.in, at); err != nil && err != io.EOF {
+		return fmt.Errorf("%s: %w", m.path, err)
+	}
+	return nil
+}
+
+func (s *files) shut() {
+	if s.f != nil {
+		s.close()
+		s.f = nil
+	}
+}
+
+// called names the file, for the lines that are handed over.
+func (s *files) called() string {
+	if s.known >= min(headBytes, s.at/2) && s.name != "" {
+		return s.name
+	}
+	head, err := headOf(s.f.Name(), s.f, s.packed, headBytes)
+	if err != nil || int64(len(head)) < s.known {
+		if s.name == "" {
+			s.name = fileName(s.number, 0, 0)
+		}
+		return s.name // it is looked at again at the end of the file
+	}
+	s.known, s.sum = int64(len(head)), xxhash.Sum64(head)
+	s.name = fileName(s.number, s.known, s.sum)
+	return s.name
+}
+
+func fileName(number int, known int64, sum uint64) string {
+	return "@" + strconv.Itoa(number) + "." + strconv.FormatInt(known, 10) + "." + strconv.FormatUint(sum, 36)
+}
+
+func parseFileName(name string) (number int, known int64, sum uint64, ok bool) {
+	part := strings.Split(strings.TrimPrefix(name, "@"), ".")
+	if len(part) != 3 || !strings.HasPrefix(name, "@") {
+		return 0, 0, 0, false
+	}
+	number, e1 := strconv.Atoi(part[0])
+	known, e2 := strconv.ParseInt(part[1], 10, 64)
+	sum, e3 := strconv.ParseUint(part[2], 36, 64)
+	return number, known, sum, e1 == nil && e2 == nil && e3 == nil && known >= 0 && known <= headBytes
+}
+
+// Next waits for a line and takes those that are there too.
+func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
+	var out []Line
+	size, from := 0, s.at
+	give := func() ([]Line, error) { // what was read is right if the file has not been cut off up to here
+		if cut, err := s.cutOff(from); cut || err != nil {
+			out, size, from = nil, 0, s.at
+			return nil, err
+		}
+		return s.named(out), nil
+	}
+	for {
+		if s.f == nil {
+			if end, err := s.wait(ctx); end || err != nil {
+				return nil, cmpErr(err, io.EOF)
+			}
+			continue
+		}
+		text, err := s.in.ReadSlice('\n')
+		if err == nil || len(text) > 0 {
+			s.grow(text)
+		}
+		switch {
+		case err == nil:
+			if line := s.whole(); len(line.Text) > 0 {
+				out, size = append(out, line), size+len(line.Text)
+			}
+			if len(out) >= most || size >= pipeRoom {
+				if out, err := give(); out != nil || err != nil {
+					return out, err
+				}
+			}
+		case errors.Is(err, bufio.ErrBufferFull):
+		case len(out) > 0:
+			if out, err := give(); out != nil || err != nil {
+				return out, err
+			}
+		default:
+			if err != io.EOF && s.damage == nil {
+				if !s.packed {
+					return nil, err
+				}
+				s.damage = err
+				s.o.Log.Warn("a compressed file is damaged; its rest is left out", "path", s.f.Name(), "at", s.at,
+					"error", err)
+			}
+			line, end, err := s.ended(ctx)
+			from = s.at
+			switch {
+			case err != nil:
+				return nil, err
+			case len(line.Text) > 0:
+				return []Line{line}, nil
+			case end:
+				return nil, io.EOF
+			}
+		}
+	}
+}
+
+func cmpErr(err, or error) error {
+	if err != nil {
+		return err
+	}
+	return or
+}
+
+// grow adds to the line that is being read.
+func (s *files) grow(text []byte) {
+	if s.cut > 0 || len(s.part)+len(text) > maxLine {
+		if s.cut == 0 {
+			s.cut = int64(len(s.part)) - leftOfLong
+			s.part = append([]byte(nil), s.part[:leftOfLong]...)
+		}
+		s.cut += int64(len(text))
+		if len(text) > 0 && text[len(text)-1] == '\n' {
+			s.part = append(s.part, '\n')
+			s.cut--
+		}
+		return
+	}
+	s.part = append(s.part, text...)
+}
+
+// whole takes the line that has been read, without its name.
+func (s *files) whole() Line {
+	s.at += int64(len(s.part)) + s.cut
+	line := Line{Place: s.at, Text: s.part}
+	if n := len(line.Text); n > 0 && line.Text[n-1] == '\n' {
+		line.Text = line.Text[:n-1]
+	}
+	s.part, s.cut = nil, 0
+	return line
+}
+
+func (s *files) named(out []Line) []Line {
+	name := s.called()
+	for i := range out {
+		out[i].Of = name
+	}
+	return out
+}
+
+func (s *files) Done() error { return nil }
+
+func (s *files) Close() error {
+	s.shut()
+	return nil
+}

@@ -1,0 +1,303 @@
+package watch
+
+import (
+	"bufio"
+	"cmp"
+	"compress/bzip2"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// member is one of the files that follow one another.
+type member struct {
+	path   string
+	info   fs.FileInfo
+	packed bool
+}
+
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
+
+var (
+	packedName = regexp.MustCompile(`\.(gz|zst|bz2|xz)$`)
+	// what stands behind a file's name, or before its extension, when it has been rotated: a number, or a time
+	rotatedName   = regexp.MustCompile(`^[-.]\d[\dTZ:._+-]*$`)
+	rotatedNumber = regexp.MustCompile(`\.(\d{1,6})$`)
+)
+
+// members lists the files of a path, the oldest first: those of a pattern; or a file, and what it was renamed to.
+func members(path string) ([]member, error) {
+	var names []string
+	if isPattern(path) {
+		var err error
+		if names, err = filepath.Glob(path); err != nil {
+			return nil, err
+		}
+	} else {
+		list, err := os.ReadDir(filepath.Dir(path))
+		if err != nil {
+			return nil, err
+		}
+		base := filepath.Base(path)
+		stem := strings.TrimSuffix(base, filepath.Ext(base))
+		for _, e := range list {
+			plain := packedName.ReplaceAllString(e.Name(), "")
+			behind, is := strings.CutPrefix(plain, base)
+			amid, also := strings.CutPrefix(strings.TrimSuffix(plain, filepath.Ext(base)), stem)
+			if e.Name() == base || is && rotatedName.MatchString(behind) || also && rotatedName.MatchString(amid) {
+				names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
+			}
+		}
+	}
+	var all []member
+	for _, name := range names {
+		st, err := os.Stat(name)
+		if err != nil || !st.Mode().IsRegular() {
+			continue // renamed meanwhile
+		}
+		packed := packedName.MatchString(name)
+		if packed && name != path && slices.Contains(names, packedName.ReplaceAllString(name, "")) {
+			continue // it is being compressed
+		}
+		all = append(all, member{name, st, packed})
+	}
+	slices.SortFunc(all, func(a, b member) int {
+		if c := cmp.Compare(bit(a.path == path), bit(b.path == path)); c != 0 {
+			return c
+		}
+		if c := a.info.ModTime().Compare(b.info.ModTime()); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(b.rotations(), a.rotations()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.path, b.path)
+	})
+	return all, nil
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// rotations is the number behind the name.
+func (m member) rotations() int {
+	if n := rotatedNumber.FindStringSubmatch(packedName.ReplaceAllString(m.path, "")); n != nil {
+		if i, err := strconv.Atoi(n[1]); err == nil {
+			return i
+		}
+	}
+	return 0
+}
+
+// open opens it for reading, decompressed.
+func (m member) open() (f *os.File, in io.Reader, done func(), err error) {
+	if f, err = os.Open(m.path); err != nil {
+		return nil, nil, nil, err
+	}
+	in, undo, err := unpacked(f, m.packed)
+	if err != nil {
+		f.Close()
+		return nil, nil, nil, err
+	}
+	return f, in, func() { undo(); f.Close() }, nil
+}
+
+func unpacked(f *os.File, packed bool) (in io.Reader, done func(), err error) {
+	done = func() {}
+	if !packed {
+		return f, done, nil
+	}
+	switch filepath.Ext(f.Name()) {
+	case ".zst":
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	case ".gz":
+		in, err = gzip.NewReader(f)
+	case ".xz":
+		in, err = xz.NewReader(bufio.NewReader(f))
+	default:
+		in = bzip2.NewReader(f)
+	}
+	return in, done, err
+}
+
+// headOf reads a file's beginning.
+func headOf(path string, f *os.File, packed bool, most int64) ([]byte, error) {
+	if !packed && f != nil {
+		head := make([]byte, most)
+		n, err := f.ReadAt(head, 0)
+		if err == io.EOF {
+			err = nil
+		}
+		return head[:n], err
+	}
+	_, in, done, err := member{path: path, packed: packed}.open()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	head, err := io.ReadAll(io.LimitReader(in, most))
+	return head, err
+}
+
+// same reports whether a file begins as ours does, and has what was read of it.
+func (s *files) same(m member) bool {
+	if s.known == 0 || !m.packed && m.info.Size() < s.at {
+		return false
+	}
+	head, err := headOf(m.path, nil, m.packed, s.known)
+	return err == nil && int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
+}
+
+// find finds our file by its beginning, the latest where there are several.
+func (s *files) find(all []member, _ int64) (member, bool) {
+	for _, m := range slices.Backward(all) {
+		if s.same(m) {
+			return m, true
+		}
+	}
+	return member{}, false
+}
+
+// wait waits for a first file.
+func (s *files) wait(ctx context.Context) (end bool, err error) {
+	if s.o.Once {
+		return true, nil
+	}
+	if err := sleep(ctx, 10*s.poll); err != nil {
+		return false, err
+	}
+	all, err := members(s.o.Path)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	return false, s.begin(all, 0)
+}
+
+// ended is what happens at the end of the file: it is waited for, or the next one is begun. A line is what stands at
+// the end of a file without an end of its own.
+func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
+	if cut, err := s.cutOff(s.at); cut || err != nil {
+		return Line{}, false, err
+	}
+	if s.next == "" || time.Since(s.looked) > 250*time.Millisecond {
+		if err := s.look(); err != nil {
+			return Line{}, false, err
+		}
+	}
+	if s.next != "" && (s.o.Once || s.packed || time.Since(s.since) >= s.o.Grace) {
+		if line := s.rest(); len(line.Text) > 0 {
+			return line, false, nil
+		}
+		next := member{path: s.next, packed: packedName.MatchString(s.next)}
+		if err := s.begin([]member{next}, 0); err != nil && !os.IsNotExist(err) {
+			return Line{}, false, err
+		} else if err != nil { // renamed meanwhile
+			s.number--
+			s.next = ""
+		}
+		return Line{}, false, nil
+	}
+	if s.o.Once && s.next == "" {
+		line := s.rest()
+		return line, len(line.Text) == 0, nil
+	}
+	return Line{}, false, sleep(ctx, s.poll)
+}
+
+// rest is a last line without an end.
+func (s *files) rest() Line {
+	if len(s.part) == 0 {
+		return Line{}
+	}
+	return s.named([]Line{s.whole()})[0]
+}
+
+// cutOff looks whether the file has been cut off, to be written from its beginning again. What was not read of it up to
+// from is read from its copy, if there is one.
+func (s *files) cutOff(from int64) (bool, error) {
+	if s.packed {
+		return false, nil
+	}
+	st, err := s.f.Stat()
+	if err != nil {
+		return false, err
+	}
+	whole := st.Size() >= s.at+int64(len(s.part))+s.cut
+	if whole && s.known > 0 {
+		head, err := headOf("", s.f, false, s.known)
+		if err != nil {
+			return false, err
+		}
+		whole = int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
+	}
+	if whole {
+		return false, nil
+	}
+	s.at = from
+	path := s.f.Name()
+	all, err := members(s.o.Path)
+	if err != nil {
+		return false, err
+	}
+	if m, ok := s.find(all, s.at); ok {
+		s.o.Log.Info("the file was cut off; its rest is read from a copy", "path", path, "copy", m.path, "read", s.at)
+		return true, s.open(m, s.at)
+	}
+	s.o.Log.Warn("the file was cut off, and there is no copy of it: what stood behind the part that was read is lost; "+
+		"it is read from its beginning", "path", path, "read", s.at)
+	return true, s.begin([]member{{path: path, info: st}}, 0)
+}
+
+// look looks for the file behind ours.
+func (s *files) look() error {
+	s.looked = time.Now()
+	all, err := members(s.o.Path)
+	if err != nil {
+		return err
+	}
+	ours, err := s.f.Stat()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(m member) bool { return os.SameFile(m.info, ours) })
+	if i < 0 { // compressed, or removed
+		i = slices.IndexFunc(all, s.same)
+	}
+	var next []member
+	if i >= 0 {
+		next = all[i+1:]
+	} else if i = slices.IndexFunc(all, func(m member) bool { return m.info.ModTime().After(ours.ModTime()) }); i >= 0 {
+		next = all[i:]
+	}
+	next = slices.DeleteFunc(slices.Clone(next), func(m member) bool { return m.info.Size() == 0 })
+	was := s.next
+	if s.next = ""; len(next) > 0 {
+		s.next = next[0].path
+	}
+	if was == "" && s.next != "" {
+		if s.since = s.looked; s.looked.Sub(ours.ModTime()) > 10*s.o.Grace {
+			s.since = time.Time{} // it has been left long ago
+		}
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// reading is a source of files that is closed and opened again now and then, as by restarts.
+type reading struct {
+	t     *testing.T
+	o     FileOptions
+	src   Source
+	after Places
+	got   []string
+}
+
+func readFiles(t *testing.T, o FileOptions) *reading {
+	r := &reading{t: t, o: o, after: Places{}}
+	t.Cleanup(func() {
+		if r.src != nil {
+			r.src.Close()
+		}
+	})
+	return r
+}
+
+// until reads until there are n lines, or nothing comes for a while.
+func (r *reading) until(n int) {
+	r.t.Helper()
+	if r.src == nil {
+		var err error
+		if r.src, err = Files(r.o, r.after); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for len(r.got) < n {
+		ctx, stop := context.WithTimeout(r.t.Context(), 3*time.Second)
+		lines, err := r.src.Next(ctx, 7)
+		stop()
+		if err != nil {
+			f := r.src.(*files)
+			r.t.Fatalf("after %d of %d lines: %v; in %s at %d, named %s, next %q", len(r.got), n, err,
+				f.f.Name(), f.at, f.name, f.next)
+		}
+		for _, l := range lines {
+			if l.Place <= r.after.Of(l.Of) {
+				r.t.Fatalf("line %.40q at %d of %s comes after one at %d", l.Text, l.Place, l.Of, r.after.Of(l.Of))
+			}
+			r.after.set(l.Of, l.Place)
+			r.got = append(r.got, string(l.Text))
+		}
+	}
+}
+
+func (r *reading) restart() {
+	if r.src != nil {
+		r.src.Close()
+		r.src = nil
+	}
+}
+
+// TestRotation: a file is renamed, copied and cut off, and compressed, at random, while it is read and while nobody
+// reads; every line comes once, in its order.
+func TestRotation(t *testing.T) {
+	var said bytes.Buffer
+	for seed := range uint64(long(6, 300)) {
+
+		rng := rand.New(rand.NewPCG(seed, 7))
+		dir := t.TempDir()
+		path := filepath.Join(dir, "txns.jsonl")
+		pattern := seed%3 == 2
+		o := FileOptions{Path: path, Grace: time.Millisecond, Log: slog.New(slog.NewTextHandler(&said, nil))}
+		if pattern {
+			o.Path = filepath.Join(dir, "txns*")
+		}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := time.Now().Add(-24 * time.Hour)
+		f, err := os.Create(path)
+		must(err)
+		r := readFiles(t, o)
+		r.until(0)
+		var want []string
+		write := func() {
+			for range 1 + rng.IntN(200) {
+				line := fmt.Sprintf(`{"id":%d,"pad":"%s"}`, len(want), strings.Repeat("x", rng.IntN(100)))
+				want = append(want, line)
+				_, err := f.WriteString(line + "\n")
+				must(err)
+			}
+		}
+		shift := func() { // .1 to .2 …
+			for n := 20; n > 0; n-- {
+				for _, ext := range []string{"", ".gz", ".zst"} {
+					from, to := fmt.Sprintf("%s.%d%s", path, n, ext), fmt.Sprintf("%s.%d%s", path, n+1, ext)
+					if _, err := os.Stat(from); err == nil {
+						must(os.Rename(from, to))
+					}
+				}
+			}
+		}
+		stamp := func(name string) {
+			old = old.Add(time.Minute)
+			must(os.Chtimes(name, old, old))
+		}
+		for range 12 {
+			first := len(want) // of this file
+			write()
+			reads := rng.IntN(3) > 0
+			if reads {
+				r.until(len(want) - rng.IntN(20))
+			}
+			if len(r.after) > 0 && rng.IntN(3) == 0 {
+				r.restart()
+				reads = false
+			}
+			shift()
+			switch kind := rng.IntN(3); {
+			case kind == 0 && reads && len(r.got) > first: // copied and cut off, after it has been seen
+				text, err := os.ReadFile(path)
+				must(err)
+				must(os.WriteFile(path+".1", text, 0o600))
+				must(f.Close())
+				f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0)
+				must(err)
+			default:
+				must(os.Rename(path, path+".1"))
+				must(f.Close())
+				f, err = os.Create(path)
+				must(err)
+			}
+			stamp(path + ".1")
+			if text, err := os.ReadFile(path + ".2"); err == nil {
+				info, err := os.Stat(path + ".2")
+				must(err)
+				name, packed := path+".2.gz", gzipped(text)
+				if rng.IntN(2) == 0 {
+					name, packed = path+".2.zst", zstded(text)
+				}
+				must(os.WriteFile(name, packed, 0o600))
+				must(os.Remove(path + ".2"))
+				must(os.Chtimes(name, info.ModTime(), info.ModTime()))
+			}
+		}
+		write()
+		r.until(len(want))
+		f.Close()
+		if !slices.Equal(r.got, want) {
+			for i := range min(len(want), len(r.got)) {
+				if r.got[i] != want[i] {
+					t.Fatalf("seed %d: line %d is %.40s; expected %.40s\n%s", seed, i, r.got[i], want[i], said.String())
+				}
+			}
+			t.Fatalf("seed %d: %d lines; expected %d", seed, len(r.got), len(want))
+		}
+		if len(r.after) != 1 {
+			t.Errorf("places of %d files are kept; expected those of one", len(r.after))
+		}
+		r.restart()
+		if r.src, err = Files(FileOptions{Path: o.Path, Once: true}, r.after); err != nil {
+			t.Fatal(err)
+		}
+		if lines, err := r.src.Next(t.Context(), 10); err != io.EOF {
+			t.Errorf("%d lines after the last, %v", len(lines), err)
+		}
+	}
+}
+
+// TestCutOff: a file that is cut off without a copy is read from its beginning, and that is said; so is one that is
+// gone.
+func TestCutOff(t *testing.T) {
+	var said bytes.Buffer
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := readFiles(t, FileOptions{Path: path, Grace: time.Millisecond, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	r.until(2)
+	if err := os.WriteFile(path, []byte("three and\nmore than there was\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.until(4)
+	if !strings.Contains(said.String(), "cut off") {
+		t.Errorf("nothing was said of it: %s", said.String())
+	}
+	r.restart()
+	said.Reset()
+	if err := os.WriteFile(path, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.until(5)
+	if !strings.Contains(said.String(), "gone") {
+		t.Errorf("nothing was said of it: %s", said.String())
+	}
+	if want := []string{"one", "two", "three and", "more than there was", "another"}; !slices.Equal(r.got, want) {
+		t.Errorf("%q", r.got)
+	}
+}
+
+// TestLongLine: a line beyond all bounds does not fill memory; those behind it come.
+func TestLongLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := bytes.Repeat([]byte("x"), 1<<20)
+	for range maxLine>>20 + 5 {
+		if _, err := f.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.WriteString("\nnext\n"); err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	s, err := Files(FileOptions{Path: path, Once: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var got []Line
+	for {
+		lines, err := s.Next(t.Context(), 1)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, lines...)
+	}
+	if len(got) != 2 || len(got[0].Text) != leftOfLong || string(got[1].Text) != "next" ||
+		got[1].Place != got[0].Place+5 || got[0].Place != (maxLine>>20+5)<<20+1 {
+		t.Errorf("%d lines; the first at %d, the last at %d", len(got), got[0].Place, got[len(got)-1].Place)
+	}
+}
+
+// long is a number of tries, a larger one with ISOVET_LONG.
+func long(short, long int) int {
+	if os.Getenv("ISOVET_LONG") != "" {
+		return long
+	}
+	return short
+}

@@ -1,0 +1,315 @@
+package watch
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// listening starts a source that listens, without anybody who takes.
+func listening(t *testing.T, o HTTPOptions) (*HTTPServer, string) {
+	t.Helper()
+	o.Addr = "127.0.0.1:0"
+	s, err := ListenHTTP(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	scheme := "http://"
+	if o.TLS != nil {
+		scheme = "https://"
+	}
+	return s, scheme + s.Addr()
+}
+
+// post sends a body and returns the status, the answer, and what Retry-After says.
+func post(t *testing.T, c *http.Client, base string, body []byte, headers ...string) (int, string, string) {
+	t.Helper()
+	r, err := http.NewRequest("POST", base+"/", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, strings.TrimSpace(string(b)), res.Header.Get("Retry-After")
+}
+
+// taking takes all that comes, as the loop does, until the test ends.
+func taking(t *testing.T, src Source) func() []Line {
+	var mu sync.Mutex
+	var all []Line
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			lines, err := src.Next(ctx, 1000)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			for _, l := range lines {
+				l.Text = bytes.Clone(l.Text)
+				all = append(all, l)
+			}
+			mu.Unlock()
+			if src.Done() != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { stop(); <-done })
+	return func() []Line {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]Line(nil), all...)
+	}
+}
+
+func gzipped(text []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(text)
+	z.Close()
+	return b.Bytes()
+}
+
+func zstded(text []byte) []byte {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	return z.EncodeAll(text, nil)
+}
+
+const fine = `{"id":1,"start_ts":1,"commit_ts":2,"ops":[["w","x",1]]}` + "\n"
+
+// TestHTTPRefused: what is no transaction, too large, or not encoded as it says is refused as a whole, with its line;
+// nothing of it is taken.
+func TestHTTPRefused(t *testing.T) {
+	judge := aionOf(si, 10).(Fitting)
+	s, base := listening(t, HTTPOptions{MaxBody: 100_000, Unfit: judge.Unfit})
+	taken := taking(t, s.Source(nil))
+	bomb := bytes.Repeat([]byte(" "), 50_000_000)
+	long := bytes.Repeat([]byte(fine), 5000)
+	for _, c := range []struct {
+		what, encoding string
+		body           []byte
+		status         int
+		says           string
+	}{
+		{"no JSON", "", []byte(fine + "\n" + "hello\n" + fine), 400, "line 3:"},
+		{"a status that there is not", "", []byte(fine + `{"start_ts":1,"commit_ts":2,"status":"comitted","ops":[]}`),
+			400, "line 2:"},
+		{"no timestamps", "gzip", gzipped([]byte(fine + fine + `{"id":2,"ops":[["w","x",1]]}`)), 400, "line 3:"},
+		{"a predicate", "", []byte(`{"id":2,"start_ts":1,"commit_ts":2,"ops":[["pr","all",{"x":1}]]}`), 400, "line 1:"},
+		{"nothing", "", []byte("\n\n"), 400, "no line"},
+		{"too long", "", long, 413, "--max-body"},
+		{"too long, gzip", "gzip", gzipped(long), 413, "--max-body"},
+		{"a bomb, gzip", "gzip", gzipped(bomb), 413, "--max-body"},
+		{"a bomb, zstd", "zstd", zstded(bomb), 413, "--max-body"},
+		{"no gzip", "gzip", []byte(fine), 400, "gzip"},
+		{"no zstd", "zstd", []byte(fine), 400, "body"},
+		{"cut off", "gzip", gzipped(long[:50_000])[:100], 400, "body"},
+		{"unknown", "br", []byte(fine), 415, "zstd"},
+		{"two", "gzip, gzip", gzipped(gzipped([]byte(fine))), 415, "zstd"},
+	} {
+		status, says, _ := post(t, http.DefaultClient, base, c.body, "Content-Encoding", c.encoding)
+		if status != c.status || !strings.Contains(says, c.says) {
+			t.Errorf("%s: %d %s; expected %d and %q", c.what, status, says, c.status, c.says)
+		}
+	}
+	for _, name := range []string{"a b", "@1.2.3", "../x", strings.Repeat("a", 65)} {
+		if status, says, _ := post(t, http.DefaultClient, base, []byte(fine), ProducerHeader, name); status != 400 {
+			t.Errorf("producer %q: %d %s", name, status, says)
+		}
+	}
+	if n := len(taken()); n > 0 {
+		t.Fatalf("%d lines of refused requests were taken", n)
+	}
+	header := `{"format":"isovet-history","version":1}` + "\n"
+	for i, body := range [][]byte{[]byte(header + fine), gzipped([]byte(fine)), zstded([]byte(fine))} {
+		status, says, _ := post(t, http.DefaultClient, base, body, "Content-Encoding", []string{"identity", "gzip",
+			"zstd"}[i], "Content-Type", "application/x-www-form-urlencoded")
+		if status != 200 || says != fmt.Sprint(i+2) {
+			t.Errorf("%d: %d %s", i, status, says)
+		}
+	}
+	if status, says, _ := post(t, http.DefaultClient, base, []byte(header+fine)); status != 400 {
+		t.Errorf("a header in the midst: %d %s", status, says)
+	}
+	if status, says, _ := post(t, http.DefaultClient, base, []byte(header+fine), FromHeader, "0"); status != 200 {
+		t.Errorf("the first request again: %d %s", status, says)
+	}
+}
+
+// TestHTTPProducers: each has numbers of its own, which a restart keeps.
+func TestHTTPProducers(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for round := range 3 {
+		opened := make(chan *HTTPServer, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 1000), Checkpoint: time.Duration(round % 2),
+				Open: func(_ context.Context, after Places) (Source, error) {
+					s, err := ListenHTTP(HTTPOptions{Addr: "127.0.0.1:0"})
+					if err != nil {
+						return nil, err
+					}
+					src := s.Source(after)
+					opened <- s
+					return src, nil
+				}})
+		}()
+		s := <-opened
+		base := "http://" + s.Addr()
+		for _, p := range []string{"", "a", "b"} {
+			res, err := http.Get(base + "/position?producer=" + p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if string(at) != fmt.Sprintln(10*round) {
+				t.Errorf("producer %q begins round %d at %s", p, round, at)
+			}
+			for from := max(10*round-5, 0); from < 10*round+10; from += 5 { // what was sent before comes again
+				var body []byte
+				for i := from; i < from+5; i++ {
+					n := 1000*len(want) + i
+					line := fmt.Sprintf(`{"id":%d,"start_ts":%d,"commit_ts":%d,"ops":[]}`, n, 2*n, 2*n+1)
+					if p != "" {
+						line = fmt.Sprintf(`{"start_ts":%d,"commit_ts":%d,"ops":[["w","%s",%d]]}`, 2*i, 2*i+1, p, i)
+					}
+					if body = append(body, line+"\n"...); from >= 10*round {
+						want = append(want, line)
+					}
+				}
+				status, says, _ := post(t, http.DefaultClient, base, body, FromHeader, fmt.Sprint(from),
+					ProducerHeader, p)
+				if status != 200 || says != fmt.Sprint(max(from+5, 10*round)) {
+					t.Errorf("%q from %d: %d %s", p, from, status, says)
+				}
+			}
+			if status, _, _ := post(t, http.DefaultClient, base, []byte(fine), FromHeader, "99", ProducerHeader,
+				p); status != 409 {
+				t.Errorf("%q behind a gap: %d", p, status)
+			}
+		}
+		stop()
+		<-ended
+	}
+	var got []string
+	l, err := openLog(dir, func(_ int64, line []byte) error {
+		got = append(got, string(line))
+		return nil
+	})
+	if l.f != nil {
+		l.Close()
+	}
+	if err != nil && !strings.Contains(err.Error(), "!clock") || len(got) != 90 || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("%v: %d lines, expected %d\n%s", err, len(got), len(want), strings.Join(got, "\n"))
+	}
+}
+
+// TestHTTPBehind: a judge that does not take has requests told to come later, in bounded memory, and none of them is
+// taken afterwards but those whose answer was lost.
+func TestHTTPBehind(t *testing.T) {
+	s, base := listening(t, HTTPOptions{MaxBody: 1 << 20, Patience: 100 * time.Millisecond})
+	if status, says, after := post(t, http.DefaultClient, base, []byte(fine)); status != 503 || after == "" {
+		t.Errorf("before the log is read: %d %s, Retry-After %q", status, says, after)
+	}
+	src := s.Source(nil)
+	body := bytes.Repeat([]byte(fine), (1<<20)/len(fine)-1)
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	most := uint64(0)
+	var group sync.WaitGroup
+	for range 60 {
+		group.Go(func() {
+			status, says, after := post(t, http.DefaultClient, base, body)
+			if status != 503 || after == "" || !strings.Contains(says, "behind") {
+				t.Errorf("%d %s, Retry-After %q", status, says, after)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	for waits := true; waits; {
+		select {
+		case <-done:
+			waits = false
+		case <-time.After(10 * time.Millisecond):
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapInuse)
+		}
+	}
+	if grown := int64(most) - int64(before.HeapInuse); grown > 200<<20 {
+		t.Errorf("memory grew by %d bytes", grown)
+	}
+	taken := taking(t, src)
+	if status, says, _ := post(t, http.DefaultClient, base, []byte(fine)); status != 200 || says != "1" {
+		t.Errorf("afterwards: %d %s", status, says)
+	}
+	if n := len(taken()); n != 1 {
+		t.Errorf("%d lines were taken; expected 1", n)
+	}
+}
+
+// TestHTTPTokens: without a token that is known nothing is said or taken, and TLS is spoken with a certificate that is
+// read again when it has changed.
+func TestHTTPTokens(t *testing.T) {
+	dir := t.TempDir()
+	files := TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
+	first := certificate(t, files)
+	config, err := files.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, base := listening(t, HTTPOptions{TLS: config, Tokens: []string{"one", "two"}})
+	taken := taking(t, s.Source(nil))
+	for token, want := range map[string]int{"": 401, "Bearer": 401, "Bearer three": 401, "Basic one": 401,
+		"Bearer one": 200, "bearer two": 200} {
+		if status, says, _ := post(t, trusting(first), base, []byte(fine), "Authorization", token); status != want {
+			t.Errorf("%q: %d %s", token, status, says)
+		}
+	}
+	if n := len(taken()); n != 2 {
+		t.Errorf("%d lines were taken", n)
+	}
+	if err := os.Chtimes(files.Cert, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	second := certificate(t, files)
+	if status, says, _ := post(t, trusting(second), base, []byte(fine), "Authorization", "Bearer one"); status != 200 {
+		t.Errorf("with the new certificate: %d %s", status, says)
+	}
+	if _, err := trusting(first).Get(base + "/position"); err == nil {
+		t.Error("the old certificate is still shown")
+	}
+}

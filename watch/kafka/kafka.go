@@ -1,0 +1,444 @@
+// Package kafka is a source of transactions for package watch: a topic of Kafka, or of what speaks its protocol.
+//
+// Each partition is a stream of its own, named by its number, in which the place of a line is its offset. The log of
+// the watch says where to go on, so that each message is in it once, whatever the group's offsets are; these are
+// committed for who wants to see how far the watch has got.
+//
+// Partitions are merged by the timestamps of their messages, so that none gets ahead of the others where there is much
+// to catch up with. One that is at its end is not waited for, and neither is one that has been silent for a while.
+//
+// Experimental: this package may still change.
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"isovet/internal/safego"
+	"isovet/watch"
+)
+
+// Options are those of a source.
+type Options struct {
+	Brokers []string // HOST:PORT
+	Topic   string
+	// Partitions are read; nil: all, and those that are added later.
+	Partitions []int32
+	// Group, if set, is where offsets are committed that are safe in the log. It has no members.
+	Group string
+	// SASL is a mechanism of Mechanisms; "": none.
+	SASL, User, Password string
+	TLS                  *tls.Config // nil: none
+	// Idle is how long a partition is waited for that is not at its end; 0: 5 s.
+	Idle time.Duration
+	// Patience is how long the first connection is tried; 0: 30 s.
+	Patience time.Duration
+	Log      *slog.Logger
+}
+
+// Mechanisms are the names that Options.SASL knows.
+var Mechanisms = []string{"plain", "scram-sha-256", "scram-sha-512"}
+
+func (o *Options) mechanism() (sasl.Mechanism, error) {
+	switch o.SASL {
+	case "plain":
+		return plain.Auth{User: o.User, Pass: o.Password}.AsMechanism(), nil
+	case "scram-sha-256":
+		return scram.Auth{User: o.User, Pass: o.Password}.AsSha256Mechanism(), nil
+	case "scram-sha-512":
+		return scram.Auth{User: o.User, Pass: o.Password}.AsSha512Mechanism(), nil
+	}
+	return nil, fmt.Errorf("unknown SASL mechanism %q; expected one of %v", o.SASL, Mechanisms)
+}
+
+const (
+	// fetchBytes bounds what is fetched at once from a broker.
+	fetchBytes = 8 << 20
+	// heldBytes bounds what is held of all partitions that wait for others.
+	heldBytes = 64 << 20
+	// metadataEvery is how often new partitions are looked for, and commitEvery how often offsets are committed.
+	metadataEvery = time.Minute
+	commitEvery   = 5 * time.Second
+)
+
+// source reads a topic.
+type source struct {
+	o          Options
+	client     *kgo.Client
+	id         [16]byte // of the topic
+	parts      map[int32]*part
+	order      []*part // by number
+	looked     time.Time
+	committed  time.Time
+	committing safego.Group
+	busy       chan struct{} // room for one commit
+	said       trouble
+}
+
+// part is a partition.
+type part struct {
+	number int32
+	name   string
+	queue  []*kgo.Record // not handed over
+	bytes  int           // of them
+	next   int64         // the offset of the next record to come
+	safe   int64         // the offset of the next one that is not handed over
+	end    int64         // where the partition ends, as far as is known
+	since  time.Time     // when something has come of it, or it was begun
+	paused bool
+}
+
+// Open opens a topic behind the places of its partitions that are in the log. Brokers that are away later are waited
+// for. Errors: no broker that answers, no such topic, another topic than that of the log.
+func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, error) {
+	if o.Idle <= 0 {
+		o.Idle = 5 * time.Second
+	}
+	if o.Patience <= 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	for name := range after {
+		if _, err := strconv.ParseInt(name, 10, 32); err != nil {
+			return nil, errors.New("the log has lines of another source; expected those of a topic's partitions, or " +
+				"another --state folder")
+		}
+	}
+	s := &source{o: o, parts: map[int32]*part{}, busy: make(chan struct{}, 1), said: trouble{log: o.Log}}
+	opts := []kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID("isovet-watch"), kgo.DisableClientMetrics(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxBytes(fetchBytes),
+		kgo.FetchMaxPartitionBytes(fetchBytes / 8), kgo.MaxConcurrentFetches(4),
+		kgo.FetchMaxWait(500 * time.Millisecond), kgo.MetadataMinAge(time.Second), kgo.WithHooks(&s.said)}
+	if o.SASL != "" {
+		m, err := o.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.SASL(m))
+	}
+	if o.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(o.TLS))
+	}
+	var err error
+	if s.client, err = kgo.NewClient(opts...); err != nil {
+		return nil, err
+	}
+	begin, cancel := context.WithTimeout(ctx, o.Patience)
+	defer cancel()
+	if err := s.begin(begin, after); err != nil {
+		s.client.CloseAllowingRebalance()
+		if why := s.said.why(); why != nil && begin.Err() != nil {
+			err = why
+		}
+		return nil, fmt.Errorf("%v, topic %s: %w", o.Brokers, o.Topic, err)
+	}
+	return s, nil
+}
+
+// begin finds the partitions and where they are.
+func (s *source) begin(ctx context.Context, after watch.Places) error {
+	id, numbers, err := partitions(ctx, s.client, s.o.Topic)
+	if err != nil {
+		return err
+	}
+	s.id = id
+	for _, n := range s.o.Partitions {
+		if !slices.Contains(numbers, n) {
+			return fmt.Errorf("there is no partition %d; expected those of %v", n, numbers)
+		}
+	}
+	if s.o.Partitions != nil {
+		numbers = s.o.Partitions
+	}
+	for name := range after {
+		if n, _ := strconv.ParseInt(name, 10, 32); !slices.Contains(numbers, int32(n)) {
+			return fmt.Errorf("the log has messages of partition %d, which is not read; expected the partitions of "+
+				"the log, or another --state folder", n)
+		}
+	}
+	return s.add(ctx, numbers, after)
+}
+
+// add begins partitions.
+func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) error {
+	first, err := offsets(ctx, s.client, s.o.Topic, numbers, earliest)
+	if err != nil {
+		return err
+	}
+	end, err := offsets(ctx, s.client, s.o.Topic, numbers, latest)
+	if err != nil {
+		return err
+	}
+	from := map[int32]kgo.Offset{}
+	for _, n := range numbers {
+		p := &part{number: n, name: strconv.Itoa(int(n)), end: end[n], next: first[n], since: time.Now()}
+		if last := after.Of(p.name); last >= 0 {
+			p.next = last + 1
+			switch {
+			case p.next > end[n]:
+				return fmt.Errorf("partition %d ends at offset %d, and the log has its offset %d: it is another "+
+					"topic than the log's, or was made anew; expected the one that it goes on from, or another "+
+					"--state folder", n,
+					end[n], last)
+			case first[n] > p.next:
+				s.gone(p, first[n])
+				p.next = first[n]
+			}
+		}
+		p.safe = p.next
+		s.parts[n] = p
+		s.order = append(s.order, p)
+		from[n] = kgo.NewOffset().At(p.next)
+	}
+	slices.SortFunc(s.order, func(a, b *part) int { return int(a.number) - int(b.number) })
+	s.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{s.o.Topic: from})
+	s.looked = time.Now()
+	return nil
+}
+
+// gone says that messages are missing.
+func (s *source) gone(p *part, to int64) {
+	s.o.Log.Warn("messages of the topic are gone that were not read: over its limits, or deleted; reads of what they "+
+		"wrote may be told as violations", "topic", s.o.Topic, "partition", p.number, "first", p.next, "last", to-1)
+}
+
+// Next waits for messages.
+func (s *source) Next(ctx context.Context, most int) ([]watch.Line, error) {
+	for {
+		if out := s.merge(most); len(out) > 0 {
+			return out, nil
+		}
+		if s.o.Partitions == nil && time.Since(s.looked) > metadataEvery {
+			s.grown(ctx)
+		}
+		s.poll(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// poll takes what has been fetched.
+func (s *source) poll(ctx context.Context) {
+	wait, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	got := s.client.PollRecords(wait, 4096)
+	got.EachPartition(func(f kgo.FetchTopicPartition) {
+		p := s.parts[f.Partition]
+		if p == nil || f.Err != nil {
+			return
+		}
+		if f.LastStableOffset >= 0 && len(f.Records) > 0 {
+			p.end = max(p.end, f.LastStableOffset)
+		}
+		for _, r := range f.Records {
+			s.record(p, r, f.LogStartOffset)
+		}
+		if p.bytes > s.limit() && !p.paused {
+			s.client.PauseFetchPartitions(map[string][]int32{s.o.Topic: {p.number}})
+			p.paused = true
+		}
+	})
+	for _, e := range got.Errors() {
+		var loss *kgo.ErrDataLoss
+		switch {
+		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled),
+			errors.Is(e.Err, kgo.ErrClientClosed):
+		case errors.As(e.Err, &loss):
+			s.o.Log.Warn("the brokers have lost messages; what comes with offsets that were read is passed over",
+				"topic", e.Topic, "partition", e.Partition, "error", e.Err)
+		default:
+			s.said.is(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
+		}
+	}
+}
+
+// record takes a record.
+func (s *source) record(p *part, r *kgo.Record, first int64) {
+	if r.Offset < p.next {
+		return // there already
+	}
+	if first > p.next && r.Offset > p.next {
+		s.gone(p, min(first, r.Offset))
+	}
+	p.next, p.since = r.Offset+1, time.Now()
+	if r.Attrs.IsControl() || len(r.Value) == 0 {
+		if len(p.queue) == 0 {
+			p.safe = p.next
+		}
+		return
+	}
+	p.queue = append(p.queue, r)
+	p.bytes += len(r.Value) + recordBytes
+}
+
+// recordBytes is about what a record takes besides its text.
+const recordBytes = 256
+
+// limit is how much is held of a partition.
+func (s *source) limit() int { return max(heldBytes/len(s.order), 128<<10) }
+
+// merge hands over the messages that come first.
+func (s *source) merge(most int) (out []watch.Line) {
+	for len(out) < most {
+		now := time.Time{}
+		var p *part
+		until := int64(1<<63 - 1) // the second one's time
+		for _, q := range s.order {
+			if len(q.queue) == 0 {
+				if q.next >= q.end {
+					continue
+				}
+				if now.IsZero() {
+					now = time.Now()
+				}
+				if now.Sub(q.since) < s.o.Idle {
+					return out // it has more, which comes
+				}
+				continue
+			}
+			at := q.queue[0].Timestamp.UnixMilli()
+			switch {
+			case p == nil:
+				p = q
+			case at < p.queue[0].Timestamp.UnixMilli():
+				until, p = p.queue[0].Timestamp.UnixMilli(), q
+			default:
+				until = min(until, at)
+			}
+		}
+		if p == nil {
+			return out
+		}
+		out = s.hand(out, p, most, until)
+	}
+	return out
+}
+
+// hand takes messages of a partition up to a time, at least one.
+func (s *source) hand(out []watch.Line, p *part, most int, until int64) []watch.Line {
+	n := 0
+	for ; n < len(p.queue) && len(out) < most && (n == 0 || p.queue[n].Timestamp.UnixMilli() <= until); n++ {
+		r := p.queue[n]
+		out = append(out, watch.Line{Place: r.Offset, Text: r.Value, Of: p.name})
+		p.safe, p.bytes = r.Offset+1, p.bytes-len(r.Value)-recordBytes
+		p.queue[n] = nil
+	}
+	if p.queue = p.queue[n:]; len(p.queue) == 0 {
+		p.queue, p.safe = nil, p.next
+	}
+	if p.paused && p.bytes < s.limit()/4 {
+		s.client.ResumeFetchPartitions(map[string][]int32{s.o.Topic: {p.number}})
+		p.paused = false
+	}
+	return out
+}
+
+// grown looks for partitions that have been added.
+func (s *source) grown(ctx context.Context) {
+	s.looked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, numbers, err := partitions(ctx, s.client, s.o.Topic)
+	if err != nil {
+		return // brokers that are away are said elsewhere
+	}
+	numbers = slices.DeleteFunc(numbers, func(n int32) bool { return s.parts[n] != nil })
+	if len(numbers) > 0 && s.add(ctx, numbers, nil) == nil {
+		s.o.Log.Info("the topic has more partitions", "topic", s.o.Topic, "partitions", numbers)
+	}
+}
+
+// Done commits from time to time what is safe.
+func (s *source) Done() error {
+	if s.o.Group == "" || time.Since(s.committed) < commitEvery {
+		return nil
+	}
+	s.commit()
+	return nil
+}
+
+func (s *source) commit() {
+	select {
+	case s.busy <- struct{}{}:
+	default:
+		return // one is under way
+	}
+	s.committed = time.Now()
+	safe, id := map[int32]int64{}, s.id
+	for _, p := range s.order {
+		safe[p.number] = p.safe
+	}
+	s.committing.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		if err := commit(ctx, s.client, s.o.Group, s.o.Topic, id, safe); err != nil {
+			s.o.Log.Warn("offsets are not committed; the log has them", "group", s.o.Group, "error", err)
+		}
+		<-s.busy
+	})
+}
+
+func (s *source) Close() error {
+	s.committing.Wait()
+	if s.o.Group != "" && s.said.why() == nil {
+		s.commit()
+		s.committing.Wait()
+	}
+	s.client.CloseAllowingRebalance()
+	return nil
+}
+
+// trouble says that brokers are away, and that they are back.
+type trouble struct {
+	log   *slog.Logger
+	mu    sync.Mutex
+	err   error
+	text  string
+	told  time.Time
+	since time.Time
+}
+
+func (t *trouble) is(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	if t.err == nil {
+		t.since = now
+	}
+	t.err = err
+	if text := err.Error(); text != t.text || now.Sub(t.told) > time.Minute {
+		t.text, t.told = text, now
+		t.log.Warn("the source fails; trying again", "error", err, "since", t.since.Round(time.Second))
+	}
+}
+
+func (t *trouble) why() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// OnBrokerE2E is called by the client after each answer of a broker.
+func (t *trouble) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil && e2e.Err() == nil && key == fetchKey {
+		t.log.Info("the source works again", "after", time.Since(t.since).Round(time.Millisecond))
+		t.err, t.text = nil, ""
+	}
+}

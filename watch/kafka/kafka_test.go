@@ -1,0 +1,320 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"isovet/watch"
+)
+
+const topic = "txns"
+
+// brokers starts one inside the process.
+func brokers(t *testing.T, o ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func client(t *testing.T, c *kfake.Cluster, o ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	k, err := kgo.NewClient(append(o, kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.DefaultProduceTopic(topic))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.Close)
+	return k
+}
+
+// message is one of a partition at a time, in ms.
+func message(partition int32, at int64, text string) *kgo.Record {
+	return &kgo.Record{Partition: partition, Timestamp: time.UnixMilli(at), Value: []byte(text)}
+}
+
+func produce(t *testing.T, k *kgo.Client, all ...*kgo.Record) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	if err := k.ProduceSync(ctx, all...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// said is a log that can be read while it is written.
+type said struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// take takes n lines, and moves the places on.
+func take(t *testing.T, src watch.Source, after watch.Places, n int) (texts []string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	for len(texts) < n {
+		lines, err := src.Next(ctx, 100)
+		if err != nil {
+			t.Fatalf("after %d of %d: %v", len(texts), n, err)
+		}
+		for _, l := range lines {
+			if l.Place <= after.Of(l.Of) {
+				t.Fatalf("%s at %d of partition %s comes after %d", l.Text, l.Place, l.Of, after.Of(l.Of))
+			}
+			after[l.Of] = l.Place
+			texts = append(texts, string(l.Text))
+		}
+		if err := src.Done(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return texts
+}
+
+func open(t *testing.T, c *kfake.Cluster, after watch.Places, o Options) (watch.Source, *said) {
+	t.Helper()
+	s := &said{}
+	o.Brokers, o.Topic, o.Log = c.ListenAddrs(), topic, slog.New(slog.NewTextHandler(s, nil))
+	src, err := Open(t.Context(), o, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src, s
+}
+
+// TestMerge: what stands in three partitions comes in the order of its times, though a fourth one is empty; each
+// message once, over restarts; the group shows how far it has got.
+func TestMerge(t *testing.T) {
+	c := brokers(t, kfake.SeedTopics(4, topic))
+	defer c.Close()
+	k := client(t, c)
+	var all []*kgo.Record
+	const n = 900
+	for i := range n {
+		all = append(all, message(int32(i*i%3), int64(1000+i), strconv.Itoa(i)))
+	}
+	produce(t, k, all...)
+	after := watch.Places{}
+	var got []string
+	for len(got) < n {
+		src, log := open(t, c, after, Options{Group: "isovet", Idle: time.Minute})
+		got = append(got, take(t, src, after, min(250, n-len(got)))...)
+		if err := src.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if log.String() != "" {
+			t.Errorf("it is said: %s", log)
+		}
+	}
+	for i, text := range got {
+		if text != strconv.Itoa(i) {
+			t.Fatalf("message %d is %s", i, text)
+		}
+	}
+	q := kmsg.NewPtrOffsetFetchRequest()
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = "isovet"
+	q.Groups = append(q.Groups, g)
+	r, err := q.RequestWith(t.Context(), k)
+	if err != nil || len(r.Groups) != 1 || len(r.Groups[0].Topics) != 1 {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	total := int64(0)
+	for _, p := range r.Groups[0].Topics[0].Partitions {
+		total += p.Offset
+	}
+	if want := after.Of("0") + after.Of("1") + 2; total != want {
+		t.Errorf("the group is at %d in all; expected %d: %+v", total, want, r)
+	}
+	if _, err := Open(t.Context(), Options{Brokers: c.ListenAddrs(), Topic: "other", Patience: 5 * time.Second},
+		nil); err == nil || !strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
+		t.Errorf("a topic that there is not: %v", err)
+	}
+	for _, wrong := range []watch.Places{{"0": 5000}, {"7": 1}, {"": 3}, {"@1.2.3": 4}} {
+		if src, err := Open(t.Context(), Options{Brokers: c.ListenAddrs(), Topic: topic}, wrong); err == nil {
+			src.Close()
+			t.Errorf("%v are no places of the topic", wrong)
+		}
+	}
+}
+
+// TestIdle: a partition of which nothing comes though there is more is waited for, but not for ever.
+func TestIdle(t *testing.T) {
+	c := brokers(t, kfake.SeedTopics(2, topic))
+	defer c.Close()
+	k := client(t, c)
+	produce(t, k, message(0, 1, "first"), message(1, 2, "second"))
+	src, _ := open(t, c, nil, Options{Idle: 300 * time.Millisecond})
+	defer src.Close()
+	s := src.(*source)
+	s.parts[1].end = 10 // of which nothing comes
+	after := watch.Places{}
+	take(t, src, after, 2)
+	produce(t, k, message(0, 3, "third"))
+	begun := time.Now()
+	if got := take(t, src, after, 1); got[0] != "third" {
+		t.Errorf("%q", got)
+	}
+	if waited := time.Since(begun); waited > 5*time.Second {
+		t.Errorf("it was waited for %v", waited)
+	}
+}
+
+// TestBrokerAway: a broker that is stopped and started again costs and doubles nothing, and both are said.
+func TestBrokerAway(t *testing.T) {
+	dir := t.TempDir()
+	c := brokers(t, kfake.SeedTopics(2, topic), kfake.DataDir(dir))
+	_, port, err := net.SplitHostPort(c.ListenAddrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := client(t, c)
+	produce(t, k, message(0, 1, "a"), message(1, 2, "b"))
+	src, log := open(t, c, nil, Options{Idle: 100 * time.Millisecond})
+	defer src.Close()
+	after := watch.Places{}
+	take(t, src, after, 2)
+	c.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	lines, err := src.Next(ctx, 10)
+	stop()
+	if err != context.DeadlineExceeded {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	c = brokers(t, kfake.DataDir(dir), kfake.Ports(number))
+	defer c.Close()
+	produce(t, k, message(0, 3, "c"), message(1, 4, "d"))
+	got := take(t, src, after, 2)
+	if fmt.Sprint(got) != "[c d]" && fmt.Sprint(got) != "[d c]" || after.Of("0") != 1 || after.Of("1") != 1 {
+		t.Errorf("%v, %v", got, after)
+	}
+	for _, what := range []string{"fails", "works again"} {
+		if !strings.Contains(log.String(), what) {
+			t.Errorf("it is not said that it %s: %s", what, log)
+		}
+	}
+}
+
+// TestGone: messages that were deleted before they were read are said.
+func TestGone(t *testing.T) {
+	c := brokers(t, kfake.SeedTopics(1, topic))
+	defer c.Close()
+	k := client(t, c)
+	var all []*kgo.Record
+	for i := range 20 {
+		all = append(all, message(0, int64(i), strconv.Itoa(i)))
+	}
+	produce(t, k, all...)
+	q := kmsg.NewPtrDeleteRecordsRequest()
+	qt := kmsg.NewDeleteRecordsRequestTopic()
+	qt.Topic = topic
+	qp := kmsg.NewDeleteRecordsRequestTopicPartition()
+	qp.Offset = 12
+	qt.Partitions = append(qt.Partitions, qp)
+	q.Topics = append(q.Topics, qt)
+	if _, err := q.RequestWith(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	after := watch.Places{"0": 4}
+	src, log := open(t, c, after, Options{})
+	defer src.Close()
+	if got := take(t, src, after, 8); got[0] != "12" {
+		t.Errorf("%q", got)
+	}
+	if text := log.String(); !strings.Contains(text, "first=5 last=11") {
+		t.Errorf("it is not said: %s", text)
+	}
+}
+
+// TestBehind: what a watch does not take stays with the brokers.
+func TestBehind(t *testing.T) {
+	c := brokers(t, kfake.SeedTopics(2, topic))
+	defer c.Close()
+	k := client(t, c, kgo.ProducerBatchMaxBytes(1<<20))
+	pad := strings.Repeat("x", 100_000)
+	const n = 1200 // 120 MB in partition 0, before one message of partition 1
+	for i := 0; i < n; i += 100 {
+		var all []*kgo.Record
+		for j := range 100 {
+			all = append(all, message(0, int64(i+j+10), pad))
+		}
+		produce(t, k, all...)
+	}
+	src, _ := open(t, c, nil, Options{Idle: 1500 * time.Millisecond})
+	defer src.Close()
+	s := src.(*source)
+	s.parts[1].end = 1 // waited for, and nothing comes
+	most := 0
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	for ctx.Err() == nil {
+		if lines := s.merge(10); len(lines) > 0 {
+			break // Idle is over
+		}
+		s.poll(ctx)
+		most = max(most, s.parts[0].bytes+int(s.client.BufferedFetchBytes()))
+	}
+	if most > heldBytes {
+		t.Errorf("%d bytes are held; expected up to %d", most, heldBytes)
+	}
+	if !s.parts[0].paused {
+		t.Errorf("%d bytes are held, and more is fetched", s.parts[0].bytes)
+	}
+	take(t, src, watch.Places{}, n)
+}
+
+// TestLogin: with a name and a password, over TLS or not.
+func TestLogin(t *testing.T) {
+	for _, mechanism := range Mechanisms {
+		c := brokers(t, kfake.SeedTopics(1, topic), kfake.EnableSASL(),
+			kfake.Superuser(strings.ToUpper(mechanism), "me", "secret"))
+		o := Options{Brokers: c.ListenAddrs(), Topic: topic, SASL: mechanism, User: "me", Password: "secret",
+			Patience: 5 * time.Second}
+		src, err := Open(t.Context(), o, nil)
+		if err != nil {
+			t.Errorf("%s: %v", mechanism, err)
+		} else {
+			src.Close()
+		}
+		o.Password, o.Patience = "wrong", 300*time.Millisecond
+		if src, err = Open(t.Context(), o, nil); err == nil {
+			src.Close()
+			t.Errorf("%s: a wrong password is taken", mechanism)
+		} else if strings.Contains(err.Error(), "wrong") {
+			t.Errorf("%s: the password is said: %v", mechanism, err)
+		}
+		c.Close()
+	}
+}

@@ -1,0 +1,184 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	nserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// texts is a log that can be read while it is written.
+type texts struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *texts) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *texts) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// startNATS starts a server with JetStream.
+func startNATS(t *testing.T, o nserver.Options) *nserver.Server {
+	t.Helper()
+	o.Host, o.JetStream, o.NoLog, o.NoSigs = "127.0.0.1", true, true, true
+	s, err := nserver.NewServer(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+// takeLines takes n lines of a source, in time.
+func takeLines(t *testing.T, src Source, n int) (out []string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	for len(out) < n {
+		lines, err := src.Next(ctx, 100)
+		if err != nil {
+			t.Fatalf("after %d of %d lines: %v", len(out), n, err)
+		}
+		for _, l := range lines {
+			out = append(out, string(l.Text))
+		}
+		if err := src.Done(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// TestNATSAway: a server that is stopped and started again costs and doubles nothing, and both are said; so are
+// messages that are purged before they were read. Name and password, a certificate.
+func TestNATSAway(t *testing.T) {
+	dir := t.TempDir()
+	files := TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
+	certificate(t, files)
+	config, err := files.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := (&pair{files: files}).get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.GetCertificate, config.Certificates = nil, append(config.Certificates, *cert)
+	o := nserver.Options{Port: -1, StoreDir: dir, Username: "me", Password: "secret", TLSConfig: config, TLS: true}
+	server := startNATS(t, o)
+	url := strings.Replace(server.ClientURL(), "://", "://me:secret@", 1)
+	o.Port = server.Addr().(*net.TCPAddr).Port
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.RootCAs(files.Cert))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	publish := func(n int) {
+		t.Helper()
+		for range n {
+			var err error
+			for range 100 {
+				if _, err = js.Publish(t.Context(), "txns", fmt.Append(nil, sent)); err == nil {
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent++
+		}
+	}
+	publish(10)
+	var said texts
+	open := NATSOptions{URL: url, Subject: "txns", Durable: "w", TLS: TLSFiles{CA: files.Cert},
+		Log: slog.New(slog.NewTextHandler(&said, nil))}
+	src, err := NATS(t.Context(), open, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	got := takeLines(t, src, 10)
+	for round := range 2 {
+		server.Shutdown()
+		server.WaitForShutdown()
+		for range 100 {
+			ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			lines, err := src.Next(ctx, 10)
+			stop()
+			if err != context.DeadlineExceeded {
+				t.Fatalf("%d lines, %v", len(lines), err)
+			}
+			if strings.Count(said.String(), "fails") > round {
+				break
+			}
+		}
+		server = startNATS(t, o)
+		publish(5)
+		got = append(got, takeLines(t, src, 5)...)
+	}
+	defer server.WaitForShutdown()
+	defer server.Shutdown()
+	for _, what := range []string{"fails", "works again"} {
+		if strings.Count(said.String(), what) < 2 {
+			t.Errorf("it is not said that it %s: %s", what, said.String())
+		}
+	}
+	publish(5)
+	st, err := js.Stream(t.Context(), "T")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Purge(t.Context(), jetstream.WithPurgeSequence(23)); err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, takeLines(t, src, 3)...)
+	if want := "first=21 last=22"; !strings.Contains(said.String(), want) {
+		t.Errorf("it is not said that messages are gone, %s: %s", want, said.String())
+	}
+	if want := "[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 22 23 24]"; fmt.Sprint(got) != want {
+		t.Errorf("%v; expected %s", got, want)
+	}
+	open.URL, open.Patience = strings.Replace(url, "secret", "wrong", 1), time.Nanosecond
+	if s, err := NATS(t.Context(), open, 0); err == nil {
+		s.Close()
+		t.Error("a wrong password is taken")
+	} else if strings.Contains(err.Error(), "wrong") {
+		t.Errorf("the password is said: %v", err)
+	}
+	open.URL = url
+	if s, err := NATS(t.Context(), open, 99); err == nil {
+		s.Close()
+		t.Error("another stream is taken")
+	}
+}
