@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,6 +99,7 @@ func NewReplay(o ReplayOptions) (Judge, error) {
 
 func (j *replayJudge) Settings() []Setting {
 	s := []Setting{{"checker", "replay"}, {"level", j.o.Level.String()}, {"clock-skew", fmt.Sprintf("%dns", j.o.Skew)},
+		{"horizon", fmt.Sprint(cmp.Or(j.o.Horizon, online.DefaultHorizon))},
 		{"lateness", time.Duration(j.o.Lateness).String()}, {"attach", j.o.Attach.String()}}
 	return append(s, j.o.Gate.settings()...)
 }

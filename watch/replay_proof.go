@@ -59,7 +59,17 @@ func (j *replayJudge) Findings(each func(class string, line func(n int64) ([]byt
 		case f.f.Kind == online.Undecided:
 			class = undecided
 		}
-		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, class, f) }); err != nil {
+		var p *proof
+		if class == violated {
+			var err error
+			if p, err = j.certify(&f.f); err != nil {
+				return err
+			}
+			if p.r.Verdict != evidence.Violated { // nothing is called a violation that is not certified
+				class = undecided
+			}
+		}
+		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, class, f, p) }); err != nil {
 			return err
 		}
 	}
@@ -67,7 +77,13 @@ func (j *replayJudge) Findings(each func(class string, line func(n int64) ([]byt
 	return nil
 }
 
-func (j *replayJudge) tell(n int64, class string, f *replayFinding) ([]byte, error) {
+// proof is what became of certifying a refutation.
+type proof struct {
+	r *evidence.Result
+	h *history.History
+}
+
+func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([]byte, error) {
 	switch {
 	case f.ahead != nil:
 		v := *f.ahead
@@ -92,13 +108,18 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding) ([]byte, err
 		}
 		v.Other = &o.id
 	}
-	if class == undecided {
-		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
-	}
-	if class == violated {
-		if err := j.prove(v, &f.f); err != nil {
+	switch {
+	case class == violated:
+		if err := j.prove(v, p); err != nil {
 			return nil, err
 		}
+	case p != nil:
+		v.Why = "no order explains this; the proof of that could not be certified"
+		if p.r.Reason != "" {
+			v.Why += ": " + p.r.Reason
+		}
+	case class == undecided:
+		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
 	}
 	return json.Marshal(v)
 }
@@ -125,29 +146,25 @@ type recalled struct {
 	head history.TxnHead
 }
 
-// prove certifies a violation against a history of its transactions and of who wrote what they read, and writes both.
-func (j *replayJudge) prove(v *ReplayViolation, f *online.Finding) error {
+// certify checks a violation against a history of its transactions and of who wrote what they read.
+func (j *replayJudge) certify(f *online.Finding) (*proof, error) {
 	h, err := j.part(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	replay, err := check.ByName("replay")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proofTime)
 	defer cancel()
 	r, err := check.Run(ctx, replay, h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
-	if err != nil {
-		return err
-	}
-	if r.Verdict != evidence.Violated {
-		v.Why = "no order explains this; the proof of that could not be certified"
-		if r.Reason != "" {
-			v.Why += ": " + r.Reason
-		}
-		return nil
-	}
+	return &proof{r, h}, err
+}
+
+// prove says how a violation is proved, and writes its history and certificate.
+func (j *replayJudge) prove(v *ReplayViolation, p *proof) error {
+	r, h := p.r, p.h
 	a := &r.Anomalies[0]
 	v.Proved, v.Anomaly, v.Text = true, a.Kind, evidence.Describe(a, h)
 	for _, t := range a.Txns {
