@@ -189,6 +189,7 @@ const noProcess = history.NoTime
 // reader holds a file's operations until they are paired.
 type reader struct {
 	s        edn.Scanner
+	size     int // of the file; a log is scanned line by line
 	realTime string
 	plain    bool // what is plain is read as such, see plainEvent
 	events   []event
@@ -214,8 +215,8 @@ type reader struct {
 }
 
 func newReader(data []byte, file string, o Options) *reader {
-	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, realTime: o.RealTime, b: history.NewBuilder(),
-		names: map[string]int64{}, plain: true}
+	r := &reader{s: edn.Scanner{Data: data, File: file, JSON: o.JSON}, size: len(data), realTime: o.RealTime,
+		b: history.NewBuilder(), names: map[string]int64{}, plain: true}
 	r.b.File = file
 	return r
 }

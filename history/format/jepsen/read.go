@@ -206,7 +206,7 @@ func (r *reader) add(e event) {
 	}
 	r.used[e.f] = true
 	if n := len(r.events); n == cap(r.events) && n >= 1<<10 {
-		r.events = slices.Grow(r.events, int(float64(n)*1.05*float64(len(r.s.Data))/float64(max(e.pos, 1)))-n+1<<10)
+		r.events = slices.Grow(r.events, int(float64(n)*1.05*float64(r.size)/float64(max(e.pos, 1)))-n+1<<10)
 	}
 	r.events = append(r.events, e)
 }

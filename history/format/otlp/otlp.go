@@ -114,6 +114,7 @@ func read(data []byte, file string) (h *history.History, passed int, err error) 
 	at, counted := 1, 0 // the line that data[counted] is in
 	for {
 		var t traces
+		n := 0
 		begin := len(data) - len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n"))
 		at += bytes.Count(data[counted:begin], []byte{'\n'})
 		counted = begin
@@ -125,9 +126,20 @@ func read(data []byte, file string) (h *history.History, passed int, err error) 
 			return nil, 0, &history.InputError{File: file, Line: at, Off: -1, Msg: fmt.Sprintf(
 				"no trace of OTLP's JSON: %v; expected {\"resourceSpans\":[…]}", err)}
 		}
+		begins, spans := spanLines(data[begin:d.InputOffset()], at), 0
+		for _, r := range t.ResourceSpans {
+			for _, s := range r.ScopeSpans {
+				spans += len(s.Spans)
+			}
+		}
 		for _, r := range t.ResourceSpans {
 			for _, s := range r.ScopeSpans {
 				for i := range s.Spans {
+					at := at
+					if len(begins) == spans {
+						at = begins[n]
+					}
+					n++
 					text, err := s.Spans[i].line(sessions)
 					if err == nil && text != nil {
 						_, err = jsonl.ReadLine(text, false)
@@ -156,7 +168,68 @@ func read(data []byte, file string) (h *history.History, passed int, err error) 
 		l := lines[in.Line-1]
 		in.Line, in.Msg = l.at, fmt.Sprintf("span %s: %s", l.span, in.Msg)
 	}
+	if err == nil {
+		inFile(h, func(i int) int { return lines[i].at })
+	}
 	return h, passed, err
+}
+
+// inFile gives transactions the lines of the file where their spans begin; they have those of the text that was made
+// of it, of which line tells it.
+func inFile(h *history.History, line func(i int) int) {
+	for t, l := range h.Txns.Line {
+		if l > 0 {
+			h.Txns.Line[t] = uint32(line(int(l) - 1))
+		}
+	}
+}
+
+// spanLines returns the lines where the spans of a trace begin, which begins in a line. A trace that gives a list of
+// them twice has fewer spans than that.
+func spanLines(text []byte, line int) (at []int) {
+	levels := [...]string{"resourceSpans", "scopeSpans", "spans"}
+	d := json.NewDecoder(bytes.NewReader(text))
+	var skipped json.RawMessage
+	counted := 0
+	var object func(level int)
+	object = func(level int) {
+		for d.More() {
+			name, err := d.Token()
+			field, _ := name.(string)
+			if err != nil {
+				return
+			}
+			rest := bytes.TrimLeft(text[d.InputOffset():], ": \t\r\n")
+			if !strings.EqualFold(field, levels[level]) || len(rest) == 0 || rest[0] != '[' {
+				if d.Decode(&skipped) != nil {
+					return
+				}
+				continue
+			}
+			_, _ = d.Token()
+			for d.More() {
+				rest := bytes.TrimLeft(text[d.InputOffset():], ", \t\r\n")
+				if level == len(levels)-1 {
+					begin := len(text) - len(rest)
+					line += bytes.Count(text[counted:begin], []byte{'\n'})
+					counted = begin
+					at = append(at, line)
+				} else if rest[0] == '{' {
+					_, _ = d.Token()
+					object(level + 1)
+					continue
+				}
+				if d.Decode(&skipped) != nil {
+					return
+				}
+			}
+			_, _ = d.Token()
+		}
+		_, _ = d.Token()
+	}
+	_, _ = d.Token()
+	object(0)
+	return at
 }
 
 // plain is an input error without its place, which is of a line that is not in the file.

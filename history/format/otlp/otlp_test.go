@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,20 +50,24 @@ func TestRead(t *testing.T) {
 	if d := diff.Histories(got, want); d != "" || passed != 1 {
 		t.Errorf("%d spans passed over; %s", passed, d)
 	}
+	// They stand in the order in which they began.
+	if want := []uint32{7, 2, 18}; !slices.Equal(got.Txns.Line, want) {
+		t.Errorf("lines %d, want %d", got.Txns.Line, want)
+	}
 	if !Is([]byte(trace)) || Is([]byte(told)) || Is(nil) {
 		t.Error("told by its beginning: wrong")
 	}
 }
 
-// TestBad: what is wrong is said with the line of its trace and the span.
+// TestBad: what is wrong is said with the line of its span, or of its trace where that is no JSON.
 func TestBad(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{`"endTimeUnixNano":"40",`, ``, "f:1: span b2: startTimeUnixNano or endTimeUnixNano"},
-		{`"endTimeUnixNano":"30"`, `"endTimeUnixNano":"5"`, "f:6: span a1: "},
-		{`isovet.node`, `isovet.nod`, "f:6: span a1: attribute isovet.nod is not known"},
-		{`[[\"r\",\"x\",1], [\"w\",\"x\",3]]`, `[[\"q\",\"x\",1]]`, "f:1: span b2: field \"ops"},
-		{`[[\"r\",\"x\",1], [\"w\",\"x\",3]]`, `x`, "f:1: span b2: attribute isovet.ops"},
-		{`"isovet.delete"`, `"isovet.drop"`, "f:6: span a1: event isovet.drop: not known"},
+		{`"endTimeUnixNano":"40",`, ``, "f:2: span b2: startTimeUnixNano or endTimeUnixNano"},
+		{`"endTimeUnixNano":"30"`, `"endTimeUnixNano":"5"`, "f:7: span a1: "},
+		{`isovet.node`, `isovet.nod`, "f:7: span a1: attribute isovet.nod is not known"},
+		{`[[\"r\",\"x\",1], [\"w\",\"x\",3]]`, `[[\"q\",\"x\",1]]`, "f:2: span b2: field \"ops"},
+		{`[[\"r\",\"x\",1], [\"w\",\"x\",3]]`, `x`, "f:2: span b2: attribute isovet.ops"},
+		{`"isovet.delete"`, `"isovet.drop"`, "f:7: span a1: event isovet.drop: not known"},
 		{`{"intValue":"25"}`, `{"intValue":"2x"}`, "f:6: no trace"},
 		{`{"code":2}`, `{"code":2`, "f:6: no trace"},
 	} {

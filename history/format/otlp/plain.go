@@ -16,6 +16,8 @@ import (
 type plainReader struct {
 	data     []byte
 	i        int
+	line     int // that data[counted] is in, from 1
+	counted  int
 	sessions map[string]int
 
 	text  []byte // the lines
@@ -28,7 +30,7 @@ type plainReader struct {
 	rest []byte // other fields
 
 	bare    bool   // the value to be read is that of isovet.ops: a text that goes to
-	opsText []byte // as it stands in the file
+	opsText []byte // as it stands in the file; nil: it is in said already
 	array   []byte // and without its escapes
 }
 
@@ -36,6 +38,7 @@ type plainReader struct {
 type plainLine struct {
 	from, to int
 	start    int64
+	at       int // the line of the file where the span begins
 }
 
 // maxDepth is how deep values may be nested in what is plain.
@@ -43,7 +46,7 @@ const maxDepth = 64
 
 // readPlain is Read for what is plain; false: it is not, or is wrong.
 func readPlain(data []byte, file string) (h *history.History, passed int, ok bool) {
-	p := plainReader{data: data, sessions: map[string]int{}}
+	p := plainReader{data: data, line: 1, sessions: map[string]int{}}
 	for p.next() != 0 {
 		if !p.resources() {
 			return nil, 0, false
@@ -62,7 +65,11 @@ func readPlain(data []byte, file string) (h *history.History, passed int, ok boo
 		}
 	}
 	h, err := jsonl.Read(all, file)
-	return h, p.none, err == nil
+	if err != nil {
+		return nil, 0, false
+	}
+	inFile(h, func(i int) int { return p.lines[i].at })
+	return h, p.none, true
 }
 
 func (p *plainReader) resources() bool {
@@ -93,6 +100,8 @@ func (p *plainReader) span() bool {
 	if !p.take('{') {
 		return false
 	}
+	p.line += bytes.Count(p.data[p.counted:p.i], []byte{'\n'})
+	p.counted = p.i
 	p.ops, p.said, p.rest, p.val = p.ops[:0], p.said[:0], p.rest[:0], p.val[:0]
 	seen, ours := 0, plainSpan{status: -1}
 	var start, stop int64
@@ -171,7 +180,7 @@ func (p *plainReader) span() bool {
 		b = append(b, ',')
 	}
 	p.text = append(append(b, p.ops...), "]}\n"...)
-	p.lines = append(p.lines, plainLine{from, len(p.text), start})
+	p.lines = append(p.lines, plainLine{from, len(p.text), start, p.line})
 	return true
 }
 
@@ -254,6 +263,9 @@ func (p *plainReader) attribute(s *plainSpan) bool {
 
 // operations takes the operations that an attribute has as a text.
 func (p *plainReader) operations() bool {
+	if p.opsText == nil {
+		return true
+	}
 	p.array = unescape(p.array[:0], p.opsText)
 	in := plainReader{data: p.array}
 	if in.next() != '[' {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -24,6 +25,9 @@ func same(t testing.TB, data []byte) (plain bool) {
 	}
 	if d := diff.Histories(want, h); d != "" || passed != wantPassed {
 		t.Fatalf("%q: %d spans passed over, want %d; %s", data, passed, wantPassed, d)
+	}
+	if !slices.Equal(h.Txns.Line, want.Txns.Line) {
+		t.Fatalf("%q: lines %d, want %d", data, h.Txns.Line, want.Txns.Line)
 	}
 	return true
 }
@@ -85,7 +89,9 @@ func TestPlain(t *testing.T) {
 		if rnd.IntN(8) > 0 {
 			b = append(b, `,"attributes":[`+attribute("isovet.session", value(0))...)
 			if rnd.IntN(2) == 0 {
-				ops := pick(`[["r","x",1],["w",2,3]]`, ` [ ["w","y",null]`+"\n ] ", "[]", `[["r","l",[1,2]]]`, `[] ]`, `{}`)
+				ops := pick(`[["r","x",1],["w",2,3]]`, ` [ ["w","y",null]`+"\n ] ", "[]", `[["r","l",[1,2]]]`, `[] ]`, `{}`, `[["r","x",1], ["r", "y", [1, -2]],["a",5,-0]]`,
+					`[["w","k k","v"],["a","l",7],["r",007,1]]`, `[["r","l",[]],["w",12,[3,4]]]`, `[["r",1,1.5]]`,
+					`[["w",1,{"a":1}]]`, `[["w","é",1]]`, `[["w","a\"b",1]]`, `[["r",1,2],]`, `[["r","l",[1,]]]`)
 				b = append(b, ","+attribute("isovet.ops", `{"stringValue":`+strconv.Quote(ops)+"}")...)
 			}
 			if rnd.IntN(3) == 0 {

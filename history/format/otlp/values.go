@@ -69,7 +69,9 @@ func (p *plainReader) value(depth int) (text, ok bool) {
 		case "stringValue":
 			text = true
 			if p.bare && depth == 0 {
-				p.opsText, _, ok = p.raw()
+				if p.opsText, ok = nil, p.plainOps(); !ok {
+					p.opsText, _, ok = p.raw()
+				}
 			} else {
 				p.val, ok = p.str(p.val)
 			}
@@ -147,4 +149,129 @@ func (p *plainReader) values(keyed bool, depth int) bool {
 	}
 	p.val = append(p.val, bracket[1])
 	return true
+}
+
+// plainOps reads the text of isovet.ops as programs write it, a list of reads, writes and appends of keys that are
+// integers or plain texts and of values that are such, null, or lists of integers, and appends the operations to said;
+// false: it is not so, and nothing was read. What it takes, unescape and skip take too.
+func (p *plainReader) plainOps() bool {
+	if p.next() != '"' {
+		return false
+	}
+	d, i, said := p.data, p.i+1, p.said
+	if i == len(d) || d[i] != '[' {
+		return false
+	}
+	for first := true; ; first = false {
+		// What is shortest has 11 bytes, [\"r\",1,2], and the text is in brackets.
+		i++ // behind the bracket or comma
+		if len(d)-i < 13 {
+			return false
+		}
+		if d[i] == ' ' {
+			i++
+		}
+		c := d[i+3]
+		if string(d[i:i+3]) != `[\"` || c != 'r' && c != 'w' && c != 'a' || string(d[i+4:i+7]) != `\",` {
+			return false
+		}
+		if !first {
+			said = append(said, ',')
+		}
+		said = append(said, '[', '"', c, '"', ',')
+		i += 7
+		from := i
+		if i = plainInt(d, i); i > from {
+			said = append(said, d[from:i]...)
+		} else if said, i = plainKey(said, d, i); i == 0 {
+			return false
+		}
+		if len(d)-i < 8 || d[i] != ',' {
+			return false
+		}
+		if i++; d[i] == ' ' {
+			i++
+		}
+		said = append(said, ',')
+		from = i
+		switch {
+		case d[i] == '[':
+			i = plainInts(d, i)
+		case string(d[i:i+4]) == "null":
+			i += 4
+		default:
+			i = plainInt(d, i)
+		}
+		if i > from {
+			said = append(said, d[from:i]...)
+		} else if said, i = plainKey(said, d, i); i == 0 {
+			return false
+		}
+		if len(d)-i < 3 || d[i] != ']' {
+			return false
+		}
+		said = append(said, ']')
+		i++
+		switch {
+		case d[i] == ',':
+		case d[i] == ']' && d[i+1] == '"':
+			p.i, p.said = i+2, said
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// plainInt returns where an integer of at most 18 digits ends that begins at i; i: there is none.
+func plainInt(d []byte, i int) int {
+	begin := i
+	if i < len(d) && d[i] == '-' {
+		i++
+	}
+	first := i
+	for i < len(d) && d[i]-'0' <= 9 {
+		i++
+	}
+	if i == first || i-first > 18 || d[first] == '0' && i-first > 1 {
+		return begin
+	}
+	return i
+}
+
+// plainInts returns where a list of integers ends that begins at i; i: there is none.
+func plainInts(d []byte, i int) int {
+	begin := i
+	if i++; i < len(d) && d[i] == ']' {
+		return i + 1
+	}
+	for {
+		from := i
+		if i = plainInt(d, i); i == from || i == len(d) {
+			return begin
+		}
+		i++
+		switch {
+		case d[i-1] == ']':
+			return i
+		case d[i-1] != ',':
+			return begin
+		case i < len(d) && d[i] == ' ':
+			i++
+		}
+	}
+}
+
+// plainKey appends a plain text whose quotes are escaped, and returns where it ends; 0: there is none.
+func plainKey(dst, d []byte, i int) ([]byte, int) {
+	if len(d)-i < 2 || d[i] != '\\' || d[i+1] != '"' {
+		return dst, 0
+	}
+	from := i + 2
+	for i = from; i < len(d) && ordinary[d[i]]; i++ {
+	}
+	if len(d)-i < 2 || d[i] != '\\' || d[i+1] != '"' {
+		return dst, 0
+	}
+	return append(append(append(dst, '"'), d[from:i]...), '"'), i + 2
 }
