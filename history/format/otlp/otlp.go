@@ -90,10 +90,10 @@ func (i *integer) UnmarshalJSON(b []byte) error {
 
 // line is a transaction as a line of the project's format, and where it stands in the file.
 type line struct {
-	text  []byte
-	start int64
-	at    int
-	span  string
+	from, to int // in the text that is made of them
+	start    int64
+	at       int // the line where the span begins
+	span     string
 }
 
 // Read reads a file. Spans without the attribute are counted in passed. Errors about the content are
@@ -110,6 +110,7 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 func read(data []byte, file string) (h *history.History, passed int, err error) {
 	sessions := map[string]int{}
 	var lines []line
+	var all []byte
 	d := json.NewDecoder(bytes.NewReader(data))
 	at, counted := 1, 0 // the line that data[counted] is in
 	for {
@@ -152,36 +153,43 @@ func read(data []byte, file string) (h *history.History, passed int, err error) 
 						passed++
 						continue
 					}
-					lines = append(lines, line{text, s.Spans[i].Start.n, at, s.Spans[i].SpanID})
+					from := len(all)
+					all = append(append(all, text...), '\n')
+					lines = append(lines, line{from, len(all), s.Spans[i].Start.n, at, s.Spans[i].SpanID})
 				}
 			}
 		}
 	}
-	// Spans are exported as they end, in batches: a session's order is that of their starts.
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.start, b.start) })
-	var all []byte
-	for _, l := range lines {
-		all = append(append(all, l.text...), '\n')
+	h, err = readLines(all, lines, file)
+	return h, passed, err
+}
+
+// readLines reads transactions. Spans are exported as they end, in batches: a session's order is that of their starts.
+func readLines(text []byte, lines []line, file string) (*history.History, error) {
+	byStart := func(a, b line) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(lines, byStart) {
+		slices.SortStableFunc(lines, byStart)
+		all := make([]byte, 0, len(text))
+		for _, l := range lines {
+			all = append(all, text[l.from:l.to]...)
+		}
+		text = all
 	}
-	h, err = jsonl.Read(all, file)
+	h, err := jsonl.Read(text, file)
 	if in, ok := errors.AsType[*history.InputError](err); ok && in.Line > 0 && in.Line <= len(lines) {
 		l := lines[in.Line-1]
 		in.Line, in.Msg = l.at, fmt.Sprintf("span %s: %s", l.span, in.Msg)
 	}
-	if err == nil {
-		inFile(h, func(i int) int { return lines[i].at })
+	if err != nil {
+		return nil, err
 	}
-	return h, passed, err
-}
-
-// inFile gives transactions the lines of the file where their spans begin; they have those of the text that was made
-// of it, of which line tells it.
-func inFile(h *history.History, line func(i int) int) {
+	// Transactions have the lines of the file, not those of the text that was made of it.
 	for t, l := range h.Txns.Line {
 		if l > 0 {
-			h.Txns.Line[t] = uint32(line(int(l) - 1))
+			h.Txns.Line[t] = uint32(lines[l-1].at)
 		}
 	}
+	return h, nil
 }
 
 // spanLines returns the lines where the spans of a trace begin, which begins in a line. A trace that gives a list of

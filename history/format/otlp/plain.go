@@ -2,12 +2,9 @@ package otlp
 
 import (
 	"bytes"
-	"cmp"
-	"slices"
 	"strconv"
 
 	"isovet/history"
-	"isovet/history/format/jsonl"
 )
 
 // plainReader reads traces as exporters write them, without making values of them: each span becomes a line of the
@@ -21,7 +18,7 @@ type plainReader struct {
 	sessions map[string]int
 
 	text  []byte // the lines
-	lines []plainLine
+	lines []line
 	none  int // spans that are none of ours
 
 	val  []byte // of values that are being read
@@ -32,13 +29,6 @@ type plainReader struct {
 	bare    bool   // the value to be read is that of isovet.ops: a text that goes to
 	opsText []byte // as it stands in the file; nil: it is in said already
 	array   []byte // and without its escapes
-}
-
-// plainLine is where a line stands in the text, and when its span began.
-type plainLine struct {
-	from, to int
-	start    int64
-	at       int // the line of the file where the span begins
 }
 
 // maxDepth is how deep values may be nested in what is plain.
@@ -55,21 +45,8 @@ func readPlain(data []byte, file string) (h *history.History, passed int, ok boo
 	if p.i < len(data) {
 		return nil, 0, false
 	}
-	all := p.text
-	byStart := func(a, b plainLine) int { return cmp.Compare(a.start, b.start) }
-	if !slices.IsSortedFunc(p.lines, byStart) {
-		slices.SortStableFunc(p.lines, byStart)
-		all = make([]byte, 0, len(p.text))
-		for _, l := range p.lines {
-			all = append(all, p.text[l.from:l.to]...)
-		}
-	}
-	h, err := jsonl.Read(all, file)
-	if err != nil {
-		return nil, 0, false
-	}
-	inFile(h, func(i int) int { return p.lines[i].at })
-	return h, p.none, true
+	h, err := readLines(p.text, p.lines, file)
+	return h, p.none, err == nil
 }
 
 func (p *plainReader) resources() bool {
@@ -180,7 +157,7 @@ func (p *plainReader) span() bool {
 		b = append(b, ',')
 	}
 	p.text = append(append(b, p.ops...), "]}\n"...)
-	p.lines = append(p.lines, plainLine{from, len(p.text), start, p.line})
+	p.lines = append(p.lines, line{from: from, to: len(p.text), start: start, at: p.line})
 	return true
 }
 
