@@ -69,6 +69,18 @@ func plain(data []byte, pos int) (key, value int64, next int) {
 	return 0, 0, 0
 }
 
+// dashes reads a line of dashes at pos, and returns where the next one begins; 0: it is another.
+func dashes(data []byte, pos int) (next int) {
+	i := pos
+	for i < len(data) && data[i] == '-' {
+		i++
+	}
+	if i == pos || i == len(data) || data[i] != '\n' {
+		return 0
+	}
+	return i + 1
+}
+
 // Read reads a file. Errors are *history.InputError with the line. Cost: one pass and history.Builder.Build.
 func Read(data []byte, file string) (*history.History, error) {
 	b := history.NewBuilder()
@@ -94,6 +106,16 @@ func Read(data []byte, file string) (*history.History, error) {
 				b.Read(b.Key(history.IntValue(key)), history.IntValue(value))
 			}
 			pos = next
+			continue
+		}
+		if next := dashes(data, pos); next > 0 {
+			lineNo++
+			end()
+			pos = next
+			if b.NumTxns() == 1<<10 {
+				more := 1.02 * float64(len(data)-pos) / float64(pos)
+				b.Reserve(int(more*(1<<10)), int(more*float64(b.NumOps())))
+			}
 			continue
 		}
 		line := data[pos:]

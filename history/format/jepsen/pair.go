@@ -238,6 +238,10 @@ func (r *reader) txns() error {
 		if err := r.txn(first, last); err != nil {
 			return err
 		}
+		if i == 1<<10 {
+			more := 1.02 * float64(len(r.events)-i) / (1 << 10)
+			r.b.Reserve(int(more*float64(r.b.NumTxns())), int(more*float64(r.b.NumOps())))
+		}
 	}
 	if r.versions > 0 {
 		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it: versions are not "+

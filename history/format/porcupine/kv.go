@@ -268,6 +268,18 @@ func (r *kvReader) settle(k *kvKey) {
 // build makes the history.
 func (r *kvReader) build() (*history.History, error) {
 	b, out := r.b, r.out
+	txns, ops := 0, 0
+	for _, x := range out {
+		n := 0
+		if x.read != history.None {
+			n++
+		}
+		if x.write != history.None {
+			n++
+		}
+		ops += n
+		txns += min(n, 1)
+	}
 	for i, chunk := range r.ops {
 		for j := range chunk {
 			o, x := &chunk[j], out[j]
@@ -283,7 +295,9 @@ func (r *kvReader) build() (*history.History, error) {
 			h := history.NewTxnHead()
 			h.HasSess, h.Session, h.Status, h.Line = true, o.process, o.status, o.line
 			h.Start, h.End = o.start, o.end
-			b.EndTxn(h)
+			if b.EndTxn(h); b.NumTxns() == 1 { // which columns there are is known now
+				b.Reserve(txns, ops)
+			}
 		}
 		out, r.ops[i] = out[len(chunk):], nil
 	}
