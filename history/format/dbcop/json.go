@@ -236,6 +236,12 @@ func (r *jsonReader) plainTxn(p *edn.Plain) (is, ok bool) {
 
 // plainEvent reads an event, in either form.
 func (r *jsonReader) plainEvent(p *edn.Plain) (e event, ok bool) {
+	if f, key, n, ok := p.Register(); ok {
+		if f != 'r' && f != 'w' {
+			return e, false
+		}
+		return event{write: f == 'w', key: r.b.Key(history.IntValue(key)), version: n}, true
+	}
 	if p.Take('[') {
 		kind, ok := p.Text()
 		if !ok || len(kind) != 1 || kind[0] != 'r' && kind[0] != 'w' {

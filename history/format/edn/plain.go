@@ -220,6 +220,37 @@ func (p *Plain) Micro() (f byte, ok bool) {
 	return f, true
 }
 
+// Register reads a micro-operation of a register in JSON, ["r",1,2], perhaps behind a comma, of integers without sign
+// and of at most 18 digits; false: another is next, and it has not moved.
+func (p *Plain) Register() (f byte, key, n int64, ok bool) {
+	d, i := p.data, p.pos
+	if i < len(d) && d[i] == ',' {
+		i++
+	}
+	if !p.json || len(d)-i < 9 || string(d[i:i+2]) != `["` || string(d[i+3:i+5]) != `",` {
+		return 0, 0, 0, false
+	}
+	f = d[i+2]
+	i += 5
+	first := i
+	for ; i < len(d) && d[i]-'0' <= 9; i++ {
+		key = key*10 + int64(d[i]-'0')
+	}
+	if i == first || i-first > 18 || i == len(d) || d[i] != ',' {
+		return 0, 0, 0, false
+	}
+	i++
+	first = i
+	for ; i < len(d) && d[i]-'0' <= 9; i++ {
+		n = n*10 + int64(d[i]-'0')
+	}
+	if i == first || i-first > 18 || i == len(d) || d[i] != ']' {
+		return 0, 0, 0, false
+	}
+	p.pos = i + 1
+	return f, key, n, true
+}
+
 // Begins reports whether a text is next as it stands, and a blank, a comma or a closing bracket behind it.
 func (p *Plain) Begins(text []byte) bool {
 	i := p.pos + len(text)
