@@ -474,11 +474,15 @@ func (j *leopard) Stats(s *Snapshot) {
 	if o.Begun {
 		s.Watermark, s.WatermarkAt = o.Watermark, j.g.time(o.Watermark)
 	}
+	spilled := int64(0)
+	if j.keys != nil { // there is no store where transactions come without a log
+		spilled = j.keys.Stored()
+	}
 	s.More = []Count{
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
 		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
-		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.keys.Stored()},
+		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
 		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
 			"shortened", j.shortened},
 	}

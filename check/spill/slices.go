@@ -40,7 +40,7 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 	all := e.count(s)
 	for from := s.From; ; {
 		part := plan.Span{From: from, To: s.To}
-		n := float64(most*3/4 - len(x.carried))
+		n := float64(most/2 - len(x.carried))
 		last := e.count(part) <= n
 		if !last {
 			part.To = e.density.ahead(from, n)

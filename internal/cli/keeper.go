@@ -167,7 +167,7 @@ func (k *keeper) start() error {
 	if err != nil {
 		return err
 	}
-	mine, _, _ := resident()
+	mine := own()
 	k.began = time.Now()
 	k.cmd = exec.Command(self, os.Args[1:]...)
 	k.cmd.Args[0] = os.Args[0]
@@ -276,7 +276,7 @@ func (k *keeper) follow(ctx context.Context) error {
 		case now := <-tick.C:
 			rss := residentOf(k.cmd.Process.Pid)
 			k.peakMB = max(k.peakMB, float64(rss)/1e6)
-			mine, _, _ := resident()
+			mine := own()
 			if k.may {
 				continue // nothing runs beside
 			}

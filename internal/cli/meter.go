@@ -95,3 +95,10 @@ func (m *meter) watch(cancel context.CancelCauseFunc, urgent chan<- struct{}, fi
 		}
 	}
 }
+
+// own is what of the process's resident set is its alone, in bytes: the pages of the program's file are those of the
+// process that it keeps, too, and how many are resident depends on how the file lies in the system's cache.
+func own() int64 {
+	rss, shared, _ := resident()
+	return rss - shared
+}
