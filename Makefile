@@ -15,6 +15,7 @@ fmt:
 vet:
 	$(GO) vet $(PKGS)
 	$(GO) vet -tags checkonly $(PKGS)
+	$(GO) build -tags offline -o /dev/null ./cmd/isovet
 
 staticcheck:
 	$(GO) run honnef.co/go/tools/cmd/staticcheck $(PKGS)

@@ -29,7 +29,7 @@ type Scheme struct {
 // All returns every driver, in the order in which to show them, then those that Register has added; a new one is one
 // file and one line here.
 func All() []Scheme {
-	return slices.Concat([]Scheme{sqliteScheme, badgerScheme, postgresScheme, mysqlScheme, etcdScheme, redisScheme},
+	return slices.Concat(builtin(),
 		registered)
 }
 

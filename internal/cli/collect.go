@@ -1,4 +1,4 @@
-//go:build !checkonly
+//go:build !checkonly && !offline
 
 package cli
 

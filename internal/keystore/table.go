@@ -2,7 +2,6 @@ package keystore
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -304,6 +303,3 @@ func (t *Table) remove(n uint32) {
 	t.free = append(t.free, n)
 	t.live--
 }
-
-// Uint is a number as a text.
-func Uint(buf []byte, x uint64) []byte { return binary.BigEndian.AppendUint64(buf, x) }

@@ -26,7 +26,7 @@ func (o *owner) save(n uint32, buf []byte) ([]byte, bool) {
 	if o.count[n] == 0 {
 		return buf, o.pin[n]
 	}
-	return Uint(buf, o.count[n]), o.pin[n]
+	return binary.BigEndian.AppendUint64(buf, o.count[n]), o.pin[n]
 }
 
 func (o *owner) evict(down int) (bool, error) {

@@ -42,9 +42,6 @@ func Serve(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is where it listens.
-func (s *Server) Addr() string { return s.ln.Addr().String() }
-
 // Close ends what is being answered, after a moment.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
