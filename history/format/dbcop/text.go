@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"unicode"
 
 	"isovet/history"
 )
@@ -66,7 +67,9 @@ func (p *textReader) history(data []byte, file string) error {
 			line = line[:end]
 		}
 		pos += len(line) + 1
-		line = bytes.TrimSpace(line)
+		if line = bytes.TrimRightFunc(line, unicode.IsSpace); !begun {
+			line = bytes.TrimLeftFunc(line, unicode.IsSpace)
+		}
 		if len(line) > 0 && firstText == nil {
 			first, firstText = lineNo, line
 		}
