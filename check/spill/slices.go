@@ -16,7 +16,8 @@ type slicing struct {
 	e       *engine
 	a       *Answer
 	span    plan.Span
-	misfits []plan.Misfit // of which the version that is found stands in the stretch, in the order of their readers
+	misfits []plan.Misfit // of which the version that is found stands in the stretch, in the order of these versions
+	open    []plan.Misfit // those of them whose reader stands behind the slice, in the order of their readers
 	touched *keySet
 	state   map[plan.Value]plan.Value // what keys hold behind all that stay
 	floor   *plan.Pos                 // where the last one of those stands
@@ -33,6 +34,7 @@ const stateBytes = 200
 func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfits []plan.Misfit,
 	state map[plan.Value]plan.Value, touched *keySet) (bool, error) {
 	x := &slicing{e: e, a: a, span: s, misfits: misfits, touched: touched, state: state}
+	slices.SortStableFunc(x.misfits, func(a, b plan.Misfit) int { return a.From.Compare(b.From) })
 	e.unkept = true // or the whole stretch would be written once more
 	defer func() { e.unkept = false }()
 	g := e.gathering()
@@ -40,7 +42,7 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 	all := e.count(s)
 	for from := s.From; ; {
 		part := plan.Span{From: from, To: s.To}
-		n := float64(most/2 - len(x.carried))
+		n := float64(max(most/2-len(x.carried), most/8, 1)) // or it would not come forward
 		last := e.count(part) <= n
 		if !last {
 			part.To = e.density.ahead(from, n)
@@ -112,6 +114,9 @@ func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last
 	e := x.e
 	e.stats.Windows++
 	e.stats.Largest = max(e.stats.Largest, len(txns))
+	if len(txns) > e.o.MaxWindow+few {
+		return false, nil
+	}
 	if err := x.know(ctx, txns); err != nil {
 		return false, err
 	}
@@ -129,12 +134,7 @@ func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last
 	if len(txns) > 0 {
 		w := Solving{Txns: txns, Known: true, Last: last && x.span.To.T >= e.total.MaxT, Open: !last,
 			Options: plan.Options{Level: e.o.Level, Skew: e.o.Skew, Conflicts: 20_000}}
-		wish := map[plan.Value]plan.Value{} // what the first readers behind it ask for that it did not hold
-		for _, m := range x.misfits {
-			if _, is := wish[m.Key]; !is && to.Less(m.At) && !to.Less(m.From) {
-				wish[m.Key] = m.Want
-			}
-		}
+		wish := x.wishes(to)
 		asked := map[plan.Value]bool{}
 		for _, t := range txns {
 			t.External(func(op *plan.Op) {
@@ -165,6 +165,24 @@ func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last
 		}
 	}
 	return true, x.place(txns, stay, later)
+}
+
+// wishes are what the first readers behind a slice ask for that it did not hold.
+func (x *slicing) wishes(to plan.Pos) map[plan.Value]plan.Value {
+	n := 0
+	for n < len(x.misfits) && !to.Less(x.misfits[n].From) {
+		n++
+	}
+	x.open, x.misfits = append(x.open, x.misfits[:n]...), x.misfits[n:]
+	x.open = slices.DeleteFunc(x.open, func(m plan.Misfit) bool { return !to.Less(m.At) })
+	sortMisfits(x.open)
+	wish := make(map[plan.Value]plan.Value, len(x.open))
+	for _, m := range x.open {
+		if _, is := wish[m.Key]; !is {
+			wish[m.Key] = m.Want
+		}
+	}
+	return wish
 }
 
 // know finds what keys hold before the stretch that were not seen in it so far.
@@ -235,7 +253,6 @@ func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error
 			x.spots = append(x.spots, past{Span: plan.Span{From: from, To: to}})
 		}
 	}
-	x.spots = joined(x.spots)
 	return e.write(e.stats.Rounds, moved)
 }
 

@@ -68,6 +68,22 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
+// Slices come to an end however small a window may be: nothing is decided wrongly for that.
+func TestSmallSlices(t *testing.T) {
+	h := lateAnswers(t, 2, 100)
+	r := rand.New(rand.NewPCG(2, 4))
+	for _, window := range []int{1, 7, 60} {
+		a, err := Check(context.Background(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
+			Level: Levels()[2], MaxWindow: window})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Verdict == evidence.Violated {
+			t.Errorf("windows of %d: a violation of a history that has none: %s", window, a.Reason)
+		}
+	}
+}
+
 // lateAnswers is a history of 15,000 transactions whose answers come late, by up to so many transactions.
 func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
 	t.Helper()
