@@ -3,6 +3,8 @@ package mechanism
 import (
 	"encoding/binary"
 	"errors"
+
+	"isovet/internal/saved"
 )
 
 // What is known of keys that are not in use can be taken out of a Stream and its Online and put back, so that whoever
@@ -266,75 +268,20 @@ func (x *Online) DropKey(key uint32) {
 // ErrState says that what was saved of a key is damaged.
 var ErrState = errors.New("what was known of a key is damaged")
 
-// decoder reads what was saved; bad: it was something else.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) word() uint64 {
-	if len(d.b) < 8 {
-		d.bad = true
-		return 0
-	}
-	x := binary.LittleEndian.Uint64(d.b)
-	d.b = d.b[8:]
-	return x
-}
-
-func (d *decoder) int() int64 {
-	x, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return x
-}
-
-func (d *decoder) uint() uint64 {
-	x, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return x
-}
-
-func (d *decoder) count() int {
-	n := d.uint()
-	if n > uint64(len(d.b)) {
-		d.bad = true
-		return 0
-	}
-	return int(n)
-}
-
 // InitialOf is what a key held before everything, by what was saved of it.
 func InitialOf(state []byte) uint64 {
-	d := decoder{b: state}
-	return d.word()
+	d := saved.Reader{B: state}
+	return d.Word()
 }
 
 // LoadKey puts back what SaveKey has said of a key. Errors: ErrState.
 func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 	v := x.v
-	d := decoder{b: state}
-	s.initial[key] = d.word()
-	what := d.byte()
+	d := saved.Reader{B: state}
+	s.initial[key] = d.Word()
+	what := d.Byte()
 	if what&stateUsed == 0 {
-		if d.bad {
+		if d.Bad {
 			return ErrState
 		}
 		return nil
@@ -345,56 +292,56 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 	k := &v.keys[key]
 	*k = keyState{isHeld: what&stateHeld != 0}
 	if k.isHeld {
-		k.held = d.word()
+		k.held = d.Word()
 	}
 	if what&stateBuried != 0 {
-		k.buried = d.int()
+		k.buried = d.Int()
 	}
-	k.last, k.versLimit, k.locksLimit = int32(d.int()), int32(d.int()), int32(d.int())
-	n := d.count()
+	k.last, k.versLimit, k.locksLimit = int32(d.Int()), int32(d.Int()), int32(d.Int())
+	n := d.Count()
 	k.vers = make([]version, 0, max(n, 1))
 	for range n {
 		k.vers = append(k.vers, v.version(&d))
 	}
 	if what&stateLocks != 0 {
-		for range d.count() {
-			l := lock{exclusive: d.byte() == 1, rel: d.int(), acqBef: d.int(), acqAft: d.int(), maxRel: d.int()}
-			l.txn, l.id, l.op = uint32(d.uint()), uint32(d.uint()), uint32(d.uint())
+		for range d.Count() {
+			l := lock{exclusive: d.Byte() == 1, rel: d.Int(), acqBef: d.Int(), acqAft: d.Int(), maxRel: d.Int()}
+			l.txn, l.id, l.op = uint32(d.Uint()), uint32(d.Uint()), uint32(d.Uint())
 			k.locks = append(k.locks, l)
 		}
 	}
 	v.versions += len(k.vers)
 	v.locks += len(k.locks)
-	if d.bad || len(d.b) > 0 || n == 0 {
+	if d.Bad || len(d.B) > 0 || n == 0 {
 		return ErrState
 	}
 	return nil
 }
 
-func (v *Verifier) version(d *decoder) version {
-	what := d.byte()
+func (v *Verifier) version(d *saved.Reader) version {
+	what := d.Byte()
 	w := version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever, acqAft: -Forever, snapBef: -Forever,
 		snapAft: -Forever, txn: none, succ: none, id: none, op: none, readers: -1, open: what&versionOpen != 0}
-	w.val = d.word()
+	w.val = d.Word()
 	if what&versionInitial == 0 {
-		w.c = d.int()
+		w.c = d.Int()
 		for _, t := range []*int64{&w.d, &w.maxC, &w.acqBef, &w.acqAft, &w.snapBef, &w.snapAft} {
-			*t = d.int() + w.c
+			*t = d.Int() + w.c
 		}
 		if what&versionNobody == 0 {
-			w.txn = uint32(d.uint())
+			w.txn = uint32(d.Uint())
 		}
-		w.id, w.op = uint32(d.uint()), uint32(d.uint())
+		w.id, w.op = uint32(d.Uint()), uint32(d.Uint())
 	}
 	if what&versionNext != 0 {
-		w.succ = uint32(d.uint())
+		w.succ = uint32(d.Uint())
 	}
 	if what&versionReaders == 0 {
 		return w
 	}
 	var all []reader
-	for d.byte() == 1 {
-		all = append(all, reader{txn: uint32(d.uint()), id: uint32(d.uint()), aft: d.int()})
+	for d.Byte() == 1 {
+		all = append(all, reader{txn: uint32(d.Uint()), id: uint32(d.Uint()), aft: d.Int()})
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		all[i].next = w.readers

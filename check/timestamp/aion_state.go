@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"isovet/internal/saved"
 )
 
 // What is known of keys and sessions that are not in use can be taken out of Aion and put back, so that whoever numbers
@@ -155,61 +157,18 @@ func (a *Aion) newKey() onlineKey {
 // ErrState says that what was saved of a key or a session is damaged.
 var ErrState = errors.New("what was known of a key or a session is damaged")
 
-// decoder reads what was saved; bad: it was something else.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) word() uint64 {
-	if len(d.b) < 8 {
-		d.bad = true
-		return 0
-	}
-	x := binary.LittleEndian.Uint64(d.b)
-	d.b = d.b[8:]
-	return x
-}
-
-func (d *decoder) int() int64 {
-	x, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return x
-}
-
-func (d *decoder) count() int {
-	x, n := binary.Uvarint(d.b)
-	if n <= 0 || x > uint64(len(d.b)) {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return int(x)
-}
+// decoder reads what was saved.
+type decoder struct{ saved.Reader }
 
 func (d *decoder) version(from int64) (v onlineVersion) {
-	v.pos = d.int() + from
-	v.start = d.int() + v.pos
-	v.val = d.word()
+	v.pos = d.Int() + from
+	v.start = d.Int() + v.pos
+	v.val = d.Word()
 	v.elem = v.val
-	if d.byte() != 0 {
-		v.elem = d.word()
+	if d.Byte() != 0 {
+		v.elem = d.Word()
 	}
-	v.by = d.int()
+	v.by = d.Int()
 	return v
 }
 
@@ -217,27 +176,27 @@ func (d *decoder) version(from int64) (v onlineVersion) {
 func (a *Aion) LoadKey(key uint32, state []byte) error {
 	k := a.key(key)
 	*k = a.newKey()
-	d := decoder{b: state}
-	what := d.byte()
+	d := decoder{saved.Reader{B: state}}
+	what := d.Byte()
 	k.list, k.sure = what&stateList != 0, what&stateSure != 0
-	k.initial = d.word()
+	k.initial = d.Word()
 	if what&stateWritten != 0 {
 		k.base = d.version(0)
-	} else if k.base.val = k.initial; d.byte() != 0 {
-		k.base.val = d.word()
+	} else if k.base.val = k.initial; d.Byte() != 0 {
+		k.base.val = d.Word()
 	}
 	if what&stateTorn != 0 {
-		k.torn = d.int()
+		k.torn = d.Int()
 	}
 	if what&stateOver != 0 {
-		k.over = d.int()
+		k.over = d.Int()
 	}
 	if what&stateHorizon != 0 {
-		k.horizon = d.int()
+		k.horizon = d.Int()
 	}
 	if what&stateVersions != 0 {
-		k.dropAt = uint32(d.int())
-		n := d.count()
+		k.dropAt = uint32(d.Int())
+		n := d.Count()
 		k.versions = make([]onlineVersion, 0, n)
 		from := k.base.pos
 		for range n {
@@ -247,7 +206,7 @@ func (a *Aion) LoadKey(key uint32, state []byte) error {
 		}
 		a.lists += int64(cap(k.versions)) * versionBytes
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.B) > 0 {
 		return ErrState
 	}
 	return nil
@@ -269,10 +228,10 @@ func addTurn(b []byte, x *sessionTurn) []byte {
 }
 
 func (d *decoder) turn() (x sessionTurn) {
-	what := d.byte()
+	what := d.Byte()
 	x.part, x.writer = what&1 != 0, what&2 != 0
 	for _, n := range []*int64{&x.seq, &x.id, &x.start, &x.end, &x.due} {
-		*n = d.int()
+		*n = d.Int()
 	}
 	return x
 }
@@ -320,16 +279,16 @@ func (a *Aion) newSession() onlineSession { return onlineSession{named: NoID, be
 // LoadSession puts back what SaveSession has said of a session.
 func (a *Aion) LoadSession(n uint32, state []byte) error {
 	s := a.sessionAt(n)
-	d := decoder{b: state}
-	what := d.byte()
+	d := decoder{saved.Reader{B: state}}
+	what := d.Byte()
 	*s = onlineSession{any: what&1 != 0, writer: what&2 != 0, began: what&4 != 0}
 	for _, x := range []*int64{&s.next, &s.last, &s.end, &s.named} {
-		*x = d.int()
+		*x = d.Int()
 	}
-	for range d.count() {
-		s.gaps = append(s.gaps, sessionGap{from: d.int(), to: d.int(), before: d.turn(), after: d.turn()})
+	for range d.Count() {
+		s.gaps = append(s.gaps, sessionGap{from: d.Int(), to: d.Int(), before: d.turn(), after: d.turn()})
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.B) > 0 {
 		return ErrState
 	}
 	return nil

@@ -18,6 +18,8 @@ var floors = [][]room{
 			"a file taken for one process at a time"},
 		{"internal/freeze",
 			"values written to a file as they are, and read back by another process: the state of what goes on there"},
+		{"internal/saved",
+			"numbers read back from bytes in which a judge saved what it knew of a key"},
 		{"internal/room",
 			"how much memory can still be had, asked before what is large is allocated; how much has been held"},
 		{"internal/bounds",
