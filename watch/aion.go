@@ -366,10 +366,9 @@ func (j *aion) unjudged(x *suspect, writer int64) Violation {
 	return v
 }
 
-func (j *aion) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
+func (j *aion) Findings(each func(f *Finding) error) error {
 	for i := range j.found {
-		v := &j.found[i]
-		if err := each(v.Axiom, func(n int64) ([]byte, error) { v.N = n; return json.Marshal(v) }); err != nil {
+		if err := each(j.found[i].finding()); err != nil {
 			return err
 		}
 	}

@@ -110,9 +110,9 @@ func told(t *testing.T, j Judge, lines [][]byte, most int, rng *rand.Rand, renew
 	j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
 	n := int64(0)
 	take := func() {
-		err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
+		err := j.Findings(func(f *Finding) error {
 			n++
-			b, err := line(n)
+			b, err := f.Line(n)
 			out = append(out, string(b))
 			return err
 		})

@@ -33,6 +33,7 @@ type manifest struct {
 	Emitted   emittedState      `json:"emitted"`
 	Bad       int64             `json:"bad_lines"`
 	Found     map[string]int64  `json:"violations"`
+	Incidents incidentState     `json:"incidents"`
 	StateSize map[string]int64  `json:"files"` // by name
 }
 
@@ -250,7 +251,7 @@ func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
 	}
 	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.at,
 		Places: maps.Clone(w.places), Emitted: w.out.state(), Bad: w.s.Bad, Found: maps.Clone(w.s.Violations),
-		StateSize: map[string]int64{}}
+		Incidents: w.incidents.state(), StateSize: map[string]int64{}}
 	for _, s := range w.judge.Settings() {
 		m.Options[s.Name] = s.Value
 	}

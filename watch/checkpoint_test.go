@@ -25,8 +25,8 @@ func pieces(t *testing.T, rng *rand.Rand, j Judge, lines [][]byte, turn func(Jud
 	recall := func(n int64) ([]byte, error) { return bytes.TrimSuffix(lines[n], []byte("\n")), nil }
 	j.Begin(recall)
 	take := func() {
-		err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
-			b, err := line(int64(len(out)) + 1)
+		err := j.Findings(func(f *Finding) error {
+			b, err := f.Line(int64(len(out)) + 1)
 			out = append(out, string(b))
 			return err
 		})

@@ -20,6 +20,8 @@ type emitted struct {
 	text   []byte // lines that are not written yet
 	disk   disk
 	told   func(line []byte) // may be nil
+	// they are grouped
+	incidents *Incidents
 }
 
 // emittedState is what a checkpoint says of the file.
@@ -33,7 +35,8 @@ func (e *emitted) state() emittedState { return emittedState{e.n, e.bytes, e.pro
 
 // openEmitted opens the file, where from says how far it goes that is known; what stands behind that is found anew, and
 // not written again. A file that is shorter has been cut off by somebody.
-func openEmitted(dir string, from emittedState, disk disk, told func(line []byte)) (_ *emitted, short bool, err error) {
+func openEmitted(dir string, from emittedState, disk disk, incidents *Incidents,
+	told func(line []byte)) (_ *emitted, short bool, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "violations.jsonl"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, false, err
@@ -43,7 +46,7 @@ func openEmitted(dir string, from emittedState, disk disk, told func(line []byte
 		from.Bytes, short = st.Size(), true
 	}
 	e := &emitted{f: f, n: from.N, there: from.N, bytes: from.Bytes, proved: from.Proved, disk: disk,
-		told: told}
+		told: told, incidents: incidents}
 	if err == nil {
 		_, err = f.Seek(from.Bytes, io.SeekStart)
 	}
@@ -71,14 +74,19 @@ func openEmitted(dir string, from emittedState, disk disk, told func(line []byte
 }
 
 // add numbers a violation, to be written unless it is there already.
-func (e *emitted) add(line func(n int64) ([]byte, error)) error {
+func (e *emitted) add(f *Finding) error {
 	e.n++
-	if e.n <= e.there {
+	x := e.incidents.add(f, e.n)
+	if e.n <= e.there && len(x.Lines) >= incidentLines {
 		return nil
 	}
-	b, err := line(e.n)
+	b, err := f.Line(e.n)
 	if err != nil {
 		return err
+	}
+	e.incidents.lined(x, b, isProved(b))
+	if e.n <= e.there {
+		return nil
 	}
 	if isProved(b) {
 		e.proved++

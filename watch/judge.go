@@ -37,11 +37,23 @@ type Judge interface {
 	// End says that the source has ended: everything is final. What comes all the same, when it goes on, is late if it
 	// begins before what there is.
 	End()
-	// Findings hands over what has become final since it was last called, in order. line makes the JSON line of a
-	// finding whose number is n.
-	Findings(each func(class string, line func(n int64) ([]byte, error)) error) error
+	// Findings hands over what has become final since it was last called, in order.
+	Findings(each func(f *Finding) error) error
 	// Stats fills in what the judge knows.
 	Stats(s *Snapshot)
+}
+
+// Finding is a violation that has become final, or a transaction that is not judged. It is valid during the call that
+// it is handed to.
+type Finding struct {
+	// Class is what the metrics count by; Kind is finer, and may be "".
+	Class, Kind string
+	Key         string // as JSON; "": none, or any
+	Txns        []int64
+	// Unjudged: it says nothing against the database.
+	Unjudged bool
+	// Line makes its JSON line, with its number.
+	Line func(n int64) ([]byte, error)
 }
 
 // stateFile is what judges call the file that has most of their state.
@@ -68,4 +80,23 @@ type Violation struct {
 	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
 	// GAP: the first and the last number that are missing in the session
 	Missing []int64 `json:"missing,omitempty"`
+}
+
+// finding hands it over.
+func (v *Violation) finding() *Finding {
+	f := &Finding{Class: v.Axiom, Txns: []int64{v.Txn}, Line: func(n int64) ([]byte, error) {
+		v.N = n
+		return json.Marshal(v)
+	}}
+	if unjudged(v.Axiom) {
+		f.Unjudged = true
+		return f
+	}
+	f.Kind, f.Key = v.Why, string(v.Key)
+	return f
+}
+
+// unjudged reports whether what is of a class says nothing against the database.
+func unjudged(class string) bool {
+	return class == late || class == jumped || class == gap || class == undecided
 }

@@ -21,7 +21,8 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		}
 		if w.out == nil {
 			var short bool
-			w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted, disk{w.cfg.disk}, w.cfg.Violation)
+			w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted, disk{w.cfg.disk}, w.incidents,
+				w.cfg.Violation)
 			if err != nil {
 				return err
 			}
@@ -92,6 +93,9 @@ func (w *watcher) own(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %q; expected %sor %sand a number", w.cfg.Dir, text, controlAdvance, controlClock)
 	}
+	if is := strings.HasPrefix(text, controlClock); is {
+		w.incidents.clock(mark)
+	}
 	say(mark)
 	return w.emit(ctx)
 }
@@ -118,9 +122,9 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 
 // emit takes what has become final.
 func (w *watcher) emit(ctx context.Context) error {
-	err := w.judge.Findings(func(class string, line func(n int64) ([]byte, error)) error {
-		w.s.Violations[class]++
-		return w.out.add(line)
+	err := w.judge.Findings(func(f *Finding) error {
+		w.s.Violations[f.Class]++
+		return w.out.add(f)
 	})
 	if err == nil && len(w.out.text) > manyLines {
 		err = w.tell(ctx)

@@ -417,15 +417,23 @@ func (j *leopard) recall(id uint32) (witness, error) {
 	return witness{h, 0, j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(id))}, nil
 }
 
-func (j *leopard) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
+func (j *leopard) Findings(each func(f *Finding) error) error {
 	for _, f := range j.found {
-		class := late
-		if f.v != nil {
-			class = f.v.Mechanism.String()
-		} else if f.ahead != nil {
-			class = f.ahead.Axiom
+		out := Finding{Class: late, Txns: []int64{f.txn}, Unjudged: true,
+			Line: func(n int64) ([]byte, error) { return j.tell(n, f) }}
+		switch {
+		case f.v != nil:
+			out.Class, out.Kind, out.Unjudged = f.v.Mechanism.String(), f.v.Kind, false
+			out.Key, out.Txns = j.stream.Key(f.v.Key), out.Txns[:0]
+			for _, t := range f.v.Txns {
+				out.Txns = append(out.Txns, int64(t))
+			}
+		case f.ahead != nil:
+			out.Class, out.Txns[0] = f.ahead.Axiom, f.ahead.Txn
+		case f.read != nil:
+			out.Txns[0] = int64(f.read.Reader)
 		}
-		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, f) }); err != nil {
+		if err := each(&out); err != nil {
 			return err
 		}
 	}

@@ -80,10 +80,10 @@ func (l *Live) Close() error {
 }
 
 func (l *Live) tell() error {
-	return l.j.Findings(func(class string, line func(n int64) ([]byte, error)) error {
-		l.s.Violations[class]++
+	return l.j.Findings(func(f *Finding) error {
+		l.s.Violations[f.Class]++
 		l.s.Lines++
-		b, err := line(l.s.Lines)
+		b, err := f.Line(l.s.Lines)
 		if err != nil {
 			return err
 		}

@@ -102,8 +102,8 @@ func TestOneReader(t *testing.T) {
 			if err == nil {
 				j.Begin(func(n int64) ([]byte, error) { return stream[n], nil })
 				j.End()
-				err = j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
-					b, err := line(1)
+				err = j.Findings(func(f *Finding) error {
+					b, err := f.Line(1)
 					out = append(out, string(b))
 					return err
 				})

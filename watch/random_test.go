@@ -77,8 +77,8 @@ func streamed(text []byte, o timestamp.Options) (found []string, refused bool) {
 		return nil, true
 	}
 	j.End()
-	err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
-		b, err := line(1)
+	err := j.Findings(func(f *Finding) error {
+		b, err := f.Line(1)
 		if err != nil {
 			return err
 		}

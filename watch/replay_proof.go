@@ -47,7 +47,7 @@ type ReplayViolation struct {
 // proofTime bounds what a proof may take.
 const proofTime = 10 * time.Second
 
-func (j *replayJudge) Findings(each func(class string, line func(n int64) ([]byte, error)) error) error {
+func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	for i := range j.found {
 		f := &j.found[i]
 		class := violated
@@ -69,7 +69,22 @@ func (j *replayJudge) Findings(each func(class string, line func(n int64) ([]byt
 				class = undecided
 			}
 		}
-		if err := each(class, func(n int64) ([]byte, error) { return j.tell(n, class, f, p) }); err != nil {
+		out := Finding{Class: class, Unjudged: unjudged(class), Txns: []int64{f.txn},
+			Line: func(n int64) ([]byte, error) { return j.tell(n, class, f, p) }}
+		switch {
+		case f.ahead != nil:
+			out.Txns[0] = f.ahead.Txn
+		case !f.late:
+			out.Txns[0] = f.f.Line
+		}
+		if class == violated {
+			out.Kind, out.Txns = string(p.r.Anomalies[0].Kind), p.txns()
+			var err error
+			if out.Key, err = j.keyOfRead(&f.f); err != nil {
+				return err
+			}
+		}
+		if err := each(&out); err != nil {
 			return err
 		}
 	}
@@ -81,6 +96,26 @@ func (j *replayJudge) Findings(each func(class string, line func(n int64) ([]byt
 type proof struct {
 	r *evidence.Result
 	h *history.History
+}
+
+// txns are the ids of the transactions of the anomaly.
+func (p *proof) txns() (out []int64) {
+	for _, t := range p.r.Anomalies[0].Txns {
+		out = append(out, p.h.Txns.ID[t])
+	}
+	return out
+}
+
+// keyOfRead is the key of the read that nothing explains, as JSON; "": there is none.
+func (j *replayJudge) keyOfRead(f *online.Finding) (string, error) {
+	w, err := j.recall(f.Line)
+	if err != nil {
+		return "", err
+	}
+	if lo, hi := w.h.TxnOps(w.t); lo+f.Op < hi {
+		return w.h.KeyString(w.h.VerKey[w.h.Ops.Ver[lo+f.Op]]), nil
+	}
+	return "", nil
 }
 
 func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([]byte, error) {
@@ -167,9 +202,7 @@ func (j *replayJudge) prove(v *ReplayViolation, p *proof) error {
 	r, h := p.r, p.h
 	a := &r.Anomalies[0]
 	v.Proved, v.Anomaly, v.Text = true, a.Kind, evidence.Describe(a, h)
-	for _, t := range a.Txns {
-		v.Txns = append(v.Txns, h.Txns.ID[t])
-	}
+	v.Txns = p.txns()
 	if j.o.Proofs == "" {
 		return nil
 	}

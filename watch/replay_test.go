@@ -64,9 +64,9 @@ func judgeReplay(t testing.TB, o ReplayOptions, lines [][]byte, per int) (classe
 		t.Fatalf("at the end: %v\n%s", err, bytes.Join(lines, []byte("\n")))
 	}
 	classes = map[string]int{}
-	err = j.Findings(func(class string, line func(n int64) ([]byte, error)) error {
-		classes[class]++
-		text, err := line(int64(len(found) + 1))
+	err = j.Findings(func(f *Finding) error {
+		classes[f.Class]++
+		text, err := f.Line(int64(len(found) + 1))
 		if err != nil {
 			return err
 		}

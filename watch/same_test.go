@@ -54,7 +54,7 @@ func TestSame(t *testing.T) {
 				t.Fatalf("seed %d: %v, %d bad lines\n%s", seed, err, bad, text)
 			}
 			j.End()
-			if err := j.Findings(func(string, func(n int64) ([]byte, error)) error { n++; return nil }); err != nil {
+			if err := j.Findings(func(*Finding) error { n++; return nil }); err != nil {
 				t.Fatal(err)
 			}
 			verdicts[fmt.Sprint(r.Verdict, " ", n > 0)]++

@@ -174,8 +174,8 @@ func TestGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.End()
-		err := j.Findings(func(_ string, line func(n int64) ([]byte, error)) error {
-			b, err := line(1)
+		err := j.Findings(func(f *Finding) error {
+			b, err := f.Line(1)
 			if err != nil {
 				return err
 			}

@@ -40,6 +40,8 @@ type Config struct {
 	// Bad, if set, is called with the mistake of each new line that is not understood.
 	Bad     func(place int64, err error)
 	Metrics *Metrics // nil: none
+	// Incidents, if set, has what was found, grouped, from the beginning of Run on.
+	Incidents *Incidents
 	// Standby: where another process watches with the folder, wait until it ends.
 	Standby bool
 	// Now is the clock; nil: time.Now. What it says is written to the log, a few times a second at most.
@@ -69,25 +71,26 @@ type answer struct {
 }
 
 type watcher struct {
-	cfg     Config
-	judge   Judge
-	log     *Log
-	free    chan *Batch
-	readers *readers
-	queue   chan event
-	down    chan struct{} // closed when nobody judges any more
-	fail    error         // why, once down is closed
-	old     *Batch        // lines of the log, to be judged
-	oldAt   Position      // behind them
-	from    manifest      // of the checkpoint from which it goes on
-	out     *emitted      // from here on the judging goroutine's
-	kept    bool          // the folder has its options
-	s       Snapshot
-	fresh   bool // what is being judged is new
-	at      Position
-	places  Places
-	saved   Position // at of the latest checkpoint
-	keeper  keeper
+	cfg       Config
+	judge     Judge
+	log       *Log
+	free      chan *Batch
+	readers   *readers
+	queue     chan event
+	down      chan struct{} // closed when nobody judges any more
+	fail      error         // why, once down is closed
+	old       *Batch        // lines of the log, to be judged
+	oldAt     Position      // behind them
+	from      manifest      // of the checkpoint from which it goes on
+	incidents *Incidents
+	out       *emitted // from here on the judging goroutine's
+	kept      bool     // the folder has its options
+	s         Snapshot
+	fresh     bool // what is being judged is new
+	at        Position
+	places    Places
+	saved     Position // at of the latest checkpoint
+	keeper    keeper
 	// what became of the latest checkpoint
 	checkpointed atomic.Pointer[checkpointed]
 	// the writing goroutine's
@@ -115,6 +118,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if w.cfg.Log == nil {
 		w.cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if w.incidents = cfg.Incidents; w.incidents == nil {
+		w.incidents = &Incidents{}
+	}
+	w.incidents.restore(incidentState{}, DefaultPause)
 	w.keeper.busy, w.keeper.last = make(chan struct{}, 1), time.Now()
 	w.every, w.rest = w.judge.Tick()
 	w.judge.Begin(w.log.Line)
@@ -172,6 +179,7 @@ func (w *watcher) resume() error {
 	w.at, w.saved, w.places = m.Log, m.Log, maps.Clone(m.Places)
 	w.s.Lines, w.s.Bad, w.s.LogBytes = m.Log.Lines, m.Bad, m.Log.Bytes
 	maps.Copy(w.s.Violations, m.Found)
+	w.incidents.restore(m.Incidents, DefaultPause)
 	w.checkpointed.Store(&checkpointed{at: m.Written})
 	w.keeper.last = time.Now()
 	if w.cfg.Metrics != nil { // the rest of the log is still to be judged

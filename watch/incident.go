@@ -1,0 +1,254 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Incident is what was found of one kind, on one key or on a range of keys, without a long pause between. It is a
+// function of the log, as the violations are.
+type Incident struct {
+	ID int64 `json:"incident"` // from 1, by the opening
+	// Class is what the metrics count by: an axiom, a mechanism, or a verdict. Kind is finer, and may be "": why an
+	// axiom is broken, the kind of a mechanism's violation, the anomaly.
+	Class string `json:"class"`
+	Kind  string `json:"kind,omitempty"`
+	// Unjudged: it says of transactions that they were not judged, or that nothing is known, and nothing against the
+	// database.
+	Unjudged bool `json:"unjudged,omitempty"`
+	Open     bool `json:"open"` // more may come to it
+	// Low and High are the least and the greatest key, as JSON: numbers by their value and before all else, others by
+	// their text. They are the same of an incident of one key, and nil where the kind has no key.
+	Low  json.RawMessage `json:"low,omitempty"`
+	High json.RawMessage `json:"high,omitempty"`
+	// Count is how many violations it has, Keys of how many keys, Txns of how many transactions: exactly up to 256,
+	// estimated beyond, some per cent off.
+	Count int64 `json:"count"`
+	Keys  int64 `json:"keys,omitempty"`
+	Txns  int64 `json:"txns"`
+	// Proved: one of those that were looked at is proved to violate the level (leopard, replay).
+	Proved bool `json:"proved,omitempty"`
+	// FirstN and LastN are the numbers of its first and last violation.
+	FirstN int64 `json:"first_n"`
+	LastN  int64 `json:"last_n"`
+	// Began and Last are when they became final, by the clock in the log; zero: nobody had told it.
+	Began time.Time `json:"began,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+	// Lines are the first few in full, as the file of violations has them.
+	Lines []json.RawMessage `json:"lines,omitempty"`
+	// Evidence are small histories of the first ones that are proved.
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Evidence is a small history that shows a violation, and its certificate, which isovet check and verify take: files
+// beside that of violations, with slashes.
+type Evidence struct {
+	N           int64  `json:"n"` // the violation's
+	History     string `json:"history,omitempty"`
+	Certificate string `json:"certificate,omitempty"`
+	// Why there is none, or no certificate.
+	Why string `json:"why,omitempty"`
+}
+
+// Bounds of incidents.
+const (
+	// incidentKeys is how many incidents of a kind have one key each, at most, at a time; further keys are one
+	// incident together.
+	incidentKeys = 4
+	// incidentLines is how many of an incident's lines are remembered.
+	incidentLines = 5
+	// maxIncidents bounds those that are remembered; the oldest that are not open go first.
+	maxIncidents = 1000
+	// DefaultPause is how long nothing has come to an incident before it is over.
+	DefaultPause = 10 * time.Minute
+)
+
+// Incidents are those of a watch. The zero value has none, and is ready for Config.Incidents. It is safe for concurrent
+// use.
+type Incidents struct {
+	mu    sync.Mutex
+	s     incidentState
+	pause time.Duration
+	open  map[incidentKind][]*incident
+	all   []*incident // by number
+}
+
+// incidentKind is what opens incidents of its own.
+type incidentKind struct{ class, kind string }
+
+// incidentState is what a checkpoint says of them.
+type incidentState struct {
+	Next    int64       `json:"next"`            // number of the next one, from 0
+	Dropped int64       `json:"dropped"`         // not remembered any more
+	Clock   int64       `json:"clock,omitempty"` // ns since 1970
+	All     []*incident `json:"all,omitempty"`
+}
+
+// incident is one with what is needed to go on with it.
+type incident struct {
+	Incident
+	Wide     bool     `json:"wide,omitempty"`     // it takes any key
+	KeySeen  distinct `json:"key_seen,omitzero"`  // while it is open
+	TxnsSeen distinct `json:"txns_seen,omitzero"` // likewise
+}
+
+// List returns them as they are, by number. Those of long ago may be missing.
+func (s *Incidents) List() []Incident {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Incident, len(s.all))
+	for i, x := range s.all {
+		out[i] = x.Incident
+		out[i].Lines, out[i].Evidence = slices.Clone(x.Lines), slices.Clone(x.Evidence)
+	}
+	return out
+}
+
+// Dropped is how many are not remembered any more.
+func (s *Incidents) Dropped() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.s.Dropped
+}
+
+// state is a copy for a checkpoint.
+func (s *Incidents) state() incidentState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.s
+	for _, x := range s.all {
+		y := *x
+		y.Lines, y.Evidence = slices.Clone(x.Lines), slices.Clone(x.Evidence)
+		y.KeySeen, y.TxnsSeen = x.KeySeen.clone(), x.TxnsSeen.clone()
+		out.All = append(out.All, &y)
+	}
+	return out
+}
+
+// restore goes back to a checkpoint's.
+func (s *Incidents) restore(from incidentState, pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.s, s.all, s.open, s.pause = from, from.All, map[incidentKind][]*incident{}, pause
+	s.s.All = nil
+	for _, x := range s.all {
+		if x.Open {
+			k := incidentKind{x.Class, x.Kind}
+			s.open[k] = append(s.open[k], x)
+		}
+	}
+}
+
+// clock says what time it is, and ends the incidents to which nothing has come for long.
+func (s *Incidents) clock(now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.s.Clock = max(s.s.Clock, now)
+	for k, open := range s.open {
+		left := slices.DeleteFunc(open, func(x *incident) bool {
+			if s.pause <= 0 || x.Last.IsZero() || s.s.Clock-x.Last.UnixNano() < int64(s.pause) {
+				return false
+			}
+			x.Open, x.KeySeen, x.TxnsSeen = false, distinct{}, distinct{}
+			return true
+		})
+		if s.open[k] = left; len(left) == 0 {
+			delete(s.open, k)
+		}
+	}
+}
+
+// add takes violation n to its incident, which it may open.
+func (s *Incidents) add(f *Finding, n int64) *incident {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.of(f, n)
+	x.Count++
+	x.LastN = n
+	if s.s.Clock > 0 {
+		x.Last = time.Unix(0, s.s.Clock).UTC()
+	}
+	if f.Key != "" {
+		if x.Low == nil || lessKey(f.Key, string(x.Low)) {
+			x.Low = json.RawMessage(f.Key)
+		}
+		if x.High == nil || lessKey(string(x.High), f.Key) {
+			x.High = json.RawMessage(f.Key)
+		}
+		if x.KeySeen.add(xxhash.Sum64String(f.Key)) {
+			x.Keys = x.KeySeen.count()
+		}
+	}
+	for _, t := range f.Txns {
+		if x.TxnsSeen.add(scramble(uint64(t) + 1)) {
+			x.Txns = x.TxnsSeen.count()
+		}
+	}
+	return x
+}
+
+// of finds the incident that a violation belongs to.
+func (s *Incidents) of(f *Finding, n int64) *incident {
+	k := incidentKind{f.Class, f.Kind}
+	open := s.open[k]
+	for _, x := range open {
+		if x.Wide || string(x.Low) == f.Key {
+			return x
+		}
+	}
+	s.s.Next++
+	x := &incident{Wide: f.Key == "" || len(open) >= incidentKeys, Incident: Incident{ID: s.s.Next, Class: f.Class,
+		Kind: f.Kind, Unjudged: f.Unjudged, Open: true, FirstN: n}}
+	if s.s.Clock > 0 {
+		x.Began = time.Unix(0, s.s.Clock).UTC()
+	}
+	if s.open == nil {
+		s.open = map[incidentKind][]*incident{}
+	}
+	if x.Wide { // those of one key come first
+		s.open[k] = append(open, x)
+	} else {
+		s.open[k] = append([]*incident{x}, open...)
+	}
+	if s.all = append(s.all, x); len(s.all) > maxIncidents {
+		if i := slices.IndexFunc(s.all, func(y *incident) bool { return !y.Open }); i >= 0 {
+			s.all = slices.Delete(s.all, i, i+1)
+			s.s.Dropped++
+		}
+	}
+	return x
+}
+
+// lined has an incident remember a line, if it is one of the first.
+func (s *Incidents) lined(x *incident, line []byte, proved bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.Proved = x.Proved || proved
+	if len(x.Lines) < incidentLines {
+		x.Lines = append(x.Lines, bytes.Clone(line))
+	}
+}
+
+// lessKey orders keys as Incident.Low says.
+func lessKey(a, b string) bool {
+	x, isX := number(a)
+	y, isY := number(b)
+	switch {
+	case isX && isY:
+		return x < y
+	case isX != isY:
+		return isX
+	}
+	return a < b
+}
+
+func number(key string) (n int64, is bool) {
+	n, err := strconv.ParseInt(key, 10, 64)
+	return n, err == nil
+}
