@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	github.com/andybalholm/brotli v1.2.8 // Brotli, within Parquet
 	github.com/cespare/xxhash/v2 v2.3.0 // checksums of the native format, hashes of interned texts
+	github.com/chromedp/cdproto v0.159.0 // a browser's events and settings, in tests of pages
+	github.com/chromedp/chromedp v0.23.0 // a headless browser, in tests of pages
 	github.com/cockroachdb/pebble/v2 v2.1.7 // what watch knows of keys that memory does not hold, on disk
 	github.com/crillab/gophersat v1.4.0 // a second SAT solver to compare with
 	github.com/dgraph-io/badger/v4 v4.9.6 // Badger, a database inside this program
@@ -102,6 +104,7 @@ require (
 	github.com/cockroachdb/tokenbucket v0.0.0-20230807174530-cc333fc44b06 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/getsentry/sentry-go v0.27.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect

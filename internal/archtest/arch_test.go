@@ -247,7 +247,11 @@ func lists() string {
 	}
 	b.WriteString("\nThese packages are imported by few:\n\n")
 	for _, p := range slices.Sorted(maps.Keys(importers)) {
-		b.WriteString(item("`" + p + "` is imported only by " + code(importers[p])))
+		by := "tests"
+		if len(importers[p]) > 0 {
+			by = code(importers[p])
+		}
+		b.WriteString(item("`" + p + "` is imported only by " + by))
 	}
 	return b.String()
 }

@@ -199,6 +199,8 @@ var floors = [][]room{
 			"where two histories differ"},
 		{"internal/histtest/oracletest",
 			"random histories for brute force, and the papers' notation"},
+		{"internal/browser",
+			"pages opened in a headless Chromium: errors, contrast, keys, pictures"},
 		{"internal/solvertest/proof",
 			"a solver's proofs as text, and a checker of them"},
 		{"internal/solvertest/fake",
@@ -255,6 +257,7 @@ var importers = map[string][]string{
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},
 	"check/oracle":     {"check"},
+	"internal/browser": {}, // tests alone: no program is linked with a browser's driver
 	"internal/cli":     {"cmd/isovet", "cmd/bench", "cmd/command", "internal/release"},
 }
 
