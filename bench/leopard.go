@@ -286,7 +286,7 @@ func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, l
 	}
 	seen := 0
 	for i, e := range edges {
-		next[e.From] = append(next[e.From], e.To)
+		next[e.From] = append(next[e.From], uint32(e.To))
 		if i > 0 && e.To == edges[i-1].To {
 			continue
 		}

@@ -110,10 +110,13 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		if len(seed) < 2 || len(seed) > maxTrial {
 			continue
 		}
-		err := x.proveFrom(slices.DeleteFunc(slices.Clone(seed), func(t uint32) bool {
-			return t == history.None ||
-				!x.v.Counts[t]
-		}), replay.Refute)
+		var counts []uint32
+		for _, t := range seed {
+			if t < uint64(len(x.v.Counts)) && x.v.Counts[t] {
+				counts = append(counts, uint32(t))
+			}
+		}
+		err := x.proveFrom(counts, replay.Refute)
 		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
 			return nil, err
 		}
@@ -160,9 +163,7 @@ func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Me
 		e := evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind,
 			Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key])}
 		for _, t := range v.Txns {
-			if t != history.None {
-				e.Txns = append(e.Txns, h.Txns.ID[t])
-			}
+			e.Txns = append(e.Txns, h.Txns.ID[t])
 		}
 		m.Violations = append(m.Violations, e)
 	}

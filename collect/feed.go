@@ -98,7 +98,8 @@ func (f *Feed) txn(session int, l *log, tables []workload.Table) {
 	f.txns++
 	id := f.txns
 	f.mu.Unlock()
-	b := append(f.bufs[session][:0], mechanism.Trace{Kind: mechanism.Begin, Bef: t.start, Aft: t.start, Txn: id})
+	b := append(f.bufs[session][:0], mechanism.Trace{Kind: mechanism.Begin, Bef: t.start, Aft: t.start,
+		Val: uint64(id)})
 	version := func(v history.Value) uint64 {
 		switch v.Kind {
 		case history.Null:
@@ -109,7 +110,7 @@ func (f *Feed) txn(session int, l *log, tables []workload.Table) {
 		return uint64(v.N)
 	}
 	for i, o := range l.ops[t.off : t.off+t.n] {
-		tr := mechanism.Trace{Bef: o.start, Aft: o.end, Txn: id, Op: uint32(i)}
+		tr := mechanism.Trace{Bef: o.start, Aft: o.end, Op: uint32(i)}
 		add := func(kind mechanism.Kind, key history.Value, val uint64) {
 			tr.Kind, tr.Key, tr.Val = kind, f.key(key.N, tables), val
 			b = append(b, tr)
@@ -144,7 +145,7 @@ func (f *Feed) txn(session int, l *log, tables []workload.Table) {
 			}
 		}
 	}
-	end := mechanism.Trace{Kind: mechanism.Commit, Bef: t.commit, Aft: t.end, Txn: id}
+	end := mechanism.Trace{Kind: mechanism.Commit, Bef: t.commit, Aft: t.end, Val: uint64(id)}
 	switch t.status {
 	case history.Aborted:
 		end.Kind = mechanism.Abort

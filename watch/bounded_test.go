@@ -11,6 +11,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
+	"isovet/history/format/jsonl"
 	"isovet/internal/histtest"
 )
 
@@ -107,7 +108,14 @@ func drawnStream(rng *rand.Rand, txns int) (lines [][]byte) {
 // renew, if set, may make another of a judge now and then.
 func told(t *testing.T, j Judge, lines [][]byte, most int, rng *rand.Rand, renew func(Judge) Judge) (out []string) {
 	t.Helper()
-	j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+	return toldFrom(t, j, lines, 0, most, rng, renew)
+}
+
+// toldFrom is told of a stream whose first so many lines, a header aside, are not shown.
+func toldFrom(t *testing.T, j Judge, lines [][]byte, from int64, most int, rng *rand.Rand,
+	renew func(Judge) Judge) (out []string) {
+	t.Helper()
+	j.Begin(func(n int64) ([]byte, error) { return lines[n-from], nil })
 	n := int64(0)
 	take := func() {
 		err := j.Findings(func(f *Finding) error {
@@ -123,8 +131,12 @@ func told(t *testing.T, j Judge, lines [][]byte, most int, rng *rand.Rand, renew
 	now := int64(1_750_000_000_000_000_000)
 	for at := 0; at < len(lines); {
 		k := min(1+rng.IntN(most), len(lines)-at)
-		if err := j.Take(NewBatch(int64(at), lines[at:at+k]), func(place int64, err error) {
-			out = append(out, fmt.Sprint(place, err))
+		first := from + int64(at)
+		if from > 0 && at == 0 && jsonl.IsHeader(lines[0]) {
+			first, k = 0, 1
+		}
+		if err := j.Take(NewBatch(first, lines[at:at+k]), func(place int64, err error) {
+			out = append(out, fmt.Sprint(place-first+int64(at), err))
 		}); err != nil {
 			t.Fatal(err)
 		}

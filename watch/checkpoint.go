@@ -38,7 +38,7 @@ type manifest struct {
 }
 
 // manifestVersion is that of this isovet.
-const manifestVersion = 1
+const manifestVersion = 2
 
 const (
 	manifestFile   = "manifest"

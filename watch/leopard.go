@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"reflect"
 	"time"
@@ -260,7 +259,7 @@ func (j *leopard) foreign(b *Batch, i int) {
 	j.stream.Piece(ops.H)
 	for t := range ops.Heads {
 		var err error
-		if j.buf, err = j.stream.Txn(j.buf[:0], uint32(t), uint32(b.Lines[i].N)); err == nil && len(j.buf) > 2 {
+		if j.buf, err = j.stream.Txn(j.buf[:0], uint32(t), uint64(b.Lines[i].N)); err == nil && len(j.buf) > 2 {
 			j.online.Foreign(j.buf)
 		}
 	}
@@ -298,16 +297,10 @@ func (j *leopard) id(hasID bool, id, n int64) int64 {
 	return n - j.first
 }
 
-// maxLines is how many lines traces can name.
-const maxLines = math.MaxUint32 - 2
-
 // txn takes the transaction of a line.
 func (j *leopard) txn(b *Batch, i int) (err error) {
 	n, t := b.Lines[i].N, b.Lines[i].Txn
 	head := &b.Heads[t]
-	if n > maxLines {
-		return errors.New("the stream has more than 4 billion lines; go on in another folder")
-	}
 	if head.Init {
 		if j.taken {
 			return errors.New("the initial transaction comes after others; expected it first")
@@ -319,7 +312,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	if j.attach {
 		j.online.Attach()
 	}
-	if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(n)); err != nil || len(j.buf) == 0 {
+	if j.buf, err = j.stream.Txn(j.buf[:0], t, uint64(n)); err != nil || len(j.buf) == 0 {
 		return err
 	}
 	j.taken = true
@@ -400,7 +393,7 @@ func (j *leopard) End() {
 }
 
 // recall reads a transaction again.
-func (j *leopard) recall(id uint32) (witness, error) {
+func (j *leopard) recall(id uint64) (witness, error) {
 	line, err := j.line(int64(id))
 	if err != nil {
 		return witness{}, err

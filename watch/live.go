@@ -53,7 +53,7 @@ func (l *Live) Ended(h *history.History, mark int64) error {
 			l.pieces, l.first = append(l.pieces, h), append(l.first, h.Txns.ID[t])
 		}
 		var err error
-		if j.buf, err = j.stream.Txn(j.buf[:0], t, uint32(h.Txns.ID[t])); err != nil {
+		if j.buf, err = j.stream.Txn(j.buf[:0], t, uint64(h.Txns.ID[t])); err != nil {
 			return err
 		}
 		if len(j.buf) == 0 {
@@ -105,7 +105,7 @@ func (l *Live) Snapshot() Snapshot {
 	return s
 }
 
-func (l *Live) recall(id uint32) (witness, error) {
+func (l *Live) recall(id uint64) (witness, error) {
 	p := sort.Search(len(l.first), func(i int) bool { return l.first[i] > int64(id) }) - 1
 	h := l.pieces[p]
 	t := uint32(int64(id) - l.first[p])

@@ -5,31 +5,54 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
+	"time"
 
+	"isovet/check/mechanism"
 	"isovet/internal/histtest"
 )
 
 // serialStream writes transactions of 15 operations on 1,000 keys, one after the other by the database's timestamps, as
-// the papers' default workload has them, in the order of their commits.
-func serialStream(w io.Writer, txns int) error {
+// the papers' default workload has them, in the order of their commits. With client times, as Leopard wants them,
+// twenty run at a time; with times of the operations, too, lines are twice as long.
+func serialStream(w io.Writer, txns int, client, times bool) error {
 	rng := rand.New(rand.NewPCG(2, 2))
 	vals := make([]int64, 1000)
 	b := []byte(`{"format":"isovet-history","version":1,"initial":0}` + "\n")
+	add := func(text string, n int64) { b = strconv.AppendInt(append(b, text...), n, 10) }
 	for i := range int64(txns) {
-		b = fmt.Appendf(b, `{"id":%d,"session":%d,"seq":%d,"start_ts":%d,"commit_ts":%d,"ops":[`, i, i%50, i/50, 2*i+1,
-			2*i+2)
+		add(`{"id":`, i)
+		add(`,"session":`, i%50)
+		add(`,"seq":`, i/50)
+		at := 1_750_000_000_000_000_000 + 1000*i
+		if client {
+			add(`,"start":`, at)
+			add(`,"commit":`, at+900)
+			add(`,"end":`, at+1000+rng.Int64N(20_000))
+		} else {
+			add(`,"start_ts":`, 2*i+1)
+			add(`,"commit_ts":`, 2*i+2)
+		}
+		b = append(b, `,"ops":[`...)
 		for k := range int64(15) {
 			key := rng.IntN(len(vals))
-			kind := 'r'
+			kind := `["r",`
 			if k%2 == 1 {
-				kind = 'w'
+				kind = `["w",`
 				vals[key] = i*15 + k + 1
 			}
 			if k > 0 {
 				b = append(b, ',')
 			}
-			b = fmt.Appendf(b, `["%c",%d,%d]`, kind, key, vals[key])
+			add(kind, int64(key))
+			add(",", vals[key])
+			if times {
+				add(",", at+60*k)
+				add(",", at+60*k+50)
+			}
+			b = append(b, ']')
 		}
 		b = append(b, "]}\n"...)
 		if len(b) > 1<<16 || i == int64(txns)-1 {
@@ -45,24 +68,55 @@ func serialStream(w io.Writer, txns int) error {
 // TestRate says how long the way from a pipe to the verdict takes, ISOVET_LONG=1 for a million transactions, and that
 // nothing is found in what is right.
 func TestRate(t *testing.T) {
+	g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
+	t.Run("aion", func(t *testing.T) {
+		j, err := NewAion(AionOptions{Options: si, Lateness: 10_000, Gate: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, false, false) })
+	})
+	for _, profile := range []string{"postgresql:repeatable-read", "postgresql:serializable"} {
+		p, err := mechanism.LookupProfile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, times := range []bool{false, true} {
+			t.Run(fmt.Sprintf("leopard/%s/%v", profile, times), func(t *testing.T) {
+				j := leopardOf(t, LeopardOptions{Profile: p, Lateness: int64(time.Millisecond), Gate: g})
+				rate(t, j, func(w io.Writer, txns int) error { return serialStream(w, txns, true, times) })
+			})
+		}
+	}
+}
+
+func rate(t *testing.T, judge Judge, stream func(w io.Writer, txns int) error) {
 	txns := histtest.Long(20_000, 1_000_000)
-	r, w := io.Pipe()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
 	made := 0.0
 	go func() {
 		begin := processSeconds()
-		if err := serialStream(io.Discard, txns); err != nil {
+		if err := stream(io.Discard, txns); err != nil {
 			t.Error(err)
 		}
 		made = processSeconds() - begin
-		w.CloseWithError(serialStream(w, txns))
+		if err := stream(w, txns); err != nil {
+			t.Error(err)
+		}
+		w.Close()
 	}()
 	var m Metrics
 	begin := processSeconds()
-	err := Run(t.Context(), Config{Dir: t.TempDir(), Judge: aionOf(si, 10_000), Metrics: &m,
+	err = Run(t.Context(), Config{Dir: t.TempDir(), Judge: judge, Metrics: &m,
 		Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
 	s := m.Get()
 	if err != nil || s.Txns != int64(txns) || s.Late > 0 || len(s.Violations) > 0 || s.Bad > 0 {
 		t.Fatalf("%v, %+v", err, s)
 	}
-	t.Logf("%d transactions: %.1f µs of processor each", txns, (processSeconds()-begin-2*made)*1e6/float64(txns))
+	took := (processSeconds() - begin - 2*made) * 1e6 / float64(txns)
+	t.Logf("%d transactions: %.1f µs of processor each, %.0f a second and core", txns, took, 1e6/took)
 }

@@ -39,7 +39,7 @@ type court struct {
 	stream  *mechanism.Stream                `freeze:"-"`
 	head    *history.History                 `freeze:"-"` // the header
 	origin  int64                            // the first start
-	recall  func(id uint32) (witness, error) `freeze:"-"`
+	recall  func(id uint64) (witness, error) `freeze:"-"`
 }
 
 // maxWitnesses bounds the transactions of a violation that are tried as a proof. A proof takes a fraction of a
@@ -58,7 +58,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 			txns = append(txns, t)
 		}
 	}
-	of := map[uint32]uint32{} // stream's → part's
+	of := map[uint64]uint32{} // stream's → part's
 	var ws []witness
 	var gone []int64
 	for _, t := range txns {
@@ -111,11 +111,11 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 }
 
 // inside says a violation in the terms of a history that holds its transactions.
-func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint32]uint32) mechanism.Violation {
+func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint64]uint32) mechanism.Violation {
 	x := v
 	x.Txns, x.Ops, x.Cycle = nil, nil, nil
 	for _, t := range v.Txns {
-		x.Txns = append(x.Txns, of[t])
+		x.Txns = append(x.Txns, uint64(of[t]))
 	}
 	for i, op := range v.Ops {
 		x.Ops = append(x.Ops, h.Txns.OpOff[of[v.Whose(i)]]+op)
@@ -126,7 +126,7 @@ func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint32]
 		x.Val = uint64(ver)
 	}
 	for _, e := range v.Cycle {
-		e.From, e.To = of[e.From], of[e.To]
+		e.From, e.To = uint64(of[e.From]), uint64(of[e.To])
 		e.Key, _ = c.stream.Find(h, e.Key, 0)
 		x.Cycle = append(x.Cycle, e)
 	}

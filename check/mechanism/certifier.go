@@ -12,52 +12,66 @@ import "slices"
 // Differs: cycles, not the database's own pattern: two consecutive rw are no violation (errata L9).
 // Invariant: ord[u] < ord[v] for every edge u→v kept.
 type certifier struct {
-	on       bool
-	ring     []txnNode // of serial s: ring[s & mask], for base ≤ s < next
-	base     uint32
-	next     uint32
-	alive    int
-	edges    []edge
-	freeEdge int32
-	lastOrd  int64
+	on      bool
+	ring    []txnNode // of serial s: ring[s & mask], for base ≤ s < next
+	base    uint64
+	next    uint64
+	alive   int
+	room    int // for edges, in bytes
+	lastOrd int64
 
-	mark             uint32
-	stack, fwd, back []uint32
-	ords             []int64
+	mark      uint32
+	stack     []uint64
+	fwd, back []uint32 // serials, from base on
+	ords      []int64
 }
 
+// txnNode is a transaction. Its edges lie side by side, and so does what is looked at most.
 type txnNode struct {
-	id         uint32
-	mark       uint32
 	ord        int64
-	a, b, c, d int64 // snapshot and commit intervals
-	out, in    int32
-	nin        int32
-	via        int32 // edge by which the search came
+	nin        int32 // edges of in whose transactions are not forgotten
+	mark       uint32
+	out        []outEdge
+	in         []inEdge
+	id         uint64
+	a, b, c, d int64  // snapshot and commit intervals
+	via        uint64 // from which the search came, by its edge viaAt
+	viaAt      int32
 	gone       bool
 }
 
-type edge struct {
-	from, to        uint32
-	key             uint32
-	nextOut, nextIn int32
-	kind            uint8
-	why             Reason
-	dead            bool // from has been forgotten
+// outEdge is an edge as its first transaction has it.
+type outEdge struct {
+	to   uint64
+	key  uint32
+	kind uint8
+	why  Reason
 }
+
+const (
+	outBytes = 16
+	inBytes  = 8
+	// someEdges is for how many a forgotten transaction's room is kept for the one that takes its place.
+	someEdges = 256
+)
+
+// inEdge is an edge as its last transaction has it: the first one, and the kind.
+type inEdge uint64
+
+func (e inEdge) from() uint64 { return uint64(e >> 2) }
+func (e inEdge) kind() uint8  { return uint8(e & 3) }
 
 func (g *certifier) init(on bool) {
 	g.on = on
-	g.freeEdge = -1
 	if on {
 		g.ring = make([]txnNode, 1024)
 	}
 }
 
-func (g *certifier) at(s uint32) *txnNode { return &g.ring[s&uint32(len(g.ring)-1)] }
+func (g *certifier) at(s uint64) *txnNode { return &g.ring[s&uint64(len(g.ring)-1)] }
 
 // node returns a transaction that is remembered, or nil.
-func (g *certifier) node(s uint32) *txnNode {
+func (g *certifier) node(s uint64) *txnNode {
 	if !g.on || s < g.base || s >= g.next {
 		return nil
 	}
@@ -68,26 +82,32 @@ func (g *certifier) node(s uint32) *txnNode {
 }
 
 // add enters a committed transaction; serials are consecutive.
-func (g *certifier) add(s, id uint32, a, b, c, d int64) {
+func (g *certifier) add(s, id uint64, a, b, c, d int64) {
 	if !g.on {
 		return
 	}
 	if int(s-g.base) >= len(g.ring) {
 		ring := make([]txnNode, 2*len(g.ring))
 		for t := g.base; t < s; t++ {
-			ring[t&uint32(len(ring)-1)] = *g.at(t)
+			ring[t&uint64(len(ring)-1)] = *g.at(t)
 		}
 		g.ring = ring
 	}
 	g.lastOrd++
-	*g.at(s) = txnNode{id: id, ord: g.lastOrd, a: a, b: b, c: c, d: d, out: -1, in: -1}
+	n := g.at(s)
+	out, in := n.out[:0], n.in[:0]
+	if cap(out) > someEdges || cap(in) > someEdges {
+		g.room -= cap(out)*outBytes + cap(in)*inBytes
+		out, in = nil, nil
+	}
+	*n = txnNode{id: id, ord: g.lastOrd, a: a, b: b, c: c, d: d, out: out, in: in}
 	g.next = s + 1
 	g.alive++
 }
 
 // insert enters an edge. If it would close a cycle it returns that, and leaves the edge out.
 // Cost: constant for an edge along the order; else what lies between its ends.
-func (g *certifier) insert(from, to, key uint32, kind uint8, why Reason) []Dependency {
+func (g *certifier) insert(from, to uint64, key uint32, kind uint8, why Reason) []Dependency {
 	u, v := g.node(from), g.node(to)
 	if u == nil || v == nil || from == to {
 		return nil
@@ -99,37 +119,32 @@ func (g *certifier) insert(from, to, key uint32, kind uint8, why Reason) []Depen
 		g.backward(from, v.ord)
 		g.reorder()
 	}
-	i := g.freeEdge
-	if i < 0 {
-		g.edges = append(g.edges, edge{})
-		i = int32(len(g.edges)) - 1
-	} else {
-		g.freeEdge = g.edges[i].nextOut
-	}
-	x := &g.edges[i]
-	*x = edge{from: from, to: to, key: key, nextOut: u.out, nextIn: v.in, kind: kind, why: why}
-	u.out, v.in = i, i
+	room := cap(u.out)*outBytes + cap(v.in)*inBytes
+	u.out = append(u.out, outEdge{to: to, key: key, kind: kind, why: why})
+	v.in = append(v.in, inEdge(from<<2|uint64(kind)))
+	g.room += cap(u.out)*outBytes + cap(v.in)*inBytes - room
 	v.nin++
 	return nil
 }
 
 // forward collects what is reachable from to, up to an order; it reports whether from is.
-func (g *certifier) forward(from, to uint32, most int64) bool {
+func (g *certifier) forward(from, to uint64, most int64) bool {
 	g.mark++
-	g.fwd = append(g.fwd[:0], to)
-	n := g.at(to)
-	n.mark, n.via = g.mark, -1
+	g.fwd = append(g.fwd[:0], uint32(to-g.base))
+	g.at(to).mark = g.mark
 	for i := 0; i < len(g.fwd); i++ {
-		for e := g.at(g.fwd[i]).out; e >= 0; e = g.edges[e].nextOut {
-			t := g.edges[e].to
+		s := g.base + uint64(g.fwd[i])
+		out := g.at(s).out
+		for e := len(out) - 1; e >= 0; e-- {
+			t := out[e].to
 			n := g.at(t)
 			if t == from {
-				n.via = e
+				n.via, n.viaAt = s, int32(e)
 				return true
 			}
 			if n.mark != g.mark && n.ord < most {
-				n.mark, n.via = g.mark, e
-				g.fwd = append(g.fwd, t)
+				n.mark, n.via, n.viaAt = g.mark, s, int32(e)
+				g.fwd = append(g.fwd, uint32(t-g.base))
 			}
 		}
 	}
@@ -137,19 +152,16 @@ func (g *certifier) forward(from, to uint32, most int64) bool {
 }
 
 // backward collects what reaches from, down to an order.
-func (g *certifier) backward(from uint32, least int64) {
+func (g *certifier) backward(from uint64, least int64) {
 	g.mark++
-	g.back = append(g.back[:0], from)
+	g.back = append(g.back[:0], uint32(from-g.base))
 	g.at(from).mark = g.mark
 	for i := 0; i < len(g.back); i++ {
-		for e := g.at(g.back[i]).in; e >= 0; e = g.edges[e].nextIn {
-			if g.edges[e].dead {
-				continue
-			}
-			t := g.edges[e].from
-			if n := g.at(t); n.mark != g.mark && n.ord > least {
+		for _, e := range g.at(g.base + uint64(g.back[i])).in {
+			t := e.from()
+			if n := g.node(t); n != nil && n.mark != g.mark && n.ord > least {
 				n.mark = g.mark
-				g.back = append(g.back, t)
+				g.back = append(g.back, uint32(t-g.base))
 			}
 		}
 	}
@@ -157,8 +169,9 @@ func (g *certifier) backward(from uint32, least int64) {
 
 // reorder gives those found backward, then those found forward, the places that they have together.
 func (g *certifier) reorder() {
+	ord := func(s uint32) *int64 { return &g.at(g.base + uint64(s)).ord }
 	byOrd := func(a, b uint32) int {
-		if g.at(a).ord < g.at(b).ord {
+		if *ord(a) < *ord(b) {
 			return -1
 		}
 		return 1
@@ -168,30 +181,31 @@ func (g *certifier) reorder() {
 	g.ords = g.ords[:0]
 	i, j := 0, 0
 	for i < len(g.back) || j < len(g.fwd) { // merge
-		if j == len(g.fwd) || i < len(g.back) && g.at(g.back[i]).ord < g.at(g.fwd[j]).ord {
-			g.ords = append(g.ords, g.at(g.back[i]).ord)
+		if j == len(g.fwd) || i < len(g.back) && *ord(g.back[i]) < *ord(g.fwd[j]) {
+			g.ords = append(g.ords, *ord(g.back[i]))
 			i++
 		} else {
-			g.ords = append(g.ords, g.at(g.fwd[j]).ord)
+			g.ords = append(g.ords, *ord(g.fwd[j]))
 			j++
 		}
 	}
 	for i, s := range g.back {
-		g.at(s).ord = g.ords[i]
+		*ord(s) = g.ords[i]
 	}
 	for j, s := range g.fwd {
-		g.at(s).ord = g.ords[len(g.back)+j]
+		*ord(s) = g.ords[len(g.back)+j]
 	}
 }
 
 // cycle is the edge from→to and the path from to back to from that forward found.
-func (g *certifier) cycle(from, to, key uint32, kind uint8, why Reason) []Dependency {
+func (g *certifier) cycle(from, to uint64, key uint32, kind uint8, why Reason) []Dependency {
 	var path []Dependency
 	for s := from; s != to; {
-		e := &g.edges[g.at(s).via]
-		path = append(path, Dependency{From: g.at(e.from).id, To: g.at(e.to).id, Key: e.key, Dep: depOf[e.kind],
-			Reason: e.why})
-		s = e.from
+		n := g.at(s)
+		m := g.at(n.via)
+		e := &m.out[n.viaAt]
+		path = append(path, Dependency{From: m.id, To: n.id, Key: e.key, Dep: depOf[e.kind], Reason: e.why})
+		s = n.via
 	}
 	path = append(path, Dependency{From: g.at(from).id, To: g.at(to).id, Key: key, Dep: depOf[kind], Reason: why})
 	slices.Reverse(path)
@@ -220,8 +234,9 @@ func (g *certifier) prune(floor int64) {
 				continue // two edges led there
 			}
 			g.forget(t)
-			for e := g.at(t).out; e >= 0; e = g.edges[e].nextOut {
-				to := g.edges[e].to
+			out := g.at(t).out
+			for e := len(out) - 1; e >= 0; e-- {
+				to := out[e].to
 				if to > s {
 					continue // the loop comes to it
 				}
@@ -235,22 +250,14 @@ func (g *certifier) prune(floor int64) {
 }
 
 // forget takes out a transaction that nothing precedes.
-func (g *certifier) forget(t uint32) {
+func (g *certifier) forget(t uint64) {
 	n := g.at(t)
 	n.gone = true
+	n.in = n.in[:0] // of forgotten ones
 	g.alive--
-	edges, ring, mask := g.edges, g.ring, uint32(len(g.ring)-1)
-	for e := n.in; e >= 0; { // all dead
-		x := &edges[e]
-		x.nextOut = g.freeEdge
-		g.freeEdge = e
-		e = x.nextIn
-	}
-	for e := n.out; e >= 0; {
-		x := &edges[e]
-		x.dead = true
-		ring[x.to&mask].nin--
-		e = x.nextOut
+	ring, mask := g.ring, uint64(len(g.ring)-1)
+	for i := range n.out {
+		ring[n.out[i].to&mask].nin--
 	}
 }
 
@@ -263,7 +270,7 @@ func (g *certifier) advance() {
 
 // dangerous finds structures T1 →rw T2 →rw T3 around a new rw edge: both pairs concurrent for sure, T3 surely the first
 // to commit (errata L9: PostgreSQL's rule needs that). They need not be violations.
-func (g *certifier) dangerous(from, to uint32, found func([3]uint32)) {
+func (g *certifier) dangerous(from, to uint64, found func([3]uint64)) {
 	u, v := g.node(from), g.node(to)
 	if u == nil || v == nil {
 		return
@@ -271,19 +278,19 @@ func (g *certifier) dangerous(from, to uint32, found func([3]uint32)) {
 	concurrent := func(x, y *txnNode) bool { return x.b < y.c && y.b < x.c }
 	test := func(a, b, c *txnNode) {
 		if concurrent(a, b) && concurrent(b, c) && c.d < a.c && c.d < b.c {
-			found([3]uint32{a.id, b.id, c.id})
+			found([3]uint64{a.id, b.id, c.id})
 		}
 	}
-	for e := v.out; e >= 0; e = g.edges[e].nextOut {
-		if w := g.node(g.edges[e].to); g.edges[e].kind == 2 && w != nil {
+	for e := len(v.out) - 1; e >= 0; e-- {
+		if w := g.node(v.out[e].to); v.out[e].kind == 2 && w != nil {
 			test(u, v, w)
 		}
 	}
-	for e := u.in; e >= 0; e = g.edges[e].nextIn {
-		if g.edges[e].dead || g.edges[e].kind != 2 {
+	for e := len(u.in) - 1; e >= 0; e-- {
+		if u.in[e].kind() != 2 {
 			continue
 		}
-		if w := g.node(g.edges[e].from); w != nil {
+		if w := g.node(u.in[e].from()); w != nil {
 			test(w, u, v)
 		}
 	}

@@ -141,10 +141,10 @@ func (v *Verifier) whole(p *pending, reads []Trace, before []predecessor, a, b i
 				}
 				r := &reads[i]
 				if t.read < 0 {
-					v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{t.id, p.id},
+					v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{t.id, p.id},
 						Ops: []uint32{t.by.op, t.by.mine, r.Op}, Key: t.by.key})
 				} else {
-					v.violation(Violation{Mechanism: ConsistentRead, Kind: Fractured, Txns: []uint32{p.id, t.id},
+					v.violation(Violation{Mechanism: ConsistentRead, Kind: Fractured, Txns: []uint64{p.id, t.id},
 						Ops: []uint32{reads[t.read].Op, r.Op}, Key: r.Key, Val: r.Val})
 				}
 				return
@@ -180,7 +180,7 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 }
 
 // antidepend deduces rw from a reader of w to the writer of the version that follows it.
-func (v *Verifier) antidepend(key uint32, w *version, txn, id uint32, aft int64, k *keyState) {
+func (v *Verifier) antidepend(key uint32, w *version, txn, id uint64, aft int64, k *keyState) {
 	if w.succ == txn {
 		return
 	}
@@ -198,7 +198,7 @@ func (v *Verifier) antidepend(key uint32, w *version, txn, id uint32, aft int64,
 }
 
 // follow makes a version the next after w, and settles the anti-dependencies that waited for it.
-func (v *Verifier) follow(key uint32, w *version, succ, id uint32, why Reason, overlap bool) {
+func (v *Verifier) follow(key uint32, w *version, succ, id uint64, why Reason, overlap bool) {
 	w.succ = succ
 	if w.txn != none {
 		v.depend(w.txn, succ, key, w.id, id, 1, why, overlap)
@@ -213,9 +213,9 @@ func (v *Verifier) follow(key uint32, w *version, succ, id uint32, why Reason, o
 
 // unseen reports a read of a version that the snapshot cannot see.
 func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
-	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint32{p.id}, Ops: []uint32{r.Op}, Key: r.Key,
+	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint64{p.id}, Ops: []uint32{r.Op}, Key: r.Key,
 		Val: r.Val}
-	add := func(id, op uint32) {
+	add := func(id uint64, op uint32) {
 		if id != none {
 			x.Txns, x.Ops = append(x.Txns, id), append(x.Ops, op)
 		}
@@ -248,7 +248,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 			return
 		}
 	case g.overID == none && g.overOp == vain:
-		x.Vain = []uint32{g.id}
+		x.Vain = []uint64{g.id}
 	default:
 		x.Kind = Overwritten
 		add(g.id, g.op)
@@ -259,7 +259,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 
 // noSnapshot reports two reads (or one, and the snapshot's interval) that no moment explains.
 func (v *Verifier) noSnapshot(p *pending, reads []Trace, lo, hi int) {
-	x := Violation{Mechanism: ConsistentRead, Kind: NoSnapshot, Txns: []uint32{p.id}}
+	x := Violation{Mechanism: ConsistentRead, Kind: NoSnapshot, Txns: []uint64{p.id}}
 	for _, i := range []int{lo, hi} {
 		if i < 0 {
 			continue

@@ -65,12 +65,12 @@ func (r *drawn) Valid() bool {
 func (r *drawn) streams() [][]Trace {
 	out := make([][]Trace, r.Clients)
 	for id, t := range r.Txns {
-		s := append(out[t.Client], Trace{Kind: Begin, Bef: t.Start, Aft: t.Start, Txn: uint32(id)})
+		s := append(out[t.Client], Trace{Kind: Begin, Bef: t.Start, Aft: t.Start, Val: uint64(id)})
 		for n, op := range t.Ops {
-			op.Txn, op.Op = uint32(id), uint32(8*id+n)
+			op.Op = uint32(8*id + n)
 			s = append(s, op)
 		}
-		out[t.Client] = append(s, Trace{Kind: t.Kind, Bef: t.C, Aft: t.D, Txn: uint32(id)})
+		out[t.Client] = append(s, Trace{Kind: t.Kind, Bef: t.C, Aft: t.D, Val: uint64(id)})
 	}
 	return out
 }
@@ -94,7 +94,7 @@ func draw(seed uint64, clients, txns, keys int) *drawn {
 			if _, ok := used[k]; ok {
 				continue
 			}
-			op := Trace{Kind: Read, Txn: id, Key: k, Op: id*8 + uint32(n)}
+			op := Trace{Kind: Read, Key: k, Op: id*8 + uint32(n)}
 			if rng.IntN(2) == 0 {
 				op.Kind = Write
 				vals[k]++

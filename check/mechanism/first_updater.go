@@ -47,7 +47,7 @@ func (v *Verifier) order(key uint32, k *keyState, w *version) {
 			before, after := possible(u.c, w.snapAft), possible(w.c, u.snapAft)
 			switch {
 			case !before && !after:
-				v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint32{u.id, w.id},
+				v.violation(Violation{Mechanism: FirstUpdaterWins, Kind: LostUpdate, Txns: []uint64{u.id, w.id},
 					Ops: []uint32{u.op, w.op}, Key: key})
 			case before && !after:
 				v.before = append(v.before, predecessor{txn: u.txn, id: u.id, key: key, op: u.op, mine: w.op})

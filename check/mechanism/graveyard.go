@@ -4,10 +4,12 @@ package mechanism
 type grave struct {
 	val    uint64
 	before int64  // 1 + the number of the key's grave before this; 0: none
-	id, op uint32 // who wrote it
+	id     uint64 // who wrote it
+	op     uint32
 	// of a version: who surely overwrote it; none and vain: it was never installed, for its transaction aborted, or
 	// wrote the key again
-	overID, overOp uint32
+	overID uint64
+	overOp uint32
 }
 
 // vain is grave.overOp of what was never installed.
@@ -65,7 +67,7 @@ func (g *graveyard) find(k *keyState, val uint64) *grave {
 }
 
 // vain buries what a transaction wrote and nobody may read.
-func (v *Verifier) vain(k *keyState, op *Trace, id uint32) {
+func (v *Verifier) vain(k *keyState, op *Trace, id uint64) {
 	v.graves.add(k, grave{val: op.Val, id: id, op: op.Op, overID: none, overOp: vain})
 	v.appeared(op.Key, op.Val, id)
 }

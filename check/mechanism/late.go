@@ -36,10 +36,11 @@ type suspect struct {
 // maxSuspects bounds the reads that wait; more are not judged.
 var maxSuspects = 1 << 16
 
-// Unjudged is a read that was not verified, for its writer came late; by Trace.Txn and Trace.Op.
+// Unjudged is a read that was not verified, for its writer came late; by what their traces say.
 type Unjudged struct {
-	Reader, Writer, Key, Op uint32
-	None                    bool // no writer is known: too many reads were waiting
+	Reader, Writer uint64
+	Key, Op        uint32
+	None           bool // no writer is known: too many reads were waiting
 }
 
 func (v *Verifier) suspect(x Violation) {
@@ -58,12 +59,12 @@ func (v *Verifier) suspect(x Violation) {
 }
 
 // appeared settles what waited for a value that a transaction has written in time.
-func (v *Verifier) appeared(key uint32, val uint64, writer uint32) {
+func (v *Verifier) appeared(key uint32, val uint64, writer uint64) {
 	if v.suspects.n == 0 {
 		return
 	}
 	for _, s := range v.settled(key, val) {
-		s.x.Vain = []uint32{writer}
+		s.x.Vain = []uint64{writer}
 		v.violation(s.x)
 	}
 }
@@ -125,7 +126,7 @@ func (v *Verifier) Late(traces []Trace) {
 		k := v.key(op.Key)
 		k.wrote, k.wroteAt = v.number, int32(i)
 		for _, s := range v.settled(op.Key, op.Val) {
-			v.suspects.unjudged = append(v.suspects.unjudged, Unjudged{Reader: s.x.Txns[0], Writer: end.Txn,
+			v.suspects.unjudged = append(v.suspects.unjudged, Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(),
 				Key: op.Key, Op: s.x.Ops[0]})
 		}
 	}
@@ -136,7 +137,7 @@ func (v *Verifier) Late(traces []Trace) {
 		}
 		k := v.key(op.Key)
 		if k.wroteAt != int32(i) || end.Kind == Abort {
-			v.vain(k, op, end.Txn)
+			v.vain(k, op, end.Txn())
 			continue
 		}
 		d := int64(Forever)
@@ -145,7 +146,7 @@ func (v *Verifier) Late(traces []Trace) {
 		}
 		k.install(&version{c: earlier(end.Bef, v.o.Skew), d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever,
 			snapAft: Forever,
-			val:     op.Val, txn: none, succ: none, id: end.Txn, op: op.Op, readers: -1, open: true})
+			val:     op.Val, txn: none, succ: none, id: end.Txn(), op: op.Op, readers: -1, open: true})
 		v.versions++
 		v.pruneVersions(op.Key, k)
 	}

@@ -76,7 +76,7 @@ func (v *Verifier) exclude(key uint32, k *keyState, w *version) {
 	}
 }
 
-func (v *Verifier) holders(key, a, b, aOp, bOp uint32) {
-	v.violation(Violation{Mechanism: MutualExclusion, Kind: TwoHolders, Txns: []uint32{a, b}, Ops: []uint32{aOp, bOp},
+func (v *Verifier) holders(key uint32, a, b uint64, aOp, bOp uint32) {
+	v.violation(Violation{Mechanism: MutualExclusion, Kind: TwoHolders, Txns: []uint64{a, b}, Ops: []uint32{aOp, bOp},
 		Key: key})
 }

@@ -110,7 +110,7 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 			{Reads: StatementReads},
 		} {
 			rep := r.run(Options{Profile: p})
-			flagged := map[uint32]bool{}
+			flagged := map[uint64]bool{}
 			for _, x := range rep.Violations {
 				flagged[x.Txns[0]] = true
 			}
@@ -144,9 +144,9 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 				} else {
 					good++
 				}
-				if flagged[uint32(id)] != want {
+				if flagged[uint64(id)] != want {
 					t.Fatalf("seed %d, %s %s: transaction %d: violation %v, by definition %v", seed, p.Reads,
-						p.Snapshot, id, flagged[uint32(id)], want)
+						p.Snapshot, id, flagged[uint64(id)], want)
 				}
 			}
 		}
@@ -240,7 +240,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 		rep := r.run(Options{Profile: Profile{Reads: TransactionReads, Snapshot: AtFirstStatement,
 			FirstUpdaterWins: true}})
 		got := 0
-		shown := map[uint32]bool{} // lost an update of another, as a read shows
+		shown := map[uint64]bool{} // lost an update of another, as a read shows
 		for _, v := range rep.Violations {
 			switch {
 			case v.Mechanism == FirstUpdaterWins && len(v.Ops) == 2:
@@ -256,7 +256,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 		}
 		total += want
 		for id, x := range r.Txns {
-			if x.Kind != Commit || shown[uint32(id)] {
+			if x.Kind != Commit || shown[uint64(id)] {
 				continue
 			}
 			r.missed(id, func(w int, read Trace) {
@@ -295,15 +295,15 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 	}, func(t testing.TB, seed uint64, r *drawn) {
 		rep := r.run(Options{Profile: Profile{Reads: StatementReads, WriteLocks: true, Certifier: CycleCheck},
 			KeepEdges: true})
-		next := map[uint32][]uint32{}
+		next := map[uint64][]uint64{}
 		has := map[Dependency]bool{}
 		for _, e := range rep.Edges {
 			next[e.From] = append(next[e.From], e.To)
 			has[e] = true
 		}
-		state := map[uint32]int{}
-		var visit func(u uint32) bool
-		visit = func(u uint32) bool {
+		state := map[uint64]int{}
+		var visit func(u uint64) bool
+		visit = func(u uint64) bool {
 			state[u] = 1
 			for _, v := range next[u] {
 				if state[v] == 1 || state[v] == 0 && visit(v) {

@@ -20,7 +20,7 @@ func (m *MissingTimes) Error() string {
 // Nothing is the value of what nobody has written and no operation names, a list before its first element above all.
 const Nothing = ^uint64(0)
 
-// Verify verifies a history's traces under a profile. Trace.Txn, Key and Op in the report are the history's
+// Verify verifies a history's traces under a profile. Transactions, keys and operations in the report are the history's
 // transactions, keys and operations, Val its versions. Options.Initial and Duplicates are the history's own.
 //
 // Committed transactions need start and end times. Where the commit's or an operation's time is missing or contradicts
@@ -281,19 +281,19 @@ func (s *source) txn(buf []Trace, t uint32) []Trace {
 	h := s.h
 	x, _ := s.times(t)
 	lo, hi := h.TxnOps(t)
-	buf = append(slices.Grow(buf, int(hi-lo)+2), Trace{Kind: Begin, Bef: x.start, Aft: x.start, Txn: t})
+	buf = append(slices.Grow(buf, int(hi-lo)+2), Trace{Kind: Begin, Bef: x.start, Aft: x.start, Val: uint64(t)})
 	for op := lo; op < hi; op++ {
-		tr := Trace{Bef: x.start, Aft: x.opAft, Txn: t, Op: op}
+		tr := Trace{Bef: x.start, Aft: x.opAft, Op: op}
 		if x.ops {
 			tr.Bef, tr.Aft = h.Ops.Start[op], h.Ops.End[op]
 		}
 		ver := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.Read:
-			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op,
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Key: h.VerKey[ver], Op: op,
 				Kind: Read})
 		case history.Write, history.Append:
-			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Txn: t, Key: h.VerKey[ver], Op: op,
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Key: h.VerKey[ver], Op: op,
 				Kind: Write})
 		case history.ReadList:
 			tr.Kind, tr.Key, tr.Val = Read, h.Lists.Key[ver], Nothing
@@ -326,7 +326,7 @@ func (s *source) txn(buf []Trace, t uint32) []Trace {
 			}
 		}
 	}
-	end := Trace{Kind: Commit, Bef: x.bef, Aft: x.aft, Txn: t}
+	end := Trace{Kind: Commit, Bef: x.bef, Aft: x.aft, Val: uint64(t)}
 	switch h.Txns.Status[t] {
 	case history.Aborted:
 		end.Kind = Abort

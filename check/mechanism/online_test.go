@@ -23,16 +23,16 @@ func (g *endless) next() (client int, traces []Trace) {
 	const step = 1000
 	p := g.n * step
 	client = int(g.n % int64(g.clients))
-	id := uint32(g.n)
+	id := uint64(g.n)
 	g.n++
-	g.ops = append(g.ops[:0], Trace{Kind: Begin, Bef: p - 20, Aft: p - 20, Txn: id})
+	g.ops = append(g.ops[:0], Trace{Kind: Begin, Bef: p - 20, Aft: p - 20, Val: id})
 	for k := range int64(8) {
 		key := uint32(g.rng.IntN(len(g.keys)))
 		at := p + 10*k
-		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Txn: id, Key: key, Op: uint32(k),
+		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Key: key, Op: uint32(k),
 			Val: g.keys[key]}
 		if k%2 == 1 {
-			t.Kind, t.Val = Write, uint64(id)*8+uint64(k)+1
+			t.Kind, t.Val = Write, id*8+uint64(k)+1
 			g.keys[key] = t.Val
 		} else {
 			t.Kind = Read
@@ -40,7 +40,7 @@ func (g *endless) next() (client int, traces []Trace) {
 		g.ops = append(g.ops, t)
 	}
 	most := step*int64(g.clients) - 200
-	g.ops = append(g.ops, Trace{Kind: Commit, Bef: p + 90, Aft: p + 100 + g.rng.Int64N(most), Txn: id})
+	g.ops = append(g.ops, Trace{Kind: Commit, Bef: p + 90, Aft: p + 100 + g.rng.Int64N(most), Val: id})
 	return client, g.ops
 }
 

@@ -39,7 +39,7 @@ func TestDispatchInOrder(t *testing.T) {
 				defer wg.Done()
 				c := p.Client(i)
 				for j, at := range s {
-					c.Push(Trace{Bef: at, Txn: uint32(j), Op: uint32(i)})
+					c.Push(Trace{Bef: at, Val: uint64(j), Op: uint32(i)})
 					if r.IntN(4) == 0 {
 						c.Idle(at)
 					}
@@ -48,11 +48,11 @@ func TestDispatchInOrder(t *testing.T) {
 			}()
 		}
 		var got []int64
-		next := make([]uint32, n)
+		next := make([]uint64, n)
 		if err := p.Run(context.Background(), func(client int, traces []Trace) {
 			for _, tr := range traces {
-				if int(tr.Op) != client || tr.Txn != next[client] {
-					t.Errorf("seed %d: client %d: trace %d of client %d, expected %d", seed, client, tr.Txn, tr.Op,
+				if int(tr.Op) != client || tr.Val != next[client] {
+					t.Errorf("seed %d: client %d: trace %d of client %d, expected %d", seed, client, tr.Val, tr.Op,
 						next[client])
 				}
 				next[client]++

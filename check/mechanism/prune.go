@@ -31,10 +31,11 @@ type pruning struct {
 	ends        []versionTimes // of vers
 	rels        []int64        // of locks
 	nodes       []nodeCopy     // of transactions from base on
-	edges       []edgeCopy
-	base        uint32
+	edges       []uint64       // of nodes, where they lead
+	base        uint64
 
-	forget, stack []uint32 // what was decided: transactions, in this order
+	forget []uint64 // what was decided: transactions, in this order
+	stack  []uint32
 }
 
 // keyCopy is a key's part of a batch's times, and what was decided: a version that ended before pivot goes; so does a
@@ -48,14 +49,10 @@ type keyCopy struct {
 type versionTimes struct{ d, maxC int64 }
 
 type nodeCopy struct {
-	c, d     int64
-	nin, out int32
-	gone     bool
-}
-
-type edgeCopy struct {
-	to   uint32
-	next int32
+	c, d   int64
+	nin    int32
+	lo, hi int // edges
+	gone   bool
 }
 
 // queued is the limit of a list that waits for the goroutine.
@@ -89,10 +86,13 @@ func (v *Verifier) handOver() {
 		p.base = g.base
 		for s := g.base; s < g.next; s++ {
 			n := g.at(s)
-			p.nodes = append(p.nodes, nodeCopy{n.c, n.d, n.nin, n.out, n.gone})
-		}
-		for i := range g.edges {
-			p.edges = append(p.edges, edgeCopy{g.edges[i].to, g.edges[i].nextOut})
+			lo := len(p.edges)
+			if !n.gone {
+				for i := range n.out {
+					p.edges = append(p.edges, n.out[i].to)
+				}
+			}
+			p.nodes = append(p.nodes, nodeCopy{n.c, n.d, n.nin, lo, len(p.edges), n.gone})
 		}
 	}
 	p.busy = true
@@ -172,11 +172,11 @@ func (p *pruning) decide() {
 		}
 		for len(p.stack) > 0 {
 			n := &p.nodes[p.stack[len(p.stack)-1]]
-			p.forget = append(p.forget, p.base+p.stack[len(p.stack)-1])
+			p.forget = append(p.forget, p.base+uint64(p.stack[len(p.stack)-1]))
 			p.stack = p.stack[:len(p.stack)-1]
 			n.gone = true
-			for e := n.out; e >= 0; e = p.edges[e].next {
-				to := p.edges[e].to - p.base
+			for e := n.hi - 1; e >= n.lo; e-- {
+				to := uint32(p.edges[e] - p.base)
 				m := &p.nodes[to]
 				if m.nin--; m.nin == 0 && m.d < p.floor && to <= i {
 					p.stack = append(p.stack, to)

@@ -60,18 +60,19 @@ func (r Reason) String() string { return reasonNames[r] }
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // Dependency says that transaction From comes before To, on a key, and how that was deduced. Transactions are
-// Trace.Txn.
+// named as in their traces.
 type Dependency struct {
-	From, To, Key uint32
-	Dep           evidence.Dep
-	Reason        Reason
+	From, To uint64
+	Key      uint32
+	Dep      evidence.Dep
+	Reason   Reason
 }
 
 // Violation is a failure of a mechanism, under the profile.
 type Violation struct {
 	Mechanism Mechanism
 	Kind      string
-	Txns      []uint32 // Trace.Txn of those involved; of consistent read the reader first
+	Txns      []uint64 // those involved, as their traces name them; of consistent read the reader first
 	// Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each
 	// other; of
 	Ops []uint32
@@ -81,11 +82,11 @@ type Violation struct {
 	Cycle []Dependency
 	// Vain, of not-visible, is who wrote the value and never installed it, or installed it later, as far as that is
 	// remembered.
-	Vain []uint32
+	Vain []uint64
 }
 
 // Whose is the transaction of Ops[i].
-func (v *Violation) Whose(i int) uint32 {
+func (v *Violation) Whose(i int) uint64 {
 	switch {
 	case v.Kind == NoSnapshot || v.Kind == Fractured:
 		return v.Txns[0]

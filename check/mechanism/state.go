@@ -25,17 +25,20 @@ type Names interface {
 
 // What a key takes in memory, in bytes, by itself and for each version and lock.
 const (
-	KeyBytes     = 120
-	versionBytes = 120
-	lockBytes    = 64
+	KeyBytes     = 128
+	versionBytes = 136
+	lockBytes    = 80
 	traceBytes   = 40
+	readerBytes  = 32
+	nodeBytes    = 128
 )
 
 // Bytes is what keys and transactions take in memory, about.
 func (x *Online) Bytes() int64 {
 	v := x.v
 	return int64(len(v.keys))*KeyBytes + int64(v.versions)*versionBytes + int64(v.locks)*lockBytes +
-		int64(cap(v.readers))*24 + int64(x.traces+cap(v.reads))*traceBytes + int64(cap(v.g.edges)+cap(v.g.ring))*40
+		int64(cap(v.readers))*readerBytes + int64(x.traces+cap(v.reads))*traceBytes +
+		int64(v.g.room) + int64(cap(v.g.ring))*nodeBytes
 }
 
 // Shorten has fewer transactions wait for those that began before, those that end first: as many as leave no more than
@@ -79,8 +82,8 @@ func (x *Online) Pins(pin func(key uint32)) {
 	}
 	for s := v.g.base; s != v.g.next; s++ {
 		if n := v.g.at(s); !n.gone {
-			for e := n.out; e >= 0; e = v.g.edges[e].nextOut {
-				pin(v.g.edges[e].key)
+			for e := range n.out {
+				pin(n.out[e].key)
 			}
 		}
 	}
@@ -201,7 +204,7 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 
 func (w *version) isInitial() bool {
 	return w.c == -Forever && w.d == -Forever && w.maxC == -Forever && w.acqBef == -Forever && w.acqAft == -Forever &&
-		w.snapBef == -Forever && w.snapAft == -Forever && w.txn == none && w.id == none && w.op == none && !w.open
+		w.snapBef == -Forever && w.snapAft == -Forever && w.txn == none && w.id == none && w.op == noneOp && !w.open
 }
 
 func (v *Verifier) addVersion(b []byte, w *version) []byte {
@@ -306,7 +309,7 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 	if what&stateLocks != 0 {
 		for range d.Count() {
 			l := lock{exclusive: d.Byte() == 1, rel: d.Int(), acqBef: d.Int(), acqAft: d.Int(), maxRel: d.Int()}
-			l.txn, l.id, l.op = uint32(d.Uint()), uint32(d.Uint()), uint32(d.Uint())
+			l.txn, l.id, l.op = d.Uint(), d.Uint(), uint32(d.Uint())
 			k.locks = append(k.locks, l)
 		}
 	}
@@ -321,7 +324,7 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 func (v *Verifier) version(d *saved.Reader) version {
 	what := d.Byte()
 	w := version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever, acqAft: -Forever, snapBef: -Forever,
-		snapAft: -Forever, txn: none, succ: none, id: none, op: none, readers: -1, open: what&versionOpen != 0}
+		snapAft: -Forever, txn: none, succ: none, id: none, op: noneOp, readers: -1, open: what&versionOpen != 0}
 	w.val = d.Word()
 	if what&versionInitial == 0 {
 		w.c = d.Int()
@@ -329,19 +332,19 @@ func (v *Verifier) version(d *saved.Reader) version {
 			*t = d.Int() + w.c
 		}
 		if what&versionNobody == 0 {
-			w.txn = uint32(d.Uint())
+			w.txn = d.Uint()
 		}
-		w.id, w.op = uint32(d.Uint()), uint32(d.Uint())
+		w.id, w.op = d.Uint(), uint32(d.Uint())
 	}
 	if what&versionNext != 0 {
-		w.succ = uint32(d.Uint())
+		w.succ = d.Uint()
 	}
 	if what&versionReaders == 0 {
 		return w
 	}
 	var all []reader
 	for d.Byte() == 1 {
-		all = append(all, reader{txn: uint32(d.Uint()), id: uint32(d.Uint()), aft: d.Int()})
+		all = append(all, reader{txn: d.Uint(), id: d.Uint(), aft: d.Int()})
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		all[i].next = w.readers

@@ -141,7 +141,7 @@ func (s *Stream) Piece(h *history.History) {
 // Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the
 // initial transaction, whose values it notes, and of those that have no times and did not commit. Errors:
 // *MissingTimes.
-func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
+func (s *Stream) Txn(buf []Trace, t uint32, id uint64) ([]Trace, error) {
 	h := s.src.h
 	lo, hi := h.TxnOps(t)
 	if t == h.Init {
@@ -161,8 +161,8 @@ func (s *Stream) Txn(buf []Trace, t, id uint32) ([]Trace, error) {
 	buf = s.src.txn(buf, t)
 	for i := n; i < len(buf); i++ {
 		x := &buf[i]
-		x.Txn = id
 		if x.Kind == Begin || x.Kind > Statement {
+			x.Val = id
 			continue
 		}
 		x.Op -= lo

@@ -73,7 +73,7 @@ func (s *streamed) run(t testing.TB, lateness int64, o Options) (vs []Violation,
 	var buf []Trace
 	var err error
 	if s.h.Init != history.None {
-		if buf, err = str.Txn(buf, s.h.Init, s.h.Init); err != nil {
+		if buf, err = str.Txn(buf, s.h.Init, uint64(s.h.Init)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *streamed) run(t testing.TB, lateness int64, o Options) (vs []Violation,
 		vs, us = append(vs, v...), append(us, u...)
 	}
 	for _, id := range s.arrival {
-		if buf, err = str.Txn(buf[:0], id, id); err != nil {
+		if buf, err = str.Txn(buf[:0], id, uint64(id)); err != nil {
 			t.Fatal(err)
 		}
 		if len(buf) > 0 {

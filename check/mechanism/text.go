@@ -37,8 +37,8 @@ func DescribeSince(h *history.History, vs []Violation, skew, origin int64) []str
 	return out
 }
 
-func (d *describer) txn(t uint32) string {
-	if t == none || t == d.h.Init {
+func (d *describer) txn(t uint64) string {
+	if t == none || t == uint64(d.h.Init) {
 		return "the initial state"
 	}
 	return fmt.Sprintf("T%d", d.h.Txns.ID[t])
@@ -53,9 +53,9 @@ func (d *describer) ms(t int64) string {
 
 func (d *describer) span(a, b int64) string { return "[" + d.ms(a) + ", " + d.ms(b) + "] ms" }
 
-func (d *describer) commit(t uint32) string {
+func (d *describer) commit(t uint64) string {
 	s := source{h: d.h, timed: d.h.Ops.End != nil}
-	x, _ := s.times(t)
+	x, _ := s.times(uint32(t))
 	return d.span(x.bef, x.aft)
 }
 
@@ -179,10 +179,11 @@ func (d *describer) never(b *strings.Builder, v *Violation) {
 	t := h.TxnOf(who[0])
 	switch {
 	case h.Txns.Status[t] == history.Aborted:
-		fmt.Fprintf(b, ", which %s wrote, and that was rolled back", d.txn(t))
+		fmt.Fprintf(b, ", which %s wrote, and that was rolled back", d.txn(uint64(t)))
 	case t == h.Init:
 		b.WriteString(", the initial value, long overwritten")
 	default:
-		fmt.Fprintf(b, ", which %s wrote; nobody could see that then: committed in %s", d.txn(t), d.commit(t))
+		fmt.Fprintf(b, ", which %s wrote; nobody could see that then: committed in %s", d.txn(uint64(t)),
+			d.commit(uint64(t)))
 	}
 }

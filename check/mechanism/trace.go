@@ -24,9 +24,13 @@ const Forever = math.MaxInt64
 // operations, and an end, with no other transaction of the client between.
 type Trace struct {
 	Bef, Aft int64
-	Val      uint64 // names the version among those of the key
-	Txn      uint32 // the client's choice; for reports
-	Key      uint32 // dense
-	Op       uint32 // for reports; rows of one statement have the same
-	Kind     Kind
+	// Val names the version among those of the key; of a begin and an end it is the transaction, by the client's
+	// choice, for reports.
+	Val  uint64
+	Key  uint32 // dense
+	Op   uint32 // for reports; rows of one statement have the same
+	Kind Kind
 }
+
+// Txn is the transaction of a begin or an end.
+func (t *Trace) Txn() uint64 { return t.Val }

@@ -15,7 +15,8 @@ type Options struct {
 	NoPrune bool
 	// AsyncPrune has a goroutine of its own decide what is forgotten.
 	AsyncPrune bool
-	every      int // transactions between two computations of the floor; 0: pruneEvery
+	every      int    // transactions between two computations of the floor; 0: pruneEvery
+	from       uint64 // how many transactions there have been before, in tests
 	// MaxViolations bounds those that are listed; 0: 1000.
 	MaxViolations int
 	// KeepEdges lists all deduced dependencies.
@@ -50,8 +51,8 @@ type Verifier struct {
 	freeRead   int32
 	// how many of them there are when dropDead next looks
 	readersMost int
-	number      uint32 // of ended transactions
-	serial      uint32 // of committed ones
+	number      uint64 // of ended transactions
+	serial      uint64 // of committed ones
 	now         int64  // Bef of the trace being dispatched
 	floor       int64  // nothing that will be verified began before
 	due         int    // transactions until floor is computed again
@@ -72,7 +73,7 @@ type client struct {
 
 // pending is a committed transaction whose reads wait for the watermark.
 type pending struct {
-	serial, id uint32
+	serial, id uint64
 	from, to   int // its reads, counted from the beginning of time
 	before     int // how many of Verifier.before are its
 	a, b       int64
@@ -81,20 +82,23 @@ type pending struct {
 
 // predecessor is a writer of a key that first updater wins has commit before the snapshot of a later writer, though
 // their intervals overlap.
-type predecessor struct{ txn, id, key, op, mine uint32 }
+type predecessor struct {
+	txn, id       uint64
+	key, op, mine uint32
+}
 
 // together is a transaction that has surely committed when a snapshot is taken, and what says so: a read of what it
 // wrote, or a predecessor.
 type together struct {
-	txn, id uint32
+	txn, id uint64
 	read    int // -1: by first updater wins
 	by      predecessor
 }
 
 // reader waits for the version after the one that it read.
 type reader struct {
-	txn  uint32
-	id   uint32
+	txn  uint64
+	id   uint64
 	aft  int64
 	next int32
 }
@@ -109,6 +113,7 @@ func NewVerifier(clients int, o Options) *Verifier {
 	}
 	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1,
 		floor: -Forever, due: o.every}
+	v.number, v.serial, v.g.base, v.g.next = o.from, o.from, o.from, o.from
 	v.graves.most = fewGraves
 	if o.Late {
 		v.graves.most = manyGraves
@@ -206,7 +211,7 @@ func (v *Verifier) key(k uint32) *keyState {
 		}
 		s.vers = append(make([]version, 0, 2), version{c: -Forever, d: -Forever, maxC: -Forever, acqBef: -Forever,
 			acqAft: -Forever, snapBef: -Forever, snapAft: -Forever,
-			val: val, txn: none, succ: none, id: none, op: none, readers: -1})
+			val: val, txn: none, succ: none, id: none, op: noneOp, readers: -1})
 		s.last = -1
 		s.versLimit, s.locksLimit = 6, 6
 		v.versions++
@@ -230,9 +235,9 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.serial++
 	cBef, cAft := earlier(t.Bef, v.o.Skew), later(t.Aft, v.o.Skew)
 	a, b := v.snapshot(start, ops, cBef)
-	v.g.add(me, t.Txn, a, b, cBef, cAft)
+	v.g.add(me, t.Txn(), a, b, cBef, cAft)
 	before := len(v.before)
-	p := pending{serial: me, id: t.Txn, from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, ready: b}
+	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, ready: b}
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind == Statement {
@@ -242,7 +247,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		if op.Kind == Write {
 			if k.wrote == v.number {
 				if o := &ops[k.wroteAt]; o.Val != op.Val {
-					v.vain(k, o, t.Txn)
+					v.vain(k, o, t.Txn())
 					o.Val = op.Val // the lock was taken by the first write, the value is the last's
 				}
 			} else {
@@ -252,7 +257,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		}
 		if k.wrote == v.number {
 			if w := &ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
-				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint32{t.Txn},
+				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint64{t.Txn()},
 					Ops: []uint32{op.Op}, Key: op.Key, Val: op.Val})
 			}
 			continue
@@ -260,7 +265,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		if k.read != v.number {
 			k.read, k.readAt = v.number, int32(len(v.reads)-v.readHead)
 			if v.p.ReadLocks && op.Kind == Read {
-				v.share(op.Key, k, &lock{rel: cBef, acqBef: op.Bef, acqAft: op.Aft, txn: me, id: t.Txn, op: op.Op})
+				v.share(op.Key, k, &lock{rel: cBef, acqBef: op.Bef, acqAft: op.Aft, txn: me, id: t.Txn(), op: op.Op})
 			}
 		}
 		v.reads = append(v.reads, *op)
@@ -275,7 +280,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		}
 		k := &v.keys[op.Key]
 		w := version{c: cBef, d: cAft, acqBef: op.Bef, acqAft: op.Aft, snapBef: a, snapAft: b, val: op.Val, txn: me,
-			succ: none, id: t.Txn, op: op.Op, readers: -1}
+			succ: none, id: t.Txn(), op: op.Op, readers: -1}
 		if k.read == v.number {
 			if r := &v.reads[v.readHead+int(k.readAt)]; r.Kind == Read {
 				r.Kind = readBeforeWrite
@@ -289,7 +294,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 		}
 		k.last = int32(k.install(&w))
 		v.versions++
-		v.appeared(op.Key, op.Val, t.Txn)
+		v.appeared(op.Key, op.Val, t.Txn())
 		v.pruneVersions(op.Key, k)
 	}
 	p.to = v.numRead + len(v.reads) - v.readHead
@@ -317,7 +322,8 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 			if v.p.ReadLocks && op.Kind == Read {
 				k := v.key(op.Key)
 				if k.wrote != v.number {
-					v.share(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op})
+					v.share(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn(),
+						op: op.Op})
 				}
 			}
 			continue
@@ -326,14 +332,14 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		if k.wrote != v.number {
 			k.wrote, k.wroteAt = v.number, int32(i)
 			if v.p.WriteLocks && i != last {
-				v.hold(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn, op: op.Op,
+				v.hold(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn(), op: op.Op,
 					exclusive: true})
 			}
 		} else {
 			k.wroteAt = int32(i)
 		}
 		if t.Kind == Abort {
-			v.vain(k, op, t.Txn)
+			v.vain(k, op, t.Txn())
 		}
 	}
 	if t.Kind != Unknown {
@@ -347,9 +353,9 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		if k := v.key(op.Key); k.wroteAt == int32(i) && k.wrote == v.number {
 			k.install(&version{c: earlier(t.Bef, v.o.Skew), d: Forever, acqBef: -Forever, acqAft: Forever,
 				snapBef: -Forever, snapAft: Forever,
-				val: op.Val, txn: none, succ: none, id: t.Txn, op: op.Op, readers: -1, open: true})
+				val: op.Val, txn: none, succ: none, id: t.Txn(), op: op.Op, readers: -1, open: true})
 			v.versions++
-			v.appeared(op.Key, op.Val, t.Txn)
+			v.appeared(op.Key, op.Val, t.Txn())
 		}
 	}
 }
@@ -423,7 +429,7 @@ func (v *Verifier) violation(x Violation) {
 var depOf = [3]evidence.Dep{evidence.WR, evidence.WW, evidence.RW}
 
 // depend takes a dependency between two committed transactions.
-func (v *Verifier) depend(from, to, key uint32, fromID, toID uint32, kind int, why Reason, overlap bool) {
+func (v *Verifier) depend(from, to uint64, key uint32, fromID, toID uint64, kind int, why Reason, overlap bool) {
 	v.r.Deps[kind][why]++
 	if overlap {
 		v.r.Overlaps[kind]++
@@ -442,7 +448,7 @@ func (v *Verifier) depend(from, to, key uint32, fromID, toID uint32, kind int, w
 		v.violation(x)
 	}
 	if v.p.Certifier == SSICertifier && kind == 2 {
-		v.g.dangerous(from, to, func(txns [3]uint32) {
+		v.g.dangerous(from, to, func(txns [3]uint64) {
 			v.r.Warned++
 			if len(v.r.Warnings) < v.o.MaxViolations {
 				v.r.Warnings = append(v.r.Warnings, Violation{Mechanism: SerializationCertifier, Kind: DangerousPath,

@@ -2,7 +2,11 @@ package mechanism
 
 import "sort"
 
-const none = ^uint32(0)
+// No transaction, and no operation.
+const (
+	none   = ^uint64(0)
+	noneOp = ^uint32(0)
+)
 
 // version is what a committed transaction installed of a key, and the exclusive lock under which it did.
 type version struct {
@@ -13,9 +17,9 @@ type version struct {
 	snapBef        int64 // the writer's snapshot is in [snapBef, snapAft]
 	snapAft        int64
 	val            uint64
-	txn            uint32 // serial of the writer, none for the initial version and for writers of unknown outcome
-	succ           uint32 // serial of the writer that is known to come next, or none
-	id             uint32 // Trace.Txn of the writer
+	txn            uint64 // serial of the writer, none for the initial version and for writers of unknown outcome
+	succ           uint64 // serial of the writer that is known to come next, or none
+	id             uint64 // the writer, as its traces name it
 	op             uint32
 	readers        int32 // list of those whose anti-dependency waits for succ
 	open           bool  // its writer's outcome is unknown
@@ -26,7 +30,8 @@ type lock struct {
 	rel            int64 // released not before
 	acqBef, acqAft int64
 	maxRel         int64 // the greatest rel of this lock and those before it in the list
-	txn, id, op    uint32
+	txn, id        uint64
+	op             uint32
 	exclusive      bool
 }
 
@@ -41,7 +46,7 @@ type keyState struct {
 	isHeld                bool
 	buried                int64 // 1 + the number of its latest grave; 0: none
 	// Marks of the transaction being put together, valid where they are its number.
-	wrote, read     uint32
+	wrote, read     uint64
 	wroteAt, readAt int32
 }
 
@@ -64,7 +69,7 @@ func (k *keyState) before(a int64) int {
 // A version is surely overwritten at a iff its commit ended before the latest begin of a commit that ended before a:
 // that is the paper's pivot, and what it calls garbage ([Leopard] §V-A, Theorem 2; algorithms §5.1). Cost: one binary
 // search and a step for each candidate.
-func (k *keyState) find(val uint64, a, b int64, self uint32, unique bool) (at int, more bool) {
+func (k *keyState) find(val uint64, a, b int64, self uint64, unique bool) (at int, more bool) {
 	i := k.before(a)
 	if i > 0 {
 		pivot := k.vers[i-1].maxC

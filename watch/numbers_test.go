@@ -1,0 +1,76 @@
+package watch
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"isovet/check/mechanism"
+	"isovet/check/timestamp"
+	"isovet/internal/histtest"
+)
+
+// TestNumbers: a stream whose lines have numbers of more than 32 bits, from some of fewer on, is judged as any other,
+// also where what is known of keys goes to the disk and comes back.
+func TestNumbers(t *testing.T) {
+	dir := t.TempDir()
+	found := map[string]int{}
+	profiles := []string{"postgresql:serializable", "postgresql:repeatable-read", "innodb:serializable"}
+	levels := timestamp.Levels()
+	for seed := range uint64(histtest.Long(40, 4000)) {
+		rng := rand.New(rand.NewPCG(seed, 64))
+		lines := drawnStream(rng, 40+rng.IntN(300))
+		most, lateness := 1+rng.IntN(8), rng.Int64N(300)
+		profile, err := mechanism.LookupProfile(profiles[rng.IntN(len(profiles))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		lvl := levels[rng.IntN(len(levels))]
+		g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
+		for _, name := range []string{"leopard", "aion"} {
+			judge := func(b Bounds) (j Judge) {
+				if name == "leopard" {
+					j, err = NewLeopard(LeopardOptions{Profile: profile, Lateness: lateness, Gate: g, Bounds: b})
+				} else {
+					j, err = NewAion(AionOptions{Options: timestamp.Options{Level: lvl}, Lateness: lateness, Gate: g,
+						Bounds: b})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch j := j.(type) { // everything goes to the disk that may
+				case *leopard:
+					j.everything = b.Memory > 0
+				case *aion:
+					if b.Memory > 0 {
+						j.room = shares{0, 1 << 62}
+					}
+				}
+				return j
+			}
+			want := toldFrom(t, judge(Bounds{}), lines, 1, most, rand.New(rand.NewPCG(seed, 1)), nil)
+			from := math.MaxUint32 - int64(rng.IntN(len(lines)))
+			for _, b := range []Bounds{{}, {Memory: 1 << 26, Dir: filepath.Join(dir, fmt.Sprint(name, seed))}} {
+				j := judge(b)
+				got := toldFrom(t, j, lines, from, most, rand.New(rand.NewPCG(seed, 1)), nil)
+				sameFindings(t, seed, got, want)
+				if l, ok := j.(*leopard); ok && l.store != nil {
+					err = l.store.Close()
+				} else if a, ok := j.(*aion); ok && a.store != nil {
+					err = a.store.Close()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			found[name] += len(want)
+		}
+	}
+	if found["leopard"] < 100 || found["aion"] < 100 {
+		t.Errorf("%v findings", found)
+	}
+	t.Logf("%v findings", found)
+}
