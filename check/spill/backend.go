@@ -151,6 +151,7 @@ type Part struct {
 	Part  int
 	Moved []MovedChunk // chunks of exceptions, besides those that were mapped
 	Wants []plan.Want  // for Writers
+	Alone bool         // for Writers: what comes behind the wanted versions is not asked
 	At    []plan.At    // for Writers, too
 	Asked []plan.Asked // for Writers, too; by timestamps
 }
@@ -219,7 +220,7 @@ type Written struct {
 func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, p *Part) (w Written,
 	err error) {
 	if len(p.Wants) > 0 {
-		by, err := plan.Writers(ctx, chunks, f, initial, p.Wants)
+		by, err := plan.Writers(ctx, chunks, f, initial, p.Wants, p.Alone)
 		if errors.Is(err, plan.ErrRoom) {
 			return Written{NoRoom: true}, nil
 		}

@@ -219,7 +219,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	for _, m := range t.misfits {
 		wants = append(wants, plan.Want{Key: m.Key, Value: m.Want})
 	}
-	by, err := e.writers(ctx, wants)
+	by, err := e.writers(ctx, wants, false)
 	if err != nil {
 		return err
 	}

@@ -208,14 +208,16 @@ type engine struct {
 	solved     []past              // windows that have been
 	settled    []plan.Span         // stretches that are decided, or given up
 	settledTxn map[uint64]bool
-	tried      map[uint64]bool     // readers that far has looked at
-	aside      uint32              // how many it has brought back
-	named      map[string]bool     // what was found
-	seen       map[int64]*plan.Txn // transactions of proofs, by id
-	forced     map[int64]bool      // those among them that show that others committed
+	tried      map[uint64]bool             // readers that far has looked at
+	aside      uint32                      // how many it has brought back
+	named      map[string]bool             // what was found
+	seen       map[int64]*plan.Txn         // transactions of proofs, by id
+	wrote      map[plan.Want][]plan.Writer // who wrote what, as far as proofs asked; without who came next
+	forced     map[int64]bool              // those among them that show that others committed
 	// chunks of exceptions: in a file, or with a backend here, by partition
 	movedFile  *file
 	movedBytes int64
+	pieces     int // how many of these chunks there are
 	moved      [][]MovedChunk
 }
 
@@ -359,7 +361,7 @@ func (e *engine) partsOf(asked []Part) (parts []Part) {
 	for p := range e.parts {
 		x := Part{Part: p, Moved: e.moved[p]}
 		if asked != nil {
-			x.Wants, x.At, x.Asked = asked[p].Wants, asked[p].At, asked[p].Asked
+			x.Wants, x.At, x.Asked, x.Alone = asked[p].Wants, asked[p].At, asked[p].Asked, asked[p].Alone
 			if len(x.Wants)+len(x.At)+len(x.Asked) == 0 {
 				continue
 			}
@@ -369,11 +371,12 @@ func (e *engine) partsOf(asked []Part) (parts []Part) {
 	return parts
 }
 
-// writers asks who wrote versions.
-func (e *engine) writers(ctx context.Context, wants []plan.Want) (map[plan.Want][]plan.Writer, error) {
+// writers asks who wrote versions, and who came next unless alone is set.
+func (e *engine) writers(ctx context.Context, wants []plan.Want, alone bool) (map[plan.Want][]plan.Writer, error) {
 	by := make([]Part, e.parts)
 	for _, w := range wants {
 		p := &by[plan.PartOf(w.Key.Hash(), e.parts)]
+		p.Alone = alone
 		p.Wants = append(p.Wants, w)
 	}
 	parts, got, err := e.ask(ctx, by)

@@ -65,6 +65,7 @@ func (e *engine) open() error {
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
 	e.tried, e.forced = map[uint64]bool{}, map[int64]bool{}
 	e.seen, e.ids = map[int64]*plan.Txn{}, map[uint64]Named{}
+	e.wrote = map[plan.Want][]plan.Writer{}
 	e.init = plan.NoPlace
 	return nil
 }
@@ -293,7 +294,9 @@ func (f *file) Write(b []byte) (int, error) {
 // write writes exceptions of a round for each partition and adds them to the partitions' chunks.
 func (e *engine) write(round int, events []plan.Event) error {
 	if e.o.Backend != nil {
-		m := plan.MoveWriter{Parts: e.parts, Emit: func(part int, chunk []byte, info plan.ChunkInfo) error {
+		m := plan.MoveWriter{Parts: e.parts, Apart: e.apart, Emit: func(part int, chunk []byte,
+			info plan.ChunkInfo) error {
+			e.pieces++
 			e.moved[part] = append(e.moved[part], MovedChunk{info, round, slices.Clone(chunk)})
 			return nil
 		}}
@@ -311,7 +314,9 @@ func (e *engine) write(round int, events []plan.Event) error {
 	}
 	f := e.movedFile
 	w := bufio.NewWriterSize(f, 1<<16)
-	m := plan.MoveWriter{Parts: e.parts, Emit: func(part int, chunk []byte, info plan.ChunkInfo) error {
+	m := plan.MoveWriter{Parts: e.parts, Apart: e.apart, Emit: func(part int, chunk []byte,
+		info plan.ChunkInfo) error {
+		e.pieces++
 		at, n := e.movedBytes, len(chunk)
 		e.movedBytes += int64(n)
 		e.chunks[part] = append(e.chunks[part], plan.Chunk{ChunkInfo: info, Bytes: n, Moving: true, Round: round,
@@ -330,6 +335,15 @@ func (e *engine) write(round int, events []plan.Event) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// farApart is how many transactions lie between two that no chunk of exceptions is to have.
+const farApart = 500
+
+// apart says that two exceptions stand in stretches far from each other. There are not many more chunks of exceptions
+// than of others.
+func (e *engine) apart(a, b plan.Pos) bool {
+	return e.pieces < 4*e.parts+e.stats.Chunks && e.count(plan.Span{From: a, To: b}) > farApart
 }
 
 // eachHead calls f for each transaction, in the order of places.

@@ -191,11 +191,31 @@ func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.
 	return set
 }
 
+// wroteBytes is about how much memory it takes to know who wrote a version.
+const wroteBytes = 400
+
 // sources finds who wrote what transactions read, and reads those transactions.
 func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Want][]plan.Writer,
 	others map[uint64]*plan.Txn, err error) {
-	if by, err = e.writers(ctx, plan.Wants(txns)); err != nil {
-		return nil, nil, err
+	wants := plan.Wants(txns)
+	by = make(map[plan.Want][]plan.Writer, len(wants))
+	var ask []plan.Want
+	for _, w := range wants {
+		if l, is := e.wrote[w]; is {
+			by[w] = l
+		} else {
+			ask = append(ask, w)
+		}
+	}
+	if len(ask) > 0 {
+		got, err := e.writers(ctx, ask, true)
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(by, got)
+		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // proofs tell of the same ones again
+			maps.Copy(e.wrote, got)
+		}
 	}
 	places := map[uint64]bool{}
 	for _, l := range by {

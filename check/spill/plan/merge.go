@@ -35,6 +35,7 @@ type Filter struct {
 	// behind it. Of others only those are read that overlap one that has.
 	has   func(c *Chunk) bool
 	waits func() bool
+	alone bool // nothing is looked for beside it: of others none is read
 }
 
 // near says which of the chunks, sorted by where they begin, may have what is looked for or overlap one that may; nil:
@@ -44,6 +45,12 @@ func (f *Filter) near(chunks []Chunk) []bool {
 		return nil
 	}
 	in := make([]bool, len(chunks))
+	if f.alone {
+		for i := range chunks {
+			in[i] = f.has(&chunks[i])
+		}
+		return in
+	}
 	until := First // how far those reach that may have it
 	for i := range chunks {
 		c := &chunks[i]

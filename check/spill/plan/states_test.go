@@ -86,7 +86,11 @@ func TestFewChunks(t *testing.T) {
 				t.Fatalf("seed %d: key %d holds %v before %v; expected %v", seed, a.Key.N, got[j], a.Before, want)
 			}
 		}
-		by, err := Writers(context.Background(), chunks, Filter{}, nobody, wants)
+		by, err := Writers(context.Background(), chunks, Filter{}, nobody, wants, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := Writers(context.Background(), chunks, Filter{}, nobody, wants, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,6 +114,12 @@ func TestFewChunks(t *testing.T) {
 			}
 			if !slices.Equal(by[w], all) {
 				t.Fatalf("seed %d: %v was written by\n%v; expected\n%v", seed, w, by[w], all)
+			}
+			for i := range all {
+				all[i].Next, all[i].NextPos = NoPlace, Last
+			}
+			if !slices.Equal(alone[w], all) {
+				t.Fatalf("seed %d: %v was written, said alone, by\n%v; expected\n%v", seed, w, alone[w], all)
 			}
 		}
 	}

@@ -54,6 +54,29 @@ func (t *table) find(kind history.ValueKind, n int64, text []byte) (number uint3
 	}
 }
 
+// get is the number of a key; noKey: it has none.
+func (t *table) get(kind history.ValueKind, n int64, text []byte) uint32 {
+	if kind != history.Int {
+		if i, ok := t.texts[string(text)]; ok {
+			return i
+		}
+		return noKey
+	}
+	if len(t.slot) == 0 {
+		return noKey
+	}
+	mask := uint64(len(t.slot) - 1)
+	for i := HashKey(kind, n, nil) & mask; ; i = (i + 1) & mask {
+		s := t.slot[i]
+		if s == 0 {
+			return noKey
+		}
+		if t.ints[s-1] == n {
+			return s - 1
+		}
+	}
+}
+
 func (t *table) grow() {
 	old := t.slot
 	t.slot = make([]uint32, max(1024, 2*len(old)))

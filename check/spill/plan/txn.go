@@ -124,6 +124,9 @@ func (x *Txn) External(read, install func(op *Op)) {
 type MoveWriter struct {
 	Parts int
 	Emit  func(part int, chunk []byte, info ChunkInfo) error
+	// Apart, if set, says of two places, the first of them earlier, that no chunk is to have both: whatever overlaps a
+	// chunk is read where the chunk is.
+	Apart func(a, b Pos) bool
 	w     []chunkWriter
 	keys  []map[Value]uint32
 	out   []byte
@@ -152,7 +155,8 @@ func (m *MoveWriter) Events(events []Event) error {
 			p := PartOf(o.Key.Hash(), m.Parts)
 			w := &m.w[p]
 			if !began[p] {
-				if w.size() > maxChunk && err == nil {
+				if err == nil && (w.size() > maxChunk ||
+					w.info.Txns > 0 && m.Apart != nil && m.Apart(w.info.Max, e.At)) {
 					err = m.emit(p)
 				}
 				w.begin(e.At, e.Txn.Place)
