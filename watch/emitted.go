@@ -3,96 +3,211 @@ package watch
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 )
 
-// emitted is the file of final violations, a JSON line each, in the order in which they became final.
+// emitted is the file of final violations, a JSON line each, in the order in which they became final: all of them, or,
+// grouped, the first of each incident, and then a line each time that its count has doubled. A violation has at most
+// one line, which begins with its number, so that the number of the last line says up to which one the file is done.
 type emitted struct {
-	f      *os.File
-	there  int64  // lines found when it was opened
-	n      int64  // made since the beginning of the log
-	bytes  int64  // of the file
-	proved int64  // of the lines
-	text   []byte // lines that are not written yet
-	disk   disk
-	told   func(line []byte) // may be nil
-	// they are grouped
+	o         emittedOptions
+	f         *os.File
+	n         int64 // made since the beginning of the log
+	there     int64 // up to which the file was done when it was opened
+	last      int64 // number of the last line that has been added
+	done      int64 // of the last that is written
+	bytes     int64 // of the file
+	proved    int64 // violations that are known to be proved
+	text      []byte
+	was       rejudged
 	incidents *Incidents
+	snapshot  snapshot
+}
+
+type emittedOptions struct {
+	dir     string
+	grouped bool
+	max     int64 // of all files of violations; 0: any
+	disk    disk
+	told    func(line []byte) // may be nil
+	log     *slog.Logger
 }
 
 // emittedState is what a checkpoint says of the file.
 type emittedState struct {
 	N      int64 `json:"n"`
-	Bytes  int64 `json:"bytes"`
+	Last   int64 `json:"last"`
 	Proved int64 `json:"proved"`
 }
 
-func (e *emitted) state() emittedState { return emittedState{e.n, e.bytes, e.proved} }
+func (e *emitted) state() emittedState { return emittedState{e.n, e.last, e.proved} }
 
-// openEmitted opens the file, where from says how far it goes that is known; what stands behind that is found anew, and
-// not written again. A file that is shorter has been cut off by somebody.
-func openEmitted(dir string, from emittedState, disk disk, incidents *Incidents,
-	told func(line []byte)) (_ *emitted, short bool, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, "violations.jsonl"), os.O_RDWR|os.O_CREATE, 0o644)
+const violationsFile = "violations.jsonl"
+
+// rejudged are lines of violations that are found anew.
+type rejudged struct {
+	from   int64
+	proved map[int64]bool
+	lines  map[int64][]byte
+}
+
+// maxRejudged bounds the lines that are remembered; others are made again if they are needed.
+const maxRejudged = 1000
+
+func (r *rejudged) add(n int64, line []byte) {
+	if n <= r.from {
+		return
+	}
+	if isProved(line) {
+		r.proved[n] = true
+	}
+	if len(r.lines) < maxRejudged {
+		r.lines[n] = bytes.Clone(line)
+	}
+}
+
+// openEmitted opens the file, of which a checkpoint says from. What stands there behind that is found anew, and not
+// written again. A file that is shorter has been cut off by somebody.
+func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *emitted, short bool, err error) {
+	e := &emitted{o: o, n: from.N, last: from.Last, proved: from.Proved, incidents: incidents,
+		was: rejudged{from.N, map[int64]bool{}, map[int64][]byte{}}}
+	e.snapshot = snapshot{path: filepath.Join(o.dir, incidentsFile), disk: o.disk, log: o.log}
+	old, err := e.mend()
 	if err != nil {
 		return nil, false, err
 	}
-	st, err := f.Stat()
-	if err == nil && st.Size() < from.Bytes {
-		from.Bytes, short = st.Size(), true
-	}
-	e := &emitted{f: f, n: from.N, there: from.N, bytes: from.Bytes, proved: from.Proved, disk: disk,
-		told: told, incidents: incidents}
-	if err == nil {
-		_, err = f.Seek(from.Bytes, io.SeekStart)
-	}
-	in := bufio.NewReaderSize(f, 1<<16)
-	for err == nil {
-		var line []byte
-		if line, err = in.ReadBytes('\n'); err == nil {
-			e.there++
-			e.bytes += int64(len(line))
-			if isProved(line) {
-				e.proved++
+	found := int64(0) // the last number
+	for _, x := range old {
+		if found = x.last; x.last > from.N {
+			if err := x.read(o.dir, e.was.add); err != nil {
+				return nil, false, err
 			}
 		}
 	}
-	if err == io.EOF {
-		err = f.Truncate(e.bytes)
+	if e.f, err = os.OpenFile(filepath.Join(o.dir, violationsFile), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, false, err
+	}
+	e.bytes, err = eachLine(e.f, func(n int64, line []byte) {
+		found = max(found, n)
+		e.was.add(n, line)
+	})
+	if err == nil {
+		err = e.f.Truncate(e.bytes) // a line that was torn
 	}
 	if err == nil {
-		_, err = f.Seek(e.bytes, io.SeekStart)
+		_, err = e.f.Seek(e.bytes, io.SeekStart)
 	}
 	if err != nil {
-		return nil, false, errors.Join(err, f.Close())
+		return nil, false, errors.Join(err, e.f.Close())
 	}
-	return e, short, nil
+	e.done, e.last = found, max(found, from.Last)
+	e.there = max(e.last, from.N)
+	return e, found < from.Last, nil
 }
 
-// add numbers a violation, to be written unless it is there already.
+// eachLine calls each with the lines of a file of violations that are whole, and returns how long those are.
+func eachLine(r io.Reader, each func(n int64, line []byte)) (size int64, err error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	for {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return size, nil
+		}
+		if err != nil {
+			return size, err
+		}
+		size += int64(len(line))
+		each(numberOf(line), line[:len(line)-1])
+	}
+}
+
+// numberOf is the number that a line begins with; 0: somebody else has written it.
+func numberOf(line []byte) int64 {
+	rest, is := bytes.CutPrefix(line, []byte(`{"n":`))
+	end := bytes.IndexAny(rest, ",}")
+	if !is || end < 0 {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// add numbers a violation, to be written as the incident that it belongs to says, unless the file is done with it.
 func (e *emitted) add(f *Finding) error {
 	e.n++
-	x := e.incidents.add(f, e.n)
-	if e.n <= e.there && len(x.Lines) >= incidentLines {
+	n := e.n
+	e.snapshot.changed = true
+	x, full := e.incidents.add(f, n)
+	full = full || !e.o.grouped
+	// Whether anything is proved decides the exit status.
+	try := !full && f.Tries && !x.Proved && tried(n)
+	if n <= e.there {
+		proved := f.Proved || e.was.proved[n]
+		line := e.was.lines[n]
+		if line == nil && full && len(x.Lines) < incidentLines {
+			var err error
+			if line, err = f.Line(n); err != nil {
+				return err
+			}
+		}
+		delete(e.was.lines, n)
+		e.note(x, line, full || try && proved, proved, false)
 		return nil
 	}
-	b, err := f.Line(e.n)
-	if err != nil {
-		return err
+	var line []byte
+	if full || try {
+		var err error
+		if line, err = f.Line(n); err != nil {
+			return err
+		}
 	}
-	e.incidents.lined(x, b, isProved(b))
-	if e.n <= e.there {
-		return nil
+	proved := f.Proved || isProved(line)
+	full = full || try && proved
+	e.note(x, line, full, proved, true)
+	switch {
+	case full:
+		e.write(n, line)
+	case e.o.grouped && x.Count&(x.Count-1) == 0:
+		text, err := json.Marshal(grown{n, x.short()})
+		if err != nil {
+			return err
+		}
+		e.write(n, text)
 	}
-	if isProved(b) {
+	return nil
+}
+
+// note tells an incident of a violation. line may be nil.
+func (e *emitted) note(x *incident, line []byte, full, proved, fresh bool) {
+	if proved {
 		e.proved++
 	}
-	e.text = append(append(e.text, b...), '\n')
-	return nil
+	if !full {
+		line = nil
+	}
+	e.incidents.noted(x, line, full, proved, fresh)
+}
+
+func (e *emitted) write(n int64, line []byte) {
+	e.text = append(append(e.text, line...), '\n')
+	e.last = n
+}
+
+// grown is the line that says how far an incident has grown.
+type grown struct {
+	N int64 `json:"n"` // of the violation that made it so many
+	Incident
 }
 
 // proved stands in the lines of violations that are proved.
@@ -100,14 +215,34 @@ var proved = []byte(`"proved":true`)
 
 func isProved(line []byte) bool { return bytes.Contains(line, proved) }
 
-// sync writes what has been added, makes it safe, and tells it. If it fails the file is as it was.
+// sync writes what has been added, makes it safe, and tells it. If it fails what has not been written is written later.
 func (e *emitted) sync() error {
-	if len(e.text) == 0 {
-		return nil
+	for len(e.text) > 0 {
+		n := len(e.text)
+		if room := e.o.max/violationsParts - e.bytes; e.o.max > 0 && room < int64(n) {
+			n = bytes.IndexByte(e.text, '\n') + 1 // at least
+			if room > int64(n) {
+				n = bytes.LastIndexByte(e.text[:room], '\n') + 1
+			}
+		}
+		if err := e.put(e.text[:n]); err != nil {
+			return err
+		}
+		e.text = e.text[:copy(e.text, e.text[n:])]
+		if e.o.max > 0 && len(e.text) > 0 || e.o.max > 0 && e.bytes >= e.o.max/violationsParts {
+			if err := e.rotate(); err != nil {
+				return err
+			}
+		}
 	}
-	_, err := e.disk.write(e.f, e.text)
+	return nil
+}
+
+// put writes lines, makes them safe, and tells them. If it fails the file is as it was.
+func (e *emitted) put(text []byte) error {
+	_, err := e.o.disk.write(e.f, text)
 	if err == nil {
-		err = e.disk.sync(e.f)
+		err = e.o.disk.sync(e.f)
 	}
 	if err != nil {
 		e2 := e.f.Truncate(e.bytes)
@@ -119,12 +254,73 @@ func (e *emitted) sync() error {
 		}
 		return err
 	}
-	e.bytes += int64(len(e.text))
-	if e.told != nil {
-		for line := range bytes.Lines(e.text) {
-			e.told(line[:len(line)-1])
+	e.bytes += int64(len(text))
+	e.done = numberOf(text[bytes.LastIndexByte(text[:len(text)-1], '\n')+1:])
+	if e.o.told != nil {
+		for line := range bytes.Lines(text) {
+			e.o.told(line[:len(line)-1])
 		}
 	}
-	e.text = e.text[:0]
 	return nil
+}
+
+// close ends it; incidents are written as they are.
+func (e *emitted) close() error {
+	e.snapshot.write(e.incidents, true)
+	return e.f.Close()
+}
+
+const incidentsFile = "incidents.jsonl"
+
+// snapshot is a file of incidents, a line each, which is made anew and takes the place of the one before. It is no part
+// of the state.
+type snapshot struct {
+	path    string
+	disk    disk
+	log     *slog.Logger
+	changed bool
+	made    time.Time
+	took    time.Duration
+	failed  bool // it has been said
+}
+
+// write writes the file if something has changed, once a second at most unless it is the last time.
+func (s *snapshot) write(of *Incidents, last bool) {
+	begun := time.Now()
+	if !s.changed || !last && begun.Sub(s.made) < max(time.Second, 20*s.took) {
+		return
+	}
+	err := s.put(of.List())
+	s.made, s.took = begun, time.Since(begun)
+	if err != nil && !s.failed {
+		s.log.Error("the file of incidents could not be written; it is tried again", "file", s.path, "error", err)
+	}
+	if s.failed = err != nil; !s.failed {
+		s.changed = false
+	}
+}
+
+func (s *snapshot) put(all []Incident) (err error) {
+	f, err := os.Create(s.path + ".new")
+	if err != nil {
+		return err
+	}
+	var text []byte
+	for i := range all {
+		line, e := json.Marshal(&all[i])
+		text, err = append(append(text, line...), '\n'), errors.Join(err, e)
+	}
+	if err == nil {
+		_, err = s.disk.write(f, text)
+	}
+	if err == nil {
+		err = s.disk.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), s.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(s.path))
 }

@@ -40,6 +40,8 @@ type Incident struct {
 	// Began and Last are when they became final, by the clock in the log; zero: nobody had told it.
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
+	// New is how many of them were found in this run, and not before.
+	New int64 `json:"-"`
 	// Lines are the first few in full, as the file of violations has them.
 	Lines []json.RawMessage `json:"lines,omitempty"`
 	// Evidence are small histories of the first ones that are proved.
@@ -61,8 +63,10 @@ const (
 	// incidentKeys is how many incidents of a kind have one key each, at most, at a time; further keys are one
 	// incident together.
 	incidentKeys = 4
-	// incidentLines is how many of an incident's lines are remembered.
+	// incidentLines is how many of an incident's violations are told in full, and remembered, at least; kindLines of
+	// those of a kind.
 	incidentLines = 5
+	kindLines     = 20
 	// maxIncidents bounds those that are remembered; the oldest that are not open go first.
 	maxIncidents = 1000
 	// DefaultPause is how long nothing has come to an incident before it is over.
@@ -93,6 +97,7 @@ type incidentState struct {
 // incident is one with what is needed to go on with it.
 type incident struct {
 	Incident
+	Full     int64    `json:"full"`               // told in full
 	Wide     bool     `json:"wide,omitempty"`     // it takes any key
 	KeySeen  distinct `json:"key_seen,omitzero"`  // while it is open
 	TxnsSeen distinct `json:"txns_seen,omitzero"` // likewise
@@ -164,11 +169,11 @@ func (s *Incidents) clock(now int64) {
 	}
 }
 
-// add takes violation n to its incident, which it may open.
-func (s *Incidents) add(f *Finding, n int64) *incident {
+// add takes violation n to its incident, which it may open. full: it is one of the first, and is told in full.
+func (s *Incidents) add(f *Finding, n int64) (x *incident, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.of(f, n)
+	x = s.of(f, n)
 	x.Count++
 	x.LastN = n
 	if s.s.Clock > 0 {
@@ -190,7 +195,11 @@ func (s *Incidents) add(f *Finding, n int64) *incident {
 			x.Txns = x.TxnsSeen.count()
 		}
 	}
-	return x
+	told := int64(0)
+	for _, y := range s.open[incidentKind{f.Class, f.Kind}] {
+		told += y.Full
+	}
+	return x, x.Count <= incidentLines || told < kindLines
 }
 
 // of finds the incident that a violation belongs to.
@@ -225,14 +234,28 @@ func (s *Incidents) of(f *Finding, n int64) *incident {
 	return x
 }
 
-// lined has an incident remember a line, if it is one of the first.
-func (s *Incidents) lined(x *incident, line []byte, proved bool) {
+// noted says what became of a violation: whether it is told in full, and in which words, as far as that is known;
+// fresh, that it is told for the first time.
+func (s *Incidents) noted(x *incident, line []byte, full, proved, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if fresh {
+		x.New++
+	}
 	x.Proved = x.Proved || proved
-	if len(x.Lines) < incidentLines {
+	if full {
+		x.Full++
+	}
+	if line != nil && len(x.Lines) < incidentLines {
 		x.Lines = append(x.Lines, bytes.Clone(line))
 	}
+}
+
+// short is an incident without its lines and evidence.
+func (x *incident) short() Incident {
+	out := x.Incident
+	out.Lines, out.Evidence = nil, nil
+	return out
 }
 
 // lessKey orders keys as Incident.Low says.

@@ -52,6 +52,9 @@ type Finding struct {
 	Txns        []int64
 	// Unjudged: it says nothing against the database.
 	Unjudged bool
+	// Proved: it is proved to violate the level. Tries: to make the line of one that tried takes is to try whether it
+	// is, which the line says.
+	Proved, Tries bool
 	// Line makes its JSON line, with its number.
 	Line func(n int64) ([]byte, error)
 }

@@ -21,8 +21,8 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		}
 		if w.out == nil {
 			var short bool
-			w.out, short, err = openEmitted(w.cfg.Dir, w.from.Emitted, disk{w.cfg.disk}, w.incidents,
-				w.cfg.Violation)
+			w.out, short, err = openEmitted(emittedOptions{w.cfg.Dir, w.cfg.Grouped, w.cfg.ViolationsMax,
+				disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log}, w.from.Emitted, w.incidents)
 			if err != nil {
 				return err
 			}
@@ -38,6 +38,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 				return err
 			}
 			w.publish()
+			w.out.snapshot.write(w.incidents, false)
 			var a answer
 			a.quiet, a.some = w.judge.Quiet()
 			e.ask <- a
@@ -57,6 +58,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			if err := w.tell(ctx); err != nil {
 				return err
 			}
+			w.out.snapshot.write(w.incidents, false)
 		}
 		if w.due() {
 			if err := w.tell(ctx); err != nil {

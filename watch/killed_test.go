@@ -28,7 +28,10 @@ func child(arg string) error {
 	most, _ := strconv.Atoi(part[3])
 	segmentBytes = 50_000
 	cfg := Config{Dir: dir, Judge: aionOf(si, lateness), Idle: 500 * time.Millisecond, Checkpoint: 4 * time.Millisecond}
-	if judge == "leopard" {
+	if rest, is := strings.CutSuffix(judge, "-grouped"); is {
+		judge = rest
+		cfg.Grouped, cfg.ViolationsMax, cfg.Judge = true, groupedMax, groupedJudge(judge, lateness)
+	} else if judge == "leopard" {
 		cfg.Idle = 1500 * time.Millisecond // a pause in the midst would make more late
 		j, err := NewLeopard(LeopardOptions{Lateness: lateness})
 		if err != nil {

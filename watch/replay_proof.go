@@ -78,6 +78,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 			out.Txns[0] = f.f.Line
 		}
 		if class == violated {
+			out.Proved = true
 			out.Kind, out.Txns = string(p.r.Anomalies[0].Kind), p.txns()
 			var err error
 			if out.Key, err = j.keyOfRead(&f.f); err != nil {

@@ -35,7 +35,11 @@ type Config struct {
 	Keep Keep
 	// Log, if set, takes what an operator should know.
 	Log *slog.Logger
-	// Violation, if set, is called with each new final violation, a JSON line without its end.
+	// Grouped: of each incident the first violations are written, and a line each time that their number has doubled.
+	Grouped bool
+	// ViolationsMax, if positive, is how many bytes the files of violations may take; the oldest are deleted.
+	ViolationsMax int64
+	// Violation, if set, is called with each new line of the file of violations, without its end.
 	Violation func(line []byte)
 	// Bad, if set, is called with the mistake of each new line that is not understood.
 	Bad     func(place int64, err error)
@@ -161,7 +165,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		err = w.fail
 	}
 	if w.out != nil {
-		err = errors.Join(err, w.out.f.Close())
+		err = errors.Join(err, w.out.close())
 	}
 	if w.log.f != nil {
 		err = errors.Join(err, w.log.Close())

@@ -51,6 +51,9 @@ const (
 	someTried    = 16
 )
 
+// tried reports whether violation n is tried as a proof.
+func tried(n int64) bool { return n <= allTried || n%someTried == 0 }
+
 func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	txns := slices.Clone(v.Txns)
 	for _, t := range v.Vain {
@@ -102,7 +105,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 		return nil, err
 	}
 	out.Text = mechanism.DescribeSince(h, []mechanism.Violation{c.inside(h, v, of)}, c.skew, c.origin)[0]
-	if len(ws) <= maxWitnesses && (n <= allTried || n%someTried == 0) {
+	if len(ws) <= maxWitnesses && tried(n) {
 		if out.Anomaly, out.Proved, err = c.prove(ws); err != nil {
 			return nil, err
 		}

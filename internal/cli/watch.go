@@ -31,6 +31,7 @@ type watchFlags struct {
 	source                      sourceFlags
 	keep                        string
 	gate                        gateFlags
+	incidents                   incidentFlags
 	idle, checkpoint            time.Duration
 	memory                      int64
 	atStart, quiet, standby     bool
@@ -75,6 +76,10 @@ what the timestamps are (--timestamp-unit); where they do not tell time, such as
 it starts before what the stream had reached --lateness ago, by the clock. A late transaction is not judged, and a LATE
 line says so. A read of what nobody has written waits for its writer for --patience, and is not judged if that comes
 late. After --idle without arrivals, everything that has arrived is final.
+
+Violations of one kind on one key, or of a kind on many keys, are an incident: FOLDER/violations.jsonl and standard
+output have the first of them in full, then a line each time that their number has doubled; FOLDER/incidents.jsonl has
+all incidents as they are now (--all-violations, --violations-max).
 
 A transaction that comes again, by its id, is taken once. One that is more than --max-jump ahead of the others, and of
 the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
@@ -132,6 +137,7 @@ Start it again to continue.`,
 		"on from there; 0: never, a restart judges the log again")
 	fl.StringVar(&f.keep, "keep", f.keep, "how much of the log stays that the state does not rest on: a `DURATION` such as "+
 		"24h, a size on disk such as 10GiB, both with a comma, or all")
+	f.incidents.add(fl)
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: /metrics for Prometheus, /healthz, "+
 		"/readyz")
 	fl.StringVar(&f.webhook, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
@@ -303,6 +309,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	if f.checkpoint < 0 {
 		return usagef("--checkpoint %v is negative", f.checkpoint)
 	}
+	if err := f.incidents.check(); err != nil {
+		return err
+	}
 	keep, err := keeping(f.keep)
 	if err != nil {
 		return err
@@ -324,6 +333,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	}
 	defer source.close()
 	var m watch.Metrics
+	var incidents watch.Incidents
 	var background safego.Group
 	defer background.Wait()
 	if f.metric != "" {
@@ -337,7 +347,8 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	}
 	var hook *seen.Webhook
 	if f.webhook != "" {
-		if hook, err = seen.NewWebhook(f.webhook, seen.WebhookOptions{State: f.state, Log: log}); err != nil {
+		if hook, err = seen.NewWebhook(f.webhook, seen.WebhookOptions{State: f.state, Log: log,
+			Incidents: incidents.List}); err != nil {
 			return usagef("--webhook: %v", err)
 		}
 		defer hook.Close()
@@ -351,6 +362,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
 		Prepare: source.prepare, Open: source.open,
 		Checkpoint: f.checkpoint, Keep: keep, Log: log,
+		Incidents: &incidents, Grouped: !f.incidents.every, ViolationsMax: f.incidents.max,
 		Violation: func(line []byte) {
 			if hook != nil {
 				hook.Add(line)
@@ -384,6 +396,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	}
 	s := m.Get()
 	worst := f.verdict(&s)
+	if !f.quiet {
+		f.incidents.say(e.stderr, f.state, &incidents)
+	}
 	if !f.quiet && slices.ContainsFunc(slices.Collect(maps.Keys(s.Violations)), func(class string) bool {
 		return class != "LATE" && class != "JUMP" && class != "GAP" && s.Violations[class] > 0
 	}) {

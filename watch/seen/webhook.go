@@ -13,14 +13,17 @@ import (
 	"time"
 
 	"isovet/internal/safego"
+	"isovet/watch"
 )
 
-// Notice is what a web hook is sent: the violations since the one before.
+// Notice is what a web hook is sent: of the violations since the one before.
 type Notice struct {
 	State string `json:"state"` // the watch's folder
 	Count int64  `json:"count"` // of violations
-	// First are the first few of them, as the file of violations has them.
+	// First are the first few of them that the file of violations has in full.
 	First []json.RawMessage `json:"first"`
+	// Incidents are those that they belong to, as they are now, without lines; the first few.
+	Incidents []watch.Incident `json:"incidents"`
 }
 
 // Webhook posts violations to an address. Add never waits.
@@ -28,7 +31,9 @@ type Webhook struct {
 	o       WebhookOptions
 	to      *url.URL
 	mu      sync.Mutex
-	next    Notice
+	first   []json.RawMessage
+	lines   int64           // that came since
+	sent    map[int64]int64 // of incidents: how many of the run's
 	wake    chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -40,11 +45,13 @@ type Webhook struct {
 // WebhookOptions are the parameters of NewWebhook. What is zero has a default.
 type WebhookOptions struct {
 	State string
-	Log   *slog.Logger  // required; of the address it is told the host alone, as there may be secrets in the rest
-	Every time.Duration // between two notices, 10 s; what comes meanwhile is counted
-	Retry time.Duration // after a failure, 1 s, doubled up to 5 min
-	First int           // violations in full, 10
-	Last  time.Duration // for what is left when it is closed, 5 s
+	// Incidents are what the lines are of; nil: each is a violation.
+	Incidents func() []watch.Incident
+	Log       *slog.Logger  // required; of the address it is told the host alone, as there may be secrets in the rest
+	Every     time.Duration // between two notices, 10 s; what comes meanwhile is counted
+	Retry     time.Duration // after a failure, 1 s, doubled up to 5 min
+	First     int           // violations in full, and incidents, 10 of each
+	Last      time.Duration // for what is left when it is closed, 5 s
 }
 
 // NewWebhook returns a web hook to an http or https address. Errors: it is none; they say nothing of it.
@@ -70,12 +77,14 @@ func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
 	return w, nil
 }
 
-// Add takes a violation, a JSON line.
+// Add takes a line of the file of violations.
 func (w *Webhook) Add(line []byte) {
+	var grown struct{ Incident int64 }
+	_ = json.Unmarshal(line, &grown) // what is no JSON is told when it is to be sent
 	w.mu.Lock()
-	w.next.Count++
-	if len(w.next.First) < w.o.First {
-		w.next.First = append(w.next.First, bytes.Clone(line))
+	w.lines++
+	if len(w.first) < w.o.First && grown.Incident == 0 {
+		w.first = append(w.first, bytes.Clone(line))
 	}
 	w.mu.Unlock()
 	select {
@@ -118,13 +127,18 @@ func (w *Webhook) pause(d time.Duration) {
 // send posts what there is until it is taken.
 func (w *Webhook) send() {
 	w.mu.Lock()
-	n := w.next
-	w.next = Notice{}
+	n := Notice{State: w.o.State, Count: w.lines, First: w.first}
+	w.lines, w.first = 0, nil
 	w.mu.Unlock()
 	if n.Count == 0 {
 		return
 	}
-	n.State = w.o.State
+	if w.o.Incidents != nil {
+		w.since(&n)
+	}
+	if n.Count == 0 && len(n.First) == 0 { // the notice before had it
+		return
+	}
 	text, err := json.Marshal(n)
 	if err != nil { // a line that is no JSON
 		w.o.Log.Error("violations cannot be sent to the web hook", "count", n.Count, "error", err)
@@ -153,6 +167,22 @@ func (w *Webhook) send() {
 		case <-w.ctx.Done():
 		}
 	}
+}
+
+// since fills in what has come to incidents since the notice before.
+func (w *Webhook) since(n *Notice) {
+	sent := map[int64]int64{}
+	n.Count = 0
+	for _, x := range w.o.Incidents() {
+		sent[x.ID] = x.New
+		more := x.New - w.sent[x.ID]
+		if n.Count += more; more == 0 || len(n.Incidents) == w.o.First {
+			continue
+		}
+		x.Lines, x.Evidence = nil, nil
+		n.Incidents = append(n.Incidents, x)
+	}
+	w.sent = sent
 }
 
 // client follows no redirection: what is sent is for one address.

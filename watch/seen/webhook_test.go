@@ -8,10 +8,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"isovet/watch"
 )
 
 // TestWebhook: each violation is counted once, though the receiver fails at first; notices are few; Add does not wait;
@@ -91,4 +94,41 @@ func TestWebhookGone(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
+}
+
+// TestWebhookIncidents: a notice says what has come to which incident since the one before, counted by incidents, where
+// lines are but the first ones and say when one has grown.
+func TestWebhookIncidents(t *testing.T) {
+	notices := make(chan Notice, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n Notice
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+			t.Error(err)
+		}
+		notices <- n
+	}))
+	defer hook.Close()
+	var mu sync.Mutex
+	now := []watch.Incident{{ID: 1, Class: "EXT", Count: 70, New: 0}, {ID: 2, Class: "INT", Count: 1, New: 1,
+		Lines: []json.RawMessage{json.RawMessage("{}")}}}
+	w, err := NewWebhook(hook.URL, WebhookOptions{Log: slog.New(slog.DiscardHandler), Every: time.Millisecond,
+		Incidents: func() []watch.Incident { mu.Lock(); defer mu.Unlock(); return slices.Clone(now) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add([]byte(`{"n":71,"axiom":"INT"}`))
+	n := <-notices
+	if n.Count != 1 || len(n.First) != 1 || len(n.Incidents) != 1 ||
+		n.Incidents[0].ID != 2 || n.Incidents[0].Lines != nil {
+		t.Errorf("%+v", n)
+	}
+	mu.Lock()
+	now[0].New, now[0].Count = 58, 128
+	mu.Unlock()
+	w.Add([]byte(`{"n":129,"incident":1,"count":128}`))
+	n = <-notices
+	if n.Count != 58 || len(n.First) != 0 || len(n.Incidents) != 1 || n.Incidents[0].Count != 128 {
+		t.Errorf("%+v", n)
+	}
+	w.Close()
 }

@@ -1,0 +1,53 @@
+//go:build !checkonly && !offline
+
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"isovet/report"
+	"isovet/watch"
+)
+
+// incidentFlags say how violations are told.
+type incidentFlags struct {
+	every bool
+	max   int64
+}
+
+// minViolations is what the files of violations may take at least.
+const minViolations = 64 << 10
+
+func (f *incidentFlags) add(fl *pflag.FlagSet) {
+	f.max = 256 << 20
+	fl.BoolVar(&f.every, "all-violations", false, "write every violation, not the first of an incident and how "+
+		"many there are")
+	fl.Var(sizeValue{&f.max}, "violations-max", "how many `BYTES` the files of violations may take: they are rotated, "+
+		"compressed, and the oldest deleted")
+}
+
+func (f *incidentFlags) check() error {
+	if f.max < minViolations {
+		return usagef("--violations-max %v; expected %d at least", sizeValue{&f.max}, minViolations)
+	}
+	return nil
+}
+
+// say tells at the end how many incidents there are.
+func (f *incidentFlags) say(w io.Writer, state string, of *watch.Incidents) {
+	all := of.List()
+	total, found := int64(0), int64(0)
+	for _, x := range all {
+		if !x.Unjudged {
+			found++
+			total += x.Count
+		}
+	}
+	if found > 0 {
+		fmt.Fprintf(w, "isovet: %d violations in %d incidents: %s\n", total, found,
+			report.Quoted(state+"/incidents.jsonl"))
+	}
+}

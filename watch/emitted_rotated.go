@@ -1,0 +1,197 @@
+package watch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// The file of violations is rotated when it has a quarter of what all of them may take: it gets the number of its last
+// line into its name, and is compressed; the oldest go when all take more than they may.
+
+// violationsParts is how many files of violations take what they may together, if none is compressed.
+const violationsParts = 4
+
+const oldViolations = "violations-%012d.jsonl"
+
+// oldFile is a file of violations that is not written to any more.
+type oldFile struct {
+	name   string
+	last   int64 // number of its last line
+	packed bool
+	size   int64
+}
+
+// oldFiles lists them, the oldest first.
+func oldFiles(dir string) (out []oldFile, err error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range list {
+		x := oldFile{name: entry.Name()}
+		if _, err := fmt.Sscanf(x.name, oldViolations, &x.last); err != nil {
+			continue
+		}
+		plain := fmt.Sprintf(oldViolations, x.last)
+		if x.packed = x.name == plain+compressed; !x.packed && x.name != plain {
+			continue
+		}
+		st, err := entry.Info()
+		if err != nil {
+			return nil, err
+		}
+		x.size = st.Size()
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b oldFile) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), strings.Compare(a.name, b.name))
+	})
+	return out, nil
+}
+
+// mend ends what was under way when a process was killed, and lists the files that are left.
+func (e *emitted) mend() (out []oldFile, err error) {
+	all, err := oldFiles(e.o.dir)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if i+1 < len(all) && all[i+1].last == all[i].last { // compressed, and whole, or it would not have its name
+			if err := os.Remove(filepath.Join(e.o.dir, all[i].name)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+// read calls each with the lines of a file.
+func (x *oldFile) read(dir string, each func(n int64, line []byte)) error {
+	f, err := os.Open(filepath.Join(dir, x.name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if x.packed {
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		defer z.Close()
+		in = z
+	}
+	if _, err := eachLine(in, each); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// rotate begins a new file. What cannot be compressed or deleted now is later.
+func (e *emitted) rotate() error {
+	path := filepath.Join(e.o.dir, violationsFile)
+	if err := os.WriteFile(path+".new", nil, 0o644); err != nil { // while there is still the other
+		return e.notRotated(err)
+	}
+	if err := e.f.Close(); err != nil {
+		return err
+	}
+	why := os.Rename(path, filepath.Join(e.o.dir, fmt.Sprintf(oldViolations, e.done)))
+	var err error
+	if why == nil {
+		e.bytes = 0
+		err = os.Rename(path+".new", path)
+	}
+	if err == nil {
+		e.f, err = os.OpenFile(path, os.O_RDWR, 0)
+	}
+	if err == nil {
+		_, err = e.f.Seek(e.bytes, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %v", path, err) // not wrapped: room on the disk does not bring the file back
+	}
+	if why == nil {
+		why = e.tidy()
+	}
+	if why != nil {
+		return e.notRotated(why)
+	}
+	return nil
+}
+
+// notRotated says why. It is tried again.
+func (e *emitted) notRotated(err error) error {
+	e.o.log.Error("the files of violations could not be rotated; it is tried again", "folder", e.o.dir, "error", err)
+	return nil
+}
+
+// tidy compresses the old files, and deletes the oldest.
+func (e *emitted) tidy() error {
+	all, err := oldFiles(e.o.dir)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if x := &all[i]; !x.packed {
+			if err := packFile(filepath.Join(e.o.dir, x.name)); err != nil {
+				return err
+			}
+		}
+	}
+	if all, err = oldFiles(e.o.dir); err != nil {
+		return err
+	}
+	total := e.o.max / violationsParts // of the one that is written to
+	for _, x := range all {
+		total += x.size
+	}
+	for _, x := range all {
+		if total <= e.o.max {
+			break
+		}
+		if err := os.Remove(filepath.Join(e.o.dir, x.name)); err != nil {
+			return err
+		}
+		total -= x.size
+	}
+	return syncDir(e.o.dir)
+}
+
+// packFile compresses a file, which takes another name.
+func packFile(path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(path + compressed + ".new")
+	if err != nil {
+		return err
+	}
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		_, err = io.Copy(z, in)
+		err = errors.Join(err, z.Close())
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return errors.Join(err, os.Remove(out.Name()))
+	}
+	if err := os.Rename(out.Name(), path+compressed); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
