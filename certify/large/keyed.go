@@ -1,13 +1,10 @@
 package large
 
 import (
-	"bufio"
 	"cmp"
-	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -39,15 +36,15 @@ func (v value) in(b *history.Builder) history.Value {
 	return history.Value{Kind: v.kind, N: v.n}
 }
 
-// keyed sorts operations by key: they go to files by their keys' hashes, each of which fits in memory.
+// keyed gives operations to partitions by their keys' hashes, each of which fits in memory.
 type keyed struct {
-	v     *verifier
-	files []*os.File
-	w     []*bufio.Writer
-	buf   []byte
-	hash  []uint64 // by key of the batch at hand
-	of    *history.History
-	seen  []seen // by key of the batch
+	v    *verifier
+	n    uint64                              // partitions
+	emit func(part int, record []byte) error // must not keep it
+	buf  []byte
+	hash []uint64 // by key of the batch at hand
+	of   *history.History
+	seen []seen // by key of the batch
 }
 
 // seen is what a transaction must see of a key from now on.
@@ -59,31 +56,9 @@ type seen struct {
 
 const recordBytes = 100 // in memory, with what sorting takes, and as it is in the file
 
-func newKeyed(v *verifier) (*keyed, error) {
-	if err := os.MkdirAll(v.o.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	k := &keyed{v: v}
-	// Ten operations a transaction, in a third of the memory.
-	n := max(1, min(v.s.Txns*10*recordBytes/(v.o.Memory/3)+1, 512))
-	for i := range n {
-		f, err := os.Create(filepath.Join(v.o.Dir, fmt.Sprintf("verify-%03d", i)))
-		if err != nil {
-			k.close()
-			return nil, err
-		}
-		k.files = append(k.files, f)
-		k.w = append(k.w, bufio.NewWriterSize(f, 1<<15))
-	}
-	return k, nil
-}
-
-func (k *keyed) close() {
-	for _, f := range k.files {
-		f.Close()
-		os.Remove(f.Name())
-	}
-	os.Remove(k.v.o.Dir) // if there is nothing else in it
+// partitions is into how many parts the keys are divided: ten operations a transaction, in a third of the memory.
+func partitions(txns, memory int64) int {
+	return int(max(1, min(txns*10*recordBytes/(memory/3)+1, 512)))
 }
 
 // txn writes what a transaction reads from others, and what it installs. number is its place if it is an exception.
@@ -142,13 +117,11 @@ func hashOf(h *history.History, v history.Value) uint64 {
 // put writes a record: what it is, the key, the version, where it stands, where its transaction begins if the order is
 // that of timestamps, and whose it is.
 func (k *keyed) put(h *history.History, write byte, key, ver uint32, a, begin at, number int, id int64) error {
-	w := k.w[k.hash[key]%uint64(len(k.w))]
 	b := append(k.buf[:0], write|byte(h.VerKind[ver])<<1)
 	b = appendValue(b, h, h.Keys[key])
 	b = appendValue(b, h, h.VerValue(ver))
 	k.buf = k.place(b, a, begin, number, id)
-	_, err := w.Write(k.buf)
-	return err
+	return k.emit(int(k.hash[key]%k.n), k.buf)
 }
 
 func (k *keyed) place(b []byte, a, begin at, number int, id int64) []byte {
@@ -169,8 +142,7 @@ func (k *keyed) commit(a at, id int64) error {
 	b = append(b, byte(history.Null))
 	b = binary.AppendVarint(b, 0)
 	k.buf = k.place(b, a, a, -1, id)
-	_, err := k.w[uint64(a.t)*0x9e3779b97f4a7c15>>32%uint64(len(k.w))].Write(k.buf)
-	return err
+	return k.emit(int(uint64(a.t)*0x9e3779b97f4a7c15>>32%k.n), k.buf)
 }
 
 func appendValue(b []byte, h *history.History, v history.Value) []byte {
@@ -197,36 +169,14 @@ type record struct {
 	kind  history.ValueKind
 }
 
-// replay sorts each file by key and place, and replays it.
-func (k *keyed) replay(ctx context.Context) error {
-	for i, w := range k.w {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if k.v.o.Progress != nil {
-			k.v.o.Progress("replaying", int64(i), int64(len(k.w)))
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		if err := k.part(k.files[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (k *keyed) part(f *os.File) error {
-	b, err := os.ReadFile(f.Name())
-	if err != nil {
-		return err
-	}
+// part sorts a partition's records by key and place, and replays them.
+func (v *verifier) part(b []byte) error {
 	r := &reader{b: b, ints: map[int64]uint32{}, strings: map[string]uint32{}, texts: map[string]uint32{"": 0}}
 	all := make([]record, 0, len(b)/24)
 	for len(r.b) > 0 {
-		x := r.next(k.v)
+		x := r.next(v)
 		if r.bad {
-			return fmt.Errorf("%s: a record that does not end", f.Name())
+			return errors.New("a record that does not end")
 		}
 		all = append(all, x)
 	}
@@ -262,7 +212,7 @@ func (k *keyed) part(f *os.File) error {
 		if !slices.IsSortedFunc(ops, by) {
 			slices.SortFunc(ops, by)
 		}
-		if err := k.key(r, r.names[key], all, ops); err != nil {
+		if err := v.key(r, r.names[key], all, ops); err != nil {
 			return err
 		}
 	}
@@ -270,8 +220,8 @@ func (k *keyed) part(f *os.File) error {
 }
 
 // key replays the operations of a key.
-func (k *keyed) key(r *reader, name value, all []record, ops []uint32) error {
-	cur := record{kind: k.v.initial.kind, n: k.v.initial.n, text: r.text([]byte(k.v.initial.text))}
+func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error {
+	cur := record{kind: v.initial.kind, n: v.initial.n, text: r.text([]byte(v.initial.text))}
 	written := false
 	for _, i := range ops {
 		x := &all[i]
@@ -281,8 +231,8 @@ func (k *keyed) key(r *reader, name value, all []record, ops []uint32) error {
 			}
 			continue
 		}
-		late := x.ex >= 0 && k.v.ex[x.ex].begin.before(cur.a) || k.v.stamps.on && x.begin < cur.a.t
-		if late && written && k.v.level.Snapshot() {
+		late := x.ex >= 0 && v.ex[x.ex].begin.before(cur.a) || v.stamps.on && x.begin < cur.a.t
+		if late && written && v.level.Snapshot() {
 			return refute("transaction %d committed key %s while transaction %d, which writes it too, was open", cur.id,
 				name, x.id)
 		}

@@ -72,6 +72,8 @@ type Options struct {
 	Dir       string // for files
 	Memory    int64  // bytes to use, about; 0: 1 GiB
 	ClockSkew int64  // as certify.Options
+	// Backend, if set, does the passes over the history, wherever that is; Dir and Source.Each are not used.
+	Backend Backend
 	// Progress, if set, is told how far it is.
 	Progress func(stage string, done, total int64)
 }
@@ -192,7 +194,7 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 		order = level.StrictSerializable
 	}
 	v := &verifier{s: s, o: o, level: order, linear: linear, skew: o.ClockSkew, byPlace: head.Rule == "place",
-		stamps: stamped{byStamps, head.ReadsAt != "", map[int64]bool{}}}
+		stamps: stamped{byStamps, head.ReadsAt != ""}}
 	r := &Result{Level: l, Timestamps: byStamps, Verdict: head.Verdict, Checker: head.Checker}
 	switch head.Verdict {
 	case evidence.Holds:

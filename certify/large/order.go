@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sort"
 
-	"isovet/history"
 	"isovet/level"
 )
 
@@ -62,10 +61,7 @@ type verifier struct {
 	byBegin  []at
 	maxStart []int64
 
-	sessions map[int64]at // the last commit
-	initial  value
-	hasInit  bool
-	keys     *keyed
+	initial value
 }
 
 // read reads the exceptions.
@@ -161,37 +157,17 @@ func (v *verifier) order(ctx context.Context) error {
 	if v.byPlace && v.level.RealTime() {
 		return refute("the order is that of the history, and the level asks for real time")
 	}
-	v.sessions = make(map[int64]at)
-	if v.level.RealTime() {
-		v.times()
+	var w passes = &here{v: v}
+	if v.o.Backend != nil {
+		w = &there{v}
 	}
-	keys, err := newKeyed(v)
+	defer w.close()
+	n := partitions(v.s.Txns, v.o.Memory)
+	parts, err := w.read(ctx, n)
 	if err != nil {
 		return err
 	}
-	defer keys.close()
-	v.keys = keys
-	err = v.s.Each(ctx, func(h *history.History, first int64) error {
-		if v.o.Progress != nil {
-			v.o.Progress("reading", first, v.s.Txns)
-		}
-		v.ops += int64(h.NumOps())
-		if h.HasPredicates() || h.HasLists() {
-			return refute("there are predicates or lists, of which the certificate says nothing")
-		}
-		v.initial = valueOf(h, h.Initial)
-		for t := range uint32(h.NumTxns()) {
-			txn := v.txn
-			if v.stamps.on {
-				txn = v.stampedTxn
-			}
-			if err := txn(h, t, first+int64(t)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := v.join(parts); err != nil {
 		return err
 	}
 	for i := range v.ex {
@@ -199,7 +175,7 @@ func (v *verifier) order(ctx context.Context) error {
 			return refute("exception %d is of a transaction that takes no part", e.id)
 		}
 	}
-	return keys.replay(ctx)
+	return w.replay(ctx, n)
 }
 
 // times sorts the exceptions for real time.
@@ -246,74 +222,4 @@ func (v *verifier) realTime(id int64, begin, commit at, start, end int64) error 
 		return refute("transaction %d stands behind one that began after it ended", id)
 	}
 	return nil
-}
-
-// txn checks a transaction by itself, in its session and in time, and hands its operations on.
-func (v *verifier) txn(h *history.History, t uint32, place int64) error {
-	id, status := h.Txns.ID[t], h.Txns.Status[t]
-	if t == h.Init {
-		if v.hasInit {
-			return refute("there are two initial transactions")
-		}
-		v.hasInit = true
-		return v.keys.txn(h, t, at{t: math.MinInt64}, at{t: math.MinInt64}, -1)
-	}
-	e := v.find(place)
-	if e != nil {
-		if e.met = true; e.id != id {
-			return refute("transaction %d is where exception %d should be", id, e.id)
-		}
-		if start, end := h.Window(t, 0); start != e.start || end != e.end {
-			return refute("exception %d has other times than the transaction", id)
-		}
-		if status == history.Aborted {
-			return refute("exception %d is of an aborted transaction", id)
-		}
-	}
-	if lo, hi := h.TxnOps(t); v.linear && status != history.Aborted {
-		for op := lo + 1; op < hi; op++ {
-			if h.OpKey(op) != h.OpKey(op-1) {
-				return refute("transaction %d has operations on two keys", id)
-			}
-		}
-	}
-	begin := at{t: h.End(t), n: uint64(place)}
-	switch {
-	case v.byPlace:
-		begin.t = place
-	case begin.t == history.NoTime:
-		begin.t = h.Start(t)
-	}
-	commit := begin
-	number := -1
-	switch {
-	case e != nil:
-		begin, commit = e.begin, e.commit
-		number = int(place)
-	case status != history.Committed:
-		return nil
-	case begin.t == history.NoTime:
-		return refute("transaction %d has no times, and is no exception", id)
-	}
-	if v.level.RealTime() {
-		if status == history.Committed && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {
-			return refute("transaction %d has no start and end time, which the level needs", id)
-		}
-		if len(v.ex) > 0 {
-			start, end := h.Window(t, v.skew)
-			if err := v.realTime(id, begin, commit, start, end); err != nil {
-				return err
-			}
-		}
-	}
-	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && v.level.Sessions() && !v.linear {
-		last, ok := v.sessions[s]
-		if ok && !last.before(begin) {
-			return refute("transaction %d stands before an earlier one of session %d", id, s)
-		}
-		if status == history.Committed {
-			v.sessions[s] = commit
-		}
-	}
-	return v.keys.txn(h, t, begin, commit, number)
 }

@@ -11,7 +11,6 @@ import (
 type stamped struct {
 	on              bool
 	readOnlyAtStart bool
-	writer          map[int64]bool // of the last transaction of a session
 }
 
 // takesPart reports whether timestamps say that a transaction took effect.
@@ -44,14 +43,13 @@ func (v *verifier) span(h *history.History, t uint32) (begin, end int64) {
 
 // stampedTxn is txn where the order is that of timestamps. What is installed at a timestamp stands before what is read
 // there. That no two transactions install at one is checked as if each wrote a key of that name.
-func (v *verifier) stampedTxn(h *history.History, t uint32, place int64) error {
+func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	id := h.Txns.ID[t]
 	if t == h.Init {
-		if v.hasInit {
-			return refute("there are two initial transactions")
+		if err := p.initialTxn(place); err != nil {
+			return err
 		}
-		v.hasInit = true
-		return v.keys.txn(h, t, at{t: math.MinInt64}, at{t: math.MinInt64}, -1)
+		return p.keys.txn(h, t, at{t: math.MinInt64}, at{t: math.MinInt64}, -1)
 	}
 	if !takesPart(h, t) {
 		if h.Txns.Status[t] == history.Committed {
@@ -59,85 +57,85 @@ func (v *verifier) stampedTxn(h *history.History, t uint32, place int64) error {
 		}
 		return nil
 	}
-	from, until := v.span(h, t)
+	from, until := p.span(h, t)
 	w := writes(h, t)
 	switch {
 	case from == history.NoTime:
 		return refute("transaction %d has no start timestamp", id)
 	case from > h.CommitTS(t):
 		return refute("transaction %d commits before it starts", id)
-	case from == until && w && !v.level.Serial():
+	case from == until && w && !p.level.Serial():
 		return refute("transaction %d writes and takes no time", id)
 	}
-	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && v.level.Sessions() {
-		last, ok := v.sessions[s]
-		if ok && (from < last.t || v.level.Serial() && from == last.t && w && !v.stamps.writer[s]) {
-			return refute("transaction %d starts before an earlier one of session %d is over", id, s)
+	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime && p.level.Sessions() {
+		if err := p.session(comes{s, place, id, at{t: from}, w}); err != nil {
+			return err
 		}
-		v.sessions[s], v.stamps.writer[s] = at{t: until}, w
+		p.sessions[s] = last{at{t: until}, w}
 	}
 	begin, commit := at{t: from, n: uint64(place) + 1}, at{t: until}
 	if w {
-		if v.level.Serial() {
+		if p.level.Serial() {
 			begin = commit
 		}
-		if err := v.keys.commit(commit, id); err != nil {
+		if err := p.keys.commit(commit, id); err != nil {
 			return err
 		}
 	}
-	return v.keys.txn(h, t, begin, commit, -1)
+	return p.keys.txn(h, t, begin, commit, -1)
 }
 
-// read is of a key at a time, or just before it.
+// read is of a version, of who takes part if Stamped: at a time, or just before it.
 type read struct {
-	key    value
-	at     int64
-	before bool
+	Key, Value value
+	Stamped    bool
+	At         int64
+	Before     bool
 }
 
-// snapshots are the keys that some transactions read, and who installed what they should have seen: of each key the
-// last that committed by then.
-type snapshots struct {
-	keys map[value]bool
-	by   map[int64]map[value]bool // transaction → keys
-}
-
-// snapshots finds them. Cost: two passes.
-func (v *verifier) snapshots(ctx context.Context, ids map[int64]bool) (*snapshots, error) {
-	s := &snapshots{map[value]bool{}, map[int64]map[value]bool{}}
-	var reads []read
-	byKey := map[value][]int{}
-	numbers := map[int64]bool{} // of integer keys, to pass most others over at once
-	err := v.s.Each(ctx, func(h *history.History, first int64) error {
+// reads lists what some transactions read.
+func (v *verifier) reads(ctx context.Context, txns each, ids map[int64]bool) (reads []read, err error) {
+	err = txns(ctx, func(h *history.History, _ int64) error {
 		for t, id := range h.Txns.ID {
-			if !ids[id] || !takesPart(h, uint32(t)) {
+			if !ids[id] {
 				continue
 			}
-			begin, _ := v.span(h, uint32(t))
-			before := v.level.Serial() && writes(h, uint32(t))
+			r := read{Stamped: v.stamps.on && takesPart(h, uint32(t))}
+			if r.Stamped {
+				r.At, _ = v.span(h, uint32(t))
+				r.Before = v.level.Serial() && writes(h, uint32(t))
+			}
 			lo, hi := h.TxnOps(uint32(t))
 			for op := lo; op < hi; op++ {
 				if h.Ops.Kind[op] == history.Read {
-					k := h.Keys[h.VerKey[h.Ops.Ver[op]]]
-					key := valueOf(h, k)
-					byKey[key] = append(byKey[key], len(reads))
-					reads = append(reads, read{key, begin, before})
-					s.keys[key] = true
-					numbers[k.N] = numbers[k.N] || k.Kind == history.Int
+					ver := h.Ops.Ver[op]
+					r.Key, r.Value = valueOf(h, h.Keys[h.VerKey[ver]]), valueOf(h, h.VerValue(ver))
+					reads = append(reads, r)
 				}
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	type install struct{ id, at int64 }
+	return reads, err
+}
+
+// install is who committed a write, and when; At is history.NoTime if nobody did.
+type install struct{ ID, At int64 }
+
+// installs says who installed what reads should have seen: of each the last one that committed by then, but for some
+// transactions.
+func (v *verifier) installs(ctx context.Context, txns each, ids map[int64]bool, reads []read) ([]install, error) {
+	byKey := map[value][]int{}
+	numbers := map[int64]bool{} // of integer keys, to pass most others over at once
 	last := make([]install, len(reads))
-	for i := range last {
-		last[i].at = history.NoTime
+	for i := range reads {
+		last[i].At = history.NoTime
+		if k := reads[i].Key; reads[i].Stamped {
+			byKey[k] = append(byKey[k], i)
+			numbers[k.n] = numbers[k.n] || k.kind == history.Int
+		}
 	}
-	err = v.s.Each(ctx, func(h *history.History, first int64) error {
+	err := txns(ctx, func(h *history.History, _ int64) error {
 		for t := range uint32(h.NumTxns()) {
 			if !takesPart(h, t) || ids[h.Txns.ID[t]] {
 				continue
@@ -153,7 +151,7 @@ func (v *verifier) snapshots(ctx context.Context, ids map[int64]bool) (*snapshot
 					continue
 				}
 				for _, i := range byKey[valueOf(h, k)] {
-					if r := &reads[i]; c > last[i].at && (c < r.at || c == r.at && !r.before) {
+					if r := &reads[i]; c > last[i].At && (c < r.At || c == r.At && !r.Before) {
 						last[i] = install{h.Txns.ID[t], c}
 					}
 				}
@@ -161,13 +159,5 @@ func (v *verifier) snapshots(ctx context.Context, ids map[int64]bool) (*snapshot
 		}
 		return nil
 	})
-	for i, x := range last {
-		if x.at != history.NoTime {
-			if s.by[x.id] == nil {
-				s.by[x.id] = map[value]bool{}
-			}
-			s.by[x.id][reads[i].key] = true
-		}
-	}
-	return s, err
+	return last, err
 }

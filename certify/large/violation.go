@@ -37,17 +37,11 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 	if err := in.end(); err != nil {
 		return err
 	}
-	seen := &snapshots{}
-	if v.stamps.on {
-		var err error
-		if seen, err = v.snapshots(ctx, ids); err != nil {
-			return err
-		}
-	}
-	h, err := part(ctx, s, o, ids, seen)
+	h, err := v.members(ctx, ids)
 	if err != nil {
 		return err
 	}
+	h.File = s.Name
 	small := map[string]any{"format": "isovet-certificate", "version": 1, "level": head.Level, "verdict": head.Verdict,
 		"checker": head.Checker, "anomalies": head.Anomalies, "history": map[string]any{"name": head.History.Name,
 			"txns": h.NumTxns(), "ops": h.NumOps(), "sha256": evidence.ContentHash(h)}}
@@ -67,59 +61,96 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 }
 
 // version is a key and a value.
-type version struct{ key, value value }
+type version struct{ Key, Value value }
 
-// part is the history of some transactions, whole, and of all others that wrote what they read: these with their writes
-// of those keys alone; and of who installed what they should have seen.
-func part(ctx context.Context, s *Source, o Options, ids map[int64]bool, seen *snapshots) (*history.History, error) {
-	tell := func(stage string, first int64) {
-		if o.Progress != nil {
-			o.Progress(stage, first, s.Txns)
+// members is the history of some transactions, whole, and of all others that wrote what they read: these with their
+// writes of those keys alone; and by timestamps, of who installed what they should have seen.
+func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.History, error) {
+	var p passes = &here{v: v}
+	if v.o.Backend != nil {
+		p = &there{v}
+	}
+	reads, err := p.reads(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	w := &wanted{ids: ids, versions: map[version]bool{}, values: map[int64]bool{}, snapshots: map[value]bool{},
+		installed: map[int64]map[value]bool{}}
+	for i := range reads {
+		r := &reads[i]
+		w.versions[version{r.Key, r.Value}] = true
+		w.values[r.Value.n] = true
+		if r.Stamped {
+			w.snapshots[r.Key] = true
 		}
 	}
-	wanted := map[version]bool{}
-	values := map[int64]bool{} // numbers of integer values among these: to pass most others over at once
-	err := s.Each(ctx, func(h *history.History, first int64) error {
-		tell("looking for its transactions", first)
-		for t, id := range h.Txns.ID {
-			if !ids[id] {
+	if v.stamps.on {
+		last, err := p.installs(ctx, ids, reads)
+		if err != nil {
+			return nil, err
+		}
+		for i, x := range last {
+			if x.At == history.NoTime {
 				continue
 			}
-			lo, hi := h.TxnOps(uint32(t))
-			for op := lo; op < hi; op++ {
-				if h.Ops.Kind[op] == history.Read {
-					v := h.Ops.Ver[op]
-					wanted[version{valueOf(h, h.Keys[h.VerKey[v]]), valueOf(h, h.VerValue(v))}] = true
-					values[h.VerN[v]] = true
-				}
+			if w.installed[x.ID] == nil {
+				w.installed[x.ID] = map[value]bool{}
 			}
+			w.installed[x.ID][reads[i].Key] = true
 		}
-		return nil
-	})
+	}
+	txns, err := p.txns(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	b := history.NewBuilder()
-	err = s.Each(ctx, func(h *history.History, first int64) error {
-		tell("looking for what they read", first)
-		b.Initial = valueOf(h, h.Initial).in(b)
+	for i := range txns {
+		txns[i].add(b)
+	}
+	return b.Build()
+}
+
+// wanted says which transactions a violation is about, and what of others.
+type wanted struct {
+	ids       map[int64]bool
+	versions  map[version]bool
+	values    map[int64]bool           // numbers of values among these: to pass most others over at once
+	snapshots map[value]bool           // keys that are read by timestamps
+	installed map[int64]map[value]bool // transaction → keys of which somebody should have seen what it installed
+}
+
+// txn is a transaction, or some writes of it, that means the same in every batch.
+type txn struct {
+	Head    history.TxnHead
+	Initial value // of its history
+	Ops     []op
+}
+
+type op struct {
+	Write      bool
+	Key, Value value
+}
+
+// txns reads the transactions that are wanted.
+func (w *wanted) txns(ctx context.Context, txns each) (all []txn, err error) {
+	err = txns(ctx, func(h *history.History, _ int64) error {
 		for t := range uint32(h.NumTxns()) {
-			member := ids[h.Txns.ID[t]]
+			member := w.ids[h.Txns.ID[t]]
 			lo, hi := h.TxnOps(t)
 			keys := map[uint32]bool(nil)
 			for op := lo; op < hi && !member; op++ {
 				v := h.Ops.Ver[op]
-				here := seen.by[h.Txns.ID[t]]
-				other := h.VerKind[v] == history.Int && !values[h.VerN[v]] && t != h.Init && here == nil
+				here := w.installed[h.Txns.ID[t]]
+				other := h.VerKind[v] == history.Int && !w.values[h.VerN[v]] && t != h.Init && here == nil
 				if h.Ops.Kind[op] != history.Write || other {
 					continue
 				}
 				key, is := valueOf(h, h.Keys[h.VerKey[v]]), false
 				if t == h.Init { // what takes the place of the header's initial value
-					is = wanted[version{key, valueOf(h, h.Initial)}] || seen.keys[key]
+					is = w.versions[version{key, valueOf(h, h.Initial)}] || w.snapshots[key]
 				}
 				is = is || here[key]
-				if is || wanted[version{key, valueOf(h, h.VerValue(v))}] {
+				if is || w.versions[version{key, valueOf(h, h.VerValue(v))}] {
 					if keys == nil {
 						keys = map[uint32]bool{}
 					}
@@ -127,37 +158,26 @@ func part(ctx context.Context, s *Source, o Options, ids map[int64]bool, seen *s
 				}
 			}
 			if member || keys != nil {
-				add(b, h, t, keys)
+				all = append(all, txnOf(h, t, keys))
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	h, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	h.File = s.Name
-	return h, nil
+	return all, err
 }
 
-// add adds a transaction: all of it, or its writes of some keys.
-func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool) {
+// txnOf is a transaction: all of it, or its writes of some keys.
+func txnOf(h *history.History, t uint32, keys map[uint32]bool) txn {
+	x := txn{Initial: valueOf(h, h.Initial), Head: history.NewTxnHead()}
 	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
-		key := h.VerKey[v]
-		switch {
-		case keys != nil && (h.Ops.Kind[op] != history.Write || !keys[key]):
-		case h.Ops.Kind[op] == history.Write:
-			b.Write(b.Key(valueOf(h, h.Keys[key]).in(b)), valueOf(h, h.VerValue(v)).in(b))
-		case h.Ops.Kind[op] == history.Read:
-			b.Read(b.Key(valueOf(h, h.Keys[key]).in(b)), valueOf(h, h.VerValue(v)).in(b))
+	for at := lo; at < hi; at++ {
+		v := h.Ops.Ver[at]
+		kind, key := h.Ops.Kind[at], h.VerKey[v]
+		if kind == history.Write && (keys == nil || keys[key]) || kind == history.Read && keys == nil {
+			x.Ops = append(x.Ops, op{kind == history.Write, valueOf(h, h.Keys[key]), valueOf(h, h.VerValue(v))})
 		}
 	}
-	head := history.NewTxnHead()
+	head := &x.Head
 	head.ID, head.HasID, head.Line, head.Status = h.Txns.ID[t], true, h.Txns.Line[t], h.Txns.Status[t]
 	head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
 	head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
@@ -166,5 +186,19 @@ func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool)
 			head.Session, head.HasSess = s, true
 		}
 	}
-	b.EndTxn(head)
+	return x
+}
+
+// add adds the transaction to a history.
+func (x *txn) add(b *history.Builder) {
+	b.Initial = x.Initial.in(b)
+	for _, o := range x.Ops {
+		key, value := b.Key(o.Key.in(b)), o.Value.in(b)
+		if o.Write {
+			b.Write(key, value)
+		} else {
+			b.Read(key, value)
+		}
+	}
+	b.EndTxn(x.Head)
 }

@@ -193,6 +193,8 @@ var floors = [][]room{
 			"random histories for tests: tiny ones for brute force, larger ones, odd ones, with database timestamps"},
 		{"internal/histtest/hard",
 			"histories that are hard to judge, or large in one direction, and formulas as histories"},
+		{"internal/histtest/forge",
+			"certificates that lie"},
 		{"internal/histtest/notation",
 			"one-line histories"},
 		{"internal/histtest/diff",

@@ -51,6 +51,11 @@ func (*checkFlags) checkSpilled(context.Context, *env, string, int, int, *progre
 // spillInstead has nothing in place of the answer.
 func (*checkFlags) spillInstead(_ context.Context, _ *env, o outcome, _, _ int) outcome { return o }
 
+// spillFlags adds none.
+func (*verifyFlags) spillFlags(*cobra.Command, *env) {}
+
+func (*verifyFlags) onEngine(*env) error { return nil }
+
 // isLarge is not asked for here.
 func isLarge(string) bool { return false }
 

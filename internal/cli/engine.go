@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"isovet/certify/large"
 	"isovet/check/spill"
 	"isovet/history/split"
 )
@@ -19,9 +20,11 @@ import (
 // Engine is how a program of its own checks, elsewhere, what memory does not hold: check --spill with other machines.
 type Engine struct {
 	Program, Short, Long, Example string
+	// VerifyLong is added to what verify's help says.
+	VerifyLong string
 	// Spill says what --spill is there.
 	Spill string
-	// Flags adds flags to check's.
+	// Flags adds flags to check's and verify's.
 	Flags func(*pflag.FlagSet)
 	// Commands are the program's, besides check.
 	Commands []*cobra.Command
@@ -31,7 +34,9 @@ type Engine struct {
 	Plan func(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error)
 	// Open is a backend with files in a folder, and what removes these.
 	Open func(dir string, set *split.Set, progress func(done, total int)) (spill.Backend, func() error, error)
-	// Close ends what Plan and Open began.
+	// Verify is Open for certificates of what was checked so.
+	Verify func(dir string, set *split.Set, progress func(done, total int)) (large.Backend, func() error, error)
+	// Close ends what Plan, Open and Verify began.
 	Close func()
 }
 
@@ -45,11 +50,13 @@ func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Write
 		check := newCheck(e)
 		check.Long += "\n\n" + x.Long
 		check.Example = x.Example
+		verify := newVerify(e)
+		verify.Long += "\n\n" + x.VerifyLong
 		root := &cobra.Command{Use: x.Program, Short: x.Short, Long: x.Long + "\n\n" + exitHelp,
 			Version: buildVersion().String()}
 		root.SetVersionTemplate("{{.Version}}\n")
 		root.AddGroup(&cobra.Group{ID: "work", Title: "Histories:"})
-		root.AddCommand(check, newVerify(e), newVersion(e))
+		root.AddCommand(check, verify, newVersion(e))
 		root.AddCommand(x.Commands...)
 		setUp(root, e)
 		return root

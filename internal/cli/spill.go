@@ -287,6 +287,26 @@ func (f *checkFlags) certifySpilled(e *env, path string, i, n int, a *spill.Answ
 	return err
 }
 
+func (f *verifyFlags) spillFlags(c *cobra.Command, e *env) {
+	dir := "files of histories that memory does not hold in `DIR` (default: a new folder for temporary files)"
+	if e.engine != nil {
+		dir = e.engine.Spill
+		e.engine.Flags(c.Flags())
+	}
+	c.Flags().StringVar(&f.spill, "spill", "", dir)
+}
+
+// onEngine sets --spill's folder where the program has an engine.
+func (f *verifyFlags) onEngine(e *env) (err error) {
+	if e.engine == nil {
+		return nil
+	}
+	if f.spill, err = e.engine.Dir(f.spill); err != nil {
+		return usagef("%v", err)
+	}
+	return nil
+}
+
 // isLarge reports whether a file is a certificate of a history that was checked out of core.
 func isLarge(path string) bool {
 	f, err := os.Open(path)
@@ -311,6 +331,7 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 		}
 		defer os.Remove(dir)
 	}
+	clean := func() error { return nil }
 	p := newProgress(e.stderr, f.json, f.json)
 	defer p.Close()
 	p.Begin("verifying " + cert)
@@ -319,10 +340,24 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 	limits.memory = 0
 	r, err := guard(ctx, limits, func() string { return "verifying " + cert }, func(ctx context.Context) (*large.Result,
 		error) {
-		debug.SetMemoryLimit(memory * 3 / 4)
+		if e.engine == nil { // else a runner in this process may hold what it wants
+			debug.SetMemoryLimit(memory * 3 / 4)
+		}
 		set, err := e.planned(ctx, dir, paths, f.from, memory, p)
 		if err != nil {
 			return nil, err
+		}
+		o := large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
+			Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }}
+		if e.engine != nil && (inMemory(set) > memory || slices.ContainsFunc(paths, remote)) {
+			o.Backend, clean, err = e.engine.Verify(dir, set, func(done, total int) { p.Step("tasks", done, total) })
+			if err != nil {
+				return nil, err
+			}
+		} else if e.engine != nil && remote(dir) {
+			if o.Dir, err = os.MkdirTemp("", "isovet-verify-"); err != nil {
+				return nil, err
+			}
 		}
 		in, err := os.Open(cert)
 		if err != nil {
@@ -333,11 +368,15 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 			each func(*history.History, int64) error) error {
 			return set.Each(ctx, func(b *split.Batch) error { return each(b.H, b.First) })
 		}}
-		r, err := large.Verify(ctx, in, s, large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
-			Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }})
+		r, err := large.Verify(ctx, in, s, o)
 		return r, named(err, cert)
 	})
 	p.Hide()
+	if err == nil {
+		if err := clean(); err != nil {
+			fmt.Fprintf(e.stderr, "isovet: %s: files of the verification are left in %s: %v\n", cert, dir, err)
+		}
+	}
 	var stopped *stoppedError
 	code := statusOK
 	switch {

@@ -49,6 +49,9 @@ certificate cannot be read, or belongs to another history.`,
 			case f.limits.timeout < 0:
 				return usagef("--timeout %v is negative", f.limits.timeout)
 			}
+			if err := f.onEngine(e); err != nil {
+				return err
+			}
 			if f.from.together {
 				args = append(args[:1:1], f.from.histories(args[1:])...)
 			}
@@ -69,6 +72,7 @@ certificate cannot be read, or belongs to another history.`,
 	fl.Var(sizeValue{&f.limits.memory}, "memory", "stop when so much memory is held, such as 2GiB: unknown")
 	f.from.flags(c, "format", "the history")
 	f.from.togetherFlag(c)
+	f.spillFlags(c, e)
 	return c
 }
 

@@ -49,7 +49,7 @@ func init() {
 	Register("solve", doSolve)
 	// A type's number in gob is the order in which it was seen. So that all processes write the same bytes:
 	for _, v := range []any{mapShared{}, spill.Mapped{}, partShared{}, spill.Part{}, spill.Replayed{}, spill.Written{},
-		spill.Gathering{}, []spill.Found{}, spill.Solving{}, spill.Solution{}} {
+		spill.Gathering{}, []spill.Found{}, spill.Solving{}, spill.Solution{}, foot{}, []emitted{}} {
 		encode(v)
 	}
 }
@@ -102,6 +102,16 @@ type group struct {
 	From   Remote        `json:"from,omitempty"`
 }
 
+func encodeGroup(p []split.Piece, from Remote) ([]byte, error) {
+	x := group{Pieces: p, From: Remote{}}
+	for i := range x.Pieces {
+		if p := x.Pieces[i].File.Path; from[p] != "" {
+			x.From[p] = from[p]
+		}
+	}
+	return json.Marshal(&x)
+}
+
 func pieces(ctx context.Context, args []byte) ([]spill.Piece, error) {
 	var g group
 	if err := json.Unmarshal(args, &g); err != nil {
@@ -121,13 +131,7 @@ func pieces(ctx context.Context, args []byte) ([]spill.Piece, error) {
 func (b *Backend) Map(ctx context.Context, rule plan.Rule, groups []spill.Group) ([]spill.Mapped, error) {
 	b.groups, b.args = groups, nil
 	for _, g := range groups {
-		x := group{Pieces: b.Set.Pieces[g.From:g.To], From: Remote{}}
-		for i := range x.Pieces {
-			if p := x.Pieces[i].File.Path; b.From[p] != "" {
-				x.From[p] = b.From[p]
-			}
-		}
-		a, err := json.Marshal(&x)
+		a, err := encodeGroup(b.Set.Pieces[g.From:g.To], b.From)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +164,7 @@ func doMap(ctx context.Context, c *Call) ([]byte, error) {
 	var heads, buf []byte
 	m, err := spill.MapPieces(ctx, in, s.Rule, func(part int, chunk []byte, info plan.ChunkInfo) error {
 		buf = appendInfo(buf[:0], info)
-		return c.Emit(part, append(buf, chunk...))
+		return c.Emit(part, buf, chunk)
 	}, func(b []byte) error {
 		heads = append(heads, b...)
 		return nil
@@ -181,11 +185,22 @@ func appendInfo(b []byte, i plan.ChunkInfo) []byte {
 		b = binary.AppendUvarint(b, uint64(p.Sub))
 	}
 	b = binary.AppendUvarint(b, uint64(i.Txns))
-	return binary.AppendUvarint(b, uint64(i.Ops))
+	b = binary.AppendUvarint(b, uint64(i.Ops))
+	w := &i.Written
+	b = append(b, w.Kinds, bit(w.Known)|bit(w.Initialize)<<1)
+	b = binary.AppendVarint(binary.AppendVarint(b, w.Min), w.Max)
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(w.Low)), uint64(w.High))
 }
 
-// infoOf reads what appendInfo wrote, and returns the rest.
-func infoOf(b []byte) (i plan.ChunkInfo, rest []byte, err error) {
+func bit(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// infoOf reads what appendInfo wrote.
+func infoOf(b []byte) (i plan.ChunkInfo, err error) {
 	number := func() uint64 {
 		x, n := binary.Uvarint(b)
 		if n <= 0 {
@@ -195,44 +210,51 @@ func infoOf(b []byte) (i plan.ChunkInfo, rest []byte, err error) {
 		b = b[n:]
 		return x
 	}
-	for _, p := range []*plan.Pos{&i.Min, &i.Max} {
+	signed := func() int64 {
 		t := number()
-		p.T = int64(t>>1) ^ -int64(t&1)
-		p.N = number()
-		p.Sub = uint32(number())
+		return int64(t>>1) ^ -int64(t&1)
+	}
+	for _, p := range []*plan.Pos{&i.Min, &i.Max} {
+		p.T, p.N, p.Sub = signed(), number(), uint32(number())
 	}
 	i.Txns, i.Ops = int(number()), int(number())
-	return i, b, err
+	if len(b) < 2 {
+		return i, fmt.Errorf("a chunk without a head")
+	}
+	w := &i.Written
+	w.Kinds, w.Known, w.Initialize, b = b[0], b[1]&1 != 0, b[1]&2 != 0, b[2:]
+	w.Min, w.Max, w.Low, w.High = signed(), signed(), uint32(number()), uint32(number())
+	return i, err
 }
 
-// chunks are those of a partition: as they were mapped, and then of exceptions.
-func chunks(ctx context.Context, dir, name string, p *spill.Part) (all []plan.Chunk, err error) {
-	mapped, err := Partition(ctx, dir, name, p.Part)
+// chunks are those of a partition: as they were mapped, and then of exceptions. They can be read until it is closed.
+func chunks(ctx context.Context, dir, name string, p *spill.Part) (all []plan.Chunk, mapped *Partition, err error) {
+	mapped, err = OpenPartition(ctx, dir, name, p.Part)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, b := range mapped {
-		i, b, err := infoOf(b)
+	for _, c := range mapped.Chunks {
+		i, err := infoOf(c.Head)
 		if err != nil {
-			return nil, err
+			mapped.Close()
+			return nil, nil, err
 		}
-		all = append(all, plan.Chunk{ChunkInfo: i, Bytes: len(b),
-			Read: func(buf []byte) ([]byte, error) { return append(buf, b...), nil }})
+		all = append(all, plan.Chunk{ChunkInfo: i, Bytes: c.Bytes, Read: c.Read})
 	}
 	for i := range p.Moved {
 		all = append(all, p.Moved[i].Chunk())
 	}
-	return all, nil
+	return all, mapped, nil
 }
 
 // part reads what the tasks of partitions are given.
-func part(ctx context.Context, c *Call) (s partShared, p spill.Part, all []plan.Chunk, err error) {
+func part(ctx context.Context, c *Call) (s partShared, p spill.Part, all []plan.Chunk, of *Partition, err error) {
 	if err = decode(c.Shared, &s); err == nil {
 		if err = decode(c.Args, &p); err == nil {
-			all, err = chunks(ctx, c.Dir, s.Name, &p)
+			all, of, err = chunks(ctx, c.Dir, s.Name, &p)
 		}
 	}
-	return s, p, all, err
+	return s, p, all, of, err
 }
 
 // Replay replays partitions.
@@ -242,10 +264,11 @@ func (b *Backend) Replay(ctx context.Context, o spill.Order, keep []uint64, most
 }
 
 func doReplay(ctx context.Context, c *Call) ([]byte, error) {
-	s, p, all, err := part(ctx, c)
+	s, p, all, of, err := part(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	defer of.Close()
 	r, err := s.Order.Replay(ctx, p.Part, all, s.Keep, s.Most)
 	return encode(&r), err
 }
@@ -256,10 +279,11 @@ func (b *Backend) Writers(ctx context.Context, o spill.Order, parts []spill.Part
 }
 
 func doWriters(ctx context.Context, c *Call) ([]byte, error) {
-	s, p, all, err := part(ctx, c)
+	s, p, all, of, err := part(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	defer of.Close()
 	w, err := spill.WritersOf(ctx, all, s.Order.Filter(nil), s.Order.Initial, &p)
 	return encode(&w), err
 }

@@ -77,7 +77,7 @@ func TestSameAnswer(t *testing.T) {
 		o := spill.Options{Level: spill.Levels()[rnd.IntN(len(spill.Levels()))], Parts: 1 + rnd.IntN(7), Workers: 2,
 			Dir: filepath.Join(t.TempDir(), "local")}
 		want, werr := spill.Check(ctx, in, o)
-		e := &Engine{Runner: r, Dir: filepath.Join(t.TempDir(), "beam")}
+		e := &Engine{Runner: r, Dir: filepath.Join(t.TempDir(), "beam"), Grouped: seed%4 == 0}
 		o.Backend = &Backend{Engine: e, Set: set}
 		got, gerr := spill.Check(ctx, in, o)
 		if fmt.Sprint(werr) != fmt.Sprint(gerr) || reflect.TypeOf(werr) != reflect.TypeOf(gerr) && gerr == nil {

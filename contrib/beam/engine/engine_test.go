@@ -52,13 +52,13 @@ func init() {
 		n, _ := strconv.Atoi(string(c.Args))
 		if mark := filepath.Join(c.Dir, "died"); string(c.Shared) == "die" && n == 1 {
 			if _, err := os.Stat(mark); err != nil {
-				c.Emit(0, []byte("lost"))
+				c.Emit(0, nil, []byte("lost"))
 				os.WriteFile(mark, nil, 0o644)
 				os.Exit(9)
 			}
 		}
 		for i := range 3 {
-			if err := c.Emit((n+i)%4, fmt.Appendf(nil, "%d.%d", n, i)); err != nil {
+			if err := c.Emit((n+i)%4, []byte("h"), fmt.Appendf(nil, "%d.%d", n, i)); err != nil {
 				return nil, err
 			}
 		}
@@ -162,10 +162,19 @@ func TestShuffle(t *testing.T) {
 			t.Errorf("%q", answers)
 		}
 		for part := range 5 {
-			got, err := Partition(ctx, e.Dir, name, part)
+			p, err := OpenPartition(ctx, e.Dir, name, part)
 			if err != nil {
 				t.Fatal(err)
 			}
+			var got [][]byte
+			for _, c := range p.Chunks {
+				b, err := c.Read(nil)
+				if err != nil || string(c.Head) != "h" || c.Bytes != len(b) {
+					t.Fatalf("%q with head %q, %v", b, c.Head, err)
+				}
+				got = append(got, b)
+			}
+			p.Close()
 			var want []string
 			for n := range 6 {
 				for i := range 3 {
@@ -179,14 +188,20 @@ func TestShuffle(t *testing.T) {
 			}
 		}
 	}
-	engines(t, func(t *testing.T, e *Engine) { want(t, e, "") })
-	t.Run("death", func(t *testing.T) {
-		r := &run.Runner{Name: "prism", Workers: 2, Stderr: os.Stderr}
-		defer r.Close()
-		e := &Engine{Runner: r, Dir: t.TempDir()}
-		want(t, e, "die")
-		if _, err := os.Stat(filepath.Join(e.Dir, "died")); err != nil {
-			t.Error("nobody died")
-		}
+	engines(t, func(t *testing.T, e *Engine) {
+		want(t, e, "")
+		e.Dir, e.Grouped = t.TempDir(), true
+		want(t, e, "")
 	})
+	r := &run.Runner{Name: "prism", Workers: 2, Stderr: os.Stderr}
+	defer r.Close()
+	for _, grouped := range []bool{false, true} {
+		t.Run(fmt.Sprintf("death, grouped=%v", grouped), func(t *testing.T) {
+			e := &Engine{Runner: r, Dir: t.TempDir(), Grouped: grouped}
+			want(t, e, "die")
+			if _, err := os.Stat(filepath.Join(e.Dir, "died")); err != nil {
+				t.Error("nobody died")
+			}
+		})
+	}
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/cespare/xxhash/v2"
 
 	"isovet/contrib/beam/store"
 )
@@ -29,63 +29,68 @@ func (f *emitFn) ProcessElement(ctx context.Context, task []byte, emit func(int6
 		return fmt.Errorf("a task without a number")
 	}
 	chunks := uint64(0)
-	t := &taskFn{f.Dir, f.Do, f.Shared}
-	return t.do(ctx, task[n:], func(part int, chunk []byte) error {
-		b := make([]byte, 0, len(chunk)+2*binary.MaxVarintLen64)
+	t := &taskFn{Dir: f.Dir, Do: f.Do, Shared: f.Shared}
+	return t.do(ctx, task[n:], func(part int, head, chunk []byte) error {
+		b := make([]byte, 0, len(head)+len(chunk)+3*binary.MaxVarintLen64)
 		b = binary.AppendUvarint(b, no)
 		b = binary.AppendUvarint(b, chunks)
+		b = binary.AppendUvarint(b, uint64(len(head)))
 		chunks++
-		emit(int64(part), append(b, chunk...))
+		emit(int64(part), append(append(b, head...), chunk...))
 		return nil
 	})
 }
 
-// keepFn writes a partition's chunks to a file, in the order of the tasks.
+// keepFn writes a partition's chunks to a file, as they come.
 type keepFn struct{ Dir, Key string }
-
-func partition(dir, key string, part int) string {
-	return store.Join(dir, fmt.Sprintf("part-%s-%05d", key, part))
-}
-
-// chunk is a chunk with its place among those of its partition.
-type chunk struct {
-	task, no uint64
-	b        []byte
-}
 
 // ProcessElement writes a partition.
 func (f *keepFn) ProcessElement(ctx context.Context, part int64, chunks func(*[]byte) bool,
 	emit func(int64, []byte)) error {
-	defer emit(0, nil)
-	var all []chunk
+	w, err := store.Create(ctx, partition(f.Dir, f.Key, int(part)))
+	if err != nil {
+		return err
+	}
+	if err := w.Close(keep(w, chunks)); err != nil {
+		return err
+	}
+	emit(0, nil)
+	return nil
+}
+
+func keep(w *store.Writer, chunks func(*[]byte) bool) error {
+	all := &foot{}
 	for {
 		var b []byte
 		if !chunks(&b) {
-			break
+			return all.write(w)
 		}
-		c := chunk{}
-		var n, m int
-		c.task, n = binary.Uvarint(b)
-		c.no, m = binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 {
-			return fmt.Errorf("a chunk without a number")
+		var numbers [3]uint64 // of the task and the chunk, and the head's length
+		for i := range numbers {
+			x, n := binary.Uvarint(b)
+			if n <= 0 {
+				return fmt.Errorf("a chunk without a number")
+			}
+			numbers[i], b = x, b[n:]
 		}
-		c.b = b[n+m:]
-		all = append(all, c)
+		size := numbers[2]
+		if size > uint64(len(b)) {
+			return fmt.Errorf("a chunk whose head does not end")
+		}
+		head, chunk := append([]byte(nil), b[:size]...), b[size:]
+		all.Chunks = append(all.Chunks, lies{Task: numbers[0], No: numbers[1], Head: head, Off: w.Offset(),
+			N: len(chunk), Sum: xxhash.Sum64(chunk)})
+		if _, err := w.Write(chunk); err != nil {
+			return err
+		}
 	}
-	slices.SortFunc(all, func(a, b chunk) int { return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.no, b.no)) })
-	content := make([][]byte, 0, 2*len(all))
-	for i := range all {
-		if i > 0 && all[i-1].task == all[i].task && all[i-1].no == all[i].no {
-			continue // the runner may do a task twice, but then takes what one of them emitted
-		}
-		content = append(content, binary.AppendUvarint(nil, uint64(len(all[i].b))), all[i].b)
-	}
-	return store.Write(ctx, partition(f.Dir, f.Key, int(part)), content...)
 }
 
 // Shuffle does tasks that emit chunks, and returns their answers, their keys and a name under which tasks find what was
-// emitted: [Partition]. A partition that got no chunk is empty.
+// emitted: [OpenPartition]. A partition that got no chunk is empty.
+//
+// Where files can be read here and there, chunks stay in the files of those who emit them, and only where they lie goes
+// to partitions. Else Beam groups them, and each partition is a file.
 func (e *Engine) Shuffle(ctx context.Context, do string, shared []byte, args [][]byte) (answers [][]byte, keys []string,
 	name string, err error) {
 	l, err := e.newList(ctx, do, shared, args)
@@ -93,8 +98,7 @@ func (e *Engine) Shuffle(ctx context.Context, do string, shared []byte, args [][
 		return nil, nil, "", err
 	}
 	var all []byte
-	for i, el := range l.elements {
-		l.elements[i] = append(binary.AppendUvarint(nil, uint64(i)), el...)
+	for i := range l.elements {
 		all = append(all, l.keys[i]...)
 	}
 	name = keyOf(all)
@@ -105,21 +109,13 @@ func (e *Engine) Shuffle(ctx context.Context, do string, shared []byte, args [][
 		return nil, nil, "", err
 	}
 	if len(todo) > 0 {
-		for i := range l.keys {
-			todo = append(todo[:i], i)
-		}
-		stop := l.watch(ctx)
-		err := e.again(ctx, l, func() *beam.Pipeline {
-			p := beam.NewPipeline()
-			var out []beam.PCollection
-			for s, elements := range l.branches(p.Root(), todo) {
-				out = append(out, beam.ParDo(s, &emitFn{e.Dir, do, l.shared}, elements))
+		if e.Grouped || store.Remote(e.Dir) {
+			err = l.group(ctx, name)
+		} else if err = l.work(ctx, func(todo []int) *beam.Pipeline { return l.pipeline(todo, true) }); err == nil {
+			if _, err = l.answers(ctx); err == nil { // else who failed has emitted nothing
+				err = e.divide(ctx, name, l.keys)
 			}
-			s := p.Root()
-			end(s, beam.ParDo(s, &keepFn{e.Dir, name}, beam.GroupByKey(s, beam.Flatten(s, out...))))
-			return p
-		})
-		stop()
+		}
 		if err != nil {
 			return nil, nil, "", err
 		}
@@ -131,10 +127,25 @@ func (e *Engine) Shuffle(ctx context.Context, do string, shared []byte, args [][
 	return answers, l.keys, name, err
 }
 
-// again runs a pipeline until one succeeds.
-func (e *Engine) again(ctx context.Context, l *list, pipeline func() *beam.Pipeline) error {
+// group has Beam group what all tasks emit.
+func (l *list) group(ctx context.Context, name string) error {
+	e := l.e
+	var todo []int
+	for i, el := range l.elements {
+		l.elements[i] = append(binary.AppendUvarint(nil, uint64(i)), el...)
+		todo = append(todo, i)
+	}
+	stop := l.watch(ctx)
+	defer stop()
 	for try := 1; ; try++ {
-		err := e.Runner.Run(ctx, pipeline())
+		p := beam.NewPipeline()
+		var out []beam.PCollection
+		for s, elements := range l.branches(p.Root(), todo) {
+			out = append(out, beam.ParDo(s, &emitFn{e.Dir, l.do, l.shared}, elements))
+		}
+		s := p.Root()
+		end(s, beam.ParDo(s, &keepFn{e.Dir, name}, beam.GroupByKey(s, beam.Flatten(s, out...))))
+		err := e.Runner.Run(ctx, p)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -149,24 +160,4 @@ func (e *Engine) again(ctx context.Context, l *list, pipeline func() *beam.Pipel
 			return l.why(ctx, left, err)
 		}
 	}
-}
-
-// Partition reads what was emitted to a partition, in the order of the tasks.
-func Partition(ctx context.Context, dir, name string, part int) (chunks [][]byte, err error) {
-	b, err := store.Read(ctx, partition(dir, name, part))
-	if err == store.ErrNone {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for len(b) > 0 {
-		size, n := binary.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) {
-			return nil, fmt.Errorf("%s is damaged", partition(dir, name, part))
-		}
-		chunks = append(chunks, b[n:n+int(size)])
-		b = b[n+int(size):]
-	}
-	return chunks, nil
 }

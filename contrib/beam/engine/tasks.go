@@ -7,8 +7,8 @@
 // a task is done twice, both write the same file; what was answered before, by a pipeline that failed or a run that was
 // stopped, is not asked again.
 //
-// [Engine.Shuffle] is the other kind of pipeline: tasks that also emit chunks for partitions. Beam groups these, and
-// who gets a partition's chunks writes them to a file of the work folder, for the tasks that come.
+// [Engine.Shuffle] is the other kind: tasks that also emit chunks for partitions, which the tasks that come find in
+// files of the work folder.
 package engine
 
 import (
@@ -49,6 +49,8 @@ type Engine struct {
 	Dir string
 	// Attempts are how often a pipeline that fails without having done anything is tried; 0: 3.
 	Attempts int
+	// Grouped: Beam groups what tasks emit for others, also where these could read each other's files.
+	Grouped bool
 	// Progress, if set, is told how many tasks of how many are done.
 	Progress func(done, total int)
 }
@@ -59,8 +61,8 @@ type Call struct {
 	Key    string // a name for what is asked
 	Shared []byte // the same for all tasks of a list
 	Args   []byte
-	// Emit gives a chunk to a partition, in a Shuffle; the bytes are copied.
-	Emit func(part int, chunk []byte) error
+	// Emit gives a chunk to a partition, in a Shuffle; the bytes are copied. Its head is read without the rest.
+	Emit func(part int, head, chunk []byte) error
 }
 
 // Func does a task. It must always answer the same bytes. Errors that [encodeError] knows are answers too; others fail
@@ -73,7 +75,10 @@ var funcs = map[string]Func{}
 func Register(name string, f Func) { funcs[name] = f }
 
 // taskFn does tasks.
-type taskFn struct{ Dir, Do, Shared string }
+type taskFn struct {
+	Dir, Do, Shared string
+	Emits           bool // they emit chunks, which stay in a file
+}
 
 // How the arguments of a task stand in its element, which begins with its key.
 const (
@@ -110,7 +115,7 @@ type endFn struct{}
 // ProcessElement does nothing.
 func (endFn) ProcessElement(int64, func(*[]byte) bool) {}
 
-func (f *taskFn) do(ctx context.Context, task []byte, emit func(int, []byte) error) (err error) {
+func (f *taskFn) do(ctx context.Context, task []byte, emit func(int, []byte, []byte) error) (err error) {
 	key := string(task[:keyLen])
 	defer func() {
 		if err != nil { // for the one who waits: runners pass on little of it
@@ -132,7 +137,17 @@ func (f *taskFn) do(ctx context.Context, task []byte, emit func(int, []byte) err
 	if do == nil {
 		return fmt.Errorf("this worker knows no task %q: it is another version of the program", f.Do)
 	}
+	var to *emitter
+	if f.Emits {
+		if to, err = newEmitter(ctx, f.Dir, key); err != nil {
+			return err
+		}
+		c.Emit = to.emit
+	}
 	b, err := guarded(ctx, do, c)
+	if to != nil {
+		err = to.close(ctx, err)
+	}
 	status := []byte{answered}
 	if err != nil {
 		known := encodeError(err)
@@ -268,17 +283,20 @@ func (e *Engine) Do(ctx context.Context, do string, shared []byte, args [][]byte
 	if err != nil {
 		return nil, err
 	}
-	err = l.work(ctx, func(todo []int) *beam.Pipeline {
-		p := beam.NewPipeline()
-		for s, elements := range l.branches(p.Root(), todo) {
-			end(s, beam.ParDo(s, &taskFn{e.Dir, do, l.shared}, elements))
-		}
-		return p
-	})
+	err = l.work(ctx, func(todo []int) *beam.Pipeline { return l.pipeline(todo, false) })
 	if err != nil {
 		return nil, err
 	}
 	return l.answers(ctx)
+}
+
+// pipeline does some of the tasks.
+func (l *list) pipeline(todo []int, emits bool) *beam.Pipeline {
+	p := beam.NewPipeline()
+	for s, elements := range l.branches(p.Root(), todo) {
+		end(s, beam.ParDo(s, &taskFn{l.e.Dir, l.do, l.shared, emits}, elements))
+	}
+	return p
 }
 
 // branches divides elements among the runner's branches.
@@ -385,7 +403,7 @@ func (l *list) answers(ctx context.Context) ([][]byte, error) {
 // Clean removes what the engine wrote, and the work folder if it is empty then.
 func (e *Engine) Clean(ctx context.Context) error {
 	var all []string
-	for _, what := range []string{"answer-", "failure-", "input-", "part-", "heads-"} {
+	for _, what := range []string{"answer-", "failure-", "input-", "part-", "heads-", "chunks-", "index-", ".part-"} {
 		names, err := store.List(ctx, e.Dir, what)
 		if err != nil {
 			return err

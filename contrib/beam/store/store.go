@@ -50,12 +50,7 @@ func Write(ctx context.Context, p string, content ...[]byte) (err error) {
 	}
 	content = append(content[:len(content):len(content)], h.Sum(nil))
 	if !Remote(p) {
-		f, err := os.CreateTemp(filepath.Dir(p), ".part-*")
-		if errors.Is(err, os.ErrNotExist) {
-			if err = os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
-				f, err = os.CreateTemp(filepath.Dir(p), ".part-*")
-			}
-		}
+		f, err := temporary(p)
 		if err != nil {
 			return err
 		}

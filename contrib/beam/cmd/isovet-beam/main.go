@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"isovet/certify/large"
 	"isovet/check/spill"
 	"isovet/contrib/beam/engine"
 	"isovet/contrib/beam/run"
@@ -38,7 +39,7 @@ type program struct {
 	attempts int
 	made     string // a work folder that nobody asked for
 	from     engine.Remote
-	set      *pflag.FlagSet // check's flags
+	sets     []*pflag.FlagSet // of commands
 }
 
 func (p *program) engine() *cli.Engine {
@@ -50,6 +51,8 @@ fits in --memory is checked here, in memory. Others are checked on the runner th
 driver and each worker may use for it.
 
 Files may be named as gs://BUCKET/… and s3://BUCKET/…; other names must mean the same file to all workers.`,
+		VerifyLong: `isovet-beam verify replays certificates of what was checked out of core on the runner that --runner names, where
+the history does not fit in --memory; it says what isovet verify says. Others it replays here, in memory.`,
 		Example: `  isovet-beam check --level sser parts/
   isovet-beam check --workers 4 --memory 1GiB --level si parts/
   isovet-beam check --runner flink --endpoint jobs:8099 --environment_type EXTERNAL \
@@ -61,6 +64,7 @@ Files may be named as gs://BUCKET/… and s3://BUCKET/…; other names must mean
 		Dir:      p.dir,
 		Plan:     p.plan,
 		Open:     p.open,
+		Verify:   p.verify,
 		Close:    p.close,
 	}
 }
@@ -70,7 +74,7 @@ var shown = []string{"endpoint", "environment_type", "environment_config", "para
 	"region", "staging_location", "temp_location", "sdk_container_image", "worker_binary"}
 
 func (p *program) flags(fs *pflag.FlagSet) {
-	p.set = fs
+	p.sets = append(p.sets, fs)
 	var names []string
 	for _, r := range run.Runners {
 		names = append(names, r[0]+": "+r[1])
@@ -137,10 +141,21 @@ func (p *program) open(dir string, set *split.Set, progress func(done, total int
 	return &engine.Backend{Engine: e, Set: set, From: p.from}, clean, nil
 }
 
+func (p *program) verify(dir string, set *split.Set, progress func(done, total int)) (large.Backend, func() error,
+	error) {
+	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Progress: progress}
+	clean := func() error { return e.Clean(context.Background()) }
+	return &engine.Verifier{Engine: e, Set: set, From: p.from}, clean, nil
+}
+
 func (p *program) close() {
 	p.runner.Close()
 	p.from.Clean()
-	if f := p.set.Lookup("keep"); p.made != "" && (f == nil || f.Value.String() != "true") {
+	kept := slices.ContainsFunc(p.sets, func(fs *pflag.FlagSet) bool {
+		f := fs.Lookup("keep")
+		return f != nil && f.Value.String() == "true"
+	})
+	if p.made != "" && !kept {
 		os.RemoveAll(p.made) // nobody could go on with it
 	}
 }
