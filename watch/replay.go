@@ -402,7 +402,9 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		{"misfits_total", "counter", "Reads that misfitted the order at first.", "misfits", x.Misfits},
 		{"windows_total", "counter", "Windows that were solved.", "windows", x.Windows},
 		{"largest_window", "gauge", "Transactions in the largest window.", "largest", int64(x.Largest)},
-		{"undecided_total", "counter", "Reads that are undecided.", "undecided", x.Undecided},
+		{"undecided_total", "counter", "Reads that are undecided.", "undecided", x.Undecided + x.Skipped},
+		{"skipped_total", "counter", "Of them those that were not looked at, as too many others were wrong.", "skipped",
+			x.Skipped},
 		{"unknown", "gauge", "Transactions of unknown outcome that may still be seen.", "unknown", int64(x.Unknown)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
 	}

@@ -154,6 +154,8 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 		if p.r.Reason != "" {
 			v.Why += ": " + p.r.Reason
 		}
+	case f.f.Skipped:
+		v.Why = "not looked at: too many others are wrong for each to be proved as fast as they come"
 	case class == undecided:
 		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
 	}

@@ -41,7 +41,7 @@ func (e *Engine) build(p *proof, members []uint32, initial map[uint32]uint64, ha
 		x := &e.slots[a.slot]
 		for i := range x.reads {
 			r := &x.reads[i]
-			if r.state != counts {
+			if r.state != counts || e.isOut(a.slot, i) {
 				continue
 			}
 			if v, first := initial[r.key]; has[kv{r.key, r.val}] || first && v == r.val {

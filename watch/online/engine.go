@@ -63,7 +63,8 @@ type Engine struct {
 	sess    []session
 
 	pending pendingHeap
-	mark    int64 // all that ended before has come, and stands in the order
+	wrote   pendingWrites `freeze:"-"`
+	mark    int64         // all that ended before has come, and stands in the order
 	started bool
 
 	order  []event // from position first on
@@ -94,6 +95,8 @@ type Engine struct {
 	dead    bool     // the last part had a transaction of unknown outcome that read what nobody wrote
 	others  int64    // the last end of those not placed that a part had as possible writers
 	stats   Stats
+	credit  int64  // see spend
+	only    misfit `freeze:"-"` // the one read that a part is made for; slot noSlot: all
 	w       window `freeze:"-"`
 }
 
@@ -102,7 +105,7 @@ type Stats struct {
 	Txns, Late           int64
 	Misfits, Windows     int64
 	Largest              int
-	Undecided            int64
+	Undecided, Skipped   int64
 	Window, Keys         int
 	Pending, Suspects    int
 	Unknown              int
@@ -131,7 +134,8 @@ func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
 	o.Conflicts = cmp.Or(o.Conflicts, 20_000)
 	return &Engine{o: o, index: make([]uint32, 1024), waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
-		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves)}
+		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves), credit: maxCredit,
+		only: misfit{slot: noSlot}}
 }
 
 // Key returns the number of a key by a hash of 64 bits.
@@ -210,7 +214,10 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 		return true
 	}
 	e.bury(a.Lost, a, lostWrite)
-	e.pending.push(waitingTxn{a.End, a.Line, e.take(a)})
+	t := e.take(a)
+	e.slots[t].pending = true
+	e.pending.push(waitingTxn{a.End, a.Line, t})
+	e.noteWrites(t)
 	return false
 }
 
@@ -325,81 +332,4 @@ func satAdd(a, b int64) int64 {
 		return math.MinInt64
 	}
 	return s
-}
-
-// waitingTxn is a transaction that the watermark has not passed.
-type waitingTxn struct {
-	end, line int64
-	slot      uint32
-}
-
-func (a waitingTxn) less(b waitingTxn) bool {
-	return a.end < b.end || a.end == b.end && a.line < b.line
-}
-
-// pendingHeap has the first to end on top.
-type pendingHeap struct{ all []waitingTxn }
-
-func (h *pendingHeap) len() int            { return len(h.all) }
-func (h *pendingHeap) at(i int) waitingTxn { return h.all[i] }
-
-func (h *pendingHeap) push(t waitingTxn) {
-	h.all = append(h.all, t)
-	i := len(h.all) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if !t.less(h.all[p]) {
-			break
-		}
-		h.all[i] = h.all[p]
-		i = p
-	}
-	h.all[i] = t
-}
-
-func (h *pendingHeap) pop() waitingTxn {
-	top := h.all[0]
-	n := len(h.all) - 1
-	t := h.all[n]
-	h.all = h.all[:n]
-	i := 0
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		best := c
-		for j := c + 1; j < min(c+4, n); j++ {
-			if h.all[j].less(h.all[best]) {
-				best = j
-			}
-		}
-		if !h.all[best].less(t) {
-			break
-		}
-		h.all[i] = h.all[best]
-		i = best
-	}
-	if n > 0 {
-		h.all[i] = t
-	}
-	return top
-}
-
-// queue is first in, first out.
-type queue[T any] struct {
-	all  []T
-	from int
-}
-
-func (q *queue[T]) push(x T) { q.all = append(q.all, x) }
-func (q *queue[T]) len() int { return len(q.all) - q.from }
-func (q *queue[T]) top() *T  { return &q.all[q.from] }
-func (q *queue[T]) pop() (x T) {
-	x = q.all[q.from]
-	if q.from++; q.from > 1024 && 2*q.from > len(q.all) {
-		q.all = q.all[:copy(q.all, q.all[q.from:])]
-		q.from = 0
-	}
-	return x
 }

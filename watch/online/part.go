@@ -1,6 +1,7 @@
 package online
 
 import (
+	"cmp"
 	"slices"
 
 	"isovet/history"
@@ -20,10 +21,12 @@ const (
 
 // Finding is what was found of a read, or of a transaction's place in its session.
 type Finding struct {
-	Kind  Kind
-	Line  int64 // of the transaction
-	Op    uint32
-	Other int64 // who wrote what it read, where that is the point; −1: nobody, or the initial state
+	Kind Kind
+	// Skipped: undecided, for it was not looked at: too many others were wrong.
+	Skipped bool
+	Line    int64 // of the transaction
+	Op      uint32
+	Other   int64 // who wrote what it read, where that is the point; −1: nobody, or the initial state
 	// Members are the transactions of a proof, in the order of their sessions.
 	Members []Member
 	// Thin are reads of what nobody wrote who may have committed.
@@ -134,7 +137,7 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		}
 		m := Member{Line: x.line, Alone: x.sess == NoSession}
 		for i := range x.reads {
-			if r := &x.reads[i]; r.state != counts || p.dropped[ReadAt{x.line, r.at}] {
+			if r := &x.reads[i]; r.state != counts || e.isOut(t, i) || p.dropped[ReadAt{x.line, r.at}] {
 				m.Without = append(m.Without, r.at)
 			}
 		}
@@ -157,6 +160,9 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		x := &e.slots[t]
 		for i := range x.reads {
 			r := &x.reads[i]
+			if e.isOut(t, i) {
+				continue
+			}
 			if v, first := p.initial[r.key]; first && v == r.val {
 				f.Initial = append(f.Initial, ReadAt{x.line, r.at})
 			}
@@ -206,33 +212,32 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 	}
 	initial := map[uint32]uint64{}
 	p.initial = initial
-	wanted := map[kv]bool{}
 	slot := func(t uint32) outsider {
 		x := &e.slots[t]
 		return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
 	}
-	for _, t := range members {
-		x := &e.slots[t]
-		for i := range x.reads {
-			r := &x.reads[i]
-			k := kv{r.key, r.val}
-			if r.state != counts || wanted[k] {
-				continue
-			}
-			wanted[k] = true
-			c := &e.cells[r.key]
-			for at := c.head; at != none; {
-				y, w := e.at(at)
-				if w.val == r.val && y.stamp != e.stamp {
-					add(k, slot(at.slot()))
+	wanted := e.wanted(members)
+	for lo := 0; lo < len(wanted); {
+		hi := lo + 1
+		for hi < len(wanted) && wanted[hi].key == wanted[lo].key {
+			hi++
+		}
+		c := &e.cells[wanted[lo].key]
+		for at := c.head; at != none; {
+			y, w := e.at(at)
+			if y.stamp != e.stamp {
+				if _, ok := slices.BinarySearchFunc(wanted[lo:hi], w.val, byVal); ok {
+					add(kv{w.key, w.val}, slot(at.slot()))
 				}
-				at = w.prev
 			}
-			if c.forgotten && c.val == r.val {
+			at = w.prev
+		}
+		for _, k := range wanted[lo:hi] {
+			if c.forgotten && c.val == k.val {
 				add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
 			}
-			if !c.forgotten && !c.open && c.val == r.val || c.init == r.val && !e.attached {
-				initial[r.key] = r.val
+			if !c.forgotten && !c.open && c.val == k.val || c.init == k.val && !e.attached {
+				initial[k.key] = k.val
 			}
 			for _, y := range e.pool[k] {
 				if e.slots[y].stamp != e.stamp && e.slots[y].commit == nowhere {
@@ -242,16 +247,13 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 			if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
 				add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
 			}
+			// Who has come and is not placed yet may have written it, too.
+			e.pendingWriters(k, func(t uint32) {
+				add(k, slot(t))
+				e.others = max(e.others, e.slots[t].end)
+			})
 		}
-	}
-	// Who has come and is not placed yet may have written it, too.
-	for _, t := range e.pending.all {
-		for _, w := range e.slots[t.slot].writes {
-			if k := (kv{w.key, w.val}); wanted[k] {
-				add(k, slot(t.slot))
-				e.others = max(e.others, t.end)
-			}
-		}
+		lo = hi
 	}
 	has := map[kv]bool{}
 	for _, t := range members {
@@ -267,3 +269,19 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 	e.build(p, members, initial, has)
 	return p.judged(e)
 }
+
+// wanted are the versions that members read, in order.
+func (e *Engine) wanted(members []uint32) (all []kv) {
+	for _, t := range members {
+		x := &e.slots[t]
+		for i := range x.reads {
+			if r := &x.reads[i]; r.state == counts && !e.isOut(t, i) {
+				all = append(all, kv{r.key, r.val})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b kv) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.val, b.val)) })
+	return slices.Compact(all)
+}
+
+func byVal(k kv, val uint64) int { return cmp.Compare(k.val, val) }

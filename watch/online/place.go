@@ -61,6 +61,7 @@ type txn struct {
 	stamp            uint32
 	status           history.Status
 	foreign, pooled  bool
+	pending          bool
 }
 
 // event is what stands at a place of the order: slot<<2, and what of it.
@@ -105,6 +106,8 @@ func (e *Engine) at(r ref) (*txn, *write) {
 // place puts a transaction at the end of the order.
 func (e *Engine) place(t uint32) {
 	x := &e.slots[t]
+	x.pending = false
+	e.credit = min(e.credit+creditEach, maxCredit)
 	e.misfits = e.misfits[:0]
 	for i := range x.reads {
 		r := &x.reads[i]
@@ -271,19 +274,34 @@ func (e *Engine) resolve(ms []misfit) {
 	if len(kept) == 0 {
 		return
 	}
+	for _, m := range kept {
+		if e.direct(m) {
+			e.excuse(kept)
+			return
+		}
+	}
 	size := e.tail() - from
 	e.others = math.MinInt64
+	cost := int64(0)
 	for {
-		switch e.reorder(from) {
+		if e.credit < cost && e.tail()-from > int64(nearby) {
+			e.skip(kept)
+			return
+		}
+		status := e.reorder(from)
+		cost += windowCost * int64(len(e.w.members))
+		switch status {
 		case solved:
 			return
 		case unsolved:
 			if e.refute(from, kept) {
+				e.credit -= cost
 				e.excuse(kept)
 				return
 			}
 		}
 		if from == e.first {
+			e.credit -= cost
 			switch {
 			case e.others > math.MinInt64:
 				e.postpone(kept)

@@ -255,6 +255,12 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	if w.slot != noSlot {
 		e.slots[w.slot].reads[w.i].state = excused
 	}
+	if e.credit < directCost {
+		e.stats.Skipped++
+		e.found = append(e.found, Finding{Kind: Undecided, Skipped: true, Line: w.line, Op: w.at, Other: noLine})
+		return
+	}
+	e.credit -= directCost
 	f := Finding{Kind: Violated, Line: w.line, Op: w.at, Members: []Member{{Line: w.line}},
 		Thin: []ReadAt{{w.line, w.at}}, Other: noLine}
 	for _, r := range more {
