@@ -243,3 +243,39 @@ func TestReplayForgets(t *testing.T) {
 	})
 	t.Log(said)
 }
+
+// TestReplayCredit: where what is wrong may take little time, something is said of it still, and nothing of what is
+// right at the levels with real time.
+func TestReplayCredit(t *testing.T) {
+	said := map[string]int{}
+	replay, err := check.ByName("replay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	randtest.Seeds(t, randtest.Long[uint64](20, 4000), func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 0x0a14))
+		defer bounds.Set("online.nearby", rng.IntN(9))()
+		defer bounds.Set("online.maxCredit", rng.IntN(100))()
+		h := random.Medium(seed, random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0})
+		lines, lateness := arriving(t, h, rng)
+		for _, l := range ReplayLevels() {
+			want, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			classes, found, j := judgeReplay(t, ReplayOptions{Level: l, Lateness: lateness,
+				Gate: GateOptions{Patience: 1 << 60}}, lines, 1+rng.IntN(99))
+			right := want.Verdict == evidence.Holds
+			if right && (classes[violated] > 0 || classes[undecided] > 0 && l.RealTime()) ||
+				!right && len(classes) == 0 {
+				t.Fatalf("seed %d, %s: check says %s, watch found %v %+v\n%s", seed, l, want.Verdict, classes, found,
+					bytes.Join(lines, []byte("\n")))
+			}
+			said[fmt.Sprint(want.Verdict, " ", classes[violated] > 0, " ", j.e.Stats().Skipped > 0)]++
+		}
+	})
+	t.Log(said)
+	if randtest.Whole() && said["violation false true"]+said["violation true true"] == 0 {
+		t.Error("nothing was left out; the test shows nothing")
+	}
+}

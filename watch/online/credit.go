@@ -1,18 +1,29 @@
 package online
 
-import "isovet/history"
+import (
+	"isovet/history"
+	"isovet/internal/bounds"
+)
 
 // What is wrong costs more than what is right: windows that have no order, and proofs. So that a stream with many
-// violations is still judged as fast as it comes, transactions bring credit and what does not end in an order takes
-// some. A window that has one takes none: what is right is never left out, however long it takes.
+// violations is still judged as fast as it comes, transactions bring credit, and what does not end in an order takes
+// some. A window that has one takes none until many things are wrong: what is right is never left out, however long it
+// takes. But at the levels without real time it does: stale reads may be right there, each with a long window.
 
-// One of credit is about 10 µs.
+// maxCredit is what there can be: half a minute. One is about 10 µs.
+var maxCredit = 1 << 21
+
+func init() { bounds.Register("online.maxCredit", &maxCredit) }
+
 const (
-	maxCredit  = 1 << 21 // half a minute
-	creditEach = 1       // by each transaction
-	directCost = 24      // of a proof of two transactions, certified
-	windowCost = 2       // a member, of a window that has no order and of a proof in it
+	creditEach = 1  // by each transaction
+	directCost = 24 // of a proof of two transactions, certified
+	windowCost = 2  // a member, of a window that has no order and of a proof in it
+	hardCost   = 4  // a conflict of a search
+	manyWrong  = 1000
 )
+
+func (e *Engine) pay(cost int64) { e.credit = max(e.credit-cost-hardCost*e.hard, -1<<18) }
 
 // skip leaves misfits out: it is said that they were not looked at.
 func (e *Engine) skip(ms []misfit) {
@@ -28,7 +39,7 @@ func (e *Engine) skip(ms []misfit) {
 // direct proves a read that saw what had been overwritten by somebody who ended before the reader began, or stands
 // before it in their session: the two of them and who wrote what was seen are the proof, whatever else there is.
 func (e *Engine) direct(m misfit) bool {
-	if m.i < 0 || e.credit < directCost || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
+	if m.i < 0 || e.credit < 0 || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
 		return false
 	}
 	x := &e.slots[m.slot]

@@ -95,7 +95,9 @@ type Engine struct {
 	dead    bool     // the last part had a transaction of unknown outcome that read what nobody wrote
 	others  int64    // the last end of those not placed that a part had as possible writers
 	stats   Stats
-	credit  int64  // see spend
+	credit  int64  // see credit.go
+	wrong   int64  // violations and undecided reads
+	hard    int64  `freeze:"-"` // conflicts of searches since this was last 0
 	only    misfit `freeze:"-"` // the one read that a part is made for; slot noSlot: all
 	w       window `freeze:"-"`
 }
@@ -134,7 +136,7 @@ func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
 	o.Conflicts = cmp.Or(o.Conflicts, 20_000)
 	return &Engine{o: o, index: make([]uint32, 1024), waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
-		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves), credit: maxCredit,
+		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves), credit: int64(maxCredit),
 		only: misfit{slot: noSlot}}
 }
 
@@ -312,6 +314,7 @@ func (e *Engine) Latest() (int64, bool) {
 func (e *Engine) Take() []Finding {
 	out := e.found
 	e.found = nil
+	e.wrong += int64(len(out))
 	return out
 }
 

@@ -107,7 +107,7 @@ func (e *Engine) at(r ref) (*txn, *write) {
 func (e *Engine) place(t uint32) {
 	x := &e.slots[t]
 	x.pending = false
-	e.credit = min(e.credit+creditEach, maxCredit)
+	e.credit = min(e.credit+creditEach, int64(maxCredit))
 	e.misfits = e.misfits[:0]
 	for i := range x.reads {
 		r := &x.reads[i]
@@ -283,8 +283,9 @@ func (e *Engine) resolve(ms []misfit) {
 	size := e.tail() - from
 	e.others = math.MinInt64
 	cost := int64(0)
+	e.hard = 0
 	for {
-		if e.credit < cost && e.tail()-from > int64(nearby) {
+		if e.credit < 0 && e.tail()-from > int64(nearby) {
 			e.skip(kept)
 			return
 		}
@@ -292,16 +293,19 @@ func (e *Engine) resolve(ms []misfit) {
 		cost += windowCost * int64(len(e.w.members))
 		switch status {
 		case solved:
+			if e.wrong >= manyWrong || !e.o.Level.RealTime() {
+				e.pay(cost)
+			}
 			return
 		case unsolved:
 			if e.refute(from, kept) {
-				e.credit -= cost
+				e.pay(cost)
 				e.excuse(kept)
 				return
 			}
 		}
 		if from == e.first {
-			e.credit -= cost
+			e.pay(cost)
 			switch {
 			case e.others > math.MinInt64:
 				e.postpone(kept)

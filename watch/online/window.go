@@ -219,6 +219,7 @@ func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	}
 	got, err := replay.Run(context.Background(), v, replay.Options{Level: e.o.Level, Skew: e.o.Skew, Hint: hint,
 		GiveUpAfter: e.o.Conflicts})
+	e.hard += got.Stats.Conflicts
 	switch {
 	case err != nil || got.Status == solver.Unknown:
 		return outcome{}
