@@ -10,10 +10,12 @@ func (b *Builder) Build() (*History, error) {
 	if err := b.checkSize(); err != nil {
 		return nil, err
 	}
+	b.join.ready(b.keyHash, &b.Texts)
 	b.distinctTexts()
+	b.Texts.hash = nil // the next needs room; what needs them makes them anew
 	ver := make([]uint32, len(b.kind))
 	extra := make([]uint32, b.extra)
-	v := b.join.joinAll(b.keyHash, &b.Texts, ver, extra, b.Workers)
+	v := b.join.joinAll(b.keyHash, ver, extra, b.Workers)
 	if b.FirstReads {
 		ver = b.inferInitial(v, ver, extra)
 	}
@@ -46,8 +48,12 @@ func (b *Builder) Build() (*History, error) {
 	h.Ops = Ops{Kind: b.kind, Ver: ver, Start: b.opStart, End: b.opEnd}
 	h.Lists, h.Preds = b.lists, b.preds
 	resolve(h.Lists.Elem, extra)
-	resolve(h.Preds.Old, extra)
-	resolve(h.Preds.New, extra)
+	if rows := [...][]uint32{h.Preds.Old, h.Preds.New}; b.Workers > 1 && len(extra) >= joinSmall {
+		parallel(len(rows), func(i int) { resolve(rows[i], extra) })
+	} else {
+		resolve(rows[0], extra)
+		resolve(rows[1], extra)
+	}
 	l, p := uint32(0), uint32(0)
 	kinds := h.Ops.Kind
 	if len(b.lists.Key) == 0 && len(b.preds.Pred) == 0 {

@@ -48,6 +48,7 @@ type Builder struct {
 	lastList []lastList // by key
 	preds    Preds
 	lastRows []rowRefs // by key
+	fetched  uint32    // see Expect
 	// How many of the first predicates there were, and how many of these had a text of their own.
 	predsSeen, predsNew int
 	notes               []Note
@@ -158,7 +159,7 @@ func (b *Builder) ref(at, key uint32, v Value) {
 		s.spill(b.keyHash, &b.Texts)
 	}
 	h := mix(b.keyHash[key] + b.Texts.spread(v.N, v.Kind))
-	s.part[h>>joinShift].add(r)
+	s.part[h>>joinShift].add(r.hashed(h))
 }
 
 // extraRef hands a version to the join that is not an operation's own, and returns the index of its place.
@@ -246,6 +247,8 @@ type PredRow struct {
 	Key        uint32
 	OldUnknown bool
 	Old, New   Value
+	// OldRef and NewRef, if not 0, are what RowRef returned of them, and stand for them.
+	OldRef, NewRef uint32
 }
 
 // OpTimes sets the client times of the operation added last.

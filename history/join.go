@@ -27,7 +27,9 @@ const (
 
 // joinRec is one reference: version (key, value) is wanted at place at.
 type joinRec struct {
-	n       int64  // the value's N
+	// n is the value's N; where that is a text, which needs half of it, the upper half of a reference that has been
+	// scattered is the lower one of the hash: what is not at hand need not be looked for far away.
+	n       int64
 	keyKind uint32 // key, and above kindShift the value's kind
 	at      uint32
 }
@@ -61,9 +63,10 @@ type joinSource struct {
 	small     []joinRec            // all of them, unless there are too many
 	part      *[joinParts]joinPart // nil as long as small holds them
 	n         int                  // with those that repeat one before and are not here
-	key, text []uint32             // their ids in the builder that took this one over; nil: the same
-	op, extra uint32               // what to add to places
-	draft     bool                 // small holds them, however many there are
+	key       []uint32             // their ids in the builder that took this one over; nil: the same
+	text      textMap
+	op, extra uint32 // what to add to places
+	draft     bool   // small holds them, however many there are
 }
 
 // joiner holds the references of a builder: those of the builders it took over, then its own.
@@ -73,7 +76,7 @@ type joiner struct {
 }
 
 // merge takes over another builder's references.
-func (j *joiner) merge(o *joiner, key, text []uint32, op, extra uint32) {
+func (j *joiner) merge(o *joiner, key []uint32, text textMap, op, extra uint32) {
 	if j.own.n > 0 {
 		j.merged = append(j.merged, j.own)
 		j.own = joinSource{}
@@ -83,7 +86,7 @@ func (j *joiner) merge(o *joiner, key, text []uint32, op, extra uint32) {
 			continue
 		}
 		s.key = compose(s.key, key)
-		s.text = compose(s.text, text)
+		s.text = s.text.then(text)
 		s.op += op
 		s.extra += extra
 		j.merged = append(j.merged, s)
@@ -109,10 +112,22 @@ func (s *joinSource) settled(r joinRec) joinRec {
 	if s.key != nil {
 		r.keyKind = r.keyKind&^keyMask | s.key[r.keyKind&keyMask]
 	}
-	if s.text != nil {
-		if k := ValueKind(r.keyKind >> kindShift); k == String || k == Row {
-			r.n = int64(s.text[r.n])
-		}
+	if r.isText() && !s.text.same() {
+		r.n = r.n>>32<<32 | int64(s.text.of(uint32(r.n)))
+	}
+	return r
+}
+
+// isText reports whether the value is a text.
+func (r *joinRec) isText() bool {
+	k := ValueKind(r.keyKind >> kindShift)
+	return k == String || k == Row
+}
+
+// hashed is a reference with what it keeps of its hash.
+func (r joinRec) hashed(h uint64) joinRec {
+	if r.isText() {
+		r.n |= int64(h << 32)
 	}
 	return r
 }
@@ -123,14 +138,49 @@ func (s *joinSource) spill(keyHash []uint64, texts *Texts) {
 	s.part = new([joinParts]joinPart)
 	for _, r := range s.small {
 		h := texts.refHash(keyHash, s.settled(r))
-		s.part[h>>joinShift].add(r)
+		s.part[h>>joinShift].add(r.hashed(h))
 	}
 	s.small = nil
 }
 
-// refHash is the hash of the version that a reference names.
+// refHash is the hash of the version that a reference names, which does not have it yet.
 func (t *Texts) refHash(keyHash []uint64, r joinRec) uint64 {
 	return mix(keyHash[r.keyKind&keyMask] + t.spread(r.n, ValueKind(r.keyKind>>kindShift)))
+}
+
+// slotOf is the lower half of refHash, of a reference that has been scattered.
+func slotOf(keyHash []uint64, keyKind uint32, n int64) uint32 {
+	k := ValueKind(keyKind >> kindShift)
+	if k == String || k == Row {
+		return uint32(n >> 32)
+	}
+	return uint32(mix(keyHash[keyKind&keyMask] + spreadPlain(n, k)))
+}
+
+// ready gives all references their hashes, after which the texts' are not needed any more.
+func (j *joiner) ready(keyHash []uint64, texts *Texts) {
+	texts.ready()
+	if j.merged = append(j.merged, j.own); len(j.merged) == 0 {
+		return
+	}
+	j.own = joinSource{}
+	total := 0
+	for i := range j.merged {
+		total += j.merged[i].n
+	}
+	for i := range j.merged {
+		s := &j.merged[i]
+		if s.part != nil {
+			continue
+		}
+		if total > joinSmall {
+			s.spill(keyHash, texts)
+			continue
+		}
+		for i, r := range s.small {
+			s.small[i] = r.hashed(texts.refHash(keyHash, s.settled(r)))
+		}
+	}
 }
 
 // versions are the columns that the join makes.
@@ -160,7 +210,6 @@ type joinEntry struct {
 type joinTable struct {
 	slot       []joinEntry
 	keyHash    []uint64
-	texts      *Texts
 	ops, extra []uint32
 	next       uint32 // the next number
 	tag        uint32
@@ -198,12 +247,12 @@ func (t *joinTable) join(chunks []joinChunk) (versions int) {
 	for _, c := range chunks {
 		s := c.src
 		ops, extra := t.ops[s.op:], t.extra[s.extra:]
-		mapped := s.key != nil || s.text != nil
+		mapped := s.key != nil || !s.text.same()
 		for _, r := range c.rec {
 			if mapped {
 				r = s.settled(r)
 			}
-			h := uint32(t.texts.refHash(t.keyHash, r)) & mask
+			h := slotOf(t.keyHash, r.keyKind, r.n) & mask
 			var id uint32
 			for {
 				e := &t.slot[h]
@@ -249,7 +298,7 @@ func (t *joinTable) grow() {
 		if e.id == 0 {
 			continue
 		}
-		h := uint32(t.texts.refHash(t.keyHash, joinRec{n: e.n, keyKind: e.keyKind})) & mask
+		h := slotOf(t.keyHash, e.keyKind, e.n) & mask
 		for t.slot[h].id != 0 {
 			h = (h + 1) & mask
 		}
@@ -261,10 +310,11 @@ func (t *joinTable) grow() {
 // partition by partition, within one in the order of their first reference, or in that order altogether where most
 // references are rows of predicates or elements of lists, these first; the number of workers makes no difference.
 // Cost: expected O(references), 64 passes over about 1/64 of them each.
-func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, workers int) versions {
-	texts.ready()
-	src := append(j.merged, j.own)
-	j.merged, j.own = nil, joinSource{}
+//
+// The references must be ready.
+func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) versions {
+	src := j.merged
+	j.merged = nil
 	total := 0
 	for i := range src {
 		total += src[i].n
@@ -278,9 +328,6 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 			part[0] = append(part[0], joinChunk{s, s.small})
 			held += len(s.small)
 			continue
-		}
-		if s.part == nil {
-			s.spill(keyHash, texts)
 		}
 		for p := range s.part {
 			q := &s.part[p]
@@ -305,7 +352,7 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 	var base [joinWorkers]uint32
 	runs := cut(&part, held, workers)
 	parallel(workers, func(w int) {
-		t := joinTable{keyHash: keyHash, texts: texts, ops: ops, extra: extra, tag: uint32(w) << shift}
+		t := joinTable{keyHash: keyHash, ops: ops, extra: extra, tag: uint32(w) << shift}
 		for p := runs[w]; p < runs[w+1]; p++ {
 			count[p] = t.join(part[p])
 		}
@@ -334,8 +381,7 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 		}
 	})
 	if len(extra) > len(ops) {
-		texts.hash = nil // there is no more use for them, and the next needs room
-		v.byAppearance(extra, ops)
+		v.byAppearance(workers, extra, ops)
 	}
 	return v
 }
@@ -343,22 +389,29 @@ func (j *joiner) joinAll(keyHash []uint64, texts *Texts, ops, extra []uint32, wo
 // byAppearance numbers the versions anew: in the order in which references name them first, one column after the other.
 // Whoever goes through a history finds those together then that it needs together, which the checks of predicates are
 // faster by than this costs; those of single reads and writes are not.
-func (v *versions) byAppearance(refs ...[]uint32) {
-	n := uint32(len(v.key))
+func (v *versions) byAppearance(workers int, refs ...[]uint32) {
+	n := len(v.key)
 	to := make([]uint32, n)
-	o := versions{key: make([]uint32, n), kind: make([]ValueKind, n), n: make([]int64, n)}
 	next := uint32(0)
 	for _, col := range refs {
 		for i, id := range col {
-			if to[id] == 0 {
-				o.key[next], o.kind[next], o.n[next] = v.key[id], v.kind[id], v.n[id]
+			x := to[id]
+			if x == 0 {
 				next++
-				to[id] = next
+				x = next
+				to[id] = x
 			}
-			col[i] = to[id] - 1
+			col[i] = x - 1
 		}
 	}
-	*v = o
+	key, kind, num := make([]uint32, n), make([]ValueKind, n), make([]int64, n)
+	parallel(workers, func(w int) {
+		for id := w * n / workers; id < (w+1)*n/workers; id++ {
+			x := to[id] - 1
+			key[x], kind[x], num[x] = v.key[id], v.kind[id], v.n[id]
+		}
+	})
+	v.key, v.kind, v.n = key, kind, num
 }
 
 // parallel calls f(0) to f(n-1), each on a goroutine of its own if there are several.
@@ -406,7 +459,9 @@ func (v *versions) fill(at, n int, chunks []joinChunk) {
 		for _, r := range c.rec[:min(n, len(c.rec))] {
 			v.key[at] = r.keyKind & keyMask
 			v.kind[at] = ValueKind(r.keyKind >> kindShift)
-			v.n[at] = r.n
+			if v.n[at] = r.n; r.isText() {
+				v.n[at] = int64(uint32(r.n))
+			}
 			at++
 		}
 		if n -= len(c.rec); n <= 0 {

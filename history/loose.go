@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -92,12 +91,12 @@ func (t *Texts) isLoose(id uint32) bool {
 // loosePart is about how many texts are looked at together.
 const loosePart = 1 << 12
 
-// looseTwin is a text that is equal to an earlier one.
-type looseTwin struct{ text, first uint32 }
+// looseTwin is a text, in the upper half, that is equal to an earlier one, in the lower.
+type looseTwin = uint64
 
-// distinct takes out what was added loosely and was there already, and returns the place of each text in what is left;
-// nil: all are in their places. Cost: linear; beside the texts, 8 bytes for each of them.
-func (t *Texts) distinct(workers int) []uint32 {
+// distinct takes out what was added loosely and was there already, and returns where each text is then; nil: all are in
+// their places. Cost: linear; beside the texts, 8 bytes for each of them.
+func (t *Texts) distinct(workers int) *kept {
 	if t.loose == nil {
 		return nil
 	}
@@ -131,7 +130,7 @@ func (t *Texts) distinct(workers int) []uint32 {
 	if len(twins) == 0 {
 		return nil
 	}
-	slices.SortFunc(twins, func(a, b looseTwin) int { return cmp.Compare(a.text, b.text) })
+	slices.Sort(twins)
 	return t.drop(twins)
 }
 
@@ -152,7 +151,7 @@ next:
 			if y := table[i]; y>>32 == x>>32 {
 				a, b := uint32(y)-1, uint32(x)
 				if t.hash[a] == t.hash[b] && string(t.raw(a)) == string(t.raw(b)) {
-					found = append(found, looseTwin{b, a})
+					found = append(found, uint64(b)<<32|uint64(a))
 					continue next
 				}
 			}
@@ -163,16 +162,14 @@ next:
 }
 
 // drop takes out texts, which ascend, and returns where each text is then.
-func (t *Texts) drop(twins []looseTwin) []uint32 {
-	to := make([]uint32, len(t.hash))
+func (t *Texts) drop(twins []looseTwin) *kept {
+	k := keep(len(t.hash), twins)
 	id, end := uint32(0), uint32(0)
 	for x := range uint32(len(t.hash)) {
-		if len(twins) > 0 && twins[0].text == x {
-			to[x] = to[twins[0].first]
+		if len(twins) > 0 && uint32(twins[0]>>32) == x {
 			twins = twins[1:]
 			continue
 		}
-		to[x] = id
 		lo, hi := t.off[x], t.off[x+1]
 		copy(t.arena[end:], t.arena[lo:hi])
 		end += hi - lo
@@ -182,21 +179,21 @@ func (t *Texts) drop(twins []looseTwin) []uint32 {
 	}
 	t.hash, t.off, t.arena, t.slot, t.in = t.hash[:id], t.off[:id+1], t.arena[:end], nil, 0
 	for i, s := range t.shapes {
-		t.shapes[i] = to[s]
+		t.shapes[i] = k.place(s)
 	}
 	t.shapeOf = nil
-	return to
+	return k
 }
 
 // distinctTexts makes equal texts one text again, wherever the builder names them.
 func (b *Builder) distinctTexts() {
-	to := b.Texts.distinct(b.Workers)
-	if to == nil {
+	k := b.Texts.distinct(b.Workers)
+	if k == nil {
 		return
 	}
 	value := func(v *Value) {
 		if v.Kind == String || v.Kind == Row {
-			v.N = int64(to[v.N])
+			v.N = int64(k.place(uint32(v.N)))
 		}
 	}
 	value(&b.Initial)
@@ -206,7 +203,7 @@ func (b *Builder) distinctTexts() {
 	texts := func(col []uint32) {
 		for i, x := range col {
 			if x != None {
-				col[i] = to[x]
+				col[i] = k.place(x)
 			}
 		}
 	}
@@ -215,9 +212,9 @@ func (b *Builder) distinctTexts() {
 	texts(b.preds.Pred)
 	for i := range b.join.merged {
 		s := &b.join.merged[i]
-		s.text = compose(s.text, to)
+		s.text = s.text.then(textMap{kept: k})
 	}
-	b.join.own.text = compose(b.join.own.text, to)
+	b.join.own.text = b.join.own.text.then(textMap{kept: k})
 }
 
 // RowAt is RowValue for a row that a predicate names at a key. It need not be the same value as that of an equal row:
@@ -231,8 +228,7 @@ func (b *Builder) PackedAt(key uint32, row []byte) Value {
 	tag, words := rowTag(row)
 	rows := b.rowsOf(key)
 	for i := range rows {
-		if r := &rows[i]; r.tag == tag && r.words == words && r.at != 0 && (len(row) <= rowInline ||
-			string(b.Texts.raw(r.n)) == string(row)) {
+		if r := &rows[i]; b.isRow(r, tag, words, row) {
 			return Value{N: int64(r.n), Kind: Row}
 		}
 	}

@@ -10,9 +10,8 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 	texts, keys := b.mergeTexts(other), make([]uint32, len(other.keys))
 	for i, k := range other.keys {
 		if k.Kind == String {
-			if k.N = int64(texts[k.N]); b.Texts.isLoose(uint32(k.N)) {
+			if k.N = int64(texts.of(uint32(k.N))); b.Texts.isLoose(uint32(k.N)) {
 				k.N = int64(b.Texts.enter(uint32(k.N)))
-				texts[other.keys[i].N] = uint32(k.N)
 			}
 		}
 		keys[i] = b.Key(k)
@@ -35,7 +34,7 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 	b.lists.Elem = mergePlaces(b.lists.Elem, other.lists.Elem, b.extra)
 	b.preds.Off = mergeOff(b.preds.Off, other.preds.Off)
 	for _, p := range other.preds.Pred {
-		b.preds.Pred = append(b.preds.Pred, texts[p])
+		b.preds.Pred = append(b.preds.Pred, texts.of(p))
 	}
 	b.preds.Old = mergePlaces(b.preds.Old, other.preds.Old, b.extra)
 	b.preds.New = mergePlaces(b.preds.New, other.preds.New, b.extra)
@@ -53,21 +52,17 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 
 // mergeTexts takes over another builder's texts and returns their ids. Many are taken over as they are, and equal ones
 // found by Build, see loose.go.
-func (b *Builder) mergeTexts(other *Builder) (texts []uint32) {
+func (b *Builder) mergeTexts(other *Builder) textMap {
 	t, o := &b.Texts, &other.Texts
 	t.marked = t.marked || o.marked
 	same := len(o.shapes) <= len(t.shapes) // shapes have the same numbers
 	for i := 0; i < len(o.shapes) && same; i++ {
 		same = string(o.raw(o.shapes[i])) == string(t.raw(t.shapes[i]))
 	}
-	texts = make([]uint32, o.Len())
-	if same && o.loose != nil && len(texts) >= manyTexts {
-		base := t.append(o)
-		for i := range texts {
-			texts[i] = base + uint32(i)
-		}
-		return texts
+	if same && o.loose != nil && o.Len() >= manyTexts {
+		return textMap{base: t.append(o)}
 	}
+	texts := make([]uint32, o.Len())
 	shapes := make([]uint32, len(o.shapes))
 	for i := range shapes {
 		shapes[i] = None
@@ -83,13 +78,13 @@ func (b *Builder) mergeTexts(other *Builder) (texts []uint32) {
 		}
 		texts[i] = put(row, o.Hash(i))
 	}
-	return texts
+	return textMap{ids: texts}
 }
 
 // manyTexts is from how many texts on they are taken over as they are.
 var manyTexts = 1 << 12
 
-func (b *Builder) mergeTxns(other *Builder, texts []uint32, lines uint32) {
+func (b *Builder) mergeTxns(other *Builder, texts textMap, lines uint32) {
 	x, y := &b.txns, &other.txns
 	t0, n := len(x.ID), len(y.ID)
 	if n == 0 {
@@ -143,14 +138,14 @@ func mergeCol(col, other []int64, n0 int) []int64 {
 	return append(padTimes(slices.Grow(col, n0-len(col)+len(other)), n0), other...)
 }
 
-func mergeTexts(col, other, texts []uint32, n0, n int) []uint32 {
+func mergeTexts(col, other []uint32, texts textMap, n0, n int) []uint32 {
 	if other != nil {
 		for len(col) < n0 {
 			col = append(col, None)
 		}
 		for _, t := range other {
 			if t != None {
-				t = texts[t]
+				t = texts.of(t)
 			}
 			col = append(col, t)
 		}

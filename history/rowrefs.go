@@ -11,8 +11,9 @@ import (
 type rowRefs [rowWays]rowRef
 
 // rowWays is how many versions of a key are kept; with clients side by side, and transactions that are rolled back, the
-// last one is often not the one that the next row shows.
-const rowWays = 4
+// last one is often not the one that the next row shows. So many fill a line of the cache; of blindw-pred's rows one in
+// a thousand would be found among two more.
+const rowWays = 2
 
 // rowRef is a version: its value, and one more than the extra reference that names it; 0: there is none. A row's bytes
 // stand here, so that it need not be looked for among the texts; of a long one a hash.
@@ -52,6 +53,47 @@ func (b *Builder) rowsOf(key uint32) *rowRefs {
 	return &b.lastRows[key]
 }
 
+// Expect says that a row at a key comes next, so that what is known of the key is on its way from memory while the row
+// is read.
+func (b *Builder) Expect(key uint32) {
+	if int(key) < len(b.lastRows) {
+		b.fetched += b.lastRows[key][0].tag
+	}
+}
+
+// RowRef is RowAt for a row as AppendRow makes it, and what PredRow takes for it; 0: there is none, but a value.
+func (b *Builder) RowRef(key uint32, row []byte) (ref uint32, v Value) {
+	if b.join.own.draft { // which counts the references of a transaction as it ends
+		return 0, b.PackedAt(key, row)
+	}
+	tag, words := rowTag(row)
+	rows := b.rowsOf(key)
+	for i := range rows {
+		if r := &rows[i]; b.isRow(r, tag, words, row) {
+			return b.found(rows, i) + 1, Value{}
+		}
+	}
+	n := b.Texts.add(row, b.Texts.hashOf(row))
+	rows[1] = rows[0]
+	rows[0] = rowRef{words: words, tag: tag, n: n, at: b.extraRef(key, Value{Kind: Row, N: int64(n)}) + 1}
+	return rows[0].at, Value{}
+}
+
+// found returns a reference that is there once more.
+func (b *Builder) found(rows *rowRefs, i int) uint32 {
+	b.join.own.n++
+	if i > 0 {
+		rows[0], rows[1] = rows[1], rows[0]
+	}
+	return rows[0].at - 1
+}
+
+// isRow reports whether a reference is one of the row.
+func (b *Builder) isRow(r *rowRef, tag uint32, words [2]uint64, row []byte) bool {
+	return r.words == words && r.tag == tag && r.at != 0 && (len(row) <= rowInline ||
+		string(b.Texts.raw(r.n)) == string(row))
+}
+
 // rowRef is extraRef of a predicate's row.
 func (b *Builder) rowRef(key uint32, v Value) uint32 {
 	rows := b.rowsOf(key)
@@ -65,15 +107,9 @@ func (b *Builder) rowRef(key uint32, v Value) uint32 {
 			v.Kind != Row && (r.tag != other || r.words[0] != uint64(v.N)) {
 			continue
 		}
-		b.join.own.n++
-		if i > 0 {
-			found := *r
-			copy(rows[1:i+1], rows[:i])
-			rows[0] = found
-		}
-		return rows[0].at - 1
+		return b.found(rows, i)
 	}
-	copy(rows[1:], rows[:rowWays-1])
+	rows[1] = rows[0]
 	r := &rows[0]
 	r.n, r.at = uint32(v.N), b.extraRef(key, v)+1
 	if v.Kind == Row {
@@ -94,11 +130,11 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 	p.Pred = append(p.Pred, b.predText(pred))
 	for i := range rows {
 		r := &rows[i]
-		old, new := None, None
-		if !r.OldUnknown {
+		old, new := r.OldRef-1, r.NewRef-1
+		if r.OldRef == 0 && !r.OldUnknown {
 			old = b.rowRef(r.Key, r.Old)
 		}
-		if kind == PredWrite {
+		if r.NewRef == 0 && kind == PredWrite {
 			new = b.rowRef(r.Key, r.New)
 		}
 		p.Old = append(p.Old, old)

@@ -233,8 +233,11 @@ func (t *Texts) spread(n int64, k ValueKind) uint64 {
 	if k == String || k == Row {
 		n = int64(t.hash[n])
 	}
-	return uint64(n)*0x9e3779b97f4a7c15 + uint64(k)<<56
+	return spreadPlain(n, k)
 }
+
+// spreadPlain is spread of what is no text.
+func spreadPlain(n int64, k ValueKind) uint64 { return uint64(n)*0x9e3779b97f4a7c15 + uint64(k)<<56 }
 
 // AppendValue appends a value as JSON.
 func (t *Texts) AppendValue(dst []byte, v Value) []byte {

@@ -358,7 +358,8 @@ func (p *parser) run(ctx context.Context, data []byte) (err error) {
 				}
 				if i >= again && i < len(data)/2 {
 					again = len(data)
-					p.b.ReserveRows(float64(p.whole-i) / float64(i) * 65 / 64)
+					// The share of texts may grow, and the bytes of each. Room that is not used costs nothing.
+					p.b.ReserveRows(float64(p.whole-i) / float64(i) * 5 / 4)
 				}
 				continue
 			}

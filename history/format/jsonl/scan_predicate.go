@@ -84,16 +84,17 @@ func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r hist
 	}
 	i++
 	r.Key = p.b.Key(key)
-	if r.Old, i = p.rowValue(data, i, limit, r.Key); i == 0 || i > limit {
+	p.b.Expect(r.Key)
+	if r.OldRef, r.Old, i = p.rowValue(data, i, limit, r.Key); i == 0 || i > limit {
 		return r, 0
 	}
 	if kind == history.PredWrite {
 		if data[i] == ',' {
-			if r.New, i = p.rowValue(data, i+1, limit, r.Key); i == 0 || i > limit {
+			if r.NewRef, r.New, i = p.rowValue(data, i+1, limit, r.Key); i == 0 || i > limit {
 				return r, 0
 			}
 		} else {
-			r.OldUnknown, r.New, r.Old = true, r.Old, history.Value{}
+			r.OldUnknown, r.NewRef, r.New, r.OldRef, r.Old = true, r.OldRef, r.Old, 0, history.Value{}
 		}
 	}
 	if data[i] != ']' {
@@ -102,20 +103,22 @@ func (p *parser) scanRow(data []byte, i, limit int, kind history.OpKind) (r hist
 	return r, i + 1
 }
 
-// rowValue is plainValue of what a predicate names at a key.
-func (p *parser) rowValue(data []byte, i, limit int, key uint32) (v history.Value, end int) {
+// rowValue is plainValue of what a predicate names at a key; ref, if not 0, is Builder.RowRef's and stands for it.
+func (p *parser) rowValue(data []byte, i, limit int, key uint32) (ref uint32, v history.Value, end int) {
 	if i > limit || data[i] != '{' {
-		return p.plainValue(data, i, limit)
+		v, end = p.plainValue(data, i, limit)
+		return 0, v, end
 	}
 	if row, end := p.intRow(data, i, limit); end > 0 {
-		return p.b.PackedAt(key, row), end
+		ref, v = p.b.RowRef(key, row)
+		return ref, v, end
 	}
 	from := i
 	if i = plainRow(data, i, limit); i == 0 || i > limit {
-		return v, 0
+		return 0, v, 0
 	}
 	p.shape(data[from:i])
-	return p.b.RowAt(key, data[from:i]), i
+	return 0, p.b.RowAt(key, data[from:i]), i
 }
 
 // plainValue reads a scalar, or a row in canonical form; 0: it is something else.

@@ -1,0 +1,79 @@
+package history
+
+import "math/bits"
+
+// textMap says what the texts of one table are in another that took them over.
+type textMap struct {
+	ids  []uint32 // nil: they follow each other, from base on
+	base uint32
+	kept *kept // what is left of these; nil: all
+}
+
+// same reports whether texts have their own ids.
+func (m *textMap) same() bool { return m.ids == nil && m.base == 0 && m.kept == nil }
+
+func (m *textMap) of(id uint32) uint32 {
+	if m.ids != nil {
+		id = m.ids[id]
+	} else {
+		id += m.base
+	}
+	if m.kept != nil {
+		id = m.kept.place(id)
+	}
+	return id
+}
+
+// then is m, followed by what takes over the table that m leads to. Nothing comes behind one that has kept.
+func (m textMap) then(next textMap) textMap {
+	switch {
+	case m.ids == nil && next.ids == nil:
+		next.base += m.base
+		return next
+	case m.ids == nil:
+		next.ids = next.ids[m.base:]
+		return next
+	}
+	both := textMap{ids: make([]uint32, len(m.ids))}
+	for i, id := range m.ids {
+		both.ids[i] = next.of(id)
+	}
+	return both
+}
+
+// kept says where texts are once some have been taken out, in less memory than a place for each would take.
+type kept struct {
+	gone   []uint64 // bit set
+	before []uint32 // how many are gone before each word of it
+	twin   []uint32 // of each that is gone, where the one is that is equal to it
+}
+
+// place returns where a text is, or the one that is equal to it.
+//
+//go:noinline
+func (k *kept) place(id uint32) uint32 {
+	word, bit := k.gone[id>>6], uint64(1)<<(id&63)
+	before := k.before[id>>6] + uint32(bits.OnesCount64(word&(bit-1)))
+	if word&bit != 0 {
+		return k.twin[before]
+	}
+	return id - before
+}
+
+// keep makes what says where n texts are without the twins, which ascend.
+func keep(n int, twins []looseTwin) *kept {
+	k := &kept{gone: make([]uint64, n/64+1), before: make([]uint32, n/64+1), twin: make([]uint32, len(twins))}
+	for _, x := range twins {
+		text := uint32(x >> 32)
+		k.gone[text>>6] |= 1 << (text & 63)
+	}
+	sum := uint32(0)
+	for i, word := range k.gone {
+		k.before[i] = sum
+		sum += uint32(bits.OnesCount64(word))
+	}
+	for i, x := range twins {
+		k.twin[i] = k.place(uint32(x))
+	}
+	return k
+}
