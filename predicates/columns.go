@@ -322,11 +322,12 @@ func sortCells(cells []cell) []cell {
 	if sorted {
 		return cells
 	}
-	if len(cells) < 256 {
-		slices.SortFunc(cells, func(a, b cell) int {
-			return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.item,
-				b.item))
-		})
+	if len(cells) < 64 {
+		for i := range cells {
+			for x := cells[i]; i > 0 && cells[i-1].n > x.n; i-- {
+				cells[i-1], cells[i] = x, cells[i-1]
+			}
+		}
 		return cells
 	}
 	if uint64(high)-uint64(low) < 1<<32 {
