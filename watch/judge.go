@@ -99,7 +99,9 @@ func (v *Violation) finding() *Finding {
 	return f
 }
 
-// unjudged reports whether what is of a class says nothing against the database.
+// Unjudged reports whether what is of a class, such as LATE, says nothing against the database.
+func Unjudged(class string) bool { return unjudged(class) }
+
 func unjudged(class string) bool {
 	return class == late || class == jumped || class == gap || class == undecided
 }

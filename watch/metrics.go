@@ -9,7 +9,8 @@ import (
 type Snapshot struct {
 	Txns, Late int64 // taken; of them late
 	Window     int   // not final
-	Lines      int64 // in the log
+	Lines      int64 // in the log, judged
+	Arrived    int64 // in the log, as far as it has been read or written
 	Bad        int64 // of them not understood
 	Keys       int
 	LogBytes   int64
@@ -45,6 +46,7 @@ type Metrics struct {
 	mu      sync.Mutex
 	s       Snapshot
 	arrived time.Time
+	lines   int64 // in the log
 	ready   bool
 	waiting []arrival // in the log, and not judged as far as is known
 }
@@ -59,7 +61,7 @@ type arrival struct {
 func (m *Metrics) came(upTo int64, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.arrived = at
+	m.arrived, m.lines = at, upTo
 	m.waiting = append(m.waiting, arrival{upTo, at})
 }
 
@@ -93,7 +95,7 @@ func (m *Metrics) Get() Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.s
-	s.LastArrival, s.Ready = m.arrived, m.ready
+	s.LastArrival, s.Ready, s.Arrived = m.arrived, m.ready, max(m.lines, s.Lines)
 	if len(m.waiting) > 0 {
 		s.Waiting = m.waiting[0].at
 	}

@@ -394,7 +394,7 @@ func (j *replayJudge) End() {
 func (j *replayJudge) Stats(s *Snapshot) {
 	x := j.e.Stats()
 	s.Label = "verdict"
-	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending+x.Window, x.Keys
+	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending, x.Keys
 	if x.Watermark != math.MinInt64 {
 		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)
 	}
@@ -407,6 +407,7 @@ func (j *replayJudge) Stats(s *Snapshot) {
 			x.Skipped},
 		{"unknown", "gauge", "Transactions of unknown outcome that may still be seen.", "unknown", int64(x.Unknown)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
+		{"remembered", "gauge", "Transactions of the order that are remembered.", "remembered", int64(x.Window)},
 	}
 	s.More = append(s.More, j.g.counts()...)
 }

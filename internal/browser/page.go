@@ -152,8 +152,17 @@ func (p *Page) Fits() {
 		"({Page: document.documentElement.scrollWidth, Window: document.documentElement.clientWidth})")
 	if got.Page > got.Window {
 		p.t.Errorf("the page is %v pixels wide, the window %v: %s", got.Page, got.Window, Eval[string](p,
-			`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right >
-				document.documentElement.clientWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join("\n")`))
+			`[...document.querySelectorAll("body *")].filter(e => {
+				if (e.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return false;
+				let free = getComputedStyle(e).position === "absolute"; // of boxes that are not its containing block
+				for (let up = e.parentElement; up && up !== document.body; up = up.parentElement) {
+					const s = getComputedStyle(up);
+					if (s.position !== "static") free = s.position === "absolute";
+					else if (free) continue;
+					if (s.overflowX !== "visible") return false;
+				}
+				return true;
+			}).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join("\n")`))
 	}
 }
 

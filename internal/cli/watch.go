@@ -27,7 +27,7 @@ import (
 
 type watchFlags struct {
 	level                       level.Level
-	state, metric               string
+	state, metric, metricTokens string
 	source                      sourceFlags
 	keep                        string
 	gate                        gateFlags
@@ -138,8 +138,10 @@ Start it again to continue.`,
 	fl.StringVar(&f.keep, "keep", f.keep, "how much of the log stays that the state does not rest on: a `DURATION` such as "+
 		"24h, a size on disk such as 10GiB, both with a comma, or all")
 	f.incidents.add(fl)
-	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: /metrics for Prometheus, /healthz, "+
-		"/readyz")
+	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` to tell over HTTP how it is: a live page at /, /metrics for "+
+		"Prometheus, /healthz, /readyz; without a host this machine's own")
+	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "a `FILE` of tokens, one a line, one of which who asks "+
+		"--metrics must have, but for /healthz and /readyz; a browser asks for it as a password")
 	fl.StringVar(&f.webhook, "webhook", "", "`URL` that violations are posted to, as JSON, a notice in ten seconds "+
 		"at most")
 	enumFlag(c, &f.logFormat, "log-format", "format", "how what an operator should know is written to standard error",
@@ -337,11 +339,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	var background safego.Group
 	defer background.Wait()
 	if f.metric != "" {
-		v := buildVersion()
-		server, err := seen.Serve(f.metric, seen.Options{Metrics: &m,
-			Build: seen.Build{Version: v.Version, Commit: v.Commit, Go: v.Go}})
+		server, err := f.serve(&m, &incidents, log)
 		if err != nil {
-			return usagef("--metrics: %v", err)
+			return err
 		}
 		defer func() { _ = server.Close() }() // nobody can be told any more
 	}

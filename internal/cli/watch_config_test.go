@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,4 +52,39 @@ func TestWatchConfig(t *testing.T) {
 	if err := configure(newWatch(&env{}), filepath.Join("..", "..", "docs", "watch", "watch.yaml")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestWatchLeftRunning: the unit for systemd and the container file call watch with flags that there are.
+func TestWatchLeftRunning(t *testing.T) {
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", "watch", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	parse := func(file string, words []string) {
+		if len(words) < 4 || !strings.HasSuffix(words[0], "/isovet") || words[1] != "watch" {
+			t.Fatalf("%s calls %q", file, words)
+		}
+		if err := newWatch(&env{}).ParseFlags(words[2:]); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	_, unit, _ := strings.Cut(read("isovet-watch.service"), "\nExecStart=")
+	unit, _, _ = strings.Cut(unit, "\n")
+	parse("isovet-watch.service", strings.Fields(unit))
+	var words []string
+	for line := range strings.Lines(read("Containerfile")) {
+		for _, what := range []string{"ENTRYPOINT ", "CMD "} {
+			var more []string
+			if rest, is := strings.CutPrefix(line, what); is {
+				if err := json.Unmarshal([]byte(rest), &more); err != nil {
+					t.Fatal(err)
+				}
+				words = append(words, more...)
+			}
+		}
+	}
+	parse("Containerfile", words)
 }

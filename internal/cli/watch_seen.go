@@ -3,8 +3,14 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
+	"net"
+	"path/filepath"
+
+	"isovet/watch"
+	"isovet/watch/seen"
 )
 
 // logFormats are those of what watch says to its operator.
@@ -15,4 +21,33 @@ func newLog(w io.Writer, format string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, nil))
 	}
 	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+// serve tells over HTTP how the watch is.
+func (f *watchFlags) serve(m *watch.Metrics, incidents *watch.Incidents, log *slog.Logger) (*seen.Server, error) {
+	if _, _, err := net.SplitHostPort(f.metric); err != nil {
+		return nil, usagef("--metrics %s: %v; expected HOST:PORT, or :PORT on this machine alone", f.metric, err)
+	}
+	tokens, err := readTokens("metrics-token-file", f.metricTokens)
+	if err != nil {
+		return nil, err
+	}
+	v := buildVersion()
+	level := f.level.String()
+	if f.checker == "leopard" && !f.given("level") {
+		level = "what the profile promises"
+	}
+	about := [][2]string{{"checker", f.checker}, {"level", level}}
+	if f.checker == "leopard" {
+		about = append(about, [2]string{"profile", cmp.Or(f.profile, "auto")})
+	}
+	about = append(about, [2]string{"source", f.source.said()}, [2]string{"folder", f.state})
+	s, err := seen.Serve(f.metric, seen.Options{Metrics: m, Incidents: incidents, Dir: f.state, Tokens: tokens,
+		Title: "isovet watch: " + filepath.Base(f.state), About: about, Shrink: f.shrinkCommand(),
+		Build: seen.Build{Version: v.Version, Commit: v.Commit, Go: v.Go}})
+	if err != nil {
+		return nil, usagef("--metrics: %v", err)
+	}
+	log.Info("a page shows how it is", "address", "http://"+s.Addr().String()+"/")
+	return s, nil
 }

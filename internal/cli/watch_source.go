@@ -158,17 +158,20 @@ func (f *sourceFlags) pipe(e *env, state string, after watch.Places) watch.Sourc
 }
 
 // tokens reads a file of tokens.
-func (f *sourceFlags) tokens() ([]string, error) {
-	if f.tokenFile == "" {
+func (f *sourceFlags) tokens() ([]string, error) { return readTokens("token-file", f.tokenFile) }
+
+// readTokens reads the file of tokens that a flag names; "": none.
+func readTokens(flag, file string) ([]string, error) {
+	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(f.tokenFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("--token-file: %v", err)
+		return nil, usagef("--%s: %v", flag, err)
 	}
 	all := strings.Fields(string(text))
 	if len(all) == 0 {
-		return nil, usagef("--token-file %s: it is empty; expected a token", f.tokenFile)
+		return nil, usagef("--%s %s: it is empty; expected a token", flag, file)
 	}
 	return all, nil
 }

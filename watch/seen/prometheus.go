@@ -45,6 +45,8 @@ type metric struct {
 }
 
 var always = []metric{
+	{"arrived_lines_total", prometheus.CounterValue, "Lines that have arrived and are safe in the log.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Arrived) }},
 	{"lines_total", prometheus.CounterValue, "Lines that have been judged.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Lines) }},
 	{"bad_lines_total", prometheus.CounterValue, "Lines that are no transaction.",

@@ -2,10 +2,13 @@ package seen
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,32 +23,81 @@ type Server struct {
 	ln      net.Listener
 	http    http.Server
 	serving safego.Group
+	done    chan struct{}
 }
 
 // Options say what a Server tells.
 type Options struct {
 	Metrics *watch.Metrics
 	Build   Build
+	// Incidents are what the page lists; nil: none.
+	Incidents *watch.Incidents
+	// Dir is the watch's folder, where evidence lies.
+	Dir string
+	// Title and About are the page's: names and values, such as the level.
+	Title string
+	About [][2]string
+	// Shrink is a command that finds the smallest history with a violation; "": there is none.
+	Shrink string
+	// Every is how often a page that is looked at asks how it is now; 0: 2 s.
+	Every time.Duration
+	// Tokens, if there are any: whatever is asked for but /healthz and /readyz wants one of them, as "Authorization:
+	// Bearer TOKEN" or as the password of "Basic", which a browser asks for.
+	Tokens []string
+	// Guarded: others can reach the address without a token, so that keys, transactions and evidence are not shown.
+	Guarded bool
+	// Local: the address is of this machine's own, and is asked by no other name.
+	Local bool
 }
 
-// Serve listens on an address at once, before the watch has read its state: GET /metrics for Prometheus; /healthz, 200
-// while the program runs; /readyz, 200 if the state is that of the end of the log and the source is there, else 503
-// with the reason.
+// Serve listens on an address at once, before the watch has read its state: GET / is a page for people, and
+// /incidents/N one of an incident; GET /metrics for Prometheus; /healthz, 200 while the program runs; /readyz, 200 if
+// the state is that of the end of the log and the source is there, else 503 with the reason. An address without a host
+// is one of this machine's own. Options.Guarded and Local are found out. Nothing can be changed through it.
 func Serve(addr string, o Options) (*Server, error) {
-	ln, err := net.Listen("tcp", addr)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{ln: ln}
-	s.http = http.Server{Handler: Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	if at, is := ln.Addr().(*net.TCPAddr); is {
+		o.Local = at.IP.IsLoopback()
+	}
+	o.Guarded = !o.Local && len(o.Tokens) == 0
+	s := &Server{ln: ln, done: make(chan struct{})}
+	p := &live{o: o, now: time.Now}
+	s.http = http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		WriteTimeout: time.Minute}
 	s.serving.Go(func() { _ = s.http.Serve(ln) }) // it ends when it is closed
+	s.serving.Go(func() {
+		for tick := time.NewTicker(beatEvery); ; {
+			select {
+			case now := <-tick.C:
+				m := o.Metrics.Get()
+				p.pulse.note(&m, now)
+			case <-s.done:
+				tick.Stop()
+				return
+			}
+		}
+	})
 	return s, nil
 }
+
+// Addr is what it listens on.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
 // Close ends what is being answered, after a moment.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
+	close(s.done)
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
@@ -55,10 +107,16 @@ func (s *Server) Close() error {
 }
 
 // Handler is what a Server answers with.
-func Handler(o Options) http.Handler {
-	mux := http.NewServeMux()
+func Handler(o Options) http.Handler { return (&live{o: o, now: time.Now}).handler() }
+
+func (p *live) handler() http.Handler {
+	o := p.o
+	inner := http.NewServeMux()
 	var registry prometheus.Gatherer = Registry(o.Metrics, o.Build, nil)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	inner.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	p.mount(inner)
+	mux := http.NewServeMux()
+	mux.Handle("/", allowed(o.Tokens, inner))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		s := o.Metrics.Get()
@@ -69,6 +127,34 @@ func Handler(o Options) http.Handler {
 		fmt.Fprintln(w, "ready")
 	})
 	return mux
+}
+
+// allowed lets requests through that have one of the tokens, if there are any.
+func allowed(tokens []string, h http.Handler) http.Handler {
+	if len(tokens) == 0 {
+		return h
+	}
+	var sums [][sha256.Size]byte
+	for _, t := range tokens {
+		sums = append(sums, sha256.Sum256([]byte(t)))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if _, password, is := r.BasicAuth(); is {
+			scheme, token = "Bearer", password
+		}
+		sum, ok := sha256.Sum256([]byte(strings.TrimSpace(token))), 0
+		for i := range sums {
+			ok |= subtle.ConstantTimeCompare(sums[i][:], sum[:])
+		}
+		if !strings.EqualFold(scheme, "Bearer") || ok == 0 {
+			w.Header().Set("WWW-Authenticate", `Basic realm="isovet watch", charset="UTF-8"`)
+			http.Error(w, "expected the header Authorization: Bearer and a token that is known, or it as a password",
+				http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // notReady says why a watch is not; "": it is.

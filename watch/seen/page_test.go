@@ -1,0 +1,226 @@
+package seen
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"isovet/watch"
+)
+
+// watched is a handler of a watch that has found something, and its folder.
+func watched(t *testing.T, change func(*Options)) (http.Handler, string) {
+	t.Helper()
+	b := begin(t, t.TempDir(), "")
+	b.send(lost(500, 100, `a&<b>`)...)
+	b.end()
+	o := Options{Metrics: &b.metrics, Incidents: &b.incidents, Dir: b.dir, Title: "w", Local: true}
+	if change != nil {
+		change(&o)
+	}
+	return Handler(o), b.dir
+}
+
+func ask(t *testing.T, h http.Handler, method, path string, change func(*http.Request)) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = "127.0.0.1:9090"
+	if change != nil {
+		change(r)
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec.Result()
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPage: what the page says without a browser, that it needs nothing from elsewhere, and that nothing is changed.
+func TestPage(t *testing.T) {
+	h, _ := watched(t, nil)
+	r := ask(t, h, http.MethodGet, "/", nil)
+	text := body(t, r)
+	for _, want := range []string{"1 violation found", "a&amp;&lt;b&gt;", `href="/incidents/1"`, "<h2", "lang=\"en\"",
+		`http-equiv="refresh"`, "3 lines in all"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing of %q in\n%s", want, text)
+		}
+	}
+	if got := regexp.MustCompile(`(?i)\s(src|style|on\w+)=|https?://|@import|url\(`).FindAllString(text, -1); got != nil {
+		t.Errorf("the page has %q", got)
+	}
+	policy := r.Header.Get("Content-Security-Policy")
+	for _, want := range []string{"default-src 'none'", "script-src 'sha256-", "frame-ancestors 'none'",
+		"require-trusted-types-for 'script'"} {
+		if !strings.Contains(policy, want) || strings.Contains(policy, "unsafe") {
+			t.Errorf("nothing of %q in %s", want, policy)
+		}
+	}
+	one := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil))
+	for _, want := range []string{"Incident 1: VIOLATION", "T501", "session 3", "proved: lost-update",
+		"/evidence/proofs/"} {
+		if !strings.Contains(one, want) {
+			t.Errorf("nothing of %q in\n%s", want, one)
+		}
+	}
+	for path, want := range map[string]int{"/incidents/2": 404, "/incidents/x": 404, "/incidents/-1": 404, "/x": 404,
+		"/favicon.ico": 204, "/metrics": 200, "/incidents/99999999999999999999": 404} {
+		if got := ask(t, h, http.MethodGet, path, nil).StatusCode; got != want {
+			t.Errorf("%s: %d, expected %d", path, got, want)
+		}
+	}
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+		for _, path := range []string{"/", "/incidents/1", "/metrics"} {
+			if got := ask(t, h, method, path, nil).StatusCode; got != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s: %d", method, path, got)
+			}
+		}
+	}
+}
+
+// TestEvidence: files that incidents name can be had, and no others, by whatever way to them.
+func TestEvidence(t *testing.T) {
+	h, dir := watched(t, nil)
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := "/evidence/proofs/violation-00000001.jsonl"
+	r := ask(t, h, http.MethodGet, name, nil)
+	if text := body(t, r); r.StatusCode != 200 || !strings.Contains(text, `"a&<b>"`) {
+		t.Errorf("%d %s", r.StatusCode, text)
+	}
+	got := r.Header.Get("Content-Type") + r.Header.Get("Content-Disposition")
+	if !strings.Contains(got, "text/plain") || !strings.Contains(got, "attachment") {
+		t.Errorf("it comes as %s", got)
+	}
+	for _, path := range []string{"/evidence/secret", "/evidence/", "/evidence/proofs/../secret",
+		"/evidence/options.json",
+		"/evidence/proofs%2f..%2fsecret", "/evidence/..%2f..%2fetc%2fpasswd", "/evidence//etc/passwd"} {
+		if got := ask(t, h, http.MethodGet, path, nil); got.StatusCode == 200 {
+			t.Errorf("%s: %s", path, body(t, got))
+		}
+	}
+	// a link that leads out of the folder
+	file := filepath.Join(dir, "proofs", "violation-00000001.jsonl")
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, h, http.MethodGet, name, nil).StatusCode; got != 404 {
+		t.Errorf("a file that is gone: %d", got)
+	}
+	if err := os.Symlink(outside, file); err != nil {
+		t.Skip(err)
+	}
+	if got := ask(t, h, http.MethodGet, name, nil); got.StatusCode == 200 {
+		t.Errorf("a link: %s", body(t, got))
+	}
+	if text := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil)); !strings.Contains(text, "cannot be read") ||
+		strings.Contains(text, "outside") {
+		t.Error("the incident's page does not say that the history cannot be read, or shows another")
+	}
+}
+
+// TestGuarded: who is not let in sees no key; and no other site's page gets at this one by a name of its own.
+func TestGuarded(t *testing.T) {
+	h, _ := watched(t, func(o *Options) { o.Guarded, o.Local = true, false })
+	text := body(t, ask(t, h, http.MethodGet, "/", nil))
+	if strings.Contains(text, "&lt;b&gt;") || strings.Contains(text, "T501") ||
+		!strings.Contains(text, "1 violation found") ||
+		!strings.Contains(text, "--metrics-token-file") {
+		t.Errorf("an open page says\n%s", text)
+	}
+	for _, path := range []string{"/incidents/1", "/evidence/proofs/violation-00000001.jsonl"} {
+		if r := ask(t, h, http.MethodGet, path, nil); r.StatusCode != 404 || strings.Contains(body(t, r), "T501") {
+			t.Errorf("%s: %d", path, r.StatusCode)
+		}
+	}
+	h, _ = watched(t, nil)
+	for host, want := range map[string]int{"127.0.0.1:9090": 200, "localhost:9090": 200, "[::1]:9090": 200,
+		"localhost":         200,
+		"evil.example:9090": 403, "evil.example": 403, "": 403, "127.0.0.1.evil.example": 403} {
+		if got := ask(t, h, http.MethodGet, "/", func(r *http.Request) { r.Host = host }).StatusCode; got != want {
+			t.Errorf("Host %q: %d, expected %d", host, got, want)
+		}
+	}
+	h, _ = watched(t, func(o *Options) { o.Tokens, o.Local = []string{"one", "two"}, false })
+	for _, x := range []struct {
+		path, header string
+		want         int
+	}{{"/", "", 401}, {"/", "Bearer two", 200}, {"/", "Bearer three", 401}, {"/", "Basic dTpvbmU=", 200},
+		{"/", "Basic dTp4", 401}, {"/metrics", "", 401}, {"/metrics", "Bearer one", 200}, {"/incidents/1", "", 401},
+		{"/healthz", "", 200}, {"/readyz", "", 503}, {"/evidence/x", "", 401}, {"/", "Bearer", 401}} {
+		r := ask(t, h, http.MethodGet, x.path, func(r *http.Request) {
+			if x.header != "" {
+				r.Header.Set("Authorization", x.header)
+			}
+		})
+		if r.StatusCode != x.want {
+			t.Errorf("%s with %q: %d, expected %d", x.path, x.header, r.StatusCode, x.want)
+		}
+	}
+}
+
+// TestWords: texts from elsewhere, and sentences.
+func TestWords(t *testing.T) {
+	for in, want := range map[string]string{"a\u202eb": `a\u202eb`, "abc": "abc", "0123456789abcdefghij": "0123…fghij", "\xff": "�", "a\nb": "a b", "\x00": `\u0000`, "é": "é"} {
+		if got := shown(in, 10); got != want {
+			t.Errorf("%q is shown as %q, expected %q", in, got, want)
+		}
+	}
+	if got := shown(strings.Repeat("日本", 1<<20), 20); len([]rune(got)) != 20 {
+		t.Errorf("%q", got)
+	}
+	for in, want := range map[string]string{`"x"`: "x", `"4"`: `"4"`, `4`: "4", `"null"`: `"null"`, `null`: "null",
+		`"a b"`: `"a b"`, `[1,2]`: "[1,2]", `""`: `""`} {
+		if got := plain(json.RawMessage(in), 20); got != want {
+			t.Errorf("%s reads %s, expected %s", in, got, want)
+		}
+	}
+	for in, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", -100: "-100"} {
+		if got := grouped(in); got != want {
+			t.Errorf("%d is %s, expected %s", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		`{"axiom":"EXT","why":"before","txn":3,"other":2,"key":"x","op":0}`: "T3’s read of x (operation 1) shows a version " +
+			"that had been overwritten by the time of its snapshot; it should show what T2 wrote.",
+		`{"axiom":"GAP","txn":9,"other":7,"missing":[3,5]}`: "Transactions of a session before T9 are missing: numbers 3 to " +
+			"5; T7 is the last one before them.",
+		`{"axiom":"NOCONFLICT","txn":9,"other":7,"key":1}`: "T7 and T9 both wrote 1, and neither had committed before the " +
+			"other began.",
+		`{"axiom":"VIOLATION","text":"Let\n  T1 = r(x, 0)\nT1 < T2, because.\nSo."}`: "T1 < T2, because. So.",
+		`{"axiom":"LATE","txn":9}`:               "T9 came too late, and was not judged.",
+		`{"mechanism":"x","kind":"lost-update"}`: "lost-update.",
+		`{}`:                                     "It is told in the line below.",
+	} {
+		var l line
+		if err := json.Unmarshal([]byte(in), &l); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.sentence(); got != want {
+			t.Errorf("%s says\n%s, expected\n%s", in, got, want)
+		}
+	}
+	for _, class := range []string{"LATE", "JUMP", "GAP", "UNDECIDED"} {
+		if !watch.Unjudged(class) || means[class] == "" {
+			t.Errorf("%s says something against the database, or nothing", class)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package seen
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Keys, sessions and texts come from the network. A page gets them through html/template, which escapes them, and
+// through shown, which leaves nothing in them that changes how what stands beside them is read.
+
+// shown is a text of at most n characters: what cannot be seen, or turns the direction of writing, is told by its code,
+// and what is too much is left out of the middle.
+func shown(s string, n int) string {
+	const spare = 16
+	if len(s) > 4*n+spare { // not all of ten megabytes
+		s = s[:2*n+spare/2] + "…" + s[len(s)-2*n-spare/2:]
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == utf8.RuneError:
+			b.WriteRune('�')
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	r := []rune(b.String())
+	if len(r) <= n {
+		return string(r)
+	}
+	return string(r[:(n-1)/2]) + "…" + string(r[len(r)-n/2:])
+}
+
+// plain is a key or a value, told as JSON, as it reads best: a string that looks like a name without quotes.
+func plain(raw json.RawMessage, n int) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./:", r)
+	}) < 0 && !unicode.IsDigit(rune(s[0])) && s != "null" && s != "true" && s != "false" {
+		return shown(s, n)
+	}
+	return shown(string(raw), n)
+}
+
+// grouped writes a number with commas.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// rate writes how many a second.
+func rate(x float64) string {
+	if x > 0 && x < 10 {
+		return strconv.FormatFloat(x, 'f', 1, 64) + "/s"
+	}
+	return grouped(int64(x+0.5)) + "/s"
+}
+
+func size(n float64) string {
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if n < 1024 {
+			digits := 1
+			if unit == "B" || n >= 100 {
+				digits = 0
+			}
+			return strconv.FormatFloat(n, 'f', digits, 64) + " " + unit
+		}
+		n /= 1024
+	}
+	return strconv.FormatFloat(n, 'f', 1, 64) + " TiB"
+}
+
+// lasting writes a duration as one or two units, from seconds on.
+func lasting(d time.Duration) string {
+	d = max(d, 0)
+	two := func(a int64, x string, b int64, y string) string {
+		if b == 0 {
+			return fmt.Sprintf("%d %s", a, x)
+		}
+		return fmt.Sprintf("%d %s %d %s", a, x, b, y)
+	}
+	s := int64(d / time.Second)
+	switch {
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return two(s/60, "min", s%60, "s")
+	case s < 86400:
+		return two(s/3600, "h", s%3600/60, "min")
+	}
+	return two(s/86400, "d", s%86400/3600, "h")
+}
+
+// clock writes a moment to the second.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// line is a violation as the file of violations has it, of any judge.
+type line struct {
+	N           int64           `json:"n"`
+	Axiom       string          `json:"axiom"`
+	Mechanism   string          `json:"mechanism"`
+	Kind        string          `json:"kind"`
+	Why         string          `json:"why"`
+	Txn         *int64          `json:"txn"`
+	Other       *int64          `json:"other"`
+	Txns        []int64         `json:"txns"`
+	Key         json.RawMessage `json:"key"`
+	Op          *uint32         `json:"op"`
+	Missing     []int64         `json:"missing"`
+	Text        string          `json:"text"`
+	Anomaly     string          `json:"anomaly"`
+	Level       string          `json:"level"`
+	Proved      bool            `json:"proved"`
+	Assumes     string          `json:"assumes"`
+	History     string          `json:"history"`
+	Certificate string          `json:"certificate"`
+}
+
+// means says what a class of findings is.
+var means = map[string]string{
+	"SESSION":    "a transaction began before the one before it in its session had committed",
+	"INT":        "a read disagrees with what its own transaction had read or written before",
+	"EXT":        "a read shows another version than its snapshot has",
+	"NOCONFLICT": "two transactions wrote one key, and neither had committed before the other began",
+	"TIMESTAMPS": "a commit lies before its start",
+	"VIOLATION":  "no order of the transactions explains what was read",
+	"UNDECIDED":  "what is remembered neither explains nor refutes a read",
+	"LATE":       "a transaction came after its time was final, and was not judged",
+	"JUMP":       "a transaction's times are far ahead of all others, and it was not judged",
+	"GAP":        "transactions of a session are missing",
+}
+
+// ext says how a read fails.
+var ext = map[string]string{
+	"never written": "a value that nobody wrote",
+	"own":           "what it wrote itself only after that",
+	"aborted":       "what only an aborted transaction wrote",
+	"intermediate":  "a write that its transaction then overwrote",
+	"before":        "a version that had been overwritten by the time of its snapshot",
+	"uncommitted":   "a version whose writer had not committed by the time of its snapshot",
+	"after":         "a version whose writer began only after its snapshot",
+	"phantom":       "rows that are not those of its snapshot",
+	"":              "another version than its snapshot has",
+}
+
+const keyRunes = 60 // of a key, in a sentence or a table
+
+// sentence says what is wrong.
+func (l *line) sentence() string {
+	if l.Text != "" {
+		return shown(gist(l.Text), 1000)
+	}
+	t := func(id *int64) string {
+		if id == nil {
+			return "a transaction"
+		}
+		return "T" + strconv.FormatInt(*id, 10)
+	}
+	key := "a key"
+	if len(l.Key) > 0 {
+		key = plain(l.Key, keyRunes)
+	}
+	read := t(l.Txn) + "’s read of " + key
+	if l.Op != nil {
+		read += fmt.Sprintf(" (operation %d)", *l.Op+1)
+	}
+	switch l.Axiom {
+	case "EXT":
+		s := read + " shows " + cmp.Or(ext[l.Why], ext[""])
+		if l.Other != nil {
+			s += "; it should show what " + t(l.Other) + " wrote"
+		}
+		return s + "."
+	case "INT":
+		return read + " does not agree with what " + t(l.Txn) + " itself had read or written before it."
+	case "SESSION":
+		return t(l.Txn) + " began before " + t(l.Other) + ", the one before it in its session, had committed."
+	case "NOCONFLICT":
+		return t(l.Other) + " and " + t(l.Txn) + " both wrote " + key +
+			", and neither had committed before the other began."
+	case "TIMESTAMPS":
+		return t(l.Txn) + " has a commit timestamp before its start timestamp."
+	case "LATE":
+		if l.Other != nil {
+			return read + " was not judged, for " + t(l.Other) + ", which wrote what it shows, came too late."
+		}
+		return t(l.Txn) + " came too late, and was not judged."
+	case "JUMP":
+		return t(l.Txn) + " is far ahead of all others, and was not judged. " + shown(l.Why, 200)
+	case "GAP":
+		s := "Transactions of a session before " + t(l.Txn) + " are missing"
+		if len(l.Missing) == 2 {
+			s += fmt.Sprintf(": numbers %d to %d", l.Missing[0], l.Missing[1])
+		}
+		if l.Other != nil {
+			s += "; " + t(l.Other) + " is the last one before them"
+		}
+		return s + "."
+	case "UNDECIDED":
+		return read + " is not decided: " + shown(cmp.Or(l.Why, means["UNDECIDED"]), 300) + "."
+	}
+	return shown(cmp.Or(l.Why, means[l.Axiom], l.Kind, "It is told in the line below")+".", 300)
+}
+
+// named are the transactions that the line names, the chief ones first.
+func (l *line) named() (out []int64) {
+	for _, id := range []*int64{l.Txn, l.Other} {
+		if id != nil {
+			out = append(out, *id)
+		}
+	}
+	return append(out, l.Txns...)
+}
+
+// lines is a text of several lines, each of them shown.
+func lines(s string, most int) string {
+	var out []string
+	for l := range strings.Lines(s) {
+		if len(out) == most {
+			out = append(out, "…")
+			break
+		}
+		out = append(out, shown(strings.TrimRight(l, "\n"), 400))
+	}
+	return strings.Join(out, "\n")
+}
+
+// gist leaves out of an argument the transactions that it writes out at first, which stand indented below "Let".
+func gist(s string) string {
+	var out []string
+	for l := range strings.Lines(s) {
+		if !strings.HasPrefix(l, " ") && strings.TrimSpace(l) != "Let" {
+			out = append(out, strings.TrimSpace(l))
+		}
+	}
+	return strings.Join(out, " ")
+}
