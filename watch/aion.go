@@ -368,7 +368,12 @@ func (j *aion) unjudged(x *suspect, writer int64) Violation {
 
 func (j *aion) Findings(each func(f *Finding) error) error {
 	for i := range j.found {
-		if err := each(j.found[i].finding()); err != nil {
+		v := &j.found[i]
+		f := v.finding()
+		if !f.Unjudged {
+			f.Prove = func(log *Log) (*Proof, error) { return j.prove(log, v) }
+		}
+		if err := each(f); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,8 @@
 //     level
 //   - live.go: the same in the process that runs the transactions, without lines
 //   - log.go: the segment log; finder.go: its lines by number; emitted.go, emitted_rotated.go: the file of
-//     violations; incident.go: what they come to; distinct.go: how many different things there are
+//     violations; incident.go: what they come to; evidence.go, search.go,
+//     aion_proof.go, leopard_proof.go: small histories of them; distinct.go: how many different things there are
 //   - checkpoint.go: the state, written and read
 //   - source.go: lines from a pipe; file.go, file_rotated.go: from files that grow and are rotated; http.go; nats.go;
 //     package kafka; tls.go: certificates; fit.go: what is refused before it is taken

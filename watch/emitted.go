@@ -39,6 +39,9 @@ type emittedOptions struct {
 	disk    disk
 	told    func(line []byte) // may be nil
 	log     *slog.Logger
+	// how many histories of violations there are at most, and where their transactions lie
+	evidence int
+	lines    *Log
 }
 
 // emittedState is what a checkpoint says of the file.
@@ -163,6 +166,9 @@ func (e *emitted) add(f *Finding) error {
 		}
 		delete(e.was.lines, n)
 		e.note(x, line, full || try && proved, proved, false)
+		if full || try && proved {
+			e.prove(x, f, n, line)
+		}
 		return nil
 	}
 	var line []byte
@@ -175,6 +181,9 @@ func (e *emitted) add(f *Finding) error {
 	proved := f.Proved || isProved(line)
 	full = full || try && proved
 	e.note(x, line, full, proved, true)
+	if full {
+		e.prove(x, f, n, line)
+	}
 	switch {
 	case full:
 		e.write(n, line)
@@ -301,25 +310,15 @@ func (s *snapshot) write(of *Incidents, last bool) {
 }
 
 func (s *snapshot) put(all []Incident) (err error) {
-	f, err := os.Create(s.path + ".new")
-	if err != nil {
-		return err
-	}
 	var text []byte
 	for i := range all {
 		line, e := json.Marshal(&all[i])
 		text, err = append(append(text, line...), '\n'), errors.Join(err, e)
 	}
-	if err == nil {
-		_, err = s.disk.write(f, text)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.disk.sync(f)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), s.path); err != nil {
+	if err := s.disk.replace(s.path, text); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(s.path))

@@ -79,6 +79,21 @@ func (d disk) write(f *os.File, b []byte) (int, error) {
 	return f.Write(b)
 }
 
+// replace makes a file, which is there whole or not at all. That it has its name is safe once the folder is synced.
+func (d disk) replace(path string, text []byte) error {
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return err
+	}
+	if _, err = d.write(f, text); err == nil {
+		err = d.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
 func (d disk) sync(f *os.File) error {
 	if d.fail != nil {
 		if err := d.fail(); err != nil {

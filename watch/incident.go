@@ -81,6 +81,7 @@ type Incidents struct {
 	pause time.Duration
 	open  map[incidentKind][]*incident
 	all   []*incident // by number
+	gone  []Evidence  // of which the files are not needed any more
 }
 
 // incidentKind is what opens incidents of its own.
@@ -227,6 +228,7 @@ func (s *Incidents) of(f *Finding, n int64) *incident {
 	}
 	if s.all = append(s.all, x); len(s.all) > maxIncidents {
 		if i := slices.IndexFunc(s.all, func(y *incident) bool { return !y.Open }); i >= 0 {
+			s.gone = append(s.gone, s.all[i].Evidence...)
 			s.all = slices.Delete(s.all, i, i+1)
 			s.s.Dropped++
 		}

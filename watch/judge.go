@@ -3,6 +3,9 @@ package watch
 import (
 	"encoding/json"
 	"time"
+
+	"isovet/evidence"
+	"isovet/history"
 )
 
 // Judge is what a stream is checked by. All that it does is a function of the calls of Take, Advance and End, in their
@@ -57,6 +60,16 @@ type Finding struct {
 	Proved, Tries bool
 	// Line makes its JSON line, with its number.
 	Line func(n int64) ([]byte, error)
+	// Prove makes a small history that shows it; nil: there is none, or the line names one.
+	Prove func(log *Log) (*Proof, error)
+}
+
+// Proof is a small history of a violation, as isovet check takes it.
+type Proof struct {
+	H *history.History
+	R *evidence.Result // nil: there is no certificate
+	// Why there is no certificate, or, where H is nil, no history.
+	Why string
 }
 
 // stateFile is what judges call the file that has most of their state.

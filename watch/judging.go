@@ -22,7 +22,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 		if w.out == nil {
 			var short bool
 			w.out, short, err = openEmitted(emittedOptions{w.cfg.Dir, w.cfg.Grouped, w.cfg.ViolationsMax,
-				disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log}, w.from.Emitted, w.incidents)
+				disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log, w.cfg.Evidence, w.log}, w.from.Emitted, w.incidents)
 			if err != nil {
 				return err
 			}

@@ -418,6 +418,7 @@ func (j *leopard) Findings(each func(f *Finding) error) error {
 		case f.v != nil:
 			out.Class, out.Kind, out.Unjudged = f.v.Mechanism.String(), f.v.Kind, false
 			out.Tries = true
+			out.Prove = func(*Log) (*Proof, error) { return j.court.proof(*f.v) }
 			out.Key, out.Txns = j.stream.Key(f.v.Key), out.Txns[:0]
 			for _, t := range f.v.Txns {
 				out.Txns = append(out.Txns, int64(t))

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,8 @@ type parser struct {
 	initial  uint64
 	lists    bool
 	first    int64 // number of the line behind the header
+	header   []byte
+	lines    int64 // that have come
 	begins   bool  // there is an initial transaction
 	text     []byte
 	elems    []uint64
@@ -77,12 +80,16 @@ func (p *parser) fetch() {
 
 // begin begins a batch.
 func (p *parser) begin(b *Batch) {
+	p.lines = max(p.lines, b.First+int64(len(b.Lines)))
 	if b.Header != nil {
 		p.lists, p.initial = b.Header.Meta.Lists, value(b.Header.Texts, b.Header.Initial)
 		p.first = b.First + 1
 		for i := range b.Lines {
 			if l := &b.Lines[i]; l.Err != nil || l.Txn != history.None {
 				break
+			}
+			if jsonl.IsHeader(b.Text(i)) {
+				p.header = append(bytes.Clone(b.Text(i)), '\n')
 			}
 			p.first = b.First + int64(i) + 1
 		}

@@ -39,6 +39,8 @@ type Config struct {
 	Grouped bool
 	// ViolationsMax, if positive, is how many bytes the files of violations may take; the oldest are deleted.
 	ViolationsMax int64
+	// Evidence is how many small histories of violations are kept, of the first ones of each incident; 0: none.
+	Evidence int
 	// Violation, if set, is called with each new line of the file of violations, without its end.
 	Violation func(line []byte)
 	// Bad, if set, is called with the mistake of each new line that is not understood.

@@ -1,14 +1,12 @@
 package watch
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"isovet/check"
 	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
@@ -55,29 +53,9 @@ const (
 func tried(n int64) bool { return n <= allTried || n%someTried == 0 }
 
 func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
-	txns := slices.Clone(v.Txns)
-	for _, t := range v.Vain {
-		if !slices.Contains(txns, t) {
-			txns = append(txns, t)
-		}
-	}
-	of := map[uint64]uint32{} // stream's → part's
-	var ws []witness
-	var gone []int64
-	for _, t := range txns {
-		if _, there := of[t]; there {
-			continue
-		}
-		w, err := c.recall(t)
-		if errors.Is(err, ErrNotKept) {
-			gone = append(gone, int64(t))
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		of[t] = uint32(len(ws))
-		ws = append(ws, w)
+	ws, of, gone, err := c.witnesses(v)
+	if err != nil {
+		return nil, err
 	}
 	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(),
 		Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
@@ -92,15 +70,11 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 			"the stream, from 0", v.Kind, gone)
 		return json.Marshal(&out)
 	}
-	for i, w := range ws {
-		// sent twice, perhaps: there is no history of these
-		if slices.ContainsFunc(ws[:i], func(o witness) bool { return o.id == w.id }) {
-			out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two together break what is assumed",
-				w.id)
-			return json.Marshal(&out)
-		}
+	if id, is := twice(ws); is { // there is no history of these
+		out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two together break what is assumed", id)
+		return json.Marshal(&out)
 	}
-	h, err := c.copy(ws)
+	h, err := c.copy(ws, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -158,15 +132,28 @@ func (x copier) end(w witness) {
 	x.b.EndTxn(head)
 }
 
-// copy makes a history of transactions as they are.
-func (c *court) copy(ws []witness) (*history.History, error) {
+// copy makes a history of transactions as they are, but for reads and writes of keys that are not wanted.
+func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.History, error) {
 	x := copier{history.NewBuilder()}
-	x.b.Meta.Lists = c.head != nil && c.head.Meta.Lists
+	if c.head != nil {
+		x.b.Meta = c.head.Meta
+		x.b.Initial = x.value(c.head, c.head.Initial)
+	}
 	for _, w := range ws {
 		h := w.h
 		ver := func(v uint32) history.Value { return x.value(h, h.VerValue(v)) }
 		for op := h.Txns.OpOff[w.t]; op < h.Txns.OpOff[w.t+1]; op++ {
 			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.Read, history.Write, history.Append:
+				if !wanted(h.KeyString(h.VerKey[v])) {
+					continue
+				}
+			case history.ReadList:
+				if !wanted(h.KeyString(h.Lists.Key[v])) {
+					continue
+				}
+			}
 			switch h.Ops.Kind[op] {
 			case history.Read:
 				x.b.Read(x.key(h, h.VerKey[v]), ver(v))
@@ -217,27 +204,18 @@ type item struct {
 // explain them too, if each value is written once. Of predicate operations the rows are taken, of lists the elements
 // that these transactions appended.
 func (c *court) prove(ws []witness) (level.Anomaly, bool, error) {
-	h, err := c.part(ws)
-	if err != nil {
+	_, r, err := c.try(ws)
+	if err != nil || r == nil || r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
 		return "", false, err
-	}
-	at := c.level
-	checker, ok := check.Auto(h, at)
-	if !ok {
-		at = level.ReadCommitted // what every level that is left implies
-		if checker, ok = check.Auto(h, at); !ok {
-			return "", false, nil
-		}
-	}
-	r, err := check.Run(context.Background(), checker, h, check.Options{Level: at, ClockSkew: c.skew})
-	if err != nil {
-		return "", false, err
-	}
-	if r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
-		return "", false, nil
 	}
 	return r.Anomalies[0].Kind, true, nil
 }
+
+// implied is what every level implies of which no checker decides a history.
+const implied = level.ReadCommitted
+
+// isGone reports whether an error is that a line is not kept any more.
+func isGone(err error) bool { return errors.Is(err, ErrNotKept) }
 
 // part makes the history that prove looks at.
 func (c *court) part(ws []witness) (*history.History, error) {
@@ -260,8 +238,9 @@ func (c *court) part(ws []witness) (*history.History, error) {
 		}
 	}
 	b := history.NewBuilder()
-	text := func(s string) history.Value { return b.StringValue([]byte(s)) }
+	text := func(s string) history.Value { return jsonValue(b, s) }
 	x := copier{b}
+	id := int64(0) // of the writers that stand for others
 	var others, initial []version
 	seen := map[version]bool{}
 	for i, items := range txns {
@@ -304,14 +283,14 @@ func (c *court) part(ws []witness) (*history.History, error) {
 				b.ReadList(k, elems)
 			}
 		}
-		w := ws[i]
-		w.id = int64(i)
-		x.end(w)
+		x.end(ws[i])
 	}
-	id := int64(len(ws))
 	writer := func(vs []version, init bool) {
 		for _, v := range vs {
 			b.Write(b.Key(text(v.key)), text(v.value))
+		}
+		for slices.ContainsFunc(ws, func(w witness) bool { return w.id == id }) {
+			id++
 		}
 		head := history.NewTxnHead()
 		head.ID, head.HasID, head.Init = id, true, init

@@ -79,7 +79,8 @@ late. After --idle without arrivals, everything that has arrived is final.
 
 Violations of one kind on one key, or of a kind on many keys, are an incident: FOLDER/violations.jsonl and standard
 output have the first of them in full, then a line each time that their number has doubled; FOLDER/incidents.jsonl has
-all incidents as they are now (--all-violations, --violations-max).
+all incidents as they are now (--all-violations, --violations-max). Of the first of each incident FOLDER/evidence has a
+small history and a certificate, which isovet check and isovet verify take (--evidence).
 
 A transaction that comes again, by its id, is taken once. One that is more than --max-jump ahead of the others, and of
 the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
@@ -363,6 +364,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		Prepare: source.prepare, Open: source.open,
 		Checkpoint: f.checkpoint, Keep: keep, Log: log,
 		Incidents: &incidents, Grouped: !f.incidents.every, ViolationsMax: f.incidents.max,
+		Evidence: f.incidents.kept,
 		Violation: func(line []byte) {
 			if hook != nil {
 				hook.Add(line)

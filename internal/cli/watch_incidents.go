@@ -16,6 +16,7 @@ import (
 type incidentFlags struct {
 	every bool
 	max   int64
+	kept  int
 }
 
 // minViolations is what the files of violations may take at least.
@@ -27,11 +28,16 @@ func (f *incidentFlags) add(fl *pflag.FlagSet) {
 		"many there are")
 	fl.Var(sizeValue{&f.max}, "violations-max", "how many `BYTES` the files of violations may take: they are rotated, "+
 		"compressed, and the oldest deleted")
+	fl.IntVar(&f.kept, "evidence", 100, "how many small histories of violations, with certificates, are kept in "+
+		"FOLDER/evidence; 0: none")
 }
 
 func (f *incidentFlags) check() error {
 	if f.max < minViolations {
 		return usagef("--violations-max %v; expected %d at least", sizeValue{&f.max}, minViolations)
+	}
+	if f.kept < 0 {
+		return usagef("--evidence %d is negative", f.kept)
 	}
 	return nil
 }
@@ -47,7 +53,7 @@ func (f *incidentFlags) say(w io.Writer, state string, of *watch.Incidents) {
 		}
 	}
 	if found > 0 {
-		fmt.Fprintf(w, "isovet: %d violations in %d incidents: %s\n", total, found,
+		fmt.Fprintf(w, "isovet: violations %d, incidents %d: %s\n", total, found,
 			report.Quoted(state+"/incidents.jsonl"))
 	}
 }

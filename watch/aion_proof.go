@@ -1,0 +1,219 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"isovet/check"
+	"isovet/check/timestamp"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format/jsonl"
+)
+
+// prove makes a history of the transactions that a violation is about: who fails; who should have been seen, or was
+// met; who wrote what was read. Of each there is what it did to the violation's key, of others than the reader what it
+// wrote; so that no other read is accused. What CHRONOS finds in it is the certificate.
+func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
+	ids := []int64{v.Txn}
+	if v.Other != nil {
+		ids = append(ids, *v.Other)
+	}
+	known, err := j.named(log, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if _, there := known[id]; !there {
+			return &Proof{Why: fmt.Sprintf("transaction %d is not among the last %d MiB of the log, or not kept any "+
+				"more (--keep)", id, searched>>20)}, nil
+		}
+	}
+	p := aionPart{copier: copier{history.NewBuilder()}, key: string(v.Key), wrote: map[string]bool{}}
+	if len(j.p.header) > 0 {
+		if head, err := jsonl.ReadPiece(j.p.header); err == nil {
+			p.b.Meta = head.Meta
+			p.b.Initial = p.value(head, head.Initial)
+		}
+	}
+	me := known[v.Txn]
+	members := []recalled{me}
+	if v.Other != nil && *v.Other != v.Txn {
+		members = []recalled{known[*v.Other], me}
+	}
+	why := ""
+	if v.Axiom == timestamp.EXT.String() && v.Op != nil {
+		w, said, err := j.source(log, me, *v.Op, members, p.b)
+		if err != nil {
+			return nil, err
+		}
+		why = said
+		members = append(w, members...)
+	}
+	for _, m := range members {
+		p.note(m)
+	}
+	for _, m := range members {
+		// One that writes stands at its commit, where one that does not stands at its start.
+		p.member(m, m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), v.Axiom == timestamp.SESSION.String())
+	}
+	h, err := p.b.Build()
+	if err != nil {
+		return &Proof{Why: err.Error()}, nil
+	}
+	c, err := check.ByName("chronos")
+	if err != nil {
+		return nil, err
+	}
+	r, err := check.Run(context.Background(), c, h, check.Options{Level: j.o.Level,
+		ReadOnlyAtStart: j.o.ReadOnlyAtStart})
+	switch {
+	case err != nil:
+		return &Proof{Why: err.Error()}, nil
+	case r.Verdict != evidence.Violated:
+		return &Proof{Why: "these transactions do not show it by themselves; isovet shrink finds those that do"}, nil
+	}
+	return &Proof{H: h, R: r, Why: why}, nil
+}
+
+// named finds transactions by the names that violations give them: their ids, or, of lines without, the place behind
+// the header.
+func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
+	known := map[int64]recalled{}
+	var rest []int64
+	for _, id := range ids {
+		if n := plus(id, j.p.first); n >= 0 && id >= 0 && n < j.p.lines {
+			line, err := log.Line(n)
+			if err != nil && !errors.Is(err, ErrNotKept) {
+				return nil, err
+			}
+			if w, is := parsed(line); err == nil && is && !w.head.HasID {
+				w.id = id
+				known[id] = w
+				continue
+			}
+		}
+		rest = append(rest, id)
+	}
+	if len(rest) == 0 {
+		return known, nil
+	}
+	found, err := log.withIDs(rest)
+	for id, w := range found {
+		known[id] = w
+	}
+	return known, err
+}
+
+// source finds who wrote what an operation read, if nobody of members did: a transaction, or the initial one; why says
+// that there is none.
+func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *history.Builder) (w []recalled,
+	why string, err error) {
+	lo, hi := me.h.TxnOps(me.t)
+	if lo+op >= hi {
+		return nil, "", nil
+	}
+	ver := me.h.Ops.Ver[lo+op]
+	if me.h.Ops.Kind[lo+op] == history.ReadList {
+		elems := me.h.Lists.Elem[me.h.Lists.Off[ver]:me.h.Lists.Off[ver+1]]
+		if len(elems) == 0 {
+			return nil, "", nil
+		}
+		ver = elems[len(elems)-1] // the last one says how far it saw
+	}
+	name := versionOf(me.h, ver)
+	val := me.h.VerValue(ver)
+	if val.Kind == history.Null && b.Initial.Kind == history.Null ||
+		string(me.h.Texts.AppendValue(nil, val)) == string(b.Texts.AppendValue(nil, b.Initial)) {
+		return nil, "", nil
+	}
+	wrote := func(w recalled) bool {
+		lo, hi := w.h.TxnOps(w.t)
+		for op := lo; op < hi; op++ {
+			kind := w.h.Ops.Kind[op]
+			if (kind == history.Write || kind == history.Append) && versionOf(w.h, w.h.Ops.Ver[op]) == name {
+				return true
+			}
+		}
+		return false
+	}
+	if slices.ContainsFunc(members, wrote) {
+		return nil, "", nil
+	}
+	if j.p.begins {
+		line, err := log.Line(j.p.first)
+		if err != nil && !errors.Is(err, ErrNotKept) {
+			return nil, "", err
+		}
+		if w, is := parsed(line); err == nil && is && w.head.Init && wrote(w) {
+			return []recalled{w}, "", nil
+		}
+	}
+	x, any, err := log.writer(me.h, ver)
+	if err != nil || any {
+		if any && !x.head.HasID {
+			x.id = -1 - me.id // of a line without; its place is not known
+		}
+		return []recalled{x}, "", err
+	}
+	return nil, fmt.Sprintf("nobody among the last %d MiB of the log wrote what was read", searched>>20), nil
+}
+
+// aionPart makes a history of a violation's transactions.
+type aionPart struct {
+	copier
+	key   string // as JSON; "": all
+	wrote map[string]bool
+	ids   []int64
+}
+
+func (p *aionPart) mine(h *history.History, key uint32) bool {
+	return p.key == "" || h.KeyString(key) == p.key
+}
+
+// note notes what a transaction has appended.
+func (p *aionPart) note(w recalled) {
+	lo, hi := w.h.TxnOps(w.t)
+	for op := lo; op < hi; op++ {
+		if w.h.Ops.Kind[op] == history.Append {
+			p.wrote[versionOf(w.h, w.h.Ops.Ver[op])] = true
+		}
+	}
+}
+
+// member adds a transaction: what it did to the key, with reads if it is the one that fails; all that it wrote, if that
+// is wanted. Of lists those elements
+// are left out that nobody here has appended.
+func (p *aionPart) member(w recalled, reads, writes, session bool) {
+	h := w.h
+	lo, hi := h.TxnOps(w.t)
+	for op := lo; op < hi && !session; op++ {
+		v := h.Ops.Ver[op]
+		switch kind := h.Ops.Kind[op]; {
+		case kind == history.Write && (writes || p.mine(h, h.VerKey[v])):
+			p.b.Write(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
+		case kind == history.Append && (writes || p.mine(h, h.VerKey[v])):
+			p.b.Append(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
+		case kind == history.Read && reads && p.mine(h, h.VerKey[v]):
+			p.b.Read(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
+		case kind == history.ReadList && reads && p.mine(h, h.Lists.Key[v]):
+			var elems []history.Value
+			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+				if p.wrote[versionOf(h, e)] {
+					elems = append(elems, p.value(h, h.VerValue(e)))
+				}
+			}
+			p.b.ReadList(p.copier.key(h, h.Lists.Key[v]), elems)
+		}
+	}
+	head := w.head
+	for slices.Contains(p.ids, w.id) {
+		w.id++
+	}
+	p.ids = append(p.ids, w.id)
+	head.ID, head.HasID, head.HasSeq, head.HasSess = w.id, true, false, head.HasSess && session
+	head.Node, head.Name = history.None, history.None
+	p.b.EndTxn(head)
+}

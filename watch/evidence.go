@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history/format/jsonl"
+)
+
+// evidenceFolder has the small histories of violations.
+const evidenceFolder = "evidence"
+
+// incidentEvidence is of how many violations of an incident there is a history.
+const incidentEvidence = 3
+
+// prove writes a small history of one of the first violations of an incident, and its certificate. It is made again
+// where the violation is found again. What goes wrong is said in the incident, and judging goes on.
+func (e *emitted) prove(x *incident, f *Finding, n int64, line []byte) {
+	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged {
+		return
+	}
+	has := Evidence{N: n}
+	if f.Prove == nil { // the line may name files
+		if json.Unmarshal(line, &has) != nil || has.History == "" {
+			return
+		}
+	} else if p, err := f.Prove(e.o.lines); err != nil {
+		has.Why = err.Error()
+	} else {
+		has.Why = p.Why
+		err = e.writeProof(p, &has)
+		if err != nil {
+			e.o.log.Error("the history of a violation could not be written", "folder", e.o.dir, "n", n, "error", err)
+			has.History, has.Certificate, has.Why = "", "", "it could not be written"
+		}
+	}
+	for _, old := range e.incidents.proved(x, has, e.o.evidence) {
+		for _, name := range []string{old.History, old.Certificate} {
+			if name == "" {
+				continue
+			}
+			err := os.Remove(filepath.Join(e.o.dir, filepath.FromSlash(name)))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				e.o.log.Error("an old history of a violation could not be deleted", "file", name, "error", err)
+			}
+		}
+	}
+}
+
+func (e *emitted) writeProof(p *Proof, has *Evidence) error {
+	if p.H == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(e.o.dir, evidenceFolder), 0o755); err != nil {
+		return err
+	}
+	name := path.Join(evidenceFolder, fmt.Sprintf("%06d", has.N))
+	var text bytes.Buffer
+	if err := jsonl.Write(&text, p.H); err != nil {
+		return err
+	}
+	has.History = name + ".jsonl"
+	if err := e.o.disk.replace(filepath.Join(e.o.dir, filepath.FromSlash(has.History)), text.Bytes()); err != nil {
+		return err
+	}
+	if p.R == nil {
+		return nil
+	}
+	text.Reset()
+	if err := evidence.WriteCertificate(&text, p.R); err != nil {
+		return err
+	}
+	has.Certificate = name + ".cert.json"
+	return e.o.disk.replace(filepath.Join(e.o.dir, filepath.FromSlash(has.Certificate)), text.Bytes())
+}
+
+// proved notes a history of an incident, and returns those that are to go: if there are too many the oldest of what is
+// over, then of what has others, then at all.
+func (s *Incidents) proved(x *incident, has Evidence, most int) (gone []Evidence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.Evidence = append(x.Evidence, has)
+	total := 0
+	for _, y := range s.all {
+		total += len(y.Evidence)
+	}
+	gone, s.gone = s.gone, nil
+	for ; total > most; total-- {
+		some := func(y *incident) bool { return len(y.Evidence) > 0 }
+		i := slices.IndexFunc(s.all, func(y *incident) bool { return some(y) && !y.Open })
+		if i < 0 {
+			i = slices.IndexFunc(s.all, func(y *incident) bool { return len(y.Evidence) > 1 })
+		}
+		if i < 0 {
+			i = slices.IndexFunc(s.all, some)
+		}
+		y := s.all[i]
+		last := len(y.Evidence) - 1
+		gone = append(gone, y.Evidence[last])
+		y.Evidence = slices.Clone(y.Evidence[:last])
+	}
+	return gone
+}

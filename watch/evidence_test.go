@@ -1,0 +1,156 @@
+package watch
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"isovet/certify"
+	"isovet/check"
+	"isovet/check/mechanism"
+	"isovet/evidence"
+	"isovet/history/format"
+	"isovet/level"
+)
+
+// proofsOf looks at the histories of a folder's incidents: a checker finds the violation in each, and its certificate
+// is one; it returns how many there are, and how many of them have a certificate.
+func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.Options) (histories, certified int) {
+	t.Helper()
+	listed := map[string]bool{}
+	for _, x := range all.List() {
+		for _, has := range x.Evidence {
+			if has.History == "" {
+				if has.Why == "" {
+					t.Errorf("incident %d: neither a history nor why not: %+v", x.ID, has)
+				}
+				continue
+			}
+			histories++
+			path := filepath.Join(dir, has.History)
+			listed[path] = true
+			h, err := format.Read(t.Context(), path, format.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.NumTxns() > 40 {
+				t.Errorf("%s has %d transactions", path, h.NumTxns())
+			}
+			if has.Certificate == "" {
+				if !strings.Contains(has.Why, "profile") {
+					t.Errorf("%s: no certificate: %q", path, has.Why)
+				}
+				c, err := check.ByName("leopard")
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := check.Run(t.Context(), c, h, o)
+				if err != nil || r.Verdict == evidence.Holds {
+					t.Errorf("%s: leopard says %v, %v", path, r.Verdict, err)
+				}
+				continue
+			}
+			listed[filepath.Join(dir, has.Certificate)] = true
+			certified++
+			text, err := os.ReadFile(filepath.Join(dir, has.Certificate))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := certify.Verify(bytes.NewReader(text), h, certify.Options{}); err != nil ||
+				r.Verdict != evidence.Violated {
+				t.Errorf("%s: %v", has.Certificate, err)
+			}
+			if checker == "" {
+				continue
+			}
+			c, err := check.ByName(checker)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := check.Run(t.Context(), c, h, o); err != nil || r.Verdict != evidence.Violated {
+				t.Errorf("%s: %s says %v, %v", path, checker, r.Verdict, err)
+			} else if !slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
+				// At the serializable levels a window does not know when its writer began.
+				return string(a.Kind) == x.Class && (x.Class != "EXT" || x.Kind == "" || a.Why == x.Kind ||
+					o.Level.Serial())
+			}) {
+				t.Errorf("%s: %s finds %+v; expected %s %s", path, checker, r.Anomalies, x.Class, x.Kind)
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, evidenceFolder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if !listed[name] {
+			t.Errorf("%s belongs to no incident", name)
+		}
+	}
+	return histories, certified
+}
+
+// TestEvidence: the first violations of each incident have small histories that show them, with certificates.
+func TestEvidence(t *testing.T) {
+	for _, o := range []check.Options{{Level: level.SessionSnapshotIsolation}, {Level: level.Serializable,
+		ReadOnlyAtStart: true}} {
+		for _, isolation := range []string{"read-uncommitted", "read-committed"} {
+			lines := badLines(t, isolation, 200)
+			opts := si
+			opts.Level, opts.ReadOnlyAtStart = o.Level, o.ReadOnlyAtStart
+			dir := t.TempDir()
+			_, all, _ := grouped(t, dir, aionOf(opts, 400), lines, func(c *Config) { c.Evidence = 100 })
+			n, certified := proofsOf(t, dir, all, "chronos", o)
+			if n < 10 || certified < n {
+				t.Errorf("%s: %d histories, %d certified", isolation, n, certified)
+			}
+			t.Logf("%v: %d histories, %d certified, %d incidents", o.Level, n, certified, len(all.List()))
+		}
+	}
+}
+
+// TestEvidenceOfMechanisms is the same of leopard.
+func TestEvidenceOfMechanisms(t *testing.T) {
+	n, certified := 0, 0
+	for _, name := range []string{"postgresql:serializable", "postgresql:repeatable-read", "store:serializable"} {
+		p, err := mechanism.LookupProfile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		m := brokenRun(t, "blindw", "snapshot", "version", 0, 400)
+		_, all, _ := grouped(t, dir, leopardOf(t, LeopardOptions{Lateness: AllLate, Profile: p}), m.lines,
+			func(c *Config) { c.Evidence = 100 })
+		a, b := proofsOf(t, dir, all, "", check.Options{Level: p.Level, Profile: p})
+		n, certified = n+a, certified+b
+	}
+	if n < 5 || certified < 3 {
+		t.Errorf("%d histories, %d certified", n, certified)
+	}
+	t.Logf("%d histories, %d certified", n, certified)
+}
+
+// TestEvidenceBound: there are no more than were wanted, and files of those that are not listed are gone.
+func TestEvidenceBound(t *testing.T) {
+	lines := badLines(t, "read-uncommitted", 100)
+	for _, most := range []int{0, 7} {
+		dir := t.TempDir()
+		_, all, _ := grouped(t, dir, aionOf(si, 400), lines, func(c *Config) { c.Evidence = most })
+		if n, _ := proofsOf(t, dir, all, "", check.Options{}); n != most {
+			t.Errorf("%d histories; expected %d", n, most)
+		}
+	}
+}
+
+// TestEvidenceGone: of transactions that are not kept any more there is no history, and the incident says so.
+func TestEvidenceGone(t *testing.T) {
+	other := int64(6)
+	j := aionOf(si, 1).(*aion)
+	p, err := j.prove(&Log{dir: t.TempDir()}, &Violation{Axiom: "NOCONFLICT", Txn: 5, Other: &other})
+	if err != nil || p.H != nil || !strings.Contains(p.Why, "transaction 5 is not among") {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -1,0 +1,134 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"isovet/check"
+	"isovet/check/mechanism"
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// proof makes a small history of a violation: what proves that the level is violated, with the certificate; else the
+// transactions, if the profile forbids what they alone show too.
+func (c *court) proof(v mechanism.Violation) (*Proof, error) {
+	ws, _, gone, err := c.witnesses(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(gone) > 0 {
+		return &Proof{Why: fmt.Sprintf("lines %v of the stream, from 0, are not kept any more (--keep)", gone)}, nil
+	}
+	if id, is := twice(ws); is {
+		return &Proof{Why: fmt.Sprintf("the stream has transaction %d twice", id)}, nil
+	}
+	if len(ws) <= maxWitnesses {
+		h, r, err := c.try(ws)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil && r.Verdict == evidence.Violated && len(r.Anomalies) > 0 {
+			return &Proof{H: h, R: r}, nil
+		}
+	}
+	key := c.stream.Key(v.Key)
+	for _, of := range []func(string) bool{func(k string) bool { return k == key }, func(string) bool { return true }} {
+		h, err := c.copy(ws, of)
+		if err != nil {
+			return nil, err
+		}
+		r, err := mechanism.Verify(context.Background(), h, mechanism.Options{Profile: *c.profile, Skew: c.skew})
+		if err != nil {
+			return &Proof{Why: err.Error()}, nil
+		}
+		if slices.ContainsFunc(r.Violations, func(x mechanism.Violation) bool {
+			return x.Mechanism == v.Mechanism && x.Kind == v.Kind
+		}) {
+			return &Proof{H: h, Why: "a violation under the profile, of which there is no certificate: isovet check " +
+				"--checker leopard --profile " + c.profile.Name()}, nil
+		}
+	}
+	return &Proof{Why: "these transactions do not show it by themselves; isovet shrink finds those that do"}, nil
+}
+
+// witnesses recalls the transactions of a violation; of says which one in the result is which of the stream. gone are
+// those that are not kept any more.
+func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]uint32, gone []int64, err error) {
+	txns := slices.Clone(v.Txns)
+	for _, t := range v.Vain {
+		if !slices.Contains(txns, t) {
+			txns = append(txns, t)
+		}
+	}
+	of = map[uint64]uint32{}
+	for _, t := range txns {
+		if _, there := of[t]; there {
+			continue
+		}
+		w, err := c.recall(t)
+		if isGone(err) {
+			gone = append(gone, int64(t))
+			continue
+		}
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		of[t] = uint32(len(ws))
+		ws = append(ws, w)
+	}
+	return ws, of, gone, nil
+}
+
+// twice returns an id that two transactions have.
+func twice(ws []witness) (id int64, is bool) {
+	for i, w := range ws {
+		if slices.ContainsFunc(ws[:i], func(o witness) bool { return o.id == w.id }) {
+			return w.id, true
+		}
+	}
+	return 0, false
+}
+
+// try checks the transactions by themselves at the level; nil: no checker decides it.
+func (c *court) try(ws []witness) (*history.History, *evidence.Result, error) {
+	h, err := c.part(ws)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := c.level
+	checker, ok := check.Auto(h, at)
+	if !ok {
+		at = implied
+		if checker, ok = check.Auto(h, at); !ok {
+			return h, nil, nil
+		}
+	}
+	r, err := check.Run(context.Background(), checker, h, check.Options{Level: at, ClockSkew: c.skew})
+	return h, r, err
+}
+
+// jsonValue is the value that a text of JSON says.
+func jsonValue(b *history.Builder, text string) history.Value {
+	v := b.StringValue([]byte(text))
+	switch c := text[0]; {
+	case c == '-' || c >= '0' && c <= '9':
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			v = history.Value{Kind: history.Int, N: n}
+		}
+	case c == '"':
+		var s string
+		if json.Unmarshal([]byte(text), &s) == nil {
+			v = b.StringValue([]byte(s))
+		}
+	case c == '{':
+		v = b.RowValue([]byte(text))
+	}
+	if string(b.Texts.AppendValue(nil, v)) != text { // what cannot be told again; but different texts stay different
+		return b.StringValue([]byte(text))
+	}
+	return v
+}
