@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,7 @@ type AionOptions struct {
 	Attach Attach
 	Gate   GateOptions
 	Bounds
+	Division
 }
 
 // Attach says whether keys hold what nobody knows when the stream begins.
@@ -79,6 +81,7 @@ type aion struct {
 	store     *keystore.Store `freeze:"-"`
 	room      shares          `freeze:"-"`
 	shortened int64           // see shorten
+	team      *team           `freeze:"-"` // those that judge the keys; nil: this one does
 }
 
 // NewAion returns a judge by the database's timestamps. Errors: options that cannot be.
@@ -86,13 +89,25 @@ func NewAion(o AionOptions) (Judge, error) {
 	if o.Lateness < 0 || o.Wait < 0 {
 		return nil, fmt.Errorf("lateness %d, %v is negative", o.Lateness, o.Wait)
 	}
-	a, err := timestamp.NewAion(o.Options)
+	if err := o.Division.check(); err != nil {
+		return nil, err
+	}
+	rest := o.Options
+	if o.divided() {
+		rest.Share = timestamp.Rest
+	}
+	a, err := timestamp.NewAion(rest)
 	if err != nil {
 		return nil, err
 	}
-	store := o.Bounds.store()
+	store := o.sub("rest").store()
 	j := &aion{a: a, p: newParser(a, store), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}, store: store,
 		room: o.shares()}
+	if o.divided() {
+		j.team = newTeam(&o)
+		j.p.share, j.p.part = timestamp.Rest, o.portion(0, 1)
+		j.p.later = j.team.doubt
+	}
 	j.g.seen.half = o.halfSeen()
 	if o.Attach == AttachAlways {
 		j.attach()
@@ -111,6 +126,9 @@ func stamped(h *history.TxnHead) (int64, bool) {
 func (j *aion) attach() {
 	j.attached = true
 	j.a.Attach()
+	if j.team != nil {
+		j.team.say(command{what: sayAttach})
+	}
 }
 
 func (j *aion) Settings() []Setting {
@@ -123,20 +141,27 @@ func (j *aion) Settings() []Setting {
 	if j.o.Level.Serial() {
 		s = append(s, Setting{"read-only-at-start", strconv.FormatBool(j.o.ReadOnlyAtStart)})
 	}
-	return append(s, j.o.Gate.settings()...)
+	return append(append(s, j.o.Gate.settings()...), j.o.Division.settings()...)
 }
 
 // keysFolder is what judges call the folder of a checkpoint that has what lies on disk.
 const keysFolder = "keys"
 
 func (j *aion) Checkpoint(dir string) error {
-	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil || j.store == nil {
+	err := freeze.Save(filepath.Join(dir, stateFile), j)
+	if err == nil && j.team != nil {
+		err = j.team.checkpoint(dir)
+	}
+	if err != nil || j.store == nil {
 		return err
 	}
 	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
 }
 
 func (j *aion) Restore(dir string) error {
+	if j.team != nil {
+		return j.restoreTeam(dir)
+	}
 	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
 		return err
 	}
@@ -149,21 +174,45 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	if err := j.evict(); err != nil {
 		return err
 	}
-	j.p.begin(b)
+	if j.team != nil {
+		j.team.open(len(b.Lines))
+	}
+	j.begin(b)
 	for i := range b.Lines {
 		j.line(b, i, bad)
-		j.found = append(j.found, j.g.take()...)
+		if v := j.g.take(); len(v) > 0 {
+			j.say(v)
+		}
 		j.settle(j.o.Gate.Patience)
 		if out := j.g.released(); out != nil {
-			j.p.begin(out)
+			j.begin(out)
 			for k := range out.Lines {
 				j.judge(out, k, bad)
 			}
 			j.settle(j.o.Gate.Patience)
-			j.p.begin(b)
+			j.begin(b)
 		}
 	}
+	j.join()
 	return j.p.err
+}
+
+// begin begins a batch.
+func (j *aion) begin(b *Batch) {
+	if j.team != nil {
+		b.weigh(j.team.of)
+		j.team.say(command{what: sayBatch, b: b})
+	}
+	j.p.begin(b)
+}
+
+// say takes findings of the gate's.
+func (j *aion) say(v []Violation) {
+	if j.team != nil {
+		j.team.chores = append(j.team.chores, chore{found: slices.Clone(v)})
+		return
+	}
+	j.found = append(j.found, v...)
 }
 
 func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
@@ -196,14 +245,21 @@ func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	if err != nil {
 		bad(b.Lines[i].Place, err)
 	}
+	if j.team != nil {
+		what := sayTxn
+		if err != nil || b.Lines[i].Txn == history.None {
+			what = sayNothing
+		}
+		j.team.say(command{what: what, i: int32(i)})
+	}
 	if t == nil {
 		return
 	}
 	who := int64(math.MinInt64) + b.Lines[i].N
-	if t.Session != timestamp.NoSession {
-		who = int64(j.p.sessions.Sum(t.Session)) // its number may be another's later on
+	if err == nil && j.p.hasWho {
+		who = int64(j.p.who) // its number may be another's later on
 	}
-	j.add(t, who)
+	j.add(t, who, b, i)
 }
 
 // at is where a transaction stands for the watermark.
@@ -214,17 +270,22 @@ func (j *aion) at(t *timestamp.Arrival) int64 {
 	return t.Start
 }
 
-func (j *aion) add(t *timestamp.Arrival, who int64) {
+func (j *aion) add(t *timestamp.Arrival, who int64, b *Batch, i int) {
 	at := j.at(t)
 	j.a.Add(t)
+	if j.team != nil {
+		j.team.take(j.a, 0)
+	}
 	if t.NoPart {
 		return
 	}
 	if j.begun && at < j.watermark {
 		j.settle(j.o.Gate.Patience)
-		j.suspects.late(t, j.p.keys.Sum, func(x *suspect) {
-			j.found = append(j.found, j.unjudged(x, t.ID))
-		})
+		if j.team != nil {
+			j.team.chores = append(j.team.chores, chore{late: t.ID, b: b, i: i})
+		} else {
+			j.explain(t, j.p.keys.Sum)
+		}
 	}
 	j.front.add(who, at)
 	if !j.begun || at > j.max {
@@ -233,6 +294,11 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 	j.begun = true
 	j.follow()
 	j.shorten()
+}
+
+// explain settles reads that wait for what a late transaction wrote.
+func (j *aion) explain(t *timestamp.Arrival, sum func(key uint32) uint64) {
+	j.suspects.late(t, sum, func(x *suspect) { j.found = append(j.found, j.unjudged(x, t.ID)) })
 }
 
 // follow moves the watermark by the timestamps, if they tell how far.
@@ -275,6 +341,7 @@ func (j *aion) Clock(now int64) {
 	if n > 0 {
 		j.advance(j.past[n-1].at)
 		j.settle(j.o.Gate.Patience)
+		j.join()
 		j.past = j.past[:copy(j.past, j.past[n:])]
 	}
 }
@@ -298,6 +365,10 @@ func (j *aion) Quiet() (int64, bool) { return j.max, j.begun }
 func (j *aion) advance(mark int64) {
 	j.a.Advance(mark)
 	j.a.Missing(mark)
+	if j.team != nil {
+		j.team.advance(mark)
+		j.team.take(j.a, timestamp.StepSessions)
+	}
 	j.watermark = max(j.watermark, mark)
 }
 
@@ -307,37 +378,47 @@ func (j *aion) Advance(mark int64) {
 	}
 	j.advance(mark)
 	j.settle(0)
+	j.join()
 	j.suspects.expire(math.MaxInt64, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
 }
 
 func (j *aion) End() {
 	j.watermark = max(j.watermark, j.a.Settle())
+	if j.team != nil {
+		j.team.say(command{what: saySettle})
+		j.team.take(j.a, timestamp.StepSessions)
+	}
 	j.settle(0)
+	j.join()
 	j.suspects.expire(math.MaxInt64, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
 }
 
 // settle takes what has become final; what a writer that comes late may explain waits for it.
 func (j *aion) settle(patience time.Duration) {
+	if j.team != nil {
+		j.team.settle(patience)
+		return
+	}
 	for _, f := range j.a.Take() {
-		switch {
-		case j.p.doubtful(&f):
-		case f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind && patience > 0 && j.g.clock > 0:
-			due := plus(j.g.clock, int64(patience))
-			if out := j.suspects.add(f, j.key(&f), j.p.keys.Sum(f.Key), due); out != nil {
-				j.found = append(j.found, j.violation(&out.f, out.key))
-			}
-		default:
-			j.found = append(j.found, j.violation(&f, j.key(&f)))
+		key, sum := "", uint64(0)
+		if f.Key != history.None { // it has its number still
+			key, sum = j.p.keys.Name(f.Key), j.p.keys.Sum(f.Key)
 		}
+		j.settled(f, key, sum, patience)
 	}
 }
 
-// key is the key of a violation, if it has one. The key has its number still.
-func (j *aion) key(f *timestamp.Final) string {
-	if f.Key == history.None {
-		return ""
+func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.Duration) {
+	switch {
+	case j.p.doubtful(&f, sum):
+	case f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind && patience > 0 && j.g.clock > 0:
+		due := plus(j.g.clock, int64(patience))
+		if out := j.suspects.add(f, key, sum, due); out != nil {
+			j.found = append(j.found, j.violation(&out.f, out.key))
+		}
+	default:
+		j.found = append(j.found, j.violation(&f, key))
 	}
-	return j.p.keys.Name(f.Key)
 }
 
 func (j *aion) violation(f *timestamp.Final, key string) Violation {
@@ -384,14 +465,18 @@ func (j *aion) Findings(each func(f *Finding) error) error {
 func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
 	s.Txns, s.Late, s.Window, s.Watermark, s.Label = a.Txns, a.Late, a.Window, j.watermark, "axiom"
-	s.Keys = int(j.p.keys.Known())
+	keys, spilled := j.p.keys.Known(), j.p.keys.Stored()
+	if j.team != nil {
+		s.Shards, keys, spilled = j.team.stats(&a)
+	}
+	s.Keys = int(keys)
 	if j.begun && j.watermark != 0 {
 		s.WatermarkAt = j.g.time(j.watermark)
 	}
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
 		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
 			int64(a.Wrong + j.suspects.n)},
-		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.p.keys.Stored()},
+		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
 		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
 			"shortened", j.shortened}}, j.g.counts()...)
 }

@@ -94,6 +94,12 @@ func (s *spread) most(n int) int {
 // evict lets keys and sessions go that are idle, if memory is short.
 func (j *aion) evict() error {
 	more := func() bool { return j.a.Bytes()+j.p.keys.Bytes()+j.p.sessions.Bytes()-j.vacant() > j.room.state }
+	if j.team != nil {
+		j.team.say(command{what: sayEvict})
+		all := j.room.state
+		j.room.state = all / 4 // what is known of sessions
+		defer func() { j.room.state = all }()
+	}
 	if j.o.Memory <= 0 || !more() {
 		return nil
 	}

@@ -113,7 +113,7 @@ func TestCheckpoint(t *testing.T) {
 		}
 		o := AionOptions{Options: timestamp.Options{Level: []level.Level{level.SessionSnapshotIsolation,
 			level.SessionSerializable}[seed/2%2]}, Lateness: []int64{0, 100, 400}[seed%3], Attach: AttachAuto,
-			Gate: gates[seed%2]}
+			Gate: gates[seed%2], Division: Division{Shards: []int{1, 3}[seed/4%2]}}
 		check(seed, lines, func() Judge {
 			j, err := NewAion(o)
 			if err != nil {

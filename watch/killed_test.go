@@ -39,6 +39,13 @@ func child(arg string) error {
 		}
 		cfg.Judge = j
 	}
+	if judge == "shards" {
+		j, err := NewAion(AionOptions{Options: si, Lateness: lateness, Division: Division{Shards: 4}})
+		if err != nil {
+			return err
+		}
+		cfg.Judge = j
+	}
 	kind, at, _ := strings.Cut(source, " ")
 	cfg.Open = func(ctx context.Context, after Places) (s Source, err error) {
 		switch kind {
@@ -110,7 +117,7 @@ func TestKilled(t *testing.T) {
 		want     []string
 	}
 	_, lines := arrivals(t, 2, 3000)
-	streams := []*stream{{judge: "aion", lateness: 400, lines: lines}}
+	streams := []*stream{{judge: "aion", lateness: 400, lines: lines}, {judge: "shards", lateness: 400, lines: lines}}
 	m := brokenRun(t, "blindw", "snapshot", "version", 0, 2000)
 	// some come late
 	streams = append(streams, &stream{judge: "leopard", lateness: m.apart / 3, lines: m.lines})
@@ -130,6 +137,9 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%s: %d violations are too few", s.judge, len(s.want))
 		}
 		for _, kind := range []string{"file", "pipe", "http", "nats"} {
+			if s.judge == "shards" && kind != "file" {
+				continue
+			}
 			t.Run(s.judge+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				source := ""

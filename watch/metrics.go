@@ -25,13 +25,20 @@ type Snapshot struct {
 	// The disk is full, and nothing is taken.
 	DiskFull    bool
 	More        []Count
-	LastArrival time.Time // of this run; zero: nothing has come
+	Shards      []ShardCounts // where the work on keys is divided
+	LastArrival time.Time     // of this run; zero: nothing has come
 	// WatermarkAt is the watermark as a time; zero where it does not tell time.
 	WatermarkAt time.Time
 	// Waiting is when the oldest line came that is in the log and not judged; zero: all are.
 	Waiting time.Time
 	// Ready: the state is that of the end of the log, and the source is there.
 	Ready bool
+}
+
+// ShardCounts are those of one shard.
+type ShardCounts struct {
+	Keys, Spilled int64
+	Ops           int64 // operations judged
 }
 
 // Count is a number of one judge's.

@@ -35,6 +35,14 @@ type parser struct {
 	lostLists map[uint64]struct{}
 	spread    spread // of all keys
 	err       error  `freeze:"-"` // of the store of keys
+	// Where the work is divided: which part of it this is, and of the keys or sessions.
+	share timestamp.Share `freeze:"-"`
+	part  portion         `freeze:"-"`
+	// later, if set, notes what a line may have written that is not understood, instead of doubtAll.
+	later func(ops []byte) `freeze:"-"`
+	// the session of the transaction read last, by its hash; false: it has none
+	who    uint64 `freeze:"-"`
+	hasWho bool   `freeze:"-"`
 }
 
 // version is one of a key, which has no number for as long as this is remembered: hashes of both.
@@ -95,8 +103,23 @@ func (p *parser) begin(b *Batch) {
 		}
 	}
 	p.keyOf = p.keyOf[:0]
-	for _, k := range b.H.Keys {
-		p.keyOf = append(p.keyOf, p.number(b.H.Texts, k))
+	switch p.share {
+	case timestamp.Everything:
+		for _, k := range b.H.Keys {
+			p.keyOf = append(p.keyOf, p.number(b.H.Texts, k))
+		}
+	case timestamp.Rest:
+		for _, sum := range b.sums {
+			p.spread.add(sum)
+		}
+	default:
+		for i, k := range b.H.Keys {
+			n := uint32(history.None)
+			if p.part.has(b.sums[i]) {
+				n = p.number(b.H.Texts, k)
+			}
+			p.keyOf = append(p.keyOf, n)
+		}
 	}
 	p.fetch()
 }
@@ -116,49 +139,77 @@ func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error
 	} else {
 		before()
 	}
-	a, err := p.txn(b.H, l.Txn, head, ordinal)
+	a, err := p.txn(b, l.Txn, ordinal)
 	if err != nil {
 		a = p.doubt(b.Text(i), ordinal)
 	}
 	return a, err
 }
 
-func (p *parser) txn(h *history.History, n uint32, t *history.TxnHead, ordinal int64) (*timestamp.Arrival, error) {
+// head begins an arrival.
+func (p *parser) head(t *history.TxnHead, ordinal int64) *timestamp.Arrival {
 	a := &p.buf
 	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: a.Ops[:0],
-		Lists: a.Lists[:0]}
+		Lists: a.Lists[:0], Places: a.Places[:0]}
 	if t.HasID {
 		a.ID = t.ID
-	}
-	if err := unfit(h, n, t, a.ID); err != nil {
-		return nil, err
 	}
 	if a.NoPart = noPart(t); !a.NoPart && !t.Init {
 		a.Start, a.Commit = t.StartTS, t.CommitTS
 	}
-	lo, hi := h.Txns.OpOff[n], h.Txns.OpOff[n+1]
-	if t.HasSess && !t.Init {
+	return a
+}
+
+func (p *parser) txn(b *Batch, n uint32, ordinal int64) (*timestamp.Arrival, error) {
+	h, t := b.H, &b.Heads[n]
+	a := p.head(t, ordinal)
+	if err := unfit(h, n, t, a.ID); err != nil {
+		return nil, err
+	}
+	if p.hasWho = t.HasSess && !t.Init; p.hasWho {
 		a.Session = p.session(t.Session)
+		a.Foreign = a.Session == timestamp.NoSession
 		if t.HasSeq {
 			a.Seq = t.Seq
 		}
 	}
-	p.ops(h, lo, hi)
-	if t.Init {
-		for _, op := range a.Ops {
-			if op.Kind == history.Append {
-				p.aion.AppendInitial(op.Key, op.Val)
-			} else {
-				p.aion.SetInitial(op.Key, op.Val)
-			}
+	if p.share == timestamp.Rest {
+		l := &b.loads[n]
+		a.Writer, a.Weight = l.writer, l.weight
+		if t.Init {
+			return nil, nil
 		}
+		return a, nil
+	}
+	p.ops(h, h.Txns.OpOff[n], h.Txns.OpOff[n+1])
+	if t.Init {
+		p.holds(a)
 		return nil, nil
 	}
 	return a, nil
 }
 
+// holds takes the initial transaction.
+func (p *parser) holds(a *timestamp.Arrival) {
+	for _, op := range a.Ops {
+		if op.Kind == history.Append {
+			p.aion.AppendInitial(op.Key, op.Val)
+		} else {
+			p.aion.SetInitial(op.Key, op.Val)
+		}
+	}
+}
+
+// session numbers a session; NoSession: another process judges it.
 func (p *parser) session(name int64) uint32 {
-	n, made := p.sessions.Number(binary.BigEndian.AppendUint64(p.text[:0], uint64(name)))
+	p.text = binary.BigEndian.AppendUint64(p.text[:0], uint64(name))
+	if p.part.of > 1 && p.share == timestamp.Rest {
+		if p.who = keystore.Sum(p.text); !p.part.has(p.who) {
+			return timestamp.NoSession
+		}
+	}
+	n, made := p.sessions.Number(p.text)
+	p.who = p.sessions.Sum(n)
 	if made {
 		if err := p.sessions.Fetch(p.aion.LoadSession); err != nil {
 			p.err = errors.Join(p.err, err)
@@ -175,6 +226,9 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		kind := h.Ops.Kind[op]
+		if p.share == timestamp.Keys && !p.mine(h, op, kind, v, lo) {
+			continue
+		}
 		if kind != history.ReadList {
 			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: value(h.Texts, h.VerValue(v))}
 			nulls = nulls || kind == history.Read && o.Val == 0
@@ -191,6 +245,21 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	if p.lists && nulls {
 		p.nullLists()
 	}
+}
+
+// mine reports whether an operation is on a key of this share's, and notes where it stands in its transaction.
+func (p *parser) mine(h *history.History, op uint32, kind history.OpKind, v, lo uint32) bool {
+	key := uint32(0)
+	if kind == history.ReadList {
+		key = h.Lists.Key[v]
+	} else {
+		key = h.VerKey[v]
+	}
+	if p.keyOf[key] == history.None {
+		return false
+	}
+	p.buf.Places = append(p.buf.Places, op-lo)
+	return true
 }
 
 // nullLists makes reads of null reads of lists, as the header says, but of keys that the transaction uses as registers.
@@ -234,15 +303,23 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 			a.Seq = *q
 		}
 	}
-	p.doubtAll(t["ops"])
+	p.note(t["ops"])
 	return a
+}
+
+func (p *parser) note(ops []byte) {
+	if p.later != nil {
+		p.later(ops)
+		return
+	}
+	p.doubtAll(ops)
 }
 
 // doubtOps notes what a line may have written.
 func (p *parser) doubtOps(line []byte) {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) == nil {
-		p.doubtAll(t["ops"])
+		p.note(t["ops"])
 	}
 }
 
@@ -287,12 +364,12 @@ func (p *parser) doubtOp(op []byte) {
 	}
 }
 
-// doubtful reports whether a finding rests on what a line that is not understood may have written.
-func (p *parser) doubtful(f *timestamp.Final) bool {
+// doubtful reports whether a finding rests on what a line that is not understood may have written. sum is its key's
+// hash.
+func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 	if f.Key == history.None || f.Axiom != timestamp.EXT {
 		return false
 	}
-	sum := p.keys.Sum(f.Key)
 	if _, lost := p.lostLists[sum]; lost {
 		return true
 	}

@@ -40,6 +40,9 @@ func (s Setting) said() string {
 	return s.Value
 }
 
+// before are the options of folders that do not name them, for they are older.
+var before = map[string]string{"shards": "1", "shard": "1/1"}
+
 const settingsFile = "options.json"
 
 // sameSettings compares options with those that a folder was begun with; false: it has none, for nothing was judged in
@@ -70,7 +73,11 @@ func compareSettings(path string, was map[string]string, given []Setting) error 
 		given = given[:1] // another checker has other options altogether
 	}
 	for _, s := range given {
-		if old := was[s.Name]; old != s.Value {
+		old, there := was[s.Name]
+		if !there {
+			old = before[s.Name]
+		}
+		if old != s.Value {
 			e.Was, e.Given = append(e.Was, Setting{s.Name, old}), append(e.Given, s)
 		}
 	}

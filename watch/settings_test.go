@@ -41,6 +41,9 @@ func TestSettings(t *testing.T) {
 			Profile: profile("postgresql:serializable")}, {Lateness: 10, Profile: &own}} {
 		judges = append(judges, leopardOf(t, o))
 	}
+	for _, d := range []Division{{Shards: 2}, {Shards: 3}, {Shard: 0, Of: 2}, {Shard: 1, Of: 2}} {
+		judges = append(judges, aionWith(t, AionOptions{Options: si, Lateness: 10, Division: d}))
+	}
 	const header = `{"format":"isovet-history","version":1,"initial":0,"db":"PostgreSQL 15","isolation":"repeatable read"}` + "\n"
 	run := func(dir, text string, j Judge) error {
 		return Run(t.Context(), Config{Dir: dir, Judge: j, Open: func(_ context.Context, after Places) (Source,
@@ -89,7 +92,7 @@ func TestSettings(t *testing.T) {
 func renewed(t *testing.T, j Judge) Judge {
 	switch j := j.(type) {
 	case *aion:
-		return aionOf(j.o.Options, j.o.Lateness)
+		return aionWith(t, j.o)
 	case *leopard:
 		return leopardOf(t, j.o)
 	}

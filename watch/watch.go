@@ -149,7 +149,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	for range batches {
-		w.free <- newBatch()
+		b := newBatch()
+		if p, ok := w.judge.(Preparing); ok {
+			b.prepare = p.Prepare
+		}
+		w.free <- b
 	}
 	w.readers = newReaders(runtime.GOMAXPROCS(0))
 	var judging safego.Group

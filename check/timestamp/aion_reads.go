@@ -33,10 +33,11 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 					if k.list && val == 0 {
 						val = emptyList
 					}
-					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: uint32(i)})
+					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: t.place(i)})
 				}
 			} else if k.own != op.Val {
-				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val, Want: k.own})
+				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: t.place(i), Got: op.Val,
+					Want: k.own, Order: Order{Step: stepInternal, Place: t.place(i)}})
 			}
 			k.own, k.mine = op.Val, a.stamp
 		case history.Write:
@@ -47,11 +48,11 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 					}
 				}
 			} else {
-				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
+				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val, place: t.place(i)})
 			}
 			k.own, k.mine, k.wrote = op.Val, a.stamp, true
 		case history.Append:
-			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
+			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val, place: t.place(i)})
 			k.mine, k.wrote = a.stamp, true
 		case history.ReadList:
 			a.lookList(t, uint32(i), n, upTo, late)
@@ -66,7 +67,9 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	got := t.Lists[t.Ops[at].Val]
 	k := &a.keys[key]
 	wrong := func() {
-		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at})
+		place := t.place(int(at))
+		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: place,
+			Order: Order{Step: stepInternal, Place: place}})
 	}
 	if k.mine == a.stamp {
 		for before := at; before > 0; before-- {
@@ -106,7 +109,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	for _, e := range got {
 		state = fold(state, e)
 	}
-	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: at})
+	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: t.place(int(at))})
 }
 
 // read judges an external read by what has arrived and keeps it for what will.
@@ -207,12 +210,18 @@ func (a *Aion) reportReads(s *slot, n int64) {
 			continue
 		}
 		k := &a.keys[key]
+		first := history.None // the key's first read
 		for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
 			x := &k.readers[r]
-			if x.n != n || x.ok || x.excused {
+			if x.n != n {
 				continue
 			}
-			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
+			first = min(first, x.op)
+			if x.ok || x.excused {
+				continue
+			}
+			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want,
+				Order: Order{Step: stepRead, Arrival: n, Place: first}}
 			for v := range k.versions {
 				w := &k.versions[v]
 				if k.list || w.val != x.val || w.by == NoID {

@@ -45,13 +45,16 @@ type sessionTurn struct {
 var maxAhead = 1 << 12
 
 func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
-	if t.Session == NoSession || !a.o.Level.Sessions() {
+	if !a.o.Level.Sessions() || a.o.Share == Keys {
+		return
+	}
+	if part && (t.Session != NoSession || t.Foreign) {
+		a.latest = max(a.latest, start)
+	}
+	if t.Session == NoSession {
 		return
 	}
 	s := a.sessionAt(t.Session)
-	if part {
-		a.latest = max(a.latest, start)
-	}
 	x := sessionTurn{t.Seq, t.ID, start, end, a.latest, part, writer}
 	if t.Seq == NoSeq {
 		x.seq, s.began = s.next, true

@@ -24,6 +24,9 @@ const (
 	slotBytes    = 40
 )
 
+// ReadBytes is what a read takes in the window.
+const ReadBytes = readerBytes + 4
+
 // Bytes is what Aion takes in memory, about.
 func (a *Aion) Bytes() int64 {
 	return a.lists + a.keptBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes + int64(cap(a.reads))*4 +
@@ -34,8 +37,11 @@ func (a *Aion) Bytes() int64 {
 // Reads is how many keys they have read, one and the same for each of them. Both depend on nothing but what has
 // arrived.
 func (a *Aion) WindowBytes() (bytes int64, reads int) {
+	if a.o.Share == Rest {
+		return a.weight + int64(len(a.slots)-a.head)*slotBytes, int(a.weight / ReadBytes)
+	}
 	reads = len(a.reads) - a.readHead
-	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*(readerBytes+4), reads
+	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*ReadBytes, reads
 }
 
 // Oldest is a watermark at which a part of the transactions that are not final, the first to have arrived, would be:

@@ -17,6 +17,8 @@ type Options struct {
 	Level level.Level
 	// ReadOnlyAtStart, at the serializable levels, places transactions without writes at their start timestamp.
 	ReadOnlyAtStart bool
+	// Share is Aion's alone.
+	Share Share
 }
 
 // Levels are those that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The

@@ -38,6 +38,7 @@ type watchFlags struct {
 	checker, profile, logFormat string
 	webhook                     string
 	horizon                     int
+	division                    divisionFlags
 	skew                        time.Duration
 	given                       func(flag string) bool
 }
@@ -86,6 +87,8 @@ A transaction that comes again, by its id, is taken once. One that is more than 
 the clock, is not judged, and a JUMP line says so; once as many sessions are there as are not, all are judged. A GAP
 line says that transactions of a session are missing, by their "seq". Without an initial transaction keys hold at first
 what the first read of them shows (--attach).
+
+The work on keys can be divided among goroutines (aion, --shards); what is found is the same.
 
 Memory is bounded (--memory): what is known of idle keys lies in FOLDER/keys, and comes back when it is needed.
 
@@ -149,6 +152,7 @@ Start it again to continue.`,
 		logFormats)
 	fl.StringVar(&config, "config", "", "`FILE`, YAML, with values for these flags by their names; those on the command "+
 		"line go before")
+	f.division.add(fl)
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
@@ -170,6 +174,10 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 	attach, err := watch.ParseAttach(f.gate.attach)
 	if err != nil {
 		return nil, usagef("--attach: %v", err)
+	}
+	division, err := f.division.options(f.checker)
+	if err != nil {
+		return nil, err
 	}
 	if f.checker == "leopard" {
 		if f.given("horizon") {
@@ -208,7 +216,7 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 	}
 	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart},
 		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate,
-		Bounds: f.bounds()})
+		Bounds: f.bounds(), Division: division})
 }
 
 // bounds are those of memory.
@@ -321,6 +329,10 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	}
 	if f.memory > 0 && f.memory < minWatchMemory {
 		return usagef("--memory %v; expected %d at least", sizeValue{&f.memory}, minWatchMemory)
+	}
+	if least := int64(f.division.shards+1) * minShardMemory; f.memory > 0 && f.division.shards > 1 && f.memory < least {
+		return usagef("--memory %v with --shards %d; expected %d at least", sizeValue{&f.memory}, f.division.shards,
+			least)
 	}
 	judge, err := f.judge()
 	if err != nil {

@@ -3,6 +3,7 @@ package seen
 import (
 	"cmp"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,6 +96,21 @@ var always = []metric{
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
 }
 
+// ofShards are metrics of each shard, where the work on keys is divided.
+var ofShards = []struct {
+	name string
+	kind prometheus.ValueType
+	help string
+	what func(s *watch.ShardCounts) float64
+}{
+	{"shard_operations_total", prometheus.CounterValue, "Operations judged by a shard.",
+		func(s *watch.ShardCounts) float64 { return float64(s.Ops) }},
+	{"shard_keys", prometheus.GaugeValue, "Keys known to a shard.",
+		func(s *watch.ShardCounts) float64 { return float64(s.Keys) }},
+	{"shard_spilled_keys", prometheus.GaugeValue, "Keys of a shard of which what is known lies on disk.",
+		func(s *watch.ShardCounts) float64 { return float64(s.Spilled) }},
+}
+
 // Further metrics: by kind, of the program, and of single judges.
 const (
 	violationsTotal = Prefix + "violations_total"
@@ -146,6 +162,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			kind = prometheus.CounterValue
 		}
 		send(Prefix+x.Name, x.Help, kind, float64(x.N))
+	}
+	for i := range s.Shards {
+		for _, m := range ofShards {
+			send(Prefix+m.name, m.help, m.kind, m.what(&s.Shards[i]), "shard", strconv.Itoa(i+1))
+		}
 	}
 	for class, n := range s.Violations {
 		send(violationsTotal, "Final violations.", prometheus.CounterValue, float64(n), cmp.Or(s.Label, "axiom"), class)
