@@ -15,7 +15,7 @@
       return;
     }
     if (a.nodeType !== Node.ELEMENT_NODE || a.localName === "script" || a.localName === "style") return;
-    if (a.dataset && a.dataset.own !== undefined) return;
+    if (a.dataset.own !== undefined) return; // what the script itself says there stays
     for (const x of [...a.attributes])
       if (!b.hasAttribute(x.name) && !(a.localName === "details" && x.name === "open")) a.removeAttribute(x.name);
     for (const x of b.attributes) if (a.getAttribute(x.name) !== x.value) a.setAttribute(x.name, x.value);

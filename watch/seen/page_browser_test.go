@@ -58,7 +58,7 @@ func begin(t *testing.T, dir, addr string) *beside {
 	b.in = w
 	go func() {
 		b.done <- watch.Run(context.Background(), watch.Config{Dir: dir, Judge: j, Metrics: &b.metrics,
-			Incidents: &b.incidents, Checkpoint: time.Hour, Idle: 50 * time.Millisecond,
+			Incidents: &b.incidents, Checkpoint: time.Hour, Idle: 200 * time.Millisecond,
 			Open: func(_ context.Context, after watch.Places) (watch.Source, error) {
 				return watch.Pipe(r, after.Last()), nil
 			}})
@@ -90,16 +90,19 @@ type txn struct {
 	Ops     [][3]any `json:"ops"`
 }
 
+// send sends transactions all at once: nothing is final between them.
 func (b *beside) send(ts ...txn) {
 	b.t.Helper()
+	var text []byte
 	for _, x := range ts {
 		line, err := json.Marshal(x)
-		if err == nil {
-			_, err = b.in.Write(append(line, '\n'))
-		}
 		if err != nil {
 			b.t.Fatal(err)
 		}
+		text = append(append(text, line...), '\n')
+	}
+	if _, err := b.in.Write(text); err != nil {
+		b.t.Fatal(err)
 	}
 }
 
@@ -129,10 +132,12 @@ func TestPageInBrowser(t *testing.T) {
 	if b, want := p.Text("#about"), "<b>orders</b>"; !strings.Contains(b, want) || p.Count("#about b") != 3 {
 		t.Errorf("nothing of %s in %q, or it is markup", want, b)
 	}
+	var ts []txn
 	for i := range 40 {
-		b.send(txn{100 + i, i % 5, began + int64(i)*1_000_000, began + int64(i)*1_000_000 + 600_000,
+		ts = append(ts, txn{100 + i, i % 5, began + int64(i)*1_000_000, began + int64(i)*1_000_000 + 600_000,
 			[][3]any{{"w", fmt.Sprint("k", i%7), 1000 + i}}})
 	}
+	b.send(ts...)
 	p.Wait(`document.querySelector("#arriving .note").textContent.startsWith("40 lines")`)
 	p.Wait(`document.querySelector("#verdict").textContent.includes("no violation found")`)
 	p.Wait(`document.querySelector("#arriving polyline")`)
@@ -185,6 +190,9 @@ func TestPageInBrowser(t *testing.T) {
 	p.Wait(`document.querySelector("#detail #violation-2 .txn")`)
 	if !browser.Eval[bool](p, `document.querySelector("#detail details").open`) {
 		t.Error("what was unfolded has been folded")
+	}
+	if got := p.Text("#news"); got != "A new incident" {
+		t.Errorf("what is read aloud has become %q", got)
 	}
 	p.Press(browser.Escape)
 	p.Wait(`document.querySelector("#detail").hidden`)
