@@ -161,28 +161,24 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, from, to 
 	x1, y1 := from.clipTo(qx, qy)
 	x2, y2 := to.clipTo(qx, qy)
 	lx, ly := 0.25*x1+0.5*qx+0.25*x2, 0.25*y1+0.5*qy+0.25*y2
-	c := depColor(e.Dep)
 	label := edgeLabel(h, e)
 	lw := labelWidth(label)
-	fmt.Fprintf(b, `<g class="edge"><title>%s</title>`, esc(why(h, e)))
-	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" fill="none" stroke="%s" stroke-width="1.8"/>`, x1, y1, qx,
-		qy, x2, y2, c)
-	arrowHead(b, qx, qy, x2, y2, c)
+	fmt.Fprintf(b, `<g class="edge %s"><title>%s</title>`, depClass(e.Dep), esc(why(h, e)))
+	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" stroke-width="1.8"/>`, x1, y1, qx, qy, x2, y2)
+	arrowHead(b, qx, qy, x2, y2)
 	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" style="fill:%s" class="label">%s</text></g>`, lx, ly+4,
-		c, esc(label))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" class="label">%s</text></g>`, lx, ly+4, esc(label))
 }
 
 func labelWidth(label string) float64 { return float64(utf8.RuneCountInString(label))*charWidth + 8 }
 
 // arrowHead draws the head of an arrow that comes from (x1, y1) and ends at (x2, y2). (SVG markers cannot take the
 // colour of their line everywhere.)
-func arrowHead(b *strings.Builder, x1, y1, x2, y2 float64, color string) {
+func arrowHead(b *strings.Builder, x1, y1, x2, y2 float64) {
 	a := math.Atan2(y2-y1, x2-x1)
 	const size, spread = 9, 0.42
-	fmt.Fprintf(b, `<path d="M%.1f,%.1f L%.1f,%.1f L%.1f,%.1f Z" fill="%s"/>`, x2, y2,
-		x2-size*math.Cos(a-spread), y2-size*math.Sin(a-spread), x2-size*math.Cos(a+spread), y2-size*math.Sin(a+spread),
-		color)
+	fmt.Fprintf(b, `<path d="M%.1f,%.1f L%.1f,%.1f L%.1f,%.1f Z" class="tip"/>`, x2, y2,
+		x2-size*math.Cos(a-spread), y2-size*math.Sin(a-spread), x2-size*math.Cos(a+spread), y2-size*math.Sin(a+spread))
 }
 
 func (b *box) draw(w *strings.Builder, h *history.History, shown map[uint32]bool) {

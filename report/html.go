@@ -41,7 +41,7 @@ type pageData struct {
 
 type pair struct{ Name, Value string }
 
-type legend struct{ Name, Color, Means string }
+type legend struct{ Name, Class, Means string }
 
 type pageAnomaly struct {
 	Title    string
@@ -59,7 +59,7 @@ type pageCircle struct {
 	Figure  template.HTML
 }
 
-type pageEdge struct{ From, To, Dep, Color, Key, Value, Why string }
+type pageEdge struct{ From, To, Dep, Class, Key, Value, Why string }
 
 // means says in words what a dependency is.
 var means = map[evidence.Dep]string{
@@ -79,7 +79,7 @@ func used(as []evidence.Anomaly) []legend {
 	for i := range as {
 		for _, c := range cyclesOf(&as[i]) {
 			for _, e := range c {
-				l := legend{e.Dep.String(), depColor(e.Dep), means[e.Dep]}
+				l := legend{e.Dep.String(), depClass(e.Dep), means[e.Dep]}
 				if !slices.Contains(out, l) {
 					out = append(out, l)
 				}
@@ -252,7 +252,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly) pageAnomaly {
 		if i == 4*MaxNodes {
 			break
 		}
-		q := pageEdge{From: txnName(h, e.From), To: txnName(h, e.To), Dep: e.Dep.String(), Color: depColor(e.Dep),
+		q := pageEdge{From: txnName(h, e.From), To: txnName(h, e.To), Dep: e.Dep.String(), Class: depClass(e.Dep),
 			Key: keyName(h, e.Key), Why: why(h, e)}
 		if e.Ver != history.None {
 			q.Value = clip(h.ValueString(e.Ver), 60)

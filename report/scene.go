@@ -14,6 +14,19 @@ const MaxNodes = 60
 // maxCells is how many operations of a transaction a figure shows at most.
 const maxCells = 12
 
+// depClass is the class of an edge in a page, which gives it depColor's colour, or a lighter one on dark paper.
+func depClass(d evidence.Dep) string {
+	switch d {
+	case evidence.WW, evidence.RT, evidence.SO:
+		return "dep-" + d.String()
+	case evidence.WR, evidence.PWR:
+		return "dep-wr"
+	case evidence.RW, evidence.PRW:
+		return "dep-rw"
+	}
+	return "dep-other"
+}
+
 // depColor gives an edge's colour: Elle's for ww, wr, rw and rt, so that who knows its plots can read these.
 func depColor(d evidence.Dep) string {
 	switch d {

@@ -115,7 +115,6 @@ func timeline(h *history.History, s *scene, most int) string {
 
 // arc draws an edge between two bars.
 func arc(b *strings.Builder, h *history.History, e evidence.Edge, x1, y1, x2, y2, half float64) {
-	c := depColor(e.Dep)
 	var qx, qy float64
 	if y1 == y2 {
 		qx, qy = (x1+x2)/2, y1-half-26
@@ -135,8 +134,9 @@ func arc(b *strings.Builder, h *history.History, e evidence.Edge, x1, y1, x2, y2
 			y1, y2 = y1-half, y2+half
 		}
 	}
-	fmt.Fprintf(b, `<g class="edge"><title>%s</title><path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" fill="none" stroke="%s" stroke-width="1.5"/>`, esc(why(h, e)), x1, y1, qx, qy, x2, y2, c)
-	arrowHead(b, qx, qy, x2, y2, c)
+	fmt.Fprintf(b, `<g class="edge %s"><title>%s</title><path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" stroke-width="1.5"/>`,
+		depClass(e.Dep), esc(why(h, e)), x1, y1, qx, qy, x2, y2)
+	arrowHead(b, qx, qy, x2, y2)
 	b.WriteString(`</g>`)
 }
 

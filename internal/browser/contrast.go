@@ -15,6 +15,7 @@ type Faint struct {
 	Ratio float64 `json:"ratio"` // 1 to 21; 0: it stands on a picture or a gradient, of which none is computed
 	Ink   string  `json:"ink"`
 	Paper string  `json:"paper"`
+	Line  bool    `json:"line"` // it is one, and no text
 }
 
 func (f Faint) String() string {
@@ -24,7 +25,7 @@ func (f Faint) String() string {
 // Contrasts returns how all text that is shown contrasts with what is painted behind it, as computed by the browser,
 // the faintest first (WCAG 2.2, "contrast ratio"): opacity, what is translucent and shapes of SVG included. Text that
 // something covers, or that is scrolled out of a box, is passed over. With strokes, a CSS selector of shapes of SVG,
-// also how their lines do.
+// also how their lines do, where they do best: they may cross others.
 func (p *Page) Contrasts(strokes string) []Faint {
 	p.t.Helper()
 	// What is outside the window has nothing painted behind it: the window becomes as large as the page.
@@ -57,7 +58,7 @@ func (p *Page) Visible(strokes string, least float64) {
 	p.t.Helper()
 	some := false
 	for _, f := range p.Contrasts(strokes) {
-		if f.Text != "a line" {
+		if !f.Line {
 			continue
 		}
 		some = true

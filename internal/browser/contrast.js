@@ -56,7 +56,7 @@
     return names.join(" > ");
   };
   const name = c => c ? "rgb(" + c.slice(0, 3).map(Math.round) + ")" : "?";
-  const look = (e, ink, text, points) => {
+  const look = (e, ink, text, points, best) => { // best: a line may cross another one
     let worst = null;
     for (const [x, y] of points) {
       const back = paper(e, x, y);
@@ -64,7 +64,7 @@
       if (back === undefined) return out.push({text, where: where(e), ratio: 0, ink: "?", paper: "a picture"});
       const front = over(faded(ink, opacity(e)), back);
       const r = ratio(front, back);
-      if (!worst || r < worst.ratio) worst = {text, where: where(e), ratio: r, ink: name(front), paper: name(back)};
+      if (!worst || (best ? r > worst.ratio : r < worst.ratio)) worst = {text, where: where(e), ratio: r, ink: name(front), paper: name(back), line: !!best};
     }
     if (worst) out.push(worst);
   };
@@ -87,9 +87,9 @@
     const s = getComputedStyle(e);
     if (!shape(e) || s.visibility !== "visible" || !e.getTotalLength()) continue;
     const m = e.getScreenCTM();
-    const points = [0.1, 0.5, 0.9].map(f => e.getPointAtLength(f * e.getTotalLength()).matrixTransform(m)).map(p => [p.x, p.y]);
+    const points = [0.2, 0.35, 0.5, 0.65, 0.8].map(f => e.getPointAtLength(f * e.getTotalLength()).matrixTransform(m)).map(p => [p.x, p.y]);
     look(e, faded(colour(s.stroke === "none" ? s.fill : s.stroke), s.stroke === "none" ? +s.fillOpacity : +s.strokeOpacity),
-      "a line", points);
+      "a line", points, true);
   }
   document.adoptedStyleSheets = document.adoptedStyleSheets.filter(x => x !== sheet);
   return out.sort((a, b) => a.ratio - b.ratio);
