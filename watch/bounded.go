@@ -7,6 +7,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
+	"isovet/internal/freeze"
 	"isovet/internal/keystore"
 )
 
@@ -31,7 +32,11 @@ func (o *Bounds) store() *keystore.Store {
 func (o *Bounds) restore(dir string, s *keystore.Store) error {
 	dir = filepath.Join(dir, keysFolder)
 	if s != nil {
-		return s.Restore(dir)
+		err := s.Restore(dir)
+		if errors.Is(err, keystore.ErrDamaged) {
+			err = errors.Join(freeze.ErrDamaged, err)
+		}
+		return err
 	}
 	if _, err := os.Stat(dir); err == nil {
 		return errors.New("the checkpoint has keys that lay on disk; expected a bound of memory, as before")
@@ -150,6 +155,9 @@ func (j *leopard) evict() error {
 			int64(j.keys.Numbers()-j.keys.Len())*(mechanism.KeyBytes+keystore.NumberBytes)
 	}
 	if used() <= room {
+		return nil
+	}
+	if j.online.Trim(); used() <= room {
 		return nil
 	}
 	j.pinned = j.pinned[:0]

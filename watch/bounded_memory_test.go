@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -118,6 +119,95 @@ func TestNewKeys(t *testing.T) {
 			}
 			t.Logf("%d MB more in memory, %d keys on disk, %.1f s of processor", grown>>20, count(s, "spilled_keys"),
 				processSeconds()-cpu)
+		})
+	}
+}
+
+// manyKeys writes transactions of 8 operations on so many keys, drawn at random, one after the other by timestamps and
+// by client times, some hundred under way at a time.
+func manyKeys(w io.Writer, txns, keys int64) error {
+	rng := rand.New(rand.NewPCG(5, 5))
+	vals := make([]int64, keys)
+	b := []byte(`{"format":"isovet-history","version":1,"initial":0}` + "\n")
+	for i := range txns {
+		at := 1_750_000_000_000_000_000 + 30_000*i
+		b = fmt.Appendf(b, `{"id":%d,"session":%d,"start_ts":%d,"commit_ts":%d,"start":%d,"commit":%d,"end":%d,"ops":[`, i,
+			i%50, 2*i+10, 2*i+11, at, at+20_000, at+25_000+rng.Int64N(3_000_000))
+		for k := range 8 {
+			key, kind := rng.Int64N(keys), 'r'
+			if k%2 == 1 {
+				kind, vals[key] = 'w', 8*i+int64(k)
+			}
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = fmt.Appendf(b, `["%c",%d,%d]`, kind, key, vals[key])
+		}
+		b = append(b, "]}\n"...)
+		if len(b) > 1<<16 || i == txns-1 {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	return nil
+}
+
+// TestManyKeys: of keys drawn at random more than fit into the memory, what is right is found to be; ISOVET_LONG=1 says
+// what it costs beside a judge that has all of them in memory.
+func TestManyKeys(t *testing.T) {
+	txns := int64(histtest.Long(5_000, 500_000))
+	keys := int64(histtest.Long(20_000, 100_000))
+	p, err := mechanism.LookupProfile("postgresql:repeatable-read")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"aion", "leopard"} {
+		t.Run(name, func(t *testing.T) {
+			alone := 0.0
+			for _, size := range []int64{0, histtest.Long[int64](16<<20, 64<<20)} {
+				dir := t.TempDir()
+				bounds := Bounds{Memory: size, Dir: filepath.Join(dir, "keys")}
+				g := GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}
+				var judge Judge
+				if name == "aion" {
+					judge, err = NewAion(AionOptions{Options: si, Lateness: 10_000, Gate: g, Bounds: bounds})
+				} else {
+					judge, err = NewLeopard(LeopardOptions{Profile: p, Lateness: int64(20 * time.Millisecond), Gate: g,
+						Bounds: bounds})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, w := io.Pipe()
+				made := 0.0
+				go func() {
+					begun := processSeconds()
+					if err := manyKeys(io.Discard, txns, keys); err != nil {
+						t.Error(err)
+					}
+					made = processSeconds() - begun
+					w.CloseWithError(manyKeys(w, txns, keys))
+				}()
+				var m Metrics
+				begun := processSeconds()
+				err = Run(t.Context(), Config{Dir: dir, Judge: judge, Metrics: &m,
+					Open: func(_ context.Context, after Places) (Source, error) { return Pipe(r, after.Last()), nil }})
+				s := m.Get()
+				if err != nil || s.Txns != txns || len(s.Violations) > 0 || s.Bad > 0 || s.Late > 0 {
+					t.Fatalf("%v, %+v", err, s)
+				}
+				if spilled := count(s, "spilled_keys"); size > 0 && spilled == 0 {
+					t.Error("no keys on disk")
+				}
+				took := (processSeconds() - begun - 2*made) * 1e6 / float64(txns)
+				if size == 0 {
+					alone = took
+				}
+				t.Logf("--memory %d MiB: %.1f µs of processor a transaction, %.1f times as much; %d keys on disk",
+					size>>20, took, took/alone, count(s, "spilled_keys"))
+			}
 		})
 	}
 }

@@ -103,6 +103,9 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 		return pass, nil
 	}
 	if g.o.Once {
+		if i%nearby == 0 {
+			g.seen.fetch(b.Heads[l.Txn:min(int(l.Txn)+nearby, len(b.Heads))])
+		}
 		if same, other := g.seen.add(h, b.Print[l.Txn]); same {
 			g.dups++
 			return again, nil
@@ -278,7 +281,8 @@ func (g *gate) counts() []Count {
 type seen struct {
 	table [2]prints
 	n     int
-	half  int `freeze:"-"` // how many a half has; 0: halfSeen
+	half  int    `freeze:"-"` // how many a half has; 0: halfSeen
+	near  uint64 `freeze:"-"` // see fetch
 }
 
 // prints is a hash table of keys, scrambled already: the print of each, 0 where there is none.
@@ -299,16 +303,44 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>33
 }
 
+// key names a transaction; false: it cannot be told from others.
+func (s *seen) key(h *history.TxnHead) (uint64, bool) {
+	switch {
+	case h.HasID:
+		return scramble(uint64(h.ID)), true
+	case h.HasSess && h.HasSeq:
+		return scramble(scramble(uint64(h.Session)) + uint64(h.Seq) + 1), true
+	}
+	return 0, false
+}
+
+// nearby is how many transactions are looked up at once.
+const nearby = 64
+
+// fetch has the processor bring near what add will look at of some transactions, all at a time: the tables are far
+// larger than its caches. It changes nothing.
+func (s *seen) fetch(heads []history.TxnHead) {
+	sum := uint64(0)
+	for i := range heads {
+		key, ok := s.key(&heads[i])
+		if !ok {
+			continue
+		}
+		for k := range s.table {
+			if t := &s.table[k]; len(t.keys) > 0 {
+				at := key & uint64(len(t.keys)-1)
+				sum += t.keys[at] + uint64(t.prints[at])
+			}
+		}
+	}
+	s.near = sum
+}
+
 // add adds a transaction: same says that it has come before, other that its id has. One that cannot be told from others
 // is neither.
 func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
-	var key uint64
-	switch {
-	case h.HasID:
-		key = scramble(uint64(h.ID))
-	case h.HasSess && h.HasSeq:
-		key = scramble(scramble(uint64(h.Session)) + uint64(h.Seq) + 1)
-	default:
+	key, ok := s.key(h)
+	if !ok {
 		return false, false
 	}
 	short := max(1, uint32(print>>32))

@@ -29,22 +29,31 @@ type Source interface {
 
 // pipe reads lines as they come; places are numbers of lines, which go on behind those that are in the log already: a
 // pipe cannot be read again.
+//
+// Bytes lie where they were read to until their lines are taken: the reading goroutine fills one buffer while lines are
+// taken from another. Where a buffer is taken while a read into it is under way, what that brings is copied to the
+// next.
 type pipe struct {
 	place int64 // of the line before
-	text  []byte
-	at    int // of text, handed over
-	mu    sync.Mutex
-	got   []byte        // read, not taken
-	err   error         // of reading
-	news  chan struct{} // there is something in got, or err
-	room  chan struct{} // got has been taken
-	stop  chan struct{}
+	// lines are taken from text[at:]. pipeHead bytes of each buffer are for a line that began in the one before.
+	text []byte
+	at   int
+	mu   sync.Mutex
+	got  []byte        // being filled; nil: it has been taken
+	free []byte        // a buffer that nobody needs
+	err  error         // of reading
+	news chan struct{} // there is something in got, or err
+	room chan struct{} // got has been taken
+	stop chan struct{}
 	// reading is not waited for: a read of a pipe cannot be broken off.
 	reading safego.Group
 }
 
-// pipeRoom is how much is read ahead.
-const pipeRoom = 2 << 20
+// pipeRoom is how much is read ahead, pipeHead how long a line that stands in two buffers may be to be copied but once.
+const (
+	pipeRoom = 2 << 20
+	pipeHead = 64 << 10
+)
 
 // Pipe is a source of the lines of r, such as standard input. after is the place of the last line in the log; -1 if r
 // begins at the beginning of the stream again: the log passes over the lines that it has. What has come while a batch
@@ -64,20 +73,34 @@ func signal(c chan struct{}) {
 }
 
 func (p *pipe) read(r io.Reader) {
-	chunk := make([]byte, 1<<18)
 	for {
-		n, err := r.Read(chunk)
 		p.mu.Lock()
-		p.got = append(p.got, chunk[:n]...)
-		// a line longer than the room is waited for
-		full := len(p.got) >= pipeRoom && bytes.IndexByte(p.got, '\n') >= 0
+		if p.got == nil {
+			if p.got, p.free = p.free, nil; p.got == nil {
+				p.got = make([]byte, 0, pipeHead+pipeRoom)
+			}
+			p.got = p.got[:pipeHead]
+		}
+		to := p.got[len(p.got):cap(p.got)]
+		p.mu.Unlock()
+		n, err := r.Read(to)
+		p.mu.Lock()
+		if p.got == nil {
+			p.got = make([]byte, pipeHead, pipeHead+pipeRoom)
+			if p.free != nil {
+				p.got, p.free = p.free[:pipeHead], nil
+			}
+			p.got = append(p.got, to[:n]...)
+		} else {
+			p.got = p.got[:len(p.got)+n]
+		}
 		p.err = err
 		p.mu.Unlock()
 		signal(p.news)
 		if err != nil {
 			return
 		}
-		if full {
+		for p.full() {
 			select {
 			case <-p.room:
 			case <-p.stop:
@@ -90,6 +113,12 @@ func (p *pipe) read(r io.Reader) {
 		default:
 		}
 	}
+}
+
+func (p *pipe) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got != nil && len(p.got) == cap(p.got)
 }
 
 func (p *pipe) Done() error  { return nil }
@@ -134,7 +163,7 @@ func (p *pipe) lines(most int) (out []Line) {
 func (p *pipe) more() (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.got) == 0 {
+	if len(p.got) <= pipeHead {
 		if p.err == nil {
 			return false, nil
 		}
@@ -144,8 +173,18 @@ func (p *pipe) more() (bool, error) {
 		}
 		return false, p.err
 	}
-	p.text = append(p.text[:copy(p.text, p.text[p.at:])], p.got...)
-	p.at, p.got = 0, p.got[:0]
+	got, rest := p.got, p.text[p.at:]
+	p.got = nil
+	if len(rest) <= pipeHead {
+		p.at = pipeHead - copy(got[pipeHead-len(rest):], rest)
+		p.text, p.free = got, p.text
+	} else { // a line of many buffers
+		p.text = append(p.text[:copy(p.text, rest)], got[pipeHead:]...)
+		p.at, p.free = 0, got
+	}
+	if cap(p.free) != pipeHead+pipeRoom {
+		p.free = nil // none, or of a long line
+	}
 	signal(p.room)
 	return true, nil
 }

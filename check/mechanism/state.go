@@ -132,6 +132,7 @@ const (
 	stateHeld
 	stateBuried
 	stateLocks
+	stateFirst // it held what all keys hold at first
 )
 
 // Kinds of versions.
@@ -141,24 +142,34 @@ const (
 	versionNext    // succ is known
 	versionReaders // some wait
 	versionNobody  // txn is none
+	versionPast    // it ended before whatever is still to be verified began: when its writer had the lock is past
 )
 
 // SaveKey appends what is known of a key to buf, nothing if that is what is known of one that was never named. The key
 // is not in use.
 func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(buf, s.initial[key])
-	v := x.v
+	v, first := x.v, s.initial[key] == s.first
+	what, b := byte(0), append(buf, 0) // there to be filled in
+	if first {
+		what = stateFirst
+	} else {
+		b = binary.LittleEndian.AppendUint64(b, s.initial[key])
+	}
 	var k *keyState
 	if int(key) < len(v.keys) && v.keys[key].vers != nil {
 		k = &v.keys[key]
 	}
 	if k == nil {
-		if s.initial[key] == s.first {
+		if first {
 			return buf
 		}
-		return append(b, 0)
+		return b
 	}
-	what := byte(stateUsed)
+	if v.trims() {
+		v.dropOld(k)
+		v.dropLocks(k, v.floor)
+	}
+	what |= stateUsed
 	buried := k.buried
 	if buried <= v.graves.made-v.graves.most {
 		buried = 0
@@ -175,11 +186,11 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	for i := range k.vers {
 		v.liveReaders(&k.vers[i])
 	}
-	if w := &k.vers[0]; what == stateUsed && len(k.vers) == 1 && w.isInitial() && w.val == s.first &&
-		s.initial[key] == s.first && w.succ == none && w.readers < 0 {
+	if w := &k.vers[0]; what == stateUsed|stateFirst && len(k.vers) == 1 && w.isInitial() && w.val == s.first &&
+		w.succ == none && w.readers < 0 {
 		return buf
 	}
-	b = append(b, what)
+	b[len(buf)] = what
 	if k.isHeld {
 		b = binary.LittleEndian.AppendUint64(b, k.held)
 	}
@@ -209,7 +220,8 @@ func (w *version) isInitial() bool {
 
 func (v *Verifier) addVersion(b []byte, w *version) []byte {
 	what := byte(0)
-	for i, is := range []bool{w.isInitial(), w.open, w.succ != none, w.readers >= 0, w.txn == none} {
+	for i, is := range []bool{w.isInitial(), w.open, w.succ != none, w.readers >= 0, w.txn == none,
+		w.d < v.floor && v.trims()} {
 		if is {
 			what |= 1 << i
 		}
@@ -218,7 +230,11 @@ func (v *Verifier) addVersion(b []byte, w *version) []byte {
 	b = binary.LittleEndian.AppendUint64(b, w.val)
 	if what&versionInitial == 0 {
 		b = binary.AppendVarint(b, w.c)
-		for _, t := range []int64{w.d, w.maxC, w.acqBef, w.acqAft, w.snapBef, w.snapAft} {
+		all := []int64{w.d, w.maxC, w.acqBef, w.acqAft, w.snapBef, w.snapAft}
+		if what&versionPast != 0 {
+			all = all[:2]
+		}
+		for _, t := range all {
 			b = binary.AppendVarint(b, t-w.c) // it may wrap around, and back
 		}
 		if what&versionNobody == 0 {
@@ -272,8 +288,11 @@ func (x *Online) DropKey(key uint32) {
 var ErrState = errors.New("what was known of a key is damaged")
 
 // InitialOf is what a key held before everything, by what was saved of it.
-func InitialOf(state []byte) uint64 {
+func (s *Stream) InitialOf(state []byte) uint64 {
 	d := saved.Reader{B: state}
+	if d.Byte()&stateFirst != 0 {
+		return s.first
+	}
 	return d.Word()
 }
 
@@ -281,8 +300,10 @@ func InitialOf(state []byte) uint64 {
 func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 	v := x.v
 	d := saved.Reader{B: state}
-	s.initial[key] = d.Word()
 	what := d.Byte()
+	if s.initial[key] = s.first; what&stateFirst == 0 {
+		s.initial[key] = d.Word()
+	}
 	if what&stateUsed == 0 {
 		if d.Bad {
 			return ErrState
@@ -328,7 +349,11 @@ func (v *Verifier) version(d *saved.Reader) version {
 	w.val = d.Word()
 	if what&versionInitial == 0 {
 		w.c = d.Int()
-		for _, t := range []*int64{&w.d, &w.maxC, &w.acqBef, &w.acqAft, &w.snapBef, &w.snapAft} {
+		all := []*int64{&w.d, &w.maxC, &w.acqBef, &w.acqAft, &w.snapBef, &w.snapAft}
+		if what&versionPast != 0 {
+			all = all[:2]
+		}
+		for _, t := range all {
 			*t = d.Int() + w.c
 		}
 		if what&versionNobody == 0 {

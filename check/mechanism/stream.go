@@ -67,7 +67,7 @@ func (s *Stream) IsInitial(key string, h *history.History, v history.Value) bool
 		if !ok {
 			was := s.first
 			if state != nil {
-				was = InitialOf(state)
+				was = s.InitialOf(state)
 			}
 			return was == HashValue(h.Texts, v)
 		}

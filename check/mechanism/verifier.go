@@ -57,6 +57,7 @@ type Verifier struct {
 	floor       int64  // nothing that will be verified began before
 	due         int    // transactions until floor is computed again
 	versions    int
+	trimmed     int // versions that Trim has left
 	locks       int
 	graves      graveyard
 	suspects    suspects

@@ -49,6 +49,11 @@ func (v *Verifier) pruneVersions(key uint32, k *keyState) {
 		k.versLimit = queued
 		return
 	}
+	v.dropOld(k)
+}
+
+// dropOld forgets the versions of a key that nobody can see any more.
+func (v *Verifier) dropOld(k *keyState) {
 	n := k.before(v.floor)
 	if n > 0 {
 		pivot := k.vers[n-1].maxC
@@ -59,6 +64,31 @@ func (v *Verifier) pruneVersions(key uint32, k *keyState) {
 	v.dropVersions(k, n)
 	k.versLimit = int32(len(k.vers)+len(k.vers)/2) + 3
 }
+
+// trims reports whether versions may be forgotten at any time.
+func (v *Verifier) trims() bool { return !v.o.NoPrune && !v.p.StaleReads && !v.o.AsyncPrune }
+
+// Trim forgets the versions of all keys that nobody can see any more, which else happens as they are written, if there
+// may be enough of them: since it was last done, as many have come as it left. It changes nothing that is found, but
+// that a read of a version that was overwritten long ago may be said to be of none.
+func (x *Online) Trim() {
+	v := x.v
+	if !v.trims() || v.versions < 2*v.trimmed {
+		return
+	}
+	for i := range v.keys {
+		if k := &v.keys[i]; len(k.vers) > 1 {
+			v.dropOld(k)
+			if n := len(k.vers); cap(k.vers) > 2*n+1 {
+				k.vers = append(make([]version, 0, n+1), k.vers...)
+			}
+		}
+	}
+	v.trimmed = max(v.versions, fewVersions)
+}
+
+// fewVersions are not worth looking at.
+const fewVersions = 1 << 12
 
 func (v *Verifier) dropReaders(w *version) {
 	for i := w.readers; i >= 0; {

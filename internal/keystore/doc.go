@@ -9,7 +9,8 @@
 //
 // Why Pebble: docs/design/004-where-idle-keys-lie.md.
 //
-// Files: table.go: numbers, and which of them go; store.go: the disk; filter.go: which keys the disk surely has not.
+// Files: table.go: numbers, and which of them go; store.go: the disk; recent.go: what is on its way there;
+// filter.go: which keys the disk surely has not.
 //
 // Experimental: this package may still change.
 package keystore
