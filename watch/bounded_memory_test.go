@@ -14,6 +14,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/internal/histtest"
+	"isovet/level"
 )
 
 // newKeys writes transactions each of which has a key of its own, and one in eight of which reads one of before. tell
@@ -73,15 +74,19 @@ func TestNewKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"aion", "leopard"} {
+	for _, name := range []string{"aion", "leopard", "replay"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			bounds.Dir = filepath.Join(dir, "keys")
 			var judge Judge
-			if name == "aion" {
+			switch name {
+			case "aion":
 				judge, err = NewAion(AionOptions{Options: si, Lateness: 1000, Gate: GateOptions{Once: true},
 					Bounds: bounds})
-			} else {
+			case "replay":
+				judge, err = NewReplay(ReplayOptions{Level: level.StrictSerializable, Lateness: int64(time.Millisecond),
+					Gate: GateOptions{Once: true}, Bounds: bounds})
+			default:
 				judge, err = NewLeopard(LeopardOptions{Profile: p, Lateness: int64(time.Millisecond),
 					Gate: GateOptions{Once: true}, Bounds: bounds})
 			}

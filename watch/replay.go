@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"isovet/check/mechanism"
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/freeze"
+	"isovet/internal/keystore"
 	"isovet/level"
 	"isovet/watch/online"
 )
@@ -32,6 +32,7 @@ type ReplayOptions struct {
 	Horizon int
 	// Proofs is a folder to which a small history and a certificate of each violation go; "": none.
 	Proofs string
+	Bounds
 }
 
 // ReplayLevels are the levels that the judge decides.
@@ -53,12 +54,22 @@ type replayJudge struct {
 	g      gate
 	front  frontier
 	mark   int64
-	sess   map[int64]uint32
+	keys   *keystore.Table
+	sess   *keystore.Table
 	keyOf  []uint32       `freeze:"-"` // the batch's key → ours
 	use    []keyUse       `freeze:"-"`
 	stamp  uint32         `freeze:"-"`
 	buf    online.Arrival `freeze:"-"`
 	found  []replayFinding
+	// Of memory: see replay_bounded.go.
+	store     *keystore.Store `freeze:"-"`
+	room      shares          `freeze:"-"`
+	spread    spread
+	shortened int64
+	pinned    [2][]uint64 `freeze:"-"` // keys and sessions
+	above     int64       `freeze:"-"`
+	text      []byte      `freeze:"-"`
+	err       error       `freeze:"-"` // of the store
 }
 
 // keyUse is what a transaction has done with a key of the batch.
@@ -92,9 +103,12 @@ func NewReplay(o ReplayOptions) (Judge, error) {
 		patience = 0
 	}
 	e := online.New(online.Options{Level: o.Level, Skew: o.Skew, Lateness: o.Lateness, Patience: patience,
-		Horizon: o.Horizon})
-	g := gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}
-	return &replayJudge{o: o, e: e, g: g, init: -1, sess: map[int64]uint32{}, mark: math.MinInt64}, nil
+		Horizon: o.Horizon, Memory: max(0, o.Memory) / 16})
+	j := &replayJudge{o: o, e: e, g: gate{o: o.Gate, unit: Nanoseconds, relative: true, moment: ended}, init: -1,
+		mark: math.MinInt64, store: o.Bounds.store(), room: o.shares()}
+	j.keys, j.sess = keystore.NewTable(j.store, keyKind), keystore.NewTable(j.store, sessionKind)
+	j.g.seen.half = o.halfSeen()
+	return j, nil
 }
 
 func (j *replayJudge) Settings() []Setting {
@@ -105,21 +119,31 @@ func (j *replayJudge) Settings() []Setting {
 }
 
 func (j *replayJudge) Checkpoint(dir string) error {
-	return freeze.Save(filepath.Join(dir, stateFile), j)
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil || j.store == nil {
+		return err
+	}
+	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
 }
 
 func (j *replayJudge) Restore(dir string) error {
-	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil || len(j.header) == 0 {
+	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
 		return err
 	}
-	var err error
-	j.head, err = jsonl.ReadPiece(j.header)
-	return err
+	if len(j.header) > 0 {
+		var err error
+		if j.head, err = jsonl.ReadPiece(j.header); err != nil {
+			return err
+		}
+	}
+	return j.o.restore(dir, j.store)
 }
 
 func (j *replayJudge) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 
 func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
+	if err := j.evict(); err != nil {
+		return err
+	}
 	if h := b.Header; h != nil {
 		j.head = h
 		for i := range b.Lines {
@@ -150,27 +174,19 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 			j.piece(b.H)
 		}
 	}
-	return nil
+	return j.err
 }
 
 // piece begins a piece of the stream.
 func (j *replayJudge) piece(h *history.History) {
 	j.keyOf = j.keyOf[:0]
-	for range h.Keys {
-		j.keyOf = append(j.keyOf, history.None)
+	for _, k := range h.Keys {
+		j.keyOf = append(j.keyOf, j.number(h.Texts, k))
 	}
+	j.fetch()
 	for len(j.use) < len(h.Keys) {
 		j.use = append(j.use, keyUse{})
 	}
-}
-
-func (j *replayJudge) key(h *history.History, k uint32) uint32 {
-	n := j.keyOf[k]
-	if n == history.None {
-		n = j.e.Key(mechanism.HashValue(h.Texts, h.Keys[k]))
-		j.keyOf[k] = n
-	}
-	return n
 }
 
 // look has a line pass the gate.
@@ -227,12 +243,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	*a = online.Arrival{Line: n, Start: head.Start, End: head.End, Session: online.NoSession, Seq: n,
 		Status: head.Status, Reads: a.Reads[:0], Writes: a.Writes[:0], Lost: a.Lost[:0]}
 	if head.HasSess {
-		s, ok := j.sess[head.Session]
-		if !ok {
-			s = uint32(len(j.sess))
-			j.sess[head.Session] = s
-		}
-		a.Session = s
+		a.Session = j.session(head.Session)
 		if head.HasSeq {
 			a.Seq = head.Seq
 		}
@@ -251,6 +262,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 		j.found = append(j.found, replayFinding{late: true, txn: j.id(head.HasID, head.ID, n)})
 	}
 	j.follow()
+	j.shorten()
 	return nil
 }
 
@@ -270,7 +282,7 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 		if u.stamp != j.stamp {
 			*u = keyUse{j.stamp, -1, -1}
 		}
-		o := online.Op{Key: j.key(h, k), At: op - lo, Val: value(h.Texts, h.VerValue(v))}
+		o := online.Op{Key: j.keyOf[k], At: op - lo, Val: value(h.Texts, h.VerValue(v))}
 		switch {
 		case h.Ops.Kind[op] == history.Write:
 			if u.write < 0 {
@@ -305,7 +317,7 @@ func (j *replayJudge) initial(b *Batch, i int) error {
 	j.init = b.Lines[i].N
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
 		v := h.Ops.Ver[op]
-		j.e.SetInitial(j.key(h, h.VerKey[v]), value(h.Texts, h.VerValue(v)))
+		j.e.SetInitial(j.keyOf[h.VerKey[v]], value(h.Texts, h.VerValue(v)))
 	}
 	return nil
 }
@@ -327,11 +339,12 @@ func (j *replayJudge) foreign(b *Batch, i int) {
 		}
 		for op, kind := range l.H.Ops.Kind {
 			if v := l.H.Ops.Ver[op]; kind == history.Write {
-				a.Writes = append(a.Writes, online.Op{Key: j.e.Key(mechanism.HashValue(l.H.Texts,
-					l.H.Keys[l.H.VerKey[v]])), Val: value(l.H.Texts, l.H.VerValue(v))})
+				a.Writes = append(a.Writes, online.Op{Key: j.number(l.H.Texts, l.H.Keys[l.H.VerKey[v]]),
+					Val: value(l.H.Texts, l.H.VerValue(v))})
 			}
 		}
 	}
+	j.fetch()
 	j.e.Foreign(&a)
 }
 
@@ -394,7 +407,7 @@ func (j *replayJudge) End() {
 func (j *replayJudge) Stats(s *Snapshot) {
 	x := j.e.Stats()
 	s.Label = "verdict"
-	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending, x.Keys
+	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending, int(j.keys.Known())
 	if x.Watermark != math.MinInt64 {
 		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)
 	}
@@ -406,6 +419,9 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		{"skipped_total", "counter", "Of them those that were not looked at, as too many others were wrong.", "skipped",
 			x.Skipped},
 		{"unknown", "gauge", "Transactions of unknown outcome that may still be seen.", "unknown", int64(x.Unknown)},
+		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", j.keys.Stored()},
+		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
+			"shortened", j.shortened},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(x.Suspects)},
 		{"remembered", "gauge", "Transactions of the order that are remembered.", "remembered", int64(x.Window)},
 	}

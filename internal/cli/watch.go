@@ -242,7 +242,7 @@ func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate w
 	}
 	return watch.NewReplay(watch.ReplayOptions{Level: f.level, Skew: f.skew.Nanoseconds(),
 		Lateness: wait.Nanoseconds(), Attach: attach, Gate: gate, Horizon: f.horizon,
-		Proofs: filepath.Join(f.state, "proofs")})
+		Proofs: filepath.Join(f.state, "proofs"), Bounds: f.bounds()})
 }
 
 // addProfile adds the flags of the checker leopard.

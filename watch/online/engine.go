@@ -21,6 +21,8 @@ type Options struct {
 	Patience int64
 	// Horizon is how many transactions of the order are remembered; 0: DefaultHorizon.
 	Horizon int
+	// Memory, in bytes, is for transactions that are remembered; 0: any. Where they would take more, fewer are.
+	Memory int64
 	// Conflicts bounds the search of a window; 0: 20,000.
 	Conflicts int64
 }
@@ -57,15 +59,17 @@ type Engine struct {
 	// initial is what keys hold at first of which nothing else is said.
 	initial uint64
 	cells   []cell
-	index   []uint32 // open addressing: hash of a key → 1 + its cell
 	slots   []txn
 	free    []uint32
 	sess    []session
 
 	pending pendingHeap
-	wrote   pendingWrites `freeze:"-"`
-	mark    int64         // all that ended before has come, and stands in the order
-	started bool
+	// What those take that are not final, those of the order, and those of the pool alone.
+	waitSize, orderSize, poolSize weight
+	kept                          int64         // by slots that are free
+	wrote                         pendingWrites `freeze:"-"`
+	mark                          int64         // all that ended before has come, and stands in the order
+	started                       bool
 
 	order  []event // from position first on
 	first  int64   // position of order[0]
@@ -126,6 +130,7 @@ type cell struct {
 	waits      uint32 // reads that wait for a writer
 	open       bool   // nobody knows what it held at first
 	forgotten  bool   // val is a version that somebody in the stream wrote
+	said       bool   // init was said to be that
 }
 
 // noLine is who made the initial state.
@@ -135,40 +140,24 @@ const noLine = -1
 func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
 	o.Conflicts = cmp.Or(o.Conflicts, 20_000)
-	return &Engine{o: o, index: make([]uint32, 1024), waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
-		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves), credit: int64(maxCredit),
-		only: misfit{slot: noSlot}}
+	return &Engine{o: o, waits: map[kv][]*waiting{}, pool: map[kv][]uint32{},
+		mark: math.MinInt64, origin: math.MinInt64, graves: make([]grave, numGraves),
+		credit: int64(maxCredit),
+		only:   misfit{slot: noSlot}}
 }
 
-// Key returns the number of a key by a hash of 64 bits.
-func (e *Engine) Key(hash uint64) uint32 {
-	m := uint64(len(e.index) - 1)
-	i := mix(hash) & m
-	for ; e.index[i] != 0; i = (i + 1) & m {
-		if k := e.index[i] - 1; e.cells[k].hash == hash {
-			return k
-		}
+// Name says that a key has a number from now on, which may have been another's before DropKey; hash is its own for
+// good.
+func (e *Engine) Name(key uint32, hash uint64) {
+	for int(key) >= len(e.cells) {
+		e.cells = append(e.cells, cell{head: none})
 	}
-	k := uint32(len(e.cells))
-	val := e.initial
+	c := &e.cells[key]
+	*c = cell{hash: hash, head: none, val: e.initial, init: e.initial, line: noLine, start: math.MinInt64,
+		end: math.MinInt64}
 	if e.attached {
-		val = unknowable
+		c.val, c.init, c.open = unknowable, unknowable, true
 	}
-	e.cells = append(e.cells, cell{hash: hash, head: none, val: val, init: val, line: noLine,
-		start: math.MinInt64, end: math.MinInt64, open: e.attached})
-	e.index[i] = k + 1
-	if 2*len(e.cells) > len(e.index) {
-		e.index = make([]uint32, 2*len(e.index))
-		m = uint64(len(e.index) - 1)
-		for k := range e.cells {
-			j := mix(e.cells[k].hash) & m
-			for e.index[j] != 0 {
-				j = (j + 1) & m
-			}
-			e.index[j] = uint32(k) + 1
-		}
-	}
-	return k
 }
 
 // mix is the finalizer of MurmurHash3.
@@ -183,15 +172,22 @@ func mix(x uint64) uint64 {
 // SetInitial says what a key holds at first.
 func (e *Engine) SetInitial(key uint32, val uint64) {
 	c := &e.cells[key]
-	c.val, c.init, c.open = val, val, false
+	c.val, c.init, c.open, c.said = val, val, false, true
 }
 
 // SetDefault says what keys hold at first of which nothing else is said; before the first key.
 func (e *Engine) SetDefault(val uint64) { e.initial = val }
 
-// Attach says that keys that come from now on hold what nobody knows: the first read that nobody's write explains shows
-// it.
-func (e *Engine) Attach() { e.attached = true }
+// Attach says that keys of which nothing has been said hold what nobody knows: the first read that nobody's write
+// explains shows it. Before the first transaction.
+func (e *Engine) Attach() {
+	e.attached = true
+	for i := range e.cells {
+		if c := &e.cells[i]; !c.said {
+			c.val, c.init, c.open = unknowable, unknowable, true
+		}
+	}
+}
 
 // Add takes a transaction. late: it ended before the watermark, and is not judged; what it wrote can be read.
 func (e *Engine) Add(a *Arrival) (late bool) {
@@ -218,6 +214,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	e.bury(a.Lost, a, lostWrite)
 	t := e.take(a)
 	e.slots[t].pending = true
+	e.waitSize.add(&e.slots[t], 1)
 	e.pending.push(waitingTxn{a.End, a.Line, t})
 	e.noteWrites(t)
 	return false
@@ -243,6 +240,7 @@ func (e *Engine) take(a *Arrival) uint32 {
 		e.slots = append(e.slots, txn{})
 	}
 	x := &e.slots[t]
+	e.kept -= room(x)
 	*x = txn{line: a.Line, start: a.Start, end: a.End, sess: a.Session, seq: a.Seq, status: a.Status,
 		reads: x.reads[:0], writes: x.writes[:0], begin: nowhere, commit: nowhere, sprev: noSlot, snext: noSlot}
 	for _, o := range a.Reads {
@@ -251,15 +249,17 @@ func (e *Engine) take(a *Arrival) uint32 {
 	for _, o := range a.Writes {
 		x.writes = append(x.writes, write{val: o.Val, key: o.Key, prev: none, next: none})
 	}
+	weigh(x)
 	return t
 }
 
 func (e *Engine) release(t uint32) {
 	x := &e.slots[t]
 	x.line, x.begin, x.commit = gone, nowhere, nowhere
-	if cap(x.reads)+cap(x.writes) > maxKept {
+	if cap(x.reads)+cap(x.writes) > maxKept || e.o.Memory > 0 && e.kept > e.o.Memory/4 {
 		x.reads, x.writes = nil, nil
 	}
+	e.kept += room(x)
 	e.free = append(e.free, t)
 }
 
@@ -275,7 +275,7 @@ func (e *Engine) Advance(mark int64) {
 	for e.pending.len() > 0 && e.pending.at(0).end < mark {
 		t := e.pending.pop()
 		e.place(t.slot)
-		if e.placed > e.o.Horizon {
+		if e.full() {
 			e.forget()
 		}
 	}
@@ -289,7 +289,7 @@ func (e *Engine) Settle() {
 		t := e.pending.pop()
 		e.mark = max(e.mark, satAdd(t.end, 1))
 		e.place(t.slot)
-		if e.placed > e.o.Horizon {
+		if e.full() {
 			e.forget()
 		}
 	}

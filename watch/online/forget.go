@@ -12,7 +12,7 @@ const (
 
 // grave is a version that does not stand in the order: who wrote it.
 type grave struct {
-	kv
+	key, val         uint64 // the key's hash
 	line, start, end int64
 	kind             graveKind
 }
@@ -20,20 +20,24 @@ type grave struct {
 // numGraves is how many there are: 48 bytes each. One of two places by its hash, the older of which goes.
 const numGraves = 1 << 16
 
-func (e *Engine) inter(g grave) {
-	h := mix(uint64(g.key)*0x9e3779b97f4a7c15^g.val) & (numGraves - 1)
-	i, j := h, h^1
+func (e *Engine) inter(k kv, g grave) {
+	g.key, g.val = e.cells[k.key].hash, k.val
+	i := graveOf(g.key, g.val)
+	j := i ^ 1
 	if e.graves[i].kind != empty && (e.graves[j].kind == empty || e.graves[j].line < e.graves[i].line) {
 		i = j
 	}
 	e.graves[i] = g
 }
 
+func graveOf(key, val uint64) uint64 { return mix(key*0x9e3779b97f4a7c15^val) & (numGraves - 1) }
+
 // dug finds who wrote a version.
 func (e *Engine) dug(k kv) *grave {
-	h := mix(uint64(k.key)*0x9e3779b97f4a7c15^k.val) & (numGraves - 1)
-	for _, i := range [2]uint64{h, h ^ 1} {
-		if g := &e.graves[i]; g.kind != empty && g.kv == k {
+	key := e.cells[k.key].hash
+	i := graveOf(key, k.val)
+	for _, i := range [2]uint64{i, i ^ 1} {
+		if g := &e.graves[i]; g.kind != empty && g.key == key && g.val == k.val {
 			return g
 		}
 	}
@@ -43,13 +47,13 @@ func (e *Engine) dug(k kv) *grave {
 // bury notes writes that nobody may see.
 func (e *Engine) bury(ops []Op, a *Arrival, kind graveKind) {
 	for _, o := range ops {
-		e.inter(grave{kv{o.Key, o.Val}, a.Line, a.Start, a.End, kind})
+		e.inter(kv{o.Key, o.Val}, grave{line: a.Line, start: a.Start, end: a.End, kind: kind})
 	}
 }
 
 // forget fixes the first eighth of what is remembered.
 func (e *Engine) forget() {
-	to := e.first + int64(len(e.order)-e.o.Horizon*7/8)
+	to := e.first + int64(max(len(e.order)-e.o.Horizon*7/8, len(e.order)/8, 1))
 	for again := true; again; {
 		again = false
 		for p := e.first; p < to; p++ {
@@ -85,7 +89,7 @@ func (e *Engine) forgetTxn(t uint32) {
 		w := &x.writes[i]
 		c := &e.cells[w.key]
 		if c.forgotten || c.line == noLine && !c.open {
-			e.inter(grave{kv{w.key, c.val}, c.line, c.start, c.end, overwritten})
+			e.inter(kv{w.key, c.val}, grave{line: c.line, start: c.start, end: c.end, kind: overwritten})
 		}
 		c.val, c.line, c.start, c.end, c.forgotten, c.open = w.val, x.line, x.start, x.end, true, false
 		if w.next == none {
@@ -104,6 +108,7 @@ func (e *Engine) forgetTxn(t uint32) {
 		e.unpool(t)
 	}
 	e.placed--
+	e.orderSize.add(x, -1)
 	e.stats.Forgotten++
 	e.release(t)
 }

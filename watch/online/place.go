@@ -60,6 +60,7 @@ type txn struct {
 	sprev, snext     uint32 // in the session, of those in the order
 	stamp            uint32
 	status           history.Status
+	size, ops        uint32 // see weigh
 	foreign, pooled  bool
 	pending          bool
 }
@@ -107,6 +108,8 @@ func (e *Engine) at(r ref) (*txn, *write) {
 func (e *Engine) place(t uint32) {
 	x := &e.slots[t]
 	x.pending = false
+	e.waitSize.add(x, -1)
+	e.orderSize.add(x, 1)
 	e.credit = min(e.credit+creditEach, int64(maxCredit))
 	e.misfits = e.misfits[:0]
 	for i := range x.reads {

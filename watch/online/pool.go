@@ -33,7 +33,8 @@ func (e *Engine) addPool(t uint32) {
 	}
 	e.poolq.push(pooled{t, x.line, e.mark})
 	e.nPool++
-	if e.nPool > maxPool {
+	e.poolSize.add(x, 1)
+	for e.nPool > maxPool || e.o.Memory > 0 && e.nPool > 1 && e.poolSize.bytes > e.o.Memory/8 {
 		e.drain()
 	}
 	if woken {
@@ -58,6 +59,7 @@ func (e *Engine) unpool(t uint32) {
 	x := &e.slots[t]
 	x.pooled = false
 	e.nPool--
+	e.poolSize.add(x, -1)
 	for i := range x.writes {
 		k := kv{x.writes[i].key, x.writes[i].val}
 		l := slices.DeleteFunc(e.pool[k], func(y uint32) bool { return y == t })

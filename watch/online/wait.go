@@ -21,7 +21,14 @@ type suspect struct {
 // maxSuspects bounds the reads that wait; the first is a violation when there are more.
 const maxSuspects = 1 << 16
 
-func (e *Engine) wait(m misfit) { e.waitq.push(e.waiting(m)) }
+func (e *Engine) wait(m misfit) {
+	e.waitq.push(e.waiting(m))
+	for e.waitq.len() > 4*maxSuspects { // before its time
+		if w := e.waitq.pop(); !w.done {
+			e.ripe(w)
+		}
+	}
+}
 
 // waiting has a read be no constraint until its wait is over.
 func (e *Engine) waiting(m misfit) *waiting {

@@ -284,6 +284,7 @@ func (e *Engine) adopt(order []uint32) {
 		}
 		if x := &e.slots[t]; x.commit != nowhere {
 			e.placed--
+			e.orderSize.add(x, -1)
 			if x.status == history.Unknown {
 				e.leave(t)
 			}
@@ -301,6 +302,7 @@ func (e *Engine) adopt(order []uint32) {
 		if v&commits != 0 {
 			x.commit = e.tail()
 			e.placed++
+			e.orderSize.add(x, 1)
 			for i := range x.writes {
 				e.install(t, x, i)
 			}

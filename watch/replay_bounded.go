@@ -1,0 +1,90 @@
+package watch
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"isovet/history"
+	"isovet/internal/keystore"
+	"isovet/watch/online"
+)
+
+// number numbers a key. What is known of it is not there before fetch.
+func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
+	j.text = t.AppendValue(j.text[:0], key)
+	n, made := j.keys.Number(j.text)
+	if made {
+		j.e.Name(n, j.keys.Sum(n))
+		j.spread.add(j.keys.Sum(n))
+	}
+	return n
+}
+
+// fetch brings back what is known of the keys that were numbered.
+func (j *replayJudge) fetch() {
+	if err := j.keys.Fetch(j.e.LoadKey); err != nil {
+		j.err = errors.Join(j.err, err)
+	}
+}
+
+func (j *replayJudge) session(name int64) uint32 {
+	n, made := j.sess.Number(binary.BigEndian.AppendUint64(j.text[:0], uint64(name)))
+	if made {
+		if err := j.sess.Fetch(j.e.LoadSession); err != nil {
+			j.err = errors.Join(j.err, err)
+		}
+	}
+	return n
+}
+
+// evict lets keys and sessions go that are idle, if memory is short.
+func (j *replayJudge) evict() error {
+	used := func() int64 {
+		return j.e.KeysBytes() + j.keys.Bytes() + j.sess.Bytes() -
+			int64(j.keys.Numbers()-j.keys.Len())*(online.KeyBytes+keystore.NumberBytes) -
+			int64(j.sess.Numbers()-j.sess.Len())*(online.SessionBytes+keystore.NumberBytes)
+	}
+	if j.o.Memory <= 0 || used() <= max(j.room.state, j.above) {
+		return nil
+	}
+	j.pinned[0], j.pinned[1] = noBits(j.pinned[0], j.keys.Numbers()), noBits(j.pinned[1], j.sess.Numbers())
+	j.e.Pins(func(n uint32) { j.pinned[0][n/64] |= 1 << (n % 64) },
+		func(n uint32) { j.pinned[1][n/64] |= 1 << (n % 64) })
+	more := func() bool { return used() > j.room.state-j.room.state/8 }
+	_, err := j.keys.Evict(more, func(n uint32, buf []byte) ([]byte, bool) {
+		if j.pinned[0][n/64]&(1<<(n%64)) != 0 {
+			return buf, true
+		}
+		return j.e.SaveKey(n, buf), false
+	}, j.e.DropKey)
+	if err == nil && more() {
+		_, err = j.sess.Evict(more, func(n uint32, buf []byte) ([]byte, bool) {
+			if j.pinned[1][n/64]&(1<<(n%64)) != 0 {
+				return buf, true
+			}
+			return j.e.SaveSession(n, buf), false
+		}, j.e.DropSession)
+	}
+	j.above = used() + j.room.state/8 // where all the rest is in use: not again at once
+	return err
+}
+
+// noBits makes n bits, none set.
+func noBits(buf []uint64, n int) []uint64 {
+	buf = buf[:0]
+	for range (n + 63) / 64 {
+		buf = append(buf, 0)
+	}
+	return buf
+}
+
+// shorten makes transactions final before their time, if those that are not take more memory than they may.
+func (j *replayJudge) shorten() {
+	bytes, ops := j.e.WaitBytes()
+	bytes += int64(j.spread.most(ops)) * (online.KeyBytes + keystore.NumberBytes + 64)
+	if bytes <= j.room.window {
+		return
+	}
+	j.shortened++
+	j.advance(j.e.Oldest(4))
+}
