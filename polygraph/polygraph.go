@@ -330,7 +330,8 @@ func (p *Polygraph) Writers(k uint32) []uint32 { return p.KW[p.KWOff[k]:p.KWOff[
 
 func (p *Polygraph) wrEdges() {
 	v := p.V
-	p.Known = make([]Edge, 0, len(v.RW)+p.N)
+	n := len(v.RW) + p.N
+	p.Known = make([]Edge, 0, n+n/16) // of sessions and of time there are few more: else all would be there twice
 	for i := 0; i < p.N; i += p.step() {
 		t := p.Txn[i]
 		if p.Split {

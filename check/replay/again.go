@@ -66,23 +66,33 @@ type again struct {
 	e *engine
 	// The accesses of each key, in the order replayed last: of a transaction its external reads before its writes.
 	off []uint32
-	acc []access
-	at  []int32 // graph node → its place in that order
+	acc []uint32 // read r of the view as r<<1, write w as w<<1 | 1: their nodes follow from that
+	at  []int32  // graph node → its place in that order
+	of  []uint32 // the transaction of each eighth read
 	// What of a key is to be replayed, and which keys.
 	low, high []int32
 	keys      []uint32
 	sorted    []placed
 }
 
-// access is a read r of the view (op = r<<1) or a write w (op = w<<1 | 1), at its graph node.
-type access struct {
-	node int32
-	op   uint32
-}
-
+// placed is an access and where its node stands.
 type placed struct {
 	at int64 // place<<32 | index before
-	access
+	op uint32
+}
+
+// node is the graph node of an access.
+func (a *again) node(op uint32) int32 {
+	e := a.e
+	if op&1 != 0 {
+		return e.commit(e.node[e.v.WTxn[op>>1]])
+	}
+	r, off := op>>1, e.v.ROff
+	t := a.of[r>>3]
+	for off[t+1] <= r {
+		t++
+	}
+	return e.begin(e.node[t])
 }
 
 // newAgain lists the accesses by an order of the graph nodes. Cost: linear.
@@ -96,20 +106,27 @@ func (e *engine) newAgain(order []int32) *again {
 	for p, x := range order {
 		a.at[x] = int32(p)
 	}
+	off := e.v.ROff
+	a.of = make([]uint32, off[len(off)-1]>>3+1)
+	for t := range uint32(len(off) - 1) {
+		for r := (off[t] + 7) >> 3; r<<3 < off[t+1]; r++ {
+			a.of[r] = t
+		}
+	}
 	by := graph.NewGroups[uint32](nk)
 	for _, i := range order {
-		a.accesses(i, func(k uint32, _ access) { by.Count(k) })
+		a.accesses(i, func(k uint32, _ uint32) { by.Count(k) })
 	}
-	a.acc = make([]access, by.Sum())
+	a.acc = make([]uint32, by.Sum())
 	for _, i := range order {
-		a.accesses(i, func(k uint32, x access) { a.acc[by.Place(k)] = x })
+		a.accesses(i, func(k uint32, op uint32) { a.acc[by.Place(k)] = op })
 	}
 	a.off = by.Off()
 	return a
 }
 
 // accesses calls f for the reads and writes of a graph node.
-func (a *again) accesses(x int32, f func(key uint32, x access)) {
+func (a *again) accesses(x int32, f func(key uint32, op uint32)) {
 	e, v := a.e, a.e.v
 	i := e.nodeOf(x)
 	if int(i) >= len(e.txn) {
@@ -118,12 +135,12 @@ func (a *again) accesses(x int32, f func(key uint32, x access)) {
 	t := e.txn[i]
 	if x == e.begin(i) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-			f(v.RKey[r], access{x, r << 1})
+			f(v.RKey[r], r<<1)
 		}
 	}
 	if x == e.commit(i) {
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-			f(v.WKey[w], access{x, w<<1 | 1})
+			f(v.WKey[w], w<<1|1)
 		}
 	}
 }
@@ -150,7 +167,7 @@ func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_
 		}
 		old, now := a.at[x], pos(x)
 		low, high := min(old, now), max(old, now)
-		a.accesses(x, func(k uint32, _ access) { a.spread(k, low, high) })
+		a.accesses(x, func(k uint32, _ uint32) { a.spread(k, low, high) })
 		if e.si && x == e.begin(i) { // what it writes may have been written since it began, or no longer
 			c := e.commit(i)
 			low, high := min(a.at[c], pos(c)), max(a.at[c], pos(c))
@@ -183,10 +200,10 @@ func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_
 }
 
 // first is the first access whose node was at place p or later.
-func (a *again) first(in []access, p int32) int {
+func (a *again) first(in []uint32, p int32) int {
 	lo, hi := 0, len(in)
 	for lo < hi {
-		if m := int(uint(lo+hi) / 2); a.at[in[m].node] < p {
+		if m := int(uint(lo+hi) / 2); a.at[a.node(in[m])] < p {
 			lo = m + 1
 		} else {
 			hi = m
@@ -196,11 +213,11 @@ func (a *again) first(in []access, p int32) int {
 }
 
 // sort sorts accesses by place, those of one node as they are.
-func (a *again) sort(in []access, pos func(x int32) int32) {
+func (a *again) sort(in []uint32, pos func(x int32) int32) {
 	s := a.sorted[:0]
 	sorted, last := true, int64(-1)
 	for j, x := range in {
-		p := placed{int64(pos(x.node))<<32 | int64(j), x}
+		p := placed{int64(pos(a.node(x)))<<32 | int64(j), x}
 		sorted = sorted && last < p.at
 		last = p.at
 		s = append(s, p)
@@ -216,30 +233,31 @@ func (a *again) sort(in []access, pos func(x int32) int32) {
 		return 1
 	})
 	for j := range s {
-		in[j] = s[j].access
+		in[j] = s[j].op
 	}
 }
 
 // key replays the accesses of a key from from on, up to the first write at to or later.
-func (a *again) key(k uint32, in []access, from, to int, pos func(x int32) int32, out []failure) []failure {
+func (a *again) key(k uint32, in []uint32, from, to int, pos func(x int32) int32, out []failure) []failure {
 	e, v := a.e, a.e.v
 	cur, when := k, int32(0)
 	for j := from - 1; j >= 0; j-- {
-		if in[j].op&1 != 0 {
-			cur, when = in[j].op>>1, pos(in[j].node)
+		if in[j]&1 != 0 {
+			cur, when = in[j]>>1, pos(a.node(in[j]))
 			break
 		}
 	}
 	for j := from; j < len(in); j++ {
-		op := in[j].op >> 1
-		if in[j].op&1 == 0 {
+		op := in[j] >> 1
+		if in[j]&1 == 0 {
 			if w := v.RW[op]; cur != w && (w != none || v.WVer[cur] != v.RVer(op)) {
 				out = append(out, failure{op, w, cur})
 			}
 			continue
 		}
-		at := pos(in[j].node)
-		if e.si && when > pos(e.begin(e.nodeOf(in[j].node))) {
+		node := a.node(in[j])
+		at := pos(node)
+		if e.si && when > pos(e.begin(e.nodeOf(node))) {
 			out = append(out, failure{none, op, cur})
 		}
 		if cur, when = op, at; j >= to {

@@ -107,7 +107,7 @@ type engine struct {
 	rdOff []uint32 // readers of each write, as in the polygraph
 	rd    []int32
 
-	wnode    []int32      // write → the node of its transaction, -1 for an initial version
+	next     []int32      // of successors; nil but while edges are listed
 	lost     []uint32     // two read-modify-writes of one version, if there are; see known
 	facts    []graph.Edge // what saturation found
 	guess    []int64      // graph node → when, by what saturation found; nil before
@@ -265,18 +265,17 @@ func (e *engine) number() {
 		e.node[t] = int32(i)
 		e.open[i] = !v.Counts[t]
 	}
-	e.wnode = make([]int32, len(v.WTxn))
-	for w, t := range v.WTxn {
-		if e.wnode[w] = -1; t != none {
-			e.wnode[w] = e.node[t]
-		}
-	}
 }
 
 func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+1]] }
 
 // writer returns the node of a write's transaction, -1 for an initial version.
-func (e *engine) writer(w uint32) int32 { return e.wnode[w] }
+func (e *engine) writer(w uint32) int32 {
+	if t := e.v.WTxn[w]; t != none {
+		return e.node[t]
+	}
+	return -1
+}
 
 // known calls f for every edge of graph nodes that the history shows but those of real time: reads, sessions, and
 // readers of a version before the transaction that read and replaced it. It returns two read-modify-writes of one
@@ -321,7 +320,11 @@ func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
 	v := e.v
 	nk := e.h.NumKeys()
 	stamp := make([]int32, nk)
-	next := make([]int32, len(v.WKey)) // 1 + the node that read and replaced this write
+	if e.next == nil {
+		e.next = make([]int32, len(v.WKey))
+	}
+	next := e.next // 1 + the node that read and replaced this write
+	clear(next)
 	for i, t := range e.txn {
 		if e.open[i] || v.ROff[t] == v.ROff[t+1] || v.WOff[t] == v.WOff[t+1] {
 			continue

@@ -89,7 +89,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	for _, f := range sat.facts {
 		x.facts = append(x.facts, f.Edge)
 	}
-	x.txn, x.node, x.wnode, x.open, x.rdOff, x.rd = e.txn, e.node, e.wnode, e.open, e.rdOff, e.rd
+	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
 	if e.preds != nil {
 		x.preds = newPredReads(x, e.preds.set)
 	}

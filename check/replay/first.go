@@ -6,6 +6,7 @@ import (
 
 	"isovet/graph"
 	"isovet/graph/order"
+	"isovet/internal/room"
 )
 
 // firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added
@@ -13,6 +14,7 @@ import (
 // as nodes.
 func (e *engine) firstOrder() (cycle []int32) {
 	e.late = nil
+	defer func() { e.next = nil }()
 	rank, chain := e.firstRank()
 	e.total = len(rank)
 	pos := make([]int32, e.total)
@@ -60,13 +62,15 @@ func (e *engine) firstOrder() (cycle []int32) {
 	if backward > 1000 && backward > forward/16 {
 		return sorted()
 	}
+	rank = nil
 	b.Fill()
 	each(func(u, v int32) {
 		if pos[u] < pos[v] {
 			b.Add(u, v)
 		}
 	})
-	rank, chain = nil, nil // a third of what the order takes, which is made now
+	chain, pos, e.next = nil, nil, nil // half of what the order takes, which is made now
+	room.Collect()
 	e.ord = order.FromGraph(b.CSR(), perm)
 	for _, x := range e.late {
 		if e.ord.AddEdge(x.From, x.To, -1) {
