@@ -29,8 +29,9 @@ type box struct {
 }
 
 // circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency
-// and key, with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says.
-func circle(h *history.History, cycle []evidence.Edge, most int) string {
+// and key, with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says. name is
+// the one by which the page's sentences know the cycle's edges.
+func circle(h *history.History, cycle []evidence.Edge, name string, most int) string {
 	cut := 0
 	if len(cycle) > most {
 		cut = len(cycle) - most
@@ -50,12 +51,11 @@ func circle(h *history.History, cycle []evidence.Edge, most int) string {
 	}
 	width, height := layOut(boxes, room)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;max-width:100%%" role="img">`, width, height,
-		width)
+	fmt.Fprintf(&b, `<svg class="cycle" viewBox="0 0 %.0f %.0f" width="%.0f" role="img">`, width, height, width)
 	fmt.Fprintf(&b, `<title>%s</title>`, esc(cycleTitle(h, cycle)))
 	for i, e := range cycle {
 		from, to := &boxes[i], &boxes[(i+1)%len(boxes)]
-		drawEdge(&b, h, e, from, to, len(boxes))
+		drawEdge(&b, h, e, fmt.Sprintf("%se%d", name, i), from, to, len(boxes))
 	}
 	for i := range boxes {
 		boxes[i].draw(&b, h, s.shown)
@@ -147,7 +147,7 @@ func (b *box) clipTo(x, y float64) (float64, float64) {
 }
 
 // drawEdge draws an edge as a curve that bends away from the middle of the figure.
-func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, from, to *box, n int) {
+func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, id string, from, to *box, n int) {
 	cx, cy := (from.x+to.x)/2, (from.y+to.y)/2
 	dx, dy := to.x-from.x, to.y-from.y
 	length := math.Hypot(dx, dy)
@@ -163,29 +163,33 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, from, to 
 	lx, ly := 0.25*x1+0.5*qx+0.25*x2, 0.25*y1+0.5*qy+0.25*y2
 	label := edgeLabel(h, e)
 	lw := labelWidth(label)
-	fmt.Fprintf(b, `<g class="edge %s"><title>%s</title>`, depClass(e.Dep), esc(why(h, e)))
-	fmt.Fprintf(b, `<path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" stroke-width="1.8"/>`, x1, y1, qx, qy, x2, y2)
-	arrowHead(b, qx, qy, x2, y2)
+	fmt.Fprintf(b, `<g class="edge d-%s" data-e="%s"><title>%s</title>`, e.Dep, id, esc(why(h, e)))
+	fmt.Fprintf(b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/>`,
+		fmt.Sprintf("M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f", x1, y1, qx, qy, x2, y2), e.Dep)
 	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" class="label">%s</text></g>`, lx, ly+4, esc(label))
 }
 
 func labelWidth(label string) float64 { return float64(utf8.RuneCountInString(label))*charWidth + 8 }
 
-// arrowHead draws the head of an arrow that comes from (x1, y1) and ends at (x2, y2). (SVG markers cannot take the
-// colour of their line everywhere.)
-func arrowHead(b *strings.Builder, x1, y1, x2, y2 float64) {
-	a := math.Atan2(y2-y1, x2-x1)
-	const size, spread = 9, 0.42
-	fmt.Fprintf(b, `<path d="M%.1f,%.1f L%.1f,%.1f L%.1f,%.1f Z" class="tip"/>`, x2, y2,
-		x2-size*math.Cos(a-spread), y2-size*math.Sin(a-spread), x2-size*math.Cos(a+spread), y2-size*math.Sin(a+spread))
+// heads are the arrow heads of all dependencies, which edges refer to; they take the colour of their class.
+func heads() string {
+	var b strings.Builder
+	b.WriteString(`<svg class="heads" width="0" height="0" aria-hidden="true"><defs>`)
+	for d := evidence.SO; d <= evidence.TS; d++ {
+		fmt.Fprintf(&b, `<marker id="head-%[1]s" class="d-%[1]s" viewBox="0 0 9 8" refX="8" refY="4" markerWidth="9" `+
+			`markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="head" d="M0,0 L9,4 L0,8 Z"/></marker>`, d)
+	}
+	b.WriteString(`</defs></svg>`)
+	return b.String()
 }
 
 func (b *box) draw(w *strings.Builder, h *history.History, shown map[uint32]bool) {
 	x, y := b.x-b.w/2, b.y-b.h/2
-	w.WriteString(`<g>`)
-	if b.t != history.None {
-		fmt.Fprintf(w, `<title>%s</title>`, esc(txnTip(h, b.t)))
+	if b.t == history.None {
+		w.WriteString(`<g class="bar">`)
+	} else {
+		fmt.Fprintf(w, `<g class="bar" data-t="%d"><title>%s</title>`, b.t, esc(txnTip(h, b.t)))
 	}
 	fmt.Fprintf(w, `<rect class="txn" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="5"/>`, x, y, b.w, b.h)
 	fmt.Fprintf(w, `<text class="head" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, b.x, y+boxPad+9, esc(b.head))

@@ -3,7 +3,9 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -19,47 +21,88 @@ import (
 //go:embed page.tmpl
 var pageText string
 
+//go:embed page.css
+var pageStyle string
+
+//go:embed page.js
+var pageScript string
+
 var page = template.Must(template.New("page").Parse(pageText))
+
+// The style and the script stand in the page itself, in sections that XML does not read as elements, and the page
+// allows nothing else by their hashes.
+var (
+	styleElement, styleHash   = inline("style", "/*<![CDATA[*/\n"+pageStyle+"/*]]>*/")
+	scriptElement, scriptHash = inline("script", "//<![CDATA[\n"+pageScript+"//]]>\n")
+	policy                    = "default-src 'none'; style-src " + styleHash + "; script-src " + scriptHash +
+		"; img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+
+func inline(element, text string) (template.HTML, string) {
+	sum := sha256.Sum256([]byte(text))
+	return template.HTML("<" + element + ">" + text + "</" + element + ">"),
+		"'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // What a page shows at most, beside MaxNodes transactions a figure.
 const (
 	maxAnomalies = 10
-	maxCases     = 12
+	maxCases     = 100
+	circleRoom   = 240 // boxes of all circles of an anomaly
 )
 
 type pageData struct {
+	Policy                                       string
+	Style, Script, Heads                         template.HTML
 	Name, Level, About, Verdict, Reason, Summary string
 	Levels                                       []pageLevel // of a page on all levels
+	Lattice                                      template.HTML
 	Meta                                         []pair
+	Kinds                                        []pair // anomalies by kind, where there are several
 	Anomalies                                    []pageAnomaly
 	More                                         int
+	Mechanisms                                   *pageMechanisms
 	Shrink, Small                                string
 	Deps                                         []legend
 	Stats                                        []pair
-	Order                                        string
+	Order                                        *pageOrder
 }
 
 type pair struct{ Name, Value string }
 
-type legend struct{ Name, Class, Means string }
+type legend struct{ Name, Means string }
 
 type pageAnomaly struct {
+	ID       string
 	Title    string
-	Text     string
+	Short    inShort
 	Timeline template.HTML
-	Reads    template.HTML
-	Circles  []pageCircle
-	Cases    bool
+	Lists    []pageList
+	Linear   *pageLinear
+	Cases    []pageCase
+	Many     bool // of Cases
 	More     int
-	Edges    []pageEdge
+	Text     string
 }
 
-type pageCircle struct {
-	Caption string
-	Figure  template.HTML
+// pageCase is one cycle: a figure and its sentences.
+type pageCase struct {
+	N, Of  int
+	ID     string
+	Figure template.HTML
+	Steps  []pageStep
+	So     string
+	Next   bool // there is another after it
 }
 
-type pageEdge struct{ From, To, Dep, Class, Key, Value, Why string }
+// pageStep is an edge as a sentence, with what it rests on.
+type pageStep struct {
+	ID, Dep, Text string
+	Rests         []string
+}
+
+// edgeIDs are the names of the steps that are about an edge, with blanks between them.
+type edgeIDs map[evidence.Edge]string
 
 // means says in words what a dependency is.
 var means = map[evidence.Dep]string{
@@ -79,7 +122,7 @@ func used(as []evidence.Anomaly) []legend {
 	for i := range as {
 		for _, c := range cyclesOf(&as[i]) {
 			for _, e := range c {
-				l := legend{e.Dep.String(), depClass(e.Dep), means[e.Dep]}
+				l := legend{e.Dep.String(), means[e.Dep]}
 				if !slices.Contains(out, l) {
 					out = append(out, l)
 				}
@@ -90,9 +133,10 @@ func used(as []evidence.Anomaly) []legend {
 	return out
 }
 
-// HTML writes one page that needs nothing else: no script, no style or font from elsewhere; it is well-formed XML. It
-// shows the verdict, and of each anomaly the transactions by session, its cycles as circles, its proof in words and its
-// edges.
+// HTML writes one page that needs nothing else: its style and its one script are in it, named by their hashes in its
+// content security policy, and without the script everything is there to read. It is well-formed XML. It shows the
+// verdict, and of each anomaly the transactions by session, its cycles as circles, and its proof in sentences, of which
+// each says what it rests on; a valid history's page shows the order that explains it.
 func HTML(w io.Writer, name string, r *evidence.Result) error {
 	return HTMLWith(w, name, r, HTMLOptions{})
 }
@@ -116,16 +160,35 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 			if i == maxAnomalies {
 				break
 			}
-			d.Anomalies = append(d.Anomalies, newPageAnomaly(r, &r.Anomalies[i]))
+			d.Anomalies = append(d.Anomalies, newPageAnomaly(r, &r.Anomalies[i], fmt.Sprintf("a%d", i+1)))
 		}
+		d.Kinds = kinds(r)
 		d.More = more(r, maxAnomalies)
 		if d.Small = o.Small; larger(r) {
 			d.Shrink = cmp.Or(o.Shrink, "isovet shrink "+Quoted(name)+" --level "+r.Level.String()+" -o small.jsonl")
 		}
 		d.Deps = used(r.Anomalies)
-		d.Order = orderText(r)
+		d.Mechanisms = newPageMechanisms(r)
+		d.Order = newPageOrder(r)
 	}
 	return d.write(w)
+}
+
+// kinds counts the anomalies by kind, where there are several.
+func kinds(r *evidence.Result) (out []pair) {
+	if len(r.Anomalies) < 2 {
+		return nil
+	}
+	n := map[string]int{}
+	for i := range r.Anomalies {
+		n[title(&r.Anomalies[i])]++
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(n), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b))
+	}) {
+		out = append(out, pair{k, fmt.Sprint(n[k])})
+	}
+	return out
 }
 
 // larger reports whether a history has transactions that no anomaly of its violation needs.
@@ -150,11 +213,7 @@ func larger(r *evidence.Result) bool {
 	}
 	delete(named, history.None)
 	delete(named, r.H.Init)
-	n := r.H.NumTxns()
-	if r.H.Init != history.None {
-		n--
-	}
-	return n > len(named)
+	return transactions(r.H) > len(named)
 }
 
 // Quoted is a word as a shell takes it.
@@ -170,6 +229,7 @@ func Quoted(s string) string {
 }
 
 func (d *pageData) write(w io.Writer) error {
+	d.Policy, d.Style, d.Script, d.Heads = policy, styleElement, scriptElement, template.HTML(heads())
 	var b bytes.Buffer
 	if err := page.Execute(&b, d); err != nil {
 		return err
@@ -200,88 +260,43 @@ func allowed(b []byte) []byte {
 	}, b)
 }
 
-// orderText writes the beginning of a valid history's order.
-func orderText(r *evidence.Result) string {
-	if r.Verdict != evidence.Holds {
-		return ""
-	}
-	var b bytes.Buffer
-	for i, t := range r.Order {
-		if i == MaxNodes {
-			fmt.Fprintf(&b, " … and %d more", len(r.Order)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if r.Level.Snapshot() {
-			b.WriteString([]string{"begin ", "commit "}[t&1])
-			t >>= 1
-		}
-		b.WriteString(txnName(r.H, t))
-		if r.Level.Snapshot() && i+1 < len(r.Order) {
-			b.WriteByte(',')
-		}
-	}
-	return b.String()
-}
-
-func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly) pageAnomaly {
+// newPageAnomaly prepares an anomaly; id is its name in the page.
+func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnomaly {
 	h := r.H
 	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)
-	p := pageAnomaly{Title: title(a), Text: textOf(a, r), Timeline: template.HTML(timeline(h, s, MaxNodes))}
-	if len(a.Ops) > 0 {
-		p.Reads = template.HTML(reads(s))
-	}
+	p := pageAnomaly{ID: id, Title: title(a), Text: textOf(a, r), Short: newInShort(r, a, s), Lists: listsOf(r, a, s),
+		Linear: linearOf(r, a)}
 	cycles := cyclesOf(a)
-	p.Cases = len(cycles) > 1
-	room := MaxNodes
+	p.Many = len(cycles) > 1
+	room := circleRoom
+	ids := edgeIDs{}
 	for i, c := range cycles {
-		if i == maxCases || room < len(c) && i > 0 {
+		if i == maxCases {
 			p.More = len(cycles) - i
 			break
 		}
-		q := pageCircle{Figure: template.HTML(circle(h, c, MaxNodes))}
-		if p.Cases {
-			q.Caption = fmt.Sprintf("Case %d of %d", i+1, len(cycles))
+		one := pageCase{N: i + 1, Of: len(cycles), ID: fmt.Sprintf("%sc%d", id, i+1), Next: i+1 < min(len(cycles), maxCases)}
+		if n := min(len(c), MaxNodes); room >= n || i == 0 {
+			one.Figure = template.HTML(circle(h, c, one.ID, MaxNodes))
+			room -= n
 		}
-		p.Circles = append(p.Circles, q)
-		room -= len(c)
+		for j, e := range c {
+			if j == 4*MaxNodes {
+				one.Steps = append(one.Steps, pageStep{Text: fmt.Sprintf("and %d more, which the certificate has",
+					len(c)-j)})
+				break
+			}
+			step := pageStep{ID: fmt.Sprintf("%se%d", one.ID, j), Dep: e.Dep.String(), Text: why(h, e), Rests: restsOn(r, s, e)}
+			one.Steps = append(one.Steps, step)
+			ids[e] = strings.TrimPrefix(ids[e]+" "+step.ID, " ")
+		}
+		if len(c) > 0 {
+			one.So = fmt.Sprintf("So %s would come before itself: a contradiction.", txnName(h, c[0].From))
+		}
+		p.Cases = append(p.Cases, one)
 	}
-	for i, e := range s.edges {
-		if i == 4*MaxNodes {
-			break
-		}
-		q := pageEdge{From: txnName(h, e.From), To: txnName(h, e.To), Dep: e.Dep.String(), Class: depClass(e.Dep),
-			Key: keyName(h, e.Key), Why: why(h, e)}
-		if e.Ver != history.None {
-			q.Value = clip(h.ValueString(e.Ver), 60)
-		}
-		p.Edges = append(p.Edges, q)
-	}
+	p.Timeline = template.HTML(timeline(r, s, ids, MaxNodes))
 	return p
-}
-
-// reads draws the transactions of an anomaly of single reads side by side, the operations that show it marked.
-func reads(s *scene) string {
-	boxes := make([]box, len(s.txns))
-	x, tall := 10.0, 0.0
-	for i, t := range s.txns {
-		boxes[i] = s.box(t, true)
-		tall = max(tall, boxes[i].h)
-	}
-	for i := range boxes {
-		boxes[i].x = x + boxes[i].w/2
-		boxes[i].y = 10 + boxes[i].h/2
-		x += boxes[i].w + 30
-	}
-	var b bytes.Buffer
-	var inner strings.Builder
-	for i := range boxes {
-		boxes[i].draw(&inner, s.h, s.shown)
-	}
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;max-width:100%%" role="img"><title>The operations that show it</title>%s</svg>`, x, tall+20, x, inner.String())
-	return b.String()
 }
 
 // statPairs lists what is not zero.

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"html/template"
 	"io"
 	"strings"
 
@@ -8,7 +10,7 @@ import (
 	"isovet/level"
 )
 
-type pageLevel struct{ Level, Verdict, Checker, What string }
+type pageLevel struct{ Level, Verdict, Checker, What, To string }
 
 // Failure is an anomaly, and the levels whose answers have it first.
 type Failure struct {
@@ -46,13 +48,26 @@ func LevelNames(ls []level.Level) string {
 	return strings.Join(out, ", ")
 }
 
-// LatticeHTML is HTML for the answers at all levels: a table of them, and of each failure its anomaly.
+// LatticeHTML is HTML for the answers at all levels: a figure and a table of them, which lead to the anomalies, and of
+// each failure its anomaly.
 func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, failing []level.Level) error {
 	d := pageData{Name: name, Level: "some levels", Verdict: evidence.Holds.String(),
 		Summary: "Strongest that hold: " + LevelNames(holding) + ". Weakest that fail: " + LevelNames(failing) + "."}
 	var shown []evidence.Anomaly
+	at := make(map[level.Level]string)
+	for i, f := range Failures(results) {
+		id := fmt.Sprintf("a%d", i+1)
+		a := newPageAnomaly(f.Result, &f.Result.Anomalies[0], id)
+		a.Title += ", at " + LevelNames(f.At)
+		d.Anomalies = append(d.Anomalies, a)
+		shown = append(shown, f.Result.Anomalies[0])
+		for _, l := range f.At {
+			at[l] = id
+		}
+	}
 	for _, r := range results {
-		row := pageLevel{Level: r.Level.String(), Verdict: r.Verdict.String(), Checker: r.Checker, What: r.Reason}
+		row := pageLevel{Level: r.Level.String(), Verdict: r.Verdict.String(), Checker: r.Checker, What: r.Reason,
+			To: at[r.Level]}
 		if len(r.Anomalies) > 0 {
 			row.What = title(&r.Anomalies[0])
 		}
@@ -63,15 +78,104 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 	} else if len(holding) == 0 {
 		d.Verdict, d.Level = evidence.Unknown.String(), "every level"
 	}
-	for _, f := range Failures(results) {
-		a := newPageAnomaly(f.Result, &f.Result.Anomalies[0])
-		a.Title += ", at " + LevelNames(f.At)
-		d.Anomalies = append(d.Anomalies, a)
-		shown = append(shown, f.Result.Anomalies[0])
-	}
+	d.Lattice = template.HTML(lattice(results, at))
 	d.Deps = used(shown)
 	if len(results) > 0 && results[0].H != nil {
 		d.Meta = metaPairs(results[0].H)
 	}
 	return d.write(w)
+}
+
+// lattice draws the levels, each above those that it implies, with their verdicts; a level whose answer has an anomaly
+// leads to it.
+func lattice(results []*evidence.Result, to map[level.Level]string) string {
+	const boxWidth, boxHeight, stepX, stepY = 196, 38, 222, 66
+	of := make(map[level.Level]*evidence.Result)
+	for _, r := range results {
+		of[r.Level] = r
+	}
+	// A level's height is the longest way down from it.
+	var depth func(level.Level) int
+	depth = func(l level.Level) int {
+		n := 0
+		for m := range of {
+			if m != l && l.Implies(m) {
+				n = max(n, 1+depth(m))
+			}
+		}
+		return n
+	}
+	column := func(l level.Level) int {
+		switch {
+		case l.Serial():
+			return 1
+		case l.Snapshot():
+			return 2
+		case l == level.RepeatableRead || l == level.Linearizable:
+			return 0
+		}
+		return 3
+	}
+	top := 0
+	for l := range of {
+		top = max(top, depth(l))
+	}
+	place := func(l level.Level) (x, y float64) {
+		row := top - depth(l)
+		if l == level.Linearizable {
+			row = 0
+		}
+		return float64(10 + stepX*column(l)), float64(10 + stepY*row)
+	}
+	var b strings.Builder
+	width, height := 10+stepX*4, 10+stepY*top+boxHeight+10
+	fmt.Fprintf(&b, `<svg class="lattice" viewBox="0 0 %d %d" width="%d" role="img"><title>The levels; a line leads from `+
+		`each to the weaker ones that it implies</title>`, width, height, width)
+	for _, l := range level.All() {
+		for _, m := range level.All() {
+			if of[l] == nil || of[m] == nil || l == m || !l.Implies(m) || between(of, l, m) {
+				continue
+			}
+			x1, y1 := place(l)
+			x2, y2 := place(m)
+			fmt.Fprintf(&b, `<path class="implies" d="M%.0f,%.0f C%.0f,%.0f %.0f,%.0f %.0f,%.0f"/>`, x1+boxWidth/2, y1+
+				boxHeight, x1+boxWidth/2, y1+boxHeight+18, x2+boxWidth/2, y2-18, x2+boxWidth/2, y2)
+		}
+	}
+	for _, l := range level.All() {
+		r := of[l]
+		if r == nil {
+			continue
+		}
+		x, y := place(l)
+		if id := to[l]; id != "" {
+			fmt.Fprintf(&b, `<a href="#%s">`, id)
+		}
+		fmt.Fprintf(&b, `<g class="level %s" transform="translate(%.0f,%.0f)"><title>%s: %s</title>`+
+			`<rect width="%d" height="%d" rx="6"/><text class="head" x="8" y="16">%s</text><text x="8" y="30">%s</text></g>`,
+			r.Verdict, x, y, l, esc(l.About()), boxWidth, boxHeight, l, latticeWord(r))
+		if to[l] != "" {
+			b.WriteString(`</a>`)
+		}
+	}
+	b.WriteString(`</svg>`)
+	return b.String()
+}
+
+// between reports whether a level lies between two of which the first implies the second.
+func between(of map[level.Level]*evidence.Result, l, m level.Level) bool {
+	for n := range of {
+		if n != l && n != m && l.Implies(n) && n.Implies(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// latticeWord is a verdict with the anomaly's short name.
+func latticeWord(r *evidence.Result) string {
+	if len(r.Anomalies) > 0 {
+		return esc(clip(r.Verdict.String()+": "+string(r.Anomalies[0].Kind), 28))
+	}
+	return r.Verdict.String()
 }

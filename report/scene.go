@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // MaxNodes is how many transactions a figure shows at most.
@@ -14,20 +15,8 @@ const MaxNodes = 60
 // maxCells is how many operations of a transaction a figure shows at most.
 const maxCells = 12
 
-// depClass is the class of an edge in a page, which gives it depColor's colour, or a lighter one on dark paper.
-func depClass(d evidence.Dep) string {
-	switch d {
-	case evidence.WW, evidence.RT, evidence.SO:
-		return "dep-" + d.String()
-	case evidence.WR, evidence.PWR:
-		return "dep-wr"
-	case evidence.RW, evidence.PRW:
-		return "dep-rw"
-	}
-	return "dep-other"
-}
-
-// depColor gives an edge's colour: Elle's for ww, wr, rw and rt, so that who knows its plots can read these.
+// depColor gives an edge's colour in DOT: Elle's for ww, wr, rw and rt, so that who knows its plots can read these. A
+// page has its own, that can be read on light and on dark.
 func depColor(d evidence.Dep) string {
 	switch d {
 	case evidence.WW:
@@ -128,21 +117,24 @@ type scene struct {
 	shown map[uint32]bool     // operations that prove something by themselves
 	edges []evidence.Edge     // without repetition
 	left  int                 // transactions left out
+	path  []uint32            // transactions in the order of a valid history
+	// witness are the transactions that only wrote what others read: they are in no cycle, and did nothing wrong.
+	witness map[uint32]bool
 }
 
-// cyclesOf returns the cycles that prove an anomaly.
+// cyclesOf returns the cycles that prove an anomaly, in the order in which its text counts them.
 func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
-	cycles := make([][]evidence.Edge, 0, len(a.Cycles)+1)
+	cycles := append(make([][]evidence.Edge, 0, len(a.Cycles)+1), a.Cycles...)
 	if len(a.Cycle) > 0 {
 		cycles = append(cycles, a.Cycle)
 	}
-	return append(cycles, a.Cycles...)
+	return cycles
 }
 
 // newScene collects what the anomalies speak of, in their order, until max transactions are in.
 func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
-		shown: map[uint32]bool{}}
+		shown: map[uint32]bool{}, witness: map[uint32]bool{}}
 	refused := map[uint32]bool{}
 	add := func(t uint32) bool {
 		if t == history.None {
@@ -167,6 +159,9 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 		for _, op := range a.Ops {
 			s.shown[op] = true
 			keys[h.OpKey(op)] = true
+			if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
+				keys[a.Key] = true
+			}
 			add(h.TxnOf(op))
 		}
 		for _, c := range cyclesOf(a) {
@@ -180,8 +175,19 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 				}
 			}
 		}
+		inCycles := len(s.txns)
 		for _, t := range a.Txns {
 			add(t)
+		}
+		if len(cyclesOf(a)) > 0 {
+			for _, t := range s.txns[inCycles:] {
+				s.witness[t] = true
+			}
+		}
+	}
+	for _, t := range writersSeen(h, anomalies) {
+		if _, ok := s.at[t]; !ok && add(t) {
+			s.witness[t] = true
 		}
 	}
 	s.left = len(refused)
@@ -199,6 +205,46 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 		}
 	}
 	return s
+}
+
+// writersSeen are the transactions that wrote what the operations of anomalies of single reads saw.
+func writersSeen(h *history.History, anomalies []evidence.Anomaly) (out []uint32) {
+	seen := map[uint32]bool{} // versions
+	for i := range anomalies {
+		a := &anomalies[i]
+		if a.Kind == level.NonLinearizable { // the operations under way are all that matters
+			continue
+		}
+		for _, op := range a.Ops {
+			switch h.Ops.Kind[op] {
+			case history.Read:
+				seen[h.Ops.Ver[op]] = true
+			case history.PredRead, history.PredWrite:
+				p := h.Ops.Ver[op]
+				for j := h.Preds.Off[p]; j < h.Preds.Off[p+1]; j++ {
+					if v := h.Preds.Old[j]; v != history.None && h.VerKey[v] == a.Key {
+						seen[v] = true
+					}
+				}
+			}
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	for op, kind := range h.Ops.Kind {
+		wrote := kind == history.Write && seen[h.Ops.Ver[op]]
+		if kind == history.PredWrite {
+			p := h.Ops.Ver[op]
+			for _, v := range h.Preds.New[h.Preds.Off[p]:h.Preds.Off[p+1]] {
+				wrote = wrote || v != history.None && seen[v]
+			}
+		}
+		if wrote {
+			out = append(out, h.TxnOf(uint32(op)))
+		}
+	}
+	return out
 }
 
 // ends returns the operations that an edge leads from and to, None where it is the whole transaction.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"isovet/evidence"
@@ -198,3 +200,6 @@ func count(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+// sortedKeys are a map's keys in their order.
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,195 +11,502 @@ import (
 	"isovet/history"
 )
 
-// timeline draws the transactions that the evidence speaks of, and some others of the same sessions around them, a row
-// for each session. With times a bar runs from start to end; the axis keeps the order of all these moments but not
-// their distances, so that microseconds and minutes are both visible. Without times, the file's order is the axis.
-func timeline(h *history.History, s *scene, most int) string {
+// A timeline's measures, in SVG units (CSS pixels).
+const (
+	timelineLeft = 104 // room for the sessions' names
+	laneGap      = 10
+	barPad       = 6
+	smallBar     = 20 // height of a bar without operations
+	smallGap     = 14 // between two moments
+	scaleWidth   = 900
+	foldedShare  = 0.15 // of the whole: an idle span as long as that is marked where it is folded
+)
+
+// clock says when transactions began and ended, on one of three axes.
+type clock struct {
+	h          *history.History
+	start, end func(t uint32) int64 // history.NoTime where it is not known
+	// text writes a moment; axis names the axis.
+	text  func(at int64) string
+	axis  string
+	scale bool // distances mean something
+}
+
+// newClock takes the database's timestamps where the verdict is about them, else the clients' times, else the order of
+// the file.
+func newClock(r *evidence.Result, drawn []uint32) *clock {
+	h := r.H
+	has := func(start, end func(uint32) int64) bool {
+		for _, t := range drawn {
+			if t != h.Init && (start(t) == history.NoTime || end(t) == history.NoTime &&
+				h.Txns.Status[t] == history.Committed) {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case r.Timestamps && has(h.StartTS, h.CommitTS):
+		return &clock{h: h, start: h.StartTS, end: h.CommitTS, text: func(at int64) string { return fmt.Sprint(at) },
+			axis: "the database's timestamps →", scale: true}
+	case has(h.Start, h.End) && h.Positions:
+		return &clock{h: h, start: h.Start, end: h.End, text: func(at int64) string { return fmt.Sprint(at) },
+			axis: "place in the file →", scale: true}
+	case has(h.Start, h.End):
+		zero := begin(h)
+		return &clock{h: h, start: h.Start, end: h.End, text: func(at int64) string { return sinceText(at, zero) },
+			axis: "time since the history's first transaction began →", scale: true}
+	}
+	return &clock{h: h, start: func(t uint32) int64 { return 2 * int64(t) },
+		end:  func(t uint32) int64 { return 2*int64(t) + 1 },
+		text: func(int64) string { return "" }, axis: "order in the file →"}
+}
+
+// begin is the first start of a history, history.NoTime if none is known.
+func begin(h *history.History) int64 {
+	first := int64(history.NoTime)
+	for t, at := range h.Txns.Start {
+		if at != history.NoTime && uint32(t) != h.Init && (first == history.NoTime || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// sinceText writes the time from zero to at, both in nanoseconds.
+func sinceText(at, zero int64) string {
+	d := float64(at) - float64(zero) // int64's ends are apart by more than an int64
+	sign := "+"
+	if d < 0 {
+		sign, d = "−", -d
+	}
+	return sign + spanText(d)
+}
+
+// spanText writes nanoseconds in the unit that reads best.
+func spanText(d float64) string {
+	short := func(v float64, unit string) string {
+		s := fmt.Sprintf("%.3f", v)
+		return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") + " " + unit
+	}
+	switch {
+	case d < 1e3:
+		return fmt.Sprintf("%.0f ns", d)
+	case d < 1e6:
+		return short(d/1e3, "µs")
+	case d < 1e9:
+		return short(d/1e6, "ms")
+	case d < 120e9:
+		return short(d/1e9, "s")
+	case d < 7200e9:
+		return short(d/60e9, "min")
+	}
+	return short(d/3600e9, "h")
+}
+
+// bar is a transaction on the timeline.
+type bar struct {
+	t        uint32
+	from, to int // moments
+	open     bool
+	full     bool // with its operations
+	box      box
+	lane     int // of its session's row
+	y        float64
+	x, s     [2]float64 // readable and to scale
+}
+
+// timelineFigure is a timeline under way.
+type timelineFigure struct {
+	r     *evidence.Result
+	s     *scene
+	clock *clock
+	bars  []bar
+	at    map[uint32]int // transaction → bar
+	// moments are the times at which something begins or ends; x and scaled are where they stand.
+	moments   []int64
+	x, scaled []float64
+	rows      []uint32 // sessions
+	rowY      []float64
+	height    float64
+	marks     []versionMark
+}
+
+// timeline draws the transactions that the evidence speaks of, and some others of their sessions around them, a row
+// for each session. A bar runs from begin to end. The axis keeps the order of all moments; it is as long as the text in
+// the bars needs, and idle spans are folded; the same figure to scale is in the attributes data-s, for the page's
+// script. A transaction of unknown outcome has no end.
+func timeline(r *evidence.Result, s *scene, ids edgeIDs, most int) string {
 	if len(s.txns) == 0 {
 		return ""
 	}
-	drawn := withContext(h, s.txns, most)
-	timed := true
-	for _, t := range drawn {
-		if t != h.Init && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime &&
-			h.Txns.Status[t] == history.Committed) {
-			timed = false
-		}
+	f := &timelineFigure{r: r, s: s, at: map[uint32]int{}}
+	drawn := withContext(r.H, s.txns, 3, most)
+	if f.clock = newClock(r, drawn); !f.clock.scale { // where the file's order is all there is, neighbours say little
+		drawn = withContext(r.H, s.txns, 1, most)
 	}
-	bars := place(h, drawn, timed)
+	f.place(drawn)
+	f.spread()
+	f.stack()
+	return f.draw(ids)
+}
 
-	// Rows: the initial transaction, then sessions by the file's name.
-	var sessions []uint32
+// place makes the bars and finds their moments.
+func (f *timelineFigure) place(drawn []uint32) {
+	h := f.r.H
 	for _, t := range drawn {
-		if g := h.Txns.Sess[t]; !slices.Contains(sessions, g) {
-			sessions = append(sessions, g)
+		_, full := f.s.at[t]
+		b := bar{t: t, full: full, box: f.s.box(t, full)}
+		if !full {
+			b.box.h = smallBar
+		}
+		f.bars = append(f.bars, b)
+		if t != h.Init {
+			f.moments = append(f.moments, f.clock.start(t))
+			if end := f.clock.end(t); end != history.NoTime {
+				f.moments = append(f.moments, max(end, f.clock.start(t)))
+			}
 		}
 	}
-	slices.SortFunc(sessions, func(a, b uint32) int {
-		if h.Init != history.None && a != b {
-			if a == h.Txns.Sess[h.Init] {
-				return -1
-			}
-			if b == h.Txns.Sess[h.Init] {
-				return 1
+	slices.Sort(f.moments)
+	f.moments = slices.Compact(f.moments)
+	for i := range f.bars {
+		b := &f.bars[i]
+		if b.t == h.Init {
+			b.from, b.to = -1, -1
+			continue
+		}
+		b.from, _ = slices.BinarySearch(f.moments, f.clock.start(b.t))
+		end := f.clock.end(b.t)
+		if end == history.NoTime && h.Txns.Status[b.t] == history.Aborted {
+			end = f.clock.start(b.t) // nobody knows when, and it makes no difference
+		}
+		b.open = end == history.NoTime
+		if b.to = len(f.moments); !b.open {
+			b.to, _ = slices.BinarySearch(f.moments, max(end, f.clock.start(b.t)))
+		}
+	}
+	slices.SortStableFunc(f.bars, func(a, b bar) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.t, b.t)) })
+	for i := range f.bars {
+		f.at[f.bars[i].t] = i
+	}
+}
+
+// width is what a bar's text needs.
+func (b *bar) width() float64 { return b.box.w }
+
+// spread finds where the moments stand: from left to right, each as far as the bars that end there need.
+func (f *timelineFigure) spread() {
+	n := len(f.moments)
+	f.x, f.scaled = make([]float64, n+1), make([]float64, n+1)
+	ends := make([][]int, n+1)
+	first := float64(timelineLeft)
+	for i := range f.bars {
+		if b := &f.bars[i]; b.from >= 0 {
+			ends[b.to] = append(ends[b.to], i)
+		} else {
+			first = max(first, timelineLeft+b.width()+smallGap)
+		}
+	}
+	right := first // of the bars that end where they begin
+	for i := range f.x {
+		if f.x[i] = first; i > 0 {
+			f.x[i] = f.x[i-1] + smallGap
+		}
+		if i > 0 {
+			f.x[i] = max(f.x[i], right)
+		}
+		for _, j := range ends[i] {
+			if b := &f.bars[j]; b.from < i {
+				f.x[i] = max(f.x[i], f.x[b.from]+b.width())
 			}
 		}
-		return cmp.Or(cmp.Compare(h.SessName[a], h.SessName[b]), cmp.Compare(a, b))
+		right = f.x[i]
+		for _, j := range ends[i] {
+			if b := &f.bars[j]; b.from == i {
+				right = max(right, f.x[i]+b.width()+laneGap)
+			}
+		}
+	}
+	low, span := 0.0, 1.0
+	if n > 0 {
+		low = float64(f.moments[0])
+		span = max(float64(f.moments[n-1])-low, 1)
+	}
+	for i := range f.scaled {
+		if f.scaled[i] = first + scaleWidth; i < n {
+			f.scaled[i] = first + scaleWidth*0.97*(float64(f.moments[i])-low)/span
+		}
+	}
+	for i := range f.bars {
+		b := &f.bars[i]
+		if b.from < 0 {
+			b.x = [2]float64{timelineLeft, timelineLeft + b.width()}
+			b.s = b.x
+			continue
+		}
+		b.x = [2]float64{f.x[b.from], max(f.x[b.to], f.x[b.from]+min(b.width(), 24))}
+		if b.from == b.to {
+			b.x[1] = b.x[0] + b.width()
+		}
+		b.s = [2]float64{f.scaled[b.from], max(f.scaled[b.to], f.scaled[b.from]+3)}
+	}
+}
+
+// session is a transaction's row: all those without a session share one, that of the first.
+func (f *timelineFigure) session(t uint32) uint32 {
+	h := f.r.H
+	if g := h.Txns.Sess[t]; t == h.Init || h.SessName[g] != history.NoTime {
+		return g
+	}
+	for i := range f.bars {
+		if u := f.bars[i].t; u != h.Init && h.SessName[h.Txns.Sess[u]] == history.NoTime {
+			return h.Txns.Sess[u]
+		}
+	}
+	return h.Txns.Sess[t]
+}
+
+// stack gives sessions their rows, and bars of one session that overlap lanes of it.
+func (f *timelineFigure) stack() {
+	h := f.r.H
+	for i := range f.bars {
+		if g := f.session(f.bars[i].t); !slices.Contains(f.rows, g) {
+			f.rows = append(f.rows, g)
+		}
+	}
+	initial := func(g uint32) int {
+		if h.Init != history.None && g == h.Txns.Sess[h.Init] {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(f.rows, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(initial(a), initial(b)), cmp.Compare(h.SessName[a], h.SessName[b]), cmp.Compare(a, b))
 	})
-	row := map[uint32]int{}
-	for i, g := range sessions {
-		row[g] = i
+	y := 10.0
+	for _, g := range f.rows {
+		f.rowY = append(f.rowY, y)
+		var until, tall []float64 // of the lanes
+		for i := range f.bars {
+			b := &f.bars[i]
+			if f.session(b.t) != g {
+				continue
+			}
+			for b.lane = 0; b.lane < len(until) && until[b.lane] > b.x[0]; b.lane++ {
+			}
+			if b.full && h.SessName[g] == history.NoTime { // one below the other, so that arrows between them are seen
+				b.lane = len(until)
+			}
+			if b.lane == len(until) {
+				until, tall = append(until, 0), append(tall, 0)
+			}
+			until[b.lane] = max(b.x[1], b.x[0]+1)
+			tall[b.lane] = max(tall[b.lane], b.box.h)
+		}
+		for i := range f.bars {
+			if b := &f.bars[i]; f.session(b.t) == g {
+				b.y = y
+				for _, t := range tall[:b.lane] {
+					b.y += t + 4
+				}
+			}
+		}
+		for _, t := range tall {
+			y += t + 4
+		}
+		y += laneGap
 	}
+	f.height = y
+}
 
-	slots := 0
-	widest := 0
-	for _, b := range bars {
-		slots = max(slots, b.to+1)
-		widest = max(widest, utf8.RuneCountInString(txnName(h, b.t)))
+// edgeCurve is an edge's line between two bars, given by where they begin and end. The page's script has the same.
+func edgeCurve(a, b [2]float64, y1, y2 float64) string {
+	var x1, x2, d1, d2 float64
+	const reach = 36
+	switch {
+	case b[0] >= a[1]: // to the right
+		x1, x2, d1, d2 = a[1], b[0], 1, -1
+	case b[1] <= a[0]: // to the left
+		x1, x2, d1, d2 = a[0], b[1], -1, 1
+	case y1 <= y2: // they overlap: round the right-hand side downwards, round the left-hand side upwards
+		x1, x2, d1, d2 = a[1], b[1], 1, 1
+	default:
+		x1, x2, d1, d2 = a[0], b[0], -1, -1
 	}
-	const left, rowHeight, barHeight, top = 92, 40, 22, 12
-	unit := float64(widest)*charWidth + 16
-	if !timed {
-		unit = max(unit, 64)
-	} else {
-		unit = min(unit, 900/float64(slots))
-		unit = max(unit, 14)
+	return fmt.Sprintf("M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f", x1, y1, x1+d1*reach, y1, x2+d2*reach, y2, x2+d2, y2)
+}
+
+// curveLabel is where an edge's name stands, the middle of edgeCurve, and which of its ends stands there.
+func curveLabel(a, b [2]float64, y1, y2 float64) (x, y float64, anchor string) {
+	const reach = 36 * 0.75
+	y = (y1+y2)/2 + 4
+	switch {
+	case b[0] >= a[1]:
+		return (a[1] + b[0]) / 2, y, "middle"
+	case b[1] <= a[0]:
+		return (a[0] + b[1]) / 2, y, "middle"
+	case y1 <= y2:
+		return (a[1]+b[1])/2 + reach, y, "start"
 	}
-	width := max(left+unit*float64(slots)+20, 420)
-	height := float64(top + rowHeight*len(sessions) + 26)
+	return (a[0]+b[0])/2 - reach, y, "end"
+}
+
+// anchor is the height at which an edge meets a bar: that of the operation, or of the name.
+func (f *timelineFigure) anchor(b *bar, op uint32) float64 {
+	if i := slices.Index(b.box.ops, op); op != history.None && i >= 0 {
+		return b.y + barPad + 9 + float64(i+1)*lineHeight - 4
+	}
+	return b.y + min(b.box.h/2, barPad+6)
+}
+
+// draw writes the figure.
+func (f *timelineFigure) draw(ids edgeIDs) string {
+	h := f.r.H
+	right := timelineLeft + 60.0
+	for i := range f.bars {
+		right = max(right, f.bars[i].x[1])
+	}
+	f.markVersions()
+	axisY := f.height + 6
+	width, height := right+56, axisY+30
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" style="width:%.0fpx;min-width:%.0fpx;max-width:100%%" role="img"><title>Transactions by session</title>`, width, height, width, min(width, 700))
-	mid := func(t uint32) float64 {
-		return float64(top + rowHeight*row[h.Txns.Sess[t]] + rowHeight/2)
+	fmt.Fprintf(&b, `<svg class="timeline" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" `+
+		`data-scale="%t"><title>The transactions by session, in the order of time</title>`, width, height, width, height,
+		f.clock.scale)
+	for _, y := range f.rowY {
+		fmt.Fprintf(&b, `<line class="row wide" x1="0" y1="%.1f" x2="%.1f" y2="%.1f"/>`, y-laneGap/2, width, y-laneGap/2)
 	}
-	for i, g := range sessions {
-		y := float64(top + rowHeight*i + rowHeight/2)
-		fmt.Fprintf(&b, `<line class="row" x1="%d" y1="%.1f" x2="%.1f" y2="%.1f"/><text class="sess" x="4" y="%.1f">%s</text>`, left-6, y, width-10, y, y+4, esc(sessionName(h, g)))
+	f.drawTicks(&b, axisY)
+	for i := range f.bars {
+		f.drawBar(&b, &f.bars[i])
 	}
-	span := map[uint32][2]float64{}
-	for _, r := range bars {
-		x1 := left + unit*float64(r.from) + 2
-		x2 := left + unit*float64(r.to+1) - 2
-		span[r.t] = [2]float64{x1, x2}
-		class := "txn context"
-		if _, ok := s.at[r.t]; ok {
-			class = "txn"
-		}
-		if h.Txns.Status[r.t] != history.Committed {
-			class += " aborted"
-		}
-		y := mid(r.t)
-		fmt.Fprintf(&b, `<g><title>%s</title><rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="4"/>`,
-			esc(barTip(h, r.t)), class, x1, y-barHeight/2, x2-x1, barHeight)
-		if name := txnName(h, r.t); float64(utf8.RuneCountInString(name))*charWidth <= x2-x1 {
-			fmt.Fprintf(&b, `<text class="head" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (x1+x2)/2, y+4,
-				esc(name))
-		}
-		b.WriteString(`</g>`)
-	}
-	for _, e := range s.edges {
-		from, ok1 := span[e.From]
-		to, ok2 := span[e.To]
+	f.drawMarks(&b)
+	f.drawPath(&b)
+	for _, e := range f.s.edges {
+		i, ok1 := f.at[e.From]
+		j, ok2 := f.at[e.To]
 		if !ok1 || !ok2 {
 			continue
 		}
-		arc(&b, h, e, (from[0]+from[1])/2, mid(e.From), (to[0]+to[1])/2, mid(e.To), barHeight/2)
+		from, to := f.s.ends(e)
+		p, q := &f.bars[i], &f.bars[j]
+		y1, y2 := f.anchor(p, from), f.anchor(q, to)
+		lx, ly, anchor := curveLabel(p.x, q.x, y1, y2)
+		fmt.Fprintf(&b, `<g class="edge d-%s" data-e="%s" data-b="%d %d" data-y="%.1f %.1f"><title>%s</title>`, e.Dep,
+			ids[e], i, j, y1, y2, esc(why(h, e)))
+		fmt.Fprintf(&b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/>`,
+			edgeCurve(p.x, q.x, y1, y2), e.Dep)
+		fmt.Fprintf(&b, `<text class="label" text-anchor="%s" x="%.1f" y="%.1f">%s</text></g>`, anchor, lx, ly,
+			esc(edgeLabel(h, e)))
 	}
-	axis := "order in the file →"
-	if timed {
-		axis = "time → (moments in order, distances not to scale)"
+	for row, g := range f.rows {
+		fmt.Fprintf(&b, `<text class="sess" x="4" y="%.1f">%s</text>`, f.rowY[row]+14, esc(clip(sessionName(h, g), 14)))
 	}
-	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%.1f">%s</text></svg>`, left, height-6, axis)
+	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%.1f">%s</text></svg>`, timelineLeft, axisY+26, esc(f.clock.axis))
 	return b.String()
 }
 
-// arc draws an edge between two bars.
-func arc(b *strings.Builder, h *history.History, e evidence.Edge, x1, y1, x2, y2, half float64) {
-	var qx, qy float64
-	if y1 == y2 {
-		qx, qy = (x1+x2)/2, y1-half-26
-		y1, y2 = y1-half, y2-half
-	} else {
-		// Edges of a cycle that go back and forth between two bars must not lie on each other: those that go up bend
-		// left.
-		side := 14.0
-		if y2 < y1 {
-			side = -14
-		}
-		qx, qy = (x1+x2)/2+side, (y1+y2)/2
-		x1, x2 = x1+side/2, x2+side/2
-		if y2 > y1 {
-			y1, y2 = y1+half, y2-half
-		} else {
-			y1, y2 = y1-half, y2+half
+// drawTicks writes the moments at which a transaction of the evidence begins or ends, and the idle spans.
+func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
+	if !f.clock.scale {
+		return
+	}
+	told := map[int]bool{}
+	for i := range f.bars {
+		if r := &f.bars[i]; r.full && r.from >= 0 {
+			told[r.from] = true
+			told[r.to] = !r.open || told[r.to]
 		}
 	}
-	fmt.Fprintf(b, `<g class="edge %s"><title>%s</title><path d="M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f" stroke-width="1.5"/>`,
-		depClass(e.Dep), esc(why(h, e)), x1, y1, qx, qy, x2, y2)
-	arrowHead(b, qx, qy, x2, y2)
+	last := 0.0
+	for i, at := range f.moments {
+		if !told[i] {
+			continue
+		}
+		text := f.clock.text(at)
+		class := "tick"
+		if f.x[i] < last {
+			class = "tick crowded"
+		} else {
+			last = f.x[i] + float64(utf8.RuneCountInString(text))*charWidth + 10
+		}
+		fmt.Fprintf(b, `<g class="%s" data-x="%.1f" data-s="%.1f" transform="translate(%.1f,%.1f)">`+
+			`<line y1="-4" y2="2"/><text class="axis" y="12">%s</text></g>`, class, f.x[i], f.scaled[i], f.x[i], y, esc(text))
+	}
+	if len(f.moments) < 2 {
+		return
+	}
+	span := float64(f.moments[len(f.moments)-1]) - float64(f.moments[0])
+	open := make([]int, len(f.moments)+1)
+	for i := range f.bars {
+		if r := &f.bars[i]; r.from >= 0 {
+			open[r.from]++
+			open[r.to]--
+		}
+	}
+	active := 0
+	for i := range f.moments[:len(f.moments)-1] {
+		active += open[i]
+		d := float64(f.moments[i+1]) - float64(f.moments[i])
+		if active == 0 && d > foldedShare*span {
+			x := (f.x[i] + f.x[i+1]) / 2
+			fmt.Fprintf(b, `<g class="fold"><title>%s in which none of these transactions was under way, not drawn</title>`+
+				`<line x1="%.1f" y1="4" x2="%.1f" y2="%.1f"/></g>`, esc(f.spanText(d)), x, x, y-6)
+		}
+	}
+}
+
+func (f *timelineFigure) spanText(d float64) string {
+	if f.r.Timestamps || f.r.H.Positions {
+		return fmt.Sprintf("%.0f", d)
+	}
+	return spanText(d)
+}
+
+// drawBar writes a transaction.
+func (f *timelineFigure) drawBar(b *strings.Builder, r *bar) {
+	h := f.r.H
+	class := "bar context"
+	if r.full {
+		class = "bar"
+	}
+	if f.s.witness[r.t] {
+		class += " witness"
+	}
+	if h.Txns.Status[r.t] != history.Committed {
+		class += " " + h.Txns.Status[r.t].String()
+	}
+	if r.open {
+		class += " open"
+	}
+	w := r.x[1] - r.x[0]
+	fmt.Fprintf(b, `<g class="%s" data-t="%d" data-x="%.1f %.1f" data-s="%.1f %.1f" data-y="%.1f" data-w="%.0f" `+
+		`transform="translate(%.1f,%.1f)"><title>%s</title>`, class, r.t, r.x[0], r.x[1], r.s[0], r.s[1], r.y, r.width(),
+		r.x[0], r.y, esc(barTip(h, r.t)))
+	if r.open {
+		fmt.Fprintf(b, `<path class="txn" d="M%.1f,0 H4 Q0,0 0,4 V%.1f Q0,%.1f 4,%.1f H%.1f"/>`, w, r.box.h-4, r.box.h,
+			r.box.h, w)
+	} else {
+		fmt.Fprintf(b, `<rect class="txn" width="%.1f" height="%.1f" rx="4"/>`, w, r.box.h)
+	}
+	if name := r.box.head; w >= float64(utf8.RuneCountInString(name))*charWidth+4 || r.full {
+		fmt.Fprintf(b, `<text class="head" x="%d" y="%d">%s</text>`, barPad, barPad+8, esc(name))
+	}
+	for i, l := range r.box.lines {
+		class := "op"
+		if op := r.box.ops[i]; op != history.None && f.s.shown[op] {
+			class = "op shown"
+		}
+		fmt.Fprintf(b, `<text class="%s" x="%d" y="%.1f">%s</text>`, class, barPad, barPad+9+float64(i+1)*lineHeight,
+			esc(l))
+	}
 	b.WriteString(`</g>`)
 }
 
-// bar is where a transaction stands on the axis: slots from through to.
-type bar struct {
-	t        uint32
-	from, to int
-}
-
-// place gives every transaction its slots.
-func place(h *history.History, txns []uint32, timed bool) []bar {
-	bars := make([]bar, len(txns))
-	if !timed {
-		order := slices.Clone(txns)
-		slices.SortFunc(order, func(a, b uint32) int {
-			if a == h.Init || b == h.Init {
-				if a == b {
-					return 0
-				}
-				if a == h.Init {
-					return -1
-				}
-				return 1
-			}
-			return cmp.Compare(a, b)
-		})
-		for i, t := range order {
-			bars[i] = bar{t, i, i}
-		}
-		return bars
-	}
-	var moments []int64
-	end := func(t uint32) int64 {
-		if e := h.End(t); e != history.NoTime {
-			return e
-		}
-		return h.Start(t)
-	}
-	for _, t := range txns {
-		if t != h.Init {
-			moments = append(moments, h.Start(t), end(t))
-		}
-	}
-	slices.Sort(moments)
-	moments = slices.Compact(moments)
-	shift := 0
-	if slices.Contains(txns, h.Init) {
-		shift = 2
-	}
-	for i, t := range txns {
-		if t == h.Init {
-			bars[i] = bar{t, 0, 1}
-			continue
-		}
-		from, _ := slices.BinarySearch(moments, h.Start(t))
-		to, _ := slices.BinarySearch(moments, end(t))
-		bars[i] = bar{t, shift + from, shift + to}
-	}
-	return bars
-}
-
-// withContext adds to the transactions of the evidence the nearest others of their sessions, up to most in all.
-func withContext(h *history.History, txns []uint32, most int) []uint32 {
+// withContext adds to the transactions of the evidence the others of their sessions at most near before or after them,
+// up to most in all.
+func withContext(h *history.History, txns []uint32, near, most int) []uint32 {
 	in := map[uint32]bool{}
 	out := []uint32{}
 	add := func(t uint32) {
@@ -212,7 +519,7 @@ func withContext(h *history.History, txns []uint32, most int) []uint32 {
 		add(t)
 	}
 	target := min(most, 3*len(out)+4)
-	for d := 1; d <= 3; d++ {
+	for d := 1; d <= near; d++ {
 		for _, t := range txns {
 			g := h.Txns.Sess[t]
 			peers := h.SessTxn[h.SessOff[g]:h.SessOff[g+1]]

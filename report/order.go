@@ -1,0 +1,302 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+)
+
+// What a valid history's page shows of its order.
+const (
+	maxOrder      = 2000 // transactions listed
+	orderGroup    = 100
+	maxOrderDrawn = 60 // transactions on the timeline
+)
+
+// pageOrder is an order that explains a valid history.
+type pageOrder struct {
+	About    string
+	Timeline template.HTML
+	Drawn    int
+	Groups   []orderGroupOf
+	More     int
+}
+
+type orderGroupOf struct {
+	From, To int
+	Rows     []orderRow
+}
+
+// orderRow is a transaction at its place; Saw, at the snapshot levels, is where its snapshot was taken if that was not
+// right before it committed.
+type orderRow struct {
+	N                    int
+	T                    uint32
+	Name, Saw, Ops, Line string
+}
+
+// newPageOrder prepares the order of a valid history, nil if there is none.
+func newPageOrder(r *evidence.Result) *pageOrder {
+	if r.Verdict != evidence.Holds || len(r.Order) == 0 {
+		return nil
+	}
+	h := r.H
+	o := &pageOrder{About: "In this order, each transaction right after the one before it, every read returns what was " +
+		"written last."}
+	type placed struct {
+		t   uint32
+		saw string
+	}
+	var commits []placed
+	if r.Level.Snapshot() {
+		o.About = "The transactions commit in this order. Every read returns what was written last before its " +
+			"transaction's snapshot was taken; of two that write a row, one has committed before the other's snapshot."
+		taken := map[uint32]int{}
+		for _, e := range r.Order {
+			t := e >> 1
+			if e&1 == 0 {
+				taken[t] = len(commits)
+				continue
+			}
+			p := placed{t: t}
+			switch at := taken[t]; {
+			case at == len(commits):
+			case at == 0:
+				p.saw = "snapshot of the initial state"
+			default:
+				p.saw = "snapshot after " + txnName(h, commits[at-1].t)
+			}
+			delete(taken, t)
+			commits = append(commits, p)
+		}
+	} else {
+		if !r.Level.Serial() {
+			o.About = "A commit order that has what the level asks for."
+		}
+		for _, t := range r.Order {
+			commits = append(commits, placed{t: t})
+		}
+	}
+	for i, p := range commits {
+		if i == maxOrder {
+			o.More = len(commits) - i
+			break
+		}
+		if i%orderGroup == 0 {
+			o.Groups = append(o.Groups, orderGroupOf{From: i + 1, To: min(i+orderGroup, len(commits))})
+		}
+		g := &o.Groups[len(o.Groups)-1]
+		row := orderRow{N: i + 1, T: p.t, Name: txnName(h, p.t), Saw: p.saw}
+		if l := h.Txns.Line[p.t]; l > 0 {
+			row.Line = fmt.Sprintf("line %d", l)
+		}
+		var ops []string
+		lo, hi := h.TxnOps(p.t)
+		for op := lo; op < hi; op++ {
+			if op == lo+maxCells {
+				ops = append(ops, "…")
+				break
+			}
+			ops = append(ops, opText(h, op))
+		}
+		row.Ops = strings.Join(ops, "; ")
+		g.Rows = append(g.Rows, row)
+	}
+	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
+		shown: map[uint32]bool{}}
+	for _, p := range commits[:min(len(commits), maxOrderDrawn)] {
+		s.at[p.t] = len(s.txns)
+		s.txns = append(s.txns, p.t)
+		s.path = append(s.path, p.t)
+	}
+	o.Drawn = len(s.txns)
+	o.Timeline = template.HTML(timeline(r, s, nil, len(s.txns)))
+	return o
+}
+
+// drawPath draws the order of a valid history from end to end of its transactions.
+func (f *timelineFigure) drawPath(b *strings.Builder) {
+	if len(f.s.path) < 2 {
+		return
+	}
+	var d, which strings.Builder
+	for i, t := range f.s.path {
+		j, ok := f.at[t]
+		if !ok {
+			continue
+		}
+		bar := &f.bars[j]
+		x, y := bar.x[1], bar.y+bar.box.h/2
+		op := "L"
+		if i == 0 {
+			op = "M"
+		}
+		fmt.Fprintf(&d, "%s%.1f,%.1f ", op, x, y)
+		fmt.Fprintf(&which, "%d,%.1f ", j, y)
+	}
+	fmt.Fprintf(b, `<path class="order" d="%s" data-path="%s"/>`, strings.TrimSpace(d.String()),
+		strings.TrimSpace(which.String()))
+	for i, t := range f.s.path {
+		bar := &f.bars[f.at[t]]
+		fmt.Fprintf(b, `<g class="place" data-end="%d" transform="translate(%.1f,%.1f)"><circle r="8"/>`+
+			`<text text-anchor="middle" y="4">%d</text></g>`, f.at[t], bar.x[1], bar.y+bar.box.h/2, i+1)
+	}
+}
+
+// pageMechanisms is what a checker found under a profile of the database.
+type pageMechanisms struct {
+	Profile    string
+	Found      []pair
+	Violations []pageMechanism
+	More       int
+}
+
+type pageMechanism struct {
+	Title, Text, Assumes string
+	Proved               bool
+	Timeline             template.HTML
+}
+
+// newPageMechanisms prepares the failures of mechanisms, nil where none were looked for.
+func newPageMechanisms(r *evidence.Result) *pageMechanisms {
+	m := r.Mechanisms
+	if m == nil {
+		return nil
+	}
+	h := r.H
+	out := &pageMechanisms{Profile: m.Profile}
+	for _, k := range sortedKeys(m.Found) {
+		out.Found = append(out.Found, pair{k, fmt.Sprint(m.Found[k])})
+	}
+	wanted := map[int64]uint32{}
+	for i := range m.Violations[:min(len(m.Violations), maxAnomalies)] {
+		for _, id := range m.Violations[i].Txns {
+			wanted[id] = history.None
+		}
+	}
+	for t, id := range h.Txns.ID {
+		if _, ok := wanted[id]; ok {
+			wanted[id] = uint32(t)
+		}
+	}
+	for i := range m.Violations[:min(len(m.Violations), maxAnomalies)] {
+		v := &m.Violations[i]
+		a := evidence.Anomaly{}
+		for _, id := range v.Txns {
+			if t := wanted[id]; t != history.None {
+				a.Txns = append(a.Txns, t)
+			}
+		}
+		s := newScene(h, []evidence.Anomaly{a}, MaxNodes)
+		s.cellsOfKey(string(v.Key))
+		out.Violations = append(out.Violations, pageMechanism{Title: v.Mechanism + ": " + v.Kind, Text: v.Text,
+			Assumes: v.Assumes, Proved: v.Proved, Timeline: template.HTML(timeline(r, s, nil, MaxNodes))})
+	}
+	out.More = m.Total() - len(out.Violations)
+	return out
+}
+
+// cellsOfKey shows of each transaction the operations on a key, given as JSON, or the first ones where there is none.
+func (s *scene) cellsOfKey(key string) {
+	for _, t := range s.txns {
+		lo, hi := s.h.TxnOps(t)
+		s.cells[t], s.cut[t] = nil, false
+		for op := lo; op < hi; op++ {
+			k := s.h.OpKey(op)
+			if wanted := key == "" || k == history.None || s.h.KeyString(k) == key; wanted && len(s.cells[t]) < maxCells {
+				s.cells[t] = append(s.cells[t], op)
+			} else {
+				s.cut[t] = true
+			}
+		}
+	}
+}
+
+// pageList is a list that an anomaly is about: what each reader saw of it, in the order in which it saw it.
+type pageList struct {
+	Key  string
+	Rows []listRow
+	More int
+}
+
+type listRow struct {
+	Who   string
+	Elems []listElem
+}
+
+type listElem struct {
+	Text, About string
+	Odd         bool // stands where the longest read has another one
+}
+
+// What a table of lists shows at most.
+const (
+	maxListRows  = 20
+	maxListElems = 40
+)
+
+// listsOf prepares the lists that an anomaly's transactions read.
+func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList) {
+	h := r.H
+	var keys []uint32
+	reads := map[uint32][]uint32{}
+	for _, t := range s.txns {
+		for _, op := range s.cells[t] {
+			if h.Ops.Kind[op] == history.ReadList {
+				k := h.OpKey(op)
+				if len(reads[k]) == 0 {
+					keys = append(keys, k)
+				}
+				reads[k] = append(reads[k], op)
+			}
+		}
+	}
+	for _, k := range keys {
+		elems := func(op uint32) []uint32 {
+			l, i := &h.Lists, h.Ops.Ver[op]
+			return l.Elem[l.Off[i]:l.Off[i+1]]
+		}
+		var longest []uint32
+		for _, op := range reads[k] {
+			if e := elems(op); len(e) > len(longest) {
+				longest = e
+			}
+		}
+		by := map[uint32]string{}
+		for _, v := range longest {
+			by[v] = ""
+		}
+		for op := range uint32(h.NumOps()) {
+			if h.Ops.Kind[op] == history.Append && h.OpKey(op) == k {
+				if _, ok := by[h.Ops.Ver[op]]; ok {
+					by[h.Ops.Ver[op]] = "appended by " + txnName(h, h.TxnOf(op))
+				}
+			}
+		}
+		p := pageList{Key: clip(keyName(h, k), 60)}
+		for i, op := range reads[k] {
+			if i == maxListRows {
+				p.More = len(reads[k]) - i
+				break
+			}
+			row := listRow{Who: txnName(h, h.TxnOf(op))}
+			all := elems(op)
+			for j, v := range all {
+				if len(all) > maxListElems && j >= maxListElems/2 && j < len(all)-maxListElems/2 {
+					if j == maxListElems/2 {
+						row.Elems = append(row.Elems, listElem{Text: "…", About: fmt.Sprintf("%d more",
+							len(all)-maxListElems)})
+					}
+					continue
+				}
+				row.Elems = append(row.Elems, listElem{Text: clip(h.ValueString(v), 20), About: by[v], Odd: longest[j] != v})
+			}
+			p.Rows = append(p.Rows, row)
+		}
+		out = append(out, p)
+	}
+	return out
+}

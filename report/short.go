@@ -1,0 +1,225 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// What a summary names at most.
+const (
+	maxNamed     = 6
+	maxNamedKeys = 3
+)
+
+// should says, for each kind of anomaly, what a database that keeps the level would have done.
+var should = map[level.Anomaly]string{
+	level.ThinAirRead: "Return only what some transaction wrote, or the initial value.",
+	level.G1a:         "Never return what a transaction wrote that aborted.",
+	level.G1b: "Return a transaction's last write of a row, and only once it has committed; never one that it " +
+		"overwrote itself.",
+	level.FutureRead:        "Return what was there when the read ran, not what the same transaction wrote later.",
+	level.NotMyOwnWrite:     "After a transaction's own write of a row, return that write to it.",
+	level.NotMyLastWrite:    "After several own writes of a row, return the last of them to the transaction.",
+	level.NonRepeatableRead: "Return the same value to both reads: nothing that others commit in between may show.",
+	level.PredicateMismatch: "Return exactly the rows of which the condition is true in one state.",
+	level.DuplicateElement:  "Show each appended element once.",
+	level.IncompatibleOrder: "Let every reader see the elements in one order.",
+	level.G0:                "Put one transaction's writes wholly before the other's, on every row.",
+	level.G1c:               "Let at most one of two transactions see the other's writes.",
+	level.GSingle: "Let the reader see all that the writer did, or none of it: every read of a transaction must " +
+		"come from one state.",
+	level.GNonadjacent: "Let all readers agree on the order in which the writers committed.",
+	level.G2Item: "Refuse, or delay, one of the transactions: each overwrote what another one of them had read, so " +
+		"they cannot be put in a line.",
+	level.G2: "Refuse, or delay, one of the transactions: each changed which rows another one's condition finds.",
+	level.LostUpdate: "Refuse the second of the two to commit, or let it wait and read what the first one wrote: " +
+		"both read the same version and both overwrote it.",
+	level.Divergence: "Let one of them overwrite the version, and refuse the others or let them read anew.",
+	level.WriteSkew: "Refuse one of the two, or let it wait: each read what the other one then changed, and no " +
+		"order of the two explains both reads.",
+	level.ReadSkew: "Show the reader both of the writer's changes, or neither.",
+	level.FracturedRead: "Show the reader all of a transaction's writes, or none: its reads must come from one " +
+		"state.",
+	level.NonMonotonicRead: "Never go back: what was read once must not be older at the next read.",
+	level.ReadOnlyAnomaly: "Refuse, or delay, one of the writers: the two alone could be put in an order, but not " +
+		"in one that explains what the reader saw.",
+	level.LongFork:           "Let the two readers agree on which of the two writes came first.",
+	level.CausalityViolation: "Show the reader whatever had led to what it read.",
+	level.SessionGuarantee:   "Show a session what it has itself committed or seen before.",
+	level.StaleRead:          "Show a transaction what had committed before it began.",
+	level.CausalReverse: "Show nobody the later of two commits without the earlier one, which had ended before the " +
+		"later one began.",
+	level.NoOrder: "Refuse one of the transactions: whichever of them wrote first, what the others read contradicts " +
+		"it.",
+	level.NonLinearizable: "Let each operation take effect at one moment between its begin and its end.",
+	level.Session:         "Give a transaction of a session a snapshot that is not older than the session's last commit.",
+	level.Int:             "Return what the transaction itself wrote or read before.",
+	level.Ext:             "Return the last version that was committed when the snapshot was taken.",
+	level.NoConflict:      "Refuse the second to commit of two transactions that overlap and write the same row.",
+	level.Timestamps:      "Give a commit timestamp that is not before the start timestamp.",
+}
+
+// inShort answers the three questions of whoever sees a violation first: who, which rows, and what was to be done.
+type inShort struct {
+	Who, Rows, Should string
+	Txns              []shortTxn
+}
+
+// shortTxn is a transaction that an anomaly speaks of, as a table shows it.
+type shortTxn struct {
+	T                           uint32
+	Name, Session, Where, Times string
+	Status                      string
+}
+
+func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
+	h := r.H
+	var names []string
+	var culprits []uint32
+	for _, t := range s.txns {
+		if !s.witness[t] {
+			culprits = append(culprits, t)
+		}
+	}
+	if len(culprits) == 1 && len(s.txns) > 1 { // who read what, and whose it was
+		culprits = s.txns
+	}
+	for i, t := range culprits {
+		if i == maxNamed && len(culprits) > maxNamed+1 {
+			names = append(names, fmt.Sprintf("%d more", len(culprits)-i))
+			break
+		}
+		names = append(names, txnName(h, t))
+	}
+	var rows []string
+	var keys []uint32
+	add := func(k uint32) {
+		if k != history.None && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	predicate := false
+	for _, op := range a.Ops {
+		add(h.OpKey(op))
+		predicate = predicate || h.OpKey(op) == history.None
+	}
+	if predicate || a.Key != 0 || a.Kind == level.NoConflict || a.Kind == level.NonLinearizable {
+		add(a.Key)
+	}
+	for _, e := range s.edges {
+		add(e.Key)
+	}
+	for i, k := range keys {
+		if i == maxNamedKeys && len(keys) > maxNamedKeys+1 {
+			rows = append(rows, fmt.Sprintf("%d more", len(keys)-i))
+			break
+		}
+		rows = append(rows, clip(keyName(h, k), 60))
+	}
+	short := inShort{Who: and(names), Rows: and(rows), Should: should[a.Kind.Base()]}
+	cl := newClock(r, s.txns)
+	for i, t := range s.txns {
+		if i == MaxNodes {
+			break
+		}
+		row := shortTxn{T: t, Name: txnName(h, t), Session: sessionName(h, h.Txns.Sess[t]),
+			Status: h.Txns.Status[t].String()}
+		if n := h.Txns.Node; n != nil && n[t] != history.None {
+			row.Session += ", node " + string(h.Texts.Text(n[t]))
+		}
+		if l := h.Txns.Line[t]; l > 0 {
+			row.Where = fmt.Sprintf("line %d", l)
+		}
+		if cl.scale && t != h.Init {
+			row.Times = cl.text(cl.start(t)) + " to "
+			if end := cl.end(t); end != history.NoTime {
+				row.Times += cl.text(end)
+			} else {
+				row.Times += "an unknown end"
+			}
+		}
+		short.Txns = append(short.Txns, row)
+	}
+	return short
+}
+
+// and joins words as a sentence does.
+func and(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " and " + words[n]
+}
+
+// restsOn says what an edge rests on: the operations, where they stand in the file, and what is assumed.
+func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
+	h := r.H
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	where := func(t uint32) string {
+		text := sessionName(h, h.Txns.Sess[t])
+		if l := h.Txns.Line[t]; l > 0 {
+			text = fmt.Sprintf("line %d, %s", l, text)
+		}
+		return text
+	}
+	op := func(t, op uint32) {
+		if op != history.None {
+			lo, _ := h.TxnOps(t)
+			say("%s, operation %d: %s (%s)", txnName(h, t), op-lo+1, opText(h, op), where(t))
+		}
+	}
+	from, to := s.ends(e)
+	op(e.From, from)
+	op(e.To, to)
+	version := func() string {
+		if e.Writer == history.None || e.Writer == h.Init {
+			return "the initial version"
+		}
+		return txnName(h, e.Writer) + "'s version"
+	}
+	switch e.Dep {
+	case evidence.SO:
+		say("%s (%s) stands before %s (%s) in the same session.", txnName(h, e.From), where(e.From), txnName(h, e.To),
+			where(e.To))
+	case evidence.RT:
+		if h.Positions {
+			say("%s (%s) had ended before %s (%s) began, by their places in the file.", txnName(h, e.From), where(e.From),
+				txnName(h, e.To), where(e.To))
+			break
+		}
+		say("%s (%s) had ended %s before %s (%s) began.", txnName(h, e.From), where(e.From),
+			spanText(float64(h.Start(e.To))-float64(h.End(e.From))), txnName(h, e.To), where(e.To))
+	case evidence.TS:
+		say("The database's timestamps: %s committed at %d, %s started at %d.", txnName(h, e.From), h.CommitTS(e.From),
+			txnName(h, e.To), h.StartTS(e.To))
+	case evidence.WW:
+		if e.From == h.Init {
+			say("Every version comes after the initial one.")
+		} else {
+			say("Rests on the version order of %s: %s's before %s's.", keyName(h, e.Key), txnName(h, e.From),
+				txnName(h, e.To))
+		}
+	case evidence.RW:
+		say("Rests on the version order of %s: %s, which %s read, before %s's.", keyName(h, e.Key), version(),
+			txnName(h, e.From), txnName(h, e.To))
+	case evidence.PWR, evidence.PRW:
+		t := e.To
+		if e.Dep == evidence.PRW {
+			t = e.From
+		}
+		op(t, e.Op)
+		if e.Dep == evidence.PWR {
+			say("The row that it missed: %s, as %s left it.", keyName(h, e.Key), txnName(h, e.From))
+		} else {
+			say("The row that it missed: %s, based on %s; %s then made a version that it would have found.",
+				keyName(h, e.Key), version(), txnName(h, e.To))
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"isovet/history"
+)
+
+// What a figure shows of a key's versions at most.
+const (
+	maxMarkedKeys = 2
+	maxMarks      = 10
+)
+
+// versionMark is a version on the time axis: where its writer committed.
+type versionMark struct {
+	at          int64
+	x, s        float64
+	y           float64
+	text, about string
+}
+
+// markVersions adds a row for each key that an anomaly of timestamps is about, with the versions that were committed
+// around: the one that a snapshot shows is the last to the left of its begin.
+func (f *timelineFigure) markVersions() {
+	h := f.r.H
+	if !f.r.Timestamps || !f.clock.scale || len(f.moments) == 0 {
+		return
+	}
+	var keys []uint32
+	for _, t := range f.s.txns {
+		for _, op := range f.s.cells[t] {
+			if k := h.OpKey(op); k != history.None && !slices.Contains(keys, k) && len(keys) < maxMarkedKeys {
+				keys = append(keys, k)
+			}
+		}
+	}
+	for _, k := range keys {
+		type version struct {
+			at  int64
+			op  uint32
+			txn uint32
+		}
+		var all []version
+		for op := range uint32(h.NumOps()) {
+			if kind := h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && h.OpKey(op) == k {
+				t := h.TxnOf(op)
+				at := h.CommitTS(t)
+				if at == history.NoTime || h.Txns.Status[t] == history.Aborted {
+					continue
+				}
+				if n := len(all); n > 0 && all[n-1].txn == t {
+					all[n-1].op = op // its last write is the one that is installed
+					continue
+				}
+				all = append(all, version{at, op, t})
+			}
+		}
+		slices.SortFunc(all, func(a, b version) int { return cmp.Compare(a.at, b.at) })
+		last := f.moments[len(f.moments)-1]
+		lo := sort.Search(len(all), func(i int) bool { return all[i].at >= f.moments[0] })
+		hi := sort.Search(len(all), func(i int) bool { return all[i].at > last })
+		if lo = max(lo-1, 0); hi-lo > maxMarks {
+			lo = hi - maxMarks
+		}
+		for _, v := range all[lo:hi] {
+			f.marks = append(f.marks, versionMark{at: v.at, x: f.xAt(v.at, f.x), s: f.xAt(v.at, f.scaled),
+				y: f.height + 4, text: clip(keyName(h, k), 16) + "=" + clip(h.ValueString(h.Ops.Ver[v.op]), 16),
+				about: fmt.Sprintf("%s committed this version at %d", txnName(h, v.txn), v.at)})
+		}
+		if hi > lo {
+			f.height += 26
+		}
+	}
+}
+
+// xAt is where a moment stands that may lie between those of the bars.
+func (f *timelineFigure) xAt(at int64, x []float64) float64 {
+	i, found := slices.BinarySearch(f.moments, at)
+	switch {
+	case found:
+		return x[i]
+	case i == 0:
+		return x[0] - 8
+	case i == len(f.moments):
+		return x[i-1] + 8
+	}
+	return (x[i-1] + x[i]) / 2
+}
+
+// drawMarks writes the versions, each name as far as the next mark leaves room.
+func (f *timelineFigure) drawMarks(b *strings.Builder) {
+	for i, m := range f.marks {
+		room := 40
+		if i+1 < len(f.marks) && f.marks[i+1].y == m.y {
+			room = int((f.marks[i+1].x - m.x - 8) / charWidth)
+		}
+		if i == 0 || f.marks[i-1].y != m.y {
+			fmt.Fprintf(b, `<text class="sess" x="4" y="%.1f">versions</text>`, m.y+14)
+		}
+		fmt.Fprintf(b, `<g class="mark" data-x="%.1f" data-s="%.1f" transform="translate(%.1f,%.1f)"><title>%s: %s</title>`+
+			`<path d="M0,4 l5,6 l-5,6 l-5,-6 z"/>`, m.x, m.s, m.x, m.y, esc(m.text), esc(m.about))
+		if room > 2 {
+			fmt.Fprintf(b, `<text class="op" x="8" y="14">%s</text>`, esc(clip(m.text, room)))
+		}
+		b.WriteString(`</g>`)
+	}
+}
