@@ -29,8 +29,8 @@ type box struct {
 }
 
 // circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency
-// and key, with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says. name is
-// the one by which the page's sentences know the cycle's edges.
+// and key, with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says. name
+// is the one by which the page's sentences know the cycle's edges.
 func circle(h *history.History, cycle []evidence.Edge, name string, most int) string {
 	cut := 0
 	if len(cycle) > most {

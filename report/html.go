@@ -92,7 +92,6 @@ type pageCase struct {
 	Figure template.HTML
 	Steps  []pageStep
 	So     string
-	Next   bool // there is another after it
 }
 
 // pageStep is an edge as a sentence, with what it rests on.
@@ -275,7 +274,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 			p.More = len(cycles) - i
 			break
 		}
-		one := pageCase{N: i + 1, Of: len(cycles), ID: fmt.Sprintf("%sc%d", id, i+1), Next: i+1 < min(len(cycles), maxCases)}
+		one := pageCase{N: i + 1, Of: len(cycles), ID: fmt.Sprintf("%sc%d", id, i+1)}
 		if n := min(len(c), MaxNodes); room >= n || i == 0 {
 			one.Figure = template.HTML(circle(h, c, one.ID, MaxNodes))
 			room -= n
@@ -286,7 +285,8 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 					len(c)-j)})
 				break
 			}
-			step := pageStep{ID: fmt.Sprintf("%se%d", one.ID, j), Dep: e.Dep.String(), Text: why(h, e), Rests: restsOn(r, s, e)}
+			step := pageStep{ID: fmt.Sprintf("%se%d", one.ID, j), Dep: e.Dep.String(), Text: why(h, e),
+				Rests: restsOn(r, s, e)}
 			one.Steps = append(one.Steps, step)
 			ids[e] = strings.TrimPrefix(ids[e]+" "+step.ID, " ")
 		}

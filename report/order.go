@@ -44,8 +44,8 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		return nil
 	}
 	h := r.H
-	o := &pageOrder{About: "In this order, each transaction right after the one before it, every read returns what was " +
-		"written last."}
+	o := &pageOrder{About: "In this order, each transaction right after the one before it, every read returns what " +
+		"was written last."}
 	type placed struct {
 		t   uint32
 		saw string
@@ -117,33 +117,36 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 	return o
 }
 
-// drawPath draws the order of a valid history from end to end of its transactions.
+// How far inside a bar the path of an order stays: pathMargin at its end, pathInset at its begin, where its name is.
+const pathMargin, pathInset = 9, 38
+
+// drawPath draws the order of a valid history: a line that leads from each transaction to the next, through a moment at
+// which it was under way, and as far as the order follows the time never to the left. The page's script does the same.
 func (f *timelineFigure) drawPath(b *strings.Builder) {
 	if len(f.s.path) < 2 {
 		return
 	}
-	var d, which strings.Builder
+	var d, which, places strings.Builder
+	last := 0.0
 	for i, t := range f.s.path {
 		j, ok := f.at[t]
 		if !ok {
 			continue
 		}
 		bar := &f.bars[j]
-		x, y := bar.x[1], bar.y+bar.box.h/2
+		last = min(max(last+pathMargin, bar.x[0]+pathInset), bar.x[1]-pathMargin)
+		y := bar.y + bar.box.h/2
 		op := "L"
-		if i == 0 {
+		if d.Len() == 0 {
 			op = "M"
 		}
-		fmt.Fprintf(&d, "%s%.1f,%.1f ", op, x, y)
+		fmt.Fprintf(&d, "%s%.1f,%.1f ", op, last, y)
 		fmt.Fprintf(&which, "%d,%.1f ", j, y)
+		fmt.Fprintf(&places, `<g class="place" transform="translate(%.1f,%.1f)"><circle r="8"/>`+
+			`<text text-anchor="middle" y="4">%d</text></g>`, last, y, i+1)
 	}
-	fmt.Fprintf(b, `<path class="order" d="%s" data-path="%s"/>`, strings.TrimSpace(d.String()),
-		strings.TrimSpace(which.String()))
-	for i, t := range f.s.path {
-		bar := &f.bars[f.at[t]]
-		fmt.Fprintf(b, `<g class="place" data-end="%d" transform="translate(%.1f,%.1f)"><circle r="8"/>`+
-			`<text text-anchor="middle" y="4">%d</text></g>`, f.at[t], bar.x[1], bar.y+bar.box.h/2, i+1)
-	}
+	fmt.Fprintf(b, `<path class="order" d="%s" data-path="%s"/>%s`, strings.TrimSpace(d.String()),
+		strings.TrimSpace(which.String()), places.String())
 }
 
 // pageMechanisms is what a checker found under a profile of the database.
@@ -206,7 +209,8 @@ func (s *scene) cellsOfKey(key string) {
 		s.cells[t], s.cut[t] = nil, false
 		for op := lo; op < hi; op++ {
 			k := s.h.OpKey(op)
-			if wanted := key == "" || k == history.None || s.h.KeyString(k) == key; wanted && len(s.cells[t]) < maxCells {
+			wanted := key == "" || k == history.None || s.h.KeyString(k) == key
+			if wanted && len(s.cells[t]) < maxCells {
 				s.cells[t] = append(s.cells[t], op)
 			} else {
 				s.cut[t] = true
@@ -292,7 +296,8 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 					}
 					continue
 				}
-				row.Elems = append(row.Elems, listElem{Text: clip(h.ValueString(v), 20), About: by[v], Odd: longest[j] != v})
+				row.Elems = append(row.Elems, listElem{Text: clip(h.ValueString(v), 20), About: by[v],
+					Odd: longest[j] != v})
 			}
 			p.Rows = append(p.Rows, row)
 		}

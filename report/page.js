@@ -58,18 +58,16 @@
         if (x >= last) last = x + g.querySelector('text').textContent.length * 6.7 + 10;
       });
       all(svg, '.fold').forEach(function (g) { g.classList.toggle('crowded', scale || zoom !== 1); });
-      var line = svg.querySelector('path.order');
+      var line = svg.querySelector('path.order'), places = all(svg, '.place'), before = 0;
       if (line) {
         line.setAttribute('d', words(line, 'data-path').map(function (p, i) {
-          var q = p.split(',');
-          return (i ? 'L' : 'M') + spans[Number(q[0])][1] + ',' + q[1];
+          var q = p.split(','), span = spans[Number(q[0])];
+          before = Math.min(Math.max(before + 9, span[0] + 38), Math.max(span[1] - 9, span[0] + 1));
+          places[i].setAttribute('transform', 'translate(' + before + ',' + q[1] + ')');
+          return (i ? 'L' : 'M') + before + ',' + q[1];
         }).join(' '));
-        all(svg, '.place').forEach(function (g) {
-          g.setAttribute('transform', g.getAttribute('transform').replace(/translate\([^,]*/, 'translate(' +
-            spans[Number(g.getAttribute('data-end'))][1]));
-        });
       }
-      var width = spans.reduce(function (w, s) { return Math.max(w, s[1]); }, 0) + 56;
+      var width = spans.reduce(function (w, s) { return Math.max(w, s[1]); }, 440) + 56;
       svg.setAttribute('width', width);
       svg.setAttribute('viewBox', '0 0 ' + width + ' ' + view[3]);
       all(svg, 'line.wide').forEach(function (l) { l.setAttribute('x2', width); });

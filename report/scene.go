@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/evidence"
@@ -256,8 +257,20 @@ func (s *scene) ends(e evidence.Edge) (from, to uint32) {
 		return s.write(e.From, e.Key, history.None), s.write(e.To, e.Key, e.Ver)
 	case evidence.RW:
 		return s.read(e.From, e.Key, e.Ver), s.write(e.To, e.Key, history.None)
+	case evidence.PWR:
+		return s.write(e.From, e.Key, history.None), s.cell(e.To, e.Op)
+	case evidence.PRW:
+		return s.cell(e.From, e.Op), s.write(e.To, e.Key, history.None)
 	}
 	return history.None, history.None
+}
+
+// cell is an operation if it is shown.
+func (s *scene) cell(t, op uint32) uint32 {
+	if slices.Contains(s.cells[t], op) {
+		return op
+	}
+	return history.None
 }
 
 // write finds the shown write of a version, or the last shown write of its key.

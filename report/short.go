@@ -57,7 +57,7 @@ var should = map[level.Anomaly]string{
 	level.NoOrder: "Refuse one of the transactions: whichever of them wrote first, what the others read contradicts " +
 		"it.",
 	level.NonLinearizable: "Let each operation take effect at one moment between its begin and its end.",
-	level.Session:         "Give a transaction of a session a snapshot that is not older than the session's last commit.",
+	level.Session:         "Give a transaction a snapshot that is not older than its session's last commit.",
 	level.Int:             "Return what the transaction itself wrote or read before.",
 	level.Ext:             "Return the last version that was committed when the snapshot was taken.",
 	level.NoConflict:      "Refuse the second to commit of two transactions that overlap and write the same row.",
@@ -189,8 +189,8 @@ func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 			where(e.To))
 	case evidence.RT:
 		if h.Positions {
-			say("%s (%s) had ended before %s (%s) began, by their places in the file.", txnName(h, e.From), where(e.From),
-				txnName(h, e.To), where(e.To))
+			say("%s (%s) had ended before %s (%s) began, by their places in the file.", txnName(h, e.From),
+				where(e.From), txnName(h, e.To), where(e.To))
 			break
 		}
 		say("%s (%s) had ended %s before %s (%s) began.", txnName(h, e.From), where(e.From),
@@ -213,7 +213,9 @@ func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 		if e.Dep == evidence.PRW {
 			t = e.From
 		}
-		op(t, e.Op)
+		if op1, op2 := s.ends(e); op1 != e.Op && op2 != e.Op {
+			op(t, e.Op)
+		}
 		if e.Dep == evidence.PWR {
 			say("The row that it missed: %s, as %s left it.", keyName(h, e.Key), txnName(h, e.From))
 		} else {
