@@ -11,6 +11,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -179,7 +180,7 @@ func (s *rounds) arrive() {
 			}
 		}
 	}
-	slices.SortStableFunc(s.arrival, func(a, b uint32) int { return cmp.Compare(at[a], at[b]) })
+	sorts.Stable(s.arrival, func(a, b uint32) int { return cmp.Compare(at[a], at[b]) })
 }
 
 // take has the next transaction arrive.

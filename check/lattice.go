@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/level"
 )
 
@@ -40,7 +41,7 @@ func RunLattice(ctx context.Context, h *history.History, o Options, partial func
 	final := make([]bool, len(levels)) // unknown for another reason than time
 	for _, atLength := range []bool{false, true} {
 		if atLength {
-			slices.SortStableFunc(open, func(a, b level.Level) int { return hard(a) - hard(b) })
+			sorts.Stable(open, func(a, b level.Level) int { return hard(a) - hard(b) })
 		}
 		left := len(open)
 		for _, at := range open {
@@ -88,7 +89,7 @@ func strongestFirst(levels []level.Level) []level.Level {
 		}
 		return n
 	}
-	slices.SortStableFunc(out, func(a, b level.Level) int { return implies(b) - implies(a) })
+	sorts.Stable(out, func(a, b level.Level) int { return implies(b) - implies(a) })
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"isovet/closure"
 	"isovet/evidence"
 	"isovet/graph"
+	"isovet/internal/sorts"
 )
 
 // Constraint is PolySI's generalized constraint of two transactions that write a common key: either A's versions come
@@ -125,7 +126,7 @@ func (g *Induced) constrain() {
 		}
 		mine := g.pairs[from:]
 		if v.WOff[t+1]-v.WOff[t] > 1 {
-			slices.SortStableFunc(mine, func(x, y [2]uint32) int {
+			sorts.Stable(mine, func(x, y [2]uint32) int {
 				return cmp.Compare(p.WriteNode(x[1]),
 					p.WriteNode(y[1]))
 			})

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // span is a range of ranks or of places, lo:hi.
@@ -39,7 +40,7 @@ func (a spans) except(n uint32) spans {
 
 func (a spans) union(b spans) spans {
 	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y span) int { return int(int64(x.lo) - int64(y.lo)) })
+	sorts.Func(all, func(x, y span) int { return int(int64(x.lo) - int64(y.lo)) })
 	out := all[:0]
 	for _, s := range all {
 		if n := len(out); n > 0 && s.lo <= out[n-1].hi {

@@ -9,6 +9,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/level"
 )
 
@@ -205,7 +206,7 @@ func (t *Totals) String() string {
 // kindCounts lists kinds, the most frequent first.
 func kindCounts(kinds map[string]int) string {
 	names := slices.Sorted(maps.Keys(kinds))
-	slices.SortStableFunc(names, func(a, b string) int { return kinds[b] - kinds[a] })
+	sorts.Stable(names, func(a, b string) int { return kinds[b] - kinds[a] })
 	for i, k := range names {
 		names[i] = fmt.Sprintf("%d %s", kinds[k], k)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 //go:embed page.tmpl
@@ -128,7 +129,7 @@ func used(as []evidence.Anomaly) []legend {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b legend) int { return strings.Compare(a.Name, b.Name) })
+	sorts.Func(out, func(a, b legend) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -182,11 +183,10 @@ func kinds(r *evidence.Result) (out []pair) {
 	for i := range r.Anomalies {
 		n[title(&r.Anomalies[i])]++
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(n), func(a, b string) int {
-		return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b))
-	}) {
+	for _, k := range sortedKeys(n) {
 		out = append(out, pair{k, fmt.Sprint(n[k])})
 	}
+	sorts.Stable(out, func(a, b pair) int { return cmp.Compare(n[b.Name], n[a.Name]) })
 	return out
 }
 

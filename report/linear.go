@@ -2,11 +2,11 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/level"
 )
 
@@ -86,7 +86,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 		s.txns = append(s.txns, x)
 	}
 	s.used = make([]bool, len(s.txns))
-	slices.SortStableFunc(s.txns, func(a, b linearTxn) int {
+	sorts.Stable(s.txns, func(a, b linearTxn) int {
 		if a.start < b.start {
 			return -1
 		} else if a.start > b.start {

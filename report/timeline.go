@@ -8,6 +8,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // A timeline's measures, in SVG units (CSS pixels).
@@ -185,7 +186,7 @@ func (f *timelineFigure) place(drawn []uint32) {
 			b.to, _ = slices.BinarySearch(f.moments, max(end, f.clock.start(b.t)))
 		}
 	}
-	slices.SortStableFunc(f.bars, func(a, b bar) int {
+	sorts.Stable(f.bars, func(a, b bar) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.t, b.t))
 	})
 	for i := range f.bars {
@@ -282,7 +283,7 @@ func (f *timelineFigure) stack() {
 		}
 		return 1
 	}
-	slices.SortFunc(f.rows, func(a, b uint32) int {
+	sorts.Func(f.rows, func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(initial(a), initial(b)), cmp.Compare(h.SessName[a], h.SessName[b]), cmp.Compare(a, b))
 	})
 	y := 10.0

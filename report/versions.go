@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // What a figure shows of a key's versions at most.
@@ -60,7 +61,7 @@ func (f *timelineFigure) markVersions() {
 				all = append(all, version{at, op, t})
 			}
 		}
-		slices.SortFunc(all, func(a, b version) int { return cmp.Compare(a.at, b.at) })
+		sorts.Func(all, func(a, b version) int { return cmp.Compare(a.at, b.at) })
 		last := f.moments[len(f.moments)-1]
 		lo := sort.Search(len(all), func(i int) bool { return all[i].at >= f.moments[0] })
 		hi := sort.Search(len(all), func(i int) bool { return all[i].at > last })

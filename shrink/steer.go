@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // maxProofs is how many anomalies of an answer are tried.
@@ -134,7 +135,7 @@ func (s *search) proofs() []*proof {
 	var out []*proof
 	r := s.answer
 	few := count(len(r.Anomalies))
-	slices.SortStableFunc(few, func(a, b uint32) int {
+	sorts.Stable(few, func(a, b uint32) int {
 		return cmp.Compare(len(r.Anomalies[a].Txns), len(r.Anomalies[b].Txns))
 	})
 	few = slices.DeleteFunc(few, func(i uint32) bool { return !s.wanted(r.Anomalies[i]) })
@@ -146,7 +147,7 @@ func (s *search) proofs() []*proof {
 			out = append(out, s.named(m.Violations[i].Txns))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *proof) int { return cmp.Compare(len(a.txns), len(b.txns)) })
+	sorts.Stable(out, func(a, b *proof) int { return cmp.Compare(len(a.txns), len(b.txns)) })
 	return out[:min(len(out), maxProofs)]
 }
 

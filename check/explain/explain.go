@@ -17,6 +17,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/level"
 	"isovet/prepass"
 	"isovet/solver"
@@ -152,7 +153,7 @@ func (x *explainer) sorted(txns []uint32) []uint32 {
 		}
 	}
 	out := slices.Clone(txns)
-	slices.SortFunc(out, func(a, b uint32) int {
+	sorts.Func(out, func(a, b uint32) int {
 		if h.Txns.Sess[a] == h.Txns.Sess[b] {
 			return cmp.Compare(x.pos[a], x.pos[b])
 		}
@@ -284,7 +285,7 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 // Anomaly makes an anomaly of a minimal proof. If the orders that one cycle assumes follow from the others one after
 // the other, that cycle is the anomaly and the others are its reasons; else each cycle is a case.
 func Anomaly(proof [][]evidence.Edge) evidence.Anomaly {
-	slices.SortStableFunc(proof, func(a, b []evidence.Edge) int { return cmp.Compare(len(a), len(b)) })
+	sorts.Stable(proof, func(a, b []evidence.Edge) int { return cmp.Compare(len(a), len(b)) })
 	if len(proof) == 1 {
 		return evidence.Anomaly{Cycle: proof[0]}
 	}

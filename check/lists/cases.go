@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/level"
 )
 
@@ -170,7 +171,7 @@ func others(h *history.History, op uint32) []uint32 {
 // takeApart finds the ways of a list, or the anomaly of reads that have none.
 func (c *Cases) takeApart(d *doubled) *evidence.Anomaly {
 	h := c.h
-	slices.SortStableFunc(d.ws, func(a, b block) int { return cmp.Compare(a.at, b.at) })
+	sorts.Stable(d.ws, func(a, b block) int { return cmp.Compare(a.at, b.at) })
 	longest := d.reads[0]
 	for _, op := range d.reads {
 		if len(others(h, op)) > len(others(h, longest)) {

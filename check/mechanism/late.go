@@ -2,7 +2,7 @@ package mechanism
 
 import (
 	"cmp"
-	"slices"
+	"isovet/internal/sorts"
 )
 
 // A transaction that comes when transactions that ended after it have been dispatched already is late. It is not
@@ -106,7 +106,7 @@ func (v *Verifier) convictFirst(n int) {
 		}
 	}
 	v.suspects.n -= len(all)
-	slices.SortFunc(all, func(a, b suspect) int { return cmp.Compare(a.number, b.number) })
+	sorts.Func(all, func(a, b suspect) int { return cmp.Compare(a.number, b.number) })
 	for _, s := range all {
 		v.violation(s.x)
 	}

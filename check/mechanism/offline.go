@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // MissingTimes says that a history has no client times to verify by.
@@ -173,7 +174,7 @@ func newSource(h *history.History) (*source, error) {
 
 // pack puts chains one behind the other into as few lanes as it can.
 func (s *source) pack(chains []chain) {
-	slices.SortFunc(chains, func(a, b chain) int { return cmp.Compare(a.start, b.start) })
+	sorts.Func(chains, func(a, b chain) int { return cmp.Compare(a.start, b.start) })
 	type lane struct {
 		end int64
 		at  int

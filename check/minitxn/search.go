@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/graph"
+	"isovet/internal/sorts"
 )
 
 // ErrBudget is the end of a search for want of memory, ErrStopped because it was asked to stop.
@@ -70,7 +71,7 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 			ended = append(ended, op)
 		}
 	}
-	slices.SortStableFunc(ended, func(a, b Op) int {
+	sorts.Stable(ended, func(a, b Op) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End,
 			b.End))
 	})

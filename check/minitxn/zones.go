@@ -2,6 +2,7 @@ package minitxn
 
 import (
 	"cmp"
+	"isovet/internal/sorts"
 	"slices"
 )
 
@@ -106,7 +107,7 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 	if placed < n {
 		return nil, false, nil // compare-and-sets that read from each other in a circle
 	}
-	slices.SortStableFunc(clusters[initial:], func(a, b *cluster) int {
+	sorts.Stable(clusters[initial:], func(a, b *cluster) int {
 		return cmp.Or(cmp.Compare(min(a.minF, a.maxS), min(b.minF, b.maxS)), cmp.Compare(a.maxS, b.maxS))
 	})
 	var late *cluster // of those before, the one with the latest start

@@ -2,10 +2,10 @@ package replay
 
 import (
 	"cmp"
-	"slices"
 
 	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/predicates"
 	"isovet/prepass"
 	"isovet/solver"
@@ -360,6 +360,6 @@ func (p *predReads) after(k keyRead, first uint32) (out []later) {
 		d := e.ord.Pos(e.commit(e.writer(x.w))) - e.ord.Pos(e.begin(k.i))
 		return max(d, -d)
 	}
-	slices.SortFunc(out, func(a, b later) int { return cmp.Compare(far(a), far(b)) })
+	sorts.Func(out, func(a, b later) int { return cmp.Compare(far(a), far(b)) })
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // Axiom is one of the conditions of CHRONOS, by the paper's names, and TIMESTAMPS for its Equation 1: start ≤ commit.
@@ -108,7 +109,7 @@ func (u *Unsupported) Error() string { return u.What }
 
 // finish sorts the violations by transaction, axiom and key, drops what is there twice, and counts.
 func (r *Report) finish() {
-	slices.SortFunc(r.Violations, compare)
+	sorts.Func(r.Violations, compare)
 	r.Violations = slices.Compact(r.Violations)
 	lastTxn, lastKey := history.None, history.None
 	for i, v := range r.Violations {

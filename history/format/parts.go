@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"isovet/history"
 	"isovet/history/partlist"
+	"isovet/internal/sorts"
 )
 
 // PartsName is the file that lists the parts of a history in a folder.
@@ -191,7 +191,7 @@ func IsParts(dir string) bool {
 
 // SortNames sorts names as people do: numbers in them by their value.
 func SortNames(names []string) {
-	slices.SortFunc(names, compareNames)
+	sorts.Func(names, compareNames)
 }
 
 // compareNames compares by parts that are digits or not: numbers by value, others by bytes.

@@ -18,6 +18,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/sorts"
 )
 
 // watchLog is the folder that isovet watch keeps: what it has taken, to be judged again, and cut down.
@@ -222,7 +223,7 @@ func inSessions(h *history.History, seqs jsonl.Seqs) []uint32 {
 	for s := range h.NumSessions() {
 		in := slices.Clone(h.SessTxn[h.SessOff[s]:h.SessOff[s+1]])
 		places := slices.Clone(in)
-		slices.SortStableFunc(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
+		sorts.Stable(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
 		for i, at := range places {
 			out[at] = in[i]
 		}

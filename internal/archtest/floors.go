@@ -26,6 +26,8 @@ var floors = [][]room{
 			"the algorithms' bounds by name, for tests to set as low as can be"},
 		{"internal/heap",
 			"a heap of numbers and ids, the smallest first"},
+		{"internal/sorts",
+			"sorting with one body of code for all types, for what no check's time depends on"},
 		{"internal/keystore",
 			"numbers for the keys of an endless stream, and what is known of those that memory does not hold, on disk"},
 		{"docs",

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"isovet/history"
 	"isovet/history/split"
 	"isovet/internal/heap"
+	"isovet/internal/sorts"
 )
 
 // historyStats is what "isovet stats" says of a history.
@@ -268,7 +268,7 @@ func newTimeStats(h *history.History) timeStats {
 	if len(spans) == 0 {
 		return s
 	}
-	slices.SortFunc(spans, func(a, b span) int {
+	sorts.Func(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end,
 			b.end))
 	})

@@ -30,6 +30,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/logs"
+	"isovet/internal/sorts"
 )
 
 const (
@@ -293,7 +294,7 @@ func (f *folder) strangers() int {
 	slices.Sort(ids)
 	for _, id := range ids {
 		seen := f.lost[id]
-		slices.SortFunc(seen, func(a, b write) int {
+		sorts.Func(seen, func(a, b write) int {
 			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
 				b.id))
 		})

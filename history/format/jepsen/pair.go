@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/sorts"
 )
 
 // sort puts the operations in the order of their indices, if all have one and no two the same.
@@ -28,7 +29,7 @@ func (r *reader) sort() error {
 		return nil
 	}
 	byIndex := slices.Clone(r.events)
-	slices.SortStableFunc(byIndex, func(a, b event) int { return cmp.Compare(a.index, b.index) })
+	sorts.Stable(byIndex, func(a, b event) int { return cmp.Compare(a.index, b.index) })
 	for i := 1; i < len(byIndex); i++ {
 		if byIndex[i].index == byIndex[i-1].index {
 			r.indexed = false

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // Check says why a history cannot be written as it is, nil if it can: an initial transaction, keys that are there at
@@ -130,9 +131,9 @@ func Write(w io.Writer, h *history.History) error {
 	}
 	// A session's own lines keep their order: it has at most one operation open.
 	if timed {
-		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.time, b.time) })
+		sorts.Stable(lines, func(a, b line) int { return cmp.Compare(a.time, b.time) })
 	} else if inOrder {
-		slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.txn, b.txn) })
+		sorts.Func(lines, func(a, b line) int { return cmp.Compare(a.txn, b.txn) })
 	}
 	process := slices.Clone(h.SessName)
 	if timed {

@@ -2,12 +2,12 @@ package jsonl
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // maxDepth bounds the nesting of values that are skipped, and of predicates.
@@ -372,7 +372,7 @@ func (t *tolerant) txn(done int) {
 // sortColumns puts a row's columns in order and returns the index of one that equals its predecessor; -1: there is
 // none.
 func (t *tolerant) sortColumns() int {
-	slices.SortFunc(t.cols, func(a, b column) int {
+	sorts.Func(t.cols, func(a, b column) int {
 		return bytes.Compare(t.strs[a.name:a.end], t.strs[b.name:b.end])
 	})
 	for i := 1; i < len(t.cols); i++ {

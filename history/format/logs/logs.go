@@ -10,11 +10,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // Log is one client's log.
@@ -40,7 +40,7 @@ func List(dir, prefix string) ([]Log, error) {
 		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named " + prefix +
 			"<number>.log; expected one a client"}
 	}
-	slices.SortFunc(all, func(a, b Log) int {
+	sorts.Func(all, func(a, b Log) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Path,
 			b.Path))
 	})

@@ -20,6 +20,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/sorts"
 )
 
 // Is reports whether a file begins as a trace does.
@@ -168,7 +169,7 @@ func read(data []byte, file string) (h *history.History, passed int, err error) 
 func readLines(text []byte, lines []line, file string) (*history.History, error) {
 	byStart := func(a, b line) int { return cmp.Compare(a.start, b.start) }
 	if !slices.IsSortedFunc(lines, byStart) {
-		slices.SortStableFunc(lines, byStart)
+		sorts.Stable(lines, byStart)
 		all := make([]byte, 0, len(text))
 		for _, l := range lines {
 			all = append(all, text[l.from:l.to]...)

@@ -21,6 +21,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/sorts"
 )
 
 // Is reports whether a file begins as one of this format: an array, and in its first object one of the fields of its
@@ -262,7 +263,7 @@ func ticks(txns []txn) {
 	for _, x := range txns {
 		all = append(all, x.sts, x.cts)
 	}
-	slices.SortFunc(all, compare)
+	sorts.Func(all, compare)
 	all = slices.Compact(all)
 	rank := func(s stamp) int64 {
 		i, _ := slices.BinarySearchFunc(all, s, compare)
