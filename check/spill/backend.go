@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"isovet/check/spill/plan"
 	"isovet/history"
@@ -255,6 +256,9 @@ type Gathering struct {
 	Only    []plan.Value // keys of the initial transaction that are asked for; nil: all
 	Moved   []Moved
 	Counted []Counted
+
+	sorted   sync.Once
+	byCommit []Moved // Moved, in the order of where they commit
 }
 
 // Counted is a transaction of unknown outcome that counts as committed, and where the rule has it.
@@ -272,12 +276,20 @@ func (g *Gathering) window(at plan.Pos) int {
 	return -1
 }
 
-// special are the exceptions that stand in a span, which may be where nothing of their piece does.
+// special are the exceptions that stand in a span, which may be where nothing of their piece does. Cost: the exceptions
+// are sorted once; then their logarithm a span, and those that are found.
 func (g *Gathering) special() map[uint64]int {
+	g.sorted.Do(func() {
+		g.byCommit = slices.Clone(g.Moved)
+		slices.SortFunc(g.byCommit, func(a, b Moved) int { return a.To.Commit.Compare(b.To.Commit) })
+	})
 	s := make(map[uint64]int)
-	for _, m := range g.Moved {
-		if i := g.window(m.To.Commit); i >= 0 {
-			s[m.Place] = i
+	for i, w := range g.Spans {
+		at, _ := slices.BinarySearchFunc(g.byCommit, w.From, func(m Moved, p plan.Pos) int {
+			return m.To.Commit.Compare(p)
+		})
+		for ; at < len(g.byCommit) && w.Has(g.byCommit[at].To.Commit); at++ {
+			s[g.byCommit[at].Place] = i
 		}
 	}
 	return s

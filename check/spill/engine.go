@@ -419,9 +419,11 @@ func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Wri
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
 	} else {
-		s, stop := e.step("ask", []any{e.order(), parts})
-		if stop != nil {
-			return nil, nil, stop
+		s := step{n: -1}
+		if e.kept() { // or all exceptions would be listed for each slice of a stretch
+			if s, err = e.step("ask", []any{e.order(), parts}); err != nil {
+				return nil, nil, err
+			}
 		}
 		err = e.parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
 			got[i], err = answer(e, s, i, func() (Written, error) {

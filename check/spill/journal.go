@@ -25,7 +25,7 @@ type step struct {
 
 // step begins the next step. asked is all that its answers depend on, but for the history and the options.
 func (e *engine) step(kind string, asked any) (step, error) {
-	if e.in.Key == "" || e.o.Backend != nil || e.unkept {
+	if !e.kept() {
 		return step{n: -1}, nil
 	}
 	d := xxhash.New()
@@ -36,6 +36,9 @@ func (e *engine) step(kind string, asked any) (step, error) {
 	e.steps++
 	return s, err
 }
+
+// kept says that answers are kept.
+func (e *engine) kept() bool { return e.in.Key != "" && e.o.Backend == nil && !e.unkept }
 
 // journalVersion is that of answers.
 const journalVersion = 1
