@@ -246,7 +246,10 @@ func (r *there) txns(ctx context.Context, w *wanted) (all []txn, err error) {
 	return all, err
 }
 
-// numbered has gob number the types in one order, wherever they are met first: so the same is always the same bytes.
+// Number has package gob number the types of tasks and answers, which it does in the order in which a process meets
+// types: processes that do so at the same moment, by init, give the same bytes for the same.
+func Number() error { return numbered() }
+
 var numbered = sync.OnceValue(func() error {
 	return gob.NewEncoder(io.Discard).Encode(struct {
 		A task

@@ -32,10 +32,12 @@ type Engine struct {
 	Dir func(dir string) (string, error)
 	// Plan divides a history: split.Plan, wherever its files are.
 	Plan func(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error)
-	// Open is a backend with files in a folder, and what removes these.
-	Open func(dir string, set *split.Set, progress func(done, total int)) (spill.Backend, func() error, error)
+	// Open is a backend with files in a folder, and what removes these; memory is what each process may use.
+	Open func(dir string, set *split.Set, memory int64, progress func(done, total int)) (spill.Backend, func() error,
+		error)
 	// Verify is Open for certificates of what was checked so.
-	Verify func(dir string, set *split.Set, progress func(done, total int)) (large.Backend, func() error, error)
+	Verify func(dir string, set *split.Set, memory int64, progress func(done, total int)) (large.Backend, func() error,
+		error)
 	// Close ends what Plan, Open and Verify began.
 	Close func()
 }

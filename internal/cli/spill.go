@@ -126,7 +126,7 @@ func (f *checkFlags) checkSpilled(ctx context.Context, e *env, path string, i, n
 	var backend spill.Backend
 	clean := func() error { return nil }
 	if e.engine != nil {
-		backend, clean, err = e.engine.Open(dir, set, func(done, total int) { p.Step("tasks", done, total) })
+		backend, clean, err = e.engine.Open(dir, set, memory, func(done, total int) { p.Step("tasks", done, total) })
 		if err != nil {
 			return outcome{path, nil, err, began}, true
 		}
@@ -350,7 +350,8 @@ func verifyLarge(ctx context.Context, e *env, f *verifyFlags, cert, path string)
 		o := large.Options{Dir: dir, Memory: memory, ClockSkew: f.skew.Nanoseconds(),
 			Progress: func(stage string, done, total int64) { p.Step(stage, int(done), int(total)) }}
 		if e.engine != nil && (inMemory(set) > memory || slices.ContainsFunc(paths, remote)) {
-			o.Backend, clean, err = e.engine.Verify(dir, set, func(done, total int) { p.Step("tasks", done, total) })
+			o.Backend, clean, err = e.engine.Verify(dir, set, memory,
+				func(done, total int) { p.Step("tasks", done, total) })
 			if err != nil {
 				return nil, err
 			}

@@ -17,6 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	mortal()
 	run.Worker(os.Args[1:])
 	if len(os.Args) == 2 && os.Args[1] == "prism" {
 		if err := run.Prism(0, os.Stdin, os.Stdout); err != nil {

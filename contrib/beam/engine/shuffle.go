@@ -20,7 +20,10 @@ func init() {
 
 // emitFn does tasks that emit chunks. An element of what it emits is a partition and a chunk, with the task's number
 // and the chunk's among those of the task before it.
-type emitFn struct{ Dir, Do, Shared string }
+type emitFn struct {
+	Dir, Do, Shared string
+	Memory          int64
+}
 
 // ProcessElement does a task; its element has the task's number in front.
 func (f *emitFn) ProcessElement(ctx context.Context, task []byte, emit func(int64, []byte)) error {
@@ -29,7 +32,7 @@ func (f *emitFn) ProcessElement(ctx context.Context, task []byte, emit func(int6
 		return fmt.Errorf("a task without a number")
 	}
 	chunks := uint64(0)
-	t := &taskFn{Dir: f.Dir, Do: f.Do, Shared: f.Shared}
+	t := &taskFn{Dir: f.Dir, Do: f.Do, Shared: f.Shared, Memory: f.Memory}
 	return t.do(ctx, task[n:], func(part int, head, chunk []byte) error {
 		b := make([]byte, 0, len(head)+len(chunk)+3*binary.MaxVarintLen64)
 		b = binary.AppendUvarint(b, no)
@@ -141,7 +144,7 @@ func (l *list) group(ctx context.Context, name string) error {
 		p := beam.NewPipeline()
 		var out []beam.PCollection
 		for s, elements := range l.branches(p.Root(), todo) {
-			out = append(out, beam.ParDo(s, &emitFn{e.Dir, l.do, l.shared}, elements))
+			out = append(out, beam.ParDo(s, &emitFn{e.Dir, l.do, l.shared, e.Memory}, elements))
 		}
 		s := p.Root()
 		end(s, beam.ParDo(s, &keepFn{e.Dir, name}, beam.GroupByKey(s, beam.Flatten(s, out...))))

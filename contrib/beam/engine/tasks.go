@@ -49,6 +49,8 @@ type Engine struct {
 	Dir string
 	// Attempts are how often a pipeline that fails without having done anything is tried; 0: 3.
 	Attempts int
+	// Memory is how many bytes each process may use for tasks, about; 0: 1 GiB.
+	Memory int64
 	// Grouped: Beam groups what tasks emit for others, also where these could read each other's files.
 	Grouped bool
 	// Progress, if set, is told how many tasks of how many are done.
@@ -77,6 +79,7 @@ func Register(name string, f Func) { funcs[name] = f }
 // taskFn does tasks.
 type taskFn struct {
 	Dir, Do, Shared string
+	Memory          int64
 	Emits           bool // they emit chunks, which stay in a file
 }
 
@@ -137,6 +140,11 @@ func (f *taskFn) do(ctx context.Context, task []byte, emit func(int, []byte, []b
 	if do == nil {
 		return fmt.Errorf("this worker knows no task %q: it is another version of the program", f.Do)
 	}
+	leave, err := enter(ctx, f.Do, f.Memory)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	var to *emitter
 	if f.Emits {
 		if to, err = newEmitter(ctx, f.Dir, key); err != nil {
@@ -294,7 +302,7 @@ func (e *Engine) Do(ctx context.Context, do string, shared []byte, args [][]byte
 func (l *list) pipeline(todo []int, emits bool) *beam.Pipeline {
 	p := beam.NewPipeline()
 	for s, elements := range l.branches(p.Root(), todo) {
-		end(s, beam.ParDo(s, &taskFn{l.e.Dir, l.do, l.shared, emits}, elements))
+		end(s, beam.ParDo(s, &taskFn{l.e.Dir, l.do, l.shared, l.e.Memory, emits}, elements))
 	}
 	return p
 }

@@ -21,6 +21,10 @@ type Verifier struct {
 var _ large.Backend = (*Verifier)(nil)
 
 func init() {
+	// So that all processes number alike the types that are sent: see backend.go.
+	if err := large.Number(); err != nil {
+		panic(err)
+	}
 	Register("verify pieces", doVerifyPieces)
 	Register("verify partition", doVerifyPartition)
 }

@@ -24,11 +24,13 @@ type Pool struct {
 
 	mu      sync.Mutex
 	workers map[string]*process // nil: it is closed
+	died    chan struct{}       // closed when a worker ends otherwise than it should; nil: nobody asked
 }
 
 type process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
+	cmd     *exec.Cmd
+	done    chan struct{}
+	stopped bool // as it was asked for
 }
 
 // StartPool listens at an address, and starts the program whenever it is asked for a worker.
@@ -76,11 +78,15 @@ func (p *Pool) StartWorker(_ context.Context, req *fnpb.StartWorkerRequest) (*fn
 	}
 	p.workers[id] = w
 	go func() {
-		w.cmd.Wait()
+		err := w.cmd.Wait()
 		close(w.done)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.workers, id)
+		if err != nil && !w.stopped && p.died != nil {
+			close(p.died)
+			p.died = nil
+		}
 	}()
 	return &fnpb.StartWorkerResponse{}, nil
 }
@@ -89,12 +95,25 @@ func (p *Pool) StartWorker(_ context.Context, req *fnpb.StartWorkerRequest) (*fn
 func (p *Pool) StopWorker(_ context.Context, req *fnpb.StopWorkerRequest) (*fnpb.StopWorkerResponse, error) {
 	p.mu.Lock()
 	w := p.workers[req.GetWorkerId()]
+	if w != nil {
+		w.stopped = true
+	}
 	p.mu.Unlock()
 	if w != nil {
 		w.cmd.Process.Kill()
 		<-w.done
 	}
 	return &fnpb.StopWorkerResponse{}, nil
+}
+
+// Died returns a channel that is closed when the next worker ends that was not asked to, and not well.
+func (p *Pool) Died() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.died == nil {
+		p.died = make(chan struct{})
+	}
+	return p.died
 }
 
 // Pids lists the processes of the workers.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
@@ -115,11 +116,37 @@ func (r *Runner) Run(ctx context.Context, p *beam.Pipeline) error {
 			}
 		}()
 	}
+	if r.prism != nil && r.pool != nil {
+		go r.watchWorkers(ctx, cancel)
+	}
 	err = submit(ctx, job, endpoint)
+	if errors.Is(context.Cause(ctx), errDied) {
+		r.prism.stop() // it still waits for whom it has not heard of
+	}
 	if err != nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
 	return err
+}
+
+var errDied = errors.New("a worker has ended")
+
+// patience is how long Prism has to see itself that a worker has died. Mostly it does at once; but it waits a minute
+// for other workers that have not reported yet, and that it has ended.
+const patience = 3 * time.Second
+
+// watchWorkers gives a pipeline up when a worker has died.
+func (r *Runner) watchWorkers(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case <-r.pool.Died():
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-time.After(patience):
+		cancel(errDied)
+	case <-ctx.Done():
+	}
 }
 
 // Pids are the worker processes.

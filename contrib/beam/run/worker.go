@@ -53,6 +53,11 @@ func asWorker(args []string) (w worker, is bool) {
 	return w, w.boot || w.id != "" && (w.provision != "" || w.control != "")
 }
 
+var isWorker bool
+
+// IsWorker reports whether a runner started this process as a worker.
+func IsWorker() bool { return isWorker }
+
 // Worker is what main calls first: in a process that a runner started as a worker it does that work, and ends the
 // process. In others it returns at once.
 func Worker(args []string) {
@@ -60,6 +65,7 @@ func Worker(args []string) {
 	if !is {
 		return
 	}
+	isWorker = true
 	if err := w.run(args); err != nil {
 		fmt.Fprintln(os.Stderr, "isovet-beam worker:", err)
 		os.Exit(1)

@@ -134,17 +134,21 @@ func (p *program) plan(ctx context.Context, _ string, paths []string, o split.Op
 	return set, err
 }
 
-func (p *program) open(dir string, set *split.Set, progress func(done, total int)) (spill.Backend, func() error,
-	error) {
-	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Progress: progress}
-	clean := func() error { return e.Clean(context.Background()) }
+// on is an engine with a work folder, and what empties that.
+func (p *program) on(dir string, memory int64, progress func(done, total int)) (*engine.Engine, func() error) {
+	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Memory: memory, Progress: progress}
+	return e, func() error { return e.Clean(context.Background()) }
+}
+
+func (p *program) open(dir string, set *split.Set, memory int64, progress func(done, total int)) (spill.Backend,
+	func() error, error) {
+	e, clean := p.on(dir, memory, progress)
 	return &engine.Backend{Engine: e, Set: set, From: p.from}, clean, nil
 }
 
-func (p *program) verify(dir string, set *split.Set, progress func(done, total int)) (large.Backend, func() error,
-	error) {
-	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Progress: progress}
-	clean := func() error { return e.Clean(context.Background()) }
+func (p *program) verify(dir string, set *split.Set, memory int64, progress func(done, total int)) (large.Backend,
+	func() error, error) {
+	e, clean := p.on(dir, memory, progress)
 	return &engine.Verifier{Engine: e, Set: set, From: p.from}, clean, nil
 }
 

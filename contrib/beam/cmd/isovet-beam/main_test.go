@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -180,17 +182,27 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// killWorker waits for a worker of a driver, gives it a moment to work, and kills it.
+// writing reports whether a process has a file open that is not whole yet.
+func writing(pid int) bool {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		to, err := os.Readlink(filepath.Join(dir, e.Name()))
+		return err == nil && strings.Contains(to, "/.part-")
+	})
+}
+
+// killWorker waits for a worker of a driver that is in the middle of a task, and kills it.
 func killWorker(t *testing.T, driver int) int {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		found, _ := filepath.Glob("/proc/" + strconv.Itoa(driver) + "/task/*/children")
 		for _, f := range found {
 			b, _ := os.ReadFile(f)
 			for _, pid := range strings.Fields(string(b)) {
 				args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-				if n, err := strconv.Atoi(pid); err == nil && bytes.Contains(args, []byte("--id=")) {
-					time.Sleep(400 * time.Millisecond) // Prism waits a minute for one that never reported
+				n, err := strconv.Atoi(pid)
+				if err == nil && bytes.Contains(args, []byte("--id=")) && writing(n) {
 					if p, err := os.FindProcess(n); err == nil {
 						p.Kill()
 					}
