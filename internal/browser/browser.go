@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	js "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -129,6 +130,10 @@ func (b *Browser) Page(t testing.TB) *Page {
 		err := chromedp.Do(ctx)
 		if err == nil { // Runtime is enabled from the start
 			_, err = chromedp.Call(ctx, log.Enable, cdp.Empty{})
+		}
+		if err == nil { // it is looked at, and has the focus, whatever other pages there are
+			_, err = chromedp.Call(ctx, emulation.SetFocusEmulationEnabled,
+				emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		}
 		return err
 	})

@@ -79,7 +79,8 @@ func (p *Page) Wait(expression string) {
 	asked := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
 	for end := time.Now().Add(Patience); !Eval[bool](p, asked); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("%s is not true after %v; the page says:\n%s", short(expression), Patience,
+			p.t.Fatalf("%s is not true after %v; the browser says %q, the page (%s):\n%s", short(expression), Patience,
+				p.Problems(), Eval[string](p, "document.readyState + ', ' + document.visibilityState"),
 				Eval[string](p, "document.body ? document.body.innerText.slice(0, 4000) : ''"))
 		}
 	}

@@ -89,7 +89,8 @@ type row struct {
 	ID                            int64
 	Class, Kind, Means, Key       string
 	Count, Keys, Txns             string
-	Began, Last, State, Standing  string
+	Began, Last, Recent           string
+	State, Standing               string
 	Open, Unjudged, Proved, Shown bool
 	in                            watch.Incident
 }
@@ -245,7 +246,8 @@ func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []numbe
 func (p *live) row(in watch.Incident) row {
 	r := row{ID: in.ID, Class: shown(in.Class, 40), Kind: shown(in.Kind, 60), Means: means[in.Class], Open: in.Open,
 		Unjudged: in.Unjudged, Proved: in.Proved, Count: grouped(in.Count), Keys: grouped(in.Keys),
-		Txns: grouped(in.Txns), Began: clock(in.Began), Last: clock(in.Last), Shown: !p.o.Guarded, in: in}
+		Txns: grouped(in.Txns), Began: clock(in.Began), Last: clock(in.Last),
+		Recent: recent(in.Last, p.now()), Shown: !p.o.Guarded, in: in}
 	if k, is := ext[in.Kind]; is && in.Class == "EXT" && in.Kind != "" {
 		r.Means = "a read shows " + k
 	}

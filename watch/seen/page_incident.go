@@ -3,9 +3,11 @@ package seen
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"path/filepath"
+	"strings"
 
 	"isovet/history/format/jsonl"
+	"isovet/report"
 	"isovet/watch"
 )
 
@@ -20,16 +22,16 @@ type detail struct {
 
 // shownLine is a violation.
 type shownLine struct {
-	N              int64
-	Says           string
-	Standing       string
-	Raw            string
-	Figure         *figure
-	Argument       string // of the certificate
-	Edges          []string
-	Files          []pair // what it is, and its name in the folder
-	Why, Commands  string // why there is no evidence; how to check it
-	TitleID, DefID string
+	N        int64
+	Says     string
+	Standing string
+	Raw      string
+	Figure   *figure
+	Argument string // of the certificate
+	Edges    []string
+	Files    []pair   // what it is, and its name in the folder
+	Why      string   // there is no evidence, or not all
+	Commands []string // that check it
 }
 
 // evidenceOf is what an incident names, and what its lines do.
@@ -48,13 +50,13 @@ func evidenceOf(in *watch.Incident) []watch.Evidence {
 func (p *live) detail(in *watch.Incident) *detail {
 	d := &detail{Row: p.row(*in), Command: shown(p.o.Shrink, 500)}
 	files := evidenceOf(in)
+	told := map[int64]bool{}
 	for _, raw := range in.Lines {
 		var l line
 		if err := json.Unmarshal(raw, &l); err != nil {
 			continue
 		}
-		s := shownLine{N: l.N, Says: l.sentence(), Raw: shown(string(raw), 4000),
-			TitleID: fmt.Sprintf("figure-%d", l.N), DefID: fmt.Sprintf("arrow-%d", l.N)}
+		s := shownLine{N: l.N, Says: l.sentence(), Raw: shown(string(raw), 4000)}
 		switch {
 		case l.Proved && l.Anomaly != "":
 			s.Standing = "proved: " + shown(l.Anomaly, 60)
@@ -69,6 +71,16 @@ func (p *live) detail(in *watch.Incident) *detail {
 				break
 			}
 		}
+		told[l.N] = true
+		d.Lines = append(d.Lines, s)
+	}
+	for _, e := range files { // of those that have no line
+		if told[e.N] || e.History == "" {
+			continue
+		}
+		told[e.N] = true
+		s := shownLine{N: e.N, Says: d.Row.Means + "."}
+		p.show(&s, &line{Axiom: in.Class}, &e)
 		d.Lines = append(d.Lines, s)
 	}
 	if left := in.Count - int64(len(d.Lines)); left > 0 {
@@ -98,14 +110,37 @@ func (p *live) show(s *shownLine, l *line, e *watch.Evidence) {
 	if e.Certificate != "" {
 		if text, err := p.file(e.Certificate); err == nil {
 			s.Files = append(s.Files, pair{"certificate", e.Certificate})
-			s.Argument, d.edges = argument(text)
+			c := readCertificate(text)
+			d.edges, d.wrong = c.Cycle, c.Ops
 			for _, x := range d.edges {
 				s.Edges = append(s.Edges, x.says())
 				d.chief = append(d.chief, x.From, x.To)
 			}
+			if len(l.named()) == 0 {
+				d.chief = append(d.chief, c.Txns...)
+			}
+			if s.Argument = lines(c.Text, 60); c.Text != "" && !strings.Contains(strings.TrimSpace(c.Text), "\n") {
+				s.Says, s.Argument = s.Argument, "" // a sentence, with the values
+			}
+			s.Commands = p.commands(e, &c)
 		}
 	}
 	s.Figure = d.draw()
+}
+
+// commands check a violation's evidence again.
+func (p *live) commands(e *watch.Evidence, c *certificate) []string {
+	quoted := func(file string) string {
+		return shown(report.Quoted(filepath.Join(p.o.Dir, filepath.FromSlash(file))), 300)
+	}
+	check := "isovet check " + quoted(e.History)
+	if c.Checker != "" {
+		check += " --checker " + shown(c.Checker, 40)
+	}
+	if c.Level != "" {
+		check += " --level " + shown(strings.TrimPrefix(c.Level, "ts:"), 60)
+	}
+	return []string{check, "isovet verify " + quoted(e.History) + " " + quoted(e.Certificate)}
 }
 
 // stamped reports whether a violation is one of timestamps.
@@ -117,20 +152,25 @@ func (p *live) stamped(l *line) bool {
 	return false
 }
 
-// argument is what a certificate says in words of the first anomaly, and its cycle.
-func argument(text []byte) (string, []edge) {
-	_, rest, _ := bytes.Cut(text, []byte("\n")) // behind the header
+// certificate is what a page takes of one: of its header, and of its first anomaly.
+type certificate struct {
+	Level   string     `json:"level"`
+	Checker string     `json:"checker"`
+	Txns    []int64    `json:"txns"`
+	Ops     [][2]int64 `json:"ops"` // a transaction, and a place in it
+	Cycle   []edge     `json:"cycle"`
+	Text    string     `json:"text"`
+}
+
+func readCertificate(text []byte) (c certificate) {
+	head, rest, _ := bytes.Cut(text, []byte("\n"))
 	first, _, _ := bytes.Cut(rest, []byte("\n"))
-	var a struct {
-		Cycle []edge `json:"cycle"`
-		Text  string `json:"text"`
-	}
-	if json.Unmarshal(first, &a) != nil {
-		return "", nil
+	for _, part := range [][]byte{head, first} {
+		if json.Unmarshal(part, &c) != nil {
+			return certificate{}
+		}
 	}
 	const most = 30
-	if len(a.Cycle) > most {
-		a.Cycle = a.Cycle[:most]
-	}
-	return lines(a.Text, 60), a.Cycle
+	c.Cycle = c.Cycle[:min(len(c.Cycle), most)]
+	return c
 }

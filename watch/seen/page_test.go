@@ -224,3 +224,27 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestStampedIncident: of a violation of timestamps the page has what was read and what should have been, the read
+// marked, and the commands that check it again.
+func TestStampedIncident(t *testing.T) {
+	dir := t.TempDir()
+	var m watch.Metrics
+	var incidents watch.Incidents
+	err := run(t, dir, &m, strings.NewReader(wrong), func(c *watch.Config) { c.Incidents, c.Evidence = &incidents, 10 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Handler(Options{Metrics: &m, Incidents: &incidents, Dir: dir, Local: true})
+	text := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil))
+	for _, want := range []string{"Incident 1: EXT", "where its snapshot has 2", "✗ r x 1", "the database’s timestamps",
+		" --checker chronos --level session-snapshot-isolation\nisovet verify ", "T2",
+		"/evidence/evidence/000001.cert.json"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing of %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "✗ r x 1"); n != 2 { // in the timeline and in the table
+		t.Errorf("%d reads are marked", n)
+	}
+}

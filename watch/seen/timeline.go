@@ -63,8 +63,10 @@ type drawn struct {
 	chief []int64 // transactions that the violation names
 	key   string  // that it is about, as JSON; "": any
 	txn   *int64  // whose read is wrong
-	op    *uint32 // which one
-	ts    bool    // by the database's timestamps, where there are some
+	op    *uint32 // which one, in the transaction as it was sent
+	// wrong are the operations that a certificate names, each a transaction and a place in it as the history has it.
+	wrong [][2]int64
+	ts    bool // by the database's timestamps, where there are some
 	edges []edge
 }
 
@@ -83,7 +85,7 @@ const (
 	charWide, lineHigh  = 7.3, 15
 	boxHead, boxFoot    = 19, 5
 	rowGap, arcGap      = 14, 44
-	slotLeast, slotMost = 34, 190
+	slotLeast, slotMost = 56, 190
 	maxBoxes, maxLines  = 40, 10
 	maxChars            = 24
 )
@@ -133,7 +135,7 @@ func (d *drawn) draw() *figure {
 	}
 	d.rows(f, boxes, txns, from, to, unit)
 	last := slices.Max(to) + 1
-	f.Width = max(leftEdge+int(unit*float64(last))+72, 360)
+	f.Width = max(leftEdge+int(unit*float64(last))+72, 580)
 	for i, m := range moments {
 		x := leftEdge + int(unit*float64(i+d.shift(timed)))
 		f.Ticks = append(f.Ticks, tick{X: x, To: f.Height, Text: d.moment(m, moments[0])})
@@ -281,7 +283,7 @@ func (d *drawn) sessionRank(t uint32) int64 {
 func (d *drawn) box(t uint32, timed bool) box {
 	h := d.h
 	b := box{t: t, Name: "T" + strconv.FormatInt(h.Txns.ID[t], 10), Class: "txn", Fate: "committed",
-		Session: "no session"}
+		Session: "–"}
 	if n := h.SessName[h.Txns.Sess[t]]; n != history.NoTime {
 		b.Session = "session " + strconv.FormatInt(n, 10)
 	}
@@ -315,7 +317,7 @@ func (d *drawn) box(t uint32, timed bool) box {
 		if k := h.OpKey(op); d.key != "" && k != history.None && h.KeyString(k) == d.key {
 			c.rank = 1
 		}
-		if t != h.Init && d.txn != nil && d.op != nil && h.Txns.ID[t] == *d.txn && op == lo+*d.op {
+		if t != h.Init && d.isWrong(t, op, lo) {
 			c.rank = 0
 		}
 		ops = append(ops, c)
@@ -345,8 +347,25 @@ func (d *drawn) box(t uint32, timed bool) box {
 		y += lineHigh
 	}
 	b.High = y - 10 + boxFoot
-	b.Says = b.Name + ", " + b.Session + ", " + b.Fate
+	b.Says = b.Name + ", " + b.Fate
+	if b.Session != "–" {
+		b.Says = b.Name + ", " + b.Session + ", " + b.Fate
+	}
 	return b
+}
+
+// isWrong reports whether an operation is the one that the violation is about. A history may have left out others
+// before it; then the certificate says which it is.
+func (d *drawn) isWrong(t, op, lo uint32) bool {
+	h := d.h
+	if d.wrong != nil {
+		return slices.Contains(d.wrong, [2]int64{h.Txns.ID[t], int64(op - lo)})
+	}
+	if d.txn == nil || d.op == nil || h.Txns.ID[t] != *d.txn || op != lo+*d.op {
+		return false
+	}
+	k := h.OpKey(op)
+	return d.key == "" || k != history.None && h.KeyString(k) == d.key
 }
 
 // opText writes an operation, cut to fit and in full.

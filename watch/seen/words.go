@@ -114,6 +114,14 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
+// recent is a moment in short: today's by the time alone.
+func recent(t, now time.Time) string {
+	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+		return t.UTC().Format("15:04:05 UTC")
+	}
+	return clock(t)
+}
+
 // line is a violation as the file of violations has it, of any judge.
 type line struct {
 	N           int64           `json:"n"`
