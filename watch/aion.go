@@ -477,6 +477,9 @@ func (j *aion) Stats(s *Snapshot) {
 		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
 			int64(a.Wrong + j.suspects.n)},
 		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
+		{"gaps_total", "counter", "Stretches of numbers that were missing in a session.", "gaps", a.Gaps},
+		{"gaps_found_total", "counter", "Transactions of them that came after all.", "came after all", a.Found},
+		{"gap_sessions", "gauge", "Sessions in which numbers are missing.", "sessions with gaps", int64(a.GapSessions)},
 		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
 			"shortened", j.shortened}}, j.g.counts()...)
 }

@@ -423,7 +423,18 @@ func TestGap(t *testing.T) {
 	}
 	lines := []string{line(0, 1, 2), line(1, 3, 4), line(4, 5, 6), line(5, 7, 8), other(300), other(301),
 		line(6, 300, 302), line(7, 301, 303), line(3, 290, 299), other(900), other(901)}
-	dir, _ := play(t, aionOf(timestamp.Options{Level: level.SessionSnapshotIsolation}, 100), lines, 1)
+	dir, s := play(t, aionOf(timestamp.Options{Level: level.SessionSnapshotIsolation}, 100), lines, 1)
+	counts := func(s Snapshot) [3]int64 {
+		return [3]int64{count(s, "gaps_total"), count(s, "gaps_found_total"), count(s, "gap_sessions")}
+	}
+	if got := counts(s); got != [3]int64{1, 1, 1} {
+		t.Errorf("gaps, found, sessions with gaps: %v", got)
+	}
+	_, s = play(t, aionOf(timestamp.Options{Level: level.SessionSnapshotIsolation}, 100), append(lines,
+		line(2, 280, 285)), 1)
+	if got := counts(s); got != [3]int64{1, 2, 0} {
+		t.Errorf("gaps, found, sessions with gaps: %v; expected none", got)
+	}
 	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
 	want := `{"n":1,"axiom":"GAP","txn":4,"other":1,"missing":[2,3]}
 {"n":2,"axiom":"SESSION","txn":7,"other":6}

@@ -68,6 +68,10 @@ type AionStats struct {
 	MaxWindow  int
 	Versions   int64 // installed
 	Wrong      int   // reads that are wrong by what has arrived, and not final
+	// Stretches of numbers that were missing in a session, and of the transactions whose numbers they are how many have
+	// come after all; sessions in which some are missing now.
+	Gaps, Found int64
+	GapSessions int
 }
 
 // Aion checks transactions as they arrive, in any order within the lateness that the caller declares by Advance.

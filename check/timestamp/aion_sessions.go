@@ -108,6 +108,10 @@ func (a *Aion) flushSession(n uint32, ahead int) {
 		if s.began && x.seq > s.next {
 			a.final(Final{Axiom: GAP, Txn: x.id, Other: s.named, Key: history.None, Op: history.None,
 				Got: uint64(s.next), Want: uint64(x.seq - 1)})
+			a.stats.Gaps++
+			if len(s.gaps) == 0 {
+				a.stats.GapSessions++
+			}
 			if len(s.gaps) == maxGaps {
 				s.gaps = slices.Delete(s.gaps, 0, 1)
 			}
@@ -165,6 +169,7 @@ func (a *Aion) found(s *onlineSession, x *sessionTurn) {
 		if x.seq < g.from || x.seq > g.to {
 			continue
 		}
+		a.stats.Found++
 		rest := *g
 		g.to, rest.from = x.seq-1, x.seq+1
 		if x.part {
@@ -177,6 +182,9 @@ func (a *Aion) found(s *onlineSession, x *sessionTurn) {
 		}
 		if g = &s.gaps[i]; g.from > g.to {
 			s.gaps = slices.Delete(s.gaps, i, i+1)
+		}
+		if len(s.gaps) == 0 {
+			a.stats.GapSessions--
 		}
 		return
 	}
