@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"time"
@@ -93,6 +94,8 @@ func TestNewKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			debug.FreeOSMemory()
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(bounds.Memory)) // as the command line has it
 			before := memory()
 			var m Metrics
 			next := txns / 10

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/bits"
 	"os"
+	"slices"
 )
 
 // filter says of most keys that are not in the store that they are not: a Bloom filter in blocks of a cache line
@@ -53,11 +55,19 @@ func (f *filter) may(sum uint64) bool {
 }
 
 func (f *filter) save(path string) error {
-	b := make([]byte, 0, 8*len(f.words))
-	for _, w := range f.words {
-		b = binary.LittleEndian.AppendUint64(b, w)
-	}
-	return os.WriteFile(path, b, 0o644)
+	return writeFile(path, func(w io.Writer) error {
+		var b []byte
+		for part := range slices.Chunk(f.words, 1<<13) {
+			b = b[:0]
+			for _, x := range part {
+				b = binary.LittleEndian.AppendUint64(b, x)
+			}
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // loadFilter reads a filter; without a file it is one that every key passes.

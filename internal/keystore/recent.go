@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"math/bits"
@@ -186,17 +187,40 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // save writes what is here to a file: lengths and bytes of keys and values, and a checksum.
 func (r *recent) save(path string) error {
-	var b []byte
-	err := r.each(func(key, val []byte) error {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(key))), uint64(len(val)))
-		b = append(append(b, key...), val...)
-		return nil
+	return writeFile(path, func(w io.Writer) error {
+		sum := crc32.New(castagnoli)
+		var b []byte
+		flush := func() error {
+			_, err := w.Write(b)
+			sum.Write(b)
+			b = b[:0]
+			return err
+		}
+		err := r.each(func(key, val []byte) error {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(key))), uint64(len(val)))
+			b = append(append(b, key...), val...)
+			if len(b) < 1<<16 {
+				return nil
+			}
+			return flush()
+		})
+		if err == nil {
+			err = flush()
+		}
+		if err == nil {
+			_, err = w.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
+		}
+		return err
 	})
+}
+
+// writeFile makes a file.
+func writeFile(path string, write func(w io.Writer) error) error {
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	return os.WriteFile(path, b, 0o644)
+	return errors.Join(write(f), f.Close())
 }
 
 // readRecent calls put with what a file has; without a file there is nothing.
