@@ -57,6 +57,17 @@ func chronosFigures() []Figure {
 		{ID: "aion/fig16", Title: "memory of online checking over time", Where: "AION, Figure 16",
 			Metrics: []Metric{{"memory", "memory held", "MB"}, {"window", "window", "transactions"}},
 			Axis:    "percent of the stream", Numeric: true, Linear: true, Measure: aionFig16},
+		{ID: "aion/online-rate", Title: "throughput of isovet watch, end to end", Where: "AION, Figures 12a and 12b",
+			Metrics: []Metric{{"rate", "throughput", "transactions a second"},
+				{"whole", "throughput of the whole run", "transactions a second"}, {"memory", "memory at most", "MB"},
+				{"wrong", "violations and late transactions", "lines"}},
+			Axis: "percent of the stream", Linear: true, Measure: aionOnlineRate},
+		{ID: "aion/online-flips", Title: "flip-flops before the time-out, end to end", Where: "AION, Figures 13 and 14",
+			Metrics: []Metric{{"flips", "verdicts that change before they are final", "verdicts"},
+				{"wrong", "violations and late transactions", "lines"}}, Axis: "delay", Measure: aionOnlineFlips},
+		{ID: "aion/online-memory", Title: "memory of isovet watch over time, end to end", Where: "AION, Figure 16",
+			Metrics: []Metric{{"memory", "memory of the process", "MB"}, {"spilled", "keys on disk", "keys"}},
+			Axis:    "percent of the stream", Numeric: true, Linear: true, Measure: aionOnlineMemory},
 	}
 }
 

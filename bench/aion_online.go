@@ -1,0 +1,442 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"isovet/datasets"
+	"isovet/history/format/jsonl"
+	"isovet/internal/safego"
+	"isovet/level"
+)
+
+// AION end to end: isovet watch in a process of its own, to which lines come through a pipe as they would from a
+// collector, with time-outs by the clock, a log, and a bound of memory above which what is known of keys lies on disk.
+
+// patience is the paper's time-out (§IV-A).
+const patience = 5 * time.Second
+
+// arrival is a line and when it comes.
+type arrival struct {
+	at   time.Duration
+	line []byte
+}
+
+// batched is how many transactions a collector sends at a time (§VI-A).
+const batched = 500
+
+// sent makes lines of a workload as collectors send them: perSecond transactions commit a second, a batch of so many is
+// sent when the last of it has, and each arrives N(mu, sigma²) ms later. head are the header and the initial
+// transaction.
+func (l *Lab) sent(ctx context.Context, spec datasets.Spec, batch int, perSecond, mu, sigma float64) (head, []arrival,
+	error) {
+	spec.Seed = l.Seed
+	l.tell("generating a stream")
+	h, err := datasets.Generate(ctx, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	var text bytes.Buffer
+	if err := jsonl.Write(&text, h); err != nil {
+		return nil, nil, err
+	}
+	var first head
+	type stamped struct {
+		commit int64
+		line   []byte
+	}
+	var all []stamped
+	for line := range bytes.Lines(text.Bytes()) {
+		var x struct {
+			Format string
+			Init   bool
+			Commit *int64 `json:"commit_ts"`
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case x.Format != "" || x.Init:
+			first = append(first, line...)
+		case x.Commit != nil:
+			all = append(all, stamped{*x.Commit, line})
+		}
+	}
+	slices.SortFunc(all, func(a, b stamped) int { return int(a.commit - b.commit) })
+	rng := rand.New(rand.NewPCG(l.Seed, 0xa11))
+	out := make([]arrival, len(all))
+	for i, x := range all {
+		full := min((i/batch+1)*batch, len(all))
+		ms := float64(full)/perSecond*1000 + max(0, mu+sigma*rng.NormFloat64())
+		out[i] = arrival{time.Duration(ms * float64(time.Millisecond)), x.line}
+	}
+	slices.SortStableFunc(out, func(a, b arrival) int { return int(a.at - b.at) })
+	return first, out, nil
+}
+
+// head are lines that come first.
+type head []byte
+
+// watching says how a stream is watched.
+type watching struct {
+	level  level.Level
+	memory string // "": any
+	paced  bool   // lines come when they are to, else as fast as they are taken
+	// wait, if positive, is for how long nothing comes before the stream ends, so that time-outs expire.
+	wait time.Duration
+	// tick, if set, is called at each percent of the lines, with what watch says of itself.
+	tick func(percent int, since time.Duration, now map[string]float64)
+}
+
+// pipeRun is what came of it.
+type pipeRun struct {
+	took time.Duration // until the process had ended
+	last map[string]float64
+	most float64 // MB of memory
+}
+
+// watches reports whether this program has the command watch.
+func (l *Lab) watches(ctx context.Context) bool {
+	return exec.CommandContext(ctx, l.self[0], append(slices.Clone(l.self[1:]), "watch", "--help")...).Run() == nil
+}
+
+// pipeTo runs isovet watch on a stream.
+func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watching) (w pipeRun, err error) {
+	dir, err := os.MkdirTemp(l.dir, "watch-")
+	if err != nil {
+		return w, err
+	}
+	defer os.RemoveAll(dir)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return w, err
+	}
+	at := free.Addr().String()
+	if err := free.Close(); err != nil {
+		return w, err
+	}
+	args := append(slices.Clone(l.self[1:]), "watch", "--checker", "aion", "--level", o.level.String(), "--state",
+		filepath.Join(dir, "w"), "--lateness", patience.String(), "--metrics", at, "--keep", "256MiB")
+	if o.memory != "" {
+		args = append(args, "--memory", o.memory)
+	}
+	cmd := exec.CommandContext(ctx, l.self[0], args...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return w, err
+	}
+	if err := cmd.Start(); err != nil {
+		return w, err
+	}
+	var mu sync.Mutex // of w
+	poll := func() map[string]float64 {
+		now := metricsOf(ctx, at)
+		mu.Lock()
+		defer mu.Unlock()
+		if now != nil {
+			w.last, w.most = now, max(w.most, now["memory_bytes"]/1e6)
+		}
+		return now
+	}
+	stop := make(chan struct{})
+	var g safego.Group
+	g.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Millisecond):
+				poll()
+			}
+		}
+	})
+	start := time.Now()
+	err = l.feed(ctx, in, first, lines, o, start, poll)
+	if err == nil && o.wait > 0 {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; {
+			if now := poll(); now != nil && int(now["transactions_total"]) >= len(lines) {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(o.wait)
+		poll()
+	}
+	close(stop)
+	g.Wait()
+	err = errors.Join(err, in.Close())
+	status := cmd.Wait()
+	w.took = time.Since(start) - o.wait
+	var exit *exec.ExitError
+	if errors.As(status, &exit) && exit.ExitCode() == 1 {
+		status = nil // violations, or late ones
+	}
+	if status != nil {
+		status = fmt.Errorf("isovet watch: %w: %s", status, strings.TrimSpace(said.String()))
+	}
+	if ctx.Err() != nil {
+		return w, ctx.Err()
+	}
+	return w, errors.Join(status, err)
+}
+
+// feed writes lines when they come.
+func (l *Lab) feed(ctx context.Context, to io.Writer, first head, lines []arrival, o watching, start time.Time,
+	poll func() map[string]float64) error {
+	b := bufio.NewWriterSize(to, 1<<16)
+	if _, err := b.Write(first); err != nil {
+		return err
+	}
+	percent := 0
+	for i, x := range lines {
+		if o.paced {
+			if d := x.at - time.Since(start); d > 0 {
+				if err := b.Flush(); err != nil {
+					return err
+				}
+				time.Sleep(d)
+			}
+		}
+		if _, err := b.Write(x.line); err != nil {
+			return err
+		}
+		for 100*(i+1) >= (percent+1)*len(lines) && percent < 100 {
+			if percent++; o.tick != nil {
+				o.tick(percent, time.Since(start), poll())
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	return b.Flush()
+}
+
+// metricsOf reads what a watch says of itself; nil: it does not answer.
+func metricsOf(ctx context.Context, at string) map[string]float64 {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/metrics", nil)
+	if err != nil {
+		return nil
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return nil
+	}
+	defer a.Body.Close()
+	out := map[string]float64{}
+	for s := bufio.NewScanner(a.Body); s.Scan(); {
+		name, value, ok := strings.Cut(s.Text(), " ")
+		if name, ok = strings.CutPrefix(name, "isovet_watch_"); !ok {
+			continue
+		}
+		name, _, _ = strings.Cut(name, "{")
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			out[name] += v
+		}
+	}
+	return out
+}
+
+const noWatch = "This program has no command watch; nothing was measured."
+
+// aionOnlineRate is Figure 12 end to end.
+func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
+	if !lab.watches(ctx) {
+		r.Note(noWatch)
+		return nil
+	}
+	txns := lab.Pick(2000, 200_000, 500_000)
+	for _, c := range []struct {
+		name, isolation string
+		at              level.Level
+		keys            int
+	}{{"SI", "snapshot-isolation", chronosLevel, 1000},
+		{"SI, many keys", "snapshot-isolation", chronosLevel, 1_000_000},
+		{"SER", "serializable", level.SessionSerializable, 1000}} {
+		spec := tableI(txns)
+		spec.Sessions, spec.Ops, spec.Isolation, spec.Keys = 24, 8, c.isolation, c.keys
+		first, lines, err := lab.sent(ctx, spec, batched, 25_000, 100, 10)
+		if err != nil {
+			return err
+		}
+		for _, memory := range []string{"4GiB", "128MiB", "32MiB"} {
+			name := c.name + ", " + memory
+			lab.tell(name)
+			before := time.Duration(0)
+			w, err := lab.pipeTo(ctx, first, lines, watching{level: c.at, memory: memory,
+				tick: func(percent int, since time.Duration, _ map[string]float64) {
+					if percent%20 == 0 {
+						r.Add(decided("rate", strconv.Itoa(percent), name,
+							float64(len(lines))/5/max(since-before, time.Microsecond).Seconds()))
+						before = since
+					}
+				}})
+			if err != nil {
+				return err
+			}
+			r.Add(decided("whole", "100", name, float64(len(lines))/w.took.Seconds()))
+			r.Add(decided("memory", "100", name, w.most))
+			r.Add(decided("wrong", "100", name, w.last["violations_total"]))
+		}
+	}
+	rateClaims(r)
+	r.Note("isovet watch in a process of its own, by JSON lines through a pipe, as fast as they are taken, in batches "+
+		"of %d with delays of N(100, 10²) ms; 24 sessions, 8 operations a transaction; --lateness 5s by the clock; the "+
+		"log is written and synced. Memory is as the system counts it. GT's keys, not the paper's RUBiS and Twitter "+
+		"(Figures 12c, 12d), which have no timestamps here. Cobra is left out.", batched)
+	return nil
+}
+
+// rateClaims follow from the points alone.
+func rateClaims(r *Report) {
+	slowest, wrong := 0.0, 0.0
+	for _, p := range r.Points {
+		switch {
+		case p.Metric == "whole" && (slowest == 0 || p.Value < slowest):
+			slowest = p.Value
+		case p.Metric == "wrong":
+			wrong += p.Value
+		}
+	}
+	r.Claim("18 K transactions a second without garbage collection and 12 K with it (SER); 3 K (SER) and 1.2 K (SI) "+
+		"where no memory is free", fmt.Sprintf("never below %.1f K, the process's start and end included",
+		slowest/1000), slowest > 12_000)
+	r.Claim("what is right is found to be", fmt.Sprintf("%.0f violations, late transactions included", wrong),
+		wrong == 0)
+}
+
+// aionOnlineFlips is Figures 13 and 14 end to end: how many verdicts change before they are final.
+func aionOnlineFlips(ctx context.Context, lab *Lab, r *Report) error {
+	if !lab.watches(ctx) {
+		r.Note(noWatch)
+		return nil
+	}
+	txns := lab.Pick(600, 10_000, 10_000)
+	type delay struct{ mu, sigma float64 }
+	delays := []delay{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}}
+	flips, wrong := make([]float64, len(delays)), make([]float64, len(delays))
+	errs := make([]error, len(delays))
+	var g safego.Group
+	defer g.Wait()
+	for i, d := range delays {
+		first, lines, err := lab.sent(ctx, tableI(txns), 1, paperRate, d.mu, d.sigma)
+		if err != nil {
+			return err
+		}
+		g.Go(func() { // together: each takes little
+			w, err := lab.pipeTo(ctx, first, lines, watching{level: chronosLevel, paced: true,
+				wait: patience + time.Second})
+			flips[i], wrong[i], errs[i] = w.last["flips_total"], w.last["violations_total"], err
+		})
+	}
+	lab.tell(fmt.Sprintf("%d transactions at %d a second", txns, paperRate))
+	g.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, d := range delays {
+		g := fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma)
+		r.Add(decided("flips", g, "verdicts", flips[i]))
+		r.Add(decided("wrong", g, "violations", wrong[i]))
+	}
+	flipClaims(r)
+	r.Note("%d transactions, of which %d commit a second; each is sent at once and comes after its delay, by the "+
+		"clock; verdicts are final %v later. In batches of %d, as the paper sends them, the lines of one come in no "+
+		"order at all, whatever the deviation. isovet watch in a process of its own, six at a time.", txns, paperRate, patience,
+		batched)
+	return nil
+}
+
+// flipClaims follow from the points alone.
+func flipClaims(r *Report) {
+	wrong := 0.0
+	value := func(g string) float64 {
+		if p := r.Find("flips", g, "verdicts"); p != nil {
+			return p.Value
+		}
+		return 0
+	}
+	for _, p := range r.Points {
+		if p.Metric == "wrong" {
+			wrong += p.Value
+		}
+	}
+	a, b := value("N(50, 10²)"), value("N(200, 10²)")
+	r.Claim("the mean of the delays has a negligible impact", fmt.Sprintf("%.0f and %.0f", a, b),
+		a < 1.3*b && b < 1.3*a)
+	a, b = value("N(100, 1²)"), value("N(100, 50²)")
+	r.Claim("the deviation increases the flips", fmt.Sprintf("%.0f at 1, %.0f at 50", a, b), a < b)
+	r.Claim("with a time-out of 5 s no false alarm is left", fmt.Sprintf("%.0f violations, late transactions included",
+		wrong), wrong == 0)
+}
+
+// aionOnlineMemory is Figure 16 end to end.
+func aionOnlineMemory(ctx context.Context, lab *Lab, r *Report) error {
+	if !lab.watches(ctx) {
+		r.Note(noWatch)
+		return nil
+	}
+	txns, rate := lab.Pick(1000, 100_000, 100_000), [...]float64{QuickScale: 1000, DefaultScale: 3000,
+		FullScale: paperRate}[lab.Scale]
+	spec := tableI(txns)
+	spec.Keys = max(1000, txns)
+	first, lines, err := lab.sent(ctx, spec, batched, rate, 100, 10)
+	if err != nil {
+		return err
+	}
+	for _, memory := range []string{"1GiB", little} {
+		lab.tell(memory)
+		_, err := lab.pipeTo(ctx, first, lines, watching{level: chronosLevel, memory: memory, paced: true,
+			tick: func(percent int, _ time.Duration, now map[string]float64) {
+				if percent%5 == 0 && now != nil {
+					r.Add(decided("memory", strconv.Itoa(percent), memory, now["memory_bytes"]/1e6))
+					r.Add(decided("spilled", strconv.Itoa(percent), memory, now["spilled_keys"]))
+				}
+			}})
+		if err != nil {
+			return err
+		}
+	}
+	memoryClaims(r)
+	r.Note("%.0f transactions a second, %d keys; time-outs of %v by the clock. Memory is the process's, as the system "+
+		"counts it.", rate, spec.Keys, patience)
+	return nil
+}
+
+// little is the memory in which keys have to lie on disk.
+const little = "32MiB"
+
+// memoryClaims follow from the points alone.
+func memoryClaims(r *Report) {
+	most, spilled := 0.0, 0.0
+	for _, p := range r.Points {
+		switch {
+		case p.Metric == "memory" && p.Series == little:
+			most = max(most, p.Value)
+		case p.Metric == "spilled" && p.Series == little:
+			spilled = max(spilled, p.Value)
+		}
+	}
+	r.Claim("between 400 and 700 MB for 100 K transactions, by collecting at a threshold of 700", fmt.Sprintf(
+		"at most %.0f MB of the whole process with --memory %s, %.0f keys on disk", most, little, spilled), most < 700)
+}

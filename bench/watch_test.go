@@ -1,0 +1,16 @@
+//go:build !checkonly
+
+package bench_test
+
+import (
+	"os"
+
+	"isovet/internal/cli"
+)
+
+// This test program is the isovet whose watch figures measure, too.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == "watch" {
+		os.Exit(cli.Main(cli.Isovet, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+}
