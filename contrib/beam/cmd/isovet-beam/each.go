@@ -2,18 +2,24 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"isovet/contrib/beam/engine"
 	"isovet/contrib/beam/store"
+	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/cli"
 )
@@ -60,15 +66,17 @@ var worst = []int{0, 2, 1, 254, 255, 130}
 // eachCommand checks many histories, an element each.
 func (p *program) eachCommand() *cobra.Command {
 	var dir string
+	var quiet, asJSON bool
 	values := map[string]*string{}
 	c := &cobra.Command{
 		Use:   "each [flags] HISTORY...",
 		Short: "Check many histories, each by itself in memory, on the runner",
 		Long: `each checks thousands of histories: each is an element, which a worker checks in memory as isovet check --json does.
 Their lines come out in the order of the histories. A pattern in quotation marks stands for all files that it matches,
-a folder of parts for one history. All workers must reach the files by the same names. Exit status: the worst of all, as
-isovet check has it.`,
-		Example: `  isovet-beam each --level si 'runs/*.jsonl'
+and a folder for all files in it; but one with a list of parts, or in another tool's format, is one history. All workers
+must reach the files by the same names. Exit status: the worst of all, as isovet check has it.`,
+		Example: `  isovet-beam each --level si runs/
+  isovet-beam each --level si 'runs/*.jsonl'
   isovet-beam each --workers 4 --timeout 10s --level ser runs/*.ivh >answers.jsonl`,
 		Args: cobra.MinimumNArgs(1),
 	}
@@ -81,6 +89,9 @@ isovet check has it.`,
 	for _, name := range []string{"ignore-predicates", "mechanisms-only", "read-only-at-start"} {
 		c.Flags().Lookup(name).NoOptDefVal = "true"
 	}
+	c.Flags().BoolVar(&quiet, "quiet", false, "neither progress nor what there was of each verdict")
+	c.Flags().BoolVar(&asJSON, "json", true, "one JSON object a history, as always")
+	c.Flags().Lookup("json").Hidden = true
 	c.Flags().StringVar(&dir, "spill", "", "`DIR` for the answers, that all workers reach; who asks the same again goes "+
 		"on with it (default: a new folder, for runners on this machine)")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
@@ -90,10 +101,26 @@ isovet check has it.`,
 				flags = append(flags, "--"+name+"="+*values[name])
 			}
 		}
+		if err := usage(flags); err != nil {
+			return err
+		}
+		// Of all together, not of each.
+		unknown, err := strconv.Atoi(cmp.Or(*values["unknown-exit"], "2"))
+		if err != nil {
+			return err
+		}
+		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--unknown-exit=") })
 		if dir, err = p.dir(dir); err != nil {
 			return err
 		}
-		status, err := p.each(c.Context(), dir, flags, args, c.OutOrStdout(), c.ErrOrStderr())
+		tell := c.ErrOrStderr()
+		if quiet {
+			tell = io.Discard
+		}
+		status, err := p.each(c.Context(), dir, flags, args, c.OutOrStdout(), c.ErrOrStderr(), tell)
+		if err == nil && status == 2 {
+			status = unknown
+		}
 		if err == nil && status != 0 {
 			return cli.Exit(status)
 		}
@@ -102,11 +129,39 @@ isovet check has it.`,
 	return c
 }
 
+// usage says once what is wrong with flags of check, not once a history.
+func usage(flags []string) error {
+	var said bytes.Buffer
+	none := filepath.Join(os.TempDir(), "isovet-beam-no-such-history")
+	cli.Main(cli.Isovet, append(append([]string{"check", "--json", "--quiet"}, flags...), "--", none),
+		strings.NewReader(""), io.Discard, &said)
+	what, _, is := strings.Cut(said.String(), "\nSee isovet check --help")
+	if !is {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(what, "isovet: "))
+}
+
+// histories are those that an argument means.
+func histories(arg string) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(arg, format.PartsName)); err == nil || !format.IsParts(arg) {
+		return split.Paths(arg), nil
+	}
+	paths, _, err := format.Parts(arg)
+	return paths, err
+}
+
+// often is how long nothing is said of progress, at least.
+const often = 10 * time.Second
+
 // each checks histories and writes their lines.
-func (p *program) each(ctx context.Context, dir string, flags, args []string, out, said io.Writer) (int, error) {
+func (p *program) each(ctx context.Context, dir string, flags, args []string, out, said, tell io.Writer) (int, error) {
 	var tasks [][]byte
 	for _, arg := range args {
-		paths := split.Paths(arg)
+		paths, err := histories(arg)
+		if err != nil {
+			return 0, err
+		}
 		for _, path := range paths {
 			if store.Remote(path) {
 				return 0, fmt.Errorf("%s: each reads files that all workers reach by their names; expected one of "+
@@ -123,12 +178,19 @@ func (p *program) each(ctx context.Context, dir string, flags, args []string, ou
 			tasks = append(tasks, b)
 		}
 	}
-	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts}
+	at := time.Now()
+	e := &engine.Engine{Runner: &p.runner, Dir: dir, Attempts: p.attempts, Progress: func(done, total int) {
+		if time.Since(at) >= often {
+			at = time.Now()
+			fmt.Fprintf(tell, "isovet-beam: %d of %d histories\n", done, total)
+		}
+	}}
 	answers, err := e.Do(ctx, "each", nil, tasks)
 	if err != nil {
 		return 0, err
 	}
 	status := 0
+	counts := map[string]int{}
 	for _, b := range answers {
 		var a eachAnswer
 		if err := json.Unmarshal(b, &a); err != nil {
@@ -140,9 +202,26 @@ func (p *program) each(ctx context.Context, dir string, flags, args []string, ou
 		if _, err := out.Write(a.Out); err != nil {
 			return 0, err
 		}
+		switch a.Status {
+		case 0:
+			counts["valid"]++
+		case 1:
+			counts["violations"]++
+		case 2:
+			counts["unknown"]++
+		default:
+			counts["not checked"]++
+		}
 		if slices.Index(worst, a.Status) > slices.Index(worst, status) {
 			status = a.Status
 		}
 	}
+	var words []string
+	for _, what := range []string{"valid", "violations", "unknown", "not checked"} {
+		if n := counts[what]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	fmt.Fprintf(tell, "isovet-beam: %d histories: %s\n", len(answers), strings.Join(words, ", "))
 	return status, e.Clean(context.WithoutCancel(ctx))
 }

@@ -311,7 +311,14 @@ func TestEach(t *testing.T) {
 	if n := len(lines(out)); n != 9 {
 		t.Errorf("%d lines of 9 histories", n)
 	}
-	if _, status := isovetBeam(t, "each", "--level", "none", files[0]); status != 254 {
-		t.Errorf("status %d with a level that is none", status)
+	// A folder is its files.
+	got, _ := isovetBeam(t, "each", "--quiet", "--level", "snapshot-isolation", dir)
+	if w, g := strings.Join(lines(out), "\n"), strings.Join(lines(got), "\n"); w != g {
+		t.Errorf("of the folder\n%s\nof its files\n%s", g, w)
+	}
+	c, _, stderr := start(t, append([]string{"each", "--level", "none"}, files...)...)
+	c.Wait()
+	if n := strings.Count(stderr.String(), "unknown isolation level"); c.ProcessState.ExitCode() != 254 || n != 1 {
+		t.Errorf("status %d with a level that is none, said %d times:\n%s", c.ProcessState.ExitCode(), n, stderr)
 	}
 }
