@@ -43,6 +43,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	}
 	how := certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}
 	relax(ctx, c, r, o, how)
+	plain(r, how)
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
 	room.Collect() // what the checker held

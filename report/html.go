@@ -181,7 +181,7 @@ func kinds(r *evidence.Result) (out []pair) {
 	}
 	n := map[string]int{}
 	for i := range r.Anomalies {
-		n[title(&r.Anomalies[i])]++
+		n[title(&r.Anomalies[i], r.H)]++
 	}
 	for _, k := range sortedKeys(n) {
 		out = append(out, pair{k, fmt.Sprint(n[k])})
@@ -263,8 +263,8 @@ func allowed(b []byte) []byte {
 func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnomaly {
 	h := r.H
 	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)
-	p := pageAnomaly{ID: id, Title: title(a), Text: textOf(a, r), Short: newInShort(r, a, s), Lists: listsOf(r, a, s),
-		Linear: linearOf(r, a)}
+	p := pageAnomaly{ID: id, Title: title(a, h), Text: textOf(a, r), Short: newInShort(r, a, s),
+		Lists: listsOf(r, a, s), Linear: linearOf(r, a)}
 	cycles := cyclesOf(a)
 	p.Many = len(cycles) > 1
 	room := circleRoom

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
 )
 
 // TextOptions say how much Text writes. The zero value is the default.
@@ -54,7 +56,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 				break
 			}
 			a := &r.Anomalies[i]
-			fmt.Fprintf(b, "  %s\n", o.paint(bold, title(a)))
+			fmt.Fprintf(b, "  %s\n", o.paint(bold, title(a, r.H)))
 			describe(b, a, r, o.MaxLines)
 		}
 		if n := more(r, o.MaxAnomalies); n > 0 {
@@ -70,8 +72,14 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 }
 
 // title names an anomaly by its short name, and in words where these say more.
-func title(a *evidence.Anomaly) string {
-	if n := a.Kind.Name(); n != strings.ReplaceAll(string(a.Kind), "-", " ") {
+func title(a *evidence.Anomaly, h *history.History) string {
+	n := a.Kind.Name()
+	if a.Kind == level.NonRepeatableRead && h != nil && slices.ContainsFunc(a.Ops, func(op uint32) bool {
+		return h.Ops.Kind[op] == history.PredRead || h.Ops.Kind[op] == history.PredWrite
+	}) {
+		n = "phantom: a condition evaluated twice, with two results"
+	}
+	if n != strings.ReplaceAll(string(a.Kind), "-", " ") && n != string(a.Kind) {
 		return fmt.Sprintf("%s (%s)", a.Kind, n)
 	}
 	return string(a.Kind)

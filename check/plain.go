@@ -1,0 +1,43 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/internal/sorts"
+)
+
+// maxPlain is of up to how many cases one is looked for that proves the violation alone.
+const maxPlain = 16
+
+// plain makes a proof easier to read. Where one of its cases is a cycle that holds whatever the order of the versions,
+// the others are left out: a list's reads may settle an order that the checker left open. And of several anomalies
+// those with the fewest transactions come first. Larger histories keep what the checker says.
+func plain(r *evidence.Result, how certify.Options) {
+	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
+		return
+	}
+	for i := range r.Anomalies {
+		a := &r.Anomalies[i]
+		cases := slices.Clone(a.Cycles)
+		if len(a.Cycle) > 0 {
+			cases = append(cases, a.Cycle)
+		}
+		if len(cases) < 2 || len(cases) > maxPlain {
+			continue
+		}
+		sorts.Stable(cases, func(x, y []evidence.Edge) int { return cmp.Compare(len(x), len(y)) })
+		for _, c := range cases {
+			one := evidence.Anomaly{Cycle: c}
+			renamed(r, &one, how)
+			if one.Kind != "" && certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: r.Level, H: r.H,
+				Anomalies: []evidence.Anomaly{one}}, how) == nil {
+				*a = one
+				break
+			}
+		}
+	}
+	sorts.Stable(r.Anomalies, func(a, b evidence.Anomaly) int { return cmp.Compare(len(a.Txns), len(b.Txns)) })
+}
