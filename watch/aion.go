@@ -77,6 +77,9 @@ type aion struct {
 	watermark int64
 	past      []ahead // clock and front when it was told
 	suspects  suspects
+	told      []Suspect `freeze:"-"`
+	confirmed int64
+	withdrawn int64
 	found     []Violation
 	store     *keystore.Store `freeze:"-"`
 	room      shares          `freeze:"-"`
@@ -282,9 +285,10 @@ func (j *aion) add(t *timestamp.Arrival, who int64, b *Batch, i int) {
 	if j.begun && at < j.watermark {
 		j.settle(j.o.Gate.Patience)
 		if j.team != nil {
-			j.team.chores = append(j.team.chores, chore{late: t.ID, b: b, i: i})
+			j.team.chores = append(j.team.chores, chore{late: t.ID, b: b, i: i, arrival: j.a.Arrived() - 1,
+				latest: j.max})
 		} else {
-			j.explain(t, j.p.keys.Sum)
+			j.explain(t, j.p.keys.Sum, j.a.Arrived()-1, j.max)
 		}
 	}
 	j.front.add(who, at)
@@ -297,8 +301,9 @@ func (j *aion) add(t *timestamp.Arrival, who int64, b *Batch, i int) {
 }
 
 // explain settles reads that wait for what a late transaction wrote.
-func (j *aion) explain(t *timestamp.Arrival, sum func(key uint32) uint64) {
-	j.suspects.late(t, sum, func(x *suspect) { j.found = append(j.found, j.unjudged(x, t.ID)) })
+func (j *aion) explain(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
+	j.suspects.late(t, sum, func(x *suspect) { j.acquit(x, t.ID) })
+	j.suspects.came(t, sum, arrival, latest)
 }
 
 // follow moves the watermark by the timestamps, if they tell how far.
@@ -326,7 +331,7 @@ func (j *aion) follow() {
 // Clock moves the watermark where the timestamps do not tell time, and ends the wait for writers.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
-	j.suspects.expire(j.g.clock, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
+	j.suspects.expire(j.g.clock, j.convict)
 	if _, tells := j.g.unit.ticks(0); tells || j.o.Wait == 0 {
 		j.past = nil
 		return
@@ -379,7 +384,7 @@ func (j *aion) Advance(mark int64) {
 	j.advance(mark)
 	j.settle(0)
 	j.join()
-	j.suspects.expire(math.MaxInt64, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
+	j.suspects.expire(math.MaxInt64, j.convict)
 }
 
 func (j *aion) End() {
@@ -390,7 +395,7 @@ func (j *aion) End() {
 	}
 	j.settle(0)
 	j.join()
-	j.suspects.expire(math.MaxInt64, func(x *suspect) { j.found = append(j.found, j.violation(&x.f, x.key)) })
+	j.suspects.expire(math.MaxInt64, j.convict)
 }
 
 // settle takes what has become final; what a writer that comes late may explain waits for it.
@@ -406,15 +411,26 @@ func (j *aion) settle(patience time.Duration) {
 		}
 		j.settled(f, key, sum, patience)
 	}
+	j.suspects.forget(j.watermark)
 }
 
 func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.Duration) {
+	writer, is := int64(0), false
+	if f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind {
+		writer, is = j.suspects.wrote(sum, &f)
+	}
 	switch {
 	case j.p.doubtful(&f, sum):
+	case is:
+		v := j.violation(&f, key)
+		v.Axiom, v.Other = late, &writer
+		j.found = append(j.found, v)
 	case f.Axiom == timestamp.EXT && f.Kind == timestamp.NoKind && patience > 0 && j.g.clock > 0:
 		due := plus(j.g.clock, int64(patience))
+		v := j.violation(&f, key)
+		j.told = append(j.told, suspected(&v, ""))
 		if out := j.suspects.add(f, key, sum, due); out != nil {
-			j.found = append(j.found, j.violation(&out.f, out.key))
+			j.convict(out)
 		}
 	default:
 		j.found = append(j.found, j.violation(&f, key))
@@ -437,13 +453,6 @@ func (j *aion) violation(f *timestamp.Final, key string) Violation {
 	if f.Axiom == timestamp.GAP {
 		v.Missing = []int64{int64(f.Got), int64(f.Want)}
 	}
-	return v
-}
-
-// unjudged says that a read is not judged, as its writer came late.
-func (j *aion) unjudged(x *suspect, writer int64) Violation {
-	v := j.violation(&x.f, x.key)
-	v.Axiom, v.Why, v.Other = late, "", &writer
 	return v
 }
 
@@ -476,6 +485,9 @@ func (j *aion) Stats(s *Snapshot) {
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
 		{"suspects", "gauge", "Reads that are wrong by what has arrived, and may still turn out right.", "suspects",
 			int64(a.Wrong + j.suspects.n)},
+		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "confirmed", j.confirmed},
+		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
+			j.withdrawn},
 		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
 		{"gaps_total", "counter", "Stretches of numbers that were missing in a session.", "gaps", a.Gaps},
 		{"gaps_found_total", "counter", "Transactions of them that came after all.", "came after all", a.Found},

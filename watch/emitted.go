@@ -82,7 +82,7 @@ func (r *rejudged) add(n int64, line []byte) {
 func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *emitted, short bool, err error) {
 	e := &emitted{o: o, n: from.N, last: from.Last, proved: from.Proved, incidents: incidents,
 		was: rejudged{from.N, map[int64]bool{}, map[int64][]byte{}}}
-	e.snapshot = snapshot{path: filepath.Join(o.dir, incidentsFile), disk: o.disk, log: o.log}
+	e.snapshot = snapshot{path: filepath.Join(o.dir, incidentsFile), disk: o.disk, log: o.log, changed: true}
 	old, err := e.mend()
 	if err != nil {
 		return nil, false, err

@@ -92,7 +92,15 @@ type incidentState struct {
 	Next    int64       `json:"next"`            // number of the next one, from 0
 	Dropped int64       `json:"dropped"`         // not remembered any more
 	Clock   int64       `json:"clock,omitempty"` // ns since 1970
+	Kinds   []KindCount `json:"kinds,omitempty"` // in the order of their first
 	All     []*incident `json:"all,omitempty"`
+}
+
+// KindCount is how many violations of a kind there have been.
+type KindCount struct {
+	Class string `json:"class"`
+	Kind  string `json:"kind,omitempty"`
+	N     int64  `json:"n"`
 }
 
 // incident is one with what is needed to go on with it.
@@ -123,11 +131,27 @@ func (s *Incidents) Dropped() int64 {
 	return s.s.Dropped
 }
 
+// counts says how many incidents there have been, how many of them are open, of those that say something against the
+// database, and how many violations of each kind.
+func (s *Incidents) counts() (total, open int64, kinds []KindCount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range s.open {
+		for _, x := range list {
+			if !x.Unjudged {
+				open++
+			}
+		}
+	}
+	return s.s.Next, open, slices.Clone(s.s.Kinds)
+}
+
 // state is a copy for a checkpoint.
 func (s *Incidents) state() incidentState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.s
+	out.Kinds = slices.Clone(out.Kinds)
 	for _, x := range s.all {
 		y := *x
 		y.Lines, y.Evidence = slices.Clone(x.Lines), slices.Clone(x.Evidence)
@@ -196,6 +220,12 @@ func (s *Incidents) add(f *Finding, n int64) (x *incident, full bool) {
 			x.Txns = x.TxnsSeen.count()
 		}
 	}
+	i := slices.IndexFunc(s.s.Kinds, func(k KindCount) bool { return k.Class == f.Class && k.Kind == f.Kind })
+	if i < 0 {
+		i = len(s.s.Kinds)
+		s.s.Kinds = append(s.s.Kinds, KindCount{Class: f.Class, Kind: f.Kind})
+	}
+	s.s.Kinds[i].N++
 	told := int64(0)
 	for _, y := range s.open[incidentKind{f.Class, f.Kind}] {
 		told += y.Full

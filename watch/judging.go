@@ -2,11 +2,13 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // judgeAll is the judging goroutine: everything that it does is a function of the lines of the log, in their order.
@@ -32,11 +34,15 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 			}
 		}
 		w.fresh = e.fresh
+		if e.ask == nil {
+			w.log.judged = e.at
+		}
 		switch {
 		case e.ask != nil:
 			if err := w.tell(ctx); err != nil {
 				return err
 			}
+			w.listed = time.Time{}
 			w.publish()
 			w.out.snapshot.write(w.incidents, false)
 			var a answer
@@ -128,11 +134,24 @@ func (w *watcher) emit(ctx context.Context) error {
 		w.s.Violations[f.Class]++
 		return w.out.add(f)
 	})
+	if s, is := w.judge.(suspecting); is && err == nil {
+		told := s.SuspectsTold()
+		for i := 0; i < len(told) && w.fresh && w.cfg.Suspect != nil; i++ {
+			line, err := json.Marshal(&told[i])
+			if err != nil {
+				return err
+			}
+			w.cfg.Suspect(line)
+		}
+	}
 	if err == nil && len(w.out.text) > manyLines {
 		err = w.tell(ctx)
 	}
 	return err
 }
+
+// listedSuspects is how many suspects a snapshot has.
+const listedSuspects = 20
 
 // manyLines is how many bytes of violations are written at once, while the log is judged again.
 const manyLines = 1 << 20
@@ -149,6 +168,13 @@ func (w *watcher) publish() {
 	s := w.s
 	w.judge.Stats(&s)
 	s.Violations = maps.Clone(w.s.Violations)
+	if x, is := w.judge.(suspecting); is {
+		if now := time.Now(); now.Sub(w.listed) >= time.Second {
+			w.suspects, w.listed = x.Suspects(listedSuspects), now
+		}
+		s.Suspects = w.suspects
+	}
+	s.Incidents, s.OpenIncidents, s.Kinds = w.incidents.counts()
 	s.Proved = w.out.proved
 	if c := w.checkpointed.Load(); c != nil {
 		s.CheckpointAt, s.CheckpointBytes = c.at, c.size

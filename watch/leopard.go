@@ -57,6 +57,8 @@ type leopard struct {
 	everything bool `freeze:"-"`
 	// Times that transactions were made final before their time, for memory
 	shortened int64
+	// Reads that a late transaction explained
+	withdrawn int64
 }
 
 // finding is a violation, or, where there is none, a transaction or a read that came too late to be judged, or a
@@ -363,6 +365,7 @@ func (j *leopard) collect() {
 	for i := range us {
 		j.found = append(j.found, finding{read: &us[i]})
 	}
+	j.withdrawn += int64(len(us))
 	for i := range vs {
 		j.found = append(j.found, finding{v: &vs[i]})
 	}
@@ -485,6 +488,8 @@ func (j *leopard) Stats(s *Snapshot) {
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
 		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
 		{"suspects", "gauge", "Reads of values whose writer has not been seen.", "suspects", int64(o.Suspects)},
+		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "withdrawn",
+			j.withdrawn},
 		{"spilled_keys", "gauge", "Keys of which what is known lies on disk.", "spilled", spilled},
 		{"shortened_total", "counter", "Times that transactions were made final before their time, for memory.",
 			"shortened", j.shortened},

@@ -27,6 +27,7 @@ type Log struct {
 	places Places
 	disk   disk
 	finder finder
+	judged Position // behind the lines that are being judged; the judging goroutine's
 }
 
 // Position is a place in the log: where a line begins, or ends.

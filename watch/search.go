@@ -12,75 +12,82 @@ import (
 	"isovet/history"
 )
 
-// searched is how much of the log is searched for transactions, at most: bytes of lines, from its end. near is how much
-// of the end is looked at first: those that a violation is about have come lately.
+// searched is how much of the log is searched for transactions, at most: bytes of lines, back from those that are being
+// judged. near is how much is looked at first: those that a violation is about have come lately.
 const (
 	searched = 256 << 20
 	near     = 4 << 20
 )
 
-// search looks for lines from the end of the log on, the latest parts first, until found says that it has all; each
-// line may be looked at again. It is for any goroutine.
-func (l *Log) search(each func(line []byte), found func() bool) error {
-	list, err := segments(l.dir)
-	if err != nil {
-		return err
+// search looks at lines back from those that are being judged, in parts, until one is the last that is wanted. It may
+// look at a line twice. It is for the judging goroutine.
+func (l *Log) search(each func(line []byte) (more bool)) error {
+	at := l.judged
+	if at.Segment == 0 {
+		at.Segment = 1
 	}
-	left := int64(searched)
-	for i, s := range slices.Backward(list) {
-		if left <= 0 {
-			return nil
-		}
-		if i == len(list)-1 && !s.packed && s.size > near {
-			if err := searchSegment(l.dir, s.n, s.size-near, each); err != nil || found() {
-				return err
-			}
-		}
-		if err := searchSegment(l.dir, s.n, 0, each); err != nil || found() {
+	if at.Offset > near {
+		if more, err := searchSegment(l.dir, at.Segment, at.Offset-near, at.Offset, each); err != nil || !more {
 			return err
 		}
-		left -= max(s.size, segmentBytes)
+	}
+	left := int64(searched)
+	for n := at.Segment; n > 0 && left > 0; n-- {
+		to := at.Offset
+		if n < at.Segment {
+			to = 1 << 62
+		}
+		if more, err := searchSegment(l.dir, n, 0, to, each); err != nil || !more {
+			return err
+		}
+		left -= min(to, segmentBytes)
 	}
 	return nil
 }
 
-// searchSegment goes through a segment from a byte on, or a little behind it.
-func searchSegment(dir string, n int, from int64, each func(line []byte)) error {
+// searchSegment goes through the lines of a segment that begin between two bytes; more: the last line has not come.
+func searchSegment(dir string, n int, from, to int64, each func(line []byte) (more bool)) (more bool, err error) {
 	in, err := openSegment(dir, n, from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted meanwhile
+		return true, nil // deleted
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer in.Close()
 	r := bufio.NewReaderSize(in, 1<<18)
-	if from > 0 {
-		if _, err := r.ReadBytes('\n'); err != nil {
-			return nil // there is no whole line
+	if from > 0 { // in the midst of a line
+		skipped, err := r.ReadBytes('\n')
+		if from += int64(len(skipped)); errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
 		}
 	}
 	var long []byte
-	for {
+	for from < to {
 		line, err := r.ReadSlice('\n')
+		from += int64(len(line))
 		if errors.Is(err, bufio.ErrBufferFull) {
 			long = append(long, line...)
 			continue
 		}
-		if errors.Is(err, io.EOF) { // what is not whole is being written
-			return nil
+		if errors.Is(err, io.EOF) {
+			break
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		if len(long) > 0 {
 			line = append(long, line...)
-			long = long[:0]
+			long = nil
 		}
-		if line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]; !isOwn(line) {
-			each(line)
+		if line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]; !isOwn(line) && !each(line) {
+			return false, nil
 		}
 	}
+	return true, nil
 }
 
 // parsed reads a line again; false: it is no transaction.
@@ -95,36 +102,45 @@ func parsed(line []byte) (recalled, bool) {
 // withIDs looks for transactions by their ids. Of one that has come several times any is taken.
 func (l *Log) withIDs(ids []int64) (map[int64]recalled, error) {
 	out := map[int64]recalled{}
-	var names [][]byte
-	for _, id := range ids {
-		names = append(names, strconv.AppendInt(nil, id, 10))
-	}
-	err := l.search(func(line []byte) {
-		for _, name := range names {
-			if !bytes.Contains(line, name) {
-				continue
+	err := l.search(func(line []byte) bool {
+		if id, is := idOf(line); is && slices.Contains(ids, id) {
+			if w, is := parsed(line); is && w.head.HasID && w.id == id {
+				out[id] = w
 			}
-			if w, is := parsed(line); is && w.head.HasID && slices.Contains(ids, w.id) {
-				out[w.id] = w
-			}
-			return
 		}
-	}, func() bool { return len(out) == len(ids) })
+		return len(out) < len(ids)
+	})
 	return out, err
 }
 
-// writer looks for who wrote what an operation read, as the last of what it wrote to the key, or else earlier; false:
-// nobody of those that are kept. Of several it takes any.
+// idOf is the first number behind a name "id" in a line.
+func idOf(line []byte) (int64, bool) {
+	at := bytes.Index(line, []byte(`"id"`))
+	if at < 0 {
+		return 0, false
+	}
+	rest := bytes.TrimLeft(line[at+len(`"id"`):], " \t:")
+	end := 0
+	for end < len(rest) && (rest[end] == '-' || rest[end] >= '0' && rest[end] <= '9') {
+		end++
+	}
+	id, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	return id, err == nil
+}
+
+// writer looks for who wrote what an operation read, in a line that is written compactly or with a space behind each
+// comma; false: nobody of those that are kept. Of several it takes any.
 func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err error) {
 	name := versionOf(h, v)
-	key, val := h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]]), h.Texts.AppendValue(nil, h.VerValue(v))
-	err = l.search(func(line []byte) {
-		if any || !bytes.Contains(line, plainText(val)) || !bytes.Contains(line, plainText(key)) {
-			return
+	key, val := string(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]])), string(h.Texts.AppendValue(nil, h.VerValue(v)))
+	compact, spaced := []byte(`",`+key+`,`+val), []byte(`", `+key+`, `+val)
+	err = l.search(func(line []byte) bool {
+		if !bytes.Contains(line, compact) && !bytes.Contains(line, spaced) {
+			return true
 		}
 		x, is := parsed(line)
-		if !is || x.head.Init || x.head.Status == history.Aborted {
-			return
+		if !is || x.head.Init {
+			return true
 		}
 		lo, hi := x.h.TxnOps(x.t)
 		for op := lo; op < hi; op++ {
@@ -133,17 +149,7 @@ func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err er
 				w, any = x, true
 			}
 		}
-	}, func() bool { return any })
+		return !any
+	})
 	return w, any, err
-}
-
-// plainText is what of a JSON text stands in a line, as lines are commonly written; of a string that wants escapes,
-// or may well have some, there is nothing.
-func plainText(text []byte) []byte {
-	for _, c := range text {
-		if c < ' ' || c > '~' || c == '\\' || c == '/' {
-			return nil
-		}
-	}
-	return text
 }

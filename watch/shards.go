@@ -166,6 +166,8 @@ type chore struct {
 	late     int64 // a transaction that has come late, and where it is
 	b        *Batch
 	i        int
+	arrival  int64 // its number
+	latest   int64 // of the judge's times then
 }
 
 func newTeam(o *AionOptions) *team {
@@ -301,13 +303,12 @@ func (j *aion) join() {
 		case p.found != nil:
 			j.found = append(j.found, p.found...)
 		case p.b != nil:
-			if j.suspects.n > 0 {
-				j.explain(wrote(p), func(key uint32) uint64 { return p.b.sums[key] })
-			}
+			j.explain(wrote(p), func(key uint32) uint64 { return p.b.sums[key] }, p.arrival, p.latest)
 		default:
 			j.p.doubtAll(p.doubt)
 		}
 	}
+	j.suspects.forget(j.watermark)
 	clear(t.chores)
 	t.chores = t.chores[:0]
 }

@@ -1,9 +1,94 @@
 package watch
 
 import (
+	"encoding/json"
+
 	"isovet/check/timestamp"
 	"isovet/history"
 )
+
+// Suspect is a read that is wrong by what has arrived, and may still turn out right: its transaction is not final, or a
+// writer that comes late may explain it.
+type Suspect struct {
+	Suspect bool `json:"suspect"` // true
+	// Settled is confirmed, once it is a violation, and withdrawn, once a late transaction has explained it; "":
+	// neither.
+	Settled string          `json:"settled,omitempty"`
+	Axiom   string          `json:"axiom"`
+	Why     string          `json:"why,omitempty"`
+	Txn     int64           `json:"txn"`
+	Other   *int64          `json:"other,omitempty"` // who installed what should have been read; withdrawn: the writer
+	Key     json.RawMessage `json:"key,omitempty"`
+	Op      *uint32         `json:"op,omitempty"`
+}
+
+const (
+	confirmed = "confirmed"
+	withdrawn = "withdrawn"
+)
+
+// suspecting is a judge that tells single suspects.
+type suspecting interface {
+	// Suspects lists those that there are, the first ones.
+	Suspects(most int) []Suspect
+	// SuspectsTold hands over those that wait for a late writer now, and those that are settled, since it was last
+	// called.
+	SuspectsTold() []Suspect
+}
+
+// suspected tells a violation that may not be one.
+func suspected(v *Violation, settled string) Suspect {
+	return Suspect{true, settled, v.Axiom, v.Why, v.Txn, v.Other, v.Key, v.Op}
+}
+
+func (j *aion) SuspectsTold() []Suspect {
+	out := j.told
+	j.told = nil
+	return out
+}
+
+func (j *aion) Suspects(most int) (out []Suspect) {
+	for _, x := range j.suspects.queue {
+		if !x.done && len(out) < most {
+			v := j.violation(&x.f, x.key)
+			out = append(out, suspected(&v, ""))
+		}
+	}
+	list := func(a *timestamp.Aion, p *parser) {
+		for _, f := range a.Suspects(nil, most-len(out)) {
+			if !j.p.doubtful(&f, p.keys.Sum(f.Key)) {
+				v := j.violation(&f, p.keys.Name(f.Key))
+				out = append(out, suspected(&v, ""))
+			}
+		}
+	}
+	if j.team == nil {
+		list(j.a, j.p)
+		return out
+	}
+	for _, s := range j.team.shards {
+		list(s.a, s.p)
+	}
+	return out
+}
+
+// convict makes a suspect a violation.
+func (j *aion) convict(x *suspect) {
+	v := j.violation(&x.f, x.key)
+	j.told = append(j.told, suspected(&v, confirmed))
+	j.confirmed++
+	j.found = append(j.found, v)
+}
+
+// acquit says that a suspect is not judged, as its writer came late.
+func (j *aion) acquit(x *suspect, writer int64) {
+	v := j.violation(&x.f, x.key)
+	v.Why, v.Other = "", &writer
+	j.told = append(j.told, suspected(&v, withdrawn))
+	j.withdrawn++
+	v.Axiom = late
+	j.found = append(j.found, v)
+}
 
 // suspects are reads that are final, and of what nobody who has arrived wrote: a writer that comes late may explain
 // them, for a while.
@@ -11,6 +96,69 @@ type suspects struct {
 	queue []*suspect            // by when the wait is over
 	of    map[uint64][]*suspect // by hashes of keys
 	n     int
+	// What late transactions have written, as long as transactions are not final that were there before they came: such
+	// a one may have read it rightly, though what has come since has made the version forgotten.
+	written map[lateWrite]lateBy
+	until   []lateUntil
+}
+
+// lateWrite is a write of a late transaction; of an append any value may be the one that was read.
+type lateWrite struct {
+	key, val uint64 // hashes
+	list     bool
+}
+
+// lateBy says by whom, the number of its arrival, and up to what watermark that is remembered.
+type lateBy struct{ id, arrival, until int64 }
+
+// lateUntil is the same in the order of the watermarks.
+type lateUntil struct {
+	w    lateWrite
+	mark int64
+}
+
+// came notes what a late transaction has written.
+func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
+	if s.written == nil || len(s.until) > maxLost {
+		s.written, s.until = map[lateWrite]lateBy{}, nil
+	}
+	for i := range t.Ops {
+		w := lateWrite{key: sum(t.Ops[i].Key)}
+		switch t.Ops[i].Kind {
+		case history.Write:
+			w.val = t.Ops[i].Val
+		case history.Append:
+			w.list = true
+		default:
+			continue
+		}
+		s.written[w] = lateBy{t.ID, arrival, latest}
+		s.until = append(s.until, lateUntil{w, latest})
+	}
+}
+
+// wrote is the late transaction that wrote what was read, if it came behind the reader.
+func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
+	if len(s.written) == 0 {
+		return 0, false
+	}
+	by, is := s.written[lateWrite{key: key, val: f.Got}]
+	if !is {
+		by, is = s.written[lateWrite{key: key, list: true}]
+	}
+	return by.id, is && f.Arrival < by.arrival
+}
+
+// forget forgets what late transactions wrote that nobody who is not final was there before.
+func (s *suspects) forget(watermark int64) {
+	n := 0
+	for n < len(s.until) && s.until[n].mark < watermark {
+		if w := s.until[n].w; s.written[w].until < watermark {
+			delete(s.written, w)
+		}
+		n++
+	}
+	s.until = s.until[:copy(s.until, s.until[n:])]
 }
 
 type suspect struct {

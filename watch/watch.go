@@ -43,6 +43,9 @@ type Config struct {
 	Evidence int
 	// Violation, if set, is called with each new line of the file of violations, without its end.
 	Violation func(line []byte)
+	// Suspect, if set, is called with each read that waits for a late writer, and when that is settled: a JSON line of
+	// a Suspect without its end. Of what is judged again it is not called.
+	Suspect func(line []byte)
 	// Bad, if set, is called with the mistake of each new line that is not understood.
 	Bad     func(place int64, err error)
 	Metrics *Metrics // nil: none
@@ -89,6 +92,8 @@ type watcher struct {
 	oldAt     Position      // behind them
 	from      manifest      // of the checkpoint from which it goes on
 	incidents *Incidents
+	suspects  []Suspect // of the snapshot
+	listed    time.Time
 	out       *emitted // from here on the judging goroutine's
 	kept      bool     // the folder has its options
 	s         Snapshot
@@ -196,6 +201,7 @@ func (w *watcher) resume() error {
 		s := w.s
 		w.judge.Stats(&s)
 		s.Violations, s.Proved = maps.Clone(w.s.Violations), m.Emitted.Proved
+		s.Incidents, s.OpenIncidents, s.Kinds = w.incidents.counts()
 		w.cfg.Metrics.set(s)
 	}
 	return nil

@@ -220,29 +220,73 @@ func (a *Aion) reportReads(s *slot, n int64) {
 			if x.ok || x.excused {
 				continue
 			}
-			f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want,
-				Order: Order{Step: stepRead, Arrival: n, Place: first}}
-			for v := range k.versions {
-				w := &k.versions[v]
-				if k.list || w.val != x.val || w.by == NoID {
-					continue
-				}
-				switch {
-				case w.by == s.id:
-					f.Kind = Own
-				case w.pos <= x.upTo:
-					f.Kind = Before
-				case w.start <= x.upTo:
-					f.Kind = Uncommitted
-				default:
-					f.Kind = After
-				}
-			}
+			f := a.wrongRead(s, k, x, key)
+			f.Order = Order{Step: stepRead, Arrival: n, Place: first}
 			if x.upTo > k.horizon || !k.list && (f.Kind != NoKind || a.knows(k, x.val)) {
 				a.final(f)
 			}
 		}
 	}
+}
+
+// wrongRead tells a read that is wrong.
+func (a *Aion) wrongRead(s *slot, k *onlineKey, x *onlineReader, key uint32) Final {
+	f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
+	for v := range k.versions {
+		w := &k.versions[v]
+		if k.list || w.val != x.val || w.by == NoID {
+			continue
+		}
+		switch {
+		case w.by == s.id:
+			f.Kind = Own
+		case w.pos <= x.upTo:
+			f.Kind = Before
+		case w.start <= x.upTo:
+			f.Kind = Uncommitted
+		default:
+			f.Kind = After
+		}
+	}
+	return f
+}
+
+// Arrived is how many have arrived that take part.
+func (a *Aion) Arrived() int64 { return a.first + int64(len(a.slots)) }
+
+// Suspects appends reads that are wrong by what has arrived, and not final: the first of the window, at most most of
+// them. Cost: the window up to the last of them.
+func (a *Aion) Suspects(out []Final, most int) []Final {
+	if a.stats.Wrong == 0 {
+		return out
+	}
+	at := a.readHead
+	for i := a.head; i < len(a.slots); i++ {
+		s := &a.slots[i]
+		n := a.first + int64(i)
+		seen := a.reads[at : at+int(s.n)]
+		at += int(s.n)
+		if s.bad == 0 {
+			continue
+		}
+		for j, key := range seen {
+			if slices.Contains(seen[:j], key) {
+				continue
+			}
+			k := &a.keys[key]
+			for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
+				x := &k.readers[r]
+				if x.n != n || x.ok || x.excused {
+					continue
+				}
+				if len(out) == most {
+					return out
+				}
+				out = append(out, a.wrongRead(s, k, x, key))
+			}
+		}
+	}
+	return out
 }
 
 // readersFrom is where the readers at a timestamp or later begin.

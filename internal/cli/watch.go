@@ -377,6 +377,14 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		Checkpoint: f.checkpoint, Keep: keep, Log: log,
 		Incidents: &incidents, Grouped: !f.incidents.every, ViolationsMax: f.incidents.max,
 		Evidence: f.incidents.kept,
+		Suspect: func(line []byte) {
+			if !f.incidents.early {
+				return
+			}
+			if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil && broken == nil {
+				broken = err
+			}
+		},
 		Violation: func(line []byte) {
 			if hook != nil {
 				hook.Add(line)

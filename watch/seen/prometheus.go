@@ -60,6 +60,10 @@ var always = []metric{
 		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Late) }},
 	{"proved_total", prometheus.CounterValue, "Violations of the level that are proved (leopard, replay).",
 		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Proved) }},
+	{"incidents_total", prometheus.CounterValue, "Incidents, of LATE, JUMP and GAP lines too.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Incidents) }},
+	{"incidents_open", prometheus.GaugeValue, "Incidents to which violations may still come.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.OpenIncidents) }},
 	{"window_transactions", prometheus.GaugeValue, "Transactions that are not final.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return float64(s.Window) }},
 	{"keys", prometheus.GaugeValue, "Keys known.",
@@ -114,6 +118,7 @@ var ofShards = []struct {
 // Further metrics: by kind, of the program, and of single judges.
 const (
 	violationsTotal = Prefix + "violations_total"
+	kindsTotal      = Prefix + "violations_by_kind_total"
 	buildInfo       = Prefix + "build_info"
 )
 
@@ -170,6 +175,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for class, n := range s.Violations {
 		send(violationsTotal, "Final violations.", prometheus.CounterValue, float64(n), cmp.Or(s.Label, "axiom"), class)
+	}
+	for _, k := range s.Kinds {
+		send(kindsTotal, "Final violations by kind.", prometheus.CounterValue, float64(k.N), cmp.Or(s.Label, "axiom"),
+			k.Class, "kind", k.Kind)
 	}
 	send(buildInfo, "Which program watches.", prometheus.GaugeValue, 1, "version", c.build.Version, "commit",
 		c.build.Commit, "go", c.build.Go)

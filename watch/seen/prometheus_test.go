@@ -57,7 +57,9 @@ func TestMetrics(t *testing.T) {
 		for _, want := range []string{"isovet_watch_lines_total 4\n", "isovet_watch_transactions_total 4\n",
 			"isovet_watch_judged_total 4\n", "isovet_watch_bad_lines_total 0\n", "isovet_watch_late_total 0\n",
 			"isovet_watch_duplicates_total 0\n", "isovet_watch_quarantine 0\n", "isovet_watch_lag_seconds 0\n",
-			"isovet_watch_ready 0\n", `isovet_watch_violations_total{axiom="EXT"} 1` + "\n", "go_goroutines ",
+			"isovet_watch_ready 0\n", `isovet_watch_violations_total{axiom="EXT"} 1` + "\n",
+			`isovet_watch_violations_by_kind_total{axiom="EXT",kind="before"} 1` + "\n",
+			"isovet_watch_incidents_total 1\n", "isovet_watch_incidents_open 1\n", "go_goroutines ",
 			"# TYPE isovet_watch_lines_total counter\n", "# TYPE isovet_watch_memory_bytes gauge\n",
 			`isovet_watch_build_info{commit="",go="go1.26",version="v1.2.3"} 1`, "isovet_watch_watermark "} {
 			if code != http.StatusOK || !strings.Contains(text, want) {

@@ -1,0 +1,120 @@
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"isovet/datasets"
+)
+
+// permuted are the lines of a history in an order of arrival in which each is within the lateness of 400, but for a
+// part of them, which come much later.
+func permuted(t *testing.T, seed uint64, isolation string, late float64) [][]byte {
+	t.Helper()
+	_, lines := arrivalsOf(t, datasets.Spec{Workload: "gt", Txns: 250, Sessions: 8, Keys: 60, Ops: 4,
+		Isolation: isolation, DBTimes: true, Times: datasets.NoTimes, Seed: seed}, 20, false)
+	rng := rand.New(rand.NewPCG(seed, 8))
+	at := make([]int, len(lines))
+	for i := range at {
+		if at[i] = i; i > 2 && rng.Float64() < late {
+			at[i] += rng.IntN(len(lines))
+		}
+	}
+	order := make([]int, len(lines))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return at[a] - at[b] })
+	out := make([][]byte, len(lines))
+	for i, n := range order {
+		out[i] = lines[n]
+	}
+	return out
+}
+
+// TestSuspects: of a history that is right, whatever the order in which it is delivered, no violation is told, and each
+// read that was suspected is withdrawn, which is said, with a LATE line of its own; of one that is wrong each is
+// withdrawn, or confirmed with a violation. In time nothing is even late. A GAP line tells of what has not come yet.
+func TestSuspects(t *testing.T) {
+	suspects, cleared, convicted := 0, 0, 0
+	seeds := uint64(36)
+	if os.Getenv("ISOVET_LONG") != "" {
+		seeds = 400
+	}
+	for seed := range seeds {
+		isolation, delay := "snapshot-isolation", []float64{0, .05, .2}[seed%3]
+		if seed%4 == 3 {
+			isolation = "read-uncommitted"
+		}
+		lines := permuted(t, seed, isolation, delay)
+		judge, err := NewAion(AionOptions{Options: si, Lateness: 400, Gate: GateOptions{Once: true,
+			Patience: time.Hour}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge.Clock(1e18) // as the log has it before the first line
+		open, settled := map[string]bool{}, map[string]string{}
+		take := func() {
+			for _, s := range judge.(suspecting).SuspectsTold() {
+				name := fmt.Sprint(s.Txn, " ", string(s.Key), " ", *s.Op)
+				switch {
+				case !s.Suspect || s.Axiom != "EXT":
+					t.Fatalf("%+v", s)
+				case s.Settled == "" && !open[name]:
+					open[name] = true
+					suspects++
+				case s.Settled != "" && open[name] && settled[name] == "":
+					settled[name] = s.Settled
+				default:
+					t.Fatalf("seed %d: %s: %q, out of turn", seed, name, s.Settled)
+				}
+			}
+		}
+		out := pieces(t, rand.New(rand.NewPCG(seed, 1)), judge, lines, func(j Judge) Judge {
+			listed := j.(suspecting).Suspects(1 << 20)
+			for i := range listed {
+				if listed[i].Settled != "" {
+					t.Fatalf("%+v", listed[i])
+				}
+			}
+			take()
+			return j
+		})
+		take()
+		if left := judge.(suspecting).Suspects(10); len(left) > 0 {
+			t.Errorf("seed %d: suspects at the end: %+v", seed, left)
+		}
+		said := map[string]string{}
+		for _, line := range out {
+			var v Violation
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatal(err)
+			}
+			if v.Op != nil && (v.Axiom == late || v.Axiom == "EXT" && v.Why == "") {
+				said[fmt.Sprint(v.Txn, " ", string(v.Key), " ", *v.Op)] = v.Axiom
+			}
+			if isolation == "snapshot-isolation" && v.Axiom != late && v.Axiom != gap || delay == 0 && v.Axiom == late {
+				t.Errorf("seed %d, delayed %v: %s", seed, delay, line)
+			}
+		}
+		for name := range open {
+			switch {
+			case settled[name] == withdrawn && said[name] == late:
+				cleared++
+			case settled[name] == confirmed && said[name] == "EXT":
+				convicted++
+			default:
+				t.Errorf("seed %d: %s: settled %q, told as %q", seed, name, settled[name], said[name])
+			}
+		}
+	}
+	if suspects < 50 || cleared < 20 || convicted < 3 {
+		t.Errorf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
+	}
+	t.Logf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
+}
