@@ -224,6 +224,9 @@ func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 		return
 	}
 	if l.Err == nil {
+		l.Err = j.nameless(&b.Heads[l.Txn])
+	}
+	if l.Err == nil {
 		fate, err := j.g.look(b, i)
 		switch {
 		case err != nil:

@@ -32,6 +32,7 @@ type manifest struct {
 	Places    Places            `json:"places"`
 	Emitted   emittedState      `json:"emitted"`
 	Bad       int64             `json:"bad_lines"`
+	Watermark *int64            `json:"watermark,omitempty"` // for who looks at the folder
 	Found     map[string]int64  `json:"violations"`
 	Incidents incidentState     `json:"incidents"`
 	StateSize map[string]int64  `json:"files"` // by name
@@ -254,6 +255,10 @@ func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
 		Incidents: w.incidents.state(), StateSize: map[string]int64{}}
 	for _, s := range w.judge.Settings() {
 		m.Options[s.Name] = s.Value
+	}
+	var s Snapshot
+	if w.judge.Stats(&s); s.Txns > 0 {
+		m.Watermark = &s.Watermark
 	}
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -38,7 +38,7 @@
 //   - judge.go: the interface of judges
 //   - batch.go: lines as they stand in the log, and what the history format's reader makes of them
 //   - aion.go, parse.go: timestamps, and a transaction to an arrival
-//   - shards.go, shard.go: the work on keys divided among several
+//   - shards.go, shard.go: the work on keys divided among several; merge.go: what several processes have found
 //   - leopard.go: mechanisms; witness.go: what a violation is in words, and whether its transactions prove one of the
 //     level
 //   - live.go: the same in the process that runs the transactions, without lines

@@ -47,8 +47,20 @@ func (j *aion) Unfit(b *Batch) func(i int) error {
 		if !b.Heads[t].HasID {
 			id = b.Lines[i].N
 		}
+		if err := j.nameless(&b.Heads[t]); err != nil {
+			return err
+		}
 		return unfit(b.H, t, &b.Heads[t], id)
 	}
+}
+
+// nameless refuses transactions that only their places in the stream name, where several processes judge it.
+func (j *aion) nameless(t *history.TxnHead) error {
+	if j.o.Of > 1 && !t.HasID && !t.Init {
+		return fmt.Errorf("field %q: a transaction without; expected one, since several processes judge the stream "+
+			"and must call it the same", "id")
+	}
+	return nil
 }
 
 // Unfit implements Fitting.

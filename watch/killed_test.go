@@ -46,11 +46,24 @@ func child(arg string) error {
 		}
 		cfg.Judge = j
 	}
+	total := 0 // of the stream, which ends there
+	if part, is := strings.CutPrefix(judge, "part "); is {
+		d := Division{}
+		if _, err := fmt.Sscan(part, &d.Shard, &d.Of, &total); err != nil {
+			return err
+		}
+		j, err := NewAion(AionOptions{Options: si, Lateness: lateness, Division: d})
+		if err != nil {
+			return err
+		}
+		cfg.Judge, cfg.Idle = j, 0
+	}
 	kind, at, _ := strings.Cut(source, " ")
 	cfg.Open = func(ctx context.Context, after Places) (s Source, err error) {
 		switch kind {
 		case "nats":
-			s, err = NATS(ctx, NATSOptions{URL: at, Subject: "txns", Durable: "watch"}, max(after.Last(), 0))
+			name := "watch" + strings.ReplaceAll(strings.TrimPrefix(judge, "aion"), " ", "-") // one's alone
+			s, err = NATS(ctx, NATSOptions{URL: at, Subject: "txns", Durable: name}, max(after.Last(), 0))
 		case "http":
 			var l *HTTPServer
 			if l, err = ListenHTTP(HTTPOptions{Addr: at}); err == nil {
@@ -67,9 +80,27 @@ func child(arg string) error {
 		default:
 			s, err = Files(FileOptions{Path: at}, after)
 		}
+		if total > 0 {
+			s = &whole{s, total - int(max(after.Last(), 0))}
+		}
 		return slow{s, most}, err
 	}
 	return Run(context.Background(), cfg)
+}
+
+// whole is a source that ends when all has come.
+type whole struct {
+	Source
+	left int
+}
+
+func (w *whole) Next(ctx context.Context, most int) ([]Line, error) {
+	if w.left == 0 {
+		return nil, io.EOF
+	}
+	lines, err := w.Source.Next(ctx, most)
+	w.left -= len(lines)
+	return lines, err
 }
 
 // slow gives time to kill.

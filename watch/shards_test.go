@@ -2,11 +2,17 @@ package watch
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -177,5 +183,99 @@ func TestShardsOfProcesses(t *testing.T) {
 	}
 	if found < 500 {
 		t.Errorf("only %d findings", found)
+	}
+}
+
+// TestProcesses: four processes that read one subject of JetStream, one of them killed in the midst and started again,
+// find together what one finds alone.
+func TestProcesses(t *testing.T) {
+	_, lines := arrivals(t, 2, 1200)
+	for i := range lines {
+		if !bytes.Contains(lines[i], []byte(`"id":`)) && bytes.Contains(lines[i], []byte(`"ops":`)) {
+			t.Fatalf("%s has no id", lines[i])
+		}
+	}
+	once := t.TempDir()
+	err := Run(t.Context(), Config{Dir: once, Judge: aionOf(si, 400), Open: func(_ context.Context,
+		after Places) (Source, error) {
+		return Pipe(bytes.NewReader(join(lines)), after.Last()), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := unnumbered(t, once)
+	for i := range want {
+		want[i] = strings.TrimSpace(want[i])
+	}
+	url, js := natsServer(t)
+	for _, l := range lines {
+		if _, err := js.PublishAsync("txns", bytes.TrimSpace(l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	start := func(dir string, part int) (*exec.Cmd, *bytes.Buffer) {
+		cmd, said := exec.Command(os.Args[0]), &bytes.Buffer{}
+		cmd.Env = append(os.Environ(), fmt.Sprintf("ISOVET_WATCH_CHILD=%s|part %d 4 %d|400|40|nats %s", dir, part,
+			len(lines), url))
+		cmd.Stderr = said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, said
+	}
+	var dirs []string
+	var running []*exec.Cmd
+	var texts []*bytes.Buffer
+	for part := range 4 {
+		dirs = append(dirs, t.TempDir())
+		cmd, said := start(dirs[part], part)
+		running, texts = append(running, cmd), append(texts, said)
+	}
+	for found := 0; found < len(want)/20; time.Sleep(time.Millisecond) {
+		b, _ := os.ReadFile(filepath.Join(dirs[1], "violations.jsonl"))
+		if found = bytes.Count(b, []byte("\n")); running[1].Process.Signal(syscall.Signal(0)) != nil {
+			t.Fatalf("it ended: %s", texts[1].Bytes())
+		}
+	}
+	_ = running[1].Process.Kill()
+	if running[1].Wait() == nil {
+		t.Error("it had ended before it was killed")
+	}
+	running[1], texts[1] = start(dirs[1], 1)
+	for i, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, texts[i].Bytes())
+		}
+	}
+	m, err := Merge(dirs)
+	if err != nil || len(m.Missing) > 0 || !m.Known {
+		t.Fatalf("%v, %+v", err, m)
+	}
+	var got []string
+	for i := range m.Violations {
+		b, err := json.Marshal(&m.Violations[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, numbered.ReplaceAllString(string(b), ""))
+	}
+	slices.Sort(got)
+	sameFindings(t, 0, got, want)
+	if len(want) < 50 {
+		t.Errorf("%d violations are too few", len(want))
+	}
+	if m, err = Merge(dirs[:3]); err != nil || !slices.Equal(m.Missing, []int{4}) || len(m.Violations) >= len(want) {
+		t.Errorf("%v, %+v", err, m)
+	}
+	var foreign *MergeError
+	if _, err = Merge([]string{dirs[0], dirs[0]}); !errors.As(err, &foreign) {
+		t.Errorf("a part twice: %v", err)
+	}
+	if _, err = Merge([]string{dirs[0], once}); !errors.As(err, &foreign) {
+		t.Errorf("a folder of another kind: %v", err)
+	}
+	if _, err = Merge([]string{dirs[0], t.TempDir()}); !errors.As(err, &foreign) {
+		t.Errorf("an empty folder: %v", err)
 	}
 }

@@ -88,7 +88,8 @@ the clock, is not judged, and a JUMP line says so; once as many sessions are the
 line says that transactions of a session are missing, by their "seq". Without an initial transaction keys hold at first
 what the first read of them shows (--attach).
 
-The work on keys can be divided among goroutines (aion, --shards); what is found is the same.
+The work on keys can be divided (aion): among goroutines (--shards), and among processes that read one stream, each with
+a folder of its own (--shard 2/4); isovet watch merge says what all of them have found. It is the same.
 
 Memory is bounded (--memory): what is known of idle keys lies in FOLDER/keys, and comes back when it is needed.
 
@@ -107,6 +108,7 @@ Start it again to continue.`,
   isovet watch --state w --source nats://127.0.0.1:4222/txns
   isovet watch --config /etc/isovet/watch.yaml
   isovet watch --state w --source kafka://127.0.0.1:9092/txns
+  isovet watch --state w2 --source kafka://127.0.0.1:9092/txns --shard 2/4
   isovet watch --state w --checker leopard --profile postgresql:repeatable-read --clock-skew 50us < stream.jsonl
   isovet watch --state w --checker replay --level strict-serializable < stream.jsonl
   isovet shrink w --checker chronos --level session-snapshot-isolation -o small.jsonl`,
@@ -153,6 +155,7 @@ Start it again to continue.`,
 	fl.StringVar(&config, "config", "", "`FILE`, YAML, with values for these flags by their names; those on the command "+
 		"line go before")
 	f.division.add(fl)
+	c.AddCommand(newWatchMerge(e))
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: how many transactions of the order are remembered")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "serializable levels: transactions without writes stand at "+
 		"their start_ts")
@@ -342,6 +345,9 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory - f.memory/8)) // the rest is the store's
 	}
 	log := newLog(e.stderr, f.logFormat)
+	if f.division.shard != "" && !f.given("durable") { // each reads everything
+		f.source.durable += "-" + strings.ReplaceAll(f.division.shard, "/", "-of-")
+	}
 	source, err := f.source.open(e, f.state, judge, log)
 	if err != nil {
 		return err
@@ -375,7 +381,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
 		Prepare: source.prepare, Open: source.open,
 		Checkpoint: f.checkpoint, Keep: keep, Log: log,
-		Incidents: &incidents, Grouped: !f.incidents.every, ViolationsMax: f.incidents.max,
+		Incidents: &incidents, Grouped: !f.incidents.every && f.division.shard == "", ViolationsMax: f.incidents.max,
 		Evidence: f.incidents.kept,
 		Suspect: func(line []byte) {
 			if !f.incidents.early {
