@@ -6,7 +6,9 @@ import (
 
 	"isovet/certify"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/sorts"
+	"isovet/level"
 )
 
 // maxPlain is of up to how many cases one is looked for that proves the violation alone.
@@ -29,15 +31,22 @@ func plain(r *evidence.Result, how certify.Options) {
 			continue
 		}
 		sorts.Stable(cases, func(x, y []evidence.Edge) int { return cmp.Compare(len(x), len(y)) })
+		// What violates a level without sessions or real time is not to be shown by what needs them.
+		at := r.Level.Needs(a.Kind)
 		for _, c := range cases {
 			one := evidence.Anomaly{Cycle: c}
-			renamed(r, &one, how)
-			if one.Kind != "" && certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: r.Level, H: r.H,
-				Anomalies: []evidence.Anomaly{one}}, how) == nil {
+			one.Complete(r.H, at, how.ClockSkew)
+			if proves(r.H, at, one, how) && proves(r.H, r.Level, one, how) {
 				*a = one
 				break
 			}
 		}
 	}
 	sorts.Stable(r.Anomalies, func(a, b evidence.Anomaly) int { return cmp.Compare(len(a.Txns), len(b.Txns)) })
+}
+
+// proves reports whether an anomaly is accepted as a violation of a level.
+func proves(h *history.History, l level.Level, a evidence.Anomaly, how certify.Options) bool {
+	return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h,
+		Anomalies: []evidence.Anomaly{a}}, how) == nil
 }
