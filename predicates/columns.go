@@ -35,11 +35,11 @@ func (c *column) places(lo, hi uint32) (from, to uint32) { return c.start[lo], c
 // ranks is the number of ranks.
 func (c *column) ranks() uint32 { return uint32(len(c.start) - 1) }
 
-// cells are a column's values before they are ranked.
+// cells are a column's values before they are ranked, of the items that are rows, in their order.
 type cells struct {
 	name string
 	kind []history.ValueKind
-	n    []int64 // an integer, a boolean, or an index of the decoder's strings
+	n    []uint64 // an integer, a boolean, or an index of the decoder's strings
 }
 
 // decoder turns rows into cells. Several may fill the same cells, of different items; each numbers its own strings.
@@ -61,26 +61,26 @@ func (d *decoder) str(b []byte) int64 {
 	return id
 }
 
-// decode reads the used columns of an item, a key with a value that is not null.
-func (d *decoder) decode(item, key uint32, v history.Value) {
+// decode reads the used columns of a row, a key with a value that is not null, into the cells at its place.
+func (d *decoder) decode(row, key uint32, v history.Value) {
 	if v.Kind == history.Row {
 		if cols, cells := d.ints.read(d.h.Texts, uint32(v.N), d.column); cells != nil {
 			for i, at := range cols {
 				if at >= 0 {
 					c := &d.cols[at]
-					c.kind[item], c.n[item] = history.Int, cells[i]
+					c.kind[row], c.n[row] = history.Int, uint64(cells[i])
 				}
 			}
-		} else if text := d.h.Texts.Text(uint32(v.N)); !d.scan(text, item) {
-			d.row(item, key, v)
+		} else if text := d.h.Texts.Text(uint32(v.N)); !d.scan(text, row) {
+			d.row(row, key, v)
 		}
 	}
 	for i := range d.cols {
 		switch c := &d.cols[i]; {
 		case c.name == "key":
-			d.set(c, item, d.h.Keys[key])
+			d.set(c, row, d.h.Keys[key])
 		case c.name == "" && v.Kind != history.Row:
-			d.set(c, item, v)
+			d.set(c, row, v)
 		}
 	}
 }
@@ -91,27 +91,27 @@ func (d *decoder) column(name string) int {
 }
 
 // set puts a scalar into a cell.
-func (d *decoder) set(c *cells, item uint32, v history.Value) {
+func (d *decoder) set(c *cells, row uint32, v history.Value) {
 	if v.Kind == history.String {
 		v.N = d.str(d.h.Texts.Text(uint32(v.N)))
 	}
-	c.kind[item], c.n[item] = v.Kind, v.N
+	c.kind[row], c.n[row] = v.Kind, uint64(v.N)
 }
 
 // row reads a row by definition.
-func (d *decoder) row(item, key uint32, v history.Value) {
+func (d *decoder) row(at, key uint32, v history.Value) {
 	row, _ := RowOfValue(d.h, key, v)
 	for i := range d.cols {
 		c := &d.cols[i]
 		s := row[c.name]
-		if c.kind[item], c.n[item] = s.Kind, s.N; s.Kind == history.String {
-			c.n[item] = d.str([]byte(s.S))
+		if c.kind[at], c.n[at] = s.Kind, uint64(s.N); s.Kind == history.String {
+			c.n[at] = uint64(d.str([]byte(s.S)))
 		}
 	}
 }
 
 // scan reads a row that is canonical JSON without escapes, which is nearly all; it reports whether the text is one.
-func (d *decoder) scan(s []byte, item uint32) bool {
+func (d *decoder) scan(s []byte, row uint32) bool {
 	if len(s) < 2 || s[0] != '{' {
 		return false
 	}
@@ -162,7 +162,7 @@ func (d *decoder) scan(s []byte, item uint32) bool {
 		}
 		for i := range d.cols {
 			if c := &d.cols[i]; c.name == string(name) {
-				c.kind[item], c.n[item] = kind, n
+				c.kind[row], c.n[row] = kind, uint64(n)
 			}
 		}
 		if len(s) == 0 {
@@ -211,23 +211,25 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 	return s[1 : 1+end], s[2+end:], true
 }
 
-// rank makes a column of cells; there says which items are rows, of which there are rows.
+// rank makes a column of cells, which are lost; there says which items are rows, of which there are rows.
 // Cost: a sort of the items.
 func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	c := column{name: from.name, pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
 	var count [history.Row + 1]int
-	for item, is := range there {
+	for item := range c.pos {
 		c.pos[item] = history.None
-		if is {
-			count[from.kind[item]]++
-		}
+	}
+	for _, k := range from.kind {
+		count[k]++
 	}
 	if count[history.Int] == rows && rows >= minNarrow {
-		if low, span := bounds(from.n, there); span < 1<<32 {
-			words := make([]uint64, 0, rows)
+		if low, span := bounds(from.n); span < 1<<32 {
+			words := from.n // in place: there are millions
+			row := 0
 			for item, is := range there {
 				if is {
-					words = append(words, (uint64(from.n[item])-uint64(low))<<32|uint64(item))
+					words[row] = (words[row]-uint64(low))<<32 | uint64(item)
+					row++
 				}
 			}
 			from.n, from.kind = nil, nil
@@ -252,11 +254,13 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	for k, n := range count {
 		kinds[k], all = all[:0:n], all[n:]
 	}
+	row := -1
 	for item, is := range there {
 		if !is {
 			continue
 		}
-		k, n := from.kind[item], from.n[item]
+		row++
+		k, n := from.kind[row], int64(from.n[row])
 		if k == history.String {
 			n = place[n]
 		}

@@ -94,7 +94,7 @@ func TestLike(t *testing.T) {
 		blank := func() *decoder {
 			cols := []cells{{name: "a"}, {name: "b"}}
 			for i := range cols {
-				cols[i].kind, cols[i].n = make([]history.ValueKind, n), make([]int64, n)
+				cols[i].kind, cols[i].n = make([]history.ValueKind, n), make([]uint64, n)
 			}
 			return &decoder{h: h, cols: cols, strID: map[string]int64{}}
 		}

@@ -2,10 +2,8 @@ package predicates
 
 import (
 	"fmt"
-	"runtime"
 
 	"isovet/history"
-	"isovet/internal/safego"
 )
 
 // Index tells which versions of a history match which of its predicates, without looking at others. It is immutable.
@@ -145,97 +143,6 @@ func inputError(h *history.History, p uint32, err error) error {
 		}
 	}
 	return e
-}
-
-// decode makes the items and the columns, the first of which is that there is a row, on as many cores as there are.
-func (x *Index) decode(cols []cells) (there []bool) {
-	h := x.h
-	versions := uint32(h.NumVersions())
-	isList := make([]bool, h.NumKeys())
-	for _, k := range h.Lists.Key {
-		isList[k] = true
-	}
-	for op, k := range h.Ops.Kind {
-		if k == history.Append {
-			isList[h.VerKey[h.Ops.Ver[op]]] = true
-		}
-	}
-	x.itemOf = make([]uint32, h.NumKeys())
-	for k := range x.itemOf {
-		x.itemOf[k] = history.None
-		switch {
-		case isList[k]:
-		case h.InitVer[k] != history.None:
-			x.itemOf[k] = h.InitVer[k]
-		case h.Initial.Kind != history.Null:
-			x.itemOf[k] = versions + uint32(len(x.initKey))
-			x.initKey = append(x.initKey, uint32(k))
-		}
-	}
-	seen := named(h)
-	n := versions + uint32(len(x.initKey))
-	there = make([]bool, n)
-	for i := range cols {
-		cols[i].kind, cols[i].n = make([]history.ValueKind, n), make([]int64, n)
-	}
-	workers := max(min(runtime.GOMAXPROCS(0), int(n/minItems)), 1)
-	ds, rows := make([]decoder, workers), make([]int, workers)
-	from := func(w int) uint32 { return uint32(uint64(n) * uint64(w) / uint64(workers)) }
-	var g safego.Group
-	for w := range workers {
-		ds[w] = decoder{h: h, cols: cols, strID: map[string]int64{}}
-		g.Go(func() {
-			d := &ds[w]
-			for item := from(w); item < from(w+1); item++ {
-				key, v := x.key(item), h.Initial
-				if item < versions {
-					v = h.VerValue(item)
-				}
-				if v.Kind == history.Null || isList[key] || item < versions && seen[item>>6]>>(item&63)&1 == 0 {
-					continue
-				}
-				there[item] = true
-				rows[w]++
-				d.decode(item, key, v)
-			}
-		})
-	}
-	g.Wait()
-	all := 0
-	for w := range ds {
-		all += rows[w]
-		ds[0].adopt(&ds[w], from(w), from(w+1))
-	}
-	x.cols = make([]column, len(cols)+1)
-	var r safego.Group
-	x.cols[0].start = []uint32{0, 0, uint32(all)}
-	for i := range cols {
-		r.Go(func() { x.cols[i+1] = ds[0].rank(&cols[i], there, all) })
-	}
-	r.Wait()
-	return there
-}
-
-// minItems is how many items a core is worth at least.
-const minItems = 1 << 12
-
-// adopt renumbers the strings that another decoder put into the cells of items lo:hi as d's own.
-func (d *decoder) adopt(o *decoder, lo, hi uint32) {
-	if d == o || len(o.strs) == 0 {
-		return
-	}
-	id := make([]int64, len(o.strs))
-	for i, s := range o.strs {
-		id[i] = d.str([]byte(s))
-	}
-	for i := range d.cols {
-		c := &d.cols[i]
-		for item := lo; item < hi; item++ {
-			if c.kind[item] == history.String {
-				c.n[item] = id[c.n[item]]
-			}
-		}
-	}
 }
 
 // named returns the versions, as a bit set, that are initial or that an operation of a transaction which may have

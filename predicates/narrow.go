@@ -6,13 +6,11 @@ import (
 	"isovet/history"
 )
 
-// bounds returns the least of the numbers of the items that are there, and by how much the greatest is above it.
-func bounds(n []int64, there []bool) (low int64, span uint64) {
+// bounds returns the least of numbers, and by how much the greatest is above it.
+func bounds(all []uint64) (low int64, span uint64) {
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
-	for item, is := range there {
-		if is {
-			low, high = min(low, n[item]), max(high, n[item])
-		}
+	for _, n := range all {
+		low, high = min(low, int64(n)), max(high, int64(n))
 	}
 	return low, uint64(high) - uint64(low)
 }

@@ -3,6 +3,7 @@ package predicates
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"isovet/history"
@@ -16,20 +17,21 @@ func TestNarrow(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		n := r.IntN(600)
 		spread := []int64{1, 3, 1000, 1 << 31, 1 << 32, 1 << 40}[r.IntN(6)]
-		from := cells{name: "a", kind: make([]history.ValueKind, n), n: make([]int64, n)}
+		from := cells{name: "a"}
 		there, rows := make([]bool, n), 0
 		for i := range n {
 			if there[i] = r.IntN(4) > 0; there[i] {
 				rows++
+				from.kind = append(from.kind, history.Int)
+				from.n = append(from.n, uint64(r.Int64N(2*spread)-spread))
 			}
-			from.kind[i], from.n[i] = history.Int, r.Int64N(2*spread)-spread
 		}
-		if n > 0 && r.IntN(4) == 0 {
-			from.kind[r.IntN(n)] = history.Null
+		if rows > 0 && r.IntN(4) == 0 {
+			from.kind[r.IntN(rows)] = history.Null
 		}
 		var d decoder
 		minNarrow = n + 1
-		again := from
+		again := cells{from.name, slices.Clone(from.kind), slices.Clone(from.n)}
 		want := d.rank(&from, there, rows)
 		minNarrow = 1
 		if got := d.rank(&again, there, rows); !reflect.DeepEqual(got, want) {
@@ -46,16 +48,16 @@ func TestDerivedRanks(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := r.IntN(600)
 		spread := []int64{1000, 30_000, 1 << 40}[r.IntN(3)]
-		from := cells{name: "a", kind: make([]history.ValueKind, n), n: make([]int64, n)}
+		from := cells{name: "a"}
 		there, rows := make([]bool, n), 0
 		for i := range n {
 			if there[i] = r.IntN(9) > 0; there[i] {
 				rows++
+				from.kind, from.n = append(from.kind, history.Int), append(from.n, uint64(r.Int64N(spread)))
 			}
-			from.kind[i], from.n[i] = history.Int, r.Int64N(spread)
 		}
 		var d decoder
-		again := from
+		again := cells{from.name, slices.Clone(from.kind), slices.Clone(from.n)}
 		minDerived = n + 1
 		want := d.rank(&from, there, rows)
 		minDerived = 0
