@@ -235,6 +235,22 @@ func (b *Builder) PackedAt(key uint32, row []byte) Value {
 	return Value{N: int64(b.Texts.add(row, b.Texts.hashOf(row))), Kind: Row}
 }
 
+// NewText is Text for a string that is hardly there yet; as with RowAt, equal strings are one only once the history is
+// built.
+func (b *Builder) NewText(s []byte) uint32 {
+	if len(s) > 0 && s[0] == packedMark {
+		return b.Text(s)
+	}
+	return b.Texts.add(s, b.Texts.hashOf(s))
+}
+
+// ExpectText says that a text will be named soon, so that what is known of it is on its way from memory by then.
+func (b *Builder) ExpectText(id uint32) {
+	if int(id) < len(b.Texts.hash) {
+		b.fetched += uint32(b.Texts.hash[id])
+	}
+}
+
 // NewRow is RowValue for a row that is hardly there yet; as with RowAt, equal rows are one only once the history is
 // built.
 func (b *Builder) NewRow(canonical []byte) Value {

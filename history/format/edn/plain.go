@@ -203,23 +203,6 @@ func (p *Plain) Ints(dst []history.Value) ([]history.Value, bool) {
 	return dst, false
 }
 
-// Micro reads how a micro-operation of a register begins in EDN, "[:r " or "[:w ", perhaps behind a blank, and returns
-// its letter.
-func (p *Plain) Micro() (f byte, ok bool) {
-	i := p.pos
-	if i < len(p.data) && p.data[i] == ' ' {
-		i++
-	}
-	if p.json || len(p.data)-i < 5 || string(p.data[i:i+2]) != "[:" || p.data[i+3] != ' ' {
-		return 0, false
-	}
-	if f = p.data[i+2]; f != 'r' && f != 'w' {
-		return 0, false
-	}
-	p.pos = i + 4
-	return f, true
-}
-
 // Register reads a micro-operation of a register in JSON, ["r",1,2], perhaps behind a comma, of integers without sign
 // and of at most 18 digits; false: another is next, and it has not moved.
 func (p *Plain) Register() (f byte, key, n int64, ok bool) {

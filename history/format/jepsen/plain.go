@@ -14,10 +14,15 @@ func (r *reader) plainEvent(t edn.Token) bool {
 	p := r.s.Plain()
 	e := newEvent(t.Pos)
 	typed := false
-	for !p.Take('}') {
-		name, ok := p.Word()
+	for {
+		name, ok := p.Field()
 		if !ok {
-			return false
+			if p.Take('}') {
+				break
+			}
+			if name, ok = p.Word(); !ok {
+				return false
+			}
 		}
 		switch string(name) {
 		case "type":

@@ -282,6 +282,11 @@ func (r *kvReader) build() (*history.History, error) {
 	}
 	for i, chunk := range r.ops {
 		for j := range chunk {
+			const ahead = 16
+			if j+ahead < len(out) {
+				b.ExpectText(out[j+ahead].read)
+				b.ExpectText(out[j+ahead].write)
+			}
 			o, x := &chunk[j], out[j]
 			if x.read == history.None && x.write == history.None {
 				continue
@@ -326,7 +331,7 @@ func (r *kvReader) own(k *kvKey, op int32) uint32 {
 		return r.b.Text(fmt.Appendf(nil, "%s%s%d", r.text(o.text), r.mark, o.line))
 	}
 	if x.name == 0 {
-		x.name = r.b.Text(r.text(o.text)) + 1
+		x.name = r.b.NewText(r.text(o.text)) + 1
 	}
 	return x.name - 1
 }
