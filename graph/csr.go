@@ -64,10 +64,18 @@ type Builder struct {
 	off    []uint32 // while counting: off[v+1] = edges of v; while filling: off[v] = next free slot of v
 	adj    []int32
 	filled int
+	beside *Builder
 }
 
 // NewBuilder starts a graph on nodes 0 … n−1.
 func NewBuilder(n int) *Builder { return &Builder{off: make([]uint32, n+1)} }
+
+// Beside returns a builder that counts, and once b is filled adds, edges of the same graph: another goroutine may use
+// it. Its edges stand behind b's of the same source. It is called once at most; Fill and CSR are b's.
+func (b *Builder) Beside() *Builder {
+	b.beside = NewBuilder(len(b.off) - 1)
+	return b.beside
+}
 
 // Count announces one edge leaving u.
 func (b *Builder) Count(u int32) { b.off[u+1]++ }
@@ -75,14 +83,26 @@ func (b *Builder) Count(u int32) { b.off[u+1]++ }
 // Fill ends the counting pass.
 func (b *Builder) Fill() {
 	total := uint64(0)
+	var also []uint32
+	if b.beside != nil {
+		also = b.beside.off
+	}
 	for i, c := range b.off {
 		total += uint64(c)
+		if also != nil {
+			if total += uint64(also[i]); i+1 < len(b.off) {
+				also[i] = uint32(total) + b.off[i+1]
+			}
+		}
 		if total > math.MaxUint32 {
 			panic("graph: more than 2³²−1 edges")
 		}
 		b.off[i] = uint32(total)
 	}
 	b.adj = make([]int32, total)
+	if b.beside != nil {
+		b.beside.adj = b.adj
+	}
 }
 
 // Add places an announced edge and returns its slot.
@@ -99,11 +119,16 @@ func (b *Builder) Add(u, v int32) (slot uint32) {
 
 // CSR returns the finished graph. The builder must not be used afterwards.
 func (b *Builder) CSR() *CSR {
+	ends := b.off
+	if b.beside != nil {
+		b.filled += b.beside.filled
+		ends = b.beside.off
+	}
 	if b.filled != len(b.adj) {
 		panic(fmt.Sprintf("graph: %d edges announced, %d added", len(b.adj), b.filled))
 	}
 	// Each cursor stands at the end of its row, which is where the next row starts.
-	copy(b.off[1:], b.off)
+	copy(b.off[1:], ends)
 	b.off[0] = 0
 	return &CSR{Off: b.off, Adj: b.adj}
 }

@@ -282,6 +282,12 @@ func (e *engine) writer(w uint32) int32 {
 // version, if there are. Cost: linear: of the read-modify-writes of a version only the first is looked at; a second is
 // a lost update.
 func (e *engine) known(f func(u, v int32)) (lost []uint32) {
+	e.shown(f)
+	return e.successors(f)
+}
+
+// shown calls f for the first of these edges: reads and sessions.
+func (e *engine) shown(f func(u, v int32)) {
 	v, h := e.v, e.h
 	if e.si {
 		for i := range int32(len(e.txn)) {
@@ -312,7 +318,6 @@ func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 			}
 		}
 	}
-	return e.successors(f)
 }
 
 // successors adds reader → overwriter for every version that a transaction read and replaced.

@@ -7,6 +7,7 @@ import (
 	"isovet/graph"
 	"isovet/graph/order"
 	"isovet/internal/room"
+	"isovet/internal/safego"
 )
 
 // firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added
@@ -35,16 +36,18 @@ func (e *engine) firstOrder() (cycle []int32) {
 		return e.orderUntimed(graph.BuildFunc(e.total, each), rank)
 	}
 	b := graph.NewBuilder(e.total)
-	forward, backward := 0, 0
-	each(func(u, v int32) {
-		if pos[u] < pos[v] {
-			b.Count(u)
-			forward++
-		} else {
-			e.late = append(e.late, graph.Edge{From: u, To: v})
-			backward++
+	both := [2]*edges{{b: b, each: e.shown}, {b: b.Beside(), each: func(f func(u, v int32)) {
+		e.lost = e.successors(f)
+		for _, c := range e.facts {
+			f(c.From, c.To)
 		}
-	})
+		for _, c := range chain {
+			f(c.From, c.To)
+		}
+	}}}
+	besides(len(e.v.RW), func() { both[0].count(pos) }, func() { both[1].count(pos) })
+	e.late = slices.Concat(both[0].late, both[1].late)
+	forward, backward := both[0].forward+both[1].forward, len(e.late)
 	e.stats.KnownEdges, e.stats.Backward = forward+backward, backward
 	sorted := func() (cycle []int32) {
 		e.late = nil
@@ -64,14 +67,12 @@ func (e *engine) firstOrder() (cycle []int32) {
 	}
 	rank = nil
 	b.Fill()
-	each(func(u, v int32) {
-		if pos[u] < pos[v] {
-			b.Add(u, v)
-		}
-	})
-	chain, pos, e.next = nil, nil, nil // half of what the order takes, which is made now
+	besides(len(e.v.RW), func() { both[0].add(pos) }, func() { both[1].add(pos) })
+	g := b.CSR()
+	// Half of what the order takes, which is made now.
+	chain, pos, e.next, b, both = nil, nil, nil, nil, [2]*edges{}
 	room.Collect()
-	e.ord = order.FromGraph(b.CSR(), perm)
+	e.ord = order.FromGraph(g, perm)
 	for _, x := range e.late {
 		if e.ord.AddEdge(x.From, x.To, -1) {
 			if x.From == x.To {
@@ -89,6 +90,48 @@ func (e *engine) firstOrder() (cycle []int32) {
 		}
 	}
 	return nil
+}
+
+// edges are some of the known edges, on their way into a graph.
+type edges struct {
+	b       *graph.Builder
+	each    func(f func(u, v int32))
+	forward int
+	late    []graph.Edge
+}
+
+// count counts the edges along an order, and lists those against it.
+func (x *edges) count(pos []int32) {
+	x.each(func(u, v int32) {
+		if pos[u] < pos[v] {
+			x.b.Count(u)
+			x.forward++
+		} else {
+			x.late = append(x.late, graph.Edge{From: u, To: v})
+		}
+	})
+}
+
+// add adds those that have been counted.
+func (x *edges) add(pos []int32) {
+	x.each(func(u, v int32) {
+		if pos[u] < pos[v] {
+			x.b.Add(u, v)
+		}
+	})
+}
+
+// besides calls two functions, at the same time where n, how much there is to do, is worth that.
+func besides(n int, f, g func()) {
+	if n < 1<<16 {
+		f()
+		g()
+		return
+	}
+	var other safego.Group
+	other.Go(g)
+	f()
+	other.Wait()
 }
 
 // firstRank returns by what the nodes are sorted, auxiliary nodes of real time behind the others, and the edges of real
