@@ -99,6 +99,9 @@ type ReproduceOptions struct {
 	Self []string
 	// NoServers leaves out database servers even where they are installed.
 	NoServers bool
+	// Before is another program that takes ChildCommand, with its first arguments: an earlier one, which figures that
+	// compare run in turn with Self; nil: there is none.
+	Before []string
 	// Progress, if set, is told what is being measured, and for how many figures that is done.
 	Progress func(what string, done, total int)
 }
@@ -110,6 +113,7 @@ type Lab struct {
 	Seed    uint64
 	Timeout time.Duration
 	self    []string
+	before  []string
 	dir     string
 	sources map[sourceKey]Source
 	tell    func(what string)
@@ -138,7 +142,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, dir: dir,
+	lab := &Lab{Scale: o.Scale, Seed: o.Seed, Timeout: o.Timeout, self: o.Self, before: o.Before, dir: dir,
 		sources: map[sourceKey]Source{}, noServers: o.NoServers}
 	if lab.Timeout == 0 {
 		lab.Timeout = timeouts[o.Scale]

@@ -30,6 +30,7 @@ func speedFigures() []Figure {
 				"times"}},
 			Axis: "checker", Own: true, Measure: speedGrowth},
 		readersFigure(),
+		standardFigure(),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // TestSpeedClaims: what the results claim is what follows from their points.
 func TestSpeedClaims(t *testing.T) {
 	for name, claim := range map[string]func(*Report){"speed/shapes": speedClaims, "speed/growth": growthClaims,
-		"speed/readers": readerClaims} {
+		"speed/readers": readerClaims, "speed/standard": standardClaims} {
 		r := speedReport(t, name)
 		if !r.Complete || len(r.Claims) == 0 {
 			t.Errorf("%s: complete %v, %d claims", name, r.Complete, len(r.Claims))
@@ -59,7 +59,7 @@ func TestPerformancePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := page
-	for _, name := range []string{"shapes", "growth", "readers"} {
+	for _, name := range []string{"shapes", "standard", "growth", "readers"} {
 		begin, end := []byte("<!-- begin: speed/"+name+" -->\n"), []byte("<!-- end: speed/"+name+" -->\n")
 		head, rest, ok := bytes.Cut(made, begin)
 		_, tail, ended := bytes.Cut(rest, end)
@@ -108,6 +108,20 @@ func (r *Report) boundsTable() string {
 			}
 			rows = append(rows, []string{g, r.shown("file", g, "now", " MB"), r.shown("rate", g, "now", " MB/s"),
 				r.shown("rate", g, "bound", " MB/s"), holds})
+		}
+	} else if r.Figure == "speed/standard" {
+		header = []string{"workload, checker", "before", "now", "ratio", "memory before", "now", "holds"}
+		for _, g := range r.Groups("cpu") {
+			holds := ""
+			if p := r.Find("ratio", g, "now"); p != nil {
+				holds = "no"
+				if p.Value <= standardBound {
+					holds = "yes"
+				}
+			}
+			rows = append(rows, []string{g, r.shown("cpu", g, "before", " s"), r.shown("cpu", g, "now", " s"),
+				r.shown("ratio", g, "now", ""), r.shown("memory", g, "before", " MB"),
+				r.shown("memory", g, "now", " MB"), holds})
 		}
 	} else if r.Figure == "speed/growth" {
 		header = append([]string{"checker"}, r.Series("time")...)

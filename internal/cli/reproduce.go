@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type reproduceFlags struct {
 	seed              uint64
 	timeout           time.Duration
 	noServers         bool
+	before            string
 	quiet             bool
 }
 
@@ -77,6 +79,8 @@ minutes.
 	fl.DurationVar(&f.timeout, "timeout", 0, "stop a run after this long, loading included (default: 20s; 1s with "+
 		"--quick, 10m with --full)")
 	fl.BoolVar(&f.noServers, "no-servers", false, "start no database servers, even where they are installed")
+	fl.StringVar(&f.before, "before", "", "another isovet, of before a change: figures that compare run this `PROGRAM` "+
+		"in turn with this one")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on standard error")
 	return c
 }
@@ -96,6 +100,13 @@ func runReproduce(ctx context.Context, e *env, f *reproduceFlags, args []string)
 	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: []string{self},
 		NoServers: f.noServers,
 		Command:   commandLine()}
+	if f.before != "" {
+		before, err := exec.LookPath(f.before)
+		if err != nil {
+			return usagef("--before: %v", err)
+		}
+		o.Before = []string{before}
+	}
 	switch {
 	case f.quick:
 		o.Scale = bench.QuickScale
