@@ -27,7 +27,7 @@ func plain(r *evidence.Result, how certify.Options) {
 		if len(a.Cycle) > 0 {
 			cases = append(cases, a.Cycle)
 		}
-		if len(cases) < 2 || len(cases) > maxPlain {
+		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // which is told as a whole
 			continue
 		}
 		sorts.Stable(cases, func(x, y []evidence.Edge) int { return cmp.Compare(len(x), len(y)) })

@@ -7,6 +7,7 @@ import (
 
 	"isovet/graph"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/predicates"
 	"isovet/prepass"
 )
@@ -100,7 +101,7 @@ func (b *baser) only() {
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(x, y prepass.Miss) int {
+	sorts.Func(list, func(x, y prepass.Miss) int {
 		return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key,
 			y.Key))
 	})

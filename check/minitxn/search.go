@@ -277,7 +277,7 @@ again:
 			cand = append(cand, int32(i))
 		}
 	}
-	slices.SortStableFunc(cand, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
+	sorts.Stable(cand, func(a, b int32) int { return cmp.Compare(s.ops[a].Until, s.ops[b].Until) })
 	for _, class := range s.maybe {
 		for _, i := range class {
 			if s.done[i] {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/sorts"
 )
 
 // A moment is a transaction's start or commit: t<<1, or t<<1|1 for the commit.
@@ -192,7 +193,7 @@ func sortStamps(in []stamp, limit uint64) []moment {
 	}
 	span, low := uint64(most)-uint64(least), bits.Len64(limit)
 	if bits.Len64(span)+low > 64 {
-		slices.SortStableFunc(in, func(a, b stamp) int { return cmp.Compare(a.ts, b.ts) })
+		sorts.Stable(in, func(a, b stamp) int { return cmp.Compare(a.ts, b.ts) })
 		for i := range in {
 			out[i] = in[i].m
 		}

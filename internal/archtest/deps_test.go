@@ -35,10 +35,8 @@ func TestFewModules(t *testing.T) {
 	}
 }
 
-// maxCheckOnly is how many bytes the program that checks and nothing else may have. Above 12,000,000 is what aion needs
-// for its work to be divided: 4 kB, a page; and one more, rows of predicates that are looked up once and edges that two
-// cores add.
-const maxCheckOnly = 12_010_000
+// maxCheckOnly is how many bytes the program that checks and nothing else may have.
+const maxCheckOnly = 12_000_000
 
 // TestCheckOnly builds the program without databases, a message queue and charts, as a release is built, and tries it.
 func TestCheckOnly(t *testing.T) {
