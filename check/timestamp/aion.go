@@ -450,7 +450,7 @@ func (a *Aion) settle() {
 			a.head++
 			continue
 		}
-		if (a.attach || a.torn > 0) && s.n > 0 {
+		if (a.attach || a.torn > 0 || len(a.kept) > 0) && s.n > 0 {
 			a.attachReads(s, a.first+int64(a.head))
 		}
 		if s.bad > 0 {

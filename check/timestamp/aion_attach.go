@@ -87,9 +87,12 @@ func (a *Aion) attachReads(s *slot, n int64) {
 		}
 		for i := k.readersFrom(s.upTo); i < len(k.readers); i++ {
 			if x := &k.readers[i]; x.n == n {
-				h := k.torn
-				if h == 0 {
+				h := int64(math.MinInt64)
+				if a.attach {
 					h = a.horizon()
+				}
+				if k.torn != 0 {
+					h = max(h, k.torn)
 				}
 				a.attachRead(k, x, h, got)
 				if k.sure {
@@ -112,7 +115,7 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 	if v >= 0 {
 		w = &k.versions[v]
 	}
-	if k.base.by != NoID && k.base.pos >= h {
+	if !k.list && k.base.by != NoID && k.base.pos >= h {
 		// What it held has been overwritten. Once those that had arrived by then are final, nobody sees it any more.
 		switch {
 		case k.over == 0:
@@ -150,7 +153,10 @@ func (a *Aion) knows(k *onlineKey, val uint64) bool {
 	})
 }
 
-// adoptList takes what a read has found, less what has been appended since the horizon, for what the list held then.
+// adoptList takes what a read has found for what the list held at the read's snapshot, if it ends with what has been
+// appended since the horizon. It is not taken, less that, for what the list held at the horizon: some of it may have
+// been appended since by who comes late only afterwards, at a place that nobody knows yet. So reads of older snapshots
+// are not judged. Who comes late and committed up to this snapshot is in what was read already.
 func (a *Aion) adoptList(k *onlineKey, x *onlineReader, h int64, got []uint64) {
 	from := 0
 	for from < len(k.versions) && k.versions[from].pos <= h {
@@ -170,18 +176,19 @@ func (a *Aion) adoptList(k *onlineKey, x *onlineReader, h int64, got []uint64) {
 		}
 	}
 	state := uint64(emptyList)
-	for _, e := range got[:rest] {
+	for _, e := range got {
 		state = fold(state, e)
 	}
 	k.sure = true
-	k.base = onlineVersion{pos: h, start: h, val: state, by: NoID}
-	k.versions = slices.Delete(k.versions, 0, from)
+	k.horizon = max(k.horizon, x.upTo)
+	k.base = onlineVersion{pos: x.upTo, start: x.upTo, val: state, by: NoID}
+	k.versions = slices.Delete(k.versions, 0, to)
 	for i := range k.versions {
 		state = fold(state, k.versions[i].elem)
 		k.versions[i].val = state
 	}
 	live := a.first + int64(a.head)
-	for i := range k.readers {
+	for i := k.readersFrom(x.upTo); i < len(k.readers); i++ {
 		r := &k.readers[i]
 		if r.n < live {
 			continue
