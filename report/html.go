@@ -64,14 +64,12 @@ type pageData struct {
 	More                                         int
 	Mechanisms                                   *pageMechanisms
 	Shrink, Small                                string
-	Deps                                         []legend
+	Deps                                         []pair
 	Stats                                        []pair
 	Order                                        *pageOrder
 }
 
 type pair struct{ Name, Value string }
-
-type legend struct{ Name, Means string }
 
 type pageAnomaly struct {
 	ID       string
@@ -117,19 +115,19 @@ var means = map[evidence.Dep]string{
 }
 
 // used is the legend of the dependencies that occur.
-func used(as []evidence.Anomaly) []legend {
-	var out []legend
+func used(as []evidence.Anomaly) []pair {
+	var out []pair
 	for i := range as {
 		for _, c := range cyclesOf(&as[i]) {
 			for _, e := range c {
-				l := legend{e.Dep.String(), means[e.Dep]}
+				l := pair{e.Dep.String(), means[e.Dep]}
 				if !slices.Contains(out, l) {
 					out = append(out, l)
 				}
 			}
 		}
 	}
-	sorts.Func(out, func(a, b legend) int { return strings.Compare(a.Name, b.Name) })
+	sorts.Func(out, func(a, b pair) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -186,7 +184,9 @@ func kinds(r *evidence.Result) (out []pair) {
 	for _, k := range sortedKeys(n) {
 		out = append(out, pair{k, fmt.Sprint(n[k])})
 	}
-	sorts.Stable(out, func(a, b pair) int { return cmp.Compare(n[b.Name], n[a.Name]) })
+	sorts.Func(out, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(n[b.Name], n[a.Name]), strings.Compare(a.Name, b.Name))
+	})
 	return out
 }
 
@@ -248,11 +248,12 @@ func metaPairs(h *history.History) (out []pair) {
 	return out
 }
 
-// allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8. Names from a history may
-// have them.
+// allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8; and the marks that turn
+// the direction of the text after them, sentences of ours too. Names from a history may have them.
 func allowed(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
-		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF ||
+			r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 {
 			return utf8.RuneError
 		}
 		return r // bytes.Map gives RuneError for a byte that is no UTF-8

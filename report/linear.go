@@ -1,18 +1,17 @@
 package report
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/sorts"
 	"isovet/level"
 )
 
 // What the search for the longest order takes and shows at most.
 const (
-	maxLinearSteps = 200_000
+	maxLinearSteps = 1_000_000
 	maxLinearShown = 12
 )
 
@@ -42,12 +41,35 @@ type linearTxn struct {
 type linearSearch struct {
 	h     *history.History
 	txns  []linearTxn
-	used  []bool
-	tried map[string]bool
+	after []int32 // the list of those not placed, by their begins: who comes after whom; entry 0 stands before all
+	prev  []int32
+	tried map[linearMemo]bool
 	path  []int
 	best  []int
-	left  int // steps that may be taken
+	left  int // transactions that may be looked at
 	state uint32
+}
+
+// linearMemo names a set of transactions placed, by two sums of hashes, and what the register had after them. Two sets
+// that have all 128 bits in common would cost a picture its length, no verdict anything.
+type linearMemo struct {
+	a, b  uint64
+	state uint32
+}
+
+// with adds or takes out a transaction.
+func (m linearMemo) with(i int) linearMemo {
+	m.a ^= mix(uint64(i) + 1)
+	m.b ^= mix(^uint64(i))
+	return m
+}
+
+// mix is the finaliser of SplitMix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // linearOf finds the longest order of the operations on a register that a violation of linearizability is about, nil
@@ -58,7 +80,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 		return nil
 	}
 	until := h.End(h.TxnOf(a.Ops[0]))
-	s := &linearSearch{h: h, tried: map[string]bool{}, left: maxLinearSteps, state: history.None}
+	s := &linearSearch{h: h, tried: map[linearMemo]bool{}, left: maxLinearSteps, state: history.None}
 	for op := range uint32(h.NumOps()) {
 		if kind := h.Ops.Kind[op]; kind != history.Read && kind != history.Write {
 			if kind == history.PredRead || kind == history.PredWrite || h.OpKey(op) == a.Key {
@@ -85,17 +107,15 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 		x.must = h.Txns.Status[t] == history.Committed && x.end != history.NoTime && x.end <= until
 		s.txns = append(s.txns, x)
 	}
-	s.used = make([]bool, len(s.txns))
-	sorts.Stable(s.txns, func(a, b linearTxn) int {
-		if a.start < b.start {
-			return -1
-		} else if a.start > b.start {
-			return 1
-		}
-		return 0
-	})
+	order := inOrder(len(s.txns), func(i, j uint32) int { return cmp.Compare(s.txns[i].start, s.txns[j].start) })
+	sorted := make([]linearTxn, 0, len(s.txns))
+	for _, i := range order {
+		sorted = append(sorted, s.txns[i])
+	}
+	s.txns = sorted
+	s.link()
 	start := s.state
-	if s.search(0) || s.left <= 0 {
+	if s.search(linearMemo{}) || s.left <= 0 {
 		return nil
 	}
 	return s.page(a, start)
@@ -114,69 +134,81 @@ func (s *linearSearch) apply(i int, state uint32) (uint32, bool) {
 	return state, true
 }
 
-// next lists the transactions that may come next: those that began before any other that has to come has ended.
-func (s *linearSearch) next(low int) (out []int) {
+// link lists all transactions as not placed. In the list transaction i is i+1.
+func (s *linearSearch) link() {
+	n := len(s.txns) + 1
+	s.after, s.prev = make([]int32, n), make([]int32, n)
+	for i := range n {
+		s.after[i], s.prev[i] = int32((i+1)%n), int32((i+n-1)%n)
+	}
+}
+
+func (s *linearSearch) take(i int) {
+	p, q := s.prev[i+1], s.after[i+1]
+	s.after[p], s.prev[q] = q, p
+}
+
+// putBack undoes the last take.
+func (s *linearSearch) putBack(i int) {
+	p, q := s.prev[i+1], s.after[i+1]
+	s.after[p], s.prev[q] = int32(i+1), int32(i+1)
+}
+
+// next calls f for the transactions that may come next, until it returns true: those that began before any other that
+// has to come has ended; these others first. f is
+// not called, and must is false, where none has to come.
+func (s *linearSearch) next(f func(i int) bool) (must bool) {
 	end := int64(1<<63 - 1)
-	for i := low; i < len(s.txns) && s.txns[i].start <= end; i++ {
-		if x := &s.txns[i]; !s.used[i] && x.must {
-			end = min(end, x.end)
+	for j := s.after[0]; j != 0 && s.txns[j-1].start <= end; j = s.after[j] {
+		if x := &s.txns[j-1]; x.must {
+			must, end = true, min(end, x.end)
 		}
+		s.left--
 	}
-	for i := low; i < len(s.txns) && s.txns[i].start <= end; i++ {
-		if !s.used[i] {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// search tries all orders; low is the first transaction that may not have been placed yet.
-func (s *linearSearch) search(low int) bool {
-	for low < len(s.txns) && s.used[low] {
-		low++
-	}
-	if s.left--; s.left <= 0 {
+	if !must {
 		return false
 	}
-	if len(s.path) > len(s.best) {
-		s.best = append(s.best[:0], s.path...)
-	}
-	if s.done(low) {
-		return true
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %d", low, s.state)
-	for i := low; i < len(s.txns); i++ {
-		if s.used[i] {
-			fmt.Fprintf(&b, " %d", i)
-		}
-	}
-	if s.tried[b.String()] {
-		return false
-	}
-	s.tried[b.String()] = true
-	for _, i := range s.next(low) {
-		state, ok := s.apply(i, s.state)
-		if !ok {
-			continue
-		}
-		before := s.state
-		s.used[i], s.state, s.path = true, state, append(s.path, i)
-		if s.search(low) {
-			return true
-		}
-		s.used[i], s.state, s.path = false, before, s.path[:len(s.path)-1]
-	}
-	return false
-}
-
-func (s *linearSearch) done(low int) bool {
-	for i := low; i < len(s.txns); i++ {
-		if s.txns[i].must && !s.used[i] {
-			return false
+	for _, which := range [2]bool{true, false} {
+		for j := s.after[0]; j != 0 && s.txns[j-1].start <= end; j = s.after[j] {
+			if s.txns[j-1].must == which && f(int(j-1)) {
+				return true
+			}
 		}
 	}
 	return true
+}
+
+// search tries all orders of what is not placed.
+func (s *linearSearch) search(placed linearMemo) (found bool) {
+	if s.left <= 0 {
+		return false
+	}
+	placed.state = s.state
+	if s.tried[placed] {
+		return false
+	}
+	s.tried[placed] = true
+	before, deeper := s.state, false
+	must := s.next(func(i int) bool {
+		state, ok := s.apply(i, before)
+		if !ok {
+			return false
+		}
+		deeper = true
+		s.take(i)
+		s.state, s.path = state, append(s.path, i)
+		found = s.search(placed.with(i))
+		s.state, s.path = before, s.path[:len(s.path)-1]
+		s.putBack(i)
+		return found || s.left <= 0
+	})
+	if !must {
+		return true
+	}
+	if !deeper && len(s.path) > len(s.best) {
+		s.best = append(s.best[:0], s.path...)
+	}
+	return found
 }
 
 // page shows the end of the longest order, and what of the rest may not come next, and why.
@@ -200,15 +232,14 @@ func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 		return clip(h.ValueString(v), 24)
 	}
 	p := &pageLinear{Key: clip(keyName(h, a.Key), 60), Left: max(0, len(s.best)-maxLinearShown)}
-	clear(s.used)
 	for n, i := range s.best {
 		state, _ = s.apply(i, state)
-		s.used[i] = true
+		s.take(i)
 		if n >= p.Left {
 			p.Steps = append(p.Steps, linearStep{s.txns[i].t, txnName(h, s.txns[i].t), text(i), value(state)})
 		}
 	}
-	for _, i := range s.next(0) {
+	s.next(func(i int) bool {
 		why := "leads nowhere: what had to come then could not"
 		if _, ok := s.apply(i, state); !ok {
 			why = "is not possible: the value is " + value(state)
@@ -218,6 +249,7 @@ func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 		if len(p.Stuck) < maxLinearShown {
 			p.Stuck = append(p.Stuck, linearStep{s.txns[i].t, txnName(h, s.txns[i].t), text(i), why})
 		}
-	}
+		return false
+	})
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -102,10 +103,33 @@ func edgeLabel(h *history.History, e evidence.Edge) string {
 func why(h *history.History, e evidence.Edge) string {
 	for line := range strings.Lines(evidence.Describe(&evidence.Anomaly{Cycle: []evidence.Edge{e}}, h)) {
 		if strings.Contains(line, ", because ") {
-			return strings.TrimSpace(line)
+			return short(strings.TrimSpace(line), h, e)
 		}
 	}
 	return fmt.Sprintf("%s < %s (%s)", txnName(h, e.From), txnName(h, e.To), edgeLabel(h, e))
+}
+
+// maxWhy is how long a sentence is at most, in characters.
+const maxWhy = 600
+
+// short shortens the key and the values of a sentence on an edge, where the sentence is long.
+func short(line string, h *history.History, e evidence.Edge) string {
+	if utf8.RuneCountInString(line) <= maxWhy {
+		return line
+	}
+	var long [2]string
+	if e.Key != history.None {
+		long[0] = strings.Trim(h.KeyString(e.Key), `"`)
+	}
+	if e.Ver != history.None {
+		long[1] = h.ValueString(e.Ver)
+	}
+	for _, s := range long {
+		if len(s) > 60 {
+			line = strings.ReplaceAll(line, s, clip(s, 60))
+		}
+	}
+	return clip(line, maxWhy)
 }
 
 // scene is what a figure shows: transactions, of each the operations that matter, and edges.

@@ -160,6 +160,7 @@ func and(words []string) string {
 // restsOn says what an edge rests on: the operations, where they stand in the file, and what is assumed.
 func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 	h := r.H
+	key := clip(keyName(h, e.Key), 60)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	where := func(t uint32) string {
 		text := sessionName(h, h.Txns.Sess[t])
@@ -194,7 +195,7 @@ func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 			break
 		}
 		say("%s (%s) had ended %s before %s (%s) began.", txnName(h, e.From), where(e.From),
-			spanText(float64(h.Start(e.To))-float64(h.End(e.From))), txnName(h, e.To), where(e.To))
+			spanText(between64(h.End(e.From), h.Start(e.To))), txnName(h, e.To), where(e.To))
 	case evidence.TS:
 		say("The database's timestamps: %s committed at %d, %s started at %d.", txnName(h, e.From), h.CommitTS(e.From),
 			txnName(h, e.To), h.StartTS(e.To))
@@ -202,11 +203,11 @@ func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 		if e.From == h.Init {
 			say("Every version comes after the initial one.")
 		} else {
-			say("Rests on the version order of %s: %s's before %s's.", keyName(h, e.Key), txnName(h, e.From),
+			say("Rests on the version order of %s: %s's before %s's.", key, txnName(h, e.From),
 				txnName(h, e.To))
 		}
 	case evidence.RW:
-		say("Rests on the version order of %s: %s, which %s read, before %s's.", keyName(h, e.Key), version(),
+		say("Rests on the version order of %s: %s, which %s read, before %s's.", key, version(),
 			txnName(h, e.From), txnName(h, e.To))
 	case evidence.PWR, evidence.PRW:
 		t := e.To
@@ -217,10 +218,10 @@ func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 			op(t, e.Op)
 		}
 		if e.Dep == evidence.PWR {
-			say("The row that it missed: %s, as %s left it.", keyName(h, e.Key), txnName(h, e.From))
+			say("The row that it missed: %s, as %s left it.", key, txnName(h, e.From))
 		} else {
 			say("The row that it missed: %s, based on %s; %s then made a version that it would have found.",
-				keyName(h, e.Key), version(), txnName(h, e.To))
+				key, version(), txnName(h, e.To))
 		}
 	}
 	return out

@@ -75,13 +75,15 @@ func begin(h *history.History) int64 {
 
 // sinceText writes the time from zero to at, both in nanoseconds.
 func sinceText(at, zero int64) string {
-	d := float64(at) - float64(zero) // int64's ends are apart by more than an int64
-	sign := "+"
-	if d < 0 {
-		sign, d = "−", -d
+	if at < zero {
+		return "−" + spanText(between64(at, zero))
 	}
-	return sign + spanText(d)
+	return "+" + spanText(between64(zero, at))
 }
+
+// between64 is how long it is from one moment to a later one. Times since 1970 are too great for a float64 to tell
+// their nanoseconds apart, and int64's ends are apart by more than an int64.
+func between64(from, to int64) float64 { return float64(uint64(to) - uint64(from)) }
 
 // spanText writes nanoseconds in the unit that reads best.
 func spanText(d float64) string {
@@ -100,8 +102,10 @@ func spanText(d float64) string {
 		return short(d/1e9, "s")
 	case d < 7200e9:
 		return short(d/60e9, "min")
+	case d < 48*3600e9:
+		return short(d/3600e9, "h")
 	}
-	return short(d/3600e9, "h")
+	return short(d/(24*3600e9), "d")
 }
 
 // bar is a transaction on the timeline.
@@ -186,12 +190,28 @@ func (f *timelineFigure) place(drawn []uint32) {
 			b.to, _ = slices.BinarySearch(f.moments, max(end, f.clock.start(b.t)))
 		}
 	}
-	sorts.Stable(f.bars, func(a, b bar) int {
+	order := inOrder(len(f.bars), func(i, j uint32) int {
+		a, b := &f.bars[i], &f.bars[j]
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.t, b.t))
 	})
+	sorted := make([]bar, 0, len(f.bars))
+	for _, i := range order {
+		sorted = append(sorted, f.bars[i])
+	}
+	f.bars = sorted
 	for i := range f.bars {
 		f.at[f.bars[i].t] = i
 	}
+}
+
+// inOrder lists 0 to n-1 in the order of compare, equal ones as they come.
+func inOrder(n int, compare func(i, j uint32) int) []uint32 {
+	order := make([]uint32, n)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	sorts.Func(order, func(i, j uint32) int { return cmp.Or(compare(i, j), cmp.Compare(i, j)) })
+	return order
 }
 
 // width is what a bar's text needs.
@@ -230,14 +250,13 @@ func (f *timelineFigure) spread() {
 			}
 		}
 	}
-	low, span := 0.0, 1.0
+	span := 1.0
 	if n > 0 {
-		low = float64(f.moments[0])
-		span = max(float64(f.moments[n-1])-low, 1)
+		span = max(between64(f.moments[0], f.moments[n-1]), 1)
 	}
 	for i := range f.scaled {
 		if f.scaled[i] = first + scaleWidth; i < n {
-			f.scaled[i] = first + scaleWidth*0.97*(float64(f.moments[i])-low)/span
+			f.scaled[i] = first + scaleWidth*0.97*between64(f.moments[0], f.moments[i])/span
 		}
 	}
 	for i := range f.bars {

@@ -127,7 +127,7 @@ func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
 	if len(f.moments) < 2 {
 		return
 	}
-	span := float64(f.moments[len(f.moments)-1]) - float64(f.moments[0])
+	span := between64(f.moments[0], f.moments[len(f.moments)-1])
 	open := make([]int, len(f.moments)+1)
 	for i := range f.bars {
 		if r := &f.bars[i]; r.from >= 0 {
@@ -138,9 +138,9 @@ func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
 	active := 0
 	for i := range f.moments[:len(f.moments)-1] {
 		active += open[i]
-		d := float64(f.moments[i+1]) - float64(f.moments[i])
+		d := between64(f.moments[i], f.moments[i+1])
 		if active == 0 && d > foldedShare*span {
-			x := (f.x[i] + f.x[i+1]) / 2
+			x := f.x[i+1] - smallGap/3 // right of the boxes that end where they begin
 			fmt.Fprintf(b, `<g class="fold"><title>%s in which none of these transactions was under way, not drawn</title>`+
 				`<line x1="%.1f" y1="4" x2="%.1f" y2="%.1f"/></g>`, esc(f.spanText(d)), x, x, y-6)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"isovet/history"
@@ -41,39 +40,41 @@ func (f *timelineFigure) markVersions() {
 		}
 	}
 	for _, k := range keys {
-		type version struct {
-			at  int64
-			op  uint32
-			txn uint32
-		}
-		var all []version
+		var all []uint32       // the writes that were installed meanwhile
+		before := history.None // the last one of those before
+		first, last := f.moments[0], f.moments[len(f.moments)-1]
 		for op := range uint32(h.NumOps()) {
-			if kind := h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && h.OpKey(op) == k {
-				t := h.TxnOf(op)
-				at := h.CommitTS(t)
-				if at == history.NoTime || h.Txns.Status[t] == history.Aborted {
-					continue
+			if kind := h.Ops.Kind[op]; kind != history.Write && kind != history.Append || h.OpKey(op) != k {
+				continue
+			}
+			t := h.TxnOf(op)
+			at := h.CommitTS(t)
+			switch n := len(all); {
+			case at == history.NoTime || at > last || h.Txns.Status[t] == history.Aborted:
+			case at < first:
+				if before == history.None || h.CommitTS(h.TxnOf(before)) <= at {
+					before = op
 				}
-				if n := len(all); n > 0 && all[n-1].txn == t {
-					all[n-1].op = op // its last write is the one that is installed
-					continue
-				}
-				all = append(all, version{at, op, t})
+			case n > 0 && h.TxnOf(all[n-1]) == t:
+				all[n-1] = op // its last write is the one that is installed
+			default:
+				all = append(all, op)
 			}
 		}
-		sorts.Func(all, func(a, b version) int { return cmp.Compare(a.at, b.at) })
-		last := f.moments[len(f.moments)-1]
-		lo := sort.Search(len(all), func(i int) bool { return all[i].at >= f.moments[0] })
-		hi := sort.Search(len(all), func(i int) bool { return all[i].at > last })
-		if lo = max(lo-1, 0); hi-lo > maxMarks {
-			lo = hi - maxMarks
+		sorts.Func(all, func(a, b uint32) int {
+			return cmp.Or(cmp.Compare(h.CommitTS(h.TxnOf(a)), h.CommitTS(h.TxnOf(b))), cmp.Compare(a, b))
+		})
+		if before != history.None {
+			all = append([]uint32{before}, all...)
 		}
-		for _, v := range all[lo:hi] {
-			f.marks = append(f.marks, versionMark{at: v.at, x: f.xAt(v.at, f.x), s: f.xAt(v.at, f.scaled),
-				y: f.height + 4, text: clip(keyName(h, k), 16) + "=" + clip(h.ValueString(h.Ops.Ver[v.op]), 16),
-				about: fmt.Sprintf("%s committed this version at %d", txnName(h, v.txn), v.at)})
+		all = all[max(0, len(all)-maxMarks):]
+		for _, op := range all {
+			at := h.CommitTS(h.TxnOf(op))
+			f.marks = append(f.marks, versionMark{at: at, x: f.xAt(at, f.x), s: f.xAt(at, f.scaled),
+				y: f.height + 4, text: clip(keyName(h, k), 16) + "=" + clip(h.ValueString(h.Ops.Ver[op]), 16),
+				about: fmt.Sprintf("%s committed this version at %d", txnName(h, h.TxnOf(op)), at)})
 		}
-		if hi > lo {
+		if len(all) > 0 {
 			f.height += 26
 		}
 	}

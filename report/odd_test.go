@@ -1,0 +1,141 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"isovet/check"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/level"
+)
+
+// lostUpdate is two transactions that overwrite what both read of one key.
+func lostUpdate(t *testing.T, key string, start int64) *evidence.Result {
+	t.Helper()
+	b := history.NewBuilder()
+	k := b.Key(b.StringValue([]byte(key)))
+	for i := range int64(2) {
+		h := history.NewTxnHead()
+		h.HasSess, h.Session, h.Start, h.End = true, i, start+i, start+7
+		b.Read(k, history.Value{})
+		b.Write(k, b.StringValue([]byte(strings.Repeat("v", len(key))+string(rune('a'+i)))))
+		b.EndTxn(h)
+	}
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := check.ByName("oracle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), c, h, check.Options{Level: level.SnapshotIsolation})
+	if err != nil || r.Verdict != evidence.Violated {
+		t.Fatal(r, err)
+	}
+	return r
+}
+
+// TestLongKeys: a key of 10 kB stands whole only where the argument is written out.
+func TestLongKeys(t *testing.T) {
+	var b bytes.Buffer
+	if err := HTML(&b, "h.jsonl", lostUpdate(t, strings.Repeat("k", 10_000), 0)); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, "long keys", b.Bytes())
+	if b.Len() > 250_000 {
+		t.Errorf("a page of %d bytes", b.Len())
+	}
+}
+
+// TestDirections: no key turns the direction of the page's own words.
+func TestDirections(t *testing.T) {
+	var b bytes.Buffer
+	if err := HTML(&b, "h.jsonl", lostUpdate(t, "a\u202eb\u2066c\u200fd", 0)); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, "directions", b.Bytes())
+	if strings.ContainsAny(b.String(), "\u202e\u2066\u200f") ||
+		!strings.Contains(b.String(), "a\ufffdb\ufffdc\ufffdd") {
+		t.Error("marks of direction are written as they are")
+	}
+}
+
+// TestExactTimes: nanoseconds are told apart in times since 1970, and at the ends of what a time can be.
+func TestExactTimes(t *testing.T) {
+	for _, start := range []int64{0, 1_700_000_000_000_000_001, math.MinInt64 + 5, math.MaxInt64 - 9} {
+		var b bytes.Buffer
+		if err := HTML(&b, "h.jsonl", lostUpdate(t, "x", start)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "<td>&#43;1 ns to &#43;7 ns</td>") {
+			t.Errorf("from %d: not +1 ns to +7 ns", start)
+		}
+	}
+	for _, c := range []struct {
+		at, zero int64
+		want     string
+	}{{math.MaxInt64, math.MinInt64, "+213503.982 d"}, {3, 10, "−7 ns"}, {47 * 3600e9, 0, "+47 h"},
+		{math.MinInt64 + 1, math.MinInt64, "+1 ns"}} {
+		if got := sinceText(c.at, c.zero); got != c.want {
+			t.Errorf("from %d to %d: %s, not %s", c.zero, c.at, got, c.want)
+		}
+	}
+}
+
+// register is a history of n operations on one register, one after the other, that is not linearizable at its end, and
+// of writes of unknown outcome that began before all.
+func register(t *testing.T, n, unknown int) *evidence.Result {
+	t.Helper()
+	b := history.NewBuilder()
+	k := b.Key(b.StringValue([]byte("x")))
+	head := func(status history.Status, start, end int64) {
+		h := history.NewTxnHead()
+		h.Status, h.Start, h.End = status, start, end
+		b.EndTxn(h)
+	}
+	for i := range int64(unknown) {
+		b.Write(k, history.IntValue(-1-i))
+		head(history.Unknown, i, history.NoTime)
+	}
+	for i := range int64(n) {
+		if i%2 == 0 {
+			b.Write(k, history.IntValue(i%7))
+		} else {
+			b.Read(k, history.IntValue((i-1)%7))
+		}
+		head(history.Committed, 100+10*i, 105+10*i)
+	}
+	b.Read(k, history.IntValue(99))
+	head(history.Committed, 100+10*int64(n), 105+10*int64(n))
+	h, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, _ := h.TxnOps(uint32(h.NumTxns() - 1))
+	return &evidence.Result{Verdict: evidence.Violated, Level: level.Linearizable, H: h,
+		Anomalies: []evidence.Anomaly{{Kind: level.NonLinearizable, Ops: []uint32{last},
+			Txns: []uint32{h.TxnOf(last)}}}}
+}
+
+// TestLongRegister: the longest order of many operations is found, with writes of unknown outcome before them all too:
+// what is looked at grows with the operations, not with their square.
+func TestLongRegister(t *testing.T) {
+	for _, unknown := range []int{0, 1, 3} {
+		const n = 10_000
+		r := register(t, n, unknown)
+		p := linearOf(r, &r.Anomalies[0])
+		if p == nil {
+			t.Fatalf("%d unknown: no order", unknown)
+		}
+		if got := p.Left + len(p.Steps); got < n || got > n+unknown {
+			t.Errorf("%d unknown: the longest order has %d of %d", unknown, got, n)
+		}
+		if len(p.Stuck) == 0 || p.Stuck[0].Then == "leads nowhere: what had to come then could not" {
+			t.Errorf("%d unknown: stuck at %v", unknown, p.Stuck)
+		}
+	}
+}
