@@ -2,9 +2,14 @@ package report
 
 import (
 	"bytes"
+	"fmt"
+	"html"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"isovet/check"
 	"isovet/evidence"
@@ -48,6 +53,29 @@ func TestLongKeys(t *testing.T) {
 	wellFormed(t, "long keys", b.Bytes())
 	if b.Len() > 250_000 {
 		t.Errorf("a page of %d bytes", b.Len())
+	}
+}
+
+// TestLabelsFit: the name of an edge at the right-hand side is inside the figure.
+func TestLabelsFit(t *testing.T) {
+	r := lostUpdate(t, "a-key-of-twenty-letters", 0)
+	s := newScene(r.H, r.Anomalies, MaxNodes)
+	figure := timeline(r, s, nil, MaxNodes)
+	var width, height float64
+	_, err := fmt.Sscanf(figure[strings.Index(figure, "viewBox"):], `viewBox="0 0 %f %f"`, &width, &height)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := regexp.MustCompile(`text-anchor="start" x="([0-9.]+)" y="[0-9.]+">([^<]*)<`).
+		FindAllStringSubmatch(figure, -1)
+	if len(labels) == 0 {
+		t.Fatal("no name at the right-hand side")
+	}
+	for _, l := range labels {
+		x, err := strconv.ParseFloat(l[1], 64)
+		if end := x + charWidth*float64(utf8.RuneCountInString(html.UnescapeString(l[2]))); err != nil || end > width {
+			t.Errorf("%q ends at %.0f of %.0f", l[2], end, width)
+		}
 	}
 }
 

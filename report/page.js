@@ -41,6 +41,7 @@
         else shape.setAttribute('transform', 'scale(' + (b - a) / Math.max(numbers(g, 'data-x')[1] - numbers(g, 'data-x')[0], 1) + ',1)');
         return [a, b];
       });
+      var far = 0; // where the names of edges on the right-hand side end
       all(svg, '.edge').forEach(function (g) {
         var b = numbers(g, 'data-b'), y = numbers(g, 'data-y'), c = curve(spans[b[0]], spans[b[1]], y[0], y[1]);
         all(g, 'path').forEach(function (p) { p.setAttribute('d', c.d); });
@@ -48,6 +49,7 @@
         t.setAttribute('x', c.x);
         t.setAttribute('y', c.y);
         t.setAttribute('text-anchor', c.anchor);
+        if (c.anchor === 'start') far = Math.max(far, c.x + t.textContent.length * 6.7 + 8);
       });
       var last = -1;
       all(svg, '.tick, .mark').forEach(function (g) {
@@ -68,6 +70,7 @@
         }).join(' '));
       }
       var width = spans.reduce(function (w, s) { return Math.max(w, s[1]); }, 440) + 56;
+      width = Math.max(width, far);
       svg.setAttribute('width', width);
       svg.setAttribute('viewBox', '0 0 ' + width + ' ' + view[3]);
       all(svg, 'line.wide').forEach(function (l) { l.setAttribute('x2', width); });

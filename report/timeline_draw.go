@@ -60,6 +60,16 @@ func (f *timelineFigure) draw(ids edgeIDs) string {
 	axisY := f.height + 6
 	width, height := right+56, axisY+30
 	width = max(width, timelineLeft+float64(utf8.RuneCountInString(f.clock.axis))*charWidth+10)
+	for _, e := range f.s.edges { // the names of those that go round the right-hand side
+		i, ok1 := f.at[e.From]
+		j, ok2 := f.at[e.To]
+		if !ok1 || !ok2 {
+			continue
+		}
+		if x, _, side := curveLabel(f.bars[i].x, f.bars[j].x, f.bars[i].y, f.bars[j].y); side == "start" {
+			width = max(width, x+labelWidth(edgeLabel(h, e)))
+		}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="timeline" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" `+
 		`data-scale="%t"><title>The transactions by session, in the order of time</title>`, width, height, width, height,
