@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -20,19 +19,10 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%d results, %v", len(files), err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		r, err := LoadReport(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r Report
-		if err := json.Unmarshal(data, &r); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		figures, err := LookupFigures([]string{r.Figure})
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		r.fig = figures[0]
 		var want bytes.Buffer
 		if err := r.WriteText(&want, true); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -46,6 +36,28 @@ func TestPages(t *testing.T) {
 		got, err := os.ReadFile(page)
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("%s is not what is made of %s (%v): go test ./bench -run TestPages -update", page, file, err)
+		}
+		for _, m := range r.fig.Metrics {
+			path := filepath.Join(filepath.Dir(file), r.chartName(m))
+			if !r.charted(m) {
+				if _, err := os.Stat(path); err == nil {
+					t.Errorf("%s has nothing to show", path)
+				}
+				continue
+			}
+			svg, err := r.chart(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				if err := os.WriteFile(path, svg, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, svg) {
+				t.Errorf("%s is not what is drawn from %s (%v): go test ./bench -run TestPages -update", path, file,
+					err)
+			}
 		}
 		for line := range strings.Lines(want.String()) {
 			if n := utf8.RuneCountInString(line) - 1; n > pageColumns {

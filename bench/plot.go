@@ -4,73 +4,151 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"html"
 	"image/color"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-const chartWidth, chartHeight = 18 * vg.Centimeter, 9 * vg.Centimeter
+// A chart's measures. Names of lines and colours stand to its right, where they cover nothing.
+const (
+	chartWidth  = 18 * vg.Centimeter
+	lineHeight  = 9 * vg.Centimeter
+	barHeight   = 3.4 * vg.Millimeter
+	letterWidth = 5.2 // points, of the font's average letter at 10 points
+	titleCut    = 78  // characters a line
+	labelGap    = 11  // points between two names at the right
+)
 
-// charted reports whether a metric has anything to draw.
+// palette can be told apart by who is blind for a colour (Okabe and Ito 2008), and on white.
+var palette = []color.Color{rgb(0x0072B2), rgb(0xD55E00), rgb(0x009E73), rgb(0xCC79A7), rgb(0xB07C00), rgb(0x56B4E9),
+	rgb(0x000000), rgb(0x7F7F7F), rgb(0x6A3D9A), rgb(0x8C564B)}
+
+func rgb(x uint32) color.Color {
+	return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255}
+}
+
+// colors gives the checkers that most charts have the same colour in all of them, and each further series one of its
+// own as long as there are any.
+func colors(series []string) map[string]color.Color {
+	out := make(map[string]color.Color)
+	free := slices.Clone(palette)
+	for i, s := range []string{"vbox", "cobra", "replay", "leopard", "chronos"} {
+		if slices.Contains(series, s) {
+			out[s] = palette[i]
+			free = slices.DeleteFunc(free, func(c color.Color) bool { return c == palette[i] })
+		}
+	}
+	for _, s := range series {
+		if out[s] == nil {
+			out[s], free = free[0], append(free[1:], free[0])
+		}
+	}
+	return out
+}
+
+// charted reports whether a metric has anything to draw: a number with a unit, not a word in a number's place.
 func (r *Report) charted(m Metric) bool {
-	return slices.ContainsFunc(r.Points, func(p Point) bool {
-		return p.Metric == m.Key && (p.Decided() && p.Value > 0 ||
-			p.TimedOut)
+	return m.Unit != "" && slices.ContainsFunc(r.Points, func(p Point) bool {
+		return p.Metric == m.Key && (p.Decided() && p.Value > 0 || p.TimedOut)
 	})
 }
 
-// chart draws a metric as SVG: lines where the groups are numbers, bars beside each other else. On a logarithmic axis
-// nothing can be drawn at zero, so such points are left out. The same report gives the same bytes.
+// chart draws a metric as SVG: lines where the groups are numbers, bars in rows else. On a logarithmic axis nothing can
+// be drawn at zero, so such points are left out. What the paper prints is a hollow mark. The same report gives the same
+// bytes.
 func (r *Report) chart(m Metric) ([]byte, error) {
-	p, err := r.plot(m)
-	if err != nil {
-		return nil, err
+	p := plot.New()
+	p.Title.Text = strings.TrimSuffix(wrappedTo(titleCut, r.Title), "\n")
+	p.Title.Padding = 2 * vg.Millimeter
+	series := r.Series(m.Key)
+	c := &chart{r: r, m: m, plot: p, series: series, colors: colors(series), height: lineHeight}
+	if r.fig.Numeric {
+		c.lines()
+	} else {
+		c.bars()
 	}
-	c := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.New(c))
+	canvas := vgsvg.New(chartWidth, c.height)
+	whole := draw.New(canvas)
+	part := draw.Crop(whole, 0, -c.margin(), 0, 0)
+	p.Draw(part)
+	c.names(whole, p.DataCanvas(part))
 	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
+	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// Few machines have the font that the text was measured with.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation "+
-		"Serif,Times New Roman,serif")), nil
+	return fitted(b.Bytes()), nil
 }
 
-func (r *Report) plot(m Metric) (*plot.Plot, error) {
-	p := plot.New()
-	p.Title.Text = r.Title
-	p.Title.Padding = 2 * vg.Millimeter
-	p.X.Label.Text = r.fig.Axis
-	p.Y.Label.Text = m.Label + ", " + m.Unit
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.Padding = vg.Millimeter
-	low, high := math.Inf(1), 0.0
-	for i := range r.Points {
-		if v, ok := r.height(&r.Points[i], m); ok {
-			low, high = min(low, v), max(high, v)
+// textElement is a text as vgsvg writes it.
+var textElement = regexp.MustCompile(`<text ([^>]*font-size:([0-9.]+)px[^"]*")>([^<]+)</text>`)
+
+// fitted gives each text the width that it was measured with: few machines have its font, and others are wider.
+func fitted(svg []byte) []byte {
+	svg = bytes.ReplaceAll(svg, []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times "+
+		"New Roman,serif"))
+	return textElement.ReplaceAllFunc(svg, func(e []byte) []byte {
+		m := textElement.FindSubmatch(e)
+		size, err := strconv.ParseFloat(string(m[2]), 64)
+		if err != nil {
+			return e
 		}
+		width, _, _ := plot.DefaultTextHandler.Box(html.UnescapeString(string(m[3])), font.From(plot.DefaultFont,
+			font.Length(size)))
+		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, width.Points(),
+			m[1], m[3])
+	})
+}
+
+// wrappedTo breaks a text into lines of at most so many characters.
+func wrappedTo(most int, text string) string {
+	var b strings.Builder
+	n := 0
+	for _, word := range strings.Fields(text) {
+		if w := utf8.RuneCountInString(word); n > 0 && n+1+w > most {
+			b.WriteByte('\n')
+			n = 0
+		} else if n > 0 {
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += utf8.RuneCountInString(word)
 	}
-	if r.fig.Linear {
-		p.Y.Min, p.Y.Max = 0, high*1.35
-	} else {
-		// Room above for the legend; a whole decade below, so that the smallest bar is seen.
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high))+1)
-	}
-	add := r.addBars
-	if r.fig.Numeric {
-		add = r.addLines
-	}
-	return p, add(p, m)
+	return b.String()
+}
+
+// chart is a chart under way.
+type chart struct {
+	r      *Report
+	m      Metric
+	plot   *plot.Plot
+	series []string
+	colors map[string]color.Color
+	height vg.Length
+	ends   []name // of lines: what stands where they end
+	pale   bool   // there are bars that end at the time-out
+	hollow bool   // there are points of the paper's
+}
+
+// name is a text at the right-hand side, at a value of the plot.
+type name struct {
+	text  string
+	y     float64
+	color color.Color
 }
 
 // height is where a point is drawn: one that ran out of time at the time-out, if the metric is a time.
@@ -86,66 +164,215 @@ func (r *Report) height(p *Point, m Metric) (float64, bool) {
 	return 0, false
 }
 
-func (r *Report) addLines(p *plot.Plot, m Metric) error {
-	for i, s := range r.Series(m.Key) {
-		var xy plotter.XYs
-		for k := range r.Points {
-			pt := &r.Points[k]
-			if v, ok := r.height(pt, m); ok && pt.Series == s && pt.Decided() {
-				x, err := strconv.ParseFloat(pt.Group, 64)
-				if err != nil {
-					return fmt.Errorf("%s: group %q is no number", r.Figure, pt.Group)
-				}
+// paperValue is what the paper says of a point in the metric's unit; false: not a number, or a bound.
+func paperValue(text, unit string) (float64, bool) {
+	number, of, _ := strings.Cut(strings.TrimSpace(text), " ")
+	v, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
+	if err != nil || v <= 0 {
+		return 0, false
+	}
+	if of == unit || of == "" {
+		return v, true
+	}
+	factor := map[[2]string]float64{{"s", "ms"}: 1e3, {"min", "ms"}: 60e3, {"h", "ms"}: 3600e3, {"ms", "s"}: 1e-3,
+		{"min", "s"}: 60, {"GB", "MB"}: 1e3, {"KB", "MB"}: 1e-3, {"kB", "MB"}: 1e-3}[[2]string{of, unit}]
+	return v * factor, factor > 0
+}
+
+// valueAxis bounds the axis of the values and says what they are.
+func (c *chart) valueAxis(a *plot.Axis) {
+	low, high := math.Inf(1), 0.0
+	for i := range c.r.Points {
+		pt := &c.r.Points[i]
+		if v, ok := c.r.height(pt, c.m); ok {
+			low, high = min(low, v), max(high, v)
+		}
+		if v, ok := paperValue(pt.Paper, c.m.Unit); ok && pt.Metric == c.m.Key {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	a.Label.Text = c.m.Label + ", " + c.m.Unit
+	if c.r.fig.Linear {
+		a.Min, a.Max = 0, high*1.08
+		return
+	}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	a.Min, a.Max = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))
+	if a.Max <= a.Min {
+		a.Max = a.Min * 10
+	}
+}
+
+// lines draws a line a series, and remembers where it ends.
+func (c *chart) lines() {
+	p := c.plot
+	c.valueAxis(&p.Y)
+	p.X.Label.Text = c.r.fig.Axis
+	for i, s := range c.series {
+		var xy, paper plotter.XYs
+		for k := range c.r.Points {
+			pt := &c.r.Points[k]
+			x, err := strconv.ParseFloat(pt.Group, 64)
+			if err != nil || pt.Metric != c.m.Key || pt.Series != s {
+				continue
+			}
+			if v, ok := c.r.height(pt, c.m); ok && pt.Decided() {
 				xy = append(xy, plotter.XY{X: x, Y: v})
 			}
-		}
-		if len(xy) == 0 {
-			continue
-		}
-		slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		line, dots, err := plotter.NewLinePoints(xy)
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width, line.Dashes = plotutil.Color(i), vg.Points(1.2), plotutil.Dashes(i)
-		dots.Color, dots.Shape = plotutil.Color(i), plotutil.Shape(i)
-		p.Add(line, dots)
-		p.Legend.Add(s, line, dots)
-	}
-	return nil
-}
-
-func (r *Report) addBars(p *plot.Plot, m Metric) error {
-	groups, series := r.Groups(m.Key), r.Series(m.Key)
-	width := 0.8 / float64(len(series))
-	pale := false
-	for j, s := range series {
-		b := &bars{width: width, color: plotutil.Color(j)}
-		for k := range r.Points {
-			pt := &r.Points[k]
-			if v, ok := r.height(pt, m); ok && pt.Series == s {
-				x := float64(slices.Index(groups, pt.Group)) - 0.4 + width*float64(j)
-				b.at = append(b.at, bar{x, v, !pt.Decided()})
-				pale = pale || !pt.Decided()
+			if v, ok := paperValue(pt.Paper, c.m.Unit); ok {
+				paper = append(paper, plotter.XY{X: x, Y: v})
 			}
 		}
-		p.Add(b)
-		p.Legend.Add(s, b)
+		shape := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}[i%4]
+		byX := func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) }
+		if len(xy) > 0 {
+			slices.SortFunc(xy, byX)
+			line, dots, _ := plotter.NewLinePoints(xy) // errors are values that are no numbers: these are
+			line.Color, line.Width = c.colors[s], vg.Points(1.4)
+			line.Dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(2)}, {vg.Points(2), vg.Points(2)}}[i/4%3]
+			dots.Color, dots.Shape, dots.Radius = c.colors[s], shape, vg.Points(2)
+			p.Add(line, dots)
+			c.ends = append(c.ends, name{s, xy[len(xy)-1].Y, c.colors[s]})
+		}
+		if len(paper) > 0 {
+			marks, _ := plotter.NewScatter(paper)
+			marks.Color, marks.Shape, marks.Radius = c.colors[s], draw.RingGlyph{}, vg.Points(4.5)
+			p.Add(marks)
+			c.hollow = true
+		}
 	}
-	if pale {
-		p.Legend.Add("pale: stopped at the time-out")
-	}
-	p.X.Min, p.X.Max = -0.5, float64(len(groups))-0.5
-	p.NominalX(groups...)
-	if len(groups) > 7 {
-		p.X.Tick.Label.Rotation = math.Pi / 5
-		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
-	}
-	p.X.Min, p.X.Max = -0.5, float64(len(groups))-0.5
-	return nil
+	// The last tick's number must not be cut.
+	p.X.Max += (p.X.Max - p.X.Min) * 0.02
 }
 
-// bars draws bars from the bottom of the plot, which works on a logarithmic axis too (plotter.BarChart begins at zero).
+// rows are the groups' places: a group's bars stand together, and between two parameters there is room.
+func (c *chart) rows() (at map[string]float64, ticks []plot.Tick, n float64) {
+	at = make(map[string]float64)
+	last := ""
+	for _, g := range c.r.Groups(c.m.Key) {
+		parameter := strings.TrimSpace(strings.TrimFunc(g, func(x rune) bool {
+			return unicode.IsDigit(x) || x == '.' || x == ',' || x == 'K' || x == 'k' || x == 'M'
+		}))
+		if n > 0 && parameter != last && parameter != g {
+			n += 0.6
+		}
+		last = parameter
+		at[g] = n
+		ticks = append(ticks, plot.Tick{Value: -n, Label: clipped(g, 34)})
+		n += 1.2
+	}
+	return at, ticks, n
+}
+
+func clipped(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// bars draws a row a group, with a bar a series in it.
+func (c *chart) bars() {
+	p := c.plot
+	c.valueAxis(&p.X)
+	at, ticks, n := c.rows()
+	width := 1 / float64(len(c.series))
+	for j, s := range c.series {
+		b := &bars{width: width, color: c.colors[s]}
+		for k := range c.r.Points {
+			pt := &c.r.Points[k]
+			if pt.Metric != c.m.Key || pt.Series != s {
+				continue
+			}
+			y := -(at[pt.Group] - 0.5 + width*float64(j))
+			v, ok := c.r.height(pt, c.m)
+			paper, has := paperValue(pt.Paper, c.m.Unit)
+			if ok || has {
+				b.at = append(b.at, bar{y: y, value: v, drawn: ok, pale: !pt.Decided(), paper: paper})
+			}
+			c.pale, c.hollow = c.pale || ok && !pt.Decided(), c.hollow || has
+		}
+		p.Add(b)
+	}
+	p.Y.Min, p.Y.Max = -n+0.55, 0.65
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Tick.Length, p.Y.Label.Text = 0, ""
+	c.height = max(5*vg.Centimeter, 3*vg.Centimeter+vg.Length(n*max(1, float64(len(c.series))*0.75))*barHeight*1.3)
+}
+
+// margin is the room at the right-hand side.
+func (c *chart) margin() vg.Length {
+	longest := 0
+	for _, s := range c.legend() {
+		longest = max(longest, utf8.RuneCountInString(s.text))
+	}
+	return vg.Points(min(12+letterWidth*float64(longest), 190))
+}
+
+// legend lists what stands at the right-hand side.
+func (c *chart) legend() []name {
+	out := slices.Clone(c.ends)
+	if !c.r.fig.Numeric && len(c.series) > 1 {
+		for _, s := range c.series {
+			out = append(out, name{text: s, color: c.colors[s]})
+		}
+	}
+	if c.pale {
+		out = append(out, name{text: "pale: stopped at the time-out", color: color.Black})
+	}
+	if c.hollow {
+		out = append(out, name{text: "hollow: the paper", color: color.Black})
+	}
+	return out
+}
+
+// names writes the names: of lines where they end, moved apart where they would lie on each other; of bars from the
+// top.
+func (c *chart) names(whole, data draw.Canvas) {
+	style := text.Style{Font: font.From(plot.DefaultFont, 10), Handler: plot.DefaultTextHandler, YAlign: draw.YCenter}
+	_, ty := c.plot.Transforms(&data)
+	x := data.Max.X + vg.Points(7)
+	all := c.legend()
+	type placed struct {
+		name
+		y vg.Length
+	}
+	var list []placed
+	top := data.Max.Y - vg.Points(4)
+	for i, n := range all {
+		if i < len(c.ends) {
+			list = append(list, placed{n, ty(n.y)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b placed) int { return cmp.Compare(b.y, a.y) })
+	for i := range list {
+		if i > 0 {
+			list[i].y = min(list[i].y, list[i-1].y-vg.Points(labelGap))
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- { // none below the plot
+		low := data.Min.Y
+		if i+1 < len(list) {
+			low = list[i+1].y + vg.Points(labelGap)
+		}
+		list[i].y = max(list[i].y, low)
+	}
+	rest := all[len(c.ends):]
+	at := top
+	if len(list) > 0 { // what is said of all lines stands under the axis
+		at = data.Min.Y - vg.Points(28)
+	}
+	for _, n := range rest {
+		list = append(list, placed{n, at})
+		at -= vg.Points(labelGap + 1)
+	}
+	for _, n := range list {
+		style.Color = n.color
+		whole.FillText(style, vg.Point{X: x, Y: n.y}, clipped(n.text, 34))
+	}
+}
+
+// bars draws bars from the left of the plot, which works on a logarithmic axis too (plotter.BarChart begins at zero).
 type bars struct {
 	width float64
 	color color.Color
@@ -153,28 +380,29 @@ type bars struct {
 }
 
 type bar struct {
-	x, y float64
-	pale bool
+	y, value    float64
+	drawn, pale bool
+	paper       float64 // 0: it says nothing
 }
 
 func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
-	bottom := ty(p.Y.Min)
+	left := tx(p.X.Min)
 	for _, at := range b.at {
-		l, r, top := tx(at.x), tx(at.x+b.width*0.92), ty(at.y)
-		fill := b.color
-		if at.pale {
-			r, g, bl, _ := b.color.RGBA()
-			fill = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(bl >> 8), 70}
+		top, bottom := ty(at.y), ty(at.y-b.width*0.9)
+		if at.drawn {
+			right := tx(at.value)
+			fill := b.color
+			if at.pale {
+				r, g, bl, _ := b.color.RGBA()
+				fill = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(bl >> 8), 70}
+			}
+			box := []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}}
+			c.FillPolygon(fill, c.ClipPolygonXY(box))
 		}
-		box := []vg.Point{{X: l, Y: bottom}, {X: r, Y: bottom}, {X: r, Y: top}, {X: l, Y: top}}
-		c.FillPolygon(fill, c.ClipPolygonXY(box))
+		if at.paper > 0 {
+			c.DrawGlyph(draw.GlyphStyle{Color: color.Black, Radius: vg.Points(3), Shape: draw.RingGlyph{}},
+				vg.Point{X: tx(at.paper), Y: (top + bottom) / 2})
+		}
 	}
-}
-
-// Thumbnail is its mark in the legend.
-func (b *bars) Thumbnail(c *draw.Canvas) {
-	box := []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y},
-		{X: c.Min.X, Y: c.Max.Y}}
-	c.FillPolygon(b.color, c.ClipPolygonXY(box))
 }

@@ -17,13 +17,13 @@ import (
 )
 
 type reproduceFlags struct {
-	list, quick, full bool
-	out               string
-	seed              uint64
-	timeout           time.Duration
-	noServers         bool
-	before            string
-	quiet             bool
+	list, page, quick, full bool
+	out                     string
+	seed                    uint64
+	timeout                 time.Duration
+	noServers               bool
+	before                  string
+	quiet                   bool
 }
 
 func newReproduce(e *env) *cobra.Command {
@@ -38,7 +38,8 @@ own, and stops after --timeout. Figures about databases start servers of their o
 
 For each figure it prints the tables, with the paper's numbers beside ours where the paper has them, and writes into
 the folder of --out: raw data with machine, commit and seed (JSON, CSV), the page (Markdown), the charts (SVG).
-Interrupted, it keeps what has been measured.
+Interrupted, it keeps what has been measured. --page writes one page over all results: each claim of a paper, what came
+of it here, and the charts.
 
 --quick takes seconds and shows only that everything runs; --full takes the paper's sizes and its time-out of ten
 minutes.
@@ -47,7 +48,8 @@ minutes.
 		Example: `  isovet bench reproduce --list
   isovet bench reproduce vbox/fig8a
   isovet bench reproduce vbox --out results
-  isovet bench reproduce vbox/fig6 --full`,
+  isovet bench reproduce vbox/fig6 --full
+  isovet bench reproduce --page`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
 			for _, g := range bench.Figures() {
@@ -62,6 +64,16 @@ minutes.
 				}
 				return bench.WriteFigureList(e.stdout, bench.Figures())
 			}
+			if f.page {
+				if len(args) > 0 {
+					return usagef("--page takes no figures: it shows what has been measured")
+				}
+				if err := bench.SaveIndex(f.out); err != nil {
+					return usagef("%v", err)
+				}
+				fmt.Fprintf(e.stdout, "%s\n", filepath.Join(f.out, bench.IndexName))
+				return nil
+			}
 			if len(args) == 0 {
 				return usagef("which figure? isovet bench reproduce --list names them all")
 			}
@@ -72,7 +84,9 @@ minutes.
 	fl.BoolVar(&f.list, "list", false, "list the figures")
 	fl.BoolVar(&f.quick, "quick", false, "small histories, seconds in all")
 	fl.BoolVar(&f.full, "full", false, "the paper's sizes and time-outs")
-	c.MarkFlagsMutuallyExclusive("quick", "full", "list")
+	fl.BoolVar(&f.page, "page", false, "measure nothing: write "+bench.IndexName+", a page over all results in the "+
+		"folder of --out")
+	c.MarkFlagsMutuallyExclusive("quick", "full", "list", "page")
 	fl.StringVar(&f.out, "out", filepath.Join("bench", "results"), "write results into this `FOLDER`, one folder a "+
 		"paper")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated histories")

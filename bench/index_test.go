@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"isovet/internal/browser"
+)
+
+// TestIndex: the page over all results has every figure that has some, each claim, and charts that are there; a folder
+// without results is an error.
+func TestIndex(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteIndex(&b, "results"); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	files, err := filepath.Glob("results/*/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := 0
+	for _, file := range files {
+		r, err := LoadReport(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims += len(r.Claims)
+		if !strings.Contains(page, `id="`+r.Figure+`"`) {
+			t.Errorf("%s is not on the page", r.Figure)
+		}
+	}
+	if n := len(regexp.MustCompile(`<td class="(yes|no|open)">`).FindAllString(page, -1)); n != claims {
+		t.Errorf("%d claims on the page, %d in the results", n, claims)
+	}
+	for _, m := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat(filepath.Join("results", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := SaveIndex(t.TempDir()); err == nil {
+		t.Error("an empty folder has a page")
+	}
+}
+
+// TestIndexInABrowser: the page shows its charts, can be read in light and dark, and fits a narrow screen.
+func TestIndexInABrowser(t *testing.T) {
+	c := browser.Open(t)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("results")); err != nil {
+		t.Fatal(err)
+	}
+	if err := SaveIndex(dir); err != nil {
+		t.Fatal(err)
+	}
+	p := c.Page(t)
+	p.Goto("file://" + filepath.Join(dir, IndexName))
+	p.Wait(`Array.from(document.images).every(i => i.complete)`)
+	if n := browser.Eval[int](p, `Array.from(document.images).filter(i => !i.naturalWidth).length`); n > 0 {
+		t.Errorf("%d charts are not shown", n)
+	}
+	for _, dark := range []bool{false, true} {
+		p.Dark(dark)
+		p.Readable(4.5)
+	}
+	p.Size(400, 800)
+	p.Fits()
+}
