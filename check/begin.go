@@ -53,8 +53,12 @@ func begin(ctx context.Context, in Info, h *history.History, o Options) (x *run,
 	if x, err = newRun(ctx, in, h, o); err != nil {
 		return &run{}, true, err
 	}
+	most := 0
+	if o.Level == level.Linearizable { // decided by versions
+		most = maxCandidates
+	}
 	x.v = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,
-		EachRead: o.Level == level.ReadCommitted})
+		EachRead: o.Level == level.ReadCommitted, MaxCandidates: most})
 	switch {
 	case x.v.Bad != nil:
 		return x, true, x.v.Bad

@@ -47,14 +47,15 @@ var lowBounds = map[string]func() (restore func()){
 			1)
 		return func() { a(); b() }
 	},
-	"maxCases":     func() func() { return setBound(&maxCases, 1) },
-	"caseWork":     func() func() { return setBound(&caseWork, 1) },
-	"fewConflicts": func() func() { return setBound(&fewConflicts, 1) },
-	"maxExplained": func() func() { return setBound(&maxExplained, 1) },
-	"maxStamped":   func() func() { return setBound(&maxStamped, 1) },
-	"maxInduced":   func() func() { return setBound(&maxInduced, 1) },
-	"maxFrontiers": func() func() { return setBound(&maxFrontiers, 1) },
-	"maxEager":     func() func() { return setBound(&maxEager, 1) },
+	"maxCases":      func() func() { return setBound(&maxCases, 1) },
+	"caseWork":      func() func() { return setBound(&caseWork, 1) },
+	"fewConflicts":  func() func() { return setBound(&fewConflicts, 1) },
+	"maxExplained":  func() func() { return setBound(&maxExplained, 1) },
+	"maxCandidates": func() func() { return setBound(&maxCandidates, 1) },
+	"maxStamped":    func() func() { return setBound(&maxStamped, 1) },
+	"maxInduced":    func() func() { return setBound(&maxInduced, 1) },
+	"maxFrontiers":  func() func() { return setBound(&maxFrontiers, 1) },
+	"maxEager":      func() func() { return setBound(&maxEager, 1) },
 	"all": func() func() {
 		var undo []func()
 		for _, name := range bounds.Names() {

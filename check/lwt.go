@@ -116,3 +116,7 @@ func (x *run) registers() error {
 
 // maxExplained is up to how many operations a cycle is looked for that shows the violation without a search.
 var maxExplained = 60
+
+// maxCandidates bounds the possible writers of reads, of all together, that are listed for such cycles: no other answer
+// needs them, and where values are few there are quadratically many.
+var maxCandidates = 1 << 20

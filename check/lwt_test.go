@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"isovet/check/minitxn"
@@ -144,6 +145,13 @@ func TestLWTAgainstOracle(t *testing.T) {
 					t.Fatalf("seed %d: %s (%s); brute force says %s\n%s", seed, r.Verdict, r.Reason, want.Verdict,
 						notation.Format(h))
 				}
+				restore := setBound(&maxCandidates, 1)
+				few, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+				restore()
+				if err != nil || few.Verdict != r.Verdict {
+					t.Fatalf("seed %d: %s, but without candidates %v, %v\n%s", seed, r.Verdict, few, err,
+						notation.Format(h))
+				}
 				if p, err := Run(context.Background(), porcupineLib{}, h,
 					Options{Level: level.Linearizable}); err != nil || p.Verdict != r.Verdict {
 					t.Fatalf("seed %d: lwt says %s, Porcupine %v, %v\n%s", seed, r.Verdict, p, err, notation.Format(h))
@@ -231,6 +239,45 @@ func TestLWTLarge(t *testing.T) {
 		Options{Level: level.Linearizable})
 	if err != nil || r.Verdict != evidence.Unknown {
 		t.Errorf("two keys: %v, %v", r, err)
+	}
+}
+
+// TestLWTFewValues: operations one after the other on one key take memory linear in their number, where all write one
+// of three values. The pairs of a read and a possible writer alone would be more than 25,000 bytes for each read.
+func TestLWTFewValues(t *testing.T) {
+	const n = 20_000
+	for _, want := range []evidence.Verdict{evidence.Holds, evidence.Violated} {
+		b := history.NewBuilder()
+		b.Initial = history.IntValue(0)
+		k := b.Key(history.IntValue(1))
+		for i := range int64(2 * n) {
+			v := 1 + i/2%3
+			if want == evidence.Violated && i == 2*n-1 {
+				v = 1 + v%3
+			}
+			if i%2 == 0 {
+				b.Write(k, history.IntValue(v))
+			} else {
+				b.Read(k, history.IntValue(v))
+			}
+			head := history.NewTxnHead()
+			head.Start, head.End = 10*i, 10*i+5
+			b.EndTxn(head)
+		}
+		h, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := Run(context.Background(), lightweight{}, h, Options{Level: level.Linearizable})
+		runtime.ReadMemStats(&after)
+		if err != nil || r.Verdict != want {
+			t.Fatalf("%v, %v; want %s", r, err, want)
+		}
+		if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 20_000 {
+			t.Errorf("%s: %d bytes for a write and its read", want, got)
+		}
 	}
 }
 

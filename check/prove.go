@@ -241,7 +241,8 @@ func (x *run) noOrderOf(reg *minitxn.Register, last minitxn.Op) evidence.Anomaly
 // cyclesAmong asks replay for a proof by cycles of a few transactions on one key.
 func (x *run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 	h := x.h
-	if len(seed) == 0 || len(seed) > maxExplained || h.HasPredicates() || len(x.v.Open) > 0 {
+	if len(seed) == 0 || len(seed) > maxExplained || h.HasPredicates() || len(x.v.Open) > 0 ||
+		x.v.Crowded {
 		return evidence.Anomaly{}, false
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, 2*time.Second)

@@ -1,6 +1,8 @@
 package prepass
 
 import (
+	"math"
+
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -40,6 +42,11 @@ type pass struct {
 	// before; died has 1 + its place for each, and is nil while there is none.
 	deaths []death
 	died   []uint32
+	// alive[w] is the newest write of the version that w installs, from w on, whose transaction is not dead, or none;
+	// nil while there are no deaths.
+	alive []uint32
+	most  int // Options.MaxCandidates, or all
+	looks int // how many writes candidates looked at
 }
 
 // touch is what a transaction last did to a key.
@@ -60,6 +67,8 @@ type found struct {
 const (
 	open    = 1 << 31
 	initial = none - 1
+	// all bounds nothing.
+	all = math.MaxInt
 )
 
 // newest returns the newest write that installs ver, or none.

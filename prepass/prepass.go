@@ -64,6 +64,8 @@ type View struct {
 	Amb     []uint32
 	CandOff []uint32
 	Cand    []uint32
+	// Crowded: there are more candidates than Options.MaxCandidates. Amb has the reads, none of which has any in Cand.
+	Crowded bool
 
 	// Open lists the transactions of unknown outcome that an ambiguous read could see: whether they count is a choice.
 	Open []uint32
@@ -163,7 +165,7 @@ func (v *View) Initial(w uint32) bool { return int(w) < v.H.NumKeys() }
 func (v *View) Ambiguous() bool { return len(v.Amb) > 0 || len(v.Open) > 0 }
 
 // Run makes the view. Lists are not looked at here: their checkers do so themselves.
-// Cost: linear in operations; one look at the version's key and one at its writer each.
+// Cost: linear in operations and in View.Cand; one look at the version's key and one at its writer each.
 func Run(h *history.History) *View { return RunWith(h, Options{}) }
 
 // Options are the parameters of RunWith. The zero value is Run's.
@@ -178,11 +180,14 @@ type Options struct {
 	EachRead bool
 	// Count, if not nil, says of which transactions of unknown outcome it is known that they count.
 	Count []bool
+	// MaxCandidates, if not 0, bounds View.Cand (see View.Crowded): it has one for each pair of a read and a write of
+	// its value, which is quadratic where values are few. For callers that decide by versions.
+	MaxCandidates int
 }
 
 // RunWith is Run with options.
 func RunWith(h *history.History, o Options) *View {
-	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed, each: o.EachRead, known: o.Count}
+	p := newPass(h, o)
 	if h.HasPredicates() {
 		if p.v.Index, p.v.Bad = predicates.NewIndex(h); p.v.Bad != nil {
 			return p.v
@@ -190,8 +195,21 @@ func RunWith(h *history.History, o Options) *View {
 		p.rows = make([]uint64, len(h.Preds.Old)/64+1)
 		p.matched = make([]uint32, h.NumKeys())
 	}
+	p.run()
+	return p.v
+}
+
+func newPass(h *history.History, o Options) *pass {
+	p := &pass{v: &View{H: h, Only: o.Only, Closed: o.Closed}, h: h, closed: o.Closed, each: o.EachRead,
+		known: o.Count, most: o.MaxCandidates}
+	if p.most == 0 {
+		p.most = all
+	}
+	return p
+}
+
+func (p *pass) run() {
 	p.own()
 	p.settleUnknown()
 	p.finish()
-	return p.v
 }

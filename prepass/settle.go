@@ -9,21 +9,40 @@ import (
 	"isovet/level"
 )
 
-// candidates appends the writes, of transactions other than t, that a read of ver by t could have seen, the initial one
-// first.
-func (p *pass) candidates(t, ver uint32, out []uint32) []uint32 {
+// candidates appends to out, which is empty, the writes of transactions other than t that a read of ver by t could have
+// seen, the initial one first; if there are more than so many, the newest. Cost: linear in how many it appends.
+func (p *pass) candidates(t, ver uint32, most int, out []uint32) []uint32 {
 	if p.isInitial(ver) {
 		out = append(out, p.h.VerKey[ver])
 	}
 	first := len(out)
-	for w := p.newest(ver); w != none; {
-		if u := p.v.WTxn[w]; u != t && (p.died == nil || p.died[u] == 0) {
+	for w := p.living(p.newest(ver)); w != none && len(out) < most; w = p.living(p.before(w)) {
+		p.looks++
+		if p.v.WTxn[w] != t {
 			out = append(out, w)
 		}
-		w = p.before(w)
 	}
 	slices.Reverse(out[first:])
 	return out
+}
+
+// living returns the newest write of the same version, from w on, whose transaction is not known to be dead, or none.
+func (p *pass) living(w uint32) uint32 {
+	if w == none || p.alive == nil {
+		return w
+	}
+	return p.alive[w]
+}
+
+// skipDead fills alive. Cost: linear in the writes.
+func (p *pass) skipDead() {
+	p.alive = make([]uint32, len(p.v.WKey))
+	for w := range p.alive {
+		p.alive[w] = uint32(w)
+		if u := p.v.WTxn[w]; u != none && p.died[u] > 0 {
+			p.alive[w] = p.living(p.before(uint32(w))) // numbered before w
+		}
+	}
 }
 
 // before returns the write that installed the same version and is numbered before w, or none.
@@ -61,20 +80,27 @@ func (p *pass) settleUnknown() {
 	}
 	work = p.count(work)
 	if p.bury(); len(p.deaths) > 0 {
+		p.skipDead()
 		work = p.count(work)
 	}
 	open := make([]bool, n)
 	var cand []uint32
 	work = p.openToPredicates(open, work)
-	// What an ambiguous read of a counting, or of an open, transaction could come from is open.
+	// What an ambiguous read of a counting, or of an open, transaction could come from is open. Each version is looked
+	// at once, since its reader's own write is of one that counts or is open already.
+	var met []bool
 	for i := 0; i < len(work); i++ {
 		t := work[i]
 		for i := p.rOff[t]; i < p.rOff[t+1]; i++ {
 			ver := p.rVer[i]
-			if !p.isOpen(ver) {
+			if !p.isOpen(ver) || met != nil && met[ver] {
 				continue
 			}
-			cand = p.candidates(t, ver, cand[:0])
+			if met == nil {
+				met = make([]bool, len(p.last))
+			}
+			met[ver] = true
+			cand = p.candidates(t, ver, all, cand[:0])
 			for _, c := range cand {
 				if w := v.WTxn[c]; !v.Initial(c) && !v.Counts[w] && !open[w] {
 					open[w] = true
@@ -97,7 +123,7 @@ func (p *pass) count(work []uint32) []uint32 {
 			if !p.isOpen(ver) {
 				continue
 			}
-			cand = p.candidates(t, ver, cand[:0])
+			cand = p.candidates(t, ver, 2, cand[:0])
 			if len(cand) != 1 || v.Initial(cand[0]) {
 				continue
 			}
@@ -143,6 +169,10 @@ func (p *pass) finish() {
 	v.ROff = p.rOff
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	v.CandOff = []uint32{0}
+	most := all
+	if p.most < all { // one more than can be kept shows that they are too many
+		most = max(2, p.most+1)
+	}
 	var cand []uint32
 	lo, hi, to := uint32(0), uint32(0), uint32(0)
 	for t := range n {
@@ -159,17 +189,21 @@ func (p *pass) finish() {
 			case w == initial:
 				w = rKey[i]
 			default:
-				cand = p.candidates(t, rVer[i], cand[:0])
-				if left {
-					cand = slices.DeleteFunc(cand, func(c uint32) bool { return !v.Initial(c) && !part[v.WTxn[c]] })
-				}
+				// Those alive take part: one of unknown outcome is open, since t takes part.
+				cand = p.candidates(t, rVer[i], most, cand[:0])
 				switch {
 				case len(cand) == 0:
 					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts, or it were dead
 					continue
 				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
 					v.Amb = append(v.Amb, to)
-					v.Cand = append(v.Cand, cand...)
+					if !v.Crowded && len(v.Cand)+len(cand) > p.most {
+						v.Crowded, v.Cand, most = true, nil, 2
+						clear(v.CandOff)
+					}
+					if !v.Crowded {
+						v.Cand = append(v.Cand, cand...)
+					}
 					v.CandOff = append(v.CandOff, uint32(len(v.Cand)))
 					w = none
 				default:

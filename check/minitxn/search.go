@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sort"
 
 	"isovet/graph"
 	"isovet/internal/sorts"
@@ -51,11 +52,9 @@ func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) 
 // and those that ended later may not have happened. If a register has an order, each of its prefixes has: cut it behind
 // the last that ended by then.
 func (reg *Register) Prefix(until int64) *Register {
-	p := &Register{Key: reg.Key, Initial: reg.Initial}
-	for _, op := range reg.Ops {
-		if op.From > until {
-			break
-		}
+	n := sort.Search(len(reg.Ops), func(i int) bool { return reg.Ops[i].From > until })
+	p := &Register{Key: reg.Key, Initial: reg.Initial, Ops: make([]Op, 0, n)}
+	for _, op := range reg.Ops[:n] {
 		op.Maybe = op.Maybe || op.Until > until
 		p.Ops = append(p.Ops, op)
 	}
@@ -115,6 +114,7 @@ type search struct {
 	preds          bool
 	seen           map[string]struct{}
 	key            []byte
+	cand           []int32 // what candidates returned last
 	frames         []frame
 	steps          int
 }
@@ -124,7 +124,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 		o.MaxStates = 10_000_000
 	}
 	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{},
-		seen: map[string]struct{}{}}
+		seen: map[string]struct{}{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops))}
 	type class struct{ need, sets uint32 }
 	classes := map[class]int{}
 	for _, op := range reg.Ops {
@@ -254,6 +254,7 @@ func (s *search) run() (bool, error) {
 // first; done: all that must come has come. The slice is good until the next call.
 func (s *search) candidates() (cand []int32, done bool) {
 again:
+	cand = s.cand[:0]
 	if s.low >= len(s.ops) {
 		return nil, true
 	}
@@ -290,6 +291,7 @@ again:
 			break
 		}
 	}
+	s.cand = cand
 	return cand, false
 }
 
