@@ -96,6 +96,7 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 type frame struct {
 	trail int // its length before
 	cur   uint32
+	high  int32
 	cand  []int32 // what may come next, and has not been tried
 }
 
@@ -105,8 +106,11 @@ type search struct {
 	opt   SearchOptions
 	done  []bool
 	cur   uint32
-	low   int   // the first that must come and has not
 	trail []int // those taken, in order
+	// next and prev link those that must come and have not, in their order, in a ring with len(ops): a write that takes
+	// long leaves no more to look at than what is under way. high is the last of those taken that must come, or -1.
+	next, prev []int32
+	high       int32
 	// maybe lists those that may not have happened, by class: those of one class need and set the same.
 	maybe [][]int32
 	// needed and supply count by version: those yet to come that must and read it; those yet to come that install it.
@@ -158,7 +162,16 @@ func newSearch(reg *Register, o SearchOptions) *search {
 		}
 		s.maybe[at] = append(s.maybe[at], int32(i))
 	}
-	s.done = make([]bool, len(s.ops))
+	n := len(s.ops)
+	s.done = make([]bool, n)
+	s.next, s.prev, s.high = make([]int32, n+1), make([]int32, n+1), -1
+	last := int32(n)
+	for i := range s.ops {
+		if !s.ops[i].Maybe {
+			s.next[last], s.prev[i], last = int32(i), last, int32(i)
+		}
+	}
+	s.next[last], s.prev[n] = int32(n), last
 	return s
 }
 
@@ -186,14 +199,18 @@ func (s *search) take(i int) {
 	if !op.Maybe && op.Need != none {
 		s.needed[op.Need]--
 	}
-	for s.low < len(s.ops) && (s.done[s.low] || s.ops[s.low].Maybe) {
-		s.low++
+	if !op.Maybe {
+		s.next[s.prev[i]], s.prev[s.next[i]] = s.next[i], s.prev[i]
+		s.high = max(s.high, int32(i))
 	}
 }
 
+// low is the first that must come and has not, or len(ops).
+func (s *search) low() int { return int(s.next[len(s.ops)]) }
+
 // back undoes what was taken since the trail had a length.
 func (s *search) back(f *frame) {
-	for _, i := range s.trail[f.trail:] {
+	for _, i := range slices.Backward(s.trail[f.trail:]) { // links are undone the last first
 		op := &s.ops[i]
 		s.done[i] = false
 		if op.Sets != none {
@@ -203,17 +220,14 @@ func (s *search) back(f *frame) {
 			if op.Need != none {
 				s.needed[op.Need]++
 			}
-			s.low = min(s.low, i)
+			s.next[s.prev[i]], s.prev[s.next[i]] = int32(i), int32(i)
 		}
 	}
 	s.trail = s.trail[:f.trail]
-	s.cur = f.cur
+	s.cur, s.high = f.cur, f.high
 }
 
 func (s *search) run() (bool, error) {
-	for s.low < len(s.ops) && s.ops[s.low].Maybe {
-		s.low++
-	}
 	for {
 		if s.steps++; s.steps%1024 == 0 && s.opt.Stop != nil && s.opt.Stop() {
 			return false, ErrStopped
@@ -230,7 +244,7 @@ func (s *search) run() (bool, error) {
 			if len(s.seen) > s.opt.MaxStates {
 				return false, ErrBudget
 			}
-			s.frames = append(s.frames, frame{len(s.trail), s.cur, slices.Clone(cand)})
+			s.frames = append(s.frames, frame{len(s.trail), s.cur, s.high, slices.Clone(cand)})
 		}
 		for { // the next that has not been tried
 			if len(s.frames) == 0 {
@@ -255,19 +269,17 @@ func (s *search) run() (bool, error) {
 func (s *search) candidates() (cand []int32, done bool) {
 again:
 	cand = s.cand[:0]
-	if s.low >= len(s.ops) {
+	low := s.low()
+	if low >= len(s.ops) {
 		return nil, true
 	}
-	limit := s.ops[s.low].Until
-	end := s.low
-	for ; end < len(s.ops) && s.ops[end].From <= limit; end++ {
-		if op := &s.ops[end]; !s.done[end] && !op.Maybe && op.Until < limit {
-			limit = op.Until
-		}
+	limit := s.ops[low].Until
+	for i := low; i < len(s.ops) && s.ops[i].From <= limit; i = int(s.next[i]) {
+		limit = min(limit, s.ops[i].Until)
 	}
-	for i := s.low; i < end; i++ {
+	for i := low; i < len(s.ops) && s.ops[i].From <= limit; i = int(s.next[i]) {
 		op := &s.ops[i]
-		if s.done[i] || op.Maybe || op.From > limit || !s.fits(op) {
+		if !s.fits(op) {
 			continue
 		}
 		if op.Sets == none {
@@ -317,15 +329,13 @@ func (s *search) useful(op *Op) bool {
 	return false
 }
 
-// remember reports whether the state is new, and remembers it: the version, and what was taken.
+// remember reports whether the state is new, and remembers it: the version, and what was taken, which is what must come
+// up to the last taken but for those that have not, all of them under way at once.
 func (s *search) remember() bool {
 	k := binary.LittleEndian.AppendUint32(s.key[:0], s.cur)
-	k = binary.AppendUvarint(k, uint64(s.low))
-	limit := s.ops[s.low].Until
-	for i := s.low; i < len(s.ops) && s.ops[i].From <= limit; i++ {
-		if s.done[i] && !s.ops[i].Maybe {
-			k = binary.AppendUvarint(k, uint64(i-s.low))
-		}
+	k = binary.AppendUvarint(k, uint64(s.high+1))
+	for i := int32(s.low()); i < s.high; i = s.next[i] {
+		k = binary.AppendUvarint(k, uint64(s.high-i))
 	}
 	k = append(k, 0)
 	for _, class := range s.maybe {
