@@ -23,6 +23,11 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for word := range strings.FieldsSeq(r.Command) {
+			if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "=/") {
+				t.Errorf("%s: the command names a path of a machine, %s", file, word)
+			}
+		}
 		var want bytes.Buffer
 		if err := r.WriteText(&want, true); err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -77,7 +77,9 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 	series := r.Series(m.Key)
 	c := &chart{r: r, m: m, plot: p, series: series, colors: colors(series), height: lineHeight}
 	if r.fig.Numeric {
-		c.lines()
+		if err := c.lines(); err != nil {
+			return nil, err
+		}
 	} else {
 		c.bars()
 	}
@@ -203,8 +205,8 @@ func (c *chart) valueAxis(a *plot.Axis) {
 	}
 }
 
-// lines draws a line a series, and remembers where it ends.
-func (c *chart) lines() {
+// lines draws a line a series, and remembers where it ends. Errors: a group that is no number.
+func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
 	p.X.Label.Text = c.r.fig.Axis
@@ -212,9 +214,12 @@ func (c *chart) lines() {
 		var xy, paper plotter.XYs
 		for k := range c.r.Points {
 			pt := &c.r.Points[k]
-			x, err := strconv.ParseFloat(pt.Group, 64)
-			if err != nil || pt.Metric != c.m.Key || pt.Series != s {
+			if pt.Metric != c.m.Key || pt.Series != s {
 				continue
+			}
+			x, err := strconv.ParseFloat(pt.Group, 64)
+			if err != nil {
+				return fmt.Errorf("%s: group %q is no number", c.r.Figure, pt.Group)
 			}
 			if v, ok := c.r.height(pt, c.m); ok && pt.Decided() {
 				xy = append(xy, plotter.XY{X: x, Y: v})
@@ -227,7 +232,10 @@ func (c *chart) lines() {
 		byX := func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) }
 		if len(xy) > 0 {
 			slices.SortFunc(xy, byX)
-			line, dots, _ := plotter.NewLinePoints(xy) // errors are values that are no numbers: these are
+			line, dots, err := plotter.NewLinePoints(xy)
+			if err != nil {
+				return err
+			}
 			line.Color, line.Width = c.colors[s], vg.Points(1.4)
 			line.Dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(2)}, {vg.Points(2), vg.Points(2)}}[i/4%3]
 			dots.Color, dots.Shape, dots.Radius = c.colors[s], shape, vg.Points(2)
@@ -235,7 +243,10 @@ func (c *chart) lines() {
 			c.ends = append(c.ends, name{s, xy[len(xy)-1].Y, c.colors[s]})
 		}
 		if len(paper) > 0 {
-			marks, _ := plotter.NewScatter(paper)
+			marks, err := plotter.NewScatter(paper)
+			if err != nil {
+				return err
+			}
 			marks.Color, marks.Shape, marks.Radius = c.colors[s], draw.RingGlyph{}, vg.Points(4.5)
 			p.Add(marks)
 			c.hollow = true
@@ -243,6 +254,7 @@ func (c *chart) lines() {
 	}
 	// The last tick's number must not be cut.
 	p.X.Max += (p.X.Max - p.X.Min) * 0.02
+	return nil
 }
 
 // rows are the groups' places: a group's bars stand together, and between two parameters there is room.

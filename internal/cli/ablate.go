@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func runAblate(ctx context.Context, e *env, f *ablateFlags) error {
 		return err
 	}
 	if g.out != "" && len(rows) > 0 {
-		path, err := bench.WriteAblationResults(g.out, commandLine(), g.gen.spec.Seed, !interrupted, rows)
+		path, err := bench.WriteAblationResults(g.out, commandLine(os.Args), g.gen.spec.Seed, !interrupted, rows)
 		if err := g.wrote(e, path, err); err != nil {
 			return err
 		}

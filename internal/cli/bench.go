@@ -181,7 +181,7 @@ func runCompare(ctx context.Context, e *env, f *compareFlags) error {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
-		path, err := bench.WriteResults(f.out, commandLine(), f.gen.spec.Seed, !interrupted, rows)
+		path, err := bench.WriteResults(f.out, commandLine(os.Args), f.gen.spec.Seed, !interrupted, rows)
 		if err := f.wrote(e, path, err); err != nil {
 			return err
 		}

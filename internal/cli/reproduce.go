@@ -113,7 +113,7 @@ func runReproduce(ctx context.Context, e *env, f *reproduceFlags, args []string)
 	}
 	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: []string{self},
 		NoServers: f.noServers,
-		Command:   commandLine()}
+		Command:   commandLine(os.Args)}
 	if f.before != "" {
 		before, err := exec.LookPath(f.before)
 		if err != nil {
@@ -168,7 +168,25 @@ func runReproduce(ctx context.Context, e *env, f *reproduceFlags, args []string)
 	return status(worst)
 }
 
-// commandLine is how the program was called, without the folder that it lies in.
-func commandLine() string {
-	return strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
+// commandLine is how the program was called, as results tell it: without what only this machine knows, the folders that
+// programs lie in and the one that results go to.
+func commandLine(args []string) string {
+	words := []string{filepath.Base(args[0])}
+	for i := 1; i < len(args); i++ {
+		name, value, joined := strings.Cut(args[i], "=")
+		switch {
+		case name == "--out":
+			if !joined {
+				i++
+			}
+		case name == "--before" && joined:
+			words = append(words, name+"="+filepath.Base(value))
+		case name == "--before" && i+1 < len(args):
+			i++
+			words = append(words, name, filepath.Base(args[i]))
+		default:
+			words = append(words, args[i])
+		}
+	}
+	return strings.Join(words, " ")
 }
