@@ -258,26 +258,33 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 			}
 		}
 	}
+	if len(keys) == 0 {
+		return nil
+	}
+	elems := func(op uint32) []uint32 {
+		l, i := &h.Lists, h.Ops.Ver[op]
+		return l.Elem[l.Off[i]:l.Off[i+1]]
+	}
+	by := map[uint32]string{} // element, a version, → who appended it
 	for _, k := range keys {
-		elems := func(op uint32) []uint32 {
-			l, i := &h.Lists, h.Ops.Ver[op]
-			return l.Elem[l.Off[i]:l.Off[i+1]]
+		for _, op := range reads[k] {
+			for _, v := range elems(op) {
+				by[v] = ""
+			}
 		}
+	}
+	for op, kind := range h.Ops.Kind {
+		if kind == history.Append {
+			if _, ok := by[h.Ops.Ver[op]]; ok {
+				by[h.Ops.Ver[op]] = "appended by " + txnName(h, h.TxnOf(uint32(op)))
+			}
+		}
+	}
+	for _, k := range keys {
 		var longest []uint32
 		for _, op := range reads[k] {
 			if e := elems(op); len(e) > len(longest) {
 				longest = e
-			}
-		}
-		by := map[uint32]string{}
-		for _, v := range longest {
-			by[v] = ""
-		}
-		for op := range uint32(h.NumOps()) {
-			if h.Ops.Kind[op] == history.Append && h.OpKey(op) == k {
-				if _, ok := by[h.Ops.Ver[op]]; ok {
-					by[h.Ops.Ver[op]] = "appended by " + txnName(h, h.TxnOf(op))
-				}
 			}
 		}
 		p := pageList{Key: clip(keyName(h, k), 60)}
