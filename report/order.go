@@ -258,9 +258,6 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 			}
 		}
 	}
-	if len(keys) == 0 {
-		return nil
-	}
 	elems := func(op uint32) []uint32 {
 		l, i := &h.Lists, h.Ops.Ver[op]
 		return l.Elem[l.Off[i]:l.Off[i+1]]
@@ -274,7 +271,7 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 		}
 	}
 	for op, kind := range h.Ops.Kind {
-		if kind == history.Append {
+		if kind == history.Append && len(by) > 0 {
 			if _, ok := by[h.Ops.Ver[op]]; ok {
 				by[h.Ops.Ver[op]] = "appended by " + txnName(h, h.TxnOf(uint32(op)))
 			}
