@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -172,7 +171,7 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 func (r *run) driveOwn(ctx context.Context, rec *record.Recorder) {
 	next, idle := &atomic.Int64{}, &fruitless{}
 	next.Store(r.cfg.ownLast)
-	my := strings.HasPrefix(r.info.Name, "M") || strings.HasPrefix(r.info.Name, "TiDB") // MariaDB, MySQL
+	my := r.info.Dialect == "mysql"
 	own := make([]*ownClient, len(r.clients))
 	for i, c := range r.clients {
 		node := ""

@@ -277,7 +277,7 @@ func ProfileOf(db, isolation string) (*Profile, error) {
 		return nil, fmt.Errorf("the file's header has no %s; name a profile with --profile",
 			map[bool]string{true: `"db"`, false: `"isolation"`}[db == ""])
 	}
-	low := strings.ToLower(db)
+	low, _, _ := strings.Cut(strings.ToLower(db), " (says ") // whose clients it serves is not what it is
 	for _, n := range headerNames {
 		if strings.Contains(low, n.word) {
 			p, err := LookupProfile(n.database + ":" + isolation)

@@ -51,8 +51,9 @@ func openBadger(_ context.Context, urls []string, iso string, o Options) (DB, er
 	if iso == "no-conflicts" {
 		level = "snapshot reads without conflict detection"
 	}
-	return &badgerDB{db: db, o: o, info: Info{Name: "Badger v4", Isolation: level, Nodes: []Node{{Name: "badger"}}}},
-		nil
+	info := Info{Name: "Badger v4", Version: moduleVersion("github.com/dgraph-io/badger/v4"), Isolation: level,
+		Nodes: []Node{{Name: "badger"}}}
+	return &badgerDB{db: db, o: o, info: info}, nil
 }
 
 func (b *badgerDB) Info() Info { return b.info }

@@ -156,9 +156,32 @@ type DB interface {
 
 // Info describes an open database.
 type Info struct {
-	Name      string // such as "PostgreSQL 15.20"
+	// Name is product and version, such as "PostgreSQL 15.20". A fork or a re-implementation is called what it is, and
+	// not what it says for the sake of clients: "Dolt 1.83.2 (says MySQL 8.0.31)".
+	Name string
+	// Version is what the server itself answers when it is asked for its version.
+	Version string
+	// Dialect is the family of SQL that sessions speak: "mysql", "postgres", "sqlite"; "": none.
+	Dialect string
+	// Settings are the statements with which isovet begins every session, those of Options.SessionSQL apart.
+	Settings  []Setting
 	Isolation string // the level in force, in the database's words
 	Nodes     []Node
+}
+
+// Setting is a statement with which isovet begins every session of its own.
+type Setting struct {
+	SQL string `json:"sql"`
+	// Refused is what the server answered where it does not know the setting; "": it took it.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Text is the statement as a line for people.
+func (s Setting) Text() string {
+	if s.Refused == "" {
+		return s.SQL
+	}
+	return s.SQL + " -- refused: " + s.Refused
 }
 
 // Node is one server.

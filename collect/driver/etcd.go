@@ -74,7 +74,7 @@ func openEtcd(ctx context.Context, urls []string, iso string, o Options) (DB, er
 	if err := s.call("maintenance/status", struct{}{}, &status); err != nil {
 		return nil, err
 	}
-	e.info.Name = "etcd " + status.Version
+	e.info.Name, e.info.Version = "etcd "+status.Version, status.Version
 	return e, ctx.Err()
 }
 

@@ -51,7 +51,7 @@ func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, e
 		return nil, unsupported("MariaDB and MySQL do not tell their timestamps; expected PostgreSQL, Badger or " +
 			"etcd with --timestamps")
 	}
-	m := &mysqlDB{o: o, d: newDialer(o.Timeout), setup: []string{"set session innodb_lock_wait_timeout = 2"}}
+	m := &mysqlDB{o: o, d: newDialer(o.Timeout), setup: []string{lockWait}}
 	switch iso {
 	case "default":
 	case "snapshot-isolation":
@@ -79,23 +79,19 @@ func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, e
 		m.info.Nodes = append(m.info.Nodes, Node{Name: o.Nodes[i]})
 	}
 	err := m.settledWith(ctx, 0, func(c *sql.Conn) error {
-		var version string
-		if err := c.QueryRowContext(ctx, "select version()").Scan(&version); err != nil {
+		if err := c.QueryRowContext(ctx, "select version()").Scan(&m.info.Version); err != nil {
 			return err
 		}
-		name, rest, _ := strings.Cut(version, "-")
-		switch {
-		case strings.Contains(rest, "MariaDB"):
-			m.info.Name = "MariaDB " + name
-		case strings.Contains(rest, "TiDB"):
-			m.info.Name = "TiDB " + rest
-		default:
-			m.info.Name = "MySQL " + name
-		}
+		m.info.Dialect, m.info.Settings = "mysql", nil
+		m.info.Name = mysqlProduct(m.info.Version, func(q string) string {
+			var v sql.NullString
+			_ = c.QueryRowContext(ctx, q).Scan(&v) // "" where there is no such function or variable
+			return v.String
+		})
 		if len(urls) > 1 {
 			m.info.Name += fmt.Sprintf(", %d nodes", len(urls))
 		}
-		if err := m.prepare(ctx, c); err != nil {
+		if err := m.prepare(ctx, c, func(s Setting) { m.info.Settings = append(m.info.Settings, s) }); err != nil {
 			return err
 		}
 		// MySQL 8 has renamed MariaDB's tx_isolation.
@@ -171,19 +167,25 @@ func settled(ctx context.Context, f func() error) (err error) {
 	return cmp.Or(gone, err)
 }
 
-// prepare runs the statements of a new session. A variable that a server does not have is the isolation that it cannot give.
-func (m *mysqlDB) prepare(ctx context.Context, c *sql.Conn) error {
+// lockWait bounds how long a session waits for a lock. Where a server has no such thing, it waits as long as it likes.
+const lockWait = "set session innodb_lock_wait_timeout = 2"
+
+// prepare runs the statements of a new session and tells of each, if told is not nil. What only saves time may be
+// refused; a variable that a server does not have is else the isolation that it cannot give.
+func (m *mysqlDB) prepare(ctx context.Context, c *sql.Conn, told func(Setting)) error {
 	for _, s := range m.setup {
-		if _, err := c.ExecContext(ctx, s); err != nil {
-			var e *mysql.MySQLError
-			if errors.As(err, &e) && e.Number == 1193 { // unknown system variable
-				if strings.Contains(s, "lock_wait") {
-					continue
-				}
-				return unsupported("%s has no innodb_snapshot_isolation, and its repeatable read is not snapshot "+
-					"isolation", m.info.Name)
-			}
+		_, err := c.ExecContext(ctx, s)
+		var e *mysql.MySQLError
+		switch refused := errors.As(err, &e); {
+		case refused && s == lockWait:
+		case refused && strings.Contains(s, "innodb_snapshot_isolation"):
+			return unsupported("%s has no innodb_snapshot_isolation, and its repeatable read is not snapshot "+
+				"isolation (%v)", m.info.Name, err)
+		case err != nil:
 			return err
+		}
+		if told != nil {
+			told(Setting{SQL: s, Refused: refusal(err)})
 		}
 	}
 	return nil
@@ -305,7 +307,7 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.prepare(ctx, c); err != nil {
+	if err := m.prepare(ctx, c, nil); err != nil {
 		discard(c)
 		return nil, err
 	}

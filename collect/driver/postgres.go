@@ -90,17 +90,27 @@ func (p *postgres) look(ctx context.Context, node int) error {
 	if n.ReadOnly {
 		return fmt.Errorf("%s is a replica; expected the primary first", n.Name)
 	}
-	if p.info.Name, err = ask(c, "select version()"); err != nil {
+	if p.info.Version, err = ask(c, "select version()"); err != nil {
 		return err
 	}
-	if f := strings.Fields(p.info.Name); len(f) > 2 && f[0] == "PostgreSQL" {
-		p.info.Name = f[0] + " " + f[1]
+	p.info.Dialect = "postgres"
+	p.info.Name = postgresProduct(p.info.Version, func(q string) string {
+		v, _ := ask(c, q) // "" where there is no such function
+		return v
+	})
+	for _, q := range postgresSettings {
+		p.info.Settings = append(p.info.Settings, Setting{SQL: q, Refused: refusal(run(c, q))})
 	}
 	if p.info.Isolation, err = ask(c, p.begin+"; show transaction_isolation; rollback"); err != nil {
 		return err
 	}
 	return nil
 }
+
+// postgresSettings are what a session sets where the server lets it. With the default deadlock_timeout of a second a
+// workload that deadlocks often hardly moves; only a superuser may set it. A scan of the whole table, which is the plan
+// for a small one, locks the whole table's predicate, and nearly everything aborts.
+var postgresSettings = []string{"set deadlock_timeout = '10ms'", "set enable_seqscan = off"}
 
 // dial connects to a node, without the statements of a session.
 func (p *postgres) dial(ctx context.Context, node int) (*pgconn.PgConn, error) {
@@ -285,11 +295,9 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With the default of a second a workload that deadlocks often hardly moves. Only a superuser may set it.
-	_ = run(c, "set deadlock_timeout = '10ms'")
-	// A scan of the whole table, which is the plan for a small one, locks the whole table's predicate, and nearly
-	// everything aborts.
-	_ = run(c, "set enable_seqscan = off")
+	for _, q := range postgresSettings {
+		_ = run(c, q) // look has noted who refuses
+	}
 	statements := postgresStatements
 	if p.data.Wide {
 		statements = postgresWideStatements

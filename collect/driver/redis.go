@@ -58,15 +58,11 @@ func openRedis(ctx context.Context, urls []string, iso string, o Options) (DB, e
 	}); err != nil {
 		return nil, err
 	}
-	r.info = Info{Name: "Redis", Isolation: "WATCH and MULTI", Nodes: []Node{{Name: o.Nodes[0]}}}
+	r.info = Info{Isolation: "WATCH and MULTI", Nodes: []Node{{Name: o.Nodes[0]}}}
 	if !r.watch {
 		r.info.Isolation = "MULTI without WATCH"
 	}
-	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "redis_version:"); ok {
-			r.info.Name += " " + v
-		}
-	}
+	r.info.Name, r.info.Version = redisProduct(text)
 	return r, nil
 }
 

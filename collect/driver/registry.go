@@ -118,7 +118,9 @@ func host(db string) string {
 
 var (
 	userinfo = regexp.MustCompile(`://[^/?#]*@`)
-	secret   = regexp.MustCompile(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
+	// inText is userinfo within a text, where an @ may stand far behind an address.
+	inText = regexp.MustCompile(`://[^/?#@\s"'` + "`" + `]*@`)
+	secret = regexp.MustCompile(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
 )
 
 // Redact takes user and password out of a URL.
@@ -135,21 +137,50 @@ type redacted struct {
 func (r redacted) Error() string { return r.text }
 func (r redacted) Unwrap() error { return r.error }
 
-// clean takes the passwords of the URLs out of an error of a library's.
+// clean takes the passwords of the URLs out of an error of a library's or of the server's: where the URL stands, or its
+// user and password before an @, or a parameter. Elsewhere it takes nothing away, for a password may be a part of any
+// word ("sa", "root"); but one that is no ordinary word is not shown anywhere.
 func clean(err error, urls []string) error {
 	text := err.Error()
 	for _, s := range urls {
 		text = strings.ReplaceAll(text, s, Redact(s))
 		u, e := url.Parse(s)
 		if e != nil {
+			// What is wrong may be in the midst of a password, and the library says what it found there.
+			if strings.Contains(s, "@") && strings.Contains(text, "parse") {
+				return redacted{err, "not a URL that can be read; expected scheme://user:password@host:port/database, " +
+					"with other characters than letters and digits in user and password as %XX"}
+			}
+			if _, rest, ok := strings.Cut(s, "://"); ok {
+				text = strings.ReplaceAll(text, rest[:strings.LastIndex(rest, "@")+1], "")
+			}
 			continue
 		}
+		passwords := []string{}
 		if p, ok := u.User.Password(); ok && p != "" {
-			text = strings.ReplaceAll(text, p, "…")
+			text = strings.ReplaceAll(text, u.User.String()+"@", "…@")
+			text = strings.ReplaceAll(text, u.User.Username()+":"+p+"@", "…@")
+			passwords = append(passwords, p)
+		}
+		for name, values := range u.Query() {
+			if secretName.MatchString(name) {
+				passwords = append(passwords, values...)
+			}
+		}
+		for _, p := range passwords {
+			if !plainWord.MatchString(p) {
+				text = strings.ReplaceAll(text, p, "…")
+			}
 		}
 	}
-	if text = Redact(text); text == err.Error() {
+	if text = secret.ReplaceAllString(inText.ReplaceAllString(text, "://…@"), "${1}…"); text == err.Error() {
 		return err
 	}
 	return redacted{err, text}
 }
+
+var (
+	secretName = regexp.MustCompile(`(?i)password|passwd|pwd|secret|token`)
+	// plainWord is what may stand in a text for reasons of its own: a word, a number, a short name.
+	plainWord = regexp.MustCompile(`^(?:[a-z_]*|[A-Z_]*|[A-Z][a-z]*|[0-9]*|.{0,4})$`)
+)

@@ -66,7 +66,9 @@ func openSQLite(ctx context.Context, urls []string, iso string, o Options) (_ DB
 	if err := s.db.QueryRowContext(ctx, "select sqlite_version()").Scan(&version); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.remove())
 	}
-	s.info = Info{Name: "SQLite " + version, Isolation: "serializable", Nodes: []Node{{Name: "sqlite"}}}
+	s.info = Info{Name: "SQLite " + version, Isolation: "serializable", Nodes: []Node{{Name: "sqlite"}},
+		Dialect: "sqlite", Version: version, Settings: []Setting{{SQL: "pragma busy_timeout = 5000"},
+			{SQL: "pragma journal_mode = wal"}, {SQL: "pragma synchronous = off"}}}
 	if iso == "immediate" {
 		s.info.Isolation = "serializable, begin immediate"
 	}
