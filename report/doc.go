@@ -9,7 +9,7 @@
 //
 //   - text.go: verdict, proof in words, statistics
 //   - dot.go: transactions as records with a cell an operation, edges from cell to cell, in Elle's look
-//   - html.go, page.tmpl: the page
+//   - html.go, markup.go: the page
 //   - circle.go: a cycle as a circle with labelled edges, SVG
 //   - timeline.go: the transactions by session, SVG
 //   - scene.go: which transactions, operations and edges are shown; names and colours

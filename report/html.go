@@ -1,13 +1,11 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"slices"
@@ -17,18 +15,14 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/sorts"
+	"isovet/level"
 )
-
-//go:embed page.tmpl
-var pageText string
 
 //go:embed page.css
 var pageStyle string
 
 //go:embed page.js
 var pageScript string
-
-var page = template.Must(template.New("page").Parse(pageText))
 
 // The style and the script stand in the page itself, in sections that XML does not read as elements, and the page
 // allows nothing else by their hashes.
@@ -39,9 +33,9 @@ var (
 		"; img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 
-func inline(element, text string) (template.HTML, string) {
+func inline(element, text string) (markup, string) {
 	sum := sha256.Sum256([]byte(text))
-	return template.HTML("<" + element + ">" + text + "</" + element + ">"),
+	return markup("<" + element + ">" + text + "</" + element + ">"),
 		"'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
@@ -53,11 +47,9 @@ const (
 )
 
 type pageData struct {
-	Policy                                       string
-	Style, Script, Heads                         template.HTML
 	Name, Level, About, Verdict, Reason, Summary string
 	Levels                                       []pageLevel // of a page on all levels
-	Lattice                                      template.HTML
+	Lattice                                      markup
 	Meta                                         []pair
 	Kinds                                        []pair // anomalies by kind, where there are several
 	Anomalies                                    []pageAnomaly
@@ -75,11 +67,11 @@ type pageAnomaly struct {
 	ID       string
 	Title    string
 	Short    inShort
-	Timeline template.HTML
+	Timeline markup
 	Lists    []pageList
 	Linear   *pageLinear
 	Cases    []pageCase
-	Many     bool // of Cases
+	Many     string // about the cases, where there are several
 	More     int
 	Text     string
 }
@@ -88,7 +80,7 @@ type pageAnomaly struct {
 type pageCase struct {
 	N, Of  int
 	ID     string
-	Figure template.HTML
+	Figure markup
 	Steps  []pageStep
 	So     string
 }
@@ -228,12 +220,9 @@ func Quoted(s string) string {
 }
 
 func (d *pageData) write(w io.Writer) error {
-	d.Policy, d.Style, d.Script, d.Heads = policy, styleElement, scriptElement, template.HTML(heads())
-	var b bytes.Buffer
-	if err := page.Execute(&b, d); err != nil {
-		return err
-	}
-	_, err := w.Write(allowed(b.Bytes()))
+	var p pageWriter
+	p.page(d)
+	_, err := io.WriteString(w, allowed(p.String()))
 	return err
 }
 
@@ -250,14 +239,14 @@ func metaPairs(h *history.History) (out []pair) {
 
 // allowed replaces what may stand in no XML: control characters, and bytes that are no UTF-8; and the marks that turn
 // the direction of the text after them, sentences of ours too. Names from a history may have them.
-func allowed(b []byte) []byte {
-	return bytes.Map(func(r rune) rune {
+func allowed(s string) string {
+	return strings.Map(func(r rune) rune {
 		if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF ||
 			r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 {
 			return utf8.RuneError
 		}
-		return r // bytes.Map gives RuneError for a byte that is no UTF-8
-	}, b)
+		return r // strings.Map gives RuneError for a byte that is no UTF-8
+	}, s)
 }
 
 // newPageAnomaly prepares an anomaly; id is its name in the page.
@@ -267,7 +256,13 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 	p := pageAnomaly{ID: id, Title: title(a, h), Text: textOf(a, r), Short: newInShort(r, a, s),
 		Lists: listsOf(r, a, s), Linear: linearOf(r, a)}
 	cycles := cyclesOf(a)
-	p.Many = len(cycles) > 1
+	switch {
+	case len(cycles) < 2:
+	case a.Kind.Base() == level.Divergence:
+		p.Many = "Whichever of them came first, the others did not see its write; two of them at a time:"
+	default:
+		p.Many = "Each way to order the versions that the reads leave open closes one of these cycles."
+	}
 	room := circleRoom
 	ids := edgeIDs{}
 	for i, c := range cycles {
@@ -277,7 +272,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 		}
 		one := pageCase{N: i + 1, Of: len(cycles), ID: fmt.Sprintf("%sc%d", id, i+1)}
 		if n := min(len(c), MaxNodes); room >= n || i == 0 {
-			one.Figure = template.HTML(circle(h, c, one.ID, MaxNodes))
+			one.Figure = markup(circle(h, c, one.ID, MaxNodes))
 			room -= n
 		}
 		for j, e := range c {
@@ -296,7 +291,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 		}
 		p.Cases = append(p.Cases, one)
 	}
-	p.Timeline = template.HTML(timeline(r, s, ids, MaxNodes))
+	p.Timeline = markup(timeline(r, s, ids, MaxNodes))
 	return p
 }
 

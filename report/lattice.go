@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 
@@ -78,7 +77,7 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 	} else if len(holding) == 0 {
 		d.Verdict, d.Level = evidence.Unknown.String(), "every level"
 	}
-	d.Lattice = template.HTML(lattice(results, at))
+	d.Lattice = markup(lattice(results, at))
 	d.Deps = used(shown)
 	if len(results) > 0 && results[0].H != nil {
 		d.Meta = metaPairs(results[0].H)

@@ -99,7 +99,7 @@ func TestExactTimes(t *testing.T) {
 		if err := HTML(&b, "h.jsonl", lostUpdate(t, "x", start)); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(b.String(), "<td>&#43;1 ns to &#43;7 ns</td>") {
+		if !strings.Contains(b.String(), "<td>+1 ns to +7 ns</td>") {
 			t.Errorf("from %d: not +1 ns to +7 ns", start)
 		}
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 
 	"isovet/evidence"
@@ -18,11 +17,11 @@ const (
 
 // pageOrder is an order that explains a valid history.
 type pageOrder struct {
-	About    string
-	Timeline template.HTML
-	Drawn    int
-	Groups   []orderGroupOf
-	More     int
+	Title, About string
+	Timeline     markup
+	Drawn        string // which of them the timeline has
+	Groups       []orderGroupOf
+	More         int
 }
 
 type orderGroupOf struct {
@@ -44,8 +43,8 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		return nil
 	}
 	h := r.H
-	o := &pageOrder{About: "In this order, each transaction right after the one before it, every read returns what " +
-		"was written last."}
+	o := &pageOrder{Title: "An order that explains every read", About: "In this order, each transaction right after " +
+		"the one before it, every read returns what was written last."}
 	type placed struct {
 		t   uint32
 		saw string
@@ -74,7 +73,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		}
 	} else {
 		if !r.Level.Serial() {
-			o.About = "A commit order that has what the level asks for."
+			o.Title, o.About = "A commit order", "In this order of the commits every read is one that the level allows."
 		}
 		for _, t := range r.Order {
 			commits = append(commits, placed{t: t})
@@ -112,8 +111,10 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		s.txns = append(s.txns, p.t)
 		s.path = append(s.path, p.t)
 	}
-	o.Drawn = len(s.txns)
-	o.Timeline = template.HTML(timeline(r, s, nil, len(s.txns)))
+	if o.Drawn = fmt.Sprintf("The first %d in that order", len(s.txns)); len(s.txns) == len(commits) {
+		o.Drawn = "All of them in that order"
+	}
+	o.Timeline = markup(timeline(r, s, nil, len(s.txns)))
 	return o
 }
 
@@ -160,7 +161,7 @@ type pageMechanisms struct {
 type pageMechanism struct {
 	Title, Text, Assumes string
 	Proved               bool
-	Timeline             template.HTML
+	Timeline             markup
 }
 
 // newPageMechanisms prepares the failures of mechanisms, nil where none were looked for.
@@ -196,7 +197,7 @@ func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 		s := newScene(h, []evidence.Anomaly{a}, MaxNodes)
 		s.cellsOfKey(string(v.Key))
 		out.Violations = append(out.Violations, pageMechanism{Title: v.Mechanism + ": " + v.Kind, Text: v.Text,
-			Assumes: v.Assumes, Proved: v.Proved, Timeline: template.HTML(timeline(r, s, nil, MaxNodes))})
+			Assumes: v.Assumes, Proved: v.Proved, Timeline: markup(timeline(r, s, nil, MaxNodes))})
 	}
 	out.More = m.Total() - len(out.Violations)
 	return out

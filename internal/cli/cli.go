@@ -148,9 +148,7 @@ Start here:
 ` + startHeavy + `
 ` + exitHelp,
 	}
-	v := buildVersion()
-	root.Version = v.String()
-	root.SetVersionTemplate("{{.Version}}\n")
+	root.Version = strings.TrimPrefix(buildVersion().String(), "isovet ") // "isovet version" stands before it
 	root.AddGroup(
 		&cobra.Group{ID: "work", Title: "Histories:"},
 		&cobra.Group{ID: "lists", Title: "What there is:"},

@@ -55,8 +55,7 @@ func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Write
 		verify := newVerify(e)
 		verify.Long += "\n\n" + x.VerifyLong
 		root := &cobra.Command{Use: x.Program, Short: x.Short, Long: x.Long + "\n\n" + exitHelp,
-			Version: buildVersion().String()}
-		root.SetVersionTemplate("{{.Version}}\n")
+			Version: strings.TrimPrefix(buildVersion().String(), "isovet ")}
 		root.AddGroup(&cobra.Group{ID: "work", Title: "Histories:"})
 		root.AddCommand(check, verify, newVersion(e))
 		root.AddCommand(x.Commands...)

@@ -1,0 +1,346 @@
+package report
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// markup is a piece of a page that stands in it as it is.
+type markup string
+
+// pageWriter writes a page. Not html/template: that looks methods up by their names, so that a program linked with it
+// keeps every method of every type, a seventh of the program that checks and does nothing else.
+type pageWriter struct{ strings.Builder }
+
+// f writes a format of a page's own, and in it strings of anyone's: all but markup are escaped, for the text of
+// elements and for attributes in double quotes.
+func (p *pageWriter) f(format string, args ...any) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case markup:
+			args[i] = string(a)
+		case string:
+			args[i] = esc(a)
+		case int, uint32: // no letter of theirs has a meaning
+		default:
+			panic(fmt.Sprintf("report: %T in a page", a))
+		}
+	}
+	fmt.Fprintf(p, format, args...)
+}
+
+// link is a path relative to the page, as an address.
+func link(path string) string { return (&url.URL{Path: path}).String() }
+
+// table writes rows of names and values: names to the left as heads of their rows, or values to the left as numbers.
+func (p *pageWriter) table(rows []pair, numbers bool) {
+	p.f("<table>")
+	for _, r := range rows {
+		if numbers {
+			p.f(`<tr><td class="num">%s</td><td>%s</td></tr>`, r.Value, r.Name)
+		} else {
+			p.f(`<tr><th scope="row">%s</th><td>%s</td></tr>`, r.Name, r.Value)
+		}
+	}
+	p.f("</table>\n")
+}
+
+// heads writes the first row of a table.
+func (p *pageWriter) heads(names ...string) {
+	p.f("<table><tr>")
+	for _, n := range names {
+		p.f(`<th scope="col">%s</th>`, n)
+	}
+	p.f("</tr>\n")
+}
+
+// frame writes a timeline with its tools, nothing if there is none.
+func (p *pageWriter) frame(timeline markup) {
+	if timeline != "" {
+		p.f("<div class=\"frame\"><div class=\"tools\" hidden=\"hidden\"></div>\n"+
+			"<div class=\"figure scroll\" tabindex=\"0\" role=\"region\" "+
+			"aria-label=\"Timeline of the transactions by session\">%s</div></div>\n", timeline)
+	}
+}
+
+// page writes the whole.
+func (p *pageWriter) page(d *pageData) {
+	p.f(`<!DOCTYPE html>
+<html xmlns="http://www.w3.org/1999/xhtml" lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta http-equiv="Content-Security-Policy" content="%s"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<title>%s: %s</title>
+%s
+</head>
+<body>
+%s
+<header>
+<h1>%s</h1>
+<p><span class="verdict %s">%s</span> at <b>%s</b></p>
+`, policy, d.Verdict, d.Name, styleElement, markup(heads()), d.Name, d.Verdict, d.Verdict, d.Level)
+	if d.About != "" {
+		p.f("<p class=\"soft\">%s promises: %s</p>\n", d.Level, d.About)
+	}
+	if d.Reason != "" {
+		p.f("<p>%s</p>\n", d.Reason)
+	}
+	p.f("<p class=\"soft\">%s</p>\n", d.Summary)
+	if len(d.Meta) > 0 {
+		p.table(d.Meta, false)
+	}
+	if len(d.Kinds) > 0 {
+		p.f("<p>Anomalies found, by kind:</p>\n")
+		p.table(d.Kinds, true)
+	}
+	p.f("</header>\n<main>\n")
+	p.levels(d)
+	for i := range d.Anomalies {
+		p.anomaly(&d.Anomalies[i])
+	}
+	if d.More > 0 {
+		p.f("<p class=\"soft\">%s found and not shown.</p>\n",
+			count(d.More, "further anomaly was", "further anomalies were"))
+	}
+	p.mechanisms(d.Mechanisms)
+	if d.Small != "" || d.Shrink != "" {
+		p.f("<section><h2>The smallest history that shows it</h2>\n")
+		if d.Small != "" {
+			p.f(`<p><a href="%s">%s</a> is what is left of this history when all is left out without which it still
+violates the level: for a bug report, and to understand what went wrong.</p>
+`, link(d.Small), d.Small)
+		} else {
+			p.f(`<p>This history has more transactions than the violation. What is needed for it is found by:</p>
+<pre tabindex="0">%s</pre>
+`, d.Shrink)
+		}
+		p.f("</section>\n")
+	}
+	p.order(d.Order)
+	p.legend(d.Deps)
+	p.f("<section><h2>Statistics</h2>\n<dl class=\"pairs\">")
+	for _, s := range d.Stats {
+		p.f("<div><dt>%s</dt><dd>%s</dd></div>", s.Name, s.Value)
+	}
+	p.f("</dl></section>\n</main>\n%s\n</body>\n</html>\n", scriptElement)
+}
+
+// levels writes the answers at all levels.
+func (p *pageWriter) levels(d *pageData) {
+	if d.Lattice == "" {
+		return
+	}
+	p.f("<section><h2>The levels</h2>\n<div class=\"figure\">%s</div>\n", d.Lattice)
+	p.heads("level", "verdict", "checker", "anomaly, or why it is unknown")
+	for _, l := range d.Levels {
+		p.f("<tr><td>")
+		if l.To != "" {
+			p.f(`<a href="#%s">%s</a>`, l.To, l.Level)
+		} else {
+			p.f("%s", l.Level)
+		}
+		p.f("</td><td><span class=\"verdict %s\">%s</span></td><td>%s</td><td>%s</td></tr>\n", l.Verdict, l.Verdict,
+			l.Checker, l.What)
+	}
+	p.f("</table>\n</section>\n")
+}
+
+// anomaly writes the section of an anomaly.
+func (p *pageWriter) anomaly(a *pageAnomaly) {
+	p.f("<section class=\"anomaly\" id=\"%s\">\n<h2>%s</h2>\n<dl class=\"short\">\n", a.ID, a.Title)
+	p.f("<div><dt>Which transactions</dt><dd>%s</dd></div>\n", a.Short.Who)
+	if a.Short.Rows != "" {
+		p.f("<div><dt>Which rows</dt><dd>%s</dd></div>\n", a.Short.Rows)
+	}
+	if a.Short.Should != "" {
+		p.f("<div><dt>What the database should have done</dt><dd>%s</dd></div>\n", a.Short.Should)
+	}
+	p.f("</dl>\n")
+	p.frame(a.Timeline)
+	p.lists(a.Lists)
+	p.linear(a.Linear)
+	if a.Many != "" {
+		p.f("<p>%s</p>\n", a.Many)
+	}
+	for i := range a.Cases {
+		p.oneCase(&a.Cases[i])
+	}
+	if a.More > 0 {
+		p.f("<p class=\"soft\">%s not drawn; the JSON output and the certificate have all.</p>\n",
+			count(a.More, "more case is", "more cases are"))
+	}
+	open := markup("")
+	if len(a.Cases) == 0 {
+		open = ` open="open"`
+	}
+	p.f("<details class=\"text\"%s><summary>The argument as text</summary>\n<pre tabindex=\"0\">%s</pre></details>\n",
+		open, a.Text)
+	if len(a.Short.Txns) > 0 {
+		p.f("<details class=\"text\"><summary>The transactions</summary>\n")
+		p.heads("transaction", "session", "status", "time", "in the file")
+		for _, t := range a.Short.Txns {
+			p.f("<tr data-t=\"%d\"><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", t.T, t.Name,
+				t.Session, t.Status, t.Times, t.Where)
+		}
+		p.f("</table></details>\n")
+	}
+	p.f("</section>\n")
+}
+
+// lists writes what each transaction saw of lists.
+func (p *pageWriter) lists(lists []pageList) {
+	for _, l := range lists {
+		p.f("<p class=\"soft\">What each saw of the list %s, in its order; an element that is not the one that the "+
+			"longest read has there is marked.</p>\n<table class=\"list\">\n", l.Key)
+		for _, r := range l.Rows {
+			p.f(`<tr><th scope="row">%s</th><td>`, r.Who)
+			for _, e := range r.Elems {
+				odd, about := markup(""), markup("")
+				if e.Odd {
+					odd = " odd"
+				}
+				if e.About != "" {
+					about = markup(` title="` + esc(e.About) + `"`)
+				}
+				p.f(`<span class="elem%s"%s>%s</span> `, odd, about, e.Text)
+			}
+			p.f("</td></tr>\n")
+		}
+		p.f("</table>\n")
+		if l.More > 0 {
+			p.f("<p class=\"soft\">and %s</p>\n", count(l.More, "more read", "more reads"))
+		}
+	}
+}
+
+// linear writes how far an order of the operations on a register comes.
+func (p *pageWriter) linear(l *pageLinear) {
+	if l == nil {
+		return
+	}
+	p.f("<p>The longest order of the operations on %s in real time", l.Key)
+	if l.Left > 0 {
+		p.f(", without its first %d", l.Left)
+	}
+	p.f(", and the value after each:</p>\n")
+	p.heads("transaction", "operations", "value then")
+	for _, s := range l.Steps {
+		p.f("<tr data-t=\"%d\"><td>%s</td><td class=\"mono\">%s</td><td class=\"mono\">%s</td></tr>\n", s.T, s.Name,
+			s.Ops, s.Then)
+	}
+	p.f("</table>\n")
+	if len(l.Stuck) == 0 {
+		return
+	}
+	p.f("<p>What may come next in real time:</p>\n<table>")
+	for _, s := range l.Stuck {
+		p.f(`<tr data-t="%d"><td>%s</td><td class="mono">%s</td><td>%s</td></tr>`, s.T, s.Name, s.Ops, s.Then)
+	}
+	p.f("</table>\n")
+}
+
+// oneCase writes a cycle and its sentences.
+func (p *pageWriter) oneCase(c *pageCase) {
+	p.f("<div class=\"case\" id=\"%s\" data-case=\"%d\">\n", c.ID, c.N)
+	if c.Of > 1 {
+		p.f("<h3>Case %d of %d</h3>\n", c.N, c.Of)
+	}
+	p.f("<div class=\"pair\">\n")
+	if c.Figure != "" {
+		p.f("<div class=\"figure\">%s</div>\n", c.Figure)
+	}
+	p.f("<ol class=\"steps\">\n")
+	for _, s := range c.Steps {
+		if s.ID == "" {
+			p.f("<li>%s</li>\n", s.Text)
+			continue
+		}
+		p.f("<li><details class=\"step\" data-e=\"%s\"><summary><span class=\"dep d-%s\">%s</span> %s</summary>\n"+
+			"<ul class=\"rests\">", s.ID, s.Dep, s.Dep, s.Text)
+		for _, r := range s.Rests {
+			p.f("<li>%s</li>", r)
+		}
+		p.f("</ul></details></li>\n")
+	}
+	if c.So != "" {
+		p.f("<li class=\"so\">%s</li>\n", c.So)
+	}
+	p.f("</ol>\n</div>\n</div>\n")
+}
+
+// mechanisms writes what failed under a profile of the database.
+func (p *pageWriter) mechanisms(m *pageMechanisms) {
+	if m == nil {
+		return
+	}
+	p.f("<section id=\"mechanisms\"><h2>Mechanisms, under profile %s</h2>\n", m.Profile)
+	if len(m.Violations) == 0 {
+		p.f("<p>No mechanism failed.</p>\n</section>\n")
+		return
+	}
+	p.f("<p>What was found assumes that the database works inside as the profile says; where it is proved, the " +
+		"transactions violate the level without that.</p>\n")
+	p.table(m.Found, false)
+	for _, v := range m.Violations {
+		p.f("<div class=\"anomaly\"><h3>%s", v.Title)
+		if v.Proved {
+			p.f(" (proved)")
+		}
+		p.f("</h3>\n<p>%s</p>\n<p class=\"soft\">Assuming that %s.</p>\n", v.Text, v.Assumes)
+		p.frame(v.Timeline)
+		p.f("</div>\n")
+	}
+	if m.More > 0 {
+		p.f("<p class=\"soft\">and %d more</p>\n", m.More)
+	}
+	p.f("</section>\n")
+}
+
+// order writes the order of a valid history.
+func (p *pageWriter) order(o *pageOrder) {
+	if o == nil {
+		return
+	}
+	p.f("<section class=\"anomaly\" id=\"order\"><h2>%s</h2>\n<p>%s</p>\n", o.Title, o.About)
+	if o.Timeline != "" {
+		p.f("<p class=\"soft\">%s; the line leads from each to the next.</p>\n", o.Drawn)
+		p.frame(o.Timeline)
+	}
+	p.f("<p class=\"search\" hidden=\"hidden\"><label>Search the order by transaction, key or value: " +
+		"<input type=\"search\"/></label> <output></output></p>\n")
+	for _, g := range o.Groups {
+		p.f("<details class=\"group\"><summary>%d to %d</summary>\n<table>", g.From, g.To)
+		for _, r := range g.Rows {
+			p.f("<tr data-t=\"%d\"><td class=\"num\">%d</td><td>%s</td><td class=\"mono\">%s</td><td>%s</td>"+
+				"<td class=\"soft\">%s</td></tr>\n", r.T, r.N, r.Name, r.Ops, r.Saw, r.Line)
+		}
+		p.f("</table></details>\n")
+	}
+	if o.More > 0 {
+		p.f("<p class=\"soft\">%d more are not listed; the certificate has the whole order.</p>\n", o.More)
+	}
+	p.f("</section>\n")
+}
+
+// legend says what the arrows are.
+func (p *pageWriter) legend(deps []pair) {
+	if len(deps) == 0 {
+		return
+	}
+	p.f(`<section><h2>How to read this</h2>
+<p>An arrow from one transaction to another says that the first must come before the second. A cycle of such arrows cannot be
+satisfied by any order. Point at an arrow, or open a sentence, for what it rests on; T7 is the transaction with id 7 in the file.</p>
+<table>`)
+	for _, d := range deps {
+		p.f(`<tr><td><svg class="key" width="34" height="12" aria-hidden="true"><g class="edge d-%s"><path class="line" `+
+			`d="M1,6 H32" marker-end="url(#head-%s)"/></g></svg> <b class="dep d-%s">%s</b></td><td>%s</td></tr>`, d.Name,
+			d.Name, d.Name, d.Name, d.Value)
+	}
+	p.f(`</table>
+<p class="soft keys" hidden="hidden">Keys: up and down go through the sentences, left and right through the cases, Enter opens a sentence, Escape
+lets go; + and − zoom the timeline, 0 fits it, s draws it to scale.</p>
+</section>
+`)
+}
