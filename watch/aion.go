@@ -469,10 +469,10 @@ func (j *aion) Stats(s *Snapshot) {
 	s.Txns, s.Late, s.Window, s.Watermark, s.Label = a.Txns, a.Late, a.Window, j.watermark, "axiom"
 	keys, spilled := j.p.keys.Known(), j.p.keys.Stored()
 	if j.team != nil {
-		s.Shards, keys, spilled = j.team.stats(&a)
+		keys, spilled = j.team.stats(s, &a)
+		s.Part, s.Parts = j.o.part()
 	}
-	s.Keys = int(keys)
-	if j.begun && j.watermark != 0 {
+	if s.Keys = int(keys); j.begun && j.watermark != 0 {
 		s.WatermarkAt = j.g.time(j.watermark)
 	}
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},

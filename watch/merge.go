@@ -17,8 +17,11 @@ import (
 
 // Merged is what several processes have found that each judge a part of one stream (Division.Of).
 type Merged struct {
-	// Violations are those of all, each once, by their transactions, and numbered.
-	Violations []Violation
+	// Violations are the lines of all, each once, by their transactions, and numbered.
+	Violations []json.RawMessage
+	// Incidents are what they come to, as of one process (merge_incidents.go). Their evidence is named with the folder
+	// where it lies.
+	Incidents []Incident
 	// Watermark is the least of the watermarks of all latest checkpoints: up to there nothing is to come. Slowest is
 	// whose it is. Known: each has a checkpoint.
 	Watermark int64
@@ -29,9 +32,49 @@ type Merged struct {
 	Of      int
 	// Gone is how many violations were deleted, by folder (Config.ViolationsMax).
 	Gone map[string]int64
+
+	parts []*mergedPart
+	lines []*mergedLine
 }
 
-// MergeError says why folders cannot be of one stream.
+// mergedPart is a folder of one process.
+type mergedPart struct {
+	dir       string
+	of        string // as the options say, I/N
+	incidents []*partIncident
+	last      int64 // number of the last violation when the incidents were written
+	gone      int64
+}
+
+// mergedLine is a violation, and where it stands.
+type mergedLine struct {
+	lineFields
+	text []byte // without its number
+	n    int64  // among all
+	at   []mergedPlace
+}
+
+type mergedPlace struct {
+	part *mergedPart
+	n    int64
+}
+
+// lineFields are what violations are ordered by, and belong to incidents by.
+type lineFields struct {
+	Axiom     string          `json:"axiom"`
+	Mechanism string          `json:"mechanism"`
+	Why       string          `json:"why"`
+	Kind      string          `json:"kind"`
+	Txn       int64           `json:"txn"`
+	Txns      []int64         `json:"txns"`
+	Other     *int64          `json:"other"`
+	Op        *int64          `json:"op"`
+	Key       json.RawMessage `json:"key"`
+	Missing   []int64         `json:"missing"`
+	Proved    bool            `json:"proved"`
+}
+
+// MergeError says why folders cannot be of one stream, or where the merge cannot be written.
 type MergeError struct{ text string }
 
 func (e *MergeError) Error() string { return e.text }
@@ -45,7 +88,7 @@ func Merge(dirs []string) (*Merged, error) {
 	m := &Merged{Known: true, Gone: map[string]int64{}}
 	var first map[string]string
 	parts := map[int]string{}
-	seen := map[string]bool{}
+	seen := map[string]*mergedLine{}
 	for _, dir := range dirs {
 		o, part, of, err := partOf(dir)
 		if err != nil {
@@ -64,7 +107,12 @@ func Merge(dirs []string) (*Merged, error) {
 			return nil, &MergeError{fmt.Sprintf("%s and %s are both part %d of %d", other, dir, part, of)}
 		}
 		parts[part] = dir
-		if err := m.read(dir, seen); err != nil {
+		p := &mergedPart{dir: dir, of: cmp.Or(o["shard"], before["shard"])}
+		m.parts = append(m.parts, p)
+		if err := p.readIncidents(); err != nil { // first, so that the violations of all of them are there
+			return nil, err
+		}
+		if err := m.read(p, seen); err != nil {
 			return nil, err
 		}
 		mark, err := latestMark(dir)
@@ -82,10 +130,12 @@ func Merge(dirs []string) (*Merged, error) {
 			m.Missing = append(m.Missing, part)
 		}
 	}
-	slices.SortFunc(m.Violations, compareViolations)
-	for i := range m.Violations {
-		m.Violations[i].N = int64(i) + 1
+	slices.SortFunc(m.lines, compareLines)
+	for i, l := range m.lines {
+		l.n = int64(i) + 1
+		m.Violations = append(m.Violations, withNumber(l.text, l.n))
 	}
+	m.unite()
 	return m, nil
 }
 
@@ -110,35 +160,42 @@ func partOf(dir string) (o map[string]string, part, of int, err error) {
 	if o["checker"] != "aion" {
 		return nil, 0, 0, &MergeError{fmt.Sprintf("%s: begun with --checker %s; expected aion", path, o["checker"])}
 	}
+	if of == 1 {
+		return nil, 0, 0, &MergeError{fmt.Sprintf("%s: one process judges the whole stream here, and its files have "+
+			"all; expected folders of isovet watch --shard I/N", dir)}
+	}
 	return o, part, of, nil
 }
 
 // read takes the violations of a folder. The file that is written to comes first, so that nothing is missed when it is
 // rotated meanwhile.
-func (m *Merged) read(dir string, seen map[string]bool) (err error) {
-	least, last := int64(0), int64(0)
+func (m *Merged) read(p *mergedPart, seen map[string]*mergedLine) (err error) {
+	least := int64(0)
 	take := func(n int64, line []byte) {
-		var v Violation
-		if e := json.Unmarshal(line, &v); e != nil || v.Axiom == "" {
-			err = errors.Join(err, &MergeError{fmt.Sprintf("%s: violation %d is none of aion's: %s", dir, n, line)})
+		l := &mergedLine{text: numberless(line)}
+		if e := json.Unmarshal(line, &l.lineFields); e != nil || n == 0 || l.Axiom == "" && l.Mechanism == "" {
+			err = errors.Join(err, &MergeError{fmt.Sprintf("%s: violation %d is none: %s", p.dir, n, line)})
 			return
 		}
 		if least == 0 || n < least {
 			least = n
 		}
-		last = max(last, n)
-		id := v
-		id.N = 0
-		if id.Axiom == jumped {
-			id.Why = "" // how far depends on who came before
+		id := string(l.text)
+		if l.Axiom == jumped { // how far depends on who came before
+			id = fmt.Sprint(jumped, " ", l.Txn)
 		}
-		text, _ := json.Marshal(&id)
-		if !seen[string(text)] {
-			seen[string(text)] = true
-			m.Violations = append(m.Violations, v)
+		if old := seen[id]; old != nil {
+			l = old
+		} else {
+			seen[id] = l
+			m.lines = append(m.lines, l)
+		}
+		at := mergedPlace{p, n}
+		if !slices.Contains(l.at, at) { // it may be read twice, where files are rotated meanwhile
+			l.at = append(l.at, at)
 		}
 	}
-	f, e := os.Open(filepath.Join(dir, "violations.jsonl"))
+	f, e := os.Open(filepath.Join(p.dir, violationsFile))
 	if e == nil {
 		_, e = eachLine(f, take)
 		e = errors.Join(e, f.Close())
@@ -146,19 +203,33 @@ func (m *Merged) read(dir string, seen map[string]bool) (err error) {
 	if e != nil && !errors.Is(e, fs.ErrNotExist) {
 		return e
 	}
-	old, e := oldFiles(dir)
+	old, e := oldFiles(p.dir)
 	if e != nil {
 		return e
 	}
 	for i := range old {
-		if e := old[i].read(dir, take); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := old[i].read(p.dir, take); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			return e
 		}
 	}
 	if least > 1 {
-		m.Gone[dir] = least - 1
+		p.gone = least - 1
+		m.Gone[p.dir] = p.gone
 	}
 	return err
+}
+
+// numberless is a line of violations without its number, a copy.
+func numberless(line []byte) []byte {
+	if _, rest, is := bytes.Cut(line, []byte(",")); is && bytes.HasPrefix(line, []byte(`{"n":`)) {
+		return append([]byte("{"), rest...)
+	}
+	return bytes.Clone(line)
+}
+
+// withNumber puts one before.
+func withNumber(text []byte, n int64) json.RawMessage {
+	return append(fmt.Appendf(nil, `{"n":%d,`, n), text[1:]...)
 }
 
 // latestMark is the watermark of the latest checkpoint.
@@ -179,20 +250,23 @@ func latestMark(dir string) (int64, error) {
 	return 0, fmt.Errorf("%s has no checkpoint: %w", dir, fs.ErrNotExist)
 }
 
-func compareViolations(a, b Violation) int {
-	op := func(v *Violation) int64 {
-		if v.Op == nil {
+// txns are those that it is about; of a violation of timestamps, whose it is.
+func (l *mergedLine) txns() []int64 {
+	if len(l.Txns) > 0 {
+		return l.Txns
+	}
+	return []int64{l.Txn}
+}
+
+func compareLines(a, b *mergedLine) int {
+	or := func(x *int64) int64 {
+		if x == nil {
 			return -1
 		}
-		return int64(*v.Op)
+		return *x
 	}
-	other := func(v *Violation) int64 {
-		if v.Other == nil {
-			return -1
-		}
-		return *v.Other
-	}
-	return cmp.Or(cmp.Compare(a.Txn, b.Txn), strings.Compare(a.Axiom, b.Axiom), cmp.Compare(op(&a), op(&b)),
-		bytes.Compare(a.Key, b.Key), cmp.Compare(other(&a), other(&b)), slices.Compare(a.Missing, b.Missing),
-		strings.Compare(a.Why, b.Why))
+	return cmp.Or(slices.Compare(a.txns(), b.txns()), strings.Compare(a.Axiom, b.Axiom),
+		strings.Compare(a.Mechanism, b.Mechanism), cmp.Compare(or(a.Op), or(b.Op)), bytes.Compare(a.Key, b.Key),
+		cmp.Compare(or(a.Other), or(b.Other)), slices.Compare(a.Missing, b.Missing), strings.Compare(a.Why, b.Why),
+		strings.Compare(a.Kind, b.Kind), bytes.Compare(a.text, b.text))
 }

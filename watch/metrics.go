@@ -32,6 +32,7 @@ type Snapshot struct {
 	DiskFull    bool
 	More        []Count
 	Shards      []ShardCounts // where the work on keys is divided
+	Part, Parts int           // which of several processes' parts of the stream is judged here, from 1; 0 of 0: all
 	LastArrival time.Time     // of this run; zero: nothing has come
 	// WatermarkAt is the watermark as a time; zero where it does not tell time.
 	WatermarkAt time.Time
@@ -45,6 +46,8 @@ type Snapshot struct {
 type ShardCounts struct {
 	Keys, Spilled int64
 	Ops           int64 // operations judged
+	// Busy is for how long it has worked, in this run; the rest of the time it waited.
+	Busy time.Duration
 }
 
 // Count is a number of one judge's.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"isovet/check/timestamp"
 	"isovet/internal/freeze"
@@ -20,7 +21,8 @@ type shard struct {
 	room   int64           `freeze:"-"`
 	found  []tagged        `freeze:"-"`
 	ops    int64
-	b      *Batch `freeze:"-"`
+	busy   time.Duration `freeze:"-"`
+	b      *Batch        `freeze:"-"`
 }
 
 // newShard makes shard i of n in this process. Errors: options that cannot be.
@@ -43,6 +45,8 @@ func newShard(o *AionOptions, i, n int) (*shard, error) {
 
 // do does what is said, the first of it being command at of the batch.
 func (s *shard) do(some []command, at int) {
+	begun := time.Now()
+	defer func() { s.busy += time.Since(begun) }()
 	for n := range some {
 		c := &some[n]
 		switch c.what {

@@ -40,6 +40,14 @@ func (d *Division) check() error {
 	return nil
 }
 
+// part is which of several processes' parts is judged, from 1, and of how many; 0 of 0: there is one process.
+func (d *Division) part() (n, of int) {
+	if d.Of <= 1 {
+		return 0, 0
+	}
+	return d.Shard + 1, d.Of
+}
+
 func (d *Division) divided() bool { return d.Shards > 1 || d.Of > 1 }
 
 func (d *Division) settings() []Setting {
@@ -367,15 +375,16 @@ func (j *aion) restoreTeam(dir string) error {
 }
 
 // stats adds what the shards have counted.
-func (t *team) stats(a *timestamp.AionStats) (each []ShardCounts, keys, spilled int64) {
+func (t *team) stats(to *Snapshot, a *timestamp.AionStats) (keys, spilled int64) {
+	to.Shards = nil
 	for _, s := range t.shards {
 		x := s.a.Stats()
 		a.Flips += x.Flips
 		a.Wrong += x.Wrong
-		c := ShardCounts{Keys: s.p.keys.Known(), Spilled: s.p.keys.Stored(), Ops: s.ops}
+		c := ShardCounts{Keys: s.p.keys.Known(), Spilled: s.p.keys.Stored(), Ops: s.ops, Busy: s.busy}
 		keys += c.Keys
 		spilled += c.Spilled
-		each = append(each, c)
+		to.Shards = append(to.Shards, c)
 	}
-	return each, keys, spilled
+	return keys, spilled
 }

@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 func TestWatchConfig(t *testing.T) {
@@ -87,4 +90,28 @@ func TestWatchLeftRunning(t *testing.T) {
 		}
 	}
 	parse("Containerfile", words)
+}
+
+// TestWatchDocs: docs/cli.md names each flag of watch, and no other in its part on watch.
+func TestWatchDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(text), "## isovet watch ")
+	part, _, _ = strings.Cut(part, "\n## ")
+	named := map[string]bool{}
+	for _, x := range regexp.MustCompile("--([a-z-]+)").FindAllStringSubmatch(part, -1) {
+		named[x[1]] = true
+	}
+	fl := newWatch(&env{}).Flags()
+	fl.VisitAll(func(f *pflag.Flag) {
+		if !named[f.Name] {
+			t.Errorf("docs/cli.md does not name --%s", f.Name)
+		}
+		delete(named, f.Name)
+	})
+	for name := range named {
+		t.Errorf("docs/cli.md names --%s; watch has no such flag", name)
+	}
 }

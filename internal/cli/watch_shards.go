@@ -3,13 +3,14 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"isovet/report"
 	"isovet/watch"
 )
 
@@ -51,20 +52,29 @@ func (f *divisionFlags) options(checker string) (d watch.Division, err error) {
 }
 
 func newWatchMerge(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "merge FOLDER...",
+	out := ""
+	c := &cobra.Command{
+		Use:   "merge [flags] FOLDER...",
 		Short: "Say what several processes have found that judge one stream",
 		Long: `merge reads the folders of isovet watch --shard 1/N to N/N, which may go on meanwhile, and writes their final
 violations, each once, as one process would have found them: by the ids of their transactions, and numbered anew. It
-says on standard error up to which watermark nothing is to come any more, the least of those of their latest
-checkpoints, which parts are missing, and what was deleted (--violations-max).
+says on standard error to how many incidents they come, up to which watermark nothing is to come any more, the least of
+those of their latest checkpoints, which parts are missing, and what was deleted (--violations-max).
+
+With -o FOLDER the violations are written to FOLDER/violations.jsonl, not to standard output, with the incidents of all,
+FOLDER/incidents.jsonl, and their small histories and certificates, FOLDER/evidence, as isovet watch alone has them;
+FOLDER/merged.json says what they are made of. A folder of a merge before is made anew.
 
 Exit status: 0 nothing was found; 1 there were violations; 2 nothing was found, and parts are missing; 254 folders that
 are not of one stream.`,
-		Example: "  isovet watch merge w1 w2 w3 w4",
-		Args:    cobra.MinimumNArgs(1),
+		Example: `  isovet watch merge w1 w2 w3 w4
+  isovet watch merge -o merged w1 w2 w3 w4`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, dirs []string) error {
 			m, err := watch.Merge(dirs)
+			if err == nil && out != "" {
+				err = m.Write(out)
+			}
 			var foreign *watch.MergeError
 			if errors.As(err, &foreign) {
 				return usagef("%v", err)
@@ -72,10 +82,9 @@ are not of one stream.`,
 			if err != nil {
 				return err
 			}
-			for i := range m.Violations {
-				line, err := json.Marshal(&m.Violations[i])
-				if err != nil {
-					return err
+			for _, line := range m.Violations {
+				if out != "" {
+					break
 				}
 				if _, err := fmt.Fprintf(e.stdout, "%s\n", line); err != nil {
 					return err
@@ -96,6 +105,12 @@ are not of one stream.`,
 				fmt.Fprintf(e.stderr, "isovet: %d violations; not all folders have a checkpoint, which would say how "+
 					"far they have got\n", len(m.Violations))
 			}
+			if n := len(m.Incidents); n > 0 && out != "" {
+				fmt.Fprintf(e.stderr, "isovet: incidents %d: %s\n", n, report.Quoted(filepath.Join(out,
+					"incidents.jsonl")))
+			} else if n > 0 {
+				fmt.Fprintf(e.stderr, "isovet: incidents %d; -o FOLDER writes them, and their evidence\n", n)
+			}
 			switch {
 			case len(m.Violations) > 0:
 				return status(statusViolation)
@@ -105,4 +120,6 @@ are not of one stream.`,
 			return nil
 		},
 	}
+	c.Flags().StringVarP(&out, "output", "o", "", "`FOLDER` to write the violations, incidents and evidence of all to")
+	return c
 }

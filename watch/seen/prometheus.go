@@ -96,6 +96,10 @@ var always = []metric{
 		func(*watch.Snapshot, time.Time) float64 { return memory() }},
 	{"ready", prometheus.GaugeValue, "1: the state is that of the end of the log, and the source is there.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.Ready) }},
+	{"part", prometheus.GaugeValue, "Which part of the stream is judged here, from 1, of several processes'.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return some(s.Part) }},
+	{"parts", prometheus.GaugeValue, "How many parts there are.",
+		func(s *watch.Snapshot, _ time.Time) float64 { return some(s.Parts) }},
 	{"disk_full", prometheus.GaugeValue, "1: the disk is full, and nothing is taken.",
 		func(s *watch.Snapshot, _ time.Time) float64 { return one(s.DiskFull) }},
 }
@@ -109,6 +113,8 @@ var ofShards = []struct {
 }{
 	{"shard_operations_total", prometheus.CounterValue, "Operations judged by a shard.",
 		func(s *watch.ShardCounts) float64 { return float64(s.Ops) }},
+	{"shard_busy_seconds_total", prometheus.CounterValue, "For how long a shard has worked, in this run.",
+		func(s *watch.ShardCounts) float64 { return s.Busy.Seconds() }},
 	{"shard_keys", prometheus.GaugeValue, "Keys known to a shard.",
 		func(s *watch.ShardCounts) float64 { return float64(s.Keys) }},
 	{"shard_spilled_keys", prometheus.GaugeValue, "Keys of a shard of which what is known lies on disk.",
@@ -127,6 +133,14 @@ func one(is bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// some is a number that is there or not.
+func some(n int) float64 {
+	if n == 0 {
+		return math.NaN()
+	}
+	return float64(n)
 }
 
 func since(at, now time.Time) float64 {
