@@ -17,7 +17,10 @@ func (v *Verifier) prune() {
 		}
 	}
 	for i := v.head; i < len(v.queue); i++ {
-		floor = min(floor, v.queue[i].least)
+		floor = min(floor, v.queue[i].a)
+	}
+	for i := v.readHead; i < len(v.reads); i++ {
+		floor = min(floor, v.reads[i].Bef)
 	}
 	v.dropDead()
 	was := v.floor

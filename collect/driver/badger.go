@@ -15,18 +15,30 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"isovet/datasets/workload"
+	"isovet/level"
 )
 
-var badgerScheme = Scheme{
-	Name:  "badger",
-	URLs:  []string{"badger"},
-	About: "Badger inside this program: badger: (in memory), badger:DIR",
-	Isolations: []string{
-		"serializable=ser=default=session-serializable=strict-serializable",
-		"no-conflicts=none", // conflict detection is off: reads from a snapshot, lost updates
-	},
-	Embedded: true,
-	open:     openBadger,
+func init() {
+	register(Scheme{
+		Name:  "badger",
+		URLs:  []string{"badger"},
+		About: "Badger inside this program: badger: (in memory), badger:DIR",
+		Isolations: []string{
+			"serializable=ser=default=session-serializable=strict-serializable",
+			"no-conflicts=none", // conflict detection is off: reads from a snapshot, lost updates
+		},
+		Embedded: true,
+		Promises: badgerPromises,
+		open:     openBadger,
+	})
+}
+
+// badgerPromises are the documentation's words as levels.
+var badgerPromises = []Promise{
+	{"Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
+		"Badger's README: ACID transactions with serializable snapshot isolation guarantees"},
+	{"Badger", "no-conflicts", nil, "Badger's Options.WithDetectConflicts: transactions can be processed at a higher " +
+		"rate, and conflicts are not detected"},
 }
 
 type badgerDB struct {

@@ -14,8 +14,8 @@ type columnsSQL struct {
 	tables []Table
 	// ask runs a statement and hands over each row; the slice is good until the next row.
 	ask    func(sql string, row func([]int64) error) error
-	upsert string // what follows "insert … values (…)": "on conflict (k) do update set" or its like
-	value  string // the value that was to be inserted, with %s for the column
+	upsert upsert
+	dual   string // what stands behind a select without a table
 	lock   string // " for update", or "" where there is no such thing
 }
 
@@ -126,16 +126,24 @@ func noRow([]int64) error { return nil }
 
 func (c *columnsSQL) PutRow(table int, pk int64, row []int64) error {
 	t := c.table(table)
-	var b strings.Builder
-	fmt.Fprintf(&b, "insert into %s values (%d", tableName(table), pk)
-	for _, v := range row {
-		fmt.Fprintf(&b, ", %d", v)
-	}
-	fmt.Fprintf(&b, ") %s u = "+c.value, c.upsert, "u")
+	columns, values := []string{"k", "u"}, []string{strconv.FormatInt(pk, 10)}
 	for _, col := range t.Columns {
-		fmt.Fprintf(&b, ", %s = "+c.value, columnName(col), columnName(col))
+		columns = append(columns, columnName(col))
 	}
-	return c.ask(b.String(), noRow)
+	for _, v := range row {
+		values = append(values, strconv.FormatInt(v, 10))
+	}
+	if c.upsert != lookFirst {
+		return c.ask(c.upsert.sql(tableName(table), columns, values, false, c.dual), noRow)
+	}
+	have, err := c.GetRow(table, pk, true)
+	switch {
+	case err != nil:
+		return err
+	case have == nil:
+		return c.ask(insertSQL(tableName(table), values), noRow)
+	}
+	return c.ask(updateSQL(tableName(table), columns, values, false), noRow)
 }
 
 func (c *columnsSQL) DeleteRow(table int, pk int64) error {

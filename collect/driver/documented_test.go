@@ -11,23 +11,22 @@ import (
 // TestPromises: every isolation that isovet knows a promise for is one that a driver offers, with its place in the
 // documentation; what is promised of one server is not of a cluster, nor of a database that nobody has looked up.
 func TestPromises(t *testing.T) {
-	schemes := map[string]string{"PostgreSQL": "postgres", "MariaDB": "mysql", "MySQL": "mysql", "SQLite": "sqlite",
-		"Badger": "badger"}
 	one, three := make([]Node, 1), make([]Node, 3)
-	for _, p := range promises {
-		i := slices.IndexFunc(All(), func(s Scheme) bool { return slices.Contains(s.URLs, schemes[p.database]) })
-		if i < 0 || !slices.ContainsFunc(All()[i].Isolations, func(entry string) bool {
-			name, _, _ := strings.Cut(entry, "=")
-			return name == p.isolation
-		}) {
-			t.Errorf("%s has no isolation %s", p.database, p.isolation)
-		}
-		if got := Promised(Info{Name: p.database + " 1.2", Nodes: one}, p.isolation); got.Source != p.Source ||
-			p.Source == "" {
-			t.Errorf("%s at %s: %q", p.database, p.isolation, got.Source)
-		}
-		if got := Promised(Info{Name: p.database + " 1.2", Nodes: three}, p.isolation); got.Source != "" {
-			t.Errorf("a cluster of %s at %s: %q", p.database, p.isolation, got.Source)
+	for _, scheme := range All() {
+		for _, p := range scheme.Promises {
+			if !slices.ContainsFunc(scheme.Isolations, func(entry string) bool {
+				name, _, _ := strings.Cut(entry, "=")
+				return name == p.Isolation
+			}) {
+				t.Errorf("%s has no isolation %s", scheme.Name, p.Isolation)
+			}
+			if got := Promised(Info{Name: p.Database + " 1.2", Nodes: one}, p.Isolation); got.Source != p.Source ||
+				p.Source == "" {
+				t.Errorf("%s at %s: %q", p.Database, p.Isolation, got.Source)
+			}
+			if got := Promised(Info{Name: p.Database + " 1.2", Nodes: three}, p.Isolation); got.Source != "" {
+				t.Errorf("a cluster of %s at %s: %q", p.Database, p.Isolation, got.Source)
+			}
 		}
 	}
 	unknown := Promised(Info{Name: "Redis", Nodes: one}, "serializable")

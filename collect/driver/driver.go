@@ -15,9 +15,10 @@
 // # Files
 //
 // driver.go the interface; registry.go from a URL to a driver; net.go connections with deadlines; sql.go, columns.go
-// and kv.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB and
-// YugabyteDB too), mysql.go (MariaDB, MySQL, TiDB), sqlite.go, badger.go, redis.go, etcd.go; chain.go PostgreSQL's
-// timestamps from its snapshots.
+// kv.go and upsert.go what SQL databases and key-value stores share; then one file a database: postgres.go (CockroachDB
+// and YugabyteDB too), h2.go, mysql.go (MariaDB, MySQL), tidb.go, dolt.go, sqlite.go, badger.go, redis.go, etcd.go;
+// pgways.go how servers that speak PostgreSQL's protocol want to be asked; chain.go PostgreSQL's timestamps from its
+// snapshots.
 //
 // Experimental: this package may still change.
 package driver

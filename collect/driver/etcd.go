@@ -14,17 +14,19 @@ import (
 	"strings"
 )
 
-var etcdScheme = Scheme{
-	Name:  "etcd",
-	URLs:  []string{"etcd", "etcds"},
-	About: "etcd: reads at one revision, then a transaction that compares what the level asks for",
-	Isolations: []string{
-		"serializable=ser=default=session-serializable=strict-serializable", // the keys read are unchanged
-		// the keys written are unchanged since the snapshot
-		"snapshot-isolation=si=snapshot=session-snapshot-isolation",
-		"none=read-committed=rc", // nothing is compared
-	},
-	open: openEtcd,
+func init() {
+	register(Scheme{
+		Name:  "etcd",
+		URLs:  []string{"etcd", "etcds"},
+		About: "etcd: reads at one revision, then a transaction that compares what the level asks for",
+		Isolations: []string{
+			"serializable=ser=default=session-serializable=strict-serializable", // the keys read are unchanged
+			// the keys written are unchanged since the snapshot
+			"snapshot-isolation=si=snapshot=session-snapshot-isolation",
+			"none=read-committed=rc", // nothing is compared
+		},
+		open: openEtcd,
+	})
 }
 
 // etcdDB speaks with etcd's JSON gateway, which every server of the last years has: the gRPC client would be the

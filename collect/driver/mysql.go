@@ -16,23 +16,46 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"isovet/level"
 )
 
-var mysqlScheme = Scheme{
-	Name:  "mysql",
-	URLs:  []string{"mysql", "mariadb", "galera", "tidb"},
-	About: "MariaDB, Galera and MySQL, and what speaks their protocol: TiDB",
-	Isolations: []string{
-		"default",
-		"serializable=ser=session-serializable",
-		"repeatable-read=rr",
-		// MariaDB: repeatable read with innodb_snapshot_isolation
-		"snapshot-isolation=si=snapshot=session-snapshot-isolation",
-		"read-committed=rc",
-		"read-uncommitted=ru",
-	},
-	SQL:  true,
-	open: openMySQL,
+func init() {
+	register(Scheme{
+		Name:  "mysql",
+		URLs:  []string{"mysql", "mariadb", "galera"},
+		About: "MariaDB, Galera and MySQL, and what speaks their protocol",
+		Isolations: []string{
+			"default",
+			"serializable=ser=session-serializable",
+			"repeatable-read=rr",
+			// MariaDB: repeatable read with innodb_snapshot_isolation
+			"snapshot-isolation=si=snapshot=session-snapshot-isolation",
+			"read-committed=rc",
+			"read-uncommitted=ru",
+		},
+		SQL:      true,
+		Promises: mysqlPromises,
+		open:     openMySQL,
+	})
+}
+
+// mysqlPromises are the documentation's words as levels.
+var mysqlPromises = []Promise{
+	{"MariaDB", "read-uncommitted", nil, "MariaDB documentation, SET TRANSACTION: dirty reads are possible"},
+	{"MariaDB", "read-committed", []level.Level{level.ReadCommitted}, "MariaDB documentation, SET TRANSACTION: each " +
+		"read has a snapshot of its own"},
+	{"MariaDB", "repeatable-read", []level.Level{level.ReadCommitted}, "MariaDB documentation, SET TRANSACTION: " +
+		"plain reads are from the snapshot of the first one; writes and locking reads see what is newest"},
+	{"MariaDB", "snapshot-isolation", []level.Level{level.SnapshotIsolation}, "MariaDB documentation, " +
+		"innodb_snapshot_isolation"},
+	{"MariaDB", "serializable", []level.Level{level.Serializable}, "MariaDB documentation, SET TRANSACTION"},
+	{"MySQL", "read-uncommitted", nil, "MySQL manual, InnoDB transaction isolation levels: dirty reads"},
+	{"MySQL", "read-committed", []level.Level{level.ReadCommitted}, "MySQL manual, InnoDB transaction isolation " +
+		"levels"},
+	{"MySQL", "repeatable-read", []level.Level{level.ReadCommitted}, "MySQL manual, InnoDB transaction isolation " +
+		"levels: plain reads are from the snapshot of the first one; writes and locking reads see what is newest"},
+	{"MySQL", "serializable", []level.Level{level.Serializable}, "MySQL manual, InnoDB transaction isolation levels"},
 }
 
 type mysqlDB struct {
@@ -47,19 +70,24 @@ type mysqlDB struct {
 }
 
 func openMySQL(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
+	level := "set session transaction isolation level "
+	switch iso {
+	case "default":
+		return connectMySQL(ctx, urls, o, lockWait)
+	case "snapshot-isolation":
+		return connectMySQL(ctx, urls, o, lockWait, "set session innodb_snapshot_isolation = 1",
+			level+"repeatable read")
+	}
+	return connectMySQL(ctx, urls, o, lockWait, level+strings.ReplaceAll(iso, "-", " "))
+}
+
+// connectMySQL opens a database whose sessions begin with the statements of setup.
+func connectMySQL(ctx context.Context, urls []string, o Options, setup ...string) (DB, error) {
 	if o.Timestamps {
 		return nil, unsupported("MariaDB and MySQL do not tell their timestamps; expected PostgreSQL, Badger or " +
 			"etcd with --timestamps")
 	}
-	m := &mysqlDB{o: o, d: newDialer(o.Timeout), setup: []string{lockWait}}
-	switch iso {
-	case "default":
-	case "snapshot-isolation":
-		m.setup = append(m.setup, "set session innodb_snapshot_isolation = 1", "set session transaction isolation "+
-			"level repeatable read")
-	default:
-		m.setup = append(m.setup, "set session transaction isolation level "+strings.ReplaceAll(iso, "-", " "))
-	}
+	m := &mysqlDB{o: o, d: newDialer(o.Timeout), setup: setup}
 	for i, s := range urls {
 		cfg, err := mysqlConfig(s)
 		if err != nil {
@@ -152,11 +180,16 @@ func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
 	defer db.Close()
 	return settled(ctx, func() error {
 		_, err := db.ExecContext(ctx, "create database if not exists `"+strings.ReplaceAll(cfg.DBName, "`", "``")+"`")
+		var e *mysql.MySQLError
+		if errors.As(err, &e) && (e.Number == 1044 || e.Number == 1142 || e.Number == 1227) {
+			return nil // we may not; if it is not there, the connection says so
+		}
 		return err
 	})
 }
 
-// settled is f, tried again while a server hangs up on it, as a node of Galera does while others join. Only for what may be done twice.
+// settled is f, tried again while a server hangs up on it, as a node of Galera does while others join. Only for what
+// may be done twice.
 func settled(ctx context.Context, f func() error) (err error) {
 	gone := until(ctx, 2*time.Second, func() error {
 		if err = f(); errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sqldriver.ErrBadConn) {
@@ -214,24 +247,40 @@ func (m *mysqlDB) Partition(node int, off bool) bool {
 	return true
 }
 
+// What MariaDB and MySQL want said, and others may not know.
+const (
+	innoDB = " engine=InnoDB"
+	ascii  = " character set ascii"
+)
+
+// createAnyhow runs a statement, where the server refuses it without what is said of engine and characters.
+func createAnyhow(exec func(string) error, statement string) error {
+	err := exec(statement)
+	bare := strings.ReplaceAll(strings.TrimSuffix(statement, innoDB), ascii, "")
+	if errors.As(err, new(*mysql.MySQLError)) && bare != statement && exec(bare) == nil {
+		return nil
+	}
+	return err
+}
+
 func (m *mysqlDB) Load(ctx context.Context, d Data) error {
 	err := m.settledWith(ctx, 0, func(c *sql.Conn) error {
 		for _, s := range slices.Concat(dropTables(), []string{
-			kvTable(d.Wide, "bigint", "mediumtext character set ascii") + " engine=InnoDB",
-			"create table isovet_list(k bigint primary key, val mediumtext character set ascii not null) engine=InnoDB",
-		}, createTables(d.Tables, "bigint", " engine=InnoDB")) {
-			if _, err := c.ExecContext(ctx, s); err != nil {
+			kvTable(d.Wide, "bigint", "mediumtext"+ascii) + innoDB,
+			"create table isovet_list(k bigint primary key, val mediumtext" + ascii + " not null)" + innoDB,
+		}, createTables(d.Tables, "bigint", innoDB)) {
+			if err := createAnyhow(execOn(ctx, c), s); err != nil {
 				return err
 			}
 		}
 		m.tables, m.wide = d.Tables, d.Wide
-		if err := sqlLoad(ctx, c, d, 5000); err != nil {
+		if err := sqlLoad(execOn(ctx, c), d, 5000); err != nil {
 			return err
 		}
-		return setupSQL(&m.o, func(q string) error {
-			_, err := c.ExecContext(ctx, q)
+		if err := undoes(ctx, c, "begin", "rollback", m.info.Name, d.Mark); err != nil {
 			return err
-		})
+		}
+		return setupSQL(&m.o, execOn(ctx, c))
 	})
 	if err != nil {
 		return err
@@ -272,11 +321,12 @@ func (m *mysqlDB) Close() error {
 	return err
 }
 
-// mysqlAborts are the numbers of errors after which the transaction has had no effect once it is rolled back: deadlock, lock wait
-// timeout, record changed since the snapshot, duplicate key, query interrupted; TiDB's write conflicts.
+// mysqlAborts are the numbers of errors after which the transaction has had no effect once it is rolled back: deadlock,
+// lock wait timeout, record changed since the snapshot, duplicate key, query interrupted; TiDB's write conflicts.
 var mysqlAborts = []uint16{1213, 1205, 1020, 1062, 1317, 9007, 8002, 8022, 8028}
 
-// mysqlLost are those after which the session is of no use: shutdown, killed, and Galera's "not yet prepared for application use".
+// mysqlLost are those after which the session is of no use: shutdown, killed, and Galera's "not yet prepared for
+// application use".
 var mysqlLost = []uint16{1053, 1927, 1152, 1159, 1161, 1047, 1040, 4031}
 
 // Classify goes by the error's number.
@@ -311,19 +361,14 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 		discard(c)
 		return nil, err
 	}
-	err = sessionSQL(&m.o, func(q string) error {
-		_, err := c.ExecContext(ctx, q)
-		return err
-	})
+	err = sessionSQL(&m.o, execOn(ctx, c))
 	if err != nil {
 		discard(c)
 		return nil, err
 	}
-	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, "on duplicate key update", "values(",
-		")")}
+	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, onKey), add: listAppend(onKey)}
 	if len(m.tables) > 0 {
-		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: "on duplicate key update",
-			value: "values(%s)", lock: " for update"}
+		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: onKey, lock: " for update"}
 	}
 	return s, nil
 }
@@ -335,10 +380,10 @@ func discard(c *sql.Conn) {
 }
 
 type mysqlSession struct {
-	*columnsSQL // nil without tables with columns
-	c           *sql.Conn
-	wide        bool
-	get, put    string
+	*columnsSQL   // nil without tables with columns
+	c             *sql.Conn
+	wide          bool
+	get, put, add string
 }
 
 func (s *mysqlSession) exec(q string, args ...any) error {
@@ -364,8 +409,7 @@ func (s *mysqlSession) Put(key int64, r Row) error {
 }
 
 func (s *mysqlSession) Append(key, element int64) error {
-	return s.exec("insert into isovet_list values (?, ?) on duplicate key update val = concat(val, ',', values(val))",
-		key, strconv.FormatInt(element, 10))
+	return s.exec(s.add, key, strconv.FormatInt(element, 10))
 }
 
 func (s *mysqlSession) List(dst []int64, key int64) ([]int64, bool, error) {

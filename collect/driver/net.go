@@ -18,6 +18,7 @@ type dialer struct {
 	mu      sync.Mutex
 	open    map[*conn]struct{}
 	off     map[string]bool // addresses that are cut off
+	quick   bool            // answers are acknowledged at once
 }
 
 func newDialer(timeout time.Duration) *dialer {
@@ -79,7 +80,18 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetDeadline(time.Now().Add(c.d.timeout)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(b)
+	n, err := c.Conn.Write(b)
+	if c.d.quick {
+		quickAck(c.Conn)
+	}
+	return n, err
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	if c.d.quick {
+		quickAck(c.Conn)
+	}
+	return c.Conn.Read(b)
 }
 
 func (c *conn) Close() error {

@@ -3,7 +3,6 @@
 package driver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,37 +12,56 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"isovet/level"
 )
 
-var postgresScheme = Scheme{
-	Name:  "postgres",
-	URLs:  []string{"postgres", "postgresql", "cockroachdb", "cockroach", "yugabyte", "yugabytedb"},
-	About: "PostgreSQL and what speaks its protocol: CockroachDB, YugabyteDB",
-	Isolations: []string{
-		"default",
-		"serializable=ser=session-serializable",
-		"repeatable-read=rr=snapshot-isolation=si=snapshot=session-snapshot-isolation",
-		"read-committed=rc",
-		"read-uncommitted=ru",
-	},
-	SQL:  true,
-	open: openPostgres,
+func init() {
+	register(Scheme{
+		Name:  "postgres",
+		URLs:  []string{"postgres", "postgresql", "cockroachdb", "cockroach", "yugabyte", "yugabytedb"},
+		About: "PostgreSQL and what speaks its protocol: CockroachDB, YugabyteDB",
+		Isolations: []string{
+			"default",
+			"serializable=ser=session-serializable",
+			"repeatable-read=rr=snapshot-isolation=si=snapshot=session-snapshot-isolation",
+			"read-committed=rc",
+			"read-uncommitted=ru",
+		},
+		SQL:      true,
+		Promises: postgresPromises,
+		open:     openPostgres,
+	})
+}
+
+// postgresPromises are the documentation's words as levels.
+var postgresPromises = []Promise{
+	{"PostgreSQL", "read-uncommitted", []level.Level{level.ReadCommitted}, "PostgreSQL manual, 13.2, table 13.1: " +
+		"read uncommitted behaves like read committed"},
+	{"PostgreSQL", "read-committed", []level.Level{level.ReadCommitted}, "PostgreSQL manual, 13.2.1"},
+	{"PostgreSQL", "repeatable-read", []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation},
+		"PostgreSQL manual, 13.2.2: snapshot isolation"},
+	{"PostgreSQL", "serializable", []level.Level{level.Serializable, level.SessionSnapshotIsolation},
+		"PostgreSQL manual, 13.2.3: consistent with some serial order"},
 }
 
 type postgres struct {
-	o     Options
-	d     *dialer
-	cfg   []*pgconn.Config
-	begin string
-	info  Info
-	data  Data // what was loaded last
+	o    Options
+	d    *dialer
+	cfg  []*pgconn.Config
+	info Info
+	data Data // what was loaded last
+	ways
 }
 
 func openPostgres(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
-	p := &postgres{o: o, d: newDialer(o.Timeout), begin: "begin"}
-	if iso != "default" {
-		p.begin = "begin isolation level " + strings.ReplaceAll(iso, "-", " ")
-	}
+	return connectPostgres(ctx, urls, iso, o, ways{settings: postgresSettings})
+}
+
+// connectPostgres opens a database of whose ways something is known.
+func connectPostgres(ctx context.Context, urls []string, iso string, o Options, known ways) (DB, error) {
+	p := &postgres{o: o, d: newDialer(o.Timeout), ways: known}
+	p.level, p.d.quick = strings.ReplaceAll(iso, "-", " "), known.pieces
 	for i, u := range urls {
 		_, rest, _ := strings.Cut(u, ":")
 		cfg, err := pgconn.ParseConfig("postgres:" + rest)
@@ -98,12 +116,13 @@ func (p *postgres) look(ctx context.Context, node int) error {
 		v, _ := ask(c, q) // "" where there is no such function
 		return v
 	})
-	for _, q := range postgresSettings {
+	for _, q := range p.settings {
 		p.info.Settings = append(p.info.Settings, Setting{SQL: q, Refused: refusal(run(c, q))})
 	}
-	if p.info.Isolation, err = ask(c, p.begin+"; show transaction_isolation; rollback"); err != nil {
+	if err := p.findBegin(c); err != nil {
 		return err
 	}
+	p.info.Isolation = p.levelInForce(c)
 	return nil
 }
 
@@ -156,44 +175,17 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 	defer c.Close(ctx)
 	p.data = d
 	for _, q := range slices.Concat(dropTables(), []string{
-		kvTable(d.Wide, "bigint", "text"),
-		"create table isovet_list(k bigint primary key, val text not null)",
+		kvTable(d.Wide, "bigint", p.text()),
+		"create table isovet_list(k bigint primary key, val " + p.text() + " not null)",
 	}, createTables(d.Tables, "bigint", "")) {
 		if err := run(c, q); err != nil {
 			return err
 		}
 	}
-	var b bytes.Buffer
-	flush := func() error {
-		if b.Len() == 0 {
-			return nil
-		}
-		_, err := c.CopyFrom(ctx, &b, "copy isovet_kv from stdin")
-		b.Reset()
+	if err := p.fill(ctx, c, d); err != nil {
 		return err
 	}
-	for k, r := range d.Rows {
-		fmt.Fprintf(&b, "%d\t%d\t%d", k, r.Version, r.Payload)
-		switch {
-		case r.Wide != nil:
-			b.Write(appendList([]byte{'\t'}, r.Wide))
-		case d.Wide:
-			b.WriteString("\t\\N")
-		}
-		b.WriteByte('\n')
-		if b.Len() > 1<<20 {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	if err := loadTables(d.Tables, 1000, func(q string) error { return run(c, q) }); err != nil {
-		return err
-	}
-	if err := run(c, fmt.Sprintf("insert into isovet_kv values (%d, %d, null)", int64(markKey), d.Mark)); err != nil {
+	if err := p.findUpsert(c, d); err != nil {
 		return err
 	}
 	if err := setupSQL(&p.o, func(q string) error { return run(c, q) }); err != nil {
@@ -245,8 +237,10 @@ func (p *postgres) Close() error {
 }
 
 // aborts are the codes of errors after which the transaction has had no effect and may be tried again: serialization
-// failure, deadlock, lock not available, a statement cancelled, a key inserted twice.
-var postgresAborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000"}
+// failure, deadlock, lock not available, a statement cancelled, a key inserted twice; H2's lock time-out and row
+// changed since the snapshot.
+var postgresAborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000",
+	"HYT00", "90131"}
 
 // Classify goes by the error's code (PostgreSQL manual, appendix A).
 func (p *postgres) Classify(err error) Class {
@@ -257,8 +251,10 @@ func (p *postgres) Classify(err error) Class {
 			return Aborted
 		case e.Code == "40003": // statement completion unknown; CockroachDB's "result is ambiguous"
 			return Unclear
-		case strings.HasPrefix(e.Code, "57P"), strings.HasPrefix(e.Code, "08"):
+		case strings.HasPrefix(e.Code, "57P"), strings.HasPrefix(e.Code, "08"), e.Code == "90067", e.Code == "90098":
 			return Lost
+		case e.Code == "XX000":
+			return yugabyteClass(e.Message)
 		}
 		return Fatal
 	}
@@ -270,24 +266,19 @@ func (p *postgres) Classify(err error) Class {
 	return Fatal
 }
 
-var postgresStatements = []struct{ name, sql string }{
-	{"get", "select u, p from isovet_kv where k = $1::bigint"},
-	{"lock", "select u, p from isovet_kv where k = $1::bigint for update"},
-	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint) on conflict (k) do update set u = " +
-		"excluded.u, p = excluded.p"},
-}
-
-var postgresWideStatements = []struct{ name, sql string }{
-	{"get", "select u, p, w from isovet_kv where k = $1::bigint"},
-	{"lock", "select u, p, w from isovet_kv where k = $1::bigint for update"},
-	{"put", "insert into isovet_kv values ($1::bigint, $2::bigint, $3::bigint, $4::text) on conflict (k) do update " +
-		"set u = excluded.u, p = excluded.p, w = excluded.w"},
-}
-
-var postgresListStatements = []struct{ name, sql string }{
-	{"append", "insert into isovet_list as l values ($1::bigint, $2::text) on conflict (k) do update set val = " +
-		"l.val || ',' || excluded.val"},
-	{"list", "select val from isovet_list where k = $1::bigint"},
+// yugabyteClass tells YugabyteDB's internal errors by their words: some versions give conflicts no code of their own.
+// Of a time-out nobody knows what it has ended; before the commit it is as good as a refusal.
+func yugabyteClass(text string) Class {
+	for _, w := range []struct {
+		words string
+		Class
+	}{{"Transaction aborted", Aborted}, {"expired or aborted", Aborted}, {"Restart read required", Aborted},
+		{"Conflicts with", Aborted}, {"Try again", Aborted}, {"Timed out", Unclear}} {
+		if strings.Contains(text, w.words) {
+			return w.Class
+		}
+	}
+	return Fatal
 }
 
 func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
@@ -295,17 +286,16 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range postgresSettings {
+	for _, q := range p.settings {
 		_ = run(c, q) // look has noted who refuses
 	}
-	statements := postgresStatements
-	if p.data.Wide {
-		statements = postgresWideStatements
+	for _, q := range p.session {
+		if err := run(c, q); err != nil {
+			c.Close(ctx)
+			return nil, err
+		}
 	}
-	if p.data.Lists {
-		statements = slices.Concat(statements, postgresListStatements)
-	}
-	for _, st := range statements {
+	for _, st := range p.statements(p.data) {
 		if _, err := c.Prepare(ctx, st.name, st.sql, nil); err != nil {
 			c.Close(ctx)
 			return nil, err
@@ -317,8 +307,7 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	s := &postgresSession{p: p, c: c}
 	if len(p.data.Tables) > 0 {
-		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: "on conflict (k) do update set",
-			value: "excluded.%s", lock: " for update"}
+		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: p.upsert, lock: p.lock}
 	}
 	return s, nil
 }
@@ -415,20 +404,34 @@ func (s *postgresSession) Put(key int64, r Row) error {
 	if r.Dead {
 		s.args[2] = nil
 	}
-	if !s.p.data.Wide {
-		return s.exec("put", 3, none)
+	n := 3
+	if s.p.data.Wide {
+		n, s.args[3] = 4, nil
+		if r.Wide != nil {
+			s.args[3] = appendList([]byte{}, r.Wide)
+		}
 	}
-	s.args[3] = nil
-	if r.Wide != nil {
-		s.args[3] = appendList([]byte{}, r.Wide)
+	return s.write("put", "lock", n)
+}
+
+// write runs a statement that inserts or overwrites; where there is none, it looks for the row first.
+func (s *postgresSession) write(name, look string, args int) error {
+	if s.p.upsert == lookFirst {
+		found := false
+		if err := s.exec(look, 1, func([][]byte) error { found = true; return nil }); err != nil {
+			return err
+		}
+		if !found {
+			name += " new"
+		}
 	}
-	return s.exec("put", 4, none)
+	return s.exec(name, args, none)
 }
 
 func (s *postgresSession) Append(key, element int64) error {
 	s.arg(0, key)
 	s.arg(1, element)
-	return s.exec("append", 2, none)
+	return s.write("append", "lock list", 2)
 }
 
 func (s *postgresSession) List(dst []int64, key int64) (_ []int64, found bool, err error) {

@@ -15,15 +15,17 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-var redisScheme = Scheme{
-	Name:  "redis",
-	URLs:  []string{"redis", "rediss"},
-	About: "Redis: WATCH, reads, then MULTI and EXEC with the writes",
-	Isolations: []string{
-		"serializable=ser=default=watch=session-serializable=strict-serializable",
-		"none=read-committed=rc", // no WATCH
-	},
-	open: openRedis,
+func init() {
+	register(Scheme{
+		Name:  "redis",
+		URLs:  []string{"redis", "rediss"},
+		About: "Redis: WATCH, reads, then MULTI and EXEC with the writes",
+		Isolations: []string{
+			"serializable=ser=default=watch=session-serializable=strict-serializable",
+			"none=read-committed=rc", // no WATCH
+		},
+		open: openRedis,
+	})
 }
 
 type redisDB struct {

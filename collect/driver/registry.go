@@ -22,15 +22,38 @@ type Scheme struct {
 	// Embedded says that the database runs inside this program.
 	Embedded bool
 	// SQL says that its sessions are Speakers.
-	SQL  bool
-	open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
+	SQL bool
+	// Promises are what the documentation says of the isolations, by the databases that the driver speaks with.
+	Promises []Promise
+	open     func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
 }
 
-// All returns every driver, in the order in which to show them, then those that Register has added; a new one is one
-// file and one line here.
+// registered are the drivers, each of which registers itself in an init of its file.
+var registered []Scheme
+
+// All returns every driver, by name.
 func All() []Scheme {
-	return slices.Concat(builtin(),
-		registered)
+	byName := func(a, b Scheme) int { return strings.Compare(a.Name, b.Name) }
+	return slices.SortedFunc(slices.Values(registered), byName)
+}
+
+// Register adds a database with an adapter of its own. Call it before anything is opened, from one goroutine.
+func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
+	s.open = open
+	register(s)
+}
+
+// register adds a scheme. A name or an URL that is there already is a mistake in the program.
+func register(s Scheme) {
+	if s.Name == "" || len(s.URLs) == 0 || len(s.Isolations) == 0 || s.open == nil {
+		panic(fmt.Sprintf("driver: database %q lacks a name, a scheme of URLs, an isolation or what opens it", s.Name))
+	}
+	for _, u := range s.URLs {
+		if have, err := Lookup(u + ":"); err == nil {
+			panic(fmt.Sprintf("driver: the scheme %s is that of %s already", u, have.Name))
+		}
+	}
+	registered = append(registered, s)
 }
 
 // Lookup finds the driver of a URL.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,8 +20,7 @@ func kvTable(wide bool, integer, text string) string {
 	return fmt.Sprintf("create table isovet_kv(k %[1]s primary key, u %[1]s not null, p %[1]s%[2]s)", integer, w)
 }
 
-// kvGet is the statement that reads a plain row, kvPut the one that writes it; a and b are how it says what is not
-// inserted but updated.
+// kvGet is the statement that reads a plain row, kvPut the one that writes it.
 func kvGet(wide bool) string {
 	if wide {
 		return "select u, p, w from isovet_kv where k = ?"
@@ -28,16 +28,15 @@ func kvGet(wide bool) string {
 	return "select u, p from isovet_kv where k = ?"
 }
 
-func kvPut(wide bool, update, a, b string) string {
-	columns, values := []string{"u", "p"}, "?, ?, ?"
-	if wide {
-		columns, values = append(columns, "w"), values+", ?"
-	}
-	for i, c := range columns {
-		columns[i] = c + " = " + a + c + b
-	}
-	return "insert into isovet_kv values (" + values + ") " + update + " " + strings.Join(columns, ", ")
+func kvPut(wide bool, u upsert) string {
+	columns := kvColumns(wide)
+	return u.sql(kvName, columns, placeholders(len(columns)), false, "")
 }
+
+// listAppend is the statement that adds an element to a list.
+func listAppend(u upsert) string { return u.sql(listName, listColumns, placeholders(2), true, "") }
+
+func placeholders(n int) []string { return slices.Repeat([]string{"?"}, n) }
 
 // kvArgs are the arguments of kvPut.
 func kvArgs(wide bool, key int64, r Row) []any {
@@ -130,15 +129,39 @@ func askInts(c *sql.Conn) func(string, func([]int64) error) error {
 	}
 }
 
+// execOn returns a function that runs a statement.
+func execOn(ctx context.Context, c *sql.Conn) func(string) error {
+	return func(q string) error {
+		_, err := c.ExecContext(ctx, q)
+		return err
+	}
+}
+
+// undoes tries on the row with the mark whether a transaction can be rolled back: tables may be of a kind that has
+// none, and a server may end a transaction with a statement that has begun it.
+func undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark int64) error {
+	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", markKey), rollback} {
+		if _, err := c.ExecContext(ctx, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	var u int64
+	err := c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", markKey)).Scan(&u)
+	if err == nil && u != mark {
+		err = unsupported("%s: what a transaction begun by %q wrote stays after its rollback", name, begin)
+	}
+	return err
+}
+
 // sqlLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
-func sqlLoad(ctx context.Context, c *sql.Conn, d Data, batch int) error {
+func sqlLoad(exec func(sql string) error, d Data, batch int) error {
 	const insert = "insert into isovet_kv values "
 	text, n := []byte(insert), 0
 	flush := func() error {
 		if n == 0 {
 			return nil
 		}
-		_, err := c.ExecContext(ctx, string(text))
+		err := exec(string(text))
 		text, n = text[:len(insert)], 0
 		return err
 	}
@@ -170,11 +193,7 @@ func sqlLoad(ctx context.Context, c *sql.Conn, d Data, batch int) error {
 			return err
 		}
 	}
-	err := loadTables(d.Tables, batch, func(q string) error {
-		_, err := c.ExecContext(ctx, q)
-		return err
-	})
-	if err != nil {
+	if err := loadTables(d.Tables, batch, exec); err != nil {
 		return err
 	}
 	if err := add(markKey, Row{Version: d.Mark, Dead: true}); err != nil {

@@ -13,19 +13,30 @@ import (
 	"strings"
 
 	"modernc.org/sqlite"
+
+	"isovet/level"
 )
 
-var sqliteScheme = Scheme{
-	Name:  "sqlite",
-	URLs:  []string{"sqlite", "sqlite3"},
-	About: "SQLite inside this program: sqlite: (a throw-away file), sqlite:FILE",
-	Isolations: []string{
-		"serializable=ser=deferred=default=session-serializable=strict-serializable",
-		"immediate=exclusive", // the write lock at begin
-	},
-	Embedded: true,
-	SQL:      true,
-	open:     openSQLite,
+func init() {
+	register(Scheme{
+		Name:  "sqlite",
+		URLs:  []string{"sqlite", "sqlite3"},
+		About: "SQLite inside this program: sqlite: (a throw-away file), sqlite:FILE",
+		Isolations: []string{
+			"serializable=ser=deferred=default=session-serializable=strict-serializable",
+			"immediate=exclusive", // the write lock at begin
+		},
+		Embedded: true,
+		SQL:      true,
+		Promises: sqlitePromises,
+		open:     openSQLite,
+	})
+}
+
+// sqlitePromises are the documentation's words as levels.
+var sqlitePromises = []Promise{
+	{"SQLite", "serializable", []level.Level{level.StrictSerializable}, "SQLite, Isolation In SQLite: serializable"},
+	{"SQLite", "immediate", []level.Level{level.StrictSerializable}, "SQLite, Isolation In SQLite: serializable"},
 }
 
 type sqliteDB struct {
@@ -103,16 +114,13 @@ func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 			return err
 		}
 	}
-	if err := sqlLoad(ctx, c, d, 500); err != nil {
+	if err := sqlLoad(execOn(ctx, c), d, 500); err != nil {
 		return err
 	}
 	if _, err = c.ExecContext(ctx, "commit"); err != nil {
 		return err
 	}
-	return setupSQL(&s.o, func(q string) error {
-		_, err := c.ExecContext(ctx, q)
-		return err
-	})
+	return setupSQL(&s.o, execOn(ctx, c))
 }
 
 func (s *sqliteDB) Close() error {
@@ -144,10 +152,7 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = sessionSQL(&s.o, func(q string) error {
-		_, err := c.ExecContext(ctx, q)
-		return err
-	})
+	err = sessionSQL(&s.o, execOn(ctx, c))
 	if err != nil {
 		_ = c.Close()
 		return nil, err
@@ -159,9 +164,8 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 	}{
 		{&x.begin, s.begin}, {&x.commit, "commit"}, {&x.rollback, "rollback"},
 		{&x.get, kvGet(s.wide)},
-		{&x.put, kvPut(s.wide, "on conflict (k) do update set", "excluded.", "")},
-		{&x.add, "insert into isovet_list values (?, ?) " +
-			"on conflict (k) do update set val = val || ',' || excluded.val"},
+		{&x.put, kvPut(s.wide, onConflict)},
+		{&x.add, listAppend(onConflict)},
 		{&x.list, "select val from isovet_list where k = ?"},
 	} {
 		if *p.st, err = c.PrepareContext(ctx, p.sql); err != nil {
@@ -170,8 +174,7 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 		}
 	}
 	if len(s.tables) > 0 {
-		x.columnsSQL = &columnsSQL{tables: s.tables, ask: askInts(c), upsert: "on conflict (k) do update set",
-			value: "excluded.%s"}
+		x.columnsSQL = &columnsSQL{tables: s.tables, ask: askInts(c), upsert: onConflict}
 	}
 	return x, nil
 }

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -48,28 +47,6 @@ func RegisterStore(s Store) {
 			}
 			return &storeDB{kv: kv, info: Info{Name: s.Scheme, Isolation: iso, Nodes: []Node{{Name: s.Scheme}}}}, nil
 		}})
-}
-
-// Register adds a database with an adapter of its own. Call it before anything is opened, from one goroutine.
-func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
-	s.open = open
-	register(s)
-}
-
-// registered are databases that the program has added.
-var registered []Scheme
-
-// register adds a scheme. A name or an URL that is there already is a mistake in the program.
-func register(s Scheme) {
-	if s.Name == "" || len(s.URLs) == 0 || len(s.Isolations) == 0 || s.open == nil {
-		panic(fmt.Sprintf("driver: database %q lacks a name, a scheme of URLs, an isolation or what opens it", s.Name))
-	}
-	for _, u := range s.URLs {
-		if have, err := Lookup(u + ":"); err == nil {
-			panic(fmt.Sprintf("driver: the scheme %s is that of %s already", u, have.Name))
-		}
-	}
-	registered = append(registered, s)
 }
 
 // storeDB is a registered store.

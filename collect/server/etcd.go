@@ -7,11 +7,15 @@ import (
 	"net/url"
 )
 
+func init() {
+	kinds = append(kinds, Kind{"etcd", "etcd:start", startEtcd})
+}
+
 func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {
 		return fmt.Errorf("%q; expected etcd:start", arg)
 	}
-	bin, err := find("etcd", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+	bin, err := c.find("etcd", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,19 @@ import (
 	"time"
 )
 
+func init() {
+	kinds = append(kinds, Kind{"mariadb", "mariadb:start", startMariaDB})
+	kinds = append(kinds, Kind{"galera", "galera:start:N (N nodes, 3 by default)", startGalera})
+}
+
 // mariadb are the binaries.
 type mariadb struct{ server, install, admin string }
 
-func findMariaDB() (m mariadb, err error) {
+func findMariaDB(c *Cluster) (m mariadb, err error) {
 	var errs [3]error
-	m.server, errs[0] = find("mariadbd", "/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb/bin")
-	m.install, errs[1] = find("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
-	m.admin, errs[2] = find("mariadb-admin", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
+	m.server, errs[0] = c.find("mariadbd", "/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb/bin")
+	m.install, errs[1] = c.find("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
+	m.admin, errs[2] = c.find("mariadb-admin", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
 	return m, errors.Join(errs[:]...)
 }
 
@@ -77,7 +82,7 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 	if arg != "" {
 		return fmt.Errorf("%q; expected mariadb:start", arg)
 	}
-	m, err := findMariaDB()
+	m, err := findMariaDB(c)
 	if err != nil {
 		return err
 	}
@@ -108,7 +113,7 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 			return fmt.Errorf("%q; expected galera:start:N with 1 to 9 nodes", arg)
 		}
 	}
-	m, err := findMariaDB()
+	m, err := findMariaDB(c)
 	if err != nil {
 		return err
 	}

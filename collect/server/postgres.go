@@ -2,12 +2,24 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"time"
 )
+
+func init() {
+	kinds = append(kinds, Kind{"postgres", "postgres:start, postgres:start:standby (primary and hot standby)",
+		startPostgres})
+}
 
 // pgFolders are where packages put the binaries.
 var pgFolders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
@@ -20,12 +32,15 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	if arg != "" && arg != "standby" {
 		return fmt.Errorf("%q; expected postgres:start or postgres:start:standby", arg)
 	}
-	initdb, err := find("initdb", pgFolders...)
+	initdb, err := c.find("initdb", pgFolders...)
 	if err != nil {
 		return err
 	}
 	bin := func(name string) string { return filepath.Join(filepath.Dir(initdb), name) }
 	if err := c.as("postgres"); err != nil {
+		return err
+	}
+	if err := c.linkLibraries(filepath.Dir(filepath.Dir(initdb))); err != nil {
 		return err
 	}
 	data := filepath.Join(c.dir, "data")
@@ -61,17 +76,11 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		}
 		return c.server(bin("postgres"), args...)
 	}
-	ready := func(port int) func(context.Context) error {
-		return func(ctx context.Context) error {
-			return exec.CommandContext(ctx, bin("pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U",
-				"postgres", "-d", "postgres").Run()
-		}
-	}
 	at := func(port int) string { return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", port) }
 	if arg == "" {
-		return c.add(ctx, "postgres", at(ports[0]), server(data, ports[0]), ready(ports[0]))
+		return c.add(ctx, "postgres", at(ports[0]), server(data, ports[0]), postgresReady(ports[0]))
 	}
-	if err := c.add(ctx, "primary", at(ports[0]), server(data, ports[0]), ready(ports[0])); err != nil {
+	if err := c.add(ctx, "primary", at(ports[0]), server(data, ports[0]), postgresReady(ports[0])); err != nil {
 		return err
 	}
 	standby := filepath.Join(c.dir, "standby")
@@ -80,5 +89,63 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	return c.add(ctx, "standby", at(ports[1]), server(standby, ports[1], "fsync=off", "hot_standby=on"),
-		ready(ports[1]))
+		postgresReady(ports[1]))
+}
+
+// postgresReady returns a check whether a server lets somebody in: it begins to talk as a client does.
+func postgresReady(port int) func(context.Context) error {
+	const who = "user\x00postgres\x00database\x00postgres\x00\x00"
+	hello := binary.BigEndian.AppendUint32(nil, uint32(8+len(who)))
+	hello = append(binary.BigEndian.AppendUint32(hello, 3<<16), who...)
+	return func(ctx context.Context) error {
+		d := net.Dialer{Timeout: 5 * time.Second}
+		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			return err
+		}
+		if _, err := c.Write(hello); err != nil {
+			return err
+		}
+		var answer [1]byte
+		if _, err := io.ReadFull(c, answer[:]); err != nil {
+			return err
+		}
+		if answer[0] != 'R' { // it asks who we are, or lets us in
+			return errors.New("it is not ready")
+		}
+		_, err = c.Write([]byte{'X', 0, 0, 0, 4}) // end of the talk
+		return err
+	}
+}
+
+// linkLibraries makes the links of the libraries that a package from npm lacks, which it lists in pg-symlinks.json, in
+// a folder of the cluster's.
+func (c *Cluster) linkLibraries(at string) error {
+	text, err := os.ReadFile(filepath.Join(at, "pg-symlinks.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var links []struct{ Source, Target string }
+	if err := json.Unmarshal(text, &links); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(at, "pg-symlinks.json"), err)
+	}
+	lib, err := c.sub("lib")
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		err := os.Symlink(filepath.Join(filepath.Dir(at), l.Source), filepath.Join(lib, filepath.Base(l.Target)))
+		if err != nil {
+			return err
+		}
+	}
+	c.env = append(c.env, "LD_LIBRARY_PATH="+lib+string(os.PathListSeparator)+filepath.Join(at, "lib"))
+	return nil
 }

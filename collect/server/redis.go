@@ -7,12 +7,16 @@ import (
 	"strconv"
 )
 
+func init() {
+	kinds = append(kinds, Kind{"redis", "redis:start", startRedis})
+}
+
 // startRedis starts a server whose every write is in its file before it is answered.
 func startRedis(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {
 		return fmt.Errorf("%q; expected redis:start", arg)
 	}
-	bin, err := find("redis-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+	bin, err := c.find("redis-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 	if err != nil {
 		return err
 	}

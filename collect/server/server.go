@@ -34,15 +34,12 @@ type Kind struct {
 	start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
 }
 
-// All returns what can be started, in the order in which to show it.
+// kinds are what can be started, each registered by its file.
+var kinds []Kind
+
+// All returns what can be started, by name.
 func All() []Kind {
-	return []Kind{
-		{"postgres", "postgres:start, postgres:start:standby (primary and hot standby)", startPostgres},
-		{"mariadb", "mariadb:start", startMariaDB},
-		{"galera", "galera:start:N (N nodes, 3 by default)", startGalera},
-		{"redis", "redis:start", startRedis},
-		{"etcd", "etcd:start", startEtcd},
-	}
+	return slices.SortedFunc(slices.Values(kinds), func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // ErrMissing says that a server's binaries are not installed.
@@ -60,7 +57,9 @@ type Cluster struct {
 	Names []string
 	nodes []*node
 	dir   string
-	user  owner // whose the servers are
+	user  owner    // whose the servers are
+	bin   string   // where their binaries are; "": where packages put them
+	env   []string // for the servers, beside this program's own
 	mu    sync.Mutex
 	ended bool
 }
@@ -74,8 +73,8 @@ type node struct {
 }
 
 // Start starts what a name like "postgres:start:standby?synchronous_commit=off" asks for; what stands after the
-// question mark are settings of the server. Errors: ErrMissing where the binaries are not found; what the server's log
-// says.
+// question mark are settings of the server, but for bin, which is the folder of its binaries (or a binary). Errors:
+// ErrMissing where the binaries are not found; what the server's log says.
 func Start(ctx context.Context, db string) (_ *Cluster, err error) {
 	name, rest, _ := strings.Cut(db, ":")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -93,7 +92,13 @@ func Start(ctx context.Context, db string) (_ *Cluster, err error) {
 		}
 		return nil, fmt.Errorf("%s: cannot be started; expected one of %s", db, strings.Join(names, ", "))
 	}
-	c := &Cluster{}
+	c := &Cluster{bin: options.Get("bin")}
+	options.Del("bin")
+	if c.bin != "" {
+		if c.bin, err = filepath.Abs(c.bin); err != nil {
+			return nil, err
+		}
+	}
 	if c.dir, err = os.MkdirTemp("", "isovet-"+name+"-"); err != nil {
 		return nil, err
 	}
@@ -244,6 +249,21 @@ func listening(port int) func(context.Context) error {
 	}
 }
 
+// find looks for a binary where the user says it is, else in the folders given and in PATH.
+func (c *Cluster) find(name string, folders ...string) (string, error) {
+	if c.bin == "" {
+		return find(name, folders...)
+	}
+	at := filepath.Join(c.bin, name)
+	if info, err := os.Stat(c.bin); err == nil && !info.IsDir() {
+		at = c.bin
+	}
+	if _, err := exec.LookPath(at); err != nil {
+		return "", fmt.Errorf("%w: no %s in %s", ErrMissing, name, c.bin)
+	}
+	return at, nil
+}
+
 // find looks for a binary in the folders given, which may have wildcards (the last match is the newest), then in PATH.
 func find(name string, folders ...string) (string, error) {
 	for _, f := range folders {
@@ -299,11 +319,19 @@ func (c *Cluster) as(name string) error {
 	return c.user.own(c.dir)
 }
 
+// prepare gives a command its folder, user and environment.
+func (c *Cluster) prepare(cmd *exec.Cmd) {
+	cmd.Dir = c.dir
+	c.user.become(cmd)
+	if len(c.env) > 0 {
+		cmd.Env = append(cmd.Environ(), c.env...)
+	}
+}
+
 // run runs a command of a server's to its end.
 func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = c.dir
-	c.user.become(cmd)
+	c.prepare(cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, tail(string(out)))
@@ -315,8 +343,7 @@ func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 func (c *Cluster) server(name string, args ...string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		cmd := exec.Command(name, args...)
-		cmd.Dir = c.dir
-		c.user.become(cmd)
+		c.prepare(cmd)
 		return cmd
 	}
 }

@@ -1,0 +1,242 @@
+//go:build !offline
+
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ways are how a server that speaks PostgreSQL's protocol wants to be asked for what every one of them has. They are
+// found out: each way is tried, PostgreSQL's own first, and what the server refuses is left. The zero value and a level
+// are to begin with.
+type ways struct {
+	settings []string // that a session makes where the server lets it
+	level    string   // "default": the server's own
+	begin    string
+	session  []string // statements that a session must begin with
+	upsert   upsert
+	lock     string // " for update", or "" where there is no such thing
+	noCopy   bool
+	varchar  string // the type of texts, where "text" is none that can be read back
+	pieces   bool   // it sends its answers in small pieces
+}
+
+// text is the type of texts.
+func (w *ways) text() string {
+	if w.varchar != "" {
+		return w.varchar
+	}
+	return "text"
+}
+
+// refused reports whether a server has answered, with an error.
+func refused(err error) bool { return errors.As(err, new(*pgconn.PgError)) }
+
+// findBegin finds what begins a transaction at the level.
+func (p *postgres) findBegin(c *pgconn.PgConn) error {
+	level := " isolation level " + p.level
+	try := []ways{{begin: "begin" + level}, {begin: "start transaction" + level},
+		{begin: "begin", session: []string{"set session characteristics as transaction" + level}},
+		{begin: "begin; set transaction" + level},
+		{begin: "begin", session: []string{"set default_transaction_isolation = '" + p.level + "'"}}}
+	if p.level == "default" {
+		try = []ways{{begin: "begin"}, {begin: "start transaction"}}
+	}
+	var first error
+	for _, w := range try {
+		var err error
+		for _, q := range append(w.session, w.begin, "rollback") {
+			if err = run(c, q); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			p.begin, p.session = w.begin, w.session
+			return nil
+		}
+		if !refused(err) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		_ = run(c, "rollback") // it may have begun
+	}
+	return first
+}
+
+// levelInForce asks for the level of a transaction that has begun as all will.
+func (p *postgres) levelInForce(c *pgconn.PgConn) string {
+	defer func() { _ = run(c, "rollback") }() // whether it had to be
+	for _, q := range []string{
+		"show transaction_isolation",
+		// H2, which answers "read committed" to all that PostgreSQL has.
+		"select lower(isolation_level) from information_schema.sessions where session_id = session_id()",
+		"show transaction isolation level",
+	} {
+		if err := run(c, p.begin); err != nil {
+			break
+		}
+		if v, err := ask(c, q); err == nil {
+			return v
+		}
+		_ = run(c, "rollback")
+	}
+	if p.level == "default" {
+		return "its default, which it does not tell"
+	}
+	return p.level + ", as asked for"
+}
+
+// fill copies the rows in, by inserts where there is no COPY, and the mark last.
+func (p *postgres) fill(ctx context.Context, c *pgconn.PgConn, d Data) error {
+	if p.noCopy {
+		return sqlLoad(func(q string) error { return run(c, q) }, d, 500)
+	}
+	var b bytes.Buffer
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		_, err := c.CopyFrom(ctx, &b, "copy isovet_kv from stdin")
+		b.Reset()
+		return err
+	}
+	copied := false
+	for k, r := range d.Rows {
+		fmt.Fprintf(&b, "%d\t%d\t%d", k, r.Version, r.Payload)
+		switch {
+		case r.Wide != nil:
+			b.Write(appendList([]byte{'\t'}, r.Wide))
+		case d.Wide:
+			b.WriteString("\t\\N")
+		}
+		b.WriteByte('\n')
+		if b.Len() > 1<<20 {
+			if err := flush(); err != nil {
+				return p.withoutCopy(ctx, c, d, copied, err)
+			}
+			copied = true
+		}
+	}
+	if err := flush(); err != nil {
+		return p.withoutCopy(ctx, c, d, copied, err)
+	}
+	if err := loadTables(d.Tables, 1000, func(q string) error { return run(c, q) }); err != nil {
+		return err
+	}
+	return run(c, insertSQL(kvName, markRow(d)))
+}
+
+// withoutCopy inserts the rows if COPY is what was refused.
+func (p *postgres) withoutCopy(ctx context.Context, c *pgconn.PgConn, d Data, copied bool, err error) error {
+	if copied || !refused(err) {
+		return err
+	}
+	p.noCopy = true
+	return p.fill(ctx, c, d)
+}
+
+func markRow(d Data) []string {
+	row := []string{fmt.Sprint(int64(markKey)), fmt.Sprint(d.Mark), "null"}
+	if d.Wide {
+		row = append(row, "null")
+	}
+	return row
+}
+
+// undoes tries on the row with the mark whether a transaction can be rolled back: a server may end it with a statement
+// that has begun it.
+func (p *postgres) undoes(c *pgconn.PgConn, d Data) error {
+	row := markRow(d)
+	for _, q := range append(p.session, p.begin, "update isovet_kv set u = 0 where k = "+row[0], "rollback") {
+		if err := run(c, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	u, err := ask(c, "select u from isovet_kv where k = "+row[0])
+	if err == nil && u != row[1] {
+		err = unsupported("%s: what a transaction begun by %q wrote stays after its rollback", p.info.Name, p.begin)
+	}
+	return err
+}
+
+// findUpsert finds how a row is overwritten, and whether it can be locked, by the row with the mark.
+func (p *postgres) findUpsert(c *pgconn.PgConn, d Data) error {
+	row := markRow(d)
+	var first error
+	for _, u := range []upsert{onConflict, merge, lookFirst} {
+		q := updateSQL(kvName, kvColumns(d.Wide), row, false)
+		if u != lookFirst {
+			q = u.sql(kvName, kvColumns(d.Wide), typed(row, p.text()), false, "")
+		}
+		p.upsert = u
+		err := run(c, q)
+		if err == nil {
+			first = nil
+			break
+		}
+		if !refused(err) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first != nil {
+		return first
+	}
+	if err := p.undoes(c, d); err != nil {
+		return err
+	}
+	p.lock = " for update"
+	err := run(c, "begin; select u from isovet_kv where k = "+row[0]+p.lock+"; rollback")
+	if refused(err) {
+		p.lock = ""
+		return run(c, "rollback")
+	}
+	return err
+}
+
+// typed gives values the types of the columns k, u, p and w.
+func typed(values []string, text string) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		t := "bigint"
+		if i == 3 {
+			t = text
+		}
+		all[i] = "cast(" + v + " as " + t + ")"
+	}
+	return all
+}
+
+type statement struct{ name, sql string }
+
+// statements are those that a session prepares.
+func (w *ways) statements(d Data) []statement {
+	columns, row := kvColumns(d.Wide), typed([]string{"$1", "$2", "$3", "$4"}, w.text())
+	get := "select " + strings.Join(columns[1:], ", ") + " from isovet_kv where k = " + row[0]
+	all := []statement{{"get", get}, {"lock", get + w.lock}}
+	all = append(all, w.writing("put", kvName, columns, row[:len(columns)], false)...)
+	if d.Lists {
+		row[1] = "cast($2 as " + w.text() + ")"
+		list := "select val from isovet_list where k = " + row[0]
+		all = append(all, statement{"list", list}, statement{"lock list", list + w.lock})
+		all = append(all, w.writing("append", listName, listColumns, row[:2], true)...)
+	}
+	return all
+}
+
+func (w *ways) writing(name, table string, columns, row []string, appends bool) []statement {
+	if w.upsert != lookFirst {
+		return []statement{{name, w.upsert.sql(table, columns, row, appends, "")}}
+	}
+	return []statement{{name, updateSQL(table, columns, row, appends)}, {name + " new", insertSQL(table, row)}}
+}

@@ -1,0 +1,218 @@
+//go:build !offline
+
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// fakePostgres speaks PostgreSQL's protocol: it refuses what a pattern matches, answers some queries with one value,
+// and takes everything else. A row of isovet_kv keeps the last u that it was given.
+type fakePostgres struct {
+	refuse  *regexp.Regexp
+	code    string // of its refusals
+	answers map[string]string
+	// rollbacks says that a rollback undoes; the fake has one row.
+	rollbacks bool
+
+	mu   sync.Mutex
+	said []string
+	mark string
+}
+
+var setsMark = regexp.MustCompile(`\(-1,\s*(\d+)`)
+
+// listen returns the URL of the server.
+func (f *fakePostgres) listen(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		wait.Wait()
+	})
+	wait.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wait.Go(func() {
+				defer c.Close()
+				f.serve(c)
+			})
+		}
+	})
+	return "postgres://me@" + l.Addr().String() + "/db?sslmode=disable"
+}
+
+// serve answers one client until it hangs up.
+func (f *fakePostgres) serve(c net.Conn) {
+	b := pgproto3.NewBackend(c, c)
+	if _, err := b.ReceiveStartupMessage(); err != nil {
+		return
+	}
+	b.Send(&pgproto3.AuthenticationOk{})
+	b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	for b.Flush() == nil {
+		m, err := b.Receive()
+		if err != nil {
+			return
+		}
+		switch m := m.(type) {
+		case *pgproto3.Query:
+			f.query(b, m.String)
+			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		case *pgproto3.Parse:
+			b.Send(&pgproto3.ParseComplete{})
+		case *pgproto3.Describe:
+			b.Send(&pgproto3.ParameterDescription{})
+			b.Send(&pgproto3.NoData{})
+		case *pgproto3.Sync:
+			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		case *pgproto3.Terminate:
+			return
+		}
+	}
+}
+
+func (f *fakePostgres) query(b *pgproto3.Backend, q string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, q)
+	if f.refuse != nil && f.refuse.MatchString(q) {
+		b.Send(&pgproto3.ErrorResponse{Severity: "ERROR", Code: f.code, Message: "refused"})
+		return
+	}
+	if m := setsMark.FindStringSubmatch(q); m != nil {
+		f.mark = m[1]
+	}
+	if strings.HasPrefix(q, "update isovet_kv set u = 0") && !f.rollbacks {
+		f.mark = "0"
+	}
+	v, ok := f.answers[q]
+	if q == "select u from isovet_kv where k = -1" {
+		v, ok = f.mark, true
+	}
+	if ok {
+		b.Send(&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("v"), DataTypeOID: 25}}})
+		b.Send(&pgproto3.DataRow{Values: [][]byte{[]byte(v)}})
+	}
+	b.Send(&pgproto3.CommandComplete{CommandTag: []byte("OK")})
+}
+
+// TestWays: what a server that speaks PostgreSQL's protocol refuses is asked for in another way.
+func TestWays(t *testing.T) {
+	for _, x := range []struct {
+		name, refuse      string
+		begin, session    string
+		upsert            upsert
+		lock              string
+		noCopy            bool
+		wantErr, isolated string
+	}{
+		{name: "all that PostgreSQL has", refuse: "^copy",
+			begin: "begin isolation level serializable", lock: " for update",
+			noCopy: true, isolated: "serializable"},
+		{name: "level behind begin", refuse: "^copy|isolation level serializable$",
+			begin: "begin", session: "set default_transaction_isolation = 'serializable'", lock: " for update",
+			noCopy: true, isolated: "serializable"},
+		{name: "level of the session, merge, no locks", noCopy: true,
+			refuse: "^copy|^(begin|start).* isolation|on conflict|for update|show transaction_isolation",
+			begin:  "begin", session: "set session characteristics as transaction isolation level serializable",
+			upsert: merge, isolated: "serializable, as asked for"},
+		{name: "neither on conflict nor merge", refuse: "^copy|on conflict|^merge",
+			begin:  "begin isolation level serializable",
+			upsert: lookFirst, lock: " for update", noCopy: true, isolated: "serializable"},
+		{name: "no such level", refuse: "serializable", wantErr: "refused"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			f := &fakePostgres{refuse: regexp.MustCompile(x.refuse), code: "42601", rollbacks: true,
+				answers: map[string]string{"select version()": "SomeDB 1.0",
+					"show transaction_isolation": "serializable"}}
+			db, err := Open(context.Background(), []string{f.listen(t)}, Options{Isolation: "serializable"})
+			if x.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), x.wantErr) {
+					t.Fatalf("error %v, expected %q", err, x.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := func(yield func(int64, Row) bool) { yield(0, Row{Version: 1, Payload: 5}) }
+			if err := db.Load(context.Background(), Data{Rows: rows, Lists: true, Mark: 77}); err != nil {
+				t.Fatal(err)
+			}
+			s, err := db.Connect(context.Background(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+			w := db.(*postgres).ways
+			if w.begin != x.begin || strings.Join(w.session, ";") != x.session || w.upsert != x.upsert ||
+				w.lock != x.lock || w.noCopy != x.noCopy || db.Info().Isolation != x.isolated {
+				t.Errorf("found %+v at %q, expected %+v", w, db.Info().Isolation, x)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestNoRollback: a server whose transactions end behind our back would make any history look wrong, so it is refused.
+// H2 is one where the level is set within a transaction.
+func TestNoRollback(t *testing.T) {
+	f := &fakePostgres{refuse: regexp.MustCompile("^copy"), code: "42601",
+		answers: map[string]string{"select version()": "X"}}
+	db, err := Open(context.Background(), []string{f.listen(t)}, Options{})
+	if err == nil {
+		err = db.Load(context.Background(), Data{Rows: func(func(int64, Row) bool) {}, Mark: 77})
+	}
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "stays after its rollback") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestWireClasses: what the errors of those who speak PostgreSQL's protocol mean for a transaction.
+func TestWireClasses(t *testing.T) {
+	p := &postgres{}
+	for _, x := range []struct {
+		who, code, text string
+		want            Class
+	}{
+		{"PostgreSQL", "40001", "could not serialize access due to concurrent update", Aborted},
+		{"PostgreSQL", "40P01", "deadlock detected", Aborted},
+		{"PostgreSQL", "57P01", "terminating connection due to administrator command", Lost},
+		{"PostgreSQL", "42P01", "relation does not exist", Fatal},
+		{"CockroachDB", "40001", "restart transaction: WriteTooOldError", Aborted},
+		{"CockroachDB", "40003", "result is ambiguous: error=rpc error", Unclear},
+		{"CockroachDB", "57P01", "server is shutting down", Lost},
+		{"YugabyteDB", "40001", "Operation expired: Transaction expired or aborted by a conflict", Aborted},
+		{"YugabyteDB", "XX000", "Operation expired: Transaction aborted: kAborted", Aborted},
+		{"YugabyteDB", "XX000", "Restart read required at: { read: … }", Aborted},
+		{"YugabyteDB", "XX000", "Timed out: Commit of transaction", Unclear},
+		{"PostgreSQL", "XX000", "unexpected", Fatal},
+		{"H2", "90131", "Concurrent update in table", Aborted},
+		{"H2", "HYT00", "Timeout trying to lock table", Aborted},
+		{"H2", "90067", "Connection is broken", Lost},
+		{"H2", "90098", "The database has been closed", Lost},
+	} {
+		if got := p.Classify(&pgconn.PgError{Code: x.code, Message: x.text}); got != x.want {
+			t.Errorf("%s %s %s: %v, expected %v", x.who, x.code, x.text, got, x.want)
+		}
+	}
+}

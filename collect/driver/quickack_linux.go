@@ -1,0 +1,22 @@
+package driver
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// quickAck has the next answers acknowledged at once. A server that sends an answer in small pieces and waits for the
+// acknowledgement of each would else wait 40 ms.
+func quickAck(c net.Conn) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return
+	}
+	// It only saves time.
+	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) })
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+)
+
+func init() {
+	kinds = append(kinds, Kind{"dolt", "dolt:start (?bin=FOLDER)", startDolt})
+}
+
+// startDolt starts Dolt's SQL server, with a home of its own, so that nothing of the user's is read or written, and
+// without the figures of use that it sends.
+func startDolt(ctx context.Context, c *Cluster, arg string, options url.Values) error {
+	if arg != "" {
+		return fmt.Errorf("%q; expected dolt:start", arg)
+	}
+	bin, err := c.find("dolt", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	data, err := c.sub("data")
+	if err != nil {
+		return err
+	}
+	c.env = append(c.env, "HOME="+c.dir, "DOLT_ROOT_PATH="+c.dir, "DOLT_DISABLE_EVENT_FLUSH=1")
+	for _, set := range [][2]string{{"user.name", "isovet"}, {"user.email", "isovet@localhost"},
+		{"metrics.disabled", "true"}} {
+		if err := c.run(ctx, bin, "config", "--global", "--add", set[0], set[1]); err != nil {
+			return err
+		}
+	}
+	args := []string{"sql-server", "--host", "127.0.0.1", "--port", strconv.Itoa(ports[0]), "--data-dir", data,
+		"--loglevel", "error"}
+	for _, o := range sorted(options) {
+		args = append(args, "--"+o[0]+"="+o[1])
+	}
+	return c.add(ctx, "dolt", fmt.Sprintf("dolt://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
+		listening(ports[0]))
+}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+)
+
+func init() {
+	kinds = append(kinds, Kind{"tidb", "tidb:start (?bin=FOLDER; one tidb-server with its own store)", startTiDB})
+}
+
+// startTiDB starts one server that keeps its data by itself (unistore), as its developers' tests do.
+func startTiDB(ctx context.Context, c *Cluster, arg string, options url.Values) error {
+	if arg != "" {
+		return fmt.Errorf("%q; expected tidb:start", arg)
+	}
+	bin, err := c.find("tidb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(2)
+	if err != nil {
+		return err
+	}
+	data, err := c.sub("data")
+	if err != nil {
+		return err
+	}
+	args := []string{"-store", "unistore", "-path", data, "-host", "127.0.0.1", "-P", strconv.Itoa(ports[0]),
+		"-L", "error", "-status", strconv.Itoa(ports[1]), "-status-host", "127.0.0.1",
+		"-socket", filepath.Join(c.dir, "s")}
+	for _, o := range sorted(options) {
+		args = append(args, "-"+o[0]+"="+o[1])
+	}
+	return c.add(ctx, "tidb", fmt.Sprintf("tidb://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
+		listening(ports[0]))
+}
