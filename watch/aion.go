@@ -107,7 +107,9 @@ func NewAion(o AionOptions) (Judge, error) {
 	j := &aion{a: a, p: newParser(a, store), o: o, g: gate{o: o.Gate, unit: o.Unit, moment: stamped}, store: store,
 		room: o.shares()}
 	if o.divided() {
-		j.team = newTeam(&o)
+		if j.team, err = newTeam(&o); err != nil {
+			return nil, err
+		}
 		j.p.share, j.p.part = timestamp.Rest, o.portion(0, 1)
 		j.p.later = j.team.doubt
 	}
@@ -355,18 +357,6 @@ func (j *aion) Clock(now int64) {
 }
 
 func (j *aion) Tick() (every, rest time.Duration) { return ticking(j.o.Wait, j.o.Gate) }
-
-// ticking is how often the clock is told, and for how long after the last line.
-func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
-	if wait <= 0 && o.MaxJump <= 0 && o.Patience <= 0 {
-		return 0, 0
-	}
-	every = time.Second
-	if wait > 0 {
-		every = min(every, max(wait/10, 10*time.Millisecond))
-	}
-	return every, wait + o.Patience + every
-}
 
 func (j *aion) Quiet() (int64, bool) { return j.max, j.begun }
 

@@ -124,3 +124,15 @@ func Unjudged(class string) bool { return unjudged(class) }
 func unjudged(class string) bool {
 	return class == late || class == jumped || class == gap || class == undecided
 }
+
+// ticking is how often the clock is told, and for how long after the last line.
+func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
+	if wait <= 0 && o.MaxJump <= 0 && o.Patience <= 0 {
+		return 0, 0
+	}
+	every = time.Second
+	if wait > 0 {
+		every = min(every, max(wait/10, 10*time.Millisecond))
+	}
+	return every, wait + o.Patience + every
+}

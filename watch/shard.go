@@ -25,13 +25,13 @@ type shard struct {
 	b      *Batch        `freeze:"-"`
 }
 
-// newShard makes shard i of n in this process.
-func newShard(o *AionOptions, i, n int) *shard {
+// newShard makes shard i of n in this process. Errors: options that cannot be.
+func newShard(o *AionOptions, i, n int) (*shard, error) {
 	opts := o.Options
 	opts.Share = timestamp.Keys
 	a, err := timestamp.NewAion(opts)
 	if err != nil {
-		panic(err) // the rest has the same options
+		return nil, err
 	}
 	s := &shard{a: a, number: i, bounds: o.sub(fmt.Sprint(i)), room: 1 << 62}
 	if o.Memory > 0 {
@@ -40,7 +40,7 @@ func newShard(o *AionOptions, i, n int) *shard {
 	s.store = s.bounds.store()
 	s.p = newParser(a, s.store)
 	s.p.share, s.p.part = timestamp.Keys, o.portion(i, n)
-	return s
+	return s, nil
 }
 
 // do does what is said, the first of it being command at of the batch.

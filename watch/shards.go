@@ -178,13 +178,17 @@ type chore struct {
 	latest   int64 // of the judge's times then
 }
 
-func newTeam(o *AionOptions) *team {
+func newTeam(o *AionOptions) (*team, error) {
 	n := max(o.Shards, 1)
 	t := &team{of: n, mark: noMark}
 	for i := range n {
-		t.shards = append(t.shards, newShard(o, i, n))
+		s, err := newShard(o, i, n)
+		if err != nil {
+			return nil, err
+		}
+		t.shards = append(t.shards, s)
 	}
-	return t
+	return t, nil
 }
 
 // manyCommands is how many are handed over at once, and few how many lines are not worth goroutines.
@@ -352,7 +356,10 @@ func (t *team) each(do func(s *shard) error) error {
 
 // restoreTeam is Restore; nothing is changed before all is known to be whole.
 func (j *aion) restoreTeam(dir string) error {
-	t := newTeam(&j.o)
+	t, err := newTeam(&j.o)
+	if err != nil {
+		return err
+	}
 	if err := t.each(func(s *shard) error { return s.load(dir) }); err != nil {
 		return err
 	}

@@ -11,18 +11,15 @@ package mechanism
 //
 // Deduces: wr where one version only can have been read; rw to the writer of the next version.
 func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
-	joint := struct {
-		lo, hi     int64
-		loAt, hiAt int // reads; -1: the snapshot's own interval
-		group      uint32
-	}{lo: p.a, hi: p.b, loAt: -1, hiAt: -1}
 	whole := v.p.Reads == TransactionReads
-	if v.p.StaleReads {
-		joint.lo = -Forever
-	}
-	broken := false
+	joint := v.moment(p.a, p.b)
+	v.places = v.places[:0]
 	for i := range reads {
 		r := &reads[i]
+		v.places = append(v.places, -1)
+		if !whole && (i == 0 || reads[i-1].Op != r.Op) {
+			joint = v.moment(r.Bef, r.Aft)
+		}
 		locked := r.Kind == LockedRead || r.Kind == lockedBeforeWrite
 		a, b := p.a, p.b
 		if !whole || locked {
@@ -36,7 +33,7 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 		if at < 0 {
 			if v.p.Reads != NoReads && !locked {
 				v.unseen(p, r, k, b)
-				broken = true
+				joint.broken = true
 				continue
 			}
 			// No consistent read is promised; who wrote what was read is a dependency all the same.
@@ -48,18 +45,17 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 			continue // one of several: nothing follows
 		}
 		if v.p.Reads != NoReads && !locked {
-			if !whole && (i == 0 || reads[i-1].Op != r.Op) {
-				joint.lo, joint.hi, joint.loAt, joint.hiAt, broken = a, b, -1, -1, false
+			v.places[i] = int32(at)
+			w := &k.vers[at]
+			if w.c > joint.lo {
+				joint.lo, joint.low = w.c, narrowing{r, w.id}
 			}
-			if c := k.vers[at].c; c > joint.lo {
-				joint.lo, joint.loAt = c, i
+			if d, next := k.until(at); d < joint.hi {
+				joint.hi, joint.high = d, narrowing{r, k.vers[next].id}
 			}
-			if d, _ := k.until(at); d < joint.hi {
-				joint.hi, joint.hiAt = d, i
-			}
-			if joint.lo > joint.hi && !broken {
-				broken = true
-				v.noSnapshot(p, reads, joint.loAt, joint.hiAt)
+			if joint.lo > joint.hi && !joint.broken {
+				joint.broken = true
+				v.noSnapshot(p, &joint)
 			}
 		}
 		v.seen(p, r, k, at)
@@ -67,7 +63,7 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	switch {
 	case v.p.Reads == NoReads:
 	case whole:
-		v.whole(p, reads, before, p.a, p.b)
+		v.whole(p, reads, v.places, before, p.a)
 	default:
 		for i := 0; i < len(reads); {
 			j := i + 1
@@ -75,20 +71,41 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 				j++
 			}
 			if j > i+1 {
-				v.whole(p, reads[i:j], nil, reads[i].Bef, reads[i].Aft)
+				v.whole(p, reads[i:j], v.places[i:j], nil, reads[i].Bef)
 			}
 			i = j
 		}
 	}
 }
 
-// whole verifies that a snapshot in [a, b] has transactions whole: all that one of them wrote, if a read of the
-// snapshot saw some of it, or if first updater wins had it commit before. Intervals alone do not tell where they
-// overlap, since each version's is looked at by itself.
+// moment is when the reads of one snapshot can all have happened: not before lo nor after hi, as the reads say that
+// narrowed it last.
+type moment struct {
+	lo, hi    int64
+	low, high narrowing // without a read: the snapshot's own interval
+	broken    bool      // it is known that there is none
+}
+
+// narrowing is a read and the transaction whose commit bounds it; none: nobody's.
+type narrowing struct {
+	read *Trace
+	by   uint64
+}
+
+func (v *Verifier) moment(a, b int64) moment {
+	if v.p.StaleReads {
+		a = -Forever
+	}
+	return moment{lo: a, hi: b}
+}
+
+// whole verifies that a snapshot from a on, of which versions at places were read, has transactions whole: all that one
+// of them wrote, if a read of the snapshot saw some of it, or if first updater wins had it commit before. Intervals
+// alone do not tell where they overlap, since each version's is looked at by itself.
 //
 // Source:  atomic visibility (errata L8: each possible order of a commit and a snapshot); not in [Leopard].
 // Cost: near nothing, but where commits overlap with the snapshot: then the versions that do, for each read.
-func (v *Verifier) whole(p *pending, reads []Trace, before []predecessor, a, b int64) {
+func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []predecessor, a int64) {
 	if v.p.StaleReads {
 		a = -Forever
 	}
@@ -96,37 +113,29 @@ func (v *Verifier) whole(p *pending, reads []Trace, before []predecessor, a, b i
 	for _, u := range before {
 		v.together = append(v.together, together{txn: u.txn, id: u.id, read: -1, by: u})
 	}
-	version := func(r *Trace) (k *keyState, at int) {
-		if r.Kind == LockedRead || r.Kind == lockedBeforeWrite {
-			return nil, -1
-		}
-		k = v.key(r.Key)
-		at, more := k.find(r.Val, a, b, p.serial, !v.o.Duplicates)
-		if more {
-			at = -1
-		}
-		return k, at
-	}
 	if len(reads) > 1 {
-		for i := range reads {
+		for i, at := range places {
+			if at < 0 {
+				continue
+			}
 			// What committed before the snapshot for sure is compared by its interval.
-			if k, at := version(&reads[i]); at >= 0 && k.vers[at].txn != none && k.vers[at].d >= a &&
-				(len(v.together) == 0 || v.together[len(v.together)-1].txn != k.vers[at].txn) {
-				v.together = append(v.together, together{txn: k.vers[at].txn, id: k.vers[at].id, read: i})
+			if w := &v.key(reads[i].Key).vers[at]; w.txn != none && w.d >= a &&
+				(len(v.together) == 0 || v.together[len(v.together)-1].txn != w.txn) {
+				v.together = append(v.together, together{txn: w.txn, id: w.id, read: i})
 			}
 		}
 	}
 	if len(v.together) == 0 {
 		return
 	}
-	for i := range reads {
-		k, at := version(&reads[i])
+	for i, at := range places {
 		if at < 0 {
 			continue
 		}
+		k := v.key(reads[i].Key)
 		seen := &k.vers[at]
 		next := seen.succ // those after it, one by one, as far as they are known
-		for j := at + 1; j < len(k.vers); j++ {
+		for j := int(at) + 1; j < len(k.vers); j++ {
 			w := &k.vers[j]
 			follows := w.c > seen.d
 			if w.txn != none && w.txn == next {
@@ -173,6 +182,7 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 	case w.succ == p.serial:
 	case w.succ != none:
 		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
+	case v.o.Late && !v.g.on && !v.o.KeepEdges: // nobody asks
 	default:
 		// The next version is not known, or not there yet; one that is surely later is as good for the order.
 		w.readers = v.newReader(reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers})
@@ -258,32 +268,16 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 }
 
 // noSnapshot reports two reads (or one, and the snapshot's interval) that no moment explains.
-func (v *Verifier) noSnapshot(p *pending, reads []Trace, lo, hi int) {
+func (v *Verifier) noSnapshot(p *pending, m *moment) {
 	x := Violation{Mechanism: ConsistentRead, Kind: NoSnapshot, Txns: []uint64{p.id}}
-	for _, i := range []int{lo, hi} {
-		if i < 0 {
+	for _, n := range []narrowing{m.low, m.high} {
+		if n.read == nil {
 			continue
 		}
-		r := &reads[i]
-		x.Key, x.Val = r.Key, r.Val
-		x.Ops = append(x.Ops, r.Op)
-		k := v.key(r.Key)
-		at := -1
-		for j := range k.vers {
-			if k.vers[j].val == r.Val {
-				at = j
-			}
-		}
-		if at < 0 {
-			continue
-		}
-		if i == hi {
-			if _, at = k.until(at); at < 0 {
-				continue
-			}
-		}
-		if k.vers[at].id != none {
-			x.Txns = append(x.Txns, k.vers[at].id)
+		x.Key, x.Val = n.read.Key, n.read.Val
+		x.Ops = append(x.Ops, n.read.Op)
+		if n.by != none {
+			x.Txns = append(x.Txns, n.by)
 		}
 	}
 	v.violation(x)

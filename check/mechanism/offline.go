@@ -76,7 +76,8 @@ func Traces(h *history.History) ([][]Trace, error) {
 	out := make([][]Trace, len(s.txns))
 	for i := range out {
 		for _, t := range s.txns[i] {
-			out[i] = s.txn(out[i], t)
+			x, _ := s.times(t)
+			out[i] = s.txn(out[i], t, &x)
 		}
 	}
 	return out, nil
@@ -271,16 +272,16 @@ func (s *source) next(lane int) []Trace {
 	if len(s.txns[lane]) == 0 {
 		return nil
 	}
-	b := s.txn(s.bufs[lane][:0], s.txns[lane][0])
+	x, _ := s.times(s.txns[lane][0])
+	b := s.txn(s.bufs[lane][:0], s.txns[lane][0], &x)
 	s.txns[lane] = s.txns[lane][1:]
 	s.bufs[lane] = b
 	return b
 }
 
-// txn appends a transaction's traces.
-func (s *source) txn(buf []Trace, t uint32) []Trace {
+// txn appends the traces of a transaction that ran when x says.
+func (s *source) txn(buf []Trace, t uint32, x *span) []Trace {
 	h := s.h
-	x, _ := s.times(t)
 	lo, hi := h.TxnOps(t)
 	buf = append(slices.Grow(buf, int(hi-lo)+2), Trace{Kind: Begin, Bef: x.start, Aft: x.start, Val: uint64(t)})
 	for op := lo; op < hi; op++ {

@@ -151,14 +151,15 @@ func (s *Stream) Txn(buf []Trace, t uint32, id uint64) ([]Trace, error) {
 	for op := lo; op < hi && !s.src.timed; op++ {
 		s.src.timed = h.OpEnd(op) != history.NoTime
 	}
-	if _, ok := s.src.times(t); !ok {
+	x, ok := s.src.times(t)
+	if !ok {
 		if h.Txns.Status[t] == history.Committed {
 			return buf, &MissingTimes{h.Txns.ID[t]}
 		}
 		return buf, nil
 	}
 	n := len(buf)
-	buf = s.src.txn(buf, t)
+	buf = s.src.txn(buf, t, &x)
 	for i := n; i < len(buf); i++ {
 		x := &buf[i]
 		if x.Kind == Begin || x.Kind > Statement {

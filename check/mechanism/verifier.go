@@ -45,6 +45,7 @@ type Verifier struct {
 	numRead    int           // reads ever taken off the front of reads
 	before     []predecessor // of those in the queue, from beforeHead on
 	beforeHead int
+	places     []int32    // scratch of consistent: the version that each read saw; -1: none, or any of several
 	together   []together // scratch of whole
 	g          certifier
 	readers    []reader
@@ -78,6 +79,7 @@ type pending struct {
 	from, to   int // its reads, counted from the beginning of time
 	before     int // how many of Verifier.before are its
 	a, b       int64
+	least      int64 // no snapshot or read of it is before
 	ready      int64
 }
 
@@ -238,7 +240,8 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn(), a, b, cBef, cAft)
 	before := len(v.before)
-	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, ready: b}
+	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a,
+		ready: b}
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind == Statement {
@@ -256,6 +259,10 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 			}
 			continue
 		}
+		p.least = min(p.least, op.Bef)
+		if v.p.Reads == StatementReads {
+			p.ready = max(p.ready, op.Aft)
+		}
 		if k.wrote == v.number {
 			if w := &ops[k.wroteAt]; w.Val != op.Val && op.Kind == Read && v.p.Reads != NoReads {
 				v.violation(Violation{Mechanism: ConsistentRead, Kind: OwnWrite, Txns: []uint64{t.Txn()},
@@ -270,9 +277,6 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 			}
 		}
 		v.reads = append(v.reads, *op)
-		if v.p.Reads == StatementReads {
-			p.ready = max(p.ready, op.Aft)
-		}
 	}
 	for i := range ops {
 		op := &ops[i]

@@ -17,10 +17,7 @@ func (v *Verifier) prune() {
 		}
 	}
 	for i := v.head; i < len(v.queue); i++ {
-		floor = min(floor, v.queue[i].a)
-	}
-	for i := v.readHead; i < len(v.reads); i++ {
-		floor = min(floor, v.reads[i].Bef)
+		floor = min(floor, v.queue[i].least)
 	}
 	v.dropDead()
 	was := v.floor

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -155,5 +156,40 @@ func TestIntegerScan(t *testing.T) {
 		if n, end := integer(append([]byte(s), make([]byte, 32)...), 0); end != 0 {
 			t.Errorf("%q: got %d, %d; want none", s, n, end)
 		}
+	}
+}
+
+// TestTimeScan: times are read as other integers are, whatever time came before.
+func TestTimeScan(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(2, 1))
+	p := newParser("")
+	short := 0
+	for i := range 200_000 {
+		n := 1_750_000_000_000_000_000 + rnd.Int64N(1<<rnd.IntN(40)+1)
+		switch rnd.IntN(8) {
+		case 0:
+			n = rnd.Int64() >> rnd.IntN(64)
+		case 1:
+			n = -n
+		case 2:
+			n = 9_223_372_036_854_775_807 - rnd.Int64N(1<<rnd.IntN(40)+1)
+		}
+		b := []byte(strconv.FormatInt(n, 10))
+		if rnd.IntN(4) == 0 {
+			b[rnd.IntN(len(b))] = "0.-x],"[rnd.IntN(6)]
+		} else if rnd.IntN(8) == 0 {
+			b = append(b, "059"[rnd.IntN(3)])
+		}
+		b = append(append(b, ",]}x./:;\xff\x00 "[rnd.IntN(11):]...), make([]byte, 32)...)
+		got, end := p.time(b, 0)
+		if want, behind := integer(b, 0); got != want || end != behind {
+			t.Fatalf("%d, %q: got %d, %d; want %d, %d", i, b, got, end, want, behind)
+		}
+		if p.head == binary.LittleEndian.Uint64(b) {
+			short++
+		}
+	}
+	if short < 50_000 {
+		t.Errorf("%d times began like the one before", short)
 	}
 }

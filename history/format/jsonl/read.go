@@ -40,6 +40,9 @@ type parser struct {
 	tol tolerant
 
 	shapes shapes
+
+	head     uint64 // the first eight digits of the latest time, see time
+	headTime int64  // what they count
 }
 
 func newParser(file string) *parser {

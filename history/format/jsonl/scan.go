@@ -242,7 +242,7 @@ func (p *parser) scanOp(data []byte, i int) int {
 			return 0
 		}
 	}
-	start, end, i := opTimes(data, i)
+	start, end, i := p.opTimes(data, i)
 	if i == 0 {
 		return 0
 	}

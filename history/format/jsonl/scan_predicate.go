@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"isovet/history"
 )
@@ -52,7 +53,7 @@ func (p *parser) scanPredicate(data []byte, i int) int {
 	if data[i] != ']' {
 		return 0
 	}
-	start, end, i := opTimes(data, i+1)
+	start, end, i := p.opTimes(data, i+1)
 	if i == 0 {
 		return 0
 	}
@@ -157,13 +158,13 @@ func (p *parser) plainValue(data []byte, i, limit int) (v history.Value, end int
 }
 
 // opTimes reads the times of an operation, if there are any, and its bracket; 0: there is a surprise.
-func opTimes(data []byte, i int) (start, end int64, behind int) {
+func (p *parser) opTimes(data []byte, i int) (start, end int64, behind int) {
 	start, end = history.NoTime, history.NoTime
 	if data[i] == ',' {
-		if start, i = integer(data, i+1); i == 0 || data[i] != ',' {
+		if start, i = p.time(data, i+1); i == 0 || data[i] != ',' {
 			return start, end, 0
 		}
-		if end, i = integer(data, i+1); i == 0 || end < start {
+		if end, i = p.time(data, i+1); i == 0 || end < start {
 			return start, end, 0
 		}
 	}
@@ -171,6 +172,26 @@ func opTimes(data []byte, i int) (start, end int64, behind int) {
 		return start, end, 0
 	}
 	return start, end, i + 1
+}
+
+// century is what the first eight of 19 digits count: in times in ns since 1970, 100 s.
+const century = 100_000_000_000
+
+// time is integer for times, most of which have 19 digits, and the first eight of them in common.
+func (p *parser) time(data []byte, i int) (int64, int) {
+	head := binary.LittleEndian.Uint64(data[i:])
+	if head == p.head {
+		t := binary.LittleEndian.Uint64(data[i+8:]) ^ 0x3030303030303030
+		u := binary.LittleEndian.Uint64(data[i+16:]) ^ 0x3030303030303030
+		if digits(t) == 8 && digits(u) == 3 {
+			return p.headTime + int64(eight(t)*1000+eight(u<<40)), i + 19
+		}
+	}
+	n, behind := integer(data, i)
+	if c := n / century; behind == i+19 && c >= 10_000_000 && c < math.MaxInt64/century {
+		p.head, p.headTime = head, c*century
+	}
+	return n, behind
 }
 
 // plainPredicate returns the position behind the predicate at data[i], if it compares columns with scalars and is, as
