@@ -34,6 +34,7 @@ func Describe(a *Anomaly, h *history.History) string {
 		d.reads(a)
 		return d.String()
 	}
+	d.by = newSettler(a, h)
 	d.let(a)
 	if len(a.Cycle) > 0 && len(a.Cycles) == 0 {
 		d.cycle(a.Cycle, "")
@@ -50,7 +51,7 @@ func Describe(a *Anomaly, h *history.History) string {
 	d.WriteString("Every way to order the versions closes a cycle.\n")
 	for i, c := range cases {
 		if i == maxCases && len(cases) > maxCases {
-			fmt.Fprintf(&d, "And %d more cases.\n", len(cases)-i)
+			fmt.Fprintf(&d, "And %d more %s.\n", len(cases)-i, plural(len(cases)-i, "case"))
 			break
 		}
 		fmt.Fprintf(&d, "Case %d", i+1)
@@ -66,6 +67,8 @@ func Describe(a *Anomaly, h *history.History) string {
 type describer struct {
 	strings.Builder
 	h *history.History
+	// by says what settles the orders of versions that an edge assumes; nil where the name asks for no such order.
+	by *settler
 }
 
 func (d *describer) String() string { return strings.TrimSuffix(d.Builder.String(), "\n") }
@@ -183,7 +186,11 @@ func (d *describer) let(a *Anomaly) {
 
 func (d *describer) cycle(c []Edge, indent string) {
 	for _, e := range c {
-		fmt.Fprintf(d, "%s%s < %s, because %s.\n", indent, d.txn(e.From), d.txn(e.To), d.because(e))
+		fmt.Fprintf(d, "%s%s < %s, because %s.", indent, d.txn(e.From), d.txn(e.To), d.because(e))
+		if by := d.by.edge(e); by != "" {
+			fmt.Fprintf(d, " (%s.)", by)
+		}
+		d.WriteByte('\n')
 	}
 	if len(c) > 0 {
 		fmt.Fprintf(d, "%sSo %s would come before itself: a contradiction.\n", indent, d.txn(c[0].From))
@@ -216,22 +223,33 @@ func (d *describer) assumptions(c []Edge) string {
 	return strings.Join(out, ", ")
 }
 
+// inSession says that a session has one transaction after another.
+func (d *describer) inSession(first, then uint32) string {
+	h := d.h
+	if s := h.SessName[h.Txns.Sess[then]]; s != history.NoTime {
+		return fmt.Sprintf("%s came after %s in session %d", d.txn(then), d.txn(first), s)
+	}
+	return fmt.Sprintf("%s came after %s in its session", d.txn(then), d.txn(first))
+}
+
+// inTime says that a transaction had ended before another one began.
+func (d *describer) inTime(first, then uint32) string {
+	at := "at"
+	if d.h.Positions {
+		at = "at position"
+	}
+	return fmt.Sprintf("%s ended %s %d, before %s began %s %d", d.txn(first), at, d.h.End(first), d.txn(then), at,
+		d.h.Start(then))
+}
+
 // because gives an edge's reason with its values.
 func (d *describer) because(e Edge) string {
 	h := d.h
 	switch e.Dep {
 	case SO:
-		if s := h.SessName[h.Txns.Sess[e.To]]; s != history.NoTime {
-			return fmt.Sprintf("%s came after %s in session %d", d.txn(e.To), d.txn(e.From), s)
-		}
-		return fmt.Sprintf("%s came after %s in its session", d.txn(e.To), d.txn(e.From))
+		return d.inSession(e.From, e.To)
 	case RT:
-		at := "at"
-		if h.Positions {
-			at = "at position"
-		}
-		return fmt.Sprintf("%s ended %s %d, before %s began %s %d", d.txn(e.From), at, h.End(e.From), d.txn(e.To), at,
-			h.Start(e.To))
+		return d.inTime(e.From, e.To)
 	case TS:
 		return fmt.Sprintf("the database's timestamps put %s before %s", d.txn(e.From), d.txn(e.To))
 	case PWR:

@@ -96,6 +96,12 @@ func (d *describer) reads(a *Anomaly) {
 		d.dead(a)
 		return
 	}
+	defer func() {
+		if w := len(a.Ops) - 1; a.Later(h) {
+			t, by := h.TxnOf(a.Ops[0]), h.TxnOf(a.Ops[w])
+			fmt.Fprintf(d, " It did so before it was written: %s.", d.inTime(t, by))
+		}
+	}()
 	if a.predicate(h) {
 		d.predicateReads(a)
 		return

@@ -122,19 +122,7 @@ func (n *namer) name(a *Anomaly) level.Anomaly {
 	if len(cycles) == 0 {
 		return ""
 	}
-	assumed := make(map[[2]uint32]int) // first before second → the cycle that assumes it, or several
-	for i, c := range cycles {
-		for _, e := range c {
-			if first, then, ok := n.assumes(e); ok {
-				pair := [2]uint32{first, then}
-				if at, also := assumed[pair]; also && at != i {
-					assumed[pair] = several
-				} else {
-					assumed[pair] = i
-				}
-			}
-		}
-	}
+	assumed := n.assumptions(cycles)
 	s, r := refutesRC, byReads
 	kind := level.G0
 	for i, c := range cycles {
@@ -309,6 +297,25 @@ func ofOthers(h *history.History, op, lo uint32) []uint32 {
 }
 
 const several = -1
+
+// assumptions are the orders of two writers that cycles assume: the first before the second → the cycle that assumes
+// it, or several.
+func (n *namer) assumptions(cycles [][]Edge) map[[2]uint32]int {
+	assumed := make(map[[2]uint32]int)
+	for i, c := range cycles {
+		for _, e := range c {
+			if first, then, ok := n.assumes(e); ok {
+				pair := [2]uint32{first, then}
+				if at, also := assumed[pair]; also && at != i {
+					assumed[pair] = several
+				} else {
+					assumed[pair] = i
+				}
+			}
+		}
+	}
+	return assumed
+}
 
 // rung returns what the cycle at a place of its proof needs: by its edges, and by what settles the orders of versions
 // that it assumes where no read does, and no other cycle, one that assumes the opposite order.

@@ -1,6 +1,9 @@
 package level
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Anomaly is a kind of anomaly, by its short name in the literature.
 type Anomaly string
@@ -124,8 +127,28 @@ func (a Anomaly) Name() string {
 	for _, s := range [...]struct{ suffix, words string }{{"-session", " through session order"},
 		{"-realtime", " through real time"}} {
 		if n := len(a) - len(s.suffix); n > 0 && string(a[n:]) == s.suffix {
+			if a[:n] == NoOrder {
+				s.words = strings.Replace(s.words, "through", "and keeps", 1)
+			}
 			return a[:n].Name() + s.words
 		}
 	}
 	return string(a)
+}
+
+// Words is Name where it says more than the kind itself: "through real time" of a lost-update-realtime, "" of a
+// lost-update.
+func (a Anomaly) Words() string {
+	base := a.Base()
+	name := a.Name()
+	said := strings.FieldsFunc(string(base), func(r rune) bool { return r == '-' })
+	for _, w := range strings.FieldsFunc(base.Name(), func(r rune) bool { return r == '-' || r == ' ' }) {
+		if w == "of" || w == "the" || w == "transaction" {
+			continue
+		}
+		if !slices.Contains(said, w) {
+			return name
+		}
+	}
+	return strings.TrimSpace(strings.TrimPrefix(name, base.Name()))
 }

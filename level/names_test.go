@@ -125,6 +125,9 @@ func TestNames(t *testing.T) {
 		}
 		for suffix, words := range map[level.Anomaly]string{"-session": " through session order",
 			"-realtime": " through real time"} {
+			if a == level.NoOrder {
+				words = strings.Replace(words, "through", "and keeps", 1)
+			}
 			if got := (a + suffix).Name(); got != a.Name()+words {
 				t.Errorf("%s is called %q", a+suffix, got)
 			}

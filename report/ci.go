@@ -93,7 +93,7 @@ func findings(path string, r *evidence.Result) (out []finding) {
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		f := finding{kind: string(a.Kind), title: title(a, r.H) + " violates " + r.Label(), text: textOf(a, r),
+		f := finding{kind: string(a.Kind), title: a.Title(r.H) + " violates " + r.Label(), text: textOf(a, r),
 			level: r.Label(), at: spot{file: path}}
 		var all []spot
 		for _, t := range a.Txns {

@@ -29,7 +29,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		if i == 3 {
 			break
 		}
-		label += "\n" + title(&r.Anomalies[i], r.H)
+		label += "\n" + r.Anomalies[i].Title(r.H)
 	}
 	if s.left > 0 {
 		label += fmt.Sprintf("\n%s not drawn", count(s.left, "transaction", "transactions"))

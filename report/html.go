@@ -171,7 +171,7 @@ func kinds(r *evidence.Result) (out []pair) {
 	}
 	n := map[string]int{}
 	for i := range r.Anomalies {
-		n[title(&r.Anomalies[i], r.H)]++
+		n[r.Anomalies[i].Title(r.H)]++
 	}
 	for _, k := range sortedKeys(n) {
 		out = append(out, pair{k, fmt.Sprint(n[k])})
@@ -253,7 +253,7 @@ func allowed(s string) string {
 func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnomaly {
 	h := r.H
 	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)
-	p := pageAnomaly{ID: id, Title: title(a, h), Text: textOf(a, r), Short: newInShort(r, a, s),
+	p := pageAnomaly{ID: id, Title: a.Title(h), Text: textOf(a, r), Short: newInShort(r, a, s),
 		Lists: listsOf(r, a, s), Linear: linearOf(r, a)}
 	cycles := cyclesOf(a)
 	switch {
@@ -282,7 +282,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 				break
 			}
 			step := pageStep{ID: fmt.Sprintf("%se%d", one.ID, j), Dep: e.Dep.String(), Text: why(h, e),
-				Rests: restsOn(r, s, e)}
+				Rests: restsOn(r, a, s, e)}
 			one.Steps = append(one.Steps, step)
 			ids[e] = strings.TrimPrefix(ids[e]+" "+step.ID, " ")
 		}

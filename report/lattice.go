@@ -68,7 +68,7 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 		row := pageLevel{Level: r.Level.String(), Verdict: r.Verdict.String(), Checker: r.Checker, What: r.Reason,
 			To: at[r.Level]}
 		if len(r.Anomalies) > 0 {
-			row.What = title(&r.Anomalies[0], r.H)
+			row.What = r.Anomalies[0].Title(r.H)
 		}
 		d.Levels = append(d.Levels, row)
 	}

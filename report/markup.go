@@ -30,8 +30,14 @@ func (p *pageWriter) f(format string, args ...any) {
 	fmt.Fprintf(p, format, args...)
 }
 
-// link is a path relative to the page, as an address.
-func link(path string) string { return (&url.URL{Path: path}).String() }
+// link is an address relative to the page, and what it says; "#" for any other.
+func link(to string) (href, text string) {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" {
+		return "#", to
+	}
+	return u.String(), u.Path
+}
 
 // table writes rows of names and values: names to the left as heads of their rows, or values to the left as numbers.
 func (p *pageWriter) table(rows []pair, numbers bool) {
@@ -108,9 +114,10 @@ func (p *pageWriter) page(d *pageData) {
 	if d.Small != "" || d.Shrink != "" {
 		p.f("<section><h2>The smallest history that shows it</h2>\n")
 		if d.Small != "" {
+			href, text := link(d.Small)
 			p.f(`<p><a href="%s">%s</a> is what is left of this history when all is left out without which it still
 violates the level: for a bug report, and to understand what went wrong.</p>
-`, link(d.Small), d.Small)
+`, href, text)
 		} else {
 			p.f(`<p>This history has more transactions than the violation. What is needed for it is found by:</p>
 <pre tabindex="0">%s</pre>

@@ -122,6 +122,10 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 		rows = append(rows, clip(keyName(h, k), 60))
 	}
 	short := inShort{Who: and(names), Rows: and(rows), Should: should[a.Kind.Base()]}
+	if a.Later(h) {
+		short.Should = "Return only what had been written when the read ran. The write came after it: the value is " +
+			"of another one, which is not in the history, or the clients' times are wrong."
+	}
 	cl := newClock(r, s.txns)
 	for i, t := range s.txns {
 		if i == MaxNodes {
@@ -157,8 +161,8 @@ func and(words []string) string {
 	return strings.Join(words[:n], ", ") + " and " + words[n]
 }
 
-// restsOn says what an edge rests on: the operations, where they stand in the file, and what is assumed.
-func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
+// restsOn says what an edge of a proof rests on: the operations, where they stand in the file, and what is assumed.
+func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge) (out []string) {
 	h := r.H
 	key := clip(keyName(h, e.Key), 60)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -223,6 +227,9 @@ func restsOn(r *evidence.Result, s *scene, e evidence.Edge) (out []string) {
 			say("The row that it missed: %s, based on %s; %s then made a version that it would have found.",
 				key, version(), txnName(h, e.To))
 		}
+	}
+	if by := a.Settled(h, e); by != "" {
+		say("%s.", clip(by, maxWhy))
 	}
 	return out
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"isovet/evidence"
-	"isovet/history"
-	"isovet/level"
 )
 
 // TextOptions say how much Text writes. The zero value is the default.
@@ -56,7 +54,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 				break
 			}
 			a := &r.Anomalies[i]
-			fmt.Fprintf(b, "  %s\n", o.paint(bold, title(a, r.H)))
+			fmt.Fprintf(b, "  %s\n", o.paint(bold, a.Title(r.H)))
 			describe(b, a, r, o.MaxLines)
 		}
 		if n := more(r, o.MaxAnomalies); n > 0 {
@@ -71,21 +69,6 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	return b.Flush()
 }
 
-// title names an anomaly by its short name, and in words where these say more.
-func title(a *evidence.Anomaly, h *history.History) string {
-	n := a.Kind.Name()
-	if a.Kind == level.NonRepeatableRead && h != nil && slices.ContainsFunc(a.Ops, func(op uint32) bool {
-		return h.Ops.Kind[op] == history.PredRead || h.Ops.Kind[op] == history.PredWrite
-	}) {
-		n = "phantom: a condition evaluated twice, with two results"
-	}
-	if n != strings.ReplaceAll(string(a.Kind), "-", " ") && n != string(a.Kind) {
-		return fmt.Sprintf("%s (%s)", a.Kind, n)
-	}
-	return string(a.Kind)
-}
-
-// more counts the anomalies that are not described.
 // mechanisms is the section on the database's mechanisms.
 func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 	if m == nil {
@@ -112,6 +95,7 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 	}
 }
 
+// more counts the anomalies that are not described.
 func more(r *evidence.Result, max int) int {
 	n := r.Also
 	if len(r.Anomalies) > max {
@@ -129,7 +113,8 @@ func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int)
 		fmt.Fprintf(b, "    %s\n", strings.TrimRight(line, "\n"))
 	}
 	if n > max {
-		fmt.Fprintf(b, "    … %d more lines; --json, --report and --certificate have all\n", n-max)
+		fmt.Fprintf(b, "    … %s; --json, --report and --certificate have all\n", count(n-max, "more line",
+			"more lines"))
 	}
 }
 

@@ -259,7 +259,7 @@ func printLattice(e *env, f *checkFlags, o outcome, l *check.Lattice, load time.
 		report.LevelNames(l.Failing))
 	for _, of := range report.Failures(l.Results) {
 		a := &of.Result.Anomalies[0]
-		fmt.Fprintf(&b, "\n%s: %s (%s)\n", report.LevelNames(of.At), a.Kind, a.Kind.Name())
+		fmt.Fprintf(&b, "\n%s: %s\n", report.LevelNames(of.At), a.Title(of.Result.H))
 		for line := range strings.Lines(a.Text) {
 			fmt.Fprintf(&b, "  %s", line)
 		}
