@@ -170,14 +170,12 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		v.dropLocks(k, v.floor)
 	}
 	what |= stateUsed
-	buried := k.buried
-	if buried <= v.graves.made-v.graves.most {
-		buried = 0
-	}
 	if k.isHeld {
 		what |= stateHeld
 	}
-	if buried > 0 {
+	// Also of one that is forgotten meanwhile: what is said of a key that has only been read since must be the same, or
+	// it is written again.
+	if k.buried > 0 {
 		what |= stateBuried
 	}
 	if len(k.locks) > 0 {
@@ -186,16 +184,16 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	for i := range k.vers {
 		v.liveReaders(&k.vers[i])
 	}
-	if w := &k.vers[0]; what == stateUsed|stateFirst && len(k.vers) == 1 && w.isInitial() && w.val == s.first &&
-		w.succ == none && w.readers < 0 {
+	if w := &k.vers[0]; what&^stateBuried == stateUsed|stateFirst && k.buried <= v.graves.made-v.graves.most &&
+		len(k.vers) == 1 && w.isInitial() && w.val == s.first && w.succ == none && w.readers < 0 {
 		return buf
 	}
 	b[len(buf)] = what
 	if k.isHeld {
 		b = binary.LittleEndian.AppendUint64(b, k.held)
 	}
-	if buried > 0 {
-		b = binary.AppendVarint(b, buried)
+	if k.buried > 0 {
+		b = binary.AppendVarint(b, k.buried)
 	}
 	b = binary.AppendVarint(b, int64(k.last))
 	b = binary.AppendVarint(b, int64(k.versLimit))
