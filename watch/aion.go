@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
 	"isovet/check/timestamp"
 	"isovet/history"
-	"isovet/internal/freeze"
 	"isovet/internal/keystore"
 )
 
@@ -147,30 +145,6 @@ func (j *aion) Settings() []Setting {
 		s = append(s, Setting{"read-only-at-start", strconv.FormatBool(j.o.ReadOnlyAtStart)})
 	}
 	return append(append(s, j.o.Gate.settings()...), j.o.Division.settings()...)
-}
-
-// keysFolder is what judges call the folder of a checkpoint that has what lies on disk.
-const keysFolder = "keys"
-
-func (j *aion) Checkpoint(dir string) error {
-	err := freeze.Save(filepath.Join(dir, stateFile), j)
-	if err == nil && j.team != nil {
-		err = j.team.checkpoint(dir)
-	}
-	if err != nil || j.store == nil {
-		return err
-	}
-	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
-}
-
-func (j *aion) Restore(dir string) error {
-	if j.team != nil {
-		return j.restoreTeam(dir)
-	}
-	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
-		return err
-	}
-	return j.o.restore(dir, j.store)
 }
 
 func (j *aion) Begin(func(n int64) ([]byte, error)) {}

@@ -28,6 +28,39 @@ func (o *Bounds) store() *keystore.Store {
 	return keystore.New(keystore.Options{Dir: o.Dir, Memory: o.Memory})
 }
 
+// keysFolder is what judges call the folder of a checkpoint that has what lies on disk.
+const keysFolder = "keys"
+
+func (j *aion) Checkpoint(dir string) (rest func() error, err error) {
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
+		return nil, err
+	}
+	own := keysCheckpoint(j.store, dir)
+	if j.team == nil {
+		return own, nil
+	}
+	team, err := j.team.checkpoint(dir)
+	return func() error { return errors.Join(own(), team()) }, err
+}
+
+func (j *aion) Restore(dir string) error {
+	if j.team != nil {
+		return j.restoreTeam(dir)
+	}
+	if err := freeze.Load(filepath.Join(dir, stateFile), j); err != nil {
+		return err
+	}
+	return j.o.restore(dir, j.store)
+}
+
+// keysCheckpoint writes what lies on disk, beside, to a checkpoint; rest waits for it.
+func keysCheckpoint(s *keystore.Store, dir string) (rest func() error) {
+	if s == nil {
+		return func() error { return nil }
+	}
+	return s.Checkpoint(filepath.Join(dir, keysFolder))
+}
+
 // restore brings back from a checkpoint what lies on disk.
 func (o *Bounds) restore(dir string, s *keystore.Store) error {
 	dir = filepath.Join(dir, keysFolder)

@@ -183,8 +183,8 @@ func (w *watcher) due() bool {
 	}
 }
 
-// checkpoint has the judge write what it knows, and another goroutine make that last. A disk that is full is no error:
-// the next one may fit.
+// checkpoint has the judge write what it knows, and another goroutine do what need not be waited for, and make it last.
+// A disk that is full is no error: the next one may fit.
 func (w *watcher) checkpoint() {
 	k := &w.keeper
 	k.busy <- struct{}{}
@@ -192,17 +192,20 @@ func (w *watcher) checkpoint() {
 	k.last = begun
 	k.number++
 	dir := filepath.Join(w.cfg.Dir, fmt.Sprintf(checkpointName, k.number))
-	m, size, err := w.writeState(dir + ".new")
+	m, rest, err := w.writeState(dir + ".new")
 	w.s.CheckpointPause = time.Since(begun)
-	if err != nil {
-		w.noCheckpoint(dir, err)
-		<-k.busy
-		return
-	}
 	at, number := w.at, k.number
-	w.saved = at
+	if err == nil {
+		w.saved = at
+	}
 	k.group.Go(func() {
-		err := finish(w.cfg.Dir, dir, m)
+		var size int64
+		if rest != nil { // also of one that has failed, for it is under way
+			err = errors.Join(err, rest())
+		}
+		if err == nil {
+			size, err = finish(w.cfg.Dir, dir, m)
+		}
 		if err == nil {
 			k.whole = append([]kept{{number, at}}, k.whole...)
 			err = w.forget()
@@ -237,18 +240,19 @@ func (w *watcher) noCheckpoint(dir string, err error) {
 // settled reports whether all violations that the file has have been found again.
 func (w *watcher) settled() bool { return w.out != nil && w.out.n >= w.out.there }
 
-// writeState writes everything but the manifest, and returns that. All violations have been told.
-func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
+// writeState has everything written but the manifest, and returns that; all is there when rest has returned. All
+// violations have been told.
+func (w *watcher) writeState(dir string) (m *manifest, rest func() error, err error) {
 	if d := w.cfg.disk; d != nil {
 		if err := d(); err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
-	if err := w.judge.Checkpoint(dir); err != nil {
-		return nil, 0, err
+	if rest, err = w.judge.Checkpoint(dir); err != nil {
+		return nil, rest, err
 	}
 	m = &manifest{Version: manifestVersion, Written: time.Now().UTC(), Options: map[string]string{}, Log: w.at,
 		Places: maps.Clone(w.places), Emitted: w.out.state(), Bad: w.s.Bad, Found: maps.Clone(w.s.Violations),
@@ -260,6 +264,11 @@ func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
 	if w.judge.Stats(&s); s.Txns > 0 {
 		m.Watermark = &s.Watermark
 	}
+	return m, rest, nil
+}
+
+// measure notes how long the files of a checkpoint are.
+func (m *manifest) measure(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -273,18 +282,21 @@ func (w *watcher) writeState(dir string) (m *manifest, total int64, err error) {
 		total += st.Size()
 		return err
 	})
-	return m, total, err
+	return total, err
 }
 
-// finish makes a checkpoint last, and gives it its name.
-func finish(parent, dir string, m *manifest) error {
+// finish makes a checkpoint last, and gives it its name; size is what its files have.
+func finish(parent, dir string, m *manifest) (size int64, err error) {
+	path := dir + ".new"
+	if size, err = m.measure(path); err != nil {
+		return 0, err
+	}
 	text, err := m.encode()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	path := dir + ".new"
 	if err := os.WriteFile(filepath.Join(path, manifestFile), text, 0o644); err != nil {
-		return err
+		return 0, err
 	}
 	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -300,12 +312,12 @@ func finish(parent, dir string, m *manifest) error {
 		return errors.Join(f.Sync(), f.Close())
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.Rename(path, dir); err != nil {
-		return err
+		return 0, err
 	}
-	return syncDir(parent)
+	return size, syncDir(parent)
 }
 
 // forget removes checkpoints that are not needed any more, and compresses and deletes what of the log is not. It runs

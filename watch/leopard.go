@@ -120,14 +120,14 @@ type begun struct {
 	Header []byte
 }
 
-func (j *leopard) Checkpoint(dir string) error {
+func (j *leopard) Checkpoint(dir string) (rest func() error, err error) {
 	if err := freeze.Save(filepath.Join(dir, "begun"), &begun{j.online != nil, j.header}); err != nil {
-		return err
+		return nil, err
 	}
-	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil || j.store == nil {
-		return err
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
+		return nil, err
 	}
-	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
+	return keysCheckpoint(j.store, dir), nil
 }
 
 func (j *leopard) Restore(dir string) error {

@@ -118,11 +118,11 @@ func (j *replayJudge) Settings() []Setting {
 	return append(s, j.o.Gate.settings()...)
 }
 
-func (j *replayJudge) Checkpoint(dir string) error {
-	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil || j.store == nil {
-		return err
+func (j *replayJudge) Checkpoint(dir string) (rest func() error, err error) {
+	if err := freeze.Save(filepath.Join(dir, stateFile), j); err != nil {
+		return nil, err
 	}
-	return j.store.Checkpoint(filepath.Join(dir, keysFolder))
+	return keysCheckpoint(j.store, dir), nil
 }
 
 func (j *replayJudge) Restore(dir string) error {

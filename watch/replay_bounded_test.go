@@ -53,7 +53,7 @@ func TestEvictionSaysReplay(t *testing.T) {
 			}
 			again++
 			cp := t.TempDir()
-			if err := was.Checkpoint(cp); err != nil {
+			if err := checkpointTo(was, cp); err != nil {
 				t.Fatal(err)
 			}
 			if err := was.(*replayJudge).store.Close(); err != nil {

@@ -107,15 +107,15 @@ func (s *shard) folder(dir string) string {
 	return filepath.Join(dir, fmt.Sprintf("shard-%d", s.number))
 }
 
-func (s *shard) checkpoint(dir string) error {
+func (s *shard) checkpoint(dir string) (rest func() error, err error) {
 	dir = s.folder(dir)
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
-	if err := freeze.Save(filepath.Join(dir, stateFile), s); err != nil || s.store == nil {
-		return err
+	if err := freeze.Save(filepath.Join(dir, stateFile), s); err != nil {
+		return nil, err
 	}
-	return s.store.Checkpoint(filepath.Join(dir, keysFolder))
+	return keysCheckpoint(s.store, dir), nil
 }
 
 func (s *shard) load(dir string) error {

@@ -339,8 +339,21 @@ func wrote(p *chore) *timestamp.Arrival {
 }
 
 // checkpoint writes what all know, as of one place in the stream.
-func (t *team) checkpoint(dir string) error {
-	return t.each(func(s *shard) error { return s.checkpoint(dir) })
+func (t *team) checkpoint(dir string) (rest func() error, err error) {
+	rests := make([]func() error, len(t.shards))
+	err = t.each(func(s *shard) (err error) {
+		rests[s.number], err = s.checkpoint(dir)
+		return err
+	})
+	return func() error {
+		var err error
+		for _, rest := range rests {
+			if rest != nil {
+				err = errors.Join(err, rest())
+			}
+		}
+		return err
+	}, err
 }
 
 // each does something with all shards at once.

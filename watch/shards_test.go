@@ -69,7 +69,7 @@ func TestShards(t *testing.T) {
 					return was
 				}
 				cp := t.TempDir()
-				if err := was.Checkpoint(cp); err != nil {
+				if err := checkpointTo(was, cp); err != nil {
 					t.Fatal(err)
 				}
 				closeAion(t, was.(*aion))

@@ -28,8 +28,6 @@ var floors = [][]room{
 			"a heap of numbers and ids, the smallest first"},
 		{"internal/sorts",
 			"sorting with one body of code for all types, for what no check's time depends on"},
-		{"internal/keystore",
-			"numbers for the keys of an endless stream, and what is known of those that memory does not hold, on disk"},
 		{"docs",
 			"the pages that the program shows offline"},
 		{"internal/formatfiles",
@@ -57,6 +55,8 @@ var floors = [][]room{
 			"other programs as solvers: DIMACS, and MonoSAT's formulas with a graph"},
 		{"solver/dimacs",
 			"formulas as text"},
+		{"internal/keystore",
+			"numbers for the keys of an endless stream, and what is known of those that memory does not hold, on disk"},
 	},
 	{
 		{"evidence",

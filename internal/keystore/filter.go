@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"os"
 	"slices"
+	"sync/atomic"
 )
 
 // filter says of most keys that are not in the store that they are not: a Bloom filter in blocks of a cache line
@@ -37,7 +38,9 @@ func (f *filter) block(sum uint64) []uint64 {
 func (f *filter) add(sum uint64) {
 	b := f.block(sum)
 	for range probes {
-		b[sum>>6&7] |= 1 << (sum & 63)
+		if w, bit := &b[sum>>6&7], uint64(1)<<(sum&63); *w&bit == 0 {
+			atomic.StoreUint64(w, *w|bit) // a checkpoint may be reading
+		}
 		sum >>= 9
 	}
 }
@@ -54,13 +57,14 @@ func (f *filter) may(sum uint64) bool {
 	return true
 }
 
+// save writes the filter to a file. Keys may be added meanwhile, and may be in it or not.
 func (f *filter) save(path string) error {
 	return writeFile(path, func(w io.Writer) error {
 		var b []byte
 		for part := range slices.Chunk(f.words, 1<<13) {
 			b = b[:0]
-			for _, x := range part {
-				b = binary.LittleEndian.AppendUint64(b, x)
+			for i := range part {
+				b = binary.LittleEndian.AppendUint64(b, atomic.LoadUint64(&part[i]))
 			}
 			if _, err := w.Write(b); err != nil {
 				return err

@@ -3,34 +3,45 @@ package keystore
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"hash/crc32"
-	"io"
-	"io/fs"
-	"math"
 	"math/bits"
-	"os"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // recent is what was put last, packed into one piece of memory: a key takes its bytes and some 20 more there, where
 // its owner needs several hundred, and is found in a fraction of a microsecond, where the disk takes tens of them. What
-// was put first leaves it first, and only then goes to the disk, if it has not been put again meanwhile.
+// was put first leaves it first, a part of all at a time (batch), and only then goes to the disk, if it has not been
+// put again meanwhile.
 //
-// Invariant: from tail to head, around the end, lie entries, one behind the other: a hash, the lengths of key and
-// value, both. index has those that are not outdated: the place + 1 of one, by its hash, in a probe sequence that has
-// no 0 before it, and 32 bits of the hash above.
+// One goroutine at a time, but that others may read the bytes of entries that are there, but for the byte at outdated,
+// until they are let go (retire).
+//
+// Invariant: from tail to head, around the end, lie entries, one behind the other: the lengths of key and value, two
+// bytes that say whether it counts, key and value. index has those that count: the place + 1 of one, by its hash, in a
+// probe sequence that has no 0 before it, and 32 bits of the hash above.
 type recent struct {
-	ring       []byte
+	ring []byte
+	span
+	index []uint64
+	n     int // in index
+}
+
+// span is a part of the ring.
+type span struct {
 	head, tail int
 	wrap       int // where the entries end before they go on at 0; 0: they do not
-	index      []uint64
-	n          int // in index
 	entries    int
 }
 
-// entryHead is a hash, and two lengths.
-const entryHead = 8 + 4 + 4
+// Of an entry: where its parts are. A byte that is not 0 says of outdated that the key was put again, of gone that it
+// was taken out; nobody else reads when gone is set.
+const (
+	entryVal      = 0 // 4 bytes
+	entryKey      = 4 // 2
+	entryOutdated = 6
+	entryGone     = 7
+	entryHead     = 8
+)
 
 // newRecent takes about so many bytes.
 func newRecent(size int64) *recent {
@@ -54,17 +65,23 @@ func (r *recent) find(key []byte, sum uint64) (i uint64, at int, ok bool) {
 	return i, 0, false
 }
 
-func (r *recent) sum(at int) uint64 { return binary.LittleEndian.Uint64(r.ring[at:]) }
+func (r *recent) lengths(at int) (key, val int) {
+	b := r.ring[at : at+entryHead]
+	return int(binary.LittleEndian.Uint16(b[entryKey:])), int(binary.LittleEndian.Uint32(b[entryVal:]))
+}
 
 func (r *recent) key(at int) []byte {
-	lo := at + entryHead
-	return r.ring[lo : lo+int(binary.LittleEndian.Uint32(r.ring[at+8:]))]
+	k, _ := r.lengths(at)
+	return r.ring[at+entryHead:][:k:k]
 }
 
 func (r *recent) val(at int) []byte {
-	lo := at + entryHead + int(binary.LittleEndian.Uint32(r.ring[at+8:]))
-	return r.ring[lo : lo+int(binary.LittleEndian.Uint32(r.ring[at+12:]))]
+	k, v := r.lengths(at)
+	return r.ring[at+entryHead+k:][:v:v]
 }
+
+// counts reports whether an entry is the latest of its key.
+func (r *recent) counts(at int) bool { return r.ring[at+entryOutdated]|r.ring[at+entryGone] == 0 }
 
 // get returns what a key has, until the next put; false: it is not here.
 func (r *recent) get(key []byte, sum uint64) ([]byte, bool) {
@@ -76,33 +93,36 @@ func (r *recent) get(key []byte, sum uint64) ([]byte, bool) {
 }
 
 // fits reports whether a value is one for put.
-func (r *recent) fits(key, val []byte) bool { return entryHead+len(key)+len(val) <= len(r.ring)/8 }
+func (r *recent) fits(key, val []byte) bool {
+	return len(key) < 1<<16 && entryHead+len(key)+len(val) <= len(r.ring)/8
+}
 
-// put takes a value. out is called with those that leave.
-func (r *recent) put(key, val []byte, sum uint64, out func(key, val []byte) error) error {
-	r.drop(key, sum)
+// put takes a value; false: there is no room.
+func (r *recent) put(key, val []byte, sum uint64) bool {
 	n := entryHead + len(key) + len(val)
-	for !r.room(n) || 4*r.n >= 3*len(r.index) {
-		if err := r.leave(out); err != nil {
-			return err
-		}
+	if !r.room(n) || 4*r.n >= 3*len(r.index) {
+		return false
 	}
 	if r.head+n > len(r.ring) {
 		r.wrap, r.head = r.head, 0
 	}
 	at := r.head
 	b := r.ring[at:]
-	binary.LittleEndian.PutUint64(b, sum)
-	binary.LittleEndian.PutUint32(b[8:], uint32(len(key)))
-	binary.LittleEndian.PutUint32(b[12:], uint32(len(val)))
+	binary.LittleEndian.PutUint32(b[entryVal:], uint32(len(val)))
+	binary.LittleEndian.PutUint16(b[entryKey:], uint16(len(key)))
+	b[entryOutdated], b[entryGone] = 0, 0
 	copy(b[entryHead:], key)
 	copy(b[entryHead+len(key):], val)
 	r.head += n
 	r.entries++
-	i, _, _ := r.find(key, sum)
+	i, was, ok := r.find(key, sum)
+	if ok {
+		r.ring[was+entryOutdated] = 1
+	} else {
+		r.n++
+	}
 	r.index[i] = slot(sum, at)
-	r.n++
-	return nil
+	return true
 }
 
 // room reports whether so many bytes can be written at head, or at 0.
@@ -117,32 +137,74 @@ func (r *recent) room(n int) bool {
 	return r.head+n <= len(r.ring) || n <= r.tail
 }
 
-// leave takes the first entry out.
-func (r *recent) leave(out func(key, val []byte) error) error {
-	at := r.tail
-	key, val := r.key(at), r.val(at)
-	if i, now, ok := r.find(key, r.sum(at)); ok && now == at {
-		if err := out(key, val); err != nil {
-			return err
+// used is how much of the ring is taken.
+func (r *recent) used() int {
+	if r.wrap > 0 {
+		return len(r.ring) - r.tail + r.head
+	}
+	return r.head - r.tail
+}
+
+// crowded reports whether some should leave, before there is no room.
+func (r *recent) crowded() bool { return 4*r.used() > 3*len(r.ring) || 2*r.n > len(r.index) }
+
+// batch are the entries that were put first: how many, and where those of them are that count.
+type batch struct {
+	entries int
+	at      []item
+}
+
+// item is an entry, and the beginning of its key.
+type item struct {
+	first uint64
+	at    int
+}
+
+// oldest returns about a quarter of what there is room for, or all.
+func (r *recent) oldest(buf []item) batch {
+	b := batch{at: buf[:0]}
+	s := r.span
+	for taken := 0; s.entries > 0 && (4*taken < len(r.ring) && 8*len(b.at) < 3*len(r.index)); {
+		at := s.tail
+		if r.counts(at) {
+			var first [8]byte
+			copy(first[:], r.key(at))
+			b.at = append(b.at, item{binary.BigEndian.Uint64(first[:]), at})
 		}
-		r.remove(i)
+		r.next(&s)
+		b.entries++
+		k, v := r.lengths(at)
+		taken += entryHead + k + v
 	}
-	r.next()
-	return nil
+	return b
 }
 
-// next moves the tail on.
-func (r *recent) next() {
-	r.tail += entryHead + len(r.key(r.tail)) + len(r.val(r.tail))
-	r.entries--
-	if r.wrap > 0 && r.tail == r.wrap {
-		r.tail, r.wrap = 0, 0
+// retire lets so many entries go that were put first.
+func (r *recent) retire(entries int) {
+	for range entries {
+		if at := r.tail; r.counts(at) {
+			key := r.key(at)
+			i, _, _ := r.find(key, xxhash.Sum64(key))
+			r.remove(i)
+		}
+		r.next(&r.span)
 	}
 }
 
-// drop forgets a key.
+// next moves a span's tail on.
+func (r *recent) next(s *span) {
+	k, v := r.lengths(s.tail)
+	s.tail += entryHead + k + v
+	s.entries--
+	if s.wrap > 0 && s.tail == s.wrap {
+		s.tail, s.wrap = 0, 0
+	}
+}
+
+// drop forgets a key. Nobody else is reading.
 func (r *recent) drop(key []byte, sum uint64) {
-	if i, _, ok := r.find(key, sum); ok {
+	if i, at, ok := r.find(key, sum); ok {
+		r.ring[at+entryGone] = 1
 		r.remove(i)
 	}
 }
@@ -155,7 +217,7 @@ func (r *recent) remove(i uint64) {
 		if r.index[j] == 0 {
 			break
 		}
-		home := r.sum(int(uint32(r.index[j]))-1) & mask
+		home := xxhash.Sum64(r.key(int(uint32(r.index[j]))-1)) & mask
 		if (j-home)&mask >= (j-i)&mask {
 			r.index[i] = r.index[j]
 			i = j
@@ -163,97 +225,4 @@ func (r *recent) remove(i uint64) {
 	}
 	r.index[i] = 0
 	r.n--
-}
-
-// each calls f with what is here, the first that was put first.
-func (r *recent) each(f func(key, val []byte) error) error {
-	at, wrap := r.tail, r.wrap
-	for range r.entries {
-		if wrap > 0 && at == wrap {
-			at = 0
-		}
-		key, val := r.key(at), r.val(at)
-		if _, now, ok := r.find(key, r.sum(at)); ok && now == at {
-			if err := f(key, val); err != nil {
-				return err
-			}
-		}
-		at += entryHead + len(key) + len(val)
-	}
-	return nil
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// save writes what is here to a file: lengths and bytes of keys and values, and a checksum.
-func (r *recent) save(path string) error {
-	return writeFile(path, func(w io.Writer) error {
-		sum := crc32.New(castagnoli)
-		var b []byte
-		flush := func() error {
-			_, err := w.Write(b)
-			sum.Write(b)
-			b = b[:0]
-			return err
-		}
-		err := r.each(func(key, val []byte) error {
-			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(key))), uint64(len(val)))
-			b = append(append(b, key...), val...)
-			if len(b) < 1<<16 {
-				return nil
-			}
-			return flush()
-		})
-		if err == nil {
-			err = flush()
-		}
-		if err == nil {
-			_, err = w.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
-		}
-		return err
-	})
-}
-
-// writeFile makes a file.
-func writeFile(path string, write func(w io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
-}
-
-// readRecent calls put with what a file has; without a file there is nothing.
-func readRecent(path string, put func(key, val []byte) error) error {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	n := len(b) - 4
-	if n < 0 || crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
-		return fmt.Errorf("%s: the checksum differs: %w", path, ErrDamaged)
-	}
-	b = b[:n]
-	length := func() int {
-		x, k := binary.Uvarint(b)
-		if k <= 0 || x > math.MaxInt32 {
-			return -1
-		}
-		b = b[k:]
-		return int(x)
-	}
-	for len(b) > 0 {
-		k, v := length(), length()
-		if k < 0 || v < 0 || k+v > len(b) {
-			return fmt.Errorf("%s: a length is wrong: %w", path, ErrDamaged)
-		}
-		if err := put(b[:k], b[k:k+v]); err != nil {
-			return err
-		}
-		b = b[k+v:]
-	}
-	return nil
 }

@@ -26,10 +26,15 @@ func TestRecent(t *testing.T) {
 			r.index = r.index[:64]
 		}
 		want, disk := map[string]string{}, map[string]string{}
-		out := func(key, val []byte) error {
-			disk[string(key)] = string(val)
-			left++
-			return nil
+		put := func(r *recent, key, val []byte, sum uint64) {
+			for !r.put(key, val, sum) {
+				b := r.oldest(nil)
+				for _, x := range b.at {
+					disk[string(r.key(x.at))] = string(r.val(x.at))
+					left++
+				}
+				r.retire(b.entries)
+			}
 		}
 		keys, most := 1+rng.IntN(800), 1+rng.IntN(300)
 		for range 5000 {
@@ -54,20 +59,19 @@ func TestRecent(t *testing.T) {
 				if !r.fits(key, val) {
 					t.Fatal("too long")
 				}
-				if err := r.put(key, val, sum, out); err != nil {
-					t.Fatal(err)
-				}
+				put(r, key, val, sum)
 				want[string(key)] = string(val)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "recent")
-		if err := r.save(path); err != nil {
+		if err := r.save(path, r.span); err != nil {
 			t.Fatal(err)
 		}
 		back := newRecent(1 << 15)
 		if err := readRecent(path, func(key, val []byte) error {
-			return back.put(key, val, xxhash.Sum64(key), out)
-		}); err != nil {
+			put(back, key, val, xxhash.Sum64(key))
+			return nil
+		}, func(key []byte) { back.drop(key, xxhash.Sum64(key)) }); err != nil {
 			t.Fatal(err)
 		}
 		if back.n != r.n {
@@ -89,21 +93,22 @@ func TestRecent(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := readRecent(path, func(_, _ []byte) error { return nil }); !errors.Is(err, ErrDamaged) {
+		err = readRecent(path, func(_, _ []byte) error { return nil }, func([]byte) {})
+		if !errors.Is(err, ErrDamaged) {
 			t.Fatalf("seed %d: %v; expected that it is damaged", seed, err)
 		}
 	}
 	if left < 1000 {
 		t.Errorf("%d left: too few to be a test", left)
 	}
-	if err := readRecent(filepath.Join(t.TempDir(), "none"), nil); err != nil {
+	if err := readRecent(filepath.Join(t.TempDir(), "none"), nil, nil); err != nil {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "short")
 	if err := os.WriteFile(path, binary.AppendUvarint(nil, 7), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := readRecent(path, nil); !errors.Is(err, ErrDamaged) {
+	if err := readRecent(path, nil, nil); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v; expected that it is damaged", err)
 	}
 }

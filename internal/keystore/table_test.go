@@ -92,10 +92,13 @@ func TestTable(t *testing.T) {
 			}
 			if rng.IntN(100) == 0 && !store.Empty() {
 				dir := filepath.Join(t.TempDir(), "checkpoint")
-				if err := store.Checkpoint(dir); err != nil {
-					t.Fatal(err)
+				rest := store.Checkpoint(dir)
+				for range rng.IntN(3000) {
+					if err := store.Put(o.t.key(nil, text()), []byte("what comes behind it")); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if err := store.Put([]byte("what comes behind it"), nil); err != nil {
+				if err := rest(); err != nil {
 					t.Fatal(err)
 				}
 				if err := store.Restore(dir); err != nil {
