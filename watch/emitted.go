@@ -167,7 +167,7 @@ func (e *emitted) add(f *Finding) error {
 		delete(e.was.lines, n)
 		e.note(x, line, full || try && proved, proved, false)
 		if full || try && proved {
-			e.prove(x, f, n, line)
+			e.prove(x, f, n)
 		}
 		return nil
 	}
@@ -182,7 +182,7 @@ func (e *emitted) add(f *Finding) error {
 	full = full || try && proved
 	e.note(x, line, full, proved, true)
 	if full {
-		e.prove(x, f, n, line)
+		e.prove(x, f, n)
 	}
 	switch {
 	case full:

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,16 +22,15 @@ const incidentEvidence = 3
 
 // prove writes a small history of one of the first violations of an incident, and its certificate. It is made again
 // where the violation is found again. What goes wrong is said in the incident, and judging goes on.
-func (e *emitted) prove(x *incident, f *Finding, n int64, line []byte) {
+func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged {
 		return
 	}
+	if f.Prove == nil {
+		return
+	}
 	has := Evidence{N: n}
-	if f.Prove == nil { // the line may name files
-		if json.Unmarshal(line, &has) != nil || has.History == "" {
-			return
-		}
-	} else if p, err := f.Prove(e.o.lines); err != nil {
+	if p, err := f.Prove(e.o.lines); err != nil {
 		has.Why = err.Error()
 	} else {
 		has.Why = p.Why

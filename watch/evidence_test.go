@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"isovet/certify"
 	"isovet/check"
 	"isovet/check/mechanism"
+	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history/format"
 	"isovet/level"
@@ -36,7 +38,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h.NumTxns() > 40 {
+			if n := h.NumTxns(); n > 40 && checker != "" || n > 100 {
 				t.Errorf("%s has %d transactions", path, h.NumTxns())
 			}
 			if has.Certificate == "" {
@@ -131,6 +133,46 @@ func TestEvidenceOfMechanisms(t *testing.T) {
 		t.Errorf("%d histories, %d certified", n, certified)
 	}
 	t.Logf("%d histories, %d certified", n, certified)
+}
+
+// TestEvidenceOfReplay is the same of replay, whose violations are all certified.
+func TestEvidenceOfReplay(t *testing.T) {
+	for _, l := range []level.Level{level.Serializable, level.StrictSnapshotIsolation} {
+		for _, most := range []int{0, 4, 100} {
+			dir := t.TempDir()
+			h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 150, Sessions: 12, Keys: 10,
+				Isolation: "read-committed", Times: datasets.TxnTimes, Seed: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := streamOf(t, h, rand.New(rand.NewPCG(5, 5)))
+			for i := range lines {
+				lines[i] = append(lines[i], '\n')
+			}
+			j, err := NewReplay(ReplayOptions{Level: l, Lateness: AllLate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, all, s := grouped(t, dir, j, lines, func(c *Config) { c.Evidence = most })
+			n, certified := proofsOf(t, dir, all, "", check.Options{Level: l})
+			if s.Violations[violated] < 20 || n > most || n < min(most, 5) || certified < n {
+				t.Errorf("%s: %v, %d histories, %d certified; expected up to %d", l, s.Violations, n, certified, most)
+			}
+			for _, x := range all.List() {
+				for _, has := range x.Evidence {
+					h, err := format.Read(t.Context(), filepath.Join(dir, has.History), format.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					c, _ := check.Auto(h, l)
+					if r, err := check.Run(t.Context(), c, h, check.Options{Level: l}); err != nil ||
+						r.Verdict != evidence.Violated {
+						t.Errorf("%s: check says %v, %v", has.History, r.Verdict, err)
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestEvidenceBound: there are no more than were wanted, and files of those that are not listed are gone.

@@ -62,7 +62,7 @@ type Finding struct {
 	Proved, Tries bool
 	// Line makes its JSON line, with its number.
 	Line func(n int64) ([]byte, error)
-	// Prove makes a small history that shows it; nil: there is none, or the line names one.
+	// Prove makes a small history that shows it; nil: there is none.
 	Prove func(log *Log) (*Proof, error)
 }
 

@@ -30,8 +30,6 @@ type ReplayOptions struct {
 	Gate     GateOptions
 	// Horizon is how many transactions of the order are remembered; 0: online.DefaultHorizon.
 	Horizon int
-	// Proofs is a folder to which a small history and a certificate of each violation go; "": none.
-	Proofs string
 	Bounds
 }
 

@@ -3,17 +3,12 @@ package watch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/history/format/jsonl"
 	"isovet/level"
 	"isovet/watch/online"
 )
@@ -29,19 +24,16 @@ type ReplayViolation struct {
 	N     int64  `json:"n"` // from 1, in the order in which they became final
 	Axiom string `json:"axiom"`
 	Txn   int64  `json:"txn"`
-	// Proved: Anomaly is certified; Txns take part in it, Text says how; History and Certificate are files, beside that
-	// of violations, that isovet check and verify take.
-	Proved      bool            `json:"proved,omitempty"`
-	Level       level.Level     `json:"level"`
-	Anomaly     level.Anomaly   `json:"anomaly,omitempty"`
-	Txns        []int64         `json:"txns,omitempty"`
-	Other       *int64          `json:"other,omitempty"`
-	Key         json.RawMessage `json:"key,omitempty"`
-	Op          *uint32         `json:"op,omitempty"`
-	Why         string          `json:"why,omitempty"`
-	Text        string          `json:"text,omitempty"`
-	History     string          `json:"history,omitempty"`
-	Certificate string          `json:"certificate,omitempty"`
+	// Proved: Anomaly is certified; Txns take part in it, Text says how.
+	Proved  bool            `json:"proved,omitempty"`
+	Level   level.Level     `json:"level"`
+	Anomaly level.Anomaly   `json:"anomaly,omitempty"`
+	Txns    []int64         `json:"txns,omitempty"`
+	Other   *int64          `json:"other,omitempty"`
+	Key     json.RawMessage `json:"key,omitempty"`
+	Op      *uint32         `json:"op,omitempty"`
+	Why     string          `json:"why,omitempty"`
+	Text    string          `json:"text,omitempty"`
 }
 
 // proofTime bounds what a proof may take.
@@ -79,6 +71,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 		}
 		if class == violated {
 			out.Proved = true
+			out.Prove = func(*Log) (*Proof, error) { return &Proof{H: p.h, R: p.r}, nil }
 			out.Kind, out.Txns = string(p.r.Anomalies[0].Kind), p.txns()
 			var err error
 			if out.Key, err = j.keyOfRead(&f.f); err != nil {
@@ -146,9 +139,8 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	}
 	switch {
 	case class == violated:
-		if err := j.prove(v, p); err != nil {
-			return nil, err
-		}
+		a := &p.r.Anomalies[0]
+		v.Proved, v.Anomaly, v.Text, v.Txns = true, a.Kind, evidence.Describe(a, p.h), p.txns()
 	case p != nil:
 		v.Why = "no order explains this; the proof of that could not be certified"
 		if p.r.Reason != "" {
@@ -198,38 +190,6 @@ func (j *replayJudge) certify(f *online.Finding) (*proof, error) {
 	defer cancel()
 	r, err := check.Run(ctx, replay, h, check.Options{Level: j.o.Level, ClockSkew: j.o.Skew})
 	return &proof{r, h}, err
-}
-
-// prove says how a violation is proved, and writes its history and certificate.
-func (j *replayJudge) prove(v *ReplayViolation, p *proof) error {
-	r, h := p.r, p.h
-	a := &r.Anomalies[0]
-	v.Proved, v.Anomaly, v.Text = true, a.Kind, evidence.Describe(a, h)
-	v.Txns = p.txns()
-	if j.o.Proofs == "" {
-		return nil
-	}
-	name := fmt.Sprintf("violation-%08d", v.N)
-	dir := filepath.Base(j.o.Proofs)
-	v.History, v.Certificate = dir+"/"+name+".jsonl", dir+"/"+name+".certificate"
-	return errors.Join(
-		writeProof(j.o.Proofs, name+".jsonl", func(w io.Writer) error { return jsonl.Write(w, h) }),
-		writeProof(j.o.Proofs, name+".certificate", func(w io.Writer) error { return evidence.WriteCertificate(w, r) }))
-}
-
-func writeProof(dir, name string, write func(w io.Writer) error) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, name)
-	f, err := os.Create(path + ".new")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // replayPart makes a history of a proof's transactions.

@@ -69,8 +69,7 @@ to begin, or waits (--standby). When its source has ended, a later run goes on.
 times, start, commit and end, and verifies the mechanisms of the database that --profile names. Its violations hold
 under the profile. Those with "proved" also violate the level by themselves (--level, or else the level of the profile).
 --checker replay looks for an order of the transactions and needs nothing but start and end; each violation is a
-certified one, with a small history and a certificate in FOLDER/proofs, which isovet check and isovet verify take. What
-it can neither explain nor refute with what it remembers is UNDECIDED (--horizon).
+certified one. What it can neither explain nor refute with what it remembers is UNDECIDED (--horizon).
 
 A transaction is late if it starts more than --lateness before what more than one session has reached. aion finds out
 what the timestamps are (--timestamp-unit); where they do not tell time, such as a counter, a transaction is late if
@@ -244,8 +243,7 @@ func (f *watchFlags) judgeReplay(wait time.Duration, attach watch.Attach, gate w
 		return nil, usagef("watch does not decide %s; expected one of %v", f.level, watch.ReplayLevels())
 	}
 	return watch.NewReplay(watch.ReplayOptions{Level: f.level, Skew: f.skew.Nanoseconds(),
-		Lateness: wait.Nanoseconds(), Attach: attach, Gate: gate, Horizon: f.horizon,
-		Proofs: filepath.Join(f.state, "proofs"), Bounds: f.bounds()})
+		Lateness: wait.Nanoseconds(), Attach: attach, Gate: gate, Horizon: f.horizon, Bounds: f.bounds()})
 }
 
 // addProfile adds the flags of the checker leopard.

@@ -10,7 +10,7 @@ import (
 // some. A window that has one takes none until many things are wrong: what is right is never left out, however long it
 // takes. But at the levels without real time it does: stale reads may be right there, each with a long window.
 
-// maxCredit is what there can be: half a minute. One is about 10 µs.
+// maxCredit is what there can be: 20 s. One is about 10 µs.
 var maxCredit = 1 << 21
 
 func init() { bounds.Register("online.maxCredit", &maxCredit) }
@@ -18,12 +18,17 @@ func init() { bounds.Register("online.maxCredit", &maxCredit) }
 const (
 	creditEach = 1  // by each transaction
 	directCost = 24 // of a proof of two transactions, certified
-	windowCost = 2  // a member, of a window that has no order and of a proof in it
-	hardCost   = 4  // a conflict of a search
+	windowCost = 1  // a member, of a window that has no order and of a proof in it
+	proofCost  = 6  // a member, of a proof that is certified
+	hardCost   = 1  // a conflict of a search
 	manyWrong  = 1000
+	leastPaid  = -1 << 18 // by windows; what is below is left for proofs of one or two transactions, which cost little
+	leastEver  = -1 << 19
 )
 
-func (e *Engine) pay(cost int64) { e.credit = max(e.credit-cost-hardCost*e.hard, -1<<18) }
+func (e *Engine) pay(cost int64) {
+	e.credit = min(e.credit, max(e.credit-cost-hardCost*e.hard, leastPaid))
+}
 
 // skip leaves misfits out: it is said that they were not looked at.
 func (e *Engine) skip(ms []misfit) {
@@ -39,7 +44,7 @@ func (e *Engine) skip(ms []misfit) {
 // direct proves a read that saw what had been overwritten by somebody who ended before the reader began, or stands
 // before it in their session: the two of them and who wrote what was seen are the proof, whatever else there is.
 func (e *Engine) direct(m misfit) bool {
-	if m.i < 0 || e.credit < 0 || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
+	if m.i < 0 || e.credit < leastEver || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
 		return false
 	}
 	x := &e.slots[m.slot]

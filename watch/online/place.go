@@ -301,8 +301,8 @@ func (e *Engine) resolve(ms []misfit) {
 			}
 			return
 		case unsolved:
-			if e.refute(from, kept) {
-				e.pay(cost)
+			if e.refute(kept) {
+				e.pay(cost + proofCost*int64(len(e.found[len(e.found)-1].Members)))
 				e.excuse(kept)
 				return
 			}
@@ -319,9 +319,18 @@ func (e *Engine) resolve(ms []misfit) {
 			}
 			return
 		}
-		size = max(16, 8*size)
+		size = max(16, e.growth()*size)
 		from = max(e.first, e.tail()-size)
 	}
+}
+
+// growth is by how much windows grow. Where neither real time nor sessions order transactions almost all of a window is
+// open, and a larger one costs more than it is larger.
+func (e *Engine) growth() int64 {
+	if e.o.Level.RealTime() || e.o.Level.Sessions() {
+		return 8
+	}
+	return 3
 }
 
 // excuse has misfits be no constraints any more: the order is right without them.

@@ -262,7 +262,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	if w.slot != noSlot {
 		e.slots[w.slot].reads[w.i].state = excused
 	}
-	if e.credit < 0 {
+	if e.credit < leastEver {
 		e.stats.Skipped++
 		e.found = append(e.found, Finding{Kind: Undecided, Skipped: true, Line: w.line, Op: w.at, Other: noLine})
 		return

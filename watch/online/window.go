@@ -29,6 +29,7 @@ type window struct {
 	keys    []uint32
 	state   []uint64 // of keys, at the begin
 	keyAt   map[uint32]int32
+	seed    []uint32 // of members, those that the refutation of the last order that was looked for rests on
 }
 
 // gather makes the window that begins at a place, or before: nobody begins before it who commits in it.
@@ -191,6 +192,12 @@ func (e *Engine) reorder(from int64) answer {
 	b.EndTxn(head)
 	hint = append(hint, -1)
 	a := e.solve(b, hint)
+	w.seed = w.seed[:0]
+	for _, t := range a.seed {
+		if int(t) < len(w.by) {
+			w.seed = append(w.seed, w.members[w.by[t]])
+		}
+	}
 	if a.status != solved {
 		return a.status
 	}

@@ -417,7 +417,7 @@ func (p *live) named(file string) bool {
 		return false
 	}
 	for _, in := range p.o.Incidents.List() {
-		for _, e := range evidenceOf(&in) {
+		for _, e := range in.Evidence {
 			if e.History == file || e.Certificate == file {
 				return true
 			}

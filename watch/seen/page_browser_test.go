@@ -38,7 +38,7 @@ func begin(t *testing.T, dir, addr string) *beside {
 	t.Helper()
 	b := &beside{t: t, dir: dir, done: make(chan error, 1)}
 	j, err := watch.NewReplay(watch.ReplayOptions{Level: level.StrictSerializable, Attach: watch.AttachAuto,
-		Lateness: time.Millisecond.Nanoseconds(), Horizon: 1000, Proofs: filepath.Join(dir, "proofs"),
+		Lateness: time.Millisecond.Nanoseconds(), Horizon: 1000,
 		Gate: watch.GateOptions{Once: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func begin(t *testing.T, dir, addr string) *beside {
 	b.in = w
 	go func() {
 		b.done <- watch.Run(context.Background(), watch.Config{Dir: dir, Judge: j, Metrics: &b.metrics,
-			Incidents: &b.incidents, Checkpoint: time.Hour, Idle: 200 * time.Millisecond,
+			Incidents: &b.incidents, Evidence: 100, Checkpoint: time.Hour, Idle: 200 * time.Millisecond,
 			Open: func(_ context.Context, after watch.Places) (watch.Source, error) {
 				return watch.Pipe(r, after.Last()), nil
 			}})

@@ -34,22 +34,10 @@ type shownLine struct {
 	Commands []string // that check it
 }
 
-// evidenceOf is what an incident names, and what its lines do.
-func evidenceOf(in *watch.Incident) []watch.Evidence {
-	out := in.Evidence
-	for _, raw := range in.Lines {
-		var l line
-		if json.Unmarshal(raw, &l) == nil && l.History != "" {
-			out = append(out, watch.Evidence{N: l.N, History: l.History, Certificate: l.Certificate})
-		}
-	}
-	return out
-}
-
 // detail makes the page of an incident.
 func (p *live) detail(in *watch.Incident) *detail {
 	d := &detail{Row: p.row(*in), Command: shown(p.o.Shrink, 500)}
-	files := evidenceOf(in)
+	files := in.Evidence
 	told := map[int64]bool{}
 	for _, raw := range in.Lines {
 		var l line

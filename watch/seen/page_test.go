@@ -71,7 +71,7 @@ func TestPage(t *testing.T) {
 	}
 	one := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil))
 	for _, want := range []string{"Incident 1: VIOLATION", "T501", "session 3", "proved: lost-update",
-		"/evidence/proofs/"} {
+		"/evidence/evidence/"} {
 		if !strings.Contains(one, want) {
 			t.Errorf("nothing of %q in\n%s", want, one)
 		}
@@ -97,7 +97,7 @@ func TestEvidence(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	name := "/evidence/proofs/violation-00000001.jsonl"
+	name := "/evidence/evidence/000001.jsonl"
 	r := ask(t, h, http.MethodGet, name, nil)
 	if text := body(t, r); r.StatusCode != 200 || !strings.Contains(text, `"a&<b>"`) {
 		t.Errorf("%d %s", r.StatusCode, text)
@@ -106,15 +106,15 @@ func TestEvidence(t *testing.T) {
 	if !strings.Contains(got, "text/plain") || !strings.Contains(got, "attachment") {
 		t.Errorf("it comes as %s", got)
 	}
-	for _, path := range []string{"/evidence/secret", "/evidence/", "/evidence/proofs/../secret",
+	for _, path := range []string{"/evidence/secret", "/evidence/", "/evidence/evidence/../secret",
 		"/evidence/options.json",
-		"/evidence/proofs%2f..%2fsecret", "/evidence/..%2f..%2fetc%2fpasswd", "/evidence//etc/passwd"} {
+		"/evidence/evidence%2f..%2fsecret", "/evidence/..%2f..%2fetc%2fpasswd", "/evidence//etc/passwd"} {
 		if got := ask(t, h, http.MethodGet, path, nil); got.StatusCode == 200 {
 			t.Errorf("%s: %s", path, body(t, got))
 		}
 	}
 	// a link that leads out of the folder
-	file := filepath.Join(dir, "proofs", "violation-00000001.jsonl")
+	file := filepath.Join(dir, "evidence", "000001.jsonl")
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestGuarded(t *testing.T) {
 		!strings.Contains(text, "--metrics-token-file") {
 		t.Errorf("an open page says\n%s", text)
 	}
-	for _, path := range []string{"/incidents/1", "/evidence/proofs/violation-00000001.jsonl"} {
+	for _, path := range []string{"/incidents/1", "/evidence/evidence/000001.jsonl"} {
 		if r := ask(t, h, http.MethodGet, path, nil); r.StatusCode != 404 || strings.Contains(body(t, r), "T501") {
 			t.Errorf("%s: %d", path, r.StatusCode)
 		}

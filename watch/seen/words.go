@@ -124,24 +124,22 @@ func recent(t, now time.Time) string {
 
 // line is a violation as the file of violations has it, of any judge.
 type line struct {
-	N           int64           `json:"n"`
-	Axiom       string          `json:"axiom"`
-	Mechanism   string          `json:"mechanism"`
-	Kind        string          `json:"kind"`
-	Why         string          `json:"why"`
-	Txn         *int64          `json:"txn"`
-	Other       *int64          `json:"other"`
-	Txns        []int64         `json:"txns"`
-	Key         json.RawMessage `json:"key"`
-	Op          *uint32         `json:"op"`
-	Missing     []int64         `json:"missing"`
-	Text        string          `json:"text"`
-	Anomaly     string          `json:"anomaly"`
-	Level       string          `json:"level"`
-	Proved      bool            `json:"proved"`
-	Assumes     string          `json:"assumes"`
-	History     string          `json:"history"`
-	Certificate string          `json:"certificate"`
+	N         int64           `json:"n"`
+	Axiom     string          `json:"axiom"`
+	Mechanism string          `json:"mechanism"`
+	Kind      string          `json:"kind"`
+	Why       string          `json:"why"`
+	Txn       *int64          `json:"txn"`
+	Other     *int64          `json:"other"`
+	Txns      []int64         `json:"txns"`
+	Key       json.RawMessage `json:"key"`
+	Op        *uint32         `json:"op"`
+	Missing   []int64         `json:"missing"`
+	Text      string          `json:"text"`
+	Anomaly   string          `json:"anomaly"`
+	Level     string          `json:"level"`
+	Proved    bool            `json:"proved"`
+	Assumes   string          `json:"assumes"`
 }
 
 // means says what a class of findings is.
