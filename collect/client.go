@@ -28,6 +28,11 @@ type client struct {
 	// intent is the id of the transaction that is being committed in the recording in progress; 0: it is not there.
 	intent int64
 	open   *record.Open // the same in parts
+	// With Config.KeepCalls: what the last operation with a condition found and did.
+	found  []driver.Match
+	change driver.Change
+	failed *callRec // the operation of the transaction under way that was refused
+	why    string   // why the transaction under way was refused
 	// For a run in parts: what was counted of transactions that the log has forgotten, logs for live.
 	tallies map[string]*tally
 	mu      sync.Mutex // of older, and of published where there are some
@@ -225,6 +230,7 @@ func (c *client) newTxn(name string) txnRec {
 	x := txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: name, session: c.id,
 		node: int32(c.node), startTS: history.NoTime, commitTS: history.NoTime}
 	c.since.Store(x.start)
+	c.failed, c.why = nil, ""
 	return x
 }
 
@@ -248,6 +254,7 @@ func (c *client) uncommitted(x *txnRec, err error) ended {
 
 // refused ends an attempt that has had no effect.
 func (c *client) refused(x *txnRec, err error, where string) ended {
+	c.why = err.Error()
 	class := c.r.target.db.Classify(err)
 	if x.commit == history.NoTime {
 		x.commit = c.r.now()
@@ -286,6 +293,9 @@ func (c *client) write(x txnRec) {
 		return
 	}
 	c.log.end(x)
+	if c.r.cfg.KeepCalls {
+		c.log.ends = append(c.log.ends, endRec{c.why, c.failed})
+	}
 	if p := c.r.partial; p != nil {
 		if err := p.ended(&c.log, &x, c.intent, c.open); err != nil {
 			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
@@ -330,11 +340,17 @@ func (c *client) do(op *workload.Op) error {
 		err = c.doPlain(op, &o)
 	}
 	o.end = c.r.now()
-	if c.r.cfg.NoRecord || err != nil && (o.kind != history.Write && o.kind != history.Append ||
-		c.r.target.db.Classify(err) != driver.Lost) {
+	if c.r.cfg.NoRecord {
 		return err
 	}
-	c.log.add(o)
+	seen := err == nil || (o.kind == history.Write || o.kind == history.Append) &&
+		c.r.target.db.Classify(err) == driver.Lost
+	if seen {
+		c.log.add(o)
+	}
+	if c.r.cfg.KeepCalls {
+		c.call(op, &o, seen, err)
+	}
 	return err
 }
 
@@ -422,6 +438,7 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 		return c.errNoSuch(op)
 	}
 	found, err := s.Where(table, op.Where, change)
+	c.found, c.change = found, change
 	if err != nil {
 		return err
 	}

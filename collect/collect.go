@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -55,6 +53,9 @@ type Config struct {
 	Timeout time.Duration
 	// Patience is how long a session tries to reach a database that is gone; 0: 30 s.
 	Patience time.Duration
+	// KeepCalls keeps what each operation asked for and why the database refused, for Result.Events and Result.Script:
+	// some hundred bytes an operation. It cannot be had with Rotate.
+	KeepCalls bool
 	// NoRecord runs the same clients without writing anything down, to measure what that costs. The Result has no
 	// History.
 	NoRecord bool
@@ -89,6 +90,8 @@ type Result struct {
 	Summary Summary
 	// Interrupted says that ctx ended the run; the history holds what was done by then.
 	Interrupted bool
+
+	run *run
 }
 
 // withDefaults fills in zero fields.
@@ -224,6 +227,9 @@ type run struct {
 	clients []*client
 	epoch   time.Time
 	partial *partial // nil: none
+	// atFirst are the rows that the tables hold at first, without their versions; nil: as the workload's tables say.
+	atFirst map[workload.Key][]int64
+	nodeOf  []int // of the sessions of a schedule; nil: spread
 
 	tickets                     atomic.Int64 // transactions that may still be begun
 	committed, aborted, unknown atomic.Int64
@@ -241,6 +247,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
+	c.KeepCalls = c.KeepCalls && c.Rotate == nil && c.Own == nil && !c.NoRecord
 	if c.Own != nil {
 		return t.collectOwn(ctx, c)
 	}
@@ -282,7 +289,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 			r.fail(fmt.Errorf("the recording in progress: %w", err))
 		}
 	}
-	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
+	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary(), run: r}
 	if c.Rotate != nil {
 		res.Parts = r.partial.written()
 	}
@@ -337,51 +344,13 @@ func (r *run) meta() history.Meta {
 	}
 }
 
-// data is what the workload needs to be loaded.
-func (r *run) data() driver.Data {
-	var rows iter.Seq2[int64, driver.Row] = func(yield func(int64, driver.Row) bool) {
-		for i, t := range r.tables {
-			if t.Columns != nil || t.List {
-				continue
-			}
-			for pk := range int64(t.Rows) {
-				row := driver.Row{Version: initial, Payload: t.Payload}
-				switch {
-				case t.WideOf != nil:
-					row.Wide = t.WideOf(pk)
-				case t.PayloadOf != nil:
-					row.Payload = t.PayloadOf(pk)
-				}
-				if !yield(int64(workload.MakeKey(i, pk)), row) {
-					return
-				}
-			}
-		}
-	}
-	d := driver.Data{Rows: rows, Mark: rand.Int64N(1 << 53)}
-	for i := range r.tables {
-		t := &r.tables[i]
-		d.Lists = d.Lists || t.List
-		d.Wide = d.Wide || t.WideOf != nil
-		if t.Columns == nil {
-			continue
-		}
-		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Rows: func(yield func(int64,
-			[]int64) bool) {
-			for pk := range int64(t.Rows) {
-				if !yield(pk, loadedRow(t, pk)) {
-					return
-				}
-			}
-		}})
-	}
-	return d
-}
-
 // connect opens the sessions, spread over the nodes.
 func (r *run) connect(ctx context.Context) error {
 	for i := range r.cfg.Sessions {
 		c := &client{r: r, id: int32(i), node: i % len(r.info.Nodes)}
+		if r.nodeOf != nil {
+			c.node = r.nodeOf[i] % len(r.info.Nodes)
+		}
 		c.seed()
 		r.clients = append(r.clients, c)
 		var err error

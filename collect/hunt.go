@@ -20,6 +20,8 @@ type HuntConfig struct {
 	Config
 	Level level.Level
 	For   time.Duration // 0: 60 s
+	// Keep, if set, is given the violation while the database is still open; Hunt returns when it has returned.
+	Keep func(ctx context.Context, f *Found) error
 	// Told, if set, is told of each round when it is over.
 	Told func(Round)
 }
@@ -85,6 +87,7 @@ func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 		one.Seed += uint64(n)
 		one.Keys = sizes[n%len(sizes)]
 		one.Duration = left
+		one.KeepCalls = c.Keep != nil
 		r, err := t.Collect(ctx, one)
 		if r == nil {
 			if ctx.Err() != nil {
@@ -107,6 +110,12 @@ func Hunt(ctx context.Context, c HuntConfig) (*Hunted, error) {
 		switch {
 		case res.Verdict == evidence.Violated:
 			out.Violated = true
+			if c.Keep != nil {
+				out.Elapsed = time.Since(begin)
+				f := &Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
+				err = errors.Join(err, c.Keep(ctx, f))
+				begin = time.Now().Add(-out.Elapsed) // what follows the find is no part of the hunt
+			}
 			return out, err
 		case res.Verdict == evidence.Unknown:
 			out.Undecided++

@@ -42,7 +42,9 @@ type log struct {
 	preds []predRec
 	cells []int64        // rows: the version, then the columns
 	stamp []driver.Stamp // of txns; nil without timestamps
-	line  []byte         // what the recording in progress is told, in the making
+	calls []callRec      // of ops, and ends of txns: with Config.KeepCalls
+	ends  []endRec
+	line  []byte // what the recording in progress is told, in the making
 }
 
 // predRec is an operation with a predicate and the rows of which it was true.
@@ -225,11 +227,11 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 		}
 		id := b.Key(v)
 		ids[n] = id
-		if !known[n] && k.PK() < int64(t.Rows) {
+		if !known[n] && r.holds(k) {
 			if t.Columns == nil {
 				b.Write(id, history.IntValue(initial))
 			} else {
-				b.Write(id, rows.value(k.Table(), loadedRow(t, k.PK())))
+				b.Write(id, rows.value(k.Table(), r.row(k)))
 			}
 			loaded = true
 			known[n] = true

@@ -109,6 +109,7 @@ func replayed(h *history.History, op uint32, session int, lists bool) (Step, err
 // Replayed is how often a schedule violated a level.
 type Replayed struct {
 	Runs, Violated, Undecided int
+	DB, Isolation             string
 	// Last is the last violation, nil if there was none.
 	Last *evidence.Result
 }
@@ -122,6 +123,7 @@ func Replay(ctx context.Context, c Config, s *Schedule, l level.Level, runs int,
 		return out, err
 	}
 	defer t.Close()
+	out.DB, out.Isolation = t.Info().Name, t.Info().Isolation
 	for range runs {
 		p, err := t.Play(ctx, c, s)
 		if err != nil {

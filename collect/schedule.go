@@ -43,6 +43,9 @@ type Schedule struct {
 	Predicates bool
 
 	tables []workload.Table // nil: scheduleTables
+	// loaded are the rows that the tables hold at first: columns, or a number, or several; nil: what the tables say.
+	loaded map[workload.Key][]int64
+	nodes  []int // of the sessions; nil: spread
 }
 
 // scheduleTables are the tables of schedules: the items x, y and z, and table t, whose column v holds 0, 10 and 20 in
@@ -181,6 +184,8 @@ type Played struct {
 	Refused []string
 	// Waited lists the steps that the database made wait for others.
 	Waited []string
+
+	run *run
 }
 
 // scheduleWait is how long a step may take before the others go on without it: it waits for one of them then.
@@ -211,7 +216,8 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	r := &run{cfg: c, target: t, info: t.db.Info()}
+	c.KeepCalls = true
+	r := &run{cfg: c, target: t, info: t.db.Info(), atFirst: s.loaded, nodeOf: s.nodes}
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -224,7 +230,7 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	}
 	defer r.disconnect()
 	r.epoch = time.Now()
-	out := &Played{}
+	out := &Played{run: r}
 	players := make([]*player, s.Sessions)
 	var group safego.Group
 	for i := range players {

@@ -177,14 +177,6 @@ type Setting struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Text is the statement as a line for people.
-func (s Setting) Text() string {
-	if s.Refused == "" {
-		return s.SQL
-	}
-	return s.SQL + " -- refused: " + s.Refused
-}
-
 // Node is one server.
 type Node struct {
 	Name     string

@@ -240,7 +240,25 @@ func (m *mysqlDB) with(ctx context.Context, node int, f func(*sql.Conn) error) e
 }
 
 func (m *mysqlDB) Info() Info { return m.info }
-func (m *mysqlDB) Cut()       { m.d.cut() }
+
+// makes are the statements that make the tables of a load.
+func (m *mysqlDB) makes(d Data) []string {
+	return slices.Concat([]string{kvTable(d.Wide, "bigint", "mediumtext"+ascii) + innoDB,
+		"create table isovet_list(k bigint primary key, val mediumtext" + ascii + " not null)" + innoDB},
+		createTables(d.Tables, "bigint", innoDB))
+}
+
+// Statements says what sessions send.
+func (m *mysqlDB) Statements() *Statements {
+	return &Statements{Tables: m.makes(Data{Wide: m.wide, Tables: m.tables}), Begin: "begin", wide: m.wide,
+		columns: *m.columns(nil)}
+}
+
+// columns is how sessions speak to tables with columns.
+func (m *mysqlDB) columns(ask func(string, func([]int64) error) error) *columnsSQL {
+	return &columnsSQL{tables: m.tables, ask: ask, upsert: onKey, lock: " for update"}
+}
+func (m *mysqlDB) Cut() { m.d.cut() }
 
 func (m *mysqlDB) Partition(node int, off bool) bool {
 	m.d.partition(m.addrs[node], off)
@@ -265,10 +283,7 @@ func createAnyhow(exec func(string) error, statement string) error {
 
 func (m *mysqlDB) Load(ctx context.Context, d Data) error {
 	err := m.settledWith(ctx, 0, func(c *sql.Conn) error {
-		for _, s := range slices.Concat(dropTables(), []string{
-			kvTable(d.Wide, "bigint", "mediumtext"+ascii) + innoDB,
-			"create table isovet_list(k bigint primary key, val mediumtext" + ascii + " not null)" + innoDB,
-		}, createTables(d.Tables, "bigint", innoDB)) {
+		for _, s := range slices.Concat(dropTables(), m.makes(d)) {
 			if err := createAnyhow(execOn(ctx, c), s); err != nil {
 				return err
 			}
@@ -368,7 +383,7 @@ func (m *mysqlDB) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	s := &mysqlSession{c: c, wide: m.wide, get: kvGet(m.wide), put: kvPut(m.wide, onKey), add: listAppend(onKey)}
 	if len(m.tables) > 0 {
-		s.columnsSQL = &columnsSQL{tables: m.tables, ask: askInts(c), upsert: onKey, lock: " for update"}
+		s.columnsSQL = m.columns(askInts(c))
 	}
 	return s, nil
 }

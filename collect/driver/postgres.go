@@ -159,7 +159,24 @@ func ask(c *pgconn.PgConn, sql string) (string, error) {
 }
 
 func (p *postgres) Info() Info { return p.info }
-func (p *postgres) Cut()       { p.d.cut() }
+
+// makes are the statements that make the tables of a load.
+func (p *postgres) makes(d Data) []string {
+	return slices.Concat([]string{kvTable(d.Wide, "bigint", p.text()),
+		"create table isovet_list(k bigint primary key, val " + p.text() + " not null)"},
+		createTables(d.Tables, "bigint", ""))
+}
+
+// Statements says what sessions send.
+func (p *postgres) Statements() *Statements {
+	return &Statements{Tables: p.makes(p.data), Begin: p.begin, wide: p.data.Wide, columns: *p.columns(nil)}
+}
+
+// columns is how sessions speak to tables with columns.
+func (p *postgres) columns(ask func(string, func([]int64) error) error) *columnsSQL {
+	return &columnsSQL{tables: p.data.Tables, ask: ask, upsert: p.upsert, lock: p.lock}
+}
+func (p *postgres) Cut() { p.d.cut() }
 
 func (p *postgres) Partition(node int, off bool) bool {
 	_, addr := pgconn.NetworkAddress(p.cfg[node].Host, p.cfg[node].Port)
@@ -174,10 +191,7 @@ func (p *postgres) Load(ctx context.Context, d Data) error {
 	}
 	defer c.Close(ctx)
 	p.data = d
-	for _, q := range slices.Concat(dropTables(), []string{
-		kvTable(d.Wide, "bigint", p.text()),
-		"create table isovet_list(k bigint primary key, val " + p.text() + " not null)",
-	}, createTables(d.Tables, "bigint", "")) {
+	for _, q := range slices.Concat(dropTables(), p.makes(d)) {
 		if err := run(c, q); err != nil {
 			return err
 		}
@@ -307,7 +321,7 @@ func (p *postgres) Connect(ctx context.Context, node int) (Session, error) {
 	}
 	s := &postgresSession{p: p, c: c}
 	if len(p.data.Tables) > 0 {
-		s.columnsSQL = &columnsSQL{tables: p.data.Tables, ask: s.askInts, upsert: p.upsert, lock: p.lock}
+		s.columnsSQL = p.columns(s.askInts)
 	}
 	return s, nil
 }

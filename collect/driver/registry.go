@@ -112,6 +112,15 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 	return db, nil
 }
 
+// IsolationName is the first name of an isolation of a database; "" is the default.
+func IsolationName(db, want string) (string, error) {
+	s, err := Lookup(db)
+	if err != nil {
+		return "", err
+	}
+	return isolation(s, want)
+}
+
 // isolation finds a level's name among those of a driver; each entry is "name=other=other".
 func isolation(s Scheme, want string) (string, error) {
 	var names []string

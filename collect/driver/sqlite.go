@@ -96,6 +96,18 @@ func (s *sqliteDB) remove() error {
 func (s *sqliteDB) Info() Info { return s.info }
 func (s *sqliteDB) Cut()       {}
 
+// makes are the statements that make the tables of a load.
+func (s *sqliteDB) makes(d Data) []string {
+	return slices.Concat([]string{kvTable(d.Wide, "integer", "text"),
+		"create table isovet_list(k integer primary key, val text not null)"}, createTables(d.Tables, "integer", ""))
+}
+
+// Statements says what sessions send.
+func (s *sqliteDB) Statements() *Statements {
+	return &Statements{Tables: s.makes(Data{Wide: s.wide, Tables: s.tables}), Begin: s.begin, wide: s.wide,
+		columns: columnsSQL{tables: s.tables, upsert: onConflict}}
+}
+
 // Partition: there is nothing between us.
 func (s *sqliteDB) Partition(int, bool) bool { return false }
 
@@ -106,10 +118,7 @@ func (s *sqliteDB) Load(ctx context.Context, d Data) error {
 	}
 	defer c.Close()
 	s.tables, s.wide = d.Tables, d.Wide
-	for _, q := range slices.Concat(dropTables(), []string{
-		kvTable(d.Wide, "integer", "text"),
-		"create table isovet_list(k integer primary key, val text not null)",
-	}, createTables(d.Tables, "integer", ""), []string{"begin"}) {
+	for _, q := range slices.Concat(dropTables(), s.makes(d), []string{"begin"}) {
 		if _, err := c.ExecContext(ctx, q); err != nil {
 			return err
 		}
@@ -166,7 +175,7 @@ func (s *sqliteDB) Connect(ctx context.Context, _ int) (Session, error) {
 		{&x.get, kvGet(s.wide)},
 		{&x.put, kvPut(s.wide, onConflict)},
 		{&x.add, listAppend(onConflict)},
-		{&x.list, "select val from isovet_list where k = ?"},
+		{&x.list, listGet},
 	} {
 		if *p.st, err = c.PrepareContext(ctx, p.sql); err != nil {
 			x.Close()

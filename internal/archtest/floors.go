@@ -165,6 +165,8 @@ var floors = [][]room{
 			"a topic of Kafka as a source of watch: partitions merged by time, offsets in the log"},
 		{"isovettest",
 			"has go test check what was recorded: explanation, smallest history, proof and page of a violation"},
+		{"incident",
+			"a violation as a folder for a database's maintainers: SQL side by side, settings, schedule, evidence"},
 		{"bench",
 			"comparisons, the papers' figures again, ablation: every run in its own process, raw results, tables, " +
 				"charts"},

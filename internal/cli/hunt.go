@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"isovet/collect"
+	"isovet/collect/server"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/incident"
 	"isovet/level"
 	"isovet/report"
 	"isovet/shrink"
@@ -30,6 +32,7 @@ func newHunt(e *env) *cobra.Command {
 	var out, replay string
 	var runs int
 	var asJSON, quiet, small bool
+	var in findFlags
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
 		Short: "Collect and check, with new seeds, until a violation is found or time is up",
@@ -37,7 +40,9 @@ func newHunt(e *env) *cobra.Command {
 seed, until a history violates the level or the time is up. Without --keys the rounds alternate between few keys, which
 have the most conflicts, and the workload's own number. hunt keeps the violating history with its explanation: FILE,
 and beside it a page and a certificate, with the endings .html and .cert, and the smallest history found that still
-violates the level, .small.jsonl (see isovet shrink).
+violates the level, .small.jsonl (see isovet shrink). A folder with the ending .incident has a report for the database's
+maintainers: the server and its settings, the SQL of the sessions side by side, and a schedule that was found to repeat
+the violation on fresh tables, cut down as far as the database still violates the level (isovet replay-schedule).
 
 The seed repeats what the clients ask for, not what the database makes of it. --replay FILE repeats the schedule of a
 recorded history instead, by the times of its operations: its sessions begin, read, write and commit in that order, on
@@ -57,7 +62,7 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 			if limit <= 0 {
 				return usagef("--for %v; expected a positive time", limit)
 			}
-			if err := f.finish(c); err != nil {
+			if err := errors.Join(f.finish(c), in.validate()); err != nil {
 				return err
 			}
 			if replay != "" {
@@ -66,11 +71,12 @@ Exit status: 1 a violation was found, 0 none was, 2 none was and some rounds cou
 				}
 				return runReplay(c.Context(), e, &f, l, replay, out, runs, asJSON, quiet)
 			}
-			return runHunt(c.Context(), e, &f, l, limit, out, asJSON, quiet, small)
+			return runHunt(c.Context(), e, &f, &in, l, limit, out, asJSON, quiet, small)
 		},
 	}
 	f.add(c)
 	levelFlag(c, &l)
+	in.add(c, "FILE's name with the ending .incident")
 	fl := c.Flags()
 	f.cfg.Txns = 2000
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
@@ -93,28 +99,32 @@ func beside(out, ending string) string {
 
 // huntJSON is what "isovet hunt --json" prints.
 type huntJSON struct {
-	Verdict     string          `json:"verdict"` // "violation", "none", "unknown"
-	Level       string          `json:"level"`
-	DB          string          `json:"db,omitempty"`
-	Isolation   string          `json:"isolation,omitempty"`
-	Rounds      int             `json:"rounds"`
-	Undecided   int             `json:"undecided"`
-	Committed   int             `json:"committed"`
-	ElapsedMS   float64         `json:"elapsed_ms"`
-	Interrupted bool            `json:"interrupted,omitempty"`
-	Seed        uint64          `json:"seed,omitempty"` // of the offending round
-	Runs        int             `json:"runs,omitempty"` // of a replay, and how many of them violated the level
-	Violated    int             `json:"violated,omitempty"`
-	Command     string          `json:"command,omitempty"` // what hunts with the offending round's seed again
-	History     string          `json:"history,omitempty"`
-	Report      string          `json:"report,omitempty"`
-	Certificate string          `json:"certificate,omitempty"`
-	Smallest    string          `json:"smallest,omitempty"` // the smallest history that still violates the level
-	Result      json.RawMessage `json:"result,omitempty"`   // as isovet check --json prints it
+	Verdict     string  `json:"verdict"` // "violation", "none", "unknown"
+	Level       string  `json:"level"`
+	DB          string  `json:"db,omitempty"`
+	Isolation   string  `json:"isolation,omitempty"`
+	Rounds      int     `json:"rounds"`
+	Undecided   int     `json:"undecided"`
+	Committed   int     `json:"committed"`
+	ElapsedMS   float64 `json:"elapsed_ms"`
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Seed        uint64  `json:"seed,omitempty"` // of the offending round
+	Runs        int     `json:"runs,omitempty"` // of a replay, and how many of them violated the level
+	Violated    int     `json:"violated,omitempty"`
+	Command     string  `json:"command,omitempty"` // what hunts with the offending round's seed again
+	History     string  `json:"history,omitempty"`
+	Report      string  `json:"report,omitempty"`
+	Certificate string  `json:"certificate,omitempty"`
+	Smallest    string  `json:"smallest,omitempty"` // the smallest history that still violates the level
+	Incident    string  `json:"incident,omitempty"` // the folder for the database's maintainers
+	// ReplayRuns is how often the incident's schedule was played, ReplayViolated how often it violated the level.
+	ReplayRuns     int             `json:"replay_runs,omitempty"`
+	ReplayViolated int             `json:"replay_violated,omitempty"`
+	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
 }
 
-func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit time.Duration, out string, asJSON,
-	quiet, small bool) error {
+func runHunt(ctx context.Context, e *env, f *collectFlags, in *findFlags, l level.Level, limit time.Duration,
+	out string, asJSON, quiet, small bool) error {
 	p := newProgress(e.stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("hunting")
@@ -128,6 +138,13 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		p.Begin(fmt.Sprintf("hunting, round %d", r.Number+1))
 		if !quiet && r.Verdict == evidence.Unknown {
 			fmt.Fprintf(e.stderr, "round %d: unknown: %s\n", r.Number, r.Reason)
+		}
+	}
+	var found keptFind
+	if in.dir != noIncident || small {
+		cfg.Keep = func(ctx context.Context, x *collect.Found) error {
+			found.make(ctx, e, f, in, x, out, p)
+			return nil
 		}
 	}
 	h, err := collect.Hunt(ctx, cfg)
@@ -151,12 +168,16 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 		if werr := keep(e, h.Last, j); werr != nil {
 			return errors.Join(err, werr)
 		}
-		if small {
-			p.Begin("shrinking")
-			if serr := shrinkFound(ctx, e, h.Last, l, &j); serr != nil {
-				fmt.Fprintf(e.stderr, "isovet: %s was not cut down: %v\n", out, serr)
+		if small && found.small != nil {
+			if serr := linkSmallest(e, h.Last, found.small, &j); serr != nil {
+				return errors.Join(err, serr)
 			}
-			p.Hide()
+		}
+		if found.incident != nil {
+			j.Incident = found.dir
+			if r := found.incident.Replay; r != nil {
+				j.ReplayRuns, j.ReplayViolated = r.Runs, r.Violated
+			}
 		}
 		b, jerr := evidence.JSON(h.Last, out)
 		if jerr != nil {
@@ -171,6 +192,9 @@ func runHunt(ctx context.Context, e *env, f *collectFlags, l level.Level, limit 
 	}
 	if err := sayHunt(e, h, &j, asJSON); err != nil {
 		return err
+	}
+	if found.incident != nil && !asJSON {
+		fmt.Fprintf(e.stdout, "  %s\n", saidIncident(found.incident, found.dir))
 	}
 	switch {
 	case h.Violated:
@@ -202,17 +226,39 @@ func keep(e *env, r *evidence.Result, j huntJSON) error {
 // huntShrinks is how long a violation that was found is cut down at most.
 const huntShrinks = 30 * time.Second
 
-// shrinkFound writes the smallest history that still violates the level, and links it from the page.
-func shrinkFound(ctx context.Context, e *env, r *evidence.Result, l level.Level, j *huntJSON) error {
-	if ctx.Err() != nil {
-		return nil // interrupted: what was found is kept as it is
-	}
-	ctx, cancel := context.WithTimeout(ctx, huntShrinks)
-	defer cancel()
-	s, err := shrink.History(ctx, r.H, l, shrink.Options{First: r})
+// keptFind is what is made of a violation while its database is still open.
+type keptFind struct {
+	small    *shrink.Result // nil: there is none
+	incident *incident.Incident
+	dir      string
+}
+
+// make cuts the history down and writes the incident's folder. What goes wrong is said; the hunt's outcome stands.
+func (k *keptFind) make(ctx context.Context, e *env, f *collectFlags, in *findFlags, x *collect.Found, out string,
+	p *progress) {
+	p.Begin("shrinking")
+	s, err := cutDown(ctx, x.Answer, x.Level, huntShrinks)
+	p.Hide()
 	if err != nil {
-		return err
+		fmt.Fprintf(e.stderr, "isovet: %s was not cut down: %v\n", out, err)
+		return
 	}
+	k.small = s
+	if in.dir == noIncident {
+		return
+	}
+	if k.dir = in.dir; k.dir == "" {
+		k.dir = beside(out, ".incident")
+	}
+	r := collect.Round{Seed: x.Config.Seed, Keys: x.Config.Keys}
+	if k.incident, err = in.write(ctx, x, k.dir, again(f, x.Level, &r), x.Config.Seed, s, p); err != nil {
+		k.incident = nil
+		fmt.Fprintf(e.stderr, "isovet: no incident was written: %v\n", err)
+	}
+}
+
+// linkSmallest writes the smallest history that still violates the level, and links it from the page.
+func linkSmallest(e *env, r *evidence.Result, s *shrink.Result, j *huntJSON) error {
 	note(s, j.History)
 	to := beside(j.History, ".small.jsonl")
 	if err := format.Write(to, s.H, auto, false); err != nil {
@@ -252,11 +298,14 @@ func sayHunt(e *env, h *collect.Hunted, j *huntJSON, asJSON bool) error {
 	return err
 }
 
-// again is the command that begins with the round that found a violation. The database is left to the reader: its URL
-// may hold a password.
+// again is the command that begins with the round that found a violation. A database that was there already is left to
+// the reader: its URL may hold a password.
 func again(f *collectFlags, l level.Level, r *collect.Round) string {
-	words := []string{"isovet hunt --db URL --level", l.String(), "--workload",
-		report.Quoted(f.cfg.Workload)}
+	db := "URL"
+	if len(f.cfg.DB) == 1 && server.Is(f.cfg.DB[0]) {
+		db = report.Quoted(f.cfg.DB[0])
+	}
+	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload", report.Quoted(f.cfg.Workload)}
 	add := func(name, value string, set bool) {
 		if set {
 			words = append(words, "--"+name, value)

@@ -1,0 +1,320 @@
+package collect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+// callRec is what a session asked for with an operation, and what it was told: more than a history holds of it. It is
+// kept where a violation is to be told in the statements of the database, and to be repeated.
+type callRec struct {
+	op      workload.Op
+	version int64 // written, or read
+	found   []driver.Match
+	change  driver.Change
+	why     string // the database refused
+	// of one that was refused, which is no operation of the history
+	start, end int64
+}
+
+// endRec is how a transaction ended, beside what txnRec has.
+type endRec struct {
+	why    string   // the database's words, if it refused
+	failed *callRec // the operation that was refused; nil: none, or begin or commit
+}
+
+// call keeps an operation that has been done; o is what the log has of it, seen says that it stands there.
+func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
+	k := callRec{op: *op, start: o.start, end: o.end}
+	k.op.Row, k.op.Where, k.op.Set = slices.Clone(op.Row), slices.Clone(op.Where), slices.Clone(op.Set)
+	k.op.Found = nil
+	switch {
+	case op.Where != nil || op.Kind >= workload.ReadWhere:
+		k.found, k.change = c.found, c.change
+		k.change.Set, k.version = k.op.Set, c.change.Version
+	case o.value.Kind == history.Row:
+		k.version = c.log.cells[o.value.N]
+	case o.value.Kind == history.Int:
+		k.version = o.value.N
+	}
+	if err != nil {
+		k.why = err.Error()
+		c.failed = &k
+	}
+	if seen {
+		c.failed = nil
+		c.log.calls = append(c.log.calls, k)
+	}
+}
+
+// Event is something that a session did, in the database's words.
+type Event struct {
+	// Session counts from 0, Txn is the history's id of the transaction.
+	Session int
+	Txn     int64
+	// Start and End are nanoseconds since the run began; End is history.NoTime where no answer came.
+	Start, End int64
+	// Statements are what was sent: SQL where the database speaks it, else the operation in words.
+	Statements []string
+	// Got is what came back, in words.
+	Got string
+	// Locking says that it is a read that takes locks, and so none of the transaction's snapshot.
+	Locking bool
+	// Refused says that the database refused it.
+	Refused bool
+}
+
+// Events tells the transactions of the history with these ids, or all of them if ids is nil, in the order of time. Nil
+// if the run has not kept what its sessions asked for (Config.KeepCalls).
+func (r *Result) Events(ids []int64) []Event { return r.run.events(ids) }
+
+// Events tells all transactions of a schedule.
+func (p *Played) Events() []Event { return p.run.events(nil) }
+
+// Tables are the statements that made the tables of a schedule, and those that loaded its rows; nil where the database
+// speaks no SQL.
+func (p *Played) Tables() (tables, rows []string) {
+	w := p.run.words()
+	if w.st == nil {
+		return nil, nil
+	}
+	d := p.run.data()
+	tables = w.st.Tables
+	if !d.Lists { // nobody uses it
+		tables = slices.DeleteFunc(slices.Clone(w.st.Tables), func(q string) bool {
+			return strings.HasPrefix(q, "create table isovet_list")
+		})
+	}
+	if !slices.ContainsFunc(p.run.tables, func(t workload.Table) bool { return t.Columns == nil && !t.List }) {
+		tables = slices.DeleteFunc(slices.Clone(tables), func(q string) bool {
+			return strings.HasPrefix(q, "create table isovet_kv")
+		})
+	}
+	return tables, w.st.Insert(d)
+}
+
+// Info says what database it is.
+func (t *Target) Info() driver.Info { return t.db.Info() }
+
+// IsolationName is the first name of the isolation that c asks for; an error if its database has none of that name.
+func (t *Target) IsolationName(c Config) (string, error) {
+	db := c.DB[0]
+	if t.cluster != nil {
+		db = t.cluster.URLs[0]
+	}
+	return driver.IsolationName(db, c.Isolation)
+}
+
+// logs are those of all sessions.
+func (r *run) logs() (logs []*log) {
+	for _, c := range r.clients {
+		logs = append(logs, &c.log)
+	}
+	return logs
+}
+
+// each calls f for the transactions of the history, in the order of their ids.
+func (r *run) each(f func(id int64, t *txnRec, l *log, e *endRec)) {
+	all, of := order(r.logs())
+	for i, t := range all {
+		l := of[i]
+		at := slices.IndexFunc(l.txns, func(x txnRec) bool { return x.off == t.off && x.start == t.start })
+		f(int64(i)+1, t, l, &l.ends[at])
+	}
+}
+
+func (r *run) events(ids []int64) (out []Event) {
+	if r == nil || !r.cfg.KeepCalls {
+		return nil
+	}
+	say := r.words()
+	r.each(func(id int64, t *txnRec, l *log, e *endRec) {
+		if ids != nil && !slices.Contains(ids, id) {
+			return
+		}
+		add := func(start, end int64, refused string, got string, locking bool, q ...string) {
+			ev := Event{Session: int(t.session), Txn: id, Start: start, End: end, Statements: q, Got: got,
+				Locking: locking, Refused: refused != ""}
+			if refused != "" {
+				ev.Got = "refused: " + refused
+			}
+			out = append(out, ev)
+		}
+		// When begin was answered is not kept.
+		add(t.start, t.start, "", "", false, say.begin())
+		for i := t.off; i < t.off+t.n; i++ {
+			k := &l.calls[i]
+			add(k.start, k.end, "", say.got(k), k.locks(), say.call(k)...)
+		}
+		if k := e.failed; k != nil {
+			add(k.start, k.end, k.why, "", k.locks(), say.call(k)...)
+		}
+		switch {
+		case t.status == history.Aborted && (e.failed != nil || e.why == ""):
+			add(t.commit, t.end, "", "", false, "rollback")
+		case t.status == history.Unknown:
+			add(t.commit, t.end, "", "no answer: nobody knows whether it took effect", false, "commit")
+		default:
+			add(t.commit, t.end, e.why, "", false, "commit")
+		}
+	})
+	slices.SortStableFunc(out, func(a, b Event) int {
+		switch {
+		case a.Start < b.Start:
+			return -1
+		case a.Start > b.Start:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// locks reports whether an operation reads with locks.
+func (k *callRec) locks() bool {
+	return k.op.Kind == workload.Read && k.op.ForUpdate || k.op.Kind == workload.UpdateWhere ||
+		k.op.Kind == workload.DeleteWhere
+}
+
+// words says operations in the database's words.
+type words struct {
+	r  *run
+	st *driver.Statements // nil: it speaks no SQL
+}
+
+func (r *run) words() words {
+	w := words{r: r}
+	if s, ok := r.target.db.(driver.Speller); ok {
+		w.st = s.Statements()
+	}
+	return w
+}
+
+func (w words) begin() string {
+	if w.st != nil && w.st.Begin != "" {
+		return w.st.Begin
+	}
+	return "begin"
+}
+
+// name is a row's name in the history.
+func (r *run) name(k workload.Key) string {
+	if t := r.tables[k.Table()].Name; t != "" {
+		return fmt.Sprintf("%s/%d", t, k.PK())
+	}
+	return fmt.Sprint(k.PK())
+}
+
+// call are the statements of an operation.
+func (w words) call(k *callRec) []string {
+	op := &k.op
+	t := &w.r.tables[op.Key.Table()]
+	key, table, pk := int64(op.Key), op.Key.Table(), op.Key.PK()
+	if w.st == nil {
+		return []string{strings.TrimSpace(w.r.verb(op, k.version))}
+	}
+	switch {
+	case t.List && op.Kind == workload.Read:
+		return w.st.List(key)
+	case t.List:
+		return w.st.Append(key, k.version)
+	case t.Columns == nil && op.Kind == workload.Read:
+		return w.st.Get(key, op.ForUpdate)
+	case t.Columns == nil:
+		return w.st.Put(key, driver.Row{Version: k.version, Payload: op.Payload, Wide: op.Row,
+			Dead: op.Kind == workload.Delete})
+	}
+	switch op.Kind {
+	case workload.Read:
+		return w.st.GetRow(table, pk, op.ForUpdate)
+	case workload.Write:
+		return w.st.PutRow(table, pk, append([]int64{k.version}, op.Row...))
+	case workload.Delete:
+		return w.st.DeleteRow(table, pk)
+	}
+	return w.st.Where(table, op.Where, k.change, k.found)
+}
+
+// verb is an operation in words; version is what it wrote.
+func (r *run) verb(op *workload.Op, version int64) string {
+	name := r.name(op.Key)
+	t := &r.tables[op.Key.Table()]
+	value := fmt.Sprint(op.Payload)
+	if op.Row != nil {
+		value = fmt.Sprint(op.Row)
+	}
+	switch op.Kind {
+	case workload.Read:
+		if op.ForUpdate {
+			return "read and lock " + name
+		}
+		return "read " + name
+	case workload.Write:
+		return fmt.Sprintf("write %s: version %d, %s", name, version, value)
+	case workload.Delete:
+		return fmt.Sprintf("delete %s: version %d", name, version)
+	case workload.Append:
+		return fmt.Sprintf("append %d to %s", version, name)
+	}
+	where := string(condition(t.Columns, op.Where))
+	switch op.Kind {
+	case workload.ReadWhere:
+		return fmt.Sprintf("read the rows of %s where %s", t.Name, where)
+	case workload.UpdateWhere:
+		return fmt.Sprintf("update the rows of %s where %s: version %d", t.Name, where, version)
+	}
+	return fmt.Sprintf("delete the rows of %s where %s", t.Name, where)
+}
+
+// mostShown is how many rows of an answer are told.
+const mostShown = 8
+
+// got is what an operation gave, in words.
+func (w words) got(k *callRec) string {
+	t := &w.r.tables[k.op.Key.Table()]
+	row := func(pk int64, cells []int64) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "(k=%d, u=%d", pk, cells[0])
+		for i, c := range t.Columns {
+			fmt.Fprintf(&b, ", %s=%d", c.Name, cells[1+i])
+		}
+		return b.String() + ")"
+	}
+	switch k.op.Kind {
+	case workload.Read:
+		switch {
+		case t.List:
+			return ""
+		case k.op.Absent && (t.Columns != nil || k.version == 0):
+			return "no row"
+		case t.Columns != nil:
+			return row(k.op.Key.PK(), append([]int64{k.version}, k.op.Row...))
+		case k.op.Absent:
+			return fmt.Sprintf("u=%d, deleted", k.version)
+		}
+		return fmt.Sprintf("u=%d, p=%d", k.version, k.op.Payload)
+	case workload.ReadWhere, workload.UpdateWhere, workload.DeleteWhere:
+		if len(k.found) == 0 {
+			return "no row"
+		}
+		var rows []string
+		for i, m := range k.found {
+			if i == mostShown {
+				rows = append(rows, fmt.Sprintf("and %d more", len(k.found)-i))
+				break
+			}
+			rows = append(rows, row(m.PK, m.Old))
+		}
+		what := "rows"
+		if len(k.found) == 1 {
+			what = "row"
+		}
+		return fmt.Sprintf("%d %s: %s", len(k.found), what, strings.Join(rows, " "))
+	}
+	return ""
+}

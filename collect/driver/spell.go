@@ -1,0 +1,135 @@
+package driver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"isovet/datasets/workload"
+)
+
+// Statements says what the sessions of a database send, for people to read and to repeat by hand: the texts are made of
+// the statements that the sessions themselves use, with all values written out.
+type Statements struct {
+	// Tables are the statements that made the tables of the last load.
+	Tables []string
+	Begin  string
+
+	wide    bool
+	columns columnsSQL // how it writes, and locks, plain rows and lists too
+}
+
+// Speller is a DB that can say so.
+type Speller interface {
+	// Statements is about the last load; nil before the first.
+	Statements() *Statements
+}
+
+func literal(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return "'" + strings.ReplaceAll(fmt.Sprint(v), "'", "''") + "'"
+}
+
+// Get says a read of a plain row. It, Put, Append and List are the calls of a Session of these names.
+func (s *Statements) Get(key int64, lock bool) []string {
+	q := strings.Replace(kvGet(s.wide), "?", literal(key), 1)
+	if lock {
+		q += s.columns.lock
+	}
+	return []string{q}
+}
+
+func (s *Statements) Put(key int64, r Row) []string {
+	var values []string
+	for _, a := range kvArgs(s.wide, key, r) {
+		values = append(values, literal(a))
+	}
+	return s.write(s.Get(key, true)[0], kvName, kvColumns(s.wide), values, false)
+}
+
+func (s *Statements) Append(key, element int64) []string {
+	values := []string{literal(key), literal(strconv.FormatInt(element, 10))}
+	return s.write(s.List(key)[0]+s.columns.lock, listName, listColumns, values, true)
+}
+
+func (s *Statements) List(key int64) []string {
+	return []string{strings.Replace(listGet, "?", literal(key), 1)}
+}
+
+const listGet = "select val from " + listName + " where k = ?"
+
+// write is an insert or update; where there is none in one, the row is looked for first, and the statement that follows
+// is the one for a row that is there.
+func (s *Statements) write(look, table string, columns, values []string, appends bool) []string {
+	if u := s.columns.upsert; u != lookFirst {
+		return []string{u.sql(table, columns, values, appends, s.columns.dual)}
+	}
+	return []string{look, updateSQL(table, columns, values, appends)}
+}
+
+// asked is columns whose statements are noted and answered with rows.
+func (s *Statements) asked(found []Match) (c columnsSQL, said *[]string) {
+	c, said = s.columns, &[]string{}
+	c.ask = func(q string, row func([]int64) error) error {
+		*said = append(*said, q)
+		for _, m := range found {
+			if err := row(append([]int64{m.PK}, m.Old...)); err != nil {
+				return err
+			}
+		}
+		found = nil // of the first statement alone
+		return nil
+	}
+	return c, said
+}
+
+// GetRow says a read of a row of a table with columns. It, PutRow, DeleteRow and Where are the calls of a Columnar of
+// these names; found is what Where found.
+func (s *Statements) GetRow(table int, pk int64, lock bool) []string {
+	c, said := s.asked(nil)
+	_, _ = c.GetRow(table, pk, lock) // nothing can go wrong: nobody is asked
+	return *said
+}
+
+func (s *Statements) PutRow(table int, pk int64, row []int64) []string {
+	c, said := s.asked(nil)
+	_ = c.PutRow(table, pk, row)
+	return *said
+}
+
+func (s *Statements) DeleteRow(table int, pk int64) []string {
+	c, said := s.asked(nil)
+	_ = c.DeleteRow(table, pk)
+	return *said
+}
+
+func (s *Statements) Where(table int, where []workload.Range, change Change, found []Match) []string {
+	c, said := s.asked(found)
+	_, _ = c.Where(table, where, change)
+	return *said
+}
+
+// Insert are the statements that load rows: plain ones, and those of tables with columns.
+func (s *Statements) Insert(d Data) []string {
+	var out []string
+	say := func(q string) error {
+		out = append(out, q)
+		return nil
+	}
+	if d.Rows != nil {
+		for k, r := range d.Rows {
+			values := make([]string, 0, 4)
+			for _, a := range kvArgs(s.wide, k, r) {
+				values = append(values, literal(a))
+			}
+			out = append(out, "insert into isovet_kv values ("+strings.Join(values, ", ")+")")
+		}
+	}
+	_ = loadTables(d.Tables, 1, say)
+	return out
+}

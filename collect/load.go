@@ -1,0 +1,102 @@
+package collect
+
+import (
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"isovet/collect/driver"
+	"isovet/datasets/workload"
+)
+
+// data is what the workload needs to be loaded.
+func (r *run) data() driver.Data {
+	var rows iter.Seq2[int64, driver.Row] = func(yield func(int64, driver.Row) bool) {
+		for i, t := range r.tables {
+			if t.Columns != nil || t.List {
+				continue
+			}
+			for _, pk := range r.loadedKeys(i) {
+				cells := r.atFirst[workload.MakeKey(i, pk)]
+				row := driver.Row{Version: initial}
+				if t.WideOf != nil {
+					row.Wide = cells
+				} else {
+					row.Payload = cells[0]
+				}
+				if !yield(int64(workload.MakeKey(i, pk)), row) {
+					return
+				}
+			}
+			if r.atFirst != nil {
+				continue
+			}
+			for pk := range int64(t.Rows) {
+				row := driver.Row{Version: initial, Payload: t.Payload}
+				switch {
+				case t.WideOf != nil:
+					row.Wide = t.WideOf(pk)
+				case t.PayloadOf != nil:
+					row.Payload = t.PayloadOf(pk)
+				}
+				if !yield(int64(workload.MakeKey(i, pk)), row) {
+					return
+				}
+			}
+		}
+	}
+	d := driver.Data{Rows: rows, Mark: rand.Int64N(1 << 53)}
+	for i := range r.tables {
+		t := &r.tables[i]
+		d.Lists = d.Lists || t.List
+		d.Wide = d.Wide || t.WideOf != nil
+		if t.Columns == nil {
+			continue
+		}
+		d.Tables = append(d.Tables, driver.Table{ID: i, Columns: t.Columns, Rows: func(yield func(int64,
+			[]int64) bool) {
+			for _, pk := range r.loadedKeys(i) {
+				if !yield(pk, r.row(workload.MakeKey(i, pk))) {
+					return
+				}
+			}
+			if r.atFirst != nil {
+				return
+			}
+			for pk := range int64(t.Rows) {
+				if !yield(pk, loadedRow(t, pk)) {
+					return
+				}
+			}
+		}})
+	}
+	return d
+}
+
+// loadedKeys are the rows of a table that a schedule has it hold at first, in order.
+func (r *run) loadedKeys(table int) (pks []int64) {
+	for k := range r.atFirst {
+		if k.Table() == table {
+			pks = append(pks, k.PK())
+		}
+	}
+	slices.Sort(pks)
+	return pks
+}
+
+// holds reports whether a table holds a row at first.
+func (r *run) holds(k workload.Key) bool {
+	if r.atFirst != nil {
+		_, ok := r.atFirst[k]
+		return ok
+	}
+	return k.PK() < int64(r.tables[k.Table()].Rows)
+}
+
+// row is what a row of a table with columns holds at first.
+func (r *run) row(k workload.Key) []int64 {
+	if r.atFirst != nil {
+		return append([]int64{initial}, r.atFirst[k]...)
+	}
+	return loadedRow(&r.tables[k.Table()], k.PK())
+}

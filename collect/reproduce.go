@@ -1,0 +1,425 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"isovet/datasets/workload"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/internal/ddmin"
+	"isovet/level"
+)
+
+// Found is a violation while the database that showed it is still open, with the tables of the run.
+type Found struct {
+	Target *Target
+	Config Config
+	Level  level.Level
+	Answer *evidence.Result
+	// Result is the run that showed it; nil where a schedule did.
+	Result *Result
+	// Played and Schedule are the schedule that showed it.
+	Played   *Played
+	Schedule *Schedule
+}
+
+// Reproduction is a script of a violation, with what came of playing it on fresh tables.
+type Reproduction struct {
+	Script *Script
+	Replayed
+	// Played is the last run that violated the level; nil: none did.
+	Played *Played
+	// Tried is how often the database was asked to play a schedule, From how many transactions the first one had that
+	// violated the level.
+	Tried, From int
+}
+
+// ReproduceOptions bound the search.
+type ReproduceOptions struct {
+	// For is how long to look for a script, and to cut it down; 0: 30 s.
+	For time.Duration
+	// Runs is how often the script is played at the end; 0: 10.
+	Runs int
+	Told func(what string)
+}
+
+// mostOverlapping is how many transactions beside the violation's own a script may begin with.
+const mostOverlapping = 150
+
+// Reproduce makes a script of a violation and cuts it down for as long as the database still violates the level when it
+// is played, one step after the other, on fresh tables that hold what they held before. ids are the transactions of the
+// violation. Tried are these transactions alone, then all that overlapped them, each in the order in which operations
+// were sent and in which they were answered. Where none violates the level, the script is of these transactions and
+// Violated is 0: the violation then needs a finer coincidence than an order of steps.
+//
+// Source of the cutting down: package ddmin, with the database as the test.
+func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) (*Reproduction, error) {
+	o.For, o.Runs = cmp.Or(o.For, 30*time.Second), cmp.Or(o.Runs, 10)
+	if o.Told == nil {
+		o.Told = func(string) {}
+	}
+	c := f.Config
+	c.Live, c.Feed, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, nil, "", nil, nil, false
+	c.Fault, c.Values, c.Progress, c.Variant, c.Keys, c.Ops = Fault{}, 0, nil, "", 0, 0
+	p := &reproducer{f: f, c: c, o: o, ctx: ctx, until: time.Now().Add(o.For), out: &Reproduction{}}
+	if f.Schedule != nil {
+		s := ScriptOf(f.Schedule, c.Isolation, f.Level.String())
+		p.describe(s)
+		return p.finish(s, s)
+	}
+	all := p.candidates(ids)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("the run has not kept what its sessions asked for")
+	}
+	var whole, best *Script
+	for _, cand := range all {
+		for range 2 {
+			if best == nil && !p.late() && p.violates(cand.script()) {
+				whole = cand.script()
+				p.out.From = len(cand.txns)
+				best = p.reduce(cand)
+			}
+		}
+	}
+	if best == nil {
+		best = all[0].script()
+		whole = best
+	}
+	return p.finish(best, whole)
+}
+
+type reproducer struct {
+	f     *Found
+	c     Config
+	o     ReproduceOptions
+	ctx   context.Context
+	until time.Time
+	out   *Reproduction
+}
+
+func (p *reproducer) late() bool { return p.ctx.Err() != nil || time.Now().After(p.until) }
+
+// play plays a script once.
+func (p *reproducer) play(s *Script) (*Played, *evidence.Result) {
+	x, err := s.Schedule()
+	if err != nil {
+		return nil, nil
+	}
+	p.out.Tried++
+	played, err := p.f.Target.Play(p.ctx, p.c, x)
+	if err != nil {
+		return nil, nil
+	}
+	r, err := examineAt(p.ctx, played.History, p.f.Level, 5*time.Second)
+	if err != nil {
+		return nil, nil
+	}
+	return played, r
+}
+
+func (p *reproducer) violates(s *Script) bool {
+	_, r := p.play(s)
+	return r != nil && r.Verdict == evidence.Violated
+}
+
+// finish plays the script as often as asked, and the one that it was cut down from if that shows the violation more
+// often.
+func (p *reproducer) finish(best, whole *Script) (*Reproduction, error) {
+	p.count(best)
+	if 10*p.out.Violated < 8*p.out.Runs && whole != best && p.ctx.Err() == nil {
+		first := *p.out
+		p.count(whole)
+		if p.out.Violated <= first.Violated {
+			first.Tried = p.out.Tried
+			*p.out = first
+		}
+	}
+	return p.out, nil
+}
+
+func (p *reproducer) count(s *Script) {
+	p.out.Script, p.out.Replayed, p.out.Played = s, Replayed{}, nil
+	for n := range p.o.Runs {
+		if p.ctx.Err() != nil || n >= 3 && p.out.Violated == 0 && p.late() {
+			return
+		}
+		p.o.Told(fmt.Sprintf("run %d of %d", n+1, p.o.Runs))
+		played, r := p.play(s)
+		p.out.Runs++
+		switch {
+		case r == nil, r.Verdict == evidence.Unknown:
+			p.out.Undecided++
+		case r.Verdict == evidence.Violated:
+			p.out.Violated++
+			p.out.Last, p.out.Played = r, played
+		}
+	}
+}
+
+// candidate is a script in the making.
+type candidate struct {
+	p     *reproducer
+	txns  []txnScript
+	order scriptOrder
+	rows  []candidateRow
+}
+
+type candidateRow struct {
+	key   workload.Key
+	cells []int64
+}
+
+func (p *reproducer) candidates(ids []int64) (out []*candidate) {
+	r := p.f.Result.run
+	if r == nil || !r.cfg.KeepCalls {
+		return nil
+	}
+	var all, own []txnScript
+	r.each(func(id int64, t *txnRec, l *log, e *endRec) {
+		x := scripted(id, t, l, e)
+		all = append(all, x)
+		if slices.Contains(ids, id) {
+			own = append(own, x)
+		}
+	})
+	if len(own) == 0 {
+		return nil
+	}
+	from, to := own[0].start, own[0].end
+	for _, x := range own {
+		from, to = min(from, x.start), max(to, x.end)
+	}
+	rows := r.stateAt(from)
+	var around []txnScript
+	for _, x := range all {
+		if x.start <= to && x.end > from {
+			around = append(around, x)
+		}
+	}
+	sets := [][]txnScript{own}
+	if len(around) > len(own) && len(around) <= mostOverlapping {
+		sets = append(sets, around)
+	}
+	for _, set := range sets {
+		for _, order := range []scriptOrder{byStart, byEnd} {
+			out = append(out, &candidate{p: p, txns: set, order: order, rows: r.needed(rows, set)})
+		}
+	}
+	return out
+}
+
+// stateAt are the rows that the tables held at a time, as far as transactions that had ended by then tell.
+func (r *run) stateAt(at int64) map[workload.Key][]int64 {
+	rows := map[workload.Key][]int64{}
+	for i := range r.tables {
+		t := &r.tables[i]
+		for pk := range int64(t.Rows) {
+			if !t.List {
+				rows[workload.MakeKey(i, pk)] = loadedCells(t, pk)
+			}
+		}
+	}
+	r.each(func(_ int64, t *txnRec, l *log, _ *endRec) {
+		if t.status == history.Aborted || t.ended() > at {
+			return
+		}
+		apply(rows, l.calls[t.off:t.off+t.n])
+	})
+	return rows
+}
+
+// apply has rows be what they are once operations have been done.
+func apply(rows map[workload.Key][]int64, calls []callRec) {
+	for i := range calls {
+		k := &calls[i]
+		switch op := &k.op; op.Kind {
+		case workload.Write:
+			if rows[op.Key] = op.Row; op.Row == nil {
+				rows[op.Key] = []int64{op.Payload}
+			}
+		case workload.Delete:
+			delete(rows, op.Key)
+		case workload.UpdateWhere, workload.DeleteWhere:
+			for _, m := range k.found {
+				key := workload.MakeKey(op.Key.Table(), m.PK)
+				if delete(rows, key); op.Kind == workload.UpdateWhere && m.New != nil {
+					rows[key] = m.New[1:]
+				}
+			}
+		}
+	}
+}
+
+// mostRows is how many rows of a table with conditions a script may begin with; of others only those that it names.
+const mostRows = 2000
+
+// needed are the rows that a script's steps may meet.
+func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) (out []candidateRow) {
+	named, count := map[workload.Key]bool{}, map[int]int{}
+	for i := range txns {
+		for _, st := range txns[i].steps {
+			named[workload.MakeKey(st.Table, st.Key)] = true
+		}
+	}
+	for k := range rows {
+		count[k.Table()]++
+	}
+	for k, cells := range rows {
+		if n := k.Table(); named[k] || r.tables[n].Columns != nil && count[n] <= mostRows {
+			out = append(out, candidateRow{k, cells})
+		}
+	}
+	slices.SortFunc(out, func(a, b candidateRow) int { return cmp.Compare(a.key, b.key) })
+	return out
+}
+
+// script is a candidate as it can be played.
+func (x *candidate) script() *Script {
+	type timed struct {
+		at int64
+		ScriptStep
+	}
+	var all []timed
+	for i := range x.txns {
+		t := &x.txns[i]
+		last := int64(history.NoTime)
+		for j, st := range t.steps {
+			last = max(last, t.at[x.order][j])
+			st.Session = int(t.session) + 1
+			all = append(all, timed{last, st})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
+	r := x.p.f.Result.run
+	s := &Script{Tables: scriptTables(r.tables)}
+	x.p.describe(s)
+	number := map[int]int{}
+	for _, st := range all {
+		n, ok := number[st.Session]
+		if !ok {
+			n = len(number) + 1
+			number[st.Session] = n
+			s.Nodes = append(s.Nodes, (st.Session-1)%len(r.info.Nodes))
+		}
+		st.Session = n
+		s.Steps = append(s.Steps, st.ScriptStep)
+	}
+	if len(r.info.Nodes) < 2 {
+		s.Nodes = nil
+	}
+	for _, row := range x.rows {
+		t := &s.Tables[row.key.Table()]
+		t.Rows = append(t.Rows, append([]int64{row.key.PK()}, row.cells...))
+	}
+	return s
+}
+
+func (p *reproducer) describe(s *Script) {
+	s.Isolation, s.Level = p.c.Isolation, p.f.Level.String()
+	s.SetupSQL, s.SessionSQL = p.c.SetupSQL, p.c.SessionSQL
+}
+
+// reduce leaves out transactions, rows and operations as long as the database still violates the level.
+func (p *reproducer) reduce(x *candidate) *Script {
+	tell := func() {
+		p.o.Told(fmt.Sprintf("cutting the schedule down: %d transactions, %d rows", len(x.txns), len(x.rows)))
+	}
+	tell()
+	sweep(p, &x.txns, func() bool { return p.violates(x.script()) })
+	x.fold()
+	tell()
+	sweep(p, &x.rows, func() bool { return p.violates(x.script()) })
+	tell()
+	type place struct{ txn, step int }
+	var places []place
+	for i := range x.txns {
+		for j := 1; j < len(x.txns[i].steps)-1; j++ {
+			places = append(places, place{i, j})
+		}
+	}
+	whole := x.txns
+	sweep(p, &places, func() bool {
+		before := x.txns
+		x.txns = nil
+		for i := range whole {
+			t := whole[i]
+			n := len(t.steps)
+			t.steps, t.at = []ScriptStep{t.steps[0]}, [2][]int64{{t.at[0][0]}, {t.at[1][0]}}
+			keep := func(j int) {
+				t.steps = append(t.steps, whole[i].steps[j])
+				t.at[0], t.at[1] = append(t.at[0], whole[i].at[0][j]), append(t.at[1], whole[i].at[1][j])
+			}
+			for _, pl := range places {
+				if pl.txn == i {
+					keep(pl.step)
+				}
+			}
+			if keep(n - 1); len(t.steps) > 2 {
+				x.txns = append(x.txns, t)
+			}
+		}
+		if p.violates(x.script()) {
+			return true
+		}
+		x.txns = before
+		return false
+	})
+	return x.script()
+}
+
+// fold has the tables hold at first what transactions wrote that ended before others began, where that will do.
+func (x *candidate) fold() {
+	for i := 0; i < len(x.txns) && !x.p.late(); {
+		t := x.txns[i]
+		overlaps := slices.ContainsFunc(x.txns, func(u txnScript) bool { return u.id != t.id && u.start < t.end })
+		if overlaps || len(x.txns) == 1 {
+			i++
+			continue
+		}
+		before := *x
+		rows := map[workload.Key][]int64{}
+		for _, row := range x.rows {
+			rows[row.key] = row.cells
+		}
+		apply(rows, t.calls)
+		x.txns, x.rows = slices.Delete(slices.Clone(x.txns), i, i+1), nil
+		for k, cells := range rows {
+			x.rows = append(x.rows, candidateRow{k, cells})
+		}
+		slices.SortFunc(x.rows, func(a, b candidateRow) int { return cmp.Compare(a.key, b.key) })
+		if !x.p.violates(x.script()) {
+			*x = before
+			i++
+		}
+	}
+}
+
+// sweep leaves things out of a list as long as ok says that it will do.
+func sweep[T any](p *reproducer, list *[]T, ok func() bool) {
+	all := slices.Clone(*list)
+	gone := make([]bool, len(all))
+	ddmin.Sweep(len(all), func(i int) bool { return !gone[i] }, func(run []int) bool {
+		before := *list
+		for _, i := range run {
+			gone[i] = true
+		}
+		*list = nil
+		for i := range all {
+			if !gone[i] {
+				*list = append(*list, all[i])
+			}
+		}
+		if ok() {
+			return true
+		}
+		for _, i := range run {
+			gone[i] = false
+		}
+		*list = before
+		return false
+	}, p.late)
+}

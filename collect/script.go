@@ -1,0 +1,415 @@
+package collect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"isovet/datasets/workload"
+	"isovet/history"
+)
+
+// Script is a schedule as a file: what a few sessions do, in which order, on tables that hold some rows at first. It
+// holds no SQL that a database is to run: any database that isovet knows can play it.
+type Script struct {
+	Format  string `json:"format"` // "isovet-schedule"
+	Version int    `json:"version"`
+	// Note says where it comes from.
+	Note string `json:"note,omitempty"`
+	// Isolation is what to ask the database for, Level what it then broke.
+	Isolation  string   `json:"isolation,omitempty"`
+	Level      string   `json:"level"`
+	SetupSQL   []string `json:"setup_sql,omitempty"`
+	SessionSQL []string `json:"session_sql,omitempty"`
+	// Nodes says with which node of a cluster each session speaks, from 0; absent: the sessions are spread.
+	Nodes  []int         `json:"nodes,omitempty"`
+	Tables []ScriptTable `json:"tables"`
+	Steps  []ScriptStep  `json:"steps"`
+}
+
+// ScriptTable is a table of a Script. One without columns has plain rows: a key and a number.
+type ScriptTable struct {
+	Name    string         `json:"name,omitempty"`
+	List    bool           `json:"list,omitempty"`
+	Columns []ScriptColumn `json:"columns,omitempty"`
+	// Rows are what it holds at first: the key, then the columns, or the number.
+	Rows [][]int64 `json:"rows,omitempty"`
+	// Wide: the rows are a key and a list of numbers.
+	Wide bool `json:"wide,omitempty"`
+}
+
+// ScriptColumn is a column, with an index if there are conditions on it.
+type ScriptColumn struct {
+	Name  string `json:"name"`
+	Index bool   `json:"index,omitempty"`
+}
+
+// ScriptStep is what a session does. Do is one of begin, commit, rollback, read, lock (a read that takes the row's
+// write lock), write, delete, append, select, update and erase; the last three have a condition.
+type ScriptStep struct {
+	Session int           `json:"session"` // from 1
+	Do      string        `json:"do"`
+	Table   int           `json:"table,omitempty"`
+	Key     int64         `json:"key,omitempty"`
+	Payload int64         `json:"payload,omitempty"`
+	Row     []int64       `json:"row,omitempty"`
+	Where   []ScriptRange `json:"where,omitempty"`
+	Set     []ScriptSet   `json:"set,omitempty"`
+}
+
+// ScriptRange is a condition, Min ≤ column < Max; without a bound that side is open.
+type ScriptRange struct {
+	Column int    `json:"column"`
+	Min    *int64 `json:"min,omitempty"`
+	Max    *int64 `json:"max,omitempty"`
+}
+
+// ScriptSet is workload.Set.
+type ScriptSet struct {
+	Column int   `json:"column"`
+	Keep   bool  `json:"keep,omitempty"`
+	Add    int64 `json:"add,omitempty"`
+	Mul    int64 `json:"mul,omitempty"`
+	Mod    int64 `json:"mod,omitempty"`
+}
+
+const scriptFormat = "isovet-schedule"
+
+// doing are the names of operations, by kind; a read that locks is "lock".
+var doing = map[workload.OpKind]string{workload.Read: "read", workload.Write: "write", workload.Delete: "delete",
+	workload.Append: "append", workload.ReadWhere: "select", workload.UpdateWhere: "update",
+	workload.DeleteWhere: "erase"}
+
+// Write writes the script, a step a line.
+func (s *Script) Write(w io.Writer) error {
+	type short Script
+	x := short(*s)
+	x.Format, x.Version = scriptFormat, 1
+	steps, tables := x.Steps, x.Tables
+	x.Steps, x.Tables = nil, nil
+	head, err := json.MarshalIndent(&x, "", " ")
+	if err != nil {
+		return err
+	}
+	text, _, _ := strings.Cut(string(head), ` "tables"`)
+	lines := func(name string, all []any) {
+		text += " \"" + name + "\": ["
+		for i, v := range all {
+			b, e := json.Marshal(v)
+			err = cmp.Or(err, e)
+			if i > 0 {
+				text += ","
+			}
+			text += "\n  " + string(b)
+		}
+		text += "\n ]"
+	}
+	var ts, ss []any
+	for _, t := range tables {
+		ts = append(ts, t)
+	}
+	for _, st := range steps {
+		ss = append(ss, st)
+	}
+	lines("tables", ts)
+	text += ",\n"
+	lines("steps", ss)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text+"\n}\n")
+	return err
+}
+
+// ReadScript reads a script and says what is wrong with it: the place in it, and what was expected.
+func ReadScript(r io.Reader) (*Script, *Schedule, error) {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	var s Script
+	if err := d.Decode(&s); err != nil {
+		return nil, nil, fmt.Errorf("not a schedule as JSON: %w", err)
+	}
+	if s.Format != scriptFormat || s.Version != 1 {
+		return nil, nil, fmt.Errorf("format %q, version %d; expected %q, version 1", s.Format, s.Version, scriptFormat)
+	}
+	x, err := s.Schedule()
+	return &s, x, err
+}
+
+// mostSessions is how many sessions a script may have.
+const mostSessions = 200
+
+// Schedule is what can be played.
+func (s *Script) Schedule() (*Schedule, error) {
+	x := &Schedule{loaded: map[workload.Key][]int64{}, nodes: s.Nodes}
+	if len(s.Tables) == 0 || len(s.Tables) > 16 || len(s.Steps) == 0 || len(s.Steps) > maxReplayed {
+		return nil, fmt.Errorf("%d tables, %d steps; expected 1 to 16 tables and 1 to %d steps", len(s.Tables),
+			len(s.Steps), maxReplayed)
+	}
+	for i, t := range s.Tables {
+		w := workload.Table{Name: t.Name, List: t.List}
+		if t.List && (len(t.Columns) > 0 || len(t.Rows) > 0) {
+			return nil, fmt.Errorf("tables[%d]: a table of lists has no columns, and no rows at first", i)
+		}
+		for _, c := range t.Columns {
+			if c.Name == "" || c.Name == "u" || strings.ContainsFunc(c.Name, func(r rune) bool {
+				return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
+			}) {
+				return nil, fmt.Errorf("tables[%d]: column %q; expected small letters, digits and _, and not \"u\"", i,
+					c.Name)
+			}
+			w.Columns = append(w.Columns, workload.Column{Name: c.Name, Index: c.Index})
+		}
+		if t.Wide {
+			w.WideOf = func(int64) []int64 { return nil }
+		}
+		for j, row := range t.Rows {
+			if len(row) < 1 || !goodKey(row[0]) || !t.Wide && len(row) != 1+max(1, len(t.Columns)) {
+				return nil, fmt.Errorf("tables[%d].rows[%d]: %v; expected a key from 0 and %d numbers", i, j, row,
+					max(1, len(t.Columns)))
+			}
+			x.loaded[workload.MakeKey(i, row[0])] = row[1:]
+		}
+		x.tables = append(x.tables, w)
+	}
+	open := map[int]bool{}
+	for i, st := range s.Steps {
+		step, err := s.step(&st)
+		if err == nil && (step.Kind == Begin) == open[step.Session] {
+			err = fmt.Errorf("the session's transaction is begun twice, or not begun, or over")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("steps[%d]: %w", i, err)
+		}
+		open[step.Session] = step.Kind == Begin || step.Kind == Do
+		x.Sessions = max(x.Sessions, st.Session)
+		x.Predicates = x.Predicates || len(step.Op.Where) > 0
+		x.Steps = append(x.Steps, step)
+	}
+	for n := range x.Sessions {
+		if open[n] {
+			return nil, fmt.Errorf("the last transaction of session %d has no end", n+1)
+		}
+	}
+	if n := len(s.Nodes); n > 0 && (n != x.Sessions || slices.Min(s.Nodes) < 0) {
+		return nil, fmt.Errorf("nodes %v; expected one for each of %d sessions, from 0", s.Nodes, x.Sessions)
+	}
+	return x, nil
+}
+
+func goodKey(k int64) bool { return k >= 0 && k < 1<<40 }
+
+func (s *Script) step(st *ScriptStep) (Step, error) {
+	x := Step{Session: st.Session - 1}
+	if st.Session < 1 || st.Session > mostSessions {
+		return x, fmt.Errorf("session %d; expected 1 to %d", st.Session, mostSessions)
+	}
+	switch st.Do {
+	case "begin", "commit", "rollback":
+		x.Kind = map[string]StepKind{"begin": Begin, "commit": Commit, "rollback": Rollback}[st.Do]
+		x.Text = map[StepKind]string{Begin: "b", Commit: "c", Rollback: "a"}[x.Kind] + fmt.Sprint(st.Session)
+		return x, nil
+	}
+	x.Kind = Do
+	if st.Table < 0 || st.Table >= len(s.Tables) || !goodKey(st.Key) {
+		return x, fmt.Errorf("table %d, key %d; expected one of %d tables and a key from 0", st.Table, st.Key,
+			len(s.Tables))
+	}
+	t := &s.Tables[st.Table]
+	op := workload.Op{Key: workload.MakeKey(st.Table, st.Key), Payload: st.Payload, Row: st.Row,
+		ForUpdate: st.Do == "lock"}
+	known := st.Do == "lock"
+	for kind, name := range doing {
+		if name == st.Do {
+			op.Kind, known = kind, true
+		}
+	}
+	where := op.Kind >= workload.ReadWhere
+	switch {
+	case !known:
+		return x, fmt.Errorf("%q; expected begin, commit, rollback, lock, %s", st.Do,
+			strings.Join(slices.Sorted(maps.Values(doing)), ", "))
+	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
+		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
+		(op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
+		return x, fmt.Errorf("%s does not go with this table, or has a condition or a change too many or too few",
+			st.Do)
+	case op.Kind == workload.Write && len(t.Columns) > 0 && len(st.Row) != len(t.Columns):
+		return x, fmt.Errorf("row %v; expected %d numbers", st.Row, len(t.Columns))
+	}
+	for _, r := range st.Where {
+		if r.Column < 0 || r.Column >= len(t.Columns) {
+			return x, fmt.Errorf("column %d; expected one of %d", r.Column, len(t.Columns))
+		}
+		y := workload.Range{Column: r.Column, Min: math.MinInt64, Max: math.MaxInt64}
+		if r.Min != nil {
+			y.Min = *r.Min
+		}
+		if r.Max != nil {
+			y.Max = *r.Max
+		}
+		op.Where = append(op.Where, y)
+	}
+	if where && op.Where == nil {
+		op.Where = []workload.Range{{Min: math.MinInt64, Max: math.MaxInt64}}
+	}
+	for _, c := range st.Set {
+		if c.Column < 0 || c.Column >= len(t.Columns) {
+			return x, fmt.Errorf("column %d; expected one of %d", c.Column, len(t.Columns))
+		}
+		op.Set = append(op.Set, workload.Set(c))
+	}
+	x.Op = op
+	x.Text = fmt.Sprintf("%s%d(%s)", st.Do, st.Session, t.rowName(st.Key, where))
+	return x, nil
+}
+
+func (t *ScriptTable) rowName(key int64, all bool) string {
+	switch {
+	case all:
+		return t.Name
+	case t.Name == "":
+		return fmt.Sprint(key)
+	}
+	return fmt.Sprintf("%s/%d", t.Name, key)
+}
+
+// scriptOp is a step of an operation.
+func scriptOp(session int, op *workload.Op) ScriptStep {
+	st := ScriptStep{Session: session, Do: doing[op.Kind], Table: op.Key.Table(), Key: op.Key.PK()}
+	switch op.Kind {
+	case workload.Read:
+		if op.ForUpdate {
+			st.Do = "lock"
+		}
+	case workload.Write:
+		st.Payload, st.Row = op.Payload, op.Row
+	}
+	for _, r := range op.Where {
+		x := ScriptRange{Column: r.Column}
+		if r.Min != math.MinInt64 {
+			x.Min = &r.Min
+		}
+		if r.Max != math.MaxInt64 {
+			x.Max = &r.Max
+		}
+		st.Where = append(st.Where, x)
+	}
+	for _, c := range op.Set {
+		st.Set = append(st.Set, ScriptSet(c))
+	}
+	return st
+}
+
+// scriptTables are tables without their rows.
+func scriptTables(tables []workload.Table) (out []ScriptTable) {
+	for i := range tables {
+		t := &tables[i]
+		x := ScriptTable{Name: t.Name, List: t.List, Wide: t.WideOf != nil}
+		for _, c := range t.Columns {
+			x.Columns = append(x.Columns, ScriptColumn{c.Name, c.Index})
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// ScriptOf makes a script of a schedule in the notation of ParseSchedule.
+func ScriptOf(s *Schedule, isolation, level string) *Script {
+	tables := s.tables
+	if tables == nil {
+		tables = scheduleTables()
+		if !s.Predicates {
+			tables = tables[:1]
+		}
+	}
+	out := &Script{Isolation: isolation, Level: level, Tables: scriptTables(tables)}
+	for i := range tables {
+		for pk := range int64(tables[i].Rows) {
+			if tables[i].List {
+				break
+			}
+			out.Tables[i].Rows = append(out.Tables[i].Rows, append([]int64{pk}, loadedCells(&tables[i], pk)...))
+		}
+	}
+	for _, st := range s.Steps {
+		if st.Kind == Do {
+			out.Steps = append(out.Steps, scriptOp(st.Session+1, &st.Op))
+		} else {
+			out.Steps = append(out.Steps, ScriptStep{Session: st.Session + 1,
+				Do: [...]string{Begin: "begin", Commit: "commit", Rollback: "rollback"}[st.Kind]})
+		}
+	}
+	return out
+}
+
+// loadedCells is what a loaded row of a workload's holds, without the version.
+func loadedCells(t *workload.Table, pk int64) []int64 {
+	switch {
+	case t.Columns != nil:
+		return loadedRow(t, pk)[1:]
+	case t.WideOf != nil:
+		return t.WideOf(pk)
+	case t.PayloadOf != nil:
+		return []int64{t.PayloadOf(pk)}
+	}
+	return []int64{t.Payload}
+}
+
+// order of the steps of a script made of a recording.
+type scriptOrder uint8
+
+const (
+	byStart scriptOrder = iota // by when operations were sent
+	byEnd                      // by when they were answered
+)
+
+// txnScript is a transaction of a recording as steps, each with its time.
+type txnScript struct {
+	id      int64
+	session int32
+	steps   []ScriptStep
+	at      [2][]int64 // by scriptOrder
+	start   int64
+	end     int64
+	calls   []callRec // that took effect
+}
+
+// scripted makes steps of a transaction.
+func scripted(id int64, t *txnRec, l *log, e *endRec) txnScript {
+	x := txnScript{id: id, session: t.session, start: t.start, end: t.ended()}
+	if t.status != history.Aborted {
+		x.calls = l.calls[t.off : t.off+t.n]
+	}
+	add := func(st ScriptStep, start, end int64) {
+		if end == history.NoTime {
+			end = max(start, x.end)
+		}
+		x.steps = append(x.steps, st)
+		x.at[byStart], x.at[byEnd] = append(x.at[byStart], start), append(x.at[byEnd], end)
+	}
+	// Begin just before the first operation, which is when the database takes its snapshot, or sends begin.
+	add(ScriptStep{Do: "begin"}, t.start, t.start)
+	for i := t.off; i < t.off+t.n; i++ {
+		k := &l.calls[i]
+		add(scriptOp(0, &k.op), k.start, k.end)
+	}
+	if k := e.failed; k != nil {
+		add(scriptOp(0, &k.op), k.start, k.end)
+	}
+	last := ScriptStep{Do: "commit"}
+	if t.status == history.Aborted && (e.failed != nil || e.why == "") {
+		last.Do = "rollback"
+	}
+	start := t.commit
+	if start == history.NoTime {
+		start = x.end
+	}
+	add(last, start, t.end)
+	return x
+}

@@ -1,0 +1,175 @@
+package incident
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/report"
+)
+
+// Names of a folder's files.
+const (
+	ReadmeFile   = "README.md"
+	JSONFile     = "incident.json"
+	ScheduleFile = "schedule.json"
+	pageFile     = "index.html"
+	evidenceFile = "evidence.html"
+	historyFile  = "history.jsonl"
+	certFile     = "history.cert"
+	playedFile   = "replayed.jsonl"
+	playedCert   = "replayed.cert"
+	setupFile    = "setup.sql"
+)
+
+// Write writes the folder. It makes it if it is not there; files of an earlier incident in it are written anew or
+// removed, and others stay.
+func (x *Incident) Write(dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := clear(dir); err != nil {
+		return err
+	}
+	x.Files = nil
+	put := func(name string, f func(io.Writer) error) {
+		if err == nil {
+			x.Files = append(x.Files, name)
+			err = writeFile(filepath.Join(dir, name), f)
+		}
+	}
+	answer := func(name, cert string, h *history.History, r *evidence.Result) {
+		if err == nil {
+			x.Files = append(x.Files, name)
+			err = format.Write(filepath.Join(dir, name), h, "auto", false)
+		}
+		put(cert, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
+	}
+	answer(historyFile, certFile, x.answer.H, x.answer)
+	put(evidenceFile, func(w io.Writer) error { return report.HTML(w, historyFile, x.answer) })
+	if x.repro != nil {
+		put(ScheduleFile, x.repro.Script.Write)
+		if x.repro.Last != nil {
+			answer(playedFile, playedCert, x.repro.Last.H, x.repro.Last)
+		}
+	}
+	if _, sessions := lines(x.events); len(x.Database.Tables) > 0 && sessions <= mostScripts {
+		put(setupFile, x.setup)
+		for n := range sessions {
+			put(sessionFile(n), func(w io.Writer) error { return x.session(w, n) })
+		}
+	}
+	put(pageFile, x.page)
+	put(ReadmeFile, x.Markdown)
+	put(JSONFile, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		e.SetEscapeHTML(false)
+		return e.Encode(x)
+	})
+	return err
+}
+
+func sessionFile(n int) string { return fmt.Sprintf("session-%d.sql", n+1) }
+
+// clear removes what an earlier incident may have left that this one may not have.
+func clear(dir string) error {
+	names := []string{ScheduleFile, playedFile, playedCert, setupFile}
+	for n := range mostScripts {
+		names = append(names, sessionFile(n))
+	}
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(path string, f func(io.Writer) error) error {
+	w, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(w), w.Close())
+}
+
+// page writes the sessions side by side for a browser.
+func (x *Incident) page(w io.Writer) error {
+	type row struct {
+		line
+		N       int
+		At      string
+		Cells   []string
+		Text    []string
+		Got     string
+		Waits   string
+		Locking bool
+		Refused bool
+	}
+	type part struct {
+		Title    string
+		Sessions []int
+		Rows     []row
+	}
+	one := func(title string, ls []line, sessions int) part {
+		p := part{Title: title}
+		for n := range sessions {
+			p.Sessions = append(p.Sessions, n+1)
+		}
+		for _, l := range ls {
+			p.Rows = append(p.Rows, row{line: l, N: l.n, At: l.at, Cells: make([]string, sessions), Text: l.text,
+				Got: l.got, Waits: l.waits, Locking: l.locking, Refused: l.refused})
+		}
+		return p
+	}
+	var parts []part
+	if len(x.events) > 0 {
+		ls, n := lines(x.events)
+		parts = append(parts, one("How to repeat it", ls, n))
+	}
+	if len(x.found) > 0 {
+		ls, n := lines(x.found)
+		parts = append(parts, one("As it was found", ls, n))
+	}
+	return page.Execute(w, map[string]any{"X": x, "Parts": parts, "Title": x.title(), "Why": x.why(),
+		"In": func(r row, n int) bool { return r.session == n-1 }})
+}
+
+var page = template.Must(template.New("incident").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{{.Title}}</title>
+<style>
+:root { color-scheme: light dark; --line: #767676; --lock: #fde8c8; --ink: #1a1a1a; --page: #fff; --soft: #555 }
+@media (prefers-color-scheme: dark) { :root { --lock: #5a3d10; --ink: #eee; --page: #181818; --soft: #bbb } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem;
+  color: var(--ink); background: var(--page) }
+.wide { overflow-x: auto } table { border-collapse: collapse; width: 100% }
+th, td { border: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top }
+td code { display: block; white-space: pre-wrap; overflow-wrap: anywhere; min-width: 16rem }
+td.lock { background: var(--lock) } small { color: var(--soft); display: block; overflow-wrap: anywhere }
+pre { white-space: pre-wrap; overflow-wrap: anywhere } a { color: inherit }
+</style>
+<h1>{{.Title}}</h1>
+{{with .X.Replay}}<p>Played on fresh tables of the same server, one statement after the other, this violated
+{{$.X.Level}} in {{.Violated}} of {{.Runs}} runs.</p>{{end}}
+<p><a href="README.md">The report</a>, <a href="evidence.html">why it is a violation</a>,
+<a href="history.jsonl">the smallest history</a>, <a href="history.cert">its certificate</a>.</p>
+<pre>{{.Why}}</pre>
+{{$in := .In}}{{range .Parts}}<h2>{{.Title}}</h2><div class="wide"><table><thead><tr><th scope="col">#</th>
+<th scope="col">ms</th>{{range .Sessions}}<th scope="col">session {{.}}</th>{{end}}</tr></thead><tbody>
+{{$part := .}}{{range .Rows}}{{$row := .}}<tr><td>{{.N}}</td><td>{{.At}}</td>{{range $part.Sessions}}
+{{if call $in $row .}}<td{{if $row.Locking}} class="lock"{{end}}>{{range $row.Text}}<code>{{.}}</code>{{end}}
+{{if $row.Locking}}<small>reads with locks</small>{{end}}{{with $row.Got}}<small>→ {{.}}</small>{{end}}
+{{with $row.Waits}}<small>{{.}}</small>{{end}}</td>{{else}}<td></td>{{end}}{{end}}</tr>
+{{end}}</tbody></table></div>{{end}}
+</html>
+`))

@@ -1,0 +1,215 @@
+package incident
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"isovet/collect"
+	"isovet/evidence"
+	"isovet/history/format/jsonl"
+	"isovet/report"
+)
+
+// title is what the incident is, in a line.
+func (x *Incident) title() string {
+	return fmt.Sprintf("%s: %s where %s is expected", cmp.Or(x.Database.Name, "The database"), x.Anomaly, x.Level)
+}
+
+// why explains the smallest history's violation.
+func (x *Incident) why() string {
+	var b strings.Builder
+	if err := report.Text(&b, historyFile, x.answer, report.TextOptions{MaxAnomalies: 1}); err != nil {
+		return err.Error()
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// Markdown writes the report, which can be pasted into a tracker.
+func (x *Incident) Markdown(w io.Writer) error {
+	var b bytes.Buffer
+	d := &x.Database
+	fmt.Fprintf(&b, "# %s\n\n", x.title())
+	if x.about != "" {
+		fmt.Fprintf(&b, "**%s**: %s.\n\n", x.Anomaly, x.about)
+	}
+	if x.Replay != nil && x.Replay.Violated > 0 {
+		fmt.Fprintf(&b, "%s in a fixed order repeat it: **%s was violated in %d of %d runs**, each on fresh tables of "+
+			"the same server.\n\n", sessions(x.Replay.Sessions), x.Level, x.Replay.Violated, x.Replay.Runs)
+	}
+	x.server(&b)
+	if len(x.events) > 0 {
+		x.repeat(&b)
+	}
+	fmt.Fprintf(&b, "## Why this is a violation\n\n")
+	promised := "was taken to promise"
+	if d.Promise != "" {
+		promised = "promises"
+	}
+	fmt.Fprintf(&b, "%s %s **%s**: %s.", cmp.Or(d.Isolation, "The database"), promised, x.Level, x.answer.Level.About())
+	if d.Promise != "" {
+		fmt.Fprintf(&b, " The documentation %s.", d.Promise)
+	}
+	fmt.Fprintf(&b, "\n\n")
+	fence(&b, "", x.why())
+	x.locking(&b)
+	x.asFound(&b)
+	x.check(&b)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func sessions(n int) string {
+	if n == 1 {
+		return "One session's statements"
+	}
+	return fmt.Sprintf("The statements of %d sessions", n)
+}
+
+// server says what the database is, and how sessions were set.
+func (x *Incident) server(b *bytes.Buffer) {
+	d := &x.Database
+	fmt.Fprintf(b, "## The database\n\n")
+	say := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(b, "- %s: %s\n", name, value)
+		}
+	}
+	say("Server", code(d.Name))
+	say("It says of itself", code(d.Version))
+	if len(d.Nodes) > 1 {
+		say("Nodes", strings.Join(d.Nodes, ", "))
+	}
+	asked := ""
+	if d.Asked != "" {
+		asked = ", asked for as " + code(d.Asked)
+	}
+	say("Isolation in force", code(d.Isolation)+asked)
+	fmt.Fprintln(b)
+	if len(d.Settings)+len(d.Session)+len(d.Setup) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "Every session begins with:\n\n")
+	var all []string
+	for _, s := range d.Settings {
+		if s.Refused != "" {
+			all = append(all, "-- refused: "+s.SQL+" -- "+s.Refused)
+		} else {
+			all = append(all, s.SQL+";")
+		}
+	}
+	for _, q := range d.Session {
+		all = append(all, q+";")
+	}
+	fence(b, "sql", strings.Join(all, "\n"))
+	if len(d.Setup) > 0 {
+		fmt.Fprintf(b, "Run once, behind the load:\n\n")
+		fence(b, "sql", strings.Join(d.Setup, ";\n")+";")
+	}
+}
+
+// repeat is how to see it again.
+func (x *Incident) repeat(b *bytes.Buffer) {
+	d := &x.Database
+	fmt.Fprintf(b, "## How to repeat it\n\n")
+	fence(b, "sh", x.replayCommand())
+	_, n := lines(x.events)
+	switch {
+	case len(d.Tables) == 0:
+	case n <= mostScripts:
+		fmt.Fprintf(b, "Or by hand, with a client for each session: run `setup.sql`, then the statements of "+
+			"`session-1.sql` to `session-%d.sql` in the order of their numbers. The comments say where to wait.\n\n", n)
+	default:
+		fmt.Fprintf(b, "Or by hand, with %d clients: the tables first, then the statements in their order.\n\n", n)
+	}
+	if len(d.Tables) > 0 {
+		fmt.Fprintf(b, "Tables, and what they hold at first (`u` is the version: every write gives it a number of its "+
+			"own):\n\n")
+		fence(b, "sql", strings.Join(slices.Concat(d.Tables, x.rows), ";\n")+";")
+	}
+	fence(b, "", table(x.events))
+	if x.repro.Last != nil {
+		fmt.Fprintf(b, "What the clients saw is in `%s`, its certificate in `%s`.\n\n", playedFile, playedCert)
+	}
+}
+
+func (x *Incident) replayCommand() string {
+	url := "URL"
+	if len(x.Database.URLs) == 1 && strings.Contains(x.Database.URLs[0], ":start") {
+		url = x.Database.URLs[0]
+	}
+	return "isovet replay-schedule THIS-FOLDER --db " + report.Quoted(url)
+}
+
+// locking says which reads are none of a snapshot.
+func (x *Incident) locking(b *bytes.Buffer) {
+	any := func(es []collect.Event) bool {
+		return slices.ContainsFunc(es, func(e collect.Event) bool { return e.Locking })
+	}
+	if any(x.events) || any(x.found) {
+		fmt.Fprintf(b, "Reads with locks (`SELECT … FOR UPDATE`, and what an update or a delete finds) are told from "+
+			"plain reads in the tables here. Where the violation rests on one, it is for the documentation of the "+
+			"isolation level to say whether such reads belong to the transaction's snapshot.\n\n")
+	}
+}
+
+// asFound is what the transactions did when it was found.
+func (x *Incident) asFound(b *bytes.Buffer) {
+	fmt.Fprintf(b, "## As it was found\n\n")
+	if x.Command != "" {
+		fence(b, "sh", x.Command)
+	}
+	by := ""
+	if x.Workload != "" {
+		by = " by workload " + code(x.Workload)
+	}
+	fmt.Fprintf(b, "In a history of %s%s. The transactions of the smallest part that shows it, in the order of "+
+		"time:\n\n", x.whole, by)
+	if len(x.found) > 0 {
+		fence(b, "", table(x.found))
+	}
+	if x.Replay != nil && x.Replay.Violated == 0 {
+		fmt.Fprintf(b, "Playing the statements one after the other did not repeat it (%d runs): it needs statements "+
+			"that run at the same moment. The command above hunts for it again.\n\n", x.Replay.Runs)
+	}
+}
+
+// check is how anybody verifies it without a database.
+func (x *Incident) check(b *bytes.Buffer) {
+	fmt.Fprintf(b, "## How to verify it without a database\n\n")
+	var text bytes.Buffer
+	if err := jsonl.Write(&text, x.answer.H); err == nil && text.Len() < 20_000 {
+		fmt.Fprintf(b, "The smallest history, a transaction a line with what it read (`r`) and wrote (`w`):\n\n")
+		fence(b, "json", text.String())
+	}
+	fence(b, "sh", fmt.Sprintf("isovet check --level %s %s\nisovet verify %s %s", x.Level, historyFile, certFile,
+		historyFile))
+	fmt.Fprintf(b, "Its content has the SHA-256 %s.", code(evidence.ContentHash(x.answer.H)))
+	if x.Made != "" {
+		fmt.Fprintf(b, " Written by %s.", x.Made)
+	}
+	b.WriteByte('\n')
+}
+
+// fence puts a text into a code block that it does not end.
+func fence(b *bytes.Buffer, language, text string) {
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	fmt.Fprintf(b, "%s%s\n%s\n%s\n\n", mark, language, strings.TrimRight(text, "\n"), mark)
+}
+
+// code puts a text into a code span, which back-ticks in it would end.
+func code(s string) string {
+	if s = strings.Join(strings.Fields(s), " "); s == "" {
+		return ""
+	}
+	if strings.Contains(s, "`") {
+		return "`` " + s + " ``"
+	}
+	return "`" + s + "`"
+}

@@ -1,0 +1,76 @@
+package incident
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"isovet/history"
+)
+
+// mostScripts is how many sessions can be played by hand.
+const mostScripts = 4
+
+// setup writes what to run first: tables and rows.
+func (x *Incident) setup(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- %s: %s\n-- Run this first, in a database of its own.\n\n", x.Database.Name, x.Anomaly)
+	for _, q := range slices.Concat(x.Database.Tables, x.rows, x.Database.Setup) {
+		fmt.Fprintf(&b, "%s;\n", q)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// session writes what one session runs, with comments where to wait. n counts from 0.
+func (x *Incident) session(w io.Writer, n int) error {
+	ls, sessions := lines(x.events)
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- %s: %s\n-- Session %d of %d. The statements of all sessions are numbered: run them in this "+
+		"order.\n\n", x.Database.Name, x.Anomaly, n+1, sessions)
+	for _, s := range x.Database.Settings {
+		if s.Refused == "" {
+			fmt.Fprintf(&b, "%s;\n", s.SQL)
+		}
+	}
+	for _, q := range x.Database.Session {
+		fmt.Fprintf(&b, "%s;\n", q)
+	}
+	last := 0 // the number of this session's last statement
+	for _, l := range ls {
+		if l.session != n {
+			continue
+		}
+		b.WriteByte('\n')
+		if l.n > last+1 {
+			before := ls[l.n-2]
+			if x.pending(l.n-2, l.n-1) {
+				fmt.Fprintf(&b, "-- wait until session %d has sent %d, which waits\n", before.session+1, before.n)
+			} else {
+				fmt.Fprintf(&b, "-- wait until session %d has done %d\n", before.session+1, before.n)
+			}
+		}
+		for i, q := range l.text {
+			if i == 0 {
+				fmt.Fprintf(&b, "%s; -- %d\n", q, l.n)
+			} else {
+				fmt.Fprintf(&b, "%s;\n", q)
+			}
+		}
+		if l.waits != "" {
+			fmt.Fprintf(&b, "-- this statement waits; it is %s: go on with the other sessions meanwhile\n", l.waits)
+		}
+		if l.got != "" {
+			fmt.Fprintf(&b, "-- gave: %s\n", strings.ReplaceAll(l.got, "\n", " "))
+		}
+		last = l.n
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// pending reports whether event i had no answer yet when event j was sent.
+func (x *Incident) pending(i, j int) bool {
+	return x.events[i].End != history.NoTime && x.events[i].End > x.events[j].Start
+}

@@ -1,0 +1,156 @@
+package incident
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"isovet/collect"
+	"isovet/history"
+)
+
+// line is an event ready to be shown: its number, its column, its text.
+type line struct {
+	n       int // from 1
+	at      string
+	session int // column, from 0
+	txn     int64
+	text    []string // the statements
+	got     string
+	waits   string // for whom, in words
+	locking bool
+	refused bool
+}
+
+// lines numbers events and says who waited. Sessions become columns, in the order in which they come.
+func lines(events []collect.Event) (out []line, sessions int) {
+	column := map[int]int{}
+	if len(events) == 0 {
+		return nil, 0
+	}
+	since := events[0].Start
+	for i, e := range events {
+		c, ok := column[e.Session]
+		if !ok {
+			c = len(column)
+			column[e.Session] = c
+		}
+		l := line{n: i + 1, at: ms(e.Start, since), session: c, txn: e.Txn, text: e.Statements, got: e.Got,
+			locking: e.Locking, refused: e.Refused}
+		l.waits = waited(events, i)
+		out = append(out, l)
+	}
+	return out, len(column)
+}
+
+// waited says after which of the later events of other sessions a statement was answered; "": it waited for none.
+func waited(events []collect.Event, i int) string {
+	e := events[i]
+	if e.End == history.NoTime {
+		return ""
+	}
+	last := -1
+	for j := i + 1; j < len(events) && events[j].Start < e.End; j++ {
+		if f := events[j]; f.Session != e.Session && f.End != history.NoTime && f.End <= e.End {
+			last = j
+		}
+	}
+	if last < 0 {
+		return ""
+	}
+	return fmt.Sprintf("answered after %d", last+1)
+}
+
+// mostColumns is how many sessions stand side by side; more are told one below the other.
+const mostColumns = 4
+
+// table is events as a text: sessions side by side.
+func table(events []collect.Event) string {
+	ls, sessions := lines(events)
+	if sessions > mostColumns {
+		return list(ls)
+	}
+	width := 132 / max(sessions, 2)
+	if sessions == 1 {
+		width = 110
+	}
+	var b strings.Builder
+	row := func(n, at string, column int, text string) {
+		fmt.Fprintf(&b, "%4s %8s", n, at)
+		for c := range sessions {
+			cell := ""
+			if c == column {
+				cell = text
+			}
+			b.WriteString(" | " + cell)
+			if c < sessions-1 {
+				b.WriteString(strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell))))
+			}
+		}
+		s := strings.TrimRight(b.String(), " ")
+		b.Reset()
+		b.WriteString(s + "\n")
+	}
+	var head []string
+	for c := range sessions {
+		head = append(head, fmt.Sprintf("%-*s", width, fmt.Sprintf("session %d", c+1)))
+	}
+	fmt.Fprintf(&b, "%4s %8s | %s\n", "", "ms", strings.TrimRight(strings.Join(head, " | "), " "))
+	b.WriteString(strings.Repeat("-", 14+sessions*(width+3)) + "\n")
+	for _, l := range ls {
+		n, at := fmt.Sprint(l.n), l.at
+		for _, t := range l.said() {
+			for _, part := range wrap(t, width) {
+				row(n, at, l.session, part)
+				n, at = "", ""
+			}
+		}
+	}
+	return b.String()
+}
+
+// said are a line's texts: the statements, and what came back.
+func (l *line) said() (out []string) {
+	out = append(out, l.text...)
+	if l.got != "" {
+		out = append(out, "-> "+l.got)
+	}
+	if l.waits != "" {
+		out = append(out, "-- "+l.waits)
+	}
+	return out
+}
+
+// list is events one below the other.
+func list(ls []line) string {
+	var b strings.Builder
+	for _, l := range ls {
+		for i, t := range l.said() {
+			if i == 0 {
+				fmt.Fprintf(&b, "%4d %8s  session %-3d %s\n", l.n, l.at, l.session+1, t)
+			} else {
+				fmt.Fprintf(&b, "%27s%s\n", "", t)
+			}
+		}
+	}
+	return b.String()
+}
+
+// wrap breaks a text into lines of at most so many characters, between words where it can.
+func wrap(s string, width int) (out []string) {
+	indent := ""
+	for utf8.RuneCountInString(s) > width {
+		r := []rune(s)
+		cut := width
+		for i := width; i > width/2; i-- {
+			if r[i] == ' ' {
+				cut = i
+				break
+			}
+		}
+		out = append(out, string(r[:cut]))
+		indent = "  "
+		s = indent + strings.TrimLeft(string(r[cut:]), " ")
+	}
+	return append(out, s)
+}
