@@ -163,6 +163,8 @@ var floors = [][]room{
 			"a watch as its operator sees it: metrics, readiness, web hooks"},
 		{"watch/kafka",
 			"a topic of Kafka as a source of watch: partitions merged by time, offsets in the log"},
+		{"view",
+			"whole histories in a browser on this machine: windows of them, keys, dependencies, checks"},
 		{"isovettest",
 			"has go test check what was recorded: explanation, smallest history, proof and page of a violation"},
 		{"incident",
@@ -263,7 +265,8 @@ var importers = map[string][]string{
 	"solver/gophersat": {"check"},
 	"solver/external":  {"encode", "check"},
 	"check/oracle":     {"check"},
-	"internal/browser": {}, // tests alone: no program is linked with a browser's driver
+	"view":             {"internal/cli"}, // the check-only program has no server
+	"internal/browser": {},               // tests alone: no program is linked with a browser's driver
 	"internal/cli":     {"cmd/isovet", "cmd/bench", "cmd/command", "internal/release"},
 }
 

@@ -1,0 +1,313 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"isovet/certify"
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/safego"
+	"isovet/report"
+)
+
+// book is a history that is open.
+type book struct {
+	id    int
+	name  string
+	paths []string
+	read  format.Options
+	cert  string // a certificate's file, or ""
+
+	mu      sync.Mutex
+	stage   string // what is being done; "" once all is there
+	done    int64
+	total   int64
+	err     error
+	axis    *axis // nil until the history is there; never changed then
+	answers []*answer
+	job     *job // the last one that was begun
+
+	keys   atomic.Pointer[keys]
+	group  safego.Group
+	ctx    context.Context
+	loaded chan struct{} // closed once the history is there, or cannot be had
+}
+
+// newBook begins to open a history.
+func newBook(ctx context.Context, id int, name string, paths []string, read format.Options, cert string) *book {
+	b := &book{id: id, name: name, paths: paths, read: read, cert: cert, ctx: ctx, loaded: make(chan struct{}),
+		stage: "loading"}
+	b.start(b.open)
+	return b
+}
+
+// heldBook is a book of a history that is in memory.
+func heldBook(ctx context.Context, id int, name string, h *history.History) *book {
+	b := &book{id: id, name: name, ctx: ctx, loaded: make(chan struct{}), stage: "loading"}
+	b.start(func() {
+		b.has(h)
+		b.index()
+	})
+	return b
+}
+
+// Fault is a mistake of ours: a panic while a history was opened.
+type Fault struct{ Text string }
+
+func (f *Fault) Error() string { return "a fault of isovet's, please report it: " + f.Text }
+
+// start does something beside all else. A panic there is a fault, which the page and the program tell.
+func (b *book) start(f func()) {
+	b.group.Go(func() {
+		defer func() {
+			if r := recover(); r != nil {
+				b.mu.Lock()
+				b.err, b.stage = &Fault{fmt.Sprintf("%v\n%s", r, debug.Stack())}, ""
+				b.mu.Unlock()
+				b.once()
+			}
+		}()
+		f()
+	})
+}
+
+// once says that the history is there, or cannot be had, if that was not said yet.
+func (b *book) once() {
+	select {
+	case <-b.loaded:
+	default:
+		b.mu.Lock()
+		if b.axis == nil && b.err == nil {
+			b.err = cmp.Or(context.Cause(b.ctx), context.Canceled)
+		}
+		b.mu.Unlock()
+		close(b.loaded)
+	}
+}
+
+func (b *book) doing(stage string, done, total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stage, b.done, b.total = stage, done, total
+}
+
+func (b *book) open() {
+	h, err := b.load()
+	if err == nil {
+		b.has(h)
+		err = b.certificate()
+	}
+	if err != nil {
+		b.mu.Lock()
+		b.err, b.stage = err, ""
+		b.mu.Unlock()
+		b.once()
+		return
+	}
+	b.index()
+}
+
+func (b *book) load() (*history.History, error) {
+	o := b.read
+	o.Progress = func(done, total int64) { b.doing("loading", done, total) }
+	h, err := split.Read(b.ctx, b.paths, o)
+	if err != nil && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
+	}
+	return h, err
+}
+
+// has takes a history that is there: from now on it can be looked at.
+func (b *book) has(h *history.History) {
+	b.doing("ordering by time", 0, 0)
+	x := newAxis(h)
+	b.mu.Lock()
+	b.axis = x
+	b.mu.Unlock()
+	if b.cert == "" {
+		close(b.loaded)
+	}
+}
+
+// index makes the table of keys.
+func (b *book) index() {
+	b.doing("looking at the keys", 0, 100)
+	k, err := newKeys(b.ctx, b.axis, func(done int) { b.doing("looking at the keys", int64(done), 100) })
+	if err == nil {
+		b.keys.Store(k)
+	}
+	b.doing("", 0, 0)
+}
+
+// certificate reads the certificate and replays it: what it says is the first answer.
+func (b *book) certificate() error {
+	if b.cert == "" {
+		return nil
+	}
+	b.doing("replaying the certificate", 0, 0)
+	f, err := os.Open(b.cert)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := certify.Verify(f, b.axis.h, certify.Options{Stop: func() bool { return b.ctx.Err() != nil }})
+	if r == nil {
+		return err
+	}
+	a := newAnswer(b.name, r)
+	a.Certificate = filepath.Base(b.cert)
+	if err != nil {
+		a.Refuted = err.Error()
+	}
+	b.add(a)
+	b.once()
+	return nil
+}
+
+// add keeps an answer and numbers it.
+func (b *book) add(a *answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.N = len(b.answers) + 1
+	b.answers = append(b.answers, a)
+}
+
+// answer returns an answer by its number, nil if there is none.
+func (b *book) answer(n int) *answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n < 1 || n > len(b.answers) {
+		return nil
+	}
+	return b.answers[n-1]
+}
+
+// stateJSON is how a book is now.
+type stateJSON struct {
+	Name    string          `json:"name"`
+	Stage   string          `json:"stage"` // "": all is there
+	Done    int64           `json:"done"`
+	Total   int64           `json:"total"`
+	Error   string          `json:"error,omitempty"`
+	History *historyJSON    `json:"history,omitempty"`
+	Keys    bool            `json:"keys"` // the table of keys is there
+	Job     *jobJSON        `json:"job,omitempty"`
+	Answers []answerSummary `json:"answers"`
+}
+
+// historyJSON is what a history is.
+type historyJSON struct {
+	evidence.Sizes
+	Outcomes [3]int      `json:"outcomes"` // committed, aborted, unknown
+	Axis     string      `json:"axis"`     // time, timestamps, places
+	Label    string      `json:"label"`
+	Span     int64       `json:"span"`
+	Rows     int         `json:"rows"`
+	Untimed  int         `json:"untimed,omitempty"`
+	Meta     [][2]string `json:"meta"`
+	Notes    []string    `json:"notes"`
+}
+
+func (b *book) state() stateJSON {
+	b.mu.Lock()
+	s := stateJSON{Name: report.Printable(b.name), Stage: b.stage, Done: b.done, Total: b.total,
+		Keys: b.keys.Load() != nil, Answers: []answerSummary{}}
+	x, j := b.axis, b.job
+	if b.err != nil {
+		s.Error = report.Printable(b.err.Error())
+	}
+	for _, a := range b.answers {
+		s.Answers = append(s.Answers, a.answerSummary)
+	}
+	b.mu.Unlock()
+	if j != nil {
+		s.Job = j.state()
+	}
+	if x != nil {
+		s.History = x.json()
+	}
+	return s
+}
+
+func (x *axis) json() *historyJSON {
+	h := x.h
+	j := &historyJSON{Sizes: evidence.SizesOf(h), Axis: x.kind, Label: x.label, Span: x.span, Rows: len(x.rows),
+		Untimed: x.untimed, Meta: [][2]string{}, Notes: []string{}}
+	for t, s := range h.Txns.Status {
+		if uint32(t) != h.Init && int(s) < len(j.Outcomes) {
+			j.Outcomes[s]++
+		}
+	}
+	for _, p := range [][2]string{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for",
+		h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
+		if p[1] != "" {
+			j.Meta = append(j.Meta, [2]string{p[0], report.Printable(p[1])})
+		}
+	}
+	for _, n := range h.Notes {
+		j.Notes = append(j.Notes, report.Printable(n.Text))
+	}
+	return j
+}
+
+// writersOf returns who wrote a version, in the order of the file.
+func (b *book) writersOf(k, v uint32) (out []uint32) { return b.touching(k, v, true) }
+
+// readersOf returns who read a version, in the order of the file.
+func (b *book) readersOf(k, v uint32) (out []uint32) { return b.touching(k, v, false) }
+
+// touching returns who wrote a version, or read it. Cost: linear in who touched the key.
+func (b *book) touching(k, v uint32, wrote bool) (out []uint32) {
+	h := b.axis.h
+	for _, t := range b.keys.Load().of(k) {
+		if slices.ContainsFunc(touches(h, t, k), func(c touch) bool { return c.ver == v && c.wrote == wrote }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// touch is what an operation did to a key.
+type touch struct {
+	op, ver uint32
+	wrote   bool
+	list    bool // ver is an index of Lists
+}
+
+// touches returns what a transaction did to a key.
+func touches(h *history.History, t, k uint32) (out []touch) {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.Read, history.Write, history.Append:
+			if h.VerKey[v] == k {
+				out = append(out, touch{op: op, ver: v, wrote: h.Ops.Kind[op] != history.Read})
+			}
+		case history.ReadList:
+			if h.Lists.Key[v] == k {
+				out = append(out, touch{op: op, ver: v, list: true})
+			}
+		default:
+			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+				if was := h.Preds.Old[j]; was != history.None && h.VerKey[was] == k {
+					out = append(out, touch{op: op, ver: was})
+				}
+				if now := h.Preds.New[j]; now != history.None && h.VerKey[now] == k {
+					out = append(out, touch{op: op, ver: now, wrote: true})
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,390 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+
+	"isovet/evidence"
+	"isovet/history"
+	"isovet/report"
+)
+
+// depsJSON are the edges around a transaction, and the transactions that they join.
+type depsJSON struct {
+	Txn   uint32         `json:"txn"`
+	Nodes []nodeJSON     `json:"nodes"`
+	Edges []edgeJSON     `json:"edges"`
+	More  map[string]int `json:"more"` // edges by kind that are not listed
+}
+
+type nodeJSON struct {
+	nameJSON
+	Session string `json:"session"`
+	Row     int    `json:"row"`
+	Start   int64  `json:"start"`
+	Text    string `json:"text"`
+}
+
+// edgeJSON is an edge. Known: the history shows it; else By says what it is inferred from.
+type edgeJSON struct {
+	From  uint32   `json:"from"`
+	To    uint32   `json:"to"`
+	Dep   string   `json:"dep"`
+	Key   string   `json:"key,omitempty"`
+	Known bool     `json:"known"`
+	By    string   `json:"by,omitempty"`
+	Why   string   `json:"why"`
+	Rests []string `json:"rests"`
+}
+
+const (
+	nearKey   = 8  // writers of a key that are looked at, in either direction of the file
+	nearReads = 24 // its transactions, for what their reads tell
+	maxDeps   = 16 // edges of a kind and direction
+	maxKeys   = 48 // keys of a transaction
+	nearest   = 2  // writers of a key before and after, where the order is inferred
+)
+
+// around collects the edges around a transaction.
+type around struct {
+	b     *book
+	h     *history.History
+	t     uint32
+	edges []edgeJSON
+	had   map[evidence.Edge]bool
+	count map[string]int
+	more  map[string]int
+}
+
+// deps returns the edges around a transaction: its neighbours in the session and in real time, whom it read from and
+// who read from it, and, of its keys, who wrote before and after, as far as that can be told from what lies near. Cost:
+// some passes over the transactions of each of its keys.
+func (b *book) deps(t uint32) depsJSON {
+	a := &around{b: b, h: b.axis.h, t: t, had: map[evidence.Edge]bool{}, count: map[string]int{},
+		more: map[string]int{}}
+	a.proved()
+	before, after := b.beside(t)
+	if before != nil {
+		a.add(evidence.Edge{From: *before, To: t, Dep: evidence.SO}, true, "")
+	}
+	if after != nil {
+		a.add(evidence.Edge{From: t, To: *after, Dep: evidence.SO}, true, "")
+	}
+	for _, k := range a.keys() {
+		if a.listKey(k) {
+			a.list(k)
+		} else {
+			a.register(k)
+		}
+	}
+	a.realTime()
+	return a.json()
+}
+
+// keys are those that the transaction touched.
+func (a *around) keys() (out []uint32) {
+	lo, hi := a.h.TxnOps(a.t)
+	for op := lo; op < hi; op++ {
+		eachKey(a.h, op, func(k uint32, _, _ bool) {
+			if len(out) < maxKeys && !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		})
+	}
+	return out
+}
+
+// add keeps an edge, up to maxDeps of a kind and direction.
+func (a *around) add(e evidence.Edge, known bool, by string) {
+	if e.From == e.To || a.had[e] {
+		return
+	}
+	if e.Dep == evidence.SO || e.Dep == evidence.RT {
+		e.Key, e.Ver, e.Writer = history.None, history.None, history.None
+	}
+	if a.had[e] {
+		return
+	}
+	a.had[e] = true
+	kind := e.Dep.String()
+	side := kind + "→"
+	if e.To == a.t {
+		side = "→" + kind
+	}
+	if a.count[side]++; a.count[side] > maxDeps {
+		a.more[kind]++
+		return
+	}
+	a.edges = append(a.edges, newEdgeJSON(&evidence.Result{H: a.h}, nil, e, known, by))
+}
+
+func newEdgeJSON(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge, known bool, by string) edgeJSON {
+	why, rests := report.Sentence(r, a, e)
+	j := edgeJSON{From: e.From, To: e.To, Dep: e.Dep.String(), Known: known, By: by, Why: report.Printable(why),
+		Rests: rests}
+	for i := range j.Rests {
+		j.Rests[i] = report.Printable(j.Rests[i])
+	}
+	if e.Key != history.None && e.Dep != evidence.SO && e.Dep != evidence.RT && e.Dep != evidence.TS {
+		j.Key = report.Printable(shorten(report.KeyName(r.H, e.Key), 30))
+	}
+	return j
+}
+
+// proved adds the edges of violations that were found.
+func (a *around) proved() {
+	a.b.mu.Lock()
+	answers := slices.Clone(a.b.answers)
+	a.b.mu.Unlock()
+	for _, x := range answers {
+		if x.r == nil || x.r.H != a.h {
+			continue
+		}
+		for i := range x.r.Anomalies {
+			an := &x.r.Anomalies[i]
+			cases := len(an.Cycles) > 0
+			for _, c := range append(slices.Clone(an.Cycles), an.Cycle) {
+				for _, e := range c {
+					if e.From != a.t && e.To != a.t {
+						continue
+					}
+					known := e.Dep != evidence.WW && e.Dep != evidence.RW && e.Dep != evidence.PWR &&
+						e.Dep != evidence.PRW
+					by := "an edge of the violation's cycle"
+					if cases {
+						by = "in one of the violation's cases"
+					}
+					if known {
+						by = ""
+					}
+					a.add(e, known, by)
+				}
+			}
+		}
+	}
+}
+
+// wr adds that r read version v of k, which w wrote.
+func (a *around) wr(w, r, k, v uint32, known bool, by string) {
+	a.add(evidence.Edge{From: w, To: r, Key: k, Ver: v, Writer: history.None, Dep: evidence.WR}, known, by)
+}
+
+// ww adds that w's version of k is before t's, which is v.
+func (a *around) ww(w, t, k, v uint32, known bool, by string) {
+	a.add(evidence.Edge{From: w, To: t, Key: k, Ver: v, Writer: history.None, Dep: evidence.WW}, known, by)
+}
+
+// rw adds that r read version v of k, w's (None: the initial one), which is before t's.
+func (a *around) rw(r, t, k, v, w uint32, known bool, by string) {
+	a.add(evidence.Edge{From: r, To: t, Key: k, Ver: v, Writer: w, Dep: evidence.RW}, known, by)
+}
+
+// register adds the edges of a key that holds one value at a time.
+func (a *around) register(k uint32) {
+	b, h, t := a.b, a.h, a.t
+	near := a.near(k, nearReads, func(uint32) bool { return true })
+	writers := a.near(k, nearKey, func(o uint32) bool { return b.counts(o) && writes(h, o, k) })
+	v, mine := readFirst(h, t, k), wroteLast(h, t, k)
+	from := history.None // who wrote v, where that is one
+	initial := false
+	if v != history.None {
+		var ws []uint32
+		for _, w := range b.writersOf(k, v) {
+			if w != t && w != h.Init {
+				ws = append(ws, w)
+			}
+			initial = initial || w == h.Init
+		}
+		initial = initial || len(ws) == 0 && (h.InitVer[k] == v || h.VerKind[v] == history.Null)
+		for _, w := range ws {
+			if len(ws) == 1 && !initial {
+				from = w
+				a.wr(w, t, k, v, true, "")
+			} else {
+				a.wr(w, t, k, v, false, "several wrote this value, or it is what the key held at first: this is one "+
+					"that may have been read")
+			}
+		}
+		initial = initial && len(ws) == 0
+		a.overwriters(k, v, from, initial, writers, near)
+	}
+	if mine == history.None || !b.counts(t) {
+		return
+	}
+	sole := b.soleWriter(k, mine) == t
+	for _, r := range b.readersOf(k, mine) {
+		if r == t {
+			continue
+		}
+		if sole {
+			a.wr(t, r, k, mine, true, "")
+		} else {
+			a.wr(t, r, k, mine, false, "several wrote this value: this is one that may have been read")
+		}
+		if next := wroteLast(h, r, k); sole && next != history.None && b.counts(r) && readFirst(h, r, k) == mine {
+			a.ww(t, r, k, next, true, "")
+		}
+	}
+	if from != history.None && b.counts(from) {
+		a.ww(from, t, k, mine, true, "")
+	}
+	a.missed(k, v, from, initial)
+	var told [2]int // inferred edges to and from it: the nearest say most, the others follow
+	for _, w := range writers {
+		a.otherWriter(k, w, mine, near, &told)
+	}
+}
+
+// overwriters adds who overwrote what the transaction read.
+func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []uint32) {
+	if !initial && from == history.None {
+		return
+	}
+	inferred := 0
+	for _, w := range writers {
+		if w == from {
+			continue
+		}
+		if initial {
+			a.rw(a.t, w, k, v, history.None, true, "")
+			continue
+		}
+		if o, ok := a.b.first(from, w, k, near); ok && o.before && (o.known || inferred < nearest) {
+			if !o.known {
+				inferred++
+			}
+			a.rw(a.t, w, k, v, from, o.known, o.by)
+		}
+	}
+}
+
+// missed adds those who read what the transaction read and then overwrote: its write they did not see.
+func (a *around) missed(k, v, from uint32, initial bool) {
+	if v == history.None || from == history.None && !initial {
+		return
+	}
+	for _, r := range a.b.readersOf(k, v) {
+		if r != a.t {
+			a.rw(r, a.t, k, v, from, true, "")
+		}
+	}
+}
+
+// otherWriter adds the order of the transaction and another writer of the key, and who read that one's version before
+// the transaction overwrote it.
+func (a *around) otherWriter(k, w, mine uint32, near []uint32, told *[2]int) {
+	b, h, t := a.b, a.h, a.t
+	theirs := wroteLast(h, w, k)
+	for _, r := range near {
+		if v := readFirst(h, r, k); r != t && r != w && v != history.None && h.InitVer[k] == v &&
+			len(b.writersOf(k, v)) == 0 {
+			a.rw(r, t, k, v, history.None, true, "")
+		}
+	}
+	o, ok := b.first(w, t, k, near)
+	if ok && !o.known {
+		side := 0
+		if o.before {
+			side = 1
+		}
+		if told[side]++; told[side] > nearest {
+			return
+		}
+	}
+	switch {
+	case !ok:
+	case !o.before:
+		a.ww(t, w, k, theirs, o.known, o.by)
+	default:
+		a.ww(w, t, k, mine, o.known, o.by)
+		if theirs == history.None || b.soleWriter(k, theirs) != w {
+			return
+		}
+		for _, r := range near {
+			if r != t && r != w && readFirst(h, r, k) == theirs {
+				a.rw(r, t, k, theirs, w, o.known, o.by)
+			}
+		}
+	}
+}
+
+// near are the transactions of a key that stand nearest in the file, up to n before and n after, for which ok is true;
+// the nearest first.
+func (a *around) near(k uint32, n int, ok func(t uint32) bool) (out []uint32) {
+	all := a.b.keys.Load().of(k)
+	at, _ := slices.BinarySearch(all, a.t)
+	for i, found := at-1, 0; i >= 0 && found < n; i-- {
+		if ok(all[i]) {
+			out = append(out, all[i])
+			found++
+		}
+	}
+	for i, found := at, 0; i < len(all) && found < n; i++ {
+		if all[i] != a.t && ok(all[i]) {
+			out = append(out, all[i])
+			found++
+		}
+	}
+	far := func(t uint32) uint32 { return max(t, a.t) - min(t, a.t) }
+	slices.SortStableFunc(out, func(x, y uint32) int { return cmp.Compare(far(x), far(y)) })
+	return out
+}
+
+// realTime adds who had ended just before the transaction began, and who began just after it ended: those that are not
+// implied by others.
+func (a *around) realTime() {
+	x, h := a.b.axis, a.h
+	if h.Txns.Start == nil || x.kind == "timestamps" || !a.b.counts(a.t) {
+		return
+	}
+	var before, after []uint32
+	for i := range x.rows {
+		r := &x.rows[i]
+		_, hi := x.within(r, x.start[a.t], x.start[a.t])
+		for hi--; hi >= 0; hi-- {
+			if a.b.inTime(r.txns[hi], a.t) {
+				before = append(before, r.txns[hi])
+				break
+			}
+		}
+		if h.Txns.Status[a.t] == history.Committed {
+			_, hi = x.within(r, x.end[a.t], x.end[a.t])
+			if hi < len(r.txns) && a.b.inTime(a.t, r.txns[hi]) {
+				after = append(after, r.txns[hi])
+			}
+		}
+	}
+	for _, t := range before {
+		if !slices.ContainsFunc(before, func(o uint32) bool { return a.b.inTime(t, o) }) {
+			a.add(evidence.Edge{From: t, To: a.t, Dep: evidence.RT}, true, "")
+		}
+	}
+	for _, t := range after {
+		if !slices.ContainsFunc(after, func(o uint32) bool { return a.b.inTime(o, t) }) {
+			a.add(evidence.Edge{From: a.t, To: t, Dep: evidence.RT}, true, "")
+		}
+	}
+}
+
+func (a *around) json() depsJSON {
+	out := depsJSON{Txn: a.t, Edges: a.edges, More: a.more, Nodes: []nodeJSON{a.b.node(a.t)}}
+	if out.Edges == nil {
+		out.Edges = []edgeJSON{}
+	}
+	had := map[uint32]bool{a.t: true}
+	for _, e := range a.edges {
+		for _, t := range []uint32{e.From, e.To} {
+			if !had[t] {
+				had[t] = true
+				out.Nodes = append(out.Nodes, a.b.node(t))
+			}
+		}
+	}
+	return out
+}
+
+func (b *book) node(t uint32) nodeJSON {
+	x := b.axis
+	return nodeJSON{nameJSON: b.named(t), Session: report.SessionName(x.h, x.h.Txns.Sess[t]), Row: int(x.rowOf[t]),
+		Start: x.start[t], Text: opsText(x.h, t, 6)}
+}

@@ -1,0 +1,306 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"isovet/history"
+	"isovet/report"
+)
+
+// keys says who touched which key: transactions off[k] to off[k+1] of txns, in the order of the file.
+type keys struct {
+	h    *history.History
+	off  []uint32
+	txns []uint32
+	stat []keyStat
+
+	mu     sync.Mutex
+	orders map[string][]uint32 // keys, sorted by a column
+}
+
+// keyStat is what is counted of a key.
+type keyStat struct {
+	reads, writes, readers, writers, versions, longest uint32
+	// overlaps are pairs of transactions that were under way at once, of which one wrote the key at least.
+	overlaps uint64
+}
+
+// eachKey calls f for each key that an operation is about, and whether it reads and whether it writes it.
+func eachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)) {
+	switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
+	case history.Read:
+		f(h.VerKey[v], true, false)
+	case history.Write, history.Append:
+		f(h.VerKey[v], false, true)
+	case history.ReadList:
+		f(h.Lists.Key[v], true, false)
+	case history.PredRead, history.PredWrite:
+		for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+			was, now := h.Preds.Old[j], h.Preds.New[j]
+			switch {
+			case now != history.None:
+				f(h.VerKey[now], was != history.None, true)
+			case was != history.None:
+				f(h.VerKey[was], true, false)
+			}
+		}
+	}
+}
+
+// newKeys makes the table. It tells how far it is, in hundredths. Errors: ctx's. Cost: three passes over the
+// operations, and sorting each key's transactions by time; 4 bytes for each transaction and key that it touches, and 40
+// a key.
+func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
+	h := x.h
+	k := &keys{h: h, off: make([]uint32, h.NumKeys()+1), stat: make([]keyStat, h.NumKeys()),
+		orders: map[string][]uint32{}}
+	seen := make([]uint32, h.NumKeys()) // the last transaction that touched a key, plus one
+	wrote, read := make([]uint32, h.NumKeys()), make([]uint32, h.NumKeys())
+	const slice = 1 << 16
+	step := func(from, share, t int) error {
+		if t%slice == 0 {
+			told(from + share*t/max(1, h.NumTxns()))
+			return ctx.Err()
+		}
+		return nil
+	}
+	for t := range uint32(h.NumTxns()) {
+		if err := step(0, 30, int(t)); err != nil {
+			return nil, err
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			eachKey(h, op, func(key uint32, reads, writes bool) {
+				s := &k.stat[key]
+				if seen[key] != t+1 {
+					seen[key] = t + 1
+					k.off[key+1]++
+				}
+				if reads {
+					s.reads++
+					if read[key] != t+1 {
+						read[key] = t + 1
+						s.readers++
+					}
+				}
+				if writes {
+					s.writes++
+					if wrote[key] != t+1 {
+						wrote[key] = t + 1
+						s.writers++
+					}
+				}
+			})
+			if h.Ops.Kind[op] == history.ReadList {
+				v := h.Ops.Ver[op]
+				s := &k.stat[h.Lists.Key[v]]
+				s.longest = max(s.longest, h.Lists.Off[v+1]-h.Lists.Off[v])
+			}
+		}
+	}
+	for _, key := range h.VerKey {
+		k.stat[key].versions++
+	}
+	for i := 1; i < len(k.off); i++ {
+		k.off[i] += k.off[i-1]
+	}
+	k.txns = make([]uint32, k.off[len(k.off)-1])
+	next := slices.Clone(k.off)
+	clear(seen)
+	for t := range uint32(h.NumTxns()) {
+		if err := step(30, 30, int(t)); err != nil {
+			return nil, err
+		}
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			eachKey(h, op, func(key uint32, _, _ bool) {
+				if seen[key] != t+1 {
+					seen[key] = t + 1
+					k.txns[next[key]] = t
+					next[key]++
+				}
+			})
+		}
+	}
+	return k, k.overlaps(ctx, x, told)
+}
+
+// overlaps counts what was under way at once.
+func (k *keys) overlaps(ctx context.Context, x *axis, told func(done int)) error {
+	var all, readers pairs
+	for key := range k.stat {
+		if key%1024 == 0 {
+			told(60 + 40*key/len(k.stat))
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		s := &k.stat[key]
+		if s.writers == 0 || s.writers+s.readers < 2 {
+			continue
+		}
+		all.reset()
+		readers.reset()
+		for _, t := range k.of(uint32(key)) {
+			if t == x.h.Init {
+				continue
+			}
+			all.add(x.start[t], x.end[t])
+			if !writes(x.h, t, uint32(key)) {
+				readers.add(x.start[t], x.end[t])
+			}
+		}
+		s.overlaps = all.count() - readers.count()
+	}
+	return nil
+}
+
+// pairs counts intervals that overlap.
+type pairs struct{ begin, end []int64 }
+
+func (p *pairs) reset() { p.begin, p.end = p.begin[:0], p.end[:0] }
+
+func (p *pairs) add(begin, end int64) {
+	p.begin, p.end = append(p.begin, begin), append(p.end, end)
+}
+
+// count returns how many pairs overlap. Cost: that of sorting.
+func (p *pairs) count() (n uint64) {
+	slices.Sort(p.begin)
+	slices.Sort(p.end)
+	gone := 0
+	for i, at := range p.begin {
+		for gone < len(p.end) && p.end[gone] < at {
+			gone++
+		}
+		n += uint64(i - gone)
+	}
+	return n
+}
+
+// of returns the transactions that touched a key, in the order of the file.
+func (k *keys) of(key uint32) []uint32 { return k.txns[k.off[key]:k.off[key+1]] }
+
+// writes reports whether a transaction wrote a key.
+func writes(h *history.History, t, key uint32) (yes bool) {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi && !yes; op++ {
+		eachKey(h, op, func(k uint32, _, writes bool) { yes = yes || writes && k == key })
+	}
+	return yes
+}
+
+// keysJSON is a page of the table of keys.
+type keysJSON struct {
+	Total int       `json:"total"`
+	Page  int       `json:"page"`
+	Pages int       `json:"pages"`
+	Keys  []keyJSON `json:"keys"`
+}
+
+type keyJSON struct {
+	Key      uint32 `json:"key"`
+	Name     string `json:"name"`
+	Txns     uint32 `json:"txns"`
+	Reads    uint32 `json:"reads"`
+	Writes   uint32 `json:"writes"`
+	Readers  uint32 `json:"readers"`
+	Writers  uint32 `json:"writers"`
+	Versions uint32 `json:"versions"`
+	Longest  uint32 `json:"longest"` // of a list: its greatest length read
+	Overlaps uint64 `json:"overlaps"`
+}
+
+const (
+	keysAPage = 50
+	maxFound  = 100_000 // keys that a search finds at most
+)
+
+// page returns a page of the table, from 0, sorted by a column, the greatest first unless ascending. Cost: once a
+// column that of sorting it; with a search in the names that of all names.
+func (k *keys) page(column string, ascending bool, search string, at int) keysJSON {
+	order := k.order(column)
+	if search = strings.ToLower(search); search != "" {
+		var found []uint32
+		for _, key := range order {
+			if strings.Contains(strings.ToLower(report.KeyName(k.h, key)), search) {
+				found = append(found, key)
+				if len(found) == maxFound {
+					break
+				}
+			}
+		}
+		order = found
+	}
+	n := len(order)
+	out := keysJSON{Total: n, Pages: max(1, (n+keysAPage-1)/keysAPage), Keys: []keyJSON{}}
+	out.Page = max(0, min(at, out.Pages-1))
+	for i := out.Page * keysAPage; i < min(n, (out.Page+1)*keysAPage); i++ {
+		if ascending {
+			out.Keys = append(out.Keys, k.json(order[n-1-i]))
+		} else {
+			out.Keys = append(out.Keys, k.json(order[i]))
+		}
+	}
+	return out
+}
+
+func (k *keys) json(key uint32) keyJSON {
+	s := k.stat[key]
+	return keyJSON{Key: key, Name: report.Printable(report.KeyName(k.h, key)), Txns: k.off[key+1] - k.off[key],
+		Reads: s.reads, Writes: s.writes, Readers: s.readers, Writers: s.writers, Versions: s.versions,
+		Longest: s.longest, Overlaps: s.overlaps}
+}
+
+// columns of the table, by name.
+var columns = map[string]func(k *keys, key uint32) uint64{
+	"overlaps": func(k *keys, key uint32) uint64 { return k.stat[key].overlaps },
+	"txns":     func(k *keys, key uint32) uint64 { return uint64(k.off[key+1] - k.off[key]) },
+	"reads":    func(k *keys, key uint32) uint64 { return uint64(k.stat[key].reads) },
+	"writes":   func(k *keys, key uint32) uint64 { return uint64(k.stat[key].writes) },
+	"readers":  func(k *keys, key uint32) uint64 { return uint64(k.stat[key].readers) },
+	"writers":  func(k *keys, key uint32) uint64 { return uint64(k.stat[key].writers) },
+	"versions": func(k *keys, key uint32) uint64 { return uint64(k.stat[key].versions) },
+	"longest":  func(k *keys, key uint32) uint64 { return uint64(k.stat[key].longest) },
+}
+
+// order returns the keys by a column, the greatest first; any other name sorts by the keys' names.
+func (k *keys) order(column string) []uint32 {
+	of, known := columns[column]
+	if !known {
+		column = "name"
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if o, ok := k.orders[column]; ok {
+		return o
+	}
+	o := make([]uint32, len(k.stat))
+	for i := range o {
+		o[i] = uint32(i)
+	}
+	if known {
+		slices.SortFunc(o, func(a, b uint32) int { return cmp.Or(cmp.Compare(of(k, b), of(k, a)), cmp.Compare(a, b)) })
+	} else {
+		names := make([]string, len(o))
+		for i := range o {
+			names[i] = report.KeyName(k.h, uint32(i))
+		}
+		slices.SortFunc(o, func(a, b uint32) int { return cmp.Or(k.byName(names, b, a), cmp.Compare(a, b)) })
+	}
+	k.orders[column] = o
+	return o
+}
+
+// byName puts numbers by their value before all else, and the rest by their text.
+func (k *keys) byName(names []string, a, b uint32) int {
+	x, y := k.h.Keys[a], k.h.Keys[b]
+	if x.Kind == history.Int && y.Kind == history.Int {
+		return cmp.Compare(x.N, y.N)
+	}
+	return cmp.Or(cmp.Compare(x.Kind, y.Kind), strings.Compare(names[a], names[b]))
+}

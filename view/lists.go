@@ -1,0 +1,83 @@
+package view
+
+import (
+	"isovet/history"
+)
+
+// listKey reports whether a key is a list.
+func (a *around) listKey(k uint32) bool {
+	lo, hi := a.h.TxnOps(a.t)
+	for op := lo; op < hi; op++ {
+		if kind := a.h.Ops.Kind[op]; (kind == history.Append || kind == history.ReadList) && a.h.OpKey(op) == k {
+			return true
+		}
+	}
+	return false
+}
+
+// longest is the longest read of a list by one that committed: it shows the order of the elements.
+func (a *around) longest(k uint32) (elems []uint32) {
+	for _, t := range a.b.keys.Load().of(k) {
+		if a.h.Txns.Status[t] != history.Committed {
+			continue
+		}
+		for _, c := range touches(a.h, t, k) {
+			if c.list {
+				if l := a.elements(c.ver); len(l) > len(elems) {
+					elems = l
+				}
+			}
+		}
+	}
+	return elems
+}
+
+func (a *around) elements(list uint32) []uint32 {
+	l := &a.h.Lists
+	return l.Elem[l.Off[list]:l.Off[list+1]]
+}
+
+// list adds the edges of a list: its longest read shows who appended before whom, and each read whom it saw and who
+// was next.
+func (a *around) list(k uint32) {
+	b, h, t := a.b, a.h, a.t
+	order := a.longest(k)
+	writer := func(i int) uint32 {
+		if i < 0 || i >= len(order) {
+			return history.None
+		}
+		return b.soleWriter(k, order[i])
+	}
+	mine := map[int]bool{} // places of own elements
+	for i, e := range order {
+		if writer(i) == t {
+			mine[i] = true
+			if w := writer(i - 1); w != history.None {
+				a.ww(w, t, k, e, true, "")
+			}
+			if w := writer(i + 1); w != history.None {
+				a.ww(t, w, k, order[i+1], true, "")
+			}
+		}
+	}
+	for _, r := range b.keys.Load().of(k) {
+		for _, c := range touches(h, r, k) {
+			if !c.list {
+				continue
+			}
+			seen := a.elements(c.ver)
+			n := len(seen)
+			last, from := history.None, history.None
+			if n > 0 {
+				last = seen[n-1]
+				from = b.soleWriter(k, last)
+			}
+			if from != history.None && (r == t || from == t) {
+				a.wr(from, r, k, last, true, "")
+			}
+			if next := writer(n); next != history.None && (r == t || mine[n]) {
+				a.rw(r, next, k, last, from, true, "")
+			}
+		}
+	}
+}

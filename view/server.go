@@ -1,0 +1,259 @@
+package view
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"isovet/check"
+	"isovet/history"
+	"isovet/history/format"
+	"isovet/history/split"
+	"isovet/internal/safego"
+	"isovet/level"
+)
+
+//go:embed web
+var web embed.FS
+
+// Options say what a Server shows.
+type Options struct {
+	// Addr is where it listens, a loopback address with a port; "": any free port of 127.0.0.1.
+	Addr string
+	// Name is that of what is looked at; Paths are the files: of one history, or a folder.
+	Name  string
+	Paths []string
+	// Read says how files are read.
+	Read format.Options
+	// Certificate is a file that is replayed and shown first; "": none.
+	Certificate string
+	// Check are options of every check, the level apart; Level is what the page proposes.
+	Check check.Options
+	Level level.Level
+	// Index writes a page over the results of benchmarks in a folder, an error where there are none; nil: such folders
+	// are not shown.
+	Index func(w io.Writer, dir string) error
+}
+
+// Server shows histories to a browser on this machine.
+type Server struct {
+	o     Options
+	kind  string
+	ln    net.Listener
+	token string
+	http  http.Server
+	mux   *http.ServeMux
+	web   fs.FS
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	books  []*book
+	group  safego.Group
+}
+
+// New listens on the address and begins to open what is to be shown. Errors: an address that others can reach or that
+// is taken; a folder of which nothing is known.
+func New(ctx context.Context, o Options) (*Server, error) {
+	kind, err := kindOf(o.Paths[0], o.Index)
+	if err != nil {
+		return nil, err
+	}
+	if kind != ofHistory && (len(o.Paths) > 1 || o.Certificate != "") {
+		return nil, fmt.Errorf("%s is a folder of its own; name it alone", o.Paths[0])
+	}
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	if err := loopback(o.Addr); err != nil {
+		return nil, err
+	}
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{o: o, kind: kind, ln: ln, token: rand.Text(), web: files}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.mux = s.routes()
+	s.http = http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 16}
+	if kind == ofHistory {
+		s.openBook(o.Name, o.Paths, o.Read, o.Certificate)
+	}
+	return s, nil
+}
+
+// loopback refuses addresses that other machines can reach.
+func loopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%s: expected an address such as 127.0.0.1:8080: %w", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%s: expected a loopback address, such as 127.0.0.1:0: whoever can reach the page can read "+
+			"the history", addr)
+	}
+	return nil
+}
+
+// URL is where the page is, with its token.
+func (s *Server) URL() string {
+	return (&url.URL{Scheme: "http", Host: s.ln.Addr().String(), Path: "/" + s.token + "/"}).String()
+}
+
+// Serve answers until the context ends that New was given, and then returns nil; or until it turns out that the history
+// cannot be read: then it says so.
+func (s *Server) Serve() error {
+	defer s.cancel()
+	failed := make(chan error, 1)
+	if b := s.book(1); b != nil {
+		s.group.Go(func() {
+			<-b.loaded
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.err != nil && s.ctx.Err() == nil {
+				failed <- b.err
+			}
+		})
+	}
+	served := make(chan error, 1)
+	s.group.Go(func() { served <- s.http.Serve(s.ln) })
+	var err error
+	select {
+	case <-s.ctx.Done():
+	case err = <-failed:
+	case err = <-served:
+	}
+	s.cancel()
+	s.close()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// close ends answers that are under way after a moment. Checks that do not look at their context are left behind.
+func (s *Server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+	}
+}
+
+// openBook begins to open a history and returns its number, from 1.
+func (s *Server) openBook(name string, paths []string, read format.Options, cert string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.books {
+		if b.name == name && len(b.paths) > 0 && b.cert == cert {
+			return b.id
+		}
+	}
+	s.books = append(s.books, newBook(s.ctx, len(s.books)+1, name, paths, read, cert))
+	return len(s.books)
+}
+
+// holdBook makes a book of a history in memory.
+func (s *Server) holdBook(name string, h *history.History) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.books = append(s.books, heldBook(s.ctx, len(s.books)+1, name, h))
+	return len(s.books)
+}
+
+func (s *Server) book(n int) *book {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 1 || n > len(s.books) {
+		return nil
+	}
+	return s.books[n-1]
+}
+
+// openFolder opens what lies in the folder of a watch: the evidence of a violation, or, with 0, all that is in the log.
+func (s *Server) openFolder(violation int64) (int, error) {
+	dir := s.o.Paths[0]
+	if violation == 0 {
+		return s.openBook(s.o.Name, split.Paths(dir), s.o.Read, ""), nil
+	}
+	hist, cert, err := evidenceOf(dir, violation)
+	if err != nil {
+		return 0, err
+	}
+	return s.openBook(filepath.Base(hist), []string{hist}, format.Options{}, cert), nil
+}
+
+// policy allows the page its own files, and pages of evidence in a frame; those carry a stricter policy of their own.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// ServeHTTP refuses whoever has no token or comes by another name, before anything else is looked at.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if !s.asked(r.Host) {
+		http.Error(w, "this is not "+s.ln.Addr().String(), http.StatusMisdirectedRequest)
+		return
+	}
+	first, rest, more := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if subtle.ConstantTimeCompare([]byte(first), []byte(s.token)) != 1 {
+		http.Error(w, "open the address that isovet view has printed: it ends with a token", http.StatusForbidden)
+		return
+	}
+	if !more { // without the slash the page's own addresses would be others
+		http.Redirect(w, r, "/"+s.token+"/", http.StatusPermanentRedirect)
+		return
+	}
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+	case r.Method != http.MethodPost:
+		http.Error(w, "nothing can be changed here", http.StatusMethodNotAllowed)
+		return
+	case r.Header.Get("X-Isovet-View") == "" || site != "" && site != "same-origin" ||
+		r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
+		http.Error(w, "only the page's own script may ask for this", http.StatusForbidden)
+		return
+	}
+	if path.Clean("/"+rest) != strings.TrimSuffix("/"+rest, "/") && rest != "" { // it would be sent elsewhere
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	}
+	to := r.Clone(r.Context())
+	to.URL.Path, to.URL.RawPath = "/"+rest, ""
+	s.mux.ServeHTTP(w, to)
+}
+
+// asked reports whether a request's Host is this server's own: a page of another site whose name was pointed here sends
+// that name.
+func (s *Server) asked(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	_, own, err2 := net.SplitHostPort(s.ln.Addr().String())
+	if err != nil || err2 != nil || port != own {
+		return false
+	}
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}

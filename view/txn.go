@@ -1,0 +1,242 @@
+package view
+
+import (
+	"isovet/history"
+	"isovet/report"
+)
+
+// txnJSON is a transaction with all that it did.
+type txnJSON struct {
+	Txn     uint32   `json:"txn"`
+	Name    string   `json:"name"`
+	Session string   `json:"session"`
+	Status  string   `json:"status"`
+	Line    uint32   `json:"line,omitempty"`
+	Label   string   `json:"label,omitempty"` // its own name in the file
+	Node    string   `json:"node,omitempty"`
+	Row     int      `json:"row"`
+	Start   int64    `json:"start"`
+	End     int64    `json:"end"`
+	Open    bool     `json:"open"` // it has no known end
+	Before  *uint32  `json:"before,omitempty"`
+	After   *uint32  `json:"after,omitempty"`
+	Stamps  [2]int64 `json:"stamps"`
+	Stamped bool     `json:"stamped"`
+	Ops     []opJSON `json:"ops"`
+	More    int      `json:"more,omitempty"`
+}
+
+// opJSON is an operation: of a read whom it is from, of a write who read it.
+type opJSON struct {
+	N    uint32      `json:"n"` // from 1
+	Text string      `json:"text"`
+	Key  *uint32     `json:"key,omitempty"`
+	From []nameJSON  `json:"from,omitempty"`
+	Init bool        `json:"init,omitempty"` // the initial version
+	By   []nameJSON  `json:"by,omitempty"`   // readers
+	More int         `json:"more,omitempty"` // readers that are not listed
+	Time *[2]int64   `json:"time,omitempty"`
+	Rows []matchJSON `json:"rows,omitempty"`
+}
+
+// matchJSON is a row that a predicate matched.
+type matchJSON struct {
+	Key  string     `json:"key"`
+	Old  string     `json:"old"`
+	New  string     `json:"new,omitempty"`
+	From []nameJSON `json:"from,omitempty"`
+}
+
+// nameJSON is a transaction as a link.
+type nameJSON struct {
+	Txn    uint32 `json:"txn"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Line   uint32 `json:"line,omitempty"`
+}
+
+const (
+	maxTxnOps = 400
+	maxNames  = 12
+)
+
+func (b *book) named(t uint32) nameJSON {
+	h := b.axis.h
+	return nameJSON{t, report.TxnName(h, t), h.Txns.Status[t].String(), h.Txns.Line[t]}
+}
+
+// names links transactions, the first few, and counts the rest.
+func (b *book) names(txns []uint32, but uint32) (out []nameJSON, more int) {
+	for _, t := range txns {
+		switch {
+		case t == but:
+		case len(out) == maxNames:
+			more++
+		default:
+			out = append(out, b.named(t))
+		}
+	}
+	return out, more
+}
+
+// txn tells all of a transaction. Who wrote what it read is told once the table of keys is there.
+func (b *book) txn(t uint32) txnJSON {
+	x, h := b.axis, b.axis.h
+	out := txnJSON{Txn: t, Name: report.TxnName(h, t), Session: report.SessionName(h, h.Txns.Sess[t]),
+		Status: h.Txns.Status[t].String(), Line: h.Txns.Line[t], Row: int(x.rowOf[t]), Start: x.start[t],
+		End: x.end[t], Open: x.isOpen(t), Ops: []opJSON{}}
+	if h.Txns.Name != nil && h.Txns.Name[t] != history.None {
+		out.Label = report.Printable(string(h.Texts.Text(h.Txns.Name[t])))
+	}
+	if h.Txns.Node != nil && h.Txns.Node[t] != history.None {
+		out.Node = report.Printable(string(h.Texts.Text(h.Txns.Node[t])))
+	}
+	if h.StartTS(t) != history.NoTime || h.CommitTS(t) != history.NoTime {
+		out.Stamped, out.Stamps = true, [2]int64{h.StartTS(t), h.CommitTS(t)}
+	}
+	out.Before, out.After = b.beside(t)
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		if op-lo == maxTxnOps {
+			out.More = int(hi - op)
+			break
+		}
+		out.Ops = append(out.Ops, b.op(t, op, op-lo+1))
+	}
+	return out
+}
+
+// beside are the neighbours of a transaction in its session.
+func (b *book) beside(t uint32) (before, after *uint32) {
+	h := b.axis.h
+	s := h.Txns.Sess[t]
+	if h.SessName[s] == history.NoTime {
+		return nil, nil
+	}
+	txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+	i := place(h, txns, t)
+	if i > 0 && txns[i-1] != h.Init {
+		before = &txns[i-1]
+	}
+	if i >= 0 && i+1 < len(txns) {
+		after = &txns[i+1]
+	}
+	return before, after
+}
+
+// place finds a transaction in its session, where most are in the order of the file.
+func place(h *history.History, txns []uint32, t uint32) int {
+	lo, hi := 0, len(txns)
+	for lo < hi {
+		if m := (lo + hi) / 2; txns[m] < t {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo < len(txns) && txns[lo] == t {
+		return lo
+	}
+	for i, o := range txns {
+		if o == t {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *book) op(t, op, n uint32) opJSON {
+	h := b.axis.h
+	o := opJSON{N: n, Text: report.Printable(report.OpText(h, op))}
+	if h.OpStart(op) != history.NoTime && h.OpEnd(op) != history.NoTime && b.axis.kind == "time" {
+		o.Time = &[2]int64{h.OpStart(op) - b.axis.zero, h.OpEnd(op) - b.axis.zero}
+	}
+	if k := h.OpKey(op); k != history.None {
+		o.Key = &k
+	}
+	if b.keys.Load() == nil {
+		return o
+	}
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Read:
+		o.From, o.Init = b.source(h.VerKey[v], v)
+	case history.Write, history.Append:
+		if h.Ops.Kind[op] == history.Append {
+			o.By, o.More = b.names(b.listReaders(h.VerKey[v], v), t)
+		} else {
+			o.By, o.More = b.names(b.readersOf(h.VerKey[v], v), t)
+		}
+	case history.ReadList:
+		if l := &h.Lists; l.Off[v+1] > l.Off[v] {
+			o.From, _ = b.source(l.Key[v], l.Elem[l.Off[v+1]-1])
+		} else {
+			o.Init = true
+		}
+	default:
+		o.Rows = b.matched(v)
+	}
+	return o
+}
+
+// source is who wrote a version, and whether it is the initial one.
+func (b *book) source(k, v uint32) (from []nameJSON, initial bool) {
+	h := b.axis.h
+	for _, w := range b.writersOf(k, v) {
+		if w == h.Init {
+			initial = true
+		} else if len(from) < maxNames {
+			from = append(from, b.named(w))
+		}
+	}
+	return from, initial || h.InitVer[k] == v || len(from) == 0 && h.VerKind[v] == history.Null
+}
+
+// listReaders are those whose reads of a list have an element in them.
+func (b *book) listReaders(k, v uint32) (out []uint32) {
+	h := b.axis.h
+	for _, t := range b.keys.Load().of(k) {
+		for _, c := range touches(h, t, k) {
+			if c.list && hasElement(h, c.ver, v) {
+				out = append(out, t)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func hasElement(h *history.History, list, v uint32) bool {
+	for _, e := range h.Lists.Elem[h.Lists.Off[list]:h.Lists.Off[list+1]] {
+		if e == v {
+			return true
+		}
+	}
+	return false
+}
+
+// matched are the rows of a predicate operation.
+func (b *book) matched(p uint32) (out []matchJSON) {
+	h := b.axis.h
+	value := func(v uint32) string {
+		if v == history.None {
+			return "?"
+		}
+		return report.Printable(shorten(h.ValueString(v), 80))
+	}
+	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1] && len(out) < maxTxnOps; j++ {
+		m := matchJSON{Old: value(h.Preds.Old[j])}
+		v := h.Preds.Old[j]
+		if v != history.None {
+			m.From, _ = b.source(h.VerKey[v], v)
+		}
+		if now := h.Preds.New[j]; now != history.None {
+			m.New, v = value(now), now
+		}
+		if v != history.None {
+			m.Key = report.Printable(report.KeyName(h, h.VerKey[v]))
+		}
+		out = append(out, m)
+	}
+	return out
+}
