@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -182,6 +183,23 @@ func TestReplayMedium(t *testing.T) {
 		}
 	})
 	t.Log(verdicts)
+}
+
+// TestReplayDoubtful: a transaction reads from one of unknown outcome that read what nobody has written yet, and misfits
+// its session; where the one waits, the other is decided.
+func TestReplayDoubtful(t *testing.T) {
+	text, err := os.ReadFile("testdata/place-in-session-of-a-doubtful-read.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation, level.Serializable} {
+		classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: 2818,
+			Gate: GateOptions{Patience: 1 << 60}}, lines, 10)
+		if classes[undecided] > 0 || classes[late] > 0 || l == level.SessionSerializable && classes[violated] == 0 {
+			t.Errorf("%s: %v %+v", l, classes, found)
+		}
+	}
 }
 
 // same compares what a judge found with the verdict on the file.

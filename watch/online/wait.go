@@ -45,14 +45,27 @@ func (e *Engine) waiting(m misfit) *waiting {
 	return w
 }
 
-// doubt has a read wait of what only those wrote whose own reads nobody explains.
+// doubt has a read wait of what only those wrote whose own reads nobody explains. The place of its transaction in its
+// session may be found without it.
 func (e *Engine) doubt(ms []misfit) {
+	var places []misfit
+	for _, m := range ms {
+		if m.i < 0 {
+			places = append(places, m)
+		}
+	}
+	reads := len(ms) - len(places)
 	for _, m := range ms {
 		if m.i >= 0 {
 			e.suspect(e.waiting(m))
-		} else {
-			e.undecided([]misfit{m})
 		}
+	}
+	switch {
+	case len(places) == 0:
+	case reads > 0:
+		e.resolve(places)
+	default:
+		e.undecided(places)
 	}
 }
 
