@@ -52,12 +52,21 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 		why = said
 		members = append(w, members...)
 	}
-	for _, m := range members {
+	session := v.Axiom == timestamp.SESSION.String()
+	var in []seat
+	for i, m := range members {
 		p.note(m)
+		at := int64(i) // of a violation of the session itself: the one before comes first
+		if !session && m.head.StartTS != history.NoTime {
+			at = m.head.StartTS
+		}
+		in = append(in, seatOf(&m.head, at))
 	}
-	for _, m := range members {
+	for i, rank := range ranks(in) {
+		m := members[i]
+		in[i].seated(&m.head, rank)
 		// One that writes stands at its commit, where one that does not stands at its start.
-		p.member(m, m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), v.Axiom == timestamp.SESSION.String())
+		p.member(m, m.id == v.Txn, m.id == v.Txn && j.o.Level.Serial(), session)
 	}
 	h, err := p.b.Build()
 	if err != nil {
@@ -184,8 +193,8 @@ func (p *aionPart) note(w recalled) {
 }
 
 // member adds a transaction: what it did to the key, with reads if it is the one that fails; all that it wrote, if that
-// is wanted. Of lists those elements
-// are left out that nobody here has appended.
+// is wanted; nothing, if it is about its session alone. Of lists those elements are left out that nobody here has
+// appended.
 func (p *aionPart) member(w recalled, reads, writes, session bool) {
 	h := w.h
 	lo, hi := h.TxnOps(w.t)
@@ -213,7 +222,7 @@ func (p *aionPart) member(w recalled, reads, writes, session bool) {
 		w.id++
 	}
 	p.ids = append(p.ids, w.id)
-	head.ID, head.HasID, head.HasSeq, head.HasSess = w.id, true, false, head.HasSess && session
+	head.ID, head.HasID = w.id, true
 	head.Node, head.Name = history.None, history.None
 	p.b.EndTxn(head)
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format"
 	"isovet/level"
 )
@@ -38,8 +40,11 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := h.NumTxns(); n > 40 && checker != "" || n > 100 {
+			if n := h.NumTxns(); n > 40 && checker == "chronos" || n > 100 {
 				t.Errorf("%s has %d transactions", path, h.NumTxns())
+			}
+			if !slices.ContainsFunc(h.SessName, func(s int64) bool { return s != history.NoTime }) {
+				t.Errorf("%s: no transaction has a session", path)
 			}
 			if has.Certificate == "" {
 				if !strings.Contains(has.Why, "profile") {
@@ -66,6 +71,17 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 				t.Errorf("%s: %v", has.Certificate, err)
 			}
 			if checker == "" {
+				continue
+			}
+			if checker == "auto" {
+				c, ok := check.Auto(h, o.Level)
+				if !ok {
+					t.Fatalf("%s: no checker", path)
+				}
+				if r, err := check.Run(t.Context(), c, h, check.Options{Level: o.Level}); err != nil ||
+					r.Verdict != evidence.Violated {
+					t.Errorf("%s: check says %v, %v", path, r.Verdict, err)
+				}
 				continue
 			}
 			c, err := check.ByName(checker)
@@ -126,7 +142,7 @@ func TestEvidenceOfMechanisms(t *testing.T) {
 		m := brokenRun(t, "blindw", "snapshot", "version", 0, 400)
 		_, all, _ := grouped(t, dir, leopardOf(t, LeopardOptions{Lateness: AllLate, Profile: p}), m.lines,
 			func(c *Config) { c.Evidence = 100 })
-		a, b := proofsOf(t, dir, all, "", check.Options{Level: p.Level, Profile: p})
+		a, b := proofsOf(t, dir, all, "auto", check.Options{Level: p.Level, Profile: p})
 		n, certified = n+a, certified+b
 	}
 	if n < 5 || certified < 3 {
@@ -154,24 +170,37 @@ func TestEvidenceOfReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, all, s := grouped(t, dir, j, lines, func(c *Config) { c.Evidence = most })
-			n, certified := proofsOf(t, dir, all, "", check.Options{Level: l})
+			n, certified := proofsOf(t, dir, all, "auto", check.Options{Level: l})
 			if s.Violations[violated] < 20 || n > most || n < min(most, 5) || certified < n {
 				t.Errorf("%s: %v, %d histories, %d certified; expected up to %d", l, s.Violations, n, certified, most)
 			}
-			for _, x := range all.List() {
-				for _, has := range x.Evidence {
-					h, err := format.Read(t.Context(), filepath.Join(dir, has.History), format.Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					c, _ := check.Auto(h, l)
-					if r, err := check.Run(t.Context(), c, h, check.Options{Level: l}); err != nil ||
-						r.Verdict != evidence.Violated {
-						t.Errorf("%s: check says %v, %v", has.History, r.Verdict, err)
-					}
-				}
-			}
 		}
+	}
+}
+
+// TestEvidenceOfSessions: sessions are in the histories, with their order, that of arrival where nothing else says it.
+func TestEvidenceOfSessions(t *testing.T) {
+	for _, seq := range []string{"", `"seq":%d,`} {
+		var lines [][]byte
+		for i, at := range [][2]int{{10, 20}, {15, 30}, {40, 50}, {35, 38}, {60, 70}} {
+			text := seq
+			if seq != "" {
+				text = fmt.Sprintf(seq, i)
+			}
+			lines = append(lines, fmt.Appendf(nil, `{"id":%d,"session":7,%s"start_ts":%d,"commit_ts":%d,`+
+				`"ops":[["w","k%d",%d]]}`+"\n", 100+i, text, at[0], at[1], i, i))
+		}
+		dir := t.TempDir()
+		_, all, s := grouped(t, dir, aionOf(si, 400), lines, func(c *Config) { c.Evidence = 100 })
+		n, certified := proofsOf(t, dir, all, "chronos", check.Options{Level: level.SessionSnapshotIsolation})
+		if s.Violations["SESSION"] != 2 || n != 2 || certified != 2 {
+			t.Errorf("%v, %d histories, %d certified", s.Violations, n, certified)
+		}
+	}
+	got := ranks([]seat{{sess: 1, at: 5, hasSess: true}, {}, {sess: 1, at: 3, hasSess: true, seq: 9, hasSeq: true},
+		{sess: 2, seq: 4, at: 1, hasSess: true, hasSeq: true}, {sess: 2, seq: 2, at: 8, hasSess: true, hasSeq: true}})
+	if want := []int64{1, -1, 0, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("ranks %v; expected %v", got, want)
 	}
 }
 

@@ -395,24 +395,6 @@ func (j *leopard) End() {
 	}
 }
 
-// recall reads a transaction again.
-func (j *leopard) recall(id uint64) (witness, error) {
-	line, err := j.line(int64(id))
-	if err != nil {
-		return witness{}, err
-	}
-	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
-	if err != nil { // it is not understood, and was taken as far as it is
-		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
-			return witness{h, 0, j.id(false, 0, int64(id))}, nil
-		}
-	}
-	if err != nil {
-		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", id, err)
-	}
-	return witness{h, 0, j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(id))}, nil
-}
-
 func (j *leopard) Findings(each func(f *Finding) error) error {
 	for _, f := range j.found {
 		out := Finding{Class: late, Txns: []int64{f.txn}, Unjudged: true,

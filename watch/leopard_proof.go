@@ -11,6 +11,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format/jsonl"
 )
 
 // proof makes a small history of a violation: what proves that the level is violated, with the certificate; else the
@@ -109,6 +110,32 @@ func (c *court) try(ws []witness) (*history.History, *evidence.Result, error) {
 	}
 	r, err := check.Run(context.Background(), checker, h, check.Options{Level: at, ClockSkew: c.skew})
 	return h, r, err
+}
+
+// recall reads a transaction of the log again.
+func (j *leopard) recall(id uint64) (witness, error) {
+	line, err := j.line(int64(id))
+	if err != nil {
+		return witness{}, err
+	}
+	h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), line...))
+	if err != nil { // it is not understood, and was taken as far as it is
+		if h, err := jsonl.ReadPiece(append(append([]byte(nil), j.header...), understood(line)...)); err == nil {
+			return witness{h: h, id: j.id(false, 0, int64(id))}, nil
+		}
+	}
+	if err != nil {
+		return witness{}, fmt.Errorf("line %d of the log cannot be read again: %w", id, err)
+	}
+	w := witness{h: h, id: j.id(!jsonl.Unnamed(h.Txns.ID[0]), h.Txns.ID[0], int64(id))}
+	b := NewBatch(1, [][]byte{line}) // its number in the session
+	if len(j.header) > 0 {
+		b = NewBatch(0, [][]byte{j.header[:len(j.header)-1], line})
+	}
+	if l := &b.Lines[len(b.Lines)-1]; l.Err == nil && l.Txn != history.None {
+		w.seat = seatOf(&b.Heads[l.Txn], int64(id))
+	}
+	return w, nil
 }
 
 // jsonValue is the value that a text of JSON says.

@@ -112,5 +112,9 @@ func (l *Live) recall(id uint64) (witness, error) {
 	if h.Init != history.None && h.Init <= t {
 		t++
 	}
-	return witness{h, t, int64(id)}, nil
+	w := witness{h: h, t: t, id: int64(id)}
+	if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime {
+		w.seat = seat{sess: s, at: int64(id), hasSess: true}
+	}
+	return w, nil
 }

@@ -24,9 +24,10 @@ type MechanismViolation struct {
 
 // witness is a transaction in a history that holds it.
 type witness struct {
-	h  *history.History
-	t  uint32
-	id int64
+	h    *history.History
+	t    uint32
+	id   int64
+	seat seat
 }
 
 // court says what violations are: in words, and whether their transactions prove a violation of the level.
@@ -122,11 +123,22 @@ func (x copier) value(h *history.History, v history.Value) history.Value {
 	return v
 }
 
+// seatsOf are the numbers of transactions in their sessions.
+func seatsOf(ws []witness) []int64 {
+	var all []seat
+	for _, w := range ws {
+		all = append(all, w.seat)
+	}
+	return ranks(all)
+}
+
 func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.value(h, h.Keys[k])) }
 
-func (x copier) end(w witness) {
+// end ends a transaction; rank is its number in its session, of those that are copied, or −1.
+func (x copier) end(w witness, rank int64) {
 	head := history.NewTxnHead()
 	head.ID, head.HasID = w.id, true
+	w.seat.seated(&head, rank)
 	head.Status = w.h.Txns.Status[w.t]
 	head.Start, head.Commit, head.End = w.h.Start(w.t), w.h.Commit(w.t), w.h.End(w.t)
 	x.b.EndTxn(head)
@@ -139,7 +151,8 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 		x.b.Meta = c.head.Meta
 		x.b.Initial = x.value(c.head, c.head.Initial)
 	}
-	for _, w := range ws {
+	in := seatsOf(ws)
+	for i, w := range ws {
 		h := w.h
 		ver := func(v uint32) history.Value { return x.value(h, h.VerValue(v)) }
 		for op := h.Txns.OpOff[w.t]; op < h.Txns.OpOff[w.t+1]; op++ {
@@ -185,7 +198,7 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 				x.b.OpTimes(h.OpStart(op), h.OpEnd(op))
 			}
 		}
-		x.end(w)
+		x.end(w, in[i])
 	}
 	return x.b.Build()
 }
@@ -240,6 +253,7 @@ func (c *court) part(ws []witness) (*history.History, error) {
 	b := history.NewBuilder()
 	text := func(s string) history.Value { return jsonValue(b, s) }
 	x := copier{b}
+	in := seatsOf(ws)
 	id := int64(0) // of the writers that stand for others
 	var others, initial []version
 	seen := map[version]bool{}
@@ -283,7 +297,7 @@ func (c *court) part(ws []witness) (*history.History, error) {
 				b.ReadList(k, elems)
 			}
 		}
-		x.end(ws[i])
+		x.end(ws[i], in[i])
 	}
 	writer := func(vs []version, init bool) {
 		for _, v := range vs {
