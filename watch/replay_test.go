@@ -185,8 +185,8 @@ func TestReplayMedium(t *testing.T) {
 	t.Log(verdicts)
 }
 
-// TestReplayDoubtful: a transaction reads from one of unknown outcome that read what nobody has written yet, and misfits
-// its session; where the one waits, the other is decided.
+// TestReplayDoubtful: a transaction reads from one of unknown outcome that read what nobody has written yet, and
+// misfits its session; where the one waits, the other is decided.
 func TestReplayDoubtful(t *testing.T) {
 	text, err := os.ReadFile("testdata/place-in-session-of-a-doubtful-read.jsonl")
 	if err != nil {
