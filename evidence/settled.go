@@ -58,6 +58,16 @@ func (s *settler) edge(e Edge) string {
 // versions is settled that one of its edges takes for granted; "" where nothing is taken for granted.
 func (a *Anomaly) Settled(h *history.History, e Edge) string { return newSettler(a, h).edge(e) }
 
+// ShownBy returns the list read that shows the order of two elements on which a ww edge of a list rests: of whichever
+// transaction, the first in the file. It is history.None for other edges, and where no read shows the order.
+// Cost: a pass over the history's operations, up to that read.
+func ShownBy(h *history.History, e Edge) uint32 {
+	if e.Dep != WW || e.From == h.Init {
+		return history.None
+	}
+	return (&describer{h: h}).shown(e)
+}
+
 // Title names an anomaly by its kind, and in words where these say more. A read of what was written only after it is
 // named so, and a phantom a phantom.
 func (a *Anomaly) Title(h *history.History) string {

@@ -29,7 +29,7 @@ type box struct {
 }
 
 // circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency
-// and key, with the reason in its tooltip. Cycles of more than most transactions are cut, which the figure says. name
+// and key. Cycles of more than most transactions are cut, which the figure says. name
 // is the one by which the page's sentences know the cycle's edges.
 func circle(h *history.History, cycle []evidence.Edge, name string, most int) string {
 	cut := 0
@@ -163,7 +163,7 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, id string
 	lx, ly := 0.25*x1+0.5*qx+0.25*x2, 0.25*y1+0.5*qy+0.25*y2
 	label := edgeLabel(h, e)
 	lw := labelWidth(label)
-	fmt.Fprintf(b, `<g class="edge d-%s" data-e="%s"><title>%s</title>`, e.Dep, id, esc(why(h, e)))
+	fmt.Fprintf(b, `<g class="edge d-%s" data-e="%s"><title>%s</title>`, e.Dep, id, esc(arrowTitle(h, e)))
 	fmt.Fprintf(b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/>`,
 		fmt.Sprintf("M%.1f,%.1f Q%.1f,%.1f %.1f,%.1f", x1, y1, qx, qy, x2, y2), e.Dep)
 	fmt.Fprintf(b, `<rect class="paper" x="%.1f" y="%.1f" width="%.1f" height="17" rx="3"/>`, lx-lw/2, ly-8.5, lw)

@@ -171,10 +171,10 @@ func between(of map[level.Level]*evidence.Result, l, m level.Level) bool {
 	return false
 }
 
-// latticeWord is a verdict with the anomaly's short name.
+// latticeWord is the anomaly's short name, else the verdict.
 func latticeWord(r *evidence.Result) string {
 	if len(r.Anomalies) > 0 {
-		return esc(clip(r.Verdict.String()+": "+string(r.Anomalies[0].Kind), 28))
+		return esc(clip("✗ "+string(r.Anomalies[0].Kind), 28))
 	}
 	return r.Verdict.String()
 }

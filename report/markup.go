@@ -199,8 +199,9 @@ func (p *pageWriter) anomaly(a *pageAnomaly) {
 // lists writes what each transaction saw of lists.
 func (p *pageWriter) lists(lists []pageList) {
 	for _, l := range lists {
-		p.f("<p class=\"soft\">What each saw of the list %s, in its order; an element that is not the one that the "+
-			"longest read has there is marked.</p>\n<table class=\"list\">\n", l.Key)
+		p.f("<p class=\"soft\">What each saw of the list %s, in its order; marked is an element that is not the one "+
+			"that the longest read has there, or that an aborted transaction appended.</p>\n<table class=\"list\">\n",
+			l.Key)
 		for _, r := range l.Rows {
 			p.f(`<tr><th scope="row">%s</th><td>`, r.Who)
 			for _, e := range r.Elems {

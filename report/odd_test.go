@@ -56,7 +56,7 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
-// TestLabelsFit: the name of an edge at the right-hand side is inside the figure.
+// TestLabelsFit: the names of edges are inside the figure.
 func TestLabelsFit(t *testing.T) {
 	r := lostUpdate(t, "a-key-of-twenty-letters", 0)
 	s := newScene(r.H, r.Anomalies, MaxNodes)
@@ -66,14 +66,15 @@ func TestLabelsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels := regexp.MustCompile(`text-anchor="start" x="([0-9.]+)" y="[0-9.]+">([^<]*)<`).
+	labels := regexp.MustCompile(`class="label [^>]* x="([0-9.]+)" y="[0-9.]+">([^<]*)<`).
 		FindAllStringSubmatch(figure, -1)
 	if len(labels) == 0 {
-		t.Fatal("no name at the right-hand side")
+		t.Fatal("no name of an edge")
 	}
 	for _, l := range labels {
 		x, err := strconv.ParseFloat(l[1], 64)
-		if end := x + charWidth*float64(utf8.RuneCountInString(html.UnescapeString(l[2]))); err != nil || end > width {
+		half := charWidth * float64(utf8.RuneCountInString(html.UnescapeString(l[2]))) / 2
+		if end := x + half; err != nil || end > width {
 			t.Errorf("%q ends at %.0f of %.0f", l[2], end, width)
 		}
 	}

@@ -2,7 +2,10 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -121,6 +124,9 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 // How far inside a bar the path of an order stays: pathMargin at its end, pathInset at its begin, where its name is.
 const pathMargin, pathInset = 9, 38
 
+// placeWidth is how far apart the numbers of places on the path are at least; those in between are left out.
+const placeWidth = 17
+
 // drawPath draws the order of a valid history: a line that leads from each transaction to the next, through a moment at
 // which it was under way, and as far as the order follows the time never to the left. The page's script does the same.
 func (f *timelineFigure) drawPath(b *strings.Builder) {
@@ -129,22 +135,32 @@ func (f *timelineFigure) drawPath(b *strings.Builder) {
 	}
 	var d, which, places strings.Builder
 	last := 0.0
+	var shown [][2]float64
 	for i, t := range f.s.path {
 		j, ok := f.at[t]
 		if !ok {
 			continue
 		}
 		bar := &f.bars[j]
-		last = min(max(last+pathMargin, bar.x[0]+pathInset), bar.x[1]-pathMargin)
+		inset := max(pathInset, barPad+float64(utf8.RuneCountInString(bar.box.head))*charWidth+placeWidth/2+2)
+		last = min(max(last+pathMargin, bar.x[0]+inset), bar.x[1]-pathMargin)
 		y := bar.y + bar.box.h/2
 		op := "L"
 		if d.Len() == 0 {
 			op = "M"
 		}
 		fmt.Fprintf(&d, "%s%.1f,%.1f ", op, last, y)
-		fmt.Fprintf(&which, "%d,%.1f ", j, y)
-		fmt.Fprintf(&places, `<g class="place" transform="translate(%.1f,%.1f)"><circle r="8"/>`+
-			`<text text-anchor="middle" y="4">%d</text></g>`, last, y, i+1)
+		fmt.Fprintf(&which, "%d,%.1f,%.0f ", j, y, inset)
+		class := "place"
+		if slices.ContainsFunc(shown, func(o [2]float64) bool {
+			return math.Abs(o[0]-last) < placeWidth && math.Abs(o[1]-y) < placeWidth
+		}) {
+			class = "place crowded"
+		} else {
+			shown = append(shown, [2]float64{last, y})
+		}
+		fmt.Fprintf(&places, `<g class="%s" transform="translate(%.1f,%.1f)"><circle r="8"/>`+
+			`<text text-anchor="middle" y="4">%d</text></g>`, class, last, y, i+1)
 	}
 	fmt.Fprintf(b, `<path class="order" d="%s" data-path="%s"/>%s`, strings.TrimSpace(d.String()),
 		strings.TrimSpace(which.String()), places.String())
@@ -234,7 +250,7 @@ type listRow struct {
 
 type listElem struct {
 	Text, About string
-	Odd         bool // stands where the longest read has another one
+	Odd         bool // stands where the longest read has another one, or was never committed
 }
 
 // What a table of lists shows at most.
@@ -264,6 +280,7 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 		return l.Elem[l.Off[i]:l.Off[i+1]]
 	}
 	by := map[uint32]string{} // element, a version, → who appended it
+	vain := map[uint32]bool{} // in a transaction that aborted
 	for _, k := range keys {
 		for _, op := range reads[k] {
 			for _, v := range elems(op) {
@@ -274,7 +291,9 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 	for op, kind := range h.Ops.Kind {
 		if kind == history.Append && len(by) > 0 {
 			if _, ok := by[h.Ops.Ver[op]]; ok {
-				by[h.Ops.Ver[op]] = "appended by " + txnName(h, h.TxnOf(uint32(op)))
+				t := h.TxnOf(uint32(op))
+				by[h.Ops.Ver[op]] = "appended by " + txnName(h, t) + statusMark(h, t)
+				vain[h.Ops.Ver[op]] = h.Txns.Status[t] == history.Aborted
 			}
 		}
 	}
@@ -302,9 +321,13 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 					continue
 				}
 				row.Elems = append(row.Elems, listElem{Text: clip(h.ValueString(v), 20), About: by[v],
-					Odd: longest[j] != v})
+					Odd: longest[j] != v || vain[v]})
 			}
-			p.Rows = append(p.Rows, row)
+			if !slices.ContainsFunc(p.Rows, func(o listRow) bool { // it may have read the same twice
+				return o.Who == row.Who && slices.Equal(o.Elems, row.Elems)
+			}) {
+				p.Rows = append(p.Rows, row)
+			}
 		}
 		out = append(out, p)
 	}

@@ -13,23 +13,51 @@
     return b;
   };
 
-  // The same curve as report/timeline.go draws.
+  // The same curve as report/labels.go draws: its begin, its two middle points and its end.
   function curve(a, b, y1, y2) {
-    var x1, x2, d1, d2, reach = 36, anchor = 'middle';
+    var x1, x2, d1, d2, reach = 36;
     if (b[0] >= a[1]) { x1 = a[1]; x2 = b[0]; d1 = 1; d2 = -1; }
     else if (b[1] <= a[0]) { x1 = a[0]; x2 = b[1]; d1 = -1; d2 = 1; }
-    else if (y1 <= y2) { x1 = a[1]; x2 = b[1]; d1 = d2 = 1; anchor = 'start'; }
-    else { x1 = a[0]; x2 = b[0]; d1 = d2 = -1; anchor = 'end'; }
-    var middle = d1 === d2 ? (x1 + x2) / 2 + d1 * reach * 0.75 : (x1 + x2) / 2;
-    return { d: 'M' + x1 + ',' + y1 + ' C' + (x1 + d1 * reach) + ',' + y1 + ' ' + (x2 + d2 * reach) + ',' + y2 +
-      ' ' + (x2 + d2) + ',' + y2, x: middle, y: (y1 + y2) / 2 + 4, anchor: anchor };
+    else if (y1 <= y2) { x1 = a[1]; x2 = b[1]; d1 = d2 = 1; }
+    else { x1 = a[0]; x2 = b[0]; d1 = d2 = -1; }
+    return [x1, y1, x1 + d1 * reach, x2 + d2 * reach, x2 + d2, y2];
+  }
+  function along(c, t) {
+    var u = 1 - t, b0 = u * u * u, b1 = 3 * u * u * t, b2 = 3 * u * t * t, b3 = t * t * t;
+    return [b0 * c[0] + b1 * c[2] + b2 * c[3] + b3 * c[4], (b0 + b1) * c[1] + (b2 + b3) * c[5]];
+  }
+  // The middle of a name of width w that meets nothing taken, as report/labels.go finds it; null if there is none.
+  function place(c, w, left, taken) {
+    var found = null;
+    var free = function (x, y) {
+      var at = [x - w / 2, y - 6.5, x + w / 2, y + 6.5];
+      if (at[0] < left || at[1] < 2 || taken.some(function (t) {
+        return at[0] < t[2] && t[0] < at[2] && at[1] < t[3] && t[1] < at[3];
+      })) return false;
+      found = { x: x, y: y, at: at };
+      return true;
+    };
+    var middle = along(c, 0.5);
+    [0, 1, -1].some(function (side) {
+      return [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].some(function (t) {
+        var p = along(c, t);
+        return free(p[0] + side * (w / 2 + 5), p[1]);
+      });
+    });
+    for (var r = 1; !found && r <= 12; r++) {
+      for (var k = 0; !found && k < 16; k++) {
+        free(middle[0] + 20 * r * Math.cos(Math.PI * k / 8), middle[1] + 13 * r * Math.sin(Math.PI * k / 8));
+      }
+    }
+    return found;
   }
 
   // A timeline: zoomed by its positions, not by its letters.
   function Timeline(frame) {
     var svg = frame.querySelector('svg.timeline'), box = frame.querySelector('.scroll'), me = this;
-    var view = svg.getAttribute('viewBox').split(' ').map(Number), left = 104, zoom = 1, scale = false;
-    var bars = all(svg, '.bar');
+    var view = svg.getAttribute('viewBox').split(' ').map(Number), zoom = 1, scale = false;
+    var left = Number(svg.getAttribute('data-left')), axis = Number(svg.getAttribute('data-axis'));
+    var names = all(svg, '.name'), bars = all(svg, '.bar'), heights = bars.map(function (g) { return g.querySelector('.txn').getBBox().height; });
     var at = function (x) { return left + (x - left) * zoom; };
     this.lay = function () {
       var spans = bars.map(function (g) {
@@ -41,15 +69,31 @@
         else shape.setAttribute('transform', 'scale(' + (b - a) / Math.max(numbers(g, 'data-x')[1] - numbers(g, 'data-x')[0], 1) + ',1)');
         return [a, b];
       });
-      var far = 0; // where the names of edges on the right-hand side end
-      all(svg, '.edge').forEach(function (g) {
+      var far = left + all(svg, 'text.axis').pop().textContent.length * 6.7 + 10, taken = [[0, axis - 6, Infinity, Infinity]]; // how far right something is, the axis first; what is taken
+      spans.forEach(function (p, i) {
+        var y = Number(bars[i].getAttribute('data-y'));
+        taken.push([p[0] - 1, y - 1, p[1] + 1, y + heights[i] + 1]);
+      });
+      all(svg, '.mark').forEach(function (g) {
+        var x = at(Number(g.getAttribute(scale ? 'data-s' : 'data-x'))), y = g.transform.baseVal.getItem(0).matrix.f, t = g.querySelector('text');
+        var end = x + (t ? t.textContent.length * 6.7 + 8 : 6);
+        taken.push([x - 6, y, end, y + 18]);
+        far = Math.max(far, end + 8);
+      });
+      all(svg, '.edge').forEach(function (g, i) {
         var b = numbers(g, 'data-b'), y = numbers(g, 'data-y'), c = curve(spans[b[0]], spans[b[1]], y[0], y[1]);
-        all(g, 'path').forEach(function (p) { p.setAttribute('d', c.d); });
-        var t = g.querySelector('text');
-        t.setAttribute('x', c.x);
-        t.setAttribute('y', c.y);
-        t.setAttribute('text-anchor', c.anchor);
-        if (c.anchor === 'start') far = Math.max(far, c.x + t.textContent.length * 6.7 + 8);
+        var d = 'M' + c[0] + ',' + c[1] + ' C' + c[2] + ',' + c[1] + ' ' + c[3] + ',' + c[5] + ' ' + c[4] + ',' + c[5];
+        all(g, 'path').forEach(function (p) { p.setAttribute('d', d); });
+        var t = names[i], off = g.classList.contains('off');
+        t.classList.toggle('off', off);
+        if (off) return;
+        var to = place(c, t.textContent.length * 6.7 + 8, 100, taken);
+        t.classList.toggle('crowded', !to);
+        if (!to) return;
+        t.setAttribute('x', to.x);
+        t.setAttribute('y', to.y + 4);
+        taken.push(to.at);
+        far = Math.max(far, to.at[2] + 4);
       });
       var last = -1;
       all(svg, '.tick, .mark').forEach(function (g) {
@@ -60,17 +104,20 @@
         if (x >= last) last = x + g.querySelector('text').textContent.length * 6.7 + 10;
       });
       all(svg, '.fold').forEach(function (g) { g.classList.toggle('crowded', scale || zoom !== 1); });
-      var line = svg.querySelector('path.order'), places = all(svg, '.place'), before = 0;
+      var line = svg.querySelector('path.order'), places = all(svg, '.place'), before = 0, shown = [];
       if (line) {
         line.setAttribute('d', words(line, 'data-path').map(function (p, i) {
           var q = p.split(','), span = spans[Number(q[0])];
-          before = Math.min(Math.max(before + 9, span[0] + 38), Math.max(span[1] - 9, span[0] + 1));
+          before = Math.min(Math.max(before + 9, span[0] + Number(q[2])), Math.max(span[1] - 9, span[0] + 1));
           places[i].setAttribute('transform', 'translate(' + before + ',' + q[1] + ')');
+          var y = Number(q[1]), crowded = shown.some(function (o) { return Math.abs(o[0] - before) < 17 && Math.abs(o[1] - y) < 17; });
+          places[i].classList.toggle('crowded', crowded);
+          if (!crowded) shown.push([before, y]);
           return (i ? 'L' : 'M') + before + ',' + q[1];
         }).join(' '));
       }
-      var width = spans.reduce(function (w, s) { return Math.max(w, s[1]); }, 440) + 56;
-      width = Math.max(width, far);
+      var width = spans.reduce(function (w, s) { return Math.max(w, s[1]); }, 416) + 24;
+      width = Math.max(width, far, last);
       svg.setAttribute('width', width);
       svg.setAttribute('viewBox', '0 0 ' + width + ' ' + view[3]);
       all(svg, 'line.wide').forEach(function (l) { l.setAttribute('x2', width); });
@@ -102,7 +149,7 @@
       if (x < box.scrollLeft || x + b.width > box.scrollLeft + box.clientWidth) box.scrollLeft = Math.max(0, x - 120);
     };
     box.addEventListener('scroll', function () { // the sessions' names stay
-      all(svg, '.sess').forEach(function (t) { t.setAttribute('x', 4 + box.scrollLeft); });
+      all(svg, '.sess, .side').forEach(function (t) { t.setAttribute('x', (t.tagName === 'text' ? 4 : 0) + box.scrollLeft); });
     });
     var tools = frame.querySelector('.tools'), pressed;
     tools.hidden = false;
@@ -163,6 +210,11 @@
     image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text);
   }
 
+  all(document, '.step').forEach(function (step) { // an edge says what its sentence does
+    all(step.closest('section'), '.edge[data-e~="' + step.getAttribute('data-e') + '"] title').forEach(function (t) {
+      t.textContent = step.querySelector('summary').textContent;
+    });
+  });
   all(document, '.frame').forEach(function (f) { new Timeline(f); });
 
   // An anomaly: its three views light up together, its cases are shown one at a time.
@@ -224,6 +276,8 @@
       all(section, 'svg.timeline .edge').forEach(function (g) {
         g.classList.toggle('off', !words(g, 'data-e').some(function (id) { return id.indexOf(mark) === 0; }));
       });
+      var frame = section.querySelector('.frame');
+      if (frame && frame.timeline) frame.timeline.lay(); // the names of these edges have more room
       count.textContent = 'Case ' + (now + 1) + ' of ' + cases.length;
       pinned = null;
       relight();

@@ -86,9 +86,32 @@ func opText(h *history.History, op uint32) string {
 		}
 		return fmt.Sprintf("r %s [%s]", clip(keyName(h, h.OpKey(op)), 24), s)
 	case history.PredRead, history.PredWrite:
-		return fmt.Sprintf("%s %s", kind, clip(string(h.Texts.Text(h.Preds.Pred[v])), 40))
+		return fmt.Sprintf("%s %s: %s", kind, clip(string(h.Texts.Text(h.Preds.Pred[v])), 40), matched(h, v))
 	}
 	return fmt.Sprintf("%s %s %s", kind, clip(keyName(h, h.OpKey(op)), 24), clip(h.ValueString(v), 24))
+}
+
+// matched names the rows that a predicate operation found, given by its place in Preds.
+func matched(h *history.History, p uint32) string {
+	var rows []string
+	for i := h.Preds.Off[p]; i < h.Preds.Off[p+1]; i++ {
+		v := h.Preds.Old[i]
+		if v == history.None {
+			v = h.Preds.New[i]
+		}
+		if v == history.None {
+			continue
+		}
+		if len(rows) == 3 {
+			rows = append(rows, "…")
+			break
+		}
+		rows = append(rows, clip(keyName(h, h.VerKey[v]), 16))
+	}
+	if len(rows) == 0 {
+		return "nothing"
+	}
+	return strings.Join(rows, ", ")
 }
 
 // edgeLabel is an edge's dependency and key.
@@ -99,8 +122,17 @@ func edgeLabel(h *history.History, e evidence.Edge) string {
 	return e.Dep.String() + " " + clip(keyName(h, e.Key), 20)
 }
 
-// why gives the reason of an edge in words, as the text of the proof does.
+// arrowTitle says between which transactions an edge leads; the page's script puts its sentence there.
+func arrowTitle(h *history.History, e evidence.Edge) string {
+	return fmt.Sprintf("%s —%s→ %s", txnName(h, e.From), edgeLabel(h, e), txnName(h, e.To))
+}
+
+// why gives the reason of an edge in words, as the text of the proof does, times in units that read well.
 func why(h *history.History, e evidence.Edge) string {
+	if e.Dep == evidence.RT && !h.Positions { // the times themselves are in the table of the transactions
+		return fmt.Sprintf("%s < %s, because %s ended %s before %s began.", txnName(h, e.From), txnName(h, e.To),
+			txnName(h, e.From), spanText(between64(h.End(e.From), h.Start(e.To))), txnName(h, e.To))
+	}
 	for line := range strings.Lines(evidence.Describe(&evidence.Anomaly{Cycle: []evidence.Edge{e}}, h)) {
 		if strings.Contains(line, ", because ") {
 			return short(strings.TrimSpace(line), h, e)
@@ -143,8 +175,10 @@ type scene struct {
 	edges []evidence.Edge     // without repetition
 	left  int                 // transactions left out
 	path  []uint32            // transactions in the order of a valid history
-	// witness are the transactions that only wrote what others read: they are in no cycle, and did nothing wrong.
+	// witness are the transactions that only wrote what others read, or read the order of a list: they are in no cycle,
+	// and did nothing wrong.
 	witness map[uint32]bool
+	order   map[evidence.Edge]uint32 // the read that shows the order on which a ww edge of a list rests
 }
 
 // cyclesOf returns the cycles that prove an anomaly, in the order in which its text counts them.
@@ -159,7 +193,7 @@ func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
 // newScene collects what the anomalies speak of, in their order, until max transactions are in.
 func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
-		shown: map[uint32]bool{}, witness: map[uint32]bool{}}
+		shown: map[uint32]bool{}, witness: map[uint32]bool{}, order: map[evidence.Edge]uint32{}}
 	refused := map[uint32]bool{}
 	add := func(t uint32) bool {
 		if t == history.None {
@@ -201,6 +235,16 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 			}
 		}
 		inCycles := len(s.txns)
+		for _, e := range s.edges {
+			if _, had := s.order[e]; had || e.Dep != evidence.WW {
+				continue
+			}
+			op := evidence.ShownBy(h, e)
+			if s.order[e] = op; op != history.None {
+				s.shown[op] = true
+				add(h.TxnOf(op))
+			}
+		}
 		for _, t := range a.Txns {
 			add(t)
 		}

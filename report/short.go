@@ -89,6 +89,8 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 	if len(culprits) == 1 && len(s.txns) > 1 { // who read what, and whose it was
 		culprits = s.txns
 	}
+	culprits = slices.Clone(culprits)
+	slices.Sort(culprits)
 	for i, t := range culprits {
 		if i == maxNamed && len(culprits) > maxNamed+1 {
 			names = append(names, fmt.Sprintf("%d more", len(culprits)-i))
@@ -121,7 +123,23 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 		}
 		rows = append(rows, clip(keyName(h, k), 60))
 	}
+	if readers := s.readers(); len(readers) > 0 {
+		names = []string{and(names) + "; " + and(readers) + " saw their order"}
+	}
+	if len(rows) > 0 && strings.Trim(rows[0], "0123456789") == "" { // a number alone might be a count
+		rows[0] = map[bool]string{true: "key ", false: "keys "}[len(rows) == 1] + rows[0]
+	}
 	short := inShort{Who: and(names), Rows: and(rows), Should: should[a.Kind.Base()]}
+	switch name := string(a.Kind); {
+	case r.Level == level.Linearizable && len(a.Ops) == 0:
+		short.Should = should[level.NonLinearizable]
+	case strings.HasSuffix(name, "-realtime"):
+		short.Should += " And show a transaction what had committed before it began."
+	case strings.HasSuffix(name, "-session"):
+		short.Should += " And show a session what it has itself committed or seen before."
+	case a.Kind == level.NonRepeatableRead && predicate:
+		short.Should = "Find the same rows both times: nothing that others commit in between may show."
+	}
 	if a.Later(h) {
 		short.Should = "Return only what had been written when the read ran. The write came after it: the value is " +
 			"of another one, which is not in the history, or the clients' times are wrong."
@@ -150,6 +168,18 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 		short.Txns = append(short.Txns, row)
 	}
 	return short
+}
+
+// readers are the transactions beside those of the cycles that show the order of a list's elements.
+func (s *scene) readers() (names []string) {
+	for _, e := range s.edges {
+		if op, ok := s.order[e]; ok && op != history.None {
+			if t := s.h.TxnOf(op); s.witness[t] && !slices.Contains(names, txnName(s.h, t)) && len(names) < maxNamed {
+				names = append(names, txnName(s.h, t))
+			}
+		}
+	}
+	return names
 }
 
 // and joins words as a sentence does.
@@ -209,6 +239,9 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 		} else {
 			say("Rests on the version order of %s: %s's before %s's.", key, txnName(h, e.From),
 				txnName(h, e.To))
+			if reader, ok := s.order[e]; ok && reader != history.None {
+				op(h.TxnOf(reader), reader)
+			}
 		}
 	case evidence.RW:
 		say("Rests on the version order of %s: %s, which %s read, before %s's.", key, version(),

@@ -19,6 +19,7 @@ const (
 	smallBar     = 20 // height of a bar without operations
 	smallGap     = 14 // between two moments
 	scaleWidth   = 900
+	maxGap       = 140  // for the name of an edge between two bars
 	foldedShare  = 0.15 // of the whole: an idle span as long as that is marked where it is folded
 )
 
@@ -26,8 +27,9 @@ const (
 type clock struct {
 	h          *history.History
 	start, end func(t uint32) int64 // history.NoTime where it is not known
-	// text writes a moment; axis names the axis.
+	// text writes a moment; fine, if there is one, tells it from others close to it; axis names the axis.
 	text  func(at int64) string
+	fine  func(at int64) string
 	axis  string
 	scale bool // distances mean something
 }
@@ -55,6 +57,7 @@ func newClock(r *evidence.Result, drawn []uint32) *clock {
 	case has(h.Start, h.End):
 		zero := begin(h)
 		return &clock{h: h, start: h.Start, end: h.End, text: func(at int64) string { return sinceText(at, zero) },
+			fine: func(at int64) string { return "+" + exactText(between64(zero, at)) },
 			axis: "time since the history's first transaction began →", scale: true}
 	}
 	return &clock{h: h, start: func(t uint32) int64 { return 2 * int64(t) },
@@ -108,6 +111,13 @@ func spanText(d float64) string {
 	return short(d/(24*3600e9), "d")
 }
 
+// exactText writes nanoseconds to the last one, in the unit of spanText.
+func exactText(d float64) string {
+	_, unit, _ := strings.Cut(spanText(d), " ")
+	per := map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9, "d": 86400e9}[unit]
+	return strings.TrimRight(fmt.Sprintf("%.9f", d/per), "0") + " " + unit
+}
+
 // bar is a transaction on the timeline.
 type bar struct {
 	t        uint32
@@ -134,6 +144,7 @@ type timelineFigure struct {
 	rowY      []float64
 	height    float64
 	marks     []versionMark
+	left      float64 // where the first bar may begin
 }
 
 // timeline draws the transactions that the evidence speaks of, and some others of their sessions around them, a row
@@ -163,6 +174,9 @@ func (f *timelineFigure) place(drawn []uint32) {
 		b := bar{t: t, full: full, box: f.s.box(t, full)}
 		if !full {
 			b.box.h = smallBar
+		}
+		if len(f.s.path) > 0 { // its place stands beside its name
+			b.box.w += placeWidth
 		}
 		f.bars = append(f.bars, b)
 		if t != h.Init {
@@ -227,9 +241,16 @@ func (f *timelineFigure) spread() {
 		if b := &f.bars[i]; b.from >= 0 {
 			ends[b.to] = append(ends[b.to], i)
 		} else {
-			first = max(first, timelineLeft+b.width()+smallGap)
+			room := float64(smallGap)
+			for _, e := range f.s.edges {
+				if e.From == b.t || e.To == b.t {
+					room = max(room, min(labelWidth(edgeLabel(f.r.H, e)), maxGap)+30)
+				}
+			}
+			first = max(first, timelineLeft+b.width()+room)
 		}
 	}
+	gaps := f.gaps()
 	right := first // of the bars that end where they begin
 	for i := range f.x {
 		if f.x[i] = first; i > 0 {
@@ -242,6 +263,9 @@ func (f *timelineFigure) spread() {
 			if b := &f.bars[j]; b.from < i {
 				f.x[i] = max(f.x[i], f.x[b.from]+b.width())
 			}
+		}
+		for _, g := range gaps[i] {
+			f.x[i] = max(f.x[i], f.x[g.from]+g.room)
 		}
 		right = f.x[i]
 		for _, j := range ends[i] {
@@ -272,6 +296,32 @@ func (f *timelineFigure) spread() {
 		}
 		b.s = [2]float64{f.scaled[b.from], max(f.scaled[b.to], f.scaled[b.from]+3)}
 	}
+}
+
+// gap is the room that the name of an edge needs between a moment and a later one.
+type gap struct {
+	from int
+	room float64
+}
+
+// gaps are the gaps that end at each moment: of edges between bars of which one ends before the other begins.
+func (f *timelineFigure) gaps() [][]gap {
+	out := make([][]gap, len(f.moments)+1)
+	for _, e := range f.s.edges {
+		i, ok1 := f.at[e.From]
+		j, ok2 := f.at[e.To]
+		if !ok1 || !ok2 {
+			continue
+		}
+		first, then := &f.bars[i], &f.bars[j]
+		if first.from > then.from {
+			first, then = then, first
+		}
+		if first.from >= 0 && first.to < then.from {
+			out[then.from] = append(out[then.from], gap{first.to, min(labelWidth(edgeLabel(f.r.H, e)), maxGap) + 30})
+		}
+	}
+	return out
 }
 
 // session is a transaction's row: all those without a session share one, that of the first.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,36 +10,78 @@ import (
 	"isovet/history"
 )
 
-// edgeCurve is an edge's line between two bars, given by where they begin and end. The page's script has the same.
-func edgeCurve(a, b [2]float64, y1, y2 float64) string {
-	var x1, x2, d1, d2 float64
-	const reach = 36
-	switch {
-	case b[0] >= a[1]: // to the right
-		x1, x2, d1, d2 = a[1], b[0], 1, -1
-	case b[1] <= a[0]: // to the left
-		x1, x2, d1, d2 = a[0], b[1], -1, 1
-	case y1 <= y2: // they overlap: round the right-hand side downwards, round the left-hand side upwards
-		x1, x2, d1, d2 = a[1], b[1], 1, 1
-	default:
-		x1, x2, d1, d2 = a[0], b[0], -1, -1
-	}
-	return fmt.Sprintf("M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f", x1, y1, x1+d1*reach, y1, x2+d2*reach, y2, x2+d2, y2)
+// path writes a curve as SVG does.
+func (c curve) path() string {
+	return fmt.Sprintf("M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f", c.x1, c.y1, c.cx1, c.y1, c.cx2, c.y2, c.x2, c.y2)
 }
 
-// curveLabel is where an edge's name stands, the middle of edgeCurve, and which of its ends stands there.
-func curveLabel(a, b [2]float64, y1, y2 float64) (x, y float64, anchor string) {
-	const reach = 36 * 0.75
-	y = (y1+y2)/2 + 4
-	switch {
-	case b[0] >= a[1]:
-		return (a[1] + b[0]) / 2, y, "middle"
-	case b[1] <= a[0]:
-		return (a[0] + b[1]) / 2, y, "middle"
-	case y1 <= y2:
-		return (a[1]+b[1])/2 + reach, y, "start"
+// arrow is an edge on the timeline.
+type arrow struct {
+	i         int // of the scene's edges
+	p, q      int // bars
+	y1, y2    float64
+	label     string
+	x, y      float64 // the middle of the label
+	unlabeled bool    // there is no room
+}
+
+// arrows finds the edges between bars that are drawn, and moves the bars to the right where an edge that goes round
+// their left-hand side needs room for its name.
+func (f *timelineFigure) arrows() (out []arrow) {
+	shift := 0.0
+	for i, e := range f.s.edges {
+		p, ok1 := f.at[e.From]
+		q, ok2 := f.at[e.To]
+		if !ok1 || !ok2 {
+			continue
+		}
+		from, to := f.s.ends(e)
+		a := arrow{i: i, p: p, q: q, y1: f.anchor(&f.bars[p], from), y2: f.anchor(&f.bars[q], to),
+			label: edgeLabel(f.r.H, e)}
+		out = append(out, a)
+		if c := newCurve(f.bars[p].x, f.bars[q].x, a.y1, a.y2); c.cx1 < c.x1 && c.cx2 < c.x2 {
+			x, _ := c.at(0.5)
+			shift = max(shift, timelineLeft+labelWidth(a.label)-x)
+		}
 	}
-	return (a[0]+b[0])/2 - reach, y, "end"
+	f.left = timelineLeft + shift
+	for i := range f.bars {
+		for j := range 2 {
+			f.bars[i].x[j] += shift
+			f.bars[i].s[j] += shift
+		}
+	}
+	for i := range f.x {
+		f.x[i] += shift
+		f.scaled[i] += shift
+	}
+	return out
+}
+
+// name finds the places of the names of edges, none of which meets a bar or another one, and returns how far right they
+// reach.
+func (f *timelineFigure) name(arrows []arrow, axisY float64) (right float64) {
+	taken := []area{{0, axisY - 6, math.Inf(1), math.Inf(1)}}
+	for i := range f.bars {
+		b := &f.bars[i]
+		taken = append(taken, area{b.x[0] - 1, b.y - 1, b.x[1] + 1, b.y + b.box.h + 1})
+	}
+	for _, m := range f.marks {
+		taken = append(taken, area{m.x - 6, m.y, m.x + 8 + charWidth*float64(utf8.RuneCountInString(m.text)), m.y + 18})
+	}
+	for i := range arrows {
+		a := &arrows[i]
+		c := newCurve(f.bars[a.p].x, f.bars[a.q].x, a.y1, a.y2)
+		x, y, at, ok := c.place(labelWidth(a.label), timelineLeft-4, taken)
+		if a.x, a.y = x, y; !ok {
+			a.x, a.y = c.at(0.5)
+			a.unlabeled = true
+			continue
+		}
+		taken = append(taken, at)
+		right = max(right, at.x1)
+	}
+	return right
 }
 
 // anchor is the height at which an edge meets a bar: that of the operation, or of the name.
@@ -49,68 +92,65 @@ func (f *timelineFigure) anchor(b *bar, op uint32) float64 {
 	return b.y + min(b.box.h/2, barPad+6)
 }
 
-// draw writes the figure.
+// draw writes the figure: the edges below the bars, whose text stays readable.
 func (f *timelineFigure) draw(ids edgeIDs) string {
 	h := f.r.H
-	right := timelineLeft + 60.0
+	arrows := f.arrows()
+	right := f.left + 60.0
 	for i := range f.bars {
 		right = max(right, f.bars[i].x[1])
 	}
 	f.markVersions()
 	axisY := f.height + 6
-	width, height := right+56, axisY+30
-	width = max(width, timelineLeft+float64(utf8.RuneCountInString(f.clock.axis))*charWidth+10)
-	for _, e := range f.s.edges { // the names of those that go round the right-hand side
-		i, ok1 := f.at[e.From]
-		j, ok2 := f.at[e.To]
-		if !ok1 || !ok2 {
-			continue
-		}
-		if x, _, side := curveLabel(f.bars[i].x, f.bars[j].x, f.bars[i].y, f.bars[j].y); side == "start" {
-			width = max(width, x+labelWidth(edgeLabel(h, e)))
-		}
+	width, height := right+24, axisY+30
+	width = max(width, f.left+float64(utf8.RuneCountInString(f.clock.axis))*charWidth+10, f.name(arrows, axisY)+4)
+	for _, m := range f.marks {
+		width = max(width, m.x+16+float64(utf8.RuneCountInString(m.text))*charWidth)
 	}
+	var ticks strings.Builder
+	width = max(width, f.drawTicks(&ticks, axisY))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="timeline" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" `+
-		`data-scale="%t"><title>The transactions by session, in the order of time</title>`, width, height, width, height,
-		f.clock.scale)
+		`data-scale="%t" data-left="%.1f" data-axis="%.1f"><title>The transactions by session, in the order of time</title>`,
+		width, height, width, height, f.clock.scale, f.left, axisY)
 	for _, y := range f.rowY {
 		fmt.Fprintf(&b, `<line class="row wide" x1="0" y1="%.1f" x2="%.1f" y2="%.1f"/>`, y-laneGap/2, width, y-laneGap/2)
 	}
-	f.drawTicks(&b, axisY)
+	b.WriteString(ticks.String())
+	for _, a := range arrows {
+		e := f.s.edges[a.i]
+		fmt.Fprintf(&b, `<g class="edge d-%s" data-e="%s" data-b="%d %d" data-y="%.1f %.1f"><title>%s</title>`, e.Dep,
+			ids[e], a.p, a.q, a.y1, a.y2, esc(arrowTitle(h, e)))
+		fmt.Fprintf(&b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/></g>`,
+			newCurve(f.bars[a.p].x, f.bars[a.q].x, a.y1, a.y2).path(), e.Dep)
+	}
+	for _, a := range arrows { // above all lines
+		class := ""
+		if a.unlabeled {
+			class = " crowded"
+		}
+		fmt.Fprintf(&b, `<text class="label name d-%s%s" text-anchor="middle" x="%.1f" y="%.1f">%s</text>`,
+			f.s.edges[a.i].Dep, class, a.x, a.y+4, esc(a.label))
+	}
 	for i := range f.bars {
 		f.drawBar(&b, &f.bars[i])
 	}
 	f.drawMarks(&b)
 	f.drawPath(&b)
-	for _, e := range f.s.edges {
-		i, ok1 := f.at[e.From]
-		j, ok2 := f.at[e.To]
-		if !ok1 || !ok2 {
-			continue
-		}
-		from, to := f.s.ends(e)
-		p, q := &f.bars[i], &f.bars[j]
-		y1, y2 := f.anchor(p, from), f.anchor(q, to)
-		lx, ly, anchor := curveLabel(p.x, q.x, y1, y2)
-		fmt.Fprintf(&b, `<g class="edge d-%s" data-e="%s" data-b="%d %d" data-y="%.1f %.1f"><title>%s</title>`, e.Dep,
-			ids[e], i, j, y1, y2, esc(why(h, e)))
-		fmt.Fprintf(&b, `<path class="hit" d="%[1]s"/><path class="line" d="%[1]s" marker-end="url(#head-%[2]s)"/>`,
-			edgeCurve(p.x, q.x, y1, y2), e.Dep)
-		fmt.Fprintf(&b, `<text class="label" text-anchor="%s" x="%.1f" y="%.1f">%s</text></g>`, anchor, lx, ly,
-			esc(edgeLabel(h, e)))
-	}
+	fmt.Fprintf(&b, `<rect class="paper side" x="0" y="0" width="%d" height="%.1f"/>`, timelineLeft-6, axisY)
 	for row, g := range f.rows {
 		fmt.Fprintf(&b, `<text class="sess" x="4" y="%.1f">%s</text>`, f.rowY[row]+14, esc(clip(sessionName(h, g), 14)))
 	}
-	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%.1f">%s</text></svg>`, timelineLeft, axisY+26, esc(f.clock.axis))
+	f.drawMarkNames(&b)
+	fmt.Fprintf(&b, `<text class="axis" x="%.1f" y="%.1f">%s</text></svg>`, f.left, axisY+26, esc(f.clock.axis))
 	return b.String()
 }
 
-// drawTicks writes the moments at which a transaction of the evidence begins or ends, and the idle spans.
-func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
+// drawTicks writes the moments at which a transaction of the evidence begins or ends, and the idle spans, and returns
+// how far right they reach.
+func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) (last float64) {
 	if !f.clock.scale {
-		return
+		return 0
 	}
 	told := map[int]bool{}
 	for i := range f.bars {
@@ -119,12 +159,17 @@ func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
 			told[r.to] = !r.open || told[r.to]
 		}
 	}
-	last := 0.0
+	before := ""
 	for i, at := range f.moments {
 		if !told[i] {
 			continue
 		}
 		text := f.clock.text(at)
+		if text == before && f.clock.fine != nil {
+			text = f.clock.fine(at)
+		} else {
+			before = text
+		}
 		class := "tick"
 		if f.x[i] < last {
 			class = "tick crowded"
@@ -135,7 +180,7 @@ func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
 			`<line y1="-4" y2="2"/><text class="axis" y="12">%s</text></g>`, class, f.x[i], f.scaled[i], f.x[i], y, esc(text))
 	}
 	if len(f.moments) < 2 {
-		return
+		return last
 	}
 	span := between64(f.moments[0], f.moments[len(f.moments)-1])
 	open := make([]int, len(f.moments)+1)
@@ -155,6 +200,7 @@ func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) {
 				`<line x1="%.1f" y1="4" x2="%.1f" y2="%.1f"/></g>`, esc(f.spanText(d)), x, x, y-6)
 		}
 	}
+	return last
 }
 
 func (f *timelineFigure) spanText(d float64) string {

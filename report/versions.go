@@ -101,14 +101,20 @@ func (f *timelineFigure) drawMarks(b *strings.Builder) {
 		if i+1 < len(f.marks) && f.marks[i+1].y == m.y {
 			room = int((f.marks[i+1].x - m.x - 8) / charWidth)
 		}
-		if i == 0 || f.marks[i-1].y != m.y {
-			fmt.Fprintf(b, `<text class="sess" x="4" y="%.1f">versions</text>`, m.y+14)
-		}
 		fmt.Fprintf(b, `<g class="mark" data-x="%.1f" data-s="%.1f" transform="translate(%.1f,%.1f)"><title>%s: %s</title>`+
 			`<path d="M0,4 l5,6 l-5,6 l-5,-6 z"/>`, m.x, m.s, m.x, m.y, esc(m.text), esc(m.about))
 		if room > 2 {
 			fmt.Fprintf(b, `<text class="op" x="8" y="14">%s</text>`, esc(clip(m.text, room)))
 		}
 		b.WriteString(`</g>`)
+	}
+}
+
+// drawMarkNames names the rows of versions at the left.
+func (f *timelineFigure) drawMarkNames(b *strings.Builder) {
+	for i, m := range f.marks {
+		if i == 0 || f.marks[i-1].y != m.y {
+			fmt.Fprintf(b, `<text class="sess" x="4" y="%.1f">versions</text>`, m.y+14)
+		}
 	}
 }

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"math"
+)
+
+// area is a part of a figure that is taken.
+type area struct{ x0, y0, x1, y1 float64 }
+
+func (a area) meets(b area) bool { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1 }
+
+// labelHeight is how high the name of an edge is.
+const labelHeight = 13
+
+// curve is an edge's line between two bars: a cubic Bézier curve.
+type curve struct{ x1, y1, cx1, cx2, x2, y2 float64 }
+
+// newCurve is an edge's line between two bars, given by where they begin and end. The page's script has the same.
+func newCurve(a, b [2]float64, y1, y2 float64) curve {
+	var x1, x2, d1, d2 float64
+	const reach = 36
+	switch {
+	case b[0] >= a[1]: // to the right
+		x1, x2, d1, d2 = a[1], b[0], 1, -1
+	case b[1] <= a[0]: // to the left
+		x1, x2, d1, d2 = a[0], b[1], -1, 1
+	case y1 <= y2: // they overlap: round the right-hand side downwards, round the left-hand side upwards
+		x1, x2, d1, d2 = a[1], b[1], 1, 1
+	default:
+		x1, x2, d1, d2 = a[0], b[0], -1, -1
+	}
+	return curve{x1: x1, y1: y1, cx1: x1 + d1*reach, cx2: x2 + d2*reach, x2: x2 + d2, y2: y2}
+}
+
+// at is the point of a curve at t from 0 to 1.
+func (c curve) at(t float64) (x, y float64) {
+	u := 1 - t
+	b0, b1, b2, b3 := u*u*u, 3*u*u*t, 3*u*t*t, t*t*t
+	return b0*c.x1 + b1*c.cx1 + b2*c.cx2 + b3*c.x2, (b0+b1)*c.y1 + (b2+b3)*c.y2
+}
+
+// along are the places on a curve that are tried for its name, and beside are those around its middle.
+var along = [...]float64{0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}
+
+// place finds the middle of a name of width w that meets nothing taken and stands right of left: on the curve, beside
+// it, or near its middle; ok is false if there is none. The page's script does the same.
+func (c curve) place(w, left float64, taken []area) (x, y float64, at area, ok bool) {
+	try := func(px, py float64) bool {
+		at = area{px - w/2, py - labelHeight/2, px + w/2, py + labelHeight/2}
+		if at.x0 < left || at.y0 < 2 {
+			return false
+		}
+		for _, t := range taken {
+			if at.meets(t) {
+				return false
+			}
+		}
+		x, y = px, py
+		return true
+	}
+	for _, side := range [...]float64{0, 1, -1} {
+		for _, t := range along {
+			px, py := c.at(t)
+			if try(px+side*(w/2+5), py) {
+				return x, y, at, true
+			}
+		}
+	}
+	mx, my := c.at(0.5)
+	for r := 1.0; r <= 12; r++ { // rings around the middle
+		for k := range 16 {
+			sin, cos := math.Sincos(2 * math.Pi * float64(k) / 16)
+			if try(mx+20*r*cos, my+13*r*sin) {
+				return x, y, at, true
+			}
+		}
+	}
+	return 0, 0, at, false
+}
