@@ -2,7 +2,7 @@
 GO ?= go
 PKGS ?= ./...
 
-.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench long mutants contrib clean
+.PHONY: all check fmt vet staticcheck arch deadcode test race invariants fuzz bench long mutants contrib databases clean
 
 all: check
 
@@ -63,6 +63,10 @@ mutants:
 # The modules under contrib, which have dependencies of their own: some hundred megabytes the first time.
 contrib:
 	@GO=$(GO) .ci/contrib
+
+# Databases that take minutes to build, and what is known of them: Dolt, TiDB, DuckDB. Gigabytes the first time.
+databases:
+	@GO=$(GO) .ci/databases
 
 clean:
 	rm -rf bin coverage.out

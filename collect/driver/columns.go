@@ -16,6 +16,7 @@ type columnsSQL struct {
 	ask    func(sql string, row func([]int64) error) error
 	upsert upsert
 	dual   string // what stands behind a select without a table
+	mod    bool   // the remainder is mod(a, b), not a % b
 	lock   string // " for update", or "" where there is no such thing
 }
 
@@ -179,18 +180,20 @@ func (c *columnsSQL) Where(table int, where []workload.Range, change Change) (fo
 	}
 	set := fmt.Sprintf("u = %d", change.Version)
 	for _, s := range change.Set {
-		set += ", " + columnName(t.Columns[s.Column]) + " = " + expression(columnName(t.Columns[s.Column]), s)
+		set += ", " + columnName(t.Columns[s.Column]) + " = " + c.expression(columnName(t.Columns[s.Column]), s)
 	}
 	return found, c.ask(fmt.Sprintf("update %s set %s where k in (%s)", tableName(table), set, in), noRow)
 }
 
 // expression is a Set's value as SQL.
-func expression(column string, s workload.Set) string {
+func (c *columnsSQL) expression(column string, s workload.Set) string {
 	q := fmt.Sprintf("%d + %d * k", s.Add, s.Mul)
 	if s.Keep {
 		q = column + " + " + q
 	}
-	if s.Mod != 0 {
+	if s.Mod != 0 && c.mod {
+		q = fmt.Sprintf("mod(%s, %d)", q, s.Mod)
+	} else if s.Mod != 0 {
 		q = fmt.Sprintf("(%s) %% %d", q, s.Mod)
 	}
 	return q

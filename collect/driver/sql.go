@@ -92,8 +92,14 @@ func scanList(dst []int64, q *sql.Row) ([]int64, bool, error) {
 	return dst, true, err
 }
 
+// runner is a connection, or a transaction on one.
+type runner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // askInts returns a function that runs a statement whose rows, if it has any, are integers.
-func askInts(c *sql.Conn) func(string, func([]int64) error) error {
+func askInts(c runner) func(string, func([]int64) error) error {
 	var ints []int64
 	var into []any
 	return func(q string, row func([]int64) error) error {

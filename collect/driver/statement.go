@@ -5,98 +5,13 @@ package driver
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 )
-
-// answersRows reports whether a statement gives rows: a query, or one that returns what it changed.
-func answersRows(statement string) bool { return givesRows.MatchString(statement) }
-
-var givesRows = regexp.MustCompile(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
-
-// sessionSQL runs the statements that the user wants a new session to begin with.
-func sessionSQL(o *Options, run func(string) error) error {
-	for _, q := range o.SessionSQL {
-		if err := run(q); err != nil {
-			return fmt.Errorf("statement of a new session, %s: %w", q, err)
-		}
-	}
-	return nil
-}
-
-// setupSQL runs the statements that the user wants run once, behind the load.
-func setupSQL(o *Options, run func(string) error) error {
-	for _, q := range o.SetupSQL {
-		if err := run(q); err != nil {
-			return fmt.Errorf("statement of the set-up, %s: %w", q, err)
-		}
-	}
-	return nil
-}
-
-// say runs a statement on a connection of database/sql.
-func say(c *sql.Conn, statement string) (Answer, error) {
-	if !answersRows(statement) {
-		r, err := c.ExecContext(context.Background(), statement)
-		if err != nil {
-			return Answer{}, err
-		}
-		n, err := r.RowsAffected()
-		return Answer{Affected: n}, err
-	}
-	rows, err := c.QueryContext(context.Background(), statement)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer rows.Close()
-	var a Answer
-	if a.Columns, err = rows.Columns(); err != nil {
-		return a, err
-	}
-	types, err := rows.ColumnTypes()
-	if err != nil {
-		return a, err
-	}
-	into := make([]any, len(a.Columns))
-	for rows.Next() {
-		row := make([]any, len(a.Columns))
-		for i := range row {
-			into[i] = &row[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			return a, err
-		}
-		for i, v := range row {
-			row[i] = plain(v, strings.Contains(strings.ToUpper(types[i].DatabaseTypeName()), "INT"))
-		}
-		a.Rows = append(a.Rows, row)
-	}
-	a.Affected = int64(len(a.Rows))
-	return a, rows.Err()
-}
-
-// plain makes int64, string or nil of what a library of database/sql returns.
-func plain(v any, integer bool) any {
-	switch v := v.(type) {
-	case nil, int64, string:
-		return v
-	case []byte:
-		if n, err := strconv.ParseInt(string(v), 10, 64); integer && err == nil {
-			return n
-		}
-		return string(v)
-	}
-	return fmt.Sprint(v)
-}
 
 // Broken reports whether a database refused a statement of the user's for what it would have done to the data: a
 // constraint, a value out of its type's range, an error that a trigger raises. The transaction is to be rolled back,
@@ -160,7 +75,7 @@ func postgresRow(raw [][]byte, types []uint32) []any {
 }
 
 // Say runs a statement as text.
-func (s *mysqlSession) Say(statement string) (Answer, error) { return say(s.c, statement) }
+func (s *mysqlSession) Say(statement string) (Answer, error) { return sayOn(s.c, statement) }
 
 // Say runs a statement as text.
-func (x *sqliteSession) Say(statement string) (Answer, error) { return say(x.c, statement) }
+func (x *sqliteSession) Say(statement string) (Answer, error) { return sayOn(x.c, statement) }

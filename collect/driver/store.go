@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -12,9 +13,17 @@ import (
 type Store struct {
 	Scheme string // of its URLs, such as "mydb": --db mydb:…
 	About  string // for --help
-	// Isolations are the names of the levels that it takes, the default first.
+	// Isolations are the names of the levels that it takes, the default first, with other names after "=".
 	Isolations []string
 	Open       func(url, isolation string) (KV, error)
+	// Promises are what its documentation says of the isolations.
+	Promises []Promise
+	// Name is product and version; "": the scheme.
+	Name string
+	// Remote says that it runs elsewhere. Then Classify may tell a connection that is Lost, before and behind the
+	// commit; nil: nothing but conflicts is told.
+	Remote   bool
+	Classify func(error) Class
 }
 
 // KV is an open store. It is safe for concurrent use.
@@ -39,13 +48,15 @@ var ErrConflict = errors.New("the store refused the transaction")
 
 // RegisterStore adds a store to the databases that isovet knows. Call it before anything is opened, from one goroutine.
 func RegisterStore(s Store) {
-	register(Scheme{Name: s.Scheme, URLs: []string{s.Scheme}, About: s.About, Isolations: s.Isolations, Embedded: true,
+	register(Scheme{Name: s.Scheme, URLs: []string{s.Scheme}, About: s.About, Isolations: s.Isolations,
+		Embedded: !s.Remote, Promises: s.Promises,
 		open: func(_ context.Context, urls []string, iso string, _ Options) (DB, error) {
 			kv, err := s.Open(urls[0], iso)
 			if err != nil {
 				return nil, err
 			}
-			return &storeDB{kv: kv, info: Info{Name: s.Scheme, Isolation: iso, Nodes: []Node{{Name: s.Scheme}}}}, nil
+			return &storeDB{kv: kv, classify: s.Classify, info: Info{Name: cmp.Or(s.Name, s.Scheme),
+				Isolation: strings.ReplaceAll(iso, "-", " "), Nodes: []Node{{Name: s.Scheme}}}}, nil
 		}})
 }
 
@@ -53,7 +64,9 @@ func RegisterStore(s Store) {
 type storeDB struct {
 	kv   KV
 	info Info
-	run  string // of the keys: each load has its own, so that nothing of an earlier one is seen
+	// classify is the store's own, or nil
+	classify func(error) Class
+	run      string // of the keys: each load has its own, so that nothing of an earlier one is seen
 }
 
 func (s *storeDB) Info() Info               { return s.info }
@@ -71,6 +84,8 @@ func (s *storeDB) Classify(err error) Class {
 	switch {
 	case errors.Is(err, ErrConflict):
 		return Aborted
+	case s.classify != nil && s.classify(err) != Fatal:
+		return s.classify(err)
 	case errors.As(err, &c):
 		return Unclear
 	}

@@ -1,0 +1,91 @@
+//go:build !offline
+
+package driver
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// answersRows reports whether a statement gives rows: a query, or one that returns what it changed.
+func answersRows(statement string) bool { return givesRows.MatchString(statement) }
+
+var givesRows = regexp.MustCompile(`(?is)^\s*(?:select|with|show|values|table|pragma)\b|\breturning\b`)
+
+// sessionSQL runs the statements that the user wants a new session to begin with.
+func sessionSQL(o *Options, run func(string) error) error {
+	for _, q := range o.SessionSQL {
+		if err := run(q); err != nil {
+			return fmt.Errorf("statement of a new session, %s: %w", q, err)
+		}
+	}
+	return nil
+}
+
+// setupSQL runs the statements that the user wants run once, behind the load.
+func setupSQL(o *Options, run func(string) error) error {
+	for _, q := range o.SetupSQL {
+		if err := run(q); err != nil {
+			return fmt.Errorf("statement of the set-up, %s: %w", q, err)
+		}
+	}
+	return nil
+}
+
+// sayOn runs a statement on a connection of database/sql.
+func sayOn(c runner, statement string) (Answer, error) {
+	if !answersRows(statement) {
+		r, err := c.ExecContext(context.Background(), statement)
+		if err != nil {
+			return Answer{}, err
+		}
+		n, err := r.RowsAffected()
+		return Answer{Affected: n}, err
+	}
+	rows, err := c.QueryContext(context.Background(), statement)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer rows.Close()
+	var a Answer
+	if a.Columns, err = rows.Columns(); err != nil {
+		return a, err
+	}
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return a, err
+	}
+	into := make([]any, len(a.Columns))
+	for rows.Next() {
+		row := make([]any, len(a.Columns))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return a, err
+		}
+		for i, v := range row {
+			row[i] = plain(v, strings.Contains(strings.ToUpper(types[i].DatabaseTypeName()), "INT"))
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	a.Affected = int64(len(a.Rows))
+	return a, rows.Err()
+}
+
+// plain makes int64, string or nil of what a library of database/sql returns.
+func plain(v any, integer bool) any {
+	switch v := v.(type) {
+	case nil, int64, string:
+		return v
+	case []byte:
+		if n, err := strconv.ParseInt(string(v), 10, 64); integer && err == nil {
+			return n
+		}
+		return string(v)
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,340 @@
+//go:build !offline
+
+package driver
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SQL is a database of the user's own that has a driver for database/sql: what RegisterSQL needs to run all workloads
+// against it. Rows, lists, and tables with columns are tables, as of any other SQL database. How it overwrites a row
+// is found out: by "on conflict", "on duplicate key", merge, or a look and then an update or an insert.
+type SQL struct {
+	Scheme string // of its URLs, such as "mydb": --db mydb:…
+	About  string // for --help
+	// Isolations are the names of the levels that it takes, the default first, with other names after "=".
+	Isolations []string
+	// Levels are what BeginTx is asked for; what is not there is sql.LevelDefault.
+	Levels   map[string]sql.IsolationLevel
+	Promises []Promise
+	// Embedded says that it runs inside the program, and has no nodes.
+	Embedded bool
+	// Open opens the database that a URL names; every connection of it can be a session.
+	Open func(url string) (*sql.DB, error)
+	// Version is a query whose answer is the version; "": none. Name stands before it.
+	Name, Version string
+	// Text is the type of texts, Lock what stands behind a select that locks its rows; "": "text", and nothing.
+	Text, Lock string
+	// Dual is what stands behind a select without a table, such as " from dual".
+	Dual string
+	// Batch is how many rows an insert may have; 0: 500.
+	Batch int
+	// Classify says what an error means; Lost and context errors are told by themselves.
+	Classify func(error) Class
+	// Settings are statements that a session begins with; one that is refused is noted.
+	Settings []string
+}
+
+// RegisterSQL adds a database to those that isovet knows. Call it before anything is opened, from one goroutine.
+func RegisterSQL(d SQL) {
+	Register(Scheme{Name: d.Scheme, URLs: []string{d.Scheme}, About: d.About, Isolations: d.Isolations,
+		Embedded: d.Embedded, SQL: true, Promises: d.Promises},
+		func(ctx context.Context, urls []string, iso string, o Options) (DB, error) {
+			return openSQL(ctx, d, urls, iso, o)
+		})
+}
+
+// sqlDB is a registered SQL database.
+type sqlDB struct {
+	d      SQL
+	o      Options
+	nodes  []*sql.DB
+	level  sql.IsolationLevel
+	info   Info
+	upsert upsert
+	tables []Table
+	wide   bool
+}
+
+func openSQL(ctx context.Context, d SQL, urls []string, iso string, o Options) (DB, error) {
+	if o.Timestamps {
+		return nil, unsupported("%s does not tell its timestamps; expected PostgreSQL, Badger or etcd with "+
+			"--timestamps", d.Scheme)
+	}
+	d.Text, d.Batch, d.Name = cmp.Or(d.Text, "text"), cmp.Or(d.Batch, 500), cmp.Or(d.Name, d.Scheme)
+	s := &sqlDB{d: d, o: o, level: d.Levels[iso],
+		info: Info{Name: d.Name, Isolation: strings.ReplaceAll(iso, "-", " ")}}
+	for i, u := range urls {
+		db, err := d.Open(u)
+		if err != nil {
+			return nil, errors.Join(err, s.closeNodes())
+		}
+		s.nodes, s.info.Nodes = append(s.nodes, db), append(s.info.Nodes, Node{Name: o.Nodes[i]})
+	}
+	c, err := s.nodes[0].Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.closeNodes())
+	}
+	defer c.Close()
+	if d.Version != "" {
+		if err := c.QueryRowContext(ctx, d.Version).Scan(&s.info.Version); err != nil {
+			return nil, errors.Join(err, s.closeNodes())
+		}
+		s.info.Name += " " + strings.TrimSpace(s.info.Version)
+	}
+	for _, q := range d.Settings {
+		s.info.Settings = append(s.info.Settings, Setting{SQL: q, Refused: refusal(execOn(ctx, c)(q))})
+	}
+	return s, nil
+}
+
+func (s *sqlDB) closeNodes() (err error) {
+	for _, n := range s.nodes {
+		err = errors.Join(err, n.Close())
+	}
+	return err
+}
+
+func (s *sqlDB) Info() Info { return s.info }
+func (s *sqlDB) Cut()       {}
+
+// Partition: a driver of database/sql makes its connections by itself.
+func (s *sqlDB) Partition(int, bool) bool { return false }
+
+// Classify goes by what the adapter says, and by what every library says of a connection that is gone.
+func (s *sqlDB) Classify(err error) Class {
+	if s.d.Classify != nil {
+		if c := s.d.Classify(err); c != Fatal {
+			return c
+		}
+	}
+	if lost(err) || errors.Is(err, sql.ErrConnDone) {
+		return Lost
+	}
+	return Fatal
+}
+
+// drop removes our tables; whether a table is there shows in the error of one that is not.
+func (s *sqlDB) drop(exec func(string) error) {
+	for _, q := range dropTables() {
+		_ = exec(strings.Replace(q, " if exists", "", 1))
+	}
+}
+
+func (s *sqlDB) Load(ctx context.Context, d Data) error {
+	c, err := s.nodes[0].Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	exec := execOn(ctx, c)
+	s.drop(exec)
+	for _, q := range slices.Concat([]string{kvTable(d.Wide, "bigint", s.d.Text),
+		"create table isovet_list(k bigint primary key, val " + s.d.Text + " not null)"},
+		createTables(d.Tables, "bigint", "")) {
+		if err := exec(strings.ReplaceAll(q, "k bigint primary key", "k bigint not null primary key")); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	s.tables, s.wide = d.Tables, d.Wide
+	tx, err := c.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	err = sqlLoad(func(q string) error { _, err := tx.ExecContext(ctx, q); return err }, d, s.d.Batch)
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	if err := s.undoes(ctx, c, d.Mark); err != nil {
+		return err
+	}
+	if err := s.findUpsert(ctx, c, d); err != nil {
+		return err
+	}
+	return setupSQL(&s.o, exec)
+}
+
+// undoes is the check of that name, by BeginTx.
+func (s *sqlDB) undoes(ctx context.Context, c *sql.Conn, mark int64) error {
+	tx, err := c.BeginTx(ctx, &sql.TxOptions{Isolation: s.level})
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", markKey))
+	if err := errors.Join(err, tx.Rollback()); err != nil {
+		return err
+	}
+	var u int64
+	err = c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", markKey)).Scan(&u)
+	if err == nil && u != mark {
+		err = unsupported("%s: what a transaction wrote stays after its rollback", s.info.Name)
+	}
+	return err
+}
+
+// findUpsert finds how a row is overwritten, by the row with the mark, each time in a transaction that is rolled back.
+func (s *sqlDB) findUpsert(ctx context.Context, c *sql.Conn, d Data) error {
+	row := []string{strconv.Itoa(markKey), strconv.FormatInt(d.Mark, 10), "0", "''"}[:len(kvColumns(d.Wide))]
+	var all []error
+	for _, u := range []upsert{onConflict, onKey, merge, lookFirst} {
+		tx, err := c.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		q := updateSQL(kvName, kvColumns(d.Wide), row, false)
+		if u != lookFirst {
+			q = u.sql(kvName, kvColumns(d.Wide), row, false, s.d.Dual)
+		}
+		_, err = tx.ExecContext(ctx, q)
+		if err := tx.Rollback(); err != nil {
+			return err
+		}
+		if err == nil {
+			s.upsert = u
+			return nil
+		}
+		all = append(all, fmt.Errorf("%v: %w", u, err))
+	}
+	return errors.Join(all...)
+}
+
+func (s *sqlDB) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.Timeout)
+	defer cancel()
+	c, err := s.nodes[0].Conn(ctx)
+	if err == nil {
+		s.drop(execOn(ctx, c))
+		err = c.Close()
+	}
+	return errors.Join(err, s.closeNodes())
+}
+
+func (s *sqlDB) Connect(ctx context.Context, node int) (Session, error) {
+	c, err := s.nodes[node].Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range s.d.Settings {
+		_ = execOn(ctx, c)(q) // openSQL has noted what is refused
+	}
+	if err := sessionSQL(&s.o, execOn(ctx, c)); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	x := &sqlSession{db: s, c: c}
+	if len(s.tables) > 0 {
+		x.columnsSQL = &columnsSQL{tables: s.tables, upsert: s.upsert, dual: s.d.Dual, lock: s.d.Lock, mod: true,
+			ask: func(q string, row func([]int64) error) error { return askInts(x.tx)(q, row) }}
+	}
+	return x, nil
+}
+
+// sqlSession runs its transactions by BeginTx.
+type sqlSession struct {
+	*columnsSQL // nil without tables with columns
+	db          *sqlDB
+	c           *sql.Conn
+	tx          *sql.Tx // nil: none is open
+}
+
+func (x *sqlSession) Begin() (err error) {
+	x.tx, err = x.c.BeginTx(context.Background(), &sql.TxOptions{Isolation: x.db.level})
+	return err
+}
+
+func (x *sqlSession) Commit() error { return x.tx.Commit() }
+
+// Rollback: a commit that failed may have ended the transaction.
+func (x *sqlSession) Rollback() error {
+	if x.tx == nil {
+		return nil
+	}
+	err := x.tx.Rollback()
+	x.tx = nil
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+func (x *sqlSession) Close() {
+	_ = x.Rollback() // nothing depends on how a connection ends
+	discard(x.c)
+}
+
+// Say runs a statement as text.
+func (x *sqlSession) Say(statement string) (Answer, error) { return sayOn(x.tx, statement) }
+
+func (x *sqlSession) exec(q string) error {
+	_, err := x.tx.ExecContext(context.Background(), q)
+	return err
+}
+
+func (x *sqlSession) Get(key int64, lock bool) (Row, bool, error) {
+	q := strings.Replace(kvGet(x.db.wide), "?", strconv.FormatInt(key, 10), 1)
+	if lock {
+		q += x.db.d.Lock
+	}
+	return scanRow(x.db.wide, x.tx.QueryRowContext(context.Background(), q))
+}
+
+func (x *sqlSession) Put(key int64, r Row) error {
+	var values []string
+	for _, v := range kvArgs(x.db.wide, key, r) {
+		switch v := v.(type) {
+		case nil:
+			values = append(values, "null")
+		case string:
+			values = append(values, "'"+v+"'")
+		default:
+			values = append(values, fmt.Sprint(v))
+		}
+	}
+	var err error
+	found := true
+	if x.db.upsert == lookFirst {
+		_, found, err = x.Get(key, true)
+	}
+	if err != nil {
+		return err
+	}
+	return x.write(kvName, kvColumns(x.db.wide), values, false, found)
+}
+
+func (x *sqlSession) Append(key, element int64) error {
+	var err error
+	found := true
+	if x.db.upsert == lookFirst {
+		_, found, err = x.List(nil, key)
+	}
+	if err != nil {
+		return err
+	}
+	values := []string{strconv.FormatInt(key, 10), fmt.Sprintf("'%d'", element)}
+	return x.write(listName, listColumns, values, true, found)
+}
+
+// write inserts a row or overwrites it; found is of use where the database cannot tell by itself.
+func (x *sqlSession) write(table string, columns, values []string, appends, found bool) error {
+	switch {
+	case x.db.upsert != lookFirst:
+		return x.exec(x.db.upsert.sql(table, columns, values, appends, x.db.d.Dual))
+	case found:
+		return x.exec(updateSQL(table, columns, values, appends))
+	}
+	return x.exec(insertSQL(table, values))
+}
+
+func (x *sqlSession) List(dst []int64, key int64) ([]int64, bool, error) {
+	q := fmt.Sprintf("select val from isovet_list where k = %d", key)
+	return scanList(dst, x.tx.QueryRowContext(context.Background(), q))
+}

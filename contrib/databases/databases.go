@@ -1,0 +1,19 @@
+// Package databases has adapters of databases whose client libraries are no part of isovet: Firebird, bbolt, Pebble,
+// MongoDB and FerretDB, Cassandra and ScyllaDB, rqlite. Its program, cmd/isovet-databases, is isovet that knows them.
+//
+// Nobody has run those of MongoDB, Cassandra and rqlite against a server of theirs; docs/databases.md says what each
+// was tested with.
+package databases
+
+import (
+	"isovet/collect/driver"
+	"isovet/collect/server"
+)
+
+// Register adds the databases to those that isovet knows. Call it once, before anything is opened.
+func Register() {
+	server.Register(server.Firebird)
+	driver.RegisterSQL(firebird)
+	driver.RegisterStore(boltStore)
+	driver.RegisterStore(pebbleStore)
+}
