@@ -17,6 +17,7 @@ type callRec struct {
 	version int64 // written, or read
 	found   []driver.Match
 	change  driver.Change
+	locks   bool   // it reads with locks
 	why     string // the database refused
 	// of one that was refused, which is no operation of the history
 	start, end int64
@@ -30,7 +31,8 @@ type endRec struct {
 
 // call keeps an operation that has been done; o is what the log has of it, seen says that it stands there.
 func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
-	k := callRec{op: *op, start: o.start, end: o.end}
+	k := callRec{op: *op, start: o.start, end: o.end, locks: o.locks || c.r.locks &&
+		(op.Kind == workload.UpdateWhere || op.Kind == workload.DeleteWhere)}
 	k.op.Row, k.op.Where, k.op.Set = slices.Clone(op.Row), slices.Clone(op.Where), slices.Clone(op.Set)
 	k.op.Found = nil
 	switch {
@@ -149,10 +151,10 @@ func (r *run) events(ids []int64) (out []Event) {
 		add(t.start, t.start, "", "", false, say.begin())
 		for i := t.off; i < t.off+t.n; i++ {
 			k := &l.calls[i]
-			add(k.start, k.end, "", say.got(k), k.locks(), say.call(k)...)
+			add(k.start, k.end, "", say.got(k), k.locks, say.call(k)...)
 		}
 		if k := e.failed; k != nil {
-			add(k.start, k.end, k.why, "", k.locks(), say.call(k)...)
+			add(k.start, k.end, k.why, "", k.locks, say.call(k)...)
 		}
 		switch {
 		case t.status == history.Aborted && (e.failed != nil || e.why == ""):
@@ -173,12 +175,6 @@ func (r *run) events(ids []int64) (out []Event) {
 		return 0
 	})
 	return out
-}
-
-// locks reports whether an operation reads with locks.
-func (k *callRec) locks() bool {
-	return k.op.Kind == workload.Read && k.op.ForUpdate || k.op.Kind == workload.UpdateWhere ||
-		k.op.Kind == workload.DeleteWhere
 }
 
 // words says operations in the database's words.

@@ -329,7 +329,8 @@ func (c *client) writeIfAny(x txnRec) {
 // do runs an operation, writes it down, and gives the workload what it found. A write whose answer was lost is written
 // down too: others may have seen it.
 func (c *client) do(op *workload.Op) error {
-	o := opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now()}
+	o := opRec{key: history.IntValue(int64(op.Key)), kind: history.Read, start: c.r.now(),
+		locks: op.ForUpdate && op.Kind == workload.Read && c.r.locks}
 	var err error
 	switch t := &c.r.tables[op.Key.Table()]; {
 	case t.List:

@@ -230,6 +230,7 @@ type run struct {
 	// atFirst are the rows that the tables hold at first, without their versions; nil: as the workload's tables say.
 	atFirst map[workload.Key][]int64
 	nodeOf  []int // of the sessions of a schedule; nil: spread
+	locks   bool  // the database has reads that take locks
 
 	tickets                     atomic.Int64 // transactions that may still be begun
 	committed, aborted, unknown atomic.Int64
@@ -346,6 +347,9 @@ func (r *run) meta() history.Meta {
 
 // connect opens the sessions, spread over the nodes.
 func (r *run) connect(ctx context.Context) error {
+	if s, ok := r.target.db.(driver.Speller); ok {
+		r.locks = s.Statements().Locks()
+	}
 	for i := range r.cfg.Sessions {
 		c := &client{r: r, id: int32(i), node: i % len(r.info.Nodes)}
 		if r.nodeOf != nil {

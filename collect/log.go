@@ -20,6 +20,7 @@ type opRec struct {
 	key, value history.Value
 	start, end int64
 	kind       history.OpKind
+	locks      bool  // a read that takes locks
 	ext        int32 // list reads: index into log.lists; predicates: into log.preds
 }
 
@@ -76,6 +77,19 @@ func (l *log) pending() int {
 		return len(l.ops) - l.txns[k-1].off - l.txns[k-1].n
 	}
 	return len(l.ops)
+}
+
+// locking are the places of the locking reads among some operations, as a history has them; nil: there is none.
+func (l *log) locking(off, n int) (text []byte) {
+	for i, o := range l.ops[off : off+n] {
+		if o.locks {
+			if text != nil {
+				text = append(text, ' ')
+			}
+			text = strconv.AppendInt(text, int64(i), 10)
+		}
+	}
+	return text
 }
 
 // order returns all transactions of the logs, in the order in which the clients were done with them: a session's own
@@ -169,6 +183,9 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 		h.StartTS, h.CommitTS = t.startTS, t.commitTS
 		if t.node >= 0 && int(t.node) < len(texts) {
 			h.Node = texts[t.node]
+		}
+		if locks := l.locking(t.off, t.n); locks != nil {
+			h.Locking = b.Text(locks)
 		}
 		if t.name != "" {
 			n, ok := names[t.name]

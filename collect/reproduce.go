@@ -81,7 +81,7 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 			if best == nil && !p.late() && p.violates(cand.script()) {
 				whole = cand.script()
 				p.out.From = len(cand.txns)
-				best = p.reduce(cand)
+				best = p.tidy(p.reduce(cand))
 			}
 		}
 	}
@@ -90,6 +90,39 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 		whole = best
 	}
 	return p.finish(best, whole)
+}
+
+// tidy leaves out tables that no step is about, and has transactions begin just before their first operation and end
+// just behind their last one, as far as that will do: so fewer statements wait for each other.
+func (p *reproducer) tidy(s *Script) *Script {
+	if t := s.withoutIdle(); len(t.Tables) < len(s.Tables) && !p.late() && p.violates(t) {
+		s = t
+	}
+	for i := 0; i < len(s.Steps); i++ {
+		st := s.Steps[i]
+		to := i
+		switch st.Do {
+		case "begin":
+			for to+1 < len(s.Steps) && s.Steps[to+1].Session != st.Session {
+				to++
+			}
+		case "commit", "rollback":
+			for to > 0 && s.Steps[to-1].Session != st.Session {
+				to--
+			}
+		}
+		if to == i || p.late() {
+			continue
+		}
+		t := *s
+		t.Steps = slices.Insert(slices.Delete(slices.Clone(s.Steps), i, i+1), to, st)
+		if p.violates(&t) {
+			if s = &t; to > i {
+				i-- // another step stands here now
+			}
+		}
+	}
+	return s
 }
 
 type reproducer struct {

@@ -348,6 +348,26 @@ func ScriptOf(s *Schedule, isolation, level string) *Script {
 	return out
 }
 
+// withoutIdle is the script without the tables that no step is about.
+func (s *Script) withoutIdle() *Script {
+	t := *s
+	t.Tables, t.Steps = nil, slices.Clone(s.Steps)
+	for i := range s.Tables {
+		at := len(t.Tables)
+		named := false
+		for j, st := range s.Steps {
+			if doing := st.Do != "begin" && st.Do != "commit" && st.Do != "rollback"; doing && st.Table == i {
+				named = true
+				t.Steps[j].Table = at
+			}
+		}
+		if named {
+			t.Tables = append(t.Tables, s.Tables[i])
+		}
+	}
+	return &t
+}
+
 // loadedCells is what a loaded row of a workload's holds, without the version.
 func loadedCells(t *workload.Table, pk int64) []int64 {
 	switch {

@@ -28,7 +28,13 @@ const (
 //
 // Transactions are named by their ids in the file. Where the proof is by cases, each way to order the open versions is
 // one.
+//
+// Where reads of these transactions took locks, as far as the file says, a last line names them.
 func Describe(a *Anomaly, h *history.History) string {
+	return describe(a, h) + lockingReads(a, h)
+}
+
+func describe(a *Anomaly, h *history.History) string {
 	d := describer{h: h}
 	if len(a.Ops) > 0 {
 		d.reads(a)

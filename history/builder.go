@@ -9,6 +9,7 @@ type TxnHead struct {
 	StartTS, CommitTS      int64 // NoTime: missing
 	Line                   uint32
 	Node, Name             uint32 // texts; None: missing
+	Locking                uint32 // the same; see Txns.Locking
 	Status                 Status
 	Init                   bool
 	HasID, HasSess, HasSeq bool
@@ -17,7 +18,7 @@ type TxnHead struct {
 // NewTxnHead returns a head with every optional part missing.
 func NewTxnHead() TxnHead {
 	return TxnHead{Start: NoTime, Commit: NoTime, End: NoTime, StartTS: NoTime, CommitTS: NoTime, Node: None,
-		Name: None}
+		Name: None, Locking: None}
 }
 
 // Builder collects a history. Operations are added in program order, then EndTxn closes their transaction. It is not
@@ -308,6 +309,7 @@ func (b *Builder) EndTxn(h TxnHead) {
 	x.CommitTS = timeCol(x.CommitTS, t, h.CommitTS)
 	x.Node = textCol(x.Node, t, h.Node)
 	x.Name = textCol(x.Name, t, h.Name)
+	x.Locking = textCol(x.Locking, t, h.Locking)
 	if h.Init {
 		b.markInit(uint32(t))
 	}

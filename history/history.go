@@ -65,6 +65,9 @@ type Txns struct {
 	Start, Commit, End []int64 // client clock, ns; nil or NoTime where missing
 	StartTS, CommitTS  []int64 // database timestamps; nil or NoTime where missing
 	Node, Name         []uint32
+	// Locking are texts: which of the transaction's operations are reads that take locks, as their places among its
+	// operations, ascending, with blanks between them. For people; see History.Locking.
+	Locking []uint32
 }
 
 // Ops are the columns of the operations.
@@ -159,6 +162,31 @@ func (h *History) TxnOf(op uint32) uint32 {
 		}
 	}
 	return uint32(lo)
+}
+
+// Locking reports whether an operation is a read that takes locks, SELECT … FOR UPDATE, as far as the file says: it is
+// none of the transaction's snapshot then. No checker decides by it.
+func (h *History) Locking(op uint32) bool {
+	if h.Txns.Locking == nil {
+		return false
+	}
+	t := h.TxnOf(op)
+	text := h.Txns.Locking[t]
+	if text == None {
+		return false
+	}
+	n, some := uint32(0), false
+	for _, c := range h.Texts.Text(text) {
+		if c >= '0' && c <= '9' {
+			n, some = n*10+uint32(c-'0'), true
+			continue
+		}
+		if some && n == op-h.Txns.OpOff[t] {
+			return true
+		}
+		n, some = 0, false
+	}
+	return some && n == op-h.Txns.OpOff[t]
 }
 
 // OpKey returns the key of a read, write, append or list read; None for a predicate operation.

@@ -88,7 +88,11 @@ func opText(h *history.History, op uint32) string {
 	case history.PredRead, history.PredWrite:
 		return fmt.Sprintf("%s %s: %s", kind, clip(string(h.Texts.Text(h.Preds.Pred[v])), 40), matched(h, v))
 	}
-	return fmt.Sprintf("%s %s %s", kind, clip(keyName(h, h.OpKey(op)), 24), clip(h.ValueString(v), 24))
+	text := fmt.Sprintf("%s %s %s", kind, clip(keyName(h, h.OpKey(op)), 24), clip(h.ValueString(v), 24))
+	if h.Locking(op) {
+		text += " for update"
+	}
+	return text
 }
 
 // matched names the rows that a predicate operation found, given by its place in Preds.

@@ -2,6 +2,7 @@ package shrink
 
 import (
 	"fmt"
+	"strconv"
 
 	"isovet/history"
 )
@@ -55,6 +56,7 @@ func (b *builder) all() (*part, error) {
 			continue
 		}
 		lo, hi := h.TxnOps(t)
+		first := len(b.p.op)
 		for op := lo; op < hi; op++ {
 			if b.s.op[op] {
 				b.op(op)
@@ -64,7 +66,9 @@ func (b *builder) all() (*part, error) {
 			}
 		}
 		b.p.txn = append(b.p.txn, t)
-		b.b.EndTxn(b.head(t))
+		head := b.head(t)
+		head.Locking = b.locking(b.p.op[first:])
+		b.b.EndTxn(head)
 	}
 	g, err := b.b.Build()
 	if err != nil {
@@ -129,6 +133,23 @@ func (b *builder) head(t uint32) history.TxnHead {
 		head.Seq, head.HasSeq = int64(b.place[t]), true
 	}
 	return head
+}
+
+// locking says which of a transaction's operations, those of the whole of which they are made, are locking reads.
+func (b *builder) locking(ops []uint32) uint32 {
+	var text []byte
+	for i, op := range ops {
+		if b.w.h.Locking(op) {
+			if text != nil {
+				text = append(text, ' ')
+			}
+			text = strconv.AppendInt(text, int64(i), 10)
+		}
+	}
+	if text == nil {
+		return history.None
+	}
+	return b.b.Text(text)
 }
 
 func (b *builder) text(col []uint32, t uint32) uint32 {

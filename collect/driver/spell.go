@@ -72,6 +72,9 @@ func (s *Statements) write(look, table string, columns, values []string, appends
 	return []string{look, updateSQL(table, columns, values, appends)}
 }
 
+// Locks reports whether a read can take the row's lock.
+func (s *Statements) Locks() bool { return s.columns.lock != "" }
+
 // asked is columns whose statements are noted and answered with rows.
 func (s *Statements) asked(found []Match) (c columnsSQL, said *[]string) {
 	c, said = s.columns, &[]string{}

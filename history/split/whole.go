@@ -225,7 +225,7 @@ func (j *joiner) some(b *Batch, from, end uint32) {
 		for _, c := range [...]struct {
 			col []uint32
 			to  *uint32
-		}{{x.Node, &head.Node}, {x.Name, &head.Name}} {
+		}{{x.Node, &head.Node}, {x.Name, &head.Name}, {x.Locking, &head.Locking}} {
 			if c.col != nil && c.col[t] != history.None {
 				*c.to = j.textOf(h, c.col[t])
 			}

@@ -98,6 +98,9 @@ func ReadLine(line []byte, lists bool) (Line, error) {
 		if p.last.Name != history.None {
 			p.last.Name = h.Txns.Name[0]
 		}
+		if p.last.Locking != history.None {
+			p.last.Locking = h.Txns.Locking[0]
+		}
 	}
 	return Line{h, p.last}, err
 }

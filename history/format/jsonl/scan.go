@@ -23,6 +23,7 @@ const (
 	fInit
 	fNode
 	fName
+	fLocking
 	fOps
 )
 
@@ -117,6 +118,14 @@ func (p *parser) scan(data []byte, i int) int {
 				} else {
 					field, h.Node = fNode, id
 				}
+			}
+		case 'l':
+			if string(f[:10]) == `locking":"` {
+				from := i + 11
+				if i = plainString(data, from, limit); i == 0 {
+					return 0
+				}
+				field, h.Locking = fLocking, p.b.Text(data[from:i-1])
 			}
 		case 'o':
 			if string(f[:6]) == `ops":[` {

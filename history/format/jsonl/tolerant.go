@@ -292,6 +292,8 @@ func (t *tolerant) txn(done int) {
 			f = fNode
 		case "name":
 			f = fName
+		case "locking":
+			f = fLocking
 		case "ops":
 			f = fOps
 		default:
@@ -327,16 +329,19 @@ func (t *tolerant) txn(done int) {
 				return t.skip(0)
 			}
 			return t.wrong("true or false")
-		case fNode, fName:
+		case fNode, fName, fLocking:
 			s, ok := t.text()
 			if !ok {
 				return false
 			}
 			id := t.p.b.Text(s)
-			if f == fNode {
+			switch f {
+			case fNode:
 				h.Node = id
-			} else {
+			case fName:
 				h.Name = id
+			default:
+				h.Locking = id
 			}
 			return true
 		case fOps:
