@@ -31,6 +31,9 @@ type Config struct {
 	// Checkpoint, if positive: so long after the beginning of a checkpoint another one is made, if something has come
 	// meanwhile, and one at the end, unless the judge fails. A start goes on from the latest. 0: none is made.
 	Checkpoint time.Duration
+	// Memory, if positive, in bytes, is what there is for all, and fewer lines are under way at once where that is
+	// little.
+	Memory int64
 	// Keep says how much of the log stays behind the checkpoints.
 	Keep Keep
 	// Log, if set, takes what an operator should know.
@@ -61,6 +64,14 @@ type Config struct {
 
 // batchLines is how many lines are written, synced, acknowledged and judged at once, at most, if the source goes by it.
 const batchLines = 4096
+
+// lines is batchLines of this watch.
+func (c *Config) lines() int {
+	if c.Memory <= 0 {
+		return batchLines
+	}
+	return int(min(max(c.Memory>>15, 256), batchLines))
+}
 
 // batches is how many batches are under way at once: being written, read, and judged.
 const batches = 6
@@ -268,7 +279,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		if wait > 0 {
 			next, cancel = context.WithTimeout(ctx, wait)
 		}
-		lines, err := src.Next(next, batchLines)
+		lines, err := src.Next(next, w.cfg.lines())
 		cancel()
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -336,7 +347,7 @@ func (w *watcher) again(ctx context.Context) error {
 		}
 		w.old.add(Line{Place: place, Text: line, Of: of})
 		w.oldAt = w.log.at
-		if len(w.old.Lines) < batchLines {
+		if len(w.old.Lines) < w.cfg.lines() {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {

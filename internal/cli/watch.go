@@ -378,7 +378,7 @@ func runWatch(ctx context.Context, e *env, f *watchFlags) error {
 	err = watch.Run(ctx, watch.Config{
 		Dir: f.state, Judge: judge, Idle: f.idle, Metrics: &m, Standby: f.standby,
 		Prepare: source.prepare, Open: source.open,
-		Checkpoint: f.checkpoint, Keep: keep, Log: log,
+		Checkpoint: f.checkpoint, Memory: f.memory, Keep: keep, Log: log,
 		Incidents: &incidents, Grouped: !f.incidents.every && f.division.shard == "", ViolationsMax: f.incidents.max,
 		Evidence: f.incidents.kept,
 		Suspect: func(line []byte) {

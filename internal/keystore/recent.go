@@ -24,6 +24,7 @@ type recent struct {
 	span
 	index []uint64
 	n     int // in index
+	live  int // bytes of entries that count
 }
 
 // span is a part of the ring.
@@ -68,6 +69,12 @@ func (r *recent) find(key []byte, sum uint64) (i uint64, at int, ok bool) {
 func (r *recent) lengths(at int) (key, val int) {
 	b := r.ring[at : at+entryHead]
 	return int(binary.LittleEndian.Uint16(b[entryKey:])), int(binary.LittleEndian.Uint32(b[entryVal:]))
+}
+
+// size is what an entry takes.
+func (r *recent) size(at int) int {
+	k, v := r.lengths(at)
+	return entryHead + k + v
 }
 
 func (r *recent) key(at int) []byte {
@@ -118,9 +125,11 @@ func (r *recent) put(key, val []byte, sum uint64) bool {
 	i, was, ok := r.find(key, sum)
 	if ok {
 		r.ring[was+entryOutdated] = 1
+		r.live -= r.size(was)
 	} else {
 		r.n++
 	}
+	r.live += n
 	r.index[i] = slot(sum, at)
 	return true
 }
@@ -148,6 +157,38 @@ func (r *recent) used() int {
 // crowded reports whether some should leave, before there is no room.
 func (r *recent) crowded() bool { return 4*r.used() > 3*len(r.ring) || 2*r.n > len(r.index) }
 
+// sparse reports whether it is crowded by entries that do not count.
+func (r *recent) sparse() bool { return 8*r.live < 5*len(r.ring) && 2*r.n <= len(r.index) }
+
+// recycle makes room by what does not count, until it is not crowded, or false: it cannot. Nobody else is reading.
+func (r *recent) recycle() bool {
+	for left := r.entries; left > 0 && 16*r.used() > 11*len(r.ring); left-- {
+		if at := r.tail; r.counts(at) {
+			if !r.room(r.size(at)) {
+				return false
+			}
+			r.again(at)
+		}
+		r.next(&r.span)
+	}
+	return !r.crowded()
+}
+
+// again puts an entry at the head, where there is room.
+func (r *recent) again(at int) {
+	key := r.key(at)
+	i, _, _ := r.find(key, xxhash.Sum64(key))
+	n := r.size(at)
+	if r.head+n > len(r.ring) {
+		r.wrap, r.head = r.head, 0
+	}
+	copy(r.ring[r.head:], r.ring[at:at+n])
+	r.ring[at+entryOutdated] = 1
+	r.index[i] = r.index[i]>>32<<32 | uint64(r.head+1)
+	r.head += n
+	r.entries++
+}
+
 // batch are the entries that were put first: how many, and where those of them are that count.
 type batch struct {
 	entries int
@@ -173,8 +214,7 @@ func (r *recent) oldest(buf []item) batch {
 		}
 		r.next(&s)
 		b.entries++
-		k, v := r.lengths(at)
-		taken += entryHead + k + v
+		taken += r.size(at)
 	}
 	return b
 }
@@ -186,6 +226,7 @@ func (r *recent) retire(entries int) {
 			key := r.key(at)
 			i, _, _ := r.find(key, xxhash.Sum64(key))
 			r.remove(i)
+			r.live -= r.size(at)
 		}
 		r.next(&r.span)
 	}
@@ -193,8 +234,7 @@ func (r *recent) retire(entries int) {
 
 // next moves a span's tail on.
 func (r *recent) next(s *span) {
-	k, v := r.lengths(s.tail)
-	s.tail += entryHead + k + v
+	s.tail += r.size(s.tail)
 	s.entries--
 	if s.wrap > 0 && s.tail == s.wrap {
 		s.tail, s.wrap = 0, 0
@@ -205,6 +245,7 @@ func (r *recent) next(s *span) {
 func (r *recent) drop(key []byte, sum uint64) {
 	if i, at, ok := r.find(key, sum); ok {
 		r.ring[at+entryGone] = 1
+		r.live -= r.size(at)
 		r.remove(i)
 	}
 }

@@ -25,15 +25,15 @@ import (
 //
 // Cost: a put some 2 µs of processor, work beside included, if keys come near their order, and some 5 more if not; a
 // get of what is there 5 to 30 µs where the system has its file in memory; a tenth of that of what was put lately, and
-// of what is not there mostly nothing. Memory: a quarter of what Options say.
+// of what is not there mostly nothing. Memory: a third of what Options say.
 type Store struct {
 	o      Options
 	db     *pebble.DB
 	cache  *pebble.Cache
 	filter *filter
 	recent *recent
-	most   map[byte][]byte // by their first byte, the greatest key that was put
-	direct bool            // something was written past recent
+	most   [256][]byte // by their first byte, the greatest key that was put
+	direct bool        // something was written past recent
 
 	jobs    jobs
 	leaving batch // is written by, nil: there is none
@@ -51,7 +51,7 @@ var ErrDamaged = errors.New("damaged")
 type Options struct {
 	// Dir is the store's own folder. What is in it goes when the store begins.
 	Dir string
-	// Memory, in bytes, is for all that is kept in memory, of which the store takes a quarter for itself.
+	// Memory, in bytes, is for all that is kept in memory, of which the store takes a third for itself.
 	Memory int64
 }
 
@@ -85,7 +85,7 @@ func (s *Store) open(f *filter) error {
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       64,
-		MaxOpenFiles:                200,
+		MaxOpenFiles:                int(min(max(100, s.o.Memory/(mib/8)), 1000)), // to open one takes 50 µs
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      logger{},
 	}
@@ -95,7 +95,7 @@ func (s *Store) open(f *filter) error {
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}
 	for i := range o.TargetFileSizes {
-		o.TargetFileSizes[i] = 8 * mib
+		o.TargetFileSizes[i] = 16 * mib
 	}
 	var err error
 	s.db, err = pebble.Open(s.o.Dir, o)
@@ -105,7 +105,7 @@ func (s *Store) open(f *filter) error {
 	}
 	o.EnsureDefaults()
 	s.tableOptions = o.MakeWriterOptions(0, s.db.TableFormat())
-	s.filter, s.recent, s.most, s.jobs.closing = f, newRecent(s.o.Memory/8), map[byte][]byte{}, make(chan struct{})
+	s.filter, s.recent, s.most, s.jobs.closing = f, newRecent(s.o.Memory/16*3), [256][]byte{}, make(chan struct{})
 	return nil
 }
 
@@ -126,8 +126,8 @@ func (s *Store) Put(key, val []byte) error {
 	}
 	sum := xxhash.Sum64(key)
 	s.filter.add(sum)
-	if m := s.most[key[0]]; bytes.Compare(key, m) > 0 {
-		s.most[key[0]] = append(m[:0], key...)
+	if s.beyond(key) {
+		s.most[key[0]] = append(s.most[key[0]][:0], key...)
 	}
 	if !s.recent.fits(key, val) {
 		return s.past(key, val, sum)
@@ -150,21 +150,33 @@ func (s *Store) Flush() error {
 
 // May reports whether a key may be there; mostly it is if so.
 func (s *Store) May(key []byte) bool {
-	return s.db != nil && bytes.Compare(key, s.most[key[0]]) <= 0 && s.filter.may(xxhash.Sum64(key))
+	return s.db != nil && !s.beyond(key) && s.filter.may(xxhash.Sum64(key))
+}
+
+// beyond reports whether a key is greater than all that were put.
+func (s *Store) beyond(key []byte) bool { return bytes.Compare(key, s.most[key[0]]) > 0 }
+
+// Near returns what a key has, if that is in memory, until the next Put.
+func (s *Store) Near(key []byte) ([]byte, bool) {
+	if s.db == nil || s.beyond(key) {
+		return nil, false
+	}
+	return s.recent.get(key, xxhash.Sum64(key))
 }
 
 // Get appends what a key has to buf; false: nothing was put. Keys in their order are found faster.
 func (s *Store) Get(key, buf []byte) ([]byte, bool, error) {
-	if s.db == nil {
-		return buf, false, nil
-	}
-	sum := xxhash.Sum64(key)
-	if !s.filter.may(sum) {
-		return buf, false, nil
-	}
-	if v, ok := s.recent.get(key, sum); ok {
+	if v, ok := s.Near(key); ok {
 		return append(buf, v...), true, nil
 	}
+	if !s.May(key) {
+		return buf, false, nil
+	}
+	return s.far(key, buf)
+}
+
+// far is Get of a key that is not in memory.
+func (s *Store) far(key, buf []byte) ([]byte, bool, error) {
 	v, done, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return buf, false, nil
@@ -292,7 +304,7 @@ func (s *Store) Close() error {
 	close(s.jobs.closing)
 	s.jobs.finish()
 	db := s.db
-	s.db, s.filter, s.recent, s.most = nil, nil, nil, nil
+	s.db, s.filter, s.recent, s.most = nil, nil, nil, [256][]byte{}
 	s.leaving, s.writing, s.saving, s.direct = batch{}, nil, nil, false
 	err := db.Close()
 	s.cache.Unref()

@@ -88,6 +88,14 @@ func (s *Store) leave(must bool) error {
 	if s.writing != nil || !must && !s.recent.crowded() {
 		return nil
 	}
+	if s.recent.sparse() {
+		if !must && !s.saving.isDone() {
+			return nil
+		}
+		if err := s.settle(); err != nil || s.recent.recycle() {
+			return err
+		}
+	}
 	s.leaving = s.recent.oldest(s.leaving.at)
 	at := s.leaving.at
 	s.tables++
@@ -130,7 +138,7 @@ func (s *Store) past(key, val []byte, sum uint64) error {
 
 // tableBytes is how much, about, a file has that is written at once. Keys that come near their order are in few of
 // them, and most files are beside all others and stay as they are.
-const tableBytes = 2 * mib
+const tableBytes = 8 * mib
 
 // write has entries of recent be part of the tree, and waits for a disk that is full.
 func (s *Store) write(items []item, first int) error {
