@@ -16,4 +16,7 @@ func Register() {
 	driver.RegisterSQL(firebird)
 	driver.RegisterStore(boltStore)
 	driver.RegisterStore(pebbleStore)
+	driver.RegisterStore(rqliteStore)
+	driver.RegisterStore(cassandraStore)
+	driver.RegisterStore(mongoStore)
 }

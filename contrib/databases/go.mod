@@ -3,11 +3,15 @@ module isovet/contrib/databases
 go 1.26.0
 
 require (
+	github.com/apache/cassandra-gocql-driver/v2 v2.1.2 // client of Cassandra and ScyllaDB
 	github.com/cockroachdb/pebble/v2 v2.1.7 // Pebble
 	github.com/nakagami/firebirdsql v0.9.23 // client of Firebird
 	go.etcd.io/bbolt v1.4.3 // bbolt
+	go.mongodb.org/mongo-driver/v2 v2.10.0 // client of MongoDB and FerretDB
 	isovet v0.0.0
 )
+
+require modernc.org/sqlite v1.60.0
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
@@ -86,6 +90,9 @@ require (
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	github.com/ulikunitz/xz v0.5.17 // indirect
+	github.com/xdg-go/scram v1.4.0 // indirect
+	github.com/xdg-go/stringprep v1.0.4 // indirect
+	github.com/youmark/pkcs8 v0.0.0-20240726163527-a2c0da244d78 // indirect
 	gitlab.com/nyarla/go-crypt v0.0.0-20160106005555-d9a5dc2b789b // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
@@ -102,10 +109,10 @@ require (
 	gonum.org/v1/gonum v0.17.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
+	gopkg.in/inf.v0 v0.9.1 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	modernc.org/sqlite v1.60.0 // indirect
 )
 
 replace isovet => ../..
