@@ -34,6 +34,7 @@ type book struct {
 	total   int64
 	err     error
 	axis    *axis // nil until the history is there; never changed then
+	about   *historyJSON
 	answers []*answer
 	job     *job // the last one that was begun
 
@@ -131,8 +132,9 @@ func (b *book) load() (*history.History, error) {
 func (b *book) has(h *history.History) {
 	b.doing("ordering by time", 0, 0)
 	x := newAxis(h)
+	about := x.json()
 	b.mu.Lock()
-	b.axis = x
+	b.axis, b.about = x, about
 	b.mu.Unlock()
 	if b.cert == "" {
 		close(b.loaded)
@@ -221,8 +223,8 @@ type historyJSON struct {
 func (b *book) state() stateJSON {
 	b.mu.Lock()
 	s := stateJSON{Name: report.Printable(b.name), Stage: b.stage, Done: b.done, Total: b.total,
-		Keys: b.keys.Load() != nil, Answers: []answerSummary{}}
-	x, j := b.axis, b.job
+		Keys: b.keys.Load() != nil, Answers: []answerSummary{}, History: b.about}
+	j := b.job
 	if b.err != nil {
 		s.Error = report.Printable(b.err.Error())
 	}
@@ -232,9 +234,6 @@ func (b *book) state() stateJSON {
 	b.mu.Unlock()
 	if j != nil {
 		s.Job = j.state()
-	}
-	if x != nil {
-		s.History = x.json()
 	}
 	return s
 }

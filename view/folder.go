@@ -27,29 +27,29 @@ const (
 // kindOf tells what a path is. Errors: a folder that is none of these.
 func kindOf(path string, index func(w io.Writer, dir string) error) (string, error) {
 	st, err := os.Stat(path)
-	if err != nil || !st.IsDir() {
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+	}
+	if !st.IsDir() {
 		return ofHistory, nil // reading it says what is wrong
-	}
-	in, err := format.Open(path)
-	if err == nil {
-		f, err := format.Detect(in)
-		switch {
-		case err == nil && f.Name == "isovet-watch":
-			return ofWatch, nil
-		case err == nil:
-			return ofHistory, nil
-		}
-	}
-	if _, err := os.Stat(filepath.Join(path, "incidents.jsonl")); err == nil {
-		return ofWatch, nil
-	}
-	if format.IsParts(path) {
-		return ofHistory, nil
 	}
 	if index != nil {
 		if err := index(io.Discard, path); err == nil {
 			return ofResults, nil
 		}
+	}
+	if _, err := os.Stat(filepath.Join(path, "incidents.jsonl")); err == nil {
+		return ofWatch, nil
+	}
+	if in, err := format.Open(path); err == nil {
+		if f, err := format.Detect(in); err == nil && f.Name == "isovet-watch" {
+			return ofWatch, nil
+		} else if err == nil {
+			return ofHistory, nil
+		}
+	}
+	if format.IsParts(path) {
+		return ofHistory, nil
 	}
 	return "", fmt.Errorf("%s: expected a history, a folder of one (isovet formats), the folder of isovet watch, or "+
 		"one of isovet bench reproduce", path)
