@@ -42,7 +42,7 @@ const (
 	nearReads = 24 // its transactions, for what their reads tell
 	maxDeps   = 16 // edges of a kind and direction
 	maxKeys   = 48 // keys of a transaction
-	nearest   = 2  // writers of a key before and after, where the order is inferred
+	nearest   = 2  // writers of a key before and after, where the order is inferred; all say the same
 )
 
 // around collects the edges around a transaction.
@@ -245,7 +245,11 @@ func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []ui
 		if w == from {
 			continue
 		}
-		if initial {
+		if initial { // every one of them, at that
+			if inferred++; inferred > nearest {
+				a.more[evidence.RW.String()]++
+				continue
+			}
 			a.rw(a.t, w, k, v, history.None, true, "")
 			continue
 		}

@@ -178,7 +178,7 @@ function search() {
   document.addEventListener("click", e => { if (!id("find").contains(e.target)) close(); });
   document.addEventListener("keydown", e => {
     if (e.target.closest?.("input, select, textarea") || e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === "/") { e.preventDefault(); setTimeout(() => { q.focus(); q.select(); }); }
+    if (e.key === "/") { e.preventDefault(); q.focus(); q.select(); }
     if (e.key === "v" && app.answer?.anomalies.length) { e.preventDefault(); app.jump((app.at + 1) % app.answer.anomalies.length); }
   });
 }

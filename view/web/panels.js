@@ -90,10 +90,10 @@ export function answer(panel, a, app) {
       el("a", {href: bookURL(`small-${a.n}.jsonl`), download: true}, "save it"), ", ", el("a", {href: bookURL(`small-${a.n}.cert.json`), download: true}, "save its certificate"), ".") : "",
     a.rows ? el("div", {class: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, ["level", "verdict", "checker", "anomaly, or why it is unknown"].map(h => el("th", {scope: "col"}, h)))),
       el("tbody", {}, a.rows.map(r => el("tr", {}, el("td", {}, r.level), el("td", {}, badge(r)), el("td", {}, r.checker), el("td", {}, r.jump >= 0 ? button(r.what, () => app.jump(r.jump), {class: "link"}) : r.what)))))) : "",
-    a.anomalies.map((v, i) => el("div", {class: "violation-row", "data-v": i}, el("b", {}, a.anomalies.length > 1 ? `${i + 1}. ` : "", v.level ? `${v.level}: ` : "", v.title),
-      el("p", {}, list(v.txns.slice(0, 12), app.open), v.txns.length > 12 ? ` and ${v.txns.length - 12} more` : "", v.beside.length ? [el("span", {class: "soft"}, "; what they read is from "), list(v.beside.slice(0, 6), app.open)] : "", el("span", {class: "soft"}, v.to > v.from ? `, at ${moment(v.from, v.to - v.from)}, ${span(v.to - v.from)} long` : "")),
+    el("div", {class: "violations", tabindex: a.anomalies.length > 4 ? 0 : undefined, role: "group", "aria-label": "Violations"}, a.anomalies.map((v, i) => el("div", {class: "violation-row", "data-v": i}, el("b", {}, a.anomalies.length > 1 ? `${i + 1}. ` : "", v.level ? `${v.level}: ` : "", v.title),
+      el("span", {}, " ", list(v.txns.slice(0, 12), app.open), v.txns.length > 12 ? ` and ${v.txns.length - 12} more` : "", v.beside.length ? [el("span", {class: "soft"}, "; what they read is from "), list(v.beside.slice(0, 6), app.open)] : "", el("span", {class: "soft"}, v.to > v.from ? `, at ${moment(v.from, v.to - v.from)}, ${span(v.to - v.from)} long` : "")),
       el("div", {class: "tools"}, button("Jump to it", () => app.jump(i), {class: "jump"}), v.cycles.map((c, j) => button(v.cycles.length > 1 ? `Case ${j + 1} as a graph` : "Cycle as a graph", () => app.cycle(v, c), {class: "cycle"})).slice(0, 6)),
-      a.levels ? el("details", {}, el("summary", {}, "The argument"), el("pre", {}, v.text)) : "")),
+      a.levels ? el("details", {}, el("summary", {}, "The argument"), el("pre", {}, v.text)) : ""))),
     a.also ? el("p", {class: "soft"}, `and ${count(a.also)} more that are not listed`) : "",
     el("h3", {}, "The evidence"), el("iframe", {class: "evidence", src: bookURL(evidence), title: `Evidence: ${a.verdict} at ${a.level}`}),
     a.text ? el("details", {}, el("summary", {}, "As text"), el("pre", {tabindex: 0}, a.text)) : "");

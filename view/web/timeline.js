@@ -86,7 +86,7 @@ export class Timeline {
   // heights are those of the rows that are shown: where operations can be read, rows get room for them, and if that is
   // too much for the screen, only those of the violation and of the chosen transaction do.
   heights(d) {
-    const room = 500, n = this.rows, flat = Math.max(17, Math.min(28, Math.floor(room / n)));
+    const room = 500, n = this.rows, flat = Math.max(17, Math.min(n > 6 ? 28 : TALL, Math.floor(room / n)));
     const out = Array(n).fill(flat);
     if (!d || !d.rows.some(r => r.texts)) return out;
     d.rows.forEach((r, i) => {
